@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/minmax.h"
+#include "symbols/elf/symbol_table.h"
 
 // Limit for comparing names. All symbols may share one very long name, which sorting must not read
 // again and again.
@@ -70,17 +71,6 @@ static int compare(const void *left, const void *right)
     return strncmp(a->name, b->name, MAX_COMPARED_BYTES);
 }
 
-static Elf_Scn *section_of_type(Elf *elf, uint32_t type, GElf_Shdr *header)
-{
-    Elf_Scn *section = NULL;
-    while ((section = elf_nextscn(elf, section)) != NULL) {
-        if (gelf_getshdr(section, header) != NULL && header->sh_type == type) {
-            return section;
-        }
-    }
-    return NULL;
-}
-
 // Return the end of the symbol's section, so that a symbol without a size does not extend into the
 // next section.
 static uint64_t section_end(Elf *elf, const GElf_Sym *symbol)
@@ -95,38 +85,21 @@ static uint64_t section_end(Elf *elf, const GElf_Sym *symbol)
     return header.sh_addr + header.sh_size;
 }
 
-static bool is_function(const GElf_Sym *symbol)
-{
-    unsigned type = GELF_ST_TYPE(symbol->st_info);
-    return (type == STT_FUNC || type == STT_GNU_IFUNC) && symbol->st_shndx != SHN_UNDEF;
-}
-
 static enum err read_symbols(Elf *elf, struct symbol_vec *out)
 {
-    GElf_Shdr header;
-    Elf_Scn *section = section_of_type(elf, SHT_SYMTAB, &header);
-    if (section == NULL) {
-        section = section_of_type(elf, SHT_DYNSYM, &header);
-    }
-    Elf_Data *data = section != NULL ? elf_getdata(section, NULL) : NULL;
-    if (data == NULL || header.sh_entsize == 0) {
+    struct symbol_table table;
+    if (!symbol_table_open(&table, elf, SHT_SYMTAB) &&
+        !symbol_table_open(&table, elf, SHT_DYNSYM)) {
         return ERR_OK;
     }
-    size_t count = data->d_size / header.sh_entsize;
-    for (size_t i = 1; i < count && i <= INT32_MAX; i++) {
-        GElf_Sym symbol;
-        if (gelf_getsym(data, (int)i, &symbol) == NULL || !is_function(&symbol)) {
-            continue;
-        }
-        const char *name = elf_strptr(elf, header.sh_link, symbol.st_name);
-        if (name == NULL || *name == 0) {
-            continue;
-        }
-        TRY(symbol_vec_push(out, (struct symbol){.begin = symbol.st_value,
-                                                 .size = symbol.st_size,
-                                                 .section_end = section_end(elf, &symbol),
-                                                 .name = name,
-                                                 .rank = rank_of(&symbol)}));
+    struct function_symbol function;
+    while (symbol_table_next(&table, &function)) {
+        const GElf_Sym *symbol = &function.symbol;
+        TRY(symbol_vec_push(out, (struct symbol){.begin = symbol->st_value,
+                                                 .size = symbol->st_size,
+                                                 .section_end = section_end(elf, symbol),
+                                                 .name = function.name,
+                                                 .rank = rank_of(symbol)}));
     }
     return ERR_OK;
 }

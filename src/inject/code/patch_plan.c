@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+// patch_plan: see patch_plan.h.
+#include "inject/code/patch_plan.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "host/os/file.h"
+
+enum {
+    FUNCTION_BYTES_MAX = 1u << 20, // longer ones are no entries of allocators
+    UNSIZED_BYTES = 1024u,         // read of a function whose size is unknown
+    PADDING_BYTES = 16u,           // read behind a function
+};
+
+void patch_plan_release(struct patch_plan *plan)
+{
+    for (size_t i = 0; i < plan->blocks.len; i++) {
+        free(plan->blocks.items[i].bytes);
+    }
+    near_block_vec_release(&plan->blocks);
+    patch_vec_release(&plan->patches);
+    patch_refusal_vec_release(&plan->refusals);
+}
+
+bool patch_plan_is_near(uint64_t block_addr, size_t block_bytes, uint64_t start, uint64_t end)
+{
+    const uint64_t low = block_addr < start ? block_addr : start;
+    const uint64_t high = block_addr + block_bytes > end ? block_addr + block_bytes : end;
+    return start <= end && block_addr <= block_addr + block_bytes &&
+           high - low <= (uint64_t)PATCH_REACH_BYTES;
+}
+
+// Return whether the jump at `addr` would overlap that of another patch.
+static bool overlaps(const struct patch_plan *plan, uint64_t addr)
+{
+    for (size_t i = 0; i < plan->patches.len; i++) {
+        const uint64_t other = plan->patches.items[i].entry_addr;
+        if (addr < other + PATCH_BYTES && other < addr + PATCH_BYTES) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Return NULL if the patch was planned, else the reason why it cannot be.
+static const char *plan_patch(const struct patch_plan *plan,
+                              const struct patch_target *target,
+                              const struct code_reader *reader,
+                              uint8_t *code,
+                              struct patch *patch,
+                              uint8_t *slot)
+{
+    if (overlaps(plan, target->addr)) {
+        return "begins within another patched function";
+    }
+    const uint64_t wanted = target->size_bytes == 0 ? UNSIZED_BYTES : target->size_bytes;
+    if (wanted > FUNCTION_BYTES_MAX) {
+        return "is too long to be checked";
+    }
+    const struct bytes readable = {
+        code, reader->read(reader->context, target->addr, code, wanted + PADDING_BYTES)};
+    struct relocated moved;
+    enum relocate_refusal refusal = relocate_prologue(readable, target->size_bytes, target->addr,
+                                                      patch->trampoline_addr, &moved);
+    if (refusal == RELOCATE_OK) {
+        refusal = relocate_write_jump(target->addr, patch->stub_addr, patch->new_bytes);
+    }
+    if (refusal != RELOCATE_OK) {
+        return relocate_refusal_text(refusal);
+    }
+    memcpy(patch->old_bytes, code, PATCH_BYTES);
+    memcpy(patch->moves, moved.moves, sizeof(patch->moves));
+    patch->move_count = moved.move_count;
+    relocate_write_stub(patch->index, plan->hook_addrs[target->hook], slot);
+    memcpy(slot + STUB_BYTES, moved.code, moved.code_len);
+    return NULL;
+}
+
+// Plan one function. Its slot is used only if that succeeds.
+static enum err add_target(struct patch_plan *plan,
+                           const struct patch_target *target,
+                           const struct code_reader *reader,
+                           struct near_block *block,
+                           uint8_t *code)
+{
+    const uint64_t slot_addr = block->addr + block->len;
+    struct patch patch = {
+        .entry_addr = target->addr,
+        .index = plan->first_index + (uint32_t)plan->patches.len,
+        .hook = target->hook,
+        .name = target->name,
+        .stub_addr = slot_addr,
+        .trampoline_addr = slot_addr + STUB_BYTES,
+    };
+    const char *reason = plan_patch(plan, target, reader, code, &patch, block->bytes + block->len);
+    if (reason != NULL) {
+        return patch_refusal_vec_push(&plan->refusals,
+                                      (struct patch_refusal){target->addr, target->name, reason});
+    }
+    block->len += PATCH_SLOT_BYTES;
+    return patch_vec_push(&plan->patches, patch);
+}
+
+// Return the address that acts as the unpatched function at `addr`.
+static uint64_t original_addr(const struct patch_plan *plan, uint64_t addr)
+{
+    for (size_t i = 0; i < plan->patches.len; i++) {
+        if (plan->patches.items[i].entry_addr == addr) {
+            return plan->patches.items[i].trampoline_addr;
+        }
+    }
+    return addr;
+}
+
+static bool lacks_nothrow(const struct patch_target *target, size_t count)
+{
+    return agent_hook_shape(target->hook).effect == AGENT_ALLOCATES_OR_THROWS &&
+           (target->nothrow < 0 || (size_t)target->nothrow >= count);
+}
+
+enum err patch_plan_add(struct patch_plan *plan,
+                        const struct patch_target *targets,
+                        size_t count,
+                        uint64_t block_addr,
+                        const struct code_reader *reader)
+{
+    struct near_block block = {.addr = block_addr};
+    char *code CLEANUP(text_freep) = malloc(FUNCTION_BYTES_MAX + PADDING_BYTES);
+    TRY(near_block_vec_reserve(&plan->blocks, 1));
+    block.bytes = calloc(count + 1, PATCH_SLOT_BYTES);
+    if (code == NULL || block.bytes == NULL) {
+        free(block.bytes);
+        return ERR_NO_MEMORY;
+    }
+    const size_t first = plan->patches.len;
+    enum err err = ERR_OK;
+    for (size_t i = 0; err == ERR_OK && i < count; i++) {
+        if (plan->hook_addrs[targets[i].hook] == 0) {
+            continue;
+        }
+        err = lacks_nothrow(targets + i, count)
+                  ? patch_refusal_vec_push(
+                        &plan->refusals,
+                        (struct patch_refusal){targets[i].addr, targets[i].name,
+                                               "has no form that returns instead of throwing"})
+                  : add_target(plan, targets + i, reader, &block, (uint8_t *)code);
+    }
+    plan->blocks.items[plan->blocks.len++] = block; // reserved above
+    for (size_t i = 0, at = first; err == ERR_OK && i < count && at < plan->patches.len; i++) {
+        struct patch *patch = plan->patches.items + at;
+        if (patch->entry_addr == targets[i].addr) {
+            if (agent_hook_shape(targets[i].hook).effect == AGENT_ALLOCATES_OR_THROWS) {
+                patch->nothrow_addr = original_addr(plan, targets[targets[i].nothrow].addr);
+            }
+            at++;
+        }
+    }
+    return err;
+}
+
+uint64_t patch_plan_moved_pc(const struct patch_plan *plan, uint64_t pc)
+{
+    for (size_t i = 0; i < plan->patches.len; i++) {
+        const struct patch *patch = plan->patches.items + i;
+        for (uint8_t at = 0; at < patch->move_count; at++) {
+            if (pc == patch->entry_addr + patch->moves[at].from) {
+                return patch->trampoline_addr + patch->moves[at].to;
+            }
+        }
+    }
+    return pc;
+}
