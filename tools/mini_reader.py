@@ -38,10 +38,10 @@ TABLES = {
         (4, "freed_bytes", 64, 0), (5, "temporary", 64, 0), (6, "temporary_bytes", 64, 0),
         (7, "peak_bytes", 64, 0), (8, "peak_error_bytes", 64, 0), (9, "peak_time_ms", 64, 0),
         (10, "peak_blocks", 64, 0), (11, "unknown_frees", 64, 0), (12, "events", 64, 0),
-        (13, "left_out_allocations", 64, 0), (14, "left_out_bytes", 64, 0),
-        (15, "left_out_frees", 64, 0), (16, "sampled_allocations", 64, 0),
-        (17, "stand_in_allocations", 64, 0), (18, "stand_in_bytes", 64, 0),
-        (19, "coarsest_weight", 64, 0), (20, "peak_standard_error_bytes", 64, 0),
+        (13, "unsampled_allocations", 64, 0), (14, "unsampled_bytes", 64, 0),
+        (15, "unsampled_frees", 64, 0), (16, "sampled_allocations", 64, 0),
+        (17, "represented_allocations", 64, 0), (18, "represented_bytes", 64, 0),
+        (19, "max_weight", 64, 0), (20, "peak_standard_error_bytes", 64, 0),
         (21, "peak_at_least_bytes", 64, 0)]),
     "CNTR": ("counters", [
         (1, "name", 32, 0), (2, "text", 32, 0), (3, "kind", 32, 0), (4, "value", 64, 0)]),
@@ -97,14 +97,14 @@ TABLES = {
     "ADHC": ("adhoc", [
         (1, "process", 32, NONE), (2, "node", 32, NONE), (3, "events", 64, 0),
         (4, "weight", 64, 0)]),
-    "LOOK": ("looks", [
+    "LOOK": ("memory_snapshots", [
         (1, "time_ms", 64, 0), (2, "process", 32, NONE), (3, "flags", 32, 0),
         (4, "rss_bytes", 64, 0), (5, "swap_bytes", 64, 0), (6, "requested_bytes", 64, 0),
         (7, "live_bytes", 64, 0), (8, "rounding_bytes", 64, 0), (9, "kept_bytes", 64, 0),
         (10, "mapped_bytes", 64, 0), (11, "stack_bytes", 64, 0), (12, "file_bytes", 64, 0),
         (13, "shared_bytes", 64, 0), (14, "own_bytes", 64, 0), (15, "rest_bytes", 64, 0)]),
     "PART": ("parts", [
-        (1, "look", 32, NONE), (2, "kind", 32, 0), (3, "node", 32, NONE), (4, "path", 32, 0),
+        (1, "snapshot", 32, NONE), (2, "kind", 32, 0), (3, "node", 32, NONE), (4, "path", 32, 0),
         (5, "areas", 32, 0), (6, "is_estimate", 32, 0), (7, "virtual_bytes", 64, 0),
         (8, "rss_bytes", 64, 0), (9, "swap_bytes", 64, 0)]),
     "BLCK": ("blocks", [
@@ -121,8 +121,8 @@ TABLES = {
 
 HISTORY = ("COHO", "CELL", "SIZB", "LIFB")
 
-# Chunk types of a folded history: type: the table's type.
-FOLDED = {"COHM": "COHO", "CELM": "CELL", "CELF": "CELL", "SIZM": "SIZB", "LIFM": "LIFB"}
+# Chunk types of a compact history: type: the table's type.
+COMPACT = {"COHM": "COHO", "CELM": "CELL", "CELF": "CELL", "SIZM": "SIZB", "LIFM": "LIFB"}
 
 # Fields that may be stored as shares: id: id of the blocks.
 SHARES = {"ROWS": {6: 5, 8: 7, 10: 9}, "CELL": {4: 3, 6: 5}, "COHO": {5: 4}, "SIZB": {4: 3},
@@ -396,8 +396,8 @@ def take_flow(cells, cohorts):
                 cell["freed_bytes"] = cell["freed_bytes"] + sign * cohort["bytes"] & MASK
 
 
-def unfold(tables, forms, is_whole_history):
-    """Complete the tables of a folded history, or empty them if a chunk of it is missing."""
+def restore_history(tables, forms, is_whole_history):
+    """Complete the tables of a compact history, or empty them if a chunk of it is missing."""
     lones = list(enumerate(zip(tables["rows"], tables["lones"])))
     for kind in HISTORY:
         name = TABLES[kind][0]
@@ -421,7 +421,7 @@ def read(data):
             events += entries_of(chunk.payload(), EVENTS, events)
     forms, stored = {}, {}
     for chunk in snapshot:
-        kind = FOLDED.get(chunk.kind, chunk.kind)
+        kind = COMPACT.get(chunk.kind, chunk.kind)
         if kind == "STRS":
             tables["strings"] += strings_of(chunk.payload(), tables["strings"])
             stored[kind] = len(tables["strings"])
@@ -434,9 +434,9 @@ def read(data):
     if is_whole(snapshot):
         require(announced == stored, "not as announced")
     if "LONE" in announced:
-        unfold(tables, forms, all(
+        restore_history(tables, forms, all(
             stored.get(kind, 0) == count for kind, count in announced.items()
-            if kind in ("ROWS", "LONE") or FOLDED.get(kind, kind) in HISTORY))
+            if kind in ("ROWS", "LONE") or COMPACT.get(kind, kind) in HISTORY))
     del tables["lones"]
     return {"generation": generation, "complete": is_finished and is_whole(snapshot),
             **({"events": events} if events else {}), **tables}

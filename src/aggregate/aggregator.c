@@ -21,12 +21,12 @@ enum err aggregator_note_stop(struct aggregator *aggregator, struct aggregator_s
     return aggregator_stop_vec_push(&aggregator->stops, stop);
 }
 
-static void change_left_out(struct aggregator *aggregator,
-                            struct aggregator_process *process,
-                            const struct left_out_sums *change)
+static void change_unsampled(struct aggregator *aggregator,
+                             struct aggregator_process *process,
+                             const struct unsampled_sums *change)
 {
-    left_out_sums_add(&process->left_out, change);
-    left_out_sums_add(&aggregator->estimate.now, change);
+    unsampled_sums_add(&process->unsampled, change);
+    unsampled_sums_add(&aggregator->estimate.now, change);
 }
 
 // Count frees whose blocks were never seen. A forked process inherits such blocks. In other
@@ -36,10 +36,10 @@ static void
 count_unknown(struct aggregator *aggregator, struct aggregator_process *process, uint64_t count)
 {
     const bool is_forked = (process->record.flags & REC_PROCESS_FORKED) != 0;
-    if (aggregator->sampling.left_out_allocations != 0) {
-        aggregator->sampling.unsampled_frees += count;
-        const struct left_out_sums freed = left_out_sums_freed(&process->left_out, count);
-        change_left_out(aggregator, process, &freed);
+    if (aggregator->sampling.unsampled_allocations != 0) {
+        aggregator->sampling.sent_unsampled_frees += count;
+        const struct unsampled_sums freed = unsampled_sums_freed(&process->unsampled, count);
+        change_unsampled(aggregator, process, &freed);
         return;
     }
     *(aggregator->stops.len > 0 && !is_forked ? &aggregator->unrecorded_frees
@@ -131,17 +131,17 @@ uint64_t aggregator_live_bytes(const struct aggregator *aggregator)
                : estimate_of_all(aggregator, counted_bytes).bytes;
 }
 
-// Like note_height, if blocks were left out. *own_bytes: of the process.
+// Like note_height, if blocks are unsampled. *own_bytes: of the process.
 static NOINLINE uint64_t estimate_height(struct aggregator *aggregator,
                                          const struct aggregator_process *process,
                                          uint64_t counted_bytes,
                                          uint64_t *own_bytes)
 {
     const struct live_estimate live = estimate_of_all(aggregator, counted_bytes);
-    peak_estimate_look(&aggregator->estimate, &live, counted_bytes,
-                       live.bytes > aggregator->totals.peak_bytes);
+    peak_estimate_update(&aggregator->estimate, &live, counted_bytes,
+                         live.bytes > aggregator->totals.peak_bytes);
     *own_bytes =
-        live_estimate_of(&process->left_out, *own_bytes, process->waiting.waiting_count).bytes;
+        live_estimate_of(&process->unsampled, *own_bytes, process->waiting.waiting_count).bytes;
     return live.bytes;
 }
 
@@ -259,22 +259,22 @@ static NOINLINE enum err tell_freed(struct aggregator *aggregator,
 }
 
 // Count the free of the blocks that a block stands for. The block itself is counted afterwards.
-static NOINLINE enum err close_stand_ins(struct aggregator *aggregator,
-                                         struct aggregator_process *process,
-                                         const struct live_block *block,
-                                         uint64_t lifetime_ms,
-                                         uint32_t born_slice)
+static NOINLINE enum err remove_represented(struct aggregator *aggregator,
+                                            struct aggregator_process *process,
+                                            const struct live_block *block,
+                                            uint64_t lifetime_ms,
+                                            uint32_t born_slice)
 {
     const uint32_t more = ((uint32_t)1 << block->shift) - 1;
     const uint64_t more_bytes = more * block->size_bytes;
     heap_totals_lower(&aggregator->totals, more, more_bytes);
     process->live_bytes -= more_bytes;
-    process->stand_ins -= more;
-    aggregator->stand_ins -= more;
-    change_left_out(
+    process->represented_blocks -= more;
+    aggregator->represented_blocks -= more;
+    change_unsampled(
         aggregator, process,
-        &(struct left_out_sums){.stand_in_bytes = -more_bytes,
-                                .variance = -peak_estimate_variance(block->size_bytes, more + 1)});
+        &(struct unsampled_sums){.represented_bytes = -more_bytes,
+                                 .variance = -peak_estimate_variance(block->size_bytes, more + 1)});
     return row_table_freed_more(&aggregator->totals.rows, block->row, block->size_bytes,
                                 lifetime_ms, born_slice, more);
 }
@@ -300,12 +300,12 @@ static inline enum err close_block(struct aggregator *aggregator,
                         rec_bucket_of(lifetime_ms), born_slice));
     return LIKELY(block->shift == 0)
                ? ERR_OK
-               : close_stand_ins(aggregator, process, block, lifetime_ms, born_slice);
+               : remove_represented(aggregator, process, block, lifetime_ms, born_slice);
 }
 
-void aggregator_settle(struct aggregator *aggregator,
-                       struct aggregator_process *process,
-                       uint64_t now_tick)
+void aggregator_expire_frees(struct aggregator *aggregator,
+                             struct aggregator_process *process,
+                             uint64_t now_tick)
 {
     if (process->waiting.waiting_count == 0) {
         return;
@@ -320,10 +320,10 @@ void aggregator_settle(struct aggregator *aggregator,
     aggregator->waiting_count -= expired;
 }
 
-static void look_at_waiting(struct aggregator *aggregator, uint64_t now_tick)
+static void expire_waiting(struct aggregator *aggregator, uint64_t now_tick)
 {
     for (size_t i = 0; i < aggregator->processes.len && aggregator->waiting_count > 0; i++) {
-        aggregator_settle(aggregator, aggregator->processes.items[i], now_tick);
+        aggregator_expire_frees(aggregator, aggregator->processes.items[i], now_tick);
     }
 }
 
@@ -333,7 +333,7 @@ enum err aggregator_tick(struct aggregator *aggregator, uint64_t tick_ms)
         return ERR_OK;
     }
     if (UNLIKELY(aggregator->waiting_count > 0)) {
-        look_at_waiting(aggregator, tick_ms);
+        expire_waiting(aggregator, tick_ms);
     }
     peak_bound_tick(&aggregator->bound, tick_ms);
     return heap_totals_advance(&aggregator->totals, tick_ms);
@@ -375,23 +375,23 @@ void aggregator_thread_rests(struct aggregator *aggregator, struct aggregator_th
 }
 
 // Count the allocation of the blocks that a new block stands for.
-static NOINLINE enum err open_stand_ins(struct aggregator *aggregator,
-                                        struct aggregator_process *process,
-                                        const struct live_block *block)
+static NOINLINE enum err add_represented(struct aggregator *aggregator,
+                                         struct aggregator_process *process,
+                                         const struct live_block *block)
 {
     const uint32_t weight = (uint32_t)1 << block->shift;
     struct aggregator_sampling *sampling = &aggregator->sampling;
-    process->stand_ins += weight - 1;
-    aggregator->stand_ins += weight - 1;
+    process->represented_blocks += weight - 1;
+    aggregator->represented_blocks += weight - 1;
     aggregator->estimate.is_there = true;
-    change_left_out(
+    change_unsampled(
         aggregator, process,
-        &(struct left_out_sums){.stand_in_bytes = (weight - 1) * block->size_bytes,
-                                .variance = peak_estimate_variance(block->size_bytes, weight)});
+        &(struct unsampled_sums){.represented_bytes = (weight - 1) * block->size_bytes,
+                                 .variance = peak_estimate_variance(block->size_bytes, weight)});
     sampling->sampled_allocations++;
-    sampling->stand_in_allocations += weight - 1;
-    sampling->stand_in_bytes += (weight - 1) * block->size_bytes;
-    sampling->coarsest_weight = max_u64(sampling->coarsest_weight, weight);
+    sampling->represented_allocations += weight - 1;
+    sampling->represented_bytes += (weight - 1) * block->size_bytes;
+    sampling->max_weight = max_u64(sampling->max_weight, weight);
     return row_table_allocated_more(&aggregator->totals.rows, block->row, block->size_bytes,
                                     weight - 1);
 }
@@ -415,7 +415,7 @@ ALWAYS_INLINE enum err allocate(struct aggregator *aggregator,
     }
     TRY(row_table_allocated(&aggregator->totals.rows, row, size_bytes));
     if (shift != 0) {
-        TRY(open_stand_ins(aggregator, process, &block));
+        TRY(add_represented(aggregator, process, &block));
     }
     const uint64_t peak_before = aggregator->totals.rows.peak_number;
     raise_sums(aggregator, process, (uint64_t)1 << shift, weighted_bytes(&block), is_freed);
@@ -440,23 +440,23 @@ ALWAYS_INLINE enum err allocate(struct aggregator *aggregator,
 }
 
 // Leave out a block for lack of memory: count it; its free will match no block.
-static enum err leave_out(struct aggregator *aggregator,
-                          struct aggregator_thread *thread,
-                          uint64_t address,
-                          uint64_t size_bytes,
-                          uint64_t since)
+static enum err skip_block(struct aggregator *aggregator,
+                           struct aggregator_thread *thread,
+                           uint64_t address,
+                           uint64_t size_bytes,
+                           uint64_t since)
 {
     struct aggregator_sampling *sampling = &aggregator->sampling;
-    sampling->left_out_allocations++;
-    sampling->left_out_bytes += size_bytes;
+    sampling->unsampled_allocations++;
+    sampling->unsampled_bytes += size_bytes;
     if (pending_frees_take(&thread->process->waiting, address, since)) {
         aggregator->waiting_count--;
-        sampling->unsampled_frees++;
+        sampling->sent_unsampled_frees++;
     } else {
         sampling->forgotten++;
         aggregator->estimate.is_there = true;
-        change_left_out(aggregator, thread->process,
-                        &(struct left_out_sums){.lost_blocks = 1, .lost_bytes = size_bytes});
+        change_unsampled(aggregator, thread->process,
+                         &(struct unsampled_sums){.lost_blocks = 1, .lost_bytes = size_bytes});
     }
     return ERR_OK;
 }
@@ -472,7 +472,7 @@ static NOINLINE enum err allocate_sparsely(struct aggregator *aggregator,
 {
     return memory_budget_takes(&aggregator->budget, size_bytes, &shift)
                ? allocate(aggregator, thread, address, row, size_bytes, shift, since)
-               : leave_out(aggregator, thread, address, size_bytes, since);
+               : skip_block(aggregator, thread, address, size_bytes, since);
 }
 
 enum err aggregator_allocate(struct aggregator *aggregator,
@@ -615,18 +615,18 @@ void aggregator_thread_tick(const struct aggregator *aggregator,
     thread->stamped_before = aggregator->stamped_count;
 }
 
-void aggregator_left_out(struct aggregator *aggregator,
-                         struct aggregator_thread *thread,
-                         const struct aggregator_balance *balance)
+void aggregator_note_unsampled(struct aggregator *aggregator,
+                               struct aggregator_thread *thread,
+                               const struct aggregator_balance *balance)
 {
-    change_left_out(aggregator, thread->process,
-                    &(struct left_out_sums){.known_bytes = (uint64_t)balance->bytes -
-                                                           (uint64_t)thread->left_out_bytes,
-                                            .lost_blocks = balance->lost_blocks,
-                                            .lost_bytes = balance->lost_bytes});
+    change_unsampled(aggregator, thread->process,
+                     &(struct unsampled_sums){.known_bytes = (uint64_t)balance->bytes -
+                                                             (uint64_t)thread->unsampled_bytes,
+                                              .lost_blocks = balance->lost_blocks,
+                                              .lost_bytes = balance->lost_bytes});
     aggregator->estimate.is_there = true;
     aggregator->estimate.grain_bytes += balance->grain_bytes - thread->grain_bytes;
-    thread->left_out_bytes = balance->bytes;
+    thread->unsampled_bytes = balance->bytes;
     thread->grain_bytes = balance->grain_bytes;
     (void)note_height(aggregator, thread->process, 0, 0);
 }
@@ -642,7 +642,7 @@ uint64_t aggregator_margin(const struct aggregator *aggregator,
     uint64_t own_bytes = process->live_bytes;
     if (UNLIKELY(aggregator->estimate.is_there)) {
         own_bytes =
-            live_estimate_of(&process->left_out, own_bytes, process->waiting.waiting_count).bytes;
+            live_estimate_of(&process->unsampled, own_bytes, process->waiting.waiting_count).bytes;
     }
     const uint64_t all =
         margin_of(aggregator->totals.peak_bytes, aggregator_live_bytes(aggregator));

@@ -58,15 +58,15 @@ DEFINE_VEC(aggregator_stop_vec, struct aggregator_stop);
 // What --overflow=sample did not record, and what the recorded blocks stand for. All fields are 0
 // if every event was recorded.
 struct aggregator_sampling {
-    uint64_t left_out_allocations; // exact
-    uint64_t left_out_bytes;
-    uint64_t left_out_frees;       // not sent; unsampled_frees counts the others
-    uint64_t forgotten;            // unsampled blocks whose frees are sent nevertheless
-    uint64_t unsampled_frees;      // frees of unsampled blocks that were sent
-    uint64_t sampled_allocations;  // events that stand for several allocations
-    uint64_t stand_in_allocations; // allocations that they stand for, themselves excluded
-    uint64_t stand_in_bytes;
-    uint64_t coarsest_weight; // highest sampling weight
+    uint64_t unsampled_allocations; // exact
+    uint64_t unsampled_bytes;
+    uint64_t unsent_unsampled_frees;  // not sent; sent_unsampled_frees counts the others
+    uint64_t forgotten;               // unsampled blocks whose frees are sent nevertheless
+    uint64_t sent_unsampled_frees;    // frees of unsampled blocks that were sent
+    uint64_t sampled_allocations;     // events that stand for several allocations
+    uint64_t represented_allocations; // allocations that they stand for, themselves excluded
+    uint64_t represented_bytes;
+    uint64_t max_weight; // highest sampling weight
 };
 
 struct aggregator {
@@ -89,12 +89,12 @@ struct aggregator {
     uint64_t missed_frees;
     struct aggregator_stop_vec stops;
     struct aggregator_sampling sampling;
-    struct peak_estimate estimate;  // of the live bytes, if blocks were left out
+    struct peak_estimate estimate;  // of the live bytes, if blocks are unsampled
     struct observer_list observers; // receive each event
     struct peak_scopes scopes;      // observes while the peak of a thread is followed
     struct memory_budget budget;
     // live blocks that are in no live map because a sampled block stands for them
-    uint64_t stand_ins;
+    uint64_t represented_blocks;
     uint64_t waiting_count; // pending frees of all processes
     uint64_t seed;          // of the live maps
     uint64_t held_since_ms; // allocations since this tick may be missing
@@ -116,7 +116,7 @@ struct aggregator_thread {
     uint64_t stamp;          // of its next or latest event; 0: no event had one
     uint64_t stamped_before; // aggregator.stamped_count at the start of its present tick
     struct peak_flight flight;
-    int64_t left_out_bytes; // its balance of unsampled bytes (target/producer/sampler.h)
+    int64_t unsampled_bytes; // its balance of unsampled bytes (target/producer/sampler.h)
     uint64_t grain_bytes;
 };
 
@@ -157,7 +157,7 @@ enum err aggregator_jit_module(struct aggregator *aggregator,
 struct aggregator_process_ending {
     uint64_t end_ms; // its last sign of life
     // when it was found dead: its heap may have lived until then; 0: until end_ms
-    uint64_t gone_stamp;
+    uint64_t death_stamp;
 };
 
 // End a process. All its events must have been counted, and the events of other processes up to its
@@ -168,9 +168,9 @@ enum err aggregator_process_end(struct aggregator *aggregator,
 
 // Give up frees of `process` that have waited too long at now_tick; all of them for UINT64_MAX.
 // aggregator_tick and aggregator_process_end call it.
-void aggregator_settle(struct aggregator *aggregator,
-                       struct aggregator_process *process,
-                       uint64_t now_tick);
+void aggregator_expire_frees(struct aggregator *aggregator,
+                             struct aggregator_process *process,
+                             uint64_t now_tick);
 
 void aggregator_thread_begin(struct aggregator_thread *thread,
                              struct aggregator_process *process,
@@ -253,24 +253,24 @@ enum err aggregator_allocate_sampled(struct aggregator *aggregator,
                                      uint64_t size_bytes,
                                      uint32_t shift) MUST_USE;
 
-// What a thread reports about unsampled blocks (WIRE_LEFT_OUT).
+// What a thread reports about unsampled blocks (WIRE_UNSAMPLED).
 struct aggregator_balance {
     int64_t bytes;
     uint64_t grain_bytes;
     uint64_t lost_blocks;
     uint64_t lost_bytes;
 };
-void aggregator_left_out(struct aggregator *aggregator,
-                         struct aggregator_thread *thread,
-                         const struct aggregator_balance *balance);
+void aggregator_note_unsampled(struct aggregator *aggregator,
+                               struct aggregator_thread *thread,
+                               const struct aggregator_balance *balance);
 
-// Return the live bytes of all processes: an estimate if blocks were left out.
+// Return the live bytes of all processes: an estimate if blocks are unsampled.
 uint64_t aggregator_live_bytes(const struct aggregator *aggregator);
 
 // Return the number of blocks in the live maps.
 static inline uint64_t aggregator_kept_blocks(const struct aggregator *aggregator)
 {
-    return aggregator->totals.live_blocks - aggregator->stand_ins;
+    return aggregator->totals.live_blocks - aggregator->represented_blocks;
 }
 
 // Get the node of the merged stack, which has no frames.

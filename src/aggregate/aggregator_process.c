@@ -152,15 +152,15 @@ enum err aggregator_process_begin(struct aggregator *aggregator,
     return is_copy ? aggregator_mapping_inherit(aggregator, process, parent) : ERR_OK;
 }
 
-static void left_out_leave(struct aggregator *aggregator, struct aggregator_process *process)
+static void remove_unsampled(struct aggregator *aggregator, struct aggregator_process *process)
 {
-    const struct left_out_sums *sums = &process->left_out;
-    const struct left_out_sums change = {.known_bytes = -sums->known_bytes,
-                                         .lost_blocks = -sums->lost_blocks,
-                                         .lost_bytes = -sums->lost_bytes,
-                                         .stand_in_bytes = -sums->stand_in_bytes,
-                                         .variance = -sums->variance};
-    left_out_sums_add(&aggregator->estimate.now, &change);
+    const struct unsampled_sums *sums = &process->unsampled;
+    const struct unsampled_sums change = {.known_bytes = -sums->known_bytes,
+                                          .lost_blocks = -sums->lost_blocks,
+                                          .lost_bytes = -sums->lost_bytes,
+                                          .represented_bytes = -sums->represented_bytes,
+                                          .variance = -sums->variance};
+    unsampled_sums_add(&aggregator->estimate.now, &change);
 }
 
 enum err aggregator_process_end(struct aggregator *aggregator,
@@ -170,7 +170,7 @@ enum err aggregator_process_end(struct aggregator *aggregator,
     if (process->is_ended) {
         return ERR_OK;
     }
-    aggregator_settle(aggregator, process, UINT64_MAX);
+    aggregator_expire_frees(aggregator, process, UINT64_MAX);
     if (aggregator->observers.count > 0) {
         TRY(row_table_count(&aggregator->totals.rows));
         TRY(observers_tell(
@@ -188,12 +188,12 @@ enum err aggregator_process_end(struct aggregator *aggregator,
     process->record.end_ms = max_u64(ending->end_ms, process->record.start_ms);
     const uint64_t before_bytes = aggregator_live_bytes(aggregator);
     leave(aggregator, process);
-    left_out_leave(aggregator, process);
-    aggregator->totals.live_blocks -= process->live.live_count + process->stand_ins;
-    aggregator->stand_ins -= process->stand_ins;
+    remove_unsampled(aggregator, process);
+    aggregator->totals.live_blocks -= process->live.live_count + process->represented_blocks;
+    aggregator->represented_blocks -= process->represented_blocks;
     const uint64_t left_bytes = aggregator_live_bytes(aggregator);
     peak_bound_leave(&aggregator->bound, before_bytes > left_bytes ? before_bytes - left_bytes : 0,
-                     ending->gone_stamp, left_bytes);
+                     ending->death_stamp, left_bytes);
     process_empty(process);
     return ERR_OK;
 }

@@ -28,10 +28,10 @@ struct aggregator_process {
     bool is_ended;
     uint64_t end_peak_number; // number of the global peak when it ended
     uint64_t live_bytes;
-    uint32_t thread_count; // all threads so far
-    struct live_map live;  // live blocks
-    uint64_t stand_ins;    // blocks that sampled ones stand for, themselves excluded
-    struct left_out_sums left_out;
+    uint32_t thread_count;       // all threads so far
+    struct live_map live;        // live blocks
+    uint64_t represented_blocks; // blocks that sampled ones stand for, themselves excluded
+    struct unsampled_sums unsampled;
     struct map_u64 nodes_by_name; // stack names of this address space -> nodes
     struct pending_frees waiting;
     struct mapping_map mapped;           // its own mappings

@@ -20,7 +20,7 @@ static void follow_peak(struct block_list *list, uint64_t peak_number)
     if (list->peak_number != peak_number) {
         list->peak_number = peak_number;
         list->peak_ms = list->latest_born_ms; // no block before the peak was born later
-        list->freed_left_out = 0;
+        list->freed_omitted = 0;
         map_u64_clear(&list->after);
         rec_block_vec_clear(&list->freed);
     }
@@ -93,7 +93,7 @@ enum err block_list_freed(struct block_list *list,
         return ERR_OK;
     }
     if (list->freed.len >= BLOCKS_LISTED_MAX) {
-        list->freed_left_out++;
+        list->freed_omitted++;
         return ERR_OK;
     }
     struct rec_block entry = listed(address, block);
@@ -139,7 +139,7 @@ enum err block_list_ended(struct block_list *list,
         const bool is_at_peak = was_at_peak(list, address, &block);
         if (list->ended.len >= BLOCKS_LISTED_MAX ||
             (is_short && kept.items[block.row]++ >= share)) {
-            list->ended_left_out++;
+            list->ended_omitted++;
             continue;
         }
         struct ended_block entry = {.block = listed(address, &block),

@@ -12,7 +12,7 @@
 // keeps only blocks that were live at the peak, and only the end of a process visits all its
 // blocks, which then go to `ended`.
 //
-// Invariant: while nothing was left out, the list has peak_blocks blocks of the peak for each row,
+// Invariant: while nothing was omitted, the list has peak_blocks blocks of the peak for each row,
 // and allocations - frees blocks of the end.
 // Memory: at most BLOCKS_LISTED_MAX entries in each of the two lists. Beyond that each row keeps an
 // equal share of its blocks of the end. Of the blocks freed since the peak the first are kept. The
@@ -49,9 +49,9 @@ struct block_list {
     uint64_t latest_born_ms;
     struct map_u64 after; // hash of a block -> blocks like it, allocated after the peak in its tick
     struct rec_block_vec freed; // live at the peak, freed since
-    uint64_t freed_left_out;    // since this peak
+    uint64_t freed_omitted;     // since this peak
     struct ended_block_vec ended;
-    uint64_t ended_left_out;
+    uint64_t ended_omitted;
     uint64_t seed;                // should be unknown to the program
     const struct row_table *rows; // borrowed; visited when a process ends
 };
@@ -85,9 +85,9 @@ enum err block_list_collect(const struct block_list *list,
                             uint64_t peak_number,
                             struct rec_block_vec *out) MUST_USE;
 
-static inline uint64_t block_list_left_out(const struct block_list *list)
+static inline uint64_t block_list_omitted(const struct block_list *list)
 {
-    return list->freed_left_out + list->ended_left_out;
+    return list->freed_omitted + list->ended_omitted;
 }
 
 // Return an observer that lists the blocks of the rows in list->rows.

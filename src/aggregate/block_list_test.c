@@ -189,7 +189,7 @@ static void lists_what_a_model_lists(void **state)
                          ERR_OK);
         want(&t, &wanted);
         assert_same_blocks(&have, &wanted);
-        assert_int_equal(block_list_left_out(&t.list), 0);
+        assert_int_equal(block_list_omitted(&t.list), 0);
         rec_block_vec_release(&have);
         rec_block_vec_release(&wanted);
         close_trial(&t);
@@ -265,7 +265,7 @@ static void beyond_the_cap_each_stack_keeps_its_share(void **state)
     assert_int_equal(counts[1], FEW);
     assert_true(have.len <= BLOCKS_LISTED_MAX + 100);
     assert_true(counts[0] >= BLOCKS_LISTED_MAX / 2);
-    assert_int_equal(have.len + block_list_left_out(&t.list), MANY + FEW);
+    assert_int_equal(have.len + block_list_omitted(&t.list), MANY + FEW);
     rec_block_vec_release(&have);
     close_trial(&t);
 }
@@ -293,7 +293,7 @@ static void what_is_freed_beyond_the_cap_is_counted(void **state)
     assert_int_equal(block_list_collect(&t.list, t.aggregator.totals.rows.peak_number, &have),
                      ERR_OK);
     assert_int_equal(have.len, BLOCKS_LISTED_MAX);
-    assert_int_equal(block_list_left_out(&t.list), MANY - BLOCKS_LISTED_MAX);
+    assert_int_equal(block_list_omitted(&t.list), MANY - BLOCKS_LISTED_MAX);
     rec_block_vec_release(&have);
     close_trial(&t);
 }

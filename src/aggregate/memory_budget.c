@@ -36,7 +36,7 @@ static uint32_t level_of(uint64_t max_bytes, uint64_t bytes)
     return level < LANE_LEVEL_MAX ? (uint32_t)level : LANE_LEVEL_MAX;
 }
 
-void memory_budget_look(struct memory_budget *budget, uint64_t own_bytes, uint64_t block_count)
+void memory_budget_update(struct memory_budget *budget, uint64_t own_bytes, uint64_t block_count)
 {
     if (budget->max_bytes == 0) {
         return;

@@ -41,11 +41,11 @@ struct memory_budget {
     uint64_t random;
     uint32_t late_entries;  // nodes and rows that were added while all stacks merge
     uint64_t merged_stacks; // definitions of merged stacks
-    uint64_t unkept_blocks; // blocks that were left out
+    uint64_t unkept_blocks; // blocks that are unsampled
 };
 
 // Set the merging and the sampling level from all memory of the recorder and its number of blocks.
-void memory_budget_look(struct memory_budget *budget, uint64_t own_bytes, uint64_t block_count);
+void memory_budget_update(struct memory_budget *budget, uint64_t own_bytes, uint64_t block_count);
 
 // Return whether a merged stack may add one more node or row.
 bool memory_budget_adds(struct memory_budget *budget);
@@ -54,5 +54,5 @@ bool memory_budget_adds(struct memory_budget *budget);
 uint32_t memory_budget_depth(const struct memory_budget *budget);
 
 // Decide about a new block of size_bytes with the sampling weight 1 << *shift. True: keep it, with
-// the new weight 1 << *shift. False: the block is left out, and counted.
+// the new weight 1 << *shift. False: the block is not sampled, and counted.
 bool memory_budget_takes(struct memory_budget *budget, uint64_t size_bytes, uint32_t *shift);

@@ -36,14 +36,14 @@ static MUST_USE enum err add(struct peak_scopes *scopes, uint32_t thread, uint32
 }
 
 // Count the frees by other threads before the tick of now_ms.
-static void settle(struct peak_thread *t, uint64_t now_ms)
+static void count_due_frees(struct peak_thread *t, uint64_t now_ms)
 {
-    uint32_t gone = 0;
-    for (; gone < t->later_count && t->later[gone].ms < now_ms; gone++) {
-        t->live_bytes -= (int64_t)t->later[gone].bytes;
+    uint32_t due = 0;
+    for (; due < t->later_count && t->later[due].ms < now_ms; due++) {
+        t->live_bytes -= (int64_t)t->later[due].bytes;
     }
-    t->later_count -= gone;
-    memmove(t->later, t->later + gone, t->later_count * sizeof(t->later[0]));
+    t->later_count -= due;
+    memmove(t->later, t->later + due, t->later_count * sizeof(t->later[0]));
 }
 
 // Note frees by other threads. They may count too late, never too early.
@@ -74,7 +74,7 @@ peak_scopes_begin(struct peak_scopes *scopes, uint32_t thread, uint32_t lane, ui
     struct peak_thread *t = find(scopes, thread);
     if (t->lane == lane) {
         // the thread waits for the recorder, so all read frees happened before
-        settle(t, UINT64_MAX);
+        count_due_frees(t, UINT64_MAX);
         t->open |= 1u << scope;
         t->begin_bytes[scope] = t->live_bytes;
         t->most_bytes[scope] = t->live_bytes;
@@ -129,7 +129,7 @@ void peak_scopes_allocated(struct peak_scopes *scopes,
     if (t == NULL) {
         return;
     }
-    settle(t, tick_ms);
+    count_due_frees(t, tick_ms);
     t->live_bytes += (int64_t)bytes;
     for (uint32_t open = t->open; open != 0; open &= open - 1) {
         int64_t *most = t->most_bytes + __builtin_ctz(open);

@@ -50,7 +50,7 @@ static void scopes_nest_and_overlap(void **state)
     assert_int_equal(scopes.threads.len, 0);
 }
 
-static void threads_are_told_apart(void **state)
+static void threads_are_distinguished(void **state)
 {
     (void)state;
     CLEANUP(peak_scopes_release) struct peak_scopes scopes = {0};
@@ -196,7 +196,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scopes_nest_and_overlap),
-        cmocka_unit_test(threads_are_told_apart),
+        cmocka_unit_test(threads_are_distinguished),
         cmocka_unit_test(what_is_no_scope_is_refused),
         cmocka_unit_test(frees_by_others_never_make_it_too_low),
         cmocka_unit_test(lanes_that_drift_apart_never_make_it_too_low),

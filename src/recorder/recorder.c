@@ -179,7 +179,7 @@ recorder_snapshot(struct recorder_state *s, enum rec_state state, struct aggrega
     facts.counters[LOST_missed_frees] += s->aggregator.missed_frees;
     facts.counters[LOST_corrupt_lane] = s->drain.corrupt_lanes; // counted only here
     facts.counters[LOST_corrupt_counter] = s->drain.corrupt_counters;
-    return aggregator_snapshot_take(&s->aggregator, &s->sampler, &s->looks, &facts, out);
+    return aggregator_snapshot_take(&s->aggregator, &s->sampler, &s->memory_snapshots, &facts, out);
 }
 
 static enum err name_frames(struct recorder_state *s)
@@ -234,10 +234,10 @@ static enum err write_recording(struct recorder_state *s, struct err_info *info)
     if (event_log_finish(&s->events, recording, &options, path, &trouble) == ERR_OK) {
         return ERR_OK;
     }
-    recorder_log(s, "%s; the log of events is left out", trouble.text);
+    recorder_log(s, "%s; the log of events is omitted", trouble.text);
     event_log_give_up(&s->events);
     aggregator_snapshot_set_counter(&s->snapshot, &s->aggregator, "events_left_out",
-                                    s->events.left_out_count);
+                                    s->events.omitted_count);
     history = row_history_supply(&s->snapshot.history);
     return recording_write(recording, path, &options, info);
 }
@@ -261,13 +261,13 @@ static void take_kernels_peak(struct recorder_state *s)
 enum err recorder_hear_of_unrecorded(struct recorder_state *s, uint64_t now_ms)
 {
     TRY(unrecorded_list_hear(&s->unrecorded, &s->aggregator, &s->session, now_ms));
-    for (size_t i = 0; now_ms != UINT64_MAX && i < s->unrecorded.young.len; i++) {
-        const struct unrecorded_exec *exec = &s->unrecorded.young.items[i];
+    for (size_t i = 0; now_ms != UINT64_MAX && i < s->unrecorded.recent.len; i++) {
+        const struct unrecorded_exec *exec = &s->unrecorded.recent.items[i];
         const struct drain_replacement replacement = {
             .pid = exec->pid, .joins = exec->joins, .time_ms = exec->time_ms};
         TRY(drain_end_replaced(&s->drain, &replacement, now_ms));
     }
-    return unrecorded_list_settle(&s->unrecorded, &s->aggregator, now_ms);
+    return unrecorded_list_count_due(&s->unrecorded, &s->aggregator, now_ms);
 }
 
 // Make the recording and its file, after the program has ended or was left to itself.
@@ -291,7 +291,7 @@ finish(struct recorder_state *s, struct recorder_result *result, struct err_info
     struct err_info trouble = {0};
     err = write_recording(s, &trouble);
     if (err != ERR_OK) {
-        result->is_told = s->checkpoint.has_failed;
+        result->is_reported = s->checkpoint.has_failed;
         return err_set(info, err, "%s; %s", trouble.text, checkpoint_what_stays(&s->checkpoint));
     }
     const struct recorder_callbacks *callbacks = &s->options->callbacks;
@@ -383,7 +383,7 @@ void recorder_result_release(struct recorder_result *result)
         rec_symbol_vec_release(&s->symbols);
         drain_release(&s->drain);
         proc_sampler_release(&s->sampler);
-        memory_snapshots_release(&s->looks);
+        memory_snapshots_release(&s->memory_snapshots);
         unrecorded_list_release(&s->unrecorded);
         unrecorded_tree_release(&s->unrecorded_tree);
         aggregator_release(&s->aggregator);

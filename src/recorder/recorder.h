@@ -73,12 +73,12 @@ struct recorder_options {
     bool lists_blocks;         // block_list.h
     bool logs_events;          // event_log.h; threads then hold no events back
     bool follow_children;
-    bool allow_own_malloc;  // record as much as possible of a program with an allocator of its own
-    bool check_unwind;      // SESSION_CHECK_UNWIND
-    bool no_nursery;        // SESSION_NO_NURSERY
-    bool counts_stamps;     // session_options
-    bool is_always_pressed; // report pressure to threads (pressure.h) unconditionally
-    bool may_sample;        // SESSION_OVERFLOW_SAMPLE; not with logs_events
+    bool allow_own_malloc; // record as much as possible of a program with an allocator of its own
+    bool check_unwind;     // SESSION_CHECK_UNWIND
+    bool no_nursery;       // SESSION_NO_NURSERY
+    bool counts_stamps;    // session_options
+    bool is_always_under_pressure; // report pressure to threads (pressure.h) unconditionally
+    bool may_sample;               // SESSION_OVERFLOW_SAMPLE; not with logs_events
     struct recorder_callbacks callbacks;
 };
 
@@ -88,7 +88,7 @@ struct recorder_result {
     int exit_status;   // if the program did not run: as a shell would return it
     int wait_status;   // else: as waitpid returns it
     bool has_run;      // wait_status is valid
-    bool is_told;      // the file could not be written, and callbacks->log has had a message
+    bool is_reported;  // the file could not be written, and callbacks->log has had a message
     char *output_path; // owned; NULL if nothing was written
     struct recording recording;   // all but the history of rows; borrows from `state`
     struct recorder_state *state; // owned

@@ -97,22 +97,24 @@ answer_mark(struct recorder_state *s, uint64_t now_ms, const char *text, struct 
 }
 
 static uint64_t
-answer_look(struct recorder_state *s, uint64_t now_ms, const char *text, struct strbuf *reply)
+answer_snapshot(struct recorder_state *s, uint64_t now_ms, const char *text, struct strbuf *reply)
 {
     (void)text;
     struct err_info info = {0};
     if (recorder_snapshots_now(s, now_ms) != ERR_OK) {
-        (void)err_set(&info, ERR_NO_MEMORY, "no memory for a look"); // reported here
+        (void)err_set(&info, ERR_NO_MEMORY, "no memory for a snapshot"); // reported here
         return refuse(reply, &info);
     }
-    if (s->looks.last.time_ms != now_ms) {
+    if (s->memory_snapshots.last.time_ms != now_ms) {
         (void)err_set(&info, ERR_NOT_FOUND, "there is no process whose memory map can be read");
         return refuse(reply, &info);
     }
     accept(reply, "");
-    strbuf_printf(reply, "looked at %zu %s with %" PRIu64 " KiB at %" PRIu64 ".%03" PRIu64 " s",
-                  s->looks.last.looks.len, s->looks.last.looks.len == 1 ? "process" : "processes",
-                  s->looks.last.rss_bytes / 1024, now_ms / 1000, now_ms % 1000);
+    strbuf_printf(reply,
+                  "took a snapshot of %zu %s at %" PRIu64 ".%03" PRIu64 " s: %" PRIu64 " KiB",
+                  s->memory_snapshots.last.memory_snapshots.len,
+                  s->memory_snapshots.last.memory_snapshots.len == 1 ? "process" : "processes",
+                  now_ms / 1000, now_ms % 1000, s->memory_snapshots.last.rss_bytes / 1024);
     return 0;
 }
 
@@ -157,9 +159,13 @@ static uint64_t answer(void *context, const char *word, const char *text, struct
                            const char *text,
                            struct strbuf *reply);
     } answers[] = {
-        {"is", answer_is},     {"start", answer_start},           {"stop", answer_stop},
-        {"mark", answer_mark}, {"checkpoint", answer_checkpoint}, {"status", answer_status},
-        {"look", answer_look},
+        {"is", answer_is},
+        {"start", answer_start},
+        {"stop", answer_stop},
+        {"mark", answer_mark},
+        {"checkpoint", answer_checkpoint},
+        {"status", answer_status},
+        {"snapshot", answer_snapshot},
     };
     struct recorder_state *s = context;
     for (size_t i = 0; i < ARRAY_LEN(answers); i++) {

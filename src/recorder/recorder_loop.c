@@ -27,10 +27,10 @@ enum {
     SLEEP_MS_MAX = 16,    // when nothing has happened for a while
     LINGER_MS = 1,        // between two searches for processes that have not joined
     LINGER_MAX_MS = 2000, // for those that exist and have not joined
-    LOOKS_IN_VAIN = 2,
-    STRANGER_LOOK_MS = 500, // between two checks of processes that outlive the program
-    LEAVE_NS = 3000000,     // in which threads notice that recording is over
-    LINGER_SAY_MS = 500,    // time until the message that others still run
+    VAIN_CHECKS = 2,
+    STRANGER_CHECK_MS = 500, // between two checks of processes that outlive the program
+    LEAVE_NS = 3000000,      // in which threads notice that recording is over
+    LINGER_SAY_MS = 500,     // time until the message that others still run
 };
 
 static void reap_program(struct recorder_state *s)
@@ -122,10 +122,11 @@ static void weigh_load(struct recorder_state *s, uint64_t now_ns)
 {
     if (pressure_is_due(&s->pressure, now_ns)) {
         const struct lane_load load = drain_take_load(&s->drain);
-        const bool is_pressed = pressure_judge(&s->pressure, now_ns, &load);
+        const bool is_under_pressure = pressure_judge(&s->pressure, now_ns, &load);
         // Relaxed: it orders nothing else.
-        atomic_store_explicit(&s->session.header->is_pressed,
-                              is_pressed || s->options->is_always_pressed, memory_order_relaxed);
+        atomic_store_explicit(&s->session.header->is_under_pressure,
+                              is_under_pressure || s->options->is_always_under_pressure,
+                              memory_order_relaxed);
     }
 }
 
@@ -146,22 +147,22 @@ static void sleep_until_woken(struct recorder_state *s, uint32_t seen, uint64_t 
 // executable) does not delay the end.
 static bool nobody_is_late(struct recorder_state *s, uint64_t now_ms)
 {
-    if (s->nobody_is_pending || now_ms < s->next_late_look_ms) {
+    if (s->nobody_is_pending || now_ms < s->next_late_check_ms) {
         return s->nobody_is_pending; // and the pass since then found none that had joined before
     }
-    s->next_late_look_ms = now_ms + LINGER_MS;
+    s->next_late_check_ms = now_ms + LINGER_MS;
     switch (pending_processes_find(s->session.environment, now_ms)) {
     case PENDING_NONE:
         s->nobody_is_pending = true;
         return false;
     case PENDING_UNSEEN:
-        s->looks_in_vain++;
+        s->vain_checks++;
         break;
     case PENDING_SOME:
-        s->looks_in_vain = 0;
+        s->vain_checks = 0;
         break;
     }
-    return s->looks_in_vain >= LOOKS_IN_VAIN || now_ms >= s->quiet_since_ms + LINGER_MAX_MS;
+    return s->vain_checks >= VAIN_CHECKS || now_ms >= s->quiet_since_ms + LINGER_MAX_MS;
 }
 
 // Return whether the recording is over.
@@ -178,11 +179,11 @@ static bool is_over(struct recorder_state *s, bool was_busy, uint64_t now_ms)
         return !s->options->follow_children || nobody_is_late(s, now_ms);
     }
     s->quiet_since_ms = now_ms;
-    s->looks_in_vain = 0;
+    s->vain_checks = 0;
     s->nobody_is_pending = false;
     s->end_ms = now_ms;
-    if (now_ms >= s->next_stranger_look_ms) {
-        s->next_stranger_look_ms = now_ms + STRANGER_LOOK_MS;
+    if (now_ms >= s->next_stranger_check_ms) {
+        s->next_stranger_check_ms = now_ms + STRANGER_CHECK_MS;
         drain_find_strangers(&s->drain);
     }
     if (!s->has_said_others && now_ms >= s->said_after_ms) {
@@ -217,11 +218,11 @@ void recorder_follow_log(struct recorder_state *s, uint64_t now_ms)
 void recorder_wait(struct recorder_state *s)
 {
     enum {
-        LOOK_MS = 1000 // SIGCHLD may have arrived before the signalfd existed
+        CHECK_MS = 1000 // SIGCHLD may have arrived before the signalfd existed
     };
     struct pollfd signals = {.fd = s->signal_fd, .events = POLLIN};
     for (reap_program(s); !s->has_ended; reap_program(s)) {
-        (void)poll(&signals, 1, LOOK_MS); // the reason of its end is irrelevant
+        (void)poll(&signals, 1, CHECK_MS); // the reason of its end is irrelevant
         hear_signals(s);
     }
 }
@@ -240,11 +241,11 @@ static void see_abandonment(struct recorder_state *s)
 }
 
 // Keep the recorder within its memory cap, and tell the user once what that costs.
-static void look_at_memory(struct recorder_state *s)
+static void check_memory(struct recorder_state *s)
 {
     struct memory_budget *budget = &s->aggregator.budget;
-    memory_budget_look(budget, own_memory_bytes(s->own_memory),
-                       aggregator_kept_blocks(&s->aggregator));
+    memory_budget_update(budget, own_memory_bytes(s->own_memory),
+                         aggregator_kept_blocks(&s->aggregator));
     if (budget->merging != MEMORY_MERGES_NOTHING && !s->has_merged) {
         s->has_merged = true;
         recorder_log(s, "call stacks take the memory that they may (--max-memory): new ones are "
@@ -284,7 +285,7 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
         recorder_control_hear(s);
         TRY(run_control_tick(&s->control, now_ms));
         bool was_busy = false;
-        look_at_memory(s);
+        check_memory(s);
         TRY(drain_once(s, false, &was_busy, info));
         recorder_follow_log(s, now_ms);
         see_abandonment(s);

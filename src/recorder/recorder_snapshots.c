@@ -77,7 +77,7 @@ static enum err stack_tops(const struct recorder_state *s, uint32_t slot, struct
 
 // Take a snapshot of one process. An unreadable process is omitted.
 static enum err
-look_at(struct recorder_state *s, uint32_t slot, uint32_t flags, struct look_moment *moment)
+look_at(struct recorder_state *s, uint32_t slot, uint32_t flags, struct memory_moment *moment)
 {
     const struct drain_process *process = s->drain.processes + slot;
     CLEANUP(memory_areas_release) struct memory_areas map = {0};
@@ -101,30 +101,30 @@ look_at(struct recorder_state *s, uint32_t slot, uint32_t flags, struct look_mom
                           (REC_PROCESS_FORKED | REC_PROCESS_OWN_ALLOCATOR)) == 0,
         .pages = {.read = pagemap >= 0 ? pagemap_read : NULL, .context = &pagemap},
     };
-    struct rec_memory_snapshot look = {
+    struct rec_memory_snapshot snapshot = {
         .time_ms = moment->time_ms, .process = process->aggregator->index, .flags = flags};
-    TRY(rss_split(&what, &map, (uint32_t)moment->looks.len, &s->aggregator.strings, &look,
-                  &moment->parts));
-    moment->rss_bytes += look.rss_bytes;
-    proc_sampler_correct(&s->sampler, look.process, look.time_ms, look.rss_bytes);
-    return rec_memory_snapshot_vec_push(&moment->looks, look);
+    TRY(rss_split(&what, &map, (uint32_t)moment->memory_snapshots.len, &s->aggregator.strings,
+                  &snapshot, &moment->parts));
+    moment->rss_bytes += snapshot.rss_bytes;
+    proc_sampler_correct(&s->sampler, snapshot.process, snapshot.time_ms, snapshot.rss_bytes);
+    return rec_memory_snapshot_vec_push(&moment->memory_snapshots, snapshot);
 }
 
 static enum err
 look_at_all(struct recorder_state *s, uint64_t now_ms, uint32_t flags, bool was_asked)
 {
     const struct expense expense = expense_begin();
-    CLEANUP(look_moment_release) struct look_moment moment = {.time_ms = now_ms};
+    CLEANUP(memory_moment_release) struct memory_moment moment = {.time_ms = now_ms};
     for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
         const struct drain_process *process = s->drain.processes + slot;
         if (process->aggregator != NULL && !process->is_dead) {
-            const bool is_exiting = slot == s->exit_slot && (flags & REC_LOOK_AT_EXIT) != 0;
-            TRY(look_at(s, slot, is_exiting ? REC_LOOK_AT_EXIT : 0, &moment));
+            const bool is_exiting = slot == s->exit_slot && (flags & REC_SNAPSHOT_AT_EXIT) != 0;
+            TRY(look_at(s, slot, is_exiting ? REC_SNAPSHOT_AT_EXIT : 0, &moment));
         }
     }
-    return moment.looks.len == 0
-               ? ERR_OK
-               : memory_snapshots_add(&s->looks, &moment, was_asked, expense_ns(&expense));
+    return moment.memory_snapshots.len == 0 ? ERR_OK
+                                            : memory_snapshots_add(&s->memory_snapshots, &moment,
+                                                                   was_asked, expense_ns(&expense));
 }
 
 enum err recorder_snapshots_now(struct recorder_state *s, uint64_t now_ms)
@@ -205,7 +205,7 @@ void recorder_snapshots_round(struct recorder_state *s, uint64_t now_ms)
         return;
     }
     uint64_t rss_bytes = glance_at_all(s, now_ms);
-    if (!is_due && !memory_snapshots_are_due(&s->looks, now_ms, rss_bytes)) {
+    if (!is_due && !memory_snapshots_are_due(&s->memory_snapshots, now_ms, rss_bytes)) {
         return;
     }
     proc_sampler_begin_round(&s->sampler, now_ms);
@@ -217,9 +217,10 @@ void recorder_snapshots_round(struct recorder_state *s, uint64_t now_ms)
         s->newcomers_ms = now_ms + NEWCOMERS_MS + spent_ns / 10000;
     }
     proc_sampler_end_round(&s->sampler, now_ms, spent_ns);
-    if (waits || (rss_bytes > 0 && memory_snapshots_are_due(&s->looks, now_ms, rss_bytes))) {
+    if (waits ||
+        (rss_bytes > 0 && memory_snapshots_are_due(&s->memory_snapshots, now_ms, rss_bytes))) {
         // Without memory for this one, the next is tried; samples continue.
-        (void)look_at_all(s, now_ms, waits ? REC_LOOK_AT_EXIT : 0, false);
+        (void)look_at_all(s, now_ms, waits ? REC_SNAPSHOT_AT_EXIT : 0, false);
     }
     if (waits) {
         let_go(s);

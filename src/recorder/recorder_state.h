@@ -36,7 +36,7 @@ struct recorder_state {
     struct aggregator aggregator;
     struct drain drain;
     struct proc_sampler sampler;
-    struct memory_snapshots looks;
+    struct memory_snapshots memory_snapshots;
     size_t sampled_processes; // joined processes at the latest round of samples
     uint64_t newcomers_ms;    // earliest time of a round for new processes
     uint32_t exit_slot;       // of the program's image that may wait; SESSION_MAX_PROCESSES: none
@@ -57,15 +57,15 @@ struct recorder_state {
     struct strbuf output;          // path of the recording
     struct strbuf output_absolute; // as `cairn ctl` names it
     uint64_t start_unix_ns;
-    uint64_t next_stranger_look_ms; // next drain_find_strangers
-    uint64_t next_late_look_ms;     // next check for processes that have not joined yet
-    unsigned looks_in_vain;         // checks since one was last found
-    bool nobody_is_pending;         // a check was certain that there is none
-    uint64_t quiet_since_ms;        // no recorded process has run since then
-    uint64_t said_after_ms;         // when to tell the user that other processes still run
-    uint64_t own_rss_bytes;         // the recorder's peak at the fork of the program
-    uint64_t program_rss_bytes;     // peak of the program and its children, after its end
-    uint64_t end_ms;                // end of the last process; 0: not yet
+    uint64_t next_stranger_check_ms; // next drain_find_strangers
+    uint64_t next_late_check_ms;     // next check for processes that have not joined yet
+    unsigned vain_checks;            // checks since one was last found
+    bool nobody_is_pending;          // a check was certain that there is none
+    uint64_t quiet_since_ms;         // no recorded process has run since then
+    uint64_t said_after_ms;          // when to tell the user that other processes still run
+    uint64_t own_rss_bytes;          // the recorder's peak at the fork of the program
+    uint64_t program_rss_bytes;      // peak of the program and its children, after its end
+    uint64_t end_ms;                 // end of the last process; 0: not yet
     int signal_fd;
     int own_memory;   // own_memory.h
     bool has_thinned; // live blocks were sampled for lack of memory

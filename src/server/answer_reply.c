@@ -112,7 +112,7 @@ static enum MHD_Result take_turn(const struct turn *turn, const struct etag *tag
     struct http *http = turn->http;
     if (!wait_for_turn(http)) {
         return reply_refuse(turn->connection, MHD_HTTP_SERVICE_UNAVAILABLE, ERR_LIMIT,
-                            "too many questions at once");
+                            "too many queries at once");
     }
     CLEANUP(strbuf_release) struct strbuf body = {0};
     struct problem problem = {0};

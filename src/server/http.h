@@ -12,7 +12,7 @@
 
 #include "server/access/access.h"
 #include "server/access/visitors.h"
-#include "server/api/question.h"
+#include "server/api/query.h"
 #include "server/http/event_hub.h"
 #include "server/state/current_recording.h"
 #include "server/state/requests_in_flight.h"

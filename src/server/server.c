@@ -35,7 +35,7 @@ enum {
     CONNECTIONS_MAX = 8 * VISITORS_MAX,
     HEADER_MAX_BYTES = 32 * 1024, // and other memory of a connection
     ANSWERS_MIN = 2,
-    LOOK_EVERY_MS = 2000,
+    CHECK_EVERY_MS = 2000,
     RELOAD_PAUSE_MIN_MS = 1000,
     RELOAD_PAUSE_MAX_MS = 10000,
     RELOAD_SHARE = 5,
@@ -245,10 +245,10 @@ void server_run(struct server *server, int stop_fd)
     uint64_t not_before = 0;
     for (;;) {
         uint64_t now = clock_monotonic_ms();
-        bool may_look = now >= not_before;
+        bool may_check = now >= not_before;
         // The watch is ignored during the pause, since it may be readable all the time.
-        fds[1].fd = may_look ? server->watch_fd : -1;
-        int wait_ms = may_look ? LOOK_EVERY_MS : (int)(not_before - now);
+        fds[1].fd = may_check ? server->watch_fd : -1;
+        int wait_ms = may_check ? CHECK_EVERY_MS : (int)(not_before - now);
         int ready = poll(fds, ARRAY_LEN(fds), wait_ms);
         if (ready > 0 && fds[0].revents != 0) {
             return;

@@ -148,7 +148,7 @@ struct session_header {
     _Atomic uint32_t recording;
     // R: not 0 if several threads keep the recorder busy all the time. Then threads spend more of
     // their own time to save the recorder's (nursery.h).
-    _Atomic uint32_t is_pressed;
+    _Atomic uint32_t is_under_pressure;
     // T: which threads record. Once several do, all their events have stamps (nursery.h). A thread
     // writes this before it sends its first event, so a thread that received anything from another
     // thread sees that there are several.
@@ -294,12 +294,12 @@ struct lane_header {
     // Power of two. T changes it only while read_pos == write_pos, before its next release of
     // write_pos, so R reads it after that acquire.
     _Atomic uint32_t ring_bytes;
-    // T: allocations left out so far because the ring was full (sampler.h), written before its next
-    // release of write_pos. Frees: the frees of such blocks that were not sent.
-    _Atomic uint64_t left_out_allocations;
-    _Atomic uint64_t left_out_bytes;
-    _Atomic uint64_t left_out_frees;
-    _Atomic uint64_t left_out_forgotten; // blocks whose frees will be sent nevertheless
+    // T: allocations that were not sampled because the ring was full (sampler.h), written before
+    // its next release of write_pos. Frees: the frees of such blocks that were not sent.
+    _Atomic uint64_t unsampled_allocations;
+    _Atomic uint64_t unsampled_bytes;
+    _Atomic uint64_t unsampled_frees;
+    _Atomic uint64_t unsampled_forgotten; // blocks whose frees will be sent nevertheless
     // T: events that passed through its hooks while the session was SESSION_ABANDONED.
     _Atomic uint64_t missed_allocations;
     _Atomic uint64_t missed_frees;

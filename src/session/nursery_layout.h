@@ -3,17 +3,17 @@
 // (nursery.h).
 //
 //   struct nursery          head, in the lane's header
-//   struct nursery_tables   folds: counts of pairs; blocks, each at the place of its address
+//   struct nursery_tables   counters: counts of pairs; blocks, each at the place of its address
 //
 // The thread T writes all of it. The recorder R reads it when the thread has ended. From an idle
 // thread R takes it under `owner`, and then writes too. T may be killed between any two of its
 // stores, and nothing may be lost or counted twice then. So each change that needs two stores is
 // written in three steps; `mark` shows whether the second one was done:
 //
-//   a fold      mark = sums before; block FOLDING;           sums = new;         block VACANT
+//   a counting  mark = sums before; block COALESCING;        sums = new;        block VACANT
 //   a sending   mark = ring position behind the record;
-//               block SENDING or NURSERY_FOLD_SENDING set;   record published;   block SENT, key 0
-//   a leaving   leaving = address and gone_count; gone_count + 1;            a fold, or a sending
+//               block SENDING or NURSERY_COUNTER_SENDING;    record published;  block SENT, key 0
+//   a leaving   leaving = address and freed_count;           freed_count + 1;  a counting, sending
 //
 // A new high-water mark needs no such steps: a mark that is shown twice, or one that was just
 // passed, is not a new maximum.
@@ -27,14 +27,14 @@
 
 #include "base/compiler.h"
 
-#define NURSERY_BLOCKS_MIN 256u
-#define NURSERY_BLOCKS_MAX 4096u
-#define NURSERY_LINE       4u // blocks in a cache line
-#define NURSERY_FOLDS_MIN  256u
-#define NURSERY_FOLDS_MAX  4096u
-#define NURSERY_HISTORY    32u   // ticks
-#define NURSERY_USES       2048u // stack slots are distinguished modulo this
-#define NURSERY_GONE_MAX   64u   // pairs of a high-water mark
+#define NURSERY_BLOCKS_MIN   256u
+#define NURSERY_BLOCKS_MAX   4096u
+#define NURSERY_LINE         4u // blocks in a cache line
+#define NURSERY_COUNTERS_MIN 256u
+#define NURSERY_COUNTERS_MAX 4096u
+#define NURSERY_HISTORY      32u   // ticks
+#define NURSERY_USES         2048u // stack slots are distinguished modulo this
+#define NURSERY_FREED_MAX    64u   // pairs of a high-water mark
 
 enum nursery_owner {
     NURSERY_FREE = 0,
@@ -45,7 +45,7 @@ enum nursery_owner {
 enum nursery_block_state {
     NURSERY_HELD = 0, // so the place of a held block is the address itself
     NURSERY_SENT = 1, // kept so that the size is known when the block is freed
-    NURSERY_FOLDING = 2,
+    NURSERY_COALESCING = 2,
     NURSERY_SENDING = 3,
 };
 
@@ -64,16 +64,16 @@ struct nursery_block {
 #define NURSERY_KIND_TEMPORARY_SHIFT 63u
 #define NURSERY_KIND_BUCKET_SHIFT    56u
 #define NURSERY_KIND_SLOT_SHIFT      32u
-#define NURSERY_FOLD_SENDING         ((uint64_t)1 << 62)
+#define NURSERY_COUNTER_SENDING      ((uint64_t)1 << 62)
 #define NURSERY_STAMP                (1u << 21) // one step of the stamp in a kind
 #define NURSERY_STAMP_MAX            (0u - NURSERY_STAMP)
 #define NURSERY_NO_HIGH_WATER        (NURSERY_STAMP - 1) // below any stamp
 
-#define NURSERY_LEAVING_SHIFT 56u // of gone_count
+#define NURSERY_LEAVING_SHIFT 56u // of freed_count
 
 // Counts pairs whose kinds differ only in size. Both sums are in one word, which one store changes.
-struct nursery_fold {
-    uint64_t key;  // 0: unused; or kind >> NURSERY_KIND_SLOT_SHIFT, and NURSERY_FOLD_SENDING
+struct nursery_counter {
+    uint64_t key;  // 0: unused; or kind >> NURSERY_KIND_SLOT_SHIFT, and NURSERY_COUNTER_SENDING
     uint64_t sums; // bytes 40 | pairs WIRE_PAIRS_BITS
 };
 
@@ -105,25 +105,25 @@ static inline bool nursery_is_temporary(uint64_t kind)
     return kind >> NURSERY_KIND_TEMPORARY_SHIFT != 0;
 }
 
-// Return the key of the fold that counts blocks of that kind. Never 0, because no block is empty.
-static inline uint64_t nursery_fold_key(uint64_t kind)
+// Return the key of the counter of blocks of that kind. Never 0, because no block is empty.
+static inline uint64_t nursery_counter_key(uint64_t kind)
 {
     return kind >> NURSERY_KIND_SLOT_SHIFT;
 }
 
-// Return the kind of all pairs that a fold counts, without the size. NURSERY_FOLD_SENDING is
+// Return the kind of all pairs that a counter counts, without the size. NURSERY_COUNTER_SENDING is
 // shifted out.
-static inline uint64_t nursery_fold_kind(const struct nursery_fold *fold)
+static inline uint64_t nursery_counter_kind(const struct nursery_counter *counter)
 {
-    return fold->key << NURSERY_KIND_SLOT_SHIFT;
+    return counter->key << NURSERY_KIND_SLOT_SHIFT;
 }
 
 struct nursery_tables {
-    struct nursery_fold folds[NURSERY_FOLDS_MAX]; // fold_mask + 1 of them in use
-    // Keeps folds in use from being displaced each time: counts pairs that found the key of another
-    // fold at their index and were sent by themselves.
-    uint8_t passed_by[NURSERY_FOLDS_MAX];
-    uint64_t gone[NURSERY_GONE_MAX]; // gone_count of them, in the format of HIGH_WATER
+    struct nursery_counter counters[NURSERY_COUNTERS_MAX]; // counter_mask + 1 of them in use
+    // Keeps counters in use from being displaced each time: counts pairs that found another key
+    // at their index and were sent by themselves.
+    uint8_t passed_by[NURSERY_COUNTERS_MAX];
+    uint64_t freed[NURSERY_FREED_MAX]; // freed_count of them, in the format of HIGH_WATER
     struct nursery_block blocks[NURSERY_BLOCKS_MAX]; // mask + 1 of them in use
     uint64_t since[NURSERY_BLOCKS_MAX]; // freed_table's stamp for a HELD block, if is_ordered
 };
@@ -145,7 +145,7 @@ struct nursery {
     _Atomic uint64_t held_bytes;   // of HELD blocks, which are never empty; R sets it to 0
     int64_t room_bytes;            // a block that is not larger may be held
     uint32_t mask;                 // places in use - 1
-    uint32_t fold_mask;            // folds in use - 1
+    uint32_t counter_mask;         // counters in use - 1
     uint16_t is_holding;           // new blocks may be held
     uint16_t epoch;                // of `uses`, 1 to 255; changes when all has been sent
     uint32_t size_max;             // of a block that may be held
@@ -155,29 +155,29 @@ struct nursery {
     uint32_t stamp;                // of new blocks
     // Limit of the blocks that existed at the high-water mark; or NURSERY_NO_HIGH_WATER.
     uint32_t high_water_limit;
-    uint32_t gone_count; // how many of those blocks are counted as pairs
-    uint32_t is_ordered; // lane_producer.is_ordered: `since` is valid, and no block is SENT
+    uint32_t freed_count; // how many of those blocks are counted as pairs
+    uint32_t is_ordered;  // lane_producer.is_ordered: `since` is valid, and no block is SENT
 
     _Alignas(64) _Atomic uint64_t since_ms; // time of the last TICK; all held blocks are younger
     _Atomic uint32_t owner;                 // enum nursery_owner
     uint32_t tick_count;                    // of `history`, and for adapting
-    uint32_t evicted_count;  // blocks that other blocks displaced since the last TICK
-    uint32_t passed_count;   // pairs that found another pair's fold since then
-    uint32_t off_ticks;      // ticks left until blocks are held again
-    uint32_t pause_ticks;    // length of the latest pause in holding
-    uint32_t trial_ticks;    // ticks left until holding is judged
-    uint32_t is_pressed;     // session_header.is_pressed at the last TICK
-    uint64_t direct_count;   // blocks that were not held since the last TICK
-    uint64_t record_count;   // records sent since then: of blocks, and of pairs
-    uint64_t leaving;        // see the module comment: address, gone_count << NURSERY_LEAVING_SHIFT
-    uint32_t window_ticks;   // ticks since holding was judged last
-    uint64_t window_blocks;  // blocks allocated since then
+    uint32_t evicted_count;     // blocks that other blocks displaced since the last TICK
+    uint32_t passed_count;      // pairs that found another pair's counter since then
+    uint32_t off_ticks;         // ticks left until blocks are held again
+    uint32_t pause_ticks;       // length of the latest pause in holding
+    uint32_t trial_ticks;       // ticks left until holding is judged
+    uint32_t is_under_pressure; // session_header.is_under_pressure at the last TICK
+    uint64_t direct_count;      // blocks that were not held since the last TICK
+    uint64_t record_count;      // records sent since then: of blocks, and of pairs
+    uint64_t leaving;       // see the module comment: address, freed_count << NURSERY_LEAVING_SHIFT
+    uint32_t window_ticks;  // ticks since holding was judged last
+    uint64_t window_blocks; // blocks allocated since then
     uint64_t window_records; // records sent for them
     int64_t ceiling_bytes;   // while the sum does not exceed this, no maximum is new
     uint64_t touched[NURSERY_BLOCKS_MAX / NURSERY_LINE / 64]; // bit set: the line may hold blocks
-    uint64_t folds_used[NURSERY_FOLDS_MAX / 64];              // bit set: the fold may have a key
+    uint64_t counters_used[NURSERY_COUNTERS_MAX / 64];        // bit set: the counter may have a key
     struct nursery_moment history[NURSERY_HISTORY];
-    uint8_t uses[NURSERY_USES]; // `epoch`: a held block or fold may use a stack of such a slot
+    uint8_t uses[NURSERY_USES]; // `epoch`: a held block or counter may use a stack of such a slot
 };
 
 // Raise the ceiling at least to the sum.

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #define LANE_LEVEL_MAX      20u   // of sampling; 0: every block is recorded
-#define SAMPLER_GRAIN_BYTES 4096u // precision of the live bytes left out (wire.h); doubles
+#define SAMPLER_GRAIN_BYTES 4096u // precision of the unsampled live bytes (wire.h); doubles
 
 // Return the shift: at `level`, one of 2^shift blocks of size_bytes is recorded.
 static inline uint32_t sampler_shift(uint32_t level, uint64_t size_bytes)

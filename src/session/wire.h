@@ -26,8 +26,8 @@
 //   MAPPING        address (56)               slot 24 | kind 40 ; size ; number ; old address ;
 //                                             old size ; old number
 //   EVENT          slot 24                    weight
-//   QUESTION       number 32, what 8, scope 8 -
-//   LEFT_OUT       bytes 48, grain 8          bytes 40 high | count 24
+//   QUERY       number 32, what 8, scope 8 -
+//   UNSAMPLED       bytes 48, grain 8          bytes 40 high | count 24
 //
 // Fields of word 0 after the tag are packed from bit 8 upwards in the order given.
 //
@@ -49,7 +49,7 @@
 // are in bytes; the kernel rounds both ends up to pages.
 //
 // Events. EVENT reports an event of that weight that is not an allocation; the leaf of its stack
-// names it. QUESTION asks for the sums of all records before it; the lane's header receives the
+// names it. QUERY asks for the sums of all records before it; the lane's header receives the
 // response (stats_query.h). The field `what` is an enum stats_query_what. Number 0 asks for no
 // response.
 //
@@ -58,9 +58,9 @@
 //
 // Sampling (sampler.h). ALLOC_SAMPLED is an ALLOC that was chosen with the probability of one in
 // 1 << shift, and so represents that many allocations. `shift` is 1 to WIRE_SHIFT_MAX, `size` below
-// 1 << WIRE_SAMPLED_SIZE_BITS. Its free is a usual free. LEFT_OUT describes the live blocks that
-// were not chosen. Its first bytes (signed) are the bytes that the lane's thread left out so far,
-// less the bytes that it freed of blocks that any thread left out; until the next LEFT_OUT they are
+// 1 << WIRE_SAMPLED_SIZE_BITS. Its free is a usual free. UNSAMPLED describes the live blocks that
+// were not chosen. Its first bytes (signed) are the bytes that the lane's thread did not sample so
+// far, less the unsampled bytes of any thread that it freed; until the next UNSAMPLED they are
 // accurate to a grain of SAMPLER_GRAIN_BYTES << grain. Its `count` blocks, with their bytes, leave
 // the accounting: the sum no longer contains them, and their frees are sent as if they had been
 // recorded.
@@ -107,8 +107,8 @@ enum wire_tag {
     WIRE_STAMP = 22,
     WIRE_ALLOC_LATE = 23,
     WIRE_EVENT = 24,
-    WIRE_QUESTION = 25,
-    WIRE_LEFT_OUT = 26,
+    WIRE_QUERY = 25,
+    WIRE_UNSAMPLED = 26,
 };
 
 enum wire_mapping_kind {
@@ -152,7 +152,7 @@ enum wire_text_flags {
 #define WIRE_SIZE_BITS         40
 #define WIRE_PAIRS_BITS        24 // of the count of pairs
 #define WIRE_PAIRS_COUNT_MAX   ((1u << WIRE_PAIRS_BITS) - 1)
-#define WIRE_LEFT_OUT_BITS     48 // of the bytes left out
+#define WIRE_UNSAMPLED_BITS    48 // of the unsampled bytes
 #define WIRE_GRAIN_MAX         40u
 #define WIRE_SIZE_MAX          (((uint64_t)1 << WIRE_SIZE_BITS) - 1)
 #define WIRE_STACK_FRAMES_MAX  128u
@@ -198,28 +198,28 @@ static inline uint64_t wire_pairs_bytes(uint64_t sums)
     return sums >> WIRE_PAIRS_BITS;
 }
 
-// Word 1 of PAIRS and LEFT_OUT.
+// Word 1 of PAIRS and UNSAMPLED.
 static inline uint64_t wire_pairs_sums(uint64_t count, uint64_t bytes)
 {
     return bytes << WIRE_PAIRS_BITS | count;
 }
 
-static inline uint64_t wire_left_out(int64_t bytes, uint32_t grain)
+static inline uint64_t wire_unsampled(int64_t bytes, uint32_t grain)
 {
-    const uint64_t mask = ((uint64_t)1 << WIRE_LEFT_OUT_BITS) - 1;
-    return wire_word(WIRE_LEFT_OUT,
-                     ((uint64_t)bytes & mask) | (uint64_t)grain << WIRE_LEFT_OUT_BITS);
+    const uint64_t mask = ((uint64_t)1 << WIRE_UNSAMPLED_BITS) - 1;
+    return wire_word(WIRE_UNSAMPLED,
+                     ((uint64_t)bytes & mask) | (uint64_t)grain << WIRE_UNSAMPLED_BITS);
 }
 
-// Return the bytes of LEFT_OUT, or its grain. `rest`: all of word 0 after the tag.
-static inline int64_t wire_left_out_bytes(uint64_t rest)
+// Return the bytes of UNSAMPLED, or its grain. `rest`: all of word 0 after the tag.
+static inline int64_t wire_unsampled_bytes(uint64_t rest)
 {
-    return (int64_t)(rest << (64 - WIRE_LEFT_OUT_BITS)) >> (64 - WIRE_LEFT_OUT_BITS);
+    return (int64_t)(rest << (64 - WIRE_UNSAMPLED_BITS)) >> (64 - WIRE_UNSAMPLED_BITS);
 }
 
-static inline uint32_t wire_left_out_grain(uint64_t rest)
+static inline uint32_t wire_unsampled_grain(uint64_t rest)
 {
-    return (uint32_t)(rest >> WIRE_LEFT_OUT_BITS);
+    return (uint32_t)(rest >> WIRE_UNSAMPLED_BITS);
 }
 
 static inline uint64_t wire_slot_size(uint32_t slot, uint64_t size)

@@ -208,7 +208,7 @@ static void where_there_can_be_no_folder_nothing_is_kept(void **state)
     }
 }
 
-static void the_oldest_go_first_and_use_makes_young(void **state)
+static void the_oldest_go_first_and_use_renews(void **state)
 {
     enum {
         FILES = 5
@@ -290,7 +290,7 @@ int main(void)
         IN_SCENE(a_folder_that_others_may_write_to_is_not_used),
         IN_SCENE(nothing_is_made_in_the_folder_of_another_user),
         IN_SCENE(where_there_can_be_no_folder_nothing_is_kept),
-        IN_SCENE(the_oldest_go_first_and_use_makes_young),
+        IN_SCENE(the_oldest_go_first_and_use_renews),
         IN_SCENE(many_writers_leave_sound_files),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

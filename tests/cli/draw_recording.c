@@ -6,8 +6,9 @@
 // recording_text.h describes the drawing. These lines are accepted besides; each sets a value that
 // a drawing cannot have:
 //   !peak_time_ms N   !peak_error_bytes N   !runtime_ms N   !unknown_frees N   !start_unix_ms N
-//   !left_out_allocations N   !left_out_bytes N   !stand_in_allocations N   !stand_in_bytes N
-//   !coarsest_weight N   !peak_standard_error_bytes N
+//   !unsampled_allocations N     !unsampled_bytes N     !max_weight N
+//   !represented_allocations N   !represented_bytes N
+//   !peak_standard_error_bytes N
 //   !wait_status N    !state N              !program TEXT   !command_line TEXT !host TEXT
 //   !loss NAME VALUE TEXT                   !note NAME VALUE TEXT
 //   !suppressions RULES, a line feed being 03, as below
@@ -51,11 +52,11 @@ static bool set_number(struct recording_builder *b, const char *key, int64_t val
         {"peak_time_ms", &b->totals.peak_time_ms},
         {"peak_error_bytes", &b->totals.peak_error_bytes},
         {"unknown_frees", &b->totals.unknown_frees},
-        {"left_out_allocations", &b->totals.left_out_allocations},
-        {"left_out_bytes", &b->totals.left_out_bytes},
-        {"stand_in_allocations", &b->totals.stand_in_allocations},
-        {"stand_in_bytes", &b->totals.stand_in_bytes},
-        {"coarsest_weight", &b->totals.coarsest_weight},
+        {"unsampled_allocations", &b->totals.unsampled_allocations},
+        {"unsampled_bytes", &b->totals.unsampled_bytes},
+        {"represented_allocations", &b->totals.represented_allocations},
+        {"represented_bytes", &b->totals.represented_bytes},
+        {"max_weight", &b->totals.max_weight},
         {"peak_standard_error_bytes", &b->totals.peak_standard_error_bytes},
         {"runtime_ms", &b->meta.runtime_ms},
     };
@@ -101,7 +102,7 @@ static void set_sample(struct recording_builder *b, const char *rest)
 }
 
 // Parse "TIME_MS PROCESS FLAGS", then the bytes of each kind.
-static void set_look(struct recording_builder *b, const char *rest)
+static void set_snapshot(struct recording_builder *b, const char *rest)
 {
     struct rec_memory_snapshot l = {0};
     if (sscanf(rest,
@@ -110,12 +111,13 @@ static void set_look(struct recording_builder *b, const char *rest)
                &l.time_ms, &l.process, &l.flags, &l.live_bytes, &l.rounding_bytes, &l.kept_bytes,
                &l.mapped_bytes, &l.stack_bytes, &l.file_bytes, &l.shared_bytes, &l.own_bytes,
                &l.rest_bytes) != 12) {
-        check(ERR_INVALID, &(struct err_info){.text = "look"});
+        check(ERR_INVALID, &(struct err_info){.text = "snapshot"});
     }
     l.rss_bytes = l.live_bytes + l.rounding_bytes + l.kept_bytes + l.mapped_bytes + l.stack_bytes +
                   l.file_bytes + l.shared_bytes + l.own_bytes + l.rest_bytes;
     l.requested_bytes = 2 * l.live_bytes;
-    check(looks_vec_push(&b->looks, l), &(struct err_info){.text = "look"});
+    check(memory_snapshots_vec_push(&b->memory_snapshots, l),
+          &(struct err_info){.text = "snapshot"});
 }
 
 // Parse "LOOK KIND NODE RSS VIRTUAL PATH"; NODE 0: unknown.
@@ -123,8 +125,9 @@ static void set_part(struct recording_builder *b, const char *rest)
 {
     struct rec_part part = {.areas = 1};
     int path = 0;
-    if (sscanf(rest, "%" SCNu32 " %" SCNu32 " %" SCNu32 " %" SCNu64 " %" SCNu64 " %n", &part.look,
-               &part.kind, &part.node, &part.rss_bytes, &part.virtual_bytes, &path) != 5) {
+    if (sscanf(rest, "%" SCNu32 " %" SCNu32 " %" SCNu32 " %" SCNu64 " %" SCNu64 " %n",
+               &part.snapshot, &part.kind, &part.node, &part.rss_bytes, &part.virtual_bytes,
+               &path) != 5) {
         check(ERR_INVALID, &(struct err_info){.text = "part"});
     }
     part.node = part.node == 0 ? REC_NONE : part.node;
@@ -166,8 +169,8 @@ static void apply(struct recording_builder *b, char *line)
         set_sample(b, rest);
     } else if (strcmp(line, "mark") == 0) {
         set_mark(b, rest);
-    } else if (strcmp(line, "look") == 0) {
-        set_look(b, rest);
+    } else if (strcmp(line, "snapshot") == 0) {
+        set_snapshot(b, rest);
     } else if (strcmp(line, "part") == 0) {
         set_part(b, rest);
     } else if (strcmp(line, "advice") == 0) {

@@ -323,7 +323,7 @@ def curves():
     yield from site("single", 6, [(20, None)], 30)
 
 
-def test_leaks_are_told_from_what_only_fills_up(draw):
+def test_leaks_are_reported_from_what_only_fills_up(draw):
     path = draw("".join(curves()))
     lines = text_of("--sort", "leaked", path).splitlines()
     said = {re.split(" +", line)[-1]: lines[i + 2].strip()
@@ -347,12 +347,12 @@ def test_leaks_are_told_from_what_only_fills_up(draw):
 
 
 def test_what_several_processes_hold_alike_is_one_line(draw):
-    look = "0 0 0 {mapped} 0 {file} 0 0 0"
+    kinds = "0 0 0 {mapped} 0 {file} 0 0 0"
     path = draw("".join((
         "process parent\nthread main\napp!main(a.c:1) 1 10 0 0 0 0 1 10 10\n",
         "process child\nthread main\napp!main(a.c:1);app!map 1 10 0 0 0 0 1 10 10\n",
-        f"!look 100 0 1 {look.format(mapped=3 << 20, file=5 << 20)}\n",
-        f"!look 100 1 1 {look.format(mapped=1 << 20, file=9 << 20)}\n",
+        f"!snapshot 100 0 1 {kinds.format(mapped=3 << 20, file=5 << 20)}\n",
+        f"!snapshot 100 1 1 {kinds.format(mapped=1 << 20, file=9 << 20)}\n",
         f"!part 0 4 2 {3 << 20} {4 << 20}\n",
         f"!part 0 6 0 {3 << 20} {8 << 20} /lib/small.so\n",
         f"!part 0 6 0 {2 << 20} {8 << 20} /lib/both.so\n",
@@ -412,7 +412,7 @@ def test_no_line_is_longer_than_80_columns(draw, sort):
     assert columns(widest) <= 80, widest
 
 
-def test_long_names_are_shortened_unless_told_otherwise(draw):
+def test_long_names_are_shortened_by_default(draw):
     path = draw(long_names())
     assert LONG not in text_of(path)
     whole = text_of("--full-names", path)
@@ -600,7 +600,7 @@ def test_a_reader_that_goes_away_is_no_error(draw):
         assert run.communicate(timeout=60)[1] == b""
 
 
-def test_a_full_disk_is_told(server):
+def test_a_full_disk_is_reported(server):
     if not os.path.exists("/dev/full"):
         pytest.fail("this system has no /dev/full")
     with open("/dev/full", "wb") as full:

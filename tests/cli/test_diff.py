@@ -284,7 +284,7 @@ def run_of(*programs):
     (["app-1", "sub-1"], ["app-2", "sub-2", "xyz"], False),  # which of the two is it?
     (["app", "sub-1", "xyz-1"], ["app", "sub-2", "xyz-2"], False),
 ])
-def test_renamed_executables_are_told_by_their_role(draw, before, after, is_same):
+def test_renamed_executables_are_reported_by_their_role(draw, before, after, is_same):
     """The main program, and one other if it is the only one."""
     text = diff_text(draw(run_of(*before), "old.cairn"), draw(run_of(*after), "new.cairn"))
     shown = text[text.index("CHANGED"):text.index("VERDICT")]

@@ -224,7 +224,7 @@ def events(count):
 
 
 def files(count):
-    return ("!rss 1 0 1000000\n!look 1 0 3 0 0 0 0 0 1000000 0 0 0\n" + "".join(
+    return ("!rss 1 0 1000000\n!snapshot 1 0 3 0 0 0 0 0 1000000 0 0 0\n" + "".join(
         f"!part 0 6 0 {(count - at) * 1024} 65536 f{at:02}\n" for at in range(count)) + "main 1 1\n")
 
 
@@ -253,8 +253,8 @@ RSS = """\
 !runtime_ms 2000
 !rss 100 0 8388608
 !rss 1900 0 5242880
-!look 100 0 9 1048576 524288 262144 2097152 131072 3145728 65536 786432 327680
-!look 1900 0 2 524288 262144 131072 1048576 131072 2097152 65536 786432 196608
+!snapshot 100 0 9 1048576 524288 262144 2097152 131072 3145728 65536 786432 327680
+!snapshot 1900 0 2 524288 262144 131072 1048576 131072 2097152 65536 786432 196608
 !part 0 4 0 2097152 4194304\x20
 !part 0 6 0 1048576 2097152 /usr/lib/big.so
 !part 0 6 0 1048576 2097152 /usr/lib/big.so
@@ -315,7 +315,7 @@ def test_resident_memory(draw):
     (1_052_631, True, ["1.00 MiB"]), (1_052_633, False, ["1.00 MiB", "1.00 ms"]),
 ])
 def test_how_near_the_peak_was_seen(draw, peak, is_of_peak, named):
-    text = text_of(draw(f"!runtime_ms 9\n!rss 1 0 {peak}\n!look 2 0 19 0 0 0 0 0 1000000 0 0 0\nmain 1 1\n"))
+    text = text_of(draw(f"!runtime_ms 9\n!rss 1 0 {peak}\n!snapshot 2 0 19 0 0 0 0 0 1000000 0 0 0\nmain 1 1\n"))
     shown = section(text, "RESIDENT")
     assert ("at the peak," in shown[2]) == is_of_peak
     said = [re.findall(r"[\d.]+ \w+", line) for line in shown if "was highest with" in line]

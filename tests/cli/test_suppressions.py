@@ -174,7 +174,7 @@ def test_a_function_is_suppressed_as_it_is_shown(draw, rules, pattern):
     assert json_of("--suppressions", rules("leak:^remembe$\n"), path)["totals"]["leaked_bytes"] == 100
 
 
-def test_rules_that_match_no_leak_are_told(draw, rules):
+def test_rules_that_match_no_leak_are_reported(draw, rules):
     path = draw(Heap([Block("main", (frame("main"),), 100, 1)]).draw())
     run = cairn("report", "--suppressions", rules("leak:^main$\nleak:nosuch\nleak:other\n"), path)
     assert (run.returncode, run.stderr.decode()) == (

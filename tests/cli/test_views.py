@@ -134,7 +134,7 @@ def test_a_cut_tree_says_so(run):
     _, path = run
     tree = json_of("--tree", "top-down", "-n", "3", path)["tree"]
     assert not tree["complete"] and len(tree["nodes"]) == 1 + 3
-    assert "The smallest are left out" in text_of("--tree", "top-down", "-n", "3", path)
+    assert "The smallest are omitted" in text_of("--tree", "top-down", "-n", "3", path)
     shallow = json_of("--tree", "top-down", "-n", "0", "--max-depth", "1", path)["tree"]
     assert {node["depth"] for node in shallow["nodes"]} == {0, 1}
 

@@ -14,6 +14,6 @@ def test_leaks_are_the_same_with_another_allocator(record, allocator):
     for words, leaked in (([], 0), (["block"], 777)):
         recording = record(PROGRAMS / "greeting_cpp", *words, is_compared=False,
                            env={"LD_PRELOAD": allocator})
-        told = report(recording.path)
-        assert any(allocator.split(".")[0] in process["allocator"] for process in told["processes"]), told
-        assert (told["totals"]["leaked_bytes"], told["totals"]["leaked_allocations"]) == (leaked, leaked // 777)
+        reported = report(recording.path)
+        assert any(allocator.split(".")[0] in process["allocator"] for process in reported["processes"]), reported
+        assert (reported["totals"]["leaked_bytes"], reported["totals"]["leaked_allocations"]) == (leaked, leaked // 777)

@@ -62,33 +62,33 @@ PEAKS = {"nothing": [0], "pairs": [48], "mixed": [3000], "lower": [0], "resized"
 
 def peaks_said(output):
     """{label: sorted bytes} of the answered scopes, and the labels of the others."""
-    found, untold = {}, []
+    found, unanswered = {}, []
     for line in output.decode().splitlines():
-        label, is_told, value = line.split()
-        if is_told == "1":
+        label, is_answered, value = line.split()
+        if is_answered == "1":
             found.setdefault(label, []).append(int(value))
         else:
-            untold.append((label, int(value)))
-    return {label: sorted(values) for label, values in found.items()}, untold
+            unanswered.append((label, int(value)))
+    return {label: sorted(values) for label, values in found.items()}, unanswered
 
 
 @pytest.mark.parametrize("options, nursery", [([], "1"), ([], "0"), (["--events"], "1")])
 def test_peaks_within_pieces_of_work(record, options, nursery):
     recording = record(PROGRAMS / "api_peaks", is_compared=False, options=options,
                        env={"CAIRN_NURSERY": nursery} if nursery == "0" else None)
-    found, untold = peaks_said(recording.finished.stdout)
+    found, unanswered = peaks_said(recording.finished.stdout)
     # Never too low; frees of other threads may count some milliseconds late.
     elsewhere, = found.pop("freed_elsewhere")
     assert 1000000 <= elsewhere < 1610000
     assert found == PEAKS
-    assert untold == [("ended", 0), ("left", 0), ("inherited", 0)]
+    assert unanswered == [("ended", 0), ("left", 0), ("inherited", 0)]
 
 
 def test_nobody_tells_a_peak_without_a_recorder(scratch):
     done = subprocess.run([PROGRAMS / "api_peaks"], check=True, capture_output=True, cwd=scratch,
                           env=environment(), timeout=60)
-    found, untold = peaks_said(done.stdout)
-    assert found == {} and {value for _, value in untold} == {0}
+    found, unanswered = peaks_said(done.stdout)
+    assert found == {} and {value for _, value in unanswered} == {0}
 
 
 def test_asserts_hold_and_the_recording_agrees(record):
@@ -166,20 +166,20 @@ int main(int count, char **arguments)
     struct cairn_stats stats;
     const pid_t recorder = getppid();
     free(malloc(1));
-    const int was_told = cairn_stats(CAIRN_PROCESS, &stats);
+    const int was_answered = cairn_stats(CAIRN_PROCESS, &stats);
     kill(recorder, SIGKILL);
     while (getppid() == recorder) { // it is dead when we have another parent
     }
-    const int is_told = cairn_stats(CAIRN_PROCESS, &stats);
+    const int is_answered = cairn_stats(CAIRN_PROCESS, &stats);
     free(malloc(1));
     const int file = open(arguments[count - 1], O_WRONLY);
-    return write(file, was_told && !is_told ? "right" : "wrong", 5) != 5;
+    return write(file, was_answered && !is_answered ? "right" : "wrong", 5) != 5;
 }
 ''')
-    program, told = scratch / "asks", scratch / "told"
+    program, reported = scratch / "asks", scratch / "told"
     subprocess.run(["gcc", f"-I{ROOT / 'include'}", "-o", program, source, "-ldl"], check=True)
-    os.mkfifo(told)
-    recorder = subprocess.Popen([CAIRN, "record", "-q", "-o", scratch / "r.cairn", "--", program, told],
+    os.mkfifo(reported)
+    recorder = subprocess.Popen([CAIRN, "record", "-q", "-o", scratch / "r.cairn", "--", program, reported],
                                 env=environment(), cwd=scratch)
-    assert told.read_text() == "right"
+    assert reported.read_text() == "right"
     assert recorder.wait(60) == -signal.SIGKILL

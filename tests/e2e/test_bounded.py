@@ -23,7 +23,7 @@ COHORTS_MAX = 64 << 10  # docs/design/recorder.md
 SAMPLES_MAX = 4096  # proc_sampler.h
 LOOKS_MAX = 2048 + 10  # memory_snapshots.h: the series, and the snapshots that are kept whole
 BUCKETS_MAX = 252  # per row: tables.h
-ADAPTIVE = ("slices", "cells", "cohorts", "lifetime_buckets", "rss_samples", "looks")
+ADAPTIVE = ("slices", "cells", "cohorts", "lifetime_buckets", "rss_samples", "memory_snapshots")
 # The tables with much memory: their number of entries, and the bytes of each (cell_table.h,
 # cohort_table.h).
 IN_MEMORY = {"cells": (48 << 10, 48), "cohorts": (COHORTS_MAX, 32)}
@@ -113,7 +113,7 @@ def test_what_is_kept_over_time_stays_below_its_cap(runs):
         assert 0 < run.entries["cells"] <= run.entries["rows"] * run.entries["slices"]
         assert 0 < run.entries["cohorts"] <= COHORTS_MAX + run.entries["rows"] / 8
         assert 0 < run.entries["rss_samples"] <= SAMPLES_MAX
-        assert 0 < run.entries["looks"] <= LOOKS_MAX
+        assert 0 < run.entries["memory_snapshots"] <= LOOKS_MAX
         assert 0 < run.entries["lifetime_buckets"] <= BUCKETS_MAX * run.entries["rows"]
     assert len({run.entries["rows"] for run in runs}) == 1
 

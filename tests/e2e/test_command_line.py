@@ -146,7 +146,7 @@ def test_a_closed_pipe_ends_the_report_quietly(record):
     assert run.stdout.count(b"\n") == 1
 
 
-def test_colour_on_a_terminal_unless_told_otherwise(record):
+def test_colour_on_a_terminal_by_default(record):
     recording = record(PROGRAMS / "objects")
     seen = {}
     for options in ((), ("--no-color",)):

@@ -135,7 +135,7 @@ def test_the_program_goes_on_and_the_last_whole_checkpoint_stays(paused):
     assert paused.litter() == []
 
 
-def test_who_asks_is_told_in_one_sentence(paused):
+def test_who_asks_is_reported_in_one_sentence(paused):
     paused.kill_recorder()
     for who in (paused.path, paused.cairn.pid, paused.worker):
         for words in (["status"], ["checkpoint"], ["mark", "x"], ["stop"]):
@@ -143,7 +143,7 @@ def test_who_asks_is_told_in_one_sentence(paused):
             assert said == (f"cairn: nothing of yours is being recorded as '{who}'; it may have ended\n")
 
 
-def test_who_waits_for_a_checkpoint_is_told_too(paused):
+def test_who_waits_for_a_checkpoint_is_reported_too(paused):
     paused.kill_recorder()
     assert paused.answer() == (2, f"cairn: the recorder of '{paused.path}' does not answer; it may have ended\n")
 
@@ -170,7 +170,7 @@ def test_a_new_recording_takes_the_place(paused):
     assert paused.litter() == []
 
 
-def test_a_writer_that_is_killed_is_told_and_the_next_one_writes(paused):
+def test_a_writer_that_is_killed_is_reported_and_the_next_one_writes(paused):
     paused.switch.unlink()
     os.kill(paused.writer, signal.SIGKILL)
     status, said = paused.answer()

@@ -146,20 +146,20 @@ def replay_slices(events, slice_ms, count):
 
 def replay_range(events, begin_ms, end_ms):
     """The blocks that were allocated in a part of the run, and their frees in it."""
-    born, told = {}, collections.Counter()
+    born, reported = {}, collections.Counter()
     for event in events:
         if event["time_ms"] >= end_ms:
             break
         if event["kind"] == "allocation":
             born[event["address"]] = event["time_ms"], event["size_bytes"]
             if event["time_ms"] >= begin_ms:
-                told["allocations"] += 1
-                told["allocated_bytes"] += event["size_bytes"]
+                reported["allocations"] += 1
+                reported["allocated_bytes"] += event["size_bytes"]
         elif event["kind"] == "free":
             since_ms, size = born.pop(event["address"])
-            told["frees"] += since_ms >= begin_ms
-            told["freed_bytes"] += size if since_ms >= begin_ms else 0
-    return dict(told)
+            reported["frees"] += since_ms >= begin_ms
+            reported["freed_bytes"] += size if since_ms >= begin_ms else 0
+    return dict(reported)
 
 
 @pytest.mark.parametrize("seed, threads, how", [
@@ -174,15 +174,15 @@ def test_time_slices_of_threads_are_a_replay_of_their_events(record, seed, threa
     events = assert_replays(recording)
     replayed = replay_slices(events, slice_ms, len(slices))
     assert len(slices) > 4
-    for number, (found, told) in enumerate(zip(slices, replayed)):
-        assert found == {name: told[name] for name in found}, number
+    for number, (found, reported) in enumerate(zip(slices, replayed)):
+        assert found == {name: reported[name] for name in found}, number
     draw = random.Random(seed)
     for _ in range(4):
         first, last = sorted(draw.sample(range(len(slices)), 2))
         begin_ms, end_ms = first * slice_ms, last * slice_ms
         totals = recording.report_of("--time", f"{begin_ms}ms..{end_ms}ms")["totals"]
-        told = replay_range(events, begin_ms, end_ms)
-        assert {name: totals[name] for name in told} == told, (begin_ms, end_ms)
+        reported = replay_range(events, begin_ms, end_ms)
+        assert {name: totals[name] for name in reported} == reported, (begin_ms, end_ms)
 
 
 def test_a_replay_of_sampled_blocks_gives_the_totals_by_weight(record):
@@ -293,7 +293,7 @@ def test_on_a_full_disk_the_log_gives_way_to_the_recording(tiny_disk):
                           capture_output=True).returncode == 0
 
 
-def test_a_log_that_ends_in_a_full_group_is_told(scratch):
+def test_a_log_that_ends_in_a_full_group_is_reported(scratch):
     """The disk is full when a group of events is written, between two checks of the log."""
     folder = scratch / "disk"
     folder.mkdir()

@@ -131,7 +131,7 @@ def test_a_full_disk_stops_the_file_and_not_the_program(small_disk):
     assert report["run"]["state"] == "running"
 
 
-def test_what_could_never_be_written_is_told_at_the_end(small_disk):
+def test_what_could_never_be_written_is_reported_at_the_end(small_disk):
     folder, limit = small_disk
     path = folder / "out.cairn"
     (folder / "full").write_bytes(bytes(DISK_BYTES))

@@ -30,24 +30,24 @@ def make_leaks_of(record, scratch):
     def leaks_of(program, *words):
         recording = record(PROGRAMS / program, *words, is_compared=False)
         assert recording.finished.returncode == 0, recording.finished.stderr
-        told = report(recording.path)
+        reported = report(recording.path)
         everything = report(recording.path, "--no-builtin-suppressions")
         for cost in ("leaked_bytes", "leaked_allocations"):
-            assert told["totals"][cost] + told["selection"]["suppressed"][cost] == everything["totals"][cost]
-        return recording.path, told
+            assert reported["totals"][cost] + reported["selection"]["suppressed"][cost] == everything["totals"][cost]
+        return recording.path, reported
     return leaks_of
 
 
 @pytest.mark.parametrize("program", ["greeting", "greeting_cpp", "greeting_rust", "empty",
                                      "empty_cpp", "empty_rust"])
 def test_a_program_that_prints_leaks_nothing(leaks_of, program):
-    path, told = leaks_of(program)
+    path, reported = leaks_of(program)
     left = [[frame["function"] for frame in stack["frames"]]
-            for site in told["top"]["leaked_bytes"] for stack in site["stacks"]]
-    assert (told["totals"]["leaked_bytes"], left) == (0, [])
+            for site in reported["top"]["leaked_bytes"] for stack in site["stacks"]]
+    assert (reported["totals"]["leaked_bytes"], left) == (0, [])
     assert held_to(path, 0) == 0
     if program not in ("empty", "empty_rust"):
-        assert told["selection"]["suppressed"]["leaked_bytes"] > 0
+        assert reported["selection"]["suppressed"]["leaked_bytes"] > 0
 
 
 @pytest.mark.parametrize("program, words, function, size", [
@@ -55,17 +55,17 @@ def test_a_program_that_prints_leaks_nothing(leaks_of, program):
     ("greeting_cpp", ["block"], "main", 777),
     ("greeting_rust", ["block"], "greeting_rust::main", 777),
 ])
-def test_what_the_program_leaks_is_told(leaks_of, program, words, function, size):
-    path, told = leaks_of(program, *words)
-    assert (told["totals"]["leaked_bytes"], told["totals"]["leaked_allocations"]) == (size, 1)
-    names = [frame["function"] for frame in told["top"]["leaked_bytes"][0]["stacks"][0]["frames"]]
+def test_what_the_program_leaks_is_reported(leaks_of, program, words, function, size):
+    path, reported = leaks_of(program, *words)
+    assert (reported["totals"]["leaked_bytes"], reported["totals"]["leaked_allocations"]) == (size, 1)
+    names = [frame["function"] for frame in reported["top"]["leaked_bytes"][0]["stacks"][0]["frames"]]
     assert function in names
     assert (held_to(path, size - 1), held_to(path, size)) == (1, 0)
 
 
-def test_a_file_that_is_leaked_is_told_by_its_own_block(leaks_of, scratch):
-    path, told = leaks_of("greeting", "file", str(scratch / "short.txt"))
-    assert told["totals"]["leaked_allocations"] == 1
-    names = [frame["function"] for frame in told["top"]["leaked_bytes"][0]["stacks"][0]["frames"]]
+def test_a_file_that_is_leaked_is_reported_by_its_own_block(leaks_of, scratch):
+    path, reported = leaks_of("greeting", "file", str(scratch / "short.txt"))
+    assert reported["totals"]["leaked_allocations"] == 1
+    names = [frame["function"] for frame in reported["top"]["leaked_bytes"][0]["stacks"][0]["frames"]]
     assert "leak_a_file" in names
     assert held_to(path, 0) == 1

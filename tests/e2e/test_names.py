@@ -396,8 +396,8 @@ def test_symbolize_writes_the_names_and_nothing_else(record, split, scratch, opt
     nothing = cairn("symbolize", recording.path, "--executable-dir", scratch)
     assert nothing.stdout.endswith("nothing new was found; the file stays as it is\n") or options
     split.offer(scratch / "debug")
-    told = cairn("symbolize", "--debug-dir", scratch / "debug", recording.path)
-    assert re.search(r": \d+ places named, \d+ modules? with debug information\n$", told.stdout)
+    reported = cairn("symbolize", "--debug-dir", scratch / "debug", recording.path)
+    assert re.search(r": \d+ places named, \d+ modules? with debug information\n$", reported.stdout)
     written = recording.path.read_bytes()
     again = cairn("symbolize", "--debug-dir", scratch / "debug", recording.path)
     assert again.stdout == f"{recording.path}: nothing new was found; the file stays as it is\n"
@@ -420,8 +420,8 @@ def test_symbolize_adds_names_to_an_older_version_s_file(scratch):
     source = ROOT / "tests" / "recording" / "version1.cairn"
     path = scratch / "old.cairn"
     shutil.copy(source, path)
-    told = cairn("symbolize", path).stdout
-    assert told == f"{path}: nothing new was found; the file stays as it is\n"
+    reported = cairn("symbolize", path).stdout
+    assert reported == f"{path}: nothing new was found; the file stays as it is\n"
     assert path.read_bytes() == source.read_bytes()
 
 

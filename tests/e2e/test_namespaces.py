@@ -43,7 +43,7 @@ def test_processes_without_proc_are_found_by_their_memory(record, way):
 
 
 @pytest.mark.parametrize("way", [next(filter(is_allowed, WAYS))])
-def test_processes_of_another_namespace_are_told_apart(record, way):
+def test_processes_of_another_namespace_are_distinguished(record, way):
     recording = record(*WAYS[way], "/bin/sh", "-c", f"{PROGRAMS / 'fork_both'}; exit 3",
                        is_compared=False)
     assert recording.finished.returncode == 3

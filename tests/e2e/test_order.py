@@ -65,11 +65,11 @@ def assert_counts(recording, truth):
     assert totals["unknown_frees"] == 0
     for kind in range(1, KINDS):
         found = recording.costs_within(f"make_{kind}")
-        told = truth.kinds[kind]
+        reported = truth.kinds[kind]
         assert (found.get("allocations", 0), found.get("frees", 0), found.get("temporary", 0),
                 found.get("allocated_bytes", 0), found.get("leaked_bytes", 0)) == (
-            told["allocations"], told["frees"], told["temporary"], told["allocated_bytes"],
-            told["allocated_bytes"] - told["freed_bytes"]), f"make_{kind}"
+            reported["allocations"], reported["frees"], reported["temporary"], reported["allocated_bytes"],
+            reported["allocated_bytes"] - reported["freed_bytes"]), f"make_{kind}"
 
 
 def assert_peak(totals, truth):

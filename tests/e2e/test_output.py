@@ -26,7 +26,7 @@ def mode_of(path):
 @pytest.mark.parametrize("words, mode", [((), 0o600), (("--events",), 0o600), (("--mode", "640"), 0o640),
                                          (("--mode", "0644", "--events"), 0o644)])
 @pytest.mark.parametrize("umask", [0o000, 0o077])
-def test_a_recording_is_the_owners_alone_unless_told_otherwise(tmp_path, words, mode, umask):
+def test_a_recording_is_the_owners_alone_by_default(tmp_path, words, mode, umask):
     done = record(tmp_path, "-q", "-o", "r.cairn", *words, umask=umask)
     assert (done.returncode, done.stderr) == (0, b"")
     assert mode_of(tmp_path / "r.cairn") == mode
@@ -112,7 +112,7 @@ def test_another_users_link_in_a_public_folder_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("words, status", [((), 3), (("-q",), 3), (("--strict",), 2), (("-q", "--strict"), 2)])
-def test_a_recording_that_cannot_be_written_is_told(tmp_path, words, status):
+def test_a_recording_that_cannot_be_written_is_reported(tmp_path, words, status):
     """The program removes the folder of the recording."""
     folder = tmp_path / "gone"
     folder.mkdir()

@@ -67,7 +67,7 @@ def test_a_program_that_may_be_sampled_does_not_wait(scratch):
     assert (sampling["allocations"], sampling["allocated_bytes"]) == (301000, 8000000)
     assert 16000 < sampling["recorded_allocations"] < 100000
     assert sampling["rate"] == sampling["recorded_allocations"] / 301000
-    assert sampling["coarsest_weight"] > 1
+    assert sampling["max_weight"] > 1
     # 300,000 blocks of 10 bytes, some of them freed, beside 5 million recorded bytes.
     assert 0 < sampling["peak_standard_error_bytes"] < 3000000
     # Unsampled bytes are counted, so the peak is better known than that: within the stated error.

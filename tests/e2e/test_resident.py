@@ -70,7 +70,7 @@ class Waiting:
             self.recording.assert_whole()
         verified = subprocess.run([CAIRN, "verify", self.path], capture_output=True, text=True,
                                   check=False)
-        assert not re.search("look|part|mapping", verified.stdout), verified.stdout
+        assert not re.search("snapshot|part|mapping", verified.stdout), verified.stdout
         self.split = breakdown(self.recording.report, "is_last")
         return self.split
 
@@ -85,7 +85,7 @@ def assert_sound(run):
     """Assert what holds for every breakdown: it adds up, little is unattributed, and it agrees with
     the kernel."""
     split = run.split
-    assert split["at_exit"], "the last look was taken when the program had begun to exit"
+    assert split["at_exit"], "the last snapshot was taken when the program had begun to exit"
     assert sum(split[f"{kind}_bytes"] for kind in KINDS) == split["rss_bytes"]
     by_kind = Counter()
     for part in split["mappings"]:
@@ -186,18 +186,18 @@ def test_the_split_at_the_peak_is_the_peak(scratch):
     assert sum_of_kinds(run.recording.report, peak) == peak["rss_bytes"]
 
 
-def test_a_killed_program_has_a_last_look_and_its_age(scratch):
+def test_a_killed_program_has_a_last_snapshot_and_its_age(scratch):
     run = Waiting(scratch, "fragmented")
     all_bytes = sum(rss for _, rss in run.areas)
 
-    def last_look():
-        dump = subprocess.run([CAIRN, "dump", "-t", "looks", run.path], capture_output=True,
+    def last_snapshot_bytes():
+        dump = subprocess.run([CAIRN, "dump", "-t", "memory_snapshots", run.path], capture_output=True,
                               text=True, check=False).stdout.splitlines()
-        looks = [dict(zip(dump[0].split("\t"), line.split("\t"))) for line in dump[1:]]
-        return int(looks[-1]["rss_bytes"]) if looks else 0
+        snapshots = [dict(zip(dump[0].split("\t"), line.split("\t"))) for line in dump[1:]]
+        return int(snapshots[-1]["rss_bytes"]) if snapshots else 0
 
     # A checkpoint with a memory snapshot of the waiting program.
-    wait_until(lambda: run.path.exists() and abs(last_look() - all_bytes) <= 16 * PAGE, "a look")
+    wait_until(lambda: run.path.exists() and abs(last_snapshot_bytes() - all_bytes) <= 16 * PAGE, "a snapshot")
     os.kill(run.pid, signal.SIGKILL)
     run.process.communicate(timeout=60)
     report = json.loads(subprocess.run([CAIRN, "report", "--json", run.path], capture_output=True,
@@ -227,17 +227,17 @@ def test_text_and_json_say_the_same(scratch, how):
     near(bar.count("#") / len(bar), split["live_bytes"] / split["rss_bytes"], 1.5 / len(bar))
 
 
-def test_a_look_on_request_is_kept(scratch):
+def test_a_snapshot_on_request_is_kept(scratch):
     run = Waiting(scratch, "fragmented")
-    said = ctl(run.path, "look")
-    kib = int(re.search(r"looked at 1 process with (\d+) KiB", said).group(1))
+    said = ctl(run.path, "snapshot")
+    kib = int(re.search(r"snapshot of 1 process at [\d.]+ s: (\d+) KiB", said).group(1))
     near(kib * 1024, sum(rss for _, rss in run.areas), 16 * PAGE)
-    ctl(run.path, "look")
+    ctl(run.path, "snapshot")
     run.finish()
-    looks = subprocess.run([CAIRN, "dump", "-t", "looks", run.path], capture_output=True, text=True,
+    snapshots = subprocess.run([CAIRN, "dump", "-t", "memory_snapshots", run.path], capture_output=True, text=True,
                            check=True).stdout.splitlines()
-    at = looks[0].split("\t").index("flags")
-    assert sum(int(line.split("\t")[at]) & 4 != 0 for line in looks[1:]) == 2
+    at = snapshots[0].split("\t").index("flags")
+    assert sum(int(line.split("\t")[at]) & 4 != 0 for line in snapshots[1:]) == 2
 
 
 def test_a_heap_that_was_recorded_in_part_is_not_called_free(scratch):

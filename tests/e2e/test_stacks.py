@@ -122,7 +122,7 @@ def test_guessed_frames_in_a_library_that_is_being_closed_do_no_harm(record):
                        is_compared=False)
     assert recording.finished.returncode == 0
     blocks = int(recording.finished.stdout)
-    costs = recording.costs_within("call_untold")
+    costs = recording.costs_within("call_without_table")
     assert blocks > 0
     assert (costs["allocations"], costs["allocated_bytes"]) == (blocks, 512 * blocks)
 
@@ -142,7 +142,7 @@ def test_deep_recursion_keeps_both_ends(record, depth, max_frames):
     if depth + 5 < limit:
         assert (frames.count("descend"), other) == (depth + 1, [])
     else:
-        assert len(other) == 1, "one mark where frames were left out"
+        assert len(other) == 1, "one mark where frames were omitted"
         # The truncation moves in steps of up to 64 frames, so that a recursion keeps its nodes.
         assert limit - min(64, limit // 8) <= len(frames) <= limit
         assert recording.notes["cut_stacks"] >= 1
@@ -156,7 +156,7 @@ def symbol_starts(program):
 
 
 @pytest.mark.parametrize("options", [[], ["--no-symbols"]], ids=["named", "deferred"])
-def test_functions_without_a_name_are_told_apart(record, scratch, options):
+def test_functions_without_a_name_are_distinguished(record, scratch, options):
     """The address where a function begins names it; code that allocates from several places is one
     function."""
     program = scratch / "calls"

@@ -209,7 +209,7 @@ def unseen(recording):
             for entry in recording.report["unseen"]]
 
 
-def test_an_allocator_that_nobody_sees_is_told_by_what_it_maps(record, scratch):
+def test_an_allocator_that_nobody_sees_is_reported_by_what_it_maps(record, scratch):
     (scratch / "allocator.c").write_text(ALLOCATOR)
     subprocess.run(["gcc", "-g", "-O0", "-o", scratch / "allocator", scratch / "allocator.c"],
                    check=True, timeout=60)
@@ -229,7 +229,7 @@ func main() {
 """
 
 
-def test_a_go_program_that_uses_c_is_told(record, scratch):
+def test_a_go_program_that_uses_c_is_reported(record, scratch):
     (scratch / "main.go").write_text(GO)
     subprocess.run(["go", "build", "-o", scratch / "gopher", "main.go"], cwd=scratch, check=True,
                    timeout=120, env={**os.environ, "CGO_ENABLED": "1", "GO111MODULE": "off"})

@@ -171,13 +171,13 @@ def test_every_format_is_documented():
 
 def test_output_file_is_what_stdout_gets(tmp_path):
     """Of a recording that has something for each of them."""
-    told = draw(tmp_path / "told.cairn", SERVER + "event main;[event sent]![event sent] 1 5\n")
+    reported = draw(tmp_path / "reported.cairn", SERVER + "event main;[event sent]![event sent] 1 5\n")
     for form in formats():
         path = tmp_path / f"out.{form}.gz"  # heaptrack's must be called so
         path.write_bytes(b"what was there")
-        done = run("export", told, "--to", form, "-o", path)
+        done = run("export", reported, "--to", form, "-o", path)
         assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-        assert path.read_bytes() == export(told, form) == export(told, form, "-o", "-")
+        assert path.read_bytes() == export(reported, form) == export(reported, form, "-o", "-")
     assert len(list(tmp_path.iterdir())) == len(formats()) + 1
 
 

@@ -181,9 +181,9 @@ def test_resident_size_is_at_its_time_in_a_long_run(content, tmp_path):
 
 
 def test_the_peak_of_the_process_is_the_peak(recorded):
-    told = report(recorded, "--limit=0")
-    assert [process["process_peak_bytes"] for process in told["processes"]] == [told["totals"]["peak_bytes"]]
-    assert told["totals"]["peak_bytes"] > 0
+    reported = report(recorded, "--limit=0")
+    assert [process["process_peak_bytes"] for process in reported["processes"]] == [reported["totals"]["peak_bytes"]]
+    assert reported["totals"]["peak_bytes"] > 0
 
 
 def test_suppressions_are_read_in_each_version(recorded, content, tmp_path):

@@ -92,9 +92,9 @@ def test_massif_s_snapshots_are_the_time_line(files):
     assert points["count"] == snapshots[-1][0] // width + 1 and len(snapshots) > 10
     last = dict((time // width, size) for time, size in snapshots)  # of each slice
     live = 0
-    for place, told in enumerate(points["live_bytes"]):
+    for place, reported in enumerate(points["live_bytes"]):
         live = last.get(place, live)
-        assert told == live
+        assert reported == live
     assert set(points["allocations"] + points["frees"]) == {None}
     assert json.loads(export(files["massif"], "json"))["points"]["count"] == 0  # instructions are no time
     done = cairn("report", "--time", "..50ms", files["massif-ms"])

@@ -13,7 +13,7 @@ import sys
 
 JOIN, OPEN, SEND, SCRIBBLE, TICK, CLOSE = range(6)
 PAD, TICKED, FREE, ALLOC, REALLOC, ALLOC_LARGE, REALLOC_LARGE, STACK, MODULE, TEXT = range(1, 11)
-EVENT, QUESTION = 24, 25
+EVENT, QUERY = 24, 25
 HAS_SLOT = 1
 LANES_OFFSET, STRIDE = 256 << 10, 1 << 20
 
@@ -78,8 +78,8 @@ SEEDS = {
     "custom": START + send(0, *stack(1, 0x10), word(ALLOC, 0x5000), sized(1, 64), word(ALLOC, 1 << 55 | 0x5000),
                            sized(1, 8), word(FREE, 0x5000), word(FREE, 1 << 55 | 0x5000)) + tick(),
     "adhoc": START + send(0, *stack(1, 0x10), word(ALLOC, 0x5000), sized(1, 64), word(EVENT, 1), 500,
-                          word(QUESTION, 1), word(EVENT, 1), 0xffffffffffffffff,
-                          word(QUESTION, 2 | 1 << 32)) + tick() + tick(5) + tick(),
+                          word(QUERY, 1), word(EVENT, 1), 0xffffffffffffffff,
+                          word(QUERY, 2 | 1 << 32)) + tick() + tick(5) + tick(),
     "two_lanes": join(0) + join(1, 1) + open_lane(0, 0) + open_lane(1, 1) + BLOCKS +
                  send(1, word(TICKED, 1), *stack(2, 0x30), word(ALLOC, 0x5000), sized(2, 7), word(FREE, 0x6000)) +
                  tick() + tick(250),

@@ -430,10 +430,10 @@ class Session:
         """Runs a program to its end and drains what it left. Returns the CompletedProcess."""
         result = subprocess.run([*EMULATOR, *command], env=env or self.environment(), timeout=timeout,
                                 capture_output=True, text=True, **options)
-        self.settle()
+        self.wait_until_drained()
         return result
 
-    def settle(self):
+    def wait_until_drained(self):
         """Waits until all that was published before the call is decoded: two whole rounds."""
         wanted, deadline = self.rounds + 2, time.monotonic() + 30
         while self.rounds < wanted and not self.paused:
@@ -442,7 +442,7 @@ class Session:
 
     def wait_for_lanes(self, most):
         """Waits until no more than so many lanes are in use."""
-        self.settle()
+        self.wait_until_drained()
         deadline = time.monotonic() + 30
         while self.lanes_in_use > most:
             assert time.monotonic() < deadline and not self.errors, f"not given back: {self.errors}"

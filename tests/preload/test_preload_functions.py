@@ -5,7 +5,7 @@ import os
 import pytest
 
 from consumer import PROGRAMS, Session
-from journal import recorded, told
+from journal import recorded, expected
 
 
 @pytest.mark.parametrize("program", ["functions", "operators"])
@@ -14,5 +14,5 @@ def test_every_event_is_recorded_in_order_with_its_address_and_size(program):
         result = session.run(os.path.join(PROGRAMS, program))
         assert (result.returncode, result.stderr) == (0, "")
         (process,) = session.processes
-        assert recorded(process.events) == told(result.stdout)
+        assert recorded(process.events) == expected(result.stdout)
         assert session.lost() == {}

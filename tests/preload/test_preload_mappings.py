@@ -7,7 +7,7 @@ import pytest
 from consumer import PROGRAMS, Session
 
 
-def told(text):
+def expected(text):
     """(kind, address, size, old address, old size) of each line."""
     rows = []
     for line in text.splitlines():
@@ -26,7 +26,7 @@ def test_every_change_is_recorded_in_order(how):
         result = session.run(os.path.join(PROGRAMS, "mappings"), how)
         assert (result.returncode, result.stderr) == (0, "")
         (process,) = session.processes
-        assert seen(process) == told(result.stdout)
+        assert seen(process) == expected(result.stdout)
         assert session.lost() == {}
     numbers = [number for m in process.mappings
                for number, size in ((m.old_number, m.old_size), (m.number, m.size)) if size]

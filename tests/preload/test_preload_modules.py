@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from consumer import LIBRARY, PROGRAMS, Session
-from journal import recorded, told
+from journal import recorded, expected
 
 JEMALLOC = "/usr/lib/{}-linux-gnu/libjemalloc.so.2".format(os.uname().machine)
 
@@ -74,7 +74,7 @@ def test_operators_of_an_allocator_that_brings_its_own_are_recorded_once():
         assert (result.returncode, result.stderr) == (0, "")
         (process,) = session.processes
         assert process.texts["allocator"].decode() == JEMALLOC
-        assert recorded(process.events) == told(result.stdout)
+        assert recorded(process.events) == expected(result.stdout)
         assert {e.frames[0][0] for e in process.events if e.kind == "alloc" and e.size == 11} == {
             "<main>"}
 

@@ -121,7 +121,7 @@ def test_a_daemon_that_closes_every_descriptor_is_recorded_on(tmp_path):
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline and not (pid_file.exists() and pid_file.read_text()):
             time.sleep(0.01)
-        session.settle()
+        session.wait_until_drained()
         assert pid_file.read_text() == "fd 0\n", "none of our descriptors was open"
         daemon = session.processes[-1]
         assert tell(daemon)[0] == [444]

@@ -32,7 +32,7 @@ def test_two_thousand_short_threads_share_a_few_lanes():
                 program.stdin.write(b".")
                 program.stdin.flush()
         assert program.returncode == 0
-        session.settle()
+        session.wait_until_drained()
         (process,) = session.processes
         sizes, live = balance(process.events)
         assert {size: n for size, n in sizes.items() if 10000 <= size < 12000} == {

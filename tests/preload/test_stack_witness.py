@@ -31,12 +31,12 @@ RUNS = {
 @pytest.mark.parametrize("name", RUNS)
 def test_stacks_at_allocations_are_those_of_libunwind(tmp_path, name):
     command, least = RUNS[name]
-    told = tmp_path / "told"
+    reported = tmp_path / "told"
     env = dict(os.environ, LD_PRELOAD=os.path.join(PROGRAMS, "stack_witness.so"),
-               STACK_WITNESS=str(told), PYTHONMALLOC="malloc")
+               STACK_WITNESS=str(reported), PYTHONMALLOC="malloc")
     subprocess.run(command, input=SOURCE, env=env, text=True, check=True, stdout=subprocess.DEVNULL,
                    timeout=500)
-    lines = [line.split() for line in told.read_text().splitlines()]
+    lines = [line.split() for line in reported.read_text().splitlines()]
     assert [line for line in lines if line[1] != "0"] == []
     compared, not_comparable = (sum(int(line[i]) for line in lines) for i in (0, 2))
     assert compared >= least

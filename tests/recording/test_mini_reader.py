@@ -13,7 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLE = pathlib.Path(os.environ["CAIRN_BUILD"]) / "tests/recording/recording_example"
 SPEC = ROOT / "docs/format/recording.md"
 
-FOLDED = pathlib.Path(__file__).parent / "version2.cairn"
+COMPACT = pathlib.Path(__file__).parent / "version2.cairn"
 UNMIXED = pathlib.Path(__file__).parent / "version2_unmixed.cairn"
 HISTORY = ["cells", "size_buckets", "lifetime_buckets", "cohorts"]
 
@@ -65,13 +65,13 @@ def test_both_readers_get_as_far_in_a_cut_file(tmp_path):
 
 @pytest.fixture(name="history", params=["written", "folded"])
 def history_of_each_form(request, tmp_path):
-    path = write("history", tmp_path / "history") if request.param == "written" else FOLDED
+    path = write("history", tmp_path / "history") if request.param == "written" else COMPACT
     return path.read_bytes()
 
 
 def chunks_of_history(data):
-    """The chunks of tables that a folded history is made of, and of the history as it is now."""
-    kinds = {"LONE", *mini_reader.HISTORY, *mini_reader.FOLDED}
+    """The chunks of tables that a compact history is made of, and of the history as it is now."""
+    kinds = {"LONE", *mini_reader.HISTORY, *mini_reader.COMPACT}
     return [chunk for chunk in mini_reader.walk(data)[0] if chunk.kind in kinds]
 
 
@@ -109,20 +109,20 @@ def test_a_damaged_chunk_makes_nothing_else_untrue(history, tmp_path):
             assert got[table] == whole[table][:len(got[table])]
 
 
-def test_a_folded_file_has_each_form():
-    kinds = {chunk.kind for path in (FOLDED, UNMIXED)
+def test_a_compact_file_has_each_form():
+    kinds = {chunk.kind for path in (COMPACT, UNMIXED)
              for chunk in mini_reader.walk(path.read_bytes())[0]}
-    assert kinds >= {"LONE", *mini_reader.FOLDED}
+    assert kinds >= {"LONE", *mini_reader.COMPACT}
 
 
-@pytest.mark.parametrize("path", [FOLDED, UNMIXED], ids=lambda path: path.stem)
-def test_both_readers_agree_on_a_folded_history(path):
+@pytest.mark.parametrize("path", [COMPACT, UNMIXED], ids=lambda path: path.stem)
+def test_both_readers_agree_on_a_compact_history(path):
     want, got = read_in_c(path), mini_reader.read(path.read_bytes())
     assert got["complete"] and want["complete"]
     assert_same(got, want, [key for key in want if isinstance(want[key], list)])
 
 
-@pytest.mark.parametrize("path", [FOLDED, UNMIXED, None])
+@pytest.mark.parametrize("path", [COMPACT, UNMIXED, None])
 def test_a_history_is_what_was_drawn(path, tmp_path):
     got = read_in_c(path or write("history", tmp_path / "history"))
     assert [tuple(cell.values()) for cell in got["cells"]] == [

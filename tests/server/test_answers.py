@@ -262,9 +262,9 @@ def test_the_call_graph_is_what_each_function_says(server, params):
     for path in {place[0][1] for place in places} - {""}:
         source = server.get("source", file_path=path, costs="all", **params)
         known = rows(source["lines"], "line", *COSTED)
-        told = [(spot_of(graph, location)[1:3], *costs)
+        reported = [(spot_of(graph, location)[1:3], *costs)
                 for location, *costs in rows(graph["lines"], "location", *COSTED)]
-        assert {(place[1], *costs) for place, *costs in told if place[0] == path} == {
+        assert {(place[1], *costs) for place, *costs in reported if place[0] == path} == {
             line for line in known if any(line[1:])}
     assert server.get("call_graph", limit=2, **params)["edges"]["count"] == min(2, len(calls))
 
@@ -486,7 +486,7 @@ def test_the_mappings_are_those_of_one_moment(server):
         [("live", 1000000), ("file", 9000000)]
 
 
-def test_ranges_of_blocks_are_told_as_they_were_rounded(server):
+def test_ranges_of_blocks_are_reported_as_they_were_rounded(server):
     def selection(**params):
         return server.get("summary", **params)["selection"]
     sizes = selection(size_min_bytes=85, size_max_bytes=85)

@@ -48,53 +48,53 @@ def asked(server, route, **params):
 @pytest.mark.parametrize("params, options", FILTERS)
 def test_the_api_says_what_the_report_says(serve, path, params, options):
     server = serve(path)
-    told = without(report(path, *VIEWS, *options), "offset")
+    reported = without(report(path, *VIEWS, *options), "offset")
     summary = asked(server, "summary", **params)
     for key in SUMMARY:
-        assert summary[key] == told[key], key
-    assert summary["selection"] == told["selection"] and summary["version"] == told["version"]
-    assert len(told["processes"]) > 1 or options
+        assert summary[key] == reported[key], key
+    assert summary["selection"] == reported["selection"] and summary["version"] == reported["version"]
+    assert len(reported["processes"]) > 1 or options
     for key in ("processes", "threads", "modules"):
-        assert asked(server, key, costs="all", **params)[key] == told[key]
+        assert asked(server, key, costs="all", **params)[key] == reported[key]
     by_leaks = {"costs": "all", "sort": "leaked_bytes", "limit": 0, **params}
     sites = asked(server, "call_sites", stacks=1000, **by_leaks)
-    assert sites["sites"] == told["top"]["leaked_bytes"] and sites["total_count"] == len(sites["sites"])
+    assert sites["sites"] == reported["top"]["leaked_bytes"] and sites["total_count"] == len(sites["sites"])
     assert options or any(site["stacks"] for site in sites["sites"])
     for key, answer in (("functions", asked(server, "functions", **by_leaks)),
                         ("sizes", asked(server, "sizes", **params)),
                         ("lifetimes", asked(server, "lifetimes", **params))):
-        assert {name: answer[name] for name in told[key]} == told[key], key
+        assert {name: answer[name] for name in reported[key]} == reported[key], key
     tree = asked(server, "tree", direction="bottom_up", **by_leaks)
-    check_tree(tree, told["tree"])
+    check_tree(tree, reported["tree"])
     functions = server.get("functions", **by_leaks)
     ids = collections.defaultdict(list)
     for place, number in enumerate(functions["code"]["functions"]["id"]):
         ids[name_of(functions, place), module_of(functions, place)].append(number)
-    for function in told["callers"]:
+    for function in reported["callers"]:
         candidates = ids[function["function"], function["module"]]
         found = [asked(server, "function", id=number, costs="all", sort="leaked_bytes", **params) for number in candidates]
         assert function in [{name: one[name] for name in function} for one in found]
 
 
-def check_tree(whole, told):
+def check_tree(whole, reported):
     """The report leaves out nodes without any of the cost."""
-    assert told["complete"] in (True, False) and told["sort"] == whole["sort"]
+    assert reported["complete"] in (True, False) and reported["sort"] == whole["sort"]
     kept = [node for node in whole["nodes"] if node["depth"] == 0 or node["total"]["leaked_bytes"] > 0]
-    assert without(told["nodes"], "parent") == without(kept, "parent")
+    assert without(reported["nodes"], "parent") == without(kept, "parent")
 
 
 def test_what_has_no_filter_is_the_same(serve, path):
     server = serve(path)
-    told = without(report(path, "--sort", "leaked", "-n", 0), "offset")
+    reported = without(report(path, "--sort", "leaked", "-n", 0), "offset")
     adhoc = asked(server, "adhoc", limit=0)
-    assert {key: adhoc[key] for key in told["adhoc"]} == told["adhoc"]
+    assert {key: adhoc[key] for key in reported["adhoc"]} == reported["adhoc"]
     leaks = asked(server, "leaks", costs="all", limit=0)
-    assert leaks["suppressions"] == told["suppressions"]
-    assert told["leaks"] is None or leaks["leaks"] == told["leaks"]["leaks"]
-    for wanted in told["rss"]["breakdowns"]:
+    assert leaks["suppressions"] == reported["suppressions"]
+    assert reported["leaks"] is None or leaks["leaks"] == reported["leaks"]["leaks"]
+    for wanted in reported["rss"]["breakdowns"]:
         moment = {"moment_ms": wanted["time_ms"]} if wanted["mappings"] else {}
         answer = asked_rss(server, **moment)
-        assert without(answer, "breakdowns") == without(told["rss"], "breakdowns")
+        assert without(answer, "breakdowns") == without(reported["rss"], "breakdowns")
         found, = [entry for entry in answer["breakdowns"] if entry["time_ms"] == wanted["time_ms"]]
         assert found == wanted if moment else without(found, "mappings") == without(wanted, "mappings")
 
@@ -109,11 +109,11 @@ def test_the_export_says_what_the_report_says(path):
     run = subprocess.run([CAIRN, "export", "--to", "json", "--no-builtin-suppressions", path], check=True,
                          capture_output=True, timeout=DEADLINE_SECONDS)
     document = json.loads(run.stdout)
-    told = report(path, "--no-builtin-suppressions")
+    reported = report(path, "--no-builtin-suppressions")
     for key in (*SUMMARY, "selection", "suppressions", "processes", "threads", "modules"):
-        assert as_rows(document[key], document) == told[key], key
+        assert as_rows(document[key], document) == reported[key], key
     assert as_rows({key: document["adhoc"][key] for key in ("total_count", "entries")},
-                   document["adhoc"]) == without(told["adhoc"], "offset")
+                   document["adhoc"]) == without(reported["adhoc"], "offset")
 
 
 @pytest.mark.parametrize("options", [[], ["--filter-function", "load|main"]])
@@ -121,7 +121,7 @@ def test_a_comparison_says_what_the_reports_say(path, options):
     run = subprocess.run([CAIRN, "diff", "--json", *options, path, path], check=False, capture_output=True,
                          timeout=DEADLINE_SECONDS)
     assert run.returncode == 0, run.stderr
-    compared, told = json.loads(run.stdout), report(path, *options)
+    compared, reported = json.loads(run.stdout), report(path, *options)
     for side in ("old", "new"):
         for key in compared[side].keys() - {"units"}:
-            assert compared[side][key] == told[key], key
+            assert compared[side][key] == reported[key], key

@@ -37,9 +37,9 @@ def test_the_answers_are_the_servers(server, file, tmp_path):
     answers = answers_of(export(file, tmp_path / "report.html"))
     info = answers.pop("report?")
     assert (info["version"], info["filter"], info["left_out"]) == (1, "", 0)
-    told = report(file)
-    assert set(info["processes"]) == {process["pid"] for process in told["processes"]}
-    assert set(info["threads"]) == {thread["thread_id"] for thread in told["threads"]}
+    reported = report(file)
+    assert set(info["processes"]) == {process["pid"] for process in reported["processes"]}
+    assert set(info["threads"]) == {thread["thread_id"] for thread in reported["threads"]}
     assert {key.split("?")[0] for key in answers} >= {"meta", "health", "rss", "size_lifetime", *EXTRA}
     for key, answer in answers.items():
         route = key.split("?")[0]

@@ -99,24 +99,24 @@ def test_a_browser_gets_a_token_that_is_good_once(file, tmp_path):
     opener.chmod(0o755)
     environment = {**os.environ, "DISPLAY": ":77", "PATH": f"{opener.parent}:{os.environ['PATH']}"}
     # Open for reading and writing: neither side then waits for the other to open it.
-    with open(os.open(seen, os.O_RDWR), "rb", buffering=0) as told, \
+    with open(os.open(seen, os.O_RDWR), "rb", buffering=0) as reported, \
             subprocess.Popen([CAIRN, "analyze", file], stdin=subprocess.DEVNULL,
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              env=environment) as process:
         try:
-            check_launch(process, told)
+            check_launch(process, reported)
         finally:
             process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=DEADLINE_SECONDS) == 0
 
 
-def check_launch(process, told):
+def check_launch(process, reported):
     """The address on stdout is good for ever, that of the browser's command line once."""
     server = Server.__new__(Server)
     server.process = process
     printed = read_line(process.stdout)
     server.port, server.token = int(printed.split(":")[2].split("/")[0]), printed[-32:]
-    given = read_line(told)
+    given = read_line(reported)
     assert given.startswith(printed[:-32]) and given != printed
     target = given.split(str(server.port), 1)[1]
     assert server.ask(target.replace("/?", "/api/v1/meta?"), with_token=False).status == 401
@@ -410,7 +410,7 @@ def test_a_recording_is_followed_while_it_grows(serve, tmp_path):
     assert server.get("meta")["generation"] == 2
     second = server.ask("/api/v1/summary", headers={"If-None-Match": first.headers["etag"]})
     assert second.status == 200 and second.json["totals"]["runtime_ms"] == 1700
-    # What cannot be read is told, and what was read stays.
+    # What cannot be read is reported, and what was read stays.
     beside = tmp_path / "beside"
     beside.write_bytes(b"this is not a recording\n" * 10)
     beside.rename(path)
@@ -500,14 +500,14 @@ def test_mistakes_end_it_with_a_sentence(file, options, word):
     assert run.stderr.count("\n") == 1
 
 
-def test_a_port_that_is_taken_is_told(server, file):
+def test_a_port_that_is_taken_is_reported(server, file):
     run = subprocess.run([CAIRN, "analyze", file, "--port", str(server.port)],
                          capture_output=True, text=True, check=False, timeout=DEADLINE_SECONDS)
     assert (run.returncode, run.stdout) == (2, "")
     assert f"port {server.port}" in run.stderr and "in use" in run.stderr
 
 
-def test_a_port_can_be_chosen_and_the_way_by_ssh_is_told(serve, file):
+def test_a_port_can_be_chosen_and_the_way_by_ssh_is_reported(serve, file):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -532,7 +532,7 @@ def test_a_damaged_recording_is_served_as_far_as_it_goes(serve, file, tmp_path):
             assert server.try_get(route).status in (200, 409)
 
 
-def test_the_version_is_told(server):
+def test_the_version_is_reported(server):
     said = subprocess.run([CAIRN, "--version"], capture_output=True, check=True,
                           text=True, timeout=DEADLINE_SECONDS).stdout.split()[1]
     assert server.get("meta")["tool_version"] == said

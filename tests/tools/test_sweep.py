@@ -98,7 +98,7 @@ def test_the_sandbox_bounds_what_programs_take(sandbox, command, status):
 
 @pytest.mark.parametrize("script, leaves", [
     ("setsid sleep 100 >/dev/null 2>&1 &", True), ("sleep 0 & wait; exit 3", False), ("true", False)])
-def test_daemons_are_told_from_programs_that_end(sandbox, script, leaves):
+def test_daemons_are_reported_from_programs_that_end(sandbox, script, leaves):
     assert leaves_processes(sandbox, ["sh", "-c", script]) == (leaves and sandbox.has_namespaces)
 
 

@@ -4,10 +4,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { humanBytes, humanCount, pngSize, readSvg, recordWorkload, report, withStage } from './support.mjs';
 
-let file, viewer, page, told;
+let file, viewer, page, reported;
 const stage = withStage(async () => {
   file = recordWorkload(stage.folder, 'workload.cairn');
-  told = report(file);
+  reported = report(file);
   ({ viewer, page } = await stage.open(file));
 });
 
@@ -28,7 +28,7 @@ describe('values over time', () => {
       const { name, bytes } = await viewer.download(button('CSV'));
       assert.equal(name, `workload-${chart}.csv`);
       const rows = readCsv(bytes);
-      assert.equal(rows.reduce((sum, row) => sum + row.total, 0), told.totals[total]);
+      assert.equal(rows.reduce((sum, row) => sum + row.total, 0), reported.totals[total]);
       for (const row of rows) {
         assert.equal(row.layers.reduce((sum, value) => sum + value, 0), row.total, `until ${row.end_ms} ms`);
       }
@@ -38,14 +38,14 @@ describe('values over time', () => {
   it('consumed: ends with what leaked, suppressed or not', async () => {
     await viewer.open('#/charts');
     const rows = readCsv((await viewer.download(button('CSV'))).bytes);
-    assert.equal(rows.at(-1).total, told.totals.leaked_bytes + told.selection.suppressed.leaked_bytes);
-    assert.ok(Math.max(...rows.map((row) => row.total)) <= told.totals.peak_bytes);
+    assert.equal(rows.at(-1).total, reported.totals.leaked_bytes + reported.selection.suppressed.leaked_bytes);
+    assert.ok(Math.max(...rows.map((row) => row.total)) <= reported.totals.peak_bytes);
   });
 
   it('consumed: its outline reaches the peak and nothing else does; a filter has no outline', async () => {
     await viewer.open('#/charts');
     const rows = readCsv((await viewer.download(button('CSV'))).bytes);
-    assert.equal(Math.max(...rows.map((row) => row.highest)), told.totals.peak_bytes);
+    assert.equal(Math.max(...rows.map((row) => row.highest)), reported.totals.peak_bytes);
     assert.ok(rows.every((row) => row.highest >= row.total));
     const legend = readSvg((await viewer.download(button('SVG'))).bytes).words;
     assert.ok(legend.includes('all together, highest within each slice'), legend.join('; '));
@@ -54,7 +54,7 @@ describe('values over time', () => {
     assert.match(await page.locator('.charts-hint').first().innerText(), /The dashed line is RSS, which is not filtered\./);
     const drawn = readSvg((await viewer.download(button('SVG'))).bytes).words;
     assert.ok(drawn.includes('all together'), drawn.join('; '));
-    assert.ok(drawn.includes(`peak of the whole heap ${humanBytes(told.totals.peak_bytes)}`), drawn.join('; '));
+    assert.ok(drawn.includes(`peak of the whole heap ${humanBytes(reported.totals.peak_bytes)}`), drawn.join('; '));
   });
 
   it('the pointer reads the exact value of its slice', async () => {
@@ -86,7 +86,7 @@ describe('what is saved', () => {
     const { tags, words } = readSvg(bytes);
     assert.deepEqual(tags, ['path', 'rect', 'svg', 'text', 'title']);
     assert.ok(words.some((word) => word.startsWith('keep_cache()')), words.join('; '));
-    assert.ok(words.includes(`peak ${humanBytes(told.totals.peak_bytes)}`), words.join('; '));
+    assert.ok(words.includes(`peak ${humanBytes(reported.totals.peak_bytes)}`), words.join('; '));
   });
 
   it('of a chart: the same as pixels, and not all of one colour', async () => {
@@ -155,7 +155,7 @@ describe('the legend', () => {
     await viewer.open('#/charts?by=stack');
     await page.locator('.legend details').first().locator('summary').click();
     const frames = await page.locator('.legend details').first().locator('li').allInnerTexts();
-    const wanted = told.top.peak_bytes[0].stacks[0].frames.length;
+    const wanted = reported.top.peak_bytes[0].stacks[0].frames.length;
     assert.equal(frames.length, wanted, frames.join('; '));
     assert.ok(frames.some((frame) => frame.includes('keep_cache')));
   });

@@ -15,7 +15,7 @@ describe('comparison', () => {
   let other, diff;
   before(async () => {
     other = await serve(changed, ['--diff', file]);
-    diff = await stage.look(other);
+    diff = await stage.view(other);
   });
   after(async () => {
     await diff?.page.close();
@@ -57,7 +57,7 @@ describe('comparison', () => {
     const rows = await diff.rows('Threads');
     for (const name of ['workload', 'helper']) {
       const row = rows.find((candidate) => candidate.cells[0] === name);
-      const of = (told) => told.threads.find((thread) => thread.name === name).costs.allocations;
+      const of = (reported) => reported.threads.find((thread) => thread.name === name).costs.allocations;
       const numbers = comparedNumbers(row.costs[2], row.cells[5]);
       assert.deepEqual([numbers.old, numbers.now], [of(old), of(now)], name);
       assert.ok(numbers.shown.startsWith(humanCount(of(old)) + humanCount(of(now))), numbers.shown);
@@ -67,7 +67,7 @@ describe('comparison', () => {
     assert.deepEqual([leaked.old, leaked.now], [old.totals.leaked_bytes, now.totals.leaked_bytes]);
     assert.ok(leaked.shown.endsWith('+24.4 KiB'), leaked.shown);
     const module = (await diff.rows('Modules')).find((row) => row.cells[0].endsWith('/workload'));
-    const inModule = (told) => told.modules.find((entry) => entry.path.endsWith('/workload')).costs.allocations;
+    const inModule = (reported) => reported.modules.find((entry) => entry.path.endsWith('/workload')).costs.allocations;
     const allocations = comparedNumbers(module.costs[2], '');
     assert.deepEqual([allocations.old, allocations.now], [inModule(old), inModule(now)]);
   });

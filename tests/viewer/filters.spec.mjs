@@ -19,12 +19,12 @@ describe('filter bar', () => {
     await page.keyboard.press('Enter');
     await viewer.idle();
     assert.match(await page.locator('.chip').innerText(), /keep_cache/);
-    const told = report(file, ['--filter-function', 'keep_cache']);
-    assert.equal(await viewer.text('figure-peak_bytes'), humanBytes(told.totals.peak_bytes));
+    const reported = report(file, ['--filter-function', 'keep_cache']);
+    assert.equal(await viewer.text('figure-peak_bytes'), humanBytes(reported.totals.peak_bytes));
     await page.getByTestId('tab-top-down').click();
     await viewer.idle();
     const rows = await viewer.rows('Top-down tree');
-    assert.equal(rows.reduce((sum, row) => sum + exactNumber(row.costs[0]), 0), told.totals.peak_bytes);
+    assert.equal(rows.reduce((sum, row) => sum + exactNumber(row.costs[0]), 0), reported.totals.peak_bytes);
     await page.getByRole('button', { name: /remove filter/ }).click();
     await viewer.idle();
     assert.equal(await page.locator('.chip').count(), 0);
@@ -42,15 +42,15 @@ describe('filter bar', () => {
     await input.press('Enter');
     await viewer.idle();
     assert.match(await page.locator('.chip').innerText(), /blocks of\s*1\.95 KiB to 4\.00 KiB/);
-    const told = report(file, ['--size', '2000..4KiB']);
-    assert.equal(await viewer.text('figure-allocations'), humanCount(told.totals.allocations));
+    const reported = report(file, ['--size', '2000..4KiB']);
+    assert.equal(await viewer.text('figure-allocations'), humanCount(reported.totals.allocations));
     await page.getByTestId('tab-top-down').click();
     await viewer.idle();
     const rows = await viewer.rows('Top-down tree');
-    assert.equal(rows.reduce((sum, row) => sum + exactNumber(row.costs[0]), 0), told.totals.peak_bytes);
+    assert.equal(rows.reduce((sum, row) => sum + exactNumber(row.costs[0]), 0), reported.totals.peak_bytes);
     await page.getByTestId('tab-leaks').click();
     await viewer.idle();
-    assert.equal((await viewer.rows('Leaks')).reduce((sum, row) => sum + exactNumber(row.costs[0]), 0), told.totals.leaked_bytes);
+    assert.equal((await viewer.rows('Leaks')).reduce((sum, row) => sum + exactNumber(row.costs[0]), 0), reported.totals.leaked_bytes);
     await page.getByTestId('tab-charts').click();
     await viewer.idle();
     assert.match(await page.locator('main .notice').innerText(), /^Not applied here: sizes and lifetimes \(/);
@@ -103,9 +103,9 @@ describe('filter bar', () => {
     await viewer.idle();
     await page.getByTestId('tab-summary').click();
     await viewer.idle();
-    const told = report(file, ['--thread', 'helper']);
+    const reported = report(file, ['--thread', 'helper']);
     const shown = await viewer.text('figure-allocations');
-    assert.equal(shown, String(told.totals.allocations));
+    assert.equal(shown, String(reported.totals.allocations));
   });
 });
 
@@ -114,8 +114,8 @@ describe('pickers', () => {
     await viewer.open('#/summary');
     await page.getByLabel('Thread', { exact: true }).selectOption({ label: `helper (${helperId(report(file))})` });
     await viewer.idle();
-    const told = report(file, ['--thread', 'helper']);
-    assert.equal(await viewer.text('figure-allocations'), humanCount(told.totals.allocations));
+    const reported = report(file, ['--thread', 'helper']);
+    assert.equal(await viewer.text('figure-allocations'), humanCount(reported.totals.allocations));
     assert.match(await page.locator('.chip').innerText(), /thread/);
     await page.getByLabel('Thread', { exact: true }).selectOption('');
     await viewer.idle();
@@ -124,23 +124,23 @@ describe('pickers', () => {
   });
 
   it('one process of three, and a thread in it', async () => {
-    const told = report(family);
-    assert.ok(told.processes.length >= 3, JSON.stringify(told.processes));
+    const reported = report(family);
+    assert.ok(reported.processes.length >= 3, JSON.stringify(reported.processes));
     const { viewer: other } = await stage.open(family);
     await other.open('#/top-down?cost=allocations');
-    for (const process of told.processes) {
+    for (const process of reported.processes) {
       const filtered = report(family, [`--process=${process.pid}`]);
       await other.page.getByLabel('Process', { exact: true }).selectOption(String(process.pid));
       await other.idle();
       const rows = await other.rows('Top-down tree');
       assert.equal(rows.reduce((sum, row) => sum + exactNumber(row.costs[2]), 0), filtered.totals.allocations, String(process.pid));
     }
-    const helper = told.threads.find((thread) => thread.name === 'helper');
+    const helper = reported.threads.find((thread) => thread.name === 'helper');
     const pid = String(helper.pid);
     await other.page.getByLabel('Process', { exact: true }).selectOption(pid);
     await other.idle();
     const choices = await other.page.getByLabel('Thread', { exact: true }).locator('option').allInnerTexts();
-    const own = new Set(told.threads.filter((thread) => String(thread.pid) === pid).map((thread) => thread.thread_id)).size;
+    const own = new Set(reported.threads.filter((thread) => String(thread.pid) === pid).map((thread) => thread.thread_id)).size;
     assert.equal(choices.filter((choice) => /\(\d+\)$/.test(choice)).length, own, JSON.stringify(choices));
     await other.page.getByLabel('Thread', { exact: true }).selectOption(String(helper.thread_id));
     await other.idle();
@@ -154,8 +154,8 @@ describe('pickers', () => {
   });
 });
 
-function helperId(told) {
-  return told.threads.find((thread) => thread.name === 'helper').thread_id;
+function helperId(reported) {
+  return reported.threads.find((thread) => thread.name === 'helper').thread_id;
 }
 
 describe('filters together', () => {
@@ -210,7 +210,7 @@ describe('search in the flame graph', () => {
   });
 
   it('says what is wrong with one', async () => {
-    const other = await stage.look(server);
+    const other = await stage.view(server);
     await other.open('#/flame?search=(&search_regex=1');
     assert.match(await other.page.locator('.notice-bad').innerText(), /is not a regular expression/);
     await other.page.close();

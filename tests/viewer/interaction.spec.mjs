@@ -139,11 +139,11 @@ describe('time', () => {
     const asked = (await viewer.ask(`summary?from_ms=${from}&to_ms=${to}`)).totals.allocations;
     assert.match(inside, new RegExp(`^all: ${humanCount(asked)},`));
     assert.ok(asked > 0 && asked < report(file).totals.allocations, String(asked));
-    const told = report(file, [`--time=${from}ms..${to}ms`]);
-    assert.equal(asked, told.totals.allocations);
+    const reported = report(file, [`--time=${from}ms..${to}ms`]);
+    assert.equal(asked, reported.totals.allocations);
     await page.getByTestId('tab-summary').click();
     await viewer.idle();
-    assert.equal(await viewer.text('figure-leaked_bytes'), humanBytes(told.totals.leaked_bytes));
+    assert.equal(await viewer.text('figure-leaked_bytes'), humanBytes(reported.totals.leaked_bytes));
     const { from_ms: begin, to_ms: end } = (await viewer.ask(`summary?from_ms=${from}&to_ms=${to}`)).selection.filter.time;
     assert.ok((await page.locator('.figures').innerText()).includes(`${humanCount(Math.round((asked * 1000) / (end - begin)))} each second`));
     const mini = await page.locator('.mini').boundingBox();
@@ -286,7 +286,7 @@ describe('keys', () => {
 });
 
 describe('rows', () => {
-  it('are copied as they are told in full', async () => {
+  it('are copied as they are reported in full', async () => {
     await stage.session.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: new URL(server.url).origin });
     await viewer.open('#/functions?cost=allocations&function=churn&by_self=1');
     const table = await viewer.table('Functions');
@@ -314,7 +314,7 @@ describe('rows', () => {
 describe('a long answer', () => {
   for (const [view, route, label] of [['leaks', 'leaks', 'Leaks'], ['top-down', 'tree', 'Tree'], ['flame', 'tree', 'Flame graph']]) {
     it(`${view}: says that it takes long, can be stopped, and asked again`, async () => {
-      const slow = await stage.look(server);
+      const slow = await stage.view(server);
       await slow.open('#/summary');
       const pattern = `**/api/v1/${route}?*`;
       await slow.page.route(pattern, () => undefined); // never answered
@@ -340,7 +340,7 @@ describe('a long answer', () => {
 
 describe('progress', () => {
   it('is what the server says of this answer, whatever else it works on', async () => {
-    const slow = await stage.look(server);
+    const slow = await stage.view(server);
     await slow.open('#/summary');
     let asked = null;
     let held = null;
@@ -359,11 +359,11 @@ describe('progress', () => {
   });
 
   it('can be asked for, and counts what was answered', async () => {
-    const told = await viewer.ask('work');
-    assert.deepEqual(told.answers, []);
-    assert.equal(told.begun, told.finished + told.abandoned);
+    const reported = await viewer.ask('work');
+    assert.deepEqual(reported.answers, []);
+    assert.equal(reported.begun, reported.finished + reported.abandoned);
     await viewer.ask('summary?function=progress');
-    assert.equal((await viewer.ask('work')).finished, told.finished + 1);
+    assert.equal((await viewer.ask('work')).finished, reported.finished + 1);
   });
 });
 
@@ -374,7 +374,7 @@ describe('a recording in progress', () => {
     await live.end();
     const [mark] = report(live.file).marks;
     const other = await serve(live.file);
-    const marked = await stage.look(other);
+    const marked = await stage.view(other);
     await marked.open('#/charts');
     const button = marked.page.getByRole('list', { name: 'Marks' }).getByRole('button');
     assert.match(await button.innerText(), /: <b>half<\/b> time$/);
@@ -394,7 +394,7 @@ describe('a recording in progress', () => {
   it('is followed until it ends', async () => {
     const live = await recordLive(stage.folder, 'live.cairn');
     const other = await serve(live.file);
-    const follower = await stage.look(other);
+    const follower = await stage.view(other);
     try {
       await follower.open('#/leaks?leaks_by=call_site&function=leak_receipt');
       await follower.page.locator('.head-live').waitFor({ state: 'visible' });

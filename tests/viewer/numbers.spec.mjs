@@ -4,10 +4,10 @@ import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { costOfFunction, exactNumber, humanBytes, humanCount, recordSource, recordWorkload, report, serve, Viewer, withStage } from './support.mjs';
 
-let file, server, viewer, told;
+let file, server, viewer, reported;
 const stage = withStage(async () => {
   file = recordWorkload(stage.folder, 'workload.cairn');
-  told = report(file);
+  reported = report(file);
   ({ server, viewer } = await stage.open(file));
 });
 
@@ -19,9 +19,9 @@ const plain = (name) => name.replace(/\(.*/, '');
 
 describe('the recording is what the workload did', () => {
   it('has the amounts that the program says', () => {
-    assert.equal(costOfFunction(told, 'allocations', (name) => plain(name) === 'keep_cache'), 1000);
-    assert.equal(costOfFunction(told, 'leaked_bytes', (name) => plain(name) === 'leak_receipt'), 50_000);
-    assert.equal(costOfFunction(told, 'temporary', (name) => plain(name) === 'churn'), 20_000);
+    assert.equal(costOfFunction(reported, 'allocations', (name) => plain(name) === 'keep_cache'), 1000);
+    assert.equal(costOfFunction(reported, 'leaked_bytes', (name) => plain(name) === 'leak_receipt'), 50_000);
+    assert.equal(costOfFunction(reported, 'temporary', (name) => plain(name) === 'churn'), 20_000);
   });
 });
 
@@ -29,7 +29,7 @@ describe('summary', () => {
   for (const [cost, spell] of Object.entries(SPELLING)) {
     it(`shows ${cost}`, async () => {
       await viewer.open('#/summary');
-      assert.equal(await viewer.text(`figure-${cost}`), spell(told.totals[cost]));
+      assert.equal(await viewer.text(`figure-${cost}`), spell(reported.totals[cost]));
     });
   }
 
@@ -40,9 +40,9 @@ describe('summary', () => {
         cost: item.querySelector('.top-cost')?.textContent,
         name: item.querySelector('.code')?.getAttribute('title')?.split('\n')[0],
       })));
-      const wanted = told.top[cost].slice(0, 5).map((site) => SPELLING[cost](site.costs[cost]));
+      const wanted = reported.top[cost].slice(0, 5).map((site) => SPELLING[cost](site.costs[cost]));
       assert.deepEqual(shown.map((entry) => entry.cost), wanted);
-      const first = told.top[cost][0].function;
+      const first = reported.top[cost][0].function;
       assert.ok(first === '' || shown.some((entry) => entry.name === first), `${first} in ${JSON.stringify(shown)}`);
     });
   }
@@ -62,7 +62,7 @@ describe('summary', () => {
 
   it('lists the events that the program reported, and who did', async () => {
     await viewer.open('#/summary');
-    assert.deepEqual(told.adhoc.entries.map((event) => [event.name, event.events, event.weight]), [['[event receipts]', 50, 50_000]]);
+    assert.deepEqual(reported.adhoc.entries.map((event) => [event.name, event.events, event.weight]), [['[event receipts]', 50, 50_000]]);
     const cells = await viewer.page.getByTestId('events').locator('tbody td').evaluateAll((items) => items.map((item) => [
       item.querySelector('.code')?.getAttribute('title')?.split('\n')[0] ?? item.textContent, item.title]));
     assert.deepEqual(cells.slice(0, 3).map(([text]) => text), [humanCount(50_000), humanCount(50), '[event receipts]']);
@@ -73,8 +73,8 @@ describe('summary', () => {
   it('says what ran', async () => {
     await viewer.open('#/summary');
     const facts = await viewer.page.locator('.facts').innerText();
-    assert.ok(facts.includes(told.run.command_line), facts);
-    assert.ok(facts.includes(told.run.host), facts);
+    assert.ok(facts.includes(reported.run.command_line), facts);
+    assert.ok(facts.includes(reported.run.host), facts);
     assert.ok(facts.includes('exit status 0'), facts);
   });
 });
@@ -84,7 +84,7 @@ describe('trees', () => {
     await viewer.open('#/bottom-up?cost=temporary');
     const rows = await viewer.rows('Bottom-up tree');
     const sums = new Map();
-    for (const site of told.top.allocations) {
+    for (const site of reported.top.allocations) {
       for (const stack of site.stacks) {
         const name = stack.frames[0].function;
         sums.set(name, (sums.get(name) ?? 0) + stack.costs.peak_bytes);
@@ -102,7 +102,7 @@ describe('trees', () => {
     await viewer.open('#/top-down');
     const rows = await viewer.rows('Top-down tree');
     const sum = rows.reduce((total, row) => total + exactNumber(row.costs[0]), 0);
-    assert.equal(sum, told.totals.peak_bytes);
+    assert.equal(sum, reported.totals.peak_bytes);
   });
 
   it('the stacks behind a row are shown whole', async () => {
@@ -123,7 +123,7 @@ describe('flame graph', () => {
     it(`is as wide as all ${cost}`, async () => {
       await viewer.open(`#/flame?cost=${cost}&min_share=0`);
       const status = await viewer.text('flame-status');
-      assert.ok(status.startsWith(`all: ${SPELLING[cost](told.totals[cost])}, 100%`), status);
+      assert.ok(status.startsWith(`all: ${SPELLING[cost](reported.totals[cost])}, 100%`), status);
     });
   }
 
@@ -131,7 +131,7 @@ describe('flame graph', () => {
     await viewer.open('#/flame?cost=leaked_bytes&search=leak_receipt');
     const match = await viewer.text('flame-match');
     assert.ok(match.includes(humanBytes(50_000)), match);
-    assert.ok(match.includes(`of ${humanBytes(told.totals.leaked_bytes)}`), match);
+    assert.ok(match.includes(`of ${humanBytes(reported.totals.leaked_bytes)}`), match);
   });
 });
 
@@ -142,7 +142,7 @@ describe('caller and callee', () => {
       const rows = await viewer.rows('Functions');
       const row = rows.find((candidate) => candidate.name === name);
       assert.ok(row !== undefined, `${name} in ${JSON.stringify(rows.map((r) => r.name))}`);
-      assert.equal(exactNumber(row.costs[2]), costOfFunction(told, 'allocations', (candidate) => candidate === name), name);
+      assert.equal(exactNumber(row.costs[2]), costOfFunction(reported, 'allocations', (candidate) => candidate === name), name);
     }
   });
 
@@ -150,7 +150,7 @@ describe('caller and callee', () => {
     await viewer.open('#/functions?cost=allocations&fn=keep_cache()');
     const callers = await viewer.rows('Callers');
     assert.deepEqual(callers.map((row) => plain(row.name)), ['main']);
-    assert.equal(exactNumber(callers[0].costs[0]), costOfFunction(told, 'allocations', (name) => name === 'keep_cache()'));
+    assert.equal(exactNumber(callers[0].costs[0]), costOfFunction(reported, 'allocations', (name) => name === 'keep_cache()'));
     const lines = await viewer.rows('Source lines');
     assert.ok(lines.length >= 1 && lines.every((row) => /workload\.cpp:\d+/.test(row.cells[0])), JSON.stringify(lines));
   });
@@ -160,7 +160,7 @@ describe('leaks', () => {
   it('are those of the report', async () => {
     await viewer.open('#/leaks?leaks_by=call_site');
     const rows = await viewer.rows('Leaks');
-    assert.deepEqual(rows.map((row) => exactNumber(row.costs[0])), told.top.leaked_bytes.map((site) => site.costs.leaked_bytes));
+    assert.deepEqual(rows.map((row) => exactNumber(row.costs[0])), reported.top.leaked_bytes.map((site) => site.costs.leaked_bytes));
   });
 });
 
@@ -196,10 +196,10 @@ describe('threads and processes', () => {
     await viewer.open('#/threads');
     const rows = await viewer.rows('Threads');
     const shown = rows.map((row) => [Number(row.cells[1]), exactNumber(row.costs[2])]);
-    const wanted = told.threads.map((thread) => [thread.thread_id, thread.costs.allocations]);
+    const wanted = reported.threads.map((thread) => [thread.thread_id, thread.costs.allocations]);
     assert.deepEqual(shown.sort((a, b) => a[0] - b[0]), wanted.sort((a, b) => a[0] - b[0]));
     const processes = await viewer.rows('Processes');
-    assert.deepEqual(processes.map((row) => Number(row.cells[1])), told.processes.map((process) => process.pid));
+    assert.deepEqual(processes.map((row) => Number(row.cells[1])), reported.processes.map((process) => process.pid));
   });
 });
 
@@ -216,7 +216,7 @@ describe('over time', () => {
   it('the chart says the peak', async () => {
     await viewer.open('#/charts');
     const label = await viewer.page.getByTestId('chart').getAttribute('aria-label');
-    assert.ok(label.includes(humanBytes(told.totals.peak_bytes)), label);
+    assert.ok(label.includes(humanBytes(reported.totals.peak_bytes)), label);
     assert.ok(await viewer.page.locator('.chart canvas').isVisible());
   });
 });
@@ -309,7 +309,7 @@ describe('filters', () => {
     assert.equal(rows.reduce((sum, row) => sum + exactNumber(row.costs[2]), 0), filtered.totals.allocations);
   });
 
-  it('a wrong regular expression is told, not shown as nothing', async () => {
+  it('a wrong regular expression is reported, not shown as nothing', async () => {
     const page = await stage.newPage();
     const other = new Viewer(page, server.url);
     await other.open('#/summary?function_regex=%28');

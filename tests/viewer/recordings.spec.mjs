@@ -18,7 +18,7 @@ function served(make) {
   before(async () => {
     own.file = make(stage.folder);
     own.server = await serve(own.file);
-    own.viewer = await stage.look(own.server);
+    own.viewer = await stage.view(own.server);
   });
   after(async () => {
     await own.viewer?.page.close();
@@ -78,15 +78,15 @@ describe('a recording that was cut short', () => {
   everyViewOpens(own);
 
   it('says what it lacks, in every view', async () => {
-    const told = report(own.file);
-    assert.ok(told.damage !== null);
+    const reported = report(own.file);
+    assert.ok(reported.damage !== null);
     await own.viewer.open('#/flame');
     await own.viewer.page.getByRole('button', { name: 'not whole' }).click();
     await own.viewer.idle();
-    assert.ok((await own.viewer.page.locator('.notice-bad').innerText()).includes(told.damage), told.damage);
-    assert.equal(await own.viewer.text('figure-allocations'), humanCount(told.totals.allocations));
-    assert.equal(await own.viewer.text('figure-peak_bytes'), humanBytes(told.totals.peak_bytes));
-    assert.ok(told.totals.allocations > 0, 'something is left');
+    assert.ok((await own.viewer.page.locator('.notice-bad').innerText()).includes(reported.damage), reported.damage);
+    assert.equal(await own.viewer.text('figure-allocations'), humanCount(reported.totals.allocations));
+    assert.equal(await own.viewer.text('figure-peak_bytes'), humanBytes(reported.totals.peak_bytes));
+    assert.ok(reported.totals.allocations > 0, 'something is left');
   });
 });
 
@@ -95,15 +95,15 @@ describe('a file of massif, which knows neither how often nor how long', () => {
   everyViewOpens(own);
 
   it('shows what it knows, and never a figure for what it does not', async () => {
-    const told = report(own.file);
-    assert.ok(told.run.unknown.includes('allocations'), told.run.unknown.join());
+    const reported = report(own.file);
+    assert.ok(reported.run.unknown.includes('allocations'), reported.run.unknown.join());
     await own.viewer.open('#/summary');
     for (const cost of ['allocations', 'temporary', 'allocated_bytes']) {
       assert.equal(await own.viewer.text(`figure-${cost}`), 'unknown', cost);
       assert.equal(await own.viewer.page.getByTestId(`top-${cost}`).count(), 0, cost);
     }
     for (const cost of ['peak_bytes', 'leaked_bytes']) {
-      assert.equal(await own.viewer.text(`figure-${cost}`), humanBytes(told.totals[cost]));
+      assert.equal(await own.viewer.text(`figure-${cost}`), humanBytes(reported.totals[cost]));
     }
     assert.doesNotMatch(await own.viewer.page.locator('main').innerText(), /NaN|Infinity|undefined/);
   });
@@ -220,7 +220,7 @@ describe('a file that is replaced while it is looked at', () => {
     const other = recordEmpty(stage.folder);
     fs.copyFileSync(recordWorkload(stage.folder, 'first.cairn'), file);
     const server = await serve(file);
-    const viewer = await stage.look(server);
+    const viewer = await stage.view(server);
     await viewer.open('#/summary');
     assert.match(await viewer.page.locator('header').innerText(), /\/workload/);
     fs.copyFileSync(other, `${file}.new`);

@@ -12,7 +12,7 @@ import { exactNumber, humanBytes, humanCount, recordFamily, recordHostile, recor
 const CAIRN = process.env.CAIRN_BIN;
 const MAX_BYTES = 33 << 20;
 
-let file, told, served, viewer, requests;
+let file, reported, served, viewer, requests;
 function exportPage(recording, name, args = []) {
   const page = path.join(stage.folder, name);
   const run = spawnSync(CAIRN, ['export', '--html', '-o', page, ...args, recording], { encoding: 'utf8' });
@@ -32,7 +32,7 @@ async function openPage(page) {
 
 const stage = withStage(async () => {
   file = recordWorkload(stage.folder, 'workload.cairn');
-  told = report(file);
+  reported = report(file);
   ({ viewer: served } = await stage.open(file));
   viewer = await openPage(exportPage(file, 'report.html'));
 });
@@ -89,11 +89,11 @@ describe('a report file', () => {
     await viewer.open('#/summary');
     const spelled = { peak_bytes: humanBytes, leaked_bytes: humanBytes, allocations: humanCount, temporary: humanCount, allocated_bytes: humanBytes };
     for (const [cost, spell] of Object.entries(spelled)) {
-      assert.equal(await viewer.text(`figure-${cost}`), spell(told.totals[cost]));
+      assert.equal(await viewer.text(`figure-${cost}`), spell(reported.totals[cost]));
     }
     await viewer.open('#/top-down');
     const sum = (await viewer.rows('Top-down tree')).reduce((total, row) => total + exactNumber(row.costs[0]), 0);
-    assert.equal(sum, told.totals.peak_bytes);
+    assert.equal(sum, reported.totals.peak_bytes);
   });
 
   it('has callers, callees and lines of every function', async () => {

@@ -9,10 +9,10 @@ import { exactNumber, recordWorkload, report, withStage } from './support.mjs';
 const SOURCE = path.join(import.meta.dirname, 'workload.cpp');
 const EDITOR = 'x-edit://open?file=%f&line=%l';
 
-let file, server, viewer, page, told;
+let file, server, viewer, page, reported;
 const stage = withStage(async () => {
   file = recordWorkload(stage.folder, 'workload.cairn');
-  told = report(file);
+  reported = report(file);
   ({ server, viewer, page } = await stage.open(file, [`--editor=${EDITOR}`]));
 });
 
@@ -27,7 +27,7 @@ function lineWith(text) {
 /** Allocations of all stacks that pass through a line of the workload, and of those that end there. */
 function costOfLine(line) {
   const cost = { self: 0, inclusive: 0 };
-  for (const stack of told.top.allocations.flatMap((site) => site.stacks)) {
+  for (const stack of reported.top.allocations.flatMap((site) => site.stacks)) {
     const isOn = (frame) => frame?.line === line && frame.file?.endsWith('workload.cpp') === true;
     cost.self += isOn(stack.frames[0]) ? stack.costs.allocations : 0;
     cost.inclusive += stack.frames.some(isOn) ? stack.costs.allocations : 0;
@@ -80,7 +80,7 @@ describe('the source view', () => {
   });
 
   it('says why a file cannot be shown', async () => {
-    const other = await stage.look(server);
+    const other = await stage.view(server);
     await other.open('#/source?path=%2Fetc%2Fpasswd');
     const said = await other.page.locator('main .notice').first().innerText();
     assert.match(said, /^Source: /);

@@ -225,13 +225,13 @@ class Stage {
     return this.session.newPage();
   }
 
-  /** That knows nothing of what the other one was told. */
+  /** That knows nothing of what the other one was reported. */
   anotherSession() {
     return startSession(this.browser);
   }
 
   /** The viewer in a page of its own, on what `server` serves. */
-  async look(server) {
+  async view(server) {
     return new Viewer(await this.newPage(), server.url);
   }
 
@@ -239,7 +239,7 @@ class Stage {
   async open(file, args = []) {
     const server = await serve(file, args);
     this.servers.push(server);
-    const viewer = await this.look(server);
+    const viewer = await this.view(server);
     this.viewers.push(viewer);
     return { server, viewer, page: viewer.page };
   }
@@ -411,9 +411,9 @@ export function humanCount(count) {
 }
 
 /** Sum of a cost over all stacks of a report in which a frame passes. */
-export function costOfFunction(told, cost, passes, section = 'allocations') {
+export function costOfFunction(reported, cost, passes, section = 'allocations') {
   let sum = 0;
-  for (const site of told.top[section]) {
+  for (const site of reported.top[section]) {
     for (const stack of site.stacks) {
       if (stack.frames.some((frame) => passes(frame.function))) {
         sum += stack.costs[cost];

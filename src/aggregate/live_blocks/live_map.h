@@ -5,17 +5,17 @@
 // into a small direct-mapped table, where its free finds it with one comparison. It stays there
 // until another block needs its place, and moves to the live_table then.
 //
-//   add ---> young (4096 places, by address) ---> settled (when its place is wanted)
+//   add ---> recent (4096 places, by address) ---> table (when its place is wanted)
 //   take <----'                      take <---------'
 //
 // Blocks of one address form a queue, first in first out.
-// Invariant: an address in `young` is not in `settled`, so a block found in `young` is the oldest
+// Invariant: an address in `recent` is not in `table`, so a block found in `recent` is the oldest
 // of its address. A place keeps its address when the block is freed: allocators reuse it soon, and
-// its presence proves that the address is not in `settled`. For other addresses the live_table is
+// its presence proves that the address is not in `table`. For other addresses the live_table is
 // asked.
 //
-// The young table costs more than it saves if blocks do not die young. So the map checks from time
-// to time how many young blocks were freed. If they were too few, it moves all to `settled`, and
+// The recent table costs more than it saves if blocks do not die young. So the map checks from time
+// to time how many recent blocks were freed. If they were too few, it moves all to `table`, and
 // tries again later.
 //
 // Memory: of live_table, and up to 128 KiB for the used places.
@@ -31,24 +31,24 @@
 #include "base/compiler.h"
 #include "base/err.h"
 
-#define YOUNG_PLACES 4096u
-#define YOUNG_ALIVE  ((uint64_t)1 << 63)
+#define RECENT_PLACES 4096u
+#define RECENT_ALIVE  ((uint64_t)1 << 63)
 
-struct young_block {
-    uint64_t address; // not in `settled`. With YOUNG_ALIVE: has a block. 0: none
+struct recent_block {
+    uint64_t address; // not in `table`. With RECENT_ALIVE: has a block. 0: none
     struct live_block block;
 };
 
 struct live_map {
-    struct live_table settled;
-    struct young_block *young;  // YOUNG_PLACES; NULL: not in use at present
-    struct young_block *places; // owned; memory of `young`
-    uint64_t live_count;        // blocks, younger ones of an address included
-    uint64_t absent;      // an address that is not in `settled`, where it was freed last; 0: none
-    uint64_t fetched;     // the address that was prefetched last in live_table
-    uint32_t freed_young; // since the latest check
-    uint32_t asked;       // lookups in `settled` since the latest check
-    uint32_t pause;       // events until `young` is tried again
+    struct live_table table;
+    struct recent_block *recent; // RECENT_PLACES; NULL: not in use at present
+    struct recent_block *places; // owned; memory of `recent`
+    uint64_t live_count;         // blocks, younger ones of an address included
+    uint64_t absent;       // an address that is not in `table`, where it was freed last; 0: none
+    uint64_t fetched;      // the address that was prefetched last in live_table
+    uint32_t freed_recent; // since the latest check
+    uint32_t asked;        // lookups in `table` since the latest check
+    uint32_t pause;        // events until `recent` is tried again
 };
 
 // Initialize an empty map. The program should not know `seed`.
@@ -56,46 +56,46 @@ void live_map_init(struct live_map *map, uint64_t seed);
 void live_map_release(struct live_map *map); // accepts a zeroed map
 
 // The slow paths of live_map_add and live_map_take.
-enum err live_map_add_settled(struct live_map *map,
-                              uint64_t address,
-                              const struct live_block *block) MUST_USE;
-bool live_map_take_settled(struct live_map *map, uint64_t address, struct live_block *out);
+enum err live_map_add_to_table(struct live_map *map,
+                               uint64_t address,
+                               const struct live_block *block) MUST_USE;
+bool live_map_take_from_table(struct live_map *map, uint64_t address, struct live_block *out);
 
 // Heap blocks of glibc are 16 bytes apart.
-static inline struct young_block *live_map_place(const struct live_map *map, uint64_t address)
+static inline struct recent_block *live_map_place(const struct live_map *map, uint64_t address)
 {
-    return map->young + ((address >> 4 ^ address >> 16) & (YOUNG_PLACES - 1));
+    return map->recent + ((address >> 4 ^ address >> 16) & (RECENT_PLACES - 1));
 }
 
 // Add a block as the youngest of its address, which is not 0 and has at most 56 bits.
 static inline MUST_USE enum err
 live_map_add(struct live_map *map, uint64_t address, const struct live_block *block)
 {
-    if (LIKELY(map->young != NULL)) {
-        struct young_block *place = live_map_place(map, address);
+    if (LIKELY(map->recent != NULL)) {
+        struct recent_block *place = live_map_place(map, address);
         if (LIKELY(place->address == address)) {
-            *place = (struct young_block){.address = address | YOUNG_ALIVE, .block = *block};
+            *place = (struct recent_block){.address = address | RECENT_ALIVE, .block = *block};
             map->live_count++;
             return ERR_OK;
         }
     }
-    return live_map_add_settled(map, address, block);
+    return live_map_add_to_table(map, address, block);
 }
 
 // Remove the oldest block at `address` into *out. Return false if there is none.
 static inline bool live_map_take(struct live_map *map, uint64_t address, struct live_block *out)
 {
-    if (LIKELY(map->young != NULL)) {
-        struct young_block *place = live_map_place(map, address);
-        if (LIKELY(place->address == (address | YOUNG_ALIVE))) {
+    if (LIKELY(map->recent != NULL)) {
+        struct recent_block *place = live_map_place(map, address);
+        if (LIKELY(place->address == (address | RECENT_ALIVE))) {
             *out = place->block;
-            place->address = address & ~YOUNG_ALIVE; // hostile input may have the bit set
+            place->address = address & ~RECENT_ALIVE; // hostile input may have the bit set
             map->live_count--;
-            map->freed_young++;
+            map->freed_recent++;
             return true;
         }
     }
-    return live_map_take_settled(map, address, out);
+    return live_map_take_from_table(map, address, out);
 }
 
 // Copy the oldest block at `address` to *out. Return false if there is none.
@@ -104,45 +104,45 @@ bool live_map_find(struct live_map *map, uint64_t address, struct live_block *ou
 // Return false while the map is so small that prefetching costs more than it saves.
 static inline bool live_map_needs_prefetch(const struct live_map *map)
 {
-    return live_table_needs_prefetch(&map->settled);
+    return live_table_needs_prefetch(&map->table);
 }
 
 // Start loading what a later live_map_take of `address` will need. Affects only speed.
 static inline void live_map_prefetch(struct live_map *map, uint64_t address)
 {
-    if (map->young == NULL || (live_map_place(map, address)->address & ~YOUNG_ALIVE) != address) {
+    if (map->recent == NULL || (live_map_place(map, address)->address & ~RECENT_ALIVE) != address) {
         map->fetched = address;
-        live_table_prefetch(&map->settled, address);
+        live_table_prefetch(&map->table, address);
     }
 }
 
-// Start loading what a later live_map_add will need, which may move another block to `settled`.
+// Start loading what a later live_map_add will need, which may move another block to `table`.
 static inline void live_map_prefetch_add(struct live_map *map, uint64_t address)
 {
-    if (map->young == NULL) {
-        live_table_prefetch(&map->settled, address);
+    if (map->recent == NULL) {
+        live_table_prefetch(&map->table, address);
         return;
     }
     const uint64_t there = live_map_place(map, address)->address;
-    if ((there & ~YOUNG_ALIVE) == address) {
+    if ((there & ~RECENT_ALIVE) == address) {
         return;
     }
     if (map->fetched != address) { // else its absence will most likely be known
-        live_table_prefetch(&map->settled, address);
+        live_table_prefetch(&map->table, address);
     }
-    if ((there & YOUNG_ALIVE) != 0) {
-        live_table_prefetch(&map->settled, there & ~YOUNG_ALIVE);
+    if ((there & RECENT_ALIVE) != 0) {
+        live_table_prefetch(&map->table, there & ~RECENT_ALIVE);
     }
 }
 
-// Return the memory of the settled blocks, in bytes.
+// Return the memory of the table blocks, in bytes.
 uint64_t live_map_bytes(const struct live_map *map);
 
 // A position in a walk over all blocks. The order of addresses is arbitrary; blocks of one address
 // come oldest first. Zeroed: the start. The map must not change during the walk.
 struct live_map_position {
-    uint32_t young;
-    struct live_table_position settled;
+    uint32_t recent;
+    struct live_table_position table;
 };
 bool live_map_next(const struct live_map *map,
                    struct live_map_position *position,

@@ -200,9 +200,9 @@ static void an_empty_map_has_nothing(void **state)
     live_map_release(&map);
 }
 
-// The number of blocks rises and falls so often and so far that the young table is dropped and
+// The number of blocks rises and falls so often and so far that the recent table is dropped and
 // restored. The model is a live_table, which has a naive model of its own above.
-static void waves_pair_as_without_young_blocks(void **state)
+static void waves_pair_as_without_recent_blocks(void **state)
 {
     (void)state;
     struct live_map map;
@@ -210,8 +210,8 @@ static void waves_pair_as_without_young_blocks(void **state)
     live_map_init(&map, 7);
     live_table_init(&model, 8);
     uint64_t random = 99;
-    uint64_t most_young = 0;
-    uint64_t least_young = UINT64_MAX;
+    uint64_t most_recent = 0;
+    uint64_t least_recent = UINT64_MAX;
     for (uint32_t i = 0; i < 600000; i++) {
         const uint64_t address = 0x7f0000000000 + next_random(&random) % 20000 * 16;
         const bool is_rising = i % 150000 < 30000;
@@ -230,13 +230,13 @@ static void waves_pair_as_without_young_blocks(void **state)
         assert_int_equal(map.live_count, model.live_count);
         if (i % 1000 == 0) {
             assert_true(live_map_check(&map));
-            const uint64_t young = map.live_count - map.settled.live_count;
-            most_young = young > most_young ? young : most_young;
-            least_young = young < least_young ? young : least_young;
+            const uint64_t recent = map.live_count - map.table.live_count;
+            most_recent = recent > most_recent ? recent : most_recent;
+            least_recent = recent < least_recent ? recent : least_recent;
         }
     }
-    assert_true(most_young > 100);
-    assert_int_equal(least_young, 0);
+    assert_true(most_recent > 100);
+    assert_int_equal(least_recent, 0);
     live_map_release(&map);
     live_table_release(&model);
 }
@@ -262,9 +262,9 @@ static void take_from_both(struct live_map *map, struct live_table *model, uint6
     assert_int_equal(map->live_count, model->live_count);
 }
 
-// Blocks that die young among many that do not, at addresses that were used before: by other young
+// Blocks that die young among many that do not, at addresses that were used before: by other recent
 // blocks, by old blocks that were freed, and, as second blocks of an address, by live ones.
-static void the_young_stay_among_many_old_ones(void **state)
+static void recent_blocks_stay_among_many_old_ones(void **state)
 {
     (void)state;
     enum {
@@ -276,7 +276,7 @@ static void the_young_stay_among_many_old_ones(void **state)
     live_map_init(&map, 5);
     live_table_init(&model, 6);
     const uint64_t old_base = 0x7f0000000000;
-    const uint64_t young_base = 0x7f0000004000; // in the same range as the old ones
+    const uint64_t recent_base = 0x7f0000004000; // in the same range as the old ones
     struct live_block block = {0};
     for (uint64_t i = 0; i < OLD; i++) {
         block = (struct live_block){.size_bytes = i, .born_ms = 1, .row = 3};
@@ -287,8 +287,8 @@ static void the_young_stay_among_many_old_ones(void **state)
         uint64_t addresses[NESTED];
         for (uint32_t k = 0; k < NESTED; k++) {
             const uint64_t of_old = old_base + next_random(&random) % OLD * 64;
-            const uint64_t of_young = young_base + next_random(&random) % 256 * 16;
-            addresses[k] = i % 8 == 0 && k == 0 ? of_old : of_young;
+            const uint64_t of_recent = recent_base + next_random(&random) % 256 * 16;
+            addresses[k] = i % 8 == 0 && k == 0 ? of_old : of_recent;
             if (i % 16 == 0 && k == 0) {
                 take_from_both(&map, &model, addresses[k]);
             }
@@ -300,16 +300,16 @@ static void the_young_stay_among_many_old_ones(void **state)
         }
         if (i % 1000 == 0) {
             assert_true(live_map_check(&map));
-            assert_true(i <= 20000 || map.young != NULL);
+            assert_true(i <= 20000 || map.recent != NULL);
         }
     }
-    assert_true(map.settled.live_count > OLD / 2);
+    assert_true(map.table.live_count > OLD / 2);
     live_map_release(&map);
     live_table_release(&model);
 }
 
 // Three addresses that share a place, in some order, and what the map knows about each. Too short
-// for the young table to be dropped.
+// for the recent table to be dropped.
 static void run_one_place(uint64_t seed)
 {
     struct live_map map;
@@ -327,7 +327,7 @@ static void run_one_place(uint64_t seed)
             take_from_both(&map, &model, address);
         }
         assert_true(live_map_check(&map));
-        assert_non_null(map.young);
+        assert_non_null(map.recent);
         assert_ptr_equal(live_map_place(&map, addresses[0]), live_map_place(&map, address));
     }
     live_map_release(&map);
@@ -367,8 +367,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pairs_blocks_as_the_naive_model_does),
-        cmocka_unit_test(waves_pair_as_without_young_blocks),
-        cmocka_unit_test(the_young_stay_among_many_old_ones),
+        cmocka_unit_test(waves_pair_as_without_recent_blocks),
+        cmocka_unit_test(recent_blocks_stay_among_many_old_ones),
         cmocka_unit_test(addresses_of_one_place_pair_as_without_it),
         cmocka_unit_test(an_address_that_is_none_frees_no_block_twice),
         cmocka_unit_test(holds_each_block_in_24_bytes_at_every_size),

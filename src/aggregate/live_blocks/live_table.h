@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// live_table: the settled live blocks of one process, by address.
+// live_table: the older live blocks of one process, by address.
 //
 // A block is one slot of 16 bytes: address / 8 (47 bits), row (26), size (20) and time of birth
 // (34). A cache line has four slots. The hash of a block names two lines, and the block is in one

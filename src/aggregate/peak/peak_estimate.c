@@ -4,17 +4,17 @@
 
 #include <math.h>
 
-#include "session/left_out.h"
+#include "session/unsampled_blocks.h"
 
 #define SIGMAS          2.0
 #define LOST_MEAN_ERROR 0.2 // of lost bytes that are estimated by their mean
 
-void left_out_sums_add(struct left_out_sums *sums, const struct left_out_sums *change)
+void unsampled_sums_add(struct unsampled_sums *sums, const struct unsampled_sums *change)
 {
     sums->known_bytes += change->known_bytes;
     sums->lost_blocks += change->lost_blocks;
     sums->lost_bytes += change->lost_bytes;
-    sums->stand_in_bytes += change->stand_in_bytes;
+    sums->represented_bytes += change->represented_bytes;
     sums->variance += change->variance;
 }
 
@@ -30,31 +30,31 @@ static double root_of(double variance)
     return variance > 0 ? sqrt(variance) : 0; // rounding may leave a little less than zero
 }
 
-static uint64_t share_of(const struct left_out_sums *sums, uint64_t count)
+static uint64_t share_of(const struct unsampled_sums *sums, uint64_t count)
 {
     const double share = (double)count / (double)sums->lost_blocks;
     return count < sums->lost_blocks ? whole_bytes((double)sums->lost_bytes * share)
                                      : sums->lost_bytes;
 }
 
-struct left_out_sums left_out_sums_freed(const struct left_out_sums *sums, uint64_t count)
+struct unsampled_sums unsampled_sums_freed(const struct unsampled_sums *sums, uint64_t count)
 {
     if (sums->lost_blocks == 0) {
-        return (struct left_out_sums){0};
+        return (struct unsampled_sums){0};
     }
     const uint64_t freed = count < sums->lost_blocks ? count : sums->lost_blocks;
-    return (struct left_out_sums){.lost_blocks = -freed, .lost_bytes = -share_of(sums, freed)};
+    return (struct unsampled_sums){.lost_blocks = -freed, .lost_bytes = -share_of(sums, freed)};
 }
 
 struct live_estimate
-live_estimate_of(const struct left_out_sums *sums, uint64_t counted_bytes, uint64_t waiting)
+live_estimate_of(const struct unsampled_sums *sums, uint64_t counted_bytes, uint64_t waiting)
 {
     // Threads that pass blocks to each other may report at different times.
     const uint64_t known_bytes = (int64_t)sums->known_bytes > 0 ? sums->known_bytes : 0;
     const uint64_t recorded_bytes =
-        counted_bytes > sums->stand_in_bytes ? counted_bytes - sums->stand_in_bytes : 0;
+        counted_bytes > sums->represented_bytes ? counted_bytes - sums->represented_bytes : 0;
     const uint64_t followed_bytes = recorded_bytes + known_bytes;
-    const uint64_t rounding_bytes = known_bytes >> LEFT_OUT_PRECISION_BITS;
+    const uint64_t rounding_bytes = known_bytes >> UNSAMPLED_PRECISION_BITS;
     if (sums->lost_blocks <= waiting) {
         return (struct live_estimate){.bytes = followed_bytes, .error_bytes = rounding_bytes};
     }
@@ -72,10 +72,10 @@ live_estimate_of(const struct left_out_sums *sums, uint64_t counted_bytes, uint6
                                       rounding_bytes + whole_bytes(fmin(most_lost, spread))};
 }
 
-void peak_estimate_look(struct peak_estimate *estimate,
-                        const struct live_estimate *live,
-                        uint64_t counted_bytes,
-                        bool is_peak)
+void peak_estimate_update(struct peak_estimate *estimate,
+                          const struct live_estimate *live,
+                          uint64_t counted_bytes,
+                          bool is_peak)
 {
     const uint64_t error_bytes = live->error_bytes + estimate->grain_bytes;
     const uint64_t upper_bytes = live->bytes + error_bytes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// peak_estimate: estimates live bytes and their error when blocks are left out of a recording.
+// peak_estimate: estimates live bytes and their error when blocks are unsampled.
 //
 //   counted    recorded live blocks times their sampling weights (Horvitz and Thompson): unbiased
 //              for each stack; one block with a large weight makes it jump
@@ -26,22 +26,22 @@
 #include <stdint.h>
 
 // Sums of one process or of all, or a change of them: integers wrap.
-struct left_out_sums {
+struct unsampled_sums {
     uint64_t known_bytes; // unsampled, live and followed
     uint64_t lost_blocks;
     uint64_t lost_bytes;
-    uint64_t stand_in_bytes; // blocks that recorded ones stand for, themselves excluded
-    double variance;         // of the counted bytes
+    uint64_t represented_bytes; // blocks that recorded ones stand for, themselves excluded
+    double variance;            // of the counted bytes
 };
 
 struct peak_estimate {
-    struct left_out_sums now; // of all running processes
-    uint64_t grain_bytes;     // of all threads
-    uint64_t upper_bytes;     // upper bound of the true live bytes
+    struct unsampled_sums now; // of all running processes
+    uint64_t grain_bytes;      // of all threads
+    uint64_t upper_bytes;      // upper bound of the true live bytes
     uint64_t error_at_peak;
     uint64_t counted_at_peak;
     double variance_at_peak;
-    bool is_there; // blocks were left out
+    bool is_there; // blocks are unsampled
 };
 
 struct live_estimate {
@@ -55,20 +55,20 @@ static inline double peak_estimate_variance(uint64_t bytes, uint32_t weight)
     return (double)weight * (double)(weight - 1) * (double)bytes * (double)bytes;
 }
 
-void left_out_sums_add(struct left_out_sums *sums, const struct left_out_sums *change);
+void unsampled_sums_add(struct unsampled_sums *sums, const struct unsampled_sums *change);
 
 // Return the change when `count` lost blocks turn out to have been freed.
-struct left_out_sums left_out_sums_freed(const struct left_out_sums *sums, uint64_t count);
+struct unsampled_sums unsampled_sums_freed(const struct unsampled_sums *sums, uint64_t count);
 
 // Estimate the live bytes. `waiting`: frees that have arrived and may concern lost blocks.
 struct live_estimate
-live_estimate_of(const struct left_out_sums *sums, uint64_t counted_bytes, uint64_t waiting);
+live_estimate_of(const struct unsampled_sums *sums, uint64_t counted_bytes, uint64_t waiting);
 
 // Take an estimate of all processes into the bounds. `is_peak`: it is the highest so far.
-void peak_estimate_look(struct peak_estimate *estimate,
-                        const struct live_estimate *live,
-                        uint64_t counted_bytes,
-                        bool is_peak);
+void peak_estimate_update(struct peak_estimate *estimate,
+                          const struct live_estimate *live,
+                          uint64_t counted_bytes,
+                          bool is_peak);
 
 // Return the standard error of the rows' bytes at the peak.
 uint64_t peak_estimate_standard_error(const struct peak_estimate *estimate);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// peak_rows: scales the rows' bytes at the peak if blocks were left out of the recording.
+// peak_rows: scales the rows' bytes at the peak if blocks are unsampled.
 //
 // The rows count recorded blocks times their sampling weights. Their sum differs from the peak,
 // which has a better estimate (peak_estimate.h). Rows without unsampled blocks are exact. The other
@@ -13,8 +13,8 @@
 #include "aggregate/rows/row_table.h"
 #include "base/err.h"
 
-// Collect the rows with that change, after row_table_fold; none if nothing changes. *sum_bytes: the
-// rows' bytes at the peak: `peak_bytes`, unless no row can be scaled.
+// Collect the rows with that change, after row_table_commit_peak; none if nothing changes.
+// *sum_bytes: the rows' bytes at the peak: `peak_bytes`, unless no row can be scaled.
 enum err peak_rows_fit(const struct row_table *table,
                        uint64_t peak_bytes,
                        struct rec_row_vec *out_rows,

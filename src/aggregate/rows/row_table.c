@@ -103,7 +103,7 @@ enum err row_table_get(struct row_table *table, uint32_t thread, uint32_t node, 
 
 // Before a change: if a peak was set since the row's last change, its live bytes are its bytes at
 // the latest peak.
-static inline void fold(struct rec_row *row, struct row_extra *extra, uint64_t peak_number)
+static inline void commit_peak(struct rec_row *row, struct row_extra *extra, uint64_t peak_number)
 {
     if (extra->peak_number != peak_number) {
         row->peak_bytes = row->allocated_bytes - row->freed_bytes;
@@ -154,7 +154,7 @@ static inline enum err count_block(struct row_table *table, const struct row_not
     uint64_t *bytes = is_free ? &row->freed_bytes : &row->allocated_bytes;
     TRY(cell_table_touch(&table->cells, &extra->cells, row, row_table_step(table)));
     TRY(bucket_set_add(histogram_of(extra, note), note->bucket, note->size_bytes, *count, *bytes));
-    fold(row, extra, note->peak_number);
+    commit_peak(row, extra, note->peak_number);
     ++*count;
     *bytes += note->size_bytes;
     const uint64_t live_bytes = row->allocated_bytes - row->freed_bytes;
@@ -177,7 +177,7 @@ static inline enum err count_pairs(struct row_table *table, const struct row_not
     TRY(bucket_set_add(&extra->lifetimes, at_once, bytes, r->frees, r->freed_bytes));
     bucket_set_add_more(&extra->sizes, note->bucket, count - 1, 0);
     bucket_set_add_more(&extra->lifetimes, at_once, count - 1, 0);
-    fold(r, extra, note->peak_number);
+    commit_peak(r, extra, note->peak_number);
     r->allocations += count;
     r->allocated_bytes += bytes;
     r->frees += count;
@@ -201,7 +201,7 @@ static enum err count_temporary(struct row_table *table, const struct row_note *
 static void count_at_peak(struct row_table *table, const struct row_note *note)
 {
     struct rec_row *row = table->rows.items + note->row;
-    fold(row, table->extras.items + note->row, note->peak_number);
+    commit_peak(row, table->extras.items + note->row, note->peak_number);
     row->peak_bytes += note->size_bytes;
     row->peak_blocks++;
     row->own_peak_bytes = max_u64(row->own_peak_bytes, row->peak_bytes);
@@ -365,7 +365,10 @@ enum err row_table_advance(struct row_table *table, uint32_t slice, uint32_t shi
     return ERR_OK;
 }
 
-void row_table_fold(struct row_table *table, uint32_t row, bool is_alive, uint64_t end_number)
+void row_table_commit_peak(struct row_table *table,
+                           uint32_t row,
+                           bool is_alive,
+                           uint64_t end_number)
 {
     struct rec_row *r = table->rows.items + row;
     struct row_extra *extra = table->extras.items + row;
@@ -373,7 +376,7 @@ void row_table_fold(struct row_table *table, uint32_t row, bool is_alive, uint64
         return;
     }
     if (is_alive || end_number == table->peak_number) {
-        fold(r, extra, table->peak_number);
+        commit_peak(r, extra, table->peak_number);
         return;
     }
     r->peak_bytes = 0;

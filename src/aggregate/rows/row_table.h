@@ -223,4 +223,7 @@ enum err row_table_advance(struct row_table *table, uint32_t slice, uint32_t shi
 // Update the peak columns of `row`, after row_table_count. `is_alive`: its process has not ended.
 // `end_number`: the number of the peak at that end. (Rows of ended processes hold nothing at later
 // peaks.)
-void row_table_fold(struct row_table *table, uint32_t row, bool is_alive, uint64_t end_number);
+void row_table_commit_peak(struct row_table *table,
+                           uint32_t row,
+                           bool is_alive,
+                           uint64_t end_number);

@@ -47,13 +47,13 @@ static void tidy(struct mapping_map *map, uint64_t now_ms)
     size_t kept = 0;
     for (size_t i = 0; i < ranges->len; i++) {
         const struct mapped_range range = ranges->items[i];
-        const bool is_old = range.since_ms + MAPPING_SETTLED_MS < now_ms;
+        const bool is_old = range.since_ms + MAPPING_KEPT_MS < now_ms;
         if (is_old && range.row == REC_NONE) {
             continue;
         }
         struct mapped_range *last = kept > 0 ? ranges->items + kept - 1 : NULL;
         if (is_old && last != NULL && last->end == range.start && last->row == range.row &&
-            last->since_ms + MAPPING_SETTLED_MS < now_ms) {
+            last->since_ms + MAPPING_KEPT_MS < now_ms) {
             last->end = range.end;
             last->number = max_u64(last->number, range.number);
         } else {

@@ -10,7 +10,7 @@
 //
 // Order: changes of different threads arrive in any order within some ticks. Each has a number; of
 // two changes to one address the later has the higher one. So only a higher number replaces a
-// range. An unmapped range stays, without an owner, for MAPPING_SETTLED_MS, so that an older
+// range. An unmapped range stays, without an owner, for MAPPING_KEPT_MS, so that an older
 // mapping that arrives late does not come back to life.
 //
 // Bound: MAPPING_RANGES_MAX ranges, more than the kernel's own limit of mappings. Neighbours of one
@@ -29,7 +29,7 @@
 #include "recording/format/tables.h"
 
 #define MAPPING_RANGES_MAX 131072u
-#define MAPPING_SETTLED_MS 1000u
+#define MAPPING_KEPT_MS    1000u
 
 struct mapped_range {
     uint64_t start;

@@ -135,7 +135,7 @@ static void neighbours_become_one_and_the_list_stays_bounded(void **state)
         const struct mapped_range what = {.start = i * PAGE,
                                           .end = (i + 1) * PAGE,
                                           .number = i + 1,
-                                          .since_ms = i * MAPPING_SETTLED_MS / 100};
+                                          .since_ms = i * MAPPING_KEPT_MS / 100};
         assert_int_equal(mapping_map_set(&map, &what, &sink), ERR_OK);
     }
     assert_true(map.ranges.len < 2000);

@@ -43,7 +43,7 @@ enum err heap_totals_finish(struct heap_totals *totals)
 {
     TRY(row_table_count(&totals->rows));
     for (uint32_t row = 0; row < totals->rows.rows.len; row++) {
-        row_table_fold(&totals->rows, row, true, 0);
+        row_table_commit_peak(&totals->rows, row, true, 0);
     }
     return ERR_OK;
 }

@@ -32,7 +32,7 @@ static const struct action actions[] = {
     {.name = "start"},
     {.name = "stop"},
     {.name = "checkpoint"},
-    {.name = "look"},
+    {.name = "snapshot"},
     {.name = "mark", .has_text = true},
     {.name = "status", .is_a_table = true},
 };
@@ -158,7 +158,7 @@ const struct command command_ctl = {
         "  stop          pause recording of allocations; frees are still followed\n"
         "  mark TEXT     set a mark on the time line\n"
         "  checkpoint    update the file now, and wait for it\n"
-        "  look          take a breakdown of the resident memory now, and keep it\n"
+        "  snapshot      take a snapshot of the resident memory now, and keep it\n"
         "  status        print the state of the recording\n\n"
         "The exit status is 1 if the recorder refuses, 2 if there is no such recording.\n",
     .options = {.specs = specs, .count = ARRAY_LEN(specs), .follows_operands = true},

@@ -18,12 +18,31 @@ struct dump_fields {
     bool use_json;
 };
 
-static const char *const table_choices[] = {
-    "meta",         "totals",           "counters",    "strings", "processes",
-    "threads",      "modules",          "slices",      "frames",  "nodes",
-    "rows",         "symbols",          "rss_samples", "cells",   "cohorts",
-    "size_buckets", "lifetime_buckets", "mappings",    "looks",   "parts",
-    "marks",        "unrecorded",       "blocks",      "adhoc",   NULL};
+static const char *const table_choices[] = {"meta",
+                                            "totals",
+                                            "counters",
+                                            "strings",
+                                            "processes",
+                                            "threads",
+                                            "modules",
+                                            "slices",
+                                            "frames",
+                                            "nodes",
+                                            "rows",
+                                            "symbols",
+                                            "rss_samples",
+                                            "cells",
+                                            "cohorts",
+                                            "size_buckets",
+                                            "lifetime_buckets",
+                                            "mappings",
+                                            "memory_snapshots",
+                                            "parts",
+                                            "marks",
+                                            "unrecorded",
+                                            "blocks",
+                                            "adhoc",
+                                            NULL};
 
 static const struct option_spec specs[] = {
     {.letter = 't',
@@ -31,11 +50,11 @@ static const struct option_spec specs[] = {
      .kind = OPTION_CHOICE,
      .value = "NAME",
      .choices = table_choices,
-     .help =
-         "print the entries of one table, one per line: meta, totals, "
-         "counters, strings, processes, threads, modules, slices, rss_samples, frames, nodes, "
-         "rows, symbols, cells, size_buckets, lifetime_buckets, cohorts, mappings, looks, parts, "
-         "marks, blocks or adhoc",
+     .help = "print the entries of one table, one per line: meta, totals, "
+             "counters, strings, processes, threads, modules, slices, rss_samples, frames, nodes, "
+             "rows, symbols, cells, size_buckets, lifetime_buckets, cohorts, mappings, "
+             "memory_snapshots, parts, "
+             "marks, blocks or adhoc",
      .offset = offsetof(struct dump_fields, table)},
     {.name = "events",
      .kind = OPTION_FLAG,

@@ -129,7 +129,7 @@ static void tell_sampling(const struct profile *profile)
     sampling_append(&sampling, &text);
     (void)fprintf(stderr,
                   "cairn: %s; an allocation counts as often as its weight says, and frees of "
-                  "blocks that were left out find no block\n",
+                  "blocks that were omitted find no block\n",
                   strbuf_text(&text));
 }
 

@@ -25,9 +25,9 @@ static char *tell_filter(const struct export_view *view)
     if (fclose(stream) != 0) {
         return NULL;
     }
-    char *told = text;
+    char *text_of_size = text;
     text = NULL;
-    return told;
+    return text_of_size;
 }
 
 static enum err write_html(const struct export_view *view, FILE *out)

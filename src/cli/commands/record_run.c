@@ -58,7 +58,7 @@ struct run {
     struct strbuf pattern; // owned; of the file name
     bool is_quiet;
     bool without_symbols;
-    bool is_told;             // the summary has been printed
+    bool is_printed;          // the summary has been printed
     struct progress progress; // silent until the program has ended
     struct name_cache cache;  // owned
     struct name_sources sources;
@@ -135,7 +135,7 @@ static void say_complete(void *context, const struct recording *recording, const
 {
     struct run *run = context;
     progress_clear(&run->progress);
-    run->is_told = true;
+    run->is_printed = true;
     if (!run->is_quiet) {
         run_summary_print(recording, path);
         say(run, "the recording is complete; the program goes on");
@@ -231,7 +231,7 @@ static void record(const struct record_settings *settings,
         .check_unwind = variable_is("CAIRN_CHECK_UNWIND", "1"),
         .no_nursery = variable_is("CAIRN_NURSERY", "0"),
         .counts_stamps = variable_is("CAIRN_STAMPS", "counter"),
-        .is_always_pressed = variable_is("CAIRN_NURSERY", "always"),
+        .is_always_under_pressure = variable_is("CAIRN_NURSERY", "always"),
         .may_sample = settings->may_sample,
         .callbacks = {.context = run,
                       .output_path = output_path,
@@ -246,10 +246,10 @@ static void record(const struct record_settings *settings,
     progress_clear(&run->progress);
     (void)background_symbolizer_end(&run->ahead); // needed if name_frames was not called
     // A recording that could not be written can be summarized all the same.
-    if (result->recording.process_count > 0 && !settings->is_quiet && !run->is_told) {
+    if (result->recording.process_count > 0 && !settings->is_quiet && !run->is_printed) {
         run_summary_print(&result->recording, result->output_path);
     }
-    if (problem != ERR_OK && !result->is_told) {
+    if (problem != ERR_OK && !result->is_reported) {
         (void)command_error(&info); // printed here; the next statement sets the status
     }
     *out = (struct record_outcome){.has_run = result->has_run,

@@ -67,7 +67,7 @@ static bool go_on(void *context, uint64_t done_bytes, uint64_t total_bytes)
     return g_interrupted == 0 && !is_interrupt_pending();
 }
 
-static void end_question(void *context, enum debuginfod_end end)
+static void end_request(void *context, enum debuginfod_end end)
 {
     static const char *const sentences[] = {
         [DEBUGINFOD_ANSWERED] = NULL,
@@ -122,7 +122,7 @@ name_places_init(struct name_places *places, const struct name_words *words, str
     }
     if (debuginfod_is_wanted()) {
         places->servers =
-            (struct debuginfod){.go_on = go_on, .end_question = end_question, .context = places};
+            (struct debuginfod){.go_on = go_on, .end_request = end_request, .context = places};
         places->sources.servers = &places->servers;
     }
     return ERR_OK;

@@ -216,9 +216,9 @@ static void print_remarks(const struct report *report,
     } else if (peak != NULL && highest > peak->rss_bytes + peak->rss_bytes / 100) {
         (void)fprintf(out, "  RSS was highest with %s.\n", format_bytes(highest).text);
     }
-    if (end != NULL && (end->flags & REC_LOOK_AT_EXIT) == 0 &&
+    if (end != NULL && (end->flags & REC_SNAPSHOT_AT_EXIT) == 0 &&
         report->profile->recording.meta.state == REC_STATE_FINISHED) {
-        (void)fprintf(out, "  The last look was %s before the end.\n",
+        (void)fprintf(out, "  The last snapshot was taken %s before the end.\n",
                       screen_format_ms(rss_breakdown_split_age_ms(report->profile, end)).text);
     }
     (void)fprintf(out, "  ~ is an estimate; the sum is exact.%s\n",
@@ -253,7 +253,7 @@ enum err report_print_memory(const struct report *report, FILE *out)
     report_view_title(report, out, "RESIDENT MEMORY: what RSS consisted of");
     (void)fprintf(out, "  %*s", PHRASE_COLUMNS + 2, "");
     const bool is_of_peak = peak != NULL && rss_breakdown_is_of_peak(&report->rss_breakdown, peak);
-    print_moment(out, is_of_peak ? "at the peak," : "highest look", peak);
+    print_moment(out, is_of_peak ? "at the peak," : "highest seen", peak);
     print_moment(out, "at the end,", end);
     (void)fputc('\n', out);
     print_kinds(report, out, peak, end);
@@ -265,7 +265,7 @@ enum err report_print_memory(const struct report *report, FILE *out)
         }
     }
     (void)fputs("\n\n", out);
-    print_bar(report, out, is_of_peak ? "peak" : "look", peak);
+    print_bar(report, out, is_of_peak ? "peak" : "highest", peak);
     print_bar(report, out, "end", end);
     TRY(print_top(report, out, shown, REC_PART_MAPPED, "mapped by the program"));
     TRY(print_top(report, out, shown, REC_PART_FILE, "files"));

@@ -98,7 +98,7 @@ enum err report_tree_text(const struct report *report, FILE *out)
         (void)fputs("     nothing\n", out);
     }
     if (!is_complete) {
-        (void)fputs("  The smallest are left out; -n 0 --max-depth 0 shows all.\n", out);
+        (void)fputs("  The smallest are omitted; -n 0 --max-depth 0 shows all.\n", out);
     }
     return ERR_OK;
 }

@@ -28,7 +28,7 @@ void clean_append(struct strbuf *out, const char *text, struct clean_rule rule)
         } else if (visible_is_hidden(code)) {
             visible_append_escape(out, code);
         } else if (len == 1 && *text == rule.reserved) {
-            strbuf_append_char(out, rule.stand_in);
+            strbuf_append_char(out, rule.replacement);
         } else {
             strbuf_append(out, text, len);
         }

@@ -13,10 +13,10 @@
 #include "profile/model/profile.h"
 
 // A replacement for a character that the format reserves: every `reserved` (ASCII, 0: none) becomes
-// `stand_in`.
+// `replacement`.
 struct clean_rule {
     char reserved;
-    char stand_in;
+    char replacement;
 };
 
 void clean_append(struct strbuf *out, const char *text, struct clean_rule rule);

@@ -32,7 +32,7 @@ static void names_stay_on_one_line(void **state)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         CLEANUP(strbuf_release) struct strbuf out = {0};
-        clean_append(&out, cases[i].name, (struct clean_rule){.reserved = ';', .stand_in = ':'});
+        clean_append(&out, cases[i].name, (struct clean_rule){.reserved = ';', .replacement = ':'});
         assert_string_equal(strbuf_text(&out), cases[i].wanted);
     }
 }

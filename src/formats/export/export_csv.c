@@ -20,7 +20,7 @@
 #include "formats/export/export_formats.h"
 #include "profile/tables/adhoc.h"
 
-static const struct clean_rule stack_rule = {.reserved = ';', .stand_in = ':'};
+static const struct clean_rule stack_rule = {.reserved = ';', .replacement = ':'};
 
 // Write a text, quoted if needed.
 static MUST_USE enum err write_text(FILE *out, const struct strbuf *text)

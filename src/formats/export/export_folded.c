@@ -11,7 +11,7 @@
 #include "formats/codec/clean_text.h"
 #include "formats/export/export_formats.h"
 
-static const struct clean_rule rule = {.reserved = ';', .stand_in = ':'};
+static const struct clean_rule rule = {.reserved = ';', .replacement = ':'};
 
 // Replace `path` by the nodes from the root's child to `node`.
 static MUST_USE enum err path_to(const struct call_tree *tree, uint32_t node, struct u32_vec *path)

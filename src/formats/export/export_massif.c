@@ -26,7 +26,7 @@ enum {
     THRESHOLD_DIVISOR = 100, // nodes with at least 1 % have a line
 };
 
-static const struct clean_rule rule = {.reserved = '#', .stand_in = '@'};
+static const struct clean_rule rule = {.reserved = '#', .replacement = '@'};
 
 // A printed node whose children are not all printed.
 struct level {

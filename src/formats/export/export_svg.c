@@ -268,7 +268,7 @@ static MUST_USE enum err write_head(struct drawing *drawing, uint32_t height, FI
     (void)fprintf(out, "</text>\n<text class=\"fact\" x=\"4\" y=\"40\">%s: %s", cost->phrase,
                   amount(drawing, weight_of(drawing, 0)).text);
     if (drawing->left_out > 0) {
-        (void)fprintf(out, "; %s frames too narrow to draw, and what is above them, left out",
+        (void)fprintf(out, "; %s frames too narrow to draw, and what is above them, omitted",
                       format_count(drawing->left_out).text);
     }
     (void)fputs(

@@ -40,8 +40,9 @@ need(const struct export_view *view, const char *who, enum cost cost, struct err
 }
 
 // Check that the requested figures are known, and choose the unspecified ones.
-static MUST_USE enum err
-settle(struct export_view *view, const struct export_request *request, struct err_info *info)
+static MUST_USE enum err choose_figures(struct export_view *view,
+                                        const struct export_request *request,
+                                        struct err_info *info)
 {
     static const enum cost usual[] = {COST_PEAK_BYTES, COST_LEAKED_BYTES, COST_ALLOCATED_BYTES};
     const struct selection *selection = &view->selection;
@@ -91,7 +92,7 @@ enum err export_view_build(const struct profile *profile,
                                .moment = request->moment,
                                .packing = request->packing};
     TRY(profile_select(profile, filter, &view.selection, info));
-    TRY(settle(&view, request, info));
+    TRY(choose_figures(&view, request, info));
     enum err problem =
         call_tree_build(&view.selection, CALL_TREE_TOP_DOWN, CALL_TREE_BY_LOCATION, &view.tree);
     if (problem == ERR_OK) {

@@ -309,7 +309,7 @@ void file_give_to_caller(int fd)
 }
 
 // Set the permissions regardless of the umask, and the owner.
-static void settle_access(int fd, mode_t mode)
+static void set_access(int fd, mode_t mode)
 {
     if (mode != FILE_MODE_BY_UMASK) {
         (void)fchmod(fd, mode); // open() gave at most these
@@ -344,7 +344,7 @@ replacement_begin(struct replacement *r, const char *path, mode_t mode, struct e
         TRY(name_beside(fresh.path, created_mode, &fresh.temporary, &fd, info));
     }
     if (!is_kept) {
-        settle_access(fd, mode);
+        set_access(fd, mode);
     }
     fresh.stream = fdopen(fd, "w");
     if (fresh.stream == NULL) {

@@ -67,7 +67,7 @@ static void values_are_read(void **state)
     assert_int_equal(toml.tables.len, 4);
 }
 
-static void mistakes_are_told_with_their_line(void **state)
+static void mistakes_are_reported_with_their_line(void **state)
 {
     (void)state;
     static const struct {
@@ -126,7 +126,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_read),
-        cmocka_unit_test(mistakes_are_told_with_their_line),
+        cmocka_unit_test(mistakes_are_reported_with_their_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,17 +9,17 @@
 struct sampling sampling_of(const struct recording *recording)
 {
     const struct rec_totals *totals = &recording->totals;
-    const uint64_t recorded = totals->allocations - totals->stand_in_allocations;
+    const uint64_t recorded = totals->allocations - totals->represented_allocations;
     return (struct sampling){
-        .is_sampled = totals->left_out_allocations != 0,
+        .is_sampled = totals->unsampled_allocations != 0,
         .is_for_memory =
-            totals->left_out_allocations != 0 &&
-            rec_counter_value(recording, "unkept_blocks") == totals->left_out_allocations,
-        .allocations = recorded + totals->left_out_allocations,
+            totals->unsampled_allocations != 0 &&
+            rec_counter_value(recording, "unkept_blocks") == totals->unsampled_allocations,
+        .allocations = recorded + totals->unsampled_allocations,
         .allocated_bytes =
-            totals->allocated_bytes - totals->stand_in_bytes + totals->left_out_bytes,
+            totals->allocated_bytes - totals->represented_bytes + totals->unsampled_bytes,
         .recorded_allocations = recorded,
-        .coarsest_weight = totals->coarsest_weight > 1 ? totals->coarsest_weight : 1,
+        .max_weight = totals->max_weight > 1 ? totals->max_weight : 1,
         .peak_standard_error_bytes = totals->peak_standard_error_bytes,
     };
 }
@@ -49,7 +49,7 @@ void sampling_append(const struct sampling *sampling, struct strbuf *out)
                   "was recorded, at the coarsest 1 of %s; exact are %s allocations ",
                   sampling->is_for_memory ? "live blocks took the recorder's memory (--max-memory)"
                                           : "the program outran the recorder",
-                  sampling_format_rate(sampling).text, format_count(sampling->coarsest_weight).text,
+                  sampling_format_rate(sampling).text, format_count(sampling->max_weight).text,
                   format_count(sampling->allocations).text);
     strbuf_printf(out, "of %s bytes in all", format_count(sampling->allocated_bytes).text);
 }

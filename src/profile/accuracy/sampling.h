@@ -18,7 +18,7 @@ struct sampling {
     uint64_t allocations; // all that were made
     uint64_t allocated_bytes;
     uint64_t recorded_allocations; // one in allocations / recorded_allocations
-    uint64_t coarsest_weight;      // the highest sampling weight
+    uint64_t max_weight;           // the highest sampling weight
     uint64_t peak_standard_error_bytes;
 };
 

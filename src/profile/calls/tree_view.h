@@ -81,7 +81,7 @@ struct tree_view_wish {
 
 // Pick the nodes to show, in depth-first order from the root, siblings highest first, ties by id.
 // Beyond the limit, keep the nodes with the highest totals and their parents. *is_complete is true
-// if no node below the root was left out.
+// if no node below the root was omitted.
 enum err tree_view_pick(const struct tree_view *tree,
                         const struct tree_view_wish *wish,
                         struct u32_vec *out,

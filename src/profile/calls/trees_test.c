@@ -393,7 +393,7 @@ static void check_pick(const struct tree_view *tree, const struct tree_view_wish
         assert_true(left == nodes[node].parent || left_total > total ||
                     (left_total == total && left < node));
     }
-    // Check that no node left out by the limit is higher than a taken one.
+    // Check that no node omitted by the limit is higher than a taken one.
     for (uint32_t node = 1; node < tree->nodes.len; node++) {
         uint64_t total = costs_get(&tree->total[SIDE_NEW].items[node], wish->sort);
         bool is_due =

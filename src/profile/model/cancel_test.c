@@ -121,10 +121,10 @@ static enum err ask_growth(const struct selection *selection, const struct code_
     return growth_build(selection, ROW_GROUPS_BY_STACK, SIZE_MAX, &growth);
 }
 
-static const struct question {
+static const struct query {
     const char *name;
     enum err (*ask)(const struct selection *selection, const struct code_union *code);
-} questions[] = {
+} queries[] = {
     {"top_down", ask_top_down}, {"bottom_up", ask_bottom_up}, {"summary", ask_summary},
     {"groups", ask_groups},     {"series", ask_series},       {"call_sites", ask_call_sites},
     {"histograms", ask_sizes},  {"heat_map", ask_heat_map},   {"growth", ask_growth},
@@ -142,12 +142,12 @@ static enum err ask_patience(void *context)
     return ++patience->asked > patience->after ? ERR_CANCELLED : ERR_OK;
 }
 
-static void every_question_can_be_stopped(void **state)
+static void every_query_can_be_stopped(void **state)
 {
     (void)state;
     CLEANUP(fixture_release) struct fixture fixture = {0};
     draw(&fixture);
-    for (size_t i = 0; i < ARRAY_LEN(questions); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(queries); i++) {
         struct patience patience = {.after = 1000000};
         struct cancel cancel = {.ask = ask_patience, .context = &patience};
         struct filter filter = {.cancel = &cancel};
@@ -155,15 +155,15 @@ static void every_question_can_be_stopped(void **state)
         assert_int_equal(profile_select(fixture.profile, &filter, &selection, NULL), ERR_OK);
         patience.asked = 0;
         cancel.steps = 0;
-        assert_int_equal(questions[i].ask(&selection, &fixture.code), ERR_OK);
+        assert_int_equal(queries[i].ask(&selection, &fixture.code), ERR_OK);
         unsigned times = patience.asked;
         if (times == 0) {
-            fail_msg("%s never asks", questions[i].name);
+            fail_msg("%s never asks", queries[i].name);
         }
         for (unsigned after = 0; after < times; after++) {
             patience = (struct patience){.after = after};
             cancel.steps = 0;
-            assert_int_equal(questions[i].ask(&selection, &fixture.code), ERR_CANCELLED);
+            assert_int_equal(queries[i].ask(&selection, &fixture.code), ERR_CANCELLED);
             assert_int_equal(patience.asked, after + 1); // no further call
         }
     }
@@ -190,7 +190,7 @@ static void selecting_can_be_stopped(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_question_can_be_stopped),
+        cmocka_unit_test(every_query_can_be_stopped),
         cmocka_unit_test(selecting_can_be_stopped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

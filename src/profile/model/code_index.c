@@ -87,7 +87,7 @@ enum err code_index_add_frame(struct code_index *index,
                               const char *unnamed)
 {
     static const struct code_position unknown = {.function = "", .file = ""};
-    static const struct code_position cut = {.function = "[frames left out]", .file = ""};
+    static const struct code_position cut = {.function = "[truncated]", .file = ""};
     bool is_cut = (flags & REC_FRAME_CUT) != 0;
     if (is_cut || count == 0) {
         positions = is_cut ? &cut : &unknown;

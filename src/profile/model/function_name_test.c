@@ -126,7 +126,7 @@ static void any_brackets_make_shorter_forms(void **state)
     }
 }
 
-static void wrapper_frames_is_told_from_what_people_wrote(void **state)
+static void wrapper_frames_is_reported_from_what_people_wrote(void **state)
 {
     (void)state;
     static const struct {
@@ -169,7 +169,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_shortened_without_losing_what_they_name),
         cmocka_unit_test(any_brackets_make_shorter_forms),
-        cmocka_unit_test(wrapper_frames_is_told_from_what_people_wrote),
+        cmocka_unit_test(wrapper_frames_is_reported_from_what_people_wrote),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

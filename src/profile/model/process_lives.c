@@ -42,7 +42,7 @@ static uint64_t latest_end_ms(const struct recording *recording)
 
 enum err process_lives_init(struct process_lives *lives, const struct recording *recording)
 {
-    const bool is_told = has_left_times(recording);
+    const bool has_times = has_left_times(recording);
     const uint64_t latest_ms = latest_end_ms(recording);
     lives->cell_step = step_of(recording, "coarse_cells");
     lives->cohort_step = step_of(recording, "coarse_cohorts");
@@ -50,8 +50,8 @@ enum err process_lives_init(struct process_lives *lives, const struct recording 
     for (size_t i = 0; i < recording->process_count; i++) {
         const struct rec_process *process = &recording->processes[i];
         const bool has_left =
-            is_told ? process->left_ms != 0 : process->end_ms != 0 && process->end_ms < latest_ms;
-        const uint64_t left_ms = is_told ? process->left_ms - 1 : process->end_ms;
+            has_times ? process->left_ms != 0 : process->end_ms != 0 && process->end_ms < latest_ms;
+        const uint64_t left_ms = has_times ? process->left_ms - 1 : process->end_ms;
         const uint64_t slice = recording->slice_ms > 0 ? left_ms / recording->slice_ms : REC_NONE;
         lives->left_slices.items[i] =
             has_left && slice < recording->slice_count ? (uint32_t)slice : REC_NONE;

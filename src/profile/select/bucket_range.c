@@ -95,7 +95,7 @@ static uint64_t difference(uint64_t whole, uint64_t part)
 }
 
 // Leaks are the blocks that were not freed.
-static void settle_leaked(struct bucket_cut *cut)
+static void compute_leaked(struct bucket_cut *cut)
 {
     static const enum cost of[][3] = {
         {COST_LEAKED_BYTES, COST_ALLOCATED_BYTES, COST_FREED_BYTES},
@@ -125,7 +125,7 @@ void bucket_cut_sizes(const struct recording *recording,
     for (int cost = 0; cost < COST_COUNT; cost++) {
         cut_cost(cut, (enum cost)cost, &share);
     }
-    settle_leaked(cut);
+    compute_leaked(cut);
 }
 
 void bucket_cut_lifetimes(const struct recording *recording,

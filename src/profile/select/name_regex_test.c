@@ -286,7 +286,7 @@ static void many_names_have_one_budget(void **state)
     assert_in_range(names, 2, 999999);
 }
 
-static void what_is_refused_is_told(void **state)
+static void what_is_refused_is_reported(void **state)
 {
     (void)state;
     static const struct {
@@ -319,7 +319,7 @@ int main(void)
         cmocka_unit_test(names_are_characters_or_bytes),
         cmocka_unit_test(nothing_matches_once_a_limit_was_reached),
         cmocka_unit_test(many_names_have_one_budget),
-        cmocka_unit_test(what_is_refused_is_told),
+        cmocka_unit_test(what_is_refused_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

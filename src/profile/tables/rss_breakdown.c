@@ -123,19 +123,20 @@ static bool is_only_process(const struct recording *recording, uint32_t pid)
     return true;
 }
 
-static void add_look(struct rss_breakdown_split *split, const struct rec_memory_snapshot *look)
+static void add_snapshot(struct rss_breakdown_split *split,
+                         const struct rec_memory_snapshot *snapshot)
 {
     const uint64_t bytes[REC_PART_KINDS + 1] = {
-        [REC_PART_LIVE] = look->live_bytes,     [REC_PART_ROUNDING] = look->rounding_bytes,
-        [REC_PART_KEPT] = look->kept_bytes,     [REC_PART_MAPPED] = look->mapped_bytes,
-        [REC_PART_STACK] = look->stack_bytes,   [REC_PART_FILE] = look->file_bytes,
-        [REC_PART_SHARED] = look->shared_bytes, [REC_PART_OWN] = look->own_bytes,
-        [REC_PART_REST] = look->rest_bytes};
-    split->flags |= look->flags;
+        [REC_PART_LIVE] = snapshot->live_bytes,     [REC_PART_ROUNDING] = snapshot->rounding_bytes,
+        [REC_PART_KEPT] = snapshot->kept_bytes,     [REC_PART_MAPPED] = snapshot->mapped_bytes,
+        [REC_PART_STACK] = snapshot->stack_bytes,   [REC_PART_FILE] = snapshot->file_bytes,
+        [REC_PART_SHARED] = snapshot->shared_bytes, [REC_PART_OWN] = snapshot->own_bytes,
+        [REC_PART_REST] = snapshot->rest_bytes};
+    split->flags |= snapshot->flags;
     split->processes++;
-    split->rss_bytes += look->rss_bytes;
-    split->swap_bytes += look->swap_bytes;
-    split->requested_bytes += look->requested_bytes;
+    split->rss_bytes += snapshot->rss_bytes;
+    split->swap_bytes += snapshot->swap_bytes;
+    split->requested_bytes += snapshot->requested_bytes;
     for (size_t kind = 1; kind <= REC_PART_KINDS; kind++) {
         split->bytes[kind] += bytes[kind];
     }
@@ -160,22 +161,23 @@ static MUST_USE enum err add_parts(const struct recording *recording,
                                    size_t *at,
                                    struct rss_breakdown_part_vec *out)
 {
-    while (*at < recording->part_count && recording->parts[*at].look < index) {
+    while (*at < recording->part_count && recording->parts[*at].snapshot < index) {
         (*at)++;
     }
-    for (; *at < recording->part_count && recording->parts[*at].look == index; (*at)++) {
+    for (; *at < recording->part_count && recording->parts[*at].snapshot == index; (*at)++) {
         const struct rec_part *part = &recording->parts[*at];
-        TRY(rss_breakdown_part_vec_push(out, (struct rss_breakdown_part){
-                                                 .kind = part->kind,
-                                                 .process = recording->looks[index].process,
-                                                 .node = part->node,
-                                                 .path = part->path,
-                                                 .areas = part->areas,
-                                                 .is_estimate = part->is_estimate != 0,
-                                                 .virtual_bytes = part->virtual_bytes,
-                                                 .rss_bytes = part->rss_bytes,
-                                                 .swap_bytes = part->swap_bytes,
-                                             }));
+        TRY(rss_breakdown_part_vec_push(out,
+                                        (struct rss_breakdown_part){
+                                            .kind = part->kind,
+                                            .process = recording->memory_snapshots[index].process,
+                                            .node = part->node,
+                                            .path = part->path,
+                                            .areas = part->areas,
+                                            .is_estimate = part->is_estimate != 0,
+                                            .virtual_bytes = part->virtual_bytes,
+                                            .rss_bytes = part->rss_bytes,
+                                            .swap_bytes = part->swap_bytes,
+                                        }));
     }
     return ERR_OK;
 }
@@ -185,19 +187,19 @@ static MUST_USE enum err build_splits(const struct recording *recording,
                                       struct rss_breakdown_split_vec *splits)
 {
     size_t part = 0;
-    for (size_t i = 0; i < recording->look_count; i++) {
-        const struct rec_memory_snapshot *look = &recording->looks[i];
-        if (!counts(recording, look->process, pid)) {
+    for (size_t i = 0; i < recording->memory_snapshot_count; i++) {
+        const struct rec_memory_snapshot *snapshot = &recording->memory_snapshots[i];
+        if (!counts(recording, snapshot->process, pid)) {
             continue;
         }
         struct rss_breakdown_split *split =
             splits->len > 0 ? splits->items + splits->len - 1 : NULL;
-        if (split == NULL || split->time_ms != look->time_ms) {
+        if (split == NULL || split->time_ms != snapshot->time_ms) {
             TRY(rss_breakdown_split_vec_push(
-                splits, (struct rss_breakdown_split){.time_ms = look->time_ms}));
+                splits, (struct rss_breakdown_split){.time_ms = snapshot->time_ms}));
             split = splits->items + splits->len - 1;
         }
-        add_look(split, look);
+        add_snapshot(split, snapshot);
         TRY(add_parts(recording, i, &part, &split->parts));
     }
     for (size_t i = 0; i < splits->len; i++) {
@@ -278,12 +280,12 @@ static const struct rss_breakdown_split *find_flag(const struct rss_breakdown *r
 
 const struct rss_breakdown_split *rss_breakdown_peak(const struct rss_breakdown *rss_breakdown)
 {
-    return find_flag(rss_breakdown, REC_LOOK_PEAK);
+    return find_flag(rss_breakdown, REC_SNAPSHOT_PEAK);
 }
 
 const struct rss_breakdown_split *rss_breakdown_last(const struct rss_breakdown *rss_breakdown)
 {
-    return find_flag(rss_breakdown, REC_LOOK_LAST);
+    return find_flag(rss_breakdown, REC_SNAPSHOT_LAST);
 }
 
 uint64_t rss_breakdown_split_age_ms(const struct profile *profile,
@@ -296,7 +298,7 @@ uint64_t rss_breakdown_split_age_ms(const struct profile *profile,
 bool rss_breakdown_is_estimate(const struct rss_breakdown_split *split, uint32_t kind)
 {
     return kind == REC_PART_ROUNDING || kind == REC_PART_KEPT ||
-           (kind == REC_PART_LIVE && (split->flags & REC_LOOK_ESTIMATED) != 0);
+           (kind == REC_PART_LIVE && (split->flags & REC_SNAPSHOT_ESTIMATED) != 0);
 }
 
 enum err rss_breakdown_stack(const struct profile *profile,

@@ -89,25 +89,28 @@ static void processes_count_until_they_end(void **state)
 }
 
 static void
-add_look(struct recording_builder *b, uint64_t time_ms, uint32_t process, uint32_t flags)
+add_snapshot(struct recording_builder *b, uint64_t time_ms, uint32_t process, uint32_t flags)
 {
-    const struct rec_memory_snapshot look = {.time_ms = time_ms,
-                                             .process = process,
-                                             .flags = flags,
-                                             .rss_bytes = time_ms + 100 * (uint64_t)process,
-                                             .live_bytes = time_ms,
-                                             .file_bytes = 100 * (uint64_t)process};
-    expect_ok(looks_vec_push(&b->looks, look));
+    const struct rec_memory_snapshot snapshot = {.time_ms = time_ms,
+                                                 .process = process,
+                                                 .flags = flags,
+                                                 .rss_bytes = time_ms + 100 * (uint64_t)process,
+                                                 .live_bytes = time_ms,
+                                                 .file_bytes = 100 * (uint64_t)process};
+    expect_ok(memory_snapshots_vec_push(&b->memory_snapshots, snapshot));
 }
 
-static void add_part(struct recording_builder *b, uint32_t look, uint32_t kind, uint64_t bytes)
+static void add_part(struct recording_builder *b, uint32_t snapshot, uint32_t kind, uint64_t bytes)
 {
-    const struct rec_part part = {
-        .look = look, .kind = kind, .node = REC_NONE, .rss_bytes = bytes, .virtual_bytes = bytes};
+    const struct rec_part part = {.snapshot = snapshot,
+                                  .kind = kind,
+                                  .node = REC_NONE,
+                                  .rss_bytes = bytes,
+                                  .virtual_bytes = bytes};
     expect_ok(parts_vec_push(&b->parts, part));
 }
 
-static void open_looks(struct recording *recording, struct profile **out)
+static void open_snapshots(struct recording *recording, struct profile **out)
 {
     CLEANUP(recording_builder_release) struct recording_builder b = {0};
     uint32_t id;
@@ -116,9 +119,9 @@ static void open_looks(struct recording *recording, struct profile **out)
     expect_ok(recording_builder_process(&b, 200, "child", &id));
     b.meta.state = REC_STATE_FINISHED;
     b.meta.runtime_ms = 950;
-    add_look(&b, 300, 0, 0);
-    add_look(&b, 900, 0, REC_LOOK_PEAK | REC_LOOK_LAST | REC_LOOK_AT_EXIT);
-    add_look(&b, 900, 1, REC_LOOK_PEAK | REC_LOOK_LAST | REC_LOOK_ESTIMATED);
+    add_snapshot(&b, 300, 0, 0);
+    add_snapshot(&b, 900, 0, REC_SNAPSHOT_PEAK | REC_SNAPSHOT_LAST | REC_SNAPSHOT_AT_EXIT);
+    add_snapshot(&b, 900, 1, REC_SNAPSHOT_PEAK | REC_SNAPSHOT_LAST | REC_SNAPSHOT_ESTIMATED);
     add_part(&b, 1, REC_PART_LIVE, 400);
     add_part(&b, 1, REC_PART_LIVE, 500);
     add_part(&b, 2, REC_PART_FILE, 100);
@@ -127,13 +130,13 @@ static void open_looks(struct recording *recording, struct profile **out)
     expect_ok(profile_from_recording(recording, NULL, NULL, out, NULL));
 }
 
-static void looks_of_one_moment_are_one_split(void **state)
+static void snapshots_of_one_moment_are_one_split(void **state)
 {
     (void)state;
     CLEANUP(recording_release) struct recording recording = {0};
     CLEANUP(profile_closep) struct profile *profile = NULL;
     CLEANUP(rss_breakdown_release) struct rss_breakdown rss_breakdown = {0};
-    open_looks(&recording, &profile);
+    open_snapshots(&recording, &profile);
     expect_ok(rss_breakdown_build(profile, 0, &rss_breakdown));
     assert_int_equal(rss_breakdown.splits.len, 2);
     assert_int_equal(rss_breakdown.splits.items[0].parts.len, 0);
@@ -160,7 +163,7 @@ static void a_split_of_one_process_is_its_own(void **state)
     CLEANUP(recording_release) struct recording recording = {0};
     CLEANUP(profile_closep) struct profile *profile = NULL;
     CLEANUP(rss_breakdown_release) struct rss_breakdown rss_breakdown = {0};
-    open_looks(&recording, &profile);
+    open_snapshots(&recording, &profile);
     expect_ok(rss_breakdown_build(profile, 200, &rss_breakdown));
     assert_int_equal(rss_breakdown.splits.len, 1);
     const struct rss_breakdown_split *peak = rss_breakdown_peak(&rss_breakdown);
@@ -231,7 +234,7 @@ int main(void)
         cmocka_unit_test(processes_count_until_they_end),
         cmocka_unit_test(one_process_has_its_own_rss_breakdown),
         cmocka_unit_test(a_peak_that_no_sample_saw_is_its_own_processes),
-        cmocka_unit_test(looks_of_one_moment_are_one_split),
+        cmocka_unit_test(snapshots_of_one_moment_are_one_split),
         cmocka_unit_test(a_split_of_one_process_is_its_own),
         cmocka_unit_test(what_nobody_said_is_unknown),
     };

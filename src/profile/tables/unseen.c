@@ -11,14 +11,15 @@
 #define MAPPED_TIMES_HEAP 8u
 
 // The snapshot with the highest RSS of the process; NULL if there is none.
-static const struct rec_memory_snapshot *largest_look(const struct recording *recording,
-                                                      uint32_t process)
+static const struct rec_memory_snapshot *largest_snapshot(const struct recording *recording,
+                                                          uint32_t process)
 {
     const struct rec_memory_snapshot *largest = NULL;
-    for (size_t i = 0; i < recording->look_count; i++) {
-        const struct rec_memory_snapshot *look = &recording->looks[i];
-        if (look->process == process && (largest == NULL || look->rss_bytes > largest->rss_bytes)) {
-            largest = look;
+    for (size_t i = 0; i < recording->memory_snapshot_count; i++) {
+        const struct rec_memory_snapshot *snapshot = &recording->memory_snapshots[i];
+        if (snapshot->process == process &&
+            (largest == NULL || snapshot->rss_bytes > largest->rss_bytes)) {
+            largest = snapshot;
         }
     }
     return largest;
@@ -32,7 +33,7 @@ static uint32_t largest_mapper(const struct recording *recording, uint32_t proce
     for (size_t i = 0; i < recording->part_count; i++) {
         const struct rec_part *part = &recording->parts[i];
         if (part->kind == REC_PART_MAPPED && part->node != REC_NONE && part->rss_bytes > most &&
-            recording->looks[part->look].process == process) {
+            recording->memory_snapshots[part->snapshot].process == process) {
             most = part->rss_bytes;
             node = part->node;
         }
@@ -52,13 +53,14 @@ enum err unseen_collect(const struct profile *profile, struct unseen_vec *out)
     const struct recording *recording = &profile->recording;
     for (uint32_t i = 0; i < recording->process_count; i++) {
         const uint32_t flags = recording->processes[i].flags;
-        const struct rec_memory_snapshot *look = largest_look(recording, i);
+        const struct rec_memory_snapshot *snapshot = largest_snapshot(recording, i);
         struct unseen found = {.kind = UNSEEN_MAPPED, .process = i, .node = REC_NONE};
-        if (look != NULL) {
-            found.heap_bytes = look->live_bytes + look->rounding_bytes + look->kept_bytes;
-            found.mapped_bytes = look->mapped_bytes;
-            found.anonymous_bytes =
-                found.heap_bytes + look->mapped_bytes + look->stack_bytes + look->rest_bytes;
+        if (snapshot != NULL) {
+            found.heap_bytes =
+                snapshot->live_bytes + snapshot->rounding_bytes + snapshot->kept_bytes;
+            found.mapped_bytes = snapshot->mapped_bytes;
+            found.anonymous_bytes = found.heap_bytes + snapshot->mapped_bytes +
+                                    snapshot->stack_bytes + snapshot->rest_bytes;
         }
         if ((flags & REC_PROCESS_OWN_ALLOCATOR) != 0) {
             found.kind = UNSEEN_MALLOC;

@@ -87,7 +87,7 @@ static void add_row(const struct selection *selection, uint32_t row, struct cut_
     }
 }
 
-static void settle(struct cut_timeline *timeline)
+static void compute_live(struct cut_timeline *timeline)
 {
     uint64_t live_bytes = timeline->before_bytes;
     for (uint32_t i = timeline->first; i < timeline->end; i++) {
@@ -153,13 +153,13 @@ enum err cut_timeline_of_rows(const struct selection *selection,
             TRY(u32_vec_push(&partial, rows[i]));
         }
     }
-    settle(&timeline);
+    compute_live(&timeline);
     for (size_t i = 0; i < partial.len; i++) {
         struct bucket_share share =
             bucket_share_of_sizes(recording, partial.items[i], selection->sizes);
         clear(&single);
         add_row(selection, partial.items[i], &single);
-        settle(&single);
+        compute_live(&single);
         add_share(&single, &share, &timeline);
     }
     *out = timeline;

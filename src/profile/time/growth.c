@@ -68,7 +68,7 @@ static void add_births(const struct recording *recording, uint32_t row, struct p
     }
 }
 
-// Store differences; settle_levels() adds them up.
+// Store differences; add_up_levels() adds them up.
 static void add_levels(const struct recording *recording, uint32_t row, struct part *part)
 {
     size_t at = rec_first_entry_of_row(recording->cells, recording->cell_count,
@@ -82,7 +82,7 @@ static void add_levels(const struct recording *recording, uint32_t row, struct p
     }
 }
 
-static void settle_levels(struct part *part)
+static void add_up_levels(struct part *part)
 {
     uint64_t level = 0;
     for (size_t i = 0; i < part->live_bytes.len; i++) {
@@ -94,9 +94,9 @@ static void settle_levels(struct part *part)
 // Whether the process reported its own exit. It did if it waited for a last memory snapshot.
 static bool has_noted_exit(const struct recording *recording, uint32_t process)
 {
-    for (size_t i = 0; i < recording->look_count; i++) {
-        const struct rec_memory_snapshot *look = &recording->looks[i];
-        if (look->process == process && (look->flags & REC_LOOK_AT_EXIT) != 0) {
+    for (size_t i = 0; i < recording->memory_snapshot_count; i++) {
+        const struct rec_memory_snapshot *snapshot = &recording->memory_snapshots[i];
+        if (snapshot->process == process && (snapshot->flags & REC_SNAPSHOT_AT_EXIT) != 0) {
             return true;
         }
     }
@@ -139,7 +139,7 @@ static MUST_USE enum err fill_part(struct part *part)
             add_levels(recording, row, part);
         }
     }
-    settle_levels(part);
+    add_up_levels(part);
     return ERR_OK;
 }
 

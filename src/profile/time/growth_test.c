@@ -509,7 +509,7 @@ static struct growth_entry judge_text(const char *text, struct fixture *out)
 }
 
 // Verdicts with low confidence may be wrong; those of noisy runs, once in twenty times.
-static void patterns_are_told_apart(void **state)
+static void patterns_are_distinguished(void **state)
 {
     (void)state;
     static const int lengths[] = {24, 200, 1000}; // slices
@@ -613,7 +613,7 @@ static void too_little_is_too_little(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(patterns_are_told_apart),
+        cmocka_unit_test(patterns_are_distinguished),
         cmocka_unit_test(slopes_are_those_of_the_leak),
         cmocka_unit_test(a_process_is_judged_by_its_own_life),
         cmocka_unit_test(too_little_is_too_little),

@@ -97,5 +97,5 @@ void row_groups_timeline(const struct row_groups *groups,
         }
         timeline_points_leave(points, groups->profile, row);
     }
-    timeline_points_settle(points, recording->slice_count);
+    timeline_points_add_up(points, recording->slice_count);
 }

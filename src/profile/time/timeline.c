@@ -25,13 +25,13 @@ void timeline_points_leave(struct timeline_point *points,
     }
 }
 
-void timeline_points_settle(struct timeline_point *points, size_t count)
+void timeline_points_add_up(struct timeline_point *points, size_t count)
 {
     uint64_t live_bytes = 0;
     for (size_t i = 0; i < count; i++) {
         live_bytes += points[i].allocated_bytes;
-        const uint64_t gone_bytes = points[i].freed_bytes + points[i].left_bytes;
-        live_bytes -= gone_bytes < live_bytes ? gone_bytes : live_bytes;
+        const uint64_t ended_bytes = points[i].freed_bytes + points[i].left_bytes;
+        live_bytes -= ended_bytes < live_bytes ? ended_bytes : live_bytes;
         points[i].live_bytes = live_bytes;
     }
 }
@@ -70,7 +70,7 @@ static void add_rows(const struct selection *selection, struct timeline_point_ve
     for (size_t i = 0; i < selection->rows.len && recording->cell_count > 0; i++) {
         timeline_points_leave(points->items, selection->profile, selection->rows.items[i]);
     }
-    timeline_points_settle(points->items, points->len);
+    timeline_points_add_up(points->items, points->len);
 }
 
 enum err timeline_build(const struct selection *selection, struct timeline *out)

@@ -40,4 +40,4 @@ void timeline_point_add(struct timeline_point *point, const struct rec_cell *cel
 void timeline_points_leave(struct timeline_point *points,
                            const struct profile *profile,
                            uint32_t row);
-void timeline_points_settle(struct timeline_point *points, size_t count);
+void timeline_points_add_up(struct timeline_point *points, size_t count);

@@ -13,12 +13,12 @@
 #include "recorder/ingest/drain_names.h"
 #include "recorder/ingest/drain_process.h"
 #include "recorder/ingest/lane_counters.h"
-#include "recorder/ingest/questions.h"
+#include "recorder/ingest/stats_queries.h"
 #include "recorder/session/claimed_counter.h"
 
 enum {
     ANY_SLOT = SESSION_MAX_PROCESSES,
-    SETTLE_NS = 1000000,
+    STABLE_NS = 1000000,
     HOLD_SHIFT = 8,
     HOLD_SMALL = 1024,      // bytes
     THREAD_CHECK_MS = 1000, // interval of the checks whether the lanes' threads still live
@@ -174,7 +174,7 @@ lane_run(struct drain *drain, struct drain_lane *lane, uint64_t last_stamp, uint
     return ERR_OK;
 }
 
-static bool lane_note_left_out(struct drain *drain, struct drain_lane *lane)
+static bool lane_note_unsampled(struct drain *drain, struct drain_lane *lane)
 {
     return lane_counters_take(&lane->reader, drain->aggregator, drain->clock_ms) == ERR_OK;
 }
@@ -187,7 +187,7 @@ static void snapshot_lanes(struct drain *drain)
         struct drain_lane *lane = drain->lanes[drain->active[i]];
         const bool is_sound = !lane->is_corrupt &&
                               lane_consumer_refresh(&lane->reader.consumer) == ERR_OK &&
-                              lane_note_left_out(drain, lane);
+                              lane_note_unsampled(drain, lane);
         if (!is_sound) {
             lane_distrust(drain, lane);
         } else if (lane_reader_has_unread(&lane->reader)) {
@@ -256,7 +256,7 @@ static enum err lane_relieve(struct drain *drain, struct drain_lane *lane, bool 
         lane->is_relieved = true;
         return lane_take(drain, lane, false);
     }
-    if (lane->hold.since_ms != UINT64_MAX && nursery_reader_lock(header, drain->settled_ms)) {
+    if (lane->hold.since_ms != UINT64_MAX && nursery_reader_lock(header, drain->stable_ms)) {
         const enum err err = lane_take(drain, lane, true);
         nursery_reader_unlock(header);
         return err;
@@ -339,8 +339,8 @@ static void note_threads(struct drain *drain)
 
 void drain_note_time(struct drain *drain, uint64_t clock_ms, uint64_t monotonic_ns)
 {
-    if (monotonic_ns - drain->noted_at_ns >= SETTLE_NS) {
-        drain->settled_ms = drain->noted_ms;
+    if (monotonic_ns - drain->noted_at_ns >= STABLE_NS) {
+        drain->stable_ms = drain->noted_ms;
         drain->noted_ms = clock_ms;
         drain->noted_at_ns = monotonic_ns;
     }
@@ -350,7 +350,7 @@ void drain_note_time(struct drain *drain, uint64_t clock_ms, uint64_t monotonic_
 static uint64_t complete_ms(const struct drain *drain, uint64_t clock_ms)
 {
     const bool is_held_back = (drain->session->header->flags & SESSION_NO_NURSERY) == 0;
-    return is_held_back ? drain->settled_ms : clock_ms;
+    return is_held_back ? drain->stable_ms : clock_ms;
 }
 
 // Return the earliest pending stamp of the thread of `lane` that has not been read completely.
@@ -433,7 +433,7 @@ static void lane_end(struct drain *drain, uint32_t i)
     const uint32_t index = drain->active[i];
     struct drain_lane *lane = drain->lanes[index];
     drain->ended_events += lane->reader.events;
-    if (!lane->is_corrupt && !lane_note_left_out(drain, lane)) {
+    if (!lane->is_corrupt && !lane_note_unsampled(drain, lane)) {
         lane_distrust(drain, lane);
     }
     aggregator_thread_end(drain->aggregator, &lane->reader.thread);
@@ -617,7 +617,7 @@ static enum err find_newcomers(struct drain *drain, uint64_t clock_ms)
     }
     if (drain->has_begun) { // lanes may have come and gone
         TRY(drain_names_learn(drain, clock_ms));
-        drain_process_look_for_dead(drain);
+        drain_process_find_dead(drain);
         drain_process_date_dead(drain, clock_ms);
     }
     return ERR_OK;
@@ -657,8 +657,8 @@ enum err drain_pass(struct drain *drain, uint64_t clock_ms, bool is_last, bool *
     note_threads(drain);
     TRY(merge_lanes(drain, last_stamp, clock_ms));
     TRY(end_before(drain, last_stamp));
-    bool has_questions = false;
-    TRY(questions_answer(drain, complete_tick, &has_questions));
-    *out_was_busy = has_unread || has_questions;
+    bool has_queries = false;
+    TRY(stats_queries_answer(drain, complete_tick, &has_queries));
+    *out_was_busy = has_unread || has_queries;
     return ERR_OK;
 }

@@ -66,11 +66,11 @@ struct drain_process {
     bool is_lingering;     // alive long after it noted its exit
     bool is_our_namespace; // its thread ids are valid for us
     uint32_t lane_count;
-    uint32_t strange_looks; // checks in a row that found another process
-    uint64_t dead_ms;       // when it was found dead: it did nothing later
-    uint64_t end_ms;        // last sign of life so far: its events, and its noted exit
-    uint64_t end_stamp;     // of its noted exit; 0: none
-    uint64_t gone_stamp;    // a moment after it was found dead; 0: it noted its exit
+    uint32_t strange_checks; // checks in a row that found another process
+    uint64_t dead_ms;        // when it was found dead: it did nothing later
+    uint64_t end_ms;         // last sign of life so far: its events, and its noted exit
+    uint64_t end_stamp;      // of its noted exit; 0: none
+    uint64_t death_stamp;    // a moment after it was found dead; 0: it noted its exit
 };
 
 struct drain {
@@ -107,7 +107,7 @@ struct drain {
     uint64_t seen_joins; // session_header.join_count at the latest scan of the slots
     uint64_t next_slot_scan_ms;
     uint64_t next_thread_check_ms;
-    uint64_t settled_ms; // see drain_note_time
+    uint64_t stable_ms; // see drain_note_time
     uint64_t noted_ms;
     uint64_t noted_at_ns;
 };
@@ -120,7 +120,7 @@ enum err drain_init(struct drain *drain,
 void drain_release(struct drain *drain);
 
 // Set the time of the session's clock and of the system before each pass. A thread without events
-// since `settled_ms` counts as idle; settled_ms is a session time that was current a millisecond
+// since `stable_ms` counts as idle; stable_ms is a session time that was current a millisecond
 // ago or more.
 void drain_note_time(struct drain *drain, uint64_t clock_ms, uint64_t monotonic_ns);
 

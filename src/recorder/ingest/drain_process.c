@@ -63,7 +63,7 @@ static void mark_dead(struct drain *drain, uint32_t slot, uint64_t clock_ms)
     // On a busy machine the clock may still be 0 when stamps have advanced.
     const bool is_stamped = exit_stamp != 0 && exit_stamp <= now;
     process->end_stamp = is_stamped ? exit_stamp : 0;
-    process->gone_stamp = is_stamped ? 0 : now; // a heap counts until its process exits
+    process->death_stamp = is_stamped ? 0 : now; // a heap counts until its process exits
     process->dead_ms = now_ms;
     process->is_dead = true;
     drain->has_dead = true;
@@ -126,7 +126,7 @@ static enum err slot_end(struct drain *drain, uint32_t slot)
 {
     const struct drain_process *process = drain->processes + slot;
     const struct aggregator_process_ending ending = {.end_ms = process->end_ms,
-                                                     .gone_stamp = process->gone_stamp};
+                                                     .death_stamp = process->death_stamp};
     TRY(aggregator_process_end(drain->aggregator, process->aggregator, &ending));
     drain_process_forget(drain, slot);
     struct process_slot *shared = session_process(drain->session->memory, slot);
@@ -152,7 +152,7 @@ replace_image(struct drain *drain, uint32_t slot, const struct next_image *next,
     if (drain->process_count == 1) {
         TRY(drain_image(drain, slot, clock_ms));
         process->end_ms = next->start_ms;
-        process->gone_stamp = 0;
+        process->death_stamp = 0;
         return slot_end(drain, slot);
     }
     TRY(drain_find_lanes(drain, slot, clock_ms)); // it may have begun and ended since the last pass
@@ -160,8 +160,8 @@ replace_image(struct drain *drain, uint32_t slot, const struct next_image *next,
     mark_dead(drain, slot, clock_ms);
     process->is_found_dead = false;
     process->end_ms = next->start_ms;
-    if (next->start_stamp < process->gone_stamp) { // a later one is false
-        process->gone_stamp = next->start_stamp;
+    if (next->start_stamp < process->death_stamp) { // a later one is false
+        process->death_stamp = next->start_stamp;
     }
     process->is_replaced = true;
     return ERR_OK;
@@ -339,10 +339,10 @@ enum err drain_process_begin_new(struct drain *drain, uint64_t clock_ms)
 void drain_find_dead(struct drain *drain)
 {
     drain->alive_stamp = session_stamp(drain->session);
-    drain_process_look_for_dead(drain);
+    drain_process_find_dead(drain);
 }
 
-void drain_process_look_for_dead(struct drain *drain)
+void drain_process_find_dead(struct drain *drain)
 {
     struct epoll_event events[DEATHS_AT_ONCE];
     int count = epoll_wait(drain->epoll, events, DEATHS_AT_ONCE, 0);
@@ -354,7 +354,7 @@ void drain_process_look_for_dead(struct drain *drain)
 void drain_find_strangers(struct drain *drain)
 {
     enum {
-        LOOKS_ENOUGH = 2
+        CHECKS_ENOUGH = 2
     };
     for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
         struct drain_process *process = drain->processes + slot;
@@ -363,8 +363,8 @@ void drain_find_strangers(struct drain *drain)
         }
         const bool is_ours =
             process->pid > 0 && pid_lookup_may_map(process->pid, drain->session->memfd);
-        process->strange_looks = is_ours ? 0 : process->strange_looks + 1;
-        if (process->strange_looks >= LOOKS_ENOUGH) {
+        process->strange_checks = is_ours ? 0 : process->strange_checks + 1;
+        if (process->strange_checks >= CHECKS_ENOUGH) {
             find_dead(drain, slot);
         }
     }

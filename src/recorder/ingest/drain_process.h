@@ -22,7 +22,7 @@ uint64_t drain_process_time(uint64_t written_ms, uint64_t clock_ms);
 enum err drain_process_begin_new(struct drain *drain, uint64_t clock_ms) MUST_USE;
 
 // Find the processes that have died.
-void drain_process_look_for_dead(struct drain *drain);
+void drain_process_find_dead(struct drain *drain);
 
 // Declare dead the processes that were found dead before clock_ms was read. All that they and
 // others beside them did happened before.

@@ -205,7 +205,7 @@ static void assert_answer(const struct lane_header *lane, uint64_t allocations, 
     assert_int_equal(atomic_load(&lane->answer.values[ANSWER_ALLOCATED_BYTES]), bytes);
 }
 
-static void questions_are_answered_when_all_before_them_is_booked(void **state)
+static void queries_are_answered_when_all_before_them_is_counted(void **state)
 {
     (void)state;
     struct fixture f;
@@ -214,7 +214,7 @@ static void questions_are_answered_when_all_before_them_is_booked(void **state)
     open_fixture(&f);
     const uint32_t process = join(&f, (uint32_t)getpid(), 0);
     open_lane(&f, process, &asks);
-    const uint64_t of_process = wire_word(WIRE_QUESTION, 1 | (uint64_t)STATS_QUERY_PROCESS << 32);
+    const uint64_t of_process = wire_word(WIRE_QUERY, 1 | (uint64_t)STATS_QUERY_PROCESS << 32);
     send_allocation(&asks, 0x1000, 5);
     send(&asks, &of_process, 1);
     assert_int_equal(pass_until_answered(&f, asks.lane, 1), 2); // alone: the next pass is enough
@@ -224,11 +224,11 @@ static void questions_are_answered_when_all_before_them_is_booked(void **state)
     pass(&f);
     assert_true(lane_producer_tick(&other) && lane_producer_tick(&asks));
     send_allocation(&other, 0x2000, 10);
-    const uint64_t again = wire_word(WIRE_QUESTION, 2 | (uint64_t)STATS_QUERY_PROCESS << 32);
+    const uint64_t again = wire_word(WIRE_QUERY, 2 | (uint64_t)STATS_QUERY_PROCESS << 32);
     send(&asks, &again, 1);
     (void)pass_until_answered(&f, asks.lane, 2);
     assert_answer(asks.lane, 2, 15);
-    const uint64_t of_thread = wire_word(WIRE_QUESTION, 3 | (uint64_t)STATS_QUERY_THREAD << 32);
+    const uint64_t of_thread = wire_word(WIRE_QUERY, 3 | (uint64_t)STATS_QUERY_THREAD << 32);
     send(&asks, &of_thread, 1);
     (void)pass_until_answered(&f, asks.lane, 3);
     assert_answer(asks.lane, 1, 5);
@@ -264,7 +264,7 @@ static void blocks_freed_by_another_thread_are_paired(void **state)
     close_fixture(&f);
 }
 
-static void a_process_that_is_gone_is_read_to_its_last_record(void **state)
+static void a_dead_process_is_read_to_its_last_record(void **state)
 {
     (void)state;
     static struct fixture f;
@@ -707,10 +707,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everything_that_threads_write_is_booked),
-        cmocka_unit_test(questions_are_answered_when_all_before_them_is_booked),
+        cmocka_unit_test(queries_are_answered_when_all_before_them_is_counted),
         cmocka_unit_test(blocks_freed_by_another_thread_are_paired),
         cmocka_unit_test(budgets_count_until_their_time_is_booked),
-        cmocka_unit_test(a_process_that_is_gone_is_read_to_its_last_record),
+        cmocka_unit_test(a_dead_process_is_read_to_its_last_record),
         cmocka_unit_test(a_process_that_was_overlooked_lived_beside_the_dead),
         cmocka_unit_test(a_slot_s_next_process_is_not_taken_for_the_one_before),
         cmocka_unit_test(the_peak_is_bounded_when_a_process_ends),

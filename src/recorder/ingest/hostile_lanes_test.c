@@ -121,7 +121,7 @@ static void a_corrupt_lane_of_the_dead_is_ended_among_others(void **state)
         }
         struct nursery *nursery = &lanes[bad].lane->nursery;
         nursery->mask = NURSERY_BLOCKS_MIN - 1;
-        nursery->fold_mask = NURSERY_FOLDS_MIN - 1;
+        nursery->counter_mask = NURSERY_COUNTERS_MIN - 1;
         nursery->hold_count = 1;
         kill_and_reap(child);
         assert_ends(&f);
@@ -211,7 +211,7 @@ static void strangers_are_not_waited_for(void **state)
     send_allocation(&theirs, 0x1000);
     pass(&f);
     assert_int_equal(f.on.drain.process_count, 2);
-    for (int look = 0; look < 2; look++) {
+    for (int pass = 0; pass < 2; pass++) {
         drain_find_strangers(&f.on.drain);
         assert_int_equal(f.on.drain.process_count, 2);
     }
@@ -249,11 +249,11 @@ static void counters_are_bounded_by_what_is_possible(void **state)
     assert_int_equal(f.on.drain.corrupt_counters, 4);
     atomic_store(&lanes[0].lane->missed_frees, 12);
     atomic_store(&lanes[0].lane->missed_allocations, 11);
-    atomic_store(&lanes[1].lane->left_out_bytes, 1ull << 60);
+    atomic_store(&lanes[1].lane->unsampled_bytes, 1ull << 60);
     pass(&f);
     assert_int_equal(f.on.aggregator.missed_frees, 12);
     assert_int_equal(f.on.aggregator.missed_allocations, 11);
-    assert_int_equal(f.on.aggregator.sampling.left_out_bytes, 0);
+    assert_int_equal(f.on.aggregator.sampling.unsampled_bytes, 0);
     assert_int_equal(f.on.drain.corrupt_lanes, 1);
     atomic_store(&lanes[0].lane->missed_frees, 3); // it cannot decrease
     pass(&f);

@@ -4,7 +4,7 @@
 
 #include "recorder/session/claimed_counter.h"
 
-#define LEFT_OUT_BYTES_MAX ((uint64_t)1 << 51) // of one lane: thousands of them do not overflow
+#define UNSAMPLED_BYTES_MAX ((uint64_t)1 << 51) // of one lane: thousands of them do not overflow
 
 enum err
 lane_counters_take(struct lane_reader *reader, struct aggregator *aggregator, uint64_t clock_ms)
@@ -18,12 +18,12 @@ lane_counters_take(struct lane_reader *reader, struct aggregator *aggregator, ui
         uint64_t *known;
         uint64_t *sum;
     } counters[] = {
-        {&lane->left_out_allocations, most, &reader->left_out_allocations,
-         &sampling->left_out_allocations},
-        {&lane->left_out_bytes, LEFT_OUT_BYTES_MAX, &reader->left_out_bytes,
-         &sampling->left_out_bytes},
-        {&lane->left_out_frees, most, &reader->left_out_frees, &sampling->left_out_frees},
-        {&lane->left_out_forgotten, most, &reader->left_out_forgotten, &sampling->forgotten},
+        {&lane->unsampled_allocations, most, &reader->unsampled_allocations,
+         &sampling->unsampled_allocations},
+        {&lane->unsampled_bytes, UNSAMPLED_BYTES_MAX, &reader->unsampled_bytes,
+         &sampling->unsampled_bytes},
+        {&lane->unsampled_frees, most, &reader->unsampled_frees, &sampling->unsent_unsampled_frees},
+        {&lane->unsampled_forgotten, most, &reader->unsampled_forgotten, &sampling->forgotten},
         {&lane->missed_allocations, most, &reader->missed_allocations,
          &aggregator->missed_allocations},
         {&lane->missed_frees, most, &reader->missed_frees, &aggregator->missed_frees},

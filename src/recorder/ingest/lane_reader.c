@@ -369,9 +369,9 @@ static enum err add_event(struct lane_reader *reader,
                : ERR_CORRUPT;
 }
 
-static void note_question(struct lane_reader *reader,
-                          struct aggregator *aggregator,
-                          const struct wire_record *record)
+static void note_query(struct lane_reader *reader,
+                       struct aggregator *aggregator,
+                       const struct wire_record *record)
 {
     if (record->count == 0) { // no thread waits
         if (record->slot == STATS_QUERY_PEAK_END) {
@@ -379,10 +379,10 @@ static void note_question(struct lane_reader *reader,
         }
         return;
     }
-    reader->question = (struct lane_question){.number = record->count,
-                                              .what = record->slot,
-                                              .scope = record->shift,
-                                              .tick_ms = reader->thread.tick_ms};
+    reader->query = (struct lane_query){.number = record->count,
+                                        .what = record->slot,
+                                        .scope = record->shift,
+                                        .tick_ms = reader->thread.tick_ms};
 }
 
 // Get the row of a stack at its first heap event. ERR_CORRUPT: the slot was never defined.
@@ -450,9 +450,9 @@ static inline enum err add_pair(struct lane_reader *reader,
 }
 
 // Add blocks that were freed after a high-water mark.
-static enum err add_gone(struct lane_reader *reader,
-                         struct aggregator *aggregator,
-                         const struct wire_record *record)
+static enum err add_high_water(struct lane_reader *reader,
+                               struct aggregator *aggregator,
+                               const struct wire_record *record)
 {
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < record->count; i++) {
@@ -511,7 +511,7 @@ static inline enum err add_record(struct lane_reader *reader,
     case WIRE_PAIRS_TEMPORARY:
         return add_pair(reader, aggregator, record);
     case WIRE_HIGH_WATER:
-        return add_gone(reader, aggregator, record);
+        return add_high_water(reader, aggregator, record);
     case WIRE_STACK:
         return add_stack(reader, aggregator, record);
     case WIRE_MODULE:
@@ -522,15 +522,15 @@ static inline enum err add_record(struct lane_reader *reader,
         return add_change(reader, aggregator, record);
     case WIRE_EVENT:
         return add_event(reader, aggregator, record);
-    case WIRE_QUESTION:
-        note_question(reader, aggregator, record);
+    case WIRE_QUERY:
+        note_query(reader, aggregator, record);
         return ERR_OK;
-    case WIRE_LEFT_OUT:
-        aggregator_left_out(
+    case WIRE_UNSAMPLED:
+        aggregator_note_unsampled(
             aggregator, thread,
-            &(struct aggregator_balance){.bytes = wire_left_out_bytes(record->address),
+            &(struct aggregator_balance){.bytes = wire_unsampled_bytes(record->address),
                                          .grain_bytes = (uint64_t)SAMPLER_GRAIN_BYTES
-                                                        << wire_left_out_grain(record->address),
+                                                        << wire_unsampled_grain(record->address),
                                          .lost_blocks = record->count,
                                          .lost_bytes = record->size_bytes});
         return ERR_OK;

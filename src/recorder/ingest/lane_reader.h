@@ -35,7 +35,7 @@ struct lane_module_slot {
 DEFINE_VEC(lane_module_slot_vec, struct lane_module_slot);
 
 // The thread's latest query; number 0: none, or answered.
-struct lane_question {
+struct lane_query {
     uint32_t number;
     uint32_t what;   // as sent: may not be an enum stats_query_what
     uint32_t scope;  // as sent
@@ -63,12 +63,12 @@ struct lane_reader {
     uint64_t late_pos;
     uint64_t late_stamp;    // they are due then: all happened before
     uint64_t margin_serial; // of the lane's margin, halved
-    struct lane_question question;
-    uint64_t peeked_pos;           // how far lane_reader_peek_executable has read
-    uint64_t left_out_allocations; // of the lane, as the aggregator knows them
-    uint64_t left_out_bytes;
-    uint64_t left_out_frees;
-    uint64_t left_out_forgotten;
+    struct lane_query query;
+    uint64_t peeked_pos;            // how far lane_reader_peek_executable has read
+    uint64_t unsampled_allocations; // of the lane, as the aggregator knows them
+    uint64_t unsampled_bytes;
+    uint64_t unsampled_frees;
+    uint64_t unsampled_forgotten;
     uint64_t missed_allocations;
     uint64_t missed_frees;
 };

@@ -35,18 +35,18 @@ static void each_part_has_its_own_bounds(void **state)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct memory_budget budget = {.max_bytes = 320 * MIB};
-        memory_budget_look(&budget, cases[i].own_mib * MIB,
-                           cases[i].block_mib * MIB / MEMORY_BUDGET_BLOCK_BYTES);
+        memory_budget_update(&budget, cases[i].own_mib * MIB,
+                             cases[i].block_mib * MIB / MEMORY_BUDGET_BLOCK_BYTES);
         print_message("%llu MiB, %llu of blocks\n", (unsigned long long)cases[i].own_mib,
                       (unsigned long long)cases[i].block_mib);
         assert_int_equal(budget.merging, cases[i].merging);
         assert_in_range(budget.level, cases[i].level_min, cases[i].level_max);
         const enum memory_merging before = budget.merging;
-        memory_budget_look(&budget, 0, 0); // merging never decreases
+        memory_budget_update(&budget, 0, 0); // merging never decreases
         assert_int_equal(budget.merging, before);
         assert_int_equal(budget.level, 0);
         struct memory_budget none = {0};
-        memory_budget_look(&none, UINT64_MAX, UINT64_MAX / MEMORY_BUDGET_BLOCK_BYTES);
+        memory_budget_update(&none, UINT64_MAX, UINT64_MAX / MEMORY_BUDGET_BLOCK_BYTES);
         assert_int_equal(none.merging, MEMORY_MERGES_NOTHING);
         assert_int_equal(none.level, 0);
     }

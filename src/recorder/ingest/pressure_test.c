@@ -15,7 +15,7 @@ struct window {
     const char *what;
     uint64_t slept_ns;
     struct lane_load load;
-    bool is_pressed;
+    bool is_under_pressure;
 };
 
 static const struct window windows[] = {
@@ -37,7 +37,7 @@ static void a_window_is_judged_by_sleep_and_by_who_was_busy(void **state)
     for (size_t i = 0; i < ARRAY_LEN(windows); i++) {
         struct pressure pressure = {0};
         pressure_note_sleep(&pressure, windows[i].slept_ns);
-        if (pressure_judge(&pressure, 1, &windows[i].load) != windows[i].is_pressed) {
+        if (pressure_judge(&pressure, 1, &windows[i].load) != windows[i].is_under_pressure) {
             fail_msg("%s", windows[i].what);
         }
     }

@@ -51,7 +51,7 @@ struct kind {
 static const struct stream {
     const char *name;
     uint32_t lane_count;
-    uint32_t look_events; // events between passes on average: with many, rings overflow
+    uint32_t pass_events; // events between passes on average: with many, rings overflow
     uint32_t flags;
     struct kind kinds[KINDS];
 } streams[] = {
@@ -133,7 +133,7 @@ struct fixture {
     struct test_session on;
     struct lane_producer lanes[LANES];
     struct sampler samplers[LANES];
-    struct left_out *left_out;
+    struct unsampled_blocks *unsampled;
     uint64_t clock_ms;
     uint64_t random;
     // The threads' own heap. Addresses that were freed last are used first, as allocators do.
@@ -148,7 +148,7 @@ struct fixture {
     uint64_t live_bytes; // and its peak, exactly
     uint64_t peak_bytes;
     const struct block *latest[LANES]; // that the lane's latest event allocated
-    uint32_t coarsest;                 // level
+    uint32_t highest_level;            // level
     uint32_t lane_count;
     const struct kind *kinds;
 };
@@ -183,20 +183,20 @@ static void open_fixture(struct fixture *f, uint64_t seed, const struct stream *
         }
         f->free_count[i] = ADDRESSES;
     }
-    f->left_out = aligned_alloc(64, LEFT_OUT_BYTES);
+    f->unsampled = aligned_alloc(64, UNSAMPLED_BYTES);
     f->blocks = calloc(EVENTS + LIFE_MAX, sizeof(*f->blocks));
     f->deaths = malloc((EVENTS + LIFE_MAX + 2) * sizeof(*f->deaths));
-    if (f->left_out == NULL || f->blocks == NULL || f->deaths == NULL) {
+    if (f->unsampled == NULL || f->blocks == NULL || f->deaths == NULL) {
         abort();
     }
-    memset(f->left_out, 0, LEFT_OUT_BYTES);
+    memset(f->unsampled, 0, UNSAMPLED_BYTES);
     memset(f->deaths, 0xff, (EVENTS + LIFE_MAX + 2) * sizeof(*f->deaths));
 }
 
 static void close_fixture(struct fixture *f)
 {
     test_session_close(&f->on);
-    free(f->left_out);
+    free(f->unsampled);
     free(f->blocks);
     free(f->deaths);
 }
@@ -227,8 +227,8 @@ static bool record_block(struct fixture *f, const struct block *block)
     const uint64_t address = address_of(block->lane, block->address);
     uint32_t shift;
     assert_true(nursery_begin(p));
-    f->coarsest = p->level > f->coarsest ? p->level : f->coarsest;
-    if (!sampler_takes(f->samplers + block->lane, f->left_out, address, block->size_bytes,
+    f->highest_level = p->level > f->highest_level ? p->level : f->highest_level;
+    if (!sampler_takes(f->samplers + block->lane, f->unsampled, address, block->size_bytes,
                        &shift)) {
         nursery_forget_latest(p);
         return false;
@@ -244,7 +244,7 @@ static void record_end(struct fixture *f, const struct block *block, uint32_t la
     struct lane_producer *p = f->lanes + lane;
     const uint64_t address = address_of(block->lane, block->address);
     assert_true(nursery_begin(p));
-    if (sampler_forgets(f->samplers + lane, f->left_out, address)) {
+    if (sampler_forgets(f->samplers + lane, f->unsampled, address)) {
         nursery_forget_latest(p);
         return;
     }
@@ -320,9 +320,9 @@ static void end_lives(struct fixture *f, uint32_t event)
     }
 }
 
-static void run_stream(struct fixture *f, uint32_t look_events)
+static void run_stream(struct fixture *f, uint32_t pass_events)
 {
-    uint32_t next_look = look_events;
+    uint32_t next_pass = pass_events;
     for (uint32_t event = 0; event < EVENTS; event++) {
         struct block *block = f->blocks + f->block_count++;
         block->kind = choose_kind(f);
@@ -334,14 +334,14 @@ static void run_stream(struct fixture *f, uint32_t look_events)
         if (event % TICK_EVENTS == 0) {
             tick(f);
         }
-        if (event == next_look) {
+        if (event == next_pass) {
             pass(f, false);
-            next_look += look_events / 2 + (uint32_t)(next_random(&f->random) % (look_events | 1));
+            next_pass += pass_events / 2 + (uint32_t)(next_random(&f->random) % (pass_events | 1));
         }
     }
     tick(f);
     pass(f, true);
-    aggregator_settle(&f->on.aggregator, f->on.aggregator.processes.items[0], UINT64_MAX);
+    aggregator_expire_frees(&f->on.aggregator, f->on.aggregator.processes.items[0], UINT64_MAX);
     assert_int_equal(row_table_count(&f->on.aggregator.totals.rows), ERR_OK);
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         f->truth[kind].live_bytes = f->truth[kind].bytes - f->truth[kind].freed_bytes;
@@ -368,7 +368,7 @@ static struct figures estimate_of(const struct fixture *f, uint32_t kind)
     return sum;
 }
 
-// Check the figures that are exact although blocks were left out.
+// Check the figures that are exact although blocks are unsampled.
 static void check_exact(const struct fixture *f)
 {
     uint64_t allocations = 0;
@@ -378,11 +378,11 @@ static void check_exact(const struct fixture *f)
         allocations += (uint64_t)f->truth[kind].allocations;
         bytes += (uint64_t)f->truth[kind].bytes;
     }
-    assert_int_equal(f->on.aggregator.totals.sums.allocations - sampling->stand_in_allocations +
-                         sampling->left_out_allocations,
+    assert_int_equal(f->on.aggregator.totals.sums.allocations - sampling->represented_allocations +
+                         sampling->unsampled_allocations,
                      allocations);
-    assert_int_equal(f->on.aggregator.totals.sums.allocated_bytes - sampling->stand_in_bytes +
-                         sampling->left_out_bytes,
+    assert_int_equal(f->on.aggregator.totals.sums.allocated_bytes - sampling->represented_bytes +
+                         sampling->unsampled_bytes,
                      bytes);
     assert_int_equal(f->on.aggregator.unknown_frees, 0);
     assert_int_equal(atomic_load(&f->on.session.header->counters[NOTE_producer_waits]), 0);
@@ -500,7 +500,7 @@ static struct peak_knowledge know_peak(struct fixture *f)
     uint64_t sum_bytes = 0;
     uint64_t row_bytes = 0;
     for (uint32_t i = 0; i < aggregator->totals.rows.rows.len; i++) {
-        row_table_fold(&f->on.aggregator.totals.rows, i, true, 0);
+        row_table_commit_peak(&f->on.aggregator.totals.rows, i, true, 0);
     }
     assert_int_equal(
         peak_rows_fit(&aggregator->totals.rows, aggregator->totals.peak_bytes, &rows, &sum_bytes),
@@ -544,8 +544,8 @@ static void check_peaks(const struct stream *stream)
     uint32_t covered = 0;
     for (uint32_t i = 0; i < seeds; i++) {
         open_fixture(&f, i + 1, stream);
-        run_stream(&f, stream->look_events);
-        assert_true(f.on.aggregator.sampling.left_out_allocations > EVENTS / 20);
+        run_stream(&f, stream->pass_events);
+        assert_true(f.on.aggregator.sampling.unsampled_allocations > EVENTS / 20);
         const struct peak_knowledge known = know_peak(&f);
         ratios[i] = known.ratio;
         stated[i] = known.stated;
@@ -577,22 +577,22 @@ static void estimates_are_unbiased(const struct stream *stream)
     static struct errors errors[KINDS][FIGURES];
     memset(errors, 0, sizeof(errors));
     struct self_knowledge known = {0};
-    uint64_t left_out = 0;
+    uint64_t unsampled = 0;
     for (uint64_t seed = 1; seed <= REPETITIONS; seed++) {
         static struct fixture f;
         open_fixture(&f, seed, stream);
-        run_stream(&f, stream->look_events);
+        run_stream(&f, stream->pass_events);
         check_exact(&f);
         check_consistent(&f);
         for (uint32_t kind = 0; kind < KINDS; kind++) {
             const struct figures estimate = estimate_of(&f, kind);
             add_errors(errors[kind], &estimate, f.truth + kind);
         }
-        left_out += f.on.aggregator.sampling.left_out_allocations;
+        unsampled += f.on.aggregator.sampling.unsampled_allocations;
         add_knowledge(&known, &f);
         close_fixture(&f);
     }
-    assert_true(left_out > (uint64_t)EVENTS * REPETITIONS / 10);
+    assert_true(unsampled > (uint64_t)EVENTS * REPETITIONS / 10);
     check_knowledge(&known);
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         for (size_t figure = 0; figure < FIGURES; figure++) {
@@ -621,8 +621,8 @@ static void a_recorder_that_keeps_up_gets_everything(void **state)
     run_stream(&f, 2000);
     check_exact(&f);
     check_consistent(&f);
-    assert_int_equal(f.coarsest, 0);
-    assert_int_equal(f.on.aggregator.sampling.left_out_allocations, 0);
+    assert_int_equal(f.highest_level, 0);
+    assert_int_equal(f.on.aggregator.sampling.unsampled_allocations, 0);
     assert_false(f.on.aggregator.estimate.is_there);
     for (uint32_t kind = 0; kind < KINDS; kind++) {
         const struct figures estimate = estimate_of(&f, kind);
@@ -659,7 +659,7 @@ static void a_recorder_that_stands_still_is_not_waited_for(void **state)
         }
         (void)record_block(&f, &block);
     }
-    assert_true(f.coarsest > 5 && f.coarsest <= LANE_LEVEL_MAX);
+    assert_true(f.highest_level > 5 && f.highest_level <= LANE_LEVEL_MAX);
     for (uint32_t i = 0; i < KEPT; i++) { // their frees are not lost
         const struct block block = plain_block(i, 0);
         record_end(&f, &block, 0);
@@ -677,8 +677,8 @@ static void a_recorder_that_stands_still_is_not_waited_for(void **state)
     const struct figures kept = estimate_of(&f, 0);
     assert_true(kept.allocations == KEPT && kept.frees == KEPT);
     const struct aggregator_sampling *sampling = &f.on.aggregator.sampling;
-    assert_int_equal(f.on.aggregator.totals.sums.allocations - sampling->stand_in_allocations +
-                         sampling->left_out_allocations,
+    assert_int_equal(f.on.aggregator.totals.sums.allocations - sampling->represented_allocations +
+                         sampling->unsampled_allocations,
                      KEPT + MADE);
     close_fixture(&f);
 }

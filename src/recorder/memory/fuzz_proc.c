@@ -73,7 +73,7 @@ static void check_split(const struct memory_areas *map, uint8_t pattern)
     struct aggregator_process *process;
     struct aggregator_thread thread;
     const struct rec_process record = {.pid = 1};
-    struct rec_memory_snapshot look = {0};
+    struct rec_memory_snapshot snapshot = {0};
     uint64_t rss_bytes = 0;
     CLEANUP(rec_part_vec_release) struct rec_part_vec parts = {0};
     must(aggregator_init(&aggregator, 1) == ERR_OK);
@@ -88,15 +88,16 @@ static void check_split(const struct memory_areas *map, uint8_t pattern)
                                      .stack_tops = &tops,
                                      .pages = {.read = read_pages, .context = &pattern},
                                      .is_heap_known = pattern % 2 == 0};
-    const enum err err = rss_split(&what, map, 0, &aggregator.strings, &look, &parts);
+    const enum err err = rss_split(&what, map, 0, &aggregator.strings, &snapshot, &parts);
     for (size_t i = 0; i < map->areas.len; i++) {
         rss_bytes += map->areas.items[i].rss_bytes;
     }
-    must(err == ERR_NO_MEMORY || look.rss_bytes == rss_bytes);
-    must(err == ERR_NO_MEMORY || look.live_bytes + look.rounding_bytes + look.kept_bytes +
-                                         look.mapped_bytes + look.stack_bytes + look.file_bytes +
-                                         look.shared_bytes + look.own_bytes + look.rest_bytes ==
-                                     rss_bytes);
+    must(err == ERR_NO_MEMORY || snapshot.rss_bytes == rss_bytes);
+    must(err == ERR_NO_MEMORY ||
+         snapshot.live_bytes + snapshot.rounding_bytes + snapshot.kept_bytes +
+                 snapshot.mapped_bytes + snapshot.stack_bytes + snapshot.file_bytes +
+                 snapshot.shared_bytes + snapshot.own_bytes + snapshot.rest_bytes ==
+             rss_bytes);
     aggregator_release(&aggregator);
 }
 

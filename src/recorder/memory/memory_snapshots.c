@@ -4,48 +4,48 @@
 
 #include "base/compiler.h"
 
-void look_moment_release(struct look_moment *moment)
+void memory_moment_release(struct memory_moment *moment)
 {
-    rec_memory_snapshot_vec_release(&moment->looks);
+    rec_memory_snapshot_vec_release(&moment->memory_snapshots);
     rec_part_vec_release(&moment->parts);
-    *moment = (struct look_moment){0};
+    *moment = (struct memory_moment){0};
 }
 
-void memory_snapshots_release(struct memory_snapshots *looks)
+void memory_snapshots_release(struct memory_snapshots *snapshots)
 {
-    rec_memory_snapshot_vec_release(&looks->series);
-    look_moment_release(&looks->peak);
-    look_moment_release(&looks->last);
-    for (size_t i = 0; i < LOOKS_ASKED_MAX; i++) {
-        look_moment_release(&looks->asked[i]);
+    rec_memory_snapshot_vec_release(&snapshots->series);
+    memory_moment_release(&snapshots->peak);
+    memory_moment_release(&snapshots->last);
+    for (size_t i = 0; i < SNAPSHOTS_ASKED_MAX; i++) {
+        memory_moment_release(&snapshots->asked[i]);
     }
 }
 
-bool memory_snapshots_are_due(const struct memory_snapshots *looks,
+bool memory_snapshots_are_due(const struct memory_snapshots *snapshots,
                               uint64_t now_ms,
                               uint64_t rss_bytes)
 {
-    const uint64_t peak_bytes = looks->peak.rss_bytes;
-    const bool has_grown = rss_bytes > peak_bytes + peak_bytes / LOOK_GROWTH_DIVISOR;
-    return (has_grown && now_ms >= looks->affords_ms) || rss_bytes > peak_bytes + peak_bytes / 2 ||
-           now_ms >= looks->next_ms;
+    const uint64_t peak_bytes = snapshots->peak.rss_bytes;
+    const bool has_grown = rss_bytes > peak_bytes + peak_bytes / SNAPSHOT_GROWTH_DIVISOR;
+    return (has_grown && now_ms >= snapshots->affords_ms) ||
+           rss_bytes > peak_bytes + peak_bytes / 2 || now_ms >= snapshots->next_ms;
 }
 
-static enum err copy_moment(const struct look_moment *from, struct look_moment *out)
+static enum err copy_moment(const struct memory_moment *from, struct memory_moment *out)
 {
-    CLEANUP(look_moment_release)
-    struct look_moment copy = {.time_ms = from->time_ms, .rss_bytes = from->rss_bytes};
-    TRY(rec_memory_snapshot_vec_resize(&copy.looks, from->looks.len));
+    CLEANUP(memory_moment_release)
+    struct memory_moment copy = {.time_ms = from->time_ms, .rss_bytes = from->rss_bytes};
+    TRY(rec_memory_snapshot_vec_resize(&copy.memory_snapshots, from->memory_snapshots.len));
     TRY(rec_part_vec_resize(&copy.parts, from->parts.len));
-    for (size_t i = 0; i < from->looks.len; i++) {
-        copy.looks.items[i] = from->looks.items[i];
+    for (size_t i = 0; i < from->memory_snapshots.len; i++) {
+        copy.memory_snapshots.items[i] = from->memory_snapshots.items[i];
     }
     for (size_t i = 0; i < from->parts.len; i++) {
         copy.parts.items[i] = from->parts.items[i];
     }
-    look_moment_release(out);
+    memory_moment_release(out);
     *out = copy;
-    copy = (struct look_moment){0};
+    copy = (struct memory_moment){0};
     return ERR_OK;
 }
 
@@ -57,54 +57,55 @@ static void thin_out(struct rec_memory_snapshot_vec *series)
     for (size_t i = 0; i < series->len; i++) {
         stays ^= i == 0 || series->items[i].time_ms != series->items[i - 1].time_ms;
         if (stays) {
-            const struct rec_memory_snapshot look = series->items[i];
-            series->items[kept++] = look;
+            const struct rec_memory_snapshot snapshot = series->items[i];
+            series->items[kept++] = snapshot;
         }
     }
     series->len = kept;
 }
 
-enum err memory_snapshots_add(struct memory_snapshots *looks,
-                              struct look_moment *moment,
+enum err memory_snapshots_add(struct memory_snapshots *snapshots,
+                              struct memory_moment *moment,
                               bool was_asked,
                               uint64_t spent_ns)
 {
-    const uint64_t pause_ms = spent_ns * LOOK_COST_DIVISOR / 1000000;
-    looks->affords_ms = moment->time_ms + pause_ms;
-    looks->next_ms = moment->time_ms + (pause_ms > LOOK_INTERVAL_MS ? pause_ms : LOOK_INTERVAL_MS);
-    if (looks->series.len >= LOOKS_SERIES_MAX) {
-        thin_out(&looks->series);
+    const uint64_t pause_ms = spent_ns * SNAPSHOT_COST_DIVISOR / 1000000;
+    snapshots->affords_ms = moment->time_ms + pause_ms;
+    snapshots->next_ms =
+        moment->time_ms + (pause_ms > SNAPSHOT_INTERVAL_MS ? pause_ms : SNAPSHOT_INTERVAL_MS);
+    if (snapshots->series.len >= SNAPSHOTS_SERIES_MAX) {
+        thin_out(&snapshots->series);
     }
-    TRY(rec_memory_snapshot_vec_reserve(&looks->series, moment->looks.len));
-    if (moment->rss_bytes > looks->peak.rss_bytes) {
-        TRY(copy_moment(moment, &looks->peak));
+    TRY(rec_memory_snapshot_vec_reserve(&snapshots->series, moment->memory_snapshots.len));
+    if (moment->rss_bytes > snapshots->peak.rss_bytes) {
+        TRY(copy_moment(moment, &snapshots->peak));
     }
     if (was_asked) {
-        TRY(copy_moment(moment, &looks->asked[looks->asked_count++ % LOOKS_ASKED_MAX]));
+        TRY(copy_moment(moment, &snapshots->asked[snapshots->asked_count++ % SNAPSHOTS_ASKED_MAX]));
     }
-    for (size_t i = 0; i < moment->looks.len; i++) {
-        looks->series.items[looks->series.len++] = moment->looks.items[i];
+    for (size_t i = 0; i < moment->memory_snapshots.len; i++) {
+        snapshots->series.items[snapshots->series.len++] = moment->memory_snapshots.items[i];
     }
-    look_moment_release(&looks->last);
-    looks->last = *moment;
-    *moment = (struct look_moment){0};
+    memory_moment_release(&snapshots->last);
+    snapshots->last = *moment;
+    *moment = (struct memory_moment){0};
     return ERR_OK;
 }
 
 struct kept_moment {
-    const struct look_moment *moment;
+    const struct memory_moment *moment;
     uint32_t flag;
 };
 
 // Return the earliest of the whole moments after `after_ms`; NULL: none.
-static const struct look_moment *
+static const struct memory_moment *
 next_moment(const struct kept_moment *kept, size_t count, uint64_t after_ms, bool is_first)
 {
-    const struct look_moment *next = NULL;
+    const struct memory_moment *next = NULL;
     for (size_t i = 0; i < count; i++) {
-        const struct look_moment *moment = kept[i].moment;
+        const struct memory_moment *moment = kept[i].moment;
         const bool is_later = is_first || moment->time_ms > after_ms;
-        if (moment->looks.len > 0 && is_later &&
+        if (moment->memory_snapshots.len > 0 && is_later &&
             (next == NULL || moment->time_ms < next->time_ms)) {
             next = moment;
         }
@@ -114,49 +115,50 @@ next_moment(const struct kept_moment *kept, size_t count, uint64_t after_ms, boo
 
 static enum err push_moment(const struct kept_moment *kept,
                             size_t count,
-                            const struct look_moment *moment,
-                            struct rec_memory_snapshot_vec *looks,
+                            const struct memory_moment *moment,
+                            struct rec_memory_snapshot_vec *snapshots,
                             struct rec_part_vec *parts)
 {
     uint32_t flags = 0;
     for (size_t i = 0; i < count; i++) {
-        const struct look_moment *other = kept[i].moment;
-        flags |= other->looks.len > 0 && other->time_ms == moment->time_ms ? kept[i].flag : 0;
+        const struct memory_moment *other = kept[i].moment;
+        flags |=
+            other->memory_snapshots.len > 0 && other->time_ms == moment->time_ms ? kept[i].flag : 0;
     }
-    const uint32_t first = (uint32_t)looks->len;
-    for (size_t i = 0; i < moment->looks.len; i++) {
-        struct rec_memory_snapshot look = moment->looks.items[i];
-        look.flags |= flags;
-        TRY(rec_memory_snapshot_vec_push(looks, look));
+    const uint32_t first = (uint32_t)snapshots->len;
+    for (size_t i = 0; i < moment->memory_snapshots.len; i++) {
+        struct rec_memory_snapshot snapshot = moment->memory_snapshots.items[i];
+        snapshot.flags |= flags;
+        TRY(rec_memory_snapshot_vec_push(snapshots, snapshot));
     }
     for (size_t i = 0; i < moment->parts.len; i++) {
         struct rec_part part = moment->parts.items[i];
-        part.look += first;
+        part.snapshot += first;
         TRY(rec_part_vec_push(parts, part));
     }
     return ERR_OK;
 }
 
-enum err memory_snapshots_collect(const struct memory_snapshots *looks,
-                                  struct rec_memory_snapshot_vec *out_looks,
+enum err memory_snapshots_collect(const struct memory_snapshots *snapshots,
+                                  struct rec_memory_snapshot_vec *out_snapshots,
                                   struct rec_part_vec *out_parts)
 {
-    struct kept_moment kept[2 + LOOKS_ASKED_MAX] = {{&looks->peak, REC_LOOK_PEAK},
-                                                    {&looks->last, REC_LOOK_LAST}};
-    for (size_t i = 0; i < LOOKS_ASKED_MAX; i++) {
-        kept[2 + i] = (struct kept_moment){&looks->asked[i], REC_LOOK_ASKED};
+    struct kept_moment kept[2 + SNAPSHOTS_ASKED_MAX] = {{&snapshots->peak, REC_SNAPSHOT_PEAK},
+                                                        {&snapshots->last, REC_SNAPSHOT_LAST}};
+    for (size_t i = 0; i < SNAPSHOTS_ASKED_MAX; i++) {
+        kept[2 + i] = (struct kept_moment){&snapshots->asked[i], REC_SNAPSHOT_ASKED};
     }
-    const struct look_moment *next = next_moment(kept, ARRAY_LEN(kept), 0, true);
+    const struct memory_moment *next = next_moment(kept, ARRAY_LEN(kept), 0, true);
     size_t at = 0;
-    while (next != NULL || at < looks->series.len) {
-        const struct rec_memory_snapshot *look = looks->series.items + at;
-        if (next == NULL || (at < looks->series.len && look->time_ms < next->time_ms)) {
-            TRY(rec_memory_snapshot_vec_push(out_looks, *look));
+    while (next != NULL || at < snapshots->series.len) {
+        const struct rec_memory_snapshot *snapshot = snapshots->series.items + at;
+        if (next == NULL || (at < snapshots->series.len && snapshot->time_ms < next->time_ms)) {
+            TRY(rec_memory_snapshot_vec_push(out_snapshots, *snapshot));
             at++;
             continue;
         }
-        TRY(push_moment(kept, ARRAY_LEN(kept), next, out_looks, out_parts));
-        while (at < looks->series.len && looks->series.items[at].time_ms == next->time_ms) {
+        TRY(push_moment(kept, ARRAY_LEN(kept), next, out_snapshots, out_parts));
+        while (at < snapshots->series.len && snapshots->series.items[at].time_ms == next->time_ms) {
             at++;
         }
         next = next_moment(kept, ARRAY_LEN(kept), next->time_ms, false);

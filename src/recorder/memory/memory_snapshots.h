@@ -4,10 +4,10 @@
 // A snapshot costs more than a sample. One is taken when all processes together have grown by a
 // twentieth since the highest snapshot, when a second has passed, on request, and when the program
 // begins to exit. The first two only happen while snapshots cost less than one part in
-// LOOK_COST_DIVISOR of a processor, unless the processes have grown by a half.
+// SNAPSHOT_COST_DIVISOR of a processor, unless the processes have grown by a half.
 //
-//   kept whole      the highest one, the last one, the last LOOKS_ASKED_MAX that were requested
-//   kept as sums    LOOKS_SERIES_MAX snapshots over time; when full, every second one is dropped
+//   kept whole    the highest one, the last one, the last SNAPSHOTS_ASKED_MAX that were requested
+//   kept as sums  SNAPSHOTS_SERIES_MAX snapshots over time; when full, every second is dropped
 //
 // Context: H, the recorder's main thread.
 // Memory: bounded by the processes that run at one time.
@@ -19,46 +19,46 @@
 #include "base/err.h"
 #include "recorder/memory/rss_split.h"
 
-#define LOOKS_SERIES_MAX    2048u
-#define LOOKS_ASKED_MAX     8u
-#define LOOK_INTERVAL_MS    1000u
-#define LOOK_COST_DIVISOR   50u
-#define LOOK_GROWTH_DIVISOR 20u
+#define SNAPSHOTS_SERIES_MAX    2048u
+#define SNAPSHOTS_ASKED_MAX     8u
+#define SNAPSHOT_INTERVAL_MS    1000u
+#define SNAPSHOT_COST_DIVISOR   50u
+#define SNAPSHOT_GROWTH_DIVISOR 20u
 
-// The snapshots of all processes at one time, and their parts (part.look: index in looks).
-struct look_moment {
+// The snapshots of all processes at one time, and their parts (part.snapshot: index in snapshots).
+struct memory_moment {
     uint64_t time_ms;
     uint64_t rss_bytes; // sum
-    struct rec_memory_snapshot_vec looks;
+    struct rec_memory_snapshot_vec memory_snapshots;
     struct rec_part_vec parts;
 };
 
 // Zeroed is empty and valid.
 struct memory_snapshots {
     struct rec_memory_snapshot_vec series; // by time
-    struct look_moment peak;
-    struct look_moment last;
-    struct look_moment asked[LOOKS_ASKED_MAX];
+    struct memory_moment peak;
+    struct memory_moment last;
+    struct memory_moment asked[SNAPSHOTS_ASKED_MAX];
     uint32_t asked_count; // number of requested ones
     uint64_t next_ms;     // earliest time of the next regular one
     uint64_t affords_ms;  // when the cost of the latest one is compensated
 };
 
-void look_moment_release(struct look_moment *moment);
-void memory_snapshots_release(struct memory_snapshots *looks);
+void memory_moment_release(struct memory_moment *moment);
+void memory_snapshots_release(struct memory_snapshots *snapshots);
 
 // Return whether to take a snapshot now; all processes together have `rss_bytes`.
-bool memory_snapshots_are_due(const struct memory_snapshots *looks,
+bool memory_snapshots_are_due(const struct memory_snapshots *snapshots,
                               uint64_t now_ms,
                               uint64_t rss_bytes);
 
 // Take the snapshots of a moment. On success `moment` is moved and zeroed. `was_asked`: on request.
-enum err memory_snapshots_add(struct memory_snapshots *looks,
-                              struct look_moment *moment,
+enum err memory_snapshots_add(struct memory_snapshots *snapshots,
+                              struct memory_moment *moment,
                               bool was_asked,
                               uint64_t spent_ns) MUST_USE;
 
 // Append all that is kept, by time.
-enum err memory_snapshots_collect(const struct memory_snapshots *looks,
-                                  struct rec_memory_snapshot_vec *out_looks,
+enum err memory_snapshots_collect(const struct memory_snapshots *snapshots,
+                                  struct rec_memory_snapshot_vec *out_snapshots,
                                   struct rec_part_vec *out_parts) MUST_USE;

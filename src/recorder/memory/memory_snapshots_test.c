@@ -17,125 +17,130 @@ enum {
 
 // Add a moment of PROCESSES snapshots of rss/3 each, with two parts for each.
 static void
-add(struct memory_snapshots *looks, uint64_t time_ms, uint64_t rss_bytes, bool was_asked)
+add(struct memory_snapshots *snapshots, uint64_t time_ms, uint64_t rss_bytes, bool was_asked)
 {
-    CLEANUP(look_moment_release)
-    struct look_moment moment = {.time_ms = time_ms, .rss_bytes = rss_bytes};
+    CLEANUP(memory_moment_release)
+    struct memory_moment moment = {.time_ms = time_ms, .rss_bytes = rss_bytes};
     for (uint32_t i = 0; i < PROCESSES; i++) {
-        const struct rec_memory_snapshot look = {
+        const struct rec_memory_snapshot snapshot = {
             .time_ms = time_ms, .process = i, .rss_bytes = rss_bytes / PROCESSES};
-        assert_int_equal(rec_memory_snapshot_vec_push(&moment.looks, look), ERR_OK);
+        assert_int_equal(rec_memory_snapshot_vec_push(&moment.memory_snapshots, snapshot), ERR_OK);
         for (uint32_t kind = REC_PART_LIVE; kind <= REC_PART_ROUNDING; kind++) {
-            const struct rec_part part = {.look = i, .kind = kind, .rss_bytes = time_ms + i};
+            const struct rec_part part = {.snapshot = i, .kind = kind, .rss_bytes = time_ms + i};
             assert_int_equal(rec_part_vec_push(&moment.parts, part), ERR_OK);
         }
     }
-    assert_int_equal(memory_snapshots_add(looks, &moment, was_asked, 0), ERR_OK);
+    assert_int_equal(memory_snapshots_add(snapshots, &moment, was_asked, 0), ERR_OK);
 }
 
 struct collected {
-    struct rec_memory_snapshot_vec looks;
+    struct rec_memory_snapshot_vec memory_snapshots;
     struct rec_part_vec parts;
 };
 
 static void collected_release(struct collected *c)
 {
-    rec_memory_snapshot_vec_release(&c->looks);
+    rec_memory_snapshot_vec_release(&c->memory_snapshots);
     rec_part_vec_release(&c->parts);
 }
 
 // Collect, and check the invariants.
-static void collect(const struct memory_snapshots *looks, struct collected *c)
+static void collect(const struct memory_snapshots *snapshots, struct collected *c)
 {
-    assert_int_equal(memory_snapshots_collect(looks, &c->looks, &c->parts), ERR_OK);
-    for (size_t i = 1; i < c->looks.len; i++) {
-        const struct rec_memory_snapshot *look = c->looks.items + i;
-        assert_true(look[-1].time_ms < look->time_ms ||
-                    (look[-1].time_ms == look->time_ms && look[-1].process < look->process));
+    assert_int_equal(memory_snapshots_collect(snapshots, &c->memory_snapshots, &c->parts), ERR_OK);
+    for (size_t i = 1; i < c->memory_snapshots.len; i++) {
+        const struct rec_memory_snapshot *snapshot = c->memory_snapshots.items + i;
+        assert_true(snapshot[-1].time_ms < snapshot->time_ms ||
+                    (snapshot[-1].time_ms == snapshot->time_ms &&
+                     snapshot[-1].process < snapshot->process));
     }
     for (size_t i = 0; i < c->parts.len; i++) {
         const struct rec_part *part = c->parts.items + i;
-        const struct rec_memory_snapshot *look = c->looks.items + part->look;
-        assert_int_equal(part->rss_bytes, look->time_ms + look->process);
-        assert_true(i == 0 || part[-1].look <= part->look);
-        assert_true((look->flags & (REC_LOOK_PEAK | REC_LOOK_LAST | REC_LOOK_ASKED)) != 0);
+        const struct rec_memory_snapshot *snapshot = c->memory_snapshots.items + part->snapshot;
+        assert_int_equal(part->rss_bytes, snapshot->time_ms + snapshot->process);
+        assert_true(i == 0 || part[-1].snapshot <= part->snapshot);
+        assert_true(
+            (snapshot->flags & (REC_SNAPSHOT_PEAK | REC_SNAPSHOT_LAST | REC_SNAPSHOT_ASKED)) != 0);
     }
 }
 
 static void the_highest_the_last_and_the_wanted_keep_their_parts(void **state)
 {
     (void)state;
-    CLEANUP(memory_snapshots_release) struct memory_snapshots looks = {0};
+    CLEANUP(memory_snapshots_release) struct memory_snapshots snapshots = {0};
     CLEANUP(collected_release) struct collected c = {0};
-    add(&looks, 10, 300, false);
-    add(&looks, 20, 900, false);
-    add(&looks, 30, 600, true);
-    add(&looks, 40, 600, false);
-    add(&looks, 50, 300, false);
-    collect(&looks, &c);
-    assert_int_equal(c.looks.len, 5 * PROCESSES);
+    add(&snapshots, 10, 300, false);
+    add(&snapshots, 20, 900, false);
+    add(&snapshots, 30, 600, true);
+    add(&snapshots, 40, 600, false);
+    add(&snapshots, 50, 300, false);
+    collect(&snapshots, &c);
+    assert_int_equal(c.memory_snapshots.len, 5 * PROCESSES);
     assert_int_equal(c.parts.len, 3 * PROCESSES * 2);
-    static const uint32_t flags[] = {0, REC_LOOK_PEAK, REC_LOOK_ASKED, 0, REC_LOOK_LAST};
-    for (size_t i = 0; i < c.looks.len; i++) {
-        assert_int_equal(c.looks.items[i].flags, flags[i / PROCESSES]);
+    static const uint32_t flags[] = {0, REC_SNAPSHOT_PEAK, REC_SNAPSHOT_ASKED, 0,
+                                     REC_SNAPSHOT_LAST};
+    for (size_t i = 0; i < c.memory_snapshots.len; i++) {
+        assert_int_equal(c.memory_snapshots.items[i].flags, flags[i / PROCESSES]);
     }
 }
 
 static void one_moment_may_be_all_of_it(void **state)
 {
     (void)state;
-    CLEANUP(memory_snapshots_release) struct memory_snapshots looks = {0};
+    CLEANUP(memory_snapshots_release) struct memory_snapshots snapshots = {0};
     CLEANUP(collected_release) struct collected c = {0};
-    add(&looks, 0, 300, true);
-    collect(&looks, &c);
-    assert_int_equal(c.looks.len, PROCESSES);
+    add(&snapshots, 0, 300, true);
+    collect(&snapshots, &c);
+    assert_int_equal(c.memory_snapshots.len, PROCESSES);
     assert_int_equal(c.parts.len, PROCESSES * 2);
-    assert_int_equal(c.looks.items[0].flags, REC_LOOK_PEAK | REC_LOOK_LAST | REC_LOOK_ASKED);
+    assert_int_equal(c.memory_snapshots.items[0].flags,
+                     REC_SNAPSHOT_PEAK | REC_SNAPSHOT_LAST | REC_SNAPSHOT_ASKED);
 }
 
 static void a_long_run_keeps_no_more(void **state)
 {
     (void)state;
-    CLEANUP(memory_snapshots_release) struct memory_snapshots looks = {0};
+    CLEANUP(memory_snapshots_release) struct memory_snapshots snapshots = {0};
     CLEANUP(collected_release) struct collected c = {0};
     for (uint64_t i = 0; i < 20000; i++) {
-        add(&looks, i, i == 777 ? 99999 : 300 + i % 100, i % 1000 == 0);
+        add(&snapshots, i, i == 777 ? 99999 : 300 + i % 100, i % 1000 == 0);
     }
-    collect(&looks, &c);
-    assert_true(c.looks.len <= LOOKS_SERIES_MAX + (2 + LOOKS_ASKED_MAX + 1) * PROCESSES);
-    assert_true(c.looks.len > LOOKS_SERIES_MAX / 3);
-    assert_int_equal(c.parts.len, (2 + LOOKS_ASKED_MAX) * PROCESSES * 2);
+    collect(&snapshots, &c);
+    assert_true(c.memory_snapshots.len <=
+                SNAPSHOTS_SERIES_MAX + (2 + SNAPSHOTS_ASKED_MAX + 1) * PROCESSES);
+    assert_true(c.memory_snapshots.len > SNAPSHOTS_SERIES_MAX / 3);
+    assert_int_equal(c.parts.len, (2 + SNAPSHOTS_ASKED_MAX) * PROCESSES * 2);
     size_t peaks = 0;
-    for (size_t i = 0; i < c.looks.len; i++) {
-        if ((c.looks.items[i].flags & REC_LOOK_PEAK) != 0) {
-            assert_int_equal(c.looks.items[i].time_ms, 777);
+    for (size_t i = 0; i < c.memory_snapshots.len; i++) {
+        if ((c.memory_snapshots.items[i].flags & REC_SNAPSHOT_PEAK) != 0) {
+            assert_int_equal(c.memory_snapshots.items[i].time_ms, 777);
             peaks++;
         }
     }
     assert_int_equal(peaks, PROCESSES);
 }
 
-static void looks_have_a_budget_that_growth_overrides(void **state)
+static void snapshots_have_a_budget_that_growth_overrides(void **state)
 {
     (void)state;
-    CLEANUP(memory_snapshots_release) struct memory_snapshots looks = {0};
-    assert_true(memory_snapshots_are_due(&looks, 0, 1));
-    struct look_moment moment = {.time_ms = 100, .rss_bytes = 800};
-    assert_int_equal(memory_snapshots_add(&looks, &moment, false, 40000000), ERR_OK); // 40 ms
-    assert_false(memory_snapshots_are_due(&looks, 2099, 1200));
-    assert_true(memory_snapshots_are_due(&looks, 101, 1201)); // half as much again
-    assert_true(memory_snapshots_are_due(&looks, 2100, 1));   // 50 times as long
-    moment = (struct look_moment){.time_ms = 2100, .rss_bytes = 1};
-    assert_int_equal(memory_snapshots_add(&looks, &moment, false, 1000), ERR_OK);
-    assert_false(memory_snapshots_are_due(&looks, 3099, 1));
-    assert_true(memory_snapshots_are_due(&looks, 3100, 1)); // a cheap one: each second
-    moment = (struct look_moment){.time_ms = 4000, .rss_bytes = 1600};
-    assert_int_equal(memory_snapshots_add(&looks, &moment, false, 1000000), ERR_OK); // 1 ms
-    assert_false(memory_snapshots_are_due(&looks, 4049, 2400));
-    assert_false(memory_snapshots_are_due(&looks, 4050, 1680));
+    CLEANUP(memory_snapshots_release) struct memory_snapshots snapshots = {0};
+    assert_true(memory_snapshots_are_due(&snapshots, 0, 1));
+    struct memory_moment moment = {.time_ms = 100, .rss_bytes = 800};
+    assert_int_equal(memory_snapshots_add(&snapshots, &moment, false, 40000000), ERR_OK); // 40 ms
+    assert_false(memory_snapshots_are_due(&snapshots, 2099, 1200));
+    assert_true(memory_snapshots_are_due(&snapshots, 101, 1201)); // half as much again
+    assert_true(memory_snapshots_are_due(&snapshots, 2100, 1));   // 50 times as long
+    moment = (struct memory_moment){.time_ms = 2100, .rss_bytes = 1};
+    assert_int_equal(memory_snapshots_add(&snapshots, &moment, false, 1000), ERR_OK);
+    assert_false(memory_snapshots_are_due(&snapshots, 3099, 1));
+    assert_true(memory_snapshots_are_due(&snapshots, 3100, 1)); // a cheap one: each second
+    moment = (struct memory_moment){.time_ms = 4000, .rss_bytes = 1600};
+    assert_int_equal(memory_snapshots_add(&snapshots, &moment, false, 1000000), ERR_OK); // 1 ms
+    assert_false(memory_snapshots_are_due(&snapshots, 4049, 2400));
+    assert_false(memory_snapshots_are_due(&snapshots, 4050, 1680));
     assert_true(
         // a twentieth more, and its cost is compensated
-        memory_snapshots_are_due(&looks, 4050, 1681));
+        memory_snapshots_are_due(&snapshots, 4050, 1681));
 }
 
 int main(void)
@@ -144,7 +149,7 @@ int main(void)
         cmocka_unit_test(the_highest_the_last_and_the_wanted_keep_their_parts),
         cmocka_unit_test(one_moment_may_be_all_of_it),
         cmocka_unit_test(a_long_run_keeps_no_more),
-        cmocka_unit_test(looks_have_a_budget_that_growth_overrides),
+        cmocka_unit_test(snapshots_have_a_budget_that_growth_overrides),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -418,29 +418,32 @@ static enum err make_parts(struct splitting *s, struct string_table *strings)
     return ERR_OK;
 }
 
-static void add_up(const struct splitting *s, struct rec_memory_snapshot *look)
+static void add_up(const struct splitting *s, struct rec_memory_snapshot *snapshot)
 {
-    uint64_t *const by_kind[REC_PART_KINDS + 1] = {
-        [REC_PART_LIVE] = &look->live_bytes,     [REC_PART_ROUNDING] = &look->rounding_bytes,
-        [REC_PART_KEPT] = &look->kept_bytes,     [REC_PART_MAPPED] = &look->mapped_bytes,
-        [REC_PART_STACK] = &look->stack_bytes,   [REC_PART_FILE] = &look->file_bytes,
-        [REC_PART_SHARED] = &look->shared_bytes, [REC_PART_OWN] = &look->own_bytes,
-        [REC_PART_REST] = &look->rest_bytes};
+    uint64_t *const by_kind[REC_PART_KINDS + 1] = {[REC_PART_LIVE] = &snapshot->live_bytes,
+                                                   [REC_PART_ROUNDING] = &snapshot->rounding_bytes,
+                                                   [REC_PART_KEPT] = &snapshot->kept_bytes,
+                                                   [REC_PART_MAPPED] = &snapshot->mapped_bytes,
+                                                   [REC_PART_STACK] = &snapshot->stack_bytes,
+                                                   [REC_PART_FILE] = &snapshot->file_bytes,
+                                                   [REC_PART_SHARED] = &snapshot->shared_bytes,
+                                                   [REC_PART_OWN] = &snapshot->own_bytes,
+                                                   [REC_PART_REST] = &snapshot->rest_bytes};
     for (size_t i = 0; i < s->parts.len; i++) {
         const struct rec_part *part = s->parts.items + i;
         *by_kind[part->kind] += part->rss_bytes;
-        look->rss_bytes += part->rss_bytes;
-        look->swap_bytes += part->swap_bytes;
+        snapshot->rss_bytes += part->rss_bytes;
+        snapshot->swap_bytes += part->swap_bytes;
     }
-    look->requested_bytes = s->requested_bytes;
-    look->flags |= s->is_estimated ? REC_LOOK_ESTIMATED : 0;
+    snapshot->requested_bytes = s->requested_bytes;
+    snapshot->flags |= s->is_estimated ? REC_SNAPSHOT_ESTIMATED : 0;
 }
 
 enum err rss_split(const struct rss_process *what,
                    const struct memory_areas *map,
                    uint32_t index,
                    struct string_table *strings,
-                   struct rec_memory_snapshot *look,
+                   struct rec_memory_snapshot *snapshot,
                    struct rec_part_vec *parts)
 {
     CLEANUP(splitting_release)
@@ -451,9 +454,9 @@ enum err rss_split(const struct rss_process *what,
     TRY(make_parts(&s, strings));
     TRY(rec_part_vec_reserve(parts, s.parts.len));
     for (size_t i = 0; i < s.parts.len; i++) {
-        s.parts.items[i].look = index;
+        s.parts.items[i].snapshot = index;
         parts->items[parts->len++] = s.parts.items[i];
     }
-    add_up(&s, look);
+    add_up(&s, snapshot);
     return ERR_OK;
 }

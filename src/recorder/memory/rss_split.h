@@ -30,11 +30,11 @@
 DEFINE_VEC(rec_memory_snapshot_vec, struct rec_memory_snapshot);
 DEFINE_VEC(rec_part_vec, struct rec_part);
 
-// Set the bytes and flags of *look, and append its parts with `index` as their `look`. Names go to
-// `strings`.
+// Set the bytes and flags of *snapshot, and append its parts with `index` as their `snapshot`.
+// Names go to `strings`.
 enum err rss_split(const struct rss_process *what,
                    const struct memory_areas *map,
                    uint32_t index,
                    struct string_table *strings,
-                   struct rec_memory_snapshot *look,
+                   struct rec_memory_snapshot *snapshot,
                    struct rec_part_vec *parts) MUST_USE;

@@ -20,7 +20,7 @@ struct fixture {
     struct address_range_vec own;
     struct u64_vec tops;
     struct memory_areas map;
-    struct rec_memory_snapshot look;
+    struct rec_memory_snapshot snapshot;
     struct rec_part_vec parts;
     struct aggregator_thread thread;
     uint32_t row;
@@ -73,13 +73,13 @@ static void split(struct fixture *f)
         .pages = {.read = read_pages, .context = f},
         .is_heap_known = !f->is_partial,
     };
-    assert_int_equal(rss_split(&what, &f->map, 0, &f->aggregator.strings, &f->look, &f->parts),
+    assert_int_equal(rss_split(&what, &f->map, 0, &f->aggregator.strings, &f->snapshot, &f->parts),
                      ERR_OK);
-    const struct rec_memory_snapshot *look = &f->look;
-    assert_int_equal(look->live_bytes + look->rounding_bytes + look->kept_bytes +
-                         look->mapped_bytes + look->stack_bytes + look->file_bytes +
-                         look->shared_bytes + look->own_bytes + look->rest_bytes,
-                     look->rss_bytes);
+    const struct rec_memory_snapshot *snapshot = &f->snapshot;
+    assert_int_equal(snapshot->live_bytes + snapshot->rounding_bytes + snapshot->kept_bytes +
+                         snapshot->mapped_bytes + snapshot->stack_bytes + snapshot->file_bytes +
+                         snapshot->shared_bytes + snapshot->own_bytes + snapshot->rest_bytes,
+                     snapshot->rss_bytes);
 }
 
 static void allocate(struct fixture *f, uint64_t address, uint64_t size_bytes)
@@ -119,15 +119,15 @@ static void every_area_has_an_owner(void **state)
                      "7ff000020000-7ff000022000 r-xp 00000000 00:00 0   [vdso]\nRss: 4 kB\n");
     map_range(&f, 0xb000000, 16, WIRE_MAPPING_ANONYMOUS);
     split(&f);
-    assert_int_equal(f.look.file_bytes, 16 * 1024 + 4096); // with .bss and vdso
-    assert_int_equal(f.look.kept_bytes, (128 + 64) * 1024);
-    assert_int_equal(f.look.stack_bytes, (12 + 20) * 1024);
-    assert_int_equal(f.look.shared_bytes, 16 * 1024);
-    assert_int_equal(f.look.mapped_bytes, 24 * 1024);
-    assert_int_equal(f.look.swap_bytes, 8 * 1024);
-    assert_int_equal(f.look.own_bytes, 16 * 1024);
-    assert_int_equal(f.look.rest_bytes, 4 * 1024);
-    assert_int_equal(f.look.flags, 0);
+    assert_int_equal(f.snapshot.file_bytes, 16 * 1024 + 4096); // with .bss and vdso
+    assert_int_equal(f.snapshot.kept_bytes, (128 + 64) * 1024);
+    assert_int_equal(f.snapshot.stack_bytes, (12 + 20) * 1024);
+    assert_int_equal(f.snapshot.shared_bytes, 16 * 1024);
+    assert_int_equal(f.snapshot.mapped_bytes, 24 * 1024);
+    assert_int_equal(f.snapshot.swap_bytes, 8 * 1024);
+    assert_int_equal(f.snapshot.own_bytes, 16 * 1024);
+    assert_int_equal(f.snapshot.rest_bytes, 4 * 1024);
+    assert_int_equal(f.snapshot.flags, 0);
     close_fixture(&f);
 }
 
@@ -146,13 +146,13 @@ static void one_area_may_have_many_owners(void **state)
     f.absent_to = 0x5008000;
     allocate(&f, 0x5010010, 15 * PAGE);
     split(&f);
-    assert_int_equal(f.look.mapped_bytes, 8 * PAGE);
-    assert_int_equal(f.look.own_bytes, 16 * PAGE);
-    assert_int_equal(f.look.live_bytes, 15 * PAGE);
-    assert_int_equal(f.look.rounding_bytes, 16); // too small for a mapping of its own
-    assert_int_equal(f.look.kept_bytes, PAGE - 16);
-    assert_int_equal(f.look.rest_bytes, 16 * PAGE); // the stack, which has no claim
-    assert_int_equal(f.look.rss_bytes, 224 * 1024);
+    assert_int_equal(f.snapshot.mapped_bytes, 8 * PAGE);
+    assert_int_equal(f.snapshot.own_bytes, 16 * PAGE);
+    assert_int_equal(f.snapshot.live_bytes, 15 * PAGE);
+    assert_int_equal(f.snapshot.rounding_bytes, 16); // too small for a mapping of its own
+    assert_int_equal(f.snapshot.kept_bytes, PAGE - 16);
+    assert_int_equal(f.snapshot.rest_bytes, 16 * PAGE); // the stack, which has no claim
+    assert_int_equal(f.snapshot.rss_bytes, 224 * 1024);
     close_fixture(&f);
 }
 
@@ -164,8 +164,8 @@ static void a_known_stack_is_cut_out(void **state)
     assert_int_equal(u64_vec_push(&f.tops, 0x5010000), ERR_OK);
     map_range(&f, 0x5010000, 16, WIRE_MAPPING_ANONYMOUS); // merged with it by the kernel
     split(&f);
-    assert_int_equal(f.look.stack_bytes, 16 * PAGE);
-    assert_int_equal(f.look.mapped_bytes, 16 * PAGE);
+    assert_int_equal(f.snapshot.stack_bytes, 16 * PAGE);
+    assert_int_equal(f.snapshot.mapped_bytes, 16 * PAGE);
     close_fixture(&f);
 }
 
@@ -180,11 +180,12 @@ static void live_is_what_is_resident_of_what_was_asked_for(void **state)
     allocate(&f, 0x200080, 24);       // 32
     allocate(&f, 0x27f000, 3 * PAGE); // two of its pages are not resident
     split(&f);
-    assert_int_equal(f.look.requested_bytes, 124 + 3 * PAGE);
-    assert_int_equal(f.look.live_bytes, 124 + PAGE);
+    assert_int_equal(f.snapshot.requested_bytes, 124 + 3 * PAGE);
+    assert_int_equal(f.snapshot.live_bytes, 124 + PAGE);
     // the end of the last one is not resident
-    assert_int_equal(f.look.rounding_bytes, 112 + 32 - 124 + 8);
-    assert_int_equal(f.look.kept_bytes, (768 << 10) - f.look.live_bytes - f.look.rounding_bytes);
+    assert_int_equal(f.snapshot.rounding_bytes, 112 + 32 - 124 + 8);
+    assert_int_equal(f.snapshot.kept_bytes,
+                     (768 << 10) - f.snapshot.live_bytes - f.snapshot.rounding_bytes);
     close_fixture(&f);
 }
 
@@ -197,9 +198,9 @@ static void without_pages_the_heap_is_an_estimate_and_the_sum_is_not(void **stat
     allocate(&f, 0x200010, 5000);
     allocate(&f, 0x210010, 500000); // more than the resident bytes
     split(&f);
-    assert_int_equal(f.look.flags, REC_LOOK_ESTIMATED);
-    assert_int_equal(f.look.live_bytes, 100 * 1024);
-    assert_int_equal(f.look.kept_bytes, 0);
+    assert_int_equal(f.snapshot.flags, REC_SNAPSHOT_ESTIMATED);
+    assert_int_equal(f.snapshot.live_bytes, 100 * 1024);
+    assert_int_equal(f.snapshot.kept_bytes, 0);
     close_fixture(&f);
 }
 
@@ -211,8 +212,8 @@ static void shares_never_exceed_what_the_kernel_counts(void **state)
     open_fixture(&f, "200000-300000 rw-p 00000000 00:00 0   [heap]\nRss: 64 kB\n");
     allocate(&f, 0x200010, 512 << 10);
     split(&f);
-    assert_int_equal(f.look.rss_bytes, 64 << 10);
-    assert_int_equal(f.look.live_bytes, 32 << 10);
+    assert_int_equal(f.snapshot.rss_bytes, 64 << 10);
+    assert_int_equal(f.snapshot.live_bytes, 32 << 10);
     close_fixture(&f);
 }
 
@@ -231,9 +232,9 @@ static void what_is_not_known_is_not_called_free(void **state)
         f.process->record.flags = cases[i].flags;
         allocate(&f, 0x200010, 5000);
         split(&f);
-        assert_int_equal(f.look.live_bytes, 5000);
-        assert_int_equal(f.look.kept_bytes, 0);
-        assert_int_equal(f.look.rest_bytes, (1024 << 10) - 5000 - f.look.rounding_bytes);
+        assert_int_equal(f.snapshot.live_bytes, 5000);
+        assert_int_equal(f.snapshot.kept_bytes, 0);
+        assert_int_equal(f.snapshot.rest_bytes, (1024 << 10) - 5000 - f.snapshot.rounding_bytes);
         const struct rec_part *rest = &f.parts.items[f.parts.len - 1];
         assert_int_equal(rest->kind, REC_PART_REST);
         assert_string_equal(string_table_get(&f.aggregator.strings, rest->path), cases[i].name);
@@ -243,7 +244,7 @@ static void what_is_not_known_is_not_called_free(void **state)
 
 // Live bytes are exact while the pages are known. Rounding and free memory follow from them, and
 // are estimates.
-static void estimates_are_told(void **state)
+static void estimates_are_reported(void **state)
 {
     (void)state;
     for (uint32_t has_pages = 0; has_pages < 2; has_pages++) {
@@ -288,7 +289,7 @@ static void blocks_that_a_program_makes_up_do_no_harm(void **state)
         allocate(&f, blocks[i].address, blocks[i].size_bytes);
     }
     split(&f);
-    assert_int_equal(f.look.rss_bytes, 64 << 10);
+    assert_int_equal(f.snapshot.rss_bytes, 64 << 10);
     close_fixture(&f);
 }
 
@@ -354,7 +355,7 @@ int main(void)
         cmocka_unit_test(without_pages_the_heap_is_an_estimate_and_the_sum_is_not),
         cmocka_unit_test(shares_never_exceed_what_the_kernel_counts),
         cmocka_unit_test(what_is_not_known_is_not_called_free),
-        cmocka_unit_test(estimates_are_told),
+        cmocka_unit_test(estimates_are_reported),
         cmocka_unit_test(blocks_that_a_program_makes_up_do_no_harm),
         cmocka_unit_test(a_map_that_is_none_is_refused),
         cmocka_unit_test(no_area_has_more_in_memory_than_it_is_large),

@@ -108,14 +108,14 @@ fill_totals(const struct aggregator *aggregator, uint64_t events, struct rec_tot
         .peak_blocks = aggregator->totals.peak_blocks,
         .unknown_frees = aggregator->unknown_frees,
         .events = events,
-        .left_out_allocations = aggregator->sampling.left_out_allocations,
-        .left_out_bytes = aggregator->sampling.left_out_bytes,
-        .left_out_frees =
-            aggregator->sampling.left_out_frees + aggregator->sampling.unsampled_frees,
+        .unsampled_allocations = aggregator->sampling.unsampled_allocations,
+        .unsampled_bytes = aggregator->sampling.unsampled_bytes,
+        .unsampled_frees =
+            aggregator->sampling.unsent_unsampled_frees + aggregator->sampling.sent_unsampled_frees,
         .sampled_allocations = aggregator->sampling.sampled_allocations,
-        .stand_in_allocations = aggregator->sampling.stand_in_allocations,
-        .stand_in_bytes = aggregator->sampling.stand_in_bytes,
-        .coarsest_weight = aggregator->sampling.coarsest_weight,
+        .represented_allocations = aggregator->sampling.represented_allocations,
+        .represented_bytes = aggregator->sampling.represented_bytes,
+        .max_weight = aggregator->sampling.max_weight,
     };
 }
 
@@ -170,18 +170,18 @@ static enum err name_threads(struct aggregator *aggregator)
     return ERR_OK;
 }
 
-static void fold_peaks(struct aggregator *aggregator)
+static void commit_peaks(struct aggregator *aggregator)
 {
     struct row_table *table = &aggregator->totals.rows;
     for (uint32_t i = 0; i < table->rows.len; i++) {
         const struct rec_thread *thread =
             aggregator->threads.threads.items + table->rows.items[i].thread;
         const struct aggregator_process *process = aggregator->processes.items[thread->process];
-        row_table_fold(table, i, !process->is_ended, process->end_peak_number);
+        row_table_commit_peak(table, i, !process->is_ended, process->end_peak_number);
     }
 }
 
-// Scale the rows' bytes at the peak, if blocks were left out.
+// Scale the rows' bytes at the peak, if blocks are unsampled.
 static enum err fit_peak(struct aggregator_snapshot *s, const struct aggregator *aggregator)
 {
     struct rec_totals *totals = &s->recording.totals;
@@ -272,7 +272,7 @@ static enum err count_events(struct aggregator_snapshot *s,
                ? ERR_OK
                : push_counter(s, aggregator, "events_left_out",
                               "events that are missing at the end of the log of --events",
-                              REC_COUNTER_NOTE, facts->log->left_out_count);
+                              REC_COUNTER_NOTE, facts->log->omitted_count);
 }
 
 static enum err fill_blocks(struct aggregator_snapshot *s,
@@ -294,10 +294,10 @@ static enum err fill_blocks(struct aggregator_snapshot *s,
     s->recording.block_count = s->blocks.len;
     return push_counter(s, aggregator, "blocks_left_out",
                         "blocks that --blocks had no room to list", REC_COUNTER_NOTE,
-                        block_list_left_out(facts->blocks));
+                        block_list_omitted(facts->blocks));
 }
 
-// Limit the slices to the peak if blocks were left out: slices are sums of estimates, and the peak
+// Limit the slices to the peak if blocks are unsampled: slices are sums of estimates, and the peak
 // has a better estimate; no part of the run exceeds it.
 static void clip_slices(struct rec_slice *slices, size_t count, uint64_t peak_bytes)
 {
@@ -372,8 +372,8 @@ static void lend_tables(struct aggregator_snapshot *s,
         r->rss_samples = sampler->samples.items;
         r->rss_sample_count = sampler->samples.len;
     }
-    r->looks = s->looks.items;
-    r->look_count = s->looks.len;
+    r->memory_snapshots = s->memory_snapshots.items;
+    r->memory_snapshot_count = s->memory_snapshots.len;
     r->parts = s->parts.items;
     r->part_count = s->parts.len;
 }
@@ -394,7 +394,7 @@ static enum err fill_unrecorded(struct aggregator_snapshot *s,
 
 enum err aggregator_snapshot_take(struct aggregator *aggregator,
                                   const struct proc_sampler *sampler,
-                                  const struct memory_snapshots *looks,
+                                  const struct memory_snapshots *snapshots,
                                   const struct aggregator_snapshot_facts *facts,
                                   struct aggregator_snapshot *out)
 {
@@ -405,15 +405,15 @@ enum err aggregator_snapshot_take(struct aggregator *aggregator,
     TRY(name_threads(aggregator));
     TRY(aggregator_extend(aggregator, facts->runtime_ms));
     TRY(row_table_count(&aggregator->totals.rows));
-    fold_peaks(aggregator);
+    commit_peaks(aggregator);
     TRY(fit_peak(&s, aggregator));
     TRY(fill_slices(&s, aggregator));
     TRY(row_history_begin(&s.history, &aggregator->totals.rows));
     TRY(fill_counters(&s, aggregator, facts));
     TRY(fill_blocks(&s, aggregator, facts));
     TRY(count_events(&s, aggregator, facts));
-    if (looks != NULL) {
-        TRY(memory_snapshots_collect(looks, &s.looks, &s.parts));
+    if (snapshots != NULL) {
+        TRY(memory_snapshots_collect(snapshots, &s.memory_snapshots, &s.parts));
     }
     TRY(aggregator_snapshot_lend_strings(&s, aggregator));
     lend_tables(&s, aggregator, sampler);
@@ -446,7 +446,7 @@ void aggregator_snapshot_release(struct aggregator_snapshot *snapshot)
     rec_slice_vec_release(&snapshot->slices);
     rec_counter_vec_release(&snapshot->counters);
     rec_block_vec_release(&snapshot->blocks);
-    rec_memory_snapshot_vec_release(&snapshot->looks);
+    rec_memory_snapshot_vec_release(&snapshot->memory_snapshots);
     rec_part_vec_release(&snapshot->parts);
     rec_unrecorded_vec_release(&snapshot->unrecorded);
     u64_vec_release(&snapshot->string_offsets);

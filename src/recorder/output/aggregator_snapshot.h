@@ -59,18 +59,18 @@ struct aggregator_snapshot {
     struct rec_slice_vec slices;
     struct rec_counter_vec counters;
     struct rec_block_vec blocks;
-    struct rec_memory_snapshot_vec looks;
+    struct rec_memory_snapshot_vec memory_snapshots;
     struct rec_part_vec parts;
     struct rec_unrecorded_vec unrecorded;
     struct u64_vec string_offsets;
 };
 
-// Make the recording. `sampler` and `looks` may be NULL. Interns a few strings, commits the peak to
-// the rows of the aggregator, and extends its slices until now; nothing else changes.
+// Make the recording. `sampler` and `snapshots` may be NULL. Interns a few strings, commits the
+// peak to the rows of the aggregator, and extends its slices until now; nothing else changes.
 // ERR_NO_MEMORY, ERR_LIMIT.
 enum err aggregator_snapshot_take(struct aggregator *aggregator,
                                   const struct proc_sampler *sampler,
-                                  const struct memory_snapshots *looks,
+                                  const struct memory_snapshots *snapshots,
                                   const struct aggregator_snapshot_facts *facts,
                                   struct aggregator_snapshot *out) MUST_USE;
 

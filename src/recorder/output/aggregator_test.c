@@ -86,7 +86,7 @@ static uint64_t live_bytes_of(const struct model *model)
     return sum;
 }
 
-static void model_look_at_peak(struct model *model)
+static void model_snapshot_at_peak(struct model *model)
 {
     uint64_t live = live_bytes_of(model);
     if (live > model->peak_bytes) {
@@ -130,7 +130,7 @@ static void model_allocate(struct model *model, const struct event *event)
         row->own_peak_bytes = row->allocated_bytes - row->freed_bytes;
     }
     model->latest[event->lane] = event->address;
-    model_look_at_peak(model);
+    model_snapshot_at_peak(model);
 }
 
 static void model_apply(struct model *model, const struct event *event)

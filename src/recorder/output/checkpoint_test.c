@@ -103,7 +103,7 @@ static void a_checkpoint_is_a_whole_recording(void **state)
     recording_release(&opened);
 }
 
-static void failure_is_told_once_and_so_is_recovery(void **state)
+static void failure_is_reported_once_and_so_is_recovery(void **state)
 {
     struct fixture *f = *state;
     assert_int_equal(write_once(f, 1000), CHECKPOINT_FAILED); // there is no folder
@@ -241,7 +241,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_checkpoint_is_a_whole_recording, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(failure_is_told_once_and_so_is_recovery, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(failure_is_reported_once_and_so_is_recovery, set_up,
+                                        tear_down),
         cmocka_unit_test(what_writing_costs_makes_checkpoints_rarer),
         cmocka_unit_test(the_first_comes_early_and_the_others_more_rarely),
         cmocka_unit_test_setup_teardown(slow_writing_counts_for_the_next_checkpoint, set_up,

@@ -69,7 +69,7 @@ static void flush(struct event_log *log)
         log->written_count += log->group.len;
     } else {
         log->has_failed = true; // later events would not fit the written ones
-        log->left_out_count += log->group.len;
+        log->omitted_count += log->group.len;
     }
     rec_event_vec_clear(&log->group);
 }
@@ -89,15 +89,16 @@ bool event_log_tick(struct event_log *log, uint64_t now_ms)
     }
     log->flush_ms = now_ms + FLUSH_MS;
     flush(log);
-    const bool is_news = log->has_failed && !log->is_told; // a full group may have failed before
-    log->is_told = log->has_failed;
+    const bool is_news =
+        log->has_failed && !log->is_reported; // a full group may have failed before
+    log->is_reported = log->has_failed;
     return is_news;
 }
 
 void event_log_give_up(struct event_log *log)
 {
     (void)unlink(strbuf_text(&log->path)); // else it stays, and is as good as before
-    log->left_out_count += log->written_count + log->group.len;
+    log->omitted_count += log->written_count + log->group.len;
     log->written_count = 0;
     event_log_close(log);
 }

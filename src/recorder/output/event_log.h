@@ -30,9 +30,9 @@ struct event_log {
     struct recording_writer writer;
     struct rec_event_vec group; // not written yet
     uint64_t written_count;
-    uint64_t left_out_count; // after a failure
-    uint64_t flush_ms;       // when the present group will be written
-    bool is_told;            // the failure was reported
+    uint64_t omitted_count; // after a failure
+    uint64_t flush_ms;      // when the present group will be written
+    bool is_reported;       // the failure was reported
     bool has_failed;
     struct err_info trouble; // reason of the failure
 };
@@ -60,7 +60,7 @@ enum err event_log_put(struct event_log *log, const struct rec_event *event) MUS
 // Advance to now_ms. Return true if the log has failed just now.
 bool event_log_tick(struct event_log *log, uint64_t now_ms);
 
-// Remove the log: all its events are left out.
+// Remove the log: all its events are omitted.
 void event_log_give_up(struct event_log *log);
 
 // Write the rest, then `recording`, and rename the file to `path`.

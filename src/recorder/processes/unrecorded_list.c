@@ -10,7 +10,7 @@
 #include "recorder/session/session_create.h"
 #include "session/exec_check.h"
 
-#define SETTLE_MS 500u // more than an exec takes until its image joins, on a busy machine too
+#define WITHDRAW_MS 500u // more than an exec takes until its image joins, on a busy machine too
 
 static const struct {
     const char *key;
@@ -24,7 +24,7 @@ static const struct {
 void unrecorded_list_release(struct unrecorded_list *list)
 {
     rec_unrecorded_vec_release(&list->entries);
-    unrecorded_exec_vec_release(&list->young);
+    unrecorded_exec_vec_release(&list->recent);
     unrecorded_exec_vec_release(&list->fresh);
 }
 
@@ -85,14 +85,14 @@ enum err unrecorded_list_add_descendants(struct unrecorded_list *list,
 
 static void forget(struct unrecorded_list *list, size_t index)
 {
-    struct unrecorded_exec_vec *young = &list->young;
-    young->items[index] = young->items[--young->len];
+    struct unrecorded_exec_vec *recent = &list->recent;
+    recent->items[index] = recent->items[--recent->len];
 }
 
 static void take_back(struct unrecorded_list *list, uint64_t number)
 {
-    for (size_t i = 0; i < list->young.len; i++) {
-        if (list->young.items[i].number == number) {
+    for (size_t i = 0; i < list->recent.len; i++) {
+        if (list->recent.items[i].number == number) {
             forget(list, i);
             return;
         }
@@ -127,8 +127,8 @@ static enum err take_note(struct unrecorded_list *list,
     TRY(string_table_intern(&aggregator->strings, note->path,
                             strnlen(note->path, sizeof(note->path)), &exec.program));
     TRY(unrecorded_exec_vec_push(&list->fresh, exec));
-    return list->young.len < UNRECORDED_YOUNG_MAX ? unrecorded_exec_vec_push(&list->young, exec)
-                                                  : count(list, aggregator, &exec);
+    return list->recent.len < UNRECORDED_RECENT_MAX ? unrecorded_exec_vec_push(&list->recent, exec)
+                                                    : count(list, aggregator, &exec);
 }
 
 enum err unrecorded_list_hear(struct unrecorded_list *list,
@@ -172,14 +172,15 @@ static bool was_recorded(struct aggregator *aggregator, const struct unrecorded_
     return (process->record.flags & REC_PROCESS_FORKED) == 0 && process->join_number >= exec->joins;
 }
 
-enum err
-unrecorded_list_settle(struct unrecorded_list *list, struct aggregator *aggregator, uint64_t now_ms)
+enum err unrecorded_list_count_due(struct unrecorded_list *list,
+                                   struct aggregator *aggregator,
+                                   uint64_t now_ms)
 {
-    for (size_t i = 0; i < list->young.len;) {
-        const struct unrecorded_exec exec = list->young.items[i];
+    for (size_t i = 0; i < list->recent.len;) {
+        const struct unrecorded_exec exec = list->recent.items[i];
         if (was_recorded(aggregator, &exec)) {
             forget(list, i);
-        } else if (now_ms == UINT64_MAX || now_ms >= exec.heard_ms + SETTLE_MS) {
+        } else if (now_ms == UINT64_MAX || now_ms >= exec.heard_ms + WITHDRAW_MS) {
             forget(list, i);
             TRY(count(list, aggregator, &exec));
         } else {

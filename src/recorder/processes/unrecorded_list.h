@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // unrecorded_list: the programs that recorded processes executed and that are not in the recording.
 //
-//   unrecorded_list_hear()    takes the notes out of the session (target/producer/exec_note.h)
-//   unrecorded_list_settle()  counts those that were not withdrawn within SETTLE_MS, by program
-//                             and reason
+//   unrecorded_list_hear()       takes the notes out of the session (target/producer/exec_note.h)
+//   unrecorded_list_count_due()  counts those that were not withdrawn within WITHDRAW_MS, by
+//                                program and reason
 //
 // A note is written before the exec, which may still fail; its writer then withdraws it. A program
 // that was expected to be unrecordable may be recorded nevertheless, for example a setuid program
@@ -27,7 +27,7 @@ struct aggregator;
 struct session;
 
 #define UNRECORDED_PROGRAMS_MAX 256u
-#define UNRECORDED_YOUNG_MAX    4096u // further ones are counted at once
+#define UNRECORDED_RECENT_MAX   4096u // further ones are counted at once
 
 // An exec that may still be withdrawn.
 struct unrecorded_exec {
@@ -46,7 +46,7 @@ DEFINE_VEC(rec_unrecorded_vec, struct rec_unrecorded);
 // A zeroed list is empty.
 struct unrecorded_list {
     struct rec_unrecorded_vec entries;
-    struct unrecorded_exec_vec young;
+    struct unrecorded_exec_vec recent;
     struct unrecorded_exec_vec fresh; // new ones, for unrecorded_tree to take
     uint64_t seen_count;              // of notes, as the session counts them
 };
@@ -59,9 +59,9 @@ enum err unrecorded_list_hear(struct unrecorded_list *list,
                               uint64_t now_ms) MUST_USE;
 
 // UINT64_MAX: all.
-enum err unrecorded_list_settle(struct unrecorded_list *list,
-                                struct aggregator *aggregator,
-                                uint64_t now_ms) MUST_USE;
+enum err unrecorded_list_count_due(struct unrecorded_list *list,
+                                   struct aggregator *aggregator,
+                                   uint64_t now_ms) MUST_USE;
 
 // Add processes that the program of that exec started. If it is not counted yet, its entry has no
 // execs so far.

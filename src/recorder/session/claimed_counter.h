@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TOLD_EVENTS_PER_MS 100000u
+#define EVENTS_PER_MS_MAX 100000u
 
 // Return the highest possible value of a counter of events at clock_ms of a session. A recorder may
 // be late.
@@ -19,8 +19,8 @@ static inline uint64_t claimed_counter_most(uint64_t clock_ms)
     enum {
         LATE_MS = 1000
     };
-    const uint64_t most_ms = UINT64_MAX / TOLD_EVENTS_PER_MS - LATE_MS;
-    return ((clock_ms < most_ms ? clock_ms : most_ms) + LATE_MS) * TOLD_EVENTS_PER_MS;
+    const uint64_t most_ms = UINT64_MAX / EVENTS_PER_MS_MAX - LATE_MS;
+    return ((clock_ms < most_ms ? clock_ms : most_ms) + LATE_MS) * EVENTS_PER_MS_MAX;
 }
 
 // Add to *sum the growth of a counter from *known to `now`. False: `now` is impossible, and nothing

@@ -108,7 +108,7 @@ static uint64_t record_words(uint64_t head)
         return 4;
     case WIRE_PAIRS:
     case WIRE_PAIRS_TEMPORARY:
-    case WIRE_LEFT_OUT:
+    case WIRE_UNSAMPLED:
         return 2;
     case WIRE_HIGH_WATER:
         return 1 + (head >> 8);
@@ -122,7 +122,7 @@ static uint64_t record_words(uint64_t head)
         return 7;
     case WIRE_EVENT:
         return 2;
-    case WIRE_QUESTION:
+    case WIRE_QUERY:
         return 1;
     case WIRE_TICK:
     case WIRE_STAMP:
@@ -158,8 +158,8 @@ static bool is_sound(uint64_t head, uint64_t words)
     case WIRE_REALLOC_LARGE:
     case WIRE_MAPPING:
     case WIRE_EVENT:
-    case WIRE_QUESTION:
-    case WIRE_LEFT_OUT:
+    case WIRE_QUERY:
+    case WIRE_UNSAMPLED:
     case WIRE_REALLOC_LARGE_TEMPORARY:
     case WIRE_PAIRS:
     case WIRE_PAIRS_TEMPORARY:
@@ -206,10 +206,10 @@ enum wire_result wire_decode_rare(const uint64_t *words, size_t count, struct wi
         const bool is_sound = words[2] >= 1 && words[2] <= WIRE_SHIFT_MAX &&
                               out->size_bytes >> WIRE_SAMPLED_SIZE_BITS == 0;
         return is_sound ? WIRE_DECODED : WIRE_MALFORMED;
-    } else if (out->tag == WIRE_LEFT_OUT) {
+    } else if (out->tag == WIRE_UNSAMPLED) {
         out->size_bytes = wire_pairs_bytes(words[1]);
         out->count = wire_pairs_count(words[1]);
-        return wire_left_out_grain(out->address) <= WIRE_GRAIN_MAX ? WIRE_DECODED : WIRE_MALFORMED;
+        return wire_unsampled_grain(out->address) <= WIRE_GRAIN_MAX ? WIRE_DECODED : WIRE_MALFORMED;
     } else if (out->tag == WIRE_PAIRS || out->tag == WIRE_PAIRS_TEMPORARY) {
         out->slot = wire_pair_slot(head);
         out->size_bytes = wire_pairs_bytes(words[1]);
@@ -225,7 +225,7 @@ enum wire_result wire_decode_rare(const uint64_t *words, size_t count, struct wi
     } else if (out->tag == WIRE_EVENT) {
         out->slot = wire_pair_slot(head);
         out->size_bytes = words[1];
-    } else if (out->tag == WIRE_QUESTION) {
+    } else if (out->tag == WIRE_QUERY) {
         out->count = (uint32_t)(head >> 8);
         out->slot = (uint32_t)(head >> 40) & 0xff;
         out->shift = (uint32_t)(head >> 48) & 0xff;

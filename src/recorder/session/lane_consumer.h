@@ -54,16 +54,16 @@ void lane_consumer_discard(struct lane_consumer *c);
 struct wire_record {
     enum wire_tag tag;
     uint32_t words; // length, word 0 included
-    // FREE*, ALLOC*, REALLOC*: the (new) address; TICK: the time; STAMP: the stamp; LEFT_OUT: bytes
-    // and grain (wire_left_out_bytes)
+    // FREE*, ALLOC*, REALLOC*: the (new) address; TICK: the time; STAMP: the stamp;
+    // UNSAMPLED: bytes and grain (wire_unsampled_bytes)
     uint64_t address;
     uint64_t old_address; // REALLOC*
-    // ALLOC*, REALLOC*; PAIR*: sum; EVENT: weight; LEFT_OUT: no longer followed
+    // ALLOC*, REALLOC*; PAIR*: sum; EVENT: weight; UNSAMPLED: no longer followed
     uint64_t size_bytes;
     uint64_t stamp;          // ALLOC_LATE: the allocation is later
-    uint32_t slot;           // ALLOC*, REALLOC*, PAIR*, STACK, MAPPING, EVENT; QUESTION: what
-    uint32_t shift;          // ALLOC_SAMPLED: sampling weight 1 << shift; QUESTION: scope
-    uint32_t count;          // PAIR*, HIGH_WATER, LEFT_OUT: how many; QUESTION: its number
+    uint32_t slot;           // ALLOC*, REALLOC*, PAIR*, STACK, MAPPING, EVENT; QUERY: what
+    uint32_t shift;          // ALLOC_SAMPLED: sampling weight 1 << shift; QUERY: scope
+    uint32_t count;          // PAIR*, HIGH_WATER, UNSAMPLED: how many; QUERY: its number
     const uint64_t *payload; // STACK, MODULE, TEXT, MAPPING, HIGH_WATER: the words after the first
 };
 

@@ -38,7 +38,7 @@ enum {
 #else
     SCRIPT_EVENTS = 120,
 #endif
-    CROWDED_FOLDS = 2,
+    CROWDED_COUNTERS = 2,
     SIZES = 3,
     KINDS = 6, // of stack and size
 };
@@ -50,7 +50,7 @@ static uint64_t script_address(uint32_t i)
 }
 
 // The contents of the one lane: its ring from the beginning, and its nursery.
-struct told {
+struct event_sums {
     uint64_t allocations;
     uint64_t allocated_bytes;
     uint64_t frees;
@@ -59,33 +59,33 @@ struct told {
     uint64_t sizes_bytes[SCRIPT_EVENTS]; // of live blocks, by the event that made them
 };
 
-static uint64_t *told_size(struct told *told, uint64_t address)
+static uint64_t *size_of_block(struct event_sums *sums, uint64_t address)
 {
     const uint64_t i = (address - script_address(0)) / (script_address(1) - script_address(0));
     assert_true(i < SCRIPT_EVENTS);
-    return told->sizes_bytes + i;
+    return sums->sizes_bytes + i;
 }
 
-static void tell_freed(struct told *told, uint64_t address)
+static void sums_add_freed(struct event_sums *sums, uint64_t address)
 {
-    uint64_t *size_bytes = told_size(told, address);
-    told->frees++;
-    told->live_bytes -= *size_bytes;
+    uint64_t *size_bytes = size_of_block(sums, address);
+    sums->frees++;
+    sums->live_bytes -= *size_bytes;
     *size_bytes = 0;
 }
 
-static void tell_height(struct told *told, uint64_t bytes)
+static void sums_add_height(struct event_sums *sums, uint64_t bytes)
 {
-    told->peak_bytes = told->peak_bytes > bytes ? told->peak_bytes : bytes;
+    sums->peak_bytes = sums->peak_bytes > bytes ? sums->peak_bytes : bytes;
 }
 
-static void tell_allocated(struct told *told, uint64_t address, uint64_t size_bytes)
+static void sums_add_allocated(struct event_sums *sums, uint64_t address, uint64_t size_bytes)
 {
-    *told_size(told, address) = size_bytes;
-    told->allocations++;
-    told->allocated_bytes += size_bytes;
-    told->live_bytes += size_bytes;
-    tell_height(told, told->live_bytes);
+    *size_of_block(sums, address) = size_bytes;
+    sums->allocations++;
+    sums->allocated_bytes += size_bytes;
+    sums->live_bytes += size_bytes;
+    sums_add_height(sums, sums->live_bytes);
 }
 
 static uint64_t bytes_of_high_water(const struct wire_record *record)
@@ -97,56 +97,56 @@ static uint64_t bytes_of_high_water(const struct wire_record *record)
     return bytes;
 }
 
-static void tell_record(struct told *told, const struct wire_record *record)
+static void sums_add_record(struct event_sums *sums, const struct wire_record *record)
 {
     switch (record->tag) {
     case WIRE_ALLOC:
-        tell_allocated(told, record->address, record->size_bytes);
+        sums_add_allocated(sums, record->address, record->size_bytes);
         break;
     case WIRE_REALLOC:
     case WIRE_REALLOC_TEMPORARY:
-        tell_freed(told, record->old_address);
-        tell_allocated(told, record->address, record->size_bytes);
+        sums_add_freed(sums, record->old_address);
+        sums_add_allocated(sums, record->address, record->size_bytes);
         break;
     case WIRE_FREE:
     case WIRE_FREE_TEMPORARY:
-        tell_freed(told, record->address);
+        sums_add_freed(sums, record->address);
         break;
     case WIRE_PAIR:
     case WIRE_PAIR_TEMPORARY:
     case WIRE_PAIRS:
     case WIRE_PAIRS_TEMPORARY:
-        told->allocations += record->count;
-        told->frees += record->count;
-        told->allocated_bytes += record->size_bytes;
+        sums->allocations += record->count;
+        sums->frees += record->count;
+        sums->allocated_bytes += record->size_bytes;
         break;
     case WIRE_HIGH_WATER:
-        tell_height(told, told->live_bytes + bytes_of_high_water(record));
+        sums_add_height(sums, sums->live_bytes + bytes_of_high_water(record));
         break;
     default:
         break;
     }
 }
 
-static void tell_words(const uint64_t *words, size_t count, struct told *told)
+static void sums_add_words(const uint64_t *words, size_t count, struct event_sums *sums)
 {
     struct wire_record record = {0};
     for (size_t at = 0; at < count; at += record.words) {
         assert_int_equal(wire_decode(words + at, count - at, &record), WIRE_DECODED);
-        tell_record(told, &record);
+        sums_add_record(sums, &record);
     }
 }
 
-static struct told listen(struct lane_header *lane, struct nursery_tables *scratch)
+static struct event_sums listen(struct lane_header *lane, struct nursery_tables *scratch)
 {
-    struct told told = {0};
+    struct event_sums sums = {0};
     struct u64_vec late = {0};
     const uint64_t *ring = (const uint64_t *)(const void *)lane_ring(lane);
-    tell_words(ring, atomic_load(&lane->write_pos) / sizeof(*ring), &told);
+    sums_add_words(ring, atomic_load(&lane->write_pos) / sizeof(*ring), &sums);
     assert_int_equal(nursery_reader_take(lane, false, scratch, &late), ERR_OK);
-    tell_words(late.items, late.len, &told);
+    sums_add_words(late.items, late.len, &sums);
     u64_vec_release(&late);
-    return told;
+    return sums;
 }
 
 // Each begins a bucket of 8 sizes or more.
@@ -164,21 +164,22 @@ struct script_event {
 struct script {
     _Atomic uint32_t done;
     struct script_event events[SCRIPT_EVENTS];
-    struct told after[SCRIPT_EVENTS + 1]; // after that many events
+    struct event_sums after[SCRIPT_EVENTS + 1]; // after that many events
 };
 
-// Return the next slot whose blocks of that size come to one of the first folds, to meet others
+// Return the next slot whose blocks of that size come to one of the first counters, to meet others
 // there. (So do temporary ones elsewhere: their keys differ from these by the same bit.)
 static uint32_t crowded_slot(const struct nursery *n, uint32_t slot, uint32_t size)
 {
     do {
         slot++;
-    } while (nursery_fold_index(n, nursery_fold_key(nursery_kind(slot, size))) >= CROWDED_FOLDS);
+    } while (nursery_counter_index(n, nursery_counter_key(nursery_kind(slot, size))) >=
+             CROWDED_COUNTERS);
     return slot;
 }
 
-// Many blocks in few places, and many kinds in few folds. With room, a first large block keeps the
-// rest below the high-water mark; without, each event sets a new one.
+// Many blocks in few places, and many kinds in few counters. With room, a first large block keeps
+// the rest below the high-water mark; without, each event sets a new one.
 static void write_script(const struct nursery *n, struct script *script, bool has_room)
 {
     uint64_t random = 99;
@@ -210,13 +211,13 @@ static void plan(struct script *script)
 {
     for (uint32_t i = 0; i < SCRIPT_EVENTS; i++) {
         const struct script_event *e = script->events + i;
-        struct told *told = script->after + i + 1;
-        *told = script->after[i];
+        struct event_sums *sums = script->after + i + 1;
+        *sums = script->after[i];
         if (e->freed != 0) {
-            tell_freed(told, e->freed);
+            sums_add_freed(sums, e->freed);
         }
         if (e->made != 0) {
-            tell_allocated(told, e->made, e->size_bytes);
+            sums_add_allocated(sums, e->made, e->size_bytes);
         }
     }
 }
@@ -246,13 +247,15 @@ static void play(struct fixture *f, struct script *script)
 }
 
 // A realloc is two events to the lane; it may be interrupted between them.
-static bool lies_between(const struct told *told, const struct told *low, const struct told *high)
+static bool lies_between(const struct event_sums *sums,
+                         const struct event_sums *low,
+                         const struct event_sums *high)
 {
-    return told->allocations >= low->allocations && told->allocations <= high->allocations &&
-           told->frees >= low->frees && told->frees <= high->frees &&
-           told->allocated_bytes >= low->allocated_bytes &&
-           told->allocated_bytes <= high->allocated_bytes && told->peak_bytes >= low->peak_bytes &&
-           told->peak_bytes <= high->peak_bytes;
+    return sums->allocations >= low->allocations && sums->allocations <= high->allocations &&
+           sums->frees >= low->frees && sums->frees <= high->frees &&
+           sums->allocated_bytes >= low->allocated_bytes &&
+           sums->allocated_bytes <= high->allocated_bytes && sums->peak_bytes >= low->peak_bytes &&
+           sums->peak_bytes <= high->peak_bytes;
 }
 
 static void open_fixture(struct fixture *f)
@@ -289,12 +292,12 @@ static void kill_between_any_two_instructions(bool has_room)
     assert_int_equal(waitpid(child, &status, 0), child);
     while (WIFSTOPPED(status)) {
         const uint32_t done = atomic_load(&script->done);
-        const struct told told = listen(f.lane.lane, &scratch);
+        const struct event_sums sums = listen(f.lane.lane, &scratch);
         const uint32_t next = done < SCRIPT_EVENTS ? done + 1 : done;
-        if (!lies_between(&told, script->after + done, script->after + next)) {
+        if (!lies_between(&sums, script->after + done, script->after + next)) {
             print_message("step %d, event %d: %d allocations, %d frees, %d bytes, peak %d\n",
-                          (int)steps, (int)done, (int)told.allocations, (int)told.frees,
-                          (int)told.allocated_bytes, (int)told.peak_bytes);
+                          (int)steps, (int)done, (int)sums.allocations, (int)sums.frees,
+                          (int)sums.allocated_bytes, (int)sums.peak_bytes);
             fail();
         }
         assert_int_equal(ptrace(PTRACE_SINGLESTEP, child, NULL, NULL), 0);

@@ -102,13 +102,13 @@ small_step(struct test_nursery *f, struct small_run *run, uint32_t lane, const c
     return true;
 }
 
-static void check_small(struct test_nursery *f, const struct small_run *run, uint64_t settled_bytes)
+static void check_small(struct test_nursery *f, const struct small_run *run, uint64_t old_bytes)
 {
     struct aggregator *aggregator = &f->on.aggregator;
-    aggregator_settle(aggregator, aggregator->processes.items[0], UINT64_MAX);
+    aggregator_expire_frees(aggregator, aggregator->processes.items[0], UINT64_MAX);
     assert_int_equal(row_table_count(&aggregator->totals.rows), ERR_OK);
     assert_int_equal(aggregator->unknown_frees, 0);
-    assert_int_equal(aggregator->totals.sums.live_bytes, run->live_bytes + settled_bytes);
+    assert_int_equal(aggregator->totals.sums.live_bytes, run->live_bytes + old_bytes);
     assert_int_equal(aggregator->totals.sums.temporary, run->temporary);
     for (uint32_t i = 0; i < aggregator->totals.rows.rows.len; i++) {
         const struct rec_row *row = aggregator->totals.rows.rows.items + i;
@@ -116,29 +116,29 @@ static void check_small(struct test_nursery *f, const struct small_run *run, uin
         const uint64_t slot = aggregator->stacks.frames.items[frame].offset - 0x1000;
         assert_int_equal(row->frees, slot < 2 ? run->frees[slot] : 0);
     }
-    const uint64_t peak = run->peak_bytes + settled_bytes;
+    const uint64_t peak = run->peak_bytes + old_bytes;
     const uint64_t found = aggregator->totals.peak_bytes;
     assert_in_range(peak, found, found + peak_bound_above(&aggregator->bound, found));
 }
 
 // Run the steps. `order`: bit i selects the thread of the i-th step. Return whether that is
-// possible. Before the steps whose bit is set in `looks` the recorder runs passes, and time
+// possible. Before the steps whose bit is set in `passes` the recorder runs passes, and time
 // advances.
-static bool run_small(const struct small *small, uint32_t order, uint32_t looks)
+static bool run_small(const struct small *small, uint32_t order, uint32_t passes)
 {
     static struct test_nursery f;
-    const uint64_t settled_bytes = (uint64_t)2 << 20; // so that blocks may be held
+    const uint64_t old_bytes = (uint64_t)2 << 20; // so that blocks may be held
     struct small_run run = {0};
     const char *next[2] = {small->threads[0], small->threads[1]};
     test_nursery_open(&f, 2, SESSION_FOLLOW_CHILDREN, true);
-    assert_true(nursery_allocate(f.lanes, test_address(100), settled_bytes, 2));
+    assert_true(nursery_allocate(f.lanes, test_address(100), old_bytes, 2));
     test_nursery_pass(&f, false); // so that the threads see what they may hold
     test_nursery_advance(&f, 1);
     bool is_possible = true;
     for (uint32_t i = 0; is_possible && (*next[0] != '\0' || *next[1] != '\0'); i++) {
         const uint32_t lane = order >> i & 1;
         // relieving a thread takes several
-        for (uint32_t k = 0; k < 3 && (looks >> i & 1) != 0; k++) {
+        for (uint32_t k = 0; k < 3 && (passes >> i & 1) != 0; k++) {
             test_nursery_advance(&f, 2);
             test_nursery_pass(&f, false);
         }
@@ -150,7 +150,7 @@ static bool run_small(const struct small *small, uint32_t order, uint32_t looks)
             f.clock_ms += 5;
             test_nursery_pass(&f, i == 3);
         }
-        check_small(&f, &run, settled_bytes);
+        check_small(&f, &run, old_bytes);
     }
     test_nursery_close(&f);
     return is_possible;
@@ -183,8 +183,8 @@ static void small_histories_are_right_in_all_orders(void **state)
             if ((size_t)__builtin_popcount(order) * 2 != strlen(histories[i].threads[1])) {
                 continue;
             }
-            for (uint32_t looks = 0; looks < 1u << steps; looks++) {
-                if (!run_small(histories + i, order, looks)) {
+            for (uint32_t passes = 0; passes < 1u << steps; passes++) {
+                if (!run_small(histories + i, order, passes)) {
                     break; // impossible
                 }
                 possible++;

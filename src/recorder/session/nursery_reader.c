@@ -11,9 +11,9 @@ struct copy {
     struct nursery head;
     struct nursery_tables *tables;
     uint32_t block_count;
-    uint32_t fold_count;
+    uint32_t counters_len;
     uint64_t write_pos;
-    uint32_t gone_count;
+    uint32_t freed_count;
 };
 
 struct nursery_hold nursery_reader_hold(struct lane_header *lane)
@@ -31,12 +31,12 @@ struct nursery_hold nursery_reader_hold(struct lane_header *lane)
     return hold;
 }
 
-bool nursery_reader_lock(struct lane_header *lane, uint64_t settled_ms)
+bool nursery_reader_lock(struct lane_header *lane, uint64_t stable_ms)
 {
     struct nursery *n = &lane->nursery;
     uint32_t owner = NURSERY_FREE;
     // Acquire: pairs with the thread's release of its guard; its hook's stores are complete.
-    return atomic_load_explicit(&n->since_ms, memory_order_acquire) < settled_ms &&
+    return atomic_load_explicit(&n->since_ms, memory_order_acquire) < stable_ms &&
            atomic_load_explicit(lane_guard(lane), memory_order_acquire) == 0 &&
            atomic_compare_exchange_strong_explicit(&n->owner, &owner, NURSERY_OF_RECORDER,
                                                    memory_order_acquire, memory_order_relaxed);
@@ -48,18 +48,18 @@ void nursery_reader_unlock(struct lane_header *lane)
     atomic_store_explicit(&lane->nursery.owner, NURSERY_FREE, memory_order_release);
 }
 
-static bool fold_was_sent(const struct copy *c, const struct nursery_fold *fold)
+static bool counter_was_sent(const struct copy *c, const struct nursery_counter *counter)
 {
-    return (fold->key & NURSERY_FOLD_SENDING) != 0 && c->write_pos >= c->head.mark;
+    return (counter->key & NURSERY_COUNTER_SENDING) != 0 && c->write_pos >= c->head.mark;
 }
 
 // Return whether the interrupted count of a coalesced pair for a block is complete. There can be
 // only one.
-static bool was_folded(const struct copy *c, const struct nursery_block *block)
+static bool was_coalesced(const struct copy *c, const struct nursery_block *block)
 {
-    for (uint32_t i = 0; i < c->fold_count; i++) {
-        if (c->tables->folds[i].key == nursery_fold_key(block->kind)) {
-            return c->tables->folds[i].sums != c->head.mark;
+    for (uint32_t i = 0; i < c->counters_len; i++) {
+        if (c->tables->counters[i].key == nursery_counter_key(block->kind)) {
+            return c->tables->counters[i].sums != c->head.mark;
         }
     }
     return false;
@@ -70,8 +70,8 @@ static bool is_held(const struct copy *c, const struct nursery_block *block)
     switch (block->place >> NURSERY_STATE_SHIFT) {
     case NURSERY_HELD:
         return block->place != 0;
-    case NURSERY_FOLDING:
-        return !was_folded(c, block);
+    case NURSERY_COALESCING:
+        return !was_coalesced(c, block);
     case NURSERY_SENDING:
         return c->write_pos < c->head.mark;
     default:
@@ -79,16 +79,17 @@ static bool is_held(const struct copy *c, const struct nursery_block *block)
     }
 }
 
-static enum err put_folds(const struct copy *c, struct u64_vec *out)
+static enum err put_counters(const struct copy *c, struct u64_vec *out)
 {
-    for (uint32_t i = 0; i < c->fold_count; i++) {
-        const struct nursery_fold *fold = c->tables->folds + i;
-        if (fold->key != 0 && wire_pairs_count(fold->sums) != 0 && !fold_was_sent(c, fold)) {
-            const uint64_t kind = nursery_fold_kind(fold);
+    for (uint32_t i = 0; i < c->counters_len; i++) {
+        const struct nursery_counter *counter = c->tables->counters + i;
+        if (counter->key != 0 && wire_pairs_count(counter->sums) != 0 &&
+            !counter_was_sent(c, counter)) {
+            const uint64_t kind = nursery_counter_kind(counter);
             const enum wire_tag tag =
                 nursery_is_temporary(kind) ? WIRE_PAIRS_TEMPORARY : WIRE_PAIRS;
             TRY(u64_vec_push(out, wire_pair(tag, nursery_slot(kind), 0)));
-            TRY(u64_vec_push(out, fold->sums));
+            TRY(u64_vec_push(out, counter->sums));
         }
     }
     return ERR_OK;
@@ -107,13 +108,13 @@ static bool is_held_at(const struct copy *c, uint64_t address)
 
 // Return how many blocks were freed since the high-water mark, except one whose free was
 // interrupted.
-static uint32_t count_gone(const struct copy *c)
+static uint32_t count_freed(const struct copy *c)
 {
     const uint64_t leaving = c->head.leaving & NURSERY_ADDRESS_MASK;
     const uint64_t count = leaving != 0 && is_held_at(c, leaving)
                                ? c->head.leaving >> NURSERY_LEAVING_SHIFT
-                               : c->head.gone_count;
-    return count <= NURSERY_GONE_MAX ? (uint32_t)count : 0; // the value is false
+                               : c->head.freed_count;
+    return count <= NURSERY_FREED_MAX ? (uint32_t)count : 0; // the value is false
 }
 
 // Selects some of the held blocks.
@@ -152,11 +153,11 @@ static enum err put_all_blocks(const struct copy *c, struct u64_vec *out)
 {
     TRY(put_blocks(c, AT_HIGH_WATER, out));
     TRY(put_blocks(c, AT_HIGH_WATER | LATEST, out));
-    if (c->gone_count > 0) {
-        TRY(u64_vec_push(out, wire_word(WIRE_HIGH_WATER, c->gone_count)));
+    if (c->freed_count > 0) {
+        TRY(u64_vec_push(out, wire_word(WIRE_HIGH_WATER, c->freed_count)));
     }
-    for (uint32_t i = 0; i < c->gone_count; i++) {
-        TRY(u64_vec_push(out, c->tables->gone[i]));
+    for (uint32_t i = 0; i < c->freed_count; i++) {
+        TRY(u64_vec_push(out, c->tables->freed[i]));
     }
     TRY(put_blocks(c, 0, out));
     return put_blocks(c, LATEST, out);
@@ -180,10 +181,10 @@ static void empty(struct lane_header *lane, const struct copy *c)
         block->kind = nursery_size(block->kind);
     }
     n->room_bytes += c->head.is_ordered != 0 ? (int64_t)nursery_relaxed(&n->held_bytes) : 0;
-    memset(tables->folds, 0, c->fold_count * sizeof(tables->folds[0]));
+    memset(tables->counters, 0, c->counters_len * sizeof(tables->counters[0]));
     memset(n->touched, 0, sizeof(n->touched));
     n->hold_count = 0;
-    n->gone_count = 0;
+    n->freed_count = 0;
     n->high_water_limit = NURSERY_NO_HIGH_WATER;
     n->stamp = NURSERY_STAMP;
     n->record_count = n->direct_count; // the others are not counted any more
@@ -200,23 +201,23 @@ enum err nursery_reader_take(struct lane_header *lane,
     c.write_pos = atomic_load_explicit(&lane->write_pos, memory_order_acquire);
     memcpy(&c.head, &lane->nursery, sizeof(c.head));
     c.block_count = c.head.mask + 1;
-    c.fold_count = c.head.fold_mask + 1;
+    c.counters_len = c.head.counter_mask + 1;
     if (c.head.hold_count == 0) {
         return ERR_OK;
     }
     if (c.block_count < NURSERY_BLOCKS_MIN || c.block_count > NURSERY_BLOCKS_MAX ||
-        (c.block_count & c.head.mask) != 0 || c.fold_count < NURSERY_FOLDS_MIN ||
-        c.fold_count > NURSERY_FOLDS_MAX) {
+        (c.block_count & c.head.mask) != 0 || c.counters_len < NURSERY_COUNTERS_MIN ||
+        c.counters_len > NURSERY_COUNTERS_MAX) {
         return ERR_CORRUPT;
     }
     const struct nursery_tables *shared = lane_nursery_tables(lane);
-    memcpy(scratch->folds, shared->folds, c.fold_count * sizeof(scratch->folds[0]));
+    memcpy(scratch->counters, shared->counters, c.counters_len * sizeof(scratch->counters[0]));
     memcpy(scratch->blocks, shared->blocks, c.block_count * sizeof(scratch->blocks[0]));
-    memcpy(scratch->gone, shared->gone, sizeof(scratch->gone));
+    memcpy(scratch->freed, shared->freed, sizeof(scratch->freed));
     memcpy(scratch->since, shared->since, c.block_count * sizeof(scratch->since[0]));
-    c.gone_count = count_gone(&c);
+    c.freed_count = count_freed(&c);
     TRY(put_all_blocks(&c, out));
-    TRY(put_folds(&c, out));
+    TRY(put_counters(&c, out));
     if (is_alive) {
         empty(lane, &c);
     }

@@ -26,9 +26,9 @@ struct nursery_hold {
 };
 struct nursery_hold nursery_reader_hold(struct lane_header *lane);
 
-// Take the lock if the thread has been idle since before settled_ms, a time that was read a
+// Take the lock if the thread has been idle since before stable_ms, a time that was read a
 // millisecond ago or more. nursery_reader_take and nursery_reader_unlock must follow.
-bool nursery_reader_lock(struct lane_header *lane, uint64_t settled_ms);
+bool nursery_reader_lock(struct lane_header *lane, uint64_t stable_ms);
 void nursery_reader_unlock(struct lane_header *lane);
 
 // Append the contents of the nursery to `out`. `is_alive`: the thread continues, and the nursery is

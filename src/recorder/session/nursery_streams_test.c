@@ -183,7 +183,7 @@ static void run_stream(struct test_nursery *f, struct stream *s)
         step(f, s);
     }
     test_nursery_pass(f, true);
-    aggregator_settle(&f->on.aggregator, f->on.aggregator.processes.items[0], UINT64_MAX);
+    aggregator_expire_frees(&f->on.aggregator, f->on.aggregator.processes.items[0], UINT64_MAX);
 }
 
 static void compare_row(const struct rec_row *a, const struct rec_row *b)
@@ -223,7 +223,7 @@ static uint32_t row_of_node(struct row_table *rows, uint32_t node)
         found++;
     }
     assert_true(found < rows->rows.len);
-    row_table_fold(rows, found, true, 0);
+    row_table_commit_peak(rows, found, true, 0);
     return found;
 }
 
@@ -237,7 +237,7 @@ static void compare_totals(struct heap_totals *held, struct heap_totals *sent)
     assert_int_equal(row_table_count(&held->rows), ERR_OK);
     assert_int_equal(row_table_count(&sent->rows), ERR_OK);
     for (uint32_t i = 0; i < held->rows.rows.len; i++) {
-        row_table_fold(&held->rows, i, true, 0);
+        row_table_commit_peak(&held->rows, i, true, 0);
         const struct rec_row *a = held->rows.rows.items + i;
         const uint32_t k = row_of_node(&sent->rows, held->rows.rows.items[i].node);
         const struct rec_row *b = sent->rows.rows.items + k;
@@ -272,7 +272,7 @@ static void run_taste(const struct taste *taste, uint64_t seed)
     static struct stream streams[2];
     test_nursery_open(&held, taste->lanes, SESSION_FOLLOW_CHILDREN, seed % 2 == 0);
     test_nursery_open(&sent, taste->lanes, SESSION_FOLLOW_CHILDREN | SESSION_NO_NURSERY, false);
-    atomic_store(&held.on.session.header->is_pressed, seed % 3 == 0);
+    atomic_store(&held.on.session.header->is_under_pressure, seed % 3 == 0);
     for (uint32_t i = 0; i < 2; i++) {
         streams[i] = (struct stream){.taste = taste, .random = seed * 0x9e3779b97f4a7c15 + 1};
         run_stream(i == 0 ? &held : &sent, streams + i);

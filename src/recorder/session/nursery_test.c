@@ -31,7 +31,7 @@ static void play_tick(struct test_nursery *f)
     test_nursery_pass(f, false);
 }
 
-static void more_is_held_back_while_the_recorder_is_pressed(void **state)
+static void more_is_held_back_while_the_recorder_is_under_pressure(void **state)
 {
     (void)state;
     static struct test_nursery f;
@@ -45,12 +45,12 @@ static void more_is_held_back_while_the_recorder_is_pressed(void **state)
         play_tick(&f);
     }
     assert_int_equal(n->is_holding, 0);
-    atomic_store(&f.on.session.header->is_pressed, 1);
+    atomic_store(&f.on.session.header->is_under_pressure, 1);
     for (; ticks < 300; ticks++) {
         play_tick(&f);
         assert_int_equal(n->is_holding, 1); // though the pause is not over
     }
-    atomic_store(&f.on.session.header->is_pressed, 0);
+    atomic_store(&f.on.session.header->is_under_pressure, 0);
     for (; ticks < 332; ticks++) {
         play_tick(&f);
     }
@@ -64,7 +64,7 @@ static void more_is_held_back_while_the_recorder_is_pressed(void **state)
 }
 
 // The ring is full and no recorder reads it: each kind of event reports that it was not sent.
-static void what_cannot_be_sent_is_told(void **state)
+static void what_cannot_be_sent_is_reported(void **state)
 {
     (void)state;
     static struct test_nursery f;
@@ -142,7 +142,7 @@ static void there_may_be_more_high_water_than_stamps(void **state)
     assert_int_equal(totals->rows.rows.len, 2);
     assert_int_equal(row_table_count(&totals->rows), ERR_OK);
     for (uint32_t i = 0; i < 2; i++) {
-        row_table_fold(&totals->rows, i, true, 0);
+        row_table_commit_peak(&totals->rows, i, true, 0);
         const struct rec_row *row = totals->rows.rows.items + i;
         const bool is_temporary = row->temporary > 0;
         assert_int_equal(row->temporary, is_temporary ? MARKS : 0);
@@ -247,8 +247,8 @@ static void a_relieved_thread_stands_on_no_high_water(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(more_is_held_back_while_the_recorder_is_pressed),
-        cmocka_unit_test(what_cannot_be_sent_is_told),
+        cmocka_unit_test(more_is_held_back_while_the_recorder_is_under_pressure),
+        cmocka_unit_test(what_cannot_be_sent_is_reported),
         cmocka_unit_test(a_freed_block_that_was_sent_leaves_the_sum),
         cmocka_unit_test(there_may_be_more_high_water_than_stamps),
         cmocka_unit_test(what_is_displaced_is_no_part_of_the_high_water),

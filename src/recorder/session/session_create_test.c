@@ -173,7 +173,7 @@ static int make_under_limit(rlim_t hard)
     return err == ERR_LIMIT && strstr(info.text, "ulimit -Hf") != NULL ? 1 : 103;
 }
 
-static void a_limit_on_files_is_lifted_or_told(void **state)
+static void a_limit_on_files_is_lifted_or_reported(void **state)
 {
     (void)state;
     static const struct {
@@ -207,7 +207,7 @@ int main(void)
         cmocka_unit_test(the_memory_is_handed_out_at_the_socket),
         cmocka_unit_test(nobody_can_pull_the_memory_away),
         cmocka_unit_test(a_recycled_lane_is_free_and_all_zeros),
-        cmocka_unit_test(a_limit_on_files_is_lifted_or_told),
+        cmocka_unit_test(a_limit_on_files_is_lifted_or_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,13 +58,13 @@ static const struct rec_column totals_columns[] = {
     COLUMN(recording, 10, totals.peak_blocks),
     COLUMN(recording, 11, totals.unknown_frees),
     COLUMN(recording, 12, totals.events),
-    COLUMN(recording, 13, totals.left_out_allocations),
-    COLUMN(recording, 14, totals.left_out_bytes),
-    COLUMN(recording, 15, totals.left_out_frees),
+    COLUMN(recording, 13, totals.unsampled_allocations),
+    COLUMN(recording, 14, totals.unsampled_bytes),
+    COLUMN(recording, 15, totals.unsampled_frees),
     COLUMN(recording, 16, totals.sampled_allocations),
-    COLUMN(recording, 17, totals.stand_in_allocations),
-    COLUMN(recording, 18, totals.stand_in_bytes),
-    COLUMN(recording, 19, totals.coarsest_weight),
+    COLUMN(recording, 17, totals.represented_allocations),
+    COLUMN(recording, 18, totals.represented_bytes),
+    COLUMN(recording, 19, totals.max_weight),
     COLUMN(recording, 20, totals.peak_standard_error_bytes),
     COLUMN(recording, 21, totals.peak_at_least_bytes),
 };
@@ -215,7 +215,7 @@ static const struct rec_column adhoc_columns[] = {
     COLUMN(rec_adhoc, 4, weight),
 };
 
-static const struct rec_column look_columns[] = {
+static const struct rec_column memory_snapshot_columns[] = {
     COLUMN(rec_memory_snapshot, 1, time_ms),
     INDEX(rec_memory_snapshot, 2, process),
     COLUMN(rec_memory_snapshot, 3, flags),
@@ -234,7 +234,7 @@ static const struct rec_column look_columns[] = {
 };
 
 static const struct rec_column part_columns[] = {
-    INDEX(rec_part, 1, look),
+    INDEX(rec_part, 1, snapshot),
     COLUMN(rec_part, 2, kind),
     INDEX(rec_part, 3, node),
     STRING(rec_part, 4, path),
@@ -346,7 +346,11 @@ const struct rec_table rec_tables[REC_TABLE_STORED_COUNT] = {
     [REC_TABLE_MAPPINGS] =
         ARRAY(rec_mapping, mappings, mapping_count, CHUNK_MAPPINGS, mapping_columns),
     [REC_TABLE_ADHOC] = ARRAY(rec_adhoc, adhoc, adhoc_count, CHUNK_ADHOC, adhoc_columns),
-    [REC_TABLE_LOOKS] = ARRAY(rec_memory_snapshot, looks, look_count, CHUNK_LOOKS, look_columns),
+    [REC_TABLE_MEMORY_SNAPSHOTS] = ARRAY(rec_memory_snapshot,
+                                         memory_snapshots,
+                                         memory_snapshot_count,
+                                         CHUNK_MEMORY_SNAPSHOTS,
+                                         memory_snapshot_columns),
     [REC_TABLE_PARTS] = ARRAY(rec_part, parts, part_count, CHUNK_PARTS, part_columns),
     [REC_TABLE_MARKS] = ARRAY(rec_mark, marks, mark_count, CHUNK_MARKS, mark_columns),
     [REC_TABLE_UNRECORDED] =
@@ -365,16 +369,16 @@ const struct rec_table rec_event_table = {.chunk_type = CHUNK_EVENTS,
                                           .entry_bytes = sizeof(struct rec_event),
                                           .name = "events"};
 
-static const struct folded_type {
+static const struct compact_type {
     uint32_t chunk_type;
     enum rec_table_index index;
     enum rec_form form;
-} folded_types[] = {
-    {CHUNK_COHORTS_FOLDED, REC_TABLE_COHORTS, REC_FORM_FOLDED},
-    {CHUNK_CELLS_FOLDED, REC_TABLE_CELLS, REC_FORM_FOLDED},
+} compact_types[] = {
+    {CHUNK_COHORTS_COMPACT, REC_TABLE_COHORTS, REC_FORM_COMPACT},
+    {CHUNK_CELLS_COMPACT, REC_TABLE_CELLS, REC_FORM_COMPACT},
     {CHUNK_CELLS_FLOWING, REC_TABLE_CELLS, REC_FORM_FLOWING},
-    {CHUNK_SIZES_FOLDED, REC_TABLE_SIZE_BUCKETS, REC_FORM_FOLDED},
-    {CHUNK_LIFETIMES_FOLDED, REC_TABLE_LIFETIME_BUCKETS, REC_FORM_FOLDED},
+    {CHUNK_SIZES_COMPACT, REC_TABLE_SIZE_BUCKETS, REC_FORM_COMPACT},
+    {CHUNK_LIFETIMES_COMPACT, REC_TABLE_LIFETIME_BUCKETS, REC_FORM_COMPACT},
 };
 
 const struct rec_table *rec_table_find(uint32_t chunk_type, enum rec_form *form)
@@ -387,10 +391,10 @@ const struct rec_table *rec_table_find(uint32_t chunk_type, enum rec_form *form)
             return &rec_tables[i];
         }
     }
-    for (size_t i = 0; i < ARRAY_LEN(folded_types); i++) {
-        if (folded_types[i].chunk_type == chunk_type) {
-            *form = folded_types[i].form;
-            return &rec_tables[folded_types[i].index];
+    for (size_t i = 0; i < ARRAY_LEN(compact_types); i++) {
+        if (compact_types[i].chunk_type == chunk_type) {
+            *form = compact_types[i].form;
+            return &rec_tables[compact_types[i].index];
         }
     }
     return NULL;

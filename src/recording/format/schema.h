@@ -31,15 +31,15 @@ struct rec_column {
     const char *name;
 };
 
-// The stored form of a table. Only recordings of 2026 have folded tables (folded_history).
+// The stored form of a table. Only recordings of 2026 have compact tables (compact_history).
 enum rec_form {
     REC_FORM_PLAIN,
-    REC_FORM_FOLDED,  // without the entries that follow from their row
-    REC_FORM_FLOWING, // folded cells whose frees lack what the cohorts hold
+    REC_FORM_COMPACT, // without the entries that follow from their row
+    REC_FORM_FLOWING, // compact cells whose frees lack what the cohorts hold
 };
 
-// The only entry of a row in each table of its history, in a folded history. Lones have the indices
-// of their rows.
+// The only entry of a row in each table of its history, in a compact history. Lones have the
+// indices of their rows.
 struct rec_lone {
     uint32_t slice;           // slice of its cell, or REC_NONE
     uint32_t has_one_size;    // 1: all blocks are in the size bucket of their mean
@@ -90,7 +90,7 @@ enum rec_table_index {
     REC_TABLE_LIFETIME_BUCKETS,
     REC_TABLE_MAPPINGS,
     REC_TABLE_ADHOC,
-    REC_TABLE_LOOKS,
+    REC_TABLE_MEMORY_SNAPSHOTS,
     REC_TABLE_PARTS,
     REC_TABLE_MARKS,
     REC_TABLE_UNRECORDED,

@@ -84,7 +84,7 @@ struct rec_meta {
     uint32_t unknown;         // enum rec_unknown
 };
 
-// Exact unless peak_error_bytes or left_out_allocations is set. See docs/accuracy.md.
+// Exact unless peak_error_bytes or unsampled_allocations is set. See docs/accuracy.md.
 struct rec_totals {
     uint64_t allocations;     // successful allocation calls; a realloc counts as one
     uint64_t allocated_bytes; // sum of the requested sizes
@@ -101,14 +101,15 @@ struct rec_totals {
     uint64_t unknown_frees; // frees of blocks that were not recorded (inherited over fork, foreign)
     uint64_t events;        // counted allocations and frees; a realloc is both
     // --overflow=sample: 0 if every event was recorded. Otherwise all figures above and in rows are
-    // estimates. Exact: allocations - stand_in_allocations + left_out_allocations; bytes likewise.
-    uint64_t left_out_allocations; // unsampled allocations, represented by others
-    uint64_t left_out_bytes;
-    uint64_t left_out_frees;       // frees of unsampled blocks
-    uint64_t sampled_allocations;  // recorded allocations with a weight above 1
-    uint64_t stand_in_allocations; // further allocations that they represent
-    uint64_t stand_in_bytes;
-    uint64_t coarsest_weight;           // highest sampling weight; 0 or 1: none above 1
+    // estimates. Exact: allocations - represented_allocations + unsampled_allocations; likewise
+    // for bytes.
+    uint64_t unsampled_allocations; // exact; represented by others
+    uint64_t unsampled_bytes;
+    uint64_t unsampled_frees;         // frees of unsampled blocks
+    uint64_t sampled_allocations;     // recorded allocations with a weight above 1
+    uint64_t represented_allocations; // further allocations that they represent
+    uint64_t represented_bytes;
+    uint64_t max_weight;                // highest sampling weight; 0 or 1: none above 1
     uint64_t peak_standard_error_bytes; // standard error of the live bytes at the peak
     uint64_t peak_at_least_bytes;       // 0: unknown, then peak_bytes - peak_error_bytes
 };
@@ -293,11 +294,11 @@ enum rec_part_kind {
 #define REC_PART_KINDS 9
 
 enum rec_memory_snapshot_flags {
-    REC_LOOK_PEAK = 1 << 0,      // at the highest RSS of all processes together
-    REC_LOOK_LAST = 1 << 1,      // the last snapshot
-    REC_LOOK_ASKED = 1 << 2,     // requested by a user
-    REC_LOOK_ESTIMATED = 1 << 3, // the resident pages of the heap are estimated, not read
-    REC_LOOK_AT_EXIT = 1 << 4,   // the process was waiting to end
+    REC_SNAPSHOT_PEAK = 1 << 0,      // at the highest RSS of all processes together
+    REC_SNAPSHOT_LAST = 1 << 1,      // the last snapshot
+    REC_SNAPSHOT_ASKED = 1 << 2,     // requested by a user
+    REC_SNAPSHOT_ESTIMATED = 1 << 3, // the resident pages of the heap are estimated, not read
+    REC_SNAPSHOT_AT_EXIT = 1 << 4,   // the process was waiting to end
 };
 
 // A snapshot of the whole memory map of one process (/proc/PID/smaps). All snapshots of one moment
@@ -323,7 +324,7 @@ struct rec_memory_snapshot {
 // The result of a memory snapshot, grouped by kind, name and stack. Only the snapshots at the peak,
 // the last ones and requested ones have parts. Sorted by snapshot.
 struct rec_part {
-    uint32_t look;
+    uint32_t snapshot;
     uint32_t kind;   // enum rec_part_kind
     uint32_t node;   // stack that mapped it, or REC_NONE
     rec_string path; // file path, or the kernel's name; "" if unnamed
@@ -439,27 +440,27 @@ struct rec_unrecorded {
     uint64_t descendants; // processes started by these, as far as seen: a lower bound
 };
 
-#define REC_TABLES(X)                                      \
-    X(rec_process, processes, process_count)               \
-    X(rec_thread, threads, thread_count)                   \
-    X(rec_module, modules, module_count)                   \
-    X(rec_frame, frames, frame_count)                      \
-    X(rec_symbol, symbols, symbol_count)                   \
-    X(rec_node, nodes, node_count)                         \
-    X(rec_row, rows, row_count)                            \
-    X(rec_cell, cells, cell_count)                         \
-    X(rec_bucket, size_buckets, size_bucket_count)         \
-    X(rec_bucket, lifetime_buckets, lifetime_bucket_count) \
-    X(rec_cohort, cohorts, cohort_count)                   \
-    X(rec_slice, slices, slice_count)                      \
-    X(rec_rss_sample, rss_samples, rss_sample_count)       \
-    X(rec_mapping, mappings, mapping_count)                \
-    X(rec_adhoc, adhoc, adhoc_count)                       \
-    X(rec_memory_snapshot, looks, look_count)              \
-    X(rec_part, parts, part_count)                         \
-    X(rec_counter, counters, counter_count)                \
-    X(rec_mark, marks, mark_count)                         \
-    X(rec_unrecorded, unrecorded, unrecorded_count)        \
+#define REC_TABLES(X)                                               \
+    X(rec_process, processes, process_count)                        \
+    X(rec_thread, threads, thread_count)                            \
+    X(rec_module, modules, module_count)                            \
+    X(rec_frame, frames, frame_count)                               \
+    X(rec_symbol, symbols, symbol_count)                            \
+    X(rec_node, nodes, node_count)                                  \
+    X(rec_row, rows, row_count)                                     \
+    X(rec_cell, cells, cell_count)                                  \
+    X(rec_bucket, size_buckets, size_bucket_count)                  \
+    X(rec_bucket, lifetime_buckets, lifetime_bucket_count)          \
+    X(rec_cohort, cohorts, cohort_count)                            \
+    X(rec_slice, slices, slice_count)                               \
+    X(rec_rss_sample, rss_samples, rss_sample_count)                \
+    X(rec_mapping, mappings, mapping_count)                         \
+    X(rec_adhoc, adhoc, adhoc_count)                                \
+    X(rec_memory_snapshot, memory_snapshots, memory_snapshot_count) \
+    X(rec_part, parts, part_count)                                  \
+    X(rec_counter, counters, counter_count)                         \
+    X(rec_mark, marks, mark_count)                                  \
+    X(rec_unrecorded, unrecorded, unrecorded_count)                 \
     X(rec_block, blocks, block_count)
 
 struct recording {

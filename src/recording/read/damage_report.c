@@ -34,7 +34,7 @@ static const char *const meanings[REC_TABLE_COUNT] = {
     [REC_TABLE_LIFETIME_BUCKETS] = "lifetimes of blocks",
     [REC_TABLE_MAPPINGS] = "mappings",
     [REC_TABLE_ADHOC] = "events of the program",
-    [REC_TABLE_LOOKS] = "what RSS consisted of",
+    [REC_TABLE_MEMORY_SNAPSHOTS] = "what RSS consisted of",
     [REC_TABLE_PARTS] = "parts of RSS",
     [REC_TABLE_MARKS] = "marks",
     [REC_TABLE_UNRECORDED] = "programs that were not recorded",
@@ -157,12 +157,12 @@ void damage_report_text(const struct damage_report *s, char *out, size_t len)
         say(&text, "the file ends too early");
     }
     if (s->damaged_chunks > 0) {
-        say(&text, "%" PRIu64 " damaged chunks had to be left out", s->damaged_chunks);
+        say(&text, "%" PRIu64 " damaged chunks had to be omitted", s->damaged_chunks);
     }
     if (s->is_pruned) {
         say(&text,
             "the history of stacks over time would need more memory than reading may take here "
-            "(%s for all tables), and is left out",
+            "(%s for all tables), and is omitted",
             format_bytes(s->most_bytes).text);
     }
     if (s->is_limited) {
@@ -170,7 +170,7 @@ void damage_report_text(const struct damage_report *s, char *out, size_t len)
     }
     say_tables(&text, s);
     if (s->dropped > 0) {
-        say(&text, "%" PRIu64 " entries that refer to missing ones had to be left out", s->dropped);
+        say(&text, "%" PRIu64 " entries that refer to missing ones had to be omitted", s->dropped);
     }
     if (s->repaired > 0) {
         say(&text, "%" PRIu64 " contradictions had to be mended", s->repaired);

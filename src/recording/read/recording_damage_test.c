@@ -135,7 +135,7 @@ static void a_file_cut_at_any_byte_opens_up_to_there(void **state)
     assert_int_equal(entries_before, entry_count(&whole)); // a lost footer loses no entries
 }
 
-static void every_flipped_bit_is_harmless_or_told(void **state)
+static void every_flipped_bit_is_harmless_or_reported(void **state)
 {
     CLEANUP(strbuf_release) struct strbuf file = {0};
     CLEANUP(recording_release) struct recording whole = {0};
@@ -590,7 +590,7 @@ static void bombs_do_not_take_more_memory_than_their_size_allows(void **state)
 }
 
 // Less memory gives a smaller recording: the history of rows is omitted first, as a whole.
-static void what_does_not_fit_into_memory_is_left_out_and_told(void **state)
+static void what_does_not_fit_into_memory_is_left_out_and_reported(void **state)
 {
     CLEANUP(recording_release) struct recording whole = {0};
     CLEANUP(strbuf_release) struct strbuf file = {0};
@@ -723,10 +723,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST_IN_FOLDER(bombs_do_not_take_more_memory_than_their_size_allows),
-        TEST_IN_FOLDER(what_does_not_fit_into_memory_is_left_out_and_told),
+        TEST_IN_FOLDER(what_does_not_fit_into_memory_is_left_out_and_reported),
         TEST_IN_FOLDER(zstd_bombs_are_not_unpacked),
         TEST_IN_FOLDER(a_file_cut_at_any_byte_opens_up_to_there),
-        TEST_IN_FOLDER(every_flipped_bit_is_harmless_or_told),
+        TEST_IN_FOLDER(every_flipped_bit_is_harmless_or_reported),
         TEST_IN_FOLDER(random_damage_to_a_large_file_is_survived),
         TEST_IN_FOLDER(an_older_whole_snapshot_is_better_than_a_newer_broken_one),
         TEST_IN_FOLDER(what_is_no_recording_is_named),

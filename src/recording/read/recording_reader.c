@@ -14,8 +14,8 @@
 #include "host/text/format.h"
 #include "recording/format/chunk_index.h"
 #include "recording/format/recording_file.h"
+#include "recording/read/compact_history.h"
 #include "recording/read/damage_report.h"
-#include "recording/read/folded_history.h"
 #include "recording/read/recording_repair.h"
 #include "recording/read/table_reader.h"
 
@@ -214,7 +214,7 @@ static enum err load_snapshot(struct opening *o,
     if (l.damage_report.is_pruned) {
         history_drop(&tables); // a part of it would pass for complete
     } else {
-        restored = folded_history_restore(&tables);
+        restored = compact_history_restore(&tables);
     }
     l.damage_report.is_pruned = l.damage_report.is_pruned || restored == ERR_LIMIT;
     l.damage_report.most_bytes = table_budget(o);

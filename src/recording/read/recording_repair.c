@@ -17,14 +17,14 @@ struct repair {
     struct repair_tally tally;
     struct u32_vec thread_map; // old index -> new, REC_NONE if dropped
     struct u32_vec row_map;
-    struct u32_vec look_map;
+    struct u32_vec memory_snapshot_map;
 };
 
 static void repair_release(struct repair *p)
 {
     u32_vec_release(&p->thread_map);
     u32_vec_release(&p->row_map);
-    u32_vec_release(&p->look_map);
+    u32_vec_release(&p->memory_snapshot_map);
 }
 
 static uint32_t mapped(const struct u32_vec *map, uint32_t index)
@@ -297,24 +297,24 @@ static bool is_good_adhoc(struct repair *p, void *entry, const void *before)
     return adhoc->process < p->r->process_count && adhoc->node < p->r->node_count;
 }
 
-static bool is_good_look(struct repair *p, void *entry, const void *before)
+static bool is_good_snapshot(struct repair *p, void *entry, const void *before)
 {
-    const struct rec_memory_snapshot *look = entry;
+    const struct rec_memory_snapshot *snapshot = entry;
     (void)before;
-    return look->process < p->r->process_count;
+    return snapshot->process < p->r->process_count;
 }
 
 static bool is_good_part(struct repair *p, void *entry, const void *before)
 {
     struct rec_part *part = entry;
     const struct rec_part *last = before;
-    part->look = mapped(&p->look_map, part->look);
+    part->snapshot = mapped(&p->memory_snapshot_map, part->snapshot);
     if (part->node != REC_NONE && part->node >= p->r->node_count) {
         part->node = REC_NONE;
         p->tally.repaired++;
     }
-    return part->look != REC_NONE && part->kind >= 1 && part->kind <= REC_PART_KINDS &&
-           (last == NULL || last->look <= part->look);
+    return part->snapshot != REC_NONE && part->kind >= 1 && part->kind <= REC_PART_KINDS &&
+           (last == NULL || last->snapshot <= part->snapshot);
 }
 
 static bool is_good_block(struct repair *p, void *entry, const void *before)
@@ -368,7 +368,8 @@ static enum err repair_all(struct repair *p, bool has_totals)
              NULL));
     TRY(keep(p, r->mappings, &r->mapping_count, sizeof(*r->mappings), is_good_mapping, NULL));
     TRY(keep(p, r->adhoc, &r->adhoc_count, sizeof(*r->adhoc), is_good_adhoc, NULL));
-    TRY(keep(p, r->looks, &r->look_count, sizeof(*r->looks), is_good_look, &p->look_map));
+    TRY(keep(p, r->memory_snapshots, &r->memory_snapshot_count, sizeof(*r->memory_snapshots),
+             is_good_snapshot, &p->memory_snapshot_map));
     TRY(keep(p, r->parts, &r->part_count, sizeof(*r->parts), is_good_part, NULL));
     TRY(keep(p, r->blocks, &r->block_count, sizeof(*r->blocks), is_good_block, NULL));
     TRY(keep(p, r->marks, &r->mark_count, sizeof(*r->marks), is_good_mark, NULL));

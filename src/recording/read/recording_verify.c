@@ -426,7 +426,7 @@ static void check_slice_sums(struct verification *v)
         s.live_bytes += slice->allocated_bytes - slice->freed_bytes;
         // A process that ends removes its live blocks from the sum, but they do not count as freed.
         // With unsampled allocations no slice exceeds the peak, which is more exact than the sums.
-        const bool may_be_less = r->process_count > 1 || r->totals.left_out_allocations > 0;
+        const bool may_be_less = r->process_count > 1 || r->totals.unsampled_allocations > 0;
         bool is_sound =
             may_be_less ? slice->live_bytes <= s.live_bytes : slice->live_bytes == s.live_bytes;
         if (!is_sound) {
@@ -471,38 +471,38 @@ static void check_adhoc(struct verification *v)
     }
 }
 
-static void check_looks(struct verification *v)
+static void check_snapshots(struct verification *v)
 {
     const struct recording *r = v->r;
-    for (size_t i = 0; i < r->look_count; i++) {
-        const struct rec_memory_snapshot *look = &r->looks[i];
-        check_index(v, "looks", i, "process", look->process, r->process_count);
-        uint64_t sum = look->live_bytes + look->rounding_bytes + look->kept_bytes +
-                       look->mapped_bytes + look->stack_bytes + look->file_bytes +
-                       look->shared_bytes + look->own_bytes + look->rest_bytes;
-        check_sum(v, "what a look's kinds have", sum, "its whole", look->rss_bytes);
+    for (size_t i = 0; i < r->memory_snapshot_count; i++) {
+        const struct rec_memory_snapshot *snapshot = &r->memory_snapshots[i];
+        check_index(v, "snapshots", i, "process", snapshot->process, r->process_count);
+        uint64_t sum = snapshot->live_bytes + snapshot->rounding_bytes + snapshot->kept_bytes +
+                       snapshot->mapped_bytes + snapshot->stack_bytes + snapshot->file_bytes +
+                       snapshot->shared_bytes + snapshot->own_bytes + snapshot->rest_bytes;
+        check_sum(v, "the kinds of a memory snapshot", sum, "its whole", snapshot->rss_bytes);
     }
     for (size_t i = 0; i < r->part_count; i++) {
         const struct rec_part *part = &r->parts[i];
-        check_index(v, "parts", i, "look", part->look, r->look_count);
+        check_index(v, "parts", i, "snapshot", part->snapshot, r->memory_snapshot_count);
         if (part->node != REC_NONE) {
             check_index(v, "parts", i, "node", part->node, r->node_count);
         }
         check_index(v, "parts", i, "kind", part->kind, REC_PART_KINDS + 1);
-        if (i > 0 && part[-1].look > part->look) {
+        if (i > 0 && part[-1].snapshot > part->snapshot) {
             find(v, INVARIANT_ORDER, "parts[%zu] is out of order", i);
         }
     }
 }
 
-static uint64_t bytes_of_kind(const struct rec_memory_snapshot *look, uint32_t kind)
+static uint64_t bytes_of_kind(const struct rec_memory_snapshot *snapshot, uint32_t kind)
 {
     const uint64_t bytes[REC_PART_KINDS + 1] = {
-        [REC_PART_LIVE] = look->live_bytes,     [REC_PART_ROUNDING] = look->rounding_bytes,
-        [REC_PART_KEPT] = look->kept_bytes,     [REC_PART_MAPPED] = look->mapped_bytes,
-        [REC_PART_STACK] = look->stack_bytes,   [REC_PART_FILE] = look->file_bytes,
-        [REC_PART_SHARED] = look->shared_bytes, [REC_PART_OWN] = look->own_bytes,
-        [REC_PART_REST] = look->rest_bytes};
+        [REC_PART_LIVE] = snapshot->live_bytes,     [REC_PART_ROUNDING] = snapshot->rounding_bytes,
+        [REC_PART_KEPT] = snapshot->kept_bytes,     [REC_PART_MAPPED] = snapshot->mapped_bytes,
+        [REC_PART_STACK] = snapshot->stack_bytes,   [REC_PART_FILE] = snapshot->file_bytes,
+        [REC_PART_SHARED] = snapshot->shared_bytes, [REC_PART_OWN] = snapshot->own_bytes,
+        [REC_PART_REST] = snapshot->rest_bytes};
     return bytes[kind];
 }
 
@@ -512,14 +512,14 @@ static void check_part_sums(struct verification *v)
     const struct recording *r = v->r;
     size_t at = 0;
     while (at < r->part_count) {
-        const uint32_t look = r->parts[at].look;
+        const uint32_t snapshot = r->parts[at].snapshot;
         uint64_t sums[REC_PART_KINDS + 1] = {0};
-        for (; at < r->part_count && r->parts[at].look == look; at++) {
+        for (; at < r->part_count && r->parts[at].snapshot == snapshot; at++) {
             sums[r->parts[at].kind] += r->parts[at].rss_bytes;
         }
         for (uint32_t kind = 1; kind <= REC_PART_KINDS; kind++) {
-            check_sum(v, "what a look's parts of one kind have", sums[kind], "the look",
-                      bytes_of_kind(&r->looks[look], kind));
+            check_sum(v, "the parts of one kind of a memory snapshot", sums[kind], "the snapshot",
+                      bytes_of_kind(&r->memory_snapshots[snapshot], kind));
         }
     }
 }
@@ -538,7 +538,7 @@ enum err recording_verify(const struct recording *recording, struct recording_fi
         {check_totals, false},    {check_rows_are_unique, false},
         {check_cell_sums, true},  {check_size_sums, true},
         {check_slice_sums, true}, {check_mappings, false},
-        {check_looks, false},     {check_part_sums, true},
+        {check_snapshots, false}, {check_part_sums, true},
         {check_marks, false},     {check_blocks, false},
         {check_block_sums, true}, {check_adhoc, false},
     };

@@ -13,21 +13,21 @@ enum err answer_write(const struct answer_source *source,
 {
     struct request request;
     TRY(request_parse(args, route->params, &request, &problem->parameter, &problem->info));
-    CLEANUP(question_release)
-    struct question question = {.settings = source->settings,
-                                .request = &request,
-                                .snapshot = source->snapshot,
-                                .trees = source->trees,
-                                .cancel = source->cancel,
-                                .problem = problem};
+    CLEANUP(query_release)
+    struct query query = {.settings = source->settings,
+                          .request = &request,
+                          .snapshot = source->snapshot,
+                          .trees = source->trees,
+                          .cancel = source->cancel,
+                          .problem = problem};
     struct json_writer w;
-    TRY(question_init(&question, route->has_selection));
+    TRY(query_init(&query, route->has_selection));
     json_to_strbuf(&w, out, JSON_COMPACT);
-    question.view.w = &w;
+    query.view.w = &w;
     json_begin_object(&w);
-    TRY(question_write_envelope(&question));
-    TRY(route->answer(&question));
-    TRY(view_end(&question.view));
+    TRY(query_write_envelope(&query));
+    TRY(route->answer(&query));
+    TRY(view_end(&query.view));
     json_end_object(&w);
     return json_finish(&w) == ERR_OK ? ERR_OK : ERR_NO_MEMORY;
 }

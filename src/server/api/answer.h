@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // answer: computes the JSON answer of a route from its arguments.
 //
-//   arguments --request_parse--> request --question_init--> question --route->answer--> JSON
+//   arguments --request_parse--> request --query_init--> query --route->answer--> JSON
 //
 // The HTTP server and the report page share it. Context: H; an answer is computed in one thread.
 #pragma once
@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "host/os/cancel.h"
 #include "host/text/strbuf.h"
-#include "server/api/question.h"
+#include "server/api/query.h"
 #include "server/api/routes.h"
 #include "server/state/snapshot.h"
 #include "server/state/tree_cache.h"

@@ -15,7 +15,7 @@ static void write_file(const struct opened *opened, struct json_writer *w)
     json_end_object(w);
 }
 
-static void write_baseline(const struct question *q, struct json_writer *w)
+static void write_baseline(const struct query *q, struct json_writer *w)
 {
     const struct opened *baseline = q->snapshot->sides[SIDE_OLD];
     json_key(w, "baseline");
@@ -32,13 +32,13 @@ static void write_baseline(const struct question *q, struct json_writer *w)
     json_end_object(w);
 }
 
-static void write_capabilities(const struct question *q, struct json_writer *w)
+static void write_capabilities(const struct query *q, struct json_writer *w)
 {
     json_key(w, "capabilities");
     json_begin_object(w);
     for (int i = 0; i < CAPABILITY_COUNT; i++) {
         enum capability capability = (enum capability)i;
-        json_key_bool(w, capability_name(capability), question_can(q, capability));
+        json_key_bool(w, capability_name(capability), query_can(q, capability));
     }
     json_end_object(w);
 }
@@ -69,7 +69,7 @@ static void write_cost_table(struct view *view)
     view_table(view, &TABLE("costs", cost_columns, rows, ARRAY_LEN(rows)));
 }
 
-enum err api_meta(struct question *q)
+enum err api_meta(struct query *q)
 {
     const struct recording *recording = &q->profile->recording;
     struct json_writer *w = q->view.w;

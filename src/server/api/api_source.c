@@ -5,14 +5,14 @@
 #include "server/state/source_file.h"
 #include "views_json/views/views.h"
 
-static void write_text(struct question *q, const char *path)
+static void write_text(struct query *q, const char *path)
 {
     struct json_writer *w = q->view.w;
     CLEANUP(strbuf_release) struct strbuf text = {0};
     struct err_info info = {0};
     uint64_t modified_ms = 0;
     bool is_readable = false;
-    if (!question_can(q, CAPABILITY_SOURCE)) {
+    if (!query_can(q, CAPABILITY_SOURCE)) {
         (void)err_set(&info, ERR_PERMISSION, "the server does not show source files"); // sent below
     } else {
         is_readable = source_file_read(path, &text, &modified_ms, &info) == ERR_OK;
@@ -29,15 +29,15 @@ static void write_text(struct question *q, const char *path)
     json_key_bool(w, "is_newer", is_readable && start_ms > 0 && modified_ms > start_ms);
 }
 
-enum err api_source(struct question *q)
+enum err api_source(struct query *q)
 {
     const char *path = request_text(q->request, PARAM_FILE_PATH);
     if (path == NULL) {
-        return question_refuse(q, 0, PARAM_FILE_PATH, ERR_INVALID, "file_path: must be given");
+        return query_refuse(q, 0, PARAM_FILE_PATH, ERR_INVALID, "file_path: must be given");
     }
     if (!view_source_is_named(&q->view, path)) {
-        return question_refuse(q, 0, PARAM_FILE_PATH, ERR_NOT_FOUND,
-                               "file_path: no frame of the recording names this file");
+        return query_refuse(q, 0, PARAM_FILE_PATH, ERR_NOT_FOUND,
+                            "file_path: no frame of the recording names this file");
     }
     json_key_string(q->view.w, "path", path);
     write_text(q, path);

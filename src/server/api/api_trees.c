@@ -15,11 +15,11 @@ enum {
     STACKS_BY_DEFAULT = 50,
 };
 
-static MUST_USE enum err read_spec(struct question *q, struct tree_view_spec *out)
+static MUST_USE enum err read_spec(struct query *q, struct tree_view_spec *out)
 {
     const struct request *request = q->request;
     enum request_by by;
-    TRY(question_choose_by(q, REQUEST_BY_LOCATION, REQUEST_BY_FUNCTION, &by));
+    TRY(query_choose_by(q, REQUEST_BY_LOCATION, REQUEST_BY_FUNCTION, &by));
     *out = (struct tree_view_spec){
         .direction =
             (enum call_tree_direction)request_number(request, PARAM_DIRECTION, CALL_TREE_TOP_DOWN),
@@ -29,17 +29,17 @@ static MUST_USE enum err read_spec(struct question *q, struct tree_view_spec *ou
     return ERR_OK;
 }
 
-static MUST_USE enum err find_tree(struct question *q, struct cached_tree **out)
+static MUST_USE enum err find_tree(struct query *q, struct cached_tree **out)
 {
     struct tree_view_spec spec;
     TRY(read_spec(q, &spec));
     if (q->is_diff && spec.key != CALL_TREE_BY_FUNCTION) {
-        return question_refuse(q, 0, PARAM_BY, ERR_INVALID, "by: a diff is by function");
+        return query_refuse(q, 0, PARAM_BY, ERR_INVALID, "by: a diff is by function");
     }
-    return question_tree(q, spec, out);
+    return query_tree(q, spec, out);
 }
 
-static uint64_t root_total(const struct question *q, const struct tree_view *tree)
+static uint64_t root_total(const struct query *q, const struct tree_view *tree)
 {
     uint64_t new = costs_get(&tree->total[SIDE_NEW].items[0], q->view.sort);
     uint64_t old = q->is_diff ? costs_get(&tree->total[SIDE_OLD].items[0], q->view.sort) : 0;
@@ -47,14 +47,14 @@ static uint64_t root_total(const struct question *q, const struct tree_view *tre
 }
 
 static MUST_USE enum err
-read_wish(struct question *q, const struct tree_view *tree, struct tree_view_wish *out)
+read_wish(struct query *q, const struct tree_view *tree, struct tree_view_wish *out)
 {
     const struct request *request = q->request;
     uint64_t limit = request_number(request, PARAM_LIMIT, NODES_BY_DEFAULT);
     double share = request->values[PARAM_MIN_SHARE].fraction;
     uint64_t root = request_number(request, PARAM_ROOT, 0);
     if (root >= tree->nodes.len) {
-        return question_refuse(q, 0, PARAM_ROOT, ERR_NOT_FOUND, "root: the tree has no such node");
+        return query_refuse(q, 0, PARAM_ROOT, ERR_NOT_FOUND, "root: the tree has no such node");
     }
     // Round up, so that a share of 0.5 in 5 is at least 3.
     double minimum = share * (double)root_total(q, tree);
@@ -73,7 +73,7 @@ read_wish(struct question *q, const struct tree_view *tree, struct tree_view_wis
 
 // Set *has_search if a search was requested; `out` then has its matches.
 static MUST_USE enum err
-search(struct question *q, const struct tree_view *tree, struct tree_matches *out, bool *has_search)
+search(struct query *q, const struct tree_view *tree, struct tree_matches *out, bool *has_search)
 {
     const char *text = request_text(q->request, PARAM_SEARCH);
     const char *regex = request_text(q->request, PARAM_SEARCH_REGEX);
@@ -83,8 +83,8 @@ search(struct question *q, const struct tree_view *tree, struct tree_matches *ou
         return ERR_OK;
     }
     if (text != NULL && regex != NULL) {
-        return question_refuse(q, 0, PARAM_SEARCH, ERR_INVALID,
-                               "search: one search at a time, please");
+        return query_refuse(q, 0, PARAM_SEARCH, ERR_INVALID,
+                            "search: one search at a time, please");
     }
     enum err problem = pattern_init(&pattern, text != NULL ? PATTERN_TEXT : PATTERN_REGEX,
                                     text != NULL ? text : regex, "search", &q->problem->info);
@@ -95,7 +95,7 @@ search(struct question *q, const struct tree_view *tree, struct tree_matches *ou
     return problem;
 }
 
-enum err api_tree(struct question *q)
+enum err api_tree(struct query *q)
 {
     CLEANUP(cached_tree_unrefp) struct cached_tree *cached = NULL;
     CLEANUP(tree_matches_release) struct tree_matches found = {0};
@@ -128,24 +128,23 @@ keep_below(const struct tree_view *tree, uint32_t node, struct flag_vec *rows)
     return ERR_OK;
 }
 
-static MUST_USE enum err keep_of_node(struct question *q, uint64_t node, struct flag_vec *rows)
+static MUST_USE enum err keep_of_node(struct query *q, uint64_t node, struct flag_vec *rows)
 {
     CLEANUP(cached_tree_unrefp) struct cached_tree *cached = NULL;
     TRY(find_tree(q, &cached));
     if (node >= cached->tree.nodes.len) {
-        return question_refuse(q, 0, PARAM_NODE, ERR_NOT_FOUND, "node: the tree has no such node");
+        return query_refuse(q, 0, PARAM_NODE, ERR_NOT_FOUND, "node: the tree has no such node");
     }
     return keep_below(&cached->tree, (uint32_t)node, rows);
 }
 
 // Clear the marks of rows whose stack does not contain the function.
-static MUST_USE enum err
-keep_of_function(struct question *q, uint64_t function, struct flag_vec *rows)
+static MUST_USE enum err keep_of_function(struct query *q, uint64_t function, struct flag_vec *rows)
 {
     CLEANUP(call_tree_release) struct call_tree tree = {0};
     if (function >= q->profile->code.functions.len) {
-        return question_refuse(q, 0, PARAM_FUNCTION_ID, ERR_NOT_FOUND,
-                               "function_id: the recording has no such function");
+        return query_refuse(q, 0, PARAM_FUNCTION_ID, ERR_NOT_FOUND,
+                            "function_id: the recording has no such function");
     }
     CLEANUP(flag_vec_release) struct flag_vec has = {0};
     TRY(call_tree_build(&q->selection, CALL_TREE_TOP_DOWN, CALL_TREE_BY_LOCATION, &tree));
@@ -161,7 +160,7 @@ keep_of_function(struct question *q, uint64_t function, struct flag_vec *rows)
     return ERR_OK;
 }
 
-static MUST_USE enum err write_pairs(struct question *q, const struct stacks_options *options)
+static MUST_USE enum err write_pairs(struct query *q, const struct stacks_options *options)
 {
     static const struct tree_view_spec spec = {.direction = CALL_TREE_TOP_DOWN,
                                                .key = CALL_TREE_BY_FUNCTION};
@@ -169,15 +168,15 @@ static MUST_USE enum err write_pairs(struct question *q, const struct stacks_opt
     CLEANUP(cached_tree_unrefp) struct cached_tree *cached = NULL;
     for (size_t i = 0; i < ARRAY_LEN(no_params); i++) {
         if (request_has(q->request, no_params[i])) {
-            return question_refuse(q, 0, no_params[i], ERR_INVALID, "%s: not in a diff",
-                                   request_param_name(no_params[i]));
+            return query_refuse(q, 0, no_params[i], ERR_INVALID, "%s: not in a diff",
+                                request_param_name(no_params[i]));
         }
     }
-    TRY(question_tree(q, spec, &cached));
+    TRY(query_tree(q, spec, &cached));
     return view_stack_pairs(&q->view, &cached->tree, options);
 }
 
-enum err api_stacks(struct question *q)
+enum err api_stacks(struct query *q)
 {
     CLEANUP(flag_vec_release) struct flag_vec rows = {0};
     const uint64_t limit = request_number(q->request, PARAM_LIMIT, STACKS_BY_DEFAULT);

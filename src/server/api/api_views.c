@@ -15,17 +15,17 @@ enum {
     EVENTS_BY_DEFAULT = 100,
 };
 
-static size_t limit_of(const struct question *q, uint64_t by_default)
+static size_t limit_of(const struct query *q, uint64_t by_default)
 {
     return request_number(q->request, PARAM_LIMIT, by_default);
 }
 
-enum err api_health(struct question *q)
+enum err api_health(struct query *q)
 {
     return view_health(&q->view);
 }
 
-enum err api_summary(struct question *q)
+enum err api_summary(struct query *q)
 {
     static const enum cost costs[] = {COST_PEAK_BYTES, COST_LEAKED_BYTES, COST_ALLOCATIONS,
                                       COST_TEMPORARY, COST_ALLOCATED_BYTES};
@@ -37,18 +37,18 @@ enum err api_summary(struct question *q)
     return view_summary(&q->view, &options);
 }
 
-enum err api_call_sites(struct question *q)
+enum err api_call_sites(struct query *q)
 {
     const uint64_t stacks = request_number(q->request, PARAM_STACKS, 0);
     const struct call_sites_options options = {
         .limit = limit_of(q, SITES_BY_DEFAULT), .lists_stacks = stacks > 0, .stack_limit = stacks};
     if (q->is_diff && stacks > 0) {
-        return question_refuse(q, 0, PARAM_STACKS, ERR_INVALID, "stacks: not in a diff");
+        return query_refuse(q, 0, PARAM_STACKS, ERR_INVALID, "stacks: not in a diff");
     }
     return view_call_sites(&q->view, &options);
 }
 
-enum err api_functions(struct question *q)
+enum err api_functions(struct query *q)
 {
     const struct functions_options options = {
         .by_self = request_number(q->request, PARAM_BY_SELF, 0) == 1,
@@ -58,13 +58,13 @@ enum err api_functions(struct question *q)
 }
 
 // Find the function that the parameters name.
-static MUST_USE enum err find_function(struct question *q, uint32_t *out)
+static MUST_USE enum err find_function(struct query *q, uint32_t *out)
 {
     const char *name = request_text(q->request, PARAM_NAME);
     const char *module = request_text(q->request, PARAM_IN_MODULE);
     size_t count = q->code->origins.len;
     if (request_has(q->request, PARAM_ID) == (name != NULL)) {
-        return question_refuse(q, 0, PARAM_ID, ERR_INVALID, "either id or name must be given");
+        return query_refuse(q, 0, PARAM_ID, ERR_INVALID, "either id or name must be given");
     }
     uint64_t found = request_number(q->request, PARAM_ID, count);
     for (uint32_t i = 0; name != NULL && found == count && i < count; i++) {
@@ -74,8 +74,8 @@ static MUST_USE enum err find_function(struct question *q, uint32_t *out)
         }
     }
     if (found >= count) {
-        return question_refuse(q, 0, name != NULL ? PARAM_NAME : PARAM_ID, ERR_NOT_FOUND,
-                               "the recording has no such function");
+        return query_refuse(q, 0, name != NULL ? PARAM_NAME : PARAM_ID, ERR_NOT_FOUND,
+                            "the recording has no such function");
     }
     // In a comparison, functions of the same name share one id.
     struct code_origin origin = q->code->origins.items[found];
@@ -83,7 +83,7 @@ static MUST_USE enum err find_function(struct question *q, uint32_t *out)
     return ERR_OK;
 }
 
-enum err api_function(struct question *q)
+enum err api_function(struct query *q)
 {
     CLEANUP(function_trees_release) struct function_trees trees = {0};
     uint32_t function = 0;
@@ -92,21 +92,21 @@ enum err api_function(struct question *q)
     return view_function_detail(&q->view, &trees, function);
 }
 
-enum err api_call_graph(struct question *q)
+enum err api_call_graph(struct query *q)
 {
     return view_call_graph(&q->view, limit_of(q, 0));
 }
 
 static MUST_USE enum err
-read_row_group(struct question *q, enum request_by otherwise, enum row_group_by *out)
+read_row_group(struct query *q, enum request_by otherwise, enum row_group_by *out)
 {
     enum request_by by;
-    TRY(question_choose_by(q, REQUEST_BY_CALL_SITE, otherwise, &by));
+    TRY(query_choose_by(q, REQUEST_BY_CALL_SITE, otherwise, &by));
     *out = by == REQUEST_BY_STACK ? ROW_GROUPS_BY_STACK : ROW_GROUPS_BY_SITE;
     return ERR_OK;
 }
 
-enum err api_series(struct question *q)
+enum err api_series(struct query *q)
 {
     enum row_group_by by;
     TRY(read_row_group(q, REQUEST_BY_STACK, &by));
@@ -120,7 +120,7 @@ enum err api_series(struct question *q)
     return view_series(&q->view, &options);
 }
 
-static MUST_USE enum err write_histogram(struct question *q, enum histogram_of of)
+static MUST_USE enum err write_histogram(struct query *q, enum histogram_of of)
 {
     const struct histogram_options options = {
         .of = of,
@@ -130,26 +130,26 @@ static MUST_USE enum err write_histogram(struct question *q, enum histogram_of o
     return view_histogram(&q->view, &options);
 }
 
-enum err api_sizes(struct question *q)
+enum err api_sizes(struct query *q)
 {
-    TRY(question_need(q, CAPABILITY_SIZES, "block sizes"));
+    TRY(query_need(q, CAPABILITY_SIZES, "block sizes"));
     return write_histogram(q, HISTOGRAM_SIZES);
 }
 
-enum err api_lifetimes(struct question *q)
+enum err api_lifetimes(struct query *q)
 {
-    TRY(question_need(q, CAPABILITY_LIFETIMES, "lifetimes"));
+    TRY(query_need(q, CAPABILITY_LIFETIMES, "lifetimes"));
     return write_histogram(q, HISTOGRAM_LIFETIMES);
 }
 
-enum err api_size_lifetime(struct question *q)
+enum err api_size_lifetime(struct query *q)
 {
-    TRY(question_need(q, CAPABILITY_SIZES, "block sizes"));
-    TRY(question_need(q, CAPABILITY_LIFETIMES, "lifetimes"));
+    TRY(query_need(q, CAPABILITY_SIZES, "block sizes"));
+    TRY(query_need(q, CAPABILITY_LIFETIMES, "lifetimes"));
     return view_size_lifetime(&q->view);
 }
 
-enum err api_leaks(struct question *q)
+enum err api_leaks(struct query *q)
 {
     static const uint64_t costs_by_default =
         (uint64_t)1 << COST_LEAKED_BYTES | (uint64_t)1 << COST_LEAKED_ALLOCATIONS |
@@ -170,7 +170,7 @@ enum err api_leaks(struct question *q)
 // Choose the breakdown whose mappings are listed: that of `moment_ms`, else the peak's, else
 // REC_NONE.
 static MUST_USE enum err
-choose_breakdown(struct question *q, const struct rss_breakdown *rss_breakdown, uint32_t *out)
+choose_breakdown(struct query *q, const struct rss_breakdown *rss_breakdown, uint32_t *out)
 {
     const struct rss_breakdown_split *peak = rss_breakdown_peak(rss_breakdown);
     *out = peak != NULL ? (uint32_t)(peak - rss_breakdown->splits.items) : REC_NONE;
@@ -185,11 +185,11 @@ choose_breakdown(struct question *q, const struct rss_breakdown *rss_breakdown, 
             return ERR_OK;
         }
     }
-    return question_refuse(q, 0, PARAM_MOMENT_MS, ERR_NOT_FOUND,
-                           "moment_ms: there are no mappings of that moment");
+    return query_refuse(q, 0, PARAM_MOMENT_MS, ERR_NOT_FOUND,
+                        "moment_ms: there are no mappings of that moment");
 }
 
-enum err api_rss(struct question *q)
+enum err api_rss(struct query *q)
 {
     CLEANUP(rss_breakdown_release) struct rss_breakdown rss_breakdown = {0};
     CLEANUP(flag_vec_release) struct flag_vec details = {0};
@@ -208,22 +208,22 @@ enum err api_rss(struct question *q)
     return view_rss(&q->view, &rss_breakdown, &details);
 }
 
-enum err api_adhoc(struct question *q)
+enum err api_adhoc(struct query *q)
 {
     return view_adhoc(&q->view, limit_of(q, EVENTS_BY_DEFAULT));
 }
 
-enum err api_processes(struct question *q)
+enum err api_processes(struct query *q)
 {
     return view_processes(&q->view);
 }
 
-enum err api_threads(struct question *q)
+enum err api_threads(struct query *q)
 {
     return view_threads(&q->view);
 }
 
-enum err api_modules(struct question *q)
+enum err api_modules(struct query *q)
 {
     return view_modules(&q->view);
 }

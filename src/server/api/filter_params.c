@@ -38,32 +38,32 @@ static void read_names(const struct request *request, struct filter *filter)
 }
 
 // Read a range of sizes or lifetimes, both ends included and optional.
-static MUST_USE enum err read_buckets(struct question *question,
+static MUST_USE enum err read_buckets(struct query *query,
                                       enum param low,
                                       enum param high,
                                       bool *has_range,
                                       struct bucket_range *range)
 {
-    const struct request *request = question->request;
+    const struct request *request = query->request;
     if (!request_has(request, low) && !request_has(request, high)) {
         return ERR_OK;
     }
     uint64_t least = request_number(request, low, 0);
     uint64_t most = request_number(request, high, UINT64_MAX);
     if (most < least) {
-        return question_refuse(question, 0, high, ERR_INVALID,
-                               "%s: the range ends before it begins", request_param_name(high));
+        return query_refuse(query, 0, high, ERR_INVALID, "%s: the range ends before it begins",
+                            request_param_name(high));
     }
     *has_range = true;
     *range = bucket_range_covering(least, most);
     return ERR_OK;
 }
 
-enum err filter_params_read(struct question *question, struct filter *filter)
+enum err filter_params_read(struct query *query, struct filter *filter)
 {
-    read_names(question->request, filter);
-    TRY(read_buckets(question, PARAM_SIZE_MIN, PARAM_SIZE_MAX, &filter->has_sizes, &filter->sizes));
-    return read_buckets(question, PARAM_LIFETIME_MIN, PARAM_LIFETIME_MAX, &filter->has_lifetimes,
+    read_names(query->request, filter);
+    TRY(read_buckets(query, PARAM_SIZE_MIN, PARAM_SIZE_MAX, &filter->has_sizes, &filter->sizes));
+    return read_buckets(query, PARAM_LIFETIME_MIN, PARAM_LIFETIME_MAX, &filter->has_lifetimes,
                         &filter->lifetimes);
 }
 
@@ -78,26 +78,26 @@ static enum param range_param(const struct request *request)
     return params[i];
 }
 
-enum err filter_params_read_time(struct question *question,
+enum err filter_params_read_time(struct query *query,
                                  const struct recording *recording,
                                  struct filter *filter)
 {
-    const struct request *request = question->request;
+    const struct request *request = query->request;
     filter->has_range = request_has(request, PARAM_FROM_MS) || request_has(request, PARAM_TO_MS) ||
                         request_has(request, PARAM_CLASSES);
     if (!filter->has_range) {
         return ERR_OK;
     }
     if (!time_range_is_known(recording)) {
-        return question_refuse(question, STATUS_CONFLICT, range_param(request), ERR_INVALID,
-                               "the recording has no time slices, so it cannot be asked for a "
-                               "time range");
+        return query_refuse(query, STATUS_CONFLICT, range_param(request), ERR_INVALID,
+                            "the recording has no time slices, so it cannot be asked for a "
+                            "time range");
     }
     uint64_t from_ms = request_number(request, PARAM_FROM_MS, 0);
     uint64_t to_ms = request_number(request, PARAM_TO_MS, UINT64_MAX);
     if (to_ms <= from_ms) {
-        return question_refuse(question, 0, PARAM_TO_MS, ERR_INVALID,
-                               "to_ms: the range ends before it begins");
+        return query_refuse(query, 0, PARAM_TO_MS, ERR_INVALID,
+                            "to_ms: the range ends before it begins");
     }
     uint64_t classes = request_number(request, PARAM_CLASSES, BLOCKS_IN_IN | BLOCKS_IN_OUT);
     filter->range = time_range_covering(recording, from_ms, to_ms, (uint32_t)classes);
@@ -105,37 +105,37 @@ enum err filter_params_read_time(struct question *question,
 }
 
 // Find the wrong parameter: a pattern's error message starts with its name.
-static void blame_pattern(struct question *question)
+static void blame_pattern(struct query *query)
 {
     static const enum param patterns[] = {PARAM_FUNCTION_REGEX, PARAM_FILE_REGEX,
                                           PARAM_MODULE_REGEX};
     for (size_t i = 0; i < ARRAY_LEN(patterns); i++) {
         const char *name = request_param_name(patterns[i]);
-        size_t len = strcspn(question->problem->info.text, ":");
-        if (strncmp(name, question->problem->info.text, len) == 0) {
-            question->problem->parameter = name;
+        size_t len = strcspn(query->problem->info.text, ":");
+        if (strncmp(name, query->problem->info.text, len) == 0) {
+            query->problem->parameter = name;
         }
     }
 }
 
 // Find the parameter of a range of unrecorded data.
-static void blame_range(struct question *question)
+static void blame_range(struct query *query)
 {
     static const enum param ranges[] = {PARAM_SIZE_MIN, PARAM_SIZE_MAX, PARAM_LIFETIME_MIN,
                                         PARAM_LIFETIME_MAX};
-    question->problem->status = STATUS_CONFLICT;
+    query->problem->status = STATUS_CONFLICT;
     for (size_t i = ARRAY_LEN(ranges); i-- > 0;) {
-        if (request_has(question->request, ranges[i])) {
-            question->problem->parameter = request_param_name(ranges[i]);
+        if (request_has(query->request, ranges[i])) {
+            query->problem->parameter = request_param_name(ranges[i]);
         }
     }
 }
 
-enum err filter_params_blame(struct question *question, enum err problem)
+enum err filter_params_blame(struct query *query, enum err problem)
 {
-    blame_pattern(question);
-    if (problem == ERR_UNSUPPORTED && question->problem->parameter == NULL) {
-        blame_range(question);
+    blame_pattern(query);
+    if (problem == ERR_UNSUPPORTED && query->problem->parameter == NULL) {
+        blame_range(query);
     }
     return problem;
 }

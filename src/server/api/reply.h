@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "host/text/strbuf.h"
-#include "server/api/question.h"
+#include "server/api/query.h"
 
 // A response without its body. Texts are borrowed.
 struct reply {

@@ -8,14 +8,14 @@
 
 #include "base/err.h"
 #include "host/text/json_writer.h"
-#include "server/api/question.h"
+#include "server/api/query.h"
 
 struct route {
     const char *path;
     uint64_t params; // PARAM_BITs
     bool has_selection;
     bool is_volatile; // depends on more than the recording, so it has no ETag
-    enum err (*answer)(struct question *question);
+    enum err (*answer)(struct query *query);
 };
 
 // Find the route of a request's target. Return NULL if there is none.

@@ -37,7 +37,7 @@ void http_arguments(struct MHD_Connection *connection, struct request_args *out)
 
 int http_client_socket(struct MHD_Connection *connection)
 {
-    const union MHD_ConnectionInfo *told =
+    const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    return told != NULL ? told->connect_fd : -1;
+    return info != NULL ? info->connect_fd : -1;
 }

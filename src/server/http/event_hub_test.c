@@ -135,7 +135,7 @@ static void the_end_wakes_everybody(void **state)
     event_hub_release(&hub);
 }
 
-static void one_whose_client_leaves_is_told_at_once(void **state)
+static void one_whose_client_leaves_is_reported_at_once(void **state)
 {
     (void)state;
     struct event_hub hub;
@@ -162,7 +162,7 @@ int main(void)
         cmocka_unit_test(one_that_falls_behind_misses_the_oldest),
         cmocka_unit_test(only_so_many_may_listen),
         cmocka_unit_test(the_end_wakes_everybody),
-        cmocka_unit_test(one_whose_client_leaves_is_told_at_once),
+        cmocka_unit_test(one_whose_client_leaves_is_reported_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@ enum {
     SCOPES_MAX = 32,            // processes and threads with separate answers
     SCOPES_NODES_MAX = 1000000, // stack nodes times scopes, which bounds the time
     SCOPES_MAX_MIB = 12,        // above this size no more are added
-    SCOPES_KNOWN_MAX = 128,     // of each kind, to report how many were left out
+    SCOPES_KNOWN_MAX = 128,     // of each kind, to report how many were omitted
 };
 
 // The limits of tables and trees.
@@ -93,7 +93,7 @@ struct writer {
     struct tree_cache trees;
     struct cut cut;
     struct scope_vec scopes; // available ones
-    size_t scopes_told;      // how many of them were added, from the first
+    size_t scopes_written;   // how many of them were added, from the first
     struct strbuf blocks;    // the answers as written to the page
 };
 
@@ -166,15 +166,15 @@ static MUST_USE enum err add_scopes(struct writer *writer)
     size_t nodes = writer->page->profile->recording.node_count + 1;
     size_t most = SCOPES_NODES_MAX / nodes;
     most = min_u64(most, SCOPES_MAX);
-    writer->scopes_told = 0;
-    while (writer->scopes_told < writer->scopes.len && writer->scopes_told < most &&
+    writer->scopes_written = 0;
+    while (writer->scopes_written < writer->scopes.len && writer->scopes_written < most &&
            mib(writer->blocks.len) < SCOPES_MAX_MIB) {
-        const struct scope *scope = &writer->scopes.items[writer->scopes_told];
+        const struct scope *scope = &writer->scopes.items[writer->scopes_written];
         char suffix[32];
         (void)snprintf(suffix, sizeof(suffix), "&%s=%" PRIu32,
                        scope->is_thread ? "thread" : "process", scope->id); // fits
         TRY(add_scope(writer, scope, suffix));
-        writer->scopes_told++;
+        writer->scopes_written++;
     }
     return ERR_OK;
 }
@@ -183,7 +183,7 @@ static void write_ids(const struct writer *writer, bool threads, struct json_wri
 {
     json_key(w, threads ? "threads" : "processes");
     json_begin_array(w);
-    for (size_t i = 0; i < writer->scopes_told; i++) {
+    for (size_t i = 0; i < writer->scopes_written; i++) {
         if (writer->scopes.items[i].is_thread == threads) {
             json_u64(w, writer->scopes.items[i].id);
         }
@@ -202,7 +202,7 @@ static MUST_USE enum err add_info(struct writer *writer)
     json_key_string(&w, "filter", writer->page->filter_text);
     write_ids(writer, false, &w);
     write_ids(writer, true, &w);
-    json_key_u64(&w, "left_out", writer->scopes.len - writer->scopes_told);
+    json_key_u64(&w, "left_out", writer->scopes.len - writer->scopes_written);
     json_key_u64(&w, "rows_max", writer->cut.rows);
     json_key_u64(&w, "nodes_max", writer->cut.nodes);
     json_end_object(&w);

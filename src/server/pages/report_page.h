@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // report_page: writes a recording and its viewer as one HTML file that needs no server.
 //
-//   for each question of a table --answer--> JSON --gzip, base64--> <script data-answer="...">
+//   for each query of a table --answer--> JSON --gzip, base64--> <script data-answer="...">
 //   viewer's script and style -----------------------------------> <script>, <style>
 //
 // The page contains the server's answers, unfiltered and for single processes and threads, and the

@@ -4,7 +4,7 @@
 //   the file was rewritten --served_reload--> a new generation with the same baseline
 //   a page put a baseline  --served_set_baseline--> a new generation of the same recording
 //
-// Reading and building happen outside the mutex, so questions about the old snapshot continue.
+// Reading and building happen outside the mutex, so queries about the old snapshot continue.
 // `changing` serializes changes. Lock order: changing, then mutex. Context: H; any thread.
 #pragma once
 

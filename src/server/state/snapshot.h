@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// snapshot: the immutable set of data that questions are answered from: a recording, and optionally
+// snapshot: the immutable set of data that queries are answered from: a recording, and optionally
 // a second one to compare with.
 //
 // A snapshot never changes. Requests hold a reference while they are answered. When the file is

@@ -190,8 +190,8 @@ static int ask(struct debuginfod *servers, struct bytes build_id, char **out_pat
                                     : is_silence(result)  ? DEBUGINFOD_SILENT
                                                           : DEBUGINFOD_ANSWERED;
     servers->has_given_up = end != DEBUGINFOD_ANSWERED;
-    if (servers->end_question != NULL) {
-        servers->end_question(servers->context, end);
+    if (servers->end_request != NULL) {
+        servers->end_request(servers->context, end);
     }
     return result;
 }

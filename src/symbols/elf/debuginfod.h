@@ -29,7 +29,7 @@ struct debuginfod {
     // Called before a request and a few times a second during it. `total_bytes` is 0 if unknown.
     // False ends this request and all later ones. May be NULL.
     bool (*go_on)(void *context, uint64_t done_bytes, uint64_t total_bytes);
-    void (*end_question)(void *context, enum debuginfod_end end); // may be NULL
+    void (*end_request)(void *context, enum debuginfod_end end); // may be NULL
     void *context;
     struct debuginfod_library *library; // owned; NULL before the first request
     bool has_given_up;

@@ -90,7 +90,7 @@ static uint64_t level_end(const struct lane_producer *p, uint64_t read_pos)
 
 void lane_producer_relax(struct lane_producer *p)
 {
-    // Acquire: as in look_at_recorder.
+    // Acquire: as in check_recorder.
     const uint64_t read_pos = atomic_load_explicit(&p->lane->read_pos, memory_order_acquire);
     const uint32_t level = level_of(p, p->pos - read_pos);
     if (level < p->level) {
@@ -102,14 +102,14 @@ void lane_producer_relax(struct lane_producer *p)
 
 // Read the recorder's position and set the next position at which to read it again. Everything is
 // published.
-static void look_at_recorder(struct lane_producer *p)
+static void check_recorder(struct lane_producer *p)
 {
     // Acquire: pairs with the recorder's release of read_pos; it has copied everything before.
     const uint64_t read_pos = atomic_load_explicit(&p->lane->read_pos, memory_order_acquire);
     const uint64_t half = p->ring_bytes / 2;
-    if (p->pressed && read_pos == p->pos && p->ring_bytes < LANE_RING_BYTES_MAX) {
+    if (p->was_half_full && read_pos == p->pos && p->ring_bytes < LANE_RING_BYTES_MAX) {
         p->ring_bytes *= 2;
-        p->pressed = false;
+        p->was_half_full = false;
         // Relaxed: the recorder reads it after it acquires a write_pos that we publish later.
         atomic_store_explicit(&p->lane->ring_bytes, (uint32_t)p->ring_bytes, memory_order_relaxed);
         p->soft_limit = read_pos + p->ring_bytes / 2;
@@ -117,7 +117,7 @@ static void look_at_recorder(struct lane_producer *p)
         if (p->soft_limit < read_pos + p->ring_bytes) {
             wake_recorder(p->session);
         }
-        p->pressed = true;
+        p->was_half_full = true;
         p->soft_limit = read_pos + p->ring_bytes;
     } else {
         p->soft_limit = read_pos + half;
@@ -192,16 +192,16 @@ static bool wait_for_room(struct lane_producer *p, size_t bytes)
 uint64_t *lane_producer_make_room(struct lane_producer *p, size_t bytes)
 {
     lane_producer_publish(p);
-    look_at_recorder(p);
+    check_recorder(p);
     size_t needed = needed_bytes(p, bytes);
-    // Acquire: as in look_at_recorder.
+    // Acquire: as in check_recorder.
     uint64_t read_pos = atomic_load_explicit(&p->lane->read_pos, memory_order_acquire);
     if (p->pos + needed > read_pos + p->ring_bytes) {
-        p->pressed = true;
+        p->was_half_full = true;
         if (!wait_for_room(p, bytes)) {
             return NULL;
         }
-        look_at_recorder(p);
+        check_recorder(p);
         needed = needed_bytes(p, bytes);
     }
     set_limit(p);

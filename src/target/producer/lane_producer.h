@@ -14,7 +14,7 @@
 // comparison. `window` is the address that position 0 would have on this lap, so finding an address
 // is one addition. Beyond soft_limit the producer wakes the recorder when the ring is half full,
 // once per crossing; with a full ring it publishes, wakes and waits. The ring starts small. It
-// doubles when it is empty after it was pressed.
+// doubles when it is empty after it was half full.
 //
 // Waiting is bounded, because a mistake of the recorder must never block the program. The wait ends
 // when the recorder makes room, when the session has ended, or when the recorder is dead. It is
@@ -64,7 +64,7 @@ struct lane_producer {
     uint64_t ring_bytes;
     uint64_t clock_ms;         // of the last TICK
     uint64_t tick_pos;         // its end
-    bool pressed;              // half full was seen since the last growth
+    bool was_half_full;        // half full was seen since the last growth
     bool is_sampling;          // SESSION_OVERFLOW_SAMPLE
     uint32_t level;            // fill level, see lane_producer_relax; 0: less than half full
     uint32_t open_scopes;      // bit n: the thread's peak is followed in scope n (stats_query.h)

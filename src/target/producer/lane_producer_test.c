@@ -263,7 +263,7 @@ static void the_recorder_is_woken_once_per_half_ring(void **state)
     close_fixture(&f);
 }
 
-static void a_pressed_ring_doubles_when_empty_up_to_its_bound(void **state)
+static void a_ring_that_was_half_full_doubles_when_empty_up_to_its_bound(void **state)
 {
     (void)state;
     struct fixture f = open_fixture();
@@ -451,7 +451,7 @@ int main(void)
         cmocka_unit_test(a_tick_that_was_forgotten_is_written_again_and_no_other),
         cmocka_unit_test(random_records_arrive_whole_and_in_order),
         cmocka_unit_test(the_recorder_is_woken_once_per_half_ring),
-        cmocka_unit_test(a_pressed_ring_doubles_when_empty_up_to_its_bound),
+        cmocka_unit_test(a_ring_that_was_half_full_doubles_when_empty_up_to_its_bound),
         cmocka_unit_test(the_level_rises_in_steps_from_half_full),
         cmocka_unit_test(a_dead_recorder_ends_the_session),
         cmocka_unit_test(a_slow_recorder_with_an_unknown_pid_is_waited_for),

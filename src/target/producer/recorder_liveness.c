@@ -80,7 +80,7 @@ static bool is_of_our_namespace(struct session_header *session, const struct lan
     return ours == theirs; // both 0 where there is no /proc at all
 }
 
-static bool is_gone(struct session_header *session, const struct lane_header *lane)
+static bool is_dead(struct session_header *session, const struct lane_header *lane)
 {
     const uint32_t pid = session->recorder_pid;
     return is_of_our_namespace(session, lane) &&
@@ -145,5 +145,5 @@ bool patience_is_over_at(struct patience *p,
     if (p->still_ms >= LANE_PATIENCE_MS || p->unread_ms >= LANE_FORGOTTEN_MS) {
         return true;
     }
-    return p->still_ms >= LANE_SUSPECT_MS && is_gone(session, lane);
+    return p->still_ms >= LANE_SUSPECT_MS && is_dead(session, lane);
 }

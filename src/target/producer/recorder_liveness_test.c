@@ -19,7 +19,7 @@ static _Alignas(4096) char memory[SESSION_PROCESS_OFFSET + sizeof(struct process
 static struct session_header *const session = (struct session_header *)(void *)memory;
 static struct lane_header lane;
 
-static pid_t a_pid_that_is_gone(void)
+static pid_t dead_pid(void)
 {
     const pid_t child = fork();
     if (child == 0) {
@@ -32,7 +32,7 @@ static pid_t a_pid_that_is_gone(void)
 // Check every `step_ms` until patience is over or `limit_ms` have passed; return the time of the
 // last check. The clock and the read position move at every check if the arguments say so.
 static uint64_t
-look_until_over(uint64_t step_ms, uint64_t limit_ms, bool clock_moves, bool read_moves)
+ask_until_over(uint64_t step_ms, uint64_t limit_ms, bool clock_moves, bool read_moves)
 {
     struct patience patience;
     patience_init(&patience, session, &lane);
@@ -51,7 +51,7 @@ look_until_over(uint64_t step_ms, uint64_t limit_ms, bool clock_moves, bool read
 static void patience_depends_on_clock_pid_and_progress(void **state)
 {
     (void)state;
-    const uint32_t gone = (uint32_t)a_pid_that_is_gone();
+    const uint32_t dead = (uint32_t)dead_pid();
     const uint32_t alive = (uint32_t)getpid();
     const uint64_t never = UINT64_MAX;
     const struct {
@@ -64,12 +64,12 @@ static void patience_depends_on_clock_pid_and_progress(void **state)
         bool read_moves;
         uint64_t over_ms; // at the first check at which it may be
     } cases[] = {
-        {"gone and silent", gone, 1, 1, 50, false, false, 250},
-        {"gone and silent, and who knows where", gone, 1, 0, 50, false, false, 3000},
-        {"gone and silent, and who knows where we are", gone, 0, 1, 50, false, false, 3000},
-        {"gone and silent, and nobody has a /proc", gone, 0, 0, 50, false, false, 250},
-        {"silent, and its pid is another namespace's", gone, 1, 2, 50, false, false, 3000},
-        {"gone, but its clock moves", gone, 1, 1, 50, true, true, never},
+        {"dead and silent", dead, 1, 1, 50, false, false, 250},
+        {"dead and silent, and who knows where", dead, 1, 0, 50, false, false, 3000},
+        {"dead and silent, and who knows where we are", dead, 0, 1, 50, false, false, 3000},
+        {"dead and silent, and nobody has a /proc", dead, 0, 0, 50, false, false, 250},
+        {"silent, and its pid is another namespace's", dead, 1, 2, 50, false, false, 3000},
+        {"dead, but its clock moves", dead, 1, 1, 50, true, true, never},
         {"there, but silent", alive, 1, 1, 50, false, false, 3000},
         {"silent, but it reads", alive, 1, 1, 50, false, true, 3000},
         {"there, and this lane is forgotten", alive, 1, 1, 50, true, false, 30000},
@@ -81,7 +81,7 @@ static void patience_depends_on_clock_pid_and_progress(void **state)
         session->recorder_namespace = cases[i].pid_namespace;
         session_process(session, lane.process_index)->pid_namespace = cases[i].own_namespace;
         const uint64_t over_ms =
-            look_until_over(cases[i].step_ms, 400000, cases[i].clock_moves, cases[i].read_moves);
+            ask_until_over(cases[i].step_ms, 400000, cases[i].clock_moves, cases[i].read_moves);
         if (over_ms != cases[i].over_ms) {
             fail_msg("%s: over after %lu ms", cases[i].name, (unsigned long)over_ms);
         }

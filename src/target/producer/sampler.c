@@ -6,7 +6,7 @@
 #include "base/minmax.h"
 
 enum {
-    LOOK_EVERY = 64,   // left-out blocks between two checks of the recorder; a power of two
+    CHECK_EVERY = 64,  // unsampled blocks between two checks of the recorder; a power of two
     CLOSE_BYTES = 512, // ring bytes between two balances that count as close
     CLOSE_MAX = 8,     // close balances until the grain doubles
     GRAIN_DOUBLINGS_MAX = 40,
@@ -55,7 +55,7 @@ static void send_balance(struct sampler *s)
     }
     const uint64_t blocks = min_u64(s->forgotten_blocks, WIRE_PAIRS_COUNT_MAX);
     const uint64_t bytes = min_u64(s->forgotten_bytes, WIRE_SIZE_MAX);
-    word[0] = wire_left_out(s->balance_bytes, doublings);
+    word[0] = wire_unsampled(s->balance_bytes, doublings);
     word[1] = wire_pairs_sums(blocks, bytes);
     lane_producer_advance(p, 2);
     lane_producer_publish(p);
@@ -66,7 +66,7 @@ static void send_balance(struct sampler *s)
     s->grain_bytes = (uint64_t)SAMPLER_GRAIN_BYTES << doublings;
 }
 
-// Account for `bytes` of left-out blocks; negative: freed, or no longer followed.
+// Account for `bytes` of unsampled blocks; negative: freed, or no longer followed.
 static void change_balance(struct sampler *s, int64_t bytes)
 {
     struct nursery *n = &s->producer->lane->nursery;
@@ -95,31 +95,32 @@ void sampler_end(struct sampler *s)
 
 // Remove a block from the table and from the balance. There may be several entries, if a free of
 // the address was not seen. Returns whether there was any.
-static bool forget(struct sampler *s, struct left_out *table, uint64_t address)
+static bool forget(struct sampler *s, struct unsampled_blocks *table, uint64_t address)
 {
     bool was_there = false;
     uint64_t entry;
-    while (table != NULL && (entry = left_out_take(table, address)) != 0) {
-        change_balance(s, -(int64_t)left_out_size(entry));
+    while (table != NULL && (entry = unsampled_blocks_take(table, address)) != 0) {
+        change_balance(s, -(int64_t)unsampled_blocks_size(entry));
         was_there = true;
     }
     return was_there;
 }
 
-static void leave_out(struct sampler *s, struct left_out *table, uint64_t entry, uint64_t random)
+static void
+skip_block(struct sampler *s, struct unsampled_blocks *table, uint64_t entry, uint64_t random)
 {
     uint64_t forgotten = entry;
-    change_balance(s, (int64_t)left_out_size(entry));
-    if (table == NULL || !left_out_add(table, entry, random, &forgotten)) {
-        add(&s->producer->lane->left_out_forgotten, 1);
-        change_balance(s, -(int64_t)left_out_size(forgotten));
+    change_balance(s, (int64_t)unsampled_blocks_size(entry));
+    if (table == NULL || !unsampled_blocks_add(table, entry, random, &forgotten)) {
+        add(&s->producer->lane->unsampled_forgotten, 1);
+        change_balance(s, -(int64_t)unsampled_blocks_size(forgotten));
         s->forgotten_blocks++;
-        s->forgotten_bytes += left_out_size(forgotten);
+        s->forgotten_bytes += unsampled_blocks_size(forgotten);
     }
 }
 
 bool sampler_takes(struct sampler *s,
-                   struct left_out *table,
+                   struct unsampled_blocks *table,
                    uint64_t address,
                    uint64_t size_bytes,
                    uint32_t *shift)
@@ -131,24 +132,24 @@ bool sampler_takes(struct sampler *s,
         (void)forget(s, table, address); // an earlier free there may not have been seen
         return true;
     }
-    leave_out(s, table, left_out_entry(address, size_bytes), random >> 32);
-    add(&p->lane->left_out_allocations, 1);
-    add(&p->lane->left_out_bytes, size_bytes);
+    skip_block(s, table, unsampled_blocks_entry(address, size_bytes), random >> 32);
+    add(&p->lane->unsampled_allocations, 1);
+    add(&p->lane->unsampled_bytes, size_bytes);
     const uint64_t count =
-        atomic_load_explicit(&p->lane->left_out_allocations, memory_order_relaxed);
-    if (count % LOOK_EVERY == 0) {
+        atomic_load_explicit(&p->lane->unsampled_allocations, memory_order_relaxed);
+    if (count % CHECK_EVERY == 0) {
         lane_producer_relax(p);
     }
     send_balance_if_due(s);
     return false;
 }
 
-bool sampler_forgets(struct sampler *s, struct left_out *table, uint64_t address)
+bool sampler_forgets(struct sampler *s, struct unsampled_blocks *table, uint64_t address)
 {
     if (!forget(s, table, address)) {
         return false;
     }
-    add(&s->producer->lane->left_out_frees, 1);
+    add(&s->producer->lane->unsampled_frees, 1);
     send_balance_if_due(s);
     return true;
 }

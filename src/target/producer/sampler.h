@@ -18,25 +18,25 @@
 // blocks in the ring. So a thread waits only if it frees more blocks than that which were recorded
 // earlier, faster than the recorder reads.
 //
-// Left-out allocations and their bytes are counted exactly (lane_header.left_out_*), so the totals
-// are known. left_out.h follows the live bytes among them, within its limits. Each thread sends its
-// balance (bytes that it left out less bytes of such blocks that it freed, LEFT_OUT) whenever the
-// balance has changed by SAMPLER_GRAIN_BYTES. Balances must not fill the ring by themselves, so
-// where many follow one another, the grain doubles. The record states how far the balance may be
-// off until the next one. Context: T, the lane's thread under the guard.
+// Unsampled allocations and their bytes are counted exactly (lane_header.unsampled_*), so the
+// totals are known. unsampled_blocks.h follows the live bytes among them, within its limits. Each
+// thread sends its balance (unsampled bytes that it allocated less those that it freed, UNSAMPLED)
+// whenever the balance has changed by SAMPLER_GRAIN_BYTES. Balances must not fill the
+// ring by themselves, so where many follow one another, the grain doubles. The record states
+// how far the balance may be off until the next one. Context: T, the lane's thread under the guard.
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "session/left_out.h"
 #include "session/sampling_level.h"
+#include "session/unsampled_blocks.h"
 #include "target/producer/lane_producer.h"
 
 struct sampler {
     struct lane_producer *producer; // borrowed
     uint64_t random;
-    int64_t balance_bytes; // left out by this thread, less its frees of blocks that any left out
+    int64_t balance_bytes; // unsampled bytes of this thread, less those that it freed
     int64_t sent_bytes;    // the balance that was sent last
     uint64_t sent_pos;     // its position in the ring
     uint64_t grain_bytes;
@@ -49,15 +49,15 @@ struct sampler {
 void sampler_init(struct sampler *s, struct lane_producer *producer, uint64_t seed);
 
 // Decide about an allocated block. True: it is to be recorded, and represents 1 << *shift. False:
-// it is left out, and counted. `table` may be NULL.
+// it is unsampled, and counted. `table` may be NULL.
 bool sampler_takes(struct sampler *s,
-                   struct left_out *table,
+                   struct unsampled_blocks *table,
                    uint64_t address,
                    uint64_t size_bytes,
                    uint32_t *shift);
 
-// Account for a block that is about to be freed. True: it was left out; there is nothing to send.
-bool sampler_forgets(struct sampler *s, struct left_out *table, uint64_t address);
+// Account for a block that is about to be freed. True: it is unsampled; there is nothing to send.
+bool sampler_forgets(struct sampler *s, struct unsampled_blocks *table, uint64_t address);
 
 // Send the balance at the thread's end.
 void sampler_end(struct sampler *s);

@@ -2,7 +2,7 @@
 // peaks: asks for the peak of parts of its work and prints one line for each. The test compares
 // them with the operations below.
 //
-//   label is_told bytes
+//   label is_answered bytes
 #include <cairn.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -17,18 +17,18 @@ enum {
     SCOPES = 8, // at one time
 };
 
-static void say(const char *label, int is_told, uint64_t bytes)
+static void say(const char *label, int is_answered, uint64_t bytes)
 {
     char line[100];
-    const int len = snprintf(line, sizeof(line), "%s %d %" PRIu64 "\n", label, is_told, bytes);
+    const int len = snprintf(line, sizeof(line), "%s %d %" PRIu64 "\n", label, is_answered, bytes);
     (void)!write(STDOUT_FILENO, line, (size_t)len); // stdio would allocate
 }
 
 static void end(const char *label, struct cairn_peak *peak)
 {
     uint64_t bytes;
-    const int is_told = cairn_peak_end(peak, &bytes);
-    say(label, is_told, bytes);
+    const int is_answered = cairn_peak_end(peak, &bytes);
+    say(label, is_answered, bytes);
 }
 
 static void alone(void)

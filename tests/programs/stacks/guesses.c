@@ -13,7 +13,7 @@
 #define FRAMES 32
 
 // Call function(size) with `frames` as the frame pointer.
-void *call_untold(size_t size, void *(*function)(size_t), const void *frames);
+void *call_without_table(size_t size, void *(*function)(size_t), const void *frames);
 
 struct frame {
     const struct frame *caller;
@@ -52,7 +52,7 @@ int main(int count, char **arguments)
             frames[i].caller = (const struct frame *)(i + 1 < FRAMES ? &frames[i + 1] : NULL);
             frames[i].ret_addr = inside + (blocks * FRAMES + i) % 64;
         }
-        free(call_untold(512, malloc, (const void *)frames));
+        free(call_without_table(512, malloc, (const void *)frames));
         blocks++;
     }
     (void)pthread_join(thread, NULL);

@@ -64,7 +64,7 @@ EXPORT int execv(const char *path, char *const *argv)
 // Return the path at which `name` will be found; NULL if it will not, or cannot be examined.
 static const char *find(const char *name, char path[static PATH_BYTES_MAX])
 {
-    const char *search = environment_look(environ).path;
+    const char *search = environment_scan(environ).path;
     return !sys_is_forbidden() && name != NULL && exec_find(name, search, path, PATH_BYTES_MAX)
                ? path
                : name;

@@ -26,12 +26,12 @@ static bool is_library_there(const char *entry, size_t length)
 }
 
 // Return why the program could not join in the place where it is executed.
-static enum exec_obstacle look_around(const struct environment_look *look)
+static enum exec_obstacle find_obstacle(const struct environment_scan *scan)
 {
-    if (!is_library_there(look->ours, look->ours_bytes)) {
+    if (!is_library_there(scan->ours, scan->ours_bytes)) {
         return EXEC_LIBRARY;
     }
-    return session_is_reachable(look->session) ? EXEC_NONE : EXEC_UNREACHABLE;
+    return session_is_reachable(scan->session) ? EXEC_NONE : EXEC_UNREACHABLE;
 }
 
 // Whether our library would disturb the kernel or the loader in that program.
@@ -65,13 +65,13 @@ static bool use_door(struct exec_plan *plan, char *const *variables)
     }
     environment_release(&plan->environment);
     return environment_with_us(&plan->environment, variables, door) &&
-           session_is_reachable(environment_look(plan->environment.variables).session);
+           session_is_reachable(environment_scan(plan->environment.variables).session);
 }
 
 // Put our variables back unless they were removed on purpose. Returns the obstacle found.
 static enum exec_obstacle complete(struct exec_plan *plan, char *const *variables)
 {
-    const struct environment_look before = environment_look(variables);
+    const struct environment_scan before = environment_scan(variables);
     if (plan->session != NULL && before.ours == NULL) {
         if (before.session != NULL && before.preload == NULL) {
             return EXEC_ENVIRONMENT;
@@ -80,11 +80,11 @@ static enum exec_obstacle complete(struct exec_plan *plan, char *const *variable
             return EXEC_ENVIRONMENT;
         }
     }
-    const struct environment_look after = environment_look(plan->environment.variables);
+    const struct environment_scan after = environment_scan(plan->environment.variables);
     if (plan->session == NULL || after.ours == NULL || after.session == NULL) {
         return EXEC_NONE;
     }
-    const enum exec_obstacle obstacle = look_around(&after);
+    const enum exec_obstacle obstacle = find_obstacle(&after);
     const bool has_door = obstacle == EXEC_UNREACHABLE && environment_names_ours(after.session);
     return has_door && use_door(plan, variables) ? EXEC_NONE : obstacle;
 }
@@ -96,7 +96,7 @@ void exec_plan_make(struct exec_plan *plan, const char *path, char *const *varia
     plan->number = 0;
     plan->obstacle = EXEC_NONE;
     environment_as_is(&plan->environment, variables);
-    const bool has_ours = environment_look(variables).ours != NULL;
+    const bool has_ours = environment_scan(variables).ours != NULL;
     if (path == NULL || (plan->session == NULL && !has_ours)) {
         return;
     }

@@ -192,13 +192,13 @@ static int peak_end(struct cairn_peak *peak, uint64_t *bytes)
     if (!is_open(scope)) {
         return 0;
     }
-    const bool is_told =
+    const bool is_answered =
         ask(STATS_QUERY_PEAK, scope, values) && values[ANSWER_PEAK_BYTES] != UINT64_MAX;
     close_scope(scope);
-    if (is_told) {
+    if (is_answered) {
         *bytes = values[ANSWER_PEAK_BYTES];
     }
-    return is_told;
+    return is_answered;
 }
 
 static void mark(const char *text, uint32_t kind)

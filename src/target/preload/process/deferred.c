@@ -75,7 +75,7 @@ static bool change_room(struct deferred *d, uint64_t from, uint64_t to)
 
 // Move `used` past events whose writers have not done so yet, since we interrupted them, or never
 // will, and return the room.
-static uint64_t settle(struct deferred *d)
+static uint64_t skip_interrupted(struct deferred *d)
 {
     for (;;) {
         const uint64_t room = atomic_load_explicit(&d->room, memory_order_relaxed);
@@ -96,7 +96,7 @@ static uint64_t settle(struct deferred *d)
 static struct deferred_event *take_room(struct deferred *d, uint32_t bytes)
 {
     for (;;) {
-        const uint64_t room = settle(d);
+        const uint64_t room = skip_interrupted(d);
         const uint32_t at = used_of(room);
         if (at > DEFERRED_BYTES || bytes > DEFERRED_BYTES - at) {
             if (change_room(d, room, room | DEFERRED_CLOSED)) {
@@ -216,7 +216,7 @@ void deferred_drain(struct deferred *d,
     // Handlers may take more room at any time, which makes the exchanges fail. This function may be
     // left at any time: the next call continues where `room` points.
     for (;;) {
-        const uint64_t room = settle(d);
+        const uint64_t room = skip_interrupted(d);
         const uint32_t used = used_of(room);
         const uint32_t end = used < DEFERRED_BYTES ? used : DEFERRED_BYTES;
         send_range(d, (uint32_t)(room >> 32), end, send, context);

@@ -15,13 +15,13 @@ enum {
 
 // Send a query behind all of the thread's events. Number 0: without a response.
 static bool
-send_question(struct lane_producer *p, enum stats_query_what what, uint32_t scope, uint32_t number)
+send_query(struct lane_producer *p, enum stats_query_what what, uint32_t scope, uint32_t number)
 {
     uint64_t *word = nursery_begin(p) && nursery_flush(p) ? lane_producer_reserve(p, 1) : NULL;
     if (word == NULL) {
         return false;
     }
-    *word = wire_word(WIRE_QUESTION,
+    *word = wire_word(WIRE_QUERY,
                       number | (uint64_t)what << WHAT_SHIFT | (uint64_t)scope << SCOPE_SHIFT);
     lane_producer_advance(p, 1);
     lane_producer_publish(p);
@@ -36,7 +36,7 @@ bool stats_query_ask(struct lane_producer *p,
     p->lane->answer.asked++;
     p->lane->answer.asked += p->lane->answer.asked == 0; // 0 is not a query's number
     *number = p->lane->answer.asked;
-    return send_question(p, what, scope, *number);
+    return send_query(p, what, scope, *number);
 }
 
 bool stats_query_open_scope(struct lane_producer *p, uint32_t *scope)
@@ -53,7 +53,7 @@ bool stats_query_open_scope(struct lane_producer *p, uint32_t *scope)
 void stats_query_close_scope(struct lane_producer *p, uint32_t scope)
 {
     p->open_scopes &= ~(1u << scope);
-    (void)send_question(p, STATS_QUERY_PEAK_END, scope, 0); // false: the scope has ended too
+    (void)send_query(p, STATS_QUERY_PEAK_END, scope, 0); // false: the scope has ended too
 }
 
 static const uint32_t *futex_word(const void *atomic_u32)

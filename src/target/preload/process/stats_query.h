@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // stats_query: a thread queries the recorder for sums, and waits for the response.
 //
-//   stats_query_ask()    sends the nursery's blocks, then QUESTION behind all events of the thread
+//   stats_query_ask()    sends the nursery's blocks, then QUERY behind all events of the thread
 //   stats_query_await()  sleeps until the recorder has written `answer` of the lane's header
 //
 // The recorder responds when it has counted all events of all threads up to the query's tick, so
@@ -35,7 +35,7 @@ void stats_query_close_scope(struct lane_producer *p, uint32_t scope);
 
 enum stats_query_end {
     STATS_QUERY_ANSWERED,
-    STATS_QUERY_SUPERSEDED, // by a later question: ask again
+    STATS_QUERY_SUPERSEDED, // by a later query: ask again
     STATS_QUERY_OVER,       // no recorder can respond
 };
 

@@ -91,47 +91,47 @@ static size_t entry_length(const char *entry)
     return length;
 }
 
-static void find_ours(struct environment_look *look)
+static void find_ours(struct environment_scan *scan)
 {
-    for (const char *at = look->preload; *at != '\0';) {
+    for (const char *at = scan->preload; *at != '\0';) {
         const size_t length = entry_length(at);
         if (is_our_entry(at, length)) {
-            look->ours = at;
-            look->ours_bytes = length;
+            scan->ours = at;
+            scan->ours_bytes = length;
             return;
         }
         at += length + (at[length] != '\0' ? 1 : 0);
     }
 }
 
-struct environment_look environment_look(char *const *variables)
+struct environment_scan environment_scan(char *const *variables)
 {
-    struct environment_look look = {.count = 0};
-    for (; variables != NULL && variables[look.count] != NULL; look.count++) {
-        char *variable = variables[look.count];
+    struct environment_scan scan = {.count = 0};
+    for (; variables != NULL && variables[scan.count] != NULL; scan.count++) {
+        char *variable = variables[scan.count];
         const char *preload = value_of(variable, PRELOAD_ENV_NAME);
         const char *session = value_of(variable, SESSION_ENV_NAME);
         const char *path = value_of(variable, PATH_ENV_NAME);
-        look.preload = preload != NULL && *preload != '\0' ? preload : look.preload;
-        look.session = session != NULL ? session : look.session;
-        look.path = look.path == NULL ? path : look.path; // as getenv(3)
+        scan.preload = preload != NULL && *preload != '\0' ? preload : scan.preload;
+        scan.session = session != NULL ? session : scan.session;
+        scan.path = scan.path == NULL ? path : scan.path; // as getenv(3)
     }
-    if (look.preload != NULL) {
-        find_ours(&look);
+    if (scan.preload != NULL) {
+        find_ours(&scan);
     }
-    return look;
+    return scan;
 }
 
 void environment_remember(void)
 {
-    const struct environment_look look = environment_look(environ);
-    const size_t session_bytes = look.session != NULL ? strlen(look.session) + 1 : 0;
+    const struct environment_scan scan = environment_scan(environ);
+    const size_t session_bytes = scan.session != NULL ? strlen(scan.session) + 1 : 0;
     const size_t name_bytes = strlen(SESSION_ENV_NAME "=");
-    if (look.ours != NULL && look.ours_bytes < sizeof(g_environment.entry) && session_bytes > 0 &&
+    if (scan.ours != NULL && scan.ours_bytes < sizeof(g_environment.entry) && session_bytes > 0 &&
         name_bytes + session_bytes <= sizeof(g_environment.session)) {
-        memcpy(g_environment.entry, look.ours, look.ours_bytes);
+        memcpy(g_environment.entry, scan.ours, scan.ours_bytes);
         memcpy(g_environment.session, SESSION_ENV_NAME "=", name_bytes);
-        memcpy(g_environment.session + name_bytes, look.session, session_bytes);
+        memcpy(g_environment.session + name_bytes, scan.session, session_bytes);
     }
 }
 
@@ -210,8 +210,8 @@ bool environment_names_ours(const char *session)
 
 bool environment_with_us(struct made_environment *made, char *const *variables, const char *door)
 {
-    const struct environment_look look = environment_look(variables);
-    const char *others = look.preload != NULL ? look.preload : "";
+    const struct environment_scan scan = environment_scan(variables);
+    const char *others = scan.preload != NULL ? scan.preload : "";
     const size_t name_bytes = strlen(PRELOAD_ENV_NAME "=");
     const size_t entry_bytes = strlen(g_environment.entry);
     const size_t others_bytes = strlen(others);
@@ -219,7 +219,7 @@ bool environment_with_us(struct made_environment *made, char *const *variables, 
     char *string;
     environment_as_is(made, variables);
     if (g_environment.entry[0] == '\0' ||
-        !make_room(made, look.count + 3, name_bytes + entry_bytes + 1 + others_bytes + 1, &slots,
+        !make_room(made, scan.count + 3, name_bytes + entry_bytes + 1 + others_bytes + 1, &slots,
                    &string)) {
         return false;
     }
@@ -239,19 +239,19 @@ bool environment_with_us(struct made_environment *made, char *const *variables, 
 
 bool environment_without_us(struct made_environment *made, char *const *variables)
 {
-    const struct environment_look look = environment_look(variables);
+    const struct environment_scan scan = environment_scan(variables);
     const size_t name_bytes = strlen(PRELOAD_ENV_NAME "=");
-    const size_t preload_bytes = look.preload != NULL ? strlen(look.preload) + 1 : 0;
+    const size_t preload_bytes = scan.preload != NULL ? strlen(scan.preload) + 1 : 0;
     char **slots;
     char *string;
     environment_as_is(made, variables);
-    if (!make_room(made, look.count + 1, name_bytes + preload_bytes, &slots, &string)) {
+    if (!make_room(made, scan.count + 1, name_bytes + preload_bytes, &slots, &string)) {
         return false;
     }
     char **end = copy_others(slots, variables);
     if (preload_bytes > 0) {
         char *list = put_text(string, PRELOAD_ENV_NAME "=");
-        (void)put_text(list, look.preload); // there is room
+        (void)put_text(list, scan.preload); // there is room
         if (strip_list(list)) {
             *end++ = string;
         }

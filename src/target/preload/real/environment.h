@@ -27,7 +27,7 @@ void environment_strip(void);
 void environment_remember(void);
 
 // The variables of an environment that matter here, borrowed from it; NULL where one is missing.
-struct environment_look {
+struct environment_scan {
     const char *path;    // value of PATH
     const char *session; // value of CAIRN_SESSION
     const char *preload; // value of LD_PRELOAD, if it is not empty
@@ -35,7 +35,7 @@ struct environment_look {
     size_t ours_bytes;
     size_t count; // of variables
 };
-struct environment_look environment_look(char *const *variables);
+struct environment_scan environment_scan(char *const *variables);
 
 #define ENVIRONMENT_SLOTS 200u
 #define ENVIRONMENT_BYTES 512u

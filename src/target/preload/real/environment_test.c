@@ -118,14 +118,14 @@ static void test_large_environments(void **state)
         }
         struct made_environment made;
         assert_true(environment_without_us(&made, given));
-        const struct environment_look look = environment_look(made.variables);
-        assert_int_equal(look.count, counts[i]);
-        assert_null(look.ours);
-        assert_int_equal(strlen(look.preload), sizeof(preload) - 1 - (size_t)length);
+        const struct environment_scan scan = environment_scan(made.variables);
+        assert_int_equal(scan.count, counts[i]);
+        assert_null(scan.ours);
+        assert_int_equal(strlen(scan.preload), sizeof(preload) - 1 - (size_t)length);
         environment_release(&made);
         assert_true(environment_with_us(&made, given, NULL));
-        assert_int_equal(environment_look(made.variables).count, counts[i] + 1);
-        assert_string_equal(environment_look(made.variables).session, strchr(SESSION, '=') + 1);
+        assert_int_equal(environment_scan(made.variables).count, counts[i] + 1);
+        assert_string_equal(environment_scan(made.variables).session, strchr(SESSION, '=') + 1);
         environment_release(&made);
     }
 }
@@ -133,13 +133,13 @@ static void test_large_environments(void **state)
 static void test_looking(void **state)
 {
     (void)state;
-    const struct environment_look look = environment_look(variables_of_process);
-    assert_int_equal(look.count, 3);
-    assert_string_equal(look.ours, OURS);
-    assert_int_equal(look.ours_bytes, strlen(OURS));
-    assert_null(look.path);
-    assert_int_equal(environment_look(NULL).count, 0);
-    assert_null(environment_look((char *const[]){(char[]){"LD_PRELOAD="}, NULL}).preload);
+    const struct environment_scan scan = environment_scan(variables_of_process);
+    assert_int_equal(scan.count, 3);
+    assert_string_equal(scan.ours, OURS);
+    assert_int_equal(scan.ours_bytes, strlen(OURS));
+    assert_null(scan.path);
+    assert_int_equal(environment_scan(NULL).count, 0);
+    assert_null(environment_scan((char *const[]){(char[]){"LD_PRELOAD="}, NULL}).preload);
 }
 
 int main(void)

@@ -13,7 +13,7 @@
 static atomic_bool g_is_resolved;
 
 // Convert the kernel's result to libc's.
-static long told_by_errno(long result)
+static long with_errno(long result)
 {
     if (sys_failed(result)) {
         errno = (int)-result;
@@ -24,7 +24,7 @@ static long told_by_errno(long result)
 
 static void *kernel_mremap(void *old, size_t old_size, size_t size, int flags, void *address)
 {
-    return (void *)told_by_errno(
+    return (void *)with_errno(
         sys_call6(SYS_mremap, (long)old, (long)old_size, (long)size, flags, (long)address, 0));
 }
 

@@ -14,16 +14,16 @@
 #define MAPPING_FUNCTIONS(X)                                                                     \
     X(mmap, void *, (void *address, size_t size, int prot, int flags, int fd, off_t offset),     \
       (address, size, prot, flags, fd, offset),                                                  \
-      told_by_errno(sys_mmap(address, size, prot, flags, fd, offset)))                           \
+      with_errno(sys_mmap(address, size, prot, flags, fd, offset)))                              \
     X(mmap64, void *, (void *address, size_t size, int prot, int flags, int fd, off_t offset),   \
       (address, size, prot, flags, fd, offset),                                                  \
-      told_by_errno(sys_mmap(address, size, prot, flags, fd, offset)))                           \
+      with_errno(sys_mmap(address, size, prot, flags, fd, offset)))                              \
     X(munmap, int, (void *address, size_t size), (address, size),                                \
-      told_by_errno(sys_munmap(address, size)))                                                  \
+      with_errno(sys_munmap(address, size)))                                                     \
     X(mremap, void *, (void *old, size_t old_size, size_t size, int flags, void *address),       \
       (old, old_size, size, flags, address), kernel_mremap(old, old_size, size, flags, address)) \
-    X(brk, int, (void *end), (end), told_by_errno(-ENOMEM))                                      \
-    X(sbrk, void *, (intptr_t increment), (increment), told_by_errno(-ENOMEM))
+    X(brk, int, (void *end), (end), with_errno(-ENOMEM))                                         \
+    X(sbrk, void *, (intptr_t increment), (increment), with_errno(-ENOMEM))
 
 struct real_mappings {
 #define X(name, result, parameters, arguments, answer) result(*name) parameters;

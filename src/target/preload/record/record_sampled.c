@@ -8,32 +8,33 @@
 #include "target/producer/nursery/nursery.h"
 #include "target/producer/sampler.h"
 
-static _Atomic(struct left_out *) g_left_out;
+static _Atomic(struct unsampled_blocks *) g_unsampled_blocks;
 
-// Return the table of this process's left-out blocks; NULL: there is none yet, and `is_needed` is
+// Return the table of this process's unsampled blocks; NULL: there is none yet, and `is_needed` is
 // false, or there is no memory. A forked child inherits its parent's table, whose blocks are not
 // the child's.
-static struct left_out *left_out_here(bool is_needed)
+static struct unsampled_blocks *unsampled_blocks_here(bool is_needed)
 {
     const uint64_t owner = process_generation() >> 32;
     // Acquire: pairs with the release below; it is zeroed, and has its owner.
-    struct left_out *table = atomic_load_explicit(&g_left_out, memory_order_acquire);
+    struct unsampled_blocks *table =
+        atomic_load_explicit(&g_unsampled_blocks, memory_order_acquire);
     if (table != NULL && (table->owner == owner || owner == 0)) {
         return table; // 0: another thread has just ended the recording
     }
-    struct left_out *fresh = is_needed ? page_alloc(LEFT_OUT_BYTES) : NULL;
+    struct unsampled_blocks *fresh = is_needed ? page_alloc(UNSAMPLED_BYTES) : NULL;
     if (fresh == NULL) {
         return NULL;
     }
     fresh->owner = owner;
-    struct left_out *old = table;
-    if (!atomic_compare_exchange_strong_explicit(&g_left_out, &table, fresh, memory_order_acq_rel,
-                                                 memory_order_acquire)) {
-        page_free(fresh, LEFT_OUT_BYTES); // another thread was first
+    struct unsampled_blocks *old = table;
+    if (!atomic_compare_exchange_strong_explicit(&g_unsampled_blocks, &table, fresh,
+                                                 memory_order_acq_rel, memory_order_acquire)) {
+        page_free(fresh, UNSAMPLED_BYTES); // another thread was first
         return table;
     }
     if (old != NULL) {
-        page_free(old, LEFT_OUT_BYTES); // an inherited table, which no thread has used here
+        page_free(old, UNSAMPLED_BYTES); // an inherited table, which no thread has used here
     }
     return fresh;
 }
@@ -54,7 +55,7 @@ bool record_sampled_free(struct thread_state *t, uint64_t address)
         return false;
     }
     t->last_freed = address;
-    if (sampler_forgets(&t->sampler, left_out_here(false), address)) {
+    if (sampler_forgets(&t->sampler, unsampled_blocks_here(false), address)) {
         nursery_forget_latest(p);
         return true;
     }
@@ -78,7 +79,7 @@ bool record_sampled_takes(struct thread_state *t, const struct event *event, uin
         return false;
     }
     t->last_allocated = event->address;
-    struct left_out *table = left_out_here(p->level != 0);
+    struct unsampled_blocks *table = unsampled_blocks_here(p->level != 0);
     if (sampler_takes(&t->sampler, table, event->address, event->size_bytes, shift)) {
         return true;
     }

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 // record_sampled: the part of record.c for a session with --overflow=sample, where a block may be
-// left out because the recorder does not keep up (target/producer/sampler.h).
+// not sampled because the recorder does not keep up (target/producer/sampler.h).
 //
-// The sampler decides before the stack is walked: a block that is left out costs next to nothing.
+// The sampler decides before the stack is walked: an unsampled block costs next to nothing.
 //
 //   record_sampled_takes()  --false--> done
 //        |true: find the slot of the stack
 //   record_sampled_send()
 //
-// Context: T, under the guard. State: g_left_out, one table for the process, mapped when a ring is
-// first more than half full; a forked child continues with its copy. Without memory for it, all
-// frees of left-out blocks are sent, and the recorder finds no blocks for them.
+// Context: T, under the guard. State: g_unsampled_blocks, one table for the process, mapped when
+// a ring is first more than half full; a forked child continues with its copy. Without memory for
+// it, all frees of unsampled blocks are sent, and the recorder finds no blocks for them.
 #pragma once
 
 #include <stdbool.h>

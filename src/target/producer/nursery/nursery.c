@@ -5,8 +5,9 @@
 
 #include "target/producer/nursery/nursery_send.h"
 
-// One of PASSED_BY_MAX pairs that find another key in their fold takes the fold over; the others
-// are sent at once. So kinds of pairs seen once do not displace a much used fold, and cost little.
+// One of PASSED_BY_MAX pairs that find another key in their counter takes the counter over; the
+// others are sent at once. So kinds of pairs seen once do not displace a much used counter, and
+// cost little.
 #define PASSED_BY_MAX 4u
 
 // Choose a place for a new block at `address`. The place is vacant, or contains an obsolete block
@@ -26,38 +27,38 @@ ALWAYS_INLINE struct nursery_block *choose_place(struct lane_header *lane, uint6
     return block;
 }
 
-// Give a fold to another key, and send its counts.
-static bool use_fold(struct lane_producer *p, struct nursery_fold *fold, uint64_t key)
+// Give a counter to another key, and send its counts.
+static bool use_counter(struct lane_producer *p, struct nursery_counter *counter, uint64_t key)
 {
-    if (fold->key != 0 && !nursery_send_fold(p, fold)) {
+    if (counter->key != 0 && !nursery_send_counter(p, counter)) {
         return false;
     }
-    const uint32_t index = (uint32_t)(fold - lane_nursery_tables(p->lane)->folds);
-    p->lane->nursery.folds_used[index / 64] |= (uint64_t)1 << index % 64;
-    fold->sums = 0;
+    const uint32_t index = (uint32_t)(counter - lane_nursery_tables(p->lane)->counters);
+    p->lane->nursery.counters_used[index / 64] |= (uint64_t)1 << index % 64;
+    counter->sums = 0;
     nursery_fence();
-    fold->key = key;
+    counter->key = key;
     nursery_fence();
     return true;
 }
 
-// Count a HELD block as a pair, in whatever fold.
+// Count a HELD block as a pair, in whatever counter.
 static bool count_pair(struct lane_producer *p, struct nursery_block *block, uint64_t kind)
 {
     struct nursery *n = &p->lane->nursery;
     struct nursery_tables *tables = lane_nursery_tables(p->lane);
-    const uint64_t key = nursery_fold_key(kind);
-    struct nursery_fold *fold = nursery_find_fold(p->lane, key);
-    const bool is_taken = fold->key != 0 && fold->key != key;
+    const uint64_t key = nursery_counter_key(kind);
+    struct nursery_counter *counter = nursery_find_counter(p->lane, key);
+    const bool is_taken = counter->key != 0 && counter->key != key;
     n->passed_count += is_taken;
-    if (is_taken && ++tables->passed_by[fold - tables->folds] % PASSED_BY_MAX != 0) {
+    if (is_taken && ++tables->passed_by[counter - tables->counters] % PASSED_BY_MAX != 0) {
         return nursery_send_pair(p, block, nursery_is_temporary(kind));
     }
-    const bool is_full = wire_pairs_count(fold->sums) >= NURSERY_COUNT_MAX;
-    if ((fold->key != key || is_full) && !use_fold(p, fold, key)) {
+    const bool is_full = wire_pairs_count(counter->sums) >= NURSERY_COUNT_MAX;
+    if ((counter->key != key || is_full) && !use_counter(p, counter, key)) {
         return false;
     }
-    nursery_count(n, fold, block, kind);
+    nursery_count(n, counter, block, kind);
     return true;
 }
 
@@ -86,16 +87,16 @@ static bool leave_high_water(struct lane_producer *p, struct nursery_block *bloc
 {
     struct nursery *n = &p->lane->nursery;
     const uint64_t address = block->place;
-    if (n->gone_count == NURSERY_GONE_MAX) {
+    if (n->freed_count == NURSERY_FREED_MAX) {
         // The mark is shown while the block still exists, so the block is sent.
         return nursery_show_high_water(p) &&
                send_free(p, block, address, nursery_is_temporary(kind));
     }
-    n->leaving = address | (uint64_t)n->gone_count << NURSERY_LEAVING_SHIFT;
+    n->leaving = address | (uint64_t)n->freed_count << NURSERY_LEAVING_SHIFT;
     nursery_fence();
-    lane_nursery_tables(p->lane)->gone[n->gone_count] =
+    lane_nursery_tables(p->lane)->freed[n->freed_count] =
         wire_slot_size(nursery_slot(kind), nursery_size(kind));
-    n->gone_count++;
+    n->freed_count++;
     nursery_fence();
     const bool is_counted = count_pair(p, block, kind);
     nursery_fence();
@@ -112,7 +113,7 @@ static bool part_with(struct lane_producer *p, struct nursery_block *block, uint
            nursery_pass_free(p, address, nursery_is_temporary(kind));
 }
 
-bool nursery_fold_elsewhere(struct lane_producer *p, struct nursery_block *block, uint64_t kind)
+bool nursery_coalesce_elsewhere(struct lane_producer *p, struct nursery_block *block, uint64_t kind)
 {
     if (nursery_is_doubtful(p, block)) {
         return part_with(p, block, kind);
@@ -189,7 +190,7 @@ static bool climb(struct lane_producer *p,
     }
     nursery_put(p, block, address, size, slot);
     nursery_fence();
-    n->gone_count = 0;
+    n->freed_count = 0;
     nursery_fence(); // a reader after a kill must not see them at the new high-water mark
     n->high_water_limit = nursery_stamp_limit(n->stamp);
     n->stamp += NURSERY_STAMP;
@@ -258,7 +259,7 @@ static bool send_sampled(
 }
 
 // In the thread's sum it is one block, because the blocks that it represents are counted as they
-// are left out.
+// are omitted.
 bool nursery_allocate_sampled(
     struct lane_producer *p, uint64_t address, uint64_t size_bytes, uint32_t slot, uint32_t shift)
 {
@@ -280,7 +281,7 @@ bool nursery_free_elsewhere(struct lane_producer *p, uint64_t address, bool is_t
 {
     struct nursery_block *block = nursery_find_block(p->lane, address);
     if (block->place == address) {
-        return nursery_fold(p, block, is_temporary);
+        return nursery_coalesce(p, block, is_temporary);
     }
     return send_free(p, block, address, is_temporary);
 }

@@ -2,7 +2,7 @@
 // nursery: holds the blocks of a thread's present tick, and counts a block that its thread frees in
 // the same tick instead of sending it.
 //
-//   allocation --held--> place (by address) --freed in the same tick--> fold (stack, about size)
+//   allocation --held--> place (by address) --freed in the same tick--> counter (stack, about size)
 //        |                  | tick over, or place taken                      | tick over, or place
 //        | not held         |                                                | taken
 //        v                  v                                                v
@@ -52,7 +52,7 @@
 #include "session/wire.h"
 #include "target/producer/lane_producer.h"
 
-#define NURSERY_COUNT_MAX (1u << 19) // pairs in one fold: a full fold is sent at once
+#define NURSERY_COUNT_MAX (1u << 19) // pairs in one counter: a full counter is sent at once
 #define NURSERY_SIZE_MAX  (1u << 20) // of a held block: larger ones are rare, and matter
 
 // Initialize the nursery of a zeroed lane, after lane_producer_init.
@@ -73,10 +73,10 @@ bool nursery_allocate_sampled(struct lane_producer *p,
                               uint32_t slot,
                               uint32_t shift) MUST_USE;
 bool nursery_free_elsewhere(struct lane_producer *p, uint64_t address, bool is_temporary) MUST_USE;
-bool nursery_fold_elsewhere(struct lane_producer *p, struct nursery_block *block, uint64_t kind)
+bool nursery_coalesce_elsewhere(struct lane_producer *p, struct nursery_block *block, uint64_t kind)
     MUST_USE;
 
-// Send all held blocks and folds: before a stack's slot gets another meaning, and at the end.
+// Send all held blocks and counters: before a stack's slot gets another meaning, and at the end.
 bool nursery_flush(struct lane_producer *p);
 
 // Flush, and hold nothing while lane_producer.open_scopes is not 0. The caller sets that.
@@ -112,29 +112,29 @@ ALWAYS_INLINE uint64_t nursery_kind(uint32_t slot, uint32_t size)
            (uint64_t)slot << NURSERY_KIND_SLOT_SHIFT | size;
 }
 
-// Return the preferred index of a key's fold. The fold may be elsewhere in the same cache line.
-ALWAYS_INLINE uint32_t nursery_fold_index(const struct nursery *n, uint64_t key)
+// Return the preferred index of a key's counter, which may be elsewhere in the same cache line.
+ALWAYS_INLINE uint32_t nursery_counter_index(const struct nursery *n, uint64_t key)
 {
-    return (uint32_t)(key * 0x9e3779b97f4a7c15u >> 40) & n->fold_mask;
+    return (uint32_t)(key * 0x9e3779b97f4a7c15u >> 40) & n->counter_mask;
 }
 
-// Return the fold of `key`, or a vacant fold, or the fold that the key may displace.
-ALWAYS_INLINE struct nursery_fold *nursery_find_fold(struct lane_header *lane, uint64_t key)
+// Return the counter of `key`, or a vacant counter, or the counter that the key may displace.
+ALWAYS_INLINE struct nursery_counter *nursery_find_counter(struct lane_header *lane, uint64_t key)
 {
-    struct nursery_fold *folds = lane_nursery_tables(lane)->folds;
-    const uint32_t first = nursery_fold_index(&lane->nursery, key);
-    struct nursery_fold *vacant = NULL;
+    struct nursery_counter *counters = lane_nursery_tables(lane)->counters;
+    const uint32_t first = nursery_counter_index(&lane->nursery, key);
+    struct nursery_counter *vacant = NULL;
     for (uint32_t i = 0; i < NURSERY_LINE; i++) {
-        struct nursery_fold *fold = folds + (first ^ i);
-        if (fold->key == key) {
-            return fold;
+        struct nursery_counter *counter = counters + (first ^ i);
+        if (counter->key == key) {
+            return counter;
         }
-        vacant = vacant == NULL && fold->key == 0 ? fold : vacant;
+        vacant = vacant == NULL && counter->key == 0 ? counter : vacant;
     }
-    return vacant != NULL ? vacant : folds + first;
+    return vacant != NULL ? vacant : counters + first;
 }
 
-// Whether a held block or a fold may use the stack in `slot`.
+// Whether a held block or a counter may use the stack in `slot`.
 ALWAYS_INLINE bool nursery_uses(const struct lane_producer *p, uint32_t slot)
 {
     const struct nursery *n = &p->lane->nursery;
@@ -253,21 +253,21 @@ nursery_allocate(struct lane_producer *p, uint64_t address, uint64_t size_bytes,
     return true;
 }
 
-// Count a HELD block in the fold of its kind, as allocated and freed.
+// Count a HELD block in the counter of its kind, as allocated and freed.
 ALWAYS_INLINE void nursery_count(struct nursery *n,
-                                 struct nursery_fold *fold,
+                                 struct nursery_counter *counter,
                                  struct nursery_block *block,
                                  uint64_t kind)
 {
-    const uint64_t sums = fold->sums; // read once: the fences would cause further reads
+    const uint64_t sums = counter->sums; // read once: the fences would cause further reads
     const uint64_t address = block->place;
     const uint32_t size = nursery_size(kind);
-    block->kind = kind; // a reader after a kill finds the fold by it
+    block->kind = kind; // a reader after a kill finds the counter by it
     n->mark = sums;
     nursery_fence();
-    block->place = nursery_place(address, NURSERY_FOLDING);
+    block->place = nursery_place(address, NURSERY_COALESCING);
     nursery_fence();
-    fold->sums = sums + ((uint64_t)size << WIRE_PAIRS_BITS) + 1;
+    counter->sums = sums + ((uint64_t)size << WIRE_PAIRS_BITS) + 1;
     nursery_fence();
     block->place = 0;
     nursery_fence();
@@ -280,14 +280,15 @@ ALWAYS_INLINE uint64_t nursery_freed_kind(const struct nursery_block *block, boo
     return block->kind | (uint64_t)is_temporary << NURSERY_KIND_TEMPORARY_SHIFT;
 }
 
-// Return the fold that counts blocks of that kind; NULL if it is full or not at its index.
-ALWAYS_INLINE struct nursery_fold *nursery_fold_of(struct lane_header *lane, uint64_t kind)
+// Return the counter that counts blocks of that kind; NULL if it is full or not at its index.
+ALWAYS_INLINE struct nursery_counter *nursery_counter_of(struct lane_header *lane, uint64_t kind)
 {
-    const uint64_t key = nursery_fold_key(kind);
-    struct nursery_fold *fold =
-        lane_nursery_tables(lane)->folds + nursery_fold_index(&lane->nursery, key);
-    return LIKELY(fold->key == key && wire_pairs_count(fold->sums) < NURSERY_COUNT_MAX) ? fold
-                                                                                        : NULL;
+    const uint64_t key = nursery_counter_key(kind);
+    struct nursery_counter *counter =
+        lane_nursery_tables(lane)->counters + nursery_counter_index(&lane->nursery, key);
+    return LIKELY(counter->key == key && wire_pairs_count(counter->sums) < NURSERY_COUNT_MAX)
+               ? counter
+               : NULL;
 }
 
 // Whether another thread may have freed a HELD block.
@@ -306,15 +307,15 @@ ALWAYS_INLINE bool nursery_is_doubtful(const struct lane_producer *p,
 
 // Count a HELD block that is about to be freed.
 ALWAYS_INLINE bool
-nursery_fold(struct lane_producer *p, struct nursery_block *block, bool is_temporary)
+nursery_coalesce(struct lane_producer *p, struct nursery_block *block, bool is_temporary)
 {
     const uint64_t kind = nursery_freed_kind(block, is_temporary);
-    struct nursery_fold *fold = nursery_fold_of(p->lane, kind);
-    if (UNLIKELY(fold == NULL || nursery_was_at_high_water(&p->lane->nursery, kind) ||
+    struct nursery_counter *counter = nursery_counter_of(p->lane, kind);
+    if (UNLIKELY(counter == NULL || nursery_was_at_high_water(&p->lane->nursery, kind) ||
                  nursery_is_doubtful(p, block))) {
-        return nursery_fold_elsewhere(p, block, kind);
+        return nursery_coalesce_elsewhere(p, block, kind);
     }
-    nursery_count(&p->lane->nursery, fold, block, kind);
+    nursery_count(&p->lane->nursery, counter, block, kind);
     return true;
 }
 
@@ -345,7 +346,7 @@ ALWAYS_INLINE bool nursery_free(struct lane_producer *p, uint64_t address)
     }
     struct nursery_block *block = nursery_block_of(p->lane, address);
     if (LIKELY(block->place == address)) {
-        return nursery_fold(p, block, is_temporary);
+        return nursery_coalesce(p, block, is_temporary);
     }
     return nursery_free_elsewhere(p, address, is_temporary);
 }

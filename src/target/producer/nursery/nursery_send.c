@@ -2,8 +2,8 @@
 // nursery_send: see the header.
 #include "target/producer/nursery/nursery_send.h"
 
-_Static_assert(NURSERY_GONE_MAX <= WIRE_HIGH_WATER_MAX,
-               "one record has room for all that are gone");
+_Static_assert(NURSERY_FREED_MAX <= WIRE_HIGH_WATER_MAX,
+               "one record has room for all that are freed");
 
 // Return the stamp from which a block that was held counts; 0: from now on. If the thread is about
 // to report an earlier free, that free may end this block, and another thread may have a block at
@@ -79,13 +79,13 @@ bool nursery_send_block(struct lane_producer *p, struct nursery_block *block)
     return true;
 }
 
-bool nursery_send_fold(struct lane_producer *p, struct nursery_fold *fold)
+bool nursery_send_counter(struct lane_producer *p, struct nursery_counter *counter)
 {
     struct nursery *n = &p->lane->nursery;
-    const uint64_t kind = nursery_fold_kind(fold);
+    const uint64_t kind = nursery_counter_kind(counter);
     const bool is_temporary = nursery_is_temporary(kind);
-    const uint64_t bytes = wire_pairs_bytes(fold->sums);
-    const bool is_one = wire_pairs_count(fold->sums) == 1;
+    const uint64_t bytes = wire_pairs_bytes(counter->sums);
+    const bool is_one = wire_pairs_count(counter->sums) == 1;
     const size_t words = is_one ? 1 : 2;
     uint64_t *word = lane_producer_reserve(p, words);
     if (word == NULL) {
@@ -93,7 +93,7 @@ bool nursery_send_fold(struct lane_producer *p, struct nursery_fold *fold)
     }
     n->mark = p->pos + words * sizeof(*word);
     nursery_fence();
-    fold->key |= NURSERY_FOLD_SENDING;
+    counter->key |= NURSERY_COUNTER_SENDING;
     nursery_fence();
     if (is_one) {
         word[0] = wire_pair(is_temporary ? WIRE_PAIR_TEMPORARY : WIRE_PAIR, nursery_slot(kind),
@@ -101,12 +101,12 @@ bool nursery_send_fold(struct lane_producer *p, struct nursery_fold *fold)
     } else {
         word[0] =
             wire_pair(is_temporary ? WIRE_PAIRS_TEMPORARY : WIRE_PAIRS, nursery_slot(kind), 0);
-        word[1] = fold->sums;
+        word[1] = counter->sums;
     }
     lane_producer_advance(p, words);
     lane_producer_publish(p);
     nursery_fence();
-    fold->key = 0;
+    counter->key = 0;
     n->record_count++;
     return true;
 }
@@ -190,10 +190,10 @@ static bool send_blocks(struct lane_producer *p, uint32_t limit)
     return !is_next || nursery_send_block(p, latest);
 }
 
-static bool send_gone(struct lane_producer *p)
+static bool send_high_water(struct lane_producer *p)
 {
     struct nursery *n = &p->lane->nursery;
-    const uint32_t count = n->gone_count;
+    const uint32_t count = n->freed_count;
     if (count == 0) {
         return true;
     }
@@ -202,11 +202,11 @@ static bool send_gone(struct lane_producer *p)
         return false;
     }
     word[0] = wire_word(WIRE_HIGH_WATER, count);
-    __builtin_memcpy(word + 1, lane_nursery_tables(p->lane)->gone, count * sizeof(*word));
+    __builtin_memcpy(word + 1, lane_nursery_tables(p->lane)->freed, count * sizeof(*word));
     lane_producer_advance(p, 1 + (size_t)count);
     lane_producer_publish(p);
     nursery_fence();
-    n->gone_count = 0;
+    n->freed_count = 0;
     n->record_count++;
     return true;
 }
@@ -217,7 +217,7 @@ bool nursery_show_high_water(struct lane_producer *p)
     if (n->high_water_limit == NURSERY_NO_HIGH_WATER) {
         return true;
     }
-    if (!send_blocks(p, n->high_water_limit) || !send_gone(p)) {
+    if (!send_blocks(p, n->high_water_limit) || !send_high_water(p)) {
         return false;
     }
     n->high_water_limit = NURSERY_NO_HIGH_WATER;
@@ -229,14 +229,14 @@ bool nursery_send_blocks(struct lane_producer *p)
     return nursery_show_high_water(p) && send_blocks(p, UINT32_MAX);
 }
 
-static bool send_folds(struct lane_producer *p)
+static bool send_counters(struct lane_producer *p)
 {
     struct nursery_tables *tables = lane_nursery_tables(p->lane);
-    uint64_t *used = p->lane->nursery.folds_used;
-    for (size_t i = 0; i <= p->lane->nursery.fold_mask / 64; i++) {
+    uint64_t *used = p->lane->nursery.counters_used;
+    for (size_t i = 0; i <= p->lane->nursery.counter_mask / 64; i++) {
         for (; used[i] != 0; used[i] &= used[i] - 1) {
-            struct nursery_fold *fold = tables->folds + i * 64 + __builtin_ctzll(used[i]);
-            if (fold->key != 0 && !nursery_send_fold(p, fold)) {
+            struct nursery_counter *counter = tables->counters + i * 64 + __builtin_ctzll(used[i]);
+            if (counter->key != 0 && !nursery_send_counter(p, counter)) {
                 return false;
             }
         }
@@ -258,7 +258,7 @@ bool nursery_send_all(struct lane_producer *p)
     if (p->lane->nursery.hold_count == 0) {
         return true;
     }
-    if (!send_folds(p) || !nursery_send_blocks(p)) {
+    if (!send_counters(p) || !nursery_send_blocks(p)) {
         return false;
     }
     forget_uses(&p->lane->nursery);

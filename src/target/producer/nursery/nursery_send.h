@@ -29,8 +29,8 @@ ALWAYS_INLINE struct nursery_block *nursery_find_block(struct lane_header *lane,
 // Send a HELD block, and make it SENT.
 bool nursery_send_block(struct lane_producer *p, struct nursery_block *block) MUST_USE;
 
-// Send the counts of a fold, and make it unused.
-bool nursery_send_fold(struct lane_producer *p, struct nursery_fold *fold) MUST_USE;
+// Send the counts of a counter, and make it unused.
+bool nursery_send_counter(struct lane_producer *p, struct nursery_counter *counter) MUST_USE;
 
 // Send a HELD block together with its free, and make its place vacant.
 bool nursery_send_pair(struct lane_producer *p, struct nursery_block *block, bool is_temporary)
@@ -42,5 +42,5 @@ bool nursery_show_high_water(struct lane_producer *p) MUST_USE;
 // Show the high-water mark, and send all the other HELD blocks.
 bool nursery_send_blocks(struct lane_producer *p) MUST_USE;
 
-// Send all folds and HELD blocks.
+// Send all counters and HELD blocks.
 bool nursery_send_all(struct lane_producer *p) MUST_USE;

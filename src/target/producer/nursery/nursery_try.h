@@ -61,12 +61,12 @@ ALWAYS_INLINE bool nursery_try_free(struct lane_producer *p, uint64_t address)
         return false;
     }
     const uint64_t kind = nursery_freed_kind(block, is_temporary);
-    struct nursery_fold *fold = nursery_fold_of(p->lane, kind);
-    if (UNLIKELY(fold == NULL || nursery_was_at_high_water(n, kind) ||
+    struct nursery_counter *counter = nursery_counter_of(p->lane, kind);
+    if (UNLIKELY(counter == NULL || nursery_was_at_high_water(n, kind) ||
                  nursery_is_doubtful(p, block))) {
         return false;
     }
     n->last_allocated = 0;
-    nursery_count(n, fold, block, kind);
+    nursery_count(n, counter, block, kind);
     return true;
 }

@@ -13,24 +13,25 @@
 #include "target/producer/session_join.h"
 
 enum {
-    WINDOW_BLOCKS = 2048,          // blocks that suffice to judge holding
-    WINDOW_BLOCKS_PRESSED = 32768, // likewise while pressed: ticks vary much on busy processors
-    WINDOW_TICKS = 16,             // age at which a smaller window suffices
-    WINDOW_BLOCKS_MIN = 256,       // lower limit of that window
-    GAIN_MIN = 4,                  // blocks to a record, at least, for holding to pay
-    PRESSED_RECORDS = 2,           // while the recorder is pressed, this ratio pays:
-    PRESSED_BLOCKS = 3,            // blocks per PRESSED_RECORDS records
-    PAUSE_TICKS_MIN = 64,          // first pause in holding
-    PAUSE_TICKS_MAX = 512,         // longest pause; each unsuccessful trial doubles it
-    TRIAL_TICKS = 4,               // until the recorder has published the distance to the maximum
-    OWNER_NAP_NS = 200000,         // the recorder owns a nursery for some microseconds
+    WINDOW_BLOCKS = 2048, // blocks that suffice to judge holding
+    WINDOW_BLOCKS_PRESSURE =
+        32768,               // likewise while under pressure: ticks vary much on busy processors
+    WINDOW_TICKS = 16,       // age at which a smaller window suffices
+    WINDOW_BLOCKS_MIN = 256, // lower limit of that window
+    GAIN_MIN = 4,            // blocks to a record, at least, for holding to pay
+    PRESSURE_RECORDS = 2,    // while the recorder is under pressure, this ratio pays:
+    PRESSURE_BLOCKS = 3,     // blocks per PRESSURE_RECORDS records
+    PAUSE_TICKS_MIN = 64,    // first pause in holding
+    PAUSE_TICKS_MAX = 512,   // longest pause; each unsuccessful trial doubles it
+    TRIAL_TICKS = 4,         // until the recorder has published the distance to the maximum
+    OWNER_NAP_NS = 200000,   // the recorder owns a nursery for some microseconds
 };
 
 void nursery_init(struct lane_producer *p)
 {
     struct nursery *n = &p->lane->nursery;
     n->mask = NURSERY_BLOCKS_MIN - 1;
-    n->fold_mask = NURSERY_FOLDS_MIN - 1;
+    n->counter_mask = NURSERY_COUNTERS_MIN - 1;
     n->stamp = NURSERY_STAMP;
     n->high_water_limit = NURSERY_NO_HIGH_WATER;
     n->epoch = 1;
@@ -136,14 +137,15 @@ static void resume_holding(struct nursery *n)
     begin_anew(n);
 }
 
-// Update is_pressed, in each tick. True: the recorder was not pressed in the last one.
+// Update is_under_pressure, in each tick. True: the recorder was not under pressure in the last.
 static bool see_pressure(struct lane_producer *p)
 {
     struct nursery *n = &p->lane->nursery;
     // Relaxed: the value guards no other data.
-    const uint32_t is_pressed = atomic_load_explicit(&p->session->is_pressed, memory_order_relaxed);
-    const bool is_new = is_pressed != 0 && n->is_pressed == 0;
-    n->is_pressed = is_pressed;
+    const uint32_t is_under_pressure =
+        atomic_load_explicit(&p->session->is_under_pressure, memory_order_relaxed);
+    const bool is_new = is_under_pressure != 0 && n->is_under_pressure == 0;
+    n->is_under_pressure = is_under_pressure;
     return is_new;
 }
 
@@ -151,8 +153,8 @@ static bool see_pressure(struct lane_producer *p)
 // It pays where one record replaces many blocks, or where several threads wait for the recorder.
 static bool is_worth_it(const struct nursery *n)
 {
-    return n->is_pressed != 0
-               ? n->window_records * PRESSED_BLOCKS <= n->window_blocks * PRESSED_RECORDS
+    return n->is_under_pressure != 0
+               ? n->window_records * PRESSURE_BLOCKS <= n->window_blocks * PRESSURE_RECORDS
                : n->window_records * GAIN_MIN <= n->window_blocks;
 }
 
@@ -162,7 +164,7 @@ static void judge_holding(struct lane_producer *p)
     n->window_blocks += n->hold_count + n->direct_count;
     n->window_records += n->record_count;
     n->window_ticks++;
-    const uint32_t enough = n->is_pressed != 0 ? WINDOW_BLOCKS_PRESSED : WINDOW_BLOCKS;
+    const uint32_t enough = n->is_under_pressure != 0 ? WINDOW_BLOCKS_PRESSURE : WINDOW_BLOCKS;
     if (n->window_blocks < enough && n->window_ticks < WINDOW_TICKS) {
         return;
     }
@@ -184,11 +186,11 @@ static void adapt_holding(struct lane_producer *p)
         (p->is_ordered && p->freed == NULL)) {
         return;
     }
-    const bool is_now_pressed = see_pressure(p);
+    const bool is_new_pressure = see_pressure(p);
     n->size_max = NURSERY_SIZE_MAX;
     if (n->is_holding == 0) {
         n->off_ticks--;
-        if (n->off_ticks == 0 || is_now_pressed) {
+        if (n->off_ticks == 0 || is_new_pressure) {
             resume_holding(n);
         }
     } else if (n->trial_ticks > 0) {
@@ -207,9 +209,9 @@ static void adapt_size(struct lane_producer *p)
         n->mask = n->mask * 4 + 3;
     }
     n->evicted_count = 0;
-    // All folds were sent, and are empty.
-    if (n->passed_count > (n->fold_mask + 1) / 4 && n->fold_mask + 1 < NURSERY_FOLDS_MAX) {
-        n->fold_mask = n->fold_mask * 4 + 3;
+    // All counters were sent, and are empty.
+    if (n->passed_count > (n->counter_mask + 1) / 4 && n->counter_mask + 1 < NURSERY_COUNTERS_MAX) {
+        n->counter_mask = n->counter_mask * 4 + 3;
     }
     n->passed_count = 0;
 }
@@ -255,7 +257,7 @@ static void take_budget(struct lane_producer *p)
 }
 
 // Register this thread as recording, and check whether others record. Nothing is held.
-static void look_at_order(struct lane_producer *p)
+static void check_order(struct lane_producer *p)
 {
     struct nursery *n = &p->lane->nursery;
     const uint32_t own = number_of(p);
@@ -335,7 +337,7 @@ bool nursery_turn(struct lane_producer *p, uint64_t now_ms)
     const bool is_sent = nursery_send_all(p) && (!is_later || lane_producer_send_tick(p, now_ms));
     if (is_sent) {
         lane_producer_publish(p);
-        look_at_order(p);
+        check_order(p);
     }
     if (is_sent && is_later) {
         begin_tick(p, now_ms);
@@ -373,9 +375,10 @@ static void finish_block(struct lane_producer *p, struct nursery_block *block)
 {
     const struct nursery *n = &p->lane->nursery;
     const uint64_t state = block->place >> NURSERY_STATE_SHIFT;
-    const struct nursery_fold *fold = nursery_find_fold(p->lane, nursery_fold_key(block->kind));
-    const bool is_done = state == NURSERY_SENDING ? p->pos >= n->mark : fold->sums != n->mark;
-    if (state == NURSERY_SENDING || state == NURSERY_FOLDING) {
+    const struct nursery_counter *counter =
+        nursery_find_counter(p->lane, nursery_counter_key(block->kind));
+    const bool is_done = state == NURSERY_SENDING ? p->pos >= n->mark : counter->sums != n->mark;
+    if (state == NURSERY_SENDING || state == NURSERY_COALESCING) {
         block->place = is_done ? 0 : block->place & NURSERY_ADDRESS_MASK;
     }
 }
@@ -386,7 +389,7 @@ static void finish_leaving(struct lane_producer *p)
     struct nursery *n = &p->lane->nursery;
     const uint64_t leaving = n->leaving & NURSERY_ADDRESS_MASK;
     if (leaving != 0 && nursery_find_block(p->lane, leaving)->place == leaving) {
-        n->gone_count = (uint32_t)(n->leaving >> NURSERY_LEAVING_SHIFT);
+        n->freed_count = (uint32_t)(n->leaving >> NURSERY_LEAVING_SHIFT);
     }
     n->leaving = 0;
 }
@@ -407,10 +410,10 @@ bool nursery_recover(struct lane_producer *p)
             n->touched[i / NURSERY_LINE / 64] |= (uint64_t)1 << i / NURSERY_LINE % 64;
         }
     }
-    for (uint32_t i = 0; i <= n->fold_mask; i++) {
-        const bool was_sending = (tables->folds[i].key & NURSERY_FOLD_SENDING) != 0;
-        tables->folds[i].key &= ~NURSERY_FOLD_SENDING;
-        tables->folds[i].key = was_sending && p->pos >= n->mark ? 0 : tables->folds[i].key;
+    for (uint32_t i = 0; i <= n->counter_mask; i++) {
+        const bool was_sending = (tables->counters[i].key & NURSERY_COUNTER_SENDING) != 0;
+        tables->counters[i].key &= ~NURSERY_COUNTER_SENDING;
+        tables->counters[i].key = was_sending && p->pos >= n->mark ? 0 : tables->counters[i].key;
     }
     finish_leaving(p);
     atomic_store_explicit(&n->held_bytes, held, memory_order_relaxed);

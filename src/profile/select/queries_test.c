@@ -204,7 +204,7 @@ static void filters_compose(void **state)
     }
 }
 
-static void a_bad_regular_expression_is_told(void **state)
+static void a_bad_regular_expression_is_reported(void **state)
 {
     (void)state;
     CLEANUP(fixture_release) struct fixture fixture = {0};
@@ -388,7 +388,7 @@ static void an_exec_makes_no_other_process_under_a_filter_either(void **state)
     }
 }
 
-static void an_empty_recording_answers_every_question(void **state)
+static void an_empty_recording_answers_every_query(void **state)
 {
     (void)state;
     CLEANUP(fixture_release) struct fixture fixture = {0};
@@ -412,14 +412,14 @@ int main(void)
         cmocka_unit_test(call_sites_skip_wrapper_frames_and_merge_threads),
         cmocka_unit_test(what_costs_nothing_is_not_ranked),
         cmocka_unit_test(filters_compose),
-        cmocka_unit_test(a_bad_regular_expression_is_told),
+        cmocka_unit_test(a_bad_regular_expression_is_reported),
         cmocka_unit_test(groups_add_up_to_the_selection),
         cmocka_unit_test(recursion_keeps_every_frame_of_a_stack),
         cmocka_unit_test(stacks_that_read_the_same_are_one),
         cmocka_unit_test(a_series_follows_the_filter),
         cmocka_unit_test(the_highest_rss_is_that_of_all_living_processes),
         cmocka_unit_test(an_exec_makes_no_other_process_under_a_filter_either),
-        cmocka_unit_test(an_empty_recording_answers_every_question),
+        cmocka_unit_test(an_empty_recording_answers_every_query),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

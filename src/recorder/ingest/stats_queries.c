@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// questions: see the header.
-#include "recorder/ingest/questions.h"
+// stats_queries: see the header.
+#include "recorder/ingest/stats_queries.h"
 
 #include <limits.h>
 #include <linux/futex.h>
@@ -39,18 +39,18 @@ static MUST_USE enum err find_values(struct aggregator *aggregator,
                                      struct lane_reader *reader,
                                      uint64_t values[static ANSWER_VALUES])
 {
-    const struct lane_question *question = &reader->question;
-    if (question->what == STATS_QUERY_PEAK) {
+    const struct lane_query *query = &reader->query;
+    if (query->what == STATS_QUERY_PEAK) {
         values[ANSWER_PEAK_BYTES] =
-            aggregator_scope_peak(aggregator, &reader->thread, question->scope);
+            aggregator_scope_peak(aggregator, &reader->thread, query->scope);
         return ERR_OK;
     }
-    if (question->what == STATS_QUERY_PEAK_BEGIN && question->scope < LANE_SCOPES_MAX) {
-        TRY(aggregator_begin_scope(aggregator, &reader->thread, question->scope));
+    if (query->what == STATS_QUERY_PEAK_BEGIN && query->scope < LANE_SCOPES_MAX) {
+        TRY(aggregator_begin_scope(aggregator, &reader->thread, query->scope));
         return ERR_OK;
     }
     TRY(row_table_count(&aggregator->totals.rows));
-    add_up(aggregator, &reader->thread, question->what != STATS_QUERY_THREAD, values);
+    add_up(aggregator, &reader->thread, query->what != STATS_QUERY_THREAD, values);
     return ERR_OK;
 }
 
@@ -63,22 +63,22 @@ static enum err answer(struct aggregator *aggregator, struct lane_reader *reader
         atomic_store_explicit(&out->values[i], values[i], memory_order_relaxed);
     }
     // Release: pairs with the thread's acquire; the values come first.
-    atomic_store_explicit(&out->answered, reader->question.number, memory_order_release);
+    atomic_store_explicit(&out->answered, reader->query.number, memory_order_release);
     // A failure to wake is harmless: its sleep has a deadline.
     (void)syscall(SYS_futex, &out->answered, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-    reader->question = (struct lane_question){0};
+    reader->query = (struct lane_query){0};
     return ERR_OK;
 }
 
-enum err questions_answer(struct drain *drain, uint64_t complete_tick, bool *is_waiting)
+enum err stats_queries_answer(struct drain *drain, uint64_t complete_tick, bool *is_waiting)
 {
     *is_waiting = false;
     for (uint32_t i = 0; i < drain->active_count; i++) {
         struct lane_reader *reader = &drain->lanes[drain->active[i]]->reader;
-        if (reader->question.number == 0) {
+        if (reader->query.number == 0) {
             continue;
         }
-        if (reader->question.passes++ > 0 && reader->question.tick_ms <= complete_tick) {
+        if (reader->query.passes++ > 0 && reader->query.tick_ms <= complete_tick) {
             TRY(answer(drain->aggregator, reader));
         } else {
             *is_waiting = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// left_out: the table of blocks that were left out, and the sampler's reports about them.
-#include "session/left_out.h"
+// unsampled_blocks: the table of unsampled blocks, and the sampler's reports about them.
+#include "session/unsampled_blocks.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,11 +16,11 @@
 #include "recorder/ingest/test_session.h"
 #include "target/producer/sampler.h"
 
-static struct left_out *new_table(void)
+static struct unsampled_blocks *new_table(void)
 {
-    struct left_out *table = aligned_alloc(64, LEFT_OUT_BYTES);
+    struct unsampled_blocks *table = aligned_alloc(64, UNSAMPLED_BYTES);
     assert_non_null(table);
-    memset(table, 0, LEFT_OUT_BYTES);
+    memset(table, 0, UNSAMPLED_BYTES);
     return table;
 }
 
@@ -39,65 +39,67 @@ static void what_is_forgotten_leaves_the_balance(void **state)
     } cases[] = {
         {false, 0x7f0000001010, true},
         {true, 0x7f0000001010, false},
-        {true, (uint64_t)1 << LEFT_OUT_ADDRESS_BITS, true}, // does not fit an entry
+        {true, (uint64_t)1 << UNSAMPLED_ADDRESS_BITS, true}, // does not fit an entry
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct test_session on;
         struct lane_producer producer;
         struct sampler sampler;
-        struct left_out *table = cases[i].has_table ? new_table() : NULL;
-        uint64_t left_out = 0;
+        struct unsampled_blocks *table = cases[i].has_table ? new_table() : NULL;
+        uint64_t unsampled = 0;
         test_session_open(&on, SESSION_OVERFLOW_SAMPLE | SESSION_NO_NURSERY);
         test_session_add_lane(&on, test_session_add_process(&on), &producer);
         sampler_init(&sampler, &producer, 1);
         for (uint64_t at = 0; at < BLOCKS; at++) {
             uint32_t shift;
             producer.level = LANE_LEVEL_MAX;
-            left_out +=
+            unsampled +=
                 !sampler_takes(&sampler, table, cases[i].address + at * 48, BLOCK_BYTES, &shift);
         }
-        assert_true(left_out > BLOCKS / 2);
+        assert_true(unsampled > BLOCKS / 2);
         const struct lane_header *lane = producer.lane;
-        assert_int_equal(atomic_load(&lane->left_out_allocations), left_out);
-        assert_int_equal(atomic_load(&lane->left_out_bytes), left_out * BLOCK_BYTES);
-        assert_int_equal(sampler.balance_bytes, cases[i].is_forgotten ? 0 : left_out * BLOCK_BYTES);
-        assert_int_equal(sampler.forgotten_blocks, cases[i].is_forgotten ? left_out : 0);
+        assert_int_equal(atomic_load(&lane->unsampled_allocations), unsampled);
+        assert_int_equal(atomic_load(&lane->unsampled_bytes), unsampled * BLOCK_BYTES);
+        assert_int_equal(sampler.balance_bytes,
+                         cases[i].is_forgotten ? 0 : unsampled * BLOCK_BYTES);
+        assert_int_equal(sampler.forgotten_blocks, cases[i].is_forgotten ? unsampled : 0);
         assert_int_equal(sampler.forgotten_bytes,
-                         cases[i].is_forgotten ? left_out * BLOCK_BYTES : 0);
-        assert_int_equal(atomic_load(&lane->left_out_forgotten),
-                         cases[i].is_forgotten ? left_out : 0);
+                         cases[i].is_forgotten ? unsampled * BLOCK_BYTES : 0);
+        assert_int_equal(atomic_load(&lane->unsampled_forgotten),
+                         cases[i].is_forgotten ? unsampled : 0);
         test_session_close(&on);
         free(table);
     }
 }
 
-static void the_table_of_what_was_left_out(void **state)
+static void the_table_of_unsampled_blocks(void **state)
 {
     (void)state;
     enum {
         COUNT = 1000000 // twice the capacity
     };
-    struct left_out *set = new_table();
+    struct unsampled_blocks *set = new_table();
     uint32_t found = 0;
     uint32_t kept = COUNT;
     for (uint64_t i = 1; i <= COUNT; i++) {
         uint64_t forgotten;
-        if (!left_out_add(set, left_out_entry(i * 32, i), i, &forgotten)) {
+        if (!unsampled_blocks_add(set, unsampled_blocks_entry(i * 32, i), i, &forgotten)) {
             kept--;
-            assert_true(left_out_size(forgotten) <= i + (i >> LEFT_OUT_PRECISION_BITS));
+            assert_true(unsampled_blocks_size(forgotten) <= i + (i >> UNSAMPLED_PRECISION_BITS));
         }
     }
     for (uint64_t i = 1; i <= COUNT; i++) {
-        const uint64_t entry = left_out_take(set, i * 32);
+        const uint64_t entry = unsampled_blocks_take(set, i * 32);
         found += entry != 0;
-        const uint64_t off = i >> LEFT_OUT_PRECISION_BITS;
-        assert_true(entry == 0 ||
-                    (left_out_size(entry) <= i + off && left_out_size(entry) >= i - off));
-        assert_true(left_out_take(set, i * 32) == 0);
-        assert_true(left_out_take(set, i * 32 + 16) == 0);
+        const uint64_t off = i >> UNSAMPLED_PRECISION_BITS;
+        assert_true(entry == 0 || (unsampled_blocks_size(entry) <= i + off &&
+                                   unsampled_blocks_size(entry) >= i - off));
+        assert_true(unsampled_blocks_take(set, i * 32) == 0);
+        assert_true(unsampled_blocks_take(set, i * 32 + 16) == 0);
     }
     assert_int_equal(found, kept);
-    assert_in_range(found, LEFT_OUT_LINES * LEFT_OUT_WAYS * 9 / 10, LEFT_OUT_LINES * LEFT_OUT_WAYS);
+    assert_in_range(found, UNSAMPLED_LINES * UNSAMPLED_WAYS * 9 / 10,
+                    UNSAMPLED_LINES * UNSAMPLED_WAYS);
     free(set);
 }
 
@@ -105,7 +107,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_forgotten_leaves_the_balance),
-        cmocka_unit_test(the_table_of_what_was_left_out),
+        cmocka_unit_test(the_table_of_unsampled_blocks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

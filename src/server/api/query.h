@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// question: the context of one API request while it is answered.
+// query: the context of one API request while it is answered.
 //
-//   request + snapshot --question_init--> filter, selection(s), costs, sort --route->answer--> JSON
+//   request + snapshot --query_init--> filter, selection(s), costs, sort --route->answer--> JSON
 //
 // It does what all routes share: it finds the recording, the filter and its selection, and writes
 // the envelope. api_*.c have one answer function for each route in routes.c; the contents of an
 // answer are views (views_json/views/views.h).
-// Context: H; a question belongs to one thread.
+// Context: H; a query belongs to one thread.
 #pragma once
 
 #include <stdbool.h>
@@ -24,7 +24,7 @@ struct server_settings {
     const char *tool_version;
     const char *editor; // pattern of a link; NULL: none
     bool hides_sources;
-    const struct filter *filter; // also applies to every question; NULL: none
+    const struct filter *filter; // also applies to every query; NULL: none
 };
 
 // The error that a client receives.
@@ -34,7 +34,7 @@ struct problem {
     struct err_info info;
 };
 
-struct question {
+struct query {
     const struct server_settings *settings; // borrowed
     const struct request *request;          // borrowed
     struct snapshot *snapshot;              // borrowed
@@ -52,33 +52,32 @@ struct question {
     struct view view;               // owned; in columns; refers to the fields above
 };
 
-// Set up everything but the answer. `with_selection`: the route takes a filter. question->problem
+// Set up everything but the answer. `with_selection`: the route takes a filter. query->problem
 // describes an error.
-enum err question_init(struct question *question, bool with_selection) MUST_USE;
-void question_release(struct question *question);
+enum err query_init(struct query *query, bool with_selection) MUST_USE;
+void query_release(struct query *query);
 
 // Refuse with an explicit HTTP status and a sentence. Return `code`.
-enum err question_refuse(struct question *question,
-                         int status,
-                         enum param parameter, // PARAM_COUNT: none is to blame
-                         enum err code,
-                         const char *format,
-                         ...) PRINTF_LIKE(5, 6);
+enum err query_refuse(struct query *query,
+                      int status,
+                      enum param parameter, // PARAM_COUNT: none is to blame
+                      enum err code,
+                      const char *format,
+                      ...) PRINTF_LIKE(5, 6);
 
 // Read the parameter `by`: `least` or the choice after it, or `otherwise` if it was not given.
-enum err question_choose_by(struct question *question,
-                            enum request_by least,
-                            enum request_by otherwise,
-                            enum request_by *out) MUST_USE;
+enum err query_choose_by(struct query *query,
+                         enum request_by least,
+                         enum request_by otherwise,
+                         enum request_by *out) MUST_USE;
 
 // Write version, generation and, if there is one, the selection into the open object.
-enum err question_write_envelope(struct question *question) MUST_USE;
+enum err query_write_envelope(struct query *query) MUST_USE;
 
-// Get the tree for `spec` and this question's selections, from the cache or newly built. The caller
+// Get the tree for `spec` and this query's selections, from the cache or newly built. The caller
 // receives a reference.
-enum err question_tree(struct question *question,
-                       struct tree_view_spec spec,
-                       struct cached_tree **out) MUST_USE;
+enum err query_tree(struct query *query, struct tree_view_spec spec, struct cached_tree **out)
+    MUST_USE;
 
 // The features of a recording that some routes need.
 enum capability {
@@ -95,9 +94,8 @@ enum capability {
 };
 
 const char *capability_name(enum capability capability);
-bool question_can(const struct question *question, enum capability capability);
+bool query_can(const struct query *query, enum capability capability);
 
 // Refuse with 409 unless the recording has the capability. `what` names the missing feature, as in
 // "it has no <what>".
-enum err question_need(struct question *question, enum capability capability, const char *what)
-    MUST_USE;
+enum err query_need(struct query *query, enum capability capability, const char *what) MUST_USE;

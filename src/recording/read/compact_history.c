@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// folded_history: see folded_history.h.
-#include "recording/read/folded_history.h"
+// compact_history: see compact_history.h.
+#include "recording/read/compact_history.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -63,13 +63,13 @@ make_lifetime(const struct rec_lone *lone, const struct rec_row *row, uint32_t n
 }
 
 // Restoring cells needs the cohorts, so the cohorts come first.
-static const struct folded_table {
+static const struct compact_table {
     enum rec_table_index index;
     bool (*make)(const struct rec_lone *lone,
                  const struct rec_row *row,
                  uint32_t number,
                  void *out);
-} folded_tables[] = {
+} compact_tables[] = {
     {REC_TABLE_COHORTS, make_cohort},
     {REC_TABLE_CELLS, make_cell},
     {REC_TABLE_SIZE_BUCKETS, make_size},
@@ -84,7 +84,7 @@ static uint32_t row_of(const char *entry)
 }
 
 // Insert the entries that the rows imply between those of the file.
-static enum err merge_implied(struct table_reader *r, const struct folded_table *table)
+static enum err merge_implied(struct table_reader *r, const struct compact_table *table)
 {
     const size_t entry_bytes = rec_tables[table->index].entry_bytes;
     const struct rec_row *rows = r->tables[REC_TABLE_ROWS].items;
@@ -161,45 +161,45 @@ static bool is_history_whole(const struct table_reader *r)
 {
     bool is_all = r->tables[REC_TABLE_LONES].count == r->tables[REC_TABLE_ROWS].count &&
                   is_whole(r, REC_TABLE_LONES) && is_whole(r, REC_TABLE_ROWS);
-    for (size_t i = 0; i < ARRAY_LEN(folded_tables); i++) {
-        is_all = is_all && is_whole(r, folded_tables[i].index);
+    for (size_t i = 0; i < ARRAY_LEN(compact_tables); i++) {
+        is_all = is_all && is_whole(r, compact_tables[i].index);
     }
     return is_all;
 }
 
-static bool is_folded(const struct table_reader *r)
+static bool is_compact(const struct table_reader *r)
 {
     bool is_any = r->tables[REC_TABLE_LONES].is_there || r->tables[REC_TABLE_LONES].announced > 0;
-    for (size_t i = 0; i < ARRAY_LEN(folded_tables); i++) {
-        is_any = is_any || r->tables[folded_tables[i].index].form != REC_FORM_PLAIN;
+    for (size_t i = 0; i < ARRAY_LEN(compact_tables); i++) {
+        is_any = is_any || r->tables[compact_tables[i].index].form != REC_FORM_PLAIN;
     }
     return is_any;
 }
 
 void history_drop(struct table_reader *r)
 {
-    for (size_t i = 0; i < ARRAY_LEN(folded_tables); i++) {
-        free(r->tables[folded_tables[i].index].items);
-        r->tables[folded_tables[i].index].items = NULL;
-        r->tables[folded_tables[i].index].count = 0;
-        r->tables[folded_tables[i].index].cap = 0;
+    for (size_t i = 0; i < ARRAY_LEN(compact_tables); i++) {
+        free(r->tables[compact_tables[i].index].items);
+        r->tables[compact_tables[i].index].items = NULL;
+        r->tables[compact_tables[i].index].count = 0;
+        r->tables[compact_tables[i].index].cap = 0;
     }
 }
 
 static enum err restore_tables(struct table_reader *r)
 {
-    for (size_t i = 0; i < ARRAY_LEN(folded_tables); i++) {
-        if (r->tables[folded_tables[i].index].form == REC_FORM_FLOWING) {
+    for (size_t i = 0; i < ARRAY_LEN(compact_tables); i++) {
+        if (r->tables[compact_tables[i].index].form == REC_FORM_FLOWING) {
             restore_frees(r);
         }
-        TRY(merge_implied(r, &folded_tables[i]));
+        TRY(merge_implied(r, &compact_tables[i]));
     }
     return ERR_OK;
 }
 
-enum err folded_history_restore(struct table_reader *r)
+enum err compact_history_restore(struct table_reader *r)
 {
-    if (!is_folded(r)) {
+    if (!is_compact(r)) {
         return ERR_OK;
     }
     const bool is_all = is_history_whole(r);

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+// query: see query.h.
+#include "server/api/query.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "profile/time/growth.h"
+#include "server/api/filter_params.h"
+#include "server/http/encoding.h"
+#include "views_json/views/views.h"
+
+enum {
+    STATUS_CONFLICT = 409,
+};
+
+static const uint64_t costs_by_default =
+    (uint64_t)1 << COST_PEAK_BYTES | (uint64_t)1 << COST_LEAKED_BYTES |
+    (uint64_t)1 << COST_ALLOCATIONS | (uint64_t)1 << COST_TEMPORARY |
+    (uint64_t)1 << COST_ALLOCATED_BYTES;
+
+enum err query_refuse(
+    struct query *query, int status, enum param parameter, enum err code, const char *format, ...)
+{
+    struct problem *problem = query->problem;
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(problem->info.text, sizeof(problem->info.text), format, arguments); // truncates
+    va_end(arguments);
+    problem->status = status;
+    problem->parameter = parameter != PARAM_COUNT ? request_param_name(parameter) : NULL;
+    problem->info.code = code;
+    return code;
+}
+
+enum err query_choose_by(struct query *query,
+                         enum request_by least,
+                         enum request_by otherwise,
+                         enum request_by *out)
+{
+    const enum request_by by = (enum request_by)request_number(query->request, PARAM_BY, otherwise);
+    if (by < least || by > least + 1) {
+        return query_refuse(query, 0, PARAM_BY, ERR_INVALID, "by: there is no \"%s\" to choose",
+                            request_choice_name(PARAM_BY, by));
+    }
+    *out = by;
+    return ERR_OK;
+}
+
+static MUST_USE enum err choose_recording(struct query *query)
+{
+    const struct request *request = query->request;
+    struct snapshot *snapshot = query->snapshot;
+    enum side side =
+        request_number(request, PARAM_RECORDING, SIDE_NEW) == SIDE_OLD ? SIDE_OLD : SIDE_NEW;
+    query->is_diff = request_number(request, PARAM_DIFF, 0) == 1;
+    if (snapshot->sides[SIDE_OLD] == NULL && (query->is_diff || side == SIDE_OLD)) {
+        return query_refuse(query, STATUS_CONFLICT, query->is_diff ? PARAM_DIFF : PARAM_RECORDING,
+                            ERR_INVALID, "there is no second recording to compare with");
+    }
+    if (query->is_diff && side == SIDE_OLD) {
+        return query_refuse(query, 0, PARAM_RECORDING, ERR_INVALID,
+                            "recording: a diff is always of both");
+    }
+    query->opened = snapshot->sides[side];
+    query->profile = query->opened->profile;
+    query->code = query->is_diff ? &snapshot->both : &snapshot->alone[side];
+    return ERR_OK;
+}
+
+static MUST_USE enum err
+select_one(struct query *query, const struct opened *opened, struct selection *out)
+{
+    const struct profile *profile = opened->profile;
+    struct filter filter = query->filter;
+    filter.suppressions = &opened->rules;
+    TRY(filter_params_read_time(query, &profile->recording, &filter));
+    if (profile == query->profile) {
+        query->filter = filter;
+    }
+    enum err problem = profile_select(profile, &filter, out, &query->problem->info);
+    return problem == ERR_OK ? ERR_OK : filter_params_blame(query, problem);
+}
+
+enum err query_init(struct query *query, bool with_selection)
+{
+    const struct request *request = query->request;
+    TRY(choose_recording(query));
+    query->view = (struct view){
+        .profile = query->profile,
+        .code = query->code,
+        .costs = request_number(request, PARAM_COSTS, costs_by_default),
+        .sort = (enum cost)request_number(request, PARAM_SORT, COST_PEAK_BYTES),
+        .score = (enum side_score)request_number(request, PARAM_SORT_BY, SCORE_LARGER),
+        .layout = VIEW_COLUMNS,
+        .filter = &query->filter,
+    };
+    query->has_selection = with_selection;
+    if (!with_selection) {
+        return ERR_OK;
+    }
+    if (query->settings->filter != NULL) {
+        query->filter = *query->settings->filter;
+    }
+    TRY(filter_params_read(query, &query->filter));
+    query->filter.cancel = query->cancel;
+    TRY(select_one(query, query->opened, &query->selection));
+    query->view.selection = &query->selection;
+    if (query->is_diff) {
+        TRY(select_one(query, query->snapshot->sides[SIDE_OLD], &query->old_selection));
+        query->view.old_selection = &query->old_selection;
+    }
+    return ERR_OK;
+}
+
+void query_release(struct query *query)
+{
+    view_release(&query->view);
+    selection_release(&query->selection);
+    selection_release(&query->old_selection);
+}
+
+enum err query_write_envelope(struct query *query)
+{
+    json_key_u64(query->view.w, "version", VIEW_JSON_VERSION);
+    json_key_u64(query->view.w, "generation", query->snapshot->generation);
+    return query->has_selection ? view_selection(&query->view, &query->opened->whole.costs)
+                                : ERR_OK;
+}
+
+// Hash everything that the nodes of a tree depend on.
+static MUST_USE enum err
+tree_key(const struct query *query, struct tree_view_spec spec, uint64_t *out)
+{
+    CLEANUP(strbuf_release) struct strbuf all = {0};
+    strbuf_printf(&all, "%llu %d %d %d %d", (unsigned long long)query->snapshot->generation,
+                  query->is_diff, (int)spec.direction, (int)spec.key, spec.collapses);
+    filter_params_append(query->request, &all);
+    TRY(strbuf_result(&all));
+    *out = content_hash(all.data, all.len);
+    return ERR_OK;
+}
+
+enum err query_tree(struct query *query, struct tree_view_spec spec, struct cached_tree **out)
+{
+    uint64_t key;
+    TRY(tree_key(query, spec, &key));
+    struct cached_tree *cached = tree_cache_find(query->trees, key);
+    if (cached == NULL) {
+        CLEANUP(tree_view_release) struct tree_view tree = {0};
+        TRY(tree_view_build(query->code, &query->selection,
+                            query->is_diff ? &query->old_selection : NULL, spec, &tree));
+        cached = tree_cache_add(query->trees, key, query->snapshot, &tree);
+    }
+    if (cached == NULL) {
+        return ERR_NO_MEMORY;
+    }
+    *out = cached;
+    return ERR_OK;
+}
+
+const char *capability_name(enum capability capability)
+{
+    static const char *const names[CAPABILITY_COUNT] = {
+        [CAPABILITY_TIME_RANGE] = "time_range",
+        [CAPABILITY_SLICES] = "slices",
+        [CAPABILITY_SIZES] = "sizes",
+        [CAPABILITY_LIFETIMES] = "lifetimes",
+        [CAPABILITY_RSS] = "rss",
+        [CAPABILITY_MAPPINGS] = "mappings",
+        [CAPABILITY_GROWTH] = "growth",
+        [CAPABILITY_SOURCE] = "source",
+        [CAPABILITY_ADHOC] = "adhoc",
+    };
+    return names[capability];
+}
+
+bool query_can(const struct query *query, enum capability capability)
+{
+    const struct recording *recording = &query->profile->recording;
+    switch (capability) {
+    case CAPABILITY_TIME_RANGE:
+        return time_range_is_known(recording);
+    case CAPABILITY_SLICES:
+        return recording->slice_count > 0 && recording->slice_ms > 0;
+    case CAPABILITY_SIZES:
+        return recording->size_bucket_count > 0;
+    case CAPABILITY_LIFETIMES:
+        return recording->lifetime_bucket_count > 0;
+    case CAPABILITY_RSS:
+        return recording->rss_sample_count > 0;
+    case CAPABILITY_GROWTH:
+        return growth_is_known(recording);
+    case CAPABILITY_SOURCE:
+        return !query->settings->hides_sources;
+    case CAPABILITY_MAPPINGS:
+        return recording->part_count > 0;
+    case CAPABILITY_ADHOC:
+        return recording->adhoc_count > 0;
+    case CAPABILITY_COUNT:
+        break;
+    }
+    return false;
+}
+
+enum err query_need(struct query *query, enum capability capability, const char *what)
+{
+    if (query_can(query, capability)) {
+        return ERR_OK;
+    }
+    return query_refuse(query, STATUS_CONFLICT, PARAM_COUNT, ERR_UNSUPPORTED,
+                        "the recording has no %s", what);
+}
