@@ -39,7 +39,8 @@ struct agent_thread {
     uint64_t tid_word;               // T: the word at tid_offset, when the thread took the slot
     uint64_t outer_call; // T: the frame of the hook whose original function runs; 0: none
     void *state;         // T: its struct thread_state
-    uint64_t reserved[4];
+    uint32_t thread_id;  // T
+    uint32_t reserved[7];
 };
 _Static_assert(sizeof(struct agent_thread) == 64, "a cache line");
 
@@ -56,21 +57,30 @@ struct agent_module {
     uint64_t eh_frame_hdr; // 0: none
     uint64_t headers;      // address of its program headers; 0: none
     uint32_t header_count;
-    uint32_t path; // offset in `paths`, ended by a zero byte; an empty path: the executable
+    uint32_t path;  // offset in `paths`
+    uint32_t flags; // enum agent_module_flags
+    uint32_t reserved;
+};
+
+enum agent_module_flags {
+    AGENT_MODULE_STAYS = 1 << 0, // is never unloaded: the executable, the agent itself
 };
 
 struct agent_module_list {
     uint32_t count;
-    uint32_t paths_bytes;
+    uint32_t reserved;
     struct agent_module modules[AGENT_MODULES_MAX]; // sorted by address
-    char paths[AGENT_PATHS_BYTES];                  // the first byte is zero
 };
 
 struct agent_attachment {
     struct agent_thread threads[AGENT_THREADS];
     struct agent_patch patches[AGENT_PATCHES_MAX];
+    // R fills lists[0]; T adds 1 to list_count when it has filled the other list.
     struct agent_module_list lists[2];
-    struct freed_table freed; // T
+    _Atomic uint32_t list_count; // lists[list_count % 2] is current
+    uint32_t paths_bytes;
+    char paths[AGENT_PATHS_BYTES]; // each ended by a zero byte; the first is empty: the executable
+    struct freed_table freed;      // T
 };
 
 struct agent_page {
@@ -83,13 +93,14 @@ struct agent_page {
     uint64_t session;        // address of the whole session, mapped without access to its lanes
     uint64_t main_stack_top; // the first stack pointer of the process
     uint64_t loader_list;    // address of the loader's struct r_debug; 0: a static executable
-    // Offset of the thread id from the thread pointer, as libc keeps it there; 0: unknown.
-    uint32_t tid_offset;
-    // T: which of the module lists is current.
-    _Atomic uint32_t module_list;
+    // T: where libc keeps a thread's id, from its thread pointer; 0: not found yet.
+    _Atomic uint32_t tid_offset;
+    uint32_t reserved;
     // T: calls of hooks that found no free thread slot.
     _Atomic uint64_t calls_without_slot;
+    char memory_name[16]; // of the image: for memfd_create
     // Of the image: where the stubs of each kind jump to, relocated.
-    uint64_t hooks[AGENT_HOOK_COUNT];
+    void (*hooks[AGENT_HOOK_COUNT])(void);
 };
 _Static_assert(sizeof(struct agent_page) <= 4096, "one page");
+_Static_assert(sizeof(void (*)(void)) == sizeof(uint64_t), "an address");

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// thread_way (agent): what the agent finds in the calling thread, without thread-local storage.
+//
+// The thread pointer finds the thread's slot (agent_page.h). A slot is the thread's own if the
+// thread id, at the place where libc keeps it, is the one that the slot was taken with: libc gives
+// the stack of an ended thread, and with it the thread pointer, to a new one; and the id of a
+// forked child's thread changes. See ../preload/thread_way.h for the other way. Context: T, any
+// thread.
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "session/agent_page.h"
+#include "thread_pointer_arch.h"
+
+struct thread_state;
+
+extern struct agent_page g_agent_page;
+
+// Take a slot for the calling thread. NULL: all are taken (counted).
+struct agent_thread *agent_thread_take(uint64_t thread_pointer);
+
+ALWAYS_INLINE struct agent_attachment *agent_attachment(void)
+{
+    return (struct agent_attachment *)g_agent_page.attachment;
+}
+
+ALWAYS_INLINE uint32_t agent_thread_tid_word(uint64_t thread_pointer)
+{
+    // Relaxed: found before any slot is taken, and then unchanged.
+    const uint32_t offset = atomic_load_explicit(&g_agent_page.tid_offset, memory_order_relaxed);
+    return *(const volatile uint32_t *)(thread_pointer + offset);
+}
+
+ALWAYS_INLINE uint32_t agent_thread_place(uint64_t thread_pointer)
+{
+    // Fibonacci hashing; thread descriptors are aligned to 64 bytes.
+    return (uint32_t)((thread_pointer >> 6) * 0x9e3779b97f4a7c15u >> 52) % AGENT_THREADS;
+}
+
+// Return the calling thread's slot; NULL: there is no room.
+ALWAYS_INLINE struct agent_thread *agent_thread_here(void)
+{
+    const uint64_t pointer = arch_thread_pointer();
+    struct agent_thread *thread = agent_attachment()->threads + agent_thread_place(pointer);
+    // Relaxed: only the thread itself writes this value.
+    if (LIKELY(atomic_load_explicit(&thread->thread_pointer, memory_order_relaxed) == pointer) &&
+        LIKELY(thread->tid_word == agent_thread_tid_word(pointer))) {
+        return thread;
+    }
+    return agent_thread_take(pointer);
+}
+
+ALWAYS_INLINE struct thread_state *thread_way_state(void)
+{
+    const struct agent_thread *thread = agent_thread_here();
+    return LIKELY(thread != NULL) ? thread->state : NULL;
+}
+
+ALWAYS_INLINE void thread_way_set_state(struct thread_state *state)
+{
+    struct agent_thread *thread = agent_thread_here();
+    if (thread != NULL) {
+        thread->state = state;
+    }
+}
+
+ALWAYS_INLINE struct freed_table *thread_way_freed(void)
+{
+    return &agent_attachment()->freed;
+}
+
+ALWAYS_INLINE uint64_t thread_way_descriptor(void)
+{
+    return arch_thread_pointer();
+}
+
+ALWAYS_INLINE uint64_t thread_way_main_stack_top(void)
+{
+    return g_agent_page.main_stack_top;
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT
+// agent_calls: see agent_calls.h.
+//
+// Allocators call their own entries (calloc malloc, posix_memalign memalign). The slot of the
+// thread has the frame of the outermost call; a call further in on the same stack belongs to that
+// one and counts with it. A frame that was left by longjmp does not count for ever: calls further
+// out, or on another stack, replace it.
+//
+// Compiled with frame pointers: unwind_caller_regs() reads them.
+#include "target/agent/agent_calls.h"
+
+#include <stddef.h>
+
+#include "base/compiler.h"
+#include "target/agent/agent_modules.h"
+#include "target/preload/record/record_hot.h"
+#include "thread_way.h"
+
+// An allocator needs less stack than this between one of its entries and another.
+#define INNER_BYTES_MAX (256u << 10)
+
+typedef uint64_t original_function(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
+
+static const struct agent_patch *patch_of(const struct agent_call *call)
+{
+    return agent_attachment()->patches + call->patch;
+}
+
+ALWAYS_INLINE uint64_t call_function(const struct agent_call *call, uint64_t address)
+{
+    original_function *function = (original_function *)address;
+    const uint64_t *a = call->arguments;
+    return function(a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+ALWAYS_INLINE uint64_t call_original(const struct agent_call *call)
+{
+    return call_function(call, patch_of(call)->original);
+}
+
+// Return the thread's slot if the call is to be recorded. NULL: only call the original.
+ALWAYS_INLINE struct agent_thread *enter(const struct agent_call *call)
+{
+    // Acquire: the recorder has written everything else before.
+    if (UNLIKELY(atomic_load_explicit(&g_agent_page.enabled, memory_order_acquire) == 0)) {
+        return NULL;
+    }
+    struct agent_thread *thread = agent_thread_here();
+    // Wraps around if there is no outer call, or if it is further in.
+    if (UNLIKELY(thread == NULL) ||
+        UNLIKELY(thread->outer_call - (uint64_t)call - 1 < INNER_BYTES_MAX)) {
+        return NULL;
+    }
+    thread->outer_call = (uint64_t)call;
+    return thread;
+}
+
+ALWAYS_INLINE void leave(struct agent_thread *thread)
+{
+    thread->outer_call = 0;
+}
+
+ALWAYS_INLINE uint64_t size_of(const struct agent_call *call, enum agent_hook hook)
+{
+    const struct agent_hook_shape shape = agent_hook_shape(hook);
+    const uint64_t size_bytes = call->arguments[shape.size_argument];
+    return shape.count_argument == AGENT_NO_ARGUMENT
+               ? size_bytes
+               : size_bytes * call->arguments[shape.count_argument]; // too large: there is no block
+}
+
+uint64_t agent_on_allocation(struct agent_call *call, enum agent_hook hook)
+{
+    struct agent_thread *thread = enter(call);
+    void *block = (void *)call_original(call);
+    if (UNLIKELY(thread == NULL)) {
+        return (uint64_t)block;
+    }
+    leave(thread);
+    return LIKELY(block != NULL) ? (uint64_t)record_alloc_hot(block, size_of(call, hook)) : 0;
+}
+
+uint64_t agent_on_throwing(struct agent_call *call, enum agent_hook hook)
+{
+    const struct agent_patch *patch = patch_of(call);
+    struct agent_thread *thread = patch->nothrow != 0 ? enter(call) : NULL;
+    if (thread != NULL) {
+        void *block = (void *)call_function(call, patch->nothrow);
+        leave(thread);
+        if (LIKELY(block != NULL)) {
+            return (uint64_t)record_alloc_hot(block, size_of(call, hook));
+        }
+    }
+    call->patch = patch->original;
+    return 0;
+}
+
+// Record a block for the call's caller, after the outermost call has returned.
+ALWAYS_INLINE void
+record_block_of(struct agent_thread *thread, const void *block, uint64_t size_bytes)
+{
+    const struct unwind_regs caller = unwind_caller_regs();
+    leave(thread);
+    record_alloc(&caller, block, size_bytes);
+}
+
+uint64_t agent_on_allocation_at(struct agent_call *call, enum agent_hook hook)
+{
+    struct agent_thread *thread = enter(call);
+    const uint64_t result = call_original(call);
+    if (thread == NULL) {
+        return result;
+    }
+    if ((int)result != 0) {
+        leave(thread);
+        return result;
+    }
+    record_block_of(thread, *(void *const *)call->arguments[0], size_of(call, hook));
+    return result;
+}
+
+uint64_t agent_on_text(struct agent_call *call, enum agent_hook hook)
+{
+    (void)hook;
+    struct agent_thread *thread = enter(call);
+    const uint64_t text = call_original(call);
+    if (thread == NULL) {
+        return text;
+    }
+    if (text == 0) {
+        leave(thread);
+        return text;
+    }
+    record_block_of(thread, (const void *)text, __builtin_strlen((const char *)text) + 1);
+    return text;
+}
+
+// As reallocate() of the preload library's hooks: the allocator decides about a size of 0.
+uint64_t agent_on_resize(struct agent_call *call, enum agent_hook hook)
+{
+    struct agent_thread *thread = enter(call);
+    if (thread == NULL) {
+        return call_original(call);
+    }
+    const struct unwind_regs caller = unwind_caller_regs();
+    const struct agent_hook_shape shape = agent_hook_shape(hook);
+    const void *old = (const void *)call->arguments[shape.block_argument];
+    const uint64_t size_bytes = size_of(call, hook);
+    if (old != NULL && size_bytes == 0) {
+        record_free(old);
+    }
+    const bool is_resize = old != NULL && size_bytes != 0;
+    const struct freed_note freed = is_resize ? record_realloc_begins(old) : (struct freed_note){0};
+    const uint64_t result = call_original(call);
+    const void *block = (const void *)result;
+    leave(thread);
+    if (block != NULL && is_resize) {
+        record_realloc(&caller, old, block, size_bytes, freed);
+    } else if (block != NULL) {
+        record_alloc(&caller, block, size_bytes);
+    } else if (is_resize && shape.effect == AGENT_RESIZES_OR_FREES) {
+        record_free(old);
+    }
+    record_realloc_ends(freed);
+    return result;
+}
+
+uint64_t agent_on_resize_in_place(struct agent_call *call, enum agent_hook hook)
+{
+    struct agent_thread *thread = enter(call);
+    if (thread == NULL) {
+        return call_original(call);
+    }
+    const struct unwind_regs caller = unwind_caller_regs();
+    const void *block = (const void *)call->arguments[agent_hook_shape(hook).block_argument];
+    const struct freed_note freed = record_realloc_begins(block);
+    const uint64_t usable_bytes = call_original(call);
+    leave(thread);
+    if (usable_bytes >= size_of(call, hook)) {
+        record_realloc(&caller, block, block, size_of(call, hook), freed);
+    }
+    record_realloc_ends(freed);
+    return usable_bytes;
+}
+
+uint64_t agent_on_free(struct agent_call *call, enum agent_hook hook)
+{
+    (void)hook;
+    struct agent_thread *thread = enter(call);
+    const void *block = (const void *)call->arguments[0];
+    if (LIKELY(thread != NULL) && LIKELY(block != NULL)) {
+        record_free_hot(block);
+    }
+    const uint64_t result = call_original(call);
+    if (LIKELY(thread != NULL)) {
+        leave(thread);
+    }
+    return result;
+}
+
+uint64_t agent_on_modules(struct agent_call *call, enum agent_hook hook)
+{
+    (void)hook;
+    const uint64_t result = call_original(call);
+    if (atomic_load_explicit(&g_agent_page.enabled, memory_order_acquire) != 0) {
+        agent_modules_changed();
+    }
+    return result;
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+// agent_modules: see agent_modules.h.
+#include "target/agent/agent_modules.h"
+
+#include <elf.h>
+#include <link.h>
+#include <stddef.h>
+
+#include "base/page_alloc.h"
+#include "target/preload/process/process.h"
+#include "target/unwind/environment/module_table.h"
+#include "target/unwind/unwind.h"
+#include "thread_way.h"
+
+static const struct agent_module *find(const struct agent_module_list *list, uint64_t pc)
+{
+    uint32_t low = 0;
+    uint32_t high = list->count < AGENT_MODULES_MAX ? list->count : AGENT_MODULES_MAX;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (list->modules[middle].start <= pc) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low != 0 && pc < list->modules[low - 1].end ? &list->modules[low - 1] : NULL;
+}
+
+// Copy the module of `pc` from the current list.
+static bool find_module(uint64_t pc, struct agent_module *out)
+{
+    const struct agent_attachment *a = agent_attachment();
+    for (;;) {
+        // Acquire: pairs with the release in agent_modules_changed: the list is complete.
+        const uint32_t count = atomic_load_explicit(&a->list_count, memory_order_acquire);
+        const struct agent_module *found = find(&a->lists[count % 2], pc);
+        const struct agent_module copy = found != NULL ? *found : (struct agent_module){0};
+        atomic_thread_fence(memory_order_acquire); // the copy comes before the second look
+        if (atomic_load_explicit(&a->list_count, memory_order_relaxed) == count) {
+            *out = copy;
+            return found != NULL;
+        }
+    }
+}
+
+bool module_table_find(uint64_t pc, struct module_span *out)
+{
+    struct agent_module module;
+    if (!find_module(pc, &module)) {
+        return false;
+    }
+    *out = (struct module_span){
+        .start = module.start,
+        .end = module.end,
+        .bias = module.bias,
+        .headers = {(const uint8_t *)module.headers, module.header_count * sizeof(Elf64_Phdr)},
+        .hdr_addr = module.eh_frame_hdr,
+        .path = agent_attachment()->paths + module.path,
+    };
+    return true;
+}
+
+bool module_table_find_unread(uint64_t pc, struct module_span *out)
+{
+    return module_table_find(pc, out);
+}
+
+bool module_table_find_listed(uint64_t pc, struct module_span *out)
+{
+    return module_table_find(pc, out);
+}
+
+bool module_table_stays(uint64_t pc)
+{
+    struct agent_module module;
+    return find_module(pc, &module) && (module.flags & AGENT_MODULE_STAYS) != 0;
+}
+
+bool module_table_is_listed(void)
+{
+    return true;
+}
+
+bool module_table_needs_refresh(void)
+{
+    return true;
+}
+
+static bool is_text_at(const char *text, const char *at, const char *end)
+{
+    while (at < end && *text == *at && *text != 0) {
+        text++;
+        at++;
+    }
+    return at < end && *text == *at;
+}
+
+// Return the path's place in the pool, and add it if needed. 0, the empty path, if there is no
+// room.
+static uint32_t intern(struct agent_attachment *a, const char *path)
+{
+    const char *end = a->paths + a->paths_bytes;
+    for (const char *at = a->paths; at < end; at += __builtin_strlen(at) + 1) {
+        if (is_text_at(path, at, end)) {
+            return (uint32_t)(at - a->paths);
+        }
+    }
+    const size_t bytes = __builtin_strlen(path) + 1;
+    if (bytes > AGENT_PATHS_BYTES - a->paths_bytes) {
+        return 0;
+    }
+    const uint32_t place = a->paths_bytes;
+    __builtin_memcpy(a->paths + place, path, bytes);
+    a->paths_bytes += (uint32_t)bytes;
+    return place;
+}
+
+static void add(struct agent_module_list *list, const struct agent_module *module)
+{
+    if (list->count == AGENT_MODULES_MAX || find(list, module->start) != NULL) {
+        return;
+    }
+    uint32_t at = list->count++;
+    for (; at > 0 && list->modules[at - 1].start > module->start; at--) {
+        list->modules[at] = list->modules[at - 1];
+    }
+    list->modules[at] = *module;
+}
+
+// Describe a module of the loader's list, by its own headers; false if it has none at its start.
+static bool describe(const struct link_map *map, struct agent_module *out)
+{
+    const struct bytes headers =
+        map->l_addr != 0 ? module_table_headers(map->l_addr) : (struct bytes){NULL, 0};
+    *out = (struct agent_module){.bias = map->l_addr,
+                                 .headers = (uint64_t)headers.data,
+                                 .header_count = (uint32_t)(headers.len / sizeof(Elf64_Phdr))};
+    size_t index = 0;
+    const Elf64_Phdr *header = module_table_next_header(headers, PT_GNU_EH_FRAME, &index);
+    out->eh_frame_hdr = header != NULL ? map->l_addr + header->p_vaddr : 0;
+    index = 0;
+    while ((header = module_table_next_header(headers, PT_LOAD, &index)) != NULL) {
+        if (out->end == 0) {
+            out->start = (map->l_addr + header->p_vaddr) & ~(uint64_t)(PAGE_BYTES - 1);
+        }
+        out->end = map->l_addr + header->p_vaddr + header->p_memsz;
+    }
+    return out->end > out->start;
+}
+
+// Whether a module of `before` is missing in `now`.
+static bool has_lost(const struct agent_module_list *before, const struct agent_module_list *now)
+{
+    for (uint32_t i = 0; i < before->count; i++) {
+        const struct agent_module *found = find(now, before->modules[i].start);
+        if (found == NULL || found->end != before->modules[i].end ||
+            found->path != before->modules[i].path) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void module_table_refresh(void)
+{
+    struct agent_attachment *a = agent_attachment();
+    const struct r_debug *loader = (const struct r_debug *)g_agent_page.loader_list;
+    if (loader == NULL || loader->r_state != RT_CONSISTENT) {
+        return;
+    }
+    // Relaxed: only written here, under the loader's lock.
+    const uint32_t count = atomic_load_explicit(&a->list_count, memory_order_relaxed);
+    const struct agent_module_list *before = &a->lists[count % 2];
+    struct agent_module_list *list = &a->lists[(count + 1) % 2];
+    list->count = 0;
+    for (uint32_t i = 0; i < before->count; i++) {
+        if ((before->modules[i].flags & AGENT_MODULE_STAYS) != 0) {
+            add(list, &before->modules[i]);
+        }
+    }
+    for (const struct link_map *map = loader->r_map; map != NULL; map = map->l_next) {
+        struct agent_module module;
+        if (describe(map, &module)) {
+            module.path = intern(a, map->l_name != NULL ? map->l_name : "");
+            add(list, &module);
+        }
+    }
+    const bool is_unloaded = has_lost(before, list);
+    // Release: pairs with the acquire in find_module.
+    atomic_store_explicit(&a->list_count, count + 1, memory_order_release);
+    if (is_unloaded) {
+        unwind_flush();
+        process_code_unloaded();
+    }
+}
+
+void agent_modules_changed(void)
+{
+    unwind_modules_refresh();
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+// agent_thread: the slots by which threads are found (session/way/agent/thread_way.h), and the end
+// of a thread, which the agent does not notice: the recorder closes the lanes of threads that are
+// gone.
+//
+// A thread takes the first free slot behind its place. A slot whose thread pointer is its own was
+// another thread's, or is its parent's in a forked child; it takes that over. Where all are taken,
+// it takes the slot of a thread whose lane the recorder has closed.
+//
+// Context: T, the slot's thread; a signal handler may come in between, and then one of the two has
+// taken it. errno is kept. Failure: without a slot the thread is not recorded, which is counted.
+#include <stddef.h>
+
+#include "base/sys.h"
+#include "session/layout.h"
+#include "target/preload/process/process.h"
+#include "target/preload/process/thread_exit.h"
+#include "thread_way.h"
+
+#define PROBES_MAX 64u
+
+static bool is_id_at(uint64_t thread_pointer, uint32_t offset, uint32_t thread_id)
+{
+    const uint64_t at = thread_pointer + offset;
+    return sys_is_readable(at & ~(uint64_t)7) && *(const volatile uint32_t *)at == thread_id;
+}
+
+// Find the only word of the descriptor that is the thread's id.
+static uint32_t search_id(uint64_t thread_pointer, uint32_t thread_id)
+{
+    uint32_t found = ARCH_TID_OFFSET_NONE;
+    for (uint32_t offset = 8; offset < ARCH_TID_OFFSET_MAX; offset += 4) {
+        if (is_id_at(thread_pointer, offset, thread_id)) {
+            if (found != ARCH_TID_OFFSET_NONE) {
+                return ARCH_TID_OFFSET_NONE;
+            }
+            found = offset;
+        }
+    }
+    return found;
+}
+
+static uint32_t find_tid_offset(uint64_t thread_pointer)
+{
+    static const uint32_t usual[] = ARCH_TID_OFFSETS;
+    const uint32_t thread_id = (uint32_t)sys_gettid();
+    for (size_t i = 0; i < ARRAY_LEN(usual); i++) {
+        if (is_id_at(thread_pointer, usual[i], thread_id)) {
+            return usual[i];
+        }
+    }
+    return search_id(thread_pointer, thread_id);
+}
+
+// Whether the slot's thread has no lane, or its lane is another thread's by now.
+static bool is_left(const struct agent_thread *thread)
+{
+    const struct lane_header *lane =
+        thread->state != NULL
+            ? (const struct lane_header *)((const char *)thread->state - LANE_HEADER_BYTES)
+            : NULL;
+    return lane == NULL || lane->thread_id != thread->thread_id ||
+           atomic_load_explicit(&lane->state, memory_order_relaxed) != LANE_ACTIVE;
+}
+
+static struct agent_thread *begin(struct agent_thread *thread, uint64_t thread_pointer)
+{
+    thread->state = NULL;
+    thread->outer_call = 0;
+    thread->thread_id = (uint32_t)sys_gettid();
+    thread->tid_word = agent_thread_tid_word(thread_pointer);
+    return thread;
+}
+
+// Take the slot if it has thread pointer `from`.
+static bool take(struct agent_thread *thread, uint64_t from, uint64_t thread_pointer)
+{
+    // Relaxed: a slot holds nothing that another thread has written for its next owner.
+    return atomic_compare_exchange_strong_explicit(&thread->thread_pointer, &from, thread_pointer,
+                                                   memory_order_relaxed, memory_order_relaxed);
+}
+
+struct agent_thread *agent_thread_take(uint64_t thread_pointer)
+{
+    if (atomic_load_explicit(&g_agent_page.tid_offset, memory_order_relaxed) == 0) {
+        // Every thread finds the same.
+        atomic_store_explicit(&g_agent_page.tid_offset, find_tid_offset(thread_pointer),
+                              memory_order_relaxed);
+    }
+    // All threads come here before they record: of an earlier attachment nothing is left.
+    g_process = (struct process_page *)g_agent_page.process_page;
+    struct agent_thread *threads = agent_attachment()->threads;
+    const uint32_t first = agent_thread_place(thread_pointer);
+    for (uint32_t i = 0; i < PROBES_MAX; i++) {
+        struct agent_thread *thread = threads + (first + i) % AGENT_THREADS;
+        if (atomic_load_explicit(&thread->thread_pointer, memory_order_relaxed) == thread_pointer) {
+            return thread->tid_word == agent_thread_tid_word(thread_pointer)
+                       ? thread
+                       : begin(thread, thread_pointer);
+        }
+        if (take(thread, 0, thread_pointer)) {
+            return begin(thread, thread_pointer);
+        }
+    }
+    for (uint32_t i = 0; i < PROBES_MAX; i++) {
+        struct agent_thread *thread = threads + (first + i) % AGENT_THREADS;
+        const uint64_t owner = atomic_load_explicit(&thread->thread_pointer, memory_order_relaxed);
+        if (is_left(thread) && take(thread, owner, thread_pointer)) {
+            return begin(thread, thread_pointer);
+        }
+    }
+    atomic_fetch_add_explicit(&g_agent_page.calls_without_slot, 1, memory_order_relaxed);
+    return NULL;
+}
+
+void thread_exit_arm(void)
+{
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// agent_entries (x86-64): the code that stubs jump to, one entry for each kind of function.
+//
+//   caller -call-> patched function -jmp-> stub -push index, jmp-> entry -call-> agent_on_...
+//                                                                   `-ret-> caller
+//
+// Compilers rely on what they see of functions in the same module (-fipa-ra): a caller may keep a
+// value in a register that malloc does not use. So an entry restores every register but rax, and
+// the agent has no vector instruction. What the original function changes, it changes as before.
+//
+// A throwing operator new must not throw through our frames, which the program's unwinder does not
+// know. The hook calls the form that returns NULL instead. If that fails, the entry removes its
+// frame and jumps to the throwing form, which then fails for the caller. The stack pointer is a
+// multiple of 16 at each call. The CFI describes each instruction, for our own unwinder.
+//
+// Context: T, in place of any patched function.
+#include <stddef.h>
+
+#include "session/agent_page.h"
+#include "target/agent/agent_calls.h"
+#include "thread_way.h"
+
+_Static_assert(offsetof(struct agent_call, patch) == 80, "ten pushes");
+_Static_assert(sizeof(struct agent_call) == 96, "the CFA's distance from rbp");
+
+#define PUSH(reg) "pushq %%" #reg "\n\t.cfi_adjust_cfa_offset 8\n\t"
+#define POP(reg)  "popq %%" #reg "\n\t.cfi_adjust_cfa_offset -8\n\t"
+
+// The register pushed first only keeps the alignment.
+#define SAVE                                                                               \
+    ".cfi_def_cfa_offset 16\n\t" PUSH(r11) PUSH(r11) PUSH(r10) PUSH(r9) PUSH(r8) PUSH(rcx) \
+        PUSH(rdx) PUSH(rsi) PUSH(rdi) PUSH(rbp) ".cfi_offset rbp, -96\n\t"                 \
+                                                "movq %%rsp, %%rbp\n\t"                    \
+                                                ".cfi_def_cfa_register rbp\n\t"
+#define CALL(function)        \
+    "movq %%rsp, %%rdi\n\t"   \
+    "movl %[kind], %%esi\n\t" \
+    "cld\n\t"                 \
+    "call " function "\n\t"   \
+    ".cfi_def_cfa_register rsp\n\t"
+#define RESTORE \
+    POP(rbp)    \
+    ".cfi_restore rbp\n\t" POP(rdi) POP(rsi) POP(rdx) POP(rcx) POP(r8) POP(r9) POP(r10) POP(r11)
+#define RETURN                       \
+    "addq $16, %%rsp\n\t"            \
+    ".cfi_adjust_cfa_offset -16\n\t" \
+    "ret\n\t"
+
+#define ENTRY(hook, code)                                 \
+    static __attribute__((naked)) void entry_##hook(void) \
+    {                                                     \
+        __asm__ volatile(code : : [kind] "i"(hook));      \
+    }
+
+#define ENTRY_TO(hook, function) ENTRY(hook, SAVE CALL(function) RESTORE RETURN)
+
+// NULL: the hook has put the address of the original in place of the index.
+#define ENTRY_THAT_MAY_JUMP(hook, function)                                                   \
+    ENTRY(hook,                                                                               \
+          SAVE CALL(function) "testq %%rax, %%rax\n\t"                                        \
+                              "jz 1f\n\t"                                                     \
+                              ".cfi_remember_state\n\t" RESTORE RETURN ".cfi_restore_state\n" \
+                              "1:\t" RESTORE POP(rax) POP(rax) "jmpq *%%rax\n\t")
+
+#define ENTRY_AGENT_ALLOCATES(hook)           ENTRY_TO(hook, "agent_on_allocation")
+#define ENTRY_AGENT_ALLOCATES_OR_THROWS(hook) ENTRY_THAT_MAY_JUMP(hook, "agent_on_throwing")
+#define ENTRY_AGENT_ALLOCATES_AT(hook)        ENTRY_TO(hook, "agent_on_allocation_at")
+#define ENTRY_AGENT_COPIES_TEXT(hook)         ENTRY_TO(hook, "agent_on_text")
+#define ENTRY_AGENT_RESIZES(hook)             ENTRY_TO(hook, "agent_on_resize")
+#define ENTRY_AGENT_RESIZES_OR_FREES(hook)    ENTRY_TO(hook, "agent_on_resize")
+#define ENTRY_AGENT_RESIZES_IN_PLACE(hook)    ENTRY_TO(hook, "agent_on_resize_in_place")
+#define ENTRY_AGENT_FREES(hook)               ENTRY_TO(hook, "agent_on_free")
+#define ENTRY_AGENT_CHANGES_MODULES(hook)     ENTRY_TO(hook, "agent_on_modules")
+
+#define X(hook, name, effect, size, count, block) ENTRY_##effect(hook)
+AGENT_HOOKS(X)
+#undef X
+
+_Alignas(4096) struct agent_page g_agent_page = {.magic = AGENT_MAGIC,
+                                                 .version = AGENT_VERSION,
+                                                 .memory_name = "cairn-session",
+                                                 .hooks = {
+#define X(hook, name, effect, size, count, block) [hook] = entry_##hook,
+                                                     AGENT_HOOKS(X)
+#undef X
+                                                 }};
+
+// The name by which the recorder finds it. The other one is hidden, for direct access.
+extern struct agent_page agent_page __attribute__((alias("g_agent_page"), visibility("default")));

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// thread_pointer_arch (x86-64): the thread pointer, as glibc and musl store it at its own address.
+//
+// Context: T; one load.
+#pragma once
+
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+// Offsets from the thread pointer at which known libcs keep the thread id: glibc 2.11 and later
+// (struct pthread), musl 1.2 (struct pthread).
+#define ARCH_TID_OFFSETS \
+    {                    \
+        0x2d0, 0x30      \
+    }
+
+// Within this many bytes a thread's descriptor has its id.
+#define ARCH_TID_OFFSET_MAX 0x400u
+
+// An offset where a word never changes: the upper half of the pointer to itself.
+#define ARCH_TID_OFFSET_NONE 4u
+
+ALWAYS_INLINE uint64_t arch_thread_pointer(void)
+{
+    uint64_t pointer;
+    __asm__ volatile("movq %%fs:0, %0" : "=r"(pointer));
+    return pointer;
+}
