@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: MIT
+// allocator_scan: see allocator_scan.h.
+#include "inject/allocators/allocator_scan.h"
+
+#include <gelf.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "symbols/elf/debug_search.h"
+#include "symbols/elf/symbol_table.h"
+
+enum {
+    SEARCHED_BYTES_MAX = 64 << 20, // of a segment, for the texts of allocators
+};
+
+// A symbol that is an entry. Several may have one address.
+struct candidate {
+    uint64_t addr;
+    uint64_t size_bytes;
+    const char *name; // borrowed from the file
+    size_t name_len;  // without version
+    enum agent_hook hook;
+    bool is_users;
+    bool is_operator;
+    const char *nothrow; // static; NULL: none
+};
+DEFINE_VEC(candidate_vec, struct candidate);
+
+// The executable segments of the module.
+struct code_range {
+    uint64_t start;
+    uint64_t end;
+};
+DEFINE_VEC(code_range_vec, struct code_range);
+
+void allocator_scan_release(struct allocator_scan *scan)
+{
+    for (size_t i = 0; i < scan->entries.len; i++) {
+        free(scan->entries.items[i].name);
+    }
+    allocator_entry_vec_release(&scan->entries);
+    scan->hidden = NULL;
+}
+
+static enum err find_code(const struct elf_file *module, struct code_range_vec *out)
+{
+    size_t count = 0;
+    GElf_Phdr header;
+    if (elf_getphdrnum(module->elf, &count) != 0) {
+        return ERR_OK;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (gelf_getphdr(module->elf, (int)i, &header) != NULL && header.p_type == PT_LOAD &&
+            (header.p_flags & PF_X) != 0 && header.p_vaddr <= UINT64_MAX - header.p_filesz) {
+            TRY(code_range_vec_push(
+                out, (struct code_range){header.p_vaddr, header.p_vaddr + header.p_filesz}));
+        }
+    }
+    return ERR_OK;
+}
+
+// Return whether a function is in executable bytes of the file.
+static bool is_code(const struct code_range_vec *code, const GElf_Sym *symbol)
+{
+    for (size_t i = 0; i < code->len; i++) {
+        const struct code_range *range = code->items + i;
+        if (symbol->st_value >= range->start && symbol->st_value < range->end) {
+            return symbol->st_size <= range->end - symbol->st_value;
+        }
+    }
+    return false;
+}
+
+static const struct allocator_name *
+find_users(const struct allocator_name_vec *names, const char *name, size_t len)
+{
+    for (size_t i = 0; names != NULL && i < names->len; i++) {
+        if (strncmp(names->items[i].name, name, len) == 0 && names->items[i].name[len] == '\0') {
+            return names->items + i;
+        }
+    }
+    return NULL;
+}
+
+// Append the entries that a symbol table names. The address of an indirect function is that of its
+// resolver, so it is not one.
+static enum err find_candidates(Elf *elf,
+                                uint32_t type,
+                                const struct code_range_vec *code,
+                                const struct allocator_name_vec *names,
+                                struct candidate_vec *out)
+{
+    struct symbol_table table;
+    struct function_symbol function;
+    (void)symbol_table_open(&table, elf, type); // a missing one is empty
+    while (symbol_table_next(&table, &function)) {
+        const size_t len = strcspn(function.name, "@");
+        const struct allocator_name *users = find_users(names, function.name, len);
+        const struct allocator_form *form =
+            users == NULL ? allocator_form_find(function.name, len) : NULL;
+        if ((users == NULL && form == NULL) || !is_code(code, &function.symbol) ||
+            GELF_ST_TYPE(function.symbol.st_info) != STT_FUNC) {
+            continue;
+        }
+        TRY(candidate_vec_push(out, (struct candidate){
+                                        .addr = function.symbol.st_value,
+                                        .size_bytes = function.symbol.st_size,
+                                        .name = function.name,
+                                        .name_len = len,
+                                        .hook = users != NULL ? users->hook : form->hook,
+                                        .is_users = users != NULL,
+                                        .is_operator = form != NULL && form->is_operator,
+                                        .nothrow = form != NULL ? form->nothrow : NULL,
+                                    }));
+    }
+    return ERR_OK;
+}
+
+static bool is_named(const struct candidate *candidate, const char *name)
+{
+    return strncmp(candidate->name, name, candidate->name_len) == 0 &&
+           name[candidate->name_len] == '\0';
+}
+
+static const struct candidate *find_named(const struct candidate_vec *candidates, const char *name)
+{
+    for (size_t i = 0; i < candidates->len; i++) {
+        if (is_named(candidates->items + i, name)) {
+            return candidates->items + i;
+        }
+    }
+    return NULL;
+}
+
+static void drop_operators(struct candidate_vec *candidates)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < candidates->len; i++) {
+        if (!candidates->items[i].is_operator) {
+            candidates->items[kept++] = candidates->items[i];
+        }
+    }
+    candidates->len = kept;
+}
+
+// By address; of one address first the user's, then by kind, then the shortest name.
+static int compare(const void *left, const void *right)
+{
+    const struct candidate *a = left;
+    const struct candidate *b = right;
+    if (a->addr != b->addr) {
+        return a->addr < b->addr ? -1 : 1;
+    }
+    if (a->is_users != b->is_users) {
+        return a->is_users ? -1 : 1;
+    }
+    if (a->hook != b->hook) {
+        return a->hook < b->hook ? -1 : 1;
+    }
+    if (a->name_len != b->name_len) {
+        return a->name_len < b->name_len ? -1 : 1;
+    }
+    return strncmp(a->name, b->name, a->name_len);
+}
+
+static int32_t entry_at(const struct allocator_entry_vec *entries, uint64_t addr)
+{
+    for (size_t i = 0; i < entries->len; i++) {
+        if (entries->items[i].addr == addr) {
+            return (int32_t)i;
+        }
+    }
+    return -1;
+}
+
+// Make one entry of each address, from sorted candidates.
+static enum err add_entries(const struct candidate_vec *candidates, struct allocator_entry_vec *out)
+{
+    for (size_t i = 0; i < candidates->len; i++) {
+        const struct candidate *candidate = candidates->items + i;
+        if (i > 0 && candidate->addr == candidate[-1].addr) {
+            continue;
+        }
+        TRY(allocator_entry_vec_reserve(out, 1));
+        char *name = strndup(candidate->name, candidate->name_len);
+        if (name == NULL) {
+            return ERR_NO_MEMORY;
+        }
+        out->items[out->len++] = (struct allocator_entry){.addr = candidate->addr,
+                                                          .size_bytes = candidate->size_bytes,
+                                                          .hook = candidate->hook,
+                                                          .nothrow = -1,
+                                                          .name = name};
+    }
+    // Any name of an address may have the nothrow form.
+    for (size_t i = 0; i < candidates->len; i++) {
+        const struct candidate *candidate = candidates->items + i;
+        const struct candidate *nothrow =
+            candidate->nothrow != NULL ? find_named(candidates, candidate->nothrow) : NULL;
+        if (nothrow != NULL) {
+            out->items[entry_at(out, candidate->addr)].nothrow = entry_at(out, nothrow->addr);
+        }
+    }
+    return ERR_OK;
+}
+
+// Return whether the file is an executable without a loader.
+static bool is_static(Elf *elf)
+{
+    GElf_Ehdr header;
+    size_t count = 0;
+    if (gelf_getehdr(elf, &header) == NULL || elf_getphdrnum(elf, &count) != 0) {
+        return false;
+    }
+    bool is_executable = header.e_type == ET_EXEC;
+    for (size_t i = 0; i < count; i++) {
+        GElf_Phdr segment;
+        if (gelf_getphdr(elf, (int)i, &segment) == NULL || segment.p_type == PT_INTERP) {
+            return false;
+        }
+        Elf_Data *data =
+            segment.p_type == PT_DYNAMIC
+                ? elf_getdata_rawchunk(elf, (int64_t)segment.p_offset, segment.p_filesz, ELF_T_DYN)
+                : NULL;
+        GElf_Dyn dynamic;
+        for (int k = 0; data != NULL && gelf_getdyn(data, k, &dynamic) != NULL; k++) {
+            is_executable = is_executable ||
+                            (dynamic.d_tag == DT_FLAGS_1 && (dynamic.d_un.d_val & DF_1_PIE) != 0);
+        }
+    }
+    return is_executable;
+}
+
+// Return the allocator whose messages are in the file, NULL if there are none.
+static const char *find_printed(Elf *elf)
+{
+    static const struct {
+        const char *text;
+        const char *allocator;
+    } marks[] = {
+        {"<jemalloc>", "jemalloc"},
+        {"mimalloc: ", "mimalloc"},
+        {"TCMALLOC_", "tcmalloc"},
+    };
+    size_t count = 0;
+    (void)elf_getphdrnum(elf, &count); // on failure there are none
+    for (size_t i = 0; i < count; i++) {
+        GElf_Phdr header;
+        if (gelf_getphdr(elf, (int)i, &header) == NULL || header.p_type != PT_LOAD) {
+            continue;
+        }
+        const size_t len =
+            header.p_filesz < SEARCHED_BYTES_MAX ? header.p_filesz : SEARCHED_BYTES_MAX;
+        const Elf_Data *data = elf_getdata_rawchunk(elf, (int64_t)header.p_offset, len, ELF_T_BYTE);
+        for (size_t k = 0; data != NULL && k < ARRAY_LEN(marks); k++) {
+            if (memmem(data->d_buf, data->d_size, marks[k].text, strlen(marks[k].text)) != NULL) {
+                return marks[k].allocator;
+            }
+        }
+    }
+    return NULL;
+}
+
+// Find the candidates of the module in its own tables, and in those of its debug file, which stays
+// open in `debug`.
+static enum err search(const struct elf_file *module,
+                       const char *path,
+                       const struct name_sources *sources,
+                       const struct allocator_name_vec *names,
+                       struct elf_file *debug,
+                       struct candidate_vec *candidates)
+{
+    CLEANUP(code_range_vec_release) struct code_range_vec code = {0};
+    TRY(find_code(module, &code));
+    TRY(find_candidates(module->elf, SHT_DYNSYM, &code, names, candidates));
+    TRY(find_candidates(module->elf, SHT_SYMTAB, &code, names, candidates));
+    const bool is_found = candidates->len > 0 && (names == NULL || names->len == 0);
+    if (sources == NULL || is_found || elf_file_has_symtab(module)) {
+        return ERR_OK;
+    }
+    const enum err opened =
+        debug_search_dwarf(sources, path, elf_file_build_id(module), module, debug);
+    if (opened != ERR_OK) {
+        return opened == ERR_NO_MEMORY ? opened : ERR_OK;
+    }
+    return find_candidates(debug->elf, SHT_SYMTAB, &code, names, candidates);
+}
+
+enum err allocator_scan(const struct elf_file *module,
+                        const char *path,
+                        const struct name_sources *sources,
+                        const struct allocator_name_vec *names,
+                        struct allocator_scan *out)
+{
+    CLEANUP(allocator_scan_release) struct allocator_scan scan = {0};
+    CLEANUP(candidate_vec_release) struct candidate_vec candidates = {0};
+    CLEANUP(elf_file_close) struct elf_file debug = {.fd = -1};
+    TRY(search(module, path, sources, names, &debug, &candidates));
+    if (find_named(&candidates, "malloc") == NULL) {
+        drop_operators(&candidates);
+    }
+    if (candidates.len > 0) {
+        qsort(candidates.items, candidates.len, sizeof(*candidates.items), compare);
+    }
+    TRY(add_entries(&candidates, &scan.entries));
+    if (scan.entries.len == 0 && !elf_file_has_symtab(module) && debug.elf == NULL) {
+        scan.hidden = find_printed(module->elf);
+        if (scan.hidden == NULL && is_static(module->elf)) {
+            scan.hidden = "an allocator";
+        }
+    }
+    *out = scan;
+    scan = (struct allocator_scan){0};
+    return ERR_OK;
+}
+
+void allocator_scan_explain(const struct allocator_scan *scan,
+                            const struct elf_file *module,
+                            const char *path,
+                            struct strbuf *out)
+{
+    const struct bytes build_id = elf_file_build_id(module);
+    strbuf_printf(out,
+                  "'%s' contains %s, but has no symbols that name its functions, so its "
+                  "allocations are not recorded",
+                  path, scan->hidden);
+    if (build_id.len == 0) {
+        strbuf_append_text(out, "; a build that is not stripped would help");
+        return;
+    }
+    strbuf_append_text(out, "; an unstripped build or the debug file of build-id ");
+    for (size_t i = 0; i < build_id.len; i++) {
+        strbuf_printf(out, "%02x", build_id.data[i]);
+    }
+    strbuf_append_text(out, " would help (--debug-dir DIR, or DEBUGINFOD_URLS)");
+}

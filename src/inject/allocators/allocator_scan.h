@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// allocator_scan: finds the functions of a module that are the entries of an allocator.
+//
+// The names come from .dynsym and .symtab. Where these name no allocator and the module was
+// stripped, they come from the .symtab of a separate debug file. Several names of one address are
+// one entry. The operators new and delete count only where the module also defines malloc, since
+// those of a C++ runtime call the malloc of another module. A module may have several allocators.
+//
+// Where there is no name, texts that an allocator prints show that it is there all the same:
+// `hidden`. A static executable without names has one in any case.
+// Owns its entries. Context: H; one thread (libelf).
+#pragma once
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "host/containers/vec.h"
+#include "host/text/strbuf.h"
+#include "inject/allocators/allocator_names.h"
+#include "session/agent_hooks.h"
+#include "symbols/elf/elf_file.h"
+#include "symbols/names/name_sources.h"
+
+// A function to patch. Addresses are those of the file (st_value), without the load bias.
+struct allocator_entry {
+    uint64_t addr;
+    uint64_t size_bytes; // 0: unknown
+    enum agent_hook hook;
+    int32_t nothrow; // index of the entry of a throwing operator's nothrow form; -1: none
+    char *name;      // owned; without version
+};
+DEFINE_VEC(allocator_entry_vec, struct allocator_entry);
+
+struct allocator_scan {
+    struct allocator_entry_vec entries; // sorted by address, which differ
+    const char *hidden; // static; an allocator that is in the module and has no entries; NULL: none
+};
+
+// Scan an open module. `path` is the module's in the target. `sources` says where a separate debug
+// file may be; NULL: read none. `names` are the user's, NULL: none. A damaged file has fewer
+// entries. ERR_NO_MEMORY.
+enum err allocator_scan(const struct elf_file *module,
+                        const char *path,
+                        const struct name_sources *sources,
+                        const struct allocator_name_vec *names,
+                        struct allocator_scan *out) MUST_USE;
+void allocator_scan_release(struct allocator_scan *scan); // accepts a zeroed one
+
+// Append a sentence about a hidden allocator: module, build-id, and what would help.
+void allocator_scan_explain(const struct allocator_scan *scan,
+                            const struct elf_file *module,
+                            const char *path,
+                            struct strbuf *out);

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+// allocator_scan_test: the allocators of libraries and of programs with an allocator inside. The
+// addresses are checked against nm, the program of binutils. Context: H, one thread.
+#include "inject/allocators/allocator_scan.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "host/os/file.h"
+
+enum {
+    PATH_BYTES = 512,
+    NAMES_MAX = 48,
+};
+
+// Append the output of a command.
+static void run(const char *command, struct strbuf *out)
+{
+    FILE *output CLEANUP(stream_closep) = popen(command, "r"); // NOLINT(cert-env33-c)
+    assert_non_null(output);
+    char text[4096];
+    for (size_t got = 1; got > 0; strbuf_append(out, text, got)) {
+        got = fread(text, 1, sizeof(text), output);
+    }
+    assert_int_equal(strbuf_result(out), ERR_OK);
+}
+
+// List the defined symbols of a file: "address letter name" in each line.
+static void run_nm(const char *path, const char *table, struct strbuf *out)
+{
+    char command[PATH_BYTES + 64];
+    (void)snprintf(command, sizeof(command), "nm %s --defined-only '%s'", table, path);
+    run(command, out);
+}
+
+// Return the address of `name` in the output of nm, 0 if it has none.
+static uint64_t nm_address(const struct strbuf *listed, const char *name)
+{
+    const size_t name_len = strlen(name);
+    const char *at = strbuf_text(listed);
+    while ((at = strstr(at, name)) != NULL) {
+        const char *end = at + name_len;
+        if (at - strbuf_text(listed) >= 19 && at[-1] == ' ' && (*end == '\n' || *end == '@')) {
+            return strtoull(at - 19, NULL, 16);
+        }
+        at = end;
+    }
+    return 0;
+}
+
+// A library that this process can load, by its name.
+static void library_path(const char *name, char path[PATH_BYTES])
+{
+    if (*name == '/') {
+        (void)snprintf(path, PATH_BYTES, "%s", name);
+        return;
+    }
+    char command[PATH_BYTES];
+    (void)snprintf(command, sizeof(command),
+                   "/sbin/ldconfig -p | sed -n 's/^.*%s .*x86-64.*=> //p'", name);
+    CLEANUP(strbuf_release) struct strbuf found = {0};
+    run(command, &found);
+    (void)snprintf(path, PATH_BYTES, "%.*s", (int)strcspn(strbuf_text(&found), "\n"),
+                   strbuf_text(&found));
+}
+
+static void scan_file(const char *path,
+                      const struct name_sources *sources,
+                      const struct allocator_name_vec *names,
+                      struct allocator_scan *out)
+{
+    struct elf_file module = {.fd = -1};
+    assert_int_equal(elf_file_open(&module, path, NULL), ERR_OK);
+    assert_int_equal(allocator_scan(&module, path, sources, names, out), ERR_OK);
+    elf_file_close(&module);
+}
+
+static const struct allocator_entry *find_entry(const struct allocator_scan *scan, uint64_t addr)
+{
+    for (size_t i = 0; i < scan->entries.len; i++) {
+        if (scan->entries.items[i].addr == addr) {
+            return scan->entries.items + i;
+        }
+    }
+    return NULL;
+}
+
+struct subject {
+    const char *library;
+    size_t entry_count; // distinct addresses
+    struct {
+        const char *name;
+        enum agent_hook hook;
+    } functions[NAMES_MAX];
+};
+
+static const struct subject subjects[] = {
+    {"libc.so.6",
+     9,
+     {{"malloc", AGENT_MALLOC},
+      {"free", AGENT_FREE},
+      {"calloc", AGENT_CALLOC},
+      {"realloc", AGENT_REALLOC},
+      {"reallocarray", AGENT_REALLOCARRAY},
+      {"aligned_alloc", AGENT_ALIGNED_ALLOC},
+      {"posix_memalign", AGENT_POSIX_MEMALIGN},
+      {"valloc", AGENT_MALLOC},
+      {"pvalloc", AGENT_MALLOC}}},
+    // No malloc of its own.
+    {"libstdc++.so.6", 0, {{NULL, 0}}},
+    {"/lib64/ld-linux-x86-64.so.2", 1, {{"_dl_debug_state", AGENT_DL_DEBUG_STATE}}},
+    {"/lib/ld-musl-x86_64.so.1",
+     10,
+     {{"malloc", AGENT_MALLOC},
+      {"free", AGENT_FREE},
+      {"calloc", AGENT_CALLOC},
+      {"realloc", AGENT_REALLOC},
+      {"reallocarray", AGENT_REALLOCARRAY},
+      {"aligned_alloc", AGENT_ALIGNED_ALLOC},
+      {"memalign", AGENT_ALIGNED_ALLOC},
+      {"posix_memalign", AGENT_POSIX_MEMALIGN},
+      {"valloc", AGENT_MALLOC},
+      {"_dl_debug_state", AGENT_DL_DEBUG_STATE}}},
+    {"libjemalloc.so.2",
+     33,
+     {{"malloc", AGENT_MALLOC},
+      {"free", AGENT_FREE},
+      {"memalign", AGENT_ALIGNED_ALLOC},
+      {"mallocx", AGENT_MALLOC},
+      {"rallocx", AGENT_REALLOC},
+      {"xallocx", AGENT_XALLOCX},
+      {"dallocx", AGENT_FREE},
+      {"sdallocx", AGENT_FREE},
+      {"_Znwm", AGENT_NEW},
+      {"_Znam", AGENT_NEW},
+      {"_ZnwmSt11align_val_t", AGENT_NEW_ALIGNED},
+      {"_ZnwmSt11align_val_tRKSt9nothrow_t", AGENT_MALLOC},
+      {"_ZdlPvSt11align_val_tRKSt9nothrow_t", AGENT_FREE}}},
+    {"libtcmalloc.so.4",
+     0, // differs between builds
+     {{"malloc", AGENT_MALLOC},
+      {"tc_malloc", AGENT_MALLOC},
+      {"free", AGENT_FREE},
+      {"_ZdlPv", AGENT_FREE},
+      {"tc_calloc", AGENT_CALLOC},
+      {"_Znwm", AGENT_NEW},
+      {"tc_newarray", AGENT_NEW},
+      {"tc_new_nothrow", AGENT_MALLOC}}},
+    {"libmimalloc.so.2",
+     0,
+     {{"malloc", AGENT_MALLOC},
+      {"mi_malloc", AGENT_MALLOC},
+      {"mi_free", AGENT_FREE},
+      {"cfree", AGENT_FREE},
+      {"mi_free_size", AGENT_FREE},
+      {"mi_new", AGENT_NEW},
+      {"_ZnwmSt11align_val_t", AGENT_NEW_ALIGNED},
+      {"mi_realloc_aligned", AGENT_REALLOC},
+      {"mi_recalloc", AGENT_REALLOCARRAY},
+      {"mi_heap_malloc", AGENT_ALIGNED_ALLOC},
+      {"mi_strdup", AGENT_STRDUP}}},
+};
+
+static void entries_of_libraries_are_those_of_nm(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(subjects); i++) {
+        const struct subject *subject = subjects + i;
+        char path[PATH_BYTES];
+        library_path(subject->library, path);
+        struct allocator_scan scan = {0};
+        scan_file(path, NULL, NULL, &scan);
+        CLEANUP(strbuf_release) struct strbuf listed = {0};
+        run_nm(path, "-D", &listed);
+        for (size_t k = 0; k < NAMES_MAX && subject->functions[k].name != NULL; k++) {
+            const char *name = subject->functions[k].name;
+            const struct allocator_entry *entry = find_entry(&scan, nm_address(&listed, name));
+            if (entry == NULL || entry->hook != subject->functions[k].hook) {
+                fail_msg("%s of %s: %s", name, path, entry == NULL ? "not found" : entry->name);
+            }
+        }
+        if (subject->entry_count != 0 && scan.entries.len != subject->entry_count) {
+            fail_msg("%s: %zu entries, wanted %zu", path, scan.entries.len, subject->entry_count);
+        }
+        for (size_t k = 0; k < scan.entries.len; k++) {
+            const struct allocator_entry *entry = scan.entries.items + k;
+            assert_true(k == 0 || entry[-1].addr < entry->addr);
+            assert_int_equal(entry->addr, nm_address(&listed, entry->name));
+            // Every throwing operator of these has a form that a hook can call.
+            if (agent_hook_shape(entry->hook).effect == AGENT_ALLOCATES_OR_THROWS) {
+                assert_in_range(entry->nothrow, 0, scan.entries.len - 1);
+                assert_int_equal(scan.entries.items[entry->nothrow].hook, AGENT_MALLOC);
+            }
+        }
+        allocator_scan_release(&scan);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(entries_of_libraries_are_those_of_nm),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
