@@ -12,8 +12,11 @@ name describes its content. Headers of an architecture (*_arch.h) are found by t
 because CMake chooses the folder; folders called arch count as the folder above them. The same holds
 for headers of a way into the target (*_way.h) and folders called way. Programs and
 helpers of tests (test_* folders and files, *_test.c, fuzz_*.c) may use their whole module and every
-module above it in the table. Only they may use folders called test_*. Exit status 1 and one line
-per finding.
+module above it in the table. Only they may use folders called test_*.
+
+Inside a folder, files may not include each other in a circle. For this a.h and a.c count as one
+file; the parts of one thing, a, a_b and a_c, may use each other. Exit status 1 and one line per
+finding.
 """
 import pathlib
 import re
@@ -57,7 +60,7 @@ MODULES = {
     "views_json": Module("H", "base host recording profile", "layout views"),
     "formats": Module("H", "base host recording aggregate profile views_json", "codec import export"),
     "server": Module("H", "base host recording profile views_json formats",
-                     "access http state api pages ."),
+                     "http access state api pages ."),
     "cli": Module("H", "base session host recording aggregate symbols inject recorder profile views_json "
                   "formats server",
                   "text options warnings diff report names check commands ."),
@@ -130,6 +133,32 @@ def file_findings(root, path, modules):
             yield f"{where}:{number}: {'/'.join(user).removesuffix('/.')} may not use {header}"
 
 
+def reach(uses, start):
+    """All that `start` uses, directly or by way of others."""
+    reached, ahead = set(), [start]
+    while ahead:
+        new = uses.get(ahead.pop(), set()) - reached
+        reached |= new
+        ahead += new
+    return reached
+
+
+def circle_findings(root):
+    """Files of one folder that include each other in a circle."""
+    uses = {}
+    for path in (root / "src").rglob("*.[ch]"):
+        name = path.relative_to(root / "src").with_suffix("")
+        if not TEST.search(f"{name}{path.suffix}"):
+            matches = map(INCLUDE.match, path.read_text(errors="replace").splitlines())
+            used = {pathlib.PurePath(match.group(1)).with_suffix("") for match in matches if match}
+            uses.setdefault(name, set()).update(other for other in used - {name} if other.parent == name.parent)
+    for start in sorted(uses):
+        circle = sorted(other for other in reach(uses, start) if start in reach(uses, other))
+        whole = min((name.name for name in circle), key=len, default="")
+        if circle and start == circle[0] and any(not f"{name.name}_".startswith(f"{whole}_") for name in circle):
+            yield f"src/{start}: includes itself by way of {', '.join(name.name for name in circle[1:])}"
+
+
 def folder_findings(root):
     """Folders of src/ with too many files for one name."""
     for folder in sorted(path for path in (root / "src").rglob("*") if path.is_dir()):
@@ -140,7 +169,7 @@ def folder_findings(root):
 
 def main():
     root = pathlib.Path(sys.argv[1]).resolve()
-    findings = [*table_findings(MODULES), *folder_findings(root)]
+    findings = [*table_findings(MODULES), *folder_findings(root), *circle_findings(root)]
     for path in sorted((root / "src").rglob("*.[ch]")):
         programs = any(part.startswith("test_") for part in path.parent.relative_to(root / "src").parts)
         if path.parent != root / "src" and not programs:

@@ -207,14 +207,6 @@ drain_once(struct recorder_state *s, bool is_last, bool *was_busy, struct err_in
                          : err_set(info, err, "the recorder has no more room (%s)", err_name(err));
 }
 
-void recorder_follow_log(struct recorder_state *s, uint64_t now_ms)
-{
-    if (event_log_tick(&s->events, now_ms)) {
-        recorder_log(s, "%s; the log of events ends here, the recording goes on",
-                     s->events.trouble.text);
-    }
-}
-
 void recorder_wait(struct recorder_state *s)
 {
     enum {

@@ -2,20 +2,16 @@
 // http: see http.h.
 #include "server/http.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
-#include "server/answer_reply.h"
-#include "server/api/reply.h"
-#include "server/asset_reply.h"
-#include "server/authentication.h"
-#include "server/baseline_upload.h"
-#include "server/event_stream.h"
+#include "host/text/json_writer.h"
 #include "server/http/connection.h"
-#include "views_json/layout/view.h"
+#include "server/http/event_stream.h"
+#include "server/http/reply.h"
+#include "server/pages/asset_reply.h"
+#include "server/state/baseline_upload.h"
 
 // One request, from its first line to the end of its response.
 struct exchange {
@@ -112,14 +108,38 @@ void http_visit(void *context,
 
 static enum MHD_Result refuse_method(struct MHD_Connection *connection, const char *allow)
 {
-    CLEANUP(strbuf_release) struct strbuf body = {0};
-    strbuf_printf(&body,
-                  "{\"version\":%d,\"status\":405,\"error\":{\"code\":\"invalid\","
-                  "\"parameter\":null,\"message\":\"this cannot be done here\"}}",
-                  VIEW_JSON_VERSION);
-    struct reply reply = {
-        .status = MHD_HTTP_METHOD_NOT_ALLOWED, .type = "application/json", .allow = allow};
-    return reply_send(connection, &reply, &body);
+    struct problem problem = {.allow = allow};
+    (void)problem_set(&problem, MHD_HTTP_METHOD_NOT_ALLOWED, PARAM_COUNT, ERR_INVALID,
+                      "this cannot be done here"); // sent at once
+    return reply_problem(connection, &problem);
+}
+
+// Tell the pages that the baseline has changed.
+static void tell_baseline(struct http *http)
+{
+    CLEANUP(snapshot_unrefp) struct snapshot *snapshot = served_get(&http->answers.served);
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    struct json_writer w;
+    json_to_strbuf(&w, &text, JSON_COMPACT);
+    json_begin_object(&w);
+    json_key_u64(&w, "generation", snapshot->generation);
+    json_end_object(&w);
+    if (json_finish(&w) == ERR_OK) {
+        event_hub_send(&http->events, "baseline", snapshot->generation, strbuf_text(&text));
+    }
+}
+
+// Listen to the events after one that describes the recording as it is now.
+static enum MHD_Result listen_to_events(struct http *http, struct MHD_Connection *connection)
+{
+    CLEANUP(snapshot_unrefp) struct snapshot *snapshot = served_get(&http->answers.served);
+    CLEANUP(strbuf_release) struct strbuf state = {0};
+    CLEANUP(strbuf_release) struct strbuf greeting = {0};
+    if (snapshot_write_state(snapshot, &state) != ERR_OK) {
+        return MHD_NO;
+    }
+    event_format(&greeting, "hello", snapshot->generation, strbuf_text(&state));
+    return event_stream_send(&http->events, connection, &greeting);
 }
 
 static enum MHD_Result
@@ -134,20 +154,17 @@ change_baseline(struct http *http, struct MHD_Connection *connection, struct exc
                                      &request, &parameter, &problem.info);
     if (outcome == ERR_OK && exchange->is_upload) {
         const char *name = request_text(&request, PARAM_NAME);
-        outcome = baseline_upload_serve(&exchange->upload, &http->served,
+        outcome = baseline_upload_serve(&exchange->upload, &http->answers.served,
                                         name != NULL ? name : "the second recording", &problem);
     } else if (outcome == ERR_OK) {
-        outcome = served_set_baseline(&http->served, NULL, NULL, &problem.info);
+        outcome = served_set_baseline(&http->answers.served, NULL, NULL, &problem.info);
     }
     if (outcome != ERR_OK) {
         problem.parameter = parameter;
         return reply_problem(connection, &problem);
     }
-    char text[64];
-    CLEANUP(snapshot_unrefp) struct snapshot *snapshot = served_get(&http->served);
-    (void)snprintf(text, sizeof(text), "{\"generation\":%" PRIu64 "}", snapshot->generation);
-    event_hub_send(&http->events, "baseline", snapshot->generation, text);
-    return answer_reply_send_meta(http, connection);
+    tell_baseline(http);
+    return answer_reply_send_meta(&http->answers, connection);
 }
 
 static bool is_body_announced(struct MHD_Connection *connection)
@@ -164,16 +181,16 @@ handle_read(struct http *http, struct MHD_Connection *connection, const char *ta
     const struct route *route = route_find(target);
     const struct asset *asset = asset_find(target);
     if (route != NULL) {
-        return answer_reply_send(http, connection, route, target);
+        return answer_reply_send(&http->answers, connection, route, target);
     }
     if (target_has_path(target, events_path)) {
-        return event_stream_send(http, connection);
+        return listen_to_events(http, connection);
     }
-    if (target_has_path(target, GATE_TOKEN_PATH)) {
-        return gate_send_token(http, connection);
+    if (target_has_path(target, AUTHENTICATION_TOKEN_PATH)) {
+        return authentication_send_token(&http->credentials, connection);
     }
     if (target_has_path(target, work_path)) {
-        return answer_reply_send_work(http, connection);
+        return answer_reply_send_work(&http->answers, connection);
     }
     if (asset != NULL) {
         return asset_send(connection, asset);
@@ -207,11 +224,11 @@ begin(struct http *http, struct MHD_Connection *connection, enum method method, 
         return reply_refuse(connection, MHD_HTTP_URI_TOO_LONG, ERR_LIMIT,
                             "the address is too long");
     }
-    enum access_verdict verdict = gate_check(http, connection, target);
+    enum access_verdict verdict = authentication_check(&http->credentials, connection, target);
     // The viewer's own files are public: the page needs them before it can send the token.
     bool is_public = verdict == ACCESS_NO_TOKEN && method == METHOD_READ && asset_find(target);
     if (verdict != ACCESS_GRANTED && !is_public) {
-        return gate_refuse(connection, verdict);
+        return authentication_refuse(connection, verdict);
     }
     if (verdict == ACCESS_GRANTED) {
         visitors_trust(&http->visitors, http_client_socket(connection));

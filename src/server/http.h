@@ -7,30 +7,18 @@
 #pragma once
 
 #include <microhttpd.h>
-#include <semaphore.h>
-#include <stdatomic.h>
 
-#include "server/access/access.h"
+#include "server/access/authentication.h"
 #include "server/access/visitors.h"
-#include "server/api/query.h"
+#include "server/api/answer_reply.h"
 #include "server/http/event_hub.h"
-#include "server/state/current_recording.h"
-#include "server/state/requests_in_flight.h"
-#include "server/state/tree_cache.h"
 
 // The state that all connections share.
 struct http {
-    struct server_settings settings;
-    struct access_token token;
-    struct access_token launch; // a one-time substitute for the token
-    atomic_bool is_launch_spent;
-    struct served served;
-    struct tree_cache trees;
-    struct requests_in_flight board;
+    struct credentials credentials;
+    struct answer_service answers;
     struct event_hub events;
     struct visitors visitors;
-    sem_t answering; // counts the answers that may still start
-    atomic_bool is_closing;
 };
 
 // Callbacks for MHD_start_daemon; each takes the struct http. http_visit allocates the state of a

@@ -24,7 +24,7 @@
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "host/os/file.h"
-#include "server/event_stream.h"
+#include "host/text/json_writer.h"
 #include "server/http.h"
 #include "server/pages/assets.h"
 
@@ -57,12 +57,12 @@ uint16_t server_port(const struct server *server)
 
 const char *server_token(const struct server *server)
 {
-    return server->http.token.text;
+    return server->http.credentials.token.text;
 }
 
 const char *server_launch_token(const struct server *server)
 {
-    return server->http.launch.text;
+    return server->http.credentials.launch.text;
 }
 
 // Check that a link begins with a scheme, and not with one that runs code in the page.
@@ -95,25 +95,25 @@ static MUST_USE enum err
 prepare(struct server *server, const struct server_options *options, struct err_info *info)
 {
     struct http *http = &server->http;
-    http->settings = (struct server_settings){.tool_version = options->tool_version,
-                                              .editor = options->editor,
-                                              .hides_sources = options->hides_sources};
-    http->trees = (struct tree_cache)TREE_CACHE_INIT;
-    http->board = (struct requests_in_flight)ANSWER_BOARD_INIT;
+    http->answers.settings = (struct server_settings){.tool_version = options->tool_version,
+                                                      .editor = options->editor,
+                                                      .hides_sources = options->hides_sources};
+    http->answers.trees = (struct tree_cache)TREE_CACHE_INIT;
+    http->answers.board = (struct requests_in_flight)ANSWER_BOARD_INIT;
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     unsigned answers = processors > ANSWERS_MIN ? (unsigned)processors : ANSWERS_MIN;
-    TRY(access_new_token(&http->token, info));
-    TRY(access_new_token(&http->launch, info));
+    TRY(access_new_token(&http->credentials.token, info));
+    TRY(access_new_token(&http->credentials.launch, info));
     if (event_hub_init(&http->events) != ERR_OK) {
         return err_set(info, ERR_NO_MEMORY, "not enough memory");
     }
     server->has_hub = true;
-    if (sem_init(&http->answering, 0, answers) != 0) {
+    if (sem_init(&http->answers.turns, 0, answers) != 0) {
         return err_set_errno(info, errno, "cannot make a semaphore");
     }
     server->has_semaphore = true;
-    return served_init(&http->served, options->path, options->baseline_path, options->sources,
-                       info);
+    return served_init(&http->answers.served, options->path, options->baseline_path,
+                       options->sources, info);
 }
 
 // Bind a socket to the loopback, and get its port.
@@ -189,16 +189,16 @@ server_open(const struct server_options *options, struct server **out, struct er
 
 static void tell_reload(struct http *http)
 {
-    CLEANUP(snapshot_unrefp) struct snapshot *snapshot = served_get(&http->served);
+    CLEANUP(snapshot_unrefp) struct snapshot *snapshot = served_get(&http->answers.served);
     CLEANUP(strbuf_release) struct strbuf state = {0};
-    if (event_format_state(snapshot, &state) == ERR_OK) {
+    if (snapshot_write_state(snapshot, &state) == ERR_OK) {
         event_hub_send(&http->events, "recording", snapshot->generation, strbuf_text(&state));
     }
 }
 
 static void tell_problem(struct http *http, const struct err_info *info)
 {
-    CLEANUP(snapshot_unrefp) struct snapshot *snapshot = served_get(&http->served);
+    CLEANUP(snapshot_unrefp) struct snapshot *snapshot = served_get(&http->answers.served);
     CLEANUP(strbuf_release) struct strbuf text = {0};
     struct json_writer w;
     json_to_strbuf(&w, &text, JSON_COMPACT);
@@ -214,7 +214,7 @@ static void look_at_file(struct http *http)
 {
     struct err_info info = {0};
     bool has_changed = false;
-    if (served_reload(&http->served, &has_changed, &info) != ERR_OK) {
+    if (served_reload(&http->answers.served, &has_changed, &info) != ERR_OK) {
         tell_problem(http, &info);
     } else if (has_changed) {
         tell_reload(http);
@@ -269,7 +269,7 @@ void server_close(struct server *server)
         return;
     }
     // Relaxed: answers in progress poll it and end.
-    atomic_store_explicit(&server->http.is_closing, true, memory_order_relaxed);
+    atomic_store_explicit(&server->http.answers.is_closing, true, memory_order_relaxed);
     if (server->has_hub) {
         event_hub_end(&server->http.events);
     }
@@ -280,11 +280,11 @@ void server_close(struct server *server)
         event_hub_release(&server->http.events);
     }
     if (server->has_semaphore) {
-        (void)sem_destroy(&server->http.answering); // cannot fail: no thread waits
+        (void)sem_destroy(&server->http.answers.turns); // cannot fail: no thread waits
     }
-    tree_cache_release(&server->http.trees);
-    requests_in_flight_release(&server->http.board);
-    served_release(&server->http.served);
+    tree_cache_release(&server->http.answers.trees);
+    requests_in_flight_release(&server->http.answers.board);
+    served_release(&server->http.answers.served);
     fd_closep(&server->watch_fd);
     free(server);
 }

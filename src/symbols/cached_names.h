@@ -28,7 +28,7 @@
 #include "base/err.h"
 #include "host/containers/string_table.h"
 #include "host/text/strbuf.h"
-#include "symbols/symbolizer.h"
+#include "symbols/names/symbol_answer.h"
 
 enum {
     CACHED_PLACES_MAX = 1 << 16, // per module; further ones are not stored

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "host/os/file.h"
 #include "symbols/elf/debuginfod.h"
 
 void symbol_source_close(struct symbol_source *source)
@@ -131,8 +132,7 @@ static const char *servers_advice(const char *path)
 
 static void advise_debug_info(const char *path, struct strbuf *out)
 {
-    const char *slash = strrchr(path, '/');
-    const char *base = slash != NULL ? slash + 1 : path;
+    const char *base = path_file_name(path);
     if (!is_of_the_system(path)) {
         strbuf_append_text(out, "build it with -g and do not strip it, or name the folder of its "
                                 "debug file with --debug-dir");

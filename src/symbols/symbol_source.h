@@ -16,7 +16,7 @@
 #include "symbols/elf/elf_file.h"
 #include "symbols/elf/function_starts.h"
 #include "symbols/elf/symtab.h"
-#include "symbols/symbolizer.h"
+#include "symbols/names/symbol_answer.h"
 
 struct symbol_source {
     struct elf_file module; // not open if not found, or if it differs from the recorded file

@@ -23,7 +23,7 @@ struct module {
     char *path;     // owned
     char *build_id; // owned bytes
     size_t build_id_bytes;
-    struct perf_map *perf_map;  // owned; NULL: an ELF file
+    struct jit_map *perf_map;   // owned; NULL: an ELF file
     struct symbol_source files; // owned; for an ELF file, while its files are open
     bool is_open;
     bool wants_debug_info; // use only debug information
@@ -70,7 +70,7 @@ static void module_release(struct module *module)
     free(module->path);
     free(module->build_id);
     if (module->perf_map != NULL) {
-        perf_map_release(module->perf_map);
+        jit_map_release(module->perf_map);
     }
     free(module->perf_map);
     if (module->is_open) {
@@ -297,7 +297,7 @@ static enum err resolve_in_files(struct symbolizer *s,
     if (out->len != before) {
         return ERR_OK;
     }
-    const char *name = module->perf_map != NULL ? perf_map_find(module->perf_map, address)
+    const char *name = module->perf_map != NULL ? jit_map_find(module->perf_map, address)
                                                 : symtab_find(&source->symtab, address);
     struct symbol_frame frame = {0};
     TRY(function_id(s, name, &frame.function));

@@ -22,18 +22,18 @@ static void require(bool condition)
 static void fuzz_perf_map(const uint8_t *data, size_t size)
 {
     struct strbuf text = {0};
-    struct perf_map map = {0};
+    struct jit_map map = {0};
     strbuf_append(&text, data, size);
     if (perf_map_parse(&map, &text) != ERR_OK) {
         return;
     }
     for (size_t i = 0; i < map.ranges.ranges.len; i++) {
         const struct range *range = &map.ranges.ranges.items[i];
-        const char *name = perf_map_find(&map, range->begin);
+        const char *name = jit_map_find(&map, range->begin);
         require(name != NULL && strlen(name) <= size);
-        require(perf_map_find(&map, range->end - 1) != NULL);
+        require(jit_map_find(&map, range->end - 1) != NULL);
     }
-    perf_map_release(&map);
+    jit_map_release(&map);
 }
 
 static void fuzz_symbol_name(const uint8_t *data, size_t size)

@@ -36,7 +36,7 @@ def tree(tmp_path):
 @pytest.mark.parametrize("name, text, finding", [
     ("src/base/a.h", '#include "host/text/strbuf.h"\n', "base may not use host/text/strbuf.h"),
     ("src/target/preload/real/a.c", '#include "host/os/file.h"\n', "target/preload/real may not use"),
-    ("src/target/unwind/a.c", '#include "target/preload/record/guard.h"\n', "target/unwind may not use"),
+    ("src/target/unwind/a.c", '#include "target/preload/record/record_guard.h"\n', "target/unwind may not use"),
     ("src/recorder/a.c", '#include "cli/options/options.h"\n', "recorder may not use cli/options"),
     ("src/recorder/session/a.c", '#include "recorder/ingest/drain.h"\n', "recorder/session may not use"),
     ("src/symbols/a.c", '  #  include "profile/model/profile.h"\n', "symbols may not use profile/model"),
@@ -70,6 +70,21 @@ def test_layers_accepts(tree, name, header):
 def test_layers_finds_a_folder_of_too_many_files(tree):
     status, said = run("check_layers.py", tree({f"src/base/a{i}.h": "" for i in range(26)}))
     assert (status, "src/base: 26 files, at most 25" in said) == (1, True), said
+
+
+@pytest.mark.parametrize("includes, finding", [
+    ({"a.c": ["a.h"], "b.c": ["b.h", "a.h"]}, ""),
+    ({"a.c": ["a.h", "b.h"], "b.c": ["b.h", "a.h"]}, "src/base/a: includes itself by way of b\n"),
+    ({"a.h": ["b.h"], "b.c": ["c.h"], "c.c": ["a.h"]}, "src/base/a: includes itself by way of b, c\n"),
+    ({"a.c": ["a_b.h"], "a_b.h": ["a.h"], "a_c.c": ["a_b.h"]}, ""),  # parts of one thing
+    ({"a.c": ["a_b.h"], "a_b.c": ["ab.h"], "ab.c": ["a.h"]}, "src/base/a: includes itself by way of a_b, ab\n"),
+    ({"a.c": ["b.h"], "b_test.c": ["a.h"]}, ""),
+])
+def test_layers_finds_files_that_include_each_other_in_a_circle(tree, includes, finding):
+    files = {f"src/base/{name}": "".join(f'#include "base/{header}"\n' for header in headers)
+             for name, headers in includes.items()}
+    status, said = run("check_layers.py", tree(files))
+    assert (status, said) == (int(finding != ""), finding)
 
 
 def test_sizes_accepts_the_limits_themselves(tree):

@@ -16,7 +16,7 @@
 #include "cli/options/option_values.h"
 #include "cli/text/screen_text.h"
 #include "cli/warnings/warnings.h"
-#include "formats/export/exporter.h"
+#include "formats/export/export_formats.h"
 #include "formats/import/input_file.h"
 #include "host/os/file.h"
 #include "server/server.h"

@@ -167,8 +167,7 @@ static const struct option_spec specs[] = {
 static bool is_recording(const char *path)
 {
     struct stat status;
-    const char *slash = strrchr(path, '/');
-    const char *name = slash != NULL ? slash + 1 : path;
+    const char *name = path_file_name(path);
     return (screen_ends_with(name, ".cairn") || strncmp(name, "heaptrack.", 10) == 0) &&
            stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) != 0;
 }

@@ -16,6 +16,7 @@
 #include "cli/diff/diff_report.h"
 #include "cli/text/paint.h"
 #include "cli/text/screen_text.h"
+#include "host/os/file.h"
 #include "profile/accuracy/sampling.h"
 
 enum {

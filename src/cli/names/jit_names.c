@@ -145,7 +145,7 @@ void jit_names_see(struct jit_names *names, const struct stack_table *stacks)
 
 // Read the names of all files of the process. An unreadable file adds nothing.
 static enum err
-read_files(const struct jit_names *names, const struct jit_process *process, struct perf_map *map)
+read_files(const struct jit_names *names, const struct jit_process *process, struct jit_map *map)
 {
     char path[64];
     (void)snprintf(path, sizeof(path), "/tmp/perf-%u.map", process->own_pid);
@@ -159,17 +159,17 @@ read_files(const struct jit_names *names, const struct jit_process *process, str
             return ERR_NO_MEMORY;
         }
     }
-    return perf_map_seal(map);
+    return jit_map_seal(map);
 }
 
 static enum err name_frame(struct rec_frame *frame,
-                           const struct perf_map *map,
+                           const struct jit_map *map,
                            struct string_table *strings,
                            struct rec_symbol_vec *symbols)
 {
     const uint64_t pc = frame->offset;
     const bool is_exact = (frame->flags & REC_FRAME_EXACT_PC) != 0;
-    const char *name = perf_map_find(map, is_exact || pc == 0 ? pc : pc - 1);
+    const char *name = jit_map_find(map, is_exact || pc == 0 ? pc : pc - 1);
     if (name == NULL) {
         return ERR_OK;
     }
@@ -190,7 +190,7 @@ enum err jit_names_add(const struct jit_names *names,
 {
     for (size_t i = 0; i < names->processes.len; i++) {
         const struct jit_process *process = &names->processes.items[i];
-        CLEANUP(perf_map_release) struct perf_map map = {0};
+        CLEANUP(jit_map_release) struct jit_map map = {0};
         TRY(read_files(names, process, &map));
         for (size_t k = 0; k < recording->frame_count && map.names.len > 0; k++) {
             if (recording->frames[k].module == process->module) {

@@ -10,6 +10,7 @@
 #include "cli/report/report_lines.h"
 #include "cli/report/report_views.h"
 #include "cli/text/screen_text.h"
+#include "host/os/file.h"
 #include "profile/tables/cost_groups.h"
 #include "views_json/views/views.h"
 

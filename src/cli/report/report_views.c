@@ -7,6 +7,7 @@
 #include "cli/diff/diff_report.h"
 #include "cli/report/report_lines.h"
 #include "cli/text/screen_text.h"
+#include "host/os/file.h"
 
 struct report_part {
     const char *keys[2]; // of its fields in JSON

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// export_formats: the exporters for the table in exporter.c. Context: H.
+// export_formats: the exporters, and the table of them. Context: H.
 #pragma once
 
 #include "formats/export/exporter.h"
@@ -17,3 +17,9 @@ extern const struct exporter exporter_csv;
 extern const struct exporter exporter_json;
 extern const struct exporter exporter_sqlite;
 extern const struct exporter exporter_svg;
+
+// All exporters, ended by NULL.
+extern const struct exporter *const exporters[];
+
+// Return the exporter of that name, NULL if there is none.
+const struct exporter *exporter_find(const char *name);

@@ -12,6 +12,7 @@
 
 #include "base/compiler.h"
 #include "formats/export/export_formats.h"
+#include "host/os/file.h"
 #include "host/text/json_writer.h"
 #include "profile/model/code_union.h"
 #include "profile/time/cut_timeline.h"

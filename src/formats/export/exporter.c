@@ -1,31 +1,10 @@
 // SPDX-License-Identifier: MIT
-// exporter: the table of formats, and the view that all of them write. See exporter.h.
+// exporter: the view that all formats write. See exporter.h.
 #include "formats/export/exporter.h"
 
 #include <string.h>
 
 #include "base/compiler.h"
-#include "formats/export/export_formats.h"
-
-const struct exporter *const exporters[] = {
-    &exporter_folded,     &exporter_pprof,
-    &exporter_speedscope, &exporter_massif,
-    &exporter_dhat,       &exporter_dhat_adhoc,
-    &exporter_heaptrack,  &exporter_callgrind,
-    &exporter_csv,        &exporter_json,
-    &exporter_svg,        &exporter_sqlite,
-    &exporter_perfetto,   NULL,
-};
-
-const struct exporter *exporter_find(const char *name)
-{
-    for (const struct exporter *const *at = exporters; *at != NULL; at++) {
-        if (strcmp((*at)->name, name) == 0) {
-            return *at;
-        }
-    }
-    return NULL;
-}
 
 static MUST_USE enum err
 need(const struct export_view *view, const char *who, enum cost cost, struct err_info *info)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // exporter: write a profile in the format of another tool.
 //
-// Each format is one file, export_<name>.c, with one const struct exporter; exporter.c lists them.
+// Each format is one file, export_<name>.c, with one const struct exporter; export_formats.c lists
+// them.
 // All of them write the same view of a profile: the selected rows, their top-down tree by location,
 // and the request. Exporters only write and src/profile computes, so the totals of every export
 // equal those of `cairn report` with the same filter. A figure that the selection does not know
@@ -70,12 +71,6 @@ struct exporter {
     uint32_t needs;          // bit n: the format needs enum cost n
     enum err (*write)(const struct export_view *view, FILE *out);
 };
-
-// All exporters, ended by NULL.
-extern const struct exporter *const exporters[];
-
-// Return the exporter of that name, NULL if there is none.
-const struct exporter *exporter_find(const char *name);
 
 // Select the rows and build the tree. Fails as profile_select does, with ERR_UNSUPPORTED if a
 // requested figure is unknown, or with ERR_NO_MEMORY, each with a sentence.

@@ -26,6 +26,7 @@
 #include "base/minmax.h"
 #include "formats/import/import_formats.h"
 #include "formats/import/mapped_files.h"
+#include "host/os/file.h"
 
 enum {
     STACK_MAX = 4096,
@@ -338,8 +339,7 @@ static bool is_of_allocator(const struct heap_text *h, uint64_t address)
     }
     rec_string path = h->import->b->modules.items[mapping->module].path;
     const char *text = string_table_get(&h->import->b->strings, path);
-    const char *slash = strrchr(text, '/');
-    const char *name = slash != NULL ? slash + 1 : text;
+    const char *name = path_file_name(text);
     return strncmp(name, "libjemalloc", 11) == 0 || strncmp(name, "libtcmalloc", 11) == 0;
 }
 

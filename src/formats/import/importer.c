@@ -1,31 +1,14 @@
 // SPDX-License-Identifier: MIT
-// importer: the table of importers, and the common part of all imports. See importer.h.
+// importer: the common part of all imports. See importer.h.
 #include "formats/import/importer.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "formats/import/import_formats.h"
-
 enum {
     MEMORY_BASE_BYTES = 256 << 20,
     MEMORY_RATIO = 64, // bytes of tables for a byte of the packed file
 };
-
-const struct importer *const importers[] = {
-    &importer_heaptrack, &importer_massif, &importer_dhat,
-    &importer_heap_text, &importer_pprof,  NULL,
-};
-
-const struct importer *importer_find(struct bytes head)
-{
-    for (const struct importer *const *at = importers; *at != NULL; at++) {
-        if ((*at)->recognizes(head)) {
-            return *at;
-        }
-    }
-    return NULL;
-}
 
 enum err import_string(struct import *import, struct bytes text, rec_string *out_id)
 {

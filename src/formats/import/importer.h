@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // importer: read a file of another tool as the recording that cairn would have made.
 //
-// Each format is one file, import_<name>.c, with one const struct importer; importer.c lists them.
+// Each format is one file, import_<name>.c, with one const struct importer; import_formats.c lists
+// them.
 // The first (unpacked) bytes of a file choose the importer, never its name. An importer fills a
 // recording_builder, and later code treats the result like a recording from a .cairn file.
 // rec_meta.unknown lists the figures that a format lacks, so that they are not shown as 0.
@@ -39,12 +40,6 @@ struct importer {
     bool (*recognizes)(struct bytes head);
     enum err (*read)(struct import *import);
 };
-
-// All importers, ended by NULL.
-extern const struct importer *const importers[];
-
-// Return the importer for a file that begins with `head`, NULL if there is none.
-const struct importer *importer_find(struct bytes head);
 
 // Read the content of `in` into `out`, which then owns its arrays. `damage` (of
 // IMPORT_DAMAGE_BYTES) is "" for a whole file.

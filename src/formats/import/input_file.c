@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "formats/import/import_formats.h"
 #include "host/os/file.h"
 #include "recording/format/recording_file.h"
 

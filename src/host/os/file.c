@@ -410,3 +410,9 @@ enum err file_replace(const char *path, struct bytes data, struct err_info *info
     }
     return replacement_commit(&r, false, info);
 }
+
+const char *path_file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}

@@ -93,3 +93,6 @@ void replacement_abandon(struct replacement *r);
 
 // Replace the file at `path` by `data`, with the permissions of the umask.
 enum err file_replace(const char *path, struct bytes data, struct err_info *info) MUST_USE;
+
+// The part of a path after the last slash.
+const char *path_file_name(const char *path);

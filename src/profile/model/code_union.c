@@ -6,6 +6,7 @@
 
 #include "base/compiler.h"
 #include "host/containers/string_table.h"
+#include "host/os/file.h"
 #include "host/text/strbuf.h"
 #include "profile/model/function_name.h"
 #include "profile/model/program_pairs.h"
@@ -38,12 +39,6 @@ static void register_release(struct register_of_names *names)
     string_table_release(&names->bare);
     namesakes_vec_release(&names->namesakes);
     strbuf_release(&names->scratch);
-}
-
-const char *path_file_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
 }
 
 // The length of a library's file name without its version. A rebuild may change the version, and

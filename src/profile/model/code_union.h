@@ -22,12 +22,6 @@
 #include "host/containers/vec.h"
 #include "profile/model/profile.h"
 
-enum side {
-    SIDE_NEW,
-    SIDE_OLD,
-    SIDE_COUNT,
-};
-
 struct code_origin {
     enum side side;
     uint32_t function; // in that side's code index
@@ -50,6 +44,3 @@ void code_union_release(struct code_union *code);
 // The function's whole name, and the path of its module or "". `id` must be below origins.len.
 const char *code_union_name(const struct code_union *code, uint32_t id);
 const char *code_union_module(const struct code_union *code, uint32_t id);
-
-// The part of a path after the last slash.
-const char *path_file_name(const char *path);

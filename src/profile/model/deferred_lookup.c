@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// deferred_lookup: queries the symbolizer module by module, in steps. See deferred_symbols.h.
+// deferred_lookup: see deferred_lookup.h.
+#include "profile/model/deferred_lookup.h"
+
 #include <stdlib.h>
 
 #include "base/compiler.h"
 #include "base/hex.h"
-#include "profile/model/deferred_symbols.h"
 
 DEFINE_VEC(symbol_query_vec, struct symbol_query);
 DEFINE_VEC(done_vec, bool);
@@ -23,6 +24,14 @@ struct deferred_lookup {
     struct u32_vec frame_order;   // owned; frames to look up, grouped by module
     struct u32_vec module_first;  // owned; by module, start of its group; and the end
 };
+
+void deferred_symbols_release(struct deferred_symbols *symbols)
+{
+    string_table_release(&symbols->texts);
+    symbol_frame_vec_release(&symbols->frames);
+    symbol_chain_vec_release(&symbols->chains);
+    late_module_vec_release(&symbols->modules);
+}
 
 void deferred_lookup_free(struct deferred_lookup *lookup)
 {

@@ -9,14 +9,6 @@
 #include "base/compiler.h"
 #include "host/os/quiet_thread.h"
 
-void deferred_symbols_release(struct deferred_symbols *symbols)
-{
-    string_table_release(&symbols->texts);
-    symbol_frame_vec_release(&symbols->frames);
-    symbol_chain_vec_release(&symbols->chains);
-    late_module_vec_release(&symbols->modules);
-}
-
 // Whether names of frames were never looked up.
 static bool is_unnamed(const struct recording *recording)
 {

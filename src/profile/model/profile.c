@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
+#include "host/os/file.h"
 #include "host/text/strbuf.h"
-#include "profile/model/code_union.h"
 
 enum {
     SYMBOLS_PER_FRAME_MAX = 256

@@ -29,6 +29,13 @@
 #include "recording/format/tables.h"
 #include "recording/read/recording_reader.h"
 
+// The sides of a comparison; a single recording is SIDE_NEW.
+enum side {
+    SIDE_NEW,
+    SIDE_OLD,
+    SIDE_COUNT,
+};
+
 struct profile {
     struct recording recording;   // owned if it was taken, else borrowed
     struct code_index code;       // owned

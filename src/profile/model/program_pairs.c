@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "host/os/file.h"
 
 // The executables that one recording ran.
 struct executables {

@@ -13,7 +13,7 @@
 
 #include "base/err.h"
 #include "host/containers/vec.h"
-#include "profile/model/code_union.h"
+#include "profile/model/profile.h"
 
 struct program_pairs {
     struct u32_vec

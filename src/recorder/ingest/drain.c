@@ -12,8 +12,8 @@
 #include "base/minmax.h"
 #include "recorder/ingest/drain_names.h"
 #include "recorder/ingest/drain_process.h"
+#include "recorder/ingest/drain_queries.h"
 #include "recorder/ingest/lane_counters.h"
-#include "recorder/ingest/stats_queries.h"
 #include "recorder/session/claimed_counter.h"
 
 enum {
@@ -658,7 +658,7 @@ enum err drain_pass(struct drain *drain, uint64_t clock_ms, bool is_last, bool *
     TRY(merge_lanes(drain, last_stamp, clock_ms));
     TRY(end_before(drain, last_stamp));
     bool has_queries = false;
-    TRY(stats_queries_answer(drain, complete_tick, &has_queries));
+    TRY(drain_queries_answer(drain, complete_tick, &has_queries));
     *out_was_busy = has_unread || has_queries;
     return ERR_OK;
 }

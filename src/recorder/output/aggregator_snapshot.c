@@ -9,6 +9,7 @@
 
 #include "aggregate/rows/peak_rows.h"
 #include "base/minmax.h"
+#include "host/os/file.h"
 #include "host/text/strbuf.h"
 
 // The recorder's own counters, besides those of the session.
@@ -161,8 +162,7 @@ static enum err name_threads(struct aggregator *aggregator)
             continue;
         }
         const char *path = string_table_get(&aggregator->strings, process->executable);
-        const char *slash = strrchr(path, '/');
-        const char *name = slash != NULL ? slash + 1 : path;
+        const char *name = path_file_name(path);
         char short_name[NAME_BYTES + 1] = {0};
         memcpy(short_name, name, strnlen(name, NAME_BYTES));
         TRY(intern(aggregator, short_name, &thread->name));

@@ -4,10 +4,6 @@
 
 #include <string.h>
 
-#include <stdlib.h>
-
-#include "recording/format/recording_owner.h"
-
 uint64_t rec_bucket_low(uint32_t bucket)
 {
     if (bucket < REC_BUCKET_SINGLES) {
@@ -39,30 +35,6 @@ uint64_t rec_counter_value(const struct recording *recording, const char *name)
         }
     }
     return 0;
-}
-
-struct recording_owner *recording_owner_new(void)
-{
-    return calloc(1, sizeof(struct recording_owner));
-}
-
-void recording_owner_free(struct recording_owner *owner)
-{
-    if (owner == NULL) {
-        return;
-    }
-    free(owner->string_data);
-    free(owner->string_offsets);
-#define X(type, name, count) free(owner->name);
-    REC_TABLES(X)
-#undef X
-    free(owner);
-}
-
-void recording_release(struct recording *recording)
-{
-    recording_owner_free(recording->owner);
-    *recording = (struct recording){0};
 }
 
 size_t rec_first_entry_of_row(const void *table, size_t count, size_t entry_bytes, uint32_t row)

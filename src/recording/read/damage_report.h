@@ -9,7 +9,15 @@
 #include <stdint.h>
 
 #include "recording/format/schema.h"
-#include "recording/read/recording_reader.h"
+
+enum recording_condition {
+    RECORDING_COMPLETE,  // finished by its writer, and complete
+    RECORDING_GROWING,   // a whole snapshot in a file without an end: still being written, or
+                         // truncated after it
+    RECORDING_TRUNCATED, // the file ends too early
+    RECORDING_DAMAGED,   // a part of it is unreadable
+    RECORDING_PRUNED,    // undamaged, but too large for the memory
+};
 
 struct damage_report {
     // About the file.

@@ -16,15 +16,7 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "recording/format/tables.h"
-
-enum recording_condition {
-    RECORDING_COMPLETE,  // finished by its writer, and complete
-    RECORDING_GROWING,   // a whole snapshot in a file without an end: still being written, or
-                         // truncated after it
-    RECORDING_TRUNCATED, // the file ends too early
-    RECORDING_DAMAGED,   // a part of it is unreadable
-    RECORDING_PRUNED,    // undamaged, but too large for the memory
-};
+#include "recording/read/damage_report.h"
 
 struct recording_open_result {
     enum recording_condition condition;

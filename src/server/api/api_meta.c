@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // api_meta: /api/v1/meta: the recordings that are served, and their capabilities.
 #include "base/compiler.h"
+#include "host/os/file.h"
 #include "server/api/api.h"
 #include "views_json/views/view_parts.h"
 #include "views_json/views/views.h"

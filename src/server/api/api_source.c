@@ -33,11 +33,11 @@ enum err api_source(struct query *q)
 {
     const char *path = request_text(q->request, PARAM_FILE_PATH);
     if (path == NULL) {
-        return query_refuse(q, 0, PARAM_FILE_PATH, ERR_INVALID, "file_path: must be given");
+        return problem_set(q->problem, 0, PARAM_FILE_PATH, ERR_INVALID, "file_path: must be given");
     }
     if (!view_source_is_named(&q->view, path)) {
-        return query_refuse(q, 0, PARAM_FILE_PATH, ERR_NOT_FOUND,
-                            "file_path: no frame of the recording names this file");
+        return problem_set(q->problem, 0, PARAM_FILE_PATH, ERR_NOT_FOUND,
+                           "file_path: no frame of the recording names this file");
     }
     json_key_string(q->view.w, "path", path);
     write_text(q, path);

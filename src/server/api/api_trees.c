@@ -34,7 +34,7 @@ static MUST_USE enum err find_tree(struct query *q, struct cached_tree **out)
     struct tree_view_spec spec;
     TRY(read_spec(q, &spec));
     if (q->is_diff && spec.key != CALL_TREE_BY_FUNCTION) {
-        return query_refuse(q, 0, PARAM_BY, ERR_INVALID, "by: a diff is by function");
+        return problem_set(q->problem, 0, PARAM_BY, ERR_INVALID, "by: a diff is by function");
     }
     return query_tree(q, spec, out);
 }
@@ -54,7 +54,8 @@ read_wish(struct query *q, const struct tree_view *tree, struct tree_view_wish *
     double share = request->values[PARAM_MIN_SHARE].fraction;
     uint64_t root = request_number(request, PARAM_ROOT, 0);
     if (root >= tree->nodes.len) {
-        return query_refuse(q, 0, PARAM_ROOT, ERR_NOT_FOUND, "root: the tree has no such node");
+        return problem_set(q->problem, 0, PARAM_ROOT, ERR_NOT_FOUND,
+                           "root: the tree has no such node");
     }
     // Round up, so that a share of 0.5 in 5 is at least 3.
     double minimum = share * (double)root_total(q, tree);
@@ -83,8 +84,8 @@ search(struct query *q, const struct tree_view *tree, struct tree_matches *out, 
         return ERR_OK;
     }
     if (text != NULL && regex != NULL) {
-        return query_refuse(q, 0, PARAM_SEARCH, ERR_INVALID,
-                            "search: one search at a time, please");
+        return problem_set(q->problem, 0, PARAM_SEARCH, ERR_INVALID,
+                           "search: one search at a time, please");
     }
     enum err problem = pattern_init(&pattern, text != NULL ? PATTERN_TEXT : PATTERN_REGEX,
                                     text != NULL ? text : regex, "search", &q->problem->info);
@@ -133,7 +134,8 @@ static MUST_USE enum err keep_of_node(struct query *q, uint64_t node, struct fla
     CLEANUP(cached_tree_unrefp) struct cached_tree *cached = NULL;
     TRY(find_tree(q, &cached));
     if (node >= cached->tree.nodes.len) {
-        return query_refuse(q, 0, PARAM_NODE, ERR_NOT_FOUND, "node: the tree has no such node");
+        return problem_set(q->problem, 0, PARAM_NODE, ERR_NOT_FOUND,
+                           "node: the tree has no such node");
     }
     return keep_below(&cached->tree, (uint32_t)node, rows);
 }
@@ -143,8 +145,8 @@ static MUST_USE enum err keep_of_function(struct query *q, uint64_t function, st
 {
     CLEANUP(call_tree_release) struct call_tree tree = {0};
     if (function >= q->profile->code.functions.len) {
-        return query_refuse(q, 0, PARAM_FUNCTION_ID, ERR_NOT_FOUND,
-                            "function_id: the recording has no such function");
+        return problem_set(q->problem, 0, PARAM_FUNCTION_ID, ERR_NOT_FOUND,
+                           "function_id: the recording has no such function");
     }
     CLEANUP(flag_vec_release) struct flag_vec has = {0};
     TRY(call_tree_build(&q->selection, CALL_TREE_TOP_DOWN, CALL_TREE_BY_LOCATION, &tree));
@@ -168,8 +170,8 @@ static MUST_USE enum err write_pairs(struct query *q, const struct stacks_option
     CLEANUP(cached_tree_unrefp) struct cached_tree *cached = NULL;
     for (size_t i = 0; i < ARRAY_LEN(no_params); i++) {
         if (request_has(q->request, no_params[i])) {
-            return query_refuse(q, 0, no_params[i], ERR_INVALID, "%s: not in a diff",
-                                request_param_name(no_params[i]));
+            return problem_set(q->problem, 0, no_params[i], ERR_INVALID, "%s: not in a diff",
+                               request_param_name(no_params[i]));
         }
     }
     TRY(query_tree(q, spec, &cached));

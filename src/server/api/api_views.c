@@ -43,7 +43,7 @@ enum err api_call_sites(struct query *q)
     const struct call_sites_options options = {
         .limit = limit_of(q, SITES_BY_DEFAULT), .lists_stacks = stacks > 0, .stack_limit = stacks};
     if (q->is_diff && stacks > 0) {
-        return query_refuse(q, 0, PARAM_STACKS, ERR_INVALID, "stacks: not in a diff");
+        return problem_set(q->problem, 0, PARAM_STACKS, ERR_INVALID, "stacks: not in a diff");
     }
     return view_call_sites(&q->view, &options);
 }
@@ -64,7 +64,7 @@ static MUST_USE enum err find_function(struct query *q, uint32_t *out)
     const char *module = request_text(q->request, PARAM_IN_MODULE);
     size_t count = q->code->origins.len;
     if (request_has(q->request, PARAM_ID) == (name != NULL)) {
-        return query_refuse(q, 0, PARAM_ID, ERR_INVALID, "either id or name must be given");
+        return problem_set(q->problem, 0, PARAM_ID, ERR_INVALID, "either id or name must be given");
     }
     uint64_t found = request_number(q->request, PARAM_ID, count);
     for (uint32_t i = 0; name != NULL && found == count && i < count; i++) {
@@ -74,8 +74,8 @@ static MUST_USE enum err find_function(struct query *q, uint32_t *out)
         }
     }
     if (found >= count) {
-        return query_refuse(q, 0, name != NULL ? PARAM_NAME : PARAM_ID, ERR_NOT_FOUND,
-                            "the recording has no such function");
+        return problem_set(q->problem, 0, name != NULL ? PARAM_NAME : PARAM_ID, ERR_NOT_FOUND,
+                           "the recording has no such function");
     }
     // In a comparison, functions of the same name share one id.
     struct code_origin origin = q->code->origins.items[found];
@@ -185,8 +185,8 @@ choose_breakdown(struct query *q, const struct rss_breakdown *rss_breakdown, uin
             return ERR_OK;
         }
     }
-    return query_refuse(q, 0, PARAM_MOMENT_MS, ERR_NOT_FOUND,
-                        "moment_ms: there are no mappings of that moment");
+    return problem_set(q->problem, 0, PARAM_MOMENT_MS, ERR_NOT_FOUND,
+                       "moment_ms: there are no mappings of that moment");
 }
 
 enum err api_rss(struct query *q)

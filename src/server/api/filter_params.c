@@ -38,33 +38,35 @@ static void read_names(const struct request *request, struct filter *filter)
 }
 
 // Read a range of sizes or lifetimes, both ends included and optional.
-static MUST_USE enum err read_buckets(struct query *query,
+static MUST_USE enum err read_buckets(const struct request *request,
                                       enum param low,
                                       enum param high,
                                       bool *has_range,
-                                      struct bucket_range *range)
+                                      struct bucket_range *range,
+                                      struct problem *problem)
 {
-    const struct request *request = query->request;
     if (!request_has(request, low) && !request_has(request, high)) {
         return ERR_OK;
     }
     uint64_t least = request_number(request, low, 0);
     uint64_t most = request_number(request, high, UINT64_MAX);
     if (most < least) {
-        return query_refuse(query, 0, high, ERR_INVALID, "%s: the range ends before it begins",
-                            request_param_name(high));
+        return problem_set(problem, 0, high, ERR_INVALID, "%s: the range ends before it begins",
+                           request_param_name(high));
     }
     *has_range = true;
     *range = bucket_range_covering(least, most);
     return ERR_OK;
 }
 
-enum err filter_params_read(struct query *query, struct filter *filter)
+enum err
+filter_params_read(const struct request *request, struct filter *filter, struct problem *problem)
 {
-    read_names(query->request, filter);
-    TRY(read_buckets(query, PARAM_SIZE_MIN, PARAM_SIZE_MAX, &filter->has_sizes, &filter->sizes));
-    return read_buckets(query, PARAM_LIFETIME_MIN, PARAM_LIFETIME_MAX, &filter->has_lifetimes,
-                        &filter->lifetimes);
+    read_names(request, filter);
+    TRY(read_buckets(request, PARAM_SIZE_MIN, PARAM_SIZE_MAX, &filter->has_sizes, &filter->sizes,
+                     problem));
+    return read_buckets(request, PARAM_LIFETIME_MIN, PARAM_LIFETIME_MAX, &filter->has_lifetimes,
+                        &filter->lifetimes, problem);
 }
 
 // The first parameter of a time range that was given.
@@ -78,26 +80,26 @@ static enum param range_param(const struct request *request)
     return params[i];
 }
 
-enum err filter_params_read_time(struct query *query,
+enum err filter_params_read_time(const struct request *request,
                                  const struct recording *recording,
-                                 struct filter *filter)
+                                 struct filter *filter,
+                                 struct problem *problem)
 {
-    const struct request *request = query->request;
     filter->has_range = request_has(request, PARAM_FROM_MS) || request_has(request, PARAM_TO_MS) ||
                         request_has(request, PARAM_CLASSES);
     if (!filter->has_range) {
         return ERR_OK;
     }
     if (!time_range_is_known(recording)) {
-        return query_refuse(query, STATUS_CONFLICT, range_param(request), ERR_INVALID,
-                            "the recording has no time slices, so it cannot be asked for a "
-                            "time range");
+        return problem_set(problem, STATUS_CONFLICT, range_param(request), ERR_INVALID,
+                           "the recording has no time slices, so it cannot be asked for a "
+                           "time range");
     }
     uint64_t from_ms = request_number(request, PARAM_FROM_MS, 0);
     uint64_t to_ms = request_number(request, PARAM_TO_MS, UINT64_MAX);
     if (to_ms <= from_ms) {
-        return query_refuse(query, 0, PARAM_TO_MS, ERR_INVALID,
-                            "to_ms: the range ends before it begins");
+        return problem_set(problem, 0, PARAM_TO_MS, ERR_INVALID,
+                           "to_ms: the range ends before it begins");
     }
     uint64_t classes = request_number(request, PARAM_CLASSES, BLOCKS_IN_IN | BLOCKS_IN_OUT);
     filter->range = time_range_covering(recording, from_ms, to_ms, (uint32_t)classes);
@@ -105,39 +107,40 @@ enum err filter_params_read_time(struct query *query,
 }
 
 // Find the wrong parameter: a pattern's error message starts with its name.
-static void blame_pattern(struct query *query)
+static void blame_pattern(struct problem *problem)
 {
     static const enum param patterns[] = {PARAM_FUNCTION_REGEX, PARAM_FILE_REGEX,
                                           PARAM_MODULE_REGEX};
     for (size_t i = 0; i < ARRAY_LEN(patterns); i++) {
         const char *name = request_param_name(patterns[i]);
-        size_t len = strcspn(query->problem->info.text, ":");
-        if (strncmp(name, query->problem->info.text, len) == 0) {
-            query->problem->parameter = name;
+        size_t len = strcspn(problem->info.text, ":");
+        if (strncmp(name, problem->info.text, len) == 0) {
+            problem->parameter = name;
         }
     }
 }
 
 // Find the parameter of a range of unrecorded data.
-static void blame_range(struct query *query)
+static void blame_range(const struct request *request, struct problem *problem)
 {
     static const enum param ranges[] = {PARAM_SIZE_MIN, PARAM_SIZE_MAX, PARAM_LIFETIME_MIN,
                                         PARAM_LIFETIME_MAX};
-    query->problem->status = STATUS_CONFLICT;
+    problem->status = STATUS_CONFLICT;
     for (size_t i = ARRAY_LEN(ranges); i-- > 0;) {
-        if (request_has(query->request, ranges[i])) {
-            query->problem->parameter = request_param_name(ranges[i]);
+        if (request_has(request, ranges[i])) {
+            problem->parameter = request_param_name(ranges[i]);
         }
     }
 }
 
-enum err filter_params_blame(struct query *query, enum err problem)
+enum err
+filter_params_blame(const struct request *request, enum err reason, struct problem *problem)
 {
-    blame_pattern(query);
-    if (problem == ERR_UNSUPPORTED && query->problem->parameter == NULL) {
-        blame_range(query);
+    blame_pattern(problem);
+    if (reason == ERR_UNSUPPORTED && problem->parameter == NULL) {
+        blame_range(request, problem);
     }
-    return problem;
+    return reason;
 }
 
 static void append_param(const struct request *request, enum param param, struct strbuf *out)

@@ -5,18 +5,25 @@
 #pragma once
 
 #include "host/text/strbuf.h"
-#include "server/api/query.h"
+#include "profile/select/filter.h"
+#include "server/http/problem.h"
+#include "server/http/request.h"
 
 // Read all but the time range, which depends on the recording: a comparison has two.
-enum err filter_params_read(struct query *query, struct filter *filter) MUST_USE;
+enum err filter_params_read(const struct request *request,
+                            struct filter *filter,
+                            struct problem *problem) MUST_USE;
 
 // Read the time range, in slices of one recording.
-enum err filter_params_read_time(struct query *query,
+enum err filter_params_read_time(const struct request *request,
                                  const struct recording *recording,
-                                 struct filter *filter) MUST_USE;
+                                 struct filter *filter,
+                                 struct problem *problem) MUST_USE;
 
-// Report which parameter made the selection fail with `problem`, and how. Return `problem`.
-enum err filter_params_blame(struct query *query, enum err problem);
+// Report which parameter made the selection fail with `reason`, and how. problem->info describes
+// the failure already. Return `reason`.
+enum err
+filter_params_blame(const struct request *request, enum err reason, struct problem *problem);
 
 // Append all given filter parameters, so that the text identifies the filter.
 void filter_params_append(const struct request *request, struct strbuf *out);

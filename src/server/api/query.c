@@ -2,8 +2,6 @@
 // query: see query.h.
 #include "server/api/query.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/compiler.h"
@@ -21,20 +19,6 @@ static const uint64_t costs_by_default =
     (uint64_t)1 << COST_ALLOCATIONS | (uint64_t)1 << COST_TEMPORARY |
     (uint64_t)1 << COST_ALLOCATED_BYTES;
 
-enum err query_refuse(
-    struct query *query, int status, enum param parameter, enum err code, const char *format, ...)
-{
-    struct problem *problem = query->problem;
-    va_list arguments;
-    va_start(arguments, format);
-    (void)vsnprintf(problem->info.text, sizeof(problem->info.text), format, arguments); // truncates
-    va_end(arguments);
-    problem->status = status;
-    problem->parameter = parameter != PARAM_COUNT ? request_param_name(parameter) : NULL;
-    problem->info.code = code;
-    return code;
-}
-
 enum err query_choose_by(struct query *query,
                          enum request_by least,
                          enum request_by otherwise,
@@ -42,8 +26,8 @@ enum err query_choose_by(struct query *query,
 {
     const enum request_by by = (enum request_by)request_number(query->request, PARAM_BY, otherwise);
     if (by < least || by > least + 1) {
-        return query_refuse(query, 0, PARAM_BY, ERR_INVALID, "by: there is no \"%s\" to choose",
-                            request_choice_name(PARAM_BY, by));
+        return problem_set(query->problem, 0, PARAM_BY, ERR_INVALID,
+                           "by: there is no \"%s\" to choose", request_choice_name(PARAM_BY, by));
     }
     *out = by;
     return ERR_OK;
@@ -57,12 +41,13 @@ static MUST_USE enum err choose_recording(struct query *query)
         request_number(request, PARAM_RECORDING, SIDE_NEW) == SIDE_OLD ? SIDE_OLD : SIDE_NEW;
     query->is_diff = request_number(request, PARAM_DIFF, 0) == 1;
     if (snapshot->sides[SIDE_OLD] == NULL && (query->is_diff || side == SIDE_OLD)) {
-        return query_refuse(query, STATUS_CONFLICT, query->is_diff ? PARAM_DIFF : PARAM_RECORDING,
-                            ERR_INVALID, "there is no second recording to compare with");
+        return problem_set(query->problem, STATUS_CONFLICT,
+                           query->is_diff ? PARAM_DIFF : PARAM_RECORDING, ERR_INVALID,
+                           "there is no second recording to compare with");
     }
     if (query->is_diff && side == SIDE_OLD) {
-        return query_refuse(query, 0, PARAM_RECORDING, ERR_INVALID,
-                            "recording: a diff is always of both");
+        return problem_set(query->problem, 0, PARAM_RECORDING, ERR_INVALID,
+                           "recording: a diff is always of both");
     }
     query->opened = snapshot->sides[side];
     query->profile = query->opened->profile;
@@ -76,12 +61,13 @@ select_one(struct query *query, const struct opened *opened, struct selection *o
     const struct profile *profile = opened->profile;
     struct filter filter = query->filter;
     filter.suppressions = &opened->rules;
-    TRY(filter_params_read_time(query, &profile->recording, &filter));
+    TRY(filter_params_read_time(query->request, &profile->recording, &filter, query->problem));
     if (profile == query->profile) {
         query->filter = filter;
     }
     enum err problem = profile_select(profile, &filter, out, &query->problem->info);
-    return problem == ERR_OK ? ERR_OK : filter_params_blame(query, problem);
+    return problem == ERR_OK ? ERR_OK
+                             : filter_params_blame(query->request, problem, query->problem);
 }
 
 enum err query_init(struct query *query, bool with_selection)
@@ -104,7 +90,7 @@ enum err query_init(struct query *query, bool with_selection)
     if (query->settings->filter != NULL) {
         query->filter = *query->settings->filter;
     }
-    TRY(filter_params_read(query, &query->filter));
+    TRY(filter_params_read(query->request, &query->filter, query->problem));
     query->filter.cancel = query->cancel;
     TRY(select_one(query, query->opened, &query->selection));
     query->view.selection = &query->selection;
@@ -210,6 +196,6 @@ enum err query_need(struct query *query, enum capability capability, const char 
     if (query_can(query, capability)) {
         return ERR_OK;
     }
-    return query_refuse(query, STATUS_CONFLICT, PARAM_COUNT, ERR_UNSUPPORTED,
-                        "the recording has no %s", what);
+    return problem_set(query->problem, STATUS_CONFLICT, PARAM_COUNT, ERR_UNSUPPORTED,
+                       "the recording has no %s", what);
 }

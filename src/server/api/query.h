@@ -14,6 +14,7 @@
 
 #include "base/err.h"
 #include "profile/select/filter.h"
+#include "server/http/problem.h"
 #include "server/http/request.h"
 #include "server/state/snapshot.h"
 #include "server/state/tree_cache.h"
@@ -25,13 +26,6 @@ struct server_settings {
     const char *editor; // pattern of a link; NULL: none
     bool hides_sources;
     const struct filter *filter; // also applies to every query; NULL: none
-};
-
-// The error that a client receives.
-struct problem {
-    int status;            // of HTTP; 0: derived from info.code
-    const char *parameter; // static; NULL: no parameter is wrong
-    struct err_info info;
 };
 
 struct query {
@@ -56,14 +50,6 @@ struct query {
 // describes an error.
 enum err query_init(struct query *query, bool with_selection) MUST_USE;
 void query_release(struct query *query);
-
-// Refuse with an explicit HTTP status and a sentence. Return `code`.
-enum err query_refuse(struct query *query,
-                      int status,
-                      enum param parameter, // PARAM_COUNT: none is to blame
-                      enum err code,
-                      const char *format,
-                      ...) PRINTF_LIKE(5, 6);
 
 // Read the parameter `by`: `least` or the choice after it, or `otherwise` if it was not given.
 enum err query_choose_by(struct query *query,

@@ -10,6 +10,7 @@
 
 #include "base/compiler.h"
 #include "formats/import/input_file.h"
+#include "host/text/json_writer.h"
 #include "server/http/encoding.h"
 
 static bool drop_reference(atomic_uint *references)
@@ -167,4 +168,17 @@ void snapshot_unref(struct snapshot *snapshot)
 void snapshot_unrefp(struct snapshot **snapshot)
 {
     snapshot_unref(*snapshot);
+}
+
+enum err snapshot_write_state(const struct snapshot *snapshot, struct strbuf *out)
+{
+    const struct opened *opened = snapshot->sides[SIDE_NEW];
+    struct json_writer w;
+    json_to_strbuf(&w, out, JSON_COMPACT);
+    json_begin_object(&w);
+    json_key_u64(&w, "generation", snapshot->generation);
+    json_key_string(&w, "state", profile_state_name(opened->profile));
+    json_key_u64(&w, "runtime_ms", opened->whole.runtime_ms);
+    json_end_object(&w);
+    return json_finish(&w) == ERR_OK ? ERR_OK : ERR_NO_MEMORY;
 }

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 #include "base/err.h"
+#include "host/text/strbuf.h"
 #include "profile/model/code_union.h"
 #include "profile/model/profile.h"
 #include "profile/select/suppressions.h"
@@ -64,3 +65,6 @@ snapshot_new(uint64_t generation, struct opened *new, struct opened *old, struct
 struct snapshot *snapshot_ref(struct snapshot *snapshot);
 void snapshot_unref(struct snapshot *snapshot); // accepts NULL
 void snapshot_unrefp(struct snapshot **snapshot);
+
+// Append the state of the recording as JSON, for the events "hello" and "recording". ERR_NO_MEMORY.
+enum err snapshot_write_state(const struct snapshot *snapshot, struct strbuf *out) MUST_USE;

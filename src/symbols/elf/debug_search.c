@@ -44,12 +44,6 @@ static bool same_bytes(struct bytes a, struct bytes b)
     return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 // Open `path` as the module if it is the requested one. Otherwise set `*result` and `info` to the
 // reason, unless they hold a more important one: a file with the wrong content matters more than a
 // missing one.
@@ -97,7 +91,7 @@ enum err debug_search_module(const struct name_sources *sources,
         }
         if (i < sources->executable_dir_count) {
             strbuf_clear(&full);
-            strbuf_printf(&full, "%s/%s", prefix, base_name(path));
+            strbuf_printf(&full, "%s/%s", prefix, path_file_name(path));
             if (try_module(&full, build_id, out, &result, info)) {
                 return result;
             }
@@ -265,7 +259,7 @@ enum err debug_search_dwarf(const struct name_sources *sources,
     struct proof proof = {.build_id = build_id};
     enum err result = by_build_id(sources, &proof, out);
     if (result == ERR_NOT_FOUND && build_id.len > 0) {
-        result = try_flat(sources, base_name(path), ".debug", &proof, out);
+        result = try_flat(sources, path_file_name(path), ".debug", &proof, out);
     }
     if (result == ERR_NOT_FOUND && module != NULL) {
         const char *link = elf_file_debuglink(module, &proof.crc);

@@ -16,7 +16,7 @@ enum {
 };
 
 // Add loaded code: code number, address, size and zero-terminated name.
-static enum err add_load(struct cursor *c, struct perf_map *map)
+static enum err add_load(struct cursor *c, struct jit_map *map)
 {
     (void)cursor_take(c, 8); // process and thread
     (void)cursor_u64(c);     // vma: equals the address
@@ -29,21 +29,21 @@ static enum err add_load(struct cursor *c, struct perf_map *map)
     if (c->failed || len == room || len == 0) {
         return ERR_OK;
     }
-    return perf_map_add(map, address, size, (struct bytes){(const uint8_t *)name, len});
+    return jit_map_add(map, address, size, (struct bytes){(const uint8_t *)name, len});
 }
 
 // Add moved code, which keeps its name.
-static enum err add_move(struct cursor *c, struct perf_map *map)
+static enum err add_move(struct cursor *c, struct jit_map *map)
 {
     (void)cursor_take(c, 8); // process and thread
     (void)cursor_u64(c);     // vma
     const uint64_t old_address = cursor_u64(c);
     const uint64_t address = cursor_u64(c);
     const uint64_t size = cursor_u64(c);
-    return c->failed ? ERR_OK : perf_map_add_move(map, old_address, address, size);
+    return c->failed ? ERR_OK : jit_map_add_move(map, old_address, address, size);
 }
 
-enum err jit_dump_parse(struct bytes file, struct perf_map *map)
+enum err jit_dump_parse(struct bytes file, struct jit_map *map)
 {
     struct cursor c = cursor_over(file);
     const uint32_t magic = cursor_u32(&c);

@@ -9,8 +9,8 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
-#include "symbols/jit/perf_map.h"
+#include "symbols/jit/jit_map.h"
 
 // Add the names in `file` to `map`, which must not be sealed. ERR_CORRUPT if it is not a jitdump
 // file.
-enum err jit_dump_parse(struct bytes file, struct perf_map *map) MUST_USE;
+enum err jit_dump_parse(struct bytes file, struct jit_map *map) MUST_USE;

@@ -77,17 +77,17 @@ static void code_is_found_where_it_lay_last(void **state)
 {
     (void)state;
     CLEANUP(strbuf_release) struct strbuf file = {0};
-    CLEANUP(perf_map_release) struct perf_map map = {0};
+    CLEANUP(jit_map_release) struct jit_map map = {0};
     make(&file);
     assert_int_equal(jit_dump_parse(strbuf_bytes(&file), &map), ERR_OK);
-    assert_int_equal(perf_map_seal(&map), ERR_OK);
+    assert_int_equal(jit_map_seal(&map), ERR_OK);
     static const struct {
         uint64_t pc;
         const char *name;
     } cases[] = {{0xfff, NULL},      {0x1000, "third"},  {0x1007, "third"}, {0x1008, "first"},
                  {0x2000, "second"}, {0x201f, "second"}, {0x2020, NULL},    {0x300f, "first"}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        const char *name = perf_map_find(&map, cases[i].pc);
+        const char *name = jit_map_find(&map, cases[i].pc);
         assert_string_equal(name != NULL ? name : "", cases[i].name != NULL ? cases[i].name : "");
     }
 }
@@ -98,19 +98,19 @@ static void damage_costs_no_more_than_what_follows(void **state)
     CLEANUP(strbuf_release) struct strbuf file = {0};
     make(&file);
     for (size_t len = 0; len <= file.len; len++) {
-        CLEANUP(perf_map_release) struct perf_map map = {0};
+        CLEANUP(jit_map_release) struct jit_map map = {0};
         const struct bytes cut = {(const uint8_t *)file.data, len};
         assert_int_equal(jit_dump_parse(cut, &map), len < 40 ? ERR_CORRUPT : ERR_OK);
-        assert_int_equal(perf_map_seal(&map), ERR_OK);
+        assert_int_equal(jit_map_seal(&map), ERR_OK);
     }
     for (size_t at = 0; at < file.len; at++) {
-        CLEANUP(perf_map_release) struct perf_map map = {0};
+        CLEANUP(jit_map_release) struct jit_map map = {0};
         const char was = file.data[at];
         file.data[at] = '\xff';
         const enum err result = jit_dump_parse(strbuf_bytes(&file), &map);
         assert_true(result == ERR_OK || result == ERR_CORRUPT);
-        assert_int_equal(perf_map_seal(&map), ERR_OK);
-        (void)perf_map_find(&map, 0x1000);
+        assert_int_equal(jit_map_seal(&map), ERR_OK);
+        (void)jit_map_find(&map, 0x1000);
         file.data[at] = was;
     }
 }

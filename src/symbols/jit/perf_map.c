@@ -18,15 +18,6 @@ enum {
     MAX_FILE_BYTES = 128 << 20
 };
 
-void perf_map_release(struct perf_map *map)
-{
-    strbuf_release(&map->text);
-    u64_vec_release(&map->names);
-    range_index_release(&map->ranges);
-    map_u64_release(&map->latest);
-    map->bad_line_count = 0;
-}
-
 // Parse a number and the blanks after it. Return NULL if there is none or it needs more than 64
 // bits.
 static const char *parse_hex(const char *at, uint64_t *out)
@@ -64,40 +55,7 @@ static bool parse_line(const char *line, struct range *out, const char **out_nam
     return true;
 }
 
-enum err perf_map_add(struct perf_map *map, uint64_t begin, uint64_t size, struct bytes name)
-{
-    uint64_t end;
-    if (map->names.len >= UINT32_MAX || __builtin_add_overflow(begin, size, &end)) {
-        map->bad_line_count++;
-        return ERR_OK;
-    }
-    const uint32_t number = (uint32_t)map->names.len;
-    const uint64_t place = map->text.len;
-    strbuf_append(&map->text, name.data, name.len);
-    strbuf_append_char(&map->text, '\0');
-    TRY(strbuf_result(&map->text));
-    TRY(range_index_add(&map->ranges, begin, end, number));
-    TRY(map_u64_put(&map->latest, begin, number));
-    return u64_vec_push(&map->names, place);
-}
-
-enum err perf_map_add_move(struct perf_map *map, uint64_t old_begin, uint64_t begin, uint64_t size)
-{
-    const uint32_t *known = map_u64_find(&map->latest, old_begin);
-    uint64_t end;
-    if (known == NULL || map->names.len >= UINT32_MAX ||
-        __builtin_add_overflow(begin, size, &end)) {
-        map->bad_line_count++;
-        return ERR_OK;
-    }
-    const uint64_t place = map->names.items[*known];
-    const uint32_t number = (uint32_t)map->names.len;
-    TRY(range_index_add(&map->ranges, begin, end, number));
-    TRY(map_u64_put(&map->latest, begin, number));
-    return u64_vec_push(&map->names, place);
-}
-
-static enum err add_line(struct perf_map *map, const char *line)
+static enum err add_line(struct jit_map *map, const char *line)
 {
     struct range range = {0};
     const char *name = NULL;
@@ -109,10 +67,10 @@ static enum err add_line(struct perf_map *map, const char *line)
         return ERR_OK;
     }
     const struct bytes text = {.data = (const uint8_t *)name, .len = strlen(name)};
-    return perf_map_add(map, range.begin, range.end - range.begin, text);
+    return jit_map_add(map, range.begin, range.end - range.begin, text);
 }
 
-static enum err add_lines(struct perf_map *map, struct strbuf *text)
+static enum err add_lines(struct jit_map *map, struct strbuf *text)
 {
     char *end = text->data != NULL ? text->data + text->len : NULL;
     for (char *line = text->data; line < end;) {
@@ -125,24 +83,19 @@ static enum err add_lines(struct perf_map *map, struct strbuf *text)
     return ERR_OK;
 }
 
-enum err perf_map_seal(struct perf_map *map)
+enum err perf_map_parse(struct jit_map *map, struct strbuf *text)
 {
-    return range_index_seal(&map->ranges);
-}
-
-enum err perf_map_parse(struct perf_map *map, struct strbuf *text)
-{
-    CLEANUP(perf_map_release) struct perf_map fresh = {0};
+    CLEANUP(jit_map_release) struct jit_map fresh = {0};
     CLEANUP(strbuf_release) struct strbuf taken = *text;
     *text = (struct strbuf){0};
     TRY(add_lines(&fresh, &taken));
-    TRY(perf_map_seal(&fresh));
+    TRY(jit_map_seal(&fresh));
     *map = fresh;
-    fresh = (struct perf_map){0};
+    fresh = (struct jit_map){0};
     return ERR_OK;
 }
 
-enum err perf_map_add_file(struct perf_map *map,
+enum err perf_map_add_file(struct jit_map *map,
                            int fd,
                            const char *path,
                            uint32_t owner,
@@ -171,32 +124,19 @@ enum err perf_map_add_file(struct perf_map *map,
     return result == ERR_OK ? ERR_OK : err_set(info, result, "no memory to read '%s'", path);
 }
 
-enum err perf_map_read(struct perf_map *map, const char *path, struct err_info *info)
+enum err perf_map_read(struct jit_map *map, const char *path, struct err_info *info)
 {
     CLEANUP(fd_closep)
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
     if (fd < 0) {
         return err_set_errno(info, errno, "cannot open '%s'", path);
     }
-    CLEANUP(perf_map_release) struct perf_map fresh = {0};
+    CLEANUP(jit_map_release) struct jit_map fresh = {0};
     TRY(perf_map_add_file(&fresh, fd, path, geteuid(), INT64_MIN, info));
-    if (perf_map_seal(&fresh) != ERR_OK) {
+    if (jit_map_seal(&fresh) != ERR_OK) {
         return err_set(info, ERR_NO_MEMORY, "no memory to read '%s'", path);
     }
     *map = fresh;
-    fresh = (struct perf_map){0};
+    fresh = (struct jit_map){0};
     return ERR_OK;
-}
-
-const char *perf_map_find(const struct perf_map *map, uint64_t pc)
-{
-    const struct range *latest = NULL;
-    struct range_search search = range_index_search(&map->ranges, pc);
-    for (const struct range *range = range_index_next(&map->ranges, &search, pc); range != NULL;
-         range = range_index_next(&map->ranges, &search, pc)) {
-        if (latest == NULL || range->value > latest->value) {
-            latest = range;
-        }
-    }
-    return latest != NULL ? map->text.data + map->names.items[latest->value] : NULL;
 }

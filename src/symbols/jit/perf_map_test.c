@@ -13,7 +13,7 @@
 
 #include "host/os/file.h"
 
-static void parse(struct perf_map *map, const char *text, size_t len)
+static void parse(struct jit_map *map, const char *text, size_t len)
 {
     struct strbuf content = {0};
     strbuf_append(&content, text, len);
@@ -21,9 +21,9 @@ static void parse(struct perf_map *map, const char *text, size_t len)
     assert_null(content.data);
 }
 
-static void check(const struct perf_map *map, uint64_t pc, const char *want)
+static void check(const struct jit_map *map, uint64_t pc, const char *want)
 {
-    const char *got = perf_map_find(map, pc);
+    const char *got = jit_map_find(map, pc);
     assert_string_equal(got != NULL ? got : "(none)", want);
 }
 
@@ -36,7 +36,7 @@ static void code_is_named_and_newer_code_wins(void **state)
                                "7f0000001000 40 Newest\n"
                                "7F0000003000\t8\tTabs\n"
                                "ffffffffffffff00 ff Top";
-    struct perf_map map = {0};
+    struct jit_map map = {0};
     parse(&map, text, sizeof(text) - 1);
     assert_int_equal(map.bad_line_count, 0);
     check(&map, 0x7f0000001000, "Newest");
@@ -49,7 +49,7 @@ static void code_is_named_and_newer_code_wins(void **state)
     check(&map, 0x7f0000003007, "Tabs");
     check(&map, 0xfffffffffffffffe, "Top");
     check(&map, 0, "(none)");
-    perf_map_release(&map);
+    jit_map_release(&map);
 }
 
 static void crooked_lines_are_left_out_and_counted(void **state)
@@ -76,11 +76,11 @@ static void crooked_lines_are_left_out_and_counted(void **state)
         {"1000 0 empty\n", 0},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct perf_map map = {0};
+        struct jit_map map = {0};
         parse(&map, cases[i].text, strlen(cases[i].text));
         assert_int_equal(map.bad_line_count, cases[i].bad);
         check(&map, 0x2005, i == 13 ? "good" : "(none)");
-        perf_map_release(&map);
+        jit_map_release(&map);
     }
 }
 
@@ -89,15 +89,15 @@ static void every_cut_of_a_file_parses(void **state)
     (void)state;
     static const char text[] = "1000 10 first\n2000 10 sec\0ond\n3000 10 third\n";
     for (size_t len = 0; len < sizeof(text); len++) {
-        struct perf_map map = {0};
+        struct jit_map map = {0};
         parse(&map, text, len);
         // "1000 10 " is not an entry yet. With one letter more it is an entry with a truncated
         // name.
-        const char *got = perf_map_find(&map, 0x1001);
+        const char *got = jit_map_find(&map, 0x1001);
         size_t name_len = len < 9 ? 0 : len - 8 < 5 ? len - 8 : 5;
         assert_int_equal(got != NULL ? strlen(got) : 0, name_len);
         check(&map, 0x2001, len < 23 ? "(none)" : len == 23 ? "s" : len == 24 ? "se" : "sec");
-        perf_map_release(&map);
+        jit_map_release(&map);
     }
 }
 
@@ -109,11 +109,11 @@ static void only_files_of_the_right_owner_are_read(void **state)
     assert_true(fd >= 0);
     assert_int_equal(write(fd, "1000 10 name\n", 13), 13);
     assert_int_equal(close(fd), 0);
-    struct perf_map map = {0};
+    struct jit_map map = {0};
     struct err_info info;
     assert_int_equal(perf_map_read(&map, path, &info), ERR_OK);
     check(&map, 0x1000, "name");
-    perf_map_release(&map);
+    jit_map_release(&map);
     assert_int_equal(unlink(path), 0);
     assert_int_equal(perf_map_read(&map, path, &info), ERR_NOT_FOUND);
     assert_int_equal(mkfifo(path, 0600), 0);
@@ -124,7 +124,7 @@ static void only_files_of_the_right_owner_are_read(void **state)
 
 static enum err add(const char *path, uint32_t owner, int64_t since_s)
 {
-    CLEANUP(perf_map_release) struct perf_map map = {0};
+    CLEANUP(jit_map_release) struct jit_map map = {0};
     CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
     assert_true(fd >= 0);
     return perf_map_add_file(&map, fd, path, owner, since_s, NULL);
@@ -137,7 +137,7 @@ static void files_of_others_of_before_and_behind_links_are_not_read(void **state
     char link[sizeof(path) + 2];
     const uint32_t stranger = 12345;
     int fd = mkstemp(path);
-    struct perf_map map = {0};
+    struct jit_map map = {0};
     struct stat status;
     assert_true(fd >= 0);
     if (geteuid() == 0) { // root's own files are always accepted

@@ -30,7 +30,7 @@
 //
 // Invariants: published <= pos <= read_pos + ring_bytes; all are multiples of 8; no record wraps.
 // A reserve may publish earlier words, therefore a record is complete when it is advanced.
-// Context: T, only the thread that owns the lane, not reentrant (guard.h ensures this);
+// Context: T, only the thread that owns the lane, not reentrant (record_guard.h ensures this);
 // async-cancel and EINTR safe: the recorder never sees unpublished words. errno is kept.
 #pragma once
 
@@ -47,11 +47,7 @@
 #include "session/stamp.h"
 #include "session/wire.h"
 
-#define LANE_WAIT_MS      50u    // one sleep on a full ring
-#define LANE_SUSPECT_MS   250u   // clock stopped so long: check that the recorder process exists
-#define LANE_PATIENCE_MS  3000u  // clock stopped so long: dead, whatever its process's state
-#define LANE_FORGOTTEN_MS 30000u // lane not read for so long: dead, whatever its clock
-#define LANE_LEVEL_STEPS  128u   // of a ring
+#define LANE_LEVEL_STEPS 128u // of a ring
 
 struct lane_producer {
     struct session_header *session; // borrowed

@@ -8,7 +8,6 @@
 
 #include "base/sys.h"
 #include "syscall_arch.h"
-#include "target/producer/lane_producer.h"
 
 enum {
     TURN_PAUSES = 10000,

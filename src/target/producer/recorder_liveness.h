@@ -10,6 +10,11 @@
 
 #include "session/layout.h"
 
+#define LANE_WAIT_MS      50u    // one sleep on a full ring
+#define LANE_SUSPECT_MS   250u   // clock stopped so long: check that the recorder process exists
+#define LANE_PATIENCE_MS  3000u  // clock stopped so long: dead, whatever its process's state
+#define LANE_FORGOTTEN_MS 30000u // lane not read for so long: dead, whatever its clock
+
 struct patience {
     uint64_t now_ns;    // monotonic, at the last check
     uint64_t clock_ms;  // the recorder's clock at the last check

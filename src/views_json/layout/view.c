@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "host/os/file.h"
 #include "profile/model/function_name.h"
 #include "views_json/layout/view_table.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // view_groups: the selection by process, thread or module, and by named groups.
 #include "base/compiler.h"
+#include "host/os/file.h"
 #include "profile/accuracy/coverage.h"
 #include "views_json/views/view_parts.h"
 #include "views_json/views/views.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// hooks: the exported functions of C's allocator family, dlopen and dlclose.
+// hooks: the exported functions of C's allocator family.
 //
 // A hook only calls the real function, records the event, and returns the result. Only successful
 // calls count, with the requested size; a malloc(0) that returns a block counts with 0 bytes. errno
@@ -7,13 +7,10 @@
 // free_sized) are defined so here too, and so are exact with any allocator.
 //
 // Compiled with frame pointers: unwind_caller_regs() reads them. Context: T, any caller.
-#include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
 #include <stddef.h>
 
 #include "base/compiler.h"
-#include "target/preload/exports/deep_bind.h"
 #include "target/preload/exports/hooks.h"
 #include "target/preload/process/process.h"
 #include "target/preload/real/definitions.h"
@@ -149,29 +146,4 @@ EXPORT void free_aligned_sized(void *block, size_t alignment, size_t size)
 EXPORT size_t malloc_usable_size(void *block)
 {
     return g_real.malloc_usable_size(block);
-}
-
-// Without further work this is a tail call, which keeps the program's return address for the loader
-// (deep_bind.h). The file is compiled with -O2 in any build.
-EXPORT void *dlopen(const char *file, int mode)
-{
-    unwind_modules_stay();
-    if ((mode & RTLD_DEEPBIND) != 0 && deep_bind_may_call(file, __builtin_return_address(0))) {
-        return deep_bind_open(file, mode);
-    }
-    return g_real.dlopen(file, mode);
-}
-
-// A module without users is unloaded when dlclose returns, and so are modules that only it needed;
-// a module that stays keeps those that it needs. A handle is its module's link_map.
-EXPORT int dlclose(void *handle)
-{
-    const struct link_map *module = handle;
-    const uint64_t inside = module != NULL ? (uint64_t)module->l_ld : 0;
-    const int result = g_real.dlclose(handle);
-    if (result == 0 && definition_module_at(inside) != module) {
-        unwind_flush();
-        process_code_unloaded();
-    }
-    return result;
 }

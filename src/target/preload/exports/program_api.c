@@ -17,8 +17,8 @@
 #include "target/preload/exports/program_api.h"
 #include "target/preload/process/name_frames.h"
 #include "target/preload/process/stats_query.h"
-#include "target/preload/record/guard.h"
 #include "target/preload/record/record.h"
+#include "target/preload/record/record_guard.h"
 #include "target/preload/record/record_named.h"
 
 static const void *custom(const void *block)

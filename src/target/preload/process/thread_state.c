@@ -9,7 +9,6 @@
 #include "base/signals.h"
 #include "base/sys.h"
 #include "target/preload/process/process.h"
-#include "target/preload/process/thread_exit.h"
 #include "target/producer/nursery/nursery.h"
 #include "target/unwind/unwind.h"
 
@@ -116,8 +115,6 @@ struct thread_state *thread_state_open(void)
     signals_restore(blocked);
     if (result != ERR_OK) {
         session_count(process_session(), LOST_no_lane, 1);
-    } else {
-        thread_exit_arm();
     }
     return thread_way_state();
 }

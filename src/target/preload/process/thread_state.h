@@ -33,7 +33,7 @@
 #define THREAD_NAME_BYTES 16u // of prctl(PR_GET_NAME)
 
 struct thread_state {
-    _Atomic uint32_t guard;  // 1 while a hook of this thread records; see guard.h
+    _Atomic uint32_t guard;  // 1 while a hook of this thread records; see record_guard.h
     uint32_t max_frames;     // of one stack
     uint64_t guard_frame;    // address of that hook's frame
     uint64_t last_allocated; // addresses of the last events; see record.h
@@ -85,7 +85,7 @@ ALWAYS_INLINE uint32_t what_to_record(const struct thread_state *t)
 }
 
 // Open a lane for the calling thread, and replace thread_way_state(). NULL if no lane is free
-// (counted).
+// (counted). The caller arms thread_exit.h.
 struct thread_state *thread_state_open(void);
 
 // Forget what the recorder knows on this lane, after code was unloaded or a hook was left half way.

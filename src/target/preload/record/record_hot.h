@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
-#include "target/preload/record/guard.h"
 #include "target/preload/record/record.h"
+#include "target/preload/record/record_guard.h"
 #include "target/producer/nursery/nursery_try.h"
 #include "target/unwind/walk/fast_path.h"
 

@@ -3,8 +3,8 @@
 #include "target/preload/record/record_mapping.h"
 
 #include "session/wire.h"
-#include "target/preload/record/guard.h"
 #include "target/preload/record/record.h"
+#include "target/preload/record/record_guard.h"
 #include "target/producer/nursery/nursery.h"
 
 enum {

@@ -4,8 +4,8 @@
 
 #include "base/hash.h"
 #include "session/wire.h"
-#include "target/preload/record/guard.h"
 #include "target/preload/record/record.h"
+#include "target/preload/record/record_guard.h"
 #include "target/preload/record/record_sampled.h"
 #include "target/producer/nursery/nursery.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "target/preload/record/guard.h"
+#include "target/preload/record/record_guard.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

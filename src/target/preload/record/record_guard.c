@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// guard: see guard.h.
-#include "target/preload/record/guard.h"
+// record_guard: see record_guard.h.
+#include "target/preload/record/record_guard.h"
 
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
 
 #include "base/sys.h"
+#include "target/preload/process/thread_exit.h"
 #include "target/preload/record/record.h"
 
 // On an alternate signal stack addresses do not show the order of calls.
@@ -61,6 +62,7 @@ struct thread_state *guard_enter_slowly(uint64_t frame)
         if (t == NULL) {
             return NULL;
         }
+        thread_exit_arm();
     }
     const bool was_abandoned = guard_is_held(t) && is_abandoned(t, frame);
     if (guard_is_held(t) && !was_abandoned) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // reply: see reply.h.
-#include "server/api/reply.h"
+#include "server/http/reply.h"
 
 #include "base/compiler.h"
 #include "host/text/json_writer.h"
@@ -77,7 +77,7 @@ reply_send_static(struct MHD_Connection *connection, const struct reply *reply, 
                        MHD_create_response_from_buffer(body.len, data, MHD_RESPMEM_PERSISTENT));
 }
 
-unsigned problem_status(const struct problem *problem)
+static unsigned status_of(const struct problem *problem)
 {
     if (problem->status != 0) {
         return (unsigned)problem->status;
@@ -105,7 +105,8 @@ unsigned problem_status(const struct problem *problem)
 
 enum MHD_Result reply_problem(struct MHD_Connection *connection, const struct problem *problem)
 {
-    struct reply reply = {.status = problem_status(problem), .type = "application/json"};
+    struct reply reply = {
+        .status = status_of(problem), .type = "application/json", .allow = problem->allow};
     CLEANUP(strbuf_release) struct strbuf body = {0};
     struct json_writer w;
     json_to_strbuf(&w, &body, JSON_COMPACT);

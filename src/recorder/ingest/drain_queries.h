@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// stats_queries: answers the queries of threads (target/preload/process/stats_query.h).
+// drain_queries: answers the queries of threads (target/preload/process/stats_query.h).
 //
 // The latest query of a lane waits for a whole pass after the one that read it, and until all lanes
 // have been counted up to its tick. The aggregator then has all events before the query, of any
@@ -16,5 +16,5 @@ struct drain;
 
 // Answer queries at the end of a pass. The aggregator has all events up to complete_tick.
 // *is_waiting: some queries still wait. ERR_NO_MEMORY: the aggregator is full.
-enum err stats_queries_answer(struct drain *drain, uint64_t complete_tick, bool *is_waiting)
+enum err drain_queries_answer(struct drain *drain, uint64_t complete_tick, bool *is_waiting)
     MUST_USE;

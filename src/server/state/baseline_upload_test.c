@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Tests of baseline_upload: at most 1 GiB is accepted, with or without Content-Length. Most bytes
 // are only counted here, since writing 1 GiB takes too long for a test.
-#include "server/baseline_upload.h"
+#include "server/state/baseline_upload.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

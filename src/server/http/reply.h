@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "host/text/strbuf.h"
-#include "server/api/query.h"
+#include "server/http/problem.h"
 
 // A response without its body. Texts are borrowed.
 struct reply {
@@ -43,6 +43,3 @@ reply_refuse(struct MHD_Connection *connection, int status, enum err code, const
 // Send 304: the client's copy with `tag` is still valid.
 enum MHD_Result
 reply_unchanged(struct MHD_Connection *connection, const char *tag, const char *cache);
-
-// The HTTP status of a problem.
-unsigned problem_status(const struct problem *problem);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// stats_queries: see the header.
-#include "recorder/ingest/stats_queries.h"
+// drain_queries: see the header.
+#include "recorder/ingest/drain_queries.h"
 
 #include <limits.h>
 #include <linux/futex.h>
@@ -70,7 +70,7 @@ static enum err answer(struct aggregator *aggregator, struct lane_reader *reader
     return ERR_OK;
 }
 
-enum err stats_queries_answer(struct drain *drain, uint64_t complete_tick, bool *is_waiting)
+enum err drain_queries_answer(struct drain *drain, uint64_t complete_tick, bool *is_waiting)
 {
     *is_waiting = false;
     for (uint32_t i = 0; i < drain->active_count; i++) {

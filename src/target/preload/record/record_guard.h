@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// guard: at most one hook of a thread records at a time.
+// record_guard: at most one hook of a thread records at a time.
 //
 //   hook -> guard_enter -> walk, write, publish -> guard_leave -> the real function goes on
 //

@@ -3,7 +3,8 @@
 // Context: H; the connection's thread.
 #pragma once
 
-#include "server/http.h"
+#include <microhttpd.h>
+
 #include "server/pages/assets.h"
 
 enum MHD_Result asset_send(struct MHD_Connection *connection, const struct asset *asset);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // baseline_upload: see baseline_upload.h.
-#include "server/baseline_upload.h"
+#include "server/state/baseline_upload.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
 // authentication: see authentication.h.
-#include "server/authentication.h"
+#include "server/access/authentication.h"
 
 #include <string.h>
 #include <strings.h>
 
-#include "server/api/reply.h"
+#include "host/text/json_writer.h"
 #include "server/http/connection.h"
+#include "server/http/reply.h"
 #include "views_json/layout/view.h"
 
-static bool takes_launch_token(struct http *http, const char *token)
+static bool takes_launch_token(struct credentials *credentials, const char *token)
 {
-    return token != NULL && access_is_token(&http->launch, token, strlen(token)) &&
+    return token != NULL && access_is_token(&credentials->launch, token, strlen(token)) &&
            // Relaxed: only one exchange may succeed; it publishes nothing else.
-           !atomic_exchange_explicit(&http->is_launch_spent, true, memory_order_relaxed);
+           !atomic_exchange_explicit(&credentials->is_launch_spent, true, memory_order_relaxed);
 }
 
 static enum MHD_Result
@@ -33,8 +34,9 @@ static const char *only_host(struct MHD_Connection *connection)
     return count == 1 ? http_header(connection, MHD_HTTP_HEADER_HOST) : NULL;
 }
 
-enum access_verdict
-gate_check(struct http *http, struct MHD_Connection *connection, const char *target)
+enum access_verdict authentication_check(struct credentials *credentials,
+                                         struct MHD_Connection *connection,
+                                         const char *target)
 {
     const char *token = http_argument(connection, "token");
     struct access_headers headers = {
@@ -45,23 +47,30 @@ gate_check(struct http *http, struct MHD_Connection *connection, const char *tar
         .token = token,
         .is_page = target_has_path(target, "/"),
     };
-    enum access_verdict verdict = access_check(&http->token, &headers);
-    if (verdict == ACCESS_NO_TOKEN && target_has_path(target, GATE_TOKEN_PATH) &&
-        takes_launch_token(http, token)) {
+    enum access_verdict verdict = access_check(&credentials->token, &headers);
+    if (verdict == ACCESS_NO_TOKEN && target_has_path(target, AUTHENTICATION_TOKEN_PATH) &&
+        takes_launch_token(credentials, token)) {
         return ACCESS_GRANTED;
     }
     return verdict;
 }
 
-enum MHD_Result gate_send_token(struct http *http, struct MHD_Connection *connection)
+enum MHD_Result authentication_send_token(const struct credentials *credentials,
+                                          struct MHD_Connection *connection)
 {
     CLEANUP(strbuf_release) struct strbuf body = {0};
     const struct reply reply = {.status = MHD_HTTP_OK, .type = "application/json"};
-    strbuf_printf(&body, "{\"version\":%d,\"token\":\"%s\"}", VIEW_JSON_VERSION, http->token.text);
-    return reply_send(connection, &reply, &body);
+    struct json_writer w;
+    json_to_strbuf(&w, &body, JSON_COMPACT);
+    json_begin_object(&w);
+    json_key_u64(&w, "version", VIEW_JSON_VERSION);
+    json_key_string(&w, "token", credentials->token.text);
+    json_end_object(&w);
+    return json_finish(&w) == ERR_OK ? reply_send(connection, &reply, &body) : MHD_NO;
 }
 
-enum MHD_Result gate_refuse(struct MHD_Connection *connection, enum access_verdict verdict)
+enum MHD_Result authentication_refuse(struct MHD_Connection *connection,
+                                      enum access_verdict verdict)
 {
     enum {
         MISDIRECTED = 421 // missing in older versions of libmicrohttpd

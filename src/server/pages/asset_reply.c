@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // asset_reply: see asset_reply.h.
-#include "server/asset_reply.h"
+#include "server/pages/asset_reply.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/compiler.h"
-#include "server/api/reply.h"
 #include "server/http/connection.h"
 #include "server/http/encoding.h"
+#include "server/http/reply.h"
 
 enum MHD_Result asset_send(struct MHD_Connection *connection, const struct asset *asset)
 {

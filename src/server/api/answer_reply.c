@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // answer_reply: see answer_reply.h.
-#include "server/answer_reply.h"
+#include "server/api/answer_reply.h"
 
 #include <string.h>
 #include <time.h>
@@ -8,9 +8,9 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "server/api/answer.h"
-#include "server/api/reply.h"
 #include "server/http/connection.h"
 #include "server/http/encoding.h"
+#include "server/http/reply.h"
 #include "server/state/disconnect_watch.h"
 
 enum {
@@ -21,7 +21,7 @@ enum {
 
 // The tag of an answer: a hash of everything that the answer depends on.
 static struct etag
-tag_of(const struct http *http, const struct snapshot *snapshot, const char *target)
+tag_of(const struct answer_service *service, const struct snapshot *snapshot, const char *target)
 {
     const struct opened *old = snapshot->sides[SIDE_OLD];
     const uint64_t parts[] = {
@@ -29,18 +29,18 @@ tag_of(const struct http *http, const struct snapshot *snapshot, const char *tar
         snapshot->sides[SIDE_NEW]->identity,
         old != NULL ? old->identity : 0,
         content_hash(target, strlen(target)),
-        content_hash(http->settings.tool_version, strlen(http->settings.tool_version)),
-        http->settings.editor != NULL
-            ? content_hash(http->settings.editor, strlen(http->settings.editor))
+        content_hash(service->settings.tool_version, strlen(service->settings.tool_version)),
+        service->settings.editor != NULL
+            ? content_hash(service->settings.editor, strlen(service->settings.editor))
             : 0,
-        http->settings.hides_sources,
+        service->settings.hides_sources,
     };
     return etag_of(content_hash(parts, sizeof(parts)));
 }
 
 // An answer in progress, and its slot in the table of requests in flight.
 struct turn {
-    struct http *http;
+    struct answer_service *service;
     struct MHD_Connection *connection;
     const struct route *route;
     struct snapshot *snapshot;
@@ -51,19 +51,19 @@ struct turn {
 static MUST_USE enum err
 answer_in_time(const struct turn *turn, struct strbuf *out, struct problem *problem)
 {
-    struct http *http = turn->http;
+    struct answer_service *service = turn->service;
     struct disconnect_watch watch = {.client_fd = http_client_socket(turn->connection),
-                                     .is_closing = &http->is_closing,
+                                     .is_closing = &service->is_closing,
                                      .deadline_ms = clock_monotonic_ms() + ANSWER_TIME_MS,
                                      .slot = turn->slot};
     struct cancel cancel = {.ask = disconnect_watch_ask, .context = &watch};
     watch.cancel = &cancel;
-    const struct answer_source source = {.settings = &http->settings,
+    const struct answer_source source = {.settings = &service->settings,
                                          .snapshot = turn->snapshot,
-                                         .trees = &http->trees,
+                                         .trees = &service->trees,
                                          .cancel = &cancel};
     TRY(disconnect_watch_ask(&watch)); // the client may have left while it waited for its turn
-    requests_in_flight_begin(&http->board, turn->slot);
+    requests_in_flight_begin(&service->board, turn->slot);
     struct request_args args;
     http_arguments(turn->connection, &args);
     enum err outcome = answer_write(&source, turn->route, &args, out, problem);
@@ -80,12 +80,12 @@ answer_in_time(const struct turn *turn, struct strbuf *out, struct problem *prob
     return err_set(&problem->info, outcome, "not enough memory for the answer");
 }
 
-static bool wait_for_turn(struct http *http)
+static bool wait_for_turn(struct answer_service *service)
 {
     struct timespec until;
     (void)clock_gettime(CLOCK_REALTIME, &until); // cannot fail
     until.tv_sec += ANSWER_WAIT_S;
-    return sem_timedwait(&http->answering, &until) == 0;
+    return sem_timedwait(&service->turns, &until) == 0;
 }
 
 static enum MHD_Result send_json(struct MHD_Connection *connection,
@@ -109,16 +109,16 @@ static enum MHD_Result send_json(struct MHD_Connection *connection,
 // Compute the answer once there is capacity, and send it.
 static enum MHD_Result take_turn(const struct turn *turn, const struct etag *tag)
 {
-    struct http *http = turn->http;
-    if (!wait_for_turn(http)) {
+    struct answer_service *service = turn->service;
+    if (!wait_for_turn(service)) {
         return reply_refuse(turn->connection, MHD_HTTP_SERVICE_UNAVAILABLE, ERR_LIMIT,
                             "too many queries at once");
     }
     CLEANUP(strbuf_release) struct strbuf body = {0};
     struct problem problem = {0};
     enum err outcome = answer_in_time(turn, &body, &problem);
-    (void)sem_post(&http->answering); // cannot overflow after sem_wait
-    requests_in_flight_pack(&http->board, turn->slot, outcome);
+    (void)sem_post(&service->turns); // cannot overflow after sem_wait
+    requests_in_flight_pack(&service->board, turn->slot, outcome);
     if (outcome == ERR_CANCELLED) {
         return MHD_NO; // the client left
     }
@@ -126,37 +126,38 @@ static enum MHD_Result take_turn(const struct turn *turn, const struct etag *tag
                              : reply_problem(turn->connection, &problem);
 }
 
-enum MHD_Result answer_reply_send(struct http *http,
+enum MHD_Result answer_reply_send(struct answer_service *service,
                                   struct MHD_Connection *connection,
                                   const struct route *route,
                                   const char *target)
 {
-    CLEANUP(snapshot_unrefp) struct snapshot *snapshot = served_get(&http->served);
-    struct etag tag = tag_of(http, snapshot, target);
+    CLEANUP(snapshot_unrefp) struct snapshot *snapshot = served_get(&service->served);
+    struct etag tag = tag_of(service, snapshot, target);
     const char *known = http_header(connection, MHD_HTTP_HEADER_IF_NONE_MATCH);
     if (!route->is_volatile && etag_is_in(&tag, known)) {
         return reply_unchanged(connection, tag.text, "private, no-cache");
     }
-    struct turn turn = {.http = http,
+    struct turn turn = {.service = service,
                         .connection = connection,
                         .route = route,
                         .snapshot = snapshot,
-                        .slot = requests_in_flight_enter(&http->board, target)};
+                        .slot = requests_in_flight_enter(&service->board, target)};
     enum MHD_Result sent = take_turn(&turn, &tag);
-    requests_in_flight_leave(&http->board, turn.slot);
+    requests_in_flight_leave(&service->board, turn.slot);
     return sent;
 }
 
-enum MHD_Result answer_reply_send_meta(struct http *http, struct MHD_Connection *connection)
+enum MHD_Result answer_reply_send_meta(struct answer_service *service,
+                                       struct MHD_Connection *connection)
 {
     static const char target[] = "/api/v1/meta";
-    CLEANUP(snapshot_unrefp) struct snapshot *snapshot = served_get(&http->served);
+    CLEANUP(snapshot_unrefp) struct snapshot *snapshot = served_get(&service->served);
     CLEANUP(strbuf_release) struct strbuf body = {0};
     struct problem problem = {0};
     const struct route *route = route_find(target);
-    struct etag tag = tag_of(http, snapshot, target);
+    struct etag tag = tag_of(service, snapshot, target);
     const struct answer_source source = {
-        .settings = &http->settings, .snapshot = snapshot, .trees = &http->trees};
+        .settings = &service->settings, .snapshot = snapshot, .trees = &service->trees};
     const struct request_args none = {0};
     if (answer_write(&source, route, &none, &body, &problem) != ERR_OK) {
         return reply_refuse(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, ERR_NO_MEMORY,
@@ -165,11 +166,12 @@ enum MHD_Result answer_reply_send_meta(struct http *http, struct MHD_Connection 
     return send_json(connection, route, &tag, &body);
 }
 
-enum MHD_Result answer_reply_send_work(struct http *http, struct MHD_Connection *connection)
+enum MHD_Result answer_reply_send_work(struct answer_service *service,
+                                       struct MHD_Connection *connection)
 {
     CLEANUP(strbuf_release) struct strbuf body = {0};
     struct reply reply = {.status = MHD_HTTP_OK, .type = "application/json"};
-    return requests_in_flight_write(&http->board, &body) == ERR_OK
+    return requests_in_flight_write(&service->board, &body) == ERR_OK
                ? reply_send(connection, &reply, &body)
                : MHD_NO;
 }

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// recorder_state: what start, loop and end of a recording share. See recorder_state.h.
+#include "recorder/recorder_state.h"
+
+#include <stdarg.h>
+
+void recorder_log(const struct recorder_state *s, const char *format, ...)
+{
+    const struct recorder_callbacks *callbacks = &s->options->callbacks;
+    if (callbacks->log == NULL) {
+        return;
+    }
+    CLEANUP(strbuf_release) struct strbuf sentence = {0};
+    va_list arguments;
+    va_start(arguments, format);
+    strbuf_vprintf(&sentence, format, arguments);
+    va_end(arguments);
+    callbacks->log(callbacks->context, strbuf_text(&sentence));
+}
+
+enum err
+recorder_snapshot(struct recorder_state *s, enum rec_state state, struct aggregator_snapshot *out)
+{
+    struct aggregator_snapshot_facts facts = {
+        .state = state,
+        .pid = (uint32_t)s->program.pid,
+        .exit_status = s->wait_status,
+        .max_frames = s->session.header->max_frames,
+        .start_unix_ns = s->start_unix_ns,
+        .runtime_ms = s->end_ms != 0 ? s->end_ms : session_clock_now(&s->clock),
+        .checkpoint_count = s->checkpoint.written_count,
+        .checkpoint_interval_ms = state == REC_STATE_RUNNING ? s->checkpoint.interval_ms : 0,
+        .events = drain_events(&s->drain),
+        .tool_version = s->options->tool_version,
+        .program = strbuf_text(&s->preflight.executable),
+        .argv = s->options->argv,
+        .blocks = state != REC_STATE_RUNNING && s->options->lists_blocks ? &s->blocks : NULL,
+        .log = s->options->logs_events ? &s->events : NULL,
+        .marks = s->aggregator.marks.marks.items,
+        .mark_count = s->aggregator.marks.marks.len,
+        .unrecorded = s->unrecorded.entries.items,
+        .unrecorded_count = s->unrecorded.entries.len,
+    };
+    for (size_t i = 0; i < SESSION_COUNTER_COUNT; i++) {
+        facts.counters[i] = s->drain.counters[i];
+    }
+    facts.counters[LOST_missed_allocations] += s->aggregator.missed_allocations;
+    facts.counters[LOST_missed_frees] += s->aggregator.missed_frees;
+    facts.counters[LOST_corrupt_lane] = s->drain.corrupt_lanes; // counted only here
+    facts.counters[LOST_corrupt_counter] = s->drain.corrupt_counters;
+    return aggregator_snapshot_take(&s->aggregator, &s->sampler, &s->memory_snapshots, &facts, out);
+}
+
+enum err recorder_hear_of_unrecorded(struct recorder_state *s, uint64_t now_ms)
+{
+    TRY(unrecorded_list_hear(&s->unrecorded, &s->aggregator, &s->session, now_ms));
+    for (size_t i = 0; now_ms != UINT64_MAX && i < s->unrecorded.recent.len; i++) {
+        const struct unrecorded_exec *exec = &s->unrecorded.recent.items[i];
+        const struct drain_replacement replacement = {
+            .pid = exec->pid, .joins = exec->joins, .time_ms = exec->time_ms};
+        TRY(drain_end_replaced(&s->drain, &replacement, now_ms));
+    }
+    return unrecorded_list_count_due(&s->unrecorded, &s->aggregator, now_ms);
+}
+
+void recorder_follow_log(struct recorder_state *s, uint64_t now_ms)
+{
+    if (event_log_tick(&s->events, now_ms)) {
+        recorder_log(s, "%s; the log of events ends here, the recording goes on",
+                     s->events.trouble.text);
+    }
+}
