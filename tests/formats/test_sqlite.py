@@ -8,7 +8,9 @@ something where there is something to find.
 import collections
 import re
 import sqlite3
+import subprocess
 
+import mini_reader
 import pytest
 from test_formats import (BUILD, FILTERS, ROOT, export, fixture_hostile, fixture_real,  # noqa: F401
                           fixture_recording, fixture_server, report, run, totals)
@@ -32,6 +34,22 @@ def fixture_load(tmp_path):
 
     yield load
     for database in opened:
+        database.close()
+
+
+@pytest.fixture(name="copied", scope="module")
+def fixture_copied(tmp_path_factory, real):
+    """Two databases, of a random recording and a real one, each with what is in its file."""
+    folder = tmp_path_factory.mktemp("copied")
+    drawn = folder / "drawn.cairn"
+    subprocess.run([BUILD / "tests" / "recording" / "recording_example", "write", "small", drawn], check=True)
+    pairs = []
+    for recording in (drawn, real):
+        (folder / f"{len(pairs)}.sqlite").write_bytes(export(recording, "sqlite"))
+        database = sqlite3.connect(f"file:{folder}/{len(pairs)}.sqlite?mode=ro", uri=True)
+        pairs.append((database, mini_reader.read(recording.read_bytes())))
+    yield pairs
+    for database, _ in pairs:
         database.close()
 
 
@@ -177,3 +195,45 @@ def test_documented_tables_and_columns(server, load):
             columns = columns[:3]
         said = re.findall(r"`(\w+)`", line.split("|")[3])
         assert said[:len(columns)] == columns, name
+
+
+# Tables that hold what the file holds: {table: (the file's, {column: the file's}, texts)}.
+SPAN = {"start_ms": "start_ms", "end_ms": "end_ms"}
+FLOW = {word: word for word in ("allocations", "allocated_bytes", "frees", "freed_bytes", "temporary")}
+SAMPLE = ("time_ms", "rss_bytes", "anonymous_bytes", "file_bytes", "shmem_bytes", "swap_bytes",
+          "minor_faults", "major_faults")
+BUCKET = {"row_id": "row", "blocks": "count", "bytes": "bytes"}
+COPIES = {
+    "processes": ("processes", {**SPAN, **{word: word for word in (
+        "pid", "parent_pid", "epoch", "executable", "command_line", "peak_bytes", "peak_rss_bytes")}}),
+    "threads": ("threads", {**SPAN, "process_id": "process", "tid": "thread_id", "name": "name",
+                            "merged_count": "merged_count"}),
+    "modules": ("modules", {word: word for word in ("path", "build_id", "is_executable")}),
+    "series": ("cells", {**FLOW, "row_id": "row", "slice_id": "slice"}),
+    "sizes": ("size_buckets", BUCKET),
+    "lifetimes": ("lifetime_buckets", BUCKET),
+    "cohorts": ("cohorts", {"row_id": "row", "born_slice_id": "born_slice", "freed_slice_id": "freed_slice",
+                            "blocks": "blocks", "bytes": "bytes"}),
+    "memory": ("rss_samples", {"process_id": "process", **{word: word for word in SAMPLE}}),
+}
+TEXTS = ("executable", "command_line", "name", "path", "build_id")
+
+
+@pytest.mark.parametrize("table", COPIES)
+def test_copied_columns(copied, table):
+    """Oracle: the reader that was written from the description of the file."""
+    source, columns = COPIES[table]
+
+    def value(tables, column, entry):
+        found = entry[columns[column]]
+        if column in TEXTS:
+            return tables["strings"][found].encode("latin-1").decode()
+        return None if found == mini_reader.NONE else found
+
+    count = 0
+    for database, tables in copied:
+        wanted = [tuple(value(tables, column, entry) for column in columns) for entry in tables[source]]
+        found = database.execute(f"SELECT {', '.join(columns)} FROM {table}").fetchall()
+        assert collections.Counter(found) == collections.Counter(wanted)
+        count += len(found)
+    assert count > 0

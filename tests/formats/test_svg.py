@@ -90,6 +90,21 @@ def test_titles(server):
     assert strdup.text == "strdup"
 
 
+def test_texts_are_cut_to_the_room_of_the_frame(tmp_path):
+    letter, padding, shortest = 6.6, 3, 3  # pixels: 11 px of DejaVu Sans Mono; letters
+    names = [f"caf\u00e9{'x' * length}" for length in range(40)]
+    lines = [f"all{name};{name} {100 + 40 * i} 1 0 0 0 0 1 1\n" for i, name in enumerate(names)]
+    path = draw(tmp_path / "widths.cairn", f"process server\nthread main\n{''.join(lines)}")
+    kinds = collections.Counter()
+    for frame in frames_of(export(path, "svg", "--cost", "allocations")):
+        room = int((frame.width - 2 * padding) / letter)
+        is_cut = len(frame.name) > room
+        wanted = "" if room < shortest else frame.name[:room - 2] + ".." if is_cut else frame.name
+        assert (frame.text or "") == wanted, (frame, room)
+        kinds[(wanted != "", is_cut)] += 1
+    assert len(kinds) == 3, kinds
+
+
 def test_what_is_left_out_is_said(server):
     text = export(server, "svg", "--cost", "peak").decode()
     # All but the large block are below a four-thousandth of the peak.
