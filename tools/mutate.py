@@ -2,21 +2,23 @@
 # SPDX-License-Identifier: MIT
 """mutate: plants faults in the sources, one at a time, and reports the faults that no test notices.
 
-usage: tools/mutate.py [--count N] [--seed N] [--only FOLDER] [--all] [--jobs N] [--keep DIR]
+usage: tools/mutate.py [--count N] [--seed N] [--skip N] [--only FOLDER] [--all] [--jobs N] [--keep DIR]
 
 Works on a copy of the committed tree with its own build. A fault is drawn at random, from each
 module in proportion to its lines: a comparison that is off by one or negated, `and` for `or`, a
 sign, a constant, a condition, a removed statement. A fault that does not compile, or that leaves
 the object file as it was, is drawn again. The module's unit tests run first, then the entries of
 NEAREST, and with --all everything else of `make test`; the first failure ends the run. Only what
-these entries need is built. A test that fails is repeated, because it may have failed for another
-reason. A test that runs for BOUND_S counts as failed.
+these entries need is built. A test that fails is repeated, with the fault and without, because
+it may fail for another reason. A test that runs for BOUND_S counts as failed.
 
 Prints a line for each fault, and the share of noticed faults with the 95 % interval (Wilson); exit
 status 1 if the share is below 85 of 100. Without --all the share is a lower bound. Some faults
 change nothing observable: examine each survivor before you write a test.
 """
 import argparse
+import io
+import itertools
 import json
 import math
 import os
@@ -26,6 +28,7 @@ import re
 import signal
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 from typing import NamedTuple
@@ -155,14 +158,29 @@ class Copy:
     def __init__(self, folder, jobs):
         self.source, self.build, self.jobs = folder / "source", folder / "build", jobs
         self.log = folder / "log"
-        self.source.mkdir(parents=True, exist_ok=True)
-        archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, check=True, capture_output=True)
-        subprocess.run(["tar", "-x", "-C", self.source], input=archive.stdout, check=True)
+        self.fill()
         configure = ["cmake", "-S", self.source, "-B", self.build, "-G", "Ninja", "-Wno-dev",
                      "-DBUILD_TESTING=ON", "-DCAIRN_WERROR=OFF"]
         if not (run(configure, folder, self.log, BUILD_BOUND_S) and self.builds("all")):
             sys.exit(f"mutate: the copy does not build: see {self.log}")
         self.entries = list(self.read_entries())
+        self.sound = set()  # names of entries that pass without a fault
+        self.broken = set()  # and of others; these are not run again
+
+    def fill(self):
+        """Make the sources the committed ones; what a kept copy has already is not written again."""
+        archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, check=True, capture_output=True)
+        with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as tree:
+            files = {self.source / item.name: item for item in tree if item.isfile()}
+            for path in self.source.rglob("*"):
+                if path.is_file() and path not in files:
+                    path.unlink()
+            for path, item in files.items():
+                text = tree.extractfile(item).read()
+                if not path.exists() or path.read_bytes() != text:
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.write_bytes(text)
+                    path.chmod(item.mode)
 
     def builds(self, *targets):
         return run(["ninja", "-C", self.build, *targets], self.source, self.log, BUILD_BOUND_S)
@@ -199,20 +217,19 @@ class Copy:
 
     def failing(self, entries):
         """Run the entries, several at a time; return the first that fails and how, or None."""
-        waiting, running, failed = list(entries), {}, None
+        waiting, running, failed = list(entries), [], None
         while failed is None and (waiting or running):
             while waiting and len(running) < self.jobs:
-                entry = waiting.pop(0)
-                running[entry] = (self.start(entry), time.monotonic() + BOUND_S)
-            for entry, (process, deadline) in list(running.items()):
-                if process.poll() is not None:
-                    del running[entry]
-                    failed = failed or ((entry, "") if process.returncode != 0 else None)
-                elif time.monotonic() > deadline:
+                running.append((waiting[0], self.start(waiting.pop(0)), time.monotonic() + BOUND_S))
+            for entry, process, deadline in running:
+                if process.poll():
+                    failed = (entry, "")
+                elif process.returncode is None and time.monotonic() > deadline:
                     failed = (entry, " (hangs)")
+            running = [item for item in running if item[1].returncode is None]
             time.sleep(0.02)
         kill_marked()
-        for process, _ in running.values():
+        for _, process, _ in running:
             process.wait()
         return failed
 
@@ -220,18 +237,15 @@ class Copy:
         """The name of a test that notices the planted fault; None if none does."""
         module = self.module_of(fault.path)
         noun = pathlib.PurePath(fault.path).stem
-        own = [entry for entry in self.entries if entry.folder == str(self.build / "src" / module)]
+        entries = [entry for entry in self.entries if entry.name not in self.broken]
+        own = [entry for entry in entries if entry.folder == str(self.build / "src" / module)]
         own.sort(key=lambda entry: entry.name.split(".")[-1] != noun)
         found = [entry for wanted in NEAREST.get(module, "cli e2e.counts").split()
-                 for entry in self.entries if re.fullmatch(wanted, entry.name) and entry not in own]
+                 for entry in entries if re.fullmatch(wanted, entry.name) and entry not in own]
         units = [entry for entry in found if pathlib.Path(entry.folder).is_relative_to(self.build / "src")]
         whole = [entry for entry in found if entry not in units]
         for entries in (own, units, whole):
-            targets = [pathlib.Path(entry.command[0]).relative_to(self.build) for entry in entries
-                       if entry.command[0].startswith(str(self.build))]
-            if entries is whole:
-                targets = ["src/cli/all", "src/target/preload/all", "tests/all"]
-            if not self.builds(*(targets or ["src/cli/all"])):
+            if not self.builds(*self.targets_of(entries)):
                 return ""
             failed = self.failing(entries)
             while failed and not failed[1] and not self.failing([failed[0]]):  # it failed by chance
@@ -241,8 +255,25 @@ class Copy:
                 return failed[0].name + failed[1]
         return self.rest() if with_all else None
 
+    def targets_of(self, entries):
+        """What ninja has to build for them."""
+        programs = [pathlib.Path(entry.command[0]) for entry in entries]
+        if not all(program.is_relative_to(self.build) for program in programs):
+            return ["src/cli/all", "src/target/preload/all", "tests/all"]
+        return [program.relative_to(self.build) for program in programs] or ["src/cli/all"]
+
+    def is_sound(self, found):
+        """Whether the entry that was found passes without a fault. If not, it is not run again."""
+        name = found.split()[0]
+        entries = [entry for entry in self.entries if entry.name == name]
+        if name not in self.sound | self.broken:
+            passes = self.builds(*self.targets_of(entries)) and not self.failing(entries)
+            (self.sound if passes else self.broken).add(name)
+        return name in self.sound
+
     def rest(self):
-        command = ["ctest", "--test-dir", self.build, "-j", str(self.jobs), "--stop-on-failure", "-LE", "^check$"]
+        command = ["ctest", "--test-dir", self.build, "-j", str(self.jobs), "--stop-on-failure", "-LE", "^check$",
+                   "-E", f"^({'|'.join(self.broken)})$"]
         if not self.builds("all") or run(command, self.source, self.log, ALL_BOUND_S):
             return None
         failed = re.search(r"Test +#\d+: (\S+) \.+\s*\**(?:Failed|Timeout|Exception|Subprocess)",
@@ -289,6 +320,7 @@ def plant(copy, fault, with_all):
             return ""
         return copy.who_notices(fault, with_all)
     finally:
+        kill_marked()
         path.write_text(source, encoding="utf-8")
 
 
@@ -304,20 +336,25 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=int(time.strftime("%Y%m%d")))
+    parser.add_argument("--skip", type=int, default=0, help="how many of the drawn faults were tried before")
     parser.add_argument("--only", default="", metavar="FOLDER")
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--keep", type=pathlib.Path, metavar="DIR")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="cairn-mutate.") as folder:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("mutate: stopped"))
+    with tempfile.TemporaryDirectory(prefix="cairn-mutate.", dir="/var/tmp") as folder:
         copy = Copy(options.keep or pathlib.Path(folder), options.jobs)
         print(f"mutate: seed {options.seed}", flush=True)
         planted = noticed = 0
-        for fault in draw(copy, options.only, random.Random(options.seed)):
+        for fault in itertools.islice(draw(copy, options.only, random.Random(options.seed)), options.skip, None):
             if planted == options.count:
                 break
             words, begin = describe(copy, fault), time.monotonic()
             found = plant(copy, fault, options.all)
+            while found and not copy.is_sound(found):
+                print(f"mutate: {found} fails without a fault, too", flush=True)
+                found = plant(copy, fault, options.all)
             if found == "":
                 continue
             planted += 1
