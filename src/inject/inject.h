@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: MIT
 // inject: put the agent into a running process, switch its hooks on and off.
 //
-//   inject_open    refuse or accept the process; read mappings and modules; find an earlier agent
-//   inject_map     map the agent's image and a near block for each module to patch
-//   (the caller plans the patches, makes more calls with inject->calls, and fills the agent's page)
-//   inject_patch   under one stop: write jumps to the entries
-//   inject_unpatch under one stop: restore the entries' bytes
+//   inject_open     refuse or accept the process; read mappings and modules; find an earlier agent
+//   inject_map      map the agent's image, and a near block for each module to patch
+//   (the caller plans the patches, makes calls of its own with inject->calls, and fills the agent's
+//   data with target_process_write)
+//   inject_patch    write stubs and trampolines, and under one stop the jumps
+//   inject_unpatch  under one stop, restore the entries' bytes
 //
 // What is mapped stays for ever, because threads return through it: detaching restores bytes and
-// unmaps nothing. A note in the target (inject_note.h) remembers image, near blocks and old bytes;
-// so the next attach uses them again, also after a recorder that was killed.
+// unmaps nothing. A note in the target (inject_note.h) remembers image, near blocks and old bytes.
+// So the next attach uses them again, also after a recorder that was killed; and a second recorder
+// is refused.
 //
-// Nothing of ours needs to live on for the target to be well: between two steps, and after a kill
-// in the middle of one, every entry has either its old or its new bytes, and both work.
+// The target needs nothing of ours to be well: between two steps, and after a kill in the middle of
+// one, an entry has either its old or its new bytes, and both work.
 // x86-64 only: ERR_UNSUPPORTED with a sentence on other machines. Context: H, one thread at a time.
 #pragma once
 
@@ -22,6 +24,7 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
+#include "inject/inject_note.h"
 #include "inject/process/remote_calls.h"
 #include "inject/process/target_process.h"
 #include "inject/process/thread_stop.h"
@@ -33,12 +36,14 @@ struct inject_options {
     const struct kernel_calls *kernel; // NULL: kernel_calls_real
 };
 
-// Memory for stubs and trampolines, within 2 GB of each byte of the module's text. It is r-x for
-// the target; write with target_process_write().
+// Memory for the stubs and trampolines of a module, within reach of each of its bytes. It is r-x
+// for the target, so inject_patch writes it.
 struct inject_near {
-    uint32_t module; // index in target.modules
-    uint32_t bytes;  // wanted; whole pages
-    uint64_t addr;   // set by inject_map
+    uint64_t module_start; // of its first page
+    uint64_t module_end;   // behind its last page
+    uint64_t bytes;        // wanted
+    uint64_t key;          // of what the block will hold: blocks with equal keys have equal bytes
+    uint64_t addr;         // set by inject_map
 };
 
 struct inject {
@@ -46,37 +51,40 @@ struct inject {
     struct inject_options options;
     struct remote_calls calls; // for calls of the caller
     uint64_t image_addr;       // of the agent's byte 0; 0: not mapped
-    bool is_known;             // the target has an agent of an earlier attach
+    bool is_known;             // the image is that of an earlier attach, and so is its data
     struct stop_report stop;   // of the last inject_patch or inject_unpatch
+    struct inject_note note;   // a copy of the one in the target
 };
 
-// Open a process for injection. `options` may be NULL. Errors of target_process_open, and
-// ERR_PERMISSION for a target with seccomp filters that cannot be suspended. If an earlier recorder
-// left patches behind, their old bytes are restored first.
+// Open a process for injection. `options` may be NULL. If an earlier recorder left jumps behind,
+// the old bytes are restored. Errors of target_process_open and thread_stop_run; ERR_PERMISSION for
+// a target with seccomp filters that cannot be suspended, or with another recorder.
 enum err inject_open(struct inject *inject,
                      int pid,
                      const struct inject_options *options,
                      struct err_info *info) MUST_USE;
 
 // Map the agent and set the addresses of the near blocks. `image` is an ELF shared object without
-// undefined symbols, whose only relocations are R_X86_64_RELATIVE; ERR_INVALID otherwise. It is
-// mapped, relocated and written, but none of it runs. An agent with the same image, and near blocks
-// of the same modules, of an earlier attach are used again; the agent's data stays as it was then.
+// undefined symbols, whose only relocations are R_X86_64_RELATIVE (ERR_INVALID otherwise). It is
+// relocated and written, but none of it runs. An equal image, and near blocks of the same modules
+// with the same keys, of an earlier attach are used again. Afterwards target.mappings is fresh.
+// ERR_NO_MEMORY with a sentence if the target may not map it, ERR_LIMIT after too many attaches.
 enum err inject_map(struct inject *inject,
                     struct bytes image,
                     struct inject_near *nears,
                     size_t count,
                     struct err_info *info) MUST_USE;
 
-// Find the address of a global symbol of the image in the target, 0 if it has none.
+// Return the address of a defined symbol of the mapped image, 0 if it has none.
 uint64_t inject_symbol(const struct inject *inject, struct bytes image, const char *name);
 
-// Write the plan's stubs and trampolines, and the jumps under one stop. Fails if an entry no longer
-// has the planned old bytes (ERR_CORRUPT); then no entry is changed.
+// Write the plan's blocks, and its jumps under one stop. Its blocks are at the addresses that
+// inject_map gave. ERR_INVALID if a block holds other bytes already; then its key was wrong.
+// Otherwise fails as patching_apply does. After a failure no entry is changed.
 enum err inject_patch(struct inject *inject, const struct patch_plan *plan, struct err_info *info)
     MUST_USE;
 
-// Restore the entries of the last plan. Does nothing if the target has ended.
+// Restore the entries. Does nothing, successfully, if none is changed or the target has ended.
 enum err inject_unpatch(struct inject *inject, struct err_info *info) MUST_USE;
 
 // Release what is ours; the target stays as it is. Accepts a zeroed one.

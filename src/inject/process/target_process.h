@@ -7,9 +7,8 @@
 // because the files of a process are empty once its first thread has ended. Writing there ignores
 // page protection; where the kernel forbids that, thread_stop.h writes with ptrace.
 //
-// Everything that is read is hostile: headers are copied once and checked against the mappings.
-// Mappings and modules are a copy of one moment; target_process_refresh() reads them again.
-// Context: H, one thread at a time. Failure: a sentence that names the process and what to do.
+// Mappings and modules are a copy of one moment; target_reading.h reads them.
+// Context: H, one thread at a time.
 #pragma once
 
 #include <stdbool.h>
@@ -46,8 +45,10 @@ struct target_module {
     uint64_t text_end;     // behind the last byte of its last executable segment
     uint64_t load_bias;    // add it to an address in the file
     uint64_t eh_frame_hdr; // 0: none
-    uint64_t dynamic;      // its dynamic section; 0: none, a static executable
-    uint32_t path;         // offset in target_process.paths; as the target names it
+    uint64_t headers;      // address of its program headers
+    uint32_t header_count;
+    uint64_t dynamic; // its dynamic section; 0: none, a static executable
+    uint32_t path;    // offset in target_process.paths; as the target names it
     uint32_t build_id_len;
     uint8_t build_id[TARGET_BUILD_ID_MAX];
     bool is_vdso;
@@ -66,21 +67,6 @@ struct target_process {
     struct target_module_vec modules;   // sorted by address
     struct strbuf paths;                // zero-terminated, one after another
 };
-
-// Open the process `pid` and read its mappings and modules. `calls` makes the system calls.
-// ERR_NOT_FOUND if there is no such process, ERR_UNSUPPORTED for another kind of program, a kernel
-// thread or this process itself, ERR_PERMISSION if someone else traces it or the kernel refuses,
-// ERR_NO_MEMORY, ERR_IO. Nothing of the target changes, and no thread is stopped.
-enum err target_process_open(struct target_process *target,
-                             int pid,
-                             const struct kernel_calls *calls,
-                             struct err_info *info) MUST_USE;
-
-// Accepts a zeroed one, and leaves one.
-void target_process_close(struct target_process *target);
-
-// Read mappings and modules again. Fails as target_process_open does, and leaves the old ones then.
-enum err target_process_refresh(struct target_process *target, struct err_info *info) MUST_USE;
 
 // Read or write exactly `len` bytes. ERR_NOT_FOUND if some are not mapped or the process has ended;
 // what was written before stays.

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "host/text/proc_text.h"
 #include "recorder/memory/rss_split.h"
-#include "recorder/processes/proc_text.h"
 
 enum {
     BLOCKS_MAX = 64,

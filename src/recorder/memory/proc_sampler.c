@@ -12,7 +12,7 @@
 
 #include "base/minmax.h"
 #include "host/os/file.h"
-#include "recorder/processes/proc_text.h"
+#include "host/text/proc_text.h"
 
 // A round may take this share of the time until the next one.
 #define GLANCE_COST_DIVISOR 250u

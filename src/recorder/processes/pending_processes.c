@@ -12,8 +12,8 @@
 
 #include "base/compiler.h"
 #include "host/os/file.h"
+#include "host/text/proc_text.h"
 #include "host/text/strbuf.h"
-#include "recorder/processes/proc_text.h"
 #include "session/session_env.h"
 
 #define ENVIRONMENT_BYTES_MAX (8u << 20) // far above the limit of execve

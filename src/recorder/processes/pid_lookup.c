@@ -12,8 +12,8 @@
 #include <sys/sysmacros.h>
 
 #include "host/os/file.h"
+#include "host/text/proc_text.h"
 #include "host/text/strbuf.h"
-#include "recorder/processes/proc_text.h"
 
 #define STATUS_BYTES_MAX 65536u
 #define MAPS_BYTES_MAX   (16u << 20) // of the 65530 mappings that a process may have

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // proc_text: see proc_text.h.
-#include "recorder/processes/proc_text.h"
+#include "host/text/proc_text.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

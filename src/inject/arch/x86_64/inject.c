@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+// arch/x86_64/inject: see inject.h.
+#include "inject/inject.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "host/os/file.h"
+#include "host/text/proc_text.h"
+#include "inject/agent_image.h"
+#include "inject/code/patch_plan.h"
+#include "inject/inject_mapping.h"
+#include "inject/patching.h"
+#include "inject/process/target_reading.h"
+
+void inject_close(struct inject *inject)
+{
+    target_process_close(&inject->target);
+    *inject = (struct inject){0};
+}
+
+// The start of a process tells it from another one with the same number. 0: there is none.
+static uint64_t start_of(int pid)
+{
+    char path[64];
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    (void)snprintf(path, sizeof(path), "/proc/%d/stat", pid); // fits
+    return file_read(path, 4096, &text, NULL) == ERR_OK ? proc_text_start(strbuf_text(&text)) : 0;
+}
+
+static enum err write_note(struct inject *inject, struct err_info *info)
+{
+    inject->note.next_slot = inject->calls.next_slot;
+    if (target_process_write(&inject->target, remote_calls_note(&inject->calls), &inject->note,
+                             sizeof(inject->note)) != ERR_OK) {
+        return err_set(info, ERR_IO, "cannot write to the memory of process %d",
+                       inject->target.pid);
+    }
+    return ERR_OK;
+}
+
+// A note is believed only at its own address, behind pages like those of remote_calls.
+static bool read_note(struct inject *inject, const struct target_mapping *code)
+{
+    const struct target_process *target = &inject->target;
+    const uint64_t at = code->start + REMOTE_CODE_BYTES + REMOTE_LIST_BYTES;
+    const struct target_mapping *data = target_process_mapping_at(target, at);
+    if (code->inode != 0 || code->prot != (PROT_READ | PROT_EXEC) || data == NULL ||
+        data->prot != (PROT_READ | PROT_WRITE) || data->inode != 0 ||
+        target_process_read(target, at, &inject->note, sizeof(inject->note)) != ERR_OK) {
+        return false;
+    }
+    const struct inject_note *note = &inject->note;
+    return note->magic == INJECT_NOTE_MAGIC && note->version == INJECT_NOTE_VERSION &&
+           note->page == code->start && note->near_count <= INJECT_NEARS_MAX &&
+           note->patch_count <= INJECT_PATCHES_MAX;
+}
+
+static void find_note(struct inject *inject)
+{
+    for (size_t i = 0; i < inject->target.mappings.len; i++) {
+        const struct target_mapping *code = inject->target.mappings.items + i;
+        if (code->end - code->start == REMOTE_CODE_BYTES && read_note(inject, code)) {
+            inject->calls.page = code->start;
+            inject->calls.next_slot = inject->note.next_slot;
+            return;
+        }
+    }
+    inject->note = (struct inject_note){.magic = INJECT_NOTE_MAGIC, .version = INJECT_NOTE_VERSION};
+}
+
+// Whether filters can be suspended is seen by doing it, on one thread that does nothing.
+static enum err do_nothing(struct thread_stop *stop, void *context, struct err_info *info)
+{
+    (void)stop;
+    (void)context;
+    (void)info;
+    return ERR_OK;
+}
+
+static enum err lift_seccomp(struct inject *inject, struct err_info *info)
+{
+    struct stop_options options = inject->options.stop;
+    options.only_tid = inject->target.live_tid;
+    options.lift_seccomp = true;
+    const enum err err = thread_stop_run(&inject->target, &options, do_nothing, NULL, NULL, info);
+    if (err == ERR_PERMISSION || err == ERR_IO) {
+        return err_set(info, ERR_PERMISSION,
+                       "process %d has a seccomp filter, which may kill it for the system calls "
+                       "that cairn needs; run cairn as root, which can suspend it for a moment",
+                       inject->target.pid);
+    }
+    inject->calls.stop.lift_seccomp = true;
+    return err;
+}
+
+static enum err restore_noted(struct inject *inject, struct err_info *info)
+{
+    struct inject_note *note = &inject->note;
+    if (note->patch_count == 0) {
+        return ERR_OK;
+    }
+    TRY(patching_restore(&inject->target, &inject->options.stop, note->patches, note->patch_count,
+                         &inject->stop, info));
+    note->patch_count = 0;
+    note->owner_pid = 0;
+    return write_note(inject, info);
+}
+
+static enum err open_target(struct inject *inject, int pid, struct err_info *info)
+{
+    TRY(target_process_open(&inject->target, pid, inject->options.kernel, info));
+    inject->calls = (struct remote_calls){.stop = inject->options.stop};
+    find_note(inject);
+    const struct inject_note *note = &inject->note;
+    if (note->owner_pid != 0 && note->owner_pid != getpid() &&
+        start_of(note->owner_pid) == note->owner_start && note->owner_start != 0) {
+        return err_set(info, ERR_PERMISSION,
+                       "process %d is already recorded by cairn (process %d); end that first", pid,
+                       note->owner_pid);
+    }
+    return inject->target.has_seccomp ? lift_seccomp(inject, info) : ERR_OK;
+}
+
+enum err inject_open(struct inject *inject,
+                     int pid,
+                     const struct inject_options *options,
+                     struct err_info *info)
+{
+    *inject = (struct inject){0};
+    inject->options = options != NULL ? *options : (struct inject_options){0};
+    if (inject->options.kernel == NULL) {
+        inject->options.kernel = &kernel_calls_real;
+    }
+    enum err err = open_target(inject, pid, info);
+    if (err == ERR_OK) {
+        inject->calls.target = &inject->target;
+        err = restore_noted(inject, info);
+    }
+    if (err != ERR_OK) {
+        inject_close(inject);
+    }
+    return err;
+}
+
+static enum err map_all(struct inject *inject,
+                        struct agent_image *image,
+                        struct inject_near *nears,
+                        size_t count,
+                        struct err_info *info)
+{
+    inject->calls.target = &inject->target; // the struct may have been moved
+    TRY(inject_mapping_image(inject, image, info));
+    TRY(inject_mapping_nears(inject, nears, count, info));
+    inject->note.page = inject->calls.page;
+    TRY(write_note(inject, info));
+    return target_process_refresh(&inject->target, info);
+}
+
+enum err inject_map(struct inject *inject,
+                    struct bytes image,
+                    struct inject_near *nears,
+                    size_t count,
+                    struct err_info *info)
+{
+    CLEANUP(agent_image_release) struct agent_image laid_out = {0};
+    TRY(agent_image_init(&laid_out, image, info));
+    return map_all(inject, &laid_out, nears, count, info);
+}
+
+uint64_t inject_symbol(const struct inject *inject, struct bytes image, const char *name)
+{
+    const uint64_t offset = agent_image_symbol(image, name);
+    return offset != 0 && inject->image_addr != 0 ? inject->image_addr + offset : 0;
+}
+
+// A block of an earlier attach has its bytes already; threads may be in it.
+static enum err
+write_block(struct inject *inject, const struct near_block *block, struct err_info *info)
+{
+    CLEANUP(strbuf_release) struct strbuf found = {0};
+    if (!strbuf_reserve(&found, block->len)) {
+        return err_set(info, ERR_NO_MEMORY, "not enough memory for the patches");
+    }
+    TRY(target_process_read(&inject->target, block->addr, found.data, block->len));
+    if (memcmp(found.data, block->bytes, block->len) == 0) {
+        return ERR_OK;
+    }
+    for (size_t i = 0; i < block->len; i++) {
+        if (found.data[i] != 0) {
+            return err_set(info, ERR_INVALID,
+                           "process %d has other trampolines of cairn at 0x%" PRIx64,
+                           inject->target.pid, block->addr);
+        }
+    }
+    return inject_mapping_write(inject, block->addr, block->bytes, block->len, info);
+}
+
+enum err inject_patch(struct inject *inject, const struct patch_plan *plan, struct err_info *info)
+{
+    struct inject_note *note = &inject->note;
+    if (plan->patches.len > INJECT_PATCHES_MAX) {
+        return err_set(info, ERR_LIMIT, "%zu allocation functions are too many, the limit is %d",
+                       plan->patches.len, (int)INJECT_PATCHES_MAX);
+    }
+    for (size_t i = 0; i < plan->blocks.len; i++) {
+        TRY(write_block(inject, plan->blocks.items + i, info));
+    }
+    for (size_t i = 0; i < plan->patches.len; i++) {
+        const struct patch *patch = plan->patches.items + i;
+        struct inject_note_patch *noted = note->patches + i;
+        noted->entry = patch->entry_addr;
+        memcpy(noted->old_bytes, patch->old_bytes, PATCH_BYTES);
+        memcpy(noted->new_bytes, patch->new_bytes, PATCH_BYTES);
+    }
+    note->patch_count = (uint32_t)plan->patches.len;
+    note->owner_pid = getpid();
+    note->owner_start = start_of(getpid());
+    TRY(write_note(inject, info)); // before the first jump, so that the next attach finds it
+    const enum err err =
+        patching_apply(&inject->target, &inject->options.stop, plan, &inject->stop, info);
+    if (err != ERR_OK) {
+        note->patch_count = 0; // the one in the target names entries with their old bytes
+    }
+    return err;
+}
+
+enum err inject_unpatch(struct inject *inject, struct err_info *info)
+{
+    const enum err err = restore_noted(inject, info);
+    return err == ERR_NOT_FOUND ? ERR_OK : err; // the target has ended
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// address_gaps: see address_gaps.h.
+#include "inject/process/address_gaps.h"
+
+#include "base/minmax.h"
+
+#define GAP_PAGE_BYTES UINT64_C(4096)
+#define LOWEST         UINT64_C(0x100000)       // above every usual vm.mmap_min_addr
+#define HIGHEST        UINT64_C(0x7ffff0000000) // of the lower half with 4-level page tables
+#define REACH          UINT64_C(0x7fe00000)     // 2 GB less 2 MB; whole pages
+
+struct gap_search {
+    const struct address_range_vec *taken;
+    struct address_range window;
+    uint64_t bytes;
+    struct address_range best;
+};
+
+// The first taken range that overlaps [start, end), NULL if none does.
+static const struct address_range *
+find_taken(const struct address_range_vec *taken, uint64_t start, uint64_t end)
+{
+    for (size_t i = 0; i < taken->len; i++) {
+        if (taken->items[i].start < end && taken->items[i].end > start) {
+            return taken->items + i;
+        }
+    }
+    return NULL;
+}
+
+// Keep the larger one of the best gap so far and the free range [start, end) between mappings.
+static void offer(struct gap_search *search, uint64_t start, uint64_t end)
+{
+    start = max_u64(start, search->window.start);
+    end = min_u64(end, search->window.end);
+    while (start < end) {
+        const struct address_range *taken = find_taken(search->taken, start, end);
+        const uint64_t free_end = taken != NULL ? max_u64(start, taken->start) : end;
+        if (free_end - start >= search->bytes &&
+            free_end - start > search->best.end - search->best.start) {
+            search->best = (struct address_range){.start = start, .end = free_end};
+        }
+        start = taken != NULL ? taken->end : end;
+    }
+}
+
+static uint64_t find_in(const struct target_process *target,
+                        const struct address_range_vec *taken,
+                        uint64_t bytes,
+                        struct address_range window)
+{
+    struct gap_search search = {.taken = taken, .window = window, .bytes = bytes};
+    uint64_t free_from = LOWEST;
+    for (size_t i = 0; i < target->mappings.len; i++) {
+        offer(&search, free_from, target->mappings.items[i].start);
+        free_from = max_u64(free_from, target->mappings.items[i].end);
+    }
+    offer(&search, free_from, HIGHEST);
+    const uint64_t room = search.best.end - search.best.start;
+    return room == 0 ? 0 : search.best.start + ((room - bytes) / 2 & ~(GAP_PAGE_BYTES - 1));
+}
+
+uint64_t address_gaps_find(const struct target_process *target,
+                           const struct address_range_vec *taken,
+                           uint64_t bytes)
+{
+    return find_in(target, taken, bytes, (struct address_range){.start = LOWEST, .end = HIGHEST});
+}
+
+uint64_t address_gaps_find_near(const struct target_process *target,
+                                const struct address_range_vec *taken,
+                                uint64_t bytes,
+                                struct address_range near)
+{
+    const uint64_t lowest = near.end > REACH + LOWEST ? near.end - REACH : LOWEST;
+    const uint64_t highest = min_u64(near.start + REACH, HIGHEST);
+    const uint64_t below =
+        find_in(target, taken, bytes, (struct address_range){.start = lowest, .end = near.start});
+    return below != 0 ? below
+                      : find_in(target, taken, bytes,
+                                (struct address_range){.start = near.end, .end = highest});
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// interrupted_call: system calls that a tracer's stop makes fail, though no signal came.
+//
+// Most interrupted calls are restarted by the kernel when the thread goes on. Some return EINTR
+// instead, because a handler of a signal must be able to end them, and the kernel decides that
+// before it knows whether there is a handler: signal(7), "Interruption of system calls and library
+// functions by stop signals". A thread in which a handler has been set up has other registers and
+// is not touched; a caught signal that waits sees EINTR too. A call with a timeout begins to wait
+// anew. Context: H.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/user.h>
+
+#include "inject/process/target_process.h"
+
+// Return whether a system call is of this kind.
+bool interrupted_call_returns_eintr(int64_t number);
+
+// Whether the registers of a stopped thread are those of such a call. Then change them so that the
+// thread makes the call again.
+bool interrupted_call_restart(const struct target_process *target,
+                              int tid,
+                              struct user_regs_struct *regs);
+
+// Change the registers to those that the kernel would give the thread when it goes on: a thread
+// that is stopped in a system call makes it again (signal(7), "Interruption of system calls").
+// Needed only if the thread is to go on somewhere else first.
+void interrupted_call_settle(struct user_regs_struct *regs);

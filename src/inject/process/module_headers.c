@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+// module_headers: see module_headers.h.
+#include "inject/process/module_headers.h"
+
+#include <elf.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/cursor.h"
+#include "base/minmax.h"
+
+enum {
+    SEGMENTS_MAX = 128,
+    NOTE_BYTES_MAX = 4096,
+};
+#define MODULE_PAGE_BYTES UINT64_C(4096)
+#define SIZE_MAX_SANE     ((uint64_t)1 << 46) // no segment is larger: user space has 2^47 bytes
+
+struct headers {
+    Elf64_Ehdr file;
+    Elf64_Phdr segments[SEGMENTS_MAX];
+    size_t count;
+};
+
+static bool read_headers(const struct target_process *target, uint64_t start, struct headers *out)
+{
+    if (target_process_read(target, start, &out->file, sizeof(out->file)) != ERR_OK) {
+        return false;
+    }
+    const Elf64_Ehdr *file = &out->file;
+    if (memcmp(file->e_ident, ELFMAG, SELFMAG) != 0 || file->e_ident[EI_CLASS] != ELFCLASS64 ||
+        file->e_ident[EI_DATA] != ELFDATA2LSB || file->e_machine != EM_X86_64 ||
+        file->e_phentsize != sizeof(Elf64_Phdr) || file->e_phnum == 0 ||
+        file->e_phnum > SEGMENTS_MAX || file->e_phoff > SIZE_MAX_SANE) {
+        return false;
+    }
+    out->count = file->e_phnum;
+    return target_process_read(target, start + file->e_phoff, out->segments,
+                               out->count * sizeof(Elf64_Phdr)) == ERR_OK;
+}
+
+// The notes of a segment, gABI: three words, name and description, each padded to 4 bytes.
+static void read_build_id(const struct target_process *target,
+                          uint64_t addr,
+                          uint64_t len,
+                          struct target_module *module)
+{
+    uint8_t notes[NOTE_BYTES_MAX];
+    len = min_u64(len, sizeof(notes));
+    if (target_process_read(target, addr, notes, len) != ERR_OK) {
+        return;
+    }
+    struct cursor at = cursor_over((struct bytes){.data = notes, .len = len});
+    while (!at.failed && cursor_left(&at) != 0) {
+        const uint32_t name_len = cursor_u32(&at);
+        const uint32_t id_len = cursor_u32(&at);
+        const uint32_t type = cursor_u32(&at);
+        const uint8_t *name = cursor_take(&at, ((size_t)name_len + 3) & ~(size_t)3);
+        const uint8_t *id = cursor_take(&at, ((size_t)id_len + 3) & ~(size_t)3);
+        if (!at.failed && type == NT_GNU_BUILD_ID && name_len == sizeof("GNU") &&
+            memcmp(name, "GNU", sizeof("GNU")) == 0) {
+            module->build_id_len = (uint32_t)min_u64(id_len, sizeof(module->build_id));
+            memcpy(module->build_id, id, module->build_id_len);
+            return;
+        }
+    }
+}
+
+static void take_load(const Elf64_Phdr *load, struct target_module *module)
+{
+    const uint64_t start = module->load_bias + load->p_vaddr;
+    const uint64_t end = start + load->p_memsz;
+    module->end = max_u64(module->end, (end + MODULE_PAGE_BYTES - 1) & ~(MODULE_PAGE_BYTES - 1));
+    if ((load->p_flags & PF_X) != 0) {
+        module->text_start = module->text_end == 0 ? start : min_u64(module->text_start, start);
+        module->text_end = max_u64(module->text_end, end);
+    }
+}
+
+static void take_segment(const struct target_process *target,
+                         const Elf64_Phdr *segment,
+                         struct target_module *module)
+{
+    const uint64_t addr = module->load_bias + segment->p_vaddr;
+    switch (segment->p_type) {
+    case PT_LOAD:
+        take_load(segment, module);
+        break;
+    case PT_NOTE:
+        if (module->build_id_len == 0) {
+            read_build_id(target, addr, segment->p_memsz, module);
+        }
+        break;
+    case PT_GNU_EH_FRAME:
+        module->eh_frame_hdr = addr;
+        break;
+    case PT_DYNAMIC:
+        module->dynamic = addr;
+        break;
+    case PT_INTERP:
+        module->has_interpreter = true;
+        break;
+    default: // of no interest here
+        break;
+    }
+}
+
+static bool find_bias(const struct headers *headers, uint64_t start, struct target_module *module)
+{
+    for (size_t i = 0; i < headers->count; i++) {
+        const Elf64_Phdr *load = headers->segments + i;
+        if (load->p_memsz > SIZE_MAX_SANE || load->p_vaddr > SIZE_MAX_SANE * 2) {
+            return false;
+        }
+        if (load->p_type == PT_LOAD && load->p_offset < MODULE_PAGE_BYTES) {
+            module->load_bias = start - (load->p_vaddr & ~(MODULE_PAGE_BYTES - 1));
+            return true;
+        }
+    }
+    return false;
+}
+
+// Its text must be executable memory of the same file.
+static bool is_loaded(const struct target_process *target,
+                      const struct target_mapping *first,
+                      const struct target_module *module)
+{
+    const struct target_mapping *text = target_process_mapping_at(target, module->text_start);
+    return module->text_end > module->text_start && text != NULL && (text->prot & PROT_EXEC) != 0 &&
+           text->inode == first->inode && text->path == first->path;
+}
+
+static bool read_module(const struct target_process *target,
+                        const struct target_mapping *mapping,
+                        struct target_module *out)
+{
+    struct headers headers;
+    *out = (struct target_module){
+        .start = mapping->start,
+        .path = mapping->path,
+        .is_vdso = strcmp(target_process_path(target, mapping->path), "[vdso]") == 0,
+    };
+    if ((mapping->inode == 0 && !out->is_vdso) || mapping->file_off != 0 ||
+        (mapping->prot & PROT_READ) == 0 || !read_headers(target, mapping->start, &headers) ||
+        !find_bias(&headers, mapping->start, out)) {
+        return false;
+    }
+    out->headers = mapping->start + headers.file.e_phoff;
+    out->header_count = (uint32_t)headers.count;
+    for (size_t i = 0; i < headers.count; i++) {
+        take_segment(target, headers.segments + i, out);
+    }
+    return is_loaded(target, mapping, out);
+}
+
+enum err module_headers_read(const struct target_process *target, struct target_module_vec *out)
+{
+    uint64_t end = 0; // of the previous module
+    for (size_t i = 0; i < target->mappings.len; i++) {
+        struct target_module module;
+        // The data of a small file may be mapped from its beginning too.
+        if (target->mappings.items[i].start >= end &&
+            read_module(target, target->mappings.items + i, &module)) {
+            TRY(target_module_vec_push(out, module));
+            end = module.end;
+        }
+    }
+    return ERR_OK;
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// module_headers: find the modules among a target's mappings by the ELF headers in its memory.
+//
+// A module is a mapping of the beginning of a file whose program headers are in memory too, and
+// whose executable segment is mapped executable where they say. So data files that happen to be ELF
+// files do not count. Headers are copied once; each figure is checked before use.
+// Context: H; one thread.
+#pragma once
+
+#include "base/err.h"
+#include "inject/process/target_process.h"
+
+// Append the modules in the order of their addresses. A module with damaged headers is left out.
+// ERR_NO_MEMORY.
+enum err module_headers_read(const struct target_process *target, struct target_module_vec *out)
+    MUST_USE;

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// proc_files: see proc_files.h.
+#include "inject/process/proc_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host/os/file.h"
+
+#define TEXT_BYTES_MAX  ((size_t)256 << 20)
+#define TEXT_BYTES_STEP ((size_t)16 << 10)
+
+enum err
+proc_files_read(const struct target_process *target, int tid, const char *name, struct strbuf *out)
+{
+    char path[80];
+    (void)snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", target->pid, tid, name); // fits
+    CLEANUP(fd_closep) int fd = target->calls->open(path, O_RDONLY);
+    if (fd < 0) {
+        return errno == EACCES || errno == EPERM ? ERR_PERMISSION : ERR_NOT_FOUND;
+    }
+    while (out->len < TEXT_BYTES_MAX && strbuf_reserve(out, TEXT_BYTES_STEP)) {
+        const ssize_t got =
+            target->calls->read_at(fd, out->data + out->len, TEXT_BYTES_STEP, (off_t)out->len);
+        if (got < 0 && errno == EINTR) {
+            continue;
+        }
+        if (got < 0) {
+            return errno == EACCES || errno == EPERM ? ERR_PERMISSION : ERR_NOT_FOUND;
+        }
+        out->len += (size_t)got;
+        out->data[out->len] = '\0';
+        if (got == 0) {
+            return ERR_OK;
+        }
+    }
+    return out->failed ? ERR_NO_MEMORY : ERR_LIMIT;
+}
+
+char proc_files_thread_state(const struct target_process *target, int tid)
+{
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    if (proc_files_read(target, tid, "stat", &text) != ERR_OK) {
+        return 'X';
+    }
+    const char *end = strrchr(strbuf_text(&text), ')'); // the name may contain some itself
+    if (end == NULL || end[1] != ' ') {
+        return 'X';
+    }
+    return end[2];
+}
+
+enum err proc_files_list_threads(const struct target_process *target, struct u32_vec *out)
+{
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/proc/%d/task", target->pid); // fits
+    DIR *folder = opendir(path);
+    if (folder == NULL) {
+        return errno == ENOMEM ? ERR_NO_MEMORY : ERR_NOT_FOUND;
+    }
+    enum err err = ERR_OK;
+    for (struct dirent *entry; err == ERR_OK && (entry = readdir(folder)) != NULL;) {
+        const unsigned long tid = strtoul(entry->d_name, NULL, 10);
+        if (tid != 0) {
+            err = u32_vec_push(out, (uint32_t)tid);
+        }
+    }
+    (void)closedir(folder); // was only read
+    return err;
+}
+
+// proc(5): "running", or "NUMBER ARGUMENTS... sp pc", where -1 means blocked without a call.
+struct current_call proc_files_current_call(const struct target_process *target, int tid)
+{
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    struct current_call call = {.number = -1};
+    if (proc_files_read(target, tid, "syscall", &text) == ERR_OK) {
+        call.is_running = strncmp(strbuf_text(&text), "running", strlen("running")) == 0;
+        call.number = call.is_running ? -1 : strtol(strbuf_text(&text), NULL, 10);
+    }
+    return call;
+}

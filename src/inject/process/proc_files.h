@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// proc_files: the files of a target and of its threads in /proc.
+//
+// All are read through the table of kernel calls. Context: H.
+#pragma once
+
+#include "base/err.h"
+#include "host/containers/vec.h"
+#include "host/text/strbuf.h"
+#include "inject/process/target_process.h"
+
+// Append /proc/PID/task/TID/`name`. ERR_NOT_FOUND if the thread has ended, ERR_PERMISSION,
+// ERR_NO_MEMORY, ERR_LIMIT above 256 MiB.
+enum err
+proc_files_read(const struct target_process *target, int tid, const char *name, struct strbuf *out)
+    MUST_USE;
+
+// Return the state of a thread as proc(5) names it: 'R', 'S', 'D', 'T', 't', 'Z', ...; 'X' if it
+// has ended.
+char proc_files_thread_state(const struct target_process *target, int tid);
+
+// Append the threads of the target. ERR_NOT_FOUND, ERR_NO_MEMORY.
+enum err proc_files_list_threads(const struct target_process *target, struct u32_vec *out) MUST_USE;
+
+struct current_call {
+    long number; // -1: none
+    bool is_running;
+};
+
+// Return which system call a thread is in, without stopping it. A thread that runs or has ended is
+// in none.
+struct current_call proc_files_current_call(const struct target_process *target, int tid);

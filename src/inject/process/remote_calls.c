@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: MIT
+// remote_calls: see remote_calls.h.
+#include "inject/process/remote_calls.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "inject/process/address_gaps.h"
+#include "inject/process/interrupted_call.h"
+#include "inject/process/proc_files.h"
+#include "inject/process/remote_code.h"
+#include "inject/process/stop_scan.h"
+
+enum {
+    SLOTS = REMOTE_CODE_BYTES / REMOTE_CODE_BYTES_MAX,
+    RESULTS_OFFSET = 64, // in the page of the list; `done` is at 0
+    LIST_OFFSET = 512,
+    THREADS_LOOKED_AT = 64,
+    THREADS_TRIED = 5,
+    DONE_MS = 2000, // a thread that is not scheduled for longer is given up
+    USER_CODE_SEGMENT = 0x33,
+    RSEQ_CS_OFFSET = 8, // struct rseq, rseq(2)
+};
+#define CAVE_PAGE_MASK UINT64_C(4095)
+#define DONE_POLL_NS   30000
+
+_Static_assert(LIST_OFFSET + REMOTE_CALLS_MAX * sizeof(struct remote_code_call) <=
+                   REMOTE_LIST_BYTES,
+               "the list fits");
+_Static_assert(RESULTS_OFFSET + REMOTE_CALLS_MAX * sizeof(uint64_t) <= LIST_OFFSET,
+               "the results fit");
+
+// One run by one thread.
+struct run {
+    struct remote_calls *calls;
+    struct remote_code_call list[REMOTE_CALLS_MAX];
+    size_t count;
+    uint64_t code;      // address at which the thread's code is to be
+    uint64_t list_addr; // of the list; 0: behind the code
+    uint64_t done;      // address of the word that becomes 1
+    bool is_unfit;      // the thread cannot be used now; try another one
+    bool has_begun;     // the thread has been sent to the code
+};
+
+static uint64_t list_page(const struct remote_calls *calls)
+{
+    return calls->page + REMOTE_CODE_BYTES;
+}
+
+static bool is_done(void *context)
+{
+    const struct run *run = context;
+    uint64_t done = 0;
+    return target_process_read(run->calls->target, run->done, &done, sizeof(done)) == ERR_OK &&
+           done == 1;
+}
+
+// A thread that runs inside a restartable sequence must not leave it unnoticed: rseq(2). There are
+// no system calls in one.
+static bool is_in_rseq(const struct thread_stop *stop)
+{
+    const struct stopped_thread *thread = stop->threads.items;
+    uint64_t sequence = 0;
+    struct __ptrace_rseq_configuration configuration;
+    return (int64_t)thread->regs.orig_rax < 0 &&
+           stop->target->calls->ptrace(PTRACE_GET_RSEQ_CONFIGURATION, thread->tid,
+                                       (void *)sizeof(configuration),
+                                       &configuration) == (long)sizeof(configuration) &&
+           configuration.rseq_abi_pointer != 0 &&
+           target_process_read(stop->target, configuration.rseq_abi_pointer + RSEQ_CS_OFFSET,
+                               &sequence, sizeof(sequence)) == ERR_OK &&
+           sequence != 0;
+}
+
+static enum err begin_run(struct thread_stop *stop, void *context, struct err_info *info)
+{
+    struct run *run = context;
+    struct user_regs_struct regs = stop->threads.items[0].regs;
+    (void)info; // failures here are those of the stop
+    if (regs.cs != USER_CODE_SEGMENT || is_in_rseq(stop)) {
+        run->is_unfit = true;
+        return ERR_OK;
+    }
+    interrupted_call_settle(&regs);
+    struct remote_code_run code = {
+        .calls = run->list_addr,
+        .results = run->done + RESULTS_OFFSET,
+        .done = run->done,
+        .count = run->count,
+        .regs = &regs,
+    };
+    uint8_t bytes[REMOTE_CODE_BYTES_MAX + sizeof(run->list)];
+    size_t len = remote_code_write(&code, bytes);
+    if (run->list_addr == 0) {
+        code.calls = run->code + len;
+        len = remote_code_write(&code, bytes);
+        memcpy(bytes + len, run->list, run->count * sizeof(*run->list));
+        len += run->count * sizeof(*run->list);
+    }
+    TRY(thread_stop_write(stop, run->code, bytes, len));
+    regs.rip = run->code;
+    TRY(thread_stop_set_regs(stop, 0, &regs));
+    run->has_begun = true;
+    // A stopped process makes no calls by itself, and a filter is lifted only while it is traced.
+    return stop->options->lift_seccomp || stop->threads.items[0].was_in_group_stop
+               ? thread_stop_let_run(stop, 0, is_done, run, DONE_MS)
+               : ERR_OK;
+}
+
+static void keep_longest(struct remote_calls *calls, const struct stop_report *report)
+{
+    if (report->held_ns > calls->longest.held_ns) {
+        calls->longest = *report;
+    }
+}
+
+// The lower the better; 0 is impossible. Threads that sleep in a call wake up for the run and sleep
+// again; a call that would return EINTR waits anew, so its time is a little longer.
+static unsigned rate_thread(const struct target_process *target, int tid)
+{
+    const char state = proc_files_thread_state(target, tid);
+    if (state == 'Z' || state == 'X' || state == 'D') {
+        return 0;
+    }
+    const struct current_call call = proc_files_current_call(target, tid);
+    if (call.is_running) {
+        return 2;
+    }
+    return interrupted_call_returns_eintr(call.number) ? 3 : 1;
+}
+
+// Append the best threads first.
+static enum err choose_threads(const struct target_process *target, struct u32_vec *out)
+{
+    CLEANUP(u32_vec_release) struct u32_vec tids = {0};
+    TRY(proc_files_list_threads(target, &tids));
+    unsigned ratings[THREADS_LOOKED_AT] = {0};
+    const size_t count = tids.len < THREADS_LOOKED_AT ? tids.len : THREADS_LOOKED_AT;
+    for (size_t i = 0; i < count; i++) {
+        ratings[i] = rate_thread(target, (int)tids.items[i]);
+    }
+    for (unsigned rating = 1; rating <= 3; rating++) {
+        for (size_t i = 0; i < count; i++) {
+            if (ratings[i] == rating) {
+                TRY(u32_vec_push(out, tids.items[i]));
+            }
+        }
+    }
+    return ERR_OK;
+}
+
+static bool wait_until_done(struct run *run)
+{
+    const uint64_t deadline_ns = clock_monotonic_ns() + DONE_MS * NS_PER_MS;
+    while (!is_done(run)) {
+        if (clock_monotonic_ns() > deadline_ns ||
+            proc_files_thread_state(run->calls->target, run->calls->target->pid) == 'X') {
+            return is_done(run);
+        }
+        const struct timespec pause = {.tv_nsec = DONE_POLL_NS};
+        (void)nanosleep(&pause, NULL); // a signal makes it shorter
+    }
+    return true;
+}
+
+// Let a thread make the calls.
+static enum err run_list(struct run *run, struct err_info *info)
+{
+    struct remote_calls *calls = run->calls;
+    CLEANUP(u32_vec_release) struct u32_vec tids = {0};
+    TRY(choose_threads(calls->target, &tids));
+    enum err err = ERR_LIMIT;
+    for (size_t i = 0; i < tids.len && i < THREADS_TRIED; i++) {
+        struct stop_options options = calls->stop;
+        struct stop_report report = {0};
+        options.only_tid = (int)tids.items[i];
+        options.attempts = 1;
+        run->is_unfit = false;
+        err = thread_stop_run(calls->target, &options, begin_run, run, &report, info);
+        keep_longest(calls, &report);
+        if (run->has_begun) {
+            break; // never a second thread: the first may still be at it
+        }
+        if (err != ERR_LIMIT && err != ERR_NOT_FOUND && !run->is_unfit) {
+            return err;
+        }
+    }
+    if (run->has_begun && (err == ERR_OK || err == ERR_LIMIT) && wait_until_done(run)) {
+        return ERR_OK;
+    }
+    return err_set(info, ERR_LIMIT,
+                   "no thread of process %d made cairn's system calls in time; it goes on "
+                   "unchanged, try again when the machine is less busy",
+                   calls->target->pid);
+}
+
+// Whether no thread is in a range of code, nor returns into it from a handler.
+static enum err check_unused(struct thread_stop *stop, void *context, struct err_info *info)
+{
+    const struct address_range *code = context;
+    (void)info; // no failure
+    for (size_t i = 0; i < stop->threads.len; i++) {
+        const struct user_regs_struct *regs = &stop->threads.items[i].regs;
+        stop->try_again = stop->try_again || stop_scan_is_in(code, 1, regs->rip) ||
+                          stop_scan_stack(stop->target, regs, code, 1);
+    }
+    return ERR_OK;
+}
+
+static enum err
+wait_until_unused(struct remote_calls *calls, struct address_range code, struct err_info *info)
+{
+    struct stop_report report = {0};
+    const enum err err =
+        thread_stop_run(calls->target, &calls->stop, check_unused, &code, &report, info);
+    keep_longest(calls, &report);
+    return err;
+}
+
+// Find the largest unused end of a module's executable pages. Returns its size.
+static uint64_t find_cave(const struct target_process *target, uint64_t *out_addr)
+{
+    uint64_t best = 0;
+    for (size_t i = 0; i < target->modules.len; i++) {
+        const uint64_t start = (target->modules.items[i].text_end + 15) & ~UINT64_C(15);
+        const uint64_t end = (start + CAVE_PAGE_MASK) & ~CAVE_PAGE_MASK;
+        const struct target_mapping *mapping =
+            end > start ? target_process_mapping_at(target, start) : NULL;
+        if (mapping != NULL && (mapping->prot & PROT_EXEC) != 0 && end <= mapping->end &&
+            end - start > best) {
+            best = end - start;
+            *out_addr = start;
+        }
+    }
+    return best;
+}
+
+static struct remote_code_call map_call(uint64_t addr, uint64_t bytes, int prot)
+{
+    return (struct remote_code_call){
+        .number = SYS_mmap,
+        .arguments = {addr, bytes, (uint64_t)prot,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, (uint64_t)-1, 0},
+    };
+}
+
+// The first run: map the page. Without memory for the results the thread just goes on, and `done`
+// never becomes readable.
+static enum err map_page(struct remote_calls *calls, struct err_info *info)
+{
+    struct run run = {.calls = calls, .count = 2};
+    const uint64_t room = find_cave(calls->target, &run.code);
+    const uint64_t page =
+        address_gaps_find(calls->target, &(struct address_range_vec){0}, REMOTE_PAGE_BYTES);
+    if (room < REMOTE_CODE_BYTES_MAX || page == 0) {
+        return err_set(info, ERR_UNSUPPORTED,
+                       "no module of process %d has room for the %d bytes of code with which "
+                       "cairn begins",
+                       calls->target->pid, (int)REMOTE_CODE_BYTES_MAX);
+    }
+    if (remote_code_is_at(calls->target, run.code)) { // of an injector that was killed
+        TRY(wait_until_unused(
+            calls,
+            (struct address_range){.start = run.code, .end = run.code + REMOTE_CODE_BYTES_MAX},
+            info));
+    }
+    run.done = page + REMOTE_CODE_BYTES;
+    run.list[0] = map_call(run.done, REMOTE_LIST_BYTES + REMOTE_NOTE_BYTES, PROT_READ | PROT_WRITE);
+    run.list[0].must = -run.done;
+    run.list[1] = map_call(page, REMOTE_CODE_BYTES, PROT_READ | PROT_EXEC);
+    TRY(run_list(&run, info));
+    uint64_t results[2];
+    TRY(target_process_read(calls->target, run.done + RESULTS_OFFSET, results, sizeof(results)));
+    if (results[1] != page) {
+        return err_set_errno(info, (int)-(int64_t)results[1],
+                             "process %d may not map executable memory", calls->target->pid);
+    }
+    calls->page = page;
+    calls->next_slot = 0;
+    calls->runs++;
+    return ERR_OK;
+}
+
+static enum err prepare_page(struct remote_calls *calls, struct err_info *info)
+{
+    if (calls->page == 0) {
+        return map_page(calls, info);
+    }
+    if (calls->next_slot < SLOTS) {
+        return ERR_OK;
+    }
+    TRY(wait_until_unused(
+        calls, (struct address_range){.start = calls->page, .end = list_page(calls)}, info));
+    calls->next_slot = 0;
+    return ERR_OK;
+}
+
+enum err remote_calls_run(struct remote_calls *calls,
+                          struct remote_call *list,
+                          size_t count,
+                          struct err_info *info)
+{
+    if (count > REMOTE_CALLS_MAX) {
+        return err_set(info, ERR_LIMIT, "%zu system calls are too many for one run", count);
+    }
+    TRY(prepare_page(calls, info));
+    struct run run = {
+        .calls = calls,
+        .count = count,
+        .code = calls->page + (uint64_t)calls->next_slot * REMOTE_CODE_BYTES_MAX,
+        .list_addr = list_page(calls) + LIST_OFFSET,
+        .done = list_page(calls),
+    };
+    for (size_t i = 0; i < count; i++) {
+        run.list[i].number = (uint64_t)list[i].number;
+        memcpy(run.list[i].arguments, list[i].arguments, sizeof(list[i].arguments));
+    }
+    const uint64_t not_done = 0;
+    TRY(target_process_write(calls->target, run.done, &not_done, sizeof(not_done)));
+    TRY(target_process_write(calls->target, run.list_addr, run.list, count * sizeof(*run.list)));
+    calls->next_slot++; // also if the thread never comes: it may still do so
+    TRY(run_list(&run, info));
+    uint64_t results[REMOTE_CALLS_MAX];
+    TRY(target_process_read(calls->target, run.done + RESULTS_OFFSET, results,
+                            count * sizeof(*results)));
+    for (size_t i = 0; i < count; i++) {
+        list[i].result = (int64_t)results[i];
+    }
+    calls->runs++;
+    return ERR_OK;
+}

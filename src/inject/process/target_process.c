@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+// target_process: see target_process.h.
+#include "inject/process/target_process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+enum err
+target_process_read(const struct target_process *target, uint64_t addr, void *into, size_t len)
+{
+    for (size_t done = 0; done < len;) {
+        const ssize_t got = target->calls->read_at(target->mem_fd, (char *)into + done, len - done,
+                                                   (off_t)(addr + done));
+        if (got <= 0 && !(got < 0 && errno == EINTR)) {
+            return ERR_NOT_FOUND;
+        }
+        done += got > 0 ? (size_t)got : 0;
+    }
+    return ERR_OK;
+}
+
+enum err target_process_write(const struct target_process *target,
+                              uint64_t addr,
+                              const void *from,
+                              size_t len)
+{
+    for (size_t done = 0; done < len;) {
+        const ssize_t put = target->calls->write_at(target->mem_fd, (const char *)from + done,
+                                                    len - done, (off_t)(addr + done));
+        if (put <= 0 && !(put < 0 && errno == EINTR)) {
+            return ERR_NOT_FOUND;
+        }
+        done += put > 0 ? (size_t)put : 0;
+    }
+    return ERR_OK;
+}
+
+const struct target_mapping *target_process_mapping_at(const struct target_process *target,
+                                                       uint64_t addr)
+{
+    size_t low = 0;
+    size_t high = target->mappings.len;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        const struct target_mapping *mapping = target->mappings.items + middle;
+        if (addr >= mapping->end) {
+            low = middle + 1;
+        } else if (addr < mapping->start) {
+            high = middle;
+        } else {
+            return mapping;
+        }
+    }
+    return NULL;
+}
+
+const struct target_module *target_process_module_at(const struct target_process *target,
+                                                     uint64_t addr)
+{
+    for (size_t i = 0; i < target->modules.len; i++) {
+        const struct target_module *module = target->modules.items + i;
+        if (addr >= module->start && addr < module->end) {
+            return module;
+        }
+    }
+    return NULL;
+}
+
+// map_files gives the mapped file itself, whatever happened to its name; it needs privileges.
+enum err target_process_open_module_file(const struct target_process *target,
+                                         const struct target_module *module,
+                                         int *out_fd,
+                                         struct err_info *info)
+{
+    const char *name = target_process_path(target, module->path);
+    const struct target_mapping *mapping = target_process_mapping_at(target, module->start);
+    char path[4096 + 64];
+    int fd = -1;
+    if (mapping != NULL && mapping->inode != 0) {
+        (void)snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, target->pid,
+                       mapping->start, mapping->end); // fits
+        fd = target->calls->open(path, O_RDONLY | O_NONBLOCK);
+    }
+    if (fd < 0 &&
+        snprintf(path, sizeof(path), "/proc/%d/root%s", target->pid, name) < (int)sizeof(path)) {
+        fd = target->calls->open(path, O_RDONLY | O_NONBLOCK);
+    }
+    if (fd < 0) {
+        return err_set_errno(info, errno, "cannot open %s of process %d", name, target->pid);
+    }
+    *out_fd = fd;
+    return ERR_OK;
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+// target_reading: see target_reading.h.
+#include "inject/process/target_reading.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "host/os/file.h"
+#include "inject/process/module_headers.h"
+#include "inject/process/proc_files.h"
+#include "inject/process/target_refusal.h"
+
+void target_process_close(struct target_process *target)
+{
+    if (target->calls != NULL) {
+        fd_closep(&target->mem_fd);
+        fd_closep(&target->pidfd);
+    }
+    target_mapping_vec_release(&target->mappings);
+    target_module_vec_release(&target->modules);
+    strbuf_release(&target->paths);
+    *target = (struct target_process){0};
+}
+
+// Find a thread that has not ended, the first one if possible.
+static enum err find_live_thread(struct target_process *target)
+{
+    CLEANUP(u32_vec_release) struct u32_vec tids = {0};
+    TRY(proc_files_list_threads(target, &tids));
+    for (size_t i = 0; i < tids.len; i++) {
+        const char state = proc_files_thread_state(target, (int)tids.items[i]);
+        if (state != 'Z' && state != 'X') {
+            target->live_tid = (int)tids.items[i];
+            return ERR_OK;
+        }
+    }
+    return ERR_NOT_FOUND;
+}
+
+// proc(5): "start-end perms offset device inode   path".
+static bool parse_mapping(const char *line, struct target_mapping *out, int *path_at)
+{
+    char permissions[5] = "";
+    *path_at = 0;
+    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*x:%*x %" SCNu64 " %n", &out->start,
+               &out->end, permissions, &out->file_off, &out->inode, path_at) != 5 ||
+        *path_at == 0 || out->start >= out->end) {
+        return false;
+    }
+    out->prot = (uint8_t)((permissions[0] == 'r' ? PROT_READ : 0) |
+                          (permissions[1] == 'w' ? PROT_WRITE : 0) |
+                          (permissions[2] == 'x' ? PROT_EXEC : 0));
+    out->is_shared = permissions[3] == 's';
+    return true;
+}
+
+// Equal paths of neighbours, which are usual, are kept once.
+static uint32_t keep_path(struct strbuf *paths, uint32_t previous, const char *path)
+{
+    static const char deleted[] = " (deleted)";
+    size_t len = strlen(path);
+    if (len > sizeof(deleted) - 1 && strcmp(path + len - (sizeof(deleted) - 1), deleted) == 0) {
+        len -= sizeof(deleted) - 1;
+    }
+    const char *before = strbuf_text(paths) + previous;
+    if (strlen(before) == len && memcmp(before, path, len) == 0) {
+        return previous;
+    }
+    const uint32_t at = (uint32_t)paths->len; // the text has at most TEXT_BYTES_MAX
+    strbuf_append(paths, path, len);
+    strbuf_append_char(paths, '\0');
+    return at;
+}
+
+static enum err
+parse_mappings(struct strbuf *text, struct target_mapping_vec *out, struct strbuf *paths)
+{
+    strbuf_append_char(paths, '\0'); // offset 0 is the empty path
+    uint32_t path = 0;
+    for (char *line = text->data; line != NULL && line[0] != '\0';) {
+        char *newline = strchr(line, '\n');
+        if (newline != NULL) {
+            *newline = '\0';
+        }
+        struct target_mapping mapping = {0};
+        int path_at = 0;
+        if (!parse_mapping(line, &mapping, &path_at) ||
+            (out->len != 0 && mapping.start < out->items[out->len - 1].end)) {
+            return ERR_CORRUPT;
+        }
+        mapping.path = line[path_at] == '\0' ? 0 : keep_path(paths, path, line + path_at);
+        path = mapping.path;
+        TRY(target_mapping_vec_push(out, mapping));
+        line = newline != NULL ? newline + 1 : NULL;
+    }
+    return strbuf_result(paths);
+}
+
+static enum err refresh_mappings(struct target_process *target)
+{
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    TRY(proc_files_read(target, target->live_tid, "maps", &text));
+    CLEANUP(target_mapping_vec_release) struct target_mapping_vec mappings = {0};
+    CLEANUP(strbuf_release) struct strbuf paths = {0};
+    TRY(parse_mappings(&text, &mappings, &paths));
+    if (mappings.len == 0) {
+        return ERR_NOT_FOUND; // it has ended
+    }
+    struct target_process fresh = *target;
+    fresh.mappings = mappings;
+    fresh.paths = paths;
+    CLEANUP(target_module_vec_release) struct target_module_vec modules = {0};
+    TRY(module_headers_read(&fresh, &modules));
+    target_mapping_vec_release(&target->mappings);
+    target_module_vec_release(&target->modules);
+    strbuf_release(&target->paths);
+    target->mappings = mappings;
+    target->modules = modules;
+    target->paths = paths;
+    mappings = (struct target_mapping_vec){0};
+    modules = (struct target_module_vec){0};
+    paths = (struct strbuf){0};
+    return ERR_OK;
+}
+
+enum err target_process_refresh(struct target_process *target, struct err_info *info)
+{
+    const enum err err = refresh_mappings(target);
+    return err == ERR_OK ? ERR_OK : target_refusal_explain(target, err, info);
+}
+
+static enum err open_files(struct target_process *target, struct err_info *info)
+{
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/proc/%d/task/%d/mem", target->pid,
+                   target->live_tid); // fits
+    target->mem_fd = target->calls->open(path, O_RDWR);
+    if (target->mem_fd < 0) {
+        const bool is_refused = errno == EACCES || errno == EPERM;
+        return target_refusal_explain(target, is_refused ? ERR_PERMISSION : ERR_NOT_FOUND, info);
+    }
+    target->pidfd = (int)syscall(SYS_pidfd_open, target->pid, 0); // -1 before Linux 5.3
+    return target_process_refresh(target, info);
+}
+
+enum err target_process_open(struct target_process *target,
+                             int pid,
+                             const struct kernel_calls *calls,
+                             struct err_info *info)
+{
+    CLEANUP(target_process_close)
+    struct target_process opened = {.pid = pid, .mem_fd = -1, .pidfd = -1, .calls = calls};
+    opened.live_tid = pid;
+    TRY(target_refusal_find(&opened, info));
+    enum err err = find_live_thread(&opened);
+    if (err != ERR_OK) {
+        return target_refusal_explain(&opened, err, info);
+    }
+    TRY(open_files(&opened, info));
+    *target = opened;
+    opened = (struct target_process){0};
+    return ERR_OK;
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+// target_refusal: see target_refusal.h.
+#include "inject/process/target_refusal.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host/os/file.h"
+#include "host/text/proc_text.h"
+#include "inject/process/proc_files.h"
+
+static long number_of(const struct strbuf *status, const char *key)
+{
+    const char *value = proc_text_value(strbuf_text(status), key);
+    return value != NULL ? strtol(value, NULL, 10) : 0;
+}
+
+// The name of a process, for a sentence.
+static void read_name(int pid, char *name, size_t len)
+{
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/proc/%d/comm", pid); // fits
+    const bool is_read = file_read(path, 4096, &text, NULL) == ERR_OK;
+    (void)snprintf(name, len, "%.*s", (int)strcspn(strbuf_text(&text), "\n"),
+                   is_read ? strbuf_text(&text) : ""); // truncated
+}
+
+static enum err
+refuse_by_status(struct target_process *target, const struct strbuf *status, struct err_info *info)
+{
+    const int leader = (int)number_of(status, "Tgid");
+    const int tracer = (int)number_of(status, "TracerPid");
+    target->has_seccomp = number_of(status, "Seccomp") != 0;
+    if (leader != target->pid) {
+        return err_set(info, ERR_INVALID, "%d is a thread of process %d; give that number",
+                       target->pid, leader);
+    }
+    if (target->pid == getpid()) {
+        return err_set(info, ERR_UNSUPPORTED, "process %d is cairn itself", target->pid);
+    }
+    if (tracer != 0) {
+        char name[32];
+        read_name(tracer, name, sizeof(name));
+        return err_set(info, ERR_PERMISSION,
+                       "process %d is already traced by %s (process %d); end that first",
+                       target->pid, name, tracer);
+    }
+    if (number_of(status, "Kthread") != 0) { // a line since Linux 6.8
+        return err_set(info, ERR_UNSUPPORTED, "process %d is a thread of the kernel", target->pid);
+    }
+    return ERR_OK;
+}
+
+// A program for another machine, or one of the 32-bit kinds. Without permission to read it the
+// mappings will be refused too.
+static enum err refuse_by_program(const struct target_process *target, struct err_info *info)
+{
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/proc/%d/exe", target->pid); // fits
+    CLEANUP(fd_closep) int fd = target->calls->open(path, O_RDONLY);
+    if (fd < 0 && errno == ENOENT) {
+        // A thread of the kernel, or a process whose first thread has ended.
+        return ERR_OK;
+    }
+    Elf64_Ehdr header;
+    if (fd < 0 ||
+        target->calls->read_at(fd, &header, sizeof(header), 0) != (ssize_t)sizeof(header)) {
+        return ERR_OK;
+    }
+    if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != EM_X86_64) {
+        return err_set(info, ERR_UNSUPPORTED,
+                       "process %d is not a 64-bit x86 program, and cairn attaches to these only",
+                       target->pid);
+    }
+    return ERR_OK;
+}
+
+enum err target_refusal_find(struct target_process *target, struct err_info *info)
+{
+    CLEANUP(strbuf_release) struct strbuf status = {0};
+    const enum err err =
+        target->pid > 0 ? proc_files_read(target, target->pid, "status", &status) : ERR_NOT_FOUND;
+    if (err == ERR_NOT_FOUND) {
+        return err_set(info, err, "there is no process %d", target->pid);
+    }
+    if (err != ERR_OK) {
+        return target_refusal_explain(target, err, info);
+    }
+    TRY(refuse_by_status(target, &status, info));
+    return refuse_by_program(target, info);
+}
+
+static long read_yama(void)
+{
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    const bool is_there =
+        file_read("/proc/sys/kernel/yama/ptrace_scope", 64, &text, NULL) == ERR_OK;
+    return is_there ? strtol(strbuf_text(&text), NULL, 10) : 0;
+}
+
+// The order is that of the kernel's checks: ptrace(2), "Ptrace access mode checking".
+static enum err explain_permission(const struct target_process *target, struct err_info *info)
+{
+    CLEANUP(strbuf_release) struct strbuf status = {0};
+    if (proc_files_read(target, target->pid, "status", &status) != ERR_OK) {
+        strbuf_clear(&status); // no owner and no tracer is known
+    }
+    const char *uids = proc_text_value(strbuf_text(&status), "Uid");
+    const unsigned long owner = uids != NULL ? strtoul(uids, NULL, 10) : geteuid();
+    const int tracer = (int)number_of(&status, "TracerPid");
+    const long yama = read_yama();
+    if (tracer != 0) {
+        char name[32];
+        read_name(tracer, name, sizeof(name));
+        return err_set(info, ERR_PERMISSION,
+                       "process %d is already traced by %s (process %d); end that first",
+                       target->pid, name, tracer);
+    }
+    if (owner != geteuid()) {
+        return err_set(info, ERR_PERMISSION,
+                       "process %d belongs to user %lu; run cairn as that user or as root",
+                       target->pid, owner);
+    }
+    if (yama == 3) {
+        return err_set(info, ERR_PERMISSION,
+                       "this machine forbids attaching to any process until it is started again "
+                       "(kernel.yama.ptrace_scope is 3); start the program under cairn");
+    }
+    if (yama != 0) {
+        return err_set(info, ERR_PERMISSION,
+                       "this machine lets only root attach to process %d "
+                       "(kernel.yama.ptrace_scope is %ld); run cairn as root, or start the "
+                       "program under cairn",
+                       target->pid, yama);
+    }
+    return err_set(info, ERR_PERMISSION,
+                   "the kernel does not let this user attach to process %d, because it has "
+                   "privileges or protects itself (PR_SET_DUMPABLE); run cairn as root",
+                   target->pid);
+}
+
+enum err
+target_refusal_explain(const struct target_process *target, enum err err, struct err_info *info)
+{
+    switch (err) {
+    case ERR_NOT_FOUND:
+        return err_set(info, err, "process %d has ended, or is a thread of the kernel",
+                       target->pid);
+    case ERR_PERMISSION:
+        return explain_permission(target, info);
+    case ERR_NO_MEMORY:
+        return err_set(info, err, "not enough memory to read process %d", target->pid);
+    case ERR_OK:
+    case ERR_IO:
+    case ERR_INVALID:
+    case ERR_CORRUPT:
+    case ERR_TRUNCATED:
+    case ERR_UNSUPPORTED:
+    case ERR_LIMIT:
+    case ERR_DEAD:
+    case ERR_CANCELLED:
+        break;
+    }
+    return err_set(info, err, "cannot read the mappings of process %d", target->pid);
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// target_refusal: why a process cannot be a target, as a sentence that says what to do.
+//
+// Context: H; one thread. Reads only /proc.
+#pragma once
+
+#include "base/err.h"
+#include "inject/process/target_process.h"
+
+// Find what is known to be refused before anything is opened: no process, a thread's number, a
+// kernel thread, this process, another tracer, another kind of program. Notes whether the target
+// has seccomp filters.
+enum err target_refusal_find(struct target_process *target, struct err_info *info) MUST_USE;
+
+// Fill `info` for `err` of a step at this target, and return the error that fits: of ERR_NOT_FOUND
+// that the process has ended, of ERR_PERMISSION which rule of the kernel refuses.
+enum err target_refusal_explain(const struct target_process *target,
+                                enum err err,
+                                struct err_info *info) MUST_USE;
