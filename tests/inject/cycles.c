@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: MIT
+// cycles: does something to a running process many times, for the tests of src/inject.
+//
+// usage: cycles PID COUNT stop
+//        cycles PID COUNT calls
+//        cycles PID COUNT attach AGENT malloc@ADDRESS free@ADDRESS calloc@ADDRESS realloc@ADDRESS
+//
+// stop: stop all threads and let them go. calls: let the target map and unmap memory. attach: put
+// the agent of agent.c in, hook the functions, wait until `malloc` was called, and detach; each
+// time the code must be what it was. Prints one line of JSON: what the stops took, and the agent's
+// counts. `given_up` counts cycles that were refused because the target was busy; any other failure
+// is printed, and ends with status 1.
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#include "host/os/file.h"
+#include "inject/code/patch_plan.h"
+#include "inject/inject.h"
+#include "inject/process/target_reading.h"
+
+struct totals {
+    uint64_t *held_ns;
+    unsigned cycles;
+    unsigned given_up;
+    unsigned restarted_calls;
+    unsigned threads;
+    bool is_realtime;
+};
+
+static void take_report(struct totals *totals, const struct stop_report *report)
+{
+    totals->held_ns[totals->cycles++] = report->held_ns;
+    totals->restarted_calls += report->restarted_calls;
+    totals->threads = report->threads > totals->threads ? report->threads : totals->threads;
+    totals->is_realtime = report->is_realtime;
+}
+
+static enum err do_nothing(struct thread_stop *stop, void *context, struct err_info *info)
+{
+    (void)context;
+    (void)info;
+    return stop->threads.len > 0 ? ERR_OK : ERR_NOT_FOUND;
+}
+
+static enum err
+cycle_stop(struct target_process *target, struct totals *totals, struct err_info *info)
+{
+    const struct stop_options options = {0};
+    struct stop_report report = {0};
+    TRY(thread_stop_run(target, &options, do_nothing, NULL, &report, info));
+    take_report(totals, &report);
+    return ERR_OK;
+}
+
+static struct remote_calls g_calls;
+
+static enum err
+cycle_calls(struct target_process *target, struct totals *totals, struct err_info *info)
+{
+    g_calls.target = target;
+    g_calls.longest = (struct stop_report){0};
+    struct remote_call list[] = {
+        {.number = SYS_getpid},
+        {.number = SYS_mmap,
+         .arguments = {0, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1}},
+        {.number = SYS_close, .arguments = {(uint64_t)-1}},
+    };
+    TRY(remote_calls_run(&g_calls, list, 3, info));
+    take_report(totals, &g_calls.longest);
+    const uint64_t memory = (uint64_t)list[1].result;
+    uint64_t word = 1;
+    if (list[0].result <= 0 || list[2].result != -EBADF ||
+        target_process_read(target, memory, &word, sizeof(word)) != ERR_OK || word != 0) {
+        return err_set(info, ERR_CORRUPT, "wrong results: %" PRId64 " %" PRIx64 " %" PRId64,
+                       list[0].result, memory, list[2].result);
+    }
+    struct remote_call unmap = {.number = SYS_munmap, .arguments = {memory, 8192}};
+    TRY(remote_calls_run(&g_calls, &unmap, 1, info));
+    return unmap.result == 0 ? ERR_OK
+                             : err_set(info, ERR_CORRUPT, "munmap: %" PRId64, unmap.result);
+}
+
+struct wish {
+    enum agent_hook hook;
+    uint64_t addr;
+};
+
+enum {
+    WISHES_MAX = 8,
+    BLOCK_BYTES = 4096,
+    WATCHED_BYTES = 64
+};
+
+static struct wish g_wishes[WISHES_MAX];
+static unsigned g_wish_count;
+static struct strbuf g_agent;
+static uint64_t g_counts[AGENT_HOOK_COUNT];
+
+static size_t read_code(void *context, uint64_t addr, uint8_t *out, size_t len)
+{
+    return target_process_read(context, addr, out, len) == ERR_OK ? len : 0;
+}
+
+// All functions are in one module.
+static enum err make_plan(struct inject *inject, uint64_t block, struct patch_plan *plan)
+{
+    const struct bytes image = strbuf_bytes(&g_agent);
+    const struct code_reader reader = {.read = read_code, .context = &inject->target};
+    const uint64_t hooks = inject_symbol(inject, image, "agent_hooks");
+    TRY(target_process_read(&inject->target, hooks, plan->hook_addrs, sizeof(plan->hook_addrs)));
+    struct patch_target targets[WISHES_MAX];
+    for (unsigned i = 0; i < g_wish_count; i++) {
+        targets[i] = (struct patch_target){.addr = g_wishes[i].addr,
+                                           .hook = g_wishes[i].hook,
+                                           .nothrow = -1,
+                                           .name = "a function"};
+    }
+    TRY(patch_plan_add(plan, targets, g_wish_count, block, &reader));
+    for (size_t i = 0; i < plan->refusals.len; i++) {
+        fprintf(stderr, "refused: %s\n", plan->refusals.items[i].reason);
+    }
+    const uint64_t originals = inject_symbol(inject, image, "agent_originals");
+    for (size_t i = 0; i < plan->patches.len; i++) {
+        const struct patch *patch = plan->patches.items + i;
+        TRY(target_process_write(&inject->target, originals + 8 * patch->index,
+                                 &patch->trampoline_addr, 8));
+    }
+    return plan->patches.len == g_wish_count ? ERR_OK : ERR_UNSUPPORTED;
+}
+
+static enum err read_counts(const struct inject *inject)
+{
+    const uint64_t at = inject_symbol(inject, strbuf_bytes(&g_agent), "agent_counts");
+    return target_process_read(&inject->target, at, g_counts, sizeof(g_counts));
+}
+
+// The first bytes of all functions.
+static enum err read_text(const struct inject *inject, uint8_t text[WISHES_MAX][WATCHED_BYTES])
+{
+    for (unsigned i = 0; i < g_wish_count; i++) {
+        TRY(target_process_read(&inject->target, g_wishes[i].addr, text[i], WATCHED_BYTES));
+    }
+    return ERR_OK;
+}
+
+static enum err wait_for_calls(const struct inject *inject, struct err_info *info)
+{
+    TRY(read_counts(inject));
+    const uint64_t before = g_counts[AGENT_MALLOC];
+    for (unsigned i = 0; i < 20000; i++) {
+        TRY(read_counts(inject));
+        if (g_counts[AGENT_MALLOC] != before) {
+            return ERR_OK;
+        }
+        const struct timespec pause = {.tv_nsec = 200000};
+        (void)nanosleep(&pause, NULL);
+    }
+    return err_set(info, ERR_CORRUPT, "no hook was called");
+}
+
+static enum err use_agent(struct inject *inject, struct totals *totals, struct err_info *info)
+{
+    const struct target_module *module =
+        target_process_module_at(&inject->target, g_wishes[0].addr);
+    if (module == NULL) {
+        return err_set(info, ERR_INVALID, "no module is at 0x%" PRIx64, g_wishes[0].addr);
+    }
+    struct inject_near near = {
+        .module_start = module->start, .module_end = module->end, .bytes = BLOCK_BYTES};
+    static uint8_t before[WISHES_MAX][WATCHED_BYTES];
+    static uint8_t after[WISHES_MAX][WATCHED_BYTES];
+    CLEANUP(patch_plan_release) struct patch_plan plan = {0};
+    TRY(read_text(inject, before));
+    TRY(inject_map(inject, strbuf_bytes(&g_agent), &near, 1, info));
+    TRY(make_plan(inject, near.addr, &plan));
+    TRY(inject_patch(inject, &plan, info));
+    take_report(totals, &inject->stop);
+    const enum err err = wait_for_calls(inject, info);
+    TRY(inject_unpatch(inject, info));
+    TRY(read_text(inject, after));
+    if (memcmp(before, after, sizeof(before)) != 0) {
+        return err_set(info, ERR_CORRUPT, "the code has changed");
+    }
+    return err;
+}
+
+static enum err cycle_attach(int pid, struct totals *totals, struct err_info *info)
+{
+    struct inject inject;
+    TRY(inject_open(&inject, pid, NULL, info));
+    const enum err err = use_agent(&inject, totals, info);
+    inject_close(&inject);
+    return err;
+}
+
+static bool read_wishes(int count, char **arguments)
+{
+    static const char *const names[] = {"malloc", "free", "calloc", "realloc"};
+    for (int i = 0; i < count; i++) {
+        const char *at = strchr(arguments[i], '@');
+        for (unsigned hook = 0; at != NULL && hook < ARRAY_LEN(names); hook++) {
+            if (strncmp(arguments[i], names[hook], (size_t)(at - arguments[i])) == 0) {
+                g_wishes[g_wish_count++] = (struct wish){.hook = (enum agent_hook)hook,
+                                                         .addr = strtoull(at + 1, NULL, 16)};
+                break;
+            }
+        }
+    }
+    return (int)g_wish_count == count;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const uint64_t left = *(const uint64_t *)a;
+    const uint64_t right = *(const uint64_t *)b;
+    return left < right ? -1 : left > right;
+}
+
+static double ms_at(const struct totals *totals, unsigned percent)
+{
+    return totals->cycles == 0
+               ? 0
+               : (double)totals->held_ns[(size_t)(totals->cycles - 1) * percent / 100] / 1e6;
+}
+
+static void print_totals(struct totals *totals)
+{
+    qsort(totals->held_ns, totals->cycles, sizeof(*totals->held_ns), compare);
+    printf("{\"counts\":[%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "],", g_counts[AGENT_MALLOC],
+           g_counts[AGENT_FREE], g_counts[AGENT_CALLOC], g_counts[AGENT_REALLOC]);
+    printf("\"cycles\":%u,\"given_up\":%u,\"threads\":%u,\"restarted_calls\":%u,\"realtime\":%s,"
+           "\"held_ms\":{\"median\":%.3f,\"p99\":%.3f,\"max\":%.3f}}\n",
+           totals->cycles, totals->given_up, totals->threads, totals->restarted_calls,
+           totals->is_realtime ? "true" : "false", ms_at(totals, 50), ms_at(totals, 99),
+           ms_at(totals, 100));
+}
+
+static enum err run_cycle(const char *kind,
+                          int pid,
+                          struct target_process *target,
+                          struct totals *totals,
+                          struct err_info *info)
+{
+    if (strcmp(kind, "attach") == 0) {
+        return cycle_attach(pid, totals, info);
+    }
+    if (target->mem_fd == 0) {
+        TRY(target_process_open(target, pid, &kernel_calls_real, info));
+    }
+    return strcmp(kind, "stop") == 0 ? cycle_stop(target, totals, info)
+                                     : cycle_calls(target, totals, info);
+}
+
+int main(int argc, char **argv)
+{
+    struct err_info info = {0};
+    if (argc < 4 || (argc > 5 && (!read_wishes(argc - 5, argv + 5) ||
+                                  file_read(argv[4], SIZE_MAX, &g_agent, &info) != ERR_OK))) {
+        return 2;
+    }
+    const int pid = (int)strtol(argv[1], NULL, 10);
+    const unsigned count = (unsigned)strtoul(argv[2], NULL, 10);
+    struct totals totals = {.held_ns = calloc(count + 1, sizeof(uint64_t))};
+    struct target_process target = {0};
+    enum err err = ERR_OK;
+    for (unsigned i = 0; i < count && (err == ERR_OK || err == ERR_LIMIT); i++) {
+        const struct timespec pause = {.tv_nsec = 2000000};
+        (void)nanosleep(&pause, NULL);
+        err = run_cycle(argv[3], pid, &target, &totals, &info);
+        totals.given_up += err == ERR_LIMIT;
+    }
+    if (err != ERR_OK && err != ERR_LIMIT) {
+        fprintf(stderr, "%s: %s\n", err_name(err), info.text);
+    }
+    print_totals(&totals);
+    target_process_close(&target);
+    strbuf_release(&g_agent);
+    free(totals.held_ns);
+    return err == ERR_OK || err == ERR_LIMIT ? 0 : 1;
+}
