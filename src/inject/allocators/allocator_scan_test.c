@@ -203,10 +203,135 @@ static void entries_of_libraries_are_those_of_nm(void **state)
     }
 }
 
+// The functions that a program of tests/programs/attach calls, without its prefix.
+static const char *const plain_functions[] = {"malloc",  "free",           "calloc",
+                                              "realloc", "posix_memalign", "aligned_alloc"};
+static const char *const extended_functions[] = {"mallocx", "rallocx", "dallocx", "sdallocx"};
+
+static void check_function(const struct allocator_scan *scan,
+                           const struct strbuf *listed,
+                           const char *program,
+                           const char *prefix,
+                           const char *function)
+{
+    char name[64];
+    (void)snprintf(name, sizeof(name), "%s%s", prefix, function);
+    const struct allocator_entry *entry = find_entry(scan, nm_address(listed, name));
+    const struct allocator_form *form = allocator_form_find(function, strlen(function));
+    if (entry == NULL || entry->hook != form->hook) {
+        fail_msg("%s of %s: %s", name, program, entry == NULL ? "not found" : entry->name);
+    }
+}
+
+static void entries_of_programs_are_those_of_nm(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *program;
+        const char *named; // the program with the same addresses and a symbol table
+        const char *prefix;
+        bool is_extended;
+        bool has_operators;
+    } programs[] = {
+        {"jemalloc_inside", "jemalloc_inside", "", true, false},
+        {"jemalloc_no_pie", "jemalloc_no_pie", "", true, true},
+        {"jemalloc_prefixed", "jemalloc_prefixed", "_rjem_", true, false},
+        {"jemalloc_static", "jemalloc_static", "", true, false},
+        {"jemalloc_apart", "jemalloc_prefixed", "_rjem_", true, false},
+        {"tcmalloc_inside", "tcmalloc_inside", "", false, true},
+        {"glibc_static", "glibc_static", "", false, false},
+        {"glibc_static_pie", "glibc_static_pie", "", false, false},
+        {"musl_static", "musl_static", "", false, false},
+        {"rust_jemalloc", "rust_jemalloc", "_rjem_", true, false},
+    };
+    static const struct name_sources nowhere = {0};
+    for (size_t i = 0; i < ARRAY_LEN(programs); i++) {
+        char path[PATH_BYTES];
+        (void)snprintf(path, sizeof(path), "%s/%s", PROGRAMS, programs[i].named);
+        CLEANUP(strbuf_release) struct strbuf listed = {0};
+        run_nm(path, "", &listed);
+        (void)snprintf(path, sizeof(path), "%s/%s", PROGRAMS, programs[i].program);
+        struct allocator_scan scan = {0};
+        scan_file(path, &nowhere, NULL, &scan);
+        assert_null(scan.hidden);
+        for (size_t k = 0; k < ARRAY_LEN(plain_functions); k++) {
+            check_function(&scan, &listed, path, programs[i].prefix, plain_functions[k]);
+        }
+        for (size_t k = 0; programs[i].is_extended && k < ARRAY_LEN(extended_functions); k++) {
+            check_function(&scan, &listed, path, programs[i].prefix, extended_functions[k]);
+        }
+        const bool has_operators = find_entry(&scan, nm_address(&listed, "_Znwm")) != NULL;
+        assert_int_equal(has_operators, programs[i].has_operators);
+        allocator_scan_release(&scan);
+    }
+}
+
+static void an_allocator_without_names_is_said(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *program;
+        const char *hidden;
+        const char *sentence; // of which the build-id is not known here
+    } programs[] = {
+        {"jemalloc_static_stripped", "jemalloc", " contains jemalloc, but has no symbols"},
+        {"glibc_static_stripped", "an allocator", " contains an allocator, but has no symbols"},
+        {"musl_dynamic", NULL, NULL},
+        {"glibc_dynamic", NULL, NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(programs); i++) {
+        char path[PATH_BYTES];
+        (void)snprintf(path, sizeof(path), "%s/%s", PROGRAMS, programs[i].program);
+        struct elf_file module = {.fd = -1};
+        struct allocator_scan scan = {0};
+        CLEANUP(strbuf_release) struct strbuf sentence = {0};
+        assert_int_equal(elf_file_open(&module, path, NULL), ERR_OK);
+        assert_int_equal(allocator_scan(&module, path, NULL, NULL, &scan), ERR_OK);
+        assert_int_equal(scan.entries.len, 0);
+        if (programs[i].hidden == NULL) {
+            assert_null(scan.hidden);
+        } else {
+            assert_string_equal(scan.hidden, programs[i].hidden);
+            allocator_scan_explain(&scan, &module, path, &sentence);
+            assert_non_null(strstr(strbuf_text(&sentence), programs[i].sentence));
+            assert_non_null(strstr(strbuf_text(&sentence), " would help"));
+        }
+        elf_file_close(&module);
+        allocator_scan_release(&scan);
+    }
+}
+
+static void users_names_are_entries(void **state)
+{
+    (void)state;
+    struct allocator_name_vec names = {0};
+    assert_int_equal(
+        allocator_names_parse("malloc=do_round,free=do_extended,calloc=no_such", &names, NULL),
+        ERR_OK);
+    struct allocator_scan scan = {0};
+    scan_file(PROGRAMS "/glibc_dynamic", NULL, &names, &scan);
+    CLEANUP(strbuf_release) struct strbuf listed = {0};
+    run_nm(PROGRAMS "/glibc_dynamic", "", &listed);
+    assert_int_equal(scan.entries.len, 2);
+    const struct allocator_entry *mine = find_entry(&scan, nm_address(&listed, "do_round"));
+    assert_non_null(mine);
+    assert_string_equal(mine->name, "do_round");
+    assert_int_equal(mine->hook, AGENT_MALLOC);
+    assert_true(mine->size_bytes > 100);
+    mine = find_entry(&scan, nm_address(&listed, "do_extended"));
+    assert_non_null(mine);
+    assert_int_equal(mine->hook, AGENT_FREE);
+    allocator_scan_release(&scan);
+    allocator_names_release(&names);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(entries_of_libraries_are_those_of_nm),
+        cmocka_unit_test(entries_of_programs_are_those_of_nm),
+        cmocka_unit_test(an_allocator_without_names_is_said),
+        cmocka_unit_test(users_names_are_entries),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
