@@ -3,6 +3,7 @@
 // addresses are checked against nm, the program of binutils. Context: H, one thread.
 #include "inject/allocators/allocator_scan.h"
 
+#include <gelf.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +15,7 @@
 
 #include "base/compiler.h"
 #include "host/os/file.h"
+#include "inject/code/patch_plan.h"
 
 enum {
     PATH_BYTES = 512,
@@ -266,6 +268,79 @@ static void entries_of_programs_are_those_of_nm(void **state)
     }
 }
 
+static size_t read_file_code(void *context, uint64_t addr, uint8_t *out, size_t len)
+{
+    Elf *elf = context;
+    size_t count = 0;
+    (void)elf_getphdrnum(elf, &count);
+    for (size_t i = 0; i < count; i++) {
+        GElf_Phdr header;
+        if (gelf_getphdr(elf, (int)i, &header) != NULL && header.p_type == PT_LOAD &&
+            addr - header.p_vaddr < header.p_filesz) {
+            const uint64_t at = addr - header.p_vaddr;
+            const uint64_t left = header.p_filesz - at;
+            const Elf_Data *data = elf_getdata_rawchunk(elf, (int64_t)(header.p_offset + at),
+                                                        len < left ? len : left, ELF_T_BYTE);
+            memcpy(out, data->d_buf, data->d_size);
+            return data->d_size;
+        }
+    }
+    return 0;
+}
+
+static void check_patches(const char *path)
+{
+    struct elf_file module = {.fd = -1};
+    struct allocator_scan scan = {0};
+    struct patch_plan plan = {0};
+    static struct patch_target targets[128];
+    assert_int_equal(elf_file_open(&module, path, NULL), ERR_OK);
+    assert_int_equal(allocator_scan(&module, path, NULL, NULL, &scan), ERR_OK);
+    assert_in_range(scan.entries.len, 1, ARRAY_LEN(targets));
+    for (size_t i = 0; i < scan.entries.len; i++) {
+        const struct allocator_entry *entry = scan.entries.items + i;
+        targets[i] = (struct patch_target){.addr = entry->addr,
+                                           .size_bytes = entry->size_bytes,
+                                           .hook = entry->hook,
+                                           .nothrow = entry->nothrow,
+                                           .name = entry->name};
+    }
+    for (size_t i = 0; i < AGENT_HOOK_COUNT; i++) {
+        plan.hook_addrs[i] = 0x7f0000000000;
+    }
+    const struct code_reader reader = {.read = read_file_code, .context = module.elf};
+    assert_int_equal(patch_plan_add(&plan, targets, scan.entries.len, 0x10000000, &reader), ERR_OK);
+    for (size_t i = 0; i < plan.refusals.len; i++) {
+        print_error("%s of %s %s\n", plan.refusals.items[i].name, path,
+                    plan.refusals.items[i].reason);
+    }
+    assert_int_equal(plan.refusals.len, 0);
+    patch_plan_release(&plan);
+    allocator_scan_release(&scan);
+    elf_file_close(&module);
+}
+
+static void every_entry_can_be_patched(void **state)
+{
+    (void)state;
+    static const char *const programs[] = {
+        "jemalloc_inside",  "jemalloc_no_pie", "jemalloc_prefixed",
+        "jemalloc_static",  "tcmalloc_inside", "glibc_static",
+        "glibc_static_pie", "musl_static",     "rust_jemalloc",
+    };
+    char path[PATH_BYTES];
+    for (size_t i = 0; i < ARRAY_LEN(subjects); i++) {
+        if (subjects[i].functions[0].name != NULL) {
+            library_path(subjects[i].library, path);
+            check_patches(path);
+        }
+    }
+    for (size_t i = 0; i < ARRAY_LEN(programs); i++) {
+        (void)snprintf(path, sizeof(path), "%s/%s", PROGRAMS, programs[i]);
+        check_patches(path);
+    }
+}
+
 static void an_allocator_without_names_is_said(void **state)
 {
     (void)state;
@@ -330,6 +405,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(entries_of_libraries_are_those_of_nm),
         cmocka_unit_test(entries_of_programs_are_those_of_nm),
+        cmocka_unit_test(every_entry_can_be_patched),
         cmocka_unit_test(an_allocator_without_names_is_said),
         cmocka_unit_test(users_names_are_entries),
     };
