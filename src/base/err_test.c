@@ -25,6 +25,33 @@ static void detail_reaches_the_reader(void **state)
     assert_int_equal(err_set_errno(&info, ENOSPC, "x"), ERR_IO);
 }
 
+// An error that is set over another one keeps nothing of it.
+static void a_later_error_replaces_the_earlier_one(void **state)
+{
+    (void)state;
+    struct err_info info;
+    (void)err_set_errno(&info, ENOENT, "a long text");
+    assert_int_equal(err_set_at(&info, ERR_CORRUPT, 17, "chunk"), ERR_CORRUPT);
+    assert_int_equal(info.errno_value, 0);
+    assert_int_equal(err_set(&info, ERR_LIMIT, "b"), ERR_LIMIT);
+    assert_int_equal(info.code, ERR_LIMIT);
+    assert_int_equal(info.errno_value, 0);
+    assert_int_equal(info.offset, 0);
+    assert_string_equal(info.text, "b");
+    // By errno: what kind of failure it is.
+    static const struct {
+        int errno_value;
+        enum err wanted;
+    } cases[] = {{ENOENT, ERR_NOT_FOUND}, {ENOTDIR, ERR_NOT_FOUND}, {EACCES, ERR_PERMISSION},
+                 {EPERM, ERR_PERMISSION}, {ENOMEM, ERR_NO_MEMORY},  {EIO, ERR_IO},
+                 {ENOSPC, ERR_IO}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        assert_int_equal(err_set_errno(NULL, cases[i].errno_value, "unheard"), cases[i].wanted);
+        assert_int_equal(err_set_errno(&info, cases[i].errno_value, "x"), cases[i].wanted);
+        assert_int_equal(info.code, cases[i].wanted);
+    }
+}
+
 static void long_text_is_cut_not_overrun(void **state)
 {
     (void)state;
@@ -48,6 +75,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(detail_reaches_the_reader),
+        cmocka_unit_test(a_later_error_replaces_the_earlier_one),
         cmocka_unit_test(long_text_is_cut_not_overrun),
         cmocka_unit_test(nobody_has_to_listen),
     };

@@ -553,6 +553,18 @@ def test_source_files_are_shown_with_their_costs(serve, tmp_path):
     assert not answer["is_readable"] and answer["lines"]["count"] == 2
 
 
+def test_lines_of_a_source_are_in_their_order(serve, tmp_path):
+    """Whatever order the stacks name them in; a line counts once in a stack."""
+    called = [(40, 9), (7, 40), (100, 7), (9, 2), (7, 7), (40, 100)]
+    drawing = HEAD.replace("!rss 300 1", "!rss 300 0") + "".join(
+        f"app!f{outer}(/src/a.c:{outer});app!f{inner}(/src/a.c:{inner});app!g(/src/b.c:3) {10 ** i} 1\n"
+        for i, (outer, inner) in enumerate(called))
+    answer = serve(draw(tmp_path / "s.cairn", drawing)).get("source", file_path="/src/a.c", costs="allocations")
+    assert rows(answer["lines"], "line", "self.allocations", "inclusive.allocations") == [
+        (line, 0, sum(10 ** i for i, lines in enumerate(called) if line in lines))
+        for line in (2, 7, 9, 40, 100)]
+
+
 # Comparisons
 
 def stacks_by_functions(answer, names, cost):
