@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// test_signal_arch (AArch64): where the kernel saves the registers of an interrupted thread, as libc
-// describes it. The frame begins with the siginfo of 128 bytes (arch/arm64/kernel/signal.c).
+// test_signal_arch (AArch64): where the kernel saves the registers of an interrupted thread, as
+// libc describes it. The frame begins with the siginfo (arch/arm64/kernel/signal.c).
 //
 // Context: tests only.
 #pragma once

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: MIT
+"""Command lines that are refused: the exit status, the whole message, nothing on stdout; and the
+nearest command lines that are accepted."""
+import pytest
+from drawn import cairn
+
+DRAWING = """\
+process server
+thread main
+app!main;app!load 10 1000 5 500 2 20 5 500 500
+@0 5 500 0 0 1
+@3 5 500 5 500 1
+"""
+
+# FILE is the recording.
+REFUSED = [
+    ("record -o - /bin/true", "--output: standard output is the program's; name a file for the recording"),
+    ("record -o x%q.cairn /bin/true", '--output: in "x%q.cairn", % must be followed by p, h or %'),
+    ("record -o x% /bin/true", '--output: in "x%", % must be followed by p, h or %'),
+    ("record", "the PROGRAM to record is missing"),
+    ("record --", "the PROGRAM to record is missing"),
+    *((f"record --mode {mode} /bin/true", f'--mode: "{mode}" is not a mode such as 600, 640 or 644')
+      for mode in ("400", "601", "610", "700", "777", "1600", "0o600", "6OO", "8", "x", "-600", "600x")),
+    ("record --events --overflow sample /bin/true",
+     "--events logs every event, so it does not go with --overflow=sample"),
+    ("record --max-memory 67108863 /bin/true", "--max-memory: the recorder needs at least 64MiB"),
+    ("record --delay 1s --start-paused /bin/true", "--delay and --start-paused contradict each other"),
+    ("analyze --port 65536 FILE", "--port: 65536 is not a port; write 1 to 65535"),
+    ("analyze -", "analyze follows the file that it shows; write standard input to a file first"),
+    ("cache forget", "cache knows list, size, clear and limit SIZE"),
+    ("cache limit", "cache knows list, size, clear and limit SIZE"),
+    ("cache list all", "cache knows list, size, clear and limit SIZE"),
+    ("cache limit 1MiB 2MiB", "cache knows list, size, clear and limit SIZE"),
+    ("cache limit much", 'limit: "much" is no size such as 64MiB or 0'),
+    ("check --max-growth=5% FILE", "growth is against a --baseline FILE, which is missing"),
+    ("check --per 10 FILE", "growth is against a --baseline FILE, which is missing"),
+    ("check FILE", "there is no budget: write --max-peak 64MiB or the like"),
+    ("check --baseline FILE --max-growth=5% --per minute FILE",
+     'per: "minute" is neither second nor a count such as 1000 or 900:1000'),
+    ("diff --per minute FILE FILE",
+     '--per: "minute" is neither second nor a count such as 1000 or 900:1000'),
+    ("ctl", "a FILE or PID and an action are needed"),
+    ("ctl FILE", "a FILE or PID and an action are needed"),
+    ("ctl FILE halt", "there is no action 'halt'"),
+    ("ctl FILE stop now", "'stop' takes nothing more"),
+    ("ctl FILE mark", "'mark' takes one text; quote it"),
+    ("ctl FILE mark two words", "'mark' takes one text; quote it"),
+    ("export --to nothing FILE", "--to: there is no format 'nothing'; --list names them"),
+    ("export --to folded --at peak FILE", "--at: folded does not ask for a moment"),
+    ("export --to pprof --cost peak FILE", "--cost: pprof has costs of its own, all of which are written"),
+    ("report --time 1..1 FILE", "--time: a moment is no range; write FROM..TO"),
+    ("report --classes in_in FILE", "--classes says which blocks of a --time FROM..TO count"),
+    ("report --time 0..0.2 --classes in_on FILE",
+     '--classes: "in_on" is not a list of in_in, in_out, out_in and out_out'),
+]
+
+
+@pytest.fixture(name="file", scope="module")
+def fixture_file(draw_once):
+    return draw_once(DRAWING)
+
+
+@pytest.mark.parametrize("words, message", REFUSED)
+def test_refused(file, tmp_path, words, message):
+    run = cairn(*words.replace("FILE", str(file)).split(), cwd=tmp_path)
+    assert run.returncode == 2
+    assert run.stdout == b""
+    print(run.stderr.decode())
+    assert message in run.stderr.decode().splitlines()[0]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("words", [
+    "record --mode 600 /bin/true", "record --mode 0666 /bin/true", "record --max-memory 67108864 /bin/true",
+    "record --start-paused /bin/true", "record --delay 1s /bin/true",
+    "record --overflow sample /bin/true", "record --events /bin/true",
+    "report --time 0..0.1 FILE", "report --time 0..0.2 --classes in_in,out_out FILE",
+    "diff --per 10 FILE FILE", "diff --per second FILE FILE",
+    "check --baseline FILE --max-growth=5% --per 10 FILE", "export --to pprof --at peak FILE",
+])
+def test_accepted(file, tmp_path, words):
+    run = cairn(*words.replace("FILE", str(file)).split(), cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
