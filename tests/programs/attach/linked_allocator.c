@@ -2,8 +2,8 @@
 // linked_allocator: a program with an allocator of its own inside, which works when it is told to.
 //
 // PREFIX is that of the allocator's functions; with ALLOCX it has jemalloc's functions, too. The
-// program writes "ready", and for each byte on its standard input it does a round and writes
-// "done". It ends with its input. It allocates nothing outside the rounds.
+// program reads commands, one to a line, and answers each with "done": p does nothing, r does a
+// round. It ends with q or its input. It allocates nothing outside the rounds.
 //
 // TRUTH of a round: allocations 280, bytes 41370; with ALLOCX allocations 340, bytes 59370; each
 // block is freed in its round. A realloc or rallocx is an allocation and a free.
@@ -102,10 +102,14 @@ static void do_round(void)
 
 int main(void)
 {
-    char byte;
-    check(write(STDOUT_FILENO, "ready\n", 6) == 6);
-    while (read(STDIN_FILENO, &byte, 1) == 1) {
-        do_round();
+    char command;
+    while (read(STDIN_FILENO, &command, 1) == 1 && command != 'q') {
+        if (command == '\n') {
+            continue;
+        }
+        if (command == 'r') {
+            do_round();
+        }
         check(write(STDOUT_FILENO, "done\n", 5) == 5);
     }
     return 0;

@@ -2,8 +2,8 @@
 // rust_jemalloc: a Rust program whose global allocator is jemalloc, called as the crate jemallocator
 // calls it (_rjem_malloc, _rjem_rallocx, _rjem_sdallocx).
 //
-// It writes "ready", and for each byte on its standard input it does a round and writes "done". It
-// ends with its input. It allocates nothing outside the rounds.
+// It reads commands, one to a line, and answers each with "done": p does nothing, r does a round. It
+// ends with q or its input. It allocates nothing outside the rounds.
 //
 // TRUTH of a round: allocations 53, bytes 6410; each block is freed in its round. The growth of a
 // vector is an allocation and a free.
@@ -63,17 +63,18 @@ fn grow_bytes() -> Vec<u8> {
     bytes
 }
 
-fn say(text: &str) {
-    let written = unsafe { write(1, text.as_ptr(), text.len()) };
-    assert!(written == text.len() as isize);
-}
-
 fn main() {
-    let mut byte = 0u8;
-    say("ready\n");
-    while unsafe { read(0, &mut byte, 1) } == 1 {
-        drop(build_boxes());
-        drop(grow_bytes());
-        say("done\n");
+    let mut command = 0u8;
+    while unsafe { read(0, &mut command, 1) } == 1 && command != b'q' {
+        if command == b'\n' {
+            continue;
+        }
+        if command == b'r' {
+            drop(build_boxes());
+            drop(grow_bytes());
+        }
+        let answer = b"done\n";
+        let written = unsafe { write(1, answer.as_ptr(), answer.len()) };
+        assert!(written == answer.len() as isize);
     }
 }
