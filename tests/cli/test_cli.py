@@ -433,7 +433,7 @@ def test_the_limits_limit(server):
 def test_json_leaves_stacks_out_by_default_and_counts_them(draw):
     """A site with a million stacks must not make a report of gigabytes, and the reader must see
     that stacks are omitted."""
-    path = draw("".join(f"main(a.c:1);way{i}(a.c:{i + 2});site(a.c:1) 1 {i + 1}\n"
+    path = draw("".join(f"main(a.c:1);way{i}(a.c:{i + 2});site(a.c:1) 1 16\n"
                         for i in range(250)))
     for options, shown in (((), 100), (("-s", "7"), 7), (("-s", "300"), 250), (("-s", "0"), 250)):
         site = json_of(*options, path)["top"]["allocations"][0]

@@ -47,8 +47,9 @@ TOTALS = {**{key: int for key in COSTS if key != "own_peak_bytes"}, "peak_error_
           "peak_time_ms": int, "peak_rss_bytes": int, "runtime_ms": int, "counted_ms": int, "processes": int,
           "threads": int, "stacks": int, "unknown_frees": int, "events": int, "allocations_per_second": int}
 FILE = {"name": str, "path": str, "bytes": int}
-CODE = {"functions": Table(id=int, name=str, short=Nullable(str), module=Nullable(int)),
-        "locations": Table(function=int, file=Nullable(int), line=int, offset=str),
+CODE = {"functions": Table(id=int, name=str, short=Nullable(str), module=Nullable(int),
+                           wrapper=bool),
+        "locations": Table(function=int, file=Nullable(int), line=int, offset=str, wrapper=bool),
         "modules": Table(path=str, name=str), "files": Table(path=str)}
 SELECTION = {
     "filter": {

@@ -142,8 +142,10 @@ def children_of(nodes):
 @pytest.mark.parametrize("direction", ["top_down", "bottom_up"])
 @pytest.mark.parametrize("by", ["function", "location"])
 @pytest.mark.parametrize("collapse", [0, 1])
-def test_trees_add_up(server, direction, by, collapse):
-    answer = server.get("tree", direction=direction, by=by, collapse=collapse, costs="all")
+@pytest.mark.parametrize("hide_wrappers", [0, 1])
+def test_trees_add_up(server, direction, by, collapse, hide_wrappers):
+    answer = server.get("tree", direction=direction, by=by, collapse=collapse,
+                        hide_wrappers=hide_wrappers, costs="all")
     nodes, totals = answer["nodes"], answer["selection"]["totals"]
     children = children_of(nodes)
     assert answer["complete"] and nodes["count"] == answer["total_nodes"]

@@ -64,7 +64,7 @@ def test_the_api_says_what_the_report_says(serve, path, params, options):
                         ("sizes", asked(server, "sizes", **params)),
                         ("lifetimes", asked(server, "lifetimes", **params))):
         assert {name: answer[name] for name in reported[key]} == reported[key], key
-    tree = asked(server, "tree", direction="bottom_up", **by_leaks)
+    tree = asked(server, "tree", direction="bottom_up", hide_wrappers=1, **by_leaks)
     check_tree(tree, reported["tree"])
     functions = server.get("functions", **by_leaks)
     ids = collections.defaultdict(list)

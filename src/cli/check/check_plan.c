@@ -171,13 +171,20 @@ static MUST_USE enum err set_in_function(struct setting setting)
     return strcmp(key, "match") == 0 ? ERR_OK : refuse(&setting, "there is no such setting");
 }
 
+// Whether the table is for all commands; name_options.c reads it.
+static bool is_of_report(const char *table)
+{
+    return strcmp(table, "report") == 0;
+}
+
 static MUST_USE enum err
 apply_file(struct check_plan *plan, const char *path, struct err_info *info)
 {
     for (size_t i = 0; i < plan->file.tables.len; i++) {
         const struct toml_table *table = &plan->file.tables.items[i];
         const char *name = toml_text(&plan->file, table->name);
-        bool is_known = strcmp(name, table->is_element ? "function" : "check") == 0;
+        bool is_known = table->is_element ? strcmp(name, "function") == 0
+                                          : strcmp(name, "check") == 0 || is_of_report(name);
         if (!is_known && i > 0) {
             return err_set(info, ERR_INVALID, "%.200s:%u: there is no table %s%.60s%s", path,
                            table->line, table->is_element ? "[[" : "[", name,
@@ -191,7 +198,9 @@ apply_file(struct check_plan *plan, const char *path, struct err_info *info)
         if (entry->table == 0) {
             return refuse(&setting, "settings stand in [check] or [[function]]");
         }
-        TRY(table->is_element ? set_in_function(setting) : set_in_check(&setting));
+        if (!is_of_report(toml_text(&plan->file, table->name))) {
+            TRY(table->is_element ? set_in_function(setting) : set_in_check(&setting));
+        }
     }
     return ERR_OK;
 }

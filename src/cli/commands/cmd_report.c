@@ -28,6 +28,7 @@ struct report_fields {
     const char *baseline; // the older recording of --diff
     bool use_functions;
     bool use_histogram;
+    bool shows_wrappers;
 };
 
 enum {
@@ -96,6 +97,10 @@ static const struct option_spec specs[] = {
      .help = "print the changes since the recording OLD, as cairn diff does; also with --tree, "
              "--functions and --callers",
      .offset = FIELD(baseline)},
+    {.name = "show-wrappers",
+     .kind = OPTION_FLAG,
+     .help = "show every frame of std:: and of wrappers of an allocator in stacks and trees",
+     .offset = FIELD(shows_wrappers)},
     OUTPUT_OPTION_JSON(report_fields, "json.md"),
     OUTPUT_OPTION_FULL_NAMES(report_fields, ", and show what lies outside main, too"),
     OUTPUT_OPTION_NO_COLOR(report_fields),
@@ -137,6 +142,7 @@ static struct report_options options_of(const struct report_fields *fields,
         .group_by = group_by_of(fields->group_by),
         .callers = fields->callers,
         .use_full_names = fields->output.use_full_names,
+        .shows_wrappers = fields->shows_wrappers,
         .lists_blocks = fields->lists_blocks,
         .use_color = !fields->output.no_color && command_use_color(STDOUT_FILENO),
         .width_columns = command_width(STDOUT_FILENO),

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "host/os/file.h"
+#include "profile/select/name_regex.h"
 
 static volatile sig_atomic_t g_interrupted; // Ctrl-C was pressed since the servers were asked
 
@@ -24,6 +26,12 @@ const struct option_spec name_option_specs[NAME_OPTION_COUNT] = {
      .value = "DIR",
      .help = "search DIR first for programs and libraries, by path or by name; "
              "repeatable",
+     .offset = offsetof(struct name_words, words)},
+    {.name = "hide",
+     .kind = OPTION_EACH,
+     .value = "REGEX",
+     .help = "treat matching functions as wrappers of an allocator: their callers are the call "
+             "sites; repeatable",
      .offset = offsetof(struct name_words, words)},
 };
 
@@ -85,13 +93,53 @@ static void end_request(void *context, enum debuginfod_end end)
     }
 }
 
+static MUST_USE enum err
+take_wrappers(struct name_places *places, const char *text, struct err_info *info)
+{
+    CLEANUP(name_regex_release) struct name_regex regex = {0};
+    TRY(name_regex_compile(&regex, text, "--hide", info));
+    return folder_vec_push(&places->wrappers, text) == ERR_OK
+               ? ERR_OK
+               : err_set(info, ERR_NO_MEMORY, "not enough memory");
+}
+
+// Take [report] of cairn.toml. check_plan.c reads the rest of the file.
+static MUST_USE enum err take_settings(struct name_places *places, struct err_info *info)
+{
+    static const char path[] = "cairn.toml";
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    struct toml *file = &places->settings;
+    if (access(path, R_OK) != 0) {
+        return ERR_OK;
+    }
+    TRY(file_read(path, TOML_MAX_BYTES, &text, info));
+    TRY(toml_parse(strbuf_bytes(&text), path, file, info));
+    for (size_t i = 0; i < file->entries.len; i++) {
+        const struct toml_entry *entry = &file->entries.items[i];
+        if (strcmp(toml_text(file, file->tables.items[entry->table].name), "report") != 0) {
+            continue;
+        }
+        if (strcmp(toml_text(file, entry->key), "wrappers") != 0 || entry->type != TOML_TEXT) {
+            return err_set(info, ERR_INVALID,
+                           "%s:%u: [report] has one setting: wrappers = \"REGEX\"", path,
+                           entry->line);
+        }
+        TRY(take_wrappers(places, toml_text(file, entry->text), info));
+    }
+    return ERR_OK;
+}
+
 // Sort the words by option.
 static MUST_USE enum err
-take_folders(struct name_places *places, const struct name_words *words, struct err_info *info)
+take_words(struct name_places *places, const struct name_words *words, struct err_info *info)
 {
     for (size_t i = 0; i < words->words.len; i++) {
         const struct option_word *word = &words->words.items[i];
         struct stat status;
+        if (word->spec == &name_option_specs[2]) {
+            TRY(take_wrappers(places, word->text, info));
+            continue;
+        }
         if (stat(word->text, &status) != 0 || !S_ISDIR(status.st_mode)) {
             return err_set(info, ERR_NOT_FOUND, "--%s: there is no folder '%s'", word->spec->name,
                            word->text);
@@ -110,12 +158,15 @@ name_places_init(struct name_places *places, const struct name_words *words, str
 {
     *places = (struct name_places){0};
     progress_init(&places->progress, stderr);
-    TRY(words != NULL ? take_folders(places, words, info) : ERR_OK);
+    TRY(words != NULL ? take_words(places, words, info) : ERR_OK);
+    TRY(take_settings(places, info));
     places->sources = (struct name_sources){
         .executable_dirs = places->executable_dirs.items,
         .executable_dir_count = places->executable_dirs.len,
         .debug_dirs = places->debug_dirs.items,
         .debug_dir_count = places->debug_dirs.len,
+        .wrappers = places->wrappers.items,
+        .wrapper_count = places->wrappers.len,
     };
     if (name_cache_init(&places->cache) == ERR_OK) {
         places->sources.cache = &places->cache;
@@ -134,4 +185,6 @@ void name_places_release(struct name_places *places)
     name_cache_release(&places->cache);
     folder_vec_release(&places->executable_dirs);
     folder_vec_release(&places->debug_dirs);
+    folder_vec_release(&places->wrappers);
+    toml_release(&places->settings);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-// name_options: the options for the sources of names, for every command that opens a recording.
+// name_options: the options for names and wrappers, for every command that opens a recording.
 //
+// Wrappers (profile/model/wrappers.h) are also named by [report] in the file cairn.toml of the
+// working directory:  wrappers = "REGEX".
 // The sources follow from the options and from the environment. The user's cache is used if it
 // exists. The debuginfod servers in DEBUGINFOD_URLS are asked. Meanwhile a line shows the progress.
 // Ctrl-C ends the requests but not the command; a second Ctrl-C ends the command. Context: H; the
@@ -12,6 +14,7 @@
 #include "base/err.h"
 #include "cli/options/options.h"
 #include "host/os/progress.h"
+#include "host/text/toml.h"
 #include "symbols/elf/debuginfod.h"
 #include "symbols/name_cache.h"
 #include "symbols/names/name_sources.h"
@@ -22,7 +25,7 @@ struct name_words {
 };
 
 enum {
-    NAME_OPTION_COUNT = 2
+    NAME_OPTION_COUNT = 3
 };
 extern const struct option_spec name_option_specs[NAME_OPTION_COUNT];
 
@@ -42,6 +45,8 @@ struct name_places {
     struct name_sources sources;
     struct folder_vec executable_dirs; // owned; the texts are borrowed
     struct folder_vec debug_dirs;      // owned; the texts are borrowed
+    struct folder_vec wrappers;        // owned; the texts are borrowed
+    struct toml settings;              // owned; of the file cairn.toml
     struct name_cache cache;           // owned
     struct debuginfod servers;         // owned
     struct progress progress;
@@ -49,7 +54,7 @@ struct name_places {
 };
 
 // Fill in `places`. `words` may be NULL and must outlive it. Return ERR_NOT_FOUND with a sentence
-// if a folder does not exist.
+// if a folder does not exist, ERR_INVALID for a malformed expression or cairn.toml.
 enum err name_places_init(struct name_places *places,
                           const struct name_words *words,
                           struct err_info *info) MUST_USE;

@@ -38,6 +38,7 @@ struct report_options {
     uint32_t stack_limit; // stacks per entry, 0: all
     uint32_t depth_limit; // printed frames per stack, text only; 0: all
     bool use_full_names;  // print whole functions and paths, without a limit of columns
+    bool shows_wrappers;  // print each wrapper frame of a stack, and of a tree
     bool lists_blocks;    // print blocks: instead of the report in text, inside it in JSON
     bool use_color;
     bool without_stacks; // only call sites, for the short form: needs little memory

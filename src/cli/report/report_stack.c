@@ -6,7 +6,10 @@
 //         main                         main.cpp:10
 //
 // The function column is as wide as the longest name of this stack, or as the place column allows.
-// A module is printed where it changes.
+// A module is printed where it changes. Several wrapper frames in a row (wrappers.h) are one line,
+// with the outermost, which the program called, and the number of the others:
+//
+//         std::vector<...>::push_back (+ 3 frames)
 #include <string.h>
 
 #include "base/compiler.h"
@@ -22,7 +25,8 @@ enum {
 
 struct stack_line {
     const struct call_tree_node *node;
-    bool names_module; // the module differs from the previous frame's
+    bool names_module; // the module differs from the previous line's
+    size_t inner;      // further wrapper frames that this line stands for
 };
 
 // Return whether the frame is a pool's. Its module holds only the pool, so it is not printed twice.
@@ -47,13 +51,29 @@ static void append_place(const struct report *report, struct strbuf *out, struct
     screen_append_cut(out, strbuf_text(&place), columns, SCREEN_CUT_START);
 }
 
+static void append_function(const struct report *report,
+                            struct strbuf *out,
+                            struct stack_line line,
+                            size_t columns)
+{
+    char others[40] = "";
+    int taken = 0;
+    if (line.inner > 0) {
+        taken = snprintf(others, sizeof(others), " (+ %zu frame%s)", line.inner,
+                         line.inner == 1 ? "" : "s"); // fits
+    }
+    const size_t room = columns > (size_t)taken ? columns - (size_t)taken : 0;
+    report_append_function(report, out, line.node->location,
+                           line.node->is_inlined && line.inner == 0, room);
+    strbuf_append_text(out, others);
+}
+
 static void
 print_frame(const struct report *report, FILE *out, struct stack_line line, size_t function_columns)
 {
     CLEANUP(strbuf_release) struct strbuf function = {0};
     CLEANUP(strbuf_release) struct strbuf place = {0};
-    report_append_function(report, &function, line.node->location, line.node->is_inlined,
-                           function_columns);
+    append_function(report, &function, line, function_columns);
     append_place(report, &place, line);
     size_t used = screen_columns(strbuf_text(&function));
     (void)fprintf(out, "%*s%s", FRAME_INDENT, "", strbuf_text(&function));
@@ -83,7 +103,17 @@ static bool is_outside_main(const struct report *report, const struct stack_line
     return false;
 }
 
-// Collect the frames of a stack, innermost first.
+// Whether the line of a wrapper frame also stands for the line before it.
+static bool is_same_run(const struct report *report,
+                        const struct stack_line_vec *lines,
+                        const struct call_tree_node *node)
+{
+    return !report->options->shows_wrappers && lines->len > 0 &&
+           profile_is_wrapper(report->profile, node->location) &&
+           profile_is_wrapper(report->profile, lines->items[lines->len - 1].node->location);
+}
+
+// Collect the lines of a stack, innermost first.
 static MUST_USE enum err
 list_frames(const struct report *report, uint32_t stack, struct stack_line_vec *out)
 {
@@ -93,7 +123,14 @@ list_frames(const struct report *report, uint32_t stack, struct stack_line_vec *
         const struct call_tree_node *node = &tree->nodes.items[at];
         const char *here = report_module(report, node->location);
         struct stack_line line = {.node = node, .names_module = strcmp(here, module) != 0};
-        TRY(stack_line_vec_push(out, line));
+        if (is_same_run(report, out, node)) {
+            struct stack_line *last = &out->items[out->len - 1];
+            const bool names_module = last->names_module || line.names_module;
+            *last = (struct stack_line){
+                .node = node, .names_module = names_module, .inner = last->inner + 1};
+        } else {
+            TRY(stack_line_vec_push(out, line));
+        }
         module = here;
     }
     size_t shown = out->len;
@@ -118,8 +155,7 @@ static size_t function_columns(const struct report *report, const struct stack_l
         size_t place = screen_columns(strbuf_text(&text));
         widest_place = max_u64(widest_place, place);
         strbuf_clear(&text);
-        report_append_function(report, &text, lines->items[i].node->location,
-                               lines->items[i].node->is_inlined, REPORT_WIDTH_UNLIMITED);
+        append_function(report, &text, lines->items[i], REPORT_WIDTH_UNLIMITED);
         size_t function = screen_columns(strbuf_text(&text));
         widest_function = max_u64(widest_function, function);
     }

@@ -11,6 +11,7 @@
 #include "base/compiler.h"
 #include "formats/import/import_formats.h"
 #include "host/os/file.h"
+#include "profile/names/asked_wrappers.h"
 #include "recording/format/recording_file.h"
 
 // The open file while its content is examined.
@@ -125,5 +126,10 @@ enum err input_open_profile(const char *path,
     CLEANUP(recording_release) struct recording recording = {0};
     struct recording_open_result result = {0};
     TRY(input_open_recording(path, progress, &recording, &result, NULL, info));
-    return profile_take_recording(&recording, &result, sources, progress, out, info);
+    CLEANUP(profile_closep) struct profile *profile = NULL;
+    TRY(profile_take_recording(&recording, &result, sources, progress, &profile, info));
+    TRY(asked_wrappers_apply(profile, sources, info));
+    *out = profile;
+    profile = NULL;
+    return ERR_OK;
 }

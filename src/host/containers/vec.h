@@ -76,3 +76,4 @@ void *vec_grown(void *items, size_t *cap, size_t len, size_t extra, size_t item_
 
 DEFINE_VEC(u32_vec, uint32_t);
 DEFINE_VEC(u64_vec, uint64_t);
+DEFINE_VEC(flag_vec, uint8_t);

@@ -47,6 +47,7 @@ DEFINE_VEC(run_vec, struct run);
 struct builder {
     const struct selection *selection;
     enum call_tree_key key;
+    enum call_tree_frames frames;
     bool collapses;
     uint64_t share;              // a node is extended with 1/share of any cost; 0: always
     struct costs least;          // 1/share of each cost
@@ -87,13 +88,50 @@ static struct cursor begin_node(const struct builder *builder, uint32_t node)
     return (struct cursor){.node = node, .left = (uint32_t)chain.count, .at = chain.locations};
 }
 
-static void advance(const struct builder *builder, struct cursor *cursor)
+static void step(const struct builder *builder, struct cursor *cursor)
 {
     cursor->at++;
     if (--cursor->left == 0) {
         *cursor =
             begin_node(builder, builder->selection->profile->recording.nodes[cursor->node].parent);
     }
+}
+
+static bool is_on_wrapper(const struct builder *builder, const struct cursor *cursor)
+{
+    return cursor->node != 0 && profile_is_wrapper(builder->selection->profile, *cursor->at);
+}
+
+// Move the cursor outwards by one frame of the tree. Of several wrapper frames in a row the
+// outermost is one, if another frame follows.
+static void advance(const struct builder *builder, struct cursor *cursor)
+{
+    step(builder, cursor);
+    if (builder->frames == CALL_TREE_ALL || !is_on_wrapper(builder, cursor)) {
+        return;
+    }
+    struct cursor next = *cursor;
+    while (is_on_wrapper(builder, &next)) {
+        *cursor = next;
+        step(builder, &next);
+    }
+    if (next.node == 0) {
+        *cursor = next;
+    }
+}
+
+// Begin a stack at its innermost frame of the tree.
+static struct cursor begin_stack(const struct builder *builder, uint32_t node)
+{
+    const struct cursor innermost = begin_node(builder, node);
+    struct cursor site = innermost;
+    while (builder->frames == CALL_TREE_SITES && is_on_wrapper(builder, &site)) {
+        step(builder, &site);
+    }
+    if (site.node != 0 || node == 0) {
+        return site;
+    }
+    return innermost;
 }
 
 static uint32_t function_of(const struct builder *builder, uint32_t location)
@@ -319,7 +357,7 @@ static MUST_USE enum err begin(struct builder *builder)
         costs_add(&tree->total.items[0], &builder->costs.items[i]);
         builder->goes_with.items[i] = REC_NONE;
         builder->order.items[i] = (uint32_t)i;
-        builder->cursors.items[i] = begin_node(builder, rows[selection->rows.items[i]].node);
+        builder->cursors.items[i] = begin_stack(builder, rows[selection->rows.items[i]].node);
     }
     builder->runs.items[0].end = selection->rows.len;
     for (int cost = 0; cost < COST_COUNT && builder->share > 0; cost++) {
@@ -369,15 +407,17 @@ static void place_joined_rows(struct builder *builder)
 
 enum err bottom_up_tree_build(const struct selection *selection,
                               enum call_tree_key key,
+                              enum call_tree_frames frames,
                               bool collapses,
                               const struct bottom_up_bounds *bounds,
                               struct bottom_up_tree *out)
 {
     CLEANUP(builder_release)
-    struct builder builder = {.selection = selection, .key = key, .collapses = collapses};
-    uint64_t frames;
-    TRY(count_frames(selection, &frames));
-    builder.share = frames > bounds->whole_frames ? bounds->share : 0;
+    struct builder builder = {
+        .selection = selection, .key = key, .frames = frames, .collapses = collapses};
+    uint64_t frame_count;
+    TRY(count_frames(selection, &frame_count));
+    builder.share = frame_count > bounds->whole_frames ? bounds->share : 0;
     TRY(begin(&builder));
     cancel_stage(selection->cancel, 0); // the amount of work is unknown
     for (uint32_t node = 0; node < builder.out.tree.nodes.len; node++) {

@@ -14,8 +14,6 @@
 #include "base/err.h"
 #include "profile/calls/call_tree.h"
 
-DEFINE_VEC(flag_vec, uint8_t);
-
 struct bottom_up_tree {
     struct call_tree tree;  // owned
     struct flag_vec pruned; // owned; by node
@@ -33,6 +31,7 @@ extern const struct bottom_up_bounds bottom_up_default_bounds;
 // ERR_NO_MEMORY, ERR_LIMIT.
 enum err bottom_up_tree_build(const struct selection *selection,
                               enum call_tree_key key,
+                              enum call_tree_frames frames,
                               bool collapses,
                               const struct bottom_up_bounds *bounds,
                               struct bottom_up_tree *out) MUST_USE;

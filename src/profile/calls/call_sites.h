@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // call_sites: the selected allocations, merged by the source line that made them.
 //
-// A call site (wrapper_frames.h) owns all rows whose stacks lead to it, over all threads and
+// A call site (wrappers.h) owns all rows whose stacks lead to it, over all threads and
 // processes. Its stacks are distinct by location; their addresses may differ.
 //
 //   load() app.c:12      24.0 MiB      <- struct call_site

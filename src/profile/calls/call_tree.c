@@ -174,6 +174,68 @@ static MUST_USE enum err place_top_down(struct builder *builder, const struct se
     return ERR_OK;
 }
 
+// How far a stack is placed in a tree of sites: its place, and the outermost of the wrapper frames
+// that follow. That frame gets a node once a frame that is no wrapper follows.
+struct progress_in_sites {
+    uint32_t at;
+    uint32_t location; // REC_NONE: no wrapper frames follow
+    uint32_t frame;
+    bool is_inlined;
+};
+
+DEFINE_VEC(progress_in_sites_vec, struct progress_in_sites);
+
+static MUST_USE enum err
+descend_sites(struct builder *builder, uint32_t frame, struct progress_in_sites *progress)
+{
+    struct code_chain chain = code_index_chain(&builder->profile->code, frame);
+    for (size_t i = chain.count; i-- > 0;) {
+        const uint32_t location = chain.locations[i];
+        if (!profile_is_wrapper(builder->profile, location)) {
+            if (progress->location != REC_NONE) {
+                TRY(descend(builder, progress->location, progress->frame, progress->is_inlined,
+                            &progress->at));
+                progress->location = REC_NONE;
+            }
+            TRY(descend(builder, location, frame, i > 0, &progress->at));
+        } else if (progress->location == REC_NONE && progress->at != 0) {
+            *progress = (struct progress_in_sites){
+                .at = progress->at, .location = location, .frame = frame, .is_inlined = i > 0};
+        }
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err place_sites(struct builder *builder, const struct selection *selection)
+{
+    const struct recording *recording = &builder->profile->recording;
+    CLEANUP(u32_vec_release) struct u32_vec needed = {0};
+    CLEANUP(progress_in_sites_vec_release) struct progress_in_sites_vec places = {0};
+    TRY(mark_needed(selection, &needed));
+    TRY(progress_in_sites_vec_resize(&places, recording->node_count));
+    if (places.len > 0) {
+        places.items[0].location = REC_NONE;
+    }
+    cancel_stage(selection->cancel, recording->node_count);
+    for (size_t i = 1; i < recording->node_count; i++) {
+        TRY(cancel_step(selection->cancel));
+        if (needed.items[i] != 0) {
+            places.items[i] = places.items[recording->nodes[i].parent];
+            TRY(descend_sites(builder, recording->nodes[i].frame, &places.items[i]));
+        }
+    }
+    for (size_t i = 0; i < selection->rows.len; i++) {
+        const uint32_t node = recording->rows[selection->rows.items[i]].node;
+        struct progress_in_sites *place = &places.items[node];
+        if (place->at == 0 && node != 0) { // wrapper frames alone
+            const struct call_site_location site = profile_call_site(selection->profile, node);
+            TRY(descend(builder, site.location, site.frame, site.is_inlined, &place->at));
+        }
+        builder->tree.row_nodes.items[i] = place->at;
+    }
+    return ERR_OK;
+}
+
 static MUST_USE enum err place_bottom_up(struct builder *builder, const struct selection *selection)
 {
     const struct recording *recording = &builder->profile->recording;
@@ -214,6 +276,20 @@ enum err call_tree_build_shape(const struct selection *selection,
     } else {
         TRY(place_bottom_up(&builder, selection));
     }
+    *out = builder.tree;
+    builder.tree = (struct call_tree){0};
+    return ERR_OK;
+}
+
+enum err call_tree_build_sites(const struct selection *selection,
+                               enum call_tree_key key,
+                               struct call_tree *out)
+{
+    CLEANUP(builder_release) struct builder builder = {.profile = selection->profile, .key = key};
+    TRY(begin(&builder));
+    TRY(u32_vec_resize(&builder.tree.row_nodes, selection->rows.len));
+    TRY(place_sites(&builder, selection));
+    TRY(sum_self(&builder.tree, selection));
     *out = builder.tree;
     builder.tree = (struct call_tree){0};
     return ERR_OK;

@@ -28,6 +28,14 @@ enum call_tree_key {
     CALL_TREE_BY_FUNCTION
 };
 
+// Which frames of a stack a tree has. CALL_TREE_SITES omits wrapper frames (wrappers.h) at both
+// ends of the stack. Of several in a row between other frames, it has the outermost, which the
+// program called. A stack of wrapper frames alone has its innermost frame.
+enum call_tree_frames {
+    CALL_TREE_ALL,
+    CALL_TREE_SITES,
+};
+
 struct call_tree_node {
     uint32_t parent;       // REC_NONE for the root
     uint32_t first_child;  // REC_NONE without children; children are unordered
@@ -58,6 +66,11 @@ enum err call_tree_build(const struct selection *selection,
                          enum call_tree_direction direction,
                          enum call_tree_key key,
                          struct call_tree *out) MUST_USE;
+
+// Build a top-down tree of CALL_TREE_SITES. Errors: ERR_NO_MEMORY, ERR_LIMIT.
+enum err call_tree_build_sites(const struct selection *selection,
+                               enum call_tree_key key,
+                               struct call_tree *out) MUST_USE;
 
 // Fill in `total`. It is separate because lists of call sites do not need totals. ERR_NO_MEMORY.
 enum err call_tree_add_up(struct call_tree *tree) MUST_USE;

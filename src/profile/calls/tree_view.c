@@ -146,12 +146,15 @@ static MUST_USE enum err side_tree_build(const struct selection *selection,
                                          struct tree_view_spec spec,
                                          struct side_tree *out)
 {
+    if (spec.direction == CALL_TREE_TOP_DOWN && spec.frames == CALL_TREE_SITES) {
+        return call_tree_build_sites(selection, spec.key, &out->tree);
+    }
     if (spec.direction == CALL_TREE_TOP_DOWN) {
         return call_tree_build(selection, spec.direction, spec.key, &out->tree);
     }
     struct bottom_up_tree built;
-    TRY(bottom_up_tree_build(selection, spec.key, spec.collapses, &bottom_up_default_bounds,
-                             &built));
+    TRY(bottom_up_tree_build(selection, spec.key, spec.frames, spec.collapses,
+                             &bottom_up_default_bounds, &built));
     *out = (struct side_tree){.tree = built.tree, .pruned = built.pruned};
     return ERR_OK;
 }
@@ -235,6 +238,13 @@ const struct code_location *tree_view_location(const struct tree_view *tree, uin
 {
     enum side side = (enum side)tree->sides.items[node];
     return profile_location_get(tree->code->profiles[side], tree->nodes.items[node].location);
+}
+
+// A wrapper that was found in one recording only must not divide the other's call sites from its.
+bool tree_view_is_wrapper(const struct tree_view *tree, uint32_t node)
+{
+    return (tree_view_location(tree, node)->flags & CODE_WRAPPER) != 0 ||
+           tree->code->wrappers.items[tree->functions.items[node]] != 0;
 }
 
 void tree_view_release(struct tree_view *tree)

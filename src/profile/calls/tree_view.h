@@ -28,7 +28,8 @@
 struct tree_view_spec {
     enum call_tree_direction direction;
     enum call_tree_key key; // must be CALL_TREE_BY_FUNCTION with two recordings
-    bool collapses;         // a function that calls itself directly is one node
+    enum call_tree_frames frames;
+    bool collapses; // a function that calls itself directly is one node
 };
 
 struct tree_view {
@@ -53,6 +54,9 @@ void tree_view_release(struct tree_view *tree);
 // The location of a node, in the recording of its side; the new recording wins if both know the
 // node. `node` must be below nodes.len and not 0: the root has no location.
 const struct code_location *tree_view_location(const struct tree_view *tree, uint32_t node);
+
+// Whether the node only passes allocations on, in either recording. `node` must not be 0.
+bool tree_view_is_wrapper(const struct tree_view *tree, uint32_t node);
 
 // Remove the children of pruned nodes. One recording may have pruned a node that the other
 // followed, and such children cannot be compared. For tree_view_build.

@@ -13,6 +13,7 @@
 #include "host/text/strbuf.h"
 #include "profile/calls/tree_view.h"
 #include "profile/tables/keyed_costs.h"
+#include "profile/test_support/drawn_profile.h"
 #include "recording/test_support/recording_text.h"
 
 enum {
@@ -173,10 +174,10 @@ static void check_side(const struct model *model,
 }
 
 static const struct tree_view_spec specs[] = {
-    {CALL_TREE_TOP_DOWN, CALL_TREE_BY_FUNCTION, false},
-    {CALL_TREE_TOP_DOWN, CALL_TREE_BY_FUNCTION, true},
-    {CALL_TREE_BOTTOM_UP, CALL_TREE_BY_FUNCTION, false},
-    {CALL_TREE_BOTTOM_UP, CALL_TREE_BY_FUNCTION, true},
+    {CALL_TREE_TOP_DOWN, CALL_TREE_BY_FUNCTION, CALL_TREE_ALL, false},
+    {CALL_TREE_TOP_DOWN, CALL_TREE_BY_FUNCTION, CALL_TREE_ALL, true},
+    {CALL_TREE_BOTTOM_UP, CALL_TREE_BY_FUNCTION, CALL_TREE_ALL, false},
+    {CALL_TREE_BOTTOM_UP, CALL_TREE_BY_FUNCTION, CALL_TREE_ALL, true},
 };
 
 // Check that siblings differ, and that every stack has its node.
@@ -292,6 +293,50 @@ static void a_union_knows_functions_by_name_and_file(void **state)
     assert_int_equal(both.ids[SIDE_OLD].items[2], 2);
 }
 
+static void trees_of_sites_omit_wrapper_frames(void **state)
+{
+    (void)state;
+    static const char text[] = "std::start;main;load;strdup 1 10\n"
+                               "std::start;main;std::sort;std::less;load;std::grow;xmalloc 2 20\n"
+                               "main;std::sort;std::grow 4 40\n"
+                               "std::start;operator new 8 80\n";
+    static const struct {
+        enum call_tree_direction direction;
+        const char *wanted; // each node's path and allocations, in the order of the nodes
+    } cases[] = {
+        {CALL_TREE_TOP_DOWN, "main 7, main/load 1, main/std::sort 2, main/std::sort/load 2, "
+                             "operator new 8, "},
+        {CALL_TREE_BOTTOM_UP, "load 3, main 4, operator new 8, load/main 1, load/std::sort 2, "
+                              "load/std::sort/main 2, "},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(drawn_profile_release) struct drawn_profile drawn = {0};
+        CLEANUP(code_union_release) struct code_union code = {0};
+        CLEANUP(tree_view_release) struct tree_view tree = {0};
+        CLEANUP(strbuf_release) struct strbuf found = {0};
+        const struct tree_view_spec spec = {.direction = cases[i].direction,
+                                            .key = CALL_TREE_BY_FUNCTION,
+                                            .frames = CALL_TREE_SITES};
+        drawn_profile_open(text, &drawn);
+        expect_ok(code_union_build(drawn.profile, NULL, &code));
+        expect_ok(tree_view_build(&code, &drawn.selection, NULL, spec, &tree));
+        for (uint32_t node = 1; node < tree.nodes.len; node++) {
+            CLEANUP(strbuf_release) struct strbuf path = {0};
+            for (uint32_t at = node; at != 0; at = tree.nodes.items[at].parent) {
+                CLEANUP(strbuf_release) struct strbuf inner = path;
+                path = (struct strbuf){0};
+                strbuf_append_text(&path, code_union_name(&code, tree.functions.items[at]));
+                strbuf_append_text(&path, inner.len > 0 ? "/" : "");
+                strbuf_append_text(&path, strbuf_text(&inner));
+            }
+            strbuf_printf(
+                &found, "%s %llu, ", strbuf_text(&path),
+                (unsigned long long)costs_get(&tree.total[SIDE_NEW].items[node], COST_ALLOCATIONS));
+        }
+        assert_string_equal(strbuf_text(&found), cases[i].wanted);
+    }
+}
+
 static void pruned_trees_have_the_same_totals(void **state)
 {
     (void)state;
@@ -305,8 +350,8 @@ static void pruned_trees_have_the_same_totals(void **state)
         CLEANUP(bottom_up_tree_release) struct bottom_up_tree tree = {0};
         draw(&model, "app", &fixture);
         struct tree_view_spec spec = specs[2 + seed % 2];
-        expect_ok(
-            bottom_up_tree_build(&fixture.selection, spec.key, spec.collapses, &bounds, &tree));
+        expect_ok(bottom_up_tree_build(&fixture.selection, spec.key, spec.frames, spec.collapses,
+                                       &bounds, &tree));
         struct tree_view view = {.code = &fixture.code, .nodes = tree.tree.nodes};
         CLEANUP(u32_vec_release) struct u32_vec functions = {0};
         expect_ok(node_functions(fixture.profile, &tree.tree, &functions));
@@ -549,6 +594,7 @@ int main(void)
         cmocka_unit_test(trees_agree_with_texts),
         cmocka_unit_test(two_recordings_are_compared_by_names),
         cmocka_unit_test(a_union_knows_functions_by_name_and_file),
+        cmocka_unit_test(trees_of_sites_omit_wrapper_frames),
         cmocka_unit_test(pruned_trees_have_the_same_totals),
         cmocka_unit_test(cut_nodes_lose_their_children_and_nothing_else),
         cmocka_unit_test(the_highest_nodes_are_picked_in_order),

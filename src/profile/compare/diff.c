@@ -24,7 +24,7 @@ struct diff_units diff_run_lengths(const struct selection *new, const struct sel
 static uint32_t site_of(const struct tree_view *tree, uint32_t node)
 {
     for (uint32_t at = node; at != 0; at = tree->nodes.items[at].parent) {
-        if ((tree_view_location(tree, at)->flags & CODE_PLUMBING) == 0) {
+        if (!tree_view_is_wrapper(tree, at)) {
             return tree->functions.items[at];
         }
     }

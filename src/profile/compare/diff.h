@@ -3,7 +3,7 @@
 //
 // The recordings are of one program, or of two builds of it. A stack is identified by the functions
 // on it (code_union.h), inlined ones included. Addresses, line numbers and inlining may differ.
-// Stacks are grouped by the function of their call site (wrapper_frames.h):
+// Stacks are grouped by the function of their call site (wrappers.h):
 //
 //   load()    57.2 MiB -> 64.0 MiB    GROWN      <- struct diff_entry
 //     main > load > strdup   +6.80 MiB           <- one of its stacks, a node of `tree`

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#include "profile/model/wrapper_frames.h"
+#include "profile/model/function_name.h"
 #include "recording/format/tables.h"
 
 static uint64_t pair(uint32_t high, uint32_t low)
@@ -41,7 +41,7 @@ static MUST_USE enum err intern_function(
     bool is_new;
     TRY(intern(&index->function_ids, pair(name_id, module), index->functions.len, &id, &is_new));
     if (is_new) {
-        flags |= (flags & CODE_UNKNOWN) == 0 && is_wrapper_frame(name, "") ? CODE_PLUMBING : 0;
+        flags |= (flags & CODE_UNKNOWN) == 0 && is_wrapper_frame(name, "") ? CODE_WRAPPER : 0;
         struct code_function function = {.name = name_id, .module = module, .flags = flags};
         TRY(code_function_vec_push(&index->functions, function));
     }
@@ -69,9 +69,8 @@ static MUST_USE enum err intern_location(struct code_index *index,
     if (is_new) {
         location.flags |= index->functions.items[location.function].flags;
         const bool has_name = (location.flags & CODE_UNKNOWN) == 0;
-        location.flags |= is_wrapper_frame(has_name ? position->function : "", position->file)
-                              ? CODE_PLUMBING
-                              : 0;
+        location.flags |=
+            is_wrapper_frame(has_name ? position->function : "", position->file) ? CODE_WRAPPER : 0;
         TRY(code_location_vec_push(&index->locations, location));
     }
     *out = id;

@@ -27,9 +27,9 @@
 #include "host/containers/vec.h"
 
 enum code_flags {
-    CODE_PLUMBING = 1 << 0, // only passes allocations on, see wrapper_frames.h
-    CODE_UNKNOWN = 1 << 1,  // has no name; it is called by a place in its module
-    CODE_CUT = 1 << 2,      // replaces the omitted frames of a truncated stack
+    CODE_WRAPPER = 1 << 0, // only passes allocations on, see wrappers.h
+    CODE_UNKNOWN = 1 << 1, // has no name; it is called by a place in its module
+    CODE_CUT = 1 << 2,     // replaces the omitted frames of a truncated stack
 };
 
 struct code_function {
@@ -42,7 +42,7 @@ struct code_location {
     uint32_t function;
     uint32_t file;   // id in names; 0 if unknown
     uint32_t line;   // 0 if unknown
-    uint32_t flags;  // enum code_flags; function and file decide about CODE_PLUMBING
+    uint32_t flags;  // enum code_flags; function and file decide about CODE_WRAPPER
     uint64_t offset; // of the first frame seen here, in its module
 };
 

@@ -210,6 +210,21 @@ static MUST_USE enum err merge(struct code_union *code)
     return ERR_OK;
 }
 
+// Unnamed code of a module shares one id, though only one function of it may be a wrapper.
+static MUST_USE enum err take_wrappers(struct code_union *code)
+{
+    TRY(flag_vec_resize(&code->wrappers, code->origins.len));
+    for (size_t side = 0; side < SIDE_COUNT; side++) {
+        for (size_t i = 0; i < code->ids[side].len; i++) {
+            const uint32_t flags = code->profiles[side]->code.functions.items[i].flags;
+            if ((flags & (CODE_WRAPPER | CODE_UNKNOWN)) == CODE_WRAPPER) {
+                code->wrappers.items[code->ids[side].items[i]] = 1;
+            }
+        }
+    }
+    return ERR_OK;
+}
+
 enum err
 code_union_build(const struct profile *new, const struct profile *old, struct code_union *out)
 {
@@ -218,6 +233,7 @@ code_union_build(const struct profile *new, const struct profile *old, struct co
     if (old != NULL) {
         TRY(merge(&code));
     }
+    TRY(take_wrappers(&code));
     *out = code;
     code = (struct code_union){0};
     return ERR_OK;
@@ -228,6 +244,7 @@ void code_union_release(struct code_union *code)
     u32_vec_release(&code->ids[SIDE_NEW]);
     u32_vec_release(&code->ids[SIDE_OLD]);
     code_origin_vec_release(&code->origins);
+    flag_vec_release(&code->wrappers);
 }
 
 const char *code_union_name(const struct code_union *code, uint32_t id)

@@ -33,6 +33,7 @@ struct code_union {
     const struct profile *profiles[SIDE_COUNT]; // borrowed; SIDE_OLD may be NULL
     struct u32_vec ids[SIDE_COUNT];             // owned; by function id of the side
     struct code_origin_vec origins;             // owned; by id
+    struct flag_vec wrappers;                   // owned; by id: 1 if it is a wrapper in either
 };
 
 // Build the union. `old` may be NULL.

@@ -39,3 +39,7 @@ void name_append(struct strbuf *out, const char *name, enum name_form form);
 // The length of `name` without the suffixes of a compiler's clones: "work() [clone .part.0]",
 // "work.constprop.0", "work.cold". The same source has other clones in every build.
 size_t name_len_without_clones(const char *name);
+
+// Whether the name is that of a wrapper frame (wrappers.h). `function` is the demangled name,
+// `file` the source file or "". Neither is NULL.
+bool is_wrapper_frame(const char *function, const char *file);

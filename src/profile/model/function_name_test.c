@@ -10,7 +10,6 @@
 
 #include "base/compiler.h"
 #include "profile/model/function_name.h"
-#include "profile/model/wrapper_frames.h"
 
 static const struct {
     const char *name;

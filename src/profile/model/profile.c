@@ -97,6 +97,7 @@ prepare(struct profile *profile, const struct name_sources *sources, struct prog
     TRY(process_lives_init(&profile->lives, &profile->recording));
     TRY(deferred_symbols_find(&profile->recording, sources, NULL, progress, &profile->late));
     TRY(index_code(profile, progress));
+    TRY(wrappers_find(&profile->recording, &profile->code, &profile->wrappers));
     if (progress != NULL) {
         progress_clear(progress);
     }
@@ -166,6 +167,7 @@ void profile_close(struct profile *profile)
     code_index_release(&profile->code);
     deferred_symbols_release(&profile->late);
     process_lives_release(&profile->lives);
+    wrapper_vec_release(&profile->wrappers);
     if (profile->owns_recording) {
         recording_release(&profile->recording);
     }
@@ -264,21 +266,7 @@ const char *profile_location_module(const struct profile *profile, uint32_t loca
 
 struct call_site_location profile_call_site(const struct profile *profile, uint32_t node)
 {
-    const struct recording *recording = &profile->recording;
-    struct call_site_location innermost = {.location = REC_NONE, .frame = REC_NONE};
-    for (; node != 0; node = recording->nodes[node].parent) {
-        uint32_t frame = recording->nodes[node].frame;
-        struct code_chain chain = code_index_chain(&profile->code, frame);
-        for (size_t i = 0; i < chain.count; i++) {
-            struct call_site_location here = {
-                .location = chain.locations[i], .frame = frame, .is_inlined = i + 1 < chain.count};
-            if ((profile_location_get(profile, here.location)->flags & CODE_PLUMBING) == 0) {
-                return here;
-            }
-            innermost = innermost.location == REC_NONE ? here : innermost;
-        }
-    }
-    return innermost;
+    return wrappers_call_site(&profile->recording, &profile->code, node);
 }
 
 const char *profile_state_name(const struct profile *profile)

@@ -26,6 +26,7 @@
 #include "profile/model/cost.h"
 #include "profile/model/deferred_symbols.h"
 #include "profile/model/process_lives.h"
+#include "profile/model/wrappers.h"
 #include "recording/format/tables.h"
 #include "recording/read/recording_reader.h"
 
@@ -41,6 +42,7 @@ struct profile {
     struct code_index code;       // owned
     struct deferred_symbols late; // owned; empty for a recording with symbols
     struct process_lives lives;   // owned
+    struct wrapper_vec wrappers;  // owned; functions that are wrappers here, but not by name
     bool owns_recording;
     char damage[512]; // a sentence on what the file lacks, "" if it is whole
 };
@@ -95,11 +97,11 @@ const char *profile_location_file(const struct profile *profile, uint32_t locati
 const char *profile_location_module(const struct profile *profile, uint32_t location); // its path
 const struct code_location *profile_location_get(const struct profile *profile, uint32_t location);
 
-// The call site of a stack: its innermost location that is not a wrapper frame, or its innermost
-// location if all are. REC_NONE for the root, which has no location.
-struct call_site_location {
-    uint32_t location;
-    uint32_t frame; // of the recording
-    bool is_inlined;
-};
+// The call site of a stack (wrappers.h). REC_NONE for the root, which has no location.
 struct call_site_location profile_call_site(const struct profile *profile, uint32_t node);
+
+// Whether the location only passes allocations on.
+static inline bool profile_is_wrapper(const struct profile *profile, uint32_t location)
+{
+    return (profile->code.locations.items[location].flags & CODE_WRAPPER) != 0;
+}

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// wrapper_frames: tables of names and the function that searches them. See wrapper_frames.h.
-#include "profile/model/wrapper_frames.h"
+// wrapper_frames: the tables of names of wrappers. See wrappers.h.
 
 #include <string.h>
 
@@ -60,6 +59,84 @@ static const char *const c_functions[] = {
     "g_memdup",
     "g_memdup2",
     "g_aligned_alloc",
+    // Names of one program or family of programs.
+    "zmalloc", // redis
+    "zcalloc",
+    "zrealloc",
+    "zstrdup",
+    "ztrymalloc",
+    "ztrycalloc",
+    "ztryrealloc",
+    "ztrymalloc_usable",
+    "zmalloc_usable",
+    "ztrymalloc_usable_internal",
+    "my_malloc", // mariadb
+    "my_realloc",
+    "my_strdup",
+    "my_memdup",
+    "av_malloc", // ffmpeg
+    "av_mallocz",
+    "av_calloc",
+    "av_realloc",
+    "av_strdup",
+    "av_memdup",
+    "av_fast_malloc",
+    "av_fast_realloc",
+    "x264_malloc",
+    "ngx_alloc", // nginx
+    "ngx_calloc",
+    "ngx_memalign",
+    "ggc_internal_alloc", // gcc
+    "ggc_internal_cleared_alloc",
+    "ggc_realloc",
+    "objalloc_alloc", // binutils
+    "_objalloc_alloc",
+    "bfd_malloc",
+    "bfd_zmalloc",
+    "bfd_realloc",
+    "_emalloc", // php
+    "_ecalloc",
+    "_erealloc",
+    "_estrdup",
+    "_estrndup",
+    "__zend_malloc",
+    "__zend_calloc",
+    "__zend_realloc",
+    "ruby_xmalloc", // ruby
+    "ruby_xmalloc2",
+    "ruby_xcalloc",
+    "ruby_xrealloc",
+    "ruby_xrealloc2",
+    "ruby_strdup",
+    "CRYPTO_malloc", // OpenSSL
+    "CRYPTO_zalloc",
+    "CRYPTO_realloc",
+    "CRYPTO_strdup",
+    "CRYPTO_strndup",
+    "CRYPTO_memdup",
+    "sqlite3Malloc", // SQLite
+    "sqlite3MemMalloc",
+    "sqlite3MemRealloc",
+    "sqlite3_malloc",
+    "sqlite3_malloc64",
+    "Tcl_Alloc", // Tcl
+    "TclpAlloc",
+    "palloc", // PostgreSQL
+    "palloc0",
+    "MemoryContextAlloc",
+    "AllocSetAlloc",
+    "AcquireMagickMemory", // ImageMagick
+    "AcquireAlignedMemory",
+    "AcquireQuantumMemory",
+    "_start", // outside main, and at the entry of a thread
+    "__libc_start_main",
+    "__libc_start_main_impl",
+    "__libc_start_main@@GLIBC_2.34",
+    "__libc_start_call_main",
+    "start_thread",
+    "clone",
+    "clone3",
+    "__clone3",
     "cairn_report_alloc",
     "cairn_report_realloc",
 };
@@ -70,7 +147,22 @@ static const char *const prefixes[] = {
     "std::",         // C++: containers, strings, smart pointers, allocators
     "__gnu_cxx::",   // libstdc++'s allocators
     "__gnu_debug::", // its checked containers
-    "__rust_alloc",  // Rust: from the language's hooks ...
+    "hashbrown::",   // Rust's hash tables
+    "<hashbrown::",
+    "Perl_safesys", // perl's allocators
+    "PyMem_",       // Python's
+    "_PyMem_",
+    "PyObject_Malloc",
+    "PyObject_Calloc",
+    "PyObject_Realloc",
+    "_PyObject_Malloc",
+    "_PyObject_Calloc",
+    "_PyObject_Realloc",
+    "v8::internal::AlignedAlloc", // V8's and node's
+    "v8::internal::AllocWithRetry",
+    "node::NodeArrayBufferAllocator::",
+    "QArrayData::allocate", // Qt's
+    "__rust_alloc",         // Rust: from the language's hooks ...
     "__rust_realloc",
     "__rdl_",
     "__rg_",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // cost_groups: the selection's costs, grouped by function, file, module, thread, process or size.
 //
-//   function, file   of the call site (wrapper_frames.h)
+//   function, file   of the call site (wrappers.h)
 //   module           of the call site
 //   thread, process  that allocated; an exec makes another process here
 //   size             of the blocks, by powers of two; only calls and bytes allocated are known

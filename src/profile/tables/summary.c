@@ -8,8 +8,6 @@
 
 #define MS_PER_SECOND 1000.0
 
-DEFINE_VEC(flag_vec, uint8_t);
-
 // False for the image after an exec: its process is counted already.
 static bool begins_process(const struct recording *recording, size_t process)
 {

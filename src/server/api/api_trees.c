@@ -24,6 +24,8 @@ static MUST_USE enum err read_spec(struct query *q, struct tree_view_spec *out)
         .direction =
             (enum call_tree_direction)request_number(request, PARAM_DIRECTION, CALL_TREE_TOP_DOWN),
         .key = by == REQUEST_BY_FUNCTION ? CALL_TREE_BY_FUNCTION : CALL_TREE_BY_LOCATION,
+        .frames =
+            request_number(request, PARAM_HIDE_WRAPPERS, 0) == 1 ? CALL_TREE_SITES : CALL_TREE_ALL,
         .collapses = request_number(request, PARAM_COLLAPSE, 0) == 1,
     };
     return ERR_OK;

@@ -121,8 +121,9 @@ static MUST_USE enum err
 tree_key(const struct query *query, struct tree_view_spec spec, uint64_t *out)
 {
     CLEANUP(strbuf_release) struct strbuf all = {0};
-    strbuf_printf(&all, "%llu %d %d %d %d", (unsigned long long)query->snapshot->generation,
-                  query->is_diff, (int)spec.direction, (int)spec.key, spec.collapses);
+    strbuf_printf(&all, "%llu %d %d %d %d %d", (unsigned long long)query->snapshot->generation,
+                  query->is_diff, (int)spec.direction, (int)spec.key, (int)spec.frames,
+                  spec.collapses);
     filter_params_append(query->request, &all);
     TRY(strbuf_result(&all));
     *out = content_hash(all.data, all.len);

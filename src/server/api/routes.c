@@ -20,7 +20,9 @@
 #define COSTS  PARAM_BIT(PARAM_COSTS)
 #define SORT   PARAM_BIT(PARAM_SORT)
 #define LIMIT  PARAM_BIT(PARAM_LIMIT)
-#define SHAPE  (PARAM_BIT(PARAM_DIRECTION) | PARAM_BIT(PARAM_BY) | PARAM_BIT(PARAM_COLLAPSE))
+#define SHAPE                                                                       \
+    (PARAM_BIT(PARAM_DIRECTION) | PARAM_BIT(PARAM_BY) | PARAM_BIT(PARAM_COLLAPSE) | \
+     PARAM_BIT(PARAM_HIDE_WRAPPERS))
 
 static const struct route routes[] = {
     {"/api/v1/meta", SIDE, false, false, api_meta},

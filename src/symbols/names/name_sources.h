@@ -21,4 +21,6 @@ struct name_sources {
     int root_pid;                   // also search /proc/PID/root (containers); 0: no
     struct debuginfod *servers;     // used last; NULL: not used
     const struct name_cache *cache; // used before opening any file; NULL: none
+    const char *const *wrappers;    // expressions: functions that only pass allocations on
+    size_t wrapper_count;
 };

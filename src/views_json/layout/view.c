@@ -59,11 +59,26 @@ static void write_offset(struct view *view, const void *row)
     json_string(view->w, text);
 }
 
+static void write_function_wraps(struct view *view, const void *row)
+{
+    const struct named_function *function = row;
+    const struct code_origin origin = view->code->origins.items[function->id];
+    const struct code_index *code = &view->code->profiles[origin.side]->code;
+    json_bool(view->w, view->code->wrappers.items[function->id] != 0 ||
+                           (code->functions.items[origin.function].flags & CODE_WRAPPER) != 0);
+}
+
+static void write_location_wraps(struct view *view, const void *row)
+{
+    json_bool(view->w, (location_of(view, row)->flags & CODE_WRAPPER) != 0);
+}
+
 static const struct column function_columns[] = {
     COLUMN(CELL_U32, named_function, id),
     COLUMN_WRITTEN("name", write_function_name),
     COLUMN_WRITTEN("short", write_short_name),
     COLUMN(CELL_POSITION, named_function, module),
+    COLUMN_WRITTEN("wrapper", write_function_wraps),
 };
 
 static const struct column location_columns[] = {
@@ -71,6 +86,7 @@ static const struct column location_columns[] = {
     COLUMN(CELL_POSITION, named_location, file),
     COLUMN_WRITTEN("line", write_line),
     COLUMN_WRITTEN("offset", write_offset),
+    COLUMN_WRITTEN("wrapper", write_location_wraps),
 };
 
 // The path of a module or of a source file.

@@ -131,7 +131,7 @@ static uint32_t count_wrapper_frames(const struct tree_view *tree, uint32_t node
 {
     uint32_t count = 0;
     for (; node != 0; node = tree->nodes.items[node].parent) {
-        if ((tree_view_location(tree, node)->flags & CODE_PLUMBING) == 0) {
+        if (!tree_view_is_wrapper(tree, node)) {
             return count;
         }
         count++;

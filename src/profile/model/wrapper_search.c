@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+// wrapper_search: finds the wrappers of a recording by how they are called. See wrappers.h.
+//
+//   row:   main > parse > new_node > zmalloc > (malloc)
+//                         caller     candidate: the function of the call site
+//
+// Each candidate's callers, sizes and places are counted as pairs in one map for each of the three.
+#include <string.h>
+#include <strings.h>
+
+#include "base/compiler.h"
+#include "host/containers/map_u64.h"
+#include "profile/model/wrappers.h"
+
+enum {
+    ROUNDS = 4,          // wrappers of wrappers of wrappers
+    ROUNDS_BY_CALLS = 2, // for names without a word: deeper ones are more likely the program's own
+    NAMED_CALLERS = 3,
+    NAMED_SIZES = 3,
+    OTHER_CALLERS = 12,
+    OTHER_SIZES = 8,
+    OTHER_PLACES = 2,
+    OTHER_SHARE = 5, // a fifth of all allocations or of all bytes
+};
+
+struct candidate {
+    uint64_t allocations;
+    uint64_t allocated_bytes;
+    uint32_t callers; // distinct functions
+    uint32_t sizes;   // distinct size buckets
+    uint32_t places;  // distinct frames of the call site
+};
+
+DEFINE_VEC(candidate_vec, struct candidate);
+
+struct search {
+    const struct recording *recording;
+    struct code_index *code;
+    struct candidate_vec candidates; // by function
+    struct map_u64 callers;          // (candidate, caller)
+    struct map_u64 sizes;            // (candidate, bucket)
+    struct map_u64 places;           // (candidate, frame)
+};
+
+static void search_release(struct search *search)
+{
+    candidate_vec_release(&search->candidates);
+    map_u64_release(&search->callers);
+    map_u64_release(&search->sizes);
+    map_u64_release(&search->places);
+}
+
+struct call_site_location
+wrappers_call_site(const struct recording *recording, const struct code_index *code, uint32_t node)
+{
+    struct call_site_location innermost = {.location = REC_NONE, .frame = REC_NONE};
+    for (; node != 0; node = recording->nodes[node].parent) {
+        uint32_t frame = recording->nodes[node].frame;
+        struct code_chain chain = code_index_chain(code, frame);
+        for (size_t i = 0; i < chain.count; i++) {
+            struct call_site_location here = {
+                .location = chain.locations[i], .frame = frame, .is_inlined = i + 1 < chain.count};
+            if ((code->locations.items[here.location].flags & CODE_WRAPPER) == 0) {
+                return here;
+            }
+            innermost = innermost.location == REC_NONE ? here : innermost;
+        }
+    }
+    return innermost;
+}
+
+// The function that calls the innermost function without flag, itself without flag; REC_NONE if
+// there is none. *candidate: the function that is called.
+static uint32_t caller_of(const struct search *search, uint32_t node, uint32_t *candidate)
+{
+    const struct code_location *locations = search->code->locations.items;
+    *candidate = REC_NONE;
+    for (; node != 0; node = search->recording->nodes[node].parent) {
+        struct code_chain chain =
+            code_index_chain(search->code, search->recording->nodes[node].frame);
+        for (size_t i = 0; i < chain.count; i++) {
+            const struct code_location *here = &locations[chain.locations[i]];
+            if ((here->flags & (CODE_WRAPPER | CODE_CUT)) != 0 || here->function == *candidate) {
+                continue;
+            }
+            if (*candidate != REC_NONE) {
+                return here->function;
+            }
+            *candidate = here->function;
+        }
+    }
+    return REC_NONE;
+}
+
+// Count a pair once.
+static MUST_USE enum err
+count_pair(struct map_u64 *pairs, uint32_t candidate, uint32_t other, uint32_t *count)
+{
+    const uint64_t key = (uint64_t)candidate << 32 | other;
+    if (map_u64_find(pairs, key) != NULL) {
+        return ERR_OK;
+    }
+    (*count)++;
+    return map_u64_put(pairs, key, 1);
+}
+
+// Count the sizes of a row's blocks. Recordings of other tools may have only their mean.
+static MUST_USE enum err
+count_sizes(struct search *search, uint32_t row, uint32_t id, struct candidate *candidate)
+{
+    const struct recording *recording = search->recording;
+    const struct rec_row *costs = &recording->rows[row];
+    size_t at = rec_first_entry_of_row(recording->size_buckets, recording->size_bucket_count,
+                                       sizeof(recording->size_buckets[0]), row);
+    const size_t first = at;
+    for (; at < recording->size_bucket_count && recording->size_buckets[at].row == row; at++) {
+        const uint32_t bucket = recording->size_buckets[at].bucket;
+        TRY(count_pair(&search->sizes, id, bucket, &candidate->sizes));
+    }
+    if (at == first && costs->allocations > 0) {
+        const uint32_t bucket = rec_bucket_of(costs->allocated_bytes / costs->allocations);
+        return count_pair(&search->sizes, id, bucket, &candidate->sizes);
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err count_row(struct search *search, uint32_t row)
+{
+    const struct rec_row *costs = &search->recording->rows[row];
+    uint32_t id;
+    const uint32_t caller = caller_of(search, costs->node, &id);
+    if (caller == REC_NONE) {
+        return ERR_OK;
+    }
+    const struct call_site_location site =
+        wrappers_call_site(search->recording, search->code, costs->node);
+    struct candidate *candidate = &search->candidates.items[id];
+    candidate->allocations += costs->allocations;
+    candidate->allocated_bytes += costs->allocated_bytes;
+    TRY(count_pair(&search->callers, id, caller, &candidate->callers));
+    TRY(count_pair(&search->places, id, site.frame, &candidate->places));
+    return count_sizes(search, row, id, candidate);
+}
+
+// Whether the name has a word of an allocation function.
+static bool is_named_like_one(const char *name)
+{
+    static const char *const words[] = {"alloc",    "strdup", "strndup", "memdup",
+                                        "memalign", "newmem", "getmem",  "get_mem"};
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        if (strcasestr(name, words[i]) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_wrapper(const struct search *search, uint32_t function, int round)
+{
+    const struct candidate *candidate = &search->candidates.items[function];
+    const struct code_function *known = &search->code->functions.items[function];
+    const struct rec_totals *totals = &search->recording->totals;
+    if (candidate->callers < NAMED_CALLERS || candidate->sizes < NAMED_SIZES) {
+        return false;
+    }
+    if ((known->flags & CODE_UNKNOWN) == 0 &&
+        is_named_like_one(string_table_get(&search->code->names, known->name))) {
+        return true;
+    }
+    return round < ROUNDS_BY_CALLS && candidate->callers >= OTHER_CALLERS &&
+           candidate->sizes >= OTHER_SIZES && candidate->places <= OTHER_PLACES &&
+           (candidate->allocations >= totals->allocations / OTHER_SHARE ||
+            candidate->allocated_bytes >= totals->allocated_bytes / OTHER_SHARE);
+}
+
+void wrappers_flag_locations(struct code_index *code)
+{
+    for (size_t i = 0; i < code->locations.len; i++) {
+        struct code_location *location = &code->locations.items[i];
+        location->flags |= code->functions.items[location->function].flags & CODE_WRAPPER;
+    }
+}
+
+enum err wrappers_add(struct code_index *code, struct wrapper wrapper, struct wrapper_vec *out)
+{
+    code->functions.items[wrapper.function].flags |= CODE_WRAPPER;
+    return wrapper_vec_push(out, wrapper);
+}
+
+// Look at all rows once. *found: whether a wrapper was found.
+static MUST_USE enum err
+search_once(struct search *search, int round, struct wrapper_vec *out, bool *found)
+{
+    map_u64_clear(&search->callers);
+    map_u64_clear(&search->sizes);
+    map_u64_clear(&search->places);
+    candidate_vec_clear(&search->candidates);
+    TRY(candidate_vec_resize(&search->candidates, search->code->functions.len));
+    for (uint32_t row = 0; row < search->recording->row_count; row++) {
+        TRY(count_row(search, row));
+    }
+    *found = false;
+    for (uint32_t i = 0; i < search->candidates.len; i++) {
+        if (is_wrapper(search, i, round)) {
+            TRY(wrappers_add(search->code, (struct wrapper){.function = i}, out));
+            *found = true;
+        }
+    }
+    return ERR_OK;
+}
+
+enum err
+wrappers_find(const struct recording *recording, struct code_index *code, struct wrapper_vec *out)
+{
+    CLEANUP(search_release) struct search search = {.recording = recording, .code = code};
+    bool found = true;
+    for (int round = 0; round < ROUNDS && found; round++) {
+        TRY(search_once(&search, round, out, &found));
+        if (found) {
+            wrappers_flag_locations(code);
+        }
+    }
+    return ERR_OK;
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+// Tests of wrappers, found and asked for: programs as drawings, with the functions that a reader of
+// the drawing calls the program's own allocator.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "host/text/strbuf.h"
+#include "profile/names/asked_wrappers.h"
+#include "profile/test_support/drawn_profile.h"
+
+// Append the names of the wrappers that are not known by name, in order, with spaces.
+static void list_wrappers(const struct profile *profile, struct strbuf *out)
+{
+    strbuf_clear(out);
+    for (size_t i = 0; i < profile->wrappers.len; i++) {
+        const uint32_t function = profile->wrappers.items[i].function;
+        const uint32_t name = profile->code.functions.items[function].name;
+        strbuf_append_text(out, i > 0 ? " " : "");
+        strbuf_append_text(out, string_table_get(&profile->code.names, name));
+    }
+}
+
+static void wrappers_are_found_by_name_and_calls(void **state)
+{
+    (void)state;
+    // Without size buckets, a row counts with the mean of its sizes.
+    static const struct {
+        const char *text;
+        const char *wanted;
+    } cases[] = {
+        // three callers and three sizes
+        {"main;parse;db_alloc 1 16\nmain;load;db_alloc 1 100\nmain;save;db_alloc 1 5000\n",
+         "db_alloc"},
+        {"main;parse;db_alloc 1 16\nmain;load;db_alloc 1 100\nmain;load;db_alloc 1 5000\n", ""},
+        {"main;parse;db_alloc 1 16\nmain;load;db_alloc 1 16\nmain;save;db_alloc 1 16\n", ""},
+        {"main;parse;new_node 1 16\nmain;load;new_node 1 100\nmain;save;new_node 1 5000\n", ""},
+        // a wrapper of a wrapper
+        {"main;parse;db_alloc;mem_alloc 1 16\nmain;load;db_alloc;mem_alloc 1 100\n"
+         "main;save;db_alloc;mem_alloc 1 5000\nmain;open;mem_alloc 1 16\nmain;run;mem_alloc 1 16\n",
+         "mem_alloc db_alloc"},
+        // known by name, and recursive callers
+        {"main;zmalloc 1 16\nload;zmalloc 1 100\nsave;zmalloc 1 5000\n", ""},
+        {"db_alloc;db_alloc 1 16\ndb_alloc 1 100\nmain;db_alloc 1 5000\n", ""},
+        {"", ""},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(drawn_profile_release) struct drawn_profile drawn = {0};
+        CLEANUP(strbuf_release) struct strbuf found = {0};
+        drawn_profile_open(cases[i].text, &drawn);
+        list_wrappers(drawn.profile, &found);
+        if (strcmp(strbuf_text(&found), cases[i].wanted) != 0) {
+            fail_msg("\"%s\", not \"%s\" in:\n%s", strbuf_text(&found), cases[i].wanted,
+                     cases[i].text);
+        }
+    }
+}
+
+// Draw `callers` functions that call `called`, with `sizes` sizes and `places` lines in it.
+static void draw_calls(
+    struct strbuf *out, const char *called, unsigned callers, unsigned sizes, unsigned places)
+{
+    for (unsigned i = 0; i < callers; i++) {
+        strbuf_printf(out, "main;f%u;%s(a.c:%u) 1 %llu\n", i, called, 1 + i % places,
+                      1ULL << (i % sizes));
+    }
+}
+
+static void other_functions_need_many_callers_and_sizes(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned callers;
+        unsigned sizes;
+        unsigned places;
+        uint64_t others; // allocations elsewhere
+        bool wanted;
+    } cases[] = {
+        {12, 8, 2, 0, true},        {12, 8, 2, 48, true}, {11, 8, 2, 0, false},
+        {12, 7, 2, 0, false},       {12, 8, 3, 0, false}, {40, 12, 1, 100, true},
+        {12, 8, 2, 5000000, false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(drawn_profile_release) struct drawn_profile drawn = {0};
+        CLEANUP(strbuf_release) struct strbuf text = {0};
+        draw_calls(&text, "get", cases[i].callers, cases[i].sizes, cases[i].places);
+        strbuf_printf(&text, "main;work %llu %llu\n", (unsigned long long)cases[i].others,
+                      (unsigned long long)cases[i].others * 10);
+        drawn_profile_open(strbuf_text(&text), &drawn);
+        if ((drawn.profile->wrappers.len == 1) != cases[i].wanted) {
+            fail_msg("%zu wrappers in:\n%s", drawn.profile->wrappers.len, strbuf_text(&text));
+        }
+    }
+}
+
+static void users_name_wrappers(void **state)
+{
+    (void)state;
+    static const char *const expressions[] = {"^new_", "^load$"};
+    static const struct name_sources sources = {.wrappers = expressions, .wrapper_count = 2};
+    CLEANUP(drawn_profile_release) struct drawn_profile drawn = {0};
+    CLEANUP(strbuf_release) struct strbuf found = {0};
+    drawn_profile_open("main;load;new_node(int) 1 16\nmain;reload;new_list 1 16\n", &drawn);
+    assert_int_equal(asked_wrappers_apply(drawn.profile, &sources, NULL), ERR_OK);
+    list_wrappers(drawn.profile, &found);
+    assert_string_equal(strbuf_text(&found), "new_node(int) new_list load");
+    const struct recording *recording = &drawn.profile->recording;
+    static const char *const wanted[] = {"main", "reload"};
+    for (size_t row = 0; row < recording->row_count; row++) {
+        const uint32_t site = profile_call_site(drawn.profile, recording->rows[row].node).location;
+        assert_string_equal(profile_location_function(drawn.profile, site), wanted[row]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wrappers_are_found_by_name_and_calls),
+        cmocka_unit_test(other_functions_need_many_callers_and_sizes),
+        cmocka_unit_test(users_name_wrappers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
