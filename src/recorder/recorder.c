@@ -187,7 +187,7 @@ static enum err write_recording(struct recorder_state *s, struct err_info *info)
     if (event_log_finish(&s->events, recording, &options, path, &trouble) == ERR_OK) {
         return ERR_OK;
     }
-    recorder_log(s, "%s; the log of events is omitted", trouble.text);
+    recorder_log(s, "%s; the event log is omitted", trouble.text);
     event_log_give_up(&s->events);
     aggregator_snapshot_set_counter(&s->snapshot, &s->aggregator, "events_left_out",
                                     s->events.omitted_count);

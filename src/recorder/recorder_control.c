@@ -174,7 +174,7 @@ static uint64_t answer(void *context, const char *word, const char *text, struct
         }
     }
     struct err_info info = {0};
-    (void)err_set(&info, ERR_UNSUPPORTED, "the recorder does not know the word '%.40s'", word);
+    (void)err_set(&info, ERR_UNSUPPORTED, "unknown request '%.40s'", word);
     return refuse(reply, &info);
 }
 

@@ -97,7 +97,7 @@ static void follow_checkpoint(struct recorder_state *s, uint64_t now_ms)
     const uint64_t ended_before = s->checkpoint.ended_count;
     switch (checkpoint_poll(&s->checkpoint, now_ms)) {
     case CHECKPOINT_FAILED:
-        recorder_log(s, "%s; the program goes on, %s", s->checkpoint.report->text,
+        recorder_log(s, "%s; the program continues, %s", s->checkpoint.report->text,
                      checkpoint_what_stays(&s->checkpoint));
         break;
     case CHECKPOINT_RECOVERED:
@@ -189,8 +189,8 @@ static bool is_over(struct recorder_state *s, bool was_busy, uint64_t now_ms)
     if (!s->has_said_others && now_ms >= s->said_after_ms) {
         s->has_said_others = true;
         recorder_log(s,
-                     "the program has ended, but %u of the processes that it started still run; "
-                     "recording goes on until they end (Ctrl-C ends it now)",
+                     "the program has ended, but %u of the processes that it started are still "
+                     "running; recording continues until they end (Ctrl-C stops it now)",
                      (unsigned)s->drain.process_count);
     }
     return false;
@@ -203,8 +203,9 @@ drain_once(struct recorder_state *s, bool is_last, bool *was_busy, struct err_in
     const uint64_t clock_ms = session_clock_now(&s->clock);
     drain_note_time(&s->drain, clock_ms, clock_monotonic_ns());
     enum err err = drain_pass(&s->drain, clock_ms, is_last, was_busy);
-    return err == ERR_OK ? ERR_OK
-                         : err_set(info, err, "the recorder has no more room (%s)", err_name(err));
+    return err == ERR_OK
+               ? ERR_OK
+               : err_set(info, err, "the recorder cannot hold more data (%s)", err_name(err));
 }
 
 void recorder_wait(struct recorder_state *s)
@@ -227,8 +228,8 @@ static void see_abandonment(struct recorder_state *s)
     if (!s->was_abandoned && atomic_load_explicit(&s->session.header->state,
                                                   memory_order_relaxed) == SESSION_ABANDONED) {
         s->was_abandoned = true;
-        recorder_log(s, "the recorder stood still for too long: the program goes on, and what it "
-                        "does from then on is counted and not recorded");
+        recorder_log(s, "the recorder did not respond for too long: the program continues, and its "
+                        "further events are counted but not recorded");
     }
 }
 
@@ -240,12 +241,12 @@ static void check_memory(struct recorder_state *s)
                          aggregator_kept_blocks(&s->aggregator));
     if (budget->merging != MEMORY_MERGES_NOTHING && !s->has_merged) {
         s->has_merged = true;
-        recorder_log(s, "call stacks take the memory that they may (--max-memory): new ones are "
+        recorder_log(s, "call stacks have reached the memory limit (--max-memory): new ones are "
                         "merged with others");
     }
     if (budget->level != 0 && !s->has_thinned) {
         s->has_thinned = true;
-        recorder_log(s, "live blocks take the memory that they may (--max-memory): new ones are "
+        recorder_log(s, "live blocks have reached the memory limit (--max-memory): new ones are "
                         "sampled, and all figures become estimates");
     }
 }

@@ -66,7 +66,7 @@ enum err recorder_hear_of_unrecorded(struct recorder_state *s, uint64_t now_ms)
 void recorder_follow_log(struct recorder_state *s, uint64_t now_ms)
 {
     if (event_log_tick(&s->events, now_ms)) {
-        recorder_log(s, "%s; the log of events ends here, the recording goes on",
+        recorder_log(s, "%s; the event log ends here, the recording continues",
                      s->events.trouble.text);
     }
 }

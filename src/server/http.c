@@ -110,7 +110,7 @@ static enum MHD_Result refuse_method(struct MHD_Connection *connection, const ch
 {
     struct problem problem = {.allow = allow};
     (void)problem_set(&problem, MHD_HTTP_METHOD_NOT_ALLOWED, PARAM_COUNT, ERR_INVALID,
-                      "this cannot be done here"); // sent at once
+                      "method not allowed"); // sent at once
     return reply_problem(connection, &problem);
 }
 
@@ -195,7 +195,7 @@ handle_read(struct http *http, struct MHD_Connection *connection, const char *ta
     if (asset != NULL) {
         return asset_send(connection, asset);
     }
-    return reply_refuse(connection, MHD_HTTP_NOT_FOUND, ERR_NOT_FOUND, "there is nothing here");
+    return reply_refuse(connection, MHD_HTTP_NOT_FOUND, ERR_NOT_FOUND, "not found");
 }
 
 static enum method method_of(const char *method)
@@ -235,7 +235,7 @@ begin(struct http *http, struct MHD_Connection *connection, enum method method, 
     }
     if (!target_is_encoded(target)) {
         return reply_refuse(connection, MHD_HTTP_BAD_REQUEST, ERR_INVALID,
-                            "the address is not well encoded: each % must begin an escape");
+                            "the address contains an invalid % escape");
     }
     bool is_baseline = target_has_path(target, baseline_path);
     if (is_baseline && method != METHOD_PUT && method != METHOD_DELETE) {
@@ -246,14 +246,14 @@ begin(struct http *http, struct MHD_Connection *connection, enum method method, 
     }
     if (method != METHOD_PUT && is_body_announced(connection)) {
         return reply_refuse(connection, MHD_HTTP_CONTENT_TOO_LARGE, ERR_LIMIT,
-                            "only a recording may be sent, with PUT");
+                            "only PUT of a recording is allowed");
     }
     // The size of a chunked body is unbounded, whatever its Content-Length.
     if (method == METHOD_PUT &&
         (http_header(connection, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL ||
          !baseline_upload_may_come(http_header(connection, MHD_HTTP_HEADER_CONTENT_LENGTH)))) {
         return reply_refuse(connection, MHD_HTTP_CONTENT_TOO_LARGE, ERR_LIMIT,
-                            "a recording that is sent must announce its length, of 1 GiB at most");
+                            "an upload must state its length, of at most 1 GiB");
     }
     return MHD_YES;
 }

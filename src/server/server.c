@@ -85,7 +85,7 @@ static MUST_USE enum err check_editor(const char *pattern, struct err_info *info
     if (!is_link) {
         return err_set(info, ERR_INVALID,
                        "the editor's pattern must be a link such as vscode://file/%%f:%%l, "
-                       "not \"%.100s\"",
+                       "not '%.100s'",
                        pattern);
     }
     return ERR_OK;

@@ -53,26 +53,26 @@
 #define SESSION_FRAMES_DEFAULT 512u
 
 // Counters of events that are missing from the profile. All are zero in a healthy run.
-#define SESSION_LOSS_COUNTERS(X)                                                          \
-    X(no_process_slot, "events of processes beyond the 1024th at one time")               \
-    X(no_lane, "events of threads beyond the 4096th at one time")                         \
-    X(reentrant, "events in signal handlers that interrupted or left cairn")              \
-    X(seccomp, "events of threads and processes begun under a seccomp filter")            \
-    X(missed_allocations, "allocations after the recorder had stood still")               \
-    X(missed_frees, "frees after the recorder had stood still, whose blocks seem leaked") \
-    X(corrupt_lane, "lanes closed because the program overwrote them")                    \
+#define SESSION_LOSS_COUNTERS(X)                                                                  \
+    X(no_process_slot, "events of processes beyond the 1024th at one time")                       \
+    X(no_lane, "events of threads beyond the 4096th at one time")                                 \
+    X(reentrant, "events in signal handlers that interrupted or left cairn")                      \
+    X(seccomp, "events of threads and processes begun under a seccomp filter")                    \
+    X(missed_allocations, "allocations after the recorder stopped responding")                    \
+    X(missed_frees, "frees after the recorder stopped responding; their blocks appear as leaked") \
+    X(corrupt_lane, "lanes closed because the program overwrote them")                            \
     X(corrupt_counter, "counters that the program overwrote")
 
 // Counters of shortcomings that lose no event.
-#define SESSION_NOTE_COUNTERS(X)                                                 \
-    X(frame_pointer_walks, "stacks walked by frame pointer for lack of tables")  \
-    X(unfinished_stacks, "stacks that end before the thread's entry")            \
-    X(cut_stacks, "stacks deeper than --max-frames, cut in the middle")          \
-    X(producer_waits, "times a thread waited for the recorder")                  \
-    X(order_timeouts, "times the order of threads was guessed")                  \
-    X(lane_timeout, "threads that waited for the recorder in vain")              \
-    X(unnamed_execs, "programs executed unrecorded beyond those that are named") \
-    X(unwind_checks, "stacks that CAIRN_CHECK_UNWIND walked a second time")      \
+#define SESSION_NOTE_COUNTERS(X)                                                  \
+    X(frame_pointer_walks, "stacks walked by frame pointer for lack of tables")   \
+    X(unfinished_stacks, "stacks that end before the thread's entry")             \
+    X(cut_stacks, "stacks deeper than --max-frames, truncated in the middle")     \
+    X(producer_waits, "times a thread waited for the recorder")                   \
+    X(order_timeouts, "times the order of threads was guessed")                   \
+    X(lane_timeout, "threads that gave up waiting for the recorder")              \
+    X(unnamed_execs, "further programs that ran unrecorded, without a name here") \
+    X(unwind_checks, "stacks that CAIRN_CHECK_UNWIND walked a second time")       \
     X(unwind_differences, "stacks that CAIRN_CHECK_UNWIND found to be wrong")
 
 enum session_counter {

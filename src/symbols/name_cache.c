@@ -245,7 +245,7 @@ static MUST_USE enum err replace_file(const struct name_cache *cache,
     CLEANUP(strbuf_release) struct strbuf path = {0};
     CLEANUP(fd_closep) int folder = make_folder(cache);
     if (folder < 0) {
-        return err_set_errno(info, errno, "cannot use the folder '%s'",
+        return err_set_errno(info, errno, "cannot use the directory '%s'",
                              strbuf_text(&cache->folder));
     }
     TRY(append_path(cache, name, &path));
@@ -318,7 +318,7 @@ name_cache_list(const struct name_cache *cache, struct cache_file_vec *out, stru
     }
     DIR *entries = folder >= 0 ? fdopendir(folder) : NULL;
     if (entries == NULL) {
-        return err_set_errno(info, errno, "cannot read the folder '%s'",
+        return err_set_errno(info, errno, "cannot read the directory '%s'",
                              strbuf_text(&cache->folder));
     }
     const enum err problem = list_folder(folder, entries, &files);
@@ -384,7 +384,7 @@ enum err name_cache_set_limit(const struct name_cache *cache, uint64_t bytes, st
     const int len = snprintf(text, sizeof(text), "%" PRIu64 "\n", bytes);
     const struct bytes data = {.data = (const uint8_t *)text, .len = (size_t)len};
     if (cache->folder.len == 0) {
-        return err_set(info, ERR_NOT_FOUND, "there is no folder for it: HOME is not set");
+        return err_set(info, ERR_NOT_FOUND, "there is no directory for it: HOME is not set");
     }
     TRY(replace_file(cache, limit_name, data, info));
     return name_cache_trim(cache, bytes, NULL, info);

@@ -134,8 +134,8 @@ static void advise_debug_info(const char *path, struct strbuf *out)
 {
     const char *base = path_file_name(path);
     if (!is_of_the_system(path)) {
-        strbuf_append_text(out, "build it with -g and do not strip it, or name the folder of its "
-                                "debug file with --debug-dir");
+        strbuf_append_text(out, "build it with -g and do not strip it, or name the directory of "
+                                "its debug file with --debug-dir");
         return;
     }
     for (size_t i = 0; i < ARRAY_LEN(known_packages); i++) {
@@ -172,15 +172,15 @@ void symbol_source_explain(const struct symbol_source *source,
         // The kernel's own module is called linux-vdso.so.1 or [vdso] and is not on disk.
         if (*path == '/') {
             strbuf_printf(out_advice,
-                          "name a folder that holds a copy of it with --executable-dir%s",
+                          "name a directory that contains a copy of it with --executable-dir%s",
                           servers_advice(path));
         }
         break;
     case SYMBOL_GAP_FILE_CHANGED:
-        strbuf_printf(
-            out_advice,
-            "record again, or name a folder that holds the file that ran with --executable-dir%s",
-            servers_advice(path));
+        strbuf_printf(out_advice,
+                      "record again, or name a directory that contains the file that ran with "
+                      "--executable-dir%s",
+                      servers_advice(path));
         break;
     case SYMBOL_GAP_DAMAGED:
         strbuf_append_text(out_advice, "build or install it again");

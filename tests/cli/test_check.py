@@ -90,7 +90,7 @@ def test_a_budget_of_a_function_that_is_not_there_is_no_check(run, tmp_path):
     _, path = run
     words = ["--function", "^prase$", "--max-allocations", "1", "--max-leaked", "0", path]
     done = check(*words, status=(2,))
-    assert b'no function of the program matches "^prase$"' in done.stderr and b"--allow-missing" in done.stderr
+    assert b"no function of the program matches '^prase$'" in done.stderr and b"--allow-missing" in done.stderr
     assert done.stdout == b""
     said = "; no stack has such a function"
     (tmp_path / "cairn.toml").write_text("[check]\nallow-missing = true\n")
@@ -136,7 +136,7 @@ def test_a_function_that_exists_and_never_allocates_counts_as_zero(tmp_path, fla
         done = check("--function", f"^{name}$", "--max-allocations", "0", *program, cwd=tmp_path,
                      status=(0, 2))
         assert done.returncode == status, (name, done.stdout, done.stderr)
-        assert (b"not all names of app" in done.stderr) == (status == 2 and flags != ["-g"])
+        assert (b"some names of app" in done.stderr) == (status == 2 and flags != ["-g"])
 
 
 @pytest.mark.parametrize("leaf, place", [
@@ -237,21 +237,21 @@ match = '^emit$'
 
 
 @pytest.mark.parametrize("text, words", [
-    ("max-peak = 1\n", ["cairn.toml:1: max-peak: settings stand in [check]"]),
-    ("[check]\nmax-beauty = 1\n", ["cairn.toml:2: max-beauty: there is no such setting"]),
+    ("max-peak = 1\n", ["cairn.toml:1: max-peak: settings belong in [check]"]),
+    ("[check]\nmax-beauty = 1\n", ["cairn.toml:2: max-beauty: unknown setting"]),
     ("[check]\n\nmax-peak = \"big\"\n", ["cairn.toml:3: max-peak: this is not a size"]),
     ("[check]\nmax-peak = -1\n", ["cairn.toml:2: max-peak: this is not a size"]),
     ("[check]\nmax-peak = true\n", ["cairn.toml:2"]),
     ("[check]\nbaseline = 1\n", ["cairn.toml:2: baseline: this is a text"]),
     ("[check]\nmax-growth = \"fast\"\n", ["cairn.toml:2: max-growth", "percentage"]),
-    ("[chekc]\n", ["cairn.toml:1: there is no table [chekc]"]),
-    ("[function]\n", ["cairn.toml:1: there is no table [function]"]),
+    ("[chekc]\n", ["cairn.toml:1: unknown table [chekc]"]),
+    ("[function]\n", ["cairn.toml:1: unknown table [function]"]),
     ("[[function]]\nmax-peak = 1\n", ["cairn.toml:1: a [[function]] needs a match"]),
     ("[[function]]\nmatch = \"(\"\nmax-peak = 1\n", ["cairn.toml:2: match"]),
     ("[[function]]\nmatch = \"a\"\nmax-rss = 1\n", ["cairn.toml:3: max-rss", "whole processes"]),
     ("[check]\nmax-peak = 1.5\n", ["cairn.toml:2: only whole decimal numbers"]),
     ("[check]\nmax-growth = 5\n", ["--baseline"]),
-    ("", ["there is no budget"]),
+    ("", ["no budget given"]),
 ])
 def test_mistakes_in_the_file(run, tmp_path, text, words):
     _, path = run
@@ -264,18 +264,18 @@ def test_mistakes_in_the_file(run, tmp_path, text, words):
 
 
 @pytest.mark.parametrize("arguments, words", [
-    ([], ["what to check is missing"]), (["--max-peak", "1"], ["what to check is missing"]),
-    (["x"], ["there is no budget"]), (["--max-peak", "big", "x"], ["--max-peak", "64MiB"]),
+    ([], ["no FILE and no -- PROGRAM given"]), (["--max-peak", "1"], ["no FILE and no -- PROGRAM given"]),
+    (["x"], ["no budget given"]), (["--max-peak", "big", "x"], ["--max-peak", "64MiB"]),
     (["--max-allocations", "1.5", "x"], ["--max-allocations", "whole number"]),
     (["--max-temporary-share", "x", "x"], ["percentage"]),
     (["--function", "(", "--max-peak", "1", "x"], ["--function"]),
     (["--function", "a", "--max-rss", "1", "x"], ["--max-rss", "whole processes"]),
-    (["--function", "a", "--max-peak", "1", "--filter-function", "b", "x"], ["exclude"]),
+    (["--function", "a", "--max-peak", "1", "--filter-function", "b", "x"], ["cannot be combined"]),
     (["--max-growth", "1%", "--max-peak", "1", "x"], ["--baseline"]),
     (["--baseline", "/nowhere", "--max-peak", "1", "/nowhere"], ["No such file"]),
     (["--json", "--github", "--max-peak", "1", "x"], ["standard output"]),
     (["--config", "/nowhere/c.toml", "x"], ["/nowhere/c.toml"]),
-    (["--max-peak", "1", "a", "b"], ["what to check is missing"]),
+    (["--max-peak", "1", "a", "b"], ["no FILE and no -- PROGRAM given"]),
     (["--max-peak", "1", "--", "/nowhere/program"], ["/nowhere/program"]),
 ])
 def test_mistakes(tmp_path, arguments, words):

@@ -68,7 +68,7 @@ def server(draw):
     (["--asan", "true"], ["AddressSanitizer"]),
     (["--quiet=yes", "true"], ["takes no value"]),
     (["report"], ["FILE"]),
-    (["report", "a", "b"], ["one recording at a time"]),
+    (["report", "a", "b"], ["only one FILE"]),
     (["report", "--sort", "beauty", "x"], ["--sort", "beauty", "peak"]),
     (["report", "--filter-function", "(", "x"], ["--filter-function", "regular expression"]),
     (["report", "--module", "[z-a]", "x"], ["--module", "regular expression"]),
@@ -80,7 +80,7 @@ def server(draw):
     (["analyze"], ["FILE"]),
     (["--analyze", "/nowhere/x.cairn"], ["/nowhere/x.cairn"]),
     (["help", "reprot"], ["did you mean 'report'"]),
-    (["help", "zzzzzz"], ["there is no command"]),
+    (["help", "zzzzzz"], ["unknown command"]),
 ])
 def test_mistakes_get_one_sentence(tmp_path, arguments, words):
     run = cairn(*arguments, cwd=tmp_path)
@@ -460,7 +460,7 @@ def test_filters_compose(server, options, allocations):
 def test_a_process_is_chosen_by_its_pid(server):
     pid = json_of(server)["processes"][1]["pid"]
     assert json_of("--process", pid, server)["totals"]["allocations"] == 8
-    assert "Only what passes the filter" in text_of("--process", pid, server)
+    assert "Only data that matches the filter" in text_of("--process", pid, server)
 
 
 @pytest.mark.parametrize("sort, key", [

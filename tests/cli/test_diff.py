@@ -129,7 +129,7 @@ def test_amounts_are_per_unit_and_peaks_are_not(draw):
     assert report["totals"]["allocations"]["new"] == 0.3
     text = diff_text("--per", "100", *paths)
     assert re.search(r"allocations +0\.1 +0\.3 +\+0\.2  \+200\.0%", text)
-    assert "All but the peak: for each of 100." in text
+    assert "All costs except peaks are divided by 100." in text
 
 
 @pytest.mark.parametrize("threshold, status", [("0%", 1), ("9.9%", 1), ("10%", 0), ("50", 0)])
@@ -168,7 +168,7 @@ def test_what_is_not_known_of_the_peak_is_no_growth(draw):
                      more="!peak_error_bytes 200\n")
     report = diff("--sort", "peak", *paths)
     assert report["totals"]["peak_bytes"]["class"] == "same"
-    assert "known to 200 B" in diff_text("--sort", "peak", *paths)
+    assert "accurate to 200 B" in diff_text("--sort", "peak", *paths)
 
 
 @pytest.mark.parametrize("side", [0, 1])
@@ -226,7 +226,7 @@ def test_filters_apply_to_both(old, draw):
             wanted = json_of(*options, path)
             assert report[side]["totals"] == wanted["totals"], options
             assert report[side]["selection"]["filter"] == wanted["selection"]["filter"]
-    assert "Only what passes the filter is compared:\n    thread main\n" in diff_text(
+    assert "Only data that matches the filter is compared:\n    thread main\n" in diff_text(
         "--thread", "main", *paths)
 
 

@@ -142,7 +142,7 @@ def test_a_part_of_the_run(run, time, classes):
 def test_what_passes_is_said(run):
     _, path = run
     text = text_of("--size", "17..4000", "--lifetime", "1s..", "--thread", "main", path)
-    for line in ("  Only what passes the filter is counted:", "    thread main",
+    for line in ("  Only data that matches the filter is counted:", "    thread main",
                  "    blocks of 16 B to 4.00 KiB", "    blocks freed after 896 ms or more"):
         assert line in text.splitlines(), line
     assert "not known, shown as 0: peak, " in text
@@ -194,7 +194,7 @@ def test_mistakes_in_filters(run, command, options, words):
     (["--module", "libnone"], "module", 'no executable or library of the recording matches "libnone"'),
     (["--thread", "nosuch*"], "thread", 'no thread of the recording has the id or name "nosuch*"'),
     (["--process", "4194304"], "process", "no process of the recording has the pid 4194304"),
-    (["--filter-function", "^load$", "--size", "1TiB.."], None, "nothing passes the filter: every number is 0"),
+    (["--filter-function", "^load$", "--size", "1TiB.."], None, "nothing matches the filter: every number is 0"),
 ])
 def test_a_filter_that_finds_nothing_says_so(run, options, name, said):
     _, path = run
@@ -223,7 +223,7 @@ def test_a_thread_may_be_called_like_a_number(draw):
 def test_what_was_not_recorded_is_no_zero(draw):
     path = draw("process app\nthread main\nmain(a.c:1) 3 30 1 10\n")
     for option, word in (("--size=1..", "sizes"), ("--lifetime=1..", "lifetimes"),
-                         ("--time=0..1", "when its blocks")):
+                         ("--time=0..1", "no allocation times")):
         run_of = cairn("report", option, path)
         assert (run_of.returncode, run_of.stdout) == (2, b"")
         assert word in run_of.stderr.decode() and run_of.stderr.count(b"\n") == 1

@@ -241,8 +241,8 @@ def test_hostile_names_in_views(draw):
     (["--tree", "sideways"], ["--tree", "top-down", "bottom-up"]),
     (["--group-by", "colour"], ["--group-by", "function", "size"]),
     (["--callers", "("], ["--callers"]),
-    (["--diff", "x", "--histogram"], ["--diff goes with"]),
-    (["--blocks", "--functions"], ["--blocks stands alone"]),
+    (["--diff", "x", "--histogram"], ["--diff can only be combined with"]),
+    (["--blocks", "--functions"], ["--blocks cannot be combined"]),
     (["--diff", "/nowhere"], ["No such file"]),
 ])
 def test_mistakes(run, arguments, words):

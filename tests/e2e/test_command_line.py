@@ -180,8 +180,8 @@ def test_a_terminal_shows_the_recorder_alive(scratch):
 
 
 @pytest.mark.parametrize("option, why", [
-    ("--no-children", "No allocation was recorded: the program did not call malloc or its kin."),
-    ("--start-paused", "No allocation was recorded: recording never began ('cairn ctl FILE start'"),
+    ("--no-children", "No allocation was recorded: the program called no allocation function."),
+    ("--start-paused", "No allocation was recorded: recording was never started ('cairn ctl FILE start'"),
 ])
 def test_a_program_without_allocations(scratch, option, why):
     recorded = cairn(scratch, "record", option, "-o", "x.cairn", "--", "/bin/true")

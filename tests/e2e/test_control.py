@@ -111,14 +111,14 @@ def test_a_recording_is_found_by_its_file_and_by_every_process_of_it(scratch):
             assert json.loads(ctl(name, "status", "--json"))["recorder_pid"] == c.process.pid
         assert status["file"] == str(c.path)
         c.end()
-        assert "nothing of yours is being recorded" in c.ctl("status", status=2)
+        assert "you have no running recording" in c.ctl("status", status=2)
 
 
 def test_what_makes_no_sense_is_refused_in_words(scratch):
     with Conversation(scratch / "c.cairn") as c:
-        assert "recording already" in c.ctl("start", status=1)
+        assert "already started" in c.ctl("start", status=1)
         c.ctl("stop")
-        assert "stopped already" in c.ctl("stop", status=1)
+        assert "already stopped" in c.ctl("stop", status=1)
         assert "a mark needs a text" in c.ctl("mark", "", status=1)
         assert "a mark needs a text" in c.ctl("mark", "x" * 2000, status=1)
         assert "no action 'begin'" in c.ctl("begin", status=2)

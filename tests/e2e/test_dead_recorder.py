@@ -140,7 +140,7 @@ def test_who_asks_is_reported_in_one_sentence(paused):
     for who in (paused.path, paused.cairn.pid, paused.worker):
         for words in (["status"], ["checkpoint"], ["mark", "x"], ["stop"]):
             said = paused.ask(*words, who=who)
-            assert said == (f"cairn: nothing of yours is being recorded as '{who}'; it may have ended\n")
+            assert said == (f"cairn: you have no running recording '{who}'; it may have ended\n")
 
 
 def test_who_waits_for_a_checkpoint_is_reported_too(paused):
@@ -178,7 +178,7 @@ def test_a_writer_that_is_killed_is_reported_and_the_next_one_writes(paused):
     paused.ask("checkpoint", status=0)
     assert paused.litter() == []
     first, second = paused.go_on().splitlines()
-    assert "writer was killed; the program goes on" in first
+    assert "writer was killed; the program continues" in first
     assert "can be written again" in second
     assert paused.cairn.wait(DEADLINE_SECONDS) == 0
     recording = Recording(paused.path, None)

@@ -193,7 +193,7 @@ def test_a_replay_of_sampled_blocks_gives_the_totals_by_weight(record):
     shown = subprocess.run([CAIRN, "dump", "--events", "--json", recording.path], env=environment(),
                            capture_output=True, check=True, text=True)
     replay = Replay([json.loads(line) for line in shown.stdout.splitlines()])
-    assert "all figures are estimates" in shown.stderr and "as its weight says" in shown.stderr
+    assert "all figures are estimates" in shown.stderr and "as many times as its weight" in shown.stderr
     assert counters(recording.report, "note")["unkept_blocks"] > 10_000
     wanted = {key: recording.totals[key] for key in (
         "allocations", "allocated_bytes", "frees", "freed_bytes", "temporary", "temporary_bytes",
@@ -247,7 +247,7 @@ def test_the_log_of_a_run_that_was_killed_can_be_read(scratch):
         run = subprocess.run([CAIRN, *command, log], env=environment(), capture_output=True,
                              check=False, text=True, timeout=60)
         assert (run.returncode, run.stdout, run.stderr.count("\n")) == (2, "", 1), run
-        assert "is the log of events" in run.stderr and "'cairn dump --events'" in run.stderr
+        assert "is the event log" in run.stderr and "'cairn dump --events'" in run.stderr
     data = bytearray(log.read_bytes())
     data[-20] ^= 1  # within the last chunk
     log.write_bytes(data)
@@ -283,7 +283,7 @@ def test_on_a_full_disk_the_log_gives_way_to_the_recording(tiny_disk):
                          capture_output=True, env=environment(), check=False, timeout=120,
                          preexec_fn=limit)
     assert run.returncode == 0
-    assert b"the log of events" in run.stderr
+    assert b"the event log" in run.stderr
     recording = Recording(path, run)
     recording.assert_whole()
     assert recording.totals["allocations"] > 20000
@@ -309,7 +309,7 @@ def test_a_log_that_ends_in_a_full_group_is_reported(scratch):
         assert run.returncode == 0
         recording = Recording(folder / "f.cairn", run)
         assert recording.notes["events_left_out"] > 0
-        assert b"the log of events" in run.stderr
+        assert b"the event log" in run.stderr
     finally:
         if mount.returncode == 0:
             subprocess.run(["umount", "-l", folder], check=True)
@@ -319,4 +319,4 @@ def test_a_recording_without_a_log_says_so(record):
     recording = record(PROGRAMS / "peak")
     run = subprocess.run([CAIRN, "dump", "--events", recording.path], env=environment(),
                          capture_output=True, check=False, text=True)
-    assert run.returncode == 2 and "has no log of events" in run.stderr and run.stdout == ""
+    assert run.returncode == 2 and "has no event log" in run.stderr and run.stdout == ""

@@ -67,7 +67,7 @@ def test_a_killed_recorder_leaves_the_program_alone(scratch, adopt_orphans):
                           env=environment(), timeout=60)
     assert text.returncode == 0
     assert (text.stdout + text.stderr).count(b"descend") > 0
-    assert b"newer ones come every " in text.stdout
+    assert b"the file is updated every " in text.stdout
 
 
 def test_a_file_opens_while_the_program_runs(scratch):
@@ -124,8 +124,8 @@ def test_a_full_disk_stops_the_file_and_not_the_program(small_disk):
             if "space" in line.lower() or "too large" in line.lower()]
     assert len(said) == 1, err.decode()
     assert str(path) in said[0]
-    assert said[0].endswith("the file stays at its last checkpoint")
-    assert "2,000,016" in err.decode(), "the figures of the whole run are told all the same"
+    assert said[0].endswith("the file keeps its last checkpoint")
+    assert "2,000,016" in err.decode(), "the figures of the whole run are printed all the same"
     report = Recording(path, None).report
     assert report["totals"]["allocations"] > 0
     assert report["run"]["state"] == "running"

@@ -199,7 +199,7 @@ def test_a_folder_that_is_none_is_refused(record, split):
     for option in ("--debug-dir", "--executable-dir"):
         finished = report(recording.path, option, "/no/such", check=False)
         assert finished.returncode == 2
-        assert finished.stderr == f"cairn: {option}: there is no folder '/no/such'\n"
+        assert finished.stderr == f"cairn: {option}: directory '/no/such' does not exist\n"
 
 
 def test_every_reader_names_again(record, split, scratch):
@@ -336,7 +336,7 @@ def test_ctrl_c_ends_the_asking_and_not_the_command(record, split, scratch, comm
         out, err = process.communicate(timeout=60)
         may_end.set()
     assert process.returncode == 0
-    assert err.startswith("cairn: debuginfod is not asked any more; names may be missing\n")
+    assert err.startswith("cairn: debuginfod is no longer asked; names may be missing\n")
     # The same Ctrl-C stops a server of analyze that has started.
     assert ("4.22 KiB" if command == "report" else "http://127.0.0.1:") in out
     assert len(server.asked) == 1
@@ -394,13 +394,13 @@ def test_symbolize_writes_the_names_and_nothing_else(record, split, scratch, opt
     before = json.loads(cairn("report", "--json", "-n", "0", recording.path).stdout)
     os.chmod(recording.path, 0o640)
     nothing = cairn("symbolize", recording.path, "--executable-dir", scratch)
-    assert nothing.stdout.endswith("nothing new was found; the file stays as it is\n") or options
+    assert nothing.stdout.endswith("nothing new was found; the file is unchanged\n") or options
     split.offer(scratch / "debug")
     reported = cairn("symbolize", "--debug-dir", scratch / "debug", recording.path)
     assert re.search(r": \d+ places named, \d+ modules? with debug information\n$", reported.stdout)
     written = recording.path.read_bytes()
     again = cairn("symbolize", "--debug-dir", scratch / "debug", recording.path)
-    assert again.stdout == f"{recording.path}: nothing new was found; the file stays as it is\n"
+    assert again.stdout == f"{recording.path}: nothing new was found; the file is unchanged\n"
     assert recording.path.read_bytes() == written
     shutil.rmtree(scratch / "debug")
     os.remove(split.program)
@@ -421,7 +421,7 @@ def test_symbolize_adds_names_to_an_older_version_s_file(scratch):
     path = scratch / "old.cairn"
     shutil.copy(source, path)
     reported = cairn("symbolize", path).stdout
-    assert reported == f"{path}: nothing new was found; the file stays as it is\n"
+    assert reported == f"{path}: nothing new was found; the file is unchanged\n"
     assert path.read_bytes() == source.read_bytes()
 
 

@@ -124,7 +124,7 @@ def test_a_recording_that_cannot_be_written_is_reported(tmp_path, words, status)
 
 def test_standard_output_is_the_programs(tmp_path):
     done = record(tmp_path, "-o", "-", program=("/bin/sh", "-c", "echo ran"))
-    assert (done.returncode, done.stdout) == (2, b"") and b"standard output is the program's" in done.stderr
+    assert (done.returncode, done.stdout) == (2, b"") and b"standard output belongs to the program" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
@@ -143,7 +143,7 @@ def test_a_recording_is_read_from_standard_input(tmp_path, command):
 
 def test_what_analyze_shows_must_be_a_file():
     done = subprocess.run([CAIRN, "analyze", "-"], capture_output=True, check=False, timeout=60, input=b"")
-    assert done.returncode == 2 and b"write standard input to a file first" in done.stderr
+    assert done.returncode == 2 and b"analyze cannot read standard input" in done.stderr
 
 
 def test_the_first_checkpoint_comes_within_a_second(tmp_path):

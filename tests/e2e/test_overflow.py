@@ -111,7 +111,7 @@ def test_estimates_are_marked_wherever_they_are_shown(scratch):
         c.do("a 1000 10")
         whole = c.end()
     assert whole.report["run"]["sampling"] is None
-    warning = "all figures are estimates, for the program outran the recorder"
+    warning = "all figures are estimates because the program was faster than the recorder"
     exactly = "Exactly 301,000 allocations of 8,000,000 bytes were made."
     mark = "[estimates: 1 of "
     text, _ = words_of("report", sampled.path)

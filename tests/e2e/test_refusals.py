@@ -192,10 +192,10 @@ def with_later_version(recording):
     (b"#!/bin/sh\necho hello\n", ["not a recording"]),
     (bytes(range(256)) * 64, ["not a recording"]),
     (OTHER_TEXT, ["not a recording"]),
-    (gzip.compress(OTHER_TEXT), ["compressed file and no recording"]),
+    (gzip.compress(OTHER_TEXT), ["compressed file, not a recording"]),
     # One raw block in a zstd frame: magic, descriptor, size, block header, content.
     (b"\x28\xb5\x2f\xfd\x20" + bytes([len(OTHER_TEXT)]) +
-     (len(OTHER_TEXT) << 3 | 1).to_bytes(3, "little") + OTHER_TEXT, ["compressed file and no recording"]),
+     (len(OTHER_TEXT) << 3 | 1).to_bytes(3, "little") + OTHER_TEXT, ["compressed file, not a recording"]),
 ])
 def test_files_that_are_no_recordings(scratch, content, words):
     (scratch / "given.cairn").write_bytes(content)

@@ -102,7 +102,7 @@ def refused(path):
     sentence = done.stderr.decode()
     assert (done.returncode, done.stdout) == (2, b""), sentence
     assert sentence.startswith("cairn: '") and sentence.count("\n") == 1
-    assert re.search(r"line \d+|offset \d+|entry \d+|not a recording|empty|file format|version|ftbl|is cut before",
+    assert re.search(r"line \d+|offset \d+|entry \d+|not a recording|empty|file format|version|ftbl|truncated before",
                      sentence), sentence
     return sentence
 

@@ -123,7 +123,7 @@ def test_dhat(drawn, tmp_path):
 
 
 def test_dhat_is_of_events_or_refused(drawn, tmp_path):
-    for words, said in [((drawn, "--module", "app"), b"whole run"),
+    for words, said in [((drawn, "--module", "app"), b"filters do not apply"),
                         ((draw(tmp_path / "none.cairn", "main 1 1\n"),), b"no events")]:
         done = run("export", "--to", "dhat-adhoc", *words)
         assert (done.returncode, done.stdout) == (2, b"") and said in done.stderr, done.stderr

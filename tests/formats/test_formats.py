@@ -182,9 +182,9 @@ def test_output_file_is_what_stdout_gets(tmp_path):
 
 
 @pytest.mark.parametrize("words, sentence", [
-    ([], "FILE of a recording is missing"),
-    (["a", "b", "--to", "folded"], "one recording at a time"),
-    (["FILE"], "--to FORMAT is missing"),
+    ([], "no FILE given"),
+    (["a", "b", "--to", "folded"], "only one FILE"),
+    (["FILE"], "--to FORMAT is required"),
     (["FILE", "--to", "tea"], "no format 'tea'"),
     (["FILE", "--to", "folded", "--cost", "love"], "--cost"),
     (["FILE", "--to", "massif", "--cost", "peak"], "--cost"),

@@ -324,8 +324,8 @@ def test_flipped_bits_are_refused_with_their_place_or_shown(which, request, tmp_
     (rb"(?m)^I .*$", b"I ffffffff ffffffffffff", "memory makes no sense"),
     (rb"(?m)^I .*$", b"I am lost", "command line before this has no end"),
     (rb"(?m)^i [0-9a-f]+ [0-9a-f]+", b"i 1 fffffff", "address or module"),
-    (rb"(?m)^X .*$", b"m 1 x 0 0 0", "never meet"),
-    (rb"(?m)^R [0-9a-f]+$", b"Q 5", "begins like this"),
+    (rb"(?m)^X .*$", b"m 1 x 0 0 0", "mixes lines"),
+    (rb"(?m)^R [0-9a-f]+$", b"Q 5", "not a line of a heaptrack file"),
 ])
 def test_what_makes_no_sense_is_refused_with_its_line(content, pattern, by, words, tmp_path):
     path = tmp_path / "wrong"

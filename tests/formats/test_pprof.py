@@ -132,8 +132,8 @@ def test_at_a_time(moment, objects, sizes, tmp_path):
 
 
 @pytest.mark.parametrize("words, sentence", [
-    (["--at", "noon"], "neither peak nor end nor a time"),
-    (["--at", "1s", "--time", "..2s"], "leave --time out")])
+    (["--at", "noon"], "not peak, end or a time"),
+    (["--at", "1s", "--time", "..2s"], "cannot be combined with --time")])
 def test_no_moment(server, words, sentence):
     done = cairn("export", "--to", "pprof", *words, server)
     assert (done.returncode, done.stdout) == (2, b"") and sentence in done.stderr.decode()
@@ -282,13 +282,13 @@ def profile(*types, samples=()):
 
 
 @pytest.mark.parametrize("content, words", [
-    (profile("cpu", "samples"), "a profile of cpu and not of the heap"),
+    (profile("cpu", "samples"), "a profile of cpu, not of the heap"),
     (profile("space", samples=[field(2, field(2, b"\xff" * 9 + b"\x01"))]), "below 0"),
-    (profile("space", samples=[field(2, field(2, b"\1\2"))]), "as many values"),
+    (profile("space", samples=[field(2, field(2, b"\1\2"))]), "different number of values"),
     (profile("space", samples=[field(2, field(1, b"\7") + field(2, b"\1"))]), "location that is not in the file"),
     (profile("space", samples=[field(4, field(1, 1) + field(4, field(1, 9)))]), "function that is not in the file"),
     (profile("space", samples=[field(5, field(1, 1) + field(2, 99))]), "text that is not in the file"),
-    (profile("alloc_objects", "inuse_space", samples=[field(2, field(2, b"\1\2"))] * 3)[:-3], "cut"),
+    (profile("alloc_objects", "inuse_space", samples=[field(2, field(2, b"\1\2"))] * 3)[:-3], "truncated"),
 ])
 def test_what_makes_no_sense_is_refused(content, words, tmp_path):
     path = tmp_path / "wrong"

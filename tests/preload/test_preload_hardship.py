@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Recorders that die, limits that bite: the program goes on to its normal end."""
+"""Recorders that die, limits that bite: the program continues to its normal end."""
 import os
 import resource
 import signal

@@ -184,9 +184,9 @@ def test_a_mistake_names_its_parameter(server):
     assert answer.json["error"]["parameter"] == "search_regex"
     for name in ("from_ms", "to_ms", "classes"):  # of another route
         error = server.try_get("leaks", limit=5, **{name: 1}).json["error"]
-        assert (error["parameter"], error["message"]) == (name, f'there is no parameter "{name}" here')
+        assert (error["parameter"], error["message"]) == (name, f"unknown parameter '{name}'")
     error = server.try_get("leaks", limit=5, beauty=1).json["error"]
-    assert (error["parameter"], error["message"]) == (None, 'there is no parameter "beauty" here')
+    assert (error["parameter"], error["message"]) == (None, "unknown parameter 'beauty'")
 
 
 @pytest.mark.parametrize("query, parameter, words", [

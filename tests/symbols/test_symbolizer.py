@@ -296,7 +296,7 @@ def test_without_dwarf_the_symbol_table_names_functions(build, tmp_path, strip_o
         want = "outer_most" if name == "__private_name" else name
         assert list(answer.values()) == [[(want, "", 0)], [(want, "", 0)]]
         assert (coverage.gap, coverage.advice) == \
-            (gap, "build it with -g and do not strip it, or name the folder of its debug file with --debug-dir")
+            (gap, "build it with -g and do not strip it, or name the directory of its debug file with --debug-dir")
 
 
 def where(program):

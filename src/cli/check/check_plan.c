@@ -94,7 +94,7 @@ static MUST_USE enum err set_budget(const struct setting *setting, enum budget_m
     char sentence[96];
     TRY(value_text(setting, &text));
     if (setting->function != NULL && !budget_get_info(measure)->has_stacks) {
-        return refuse(setting, "this is known of whole processes only");
+        return refuse(setting, "this budget applies to whole processes only");
     }
     if (parse_limit(measure, strbuf_text(&text), &budget.limit, &expected) != ERR_OK) {
         (void)snprintf(sentence, sizeof(sentence), "this is not %s", expected); // fits
@@ -138,7 +138,7 @@ static MUST_USE enum err set_in_check(const struct setting *setting)
                    ? ERR_OK
                    : refuse(setting, "this is neither true nor false");
     }
-    return refuse(setting, "there is no such setting");
+    return refuse(setting, "unknown setting");
 }
 
 // Find the match of a [[function]], which may follow its budgets.
@@ -168,7 +168,7 @@ static MUST_USE enum err set_in_function(struct setting setting)
     if (measure != BUDGET_MEASURE_COUNT) {
         return set_budget(&setting, measure);
     }
-    return strcmp(key, "match") == 0 ? ERR_OK : refuse(&setting, "there is no such setting");
+    return strcmp(key, "match") == 0 ? ERR_OK : refuse(&setting, "unknown setting");
 }
 
 // Whether the table is for all commands; name_options.c reads it.
@@ -186,7 +186,7 @@ apply_file(struct check_plan *plan, const char *path, struct err_info *info)
         bool is_known = table->is_element ? strcmp(name, "function") == 0
                                           : strcmp(name, "check") == 0 || is_of_report(name);
         if (!is_known && i > 0) {
-            return err_set(info, ERR_INVALID, "%.200s:%u: there is no table %s%.60s%s", path,
+            return err_set(info, ERR_INVALID, "%.200s:%u: unknown table %s%.60s%s", path,
                            table->line, table->is_element ? "[[" : "[", name,
                            table->is_element ? "]]" : "]");
         }
@@ -196,7 +196,7 @@ apply_file(struct check_plan *plan, const char *path, struct err_info *info)
         const struct toml_table *table = &plan->file.tables.items[entry->table];
         struct setting setting = {.plan = plan, .path = path, .entry = entry, .info = info};
         if (entry->table == 0) {
-            return refuse(&setting, "settings stand in [check] or [[function]]");
+            return refuse(&setting, "settings belong in [check] or [[function]]");
         }
         if (!is_of_report(toml_text(&plan->file, table->name))) {
             TRY(table->is_element ? set_in_function(setting) : set_in_check(&setting));
@@ -233,12 +233,12 @@ enum err check_plan_add_words(struct check_plan *plan,
         struct check_budget budget = {.function = function, .measure = measure};
         const char *expected;
         if (parse_limit(measure, word->text, &budget.limit, &expected) != ERR_OK) {
-            return err_set(info, ERR_INVALID, "--%s: \"%.100s\" is not %s", word->spec->name,
+            return err_set(info, ERR_INVALID, "--%s: '%.100s' is not %s", word->spec->name,
                            word->text, expected);
         }
         if (function != NULL && !budget_get_info(measure)->has_stacks) {
             return err_set(info, ERR_INVALID,
-                           "--%s is known of whole processes only; write it before --function",
+                           "--%s applies to whole processes only; write it before --function",
                            word->spec->name);
         }
         TRY(add_budget(plan, budget));

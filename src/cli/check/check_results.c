@@ -221,8 +221,8 @@ refuse_unknown(const struct report *report, enum budget_measure measure, struct 
     const struct budget_info *budget = budget_get_info(measure);
     bool is_rss = measure == BUDGET_RSS;
     bool is_filtered = !is_rss && profile_knows(report->profile, budget->cost);
-    return err_set(info, ERR_UNSUPPORTED, "%s cannot be checked: %s says nothing of %s",
-                   budget->name, is_filtered ? "what passes the filter" : "the recording",
+    return err_set(info, ERR_UNSUPPORTED, "%s cannot be checked: %s has no data on %s",
+                   budget->name, is_filtered ? "the filtered part" : "the recording",
                    is_rss ? "the resident size" : cost_get_info(budget->cost)->phrase);
 }
 
@@ -242,11 +242,11 @@ static MUST_USE enum err refuse_missing(const struct profile *profile,
     }
     CLEANUP(strbuf_release) struct strbuf why = {0};
     if (known.blind_count > 0) {
-        strbuf_printf(&why, " (not all names of %s%s are to be found)", strbuf_text(&known.blind),
+        strbuf_printf(&why, " (some names of %s%s were not found)", strbuf_text(&known.blind),
                       known.blind_count > KNOWN_FUNCTIONS_BLIND_NAMED ? " and others" : "");
     }
     return err_set(info, ERR_INVALID,
-                   "no function of the program matches \"%.100s\"%s; --allow-missing accepts that",
+                   "no function of the program matches '%.100s'%s; --allow-missing accepts that",
                    function, strbuf_text(&why));
 }
 
@@ -343,7 +343,7 @@ static MUST_USE enum err check_cost_growth(struct check_results *results,
     };
     strbuf_printf(&result.name, "growth of %s", cost_get_info(cost)->option);
     if (result.is_unknown) {
-        strbuf_append_text(&result.message, "not known to both recordings");
+        strbuf_append_text(&result.message, "not in both recordings");
     } else {
         strbuf_printf(&result.message, "%s, %s -> %s, %s allowed", diff_format_ratio(change).text,
                       diff_format(cost, change.old).text, diff_format(cost, change.new).text,
@@ -370,7 +370,7 @@ static MUST_USE enum err check_growth(struct check_results *results,
     struct per per = {0};
     if (plan->per != NULL && !per_parse(plan->per, &per)) {
         return err_set(info, ERR_INVALID,
-                       "per: \"%.100s\" is neither second nor a count such as 1000 or 900:1000",
+                       "per: '%.100s' is not second or a count such as 1000 or 900:1000",
                        plan->per);
     }
     CLEANUP(comparison_release) struct comparison comparison = {0};
@@ -392,7 +392,7 @@ static MUST_USE enum err check_growth(struct check_results *results,
     }
     if (!is_comparable) {
         return err_set(info, ERR_UNSUPPORTED,
-                       "the growth cannot be checked: there is nothing that both recordings know");
+                       "growth cannot be checked: the recordings have no cost in common");
     }
     for (size_t i = 0; i < ARRAY_LEN(costs); i++) {
         enum err problem = check_cost_growth(results, plan, &report, costs[i]);

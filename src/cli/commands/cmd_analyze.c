@@ -165,14 +165,13 @@ static int run(int argc, char **argv)
     }
     if (argc - operand != 1) {
         (void)err_set(&info, ERR_INVALID,
-                      argc == operand ? "the FILE of a recording is missing"
-                                      : "one recording at a time, please (or --diff OLD)");
+                      argc == operand ? "no FILE given"
+                                      : "only one FILE can be given; --diff OLD compares two");
         return command_usage_error(&command_analyze, &info);
     }
     if (strcmp(argv[operand], "-") == 0) {
-        (void)err_set(
-            &info, ERR_INVALID,
-            "analyze follows the file that it shows; write standard input to a file first");
+        (void)err_set(&info, ERR_INVALID,
+                      "analyze cannot read standard input; write it to a file first");
         return command_usage_error(&command_analyze, &info);
     }
     if (fields.port > UINT16_MAX) {
@@ -189,8 +188,8 @@ const struct command command_analyze = {
     .synopsis = "[options] FILE",
     .description =
         "Serve the recording FILE as a web page on 127.0.0.1 until Ctrl-C, and open it in\n"
-        "the browser. The printed address contains an access token; nobody without it can\n"
-        "read the page. If FILE is still being recorded, the page follows it. Use ssh -L\n"
+        "the browser. The printed address contains an access token; the page cannot be\n"
+        "read without it. If FILE is still being recorded, the page follows it. Use ssh -L\n"
         "to reach the page from another machine.\n",
     .options = {.specs = specs,
                 .count = ARRAY_LEN(specs),

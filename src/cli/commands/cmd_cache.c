@@ -37,7 +37,7 @@ static void print_file(const struct name_cache *cache, const struct cache_file *
     // room.
     const bool is_read =
         name_cache_read_file(cache, file->name, &entry) == ERR_OK && entry.is_found;
-    screen_append(&module, is_read ? entry.names.module : "(of no use any more)");
+    screen_append(&module, is_read ? entry.names.module : "(no longer used)");
     (void)printf("%10s  %s  %8s  %s\n", format_bytes(file->bytes).text, used,
                  is_read ? format_count(entry.names.place_count).text : "-", strbuf_text(&module));
 }
@@ -97,7 +97,7 @@ set_limit(const struct name_cache *cache, const char *word, struct err_info *inf
 {
     uint64_t bytes;
     if (!size_parse(word, &bytes)) {
-        return err_set(info, ERR_INVALID, "limit: \"%.100s\" is no size such as 64MiB or 0", word);
+        return err_set(info, ERR_INVALID, "limit: '%.100s' is not a size such as 64MiB or 0", word);
     }
     TRY(name_cache_set_limit(cache, bytes, info));
     return print_size(cache, info);
@@ -128,7 +128,7 @@ static MUST_USE enum err act(int count, char **words, struct err_info *info)
             return actions[i].run(&cache, count == 2 ? words[1] : "", info);
         }
     }
-    return err_set(info, ERR_UNSUPPORTED, "cache knows list, size, clear and limit SIZE");
+    return err_set(info, ERR_UNSUPPORTED, "the action must be list, size, clear or limit SIZE");
 }
 
 static int run(int argc, char **argv)

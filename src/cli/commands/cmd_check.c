@@ -47,12 +47,13 @@ struct check_fields {
     }
 
 static const struct option_spec specs[] = {
-    BUDGET_OPTION("max-peak", "SIZE", "most memory that the heap may hold: 64MiB"),
-    BUDGET_OPTION("max-allocations", "N", "most allocation calls"),
-    BUDGET_OPTION("max-allocated", "SIZE", "most bytes allocated over time"),
-    BUDGET_OPTION("max-leaked", "SIZE", "most bytes that are never freed"),
-    BUDGET_OPTION("max-temporary-share", "PERCENT", "maximum share of temporary allocations: 20%"),
-    BUDGET_OPTION("max-rss", "SIZE", "highest resident size of all processes together"),
+    BUDGET_OPTION("max-peak", "SIZE", "maximum live heap, such as 64MiB"),
+    BUDGET_OPTION("max-allocations", "N", "maximum number of allocations"),
+    BUDGET_OPTION("max-allocated", "SIZE", "maximum bytes allocated over time"),
+    BUDGET_OPTION("max-leaked", "SIZE", "maximum bytes that are never freed"),
+    BUDGET_OPTION(
+        "max-temporary-share", "PERCENT", "maximum share of temporary allocations, such as 20%"),
+    BUDGET_OPTION("max-rss", "SIZE", "maximum resident size of all processes together"),
     BUDGET_OPTION(
         "function", "REGEX", "apply the budgets that follow to stacks with a matching function"),
     {.name = "baseline",
@@ -144,7 +145,7 @@ static MUST_USE enum err scratch_make(struct scratch *scratch, struct err_info *
     if (!fits || mkdtemp(scratch->folder) == NULL) {
         scratch->folder[0] = '\0';
         return err_set_errno(info, fits ? errno : ENAMETOOLONG,
-                             "cannot make a temporary folder in '%.200s'", parent);
+                             "cannot create a temporary directory in '%.200s'", parent);
     }
     strbuf_printf(&scratch->path, "%s/check.cairn", scratch->folder);
     return strbuf_result(&scratch->path);
@@ -174,19 +175,20 @@ make_plan(const struct check_fields *fields, struct check_plan *plan, struct err
         plan->has_growth = true;
     }
     if (plan->baseline == NULL && (plan->has_growth || plan->per != NULL)) {
-        return err_set(info, ERR_INVALID, "growth is against a --baseline FILE, which is missing");
+        return err_set(info, ERR_INVALID, "budgets for growth require --baseline FILE");
     }
     if (plan->budgets.len == 0 && plan->baseline == NULL) {
-        return err_set(info, ERR_INVALID, "there is no budget: write --max-peak 64MiB or the like");
+        return err_set(info, ERR_INVALID, "no budget given; an example is --max-peak 64MiB");
     }
     for (size_t i = 0; i < plan->budgets.len; i++) {
         if (plan->budgets.items[i].function != NULL && fields->filter.function != NULL) {
             return err_set(info, ERR_INVALID,
-                           "--filter-function and budgets for functions exclude each other");
+                           "--filter-function cannot be combined with budgets for functions");
         }
     }
     if (fields->use_json && fields->use_github) {
-        return err_set(info, ERR_INVALID, "--json and --github both write to standard output");
+        return err_set(info, ERR_INVALID,
+                       "--json and --github cannot be combined: both write to standard output");
     }
     return filter_words_check(&fields->filter, info);
 }
@@ -281,7 +283,7 @@ static int check(int argc, char **argv, int operand, const struct check_fields *
     CLEANUP(check_results_release) struct check_results results = {0};
     bool is_program = operand > 0 && strcmp(argv[operand - 1], "--") == 0;
     if (operand == argc || (!is_program && argc - operand != 1)) {
-        (void)err_set(&info, ERR_INVALID, "what to check is missing: FILE, or -- PROGRAM ARGS");
+        (void)err_set(&info, ERR_INVALID, "no FILE and no -- PROGRAM given");
         return command_usage_error(&command_check, &info);
     }
     if (make_plan(fields, &plan, &info) != ERR_OK) {

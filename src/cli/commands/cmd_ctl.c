@@ -131,12 +131,12 @@ static int run(int argc, char **argv)
     }
     const int count = argc - operand;
     if (count < 2) {
-        (void)err_set(&info, ERR_INVALID, "a FILE or PID and an action are needed");
+        (void)err_set(&info, ERR_INVALID, "FILE or PID and ACTION are required");
         return command_usage_error(&command_ctl, &info);
     }
     const struct action *action = find_action(argv[operand + 1]);
     if (action == NULL) {
-        (void)err_set(&info, ERR_INVALID, "there is no action '%.40s'", argv[operand + 1]);
+        (void)err_set(&info, ERR_INVALID, "unknown action '%.40s'", argv[operand + 1]);
         return command_usage_error(&command_ctl, &info);
     }
     if (count != 2 + action->has_text) {

@@ -125,12 +125,12 @@ static int run(int argc, char **argv)
         return status;
     }
     if (argc - operand != 2) {
-        (void)err_set(&info, ERR_INVALID, "two recordings are compared: OLD and NEW");
+        (void)err_set(&info, ERR_INVALID, "two recordings are required: OLD and NEW");
         return command_usage_error(&command_diff, &info);
     }
     if (fields.per != NULL && !per_parse(fields.per, &per)) {
         (void)err_set(&info, ERR_INVALID,
-                      "--per: \"%.100s\" is neither second nor a count such as 1000 or 900:1000",
+                      "--per: '%.100s' is not second or a count such as 1000 or 900:1000",
                       fields.per);
         return command_usage_error(&command_diff, &info);
     }

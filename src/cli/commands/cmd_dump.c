@@ -93,8 +93,8 @@ static int dump_chunks(const char *path)
     }
     if (importer != NULL) {
         (void)err_set(&info, ERR_UNSUPPORTED, // printed below
-                      "'%s' is a file of %s, which has no chunks; --table shows what is read of it",
-                      path, importer->name);
+                      "'%s' is a file of %s, which has no chunks; use --table", path,
+                      importer->name);
         return command_error(&info);
     }
     (void)puts("      offset  type  generation    part      stored         raw  what");
@@ -111,7 +111,7 @@ static int dump_chunks(const char *path)
                  summary.has_footer ? "finished" : "without an end (being written, or cut)",
                  summary.is_header_damaged ? ", header damaged" : "");
     if (summary.unreadable_bytes > 0) {
-        (void)printf("%" PRIu64 " bytes from offset %" PRIu64 " on belong to no whole chunk\n",
+        (void)printf("%" PRIu64 " bytes from offset %" PRIu64 " are not in a complete chunk\n",
                      summary.unreadable_bytes, summary.unreadable_offset);
     }
     return command_finish_output(STATUS_OK);
@@ -200,7 +200,7 @@ static int run(int argc, char **argv)
         return status;
     }
     if (argc - operand != 1) {
-        (void)err_set(&info, ERR_INVALID, "one recording at a time, please");
+        (void)err_set(&info, ERR_INVALID, "only one FILE can be given");
         return command_usage_error(&command_dump, &info);
     }
     if (fields.use_events) {

@@ -97,13 +97,13 @@ read_moment(struct export_fields *fields, enum export_moment *out, struct err_in
     }
     struct value_range *time = &fields->filter.time;
     if (time->is_set) {
-        return err_set(info, ERR_INVALID, "--at TIME is the end of a range; leave --time out");
+        return err_set(info, ERR_INVALID, "--at TIME cannot be combined with --time");
     }
     time->is_set = true;
     return duration_parse(text, &time->high)
                ? ERR_OK
-               : err_set(info, ERR_INVALID,
-                         "--at: \"%.100s\" is neither peak nor end nor a time such as 90s", text);
+               : err_set(info, ERR_INVALID, "--at: '%.100s' is not peak, end or a time such as 90s",
+                         text);
 }
 
 // Refuse options that contradict each other.
@@ -112,23 +112,22 @@ check_words(const struct export_fields *fields, int operands, struct err_info *i
 {
     if (operands != 1) {
         return err_set(info, ERR_INVALID,
-                       operands == 0 ? "the FILE of a recording is missing"
-                                     : "one recording at a time, please");
+                       operands == 0 ? "no FILE given" : "only one FILE can be given");
     }
     if (fields->format == NULL) {
-        return err_set(info, ERR_INVALID, "--to FORMAT is missing; --list names the formats");
+        return err_set(info, ERR_INVALID, "--to FORMAT is required; --list prints the formats");
     }
     const struct exporter *exporter = find_format(fields->format);
     if (exporter == NULL) {
-        return err_set(info, ERR_INVALID, "--to: there is no format '%.100s'; --list names them",
-                       fields->format);
+        return err_set(info, ERR_INVALID,
+                       "--to: unknown format '%.100s'; --list prints the formats", fields->format);
     }
     if (fields->cost != COST_COUNT && (exporter->uses & EXPORT_USES_COST) == 0) {
-        return err_set(info, ERR_INVALID,
-                       "--cost: %s has costs of its own, all of which are written", exporter->name);
+        return err_set(info, ERR_INVALID, "--cost: %s always contains all of its costs",
+                       exporter->name);
     }
     if (fields->moment != NULL && (exporter->uses & EXPORT_USES_MOMENT) == 0) {
-        return err_set(info, ERR_INVALID, "--at: %s does not ask for a moment", exporter->name);
+        return err_set(info, ERR_INVALID, "--at does not apply to %s", exporter->name);
     }
     if (fields->filter.lifetimes.is_set && (exporter->uses & EXPORT_USES_SERIES) != 0) {
         return err_set(info, ERR_INVALID,
@@ -137,11 +136,8 @@ check_words(const struct export_fields *fields, int operands, struct err_info *i
                        exporter->name);
     }
     if (filter_words_cut(&fields->filter) && (exporter->uses & EXPORT_USES_EVENTS) != 0) {
-        return err_set(
-            info, ERR_INVALID,
-            "--to %s: the program's own events are of the whole run; filters are for the "
-            "heap",
-            exporter->name);
+        return err_set(info, ERR_INVALID,
+                       "--to %s: filters do not apply to the program's own events", exporter->name);
     }
     return filter_words_check(&fields->filter, info);
 }
@@ -184,10 +180,9 @@ static MUST_USE enum err choose_packing(const struct export_fields *fields,
         return ERR_OK;
     }
     if (!screen_ends_with(path, ".zst")) {
-        return err_set(
-            info, ERR_INVALID,
-            "--output: readers of %s go by the name of a file, which must end in .gz or .zst",
-            exporter->name);
+        return err_set(info, ERR_INVALID,
+                       "--output: the name of a file for %s must end in .gz or .zst",
+                       exporter->name);
     }
     *out = PACKING_ZSTD;
     return ERR_OK;
@@ -303,7 +298,7 @@ static int run(int argc, char **argv)
         return list_formats();
     }
     if (fields.is_page && fields.format != NULL) {
-        (void)err_set(&info, ERR_INVALID, "--html is a format; --to names another"); // printed
+        (void)err_set(&info, ERR_INVALID, "--html and --to cannot be combined"); // printed
         return command_usage_error(&command_export, &info);
     }
     fields.format = fields.is_page ? exporter_html.name : fields.format;

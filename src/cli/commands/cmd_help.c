@@ -42,7 +42,7 @@ static int run(int argc, char **argv)
     }
     struct err_info info;
     const struct command *near = command_suggest(argv[operand]);
-    (void)err_set(&info, ERR_NOT_FOUND, "there is no command '%.100s'%s%s%s", argv[operand],
+    (void)err_set(&info, ERR_NOT_FOUND, "unknown command '%.100s'%s%s%s", argv[operand],
                   near != NULL ? "; did you mean '" : "", near != NULL ? near->name : "",
                   near != NULL ? "'?" : "; 'cairn help' lists them");
     return command_error(&info);

@@ -183,7 +183,7 @@ static int suggest_command(const char *word)
         return STATUS_OK;
     }
     struct err_info info;
-    (void)err_set(&info, ERR_NOT_FOUND, "there is no program '%.100s'; did you mean 'cairn %s'?",
+    (void)err_set(&info, ERR_NOT_FOUND, "program '%.100s' not found; did you mean 'cairn %s'?",
                   word, near->name);
     (void)command_error(&info); // printed here; the status is a shell's
     return STATUS_NO_PROGRAM;
@@ -206,21 +206,20 @@ static MUST_USE enum err check_settings(const struct record_fields *fields,
 {
     if (settings->output != NULL && strcmp(settings->output, "-") == 0) {
         return err_set(info, ERR_INVALID,
-                       "--output: standard output is the program's; name a file for the recording");
+                       "--output: standard output belongs to the program; give a file name");
     }
     if (fields->mode != NULL && !parse_mode(fields->mode, &settings->file_mode)) {
-        return err_set(info, ERR_INVALID, "--mode: \"%.20s\" is not a mode such as 600, 640 or 644",
+        return err_set(info, ERR_INVALID, "--mode: '%.20s' is not a mode such as 600, 640 or 644",
                        fields->mode);
     }
     if (settings->may_sample && settings->logs_events) {
-        return err_set(info, ERR_INVALID,
-                       "--events logs every event, so it does not go with --overflow=sample");
+        return err_set(info, ERR_INVALID, "--events and --overflow=sample cannot be combined");
     }
     if (settings->max_memory_bytes != 0 && settings->max_memory_bytes < MEMORY_BUDGET_MIN) {
         return err_set(info, ERR_INVALID, "--max-memory: the recorder needs at least 64MiB");
     }
     if (settings->run.is_paused && settings->run.delay_ms != 0) {
-        return err_set(info, ERR_INVALID, "--delay and --start-paused contradict each other");
+        return err_set(info, ERR_INVALID, "--delay and --start-paused cannot be combined");
     }
     return ERR_OK;
 }
@@ -234,7 +233,7 @@ static int run_program(const struct record_fields *fields, char **argv)
         return command_usage_error(&command_record, &info);
     }
     if (argv[0] == NULL) {
-        (void)err_set(&info, ERR_INVALID, "the PROGRAM to record is missing");
+        (void)err_set(&info, ERR_INVALID, "no PROGRAM given");
         return command_usage_error(&command_record, &info);
     }
     int status = suggest_command(argv[0]);

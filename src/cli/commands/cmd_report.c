@@ -102,7 +102,7 @@ static const struct option_spec specs[] = {
      .help = "show every frame of std:: and of wrappers of an allocator in stacks and trees",
      .offset = FIELD(shows_wrappers)},
     OUTPUT_OPTION_JSON(report_fields, "json.md"),
-    OUTPUT_OPTION_FULL_NAMES(report_fields, ", and show what lies outside main, too"),
+    OUTPUT_OPTION_FULL_NAMES(report_fields, ", and show the frames outside main"),
     OUTPUT_OPTION_NO_COLOR(report_fields),
 };
 
@@ -171,7 +171,7 @@ static int write_report(const struct report *report, bool use_json)
         struct err_info info;
         (void)err_set(&info, problem,
                       problem == ERR_NO_MEMORY ? "not enough memory for the report"
-                                               : "--callers: the expression is too much work");
+                                               : "--callers: the expression takes too long");
         return command_error(&info);
     }
     return command_finish_output(STATUS_OK);
@@ -252,10 +252,10 @@ static MUST_USE enum err check_views(const struct report_fields *fields, struct 
 {
     if (fields->baseline != NULL && (fields->group_by != NULL || fields->use_histogram)) {
         return err_set(info, ERR_INVALID,
-                       "--diff goes with --tree, --functions and --callers, or alone");
+                       "--diff can only be combined with --tree, --functions or --callers");
     }
     if (fields->lists_blocks && (fields->baseline != NULL || views_of(fields) != 0)) {
-        return err_set(info, ERR_INVALID, "--blocks stands alone, without other views");
+        return err_set(info, ERR_INVALID, "--blocks cannot be combined with other views");
     }
     CLEANUP(name_regex_release) struct name_regex regex = {0};
     return fields->callers != NULL ? name_regex_compile(&regex, fields->callers, "--callers", info)
@@ -278,8 +278,7 @@ static int run(int argc, char **argv)
     }
     if (argc - operand != 1) {
         (void)err_set(&info, ERR_INVALID,
-                      argc == operand ? "the FILE of a recording is missing"
-                                      : "one recording at a time, please");
+                      argc == operand ? "no FILE given" : "only one FILE can be given");
         return command_usage_error(&command_report, &info);
     }
     if (filter_words_check(&fields.filter, &info) != ERR_OK ||

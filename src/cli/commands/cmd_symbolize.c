@@ -35,10 +35,11 @@ static MUST_USE enum err check_file(const char *path,
         return err_set(info, ERR_UNSUPPORTED, "'%s' is not finished", path);
     }
     if (result->condition != RECORDING_COMPLETE) {
-        return err_set(info, ERR_UNSUPPORTED, "'%s' is not whole: %s", path, result->missing);
+        return err_set(info, ERR_UNSUPPORTED, "'%s' is incomplete: %s", path, result->missing);
     }
     if (result->unknown_chunks > 0) {
-        return err_set(info, ERR_UNSUPPORTED, "'%s' has parts of a newer version of cairn", path);
+        return err_set(info, ERR_UNSUPPORTED, "'%s' contains parts of a newer version of cairn",
+                       path);
     }
     return ERR_OK;
 }
@@ -64,7 +65,7 @@ static int tell(const char *path, const struct named_recording *named)
     CLEANUP(strbuf_release) struct strbuf safe = {0};
     screen_append(&safe, path);
     if (named->named_frames == 0) {
-        (void)printf("%s: nothing new was found; the file stays as it is\n", strbuf_text(&safe));
+        (void)printf("%s: nothing new was found; the file is unchanged\n", strbuf_text(&safe));
     } else {
         (void)printf("%s: %s %s named, %" PRIu64 " %s with debug information\n", strbuf_text(&safe),
                      format_count(named->named_frames).text,
@@ -106,8 +107,7 @@ static int run(int argc, char **argv)
     }
     if (argc - operand != 1) {
         (void)err_set(&info, ERR_INVALID,
-                      argc == operand ? "the FILE of a recording is missing"
-                                      : "one recording at a time, please");
+                      argc == operand ? "no FILE given" : "only one FILE can be given");
         return command_usage_error(&command_symbolize, &info);
     }
     return symbolize(argv[operand], &fields);

@@ -28,12 +28,12 @@ static uint64_t print_file_findings(const struct dump_summary *summary)
         found++;
     }
     if (summary->unreadable_bytes > 0) {
-        (void)printf("%" PRIu64 " bytes from offset %" PRIu64 " on belong to no whole chunk\n",
+        (void)printf("%" PRIu64 " bytes from offset %" PRIu64 " are not in a complete chunk\n",
                      summary->unreadable_bytes, summary->unreadable_offset);
         found++;
     }
     if (summary->has_footer && !summary->has_contents) {
-        (void)puts("the table of contents does not say what lies in the file");
+        (void)puts("the table of contents does not match the file");
         found++;
     }
     return found;
@@ -93,7 +93,7 @@ static int run(int argc, char **argv)
         return status;
     }
     if (argc - operand != 1) {
-        (void)err_set(&info, ERR_INVALID, "one recording at a time, please");
+        (void)err_set(&info, ERR_INVALID, "only one FILE can be given");
         return command_usage_error(&command_verify, &info);
     }
     return verify(argv[operand]);

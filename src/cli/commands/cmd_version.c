@@ -19,6 +19,6 @@ const struct command command_version = {
     .name = "version",
     .summary = "print the version of cairn",
     .synopsis = "",
-    .description = "Prints the version of cairn.\n",
+    .description = "Print the version of cairn.\n",
     .run = run,
 };

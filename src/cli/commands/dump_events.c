@@ -128,8 +128,8 @@ static void tell_sampling(const struct profile *profile)
     CLEANUP(strbuf_release) struct strbuf text = {0};
     sampling_append(&sampling, &text);
     (void)fprintf(stderr,
-                  "cairn: %s; an allocation counts as often as its weight says, and frees of "
-                  "blocks that were omitted find no block\n",
+                  "cairn: %s; an allocation counts as many times as its weight, and frees of "
+                  "unsampled blocks have no block\n",
                   strbuf_text(&text));
 }
 
@@ -149,7 +149,7 @@ int dump_events(const char *path, bool use_json)
     enum err problem = event_reader_next(&reader, &events, &info);
     if (problem == ERR_OK && events.len == 0) {
         (void)err_set(&info, ERR_NOT_FOUND,
-                      "'%s' has no log of events; record with 'cairn record --events'", path);
+                      "'%s' has no event log; record with 'cairn record --events'", path);
         return command_error(&info);
     }
     tell_sampling(profile);

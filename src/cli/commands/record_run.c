@@ -81,7 +81,7 @@ static enum err output_path(void *context, uint32_t pid, struct strbuf *out, str
     const struct run *run = context;
     char host[HOST_NAME_MAX + 1] = "";
     if (gethostname(host, sizeof(host) - 1) != 0) {
-        return err_set_errno(info, errno, "cannot find out the name of this host");
+        return err_set_errno(info, errno, "cannot get the name of this host");
     }
     return output_name_expand(strbuf_text(&run->pattern), pid, host, out, info);
 }
@@ -138,7 +138,7 @@ static void say_complete(void *context, const struct recording *recording, const
     run->is_printed = true;
     if (!run->is_quiet) {
         run_summary_print(recording, path);
-        say(run, "the recording is complete; the program goes on");
+        say(run, "the recording is complete; the program continues");
     }
 }
 
@@ -147,7 +147,7 @@ static MUST_USE enum err find_library(struct strbuf *out, struct err_info *info)
     char path[PATH_MAX];
     ssize_t len = readlink("/proc/self/exe", path, sizeof(path) - 1);
     if (len <= 0) {
-        return err_set_errno(info, errno, "cannot find out where cairn itself lies");
+        return err_set_errno(info, errno, "cannot find the path of cairn's own executable");
     }
     path[len] = '\0';
     strbuf_append(out, path, (size_t)(strrchr(path, '/') - path));

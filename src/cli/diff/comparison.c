@@ -44,12 +44,12 @@ bool per_parse(const char *text, struct per *out)
 void per_append(const struct per *per, struct strbuf *out)
 {
     if (per->is_second) {
-        strbuf_append_text(out, "a second of the run");
+        strbuf_append_text(out, "the run time");
         return;
     }
-    strbuf_printf(out, "each of %s", format_count((uint64_t)per->units.sides[SIDE_NEW]).text);
+    strbuf_printf(out, "%s", format_count((uint64_t)per->units.sides[SIDE_NEW]).text);
     if (per->has_both) {
-        strbuf_printf(out, ", old: of %s", format_count((uint64_t)per->units.sides[SIDE_OLD]).text);
+        strbuf_printf(out, " (old: %s)", format_count((uint64_t)per->units.sides[SIDE_OLD]).text);
     }
 }
 
@@ -58,8 +58,7 @@ static MUST_USE enum err check_run_lengths(struct profile *const *profiles, stru
 {
     for (size_t side = 0; side < SIDE_COUNT; side++) {
         if ((profiles[side]->recording.meta.unknown & REC_UNKNOWN_TIME) != 0) {
-            return err_set(info, ERR_UNSUPPORTED,
-                           "--per second: the %s recording does not know how long its run was",
+            return err_set(info, ERR_UNSUPPORTED, "--per second: the %s recording has no run time",
                            side == SIDE_NEW ? "new" : "old");
         }
     }

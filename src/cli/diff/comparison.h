@@ -24,7 +24,7 @@ struct per {
 // Parse "second", "N" or "OLD:NEW" with numbers above 0. Return false for any other text.
 bool per_parse(const char *text, struct per *out);
 
-// Append "a second of the run" or "each of 1,000, old: of 900".
+// Append "the run time" or "1,000 (old: 900)".
 void per_append(const struct per *per, struct strbuf *out);
 
 struct comparison {

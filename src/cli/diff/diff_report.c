@@ -21,7 +21,7 @@ enum err diff_report_build(const struct comparison *comparison,
                                       COST_LEAKED_BYTES};
     struct diff_report report = {.comparison = comparison, .options = options};
     if (options->sort != COST_COUNT && !diff_knows(&comparison->diff, options->sort)) {
-        return err_set(info, ERR_UNSUPPORTED, "--sort %s: not both recordings know the %s",
+        return err_set(info, ERR_UNSUPPORTED, "--sort %s: one of the recordings has no %s",
                        cost_get_info(options->sort)->option, cost_get_info(options->sort)->phrase);
     }
     bool is_usual = options->sort == COST_COUNT;

@@ -137,12 +137,13 @@ static void print_totals(const struct diff_report *report, FILE *out)
     if (report->options->per.is_set) {
         CLEANUP(strbuf_release) struct strbuf unit = {0};
         per_append(&report->options->per, &unit);
-        (void)fprintf(out, "  All but the peak: for %s.\n", strbuf_text(&unit));
+        (void)fprintf(out, "  All costs except peaks are divided by %s.\n", strbuf_text(&unit));
     }
     uint64_t unsure =
         diff->summaries[SIDE_NEW].peak_error_bytes + diff->summaries[SIDE_OLD].peak_error_bytes;
     if (unsure > 0) {
-        (void)fprintf(out, "  The peaks are known to %s, which is taken off their change.\n",
+        (void)fprintf(out,
+                      "  The peaks are accurate to %s, which is subtracted from their change.\n",
                       format_bytes(unsure).text);
     }
 }
@@ -151,7 +152,7 @@ static void print_filter(const struct diff_report *report, FILE *out)
 {
     const struct comparison *comparison = report->comparison;
     if (!comparison->selections[SIDE_NEW].is_everything) {
-        (void)fprintf(out, "\n  Only what passes the filter is compared:\n");
+        (void)fprintf(out, "\n  Only data that matches the filter is compared:\n");
         filter_print(&comparison->selections[SIDE_NEW], &comparison->filters[SIDE_NEW].filter,
                      width_of(report), out);
     }
@@ -219,7 +220,7 @@ enum err diff_print_section(const struct diff_report *report, FILE *out, enum co
                   cost_get_info(cost)->phrase, end(report));
     if (ids.len == 0) {
         (void)fprintf(out, "     %s\n",
-                      diff_knows(diff, cost) ? "nothing" : "not known to both recordings");
+                      diff_knows(diff, cost) ? "nothing" : "not in both recordings");
     }
     uint32_t limit = report->options->site_limit;
     for (size_t i = 0; i < ids.len && (limit == 0 || i < limit); i++) {
@@ -255,13 +256,13 @@ static void append_findings(const struct diff_report *report, struct strbuf *out
     }
 }
 
-// Append the costs that could not be judged: "; not known to both recordings: peak, temporary".
+// Append the costs that could not be judged: "; not in both recordings: peak, temporary".
 static void append_not_compared(const struct diff_report *report, struct strbuf *out)
 {
     bool is_first = true;
     for (size_t i = 0; i < report->cost_count; i++) {
         if (!diff_knows(&report->comparison->diff, report->costs[i])) {
-            strbuf_printf(out, "%s %s", is_first ? "; not known to both recordings:" : ",",
+            strbuf_printf(out, "%s %s", is_first ? "; not in both recordings:" : ",",
                           cost_get_info(report->costs[i])->option);
             is_first = false;
         }

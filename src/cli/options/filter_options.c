@@ -119,11 +119,11 @@ enum err filter_words_check(const struct filter_words *words, struct err_info *i
     }
     if (words->classes != NULL && parse_classes(words->classes) == 0) {
         return err_set(info, ERR_INVALID,
-                       "--classes: \"%.100s\" is not a list of in_in, in_out, out_in and out_out",
+                       "--classes: '%.100s' is not a list of in_in, in_out, out_in and out_out",
                        words->classes);
     }
     if (words->time.is_set && words->time.low == words->time.high) {
-        return err_set(info, ERR_INVALID, "--time: a moment is no range; write FROM..TO");
+        return err_set(info, ERR_INVALID, "--time: a range is required: FROM..TO");
     }
     return ERR_OK;
 }
@@ -180,8 +180,7 @@ enum err filter_words_apply(const struct filter_words *words,
                             .has_lifetimes = words->lifetimes.is_set};
     if (words->time.is_set) {
         if (!time_range_is_known(recording)) {
-            return err_set(info, ERR_UNSUPPORTED,
-                           "--time: the recording does not know when its blocks were allocated");
+            return err_set(info, ERR_UNSUPPORTED, "--time: the recording has no allocation times");
         }
         uint32_t classes =
             words->classes != NULL ? parse_classes(words->classes) : BLOCKS_IN_IN | BLOCKS_IN_OUT;
@@ -370,7 +369,7 @@ void filter_explain_nothing(const struct selection *new,
     }
     bool is_empty = new->rows.len == 0 && (old == NULL || old->rows.len == 0);
     if (unmatched == 0 && is_empty && !new->is_everything) {
-        strbuf_append_text(out, "nothing passes the filter: every number is 0\n");
+        strbuf_append_text(out, "nothing matches the filter: every number is 0\n");
     }
     explain_rules(new, old, filter, out);
 }

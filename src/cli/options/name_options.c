@@ -79,7 +79,7 @@ static void end_request(void *context, enum debuginfod_end end)
 {
     static const char *const sentences[] = {
         [DEBUGINFOD_ANSWERED] = NULL,
-        [DEBUGINFOD_INTERRUPTED] = "debuginfod is not asked any more; names may be missing",
+        [DEBUGINFOD_INTERRUPTED] = "debuginfod is no longer asked; names may be missing",
         [DEBUGINFOD_SILENT] = "debuginfod's servers do not answer; names may be missing",
     };
     struct name_places *places = context;
@@ -141,8 +141,8 @@ take_words(struct name_places *places, const struct name_words *words, struct er
             continue;
         }
         if (stat(word->text, &status) != 0 || !S_ISDIR(status.st_mode)) {
-            return err_set(info, ERR_NOT_FOUND, "--%s: there is no folder '%s'", word->spec->name,
-                           word->text);
+            return err_set(info, ERR_NOT_FOUND, "--%s: directory '%s' does not exist",
+                           word->spec->name, word->text);
         }
         const bool is_debug = word->spec == &name_option_specs[0];
         if (folder_vec_push(is_debug ? &places->debug_dirs : &places->executable_dirs,

@@ -160,7 +160,7 @@ static enum err wrong_value(const struct option_spec *spec,
                             const char *expected,
                             struct err_info *info)
 {
-    return err_set(info, ERR_INVALID, "%s: \"%.100s\" is not %s", label_of(spec).text, text,
+    return err_set(info, ERR_INVALID, "%s: '%.100s' is not %s", label_of(spec).text, text,
                    expected);
 }
 
@@ -285,8 +285,8 @@ static enum err wrong_option(int value, char **argv, struct err_info *info)
     if (is_long && optopt >= LONG_ONLY_BASE) {
         return err_set(info, ERR_INVALID, "%.100s takes no value", word);
     }
-    return is_long ? err_set(info, ERR_INVALID, "there is no option %.100s", word)
-                   : err_set(info, ERR_INVALID, "there is no option -%c", optopt);
+    return is_long ? err_set(info, ERR_INVALID, "unknown option %.100s", word)
+                   : err_set(info, ERR_INVALID, "unknown option -%c", optopt);
 }
 
 enum options_outcome options_parse(struct option_table table,

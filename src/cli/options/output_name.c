@@ -62,7 +62,7 @@ enum err output_name_expand(
             break;
         default:
             return err_set(info, ERR_INVALID,
-                           "--output: in \"%.200s\", %% must be followed by p, h or %%", pattern);
+                           "--output: in '%.200s', %% must be followed by p, h or %%", pattern);
         }
     }
     return strbuf_result(out);

@@ -102,7 +102,7 @@ static enum err build(const struct report *report,
 {
     if (!block_table_is_recorded(report->profile)) {
         return err_set(info, ERR_INVALID,
-                       "the recording lists no single blocks; record with 'cairn record --blocks'");
+                       "the recording has no list of blocks; record with 'cairn record --blocks'");
     }
     return block_table_build(&report->selection, &report->options->filter, moment->flag, out, info);
 }

@@ -70,14 +70,14 @@ bool report_print_empty(const struct report *report, FILE *out)
         const char *sentence;
     } reasons[] = {
         {is_imported, "The file holds no allocations."},
-        {was_never_started, "No allocation was recorded: recording never began "
-                            "('cairn ctl FILE start' begins it)."},
-        {has_own_allocator, "No allocation was recorded: the program has a malloc of its own."},
+        {was_never_started, "No allocation was recorded: recording was never started ('cairn ctl "
+                            "FILE start' starts it)."},
+        {has_own_allocator, "No allocation was recorded: the program has its own malloc."},
         {is_running, "No allocation has been recorded so far."},
-        {has_nobody, "No allocation was recorded: cairn's library was not loaded. It is not by a "
-                     "program that is linked statically or gets other rights when it starts "
-                     "(setuid), nor where LD_PRELOAD was taken out of its environment."},
-        {is_any, "No allocation was recorded: the program did not call malloc or its kin."},
+        {has_nobody,
+         "No allocation was recorded: cairn's library was not loaded. Programs that are static or "
+         "setuid, or whose environment lacks LD_PRELOAD, do not load it."},
+        {is_any, "No allocation was recorded: the program called no allocation function."},
     };
     const struct profile *profile = report->profile;
     const struct recording *recording = &profile->recording;

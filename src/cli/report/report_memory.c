@@ -212,7 +212,7 @@ static void print_remarks(const struct report *report,
             (void)fprintf(out, " after %s",
                           screen_format_ms(report->rss_breakdown.peak_rss_ms).text);
         }
-        (void)fprintf(out, "; what that consisted of was not seen.\n");
+        (void)fprintf(out, "; no breakdown was taken then.\n");
     } else if (peak != NULL && highest > peak->rss_bytes + peak->rss_bytes / 100) {
         (void)fprintf(out, "  RSS was highest with %s.\n", format_bytes(highest).text);
     }
@@ -223,7 +223,7 @@ static void print_remarks(const struct report *report,
     }
     (void)fprintf(out, "  ~ is an estimate; the sum is exact.%s\n",
                   peak != NULL && peak->bytes[REC_PART_OWN] > 0
-                      ? " What is cairn's would not be there without it."
+                      ? " A run without cairn does not have cairn's own part."
                       : "");
 }
 

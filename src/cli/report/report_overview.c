@@ -198,7 +198,7 @@ void report_print_totals(const struct report *report, FILE *out)
 void report_print_filter(const struct report *report, FILE *out)
 {
     if (!report->selection.is_everything) {
-        (void)fprintf(out, "\n  Only what passes the filter is counted:\n");
+        (void)fprintf(out, "\n  Only data that matches the filter is counted:\n");
         filter_print(&report->selection, &report->options->filter, report_width(report), out);
     }
 }

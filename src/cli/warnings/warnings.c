@@ -31,10 +31,10 @@ static void write_stops(const struct profile *profile, const char *prefix, FILE 
 {
     const uint64_t stopped_ms = marks_stopped_ms(&profile->recording);
     if (stopped_ms > 0) {
-        (void)fprintf(out,
-                      "%srecording was stopped for %s of %s: what was allocated then is not here\n",
-                      prefix, screen_format_ms(stopped_ms).text,
-                      screen_format_ms(profile->recording.meta.runtime_ms).text);
+        (void)fprintf(
+            out, "%srecording was stopped for %s of %s: allocations of that time are missing\n",
+            prefix, screen_format_ms(stopped_ms).text,
+            screen_format_ms(profile->recording.meta.runtime_ms).text);
     }
 }
 
@@ -53,8 +53,8 @@ static void write_merged(const struct profile *profile, const char *prefix, FILE
     const uint64_t merged = rec_counter_value(&profile->recording, "merged_stacks");
     if (merged > 0) {
         (void)fprintf(out,
-                      "%scall stacks took the recorder's memory (--max-memory): %s times a new one "
-                      "was merged with others, and has its call site and outermost callers only\n",
+                      "%scall stacks reached the memory limit (--max-memory): %s times a new one "
+                      "was merged with others and kept only its call site and outermost callers\n",
                       prefix, format_count(merged).text);
     }
 }
@@ -67,11 +67,10 @@ void warnings_write(const struct profile *profile, const char *prefix, FILE *out
     const struct rec_meta *meta = &profile->recording.meta;
     if (meta->state == REC_STATE_RUNNING) {
         (void)fprintf(out,
-                      "%sthe program had not ended when this was written: "
-                      "figures are those of %s after its start\n",
+                      "%sthe program was still running when this was written, %s after its start\n",
                       prefix, screen_format_ms(meta->runtime_ms).text);
         if (meta->checkpoint_interval_ms > 0) {
-            (void)fprintf(out, "%swhile it is recorded, newer ones come every %s\n", prefix,
+            (void)fprintf(out, "%swhile it is recorded, the file is updated every %s\n", prefix,
                           screen_format_ms(meta->checkpoint_interval_ms).text);
         }
     }

@@ -13,8 +13,8 @@ need(const struct export_view *view, const char *who, enum cost cost, struct err
         return ERR_OK;
     }
     bool is_filtered = profile_knows(view->profile, cost);
-    return err_set(info, ERR_UNSUPPORTED, "%s: %s says nothing of %s", who,
-                   is_filtered ? "what passes the filter" : "the recording",
+    return err_set(info, ERR_UNSUPPORTED, "%s: %s has no data on %s", who,
+                   is_filtered ? "the filtered part" : "the recording",
                    cost_get_info(cost)->phrase);
 }
 
@@ -32,8 +32,7 @@ static MUST_USE enum err choose_figures(struct export_view *view,
         }
     }
     if ((exporter->uses & EXPORT_USES_SLICES) != 0 && view->profile->recording.slice_ms == 0) {
-        return err_set(info, ERR_UNSUPPORTED, "%s: the recording does not know what was when",
-                       exporter->name);
+        return err_set(info, ERR_UNSUPPORTED, "%s: the recording has no time line", exporter->name);
     }
     if ((exporter->uses & EXPORT_USES_EVENTS) != 0 && view->profile->recording.adhoc_count == 0) {
         return err_set(info, ERR_UNSUPPORTED, "%s: the program reported no events (cairn_event)",

@@ -47,8 +47,7 @@ count_allocation(struct heaptrack *h, uint32_t row, uint64_t size_bytes)
 {
     const uint64_t most_bytes = UINT64_C(1) << MOST_BYTES_SHIFT;
     if (UNLIKELY(size_bytes > most_bytes - h->totals.sums.allocated_bytes)) {
-        return import_refuse_line(h->import, ERR_LIMIT,
-                                  "more bytes were allocated than there can be");
+        return import_refuse_line(h->import, ERR_LIMIT, "more bytes were allocated than possible");
     }
     return heap_totals_allocated(&h->totals, row, size_bytes);
 }

@@ -169,7 +169,7 @@ static MUST_USE enum err read_stack(struct heap_text *h, struct bytes line)
             return refuse(h, "an address of the stack makes no sense");
         }
         if (h->addresses.len - h->first >= STACK_MAX || h->addresses.len >= UINT32_MAX) {
-            return refuse(h, "the stack is deeper than any is");
+            return refuse(h, "the stack is too deep");
         }
         TRY(u64_vec_push(&h->addresses, address));
     }
@@ -201,7 +201,7 @@ static MUST_USE enum err read_jemalloc_line(struct heap_text *h, struct bytes li
     bool is_sum = take_text(&line, "t*:");
     if (!is_sum &&
         (!take_text(&line, "t") || !take_number(&line, 10, &number) || !take_text(&line, ":"))) {
-        return refuse(h, "no line of a heap profile begins like this");
+        return refuse(h, "this is not a line of a heap profile");
     }
     if (!take_counted(&line, &counted)) {
         return refuse(h, "blocks and bytes make no sense");
@@ -270,8 +270,7 @@ static MUST_USE enum err read_first_line(struct heap_text *h, struct bytes line)
     if (!(take_text(&line, "heap_v2/") || take_text(&line, "heap/")) ||
         !take_number(&line, 10, &period)) {
         return err_set_at(h->import->info, ERR_UNSUPPORTED, 0,
-                          "'%s', line 1: a kind of heap profile that nobody here knows",
-                          h->import->in->path);
+                          "'%s', line 1: an unknown kind of heap profile", h->import->in->path);
     }
     h->period_bytes = period;
     return ERR_OK;
@@ -366,7 +365,7 @@ static MUST_USE enum err finish_entry(struct heap_text *h, const struct entry *e
                        __builtin_add_overflow(to->allocations, blocks, &to->allocations);
     to->frees += blocks - counted->live_blocks;
     to->freed_bytes += bytes - counted->live_bytes;
-    return is_too_much ? refuse(h, "the sums are more than there can be") : ERR_OK;
+    return is_too_much ? refuse(h, "the sums are more than possible") : ERR_OK;
 }
 
 static MUST_USE enum err finish(struct heap_text *h)

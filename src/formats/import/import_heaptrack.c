@@ -181,8 +181,9 @@ static MUST_USE enum err add_note(struct heaptrack *h, const char *name, const c
 static MUST_USE enum err read_attached(struct heaptrack *h, struct bytes line)
 {
     (void)line; // empty
-    return add_note(h, "attached",
-                    "heaptrack was attached to the running program: what lived before is not here");
+    return add_note(
+        h, "attached",
+        "heaptrack was attached to the running program: blocks allocated before are missing");
 }
 
 static MUST_USE enum err read_comment(struct heaptrack *h, struct bytes line)
@@ -229,13 +230,12 @@ static MUST_USE enum err read_line(struct heaptrack *h, struct bytes line)
     uint8_t letter = line.data[0];
     if (letter >= ARRAY_LEN(lines) || lines[letter].read == NULL ||
         (line.len > 1 && line.data[1] != ' ')) {
-        return heaptrack_refuse(h, "no line of heaptrack's begins like this");
+        return heaptrack_refuse(h, "this is not a line of a heaptrack file");
     }
     h->is_raw |= lines[letter].kind == LINE_RAW;
     h->is_interpreted |= lines[letter].kind == LINE_INTERPRETED;
     if (h->is_raw && h->is_interpreted) {
-        return heaptrack_refuse(h,
-                                "a line of a raw file and one of an interpreted file never meet");
+        return heaptrack_refuse(h, "the file mixes lines of a raw and of an interpreted file");
     }
     return lines[letter].read(h, (struct bytes){.data = line.data + 1, .len = line.len - 1});
 }
@@ -302,7 +302,7 @@ static void describe_damage(const struct heaptrack *h)
     struct import *import = h->import;
     if (import->in->is_cut || (h->is_interpreted && !h->has_end_mark)) {
         (void)snprintf(import->damage, sizeof(import->damage),
-                       "it ends after line %" PRIu64 ", and what came then is not here",
+                       "it ends after line %" PRIu64 ", and the rest is missing",
                        import->in->line_number - import->in->is_line_cut); // fits
     }
 }

@@ -180,7 +180,7 @@ static MUST_USE enum err add_snapshot(struct massif *m)
     uint64_t before = count > 0 ? m->snapshots.items[count - 1].heap_bytes : 0;
     uint64_t now = m->snapshot.heap_bytes;
     if (__builtin_add_overflow(m->grown_bytes, now > before ? now - before : 0, &m->grown_bytes)) {
-        return refuse(m, "the sums are more than there can be");
+        return refuse(m, "the sums are more than possible");
     }
     TRY(snapshot_vec_push(&m->snapshots, m->snapshot));
     return m->snapshots.len % CHECK_INTERVAL != 0
@@ -222,7 +222,7 @@ static MUST_USE enum err read_line(struct massif *m, struct bytes line)
         return ERR_OK;
     }
     bool is_known = line.len == 0 || take_text(&line, "#") || take_text(&line, "desc:");
-    return is_known ? ERR_OK : refuse(m, "no line of massif's begins like this");
+    return is_known ? ERR_OK : refuse(m, "this is not a line of a massif file");
 }
 
 static MUST_USE enum err read_lines(struct massif *m)
@@ -329,7 +329,7 @@ static MUST_USE enum err finish(struct massif *m)
     }
     if (import->in->is_cut) {
         (void)snprintf(import->damage, sizeof(import->damage),
-                       "it ends after line %" PRIu64 ", and what came then is not here",
+                       "it ends after line %" PRIu64 ", and the rest is missing",
                        import->in->line_number - 1); // fits
     }
     return ERR_OK;

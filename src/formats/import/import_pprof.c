@@ -276,7 +276,7 @@ static MUST_USE enum err read_stack(struct pprof *p, const struct protobuf_field
     uint64_t id;
     while (protobuf_next_number(&numbers, &id)) {
         if (p->stack.len >= STACK_MAX) {
-            return refuse(p, "a stack that is deeper than any is");
+            return refuse(p, "a stack that is too deep");
         }
         TRY(u64_vec_push(&p->stack, id));
     }
@@ -337,7 +337,7 @@ static MUST_USE enum err add_sample(struct pprof *p, const struct sample *sample
         __builtin_add_overflow(b->totals.allocated_bytes, bytes, &b->totals.allocated_bytes) ||
         __builtin_add_overflow(b->totals.allocations, blocks, &b->totals.allocations);
     if (is_too_much) {
-        return refuse(p, "the sums are more than there can be");
+        return refuse(p, "the sums are more than possible");
     }
     b->rows.items[row].allocations += blocks;
     b->rows.items[row].allocated_bytes += bytes;
@@ -363,7 +363,7 @@ static enum err read_sample(struct pprof *p, struct bytes message)
         }
     }
     if (c.failed || count != p->types.len) {
-        return refuse(p, "a sample that has not as many values as there are types of them");
+        return refuse(p, "a sample with a different number of values than types");
     }
     return add_sample(p, &sample);
 }
@@ -409,7 +409,7 @@ read_messages(struct pprof *p, enum profile_field wanted, read_message *read)
         }
     }
     bool is_cut = c.failed || p->import->in->is_cut;
-    return is_cut ? refuse(p, "here it is cut, or no profile any more") : ERR_OK;
+    return is_cut ? refuse(p, "the file is truncated or damaged here") : ERR_OK;
 }
 
 static bool has_role(const struct pprof *p, enum role role)
@@ -427,7 +427,7 @@ static MUST_USE enum err check_types(struct pprof *p)
         const char *first =
             p->types.len > 0 ? text_of(p, (rec_string)p->types.items[0]) : "nothing";
         return err_set_at(p->import->info, ERR_UNSUPPORTED, 0,
-                          "'%s', offset 0: a profile of %.60s and not of the heap",
+                          "'%s', offset 0: a profile of %.60s, not of the heap",
                           p->import->in->path, first);
     }
     meta->unknown |= has_alloc ? 0 : REC_UNKNOWN_ALLOCATIONS;

@@ -113,7 +113,7 @@ enum err importer_read(const struct importer *importer,
     if (err != ERR_OK && said.text[0] == '\0') { // only tables and strings fail without a sentence
         err =
             err_set(&said, err, "%s '%s'",
-                    err == ERR_NO_MEMORY ? "not enough memory for" : "too much lies in", in->path);
+                    err == ERR_NO_MEMORY ? "not enough memory for" : "too much data in", in->path);
     }
     if (err == ERR_OK) {
         (void)snprintf(damage, IMPORT_DAMAGE_BYTES, "%s", import.damage); // fits

@@ -45,7 +45,7 @@ open_standard_input(int *out_fd, struct chunk_source *source, struct err_info *i
     }
     CLEANUP(stream_closep) FILE *copy = tmpfile();
     if (copy == NULL) {
-        return err_set_errno(info, errno, "cannot make a temporary file for %s", name);
+        return err_set_errno(info, errno, "cannot create a temporary file for %s", name);
     }
     char buffer[STEP_BYTES];
     ssize_t got;
@@ -77,8 +77,7 @@ static MUST_USE enum err input_open(struct input *input, const char *path, struc
     TRY(unpacked_peek(&input->in, IMPORT_HEAD_BYTES, &head, info));
     if (head.len == 0 && input->in.is_cut) {
         return err_set(info, ERR_TRUNCATED,
-                       "'%s' is a compressed file that is cut before anything can be unpacked",
-                       path);
+                       "'%s' is a compressed file, truncated before its first data", path);
     }
     input->importer = importer_find(head);
     return ERR_OK;

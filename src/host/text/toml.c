@@ -86,7 +86,7 @@ static MUST_USE enum err take_code_point(struct reader *r, size_t digits)
         r->at++;
     }
     if (code == 0 || !utf8_is_character(code)) {
-        return refuse(r, ERR_INVALID, "this is no character that a text may hold");
+        return refuse(r, ERR_INVALID, "this character is not allowed in a text");
     }
     utf8_append(&r->out->texts, code);
     return ERR_OK;
@@ -107,7 +107,7 @@ static MUST_USE enum err take_escape(struct reader *r)
         r->at++;
         return take_code_point(r, name == 'u' ? 4 : 8);
     }
-    return refuse(r, ERR_INVALID, "there is no such escape");
+    return refuse(r, ERR_INVALID, "unknown escape");
 }
 
 // Take a text of one line in quotes.
@@ -152,7 +152,7 @@ static MUST_USE enum err take_integer(struct reader *r, int64_t *out)
                           r->at + 1 < r->end && isdigit((unsigned char)r->at[1]);
         if (*r->at == '_') {
             if (!is_between) {
-                return refuse(r, ERR_INVALID, "a _ stands between two digits");
+                return refuse(r, ERR_INVALID, "_ must be between two digits");
             }
         } else if (__builtin_mul_overflow(number, 10, &number) ||
                    __builtin_add_overflow(number, *r->at - '0', &number)) {
@@ -215,7 +215,7 @@ static MUST_USE enum err take_table(struct reader *r)
         return refuse(r, ERR_INVALID, "the table's name has no closing bracket");
     }
     if (is_known_table(r->out, table.name, table.is_element)) {
-        return refuse(r, ERR_INVALID, "a table of this name stands above already");
+        return refuse(r, ERR_INVALID, "duplicate table");
     }
     return toml_table_vec_push(&r->out->tables, table);
 }
@@ -229,7 +229,7 @@ static MUST_USE enum err take_entry(struct reader *r)
          i--) {
         const char *known = toml_text(r->out, r->out->entries.items[i - 1].key);
         if (strcmp(known, toml_text(r->out, entry.key)) == 0) {
-            return refuse(r, ERR_INVALID, "this key stands above already");
+            return refuse(r, ERR_INVALID, "duplicate key");
         }
     }
     if (!take(r, "=")) {

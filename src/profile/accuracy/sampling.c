@@ -45,11 +45,11 @@ void sampling_append_mark(const struct recording *recording, struct strbuf *out)
 void sampling_append(const struct sampling *sampling, struct strbuf *out)
 {
     strbuf_printf(out,
-                  "all figures are estimates, for %s: %s allocations "
-                  "was recorded, at the coarsest 1 of %s; exact are %s allocations ",
-                  sampling->is_for_memory ? "live blocks took the recorder's memory (--max-memory)"
-                                          : "the program outran the recorder",
+                  "all figures are estimates because %s: %s allocations was recorded, at times "
+                  "only 1 of %s; the exact totals are %s allocations ",
+                  sampling->is_for_memory ? "live blocks reached the memory limit (--max-memory)"
+                                          : "the program was faster than the recorder",
                   sampling_format_rate(sampling).text, format_count(sampling->max_weight).text,
                   format_count(sampling->allocations).text);
-    strbuf_printf(out, "of %s bytes in all", format_count(sampling->allocated_bytes).text);
+    strbuf_printf(out, "and %s bytes", format_count(sampling->allocated_bytes).text);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // sampling: whether a recording is exact or sampled, and which figures of a sampled one are exact.
 //
-// A recording is sampled if the program outran the recorder under `cairn record --overflow=sample`.
-// All figures summed over blocks are then estimates: totals, stacks, times. The fields below are
-// exact. Context: H; pure.
+// A recording is sampled if the program was faster than the recorder under
+// `cairn record --overflow=sample`. All figures summed over blocks are then estimates: totals,
+// stacks, times. The fields below are exact. Context: H; pure.
 #pragma once
 
 #include <stdbool.h>

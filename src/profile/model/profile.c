@@ -130,9 +130,9 @@ static void describe_damage(const struct recording_open_result *result, struct p
     static const char *const phrases[] = {
         [RECORDING_COMPLETE] = NULL,
         [RECORDING_GROWING] = NULL,
-        [RECORDING_TRUNCATED] = "the file is cut",
+        [RECORDING_TRUNCATED] = "the file is truncated",
         [RECORDING_DAMAGED] = "the file is damaged",
-        [RECORDING_PRUNED] = "the file is too large for the memory that there is",
+        [RECORDING_PRUNED] = "the file is too large for the available memory",
     };
     const char *phrase = phrases[result->condition];
     if (phrase != NULL) {

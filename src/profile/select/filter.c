@@ -313,11 +313,11 @@ check_ranges(const struct recording *recording, const struct filter *filter, str
 {
     bool has_blocks = recording->totals.allocations > 0;
     if (filter->has_sizes && has_blocks && recording->size_bucket_count == 0) {
-        return err_set(info, ERR_UNSUPPORTED, "the recording does not know its blocks' sizes");
+        return err_set(info, ERR_UNSUPPORTED, "the recording has no block sizes");
     }
     if (filter->has_lifetimes && recording->totals.frees > 0 &&
         recording->lifetime_bucket_count == 0) {
-        return err_set(info, ERR_UNSUPPORTED, "the recording does not know its blocks' lifetimes");
+        return err_set(info, ERR_UNSUPPORTED, "the recording has no block lifetimes");
     }
     return ERR_OK;
 }

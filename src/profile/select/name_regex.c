@@ -42,9 +42,8 @@ refuse(const char *text, const char *name, int problem, size_t offset, struct er
     }
     PCRE2_UCHAR message[MESSAGE_BYTES] = "";
     (void)pcre2_get_error_message(problem, message, sizeof(message)); // truncated if too long
-    return err_set(info, ERR_INVALID,
-                   "%s: \"%.200s\" is not a regular expression: %s (at byte %zu)", name, text,
-                   (const char *)message, offset);
+    return err_set(info, ERR_INVALID, "%s: '%.200s' is not a regular expression: %s (at byte %zu)",
+                   name, text, (const char *)message, offset);
 }
 
 enum err name_regex_compile(struct name_regex *out,

@@ -296,7 +296,7 @@ static void what_is_refused_is_reported(void **state)
     } cases[] = {
         {"(((a{99}){99}){99})", ERR_LIMIT, "too large"},
         {"((a|b|c|d){900}){900}", ERR_LIMIT, "too large"},
-        {"((", ERR_INVALID, "\"((\" is not a regular expression: missing closing parenthesis"},
+        {"((", ERR_INVALID, "'((' is not a regular expression: missing closing parenthesis"},
         {"[z-a]", ERR_INVALID, "range out of order"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

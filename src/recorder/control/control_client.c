@@ -126,8 +126,8 @@ static enum err find(const char *recording, int *out_fd, struct err_info *info)
         }
         line += line_bytes + (line[line_bytes] == '\n');
     }
-    return err_set(info, ERR_NOT_FOUND,
-                   "nothing of yours is being recorded as '%s'; it may have ended", recording);
+    return err_set(info, ERR_NOT_FOUND, "you have no running recording '%s'; it may have ended",
+                   recording);
 }
 
 static bool is_pid(const char *text)

@@ -14,7 +14,8 @@ static enum err add_mark(struct run_control *control,
     enum err err = mark_list_add(&control->aggregator->marks, &control->aggregator->strings,
                                  time_ms, kind, bytes);
     if (err == ERR_LIMIT) {
-        return err_set(info, ERR_LIMIT, "the recording has %u marks, and takes no more", MARKS_MAX);
+        return err_set(info, ERR_LIMIT, "the recording has %u marks, which is the maximum",
+                       MARKS_MAX);
     }
     return err == ERR_OK ? ERR_OK : err_set(info, err, "no memory for a mark");
 }
@@ -63,7 +64,7 @@ bool run_control_is_whole(const struct run_control *control)
 enum err run_control_start(struct run_control *control, uint64_t now_ms, struct err_info *info)
 {
     if (control->recording == recording_word(control)) {
-        return err_set(info, ERR_INVALID, "it is recording already");
+        return err_set(info, ERR_INVALID, "recording has already started");
     }
     TRY(add_mark(control, now_ms, REC_MARK_START, "", info));
     if (!run_control_has_started(control)) {
@@ -79,7 +80,7 @@ enum err run_control_stop(struct run_control *control,
                           struct err_info *info)
 {
     if (control->recording != recording_word(control)) {
-        return err_set(info, ERR_INVALID, "recording is stopped already");
+        return err_set(info, ERR_INVALID, "recording is already stopped");
     }
     const uint64_t from_ms = clock(context);
     TRY(add_mark(control, from_ms, REC_MARK_STOP, "", info));

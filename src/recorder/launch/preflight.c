@@ -67,7 +67,7 @@ static enum err find_program(const char *program, struct preflight *out, struct 
 {
     bool denied = false;
     if (program[0] == '\0') {
-        (void)err_set(info, ERR_NOT_FOUND, "no program is named by an empty argument");
+        (void)err_set(info, ERR_NOT_FOUND, "the name of the program is empty");
         return refuse(out, PREFLIGHT_STATUS_NOT_FOUND);
     }
     if (strchr(program, '/') == NULL) {
@@ -240,20 +240,20 @@ static bool is_among(const char *word, const char *const *words, size_t count)
 static const char *sentence_of(enum exec_obstacle obstacle, const struct elf_facts *facts)
 {
     static const char *const sentences[EXEC_OBSTACLE_COUNT] = {
-        [EXEC_STATIC] = "is a static executable: it loads no libraries, so nothing can be put "
-                        "between it and its malloc; link it dynamically to record it",
+        [EXEC_STATIC] =
+            "is a static executable, which loads no libraries; link it dynamically to record it",
         [EXEC_BITS32] = "is a 32-bit program; only 64-bit programs can be recorded",
         [EXEC_MACHINE] = "is built for another kind of processor",
-        [EXEC_LIBC] = "is linked with another libc than glibc (musl, say), into which cairn's "
+        [EXEC_LIBC] = "is linked with a libc other than glibc (such as musl), into which cairn's "
                       "library cannot be loaded; link it with glibc to record it",
-        [EXEC_SANITIZER] = "is built with a sanitizer, which brings a malloc of its own and allows "
-                           "no library before its own; build it without -fsanitize to record it",
-        [EXEC_IDENTITY] = "runs with another identity than yours (setuid, setgid or capabilities), "
-                          "for which the system ignores LD_PRELOAD; run cairn as that user",
+        [EXEC_SANITIZER] = "is built with a sanitizer, which brings its own malloc; build it "
+                           "without -fsanitize to record it",
+        [EXEC_IDENTITY] = "changes its identity (setuid, setgid or capabilities), so the system "
+                          "ignores LD_PRELOAD; run cairn as that user",
     };
     return obstacle == EXEC_STATIC && facts->is_go
-               ? "is a program of Go, whose heap is its run-time's own and not malloc's; write a "
-                 "heap profile with runtime/pprof, which 'cairn report' opens"
+               ? "is a Go program, whose heap does not come from malloc; write a heap profile with "
+                 "runtime/pprof, which 'cairn report' opens"
                : sentences[obstacle];
 }
 

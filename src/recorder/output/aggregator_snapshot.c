@@ -13,16 +13,16 @@
 #include "host/text/strbuf.h"
 
 // The recorder's own counters, besides those of the session.
-#define RECORDER_NOTE_COUNTERS(X)                                                              \
-    X(unknown_frees, "frees of blocks that were never seen (inherited over fork, foreign)")    \
-    X(unrecorded_frees, "frees of blocks allocated while recording was stopped")               \
-    X(merged_stacks, "times a new call stack was merged with others, to keep to --max-memory") \
-    X(unkept_blocks, "blocks that others stand for, to keep to --max-memory")                  \
-    X(merged_threads, "threads that share an entry with others of their name")                 \
-    X(refused_marks, "marks of the program beyond the number that a recording takes")          \
-    X(coarse_cells, "time slices to a step in the history of a stack, where one would do")     \
-    X(coarse_cohorts, "time slices to a step in the ages of blocks, where one would do")       \
-    X(unplaced_mappings, "changes of mappings beyond the number that cairn follows at once")
+#define RECORDER_NOTE_COUNTERS(X)                                                             \
+    X(unknown_frees, "frees of blocks that were never seen (inherited over fork, foreign)")   \
+    X(unrecorded_frees, "frees of blocks allocated while recording was stopped")              \
+    X(merged_stacks, "times a new call stack was merged with others because of --max-memory") \
+    X(unkept_blocks, "blocks represented by others because of --max-memory")                  \
+    X(merged_threads, "threads that share an entry with others of their name")                \
+    X(refused_marks, "marks of the program beyond the maximum")                               \
+    X(coarse_cells, "time slices per step in the history of stacks, instead of 1")            \
+    X(coarse_cohorts, "time slices per step in the ages of blocks, instead of 1")             \
+    X(unplaced_mappings, "changes of mappings beyond the number that cairn tracks at once")
 
 static enum err intern(struct aggregator *aggregator, const char *text, rec_string *out)
 {
@@ -268,11 +268,10 @@ static enum err count_events(struct aggregator_snapshot *s,
                              struct aggregator *aggregator,
                              const struct aggregator_snapshot_facts *facts)
 {
-    return facts->log == NULL
-               ? ERR_OK
-               : push_counter(s, aggregator, "events_left_out",
-                              "events that are missing at the end of the log of --events",
-                              REC_COUNTER_NOTE, facts->log->omitted_count);
+    return facts->log == NULL ? ERR_OK
+                              : push_counter(s, aggregator, "events_left_out",
+                                             "events missing at the end of the event log",
+                                             REC_COUNTER_NOTE, facts->log->omitted_count);
 }
 
 static enum err fill_blocks(struct aggregator_snapshot *s,

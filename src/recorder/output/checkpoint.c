@@ -156,6 +156,6 @@ enum checkpoint_event checkpoint_finish(struct checkpoint *checkpoint, uint64_t 
 
 const char *checkpoint_what_stays(const struct checkpoint *checkpoint)
 {
-    return checkpoint->written_count > 0 ? "the file stays at its last checkpoint"
+    return checkpoint->written_count > 0 ? "the file keeps its last checkpoint"
                                          : "no file has been written";
 }

@@ -25,7 +25,8 @@ enum err event_log_probe(const char *name, struct err_info *info)
     }
     return S_ISREG(status.st_mode)
                ? output_file_check_old(name, info)
-               : err_set(info, ERR_INVALID, "'%s' is in the way of the log of events", name);
+               : err_set(info, ERR_INVALID,
+                         "'%s' is not a regular file and cannot become the event log", name);
 }
 
 enum err event_log_open(struct event_log *log, const char *path, mode_t mode, struct err_info *info)
@@ -33,7 +34,7 @@ enum err event_log_open(struct event_log *log, const char *path, mode_t mode, st
     strbuf_printf(&log->path, "%s.events", path);
     if (strbuf_result(&log->path) != ERR_OK ||
         rec_event_vec_reserve(&log->group, GROUP_MAX_ENTRIES) != ERR_OK) {
-        return err_set(info, ERR_NO_MEMORY, "no memory for the log of events");
+        return err_set(info, ERR_NO_MEMORY, "no memory for the event log");
     }
     const char *name = strbuf_text(&log->path);
     TRY(event_log_probe(name, info));

@@ -35,7 +35,7 @@ static enum err memory_size(int memfd, struct err_info *info)
 {
     struct rlimit own;
     if (getrlimit(RLIMIT_FSIZE, &own) != 0) {
-        return err_set_errno(info, errno, "cannot find out how large a file may be");
+        return err_set_errno(info, errno, "cannot get the limit on file sizes");
     }
     struct rlimit lifted = {.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY};
     if (setrlimit(RLIMIT_FSIZE, &lifted) != 0) {

@@ -22,10 +22,10 @@ static enum err refuse_foreign(const struct chunk_source *source, struct err_inf
     case FOREIGN_COMPRESSED:
         return err_set(
             info, ERR_INVALID,
-            "'%s' is a compressed file and no recording; if it holds one, unpack it first",
+            "'%s' is a compressed file, not a recording; if it contains one, unpack it first",
             source->path);
     case FOREIGN_ELF:
-        return err_set(info, ERR_INVALID, "'%s' is a program or library and no recording",
+        return err_set(info, ERR_INVALID, "'%s' is a program or a library, not a recording",
                        source->path);
     case FOREIGN_TEXT_MODE:
         return err_set(info, ERR_INVALID,

@@ -148,31 +148,31 @@ void damage_report_text(const struct damage_report *s, char *out, size_t len)
             s->damaged_offset);
     }
     if (!is_newest(s)) {
-        say(&text, "snapshot %" PRIu32 " is not whole, so this is snapshot %" PRIu32,
+        say(&text, "snapshot %" PRIu32 " is incomplete, so this is snapshot %" PRIu32,
             s->newest_generation, s->generation);
     } else if (s->is_cut) {
-        say(&text, "the file ends too early, its last %" PRIu64 " bytes make no whole chunk",
+        say(&text, "the file ends too early, its last %" PRIu64 " bytes are not a complete chunk",
             s->cut_bytes);
     } else if (!s->has_footer && !(s->is_whole && s->is_running)) {
         say(&text, "the file ends too early");
     }
     if (s->damaged_chunks > 0) {
-        say(&text, "%" PRIu64 " damaged chunks had to be omitted", s->damaged_chunks);
+        say(&text, "%" PRIu64 " damaged chunks were omitted", s->damaged_chunks);
     }
     if (s->is_pruned) {
         say(&text,
-            "the history of stacks over time would need more memory than reading may take here "
-            "(%s for all tables), and is omitted",
+            "the history of stacks over time is omitted, because all tables together may take only "
+            "%s of memory",
             format_bytes(s->most_bytes).text);
     }
     if (s->is_limited) {
-        say(&text, "some of it would need more memory than a file of this size should");
+        say(&text, "parts are omitted that need more memory than a file of this size may use");
     }
     say_tables(&text, s);
     if (s->dropped > 0) {
-        say(&text, "%" PRIu64 " entries that refer to missing ones had to be omitted", s->dropped);
+        say(&text, "%" PRIu64 " entries that refer to missing ones were omitted", s->dropped);
     }
     if (s->repaired > 0) {
-        say(&text, "%" PRIu64 " contradictions had to be mended", s->repaired);
+        say(&text, "%" PRIu64 " contradictions were repaired", s->repaired);
     }
 }

@@ -341,8 +341,7 @@ refuse_hollow(const struct opening *o, const struct loaded *best, struct err_inf
     if (best->damage_report.is_limited) {
         return err_set(
             info, ERR_LIMIT,
-            "'%s' would need more memory than a file of its size should, or than reading "
-            "may take here (%s)",
+            "'%s' needs more memory than a file of its size may use, or than the limit of %s",
             o->source.path, format_bytes(table_budget(o)).text);
     }
     if (o->index.damaged_bytes > 0 || o->index.has_footer ||
@@ -352,13 +351,12 @@ refuse_hollow(const struct opening *o, const struct loaded *best, struct err_inf
     }
     if (is_bare_log(&o->index)) {
         return err_set(info, ERR_TRUNCATED,
-                       "'%s' is the log of events of a recording that has not ended or was killed, "
-                       "and holds no profile; 'cairn dump --events' prints it",
+                       "'%s' is the event log of an unfinished recording and contains no profile; "
+                       "'cairn dump --events' prints it",
                        o->source.path);
     }
     return err_set(info, ERR_TRUNCATED,
-                   "'%s' is a recording that ends before anything that could be shown",
-                   o->source.path);
+                   "'%s' is a recording that is truncated before its first data", o->source.path);
 }
 
 // Data computed from the tables takes several times their memory.

@@ -30,9 +30,9 @@ enum err output_file_check_old(const char *path, struct err_info *info)
     size_t len = source.bytes < sizeof(head) ? (size_t)source.bytes : sizeof(head);
     TRY(chunk_source_read(&source, 0, head, len, info));
     if (len > 0 && !file_header_begins(head, len)) {
-        return err_set(
-            info, ERR_INVALID,
-            "'%s' is no recording, and is not overwritten; name another file, or remove it", path);
+        return err_set(info, ERR_INVALID,
+                       "'%s' exists and is not a recording; remove it or choose another file",
+                       path);
     }
     return ERR_OK;
 }

@@ -81,10 +81,10 @@ enum MHD_Result authentication_refuse(struct MHD_Connection *connection,
                             "only 127.0.0.1 and localhost are served");
     case ACCESS_WRONG_ORIGIN:
         return reply_refuse(connection, MHD_HTTP_FORBIDDEN, ERR_PERMISSION,
-                            "requests of other sites are not answered");
+                            "requests from other sites are refused");
     case ACCESS_NO_TOKEN:
         return reply_refuse(connection, MHD_HTTP_UNAUTHORIZED, ERR_PERMISSION,
-                            "open the address that cairn printed: it holds the access token");
+                            "open the address that cairn printed; it contains the access token");
     case ACCESS_GRANTED:
         break;
     }

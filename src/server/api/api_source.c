@@ -33,7 +33,7 @@ enum err api_source(struct query *q)
 {
     const char *path = request_text(q->request, PARAM_FILE_PATH);
     if (path == NULL) {
-        return problem_set(q->problem, 0, PARAM_FILE_PATH, ERR_INVALID, "file_path: must be given");
+        return problem_set(q->problem, 0, PARAM_FILE_PATH, ERR_INVALID, "file_path is required");
     }
     if (!view_source_is_named(&q->view, path)) {
         return problem_set(q->problem, 0, PARAM_FILE_PATH, ERR_NOT_FOUND,

@@ -36,7 +36,8 @@ static MUST_USE enum err find_tree(struct query *q, struct cached_tree **out)
     struct tree_view_spec spec;
     TRY(read_spec(q, &spec));
     if (q->is_diff && spec.key != CALL_TREE_BY_FUNCTION) {
-        return problem_set(q->problem, 0, PARAM_BY, ERR_INVALID, "by: a diff is by function");
+        return problem_set(q->problem, 0, PARAM_BY, ERR_INVALID,
+                           "by: a diff is always by function");
     }
     return query_tree(q, spec, out);
 }
@@ -57,7 +58,7 @@ read_wish(struct query *q, const struct tree_view *tree, struct tree_view_wish *
     uint64_t root = request_number(request, PARAM_ROOT, 0);
     if (root >= tree->nodes.len) {
         return problem_set(q->problem, 0, PARAM_ROOT, ERR_NOT_FOUND,
-                           "root: the tree has no such node");
+                           "root: not a node of the tree");
     }
     // Round up, so that a share of 0.5 in 5 is at least 3.
     double minimum = share * (double)root_total(q, tree);
@@ -87,7 +88,7 @@ search(struct query *q, const struct tree_view *tree, struct tree_matches *out, 
     }
     if (text != NULL && regex != NULL) {
         return problem_set(q->problem, 0, PARAM_SEARCH, ERR_INVALID,
-                           "search: one search at a time, please");
+                           "search: only one search can be given");
     }
     enum err problem = pattern_init(&pattern, text != NULL ? PATTERN_TEXT : PATTERN_REGEX,
                                     text != NULL ? text : regex, "search", &q->problem->info);
@@ -137,7 +138,7 @@ static MUST_USE enum err keep_of_node(struct query *q, uint64_t node, struct fla
     TRY(find_tree(q, &cached));
     if (node >= cached->tree.nodes.len) {
         return problem_set(q->problem, 0, PARAM_NODE, ERR_NOT_FOUND,
-                           "node: the tree has no such node");
+                           "node: not a node of the tree");
     }
     return keep_below(&cached->tree, (uint32_t)node, rows);
 }
@@ -172,8 +173,8 @@ static MUST_USE enum err write_pairs(struct query *q, const struct stacks_option
     CLEANUP(cached_tree_unrefp) struct cached_tree *cached = NULL;
     for (size_t i = 0; i < ARRAY_LEN(no_params); i++) {
         if (request_has(q->request, no_params[i])) {
-            return problem_set(q->problem, 0, no_params[i], ERR_INVALID, "%s: not in a diff",
-                               request_param_name(no_params[i]));
+            return problem_set(q->problem, 0, no_params[i], ERR_INVALID,
+                               "%s: not available in a diff", request_param_name(no_params[i]));
         }
     }
     TRY(query_tree(q, spec, &cached));

@@ -43,7 +43,8 @@ enum err api_call_sites(struct query *q)
     const struct call_sites_options options = {
         .limit = limit_of(q, SITES_BY_DEFAULT), .lists_stacks = stacks > 0, .stack_limit = stacks};
     if (q->is_diff && stacks > 0) {
-        return problem_set(q->problem, 0, PARAM_STACKS, ERR_INVALID, "stacks: not in a diff");
+        return problem_set(q->problem, 0, PARAM_STACKS, ERR_INVALID,
+                           "stacks: not available in a diff");
     }
     return view_call_sites(&q->view, &options);
 }
@@ -64,7 +65,7 @@ static MUST_USE enum err find_function(struct query *q, uint32_t *out)
     const char *module = request_text(q->request, PARAM_IN_MODULE);
     size_t count = q->code->origins.len;
     if (request_has(q->request, PARAM_ID) == (name != NULL)) {
-        return problem_set(q->problem, 0, PARAM_ID, ERR_INVALID, "either id or name must be given");
+        return problem_set(q->problem, 0, PARAM_ID, ERR_INVALID, "id or name is required");
     }
     uint64_t found = request_number(q->request, PARAM_ID, count);
     for (uint32_t i = 0; name != NULL && found == count && i < count; i++) {

@@ -26,8 +26,8 @@ enum err query_choose_by(struct query *query,
 {
     const enum request_by by = (enum request_by)request_number(query->request, PARAM_BY, otherwise);
     if (by < least || by > least + 1) {
-        return problem_set(query->problem, 0, PARAM_BY, ERR_INVALID,
-                           "by: there is no \"%s\" to choose", request_choice_name(PARAM_BY, by));
+        return problem_set(query->problem, 0, PARAM_BY, ERR_INVALID, "by: unknown value '%s'",
+                           request_choice_name(PARAM_BY, by));
     }
     *out = by;
     return ERR_OK;
@@ -43,11 +43,11 @@ static MUST_USE enum err choose_recording(struct query *query)
     if (snapshot->sides[SIDE_OLD] == NULL && (query->is_diff || side == SIDE_OLD)) {
         return problem_set(query->problem, STATUS_CONFLICT,
                            query->is_diff ? PARAM_DIFF : PARAM_RECORDING, ERR_INVALID,
-                           "there is no second recording to compare with");
+                           "no second recording is open");
     }
     if (query->is_diff && side == SIDE_OLD) {
         return problem_set(query->problem, 0, PARAM_RECORDING, ERR_INVALID,
-                           "recording: a diff is always of both");
+                           "recording: not available in a diff");
     }
     query->opened = snapshot->sides[side];
     query->profile = query->opened->profile;

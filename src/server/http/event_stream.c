@@ -28,7 +28,7 @@ enum MHD_Result event_stream_send(struct event_hub *hub,
         event_listener_new(hub, greeting, http_client_socket(connection));
     if (listener == NULL) {
         return reply_refuse(connection, MHD_HTTP_SERVICE_UNAVAILABLE, ERR_LIMIT,
-                            "too many pages listen already");
+                            "too many pages are open");
     }
     struct MHD_Response *response = MHD_create_response_from_callback(
         MHD_SIZE_UNKNOWN, BLOCK_BYTES, read_events, listener, end_events);

@@ -126,7 +126,7 @@ static MUST_USE enum err
 read_number(const struct param_spec *spec, struct request_value *value, struct err_info *info)
 {
     if (value->text[strspn(value->text, "0123456789")] != '\0') {
-        return err_set(info, ERR_INVALID, "%s: \"%.100s\" is no number", spec->name, value->text);
+        return err_set(info, ERR_INVALID, "%s: '%.100s' is not a number", spec->name, value->text);
     }
     // A number that does not fit becomes UINT64_MAX, which is above all bounds.
     const uint64_t number = strtoull(value->text, NULL, 10);
@@ -158,7 +158,7 @@ read_fraction(const struct param_spec *spec, struct request_value *value, struct
         }
     }
     if (fraction > 1) {
-        return err_set(info, ERR_INVALID, "%s: \"%.100s\" is no fraction from 0 to 1", spec->name,
+        return err_set(info, ERR_INVALID, "%s: '%.100s' is not a fraction from 0 to 1", spec->name,
                        value->text);
     }
     value->fraction = fraction;
@@ -195,7 +195,7 @@ static int find_word(const struct param_spec *spec, const char *word, size_t len
 static MUST_USE enum err
 unknown_word(const struct param_spec *spec, const char *word, size_t len, struct err_info *info)
 {
-    return err_set(info, ERR_INVALID, "%s: there is no \"%.*s\" to choose", spec->name,
+    return err_set(info, ERR_INVALID, "%s: unknown value '%.*s'", spec->name,
                    (int)(len < 100 ? len : 100), word);
 }
 
@@ -275,8 +275,8 @@ refuse_param(const char *name, size_t len, const char **parameter, struct err_in
 {
     enum param param = find_param(name, len, UINT64_MAX);
     *parameter = param != PARAM_COUNT ? specs[param].name : NULL;
-    return err_set(info, ERR_INVALID, "there is no parameter \"%.*s\" here",
-                   (int)(len < 100 ? len : 100), name);
+    return err_set(info, ERR_INVALID, "unknown parameter '%.*s'", (int)(len < 100 ? len : 100),
+                   name);
 }
 
 // Check one parameter and store it, unless it is empty, which means that it was not given.

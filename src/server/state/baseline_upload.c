@@ -54,10 +54,10 @@ static MUST_USE enum err serve(struct baseline_upload *upload,
 {
     char path[32];
     if (upload->outcome == ERR_LIMIT) {
-        return err_set(info, ERR_LIMIT, "what was sent is larger than 1 GiB");
+        return err_set(info, ERR_LIMIT, "the upload is larger than 1 GiB");
     }
     if (upload->outcome != ERR_OK || (upload->file != NULL && fflush(upload->file) != 0)) {
-        return err_set(info, ERR_IO, "cannot keep what was sent in a temporary file");
+        return err_set(info, ERR_IO, "cannot write the upload to a temporary file");
     }
     if (upload->file == NULL) {
         return err_set(info, ERR_TRUNCATED, "nothing was sent");

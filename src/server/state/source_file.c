@@ -78,7 +78,7 @@ open_regular(const char *path, int *out, struct stat *status, struct err_info *i
 {
     CLEANUP(fd_closep) int fd = -1;
     if (path[0] != '/') {
-        return err_set(info, ERR_INVALID, "the recording knows this file by a relative path only");
+        return err_set(info, ERR_INVALID, "the recording has only a relative path for this file");
     }
     if (!is_named_like_source(path)) {
         return err_set(info, ERR_INVALID, "its name is not that of a source file");
@@ -88,14 +88,13 @@ open_regular(const char *path, int *out, struct stat *status, struct err_info *i
         return err_set_errno(info, errno, "cannot open the source file");
     }
     if (fstat(fd, status) != 0) {
-        return err_set_errno(info, errno, "cannot look at the source file");
+        return err_set_errno(info, errno, "cannot stat the source file");
     }
     if (!S_ISREG(status->st_mode) || is_of_the_kernel(fd)) {
-        return err_set(info, ERR_INVALID, "what is there is no regular file");
+        return err_set(info, ERR_INVALID, "it is not a regular file");
     }
     if (!is_really_named_like_source(fd)) {
-        return err_set(info, ERR_INVALID,
-                       "it leads to a file that is not called like a source file");
+        return err_set(info, ERR_INVALID, "it links to a file without the name of a source file");
     }
     *out = fd;
     fd = -1;

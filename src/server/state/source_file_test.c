@@ -60,7 +60,7 @@ static void what_is_no_source_file_is_refused(void **state)
     expect_refused("", ERR_INVALID, "relative");
     expect_refused(test_path(*state, "nothing.c"), ERR_NOT_FOUND, "No such file");
     assert_int_equal(mkdir(test_path(*state, "folder.c"), 0700), 0);
-    expect_refused(test_path(*state, "folder.c"), ERR_INVALID, "no regular file");
+    expect_refused(test_path(*state, "folder.c"), ERR_INVALID, "not a regular file");
     assert_int_equal(rmdir(test_path(*state, "folder.c")), 0);
     write_file(test_path(*state, "binary.c"),
                "\x7f"
@@ -96,20 +96,20 @@ static void a_file_that_is_not_called_like_a_source_file_is_refused(void **state
     assert_int_equal(rmdir(test_path(*state, "include")), 0);
     write_file(test_path(*state, "secret"), "x", 1);
     assert_int_equal(symlink("secret", test_path(*state, "secret.c")), 0);
-    expect_refused(test_path(*state, "secret.c"), ERR_INVALID, "leads to a file");
+    expect_refused(test_path(*state, "secret.c"), ERR_INVALID, "links to a file");
 }
 
 // Opening a pipe without a writer must not block.
 static void a_pipe_does_not_block(void **state)
 {
     assert_int_equal(mkfifo(test_path(*state, "pipe.c"), 0600), 0);
-    expect_refused(test_path(*state, "pipe.c"), ERR_INVALID, "no regular file");
+    expect_refused(test_path(*state, "pipe.c"), ERR_INVALID, "not a regular file");
 }
 
 static void a_link_out_of_bounds_is_refused(void **state)
 {
     assert_int_equal(symlink("/proc/self/status", test_path(*state, "link.c")), 0);
-    expect_refused(test_path(*state, "link.c"), ERR_INVALID, "no regular file");
+    expect_refused(test_path(*state, "link.c"), ERR_INVALID, "not a regular file");
 }
 
 static void a_huge_file_is_refused(void **state)

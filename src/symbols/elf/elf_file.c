@@ -59,7 +59,7 @@ enum err elf_file_open_fd(struct elf_file *file, int fd, const char *path, struc
     }
     struct stat status;
     if (fstat(fd, &status) != 0) {
-        return err_set_errno(info, errno, "cannot look at '%s'", path);
+        return err_set_errno(info, errno, "cannot stat '%s'", path);
     }
     if (!S_ISREG(status.st_mode)) {
         return err_set(info, ERR_UNSUPPORTED, "'%s' is not a file", path);

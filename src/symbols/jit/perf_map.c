@@ -104,7 +104,7 @@ enum err perf_map_add_file(struct jit_map *map,
 {
     struct stat status;
     if (fstat(fd, &status) != 0) {
-        return err_set_errno(info, errno, "cannot look at '%s'", path);
+        return err_set_errno(info, errno, "cannot stat '%s'", path);
     }
     if (!S_ISREG(status.st_mode)) {
         return err_set(info, ERR_UNSUPPORTED, "'%s' is not a file", path);
