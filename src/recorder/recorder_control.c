@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "host/text/number.h"
 #include "recorder/recorder_snapshots.h"
 #include "recorder/recorder_state.h"
 
@@ -27,13 +28,13 @@ static uint64_t accept(struct strbuf *reply, const char *text)
 
 static bool records_pid(const struct recorder_state *s, const char *text)
 {
-    const unsigned long pid = strtoul(text, NULL, 10);
-    if (pid == (unsigned long)getpid() || pid == (unsigned long)s->program.pid) {
+    const uint64_t pid = number_field(text);
+    if (pid == (uint64_t)getpid() || pid == (uint64_t)s->program.pid) {
         return true;
     }
     for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
         const struct drain_process *process = s->drain.processes + slot;
-        if (process->aggregator != NULL && pid == (unsigned long)process->pid) {
+        if (process->aggregator != NULL && pid == (uint64_t)process->pid) {
             return true;
         }
     }

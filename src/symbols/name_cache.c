@@ -18,6 +18,7 @@
 
 #include "base/compiler.h"
 #include "host/os/file.h"
+#include "host/text/number.h"
 
 static const char suffix[] = ".names";
 static const char limit_name[] = "limit";
@@ -370,12 +371,9 @@ uint64_t name_cache_limit(const struct name_cache *cache)
     if (fd < 0 || file_read_fd(fd, limit_name, LIMIT_TEXT_BYTES, &text, NULL) != ERR_OK) {
         return NAME_CACHE_LIMIT_DEFAULT;
     }
-    char *end;
-    errno = 0;
-    const uint64_t bytes = strtoull(strbuf_text(&text), &end, 10);
-    return errno == 0 && end != strbuf_text(&text) && strcmp(end, "\n") == 0
-               ? bytes
-               : NAME_CACHE_LIMIT_DEFAULT;
+    const char *at = strbuf_text(&text);
+    uint64_t bytes;
+    return number_take(&at, 10, &bytes) && strcmp(at, "\n") == 0 ? bytes : NAME_CACHE_LIMIT_DEFAULT;
 }
 
 enum err name_cache_set_limit(const struct name_cache *cache, uint64_t bytes, struct err_info *info)

@@ -116,6 +116,7 @@ MODULE = HEAD + "// a: says what it is.\n"
     ("src/host/a.h", MODULE + "int a;\n", "no #pragma once"),
     ("src/host/a.c", MODULE + "int  a;\n", "clang-format would change it"),
     ("src/host/a.c", MODULE + "int x(void)\n{\n    return atoi(\"1\");\n}\n", "atoi is banned"),
+    ("src/host/a.c", MODULE + "long x(char *a)\n{\n    return strtol(a, &a, 10);\n}\n", "strtol is banned"),
     ("src/host/a.c", MODULE + "void x(char *a)\n{\n    strcpy(a, a);\n}\n", "strcpy is banned"),
     ("src/host/a.c", MODULE + "void x(void)\n{\n    goto end;\nend:;\n}\n", "goto is banned"),
     ("src/host/a.c", MODULE + "// TO" + "DO: later\n", "without the number of its issue"),

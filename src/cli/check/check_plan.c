@@ -20,7 +20,7 @@ parse_limit(enum budget_measure measure, const char *text, uint64_t *out, const 
         const char *expected;
     } kinds[] = {
         [BUDGET_BYTES] = {size_parse, "a size such as 4096 or 64MiB"},
-        [BUDGET_CALLS] = {number_parse, "a whole number"},
+        [BUDGET_CALLS] = {count_parse, "a whole number"},
         [BUDGET_HUNDREDTHS] = {percent_parse, "a percentage such as 5%"},
     };
     enum budget_unit unit = budget_get_info(measure)->unit;

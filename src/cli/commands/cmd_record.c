@@ -18,6 +18,7 @@
 #include "cli/options/command.h"
 #include "cli/text/screen_text.h"
 #include "host/os/file.h"
+#include "host/text/number.h"
 
 struct record_fields {
     struct record_settings settings;
@@ -192,10 +193,9 @@ static int suggest_command(const char *word)
 // Parse the permissions of --mode. The owner can read and write the file; nobody can execute it.
 static bool parse_mode(const char *text, uint32_t *out)
 {
-    char *end;
-    unsigned long mode = strtoul(text, &end, 8);
-    bool is_octal = end != text && *end == '\0' && text[0] >= '0' && text[0] <= '7';
-    *out = (uint32_t)mode;
+    uint64_t mode;
+    const bool is_octal = number_take(&text, 8, &mode) && *text == '\0';
+    *out = is_octal ? (uint32_t)mode : 0;
     return is_octal && mode <= 0666 && (mode & 0600) == 0600 && (mode & 0111) == 0;
 }
 

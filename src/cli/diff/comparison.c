@@ -30,8 +30,8 @@ bool per_parse(const char *text, struct per *out)
     memcpy(old, text, old_len);
     old[old_len] = '\0';
     per.has_both = text[old_len] == ':';
-    if (!number_parse(old, &counts[SIDE_OLD]) ||
-        !number_parse(per.has_both ? text + old_len + 1 : old, &counts[SIDE_NEW]) ||
+    if (!count_parse(old, &counts[SIDE_OLD]) ||
+        !count_parse(per.has_both ? text + old_len + 1 : old, &counts[SIDE_NEW]) ||
         counts[SIDE_OLD] == 0 || counts[SIDE_NEW] == 0) {
         return false;
     }

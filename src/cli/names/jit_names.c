@@ -14,6 +14,8 @@
 
 #include "base/compiler.h"
 #include "host/os/file.h"
+#include "host/text/number.h"
+#include "recorder/processes/pid_lookup.h"
 #include "symbols/jit/perf_map.h"
 
 #define READ_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW)
@@ -57,18 +59,8 @@ static uint32_t own_pid_of(uint32_t pid)
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};
     read_proc(pid, "status", STATUS_BYTES_MAX, &text);
-    const char *line = text.len > 0 ? strstr(strbuf_text(&text), "\nNSpid:") : NULL;
-    if (line == NULL) {
-        return pid;
-    }
-    uint32_t found = pid;
-    const char *at = line + strlen("\nNSpid:");
-    while (*at == '\t' || *at == ' ') {
-        char *end;
-        found = (uint32_t)strtoul(at, &end, 10);
-        at = end;
-    }
-    return found;
+    const uint32_t found = pid_lookup_innermost(strbuf_text(&text));
+    return found != 0 ? found : pid;
 }
 
 // Open a file or directory below a root directory; symbolic links cannot lead out of it. Return -1
@@ -122,7 +114,7 @@ static void look_at(struct jit_process *process)
 static uint32_t pid_of(const char *path)
 {
     const bool is_jit = strncmp(path, jit_prefix, strlen(jit_prefix)) == 0;
-    return is_jit ? (uint32_t)strtoul(path + strlen(jit_prefix), NULL, 10) : 0;
+    return is_jit ? (uint32_t)number_field(path + strlen(jit_prefix)) : 0;
 }
 
 void jit_names_see(struct jit_names *names, const struct stack_table *stacks)

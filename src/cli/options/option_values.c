@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "host/text/number.h"
 
 struct unit {
     const char *name;
@@ -76,29 +77,24 @@ bool size_parse(const char *text, uint64_t *out_bytes)
     return true;
 }
 
-bool number_parse(const char *text, uint64_t *out)
+bool count_parse(const char *text, uint64_t *out)
 {
     enum {
-        DIGITS_MAX = 18 // any such number fits
+        DIGITS_MAX = 18
     };
-    uint64_t number = 0;
-    size_t digits = 0;
-    if (!isdigit((unsigned char)text[0])) {
-        return false;
-    }
-    for (; *text != '\0'; text++) {
-        if (isdigit((unsigned char)*text)) {
-            number = number * 10 + (uint64_t)(*text - '0');
-            digits++;
-        } else if ((*text != ',' && *text != '_') || !isdigit((unsigned char)text[1])) {
+    char digits[DIGITS_MAX + 1];
+    size_t len = 0;
+    for (size_t i = 0; text[i] != '\0'; i++) {
+        const bool separates =
+            i > 0 && (text[i] == ',' || text[i] == '_') && isdigit((unsigned char)text[i + 1]);
+        if (!separates && len == DIGITS_MAX) {
             return false;
         }
+        digits[len] = text[i];
+        len += !separates;
     }
-    if (digits > DIGITS_MAX) {
-        return false;
-    }
-    *out = number;
-    return true;
+    digits[len] = '\0';
+    return number_parse(digits, UINT64_MAX, out);
 }
 
 bool percent_parse(const char *text, uint64_t *out_hundredths)

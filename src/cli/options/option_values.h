@@ -17,7 +17,7 @@ bool duration_parse(const char *text, uint64_t *out_ms);
 bool size_parse(const char *text, uint64_t *out_bytes);
 
 // Parse a count. "1000000", "1,000,000" and "1_000_000" are equal.
-bool number_parse(const char *text, uint64_t *out);
+bool count_parse(const char *text, uint64_t *out);
 
 // Parse a percentage of at most 1,000,000 % into hundredths of a percent.
 bool percent_parse(const char *text, uint64_t *out_hundredths);

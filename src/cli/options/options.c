@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "host/text/number.h"
 #include "profile/model/cost.h"
 #include "profile/select/name_regex.h"
 
@@ -115,13 +116,10 @@ static void *field_of(struct option_table table, const struct option_spec *spec,
     return (char *)fields + offset;
 }
 
-static bool count_parse(const char *text, uint32_t minimum, uint32_t *out)
+static bool parse_count(const char *text, uint32_t minimum, uint32_t *out)
 {
-    char *end;
-    errno = 0;
-    unsigned long number = strtoul(text, &end, 10);
-    if (!isdigit((unsigned char)text[0]) || *end != '\0' || errno != 0 || number > UINT32_MAX ||
-        number < minimum) {
+    uint64_t number;
+    if (!number_parse(text, UINT32_MAX, &number) || number < minimum) {
         return false;
     }
     *out = (uint32_t)number;
@@ -236,7 +234,7 @@ store(const struct option_spec *spec, const char *text, void *field, struct err_
         *(const char **)field = text;
         return ERR_OK;
     case OPTION_COUNT:
-        if (!count_parse(text, spec->minimum, field)) {
+        if (!parse_count(text, spec->minimum, field)) {
             (void)snprintf(expected, sizeof(expected), "a whole number of at least %u",
                            spec->minimum); // always fits
             return wrong_value(spec, text, expected, info);

@@ -11,6 +11,7 @@
 #include "cli/report/report_views.h"
 #include "cli/text/screen_text.h"
 #include "host/os/file.h"
+#include "host/text/number.h"
 #include "profile/tables/cost_groups.h"
 #include "views_json/views/views.h"
 
@@ -53,9 +54,9 @@ static void choose_columns(const struct report *report,
 // Append "64 B to 127 B" for "64..127".
 static void append_size(const char *range, struct strbuf *out)
 {
-    char *dots;
-    uint64_t low = strtoull(range, &dots, 10);
-    uint64_t high = strtoull(dots + 2, NULL, 10);
+    uint64_t low = 0;
+    (void)number_take(&range, 10, &low); // cost_groups wrote it
+    const uint64_t high = number_field(range + strlen(".."));
     strbuf_append_text(out, format_bytes(low).text);
     if (high > low) {
         strbuf_printf(out, " to %s", format_bytes(high).text);

@@ -2,6 +2,8 @@
 // file: see file.h.
 #include "host/os/file.h"
 
+#include "host/text/number.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -291,12 +293,12 @@ enum err file_find_target(const char *path, char **out, struct err_info *info)
 static bool id_of_caller(const char *variable, uint32_t *out)
 {
     const char *text = getenv(variable);
-    char *end = NULL;
-    errno = 0;
-    unsigned long id = text != NULL ? strtoul(text, &end, 10) : 0;
-    bool is_id = text != NULL && end != text && *end == '\0' && errno == 0 && id < UINT32_MAX;
+    uint64_t id;
+    if (text == NULL || !number_parse(text, UINT32_MAX - 1, &id)) {
+        return false;
+    }
     *out = (uint32_t)id;
-    return is_id;
+    return true;
 }
 
 void file_give_to_caller(int fd)

@@ -17,6 +17,7 @@
 
 #include "base/compiler.h"
 #include "host/os/file.h"
+#include "host/text/number.h"
 
 enum {
     OLD_S = 60 // the process may run on another machine, or in an invisible namespace

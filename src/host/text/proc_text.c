@@ -2,6 +2,8 @@
 // proc_text: see proc_text.h.
 #include "host/text/proc_text.h"
 
+#include "host/text/number.h"
+
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,7 +27,7 @@ const char *proc_text_value(const char *text, const char *key)
 uint64_t proc_text_kib(const char *text, const char *key)
 {
     const char *value = proc_text_value(text, key);
-    return value != NULL ? strtoull(value, NULL, 10) * 1024 : 0;
+    return value != NULL ? number_field(value) * 1024 : 0;
 }
 
 // minflt is field 10 and majflt field 12; the name in field 2 ends at the last ')'.

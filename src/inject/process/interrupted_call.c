@@ -4,10 +4,11 @@
 
 #include <errno.h>
 #include <stdint.h>
-#include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 
 #include "base/compiler.h"
+#include "host/text/number.h"
 #include "host/text/proc_text.h"
 #include "host/text/strbuf.h"
 #include "inject/process/proc_files.h"
@@ -51,7 +52,8 @@ static bool expects_handler(const struct target_process *target, int tid)
     uint64_t masks[ARRAY_LEN(keys)] = {0};
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
         const char *value = proc_text_value(strbuf_text(&status), keys[i]);
-        masks[i] = value != NULL ? strtoull(value, NULL, 16) : 0;
+        value = value != NULL ? value + strspn(value, " \t") : "";
+        (void)number_take(&value, 16, &masks[i]); // 0 if the kernel has no such line
     }
     return ((masks[0] | masks[1]) & ~masks[2] & masks[3]) != 0;
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "host/os/file.h"
+#include "host/text/number.h"
 
 #define TEXT_BYTES_MAX  ((size_t)256 << 20)
 #define TEXT_BYTES_STEP ((size_t)16 << 10)
@@ -65,7 +66,7 @@ enum err proc_files_list_threads(const struct target_process *target, struct u32
     }
     enum err err = ERR_OK;
     for (struct dirent *entry; err == ERR_OK && (entry = readdir(folder)) != NULL;) {
-        const unsigned long tid = strtoul(entry->d_name, NULL, 10);
+        const uint64_t tid = number_field(entry->d_name);
         if (tid != 0) {
             err = u32_vec_push(out, (uint32_t)tid);
         }
@@ -80,8 +81,9 @@ struct current_call proc_files_current_call(const struct target_process *target,
     CLEANUP(strbuf_release) struct strbuf text = {0};
     struct current_call call = {.number = -1};
     if (proc_files_read(target, tid, "syscall", &text) == ERR_OK) {
-        call.is_running = strncmp(strbuf_text(&text), "running", strlen("running")) == 0;
-        call.number = call.is_running ? -1 : strtol(strbuf_text(&text), NULL, 10);
+        const char *said = strbuf_text(&text);
+        call.is_running = strncmp(said, "running", strlen("running")) == 0;
+        call.number = call.is_running || said[0] == '-' ? -1 : (long)number_field(said);
     }
     return call;
 }

@@ -11,13 +11,14 @@
 #include <unistd.h>
 
 #include "host/os/file.h"
+#include "host/text/number.h"
 #include "host/text/proc_text.h"
 #include "inject/process/proc_files.h"
 
 static long number_of(const struct strbuf *status, const char *key)
 {
     const char *value = proc_text_value(strbuf_text(status), key);
-    return value != NULL ? strtol(value, NULL, 10) : 0;
+    return value != NULL ? (long)number_field(value) : 0;
 }
 
 // The name of a process, for a sentence.
@@ -101,7 +102,7 @@ static long read_yama(void)
     CLEANUP(strbuf_release) struct strbuf text = {0};
     const bool is_there =
         file_read("/proc/sys/kernel/yama/ptrace_scope", 64, &text, NULL) == ERR_OK;
-    return is_there ? strtol(strbuf_text(&text), NULL, 10) : 0;
+    return is_there ? (long)number_field(strbuf_text(&text)) : 0;
 }
 
 // The order is that of the kernel's checks: ptrace(2), "Ptrace access mode checking".
@@ -112,7 +113,7 @@ static enum err explain_permission(const struct target_process *target, struct e
         strbuf_clear(&status); // no owner and no tracer is known
     }
     const char *uids = proc_text_value(strbuf_text(&status), "Uid");
-    const unsigned long owner = uids != NULL ? strtoul(uids, NULL, 10) : geteuid();
+    const unsigned long owner = uids != NULL ? number_field(uids) : geteuid();
     const int tracer = (int)number_of(&status, "TracerPid");
     const long yama = read_yama();
     if (tracer != 0) {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "host/text/number.h"
 #include "profile/select/pattern.h"
 
 DEFINE_VEC(mark_vec, uint8_t);
@@ -179,9 +180,8 @@ static MUST_USE enum err restrict_nodes(const struct profile *profile,
 static bool
 thread_matches(const struct profile *profile, const struct rec_thread *thread, const char *wanted)
 {
-    char *end;
-    unsigned long number = strtoul(wanted, &end, 10);
-    bool is_id = *end == '\0' && end != wanted && thread->thread_id == number;
+    uint64_t number;
+    const bool is_id = number_parse(wanted, UINT32_MAX, &number) && thread->thread_id == number;
     return is_id || fnmatch(wanted, profile_string(profile, thread->name), 0) == 0;
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/compiler.h"
 #include "host/os/file.h"
+#include "host/text/number.h"
 #include "recorder/control/control_socket.h"
 
 #define SOCKET_LIST_BYTES_MAX (64u << 20)
@@ -84,7 +85,8 @@ static bool is_listening(const char *line)
         line += strcspn(line, " ");
         line += strspn(line, " ");
     }
-    return (strtoul(line, NULL, 16) & ACCEPTS_CONNECTIONS) != 0;
+    uint64_t flags = 0;
+    return number_take(&line, 16, &flags) && (flags & ACCEPTS_CONNECTIONS) != 0;
 }
 
 // Return the name of a recorder's socket in one line of /proc/net/unix, NULL if it has none.

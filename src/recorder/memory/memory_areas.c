@@ -11,6 +11,7 @@
 
 #include "base/compiler.h"
 #include "host/os/file.h"
+#include "host/text/number.h"
 
 #define SMAPS_BYTES_MAX   ((size_t)256 << 20) // some 350,000 mappings
 #define PAGES_AT_ONCE     2048u
@@ -58,7 +59,7 @@ static uint64_t kib_of(const char *line, const char *key, uint64_t max)
     if (strncmp(line, key, length) != 0) {
         return 0;
     }
-    const uint64_t kib = strtoull(line + length, NULL, 10);
+    const uint64_t kib = number_field(line + length);
     return kib < max / 1024 ? kib * 1024 : max;
 }
 

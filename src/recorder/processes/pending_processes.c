@@ -12,6 +12,7 @@
 
 #include "base/compiler.h"
 #include "host/os/file.h"
+#include "host/text/number.h"
 #include "host/text/proc_text.h"
 #include "host/text/strbuf.h"
 #include "session/session_env.h"
@@ -74,7 +75,7 @@ static uint64_t last_pid(void)
     const char *word = file_read("/proc/loadavg", LOAD_BYTES_MAX, &load, NULL) == ERR_OK
                            ? strrchr(strbuf_text(&load), ' ')
                            : NULL;
-    return word != NULL ? strtoull(word, NULL, 10) : 0;
+    return word != NULL ? number_field(word) : 0;
 }
 
 // Return whether /proc numbers processes as this process does.

@@ -12,6 +12,7 @@
 #include <sys/sysmacros.h>
 
 #include "host/os/file.h"
+#include "host/text/number.h"
 #include "host/text/proc_text.h"
 #include "host/text/strbuf.h"
 
@@ -42,15 +43,12 @@ static uint32_t namespace_of(const char *process)
 uint32_t pid_lookup_innermost(const char *status)
 {
     const char *at = proc_text_value(status, "NSpid");
-    uint32_t last = 0;
-    for (char *end; at != NULL; at = end) {
-        at += strspn(at, " \t"); // strtoul would continue on the next line
-        if (*at < '0' || *at > '9') {
-            break;
-        }
-        last = (uint32_t)strtoul(at, &end, 10);
-    }
-    return last;
+    uint64_t last = 0;
+    at = at != NULL ? at : "";
+    do {
+        at += strspn(at, " \t"); // not on the next line
+    } while (number_take(&at, 10, &last));
+    return (uint32_t)last;
 }
 
 // Read one of a process's texts; false if it has ended, or is unreadable. The caller releases it.
@@ -94,7 +92,7 @@ static bool find_process(const struct sought *sought, char name[PID_TEXT_BYTES])
     }
     bool has_found = false;
     for (const struct dirent *entry; !has_found && (entry = readdir(all)) != NULL;) {
-        if (strtol(entry->d_name, NULL, 10) > 0 && strlen(entry->d_name) < PID_TEXT_BYTES &&
+        if (number_field(entry->d_name) > 0 && strlen(entry->d_name) < PID_TEXT_BYTES &&
             is_it(entry->d_name, sought)) {
             (void)snprintf(name, PID_TEXT_BYTES, "%.15s", entry->d_name); // all of it, see above
             has_found = true;
@@ -108,7 +106,7 @@ pid_t pid_lookup(uint32_t inner_pid, uint32_t pid_namespace)
 {
     const struct sought sought = {.inner_pid = inner_pid, .pid_namespace = pid_namespace};
     char name[PID_TEXT_BYTES];
-    return find_process(&sought, name) ? (pid_t)strtol(name, NULL, 10) : 0;
+    return find_process(&sought, name) ? (pid_t)number_field(name) : 0;
 }
 
 // Format the file as proc's maps do; false: it does not exist.
@@ -165,7 +163,7 @@ uint32_t pid_lookup_parent(pid_t pid)
     const char *line = read_text(process, "status", STATUS_BYTES_MAX, &text)
                            ? proc_text_value(strbuf_text(&text), "PPid")
                            : NULL;
-    const uint32_t parent = line != NULL ? (uint32_t)strtoul(line, NULL, 10) : 0;
+    const uint32_t parent = line != NULL ? (uint32_t)number_field(line) : 0;
     strbuf_release(&text);
     return parent;
 }

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "host/os/file.h"
+#include "host/text/number.h"
 #include "host/text/strbuf.h"
 
 #define WALK_NS            20000000u
@@ -46,15 +47,12 @@ follow_children(struct unrecorded_tree *tree, const struct tree_process *parent,
         return ERR_OK; // it has ended, or the kernel has no such file
     }
     const char *at = strbuf_text(&text);
-    for (char *end = NULL;; at = end) {
-        const long pid = strtol(at, &end, 10);
-        if (end == at) {
-            return ERR_OK;
-        }
+    for (uint64_t pid; number_take(&at, 10, &pid); at += strspn(at, " ")) {
         const struct tree_process child = {
             .exec = parent->exec, .pid = (pid_t)pid, .was_seen = true};
         TRY(follow(tree, &child));
     }
+    return ERR_OK;
 }
 
 // Visit one process. False: it has ended.

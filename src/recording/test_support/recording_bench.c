@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "host/text/number.h"
 #include "recording/format/schema.h"
 #include "recording/read/recording_reader.h"
 #include "recording/test_support/recording_random.h"
@@ -51,9 +52,8 @@ static uint64_t memory_bytes(const struct recording *recording)
 
 int main(int argc, char **argv)
 {
-    size_t nodes = argc > 1 ? strtoull(argv[1], NULL, 10) : 100000;
-    struct recording_write_options options = {.level =
-                                                  argc > 2 ? (int)strtol(argv[2], NULL, 10) : 0};
+    size_t nodes = argc > 1 ? number_field(argv[1]) : 100000;
+    struct recording_write_options options = {.level = argc > 2 ? (int)number_field(argv[2]) : 0};
     CLEANUP(recording_release) struct recording recording = {0};
     struct err_info info = {0};
     char path[64];

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/text/number.h"
 #include "host/text/strbuf.h"
 
 enum {
@@ -27,10 +28,9 @@ struct drawing {
 
 static bool take_number(const char **at, uint64_t *out)
 {
-    char *end = NULL;
-    errno = 0;
-    unsigned long long value = strtoull(*at, &end, 10);
-    if (end == *at || errno != 0 || (*end != ' ' && *end != '\0')) {
+    const char *end = *at;
+    uint64_t value;
+    if (!number_take(&end, 10, &value) || (*end != ' ' && *end != '\0')) {
         return false;
     }
     *at = end + strspn(end, " ");
@@ -76,7 +76,7 @@ static struct builder_symbol cut_symbol(char *text)
     *place = '\0';
     *colon = '\0';
     symbol.file = place + 1;
-    symbol.line = (uint32_t)strtoul(colon + 1, NULL, 10);
+    symbol.line = (uint32_t)number_field(colon + 1);
     return symbol;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/compiler.h"
 #include "base/hex.h"
+#include "host/text/number.h"
 #include "host/text/utf8.h"
 #include "profile/model/cost.h"
 
@@ -125,11 +126,11 @@ const char *request_choice_name(enum param param, uint64_t choice)
 static MUST_USE enum err
 read_number(const struct param_spec *spec, struct request_value *value, struct err_info *info)
 {
-    if (value->text[strspn(value->text, "0123456789")] != '\0') {
+    const char *at = value->text;
+    uint64_t number = 0;
+    if (!number_take(&at, 10, &number) || *at != '\0') {
         return err_set(info, ERR_INVALID, "%s: '%.100s' is not a number", spec->name, value->text);
     }
-    // A number that does not fit becomes UINT64_MAX, which is above all bounds.
-    const uint64_t number = strtoull(value->text, NULL, 10);
     uint64_t most = spec->kind == VALUE_FLAG ? 1 : spec->most;
     if (number < spec->least || number > most) {
         return err_set(info, ERR_INVALID, "%s: %.100s is not between %llu and %llu", spec->name,

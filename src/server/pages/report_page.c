@@ -8,11 +8,11 @@
 
 #include "base/compiler.h"
 #include "base/minmax.h"
-#include "host/text/base64.h"
 #include "profile/tables/summary.h"
 #include "server/api/answer.h"
 #include "server/http/encoding.h"
 #include "server/pages/assets.h"
+#include "server/pages/base64.h"
 
 enum {
     SCOPES_MAX = 32,            // processes and threads with separate answers

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "host/text/number.h"
 #include "host/text/strbuf.h"
 
 enum {
@@ -14,7 +15,8 @@ enum {
 
 bool baseline_upload_may_come(const char *length)
 {
-    return length != NULL && strtoull(length, NULL, 10) <= BASELINE_UPLOAD_MAX_BYTES;
+    uint64_t bytes;
+    return length != NULL && number_parse(length, BASELINE_UPLOAD_MAX_BYTES, &bytes);
 }
 
 void baseline_upload_add(struct baseline_upload *upload, struct bytes data)

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
-#include "host/text/base64.h"
+#include "server/pages/base64.h"
 
 static void the_examples_of_the_rfc(void **state)
 {

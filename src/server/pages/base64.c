@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // base64: see base64.h.
-#include "host/text/base64.h"
+#include "server/pages/base64.h"
 
 #include <string.h>
 
