@@ -8,7 +8,6 @@
 //     ...
 //     peak  ############################::....MMMMMMMMFFF
 //     end   ##########:......................MMMMMMMMFFF
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
@@ -89,19 +88,11 @@ static void print_bar(const struct report *report,
     (void)fputc('\n', out);
 }
 
-// Return the location that mapped the memory, or REC_NONE if the line names a file.
-static uint32_t location_of(const struct report *report, const struct rss_breakdown_part *part)
-{
-    return part->node != REC_NONE && part->kind == REC_PART_MAPPED
-               ? profile_call_site(report->profile, part->node).location
-               : REC_NONE;
-}
-
 // Append "function  file:line", "function  module" if the line is unknown, or a file's name.
 static void
 append_name(const struct report *report, const struct rss_breakdown_part *part, struct strbuf *out)
 {
-    const uint32_t location = location_of(report, part);
+    const uint32_t location = rss_breakdown_location(report->profile, part);
     if (location == REC_NONE) {
         const char *path = profile_string(report->profile, part->path);
         screen_append(out, path[0] != '\0' ? path : "anonymous"); // the viewer's word
@@ -133,61 +124,25 @@ print_part(const struct report *report, FILE *out, const struct rss_breakdown_pa
     (void)fprintf(out, "    %-28s  %s\n", strbuf_text(&amount), strbuf_text(&cut));
 }
 
-// Add `part` to the part with the same text: one file in several processes, or one place that
-// mapped several.
-static MUST_USE enum err add_part(const struct report *report,
-                                  const struct rss_breakdown_part *part,
-                                  struct rss_breakdown_part_vec *sums)
-{
-    const uint32_t location = location_of(report, part);
-    for (size_t i = 0; i < sums->len; i++) {
-        struct rss_breakdown_part *sum = &sums->items[i];
-        if (location_of(report, sum) == location &&
-            (location != REC_NONE || sum->path == part->path)) {
-            sum->rss_bytes += part->rss_bytes;
-            sum->virtual_bytes += part->virtual_bytes;
-            return ERR_OK;
-        }
-    }
-    return rss_breakdown_part_vec_push(sums, *part);
-}
-
-static int compare_sums(const void *left, const void *right)
-{
-    const uint64_t left_bytes = ((const struct rss_breakdown_part *)left)->rss_bytes;
-    const uint64_t right_bytes = ((const struct rss_breakdown_part *)right)->rss_bytes;
-    return left_bytes > right_bytes ? -1 : left_bytes < right_bytes;
-}
-
 static MUST_USE enum err print_top(const struct report *report,
                                    FILE *out,
                                    const struct rss_breakdown_split *split,
                                    uint32_t kind,
                                    const char *title)
 {
-    CLEANUP(rss_breakdown_part_vec_release) struct rss_breakdown_part_vec sums = {0};
-    for (size_t i = 0; i < split->parts.len; i++) {
-        const struct rss_breakdown_part *part = &split->parts.items[i];
-        if (part->kind == kind && part->rss_bytes > 0) {
-            TRY(add_part(report, part, &sums));
-        }
-    }
-    if (sums.len == 0) {
+    CLEANUP(rss_breakdown_part_vec_release) struct rss_breakdown_part_vec top = {0};
+    struct rss_breakdown_rest rest;
+    TRY(rss_breakdown_top_parts(report->profile, split, kind, TOP_PARTS, &top, &rest));
+    if (top.len == 0) {
         return ERR_OK;
     }
-    qsort(sums.items, sums.len, sizeof(sums.items[0]), compare_sums);
     (void)fprintf(out, "\n  %s\n", title);
-    uint64_t rest = 0;
-    for (size_t i = 0; i < sums.len; i++) {
-        if (i < TOP_PARTS) {
-            print_part(report, out, &sums.items[i]);
-        } else {
-            rest += sums.items[i].rss_bytes;
-        }
+    for (size_t i = 0; i < top.len; i++) {
+        print_part(report, out, &top.items[i]);
     }
-    if (sums.len > TOP_PARTS) {
-        (void)fprintf(out, "    %10s in ", format_bytes(rest).text);
-        report_print_counted(out, sums.len - TOP_PARTS, "more", "more", "\n");
+    if (rest.count > 0) {
+        (void)fprintf(out, "    %10s in ", format_bytes(rest.rss_bytes).text);
+        report_print_counted(out, rest.count, "more", "more", "\n");
     }
     return ERR_OK;
 }

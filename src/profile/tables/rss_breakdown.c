@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 
 DEFINE_VEC(rss_sample_vec, struct rec_rss_sample);
 
@@ -315,6 +316,61 @@ enum err rss_breakdown_stack(const struct profile *profile,
             TRY(u32_vec_push(inlined, i + 1 < chain.count));
         }
     }
+    return ERR_OK;
+}
+
+uint32_t rss_breakdown_location(const struct profile *profile,
+                                const struct rss_breakdown_part *part)
+{
+    return part->node != REC_NONE && part->kind == REC_PART_MAPPED
+               ? profile_call_site(profile, part->node).location
+               : REC_NONE;
+}
+
+// Add the figures of `part` to those of the same call site or path.
+static MUST_USE enum err merge_part(const struct profile *profile,
+                                    const struct rss_breakdown_part *part,
+                                    struct rss_breakdown_part_vec *sums)
+{
+    const uint32_t location = rss_breakdown_location(profile, part);
+    for (size_t i = 0; i < sums->len; i++) {
+        struct rss_breakdown_part *sum = &sums->items[i];
+        if (rss_breakdown_location(profile, sum) == location &&
+            (location != REC_NONE || sum->path == part->path)) {
+            sum->areas += part->areas;
+            sum->is_estimate = sum->is_estimate || part->is_estimate;
+            sum->rss_bytes += part->rss_bytes;
+            sum->virtual_bytes += part->virtual_bytes;
+            sum->swap_bytes += part->swap_bytes;
+            return ERR_OK;
+        }
+    }
+    return rss_breakdown_part_vec_push(sums, *part);
+}
+
+enum err rss_breakdown_top_parts(const struct profile *profile,
+                                 const struct rss_breakdown_split *split,
+                                 uint32_t kind,
+                                 size_t limit,
+                                 struct rss_breakdown_part_vec *out,
+                                 struct rss_breakdown_rest *out_rest)
+{
+    struct rss_breakdown_rest rest = {0};
+    for (size_t i = 0; i < split->parts.len; i++) {
+        const struct rss_breakdown_part *part = &split->parts.items[i];
+        if (part->kind == kind && part->rss_bytes > 0) {
+            TRY(merge_part(profile, part, out));
+        }
+    }
+    if (out->len > 1) {
+        qsort(out->items, out->len, sizeof(out->items[0]), compare_parts);
+    }
+    for (size_t i = limit; i < out->len; i++) {
+        rest.count++;
+        rest.rss_bytes += out->items[i].rss_bytes;
+    }
+    out->len = min_u64(out->len, limit);
+    *out_rest = rest;
     return ERR_OK;
 }
 

@@ -111,6 +111,25 @@ enum err rss_breakdown_stack(const struct profile *profile,
                              struct u32_vec *locations,
                              struct u32_vec *inlined) MUST_USE;
 
+// Return the call site that mapped the part, REC_NONE if the part is known by its path.
+uint32_t rss_breakdown_location(const struct profile *profile,
+                                const struct rss_breakdown_part *part);
+
+// The parts that a list does not show.
+struct rss_breakdown_rest {
+    size_t count;
+    uint64_t rss_bytes;
+};
+
+// List the resident parts of one kind, largest first, at most `limit` of them: those of one call
+// site, or of one path, of all processes as one. *out_rest sums up the others. ERR_NO_MEMORY.
+enum err rss_breakdown_top_parts(const struct profile *profile,
+                                 const struct rss_breakdown_split *split,
+                                 uint32_t kind,
+                                 size_t limit,
+                                 struct rss_breakdown_part_vec *out,
+                                 struct rss_breakdown_rest *out_rest) MUST_USE;
+
 // The name of a kind: in JSON, and in the report.
 struct rss_breakdown_kind {
     const char *key;

@@ -205,6 +205,53 @@ static void a_peak_that_no_sample_saw_is_its_own_processes(void **state)
     }
 }
 
+// Parts of one path are one part, whatever their processes; those beyond the limit are summed up.
+static void parts_of_one_path_are_merged(void **state)
+{
+    (void)state;
+    CLEANUP(recording_release) struct recording recording = {0};
+    CLEANUP(profile_closep) struct profile *profile = NULL;
+    open_snapshots(&recording, &profile);
+    struct rss_breakdown_part parts[] = {
+        {REC_PART_FILE, 0, REC_NONE, 1, 1, false, 70, 50, 0},
+        {REC_PART_FILE, 0, REC_NONE, 2, 2, false, 90, 40, 1},
+        {REC_PART_FILE, 1, REC_NONE, 2, 1, true, 20, 15, 2},
+        {REC_PART_FILE, 1, REC_NONE, 3, 1, false, 20, 7, 0},
+        {REC_PART_FILE, 1, REC_NONE, 4, 1, false, 20, 0, 9}, // nothing resident
+        {REC_PART_FILE, 1, REC_NONE, 5, 1, false, 20, 3, 0},
+        {REC_PART_SHARED, 1, REC_NONE, 2, 1, false, 80, 80, 0},
+    };
+    const struct rss_breakdown_split split = {.parts = {.items = parts, .len = ARRAY_LEN(parts)}};
+    static const struct {
+        size_t limit;
+        uint64_t shown[4];
+        struct rss_breakdown_rest rest;
+    } cases[] = {
+        {0, {0}, {4, 115}},          {1, {55}, {3, 60}},          {3, {55, 50, 7}, {1, 3}},
+        {4, {55, 50, 7, 3}, {0, 0}}, {9, {55, 50, 7, 3}, {0, 0}},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(rss_breakdown_part_vec_release) struct rss_breakdown_part_vec top = {0};
+        struct rss_breakdown_rest rest;
+        expect_ok(
+            rss_breakdown_top_parts(profile, &split, REC_PART_FILE, cases[i].limit, &top, &rest));
+        print_message("limit %zu: %zu parts, %zu more\n", cases[i].limit, top.len, rest.count);
+        assert_int_equal(top.len, cases[i].limit < 4 ? cases[i].limit : 4);
+        for (size_t k = 0; k < top.len; k++) {
+            assert_int_equal(top.items[k].rss_bytes, cases[i].shown[k]);
+        }
+        assert_int_equal(rest.count, cases[i].rest.count);
+        assert_int_equal(rest.rss_bytes, cases[i].rest.rss_bytes);
+    }
+    CLEANUP(rss_breakdown_part_vec_release) struct rss_breakdown_part_vec top = {0};
+    struct rss_breakdown_rest rest;
+    expect_ok(rss_breakdown_top_parts(profile, &split, REC_PART_FILE, 1, &top, &rest));
+    assert_int_equal(top.items[0].areas, 3);
+    assert_int_equal(top.items[0].virtual_bytes, 110);
+    assert_int_equal(top.items[0].swap_bytes, 3);
+    assert_true(top.items[0].is_estimate);
+}
+
 // A file of another tool may have only RSS. Missing figures are unknown, not 0. A snapshot below 95
 // % of the highest RSS does not show the peak.
 static void what_nobody_said_is_unknown(void **state)
@@ -236,6 +283,7 @@ int main(void)
         cmocka_unit_test(a_peak_that_no_sample_saw_is_its_own_processes),
         cmocka_unit_test(snapshots_of_one_moment_are_one_split),
         cmocka_unit_test(a_split_of_one_process_is_its_own),
+        cmocka_unit_test(parts_of_one_path_are_merged),
         cmocka_unit_test(what_nobody_said_is_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
