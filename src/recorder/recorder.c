@@ -24,6 +24,7 @@ static uint32_t session_flags_of(const struct recorder_options *options)
     return (options->follow_children ? SESSION_FOLLOW_CHILDREN : 0) |
            (options->check_unwind ? SESSION_CHECK_UNWIND : 0) |
            (options->may_sample ? SESSION_OVERFLOW_SAMPLE : 0) |
+           (options->always_holds ? SESSION_ALWAYS_HOLD : 0) |
            (options->no_nursery || options->logs_events || options->lists_blocks
                 ? SESSION_NO_NURSERY // coalesced pairs have no addresses
                 : 0);

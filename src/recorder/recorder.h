@@ -77,8 +77,8 @@ struct recorder_options {
     bool check_unwind;     // SESSION_CHECK_UNWIND
     bool no_nursery;       // SESSION_NO_NURSERY
     bool counts_stamps;    // session_options
-    bool is_always_under_pressure; // report pressure to threads (pressure.h) unconditionally
-    bool may_sample;               // SESSION_OVERFLOW_SAMPLE; not with logs_events
+    bool always_holds;     // SESSION_ALWAYS_HOLD
+    bool may_sample;       // SESSION_OVERFLOW_SAMPLE; not with logs_events
     struct recorder_callbacks callbacks;
 };
 

@@ -117,30 +117,12 @@ static void follow_checkpoint(struct recorder_state *s, uint64_t now_ms)
     checkpoint_start(&s->checkpoint, &source, now_ms);
 }
 
-// Tell threads whether the recorder is under pressure.
-static void weigh_load(struct recorder_state *s, uint64_t now_ns)
-{
-    if (pressure_is_due(&s->pressure, now_ns)) {
-        const struct lane_load load = drain_take_load(&s->drain);
-        const bool is_under_pressure = pressure_judge(&s->pressure, now_ns, &load);
-        // Relaxed: it orders nothing else.
-        atomic_store_explicit(&s->session.header->is_under_pressure,
-                              is_under_pressure || s->options->is_always_under_pressure,
-                              memory_order_relaxed);
-    }
-}
-
 // Sleep until a lane is half full (then recorder_wake differs from `seen`) or for `sleep_ms`.
 static void sleep_until_woken(struct recorder_state *s, uint32_t seen, uint64_t sleep_ms)
 {
-    const uint64_t began_ns = clock_monotonic_ns();
     const struct timespec timeout = {.tv_nsec = (long)(sleep_ms * 1000000u)};
     (void)syscall(SYS_futex, &s->session.header->recorder_wake, FUTEX_WAIT, seen, &timeout, NULL,
                   0); // the reason of its end is irrelevant
-    const uint64_t slept_ns = clock_monotonic_ns() - began_ns;
-    const uint64_t wanted_ns = sleep_ms * 1000000u;
-    // The rest was a wait for a processor.
-    pressure_note_sleep(&s->pressure, slept_ns < wanted_ns ? slept_ns : wanted_ns);
 }
 
 // Return whether no process will join any more. A process that exists and never joins (a static
@@ -285,7 +267,6 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
         TRY(recorder_hear_of_unrecorded(s, now_ms));
         TRY(unrecorded_tree_round(&s->unrecorded_tree, &s->unrecorded, &s->aggregator,
                                   clock_monotonic_ns()));
-        weigh_load(s, clock_monotonic_ns());
         see_code(s);
         recorder_snapshots_round(s, now_ms);
         follow_checkpoint(s, now_ms);

@@ -14,7 +14,6 @@
 #include "recorder/control/control_socket.h"
 #include "recorder/control/run_control.h"
 #include "recorder/ingest/drain.h"
-#include "recorder/ingest/pressure.h"
 #include "recorder/ingest/session_clock.h"
 #include "recorder/launch/launch.h"
 #include "recorder/launch/preflight.h"
@@ -41,7 +40,6 @@ struct recorder_state {
     uint64_t newcomers_ms;    // earliest time of a round for new processes
     uint32_t exit_slot;       // of the program's image that may wait; SESSION_MAX_PROCESSES: none
     struct session_clock clock;
-    struct pressure pressure;
     struct launch_signals signals;
     struct launched program;
     struct checkpoint checkpoint;

@@ -32,7 +32,7 @@
 #include "session/nursery_layout.h"
 
 #define SESSION_MAGIC          0x6e7269616373ULL // "scairn", little endian
-#define SESSION_VERSION        9
+#define SESSION_VERSION        10
 #define SESSION_MAX_PROCESSES  1024u
 #define SESSION_MAX_LANES      4096u
 #define SESSION_PAGE_BYTES     4096u
@@ -97,6 +97,7 @@ enum session_flags {
     SESSION_OVERFLOW_SAMPLE = 1 << 1, // a full ring thins the recorded events (sampler.h)
     SESSION_CHECK_UNWIND = 1 << 2,    // compare every incremental walk with a full one
     SESSION_NO_NURSERY = 1 << 3,      // send every event
+    SESSION_ALWAYS_HOLD = 1 << 4,     // nurseries hold blocks even if that does not pay
 };
 
 enum session_door {
@@ -146,9 +147,6 @@ struct session_header {
     _Alignas(64) _Atomic uint64_t clock_ms;
     // R: enum session_recording. Next to the clock, which every hook reads anyway.
     _Atomic uint32_t recording;
-    // R: not 0 if several threads keep the recorder busy all the time. Then threads spend more of
-    // their own time to save the recorder's (nursery.h).
-    _Atomic uint32_t is_under_pressure;
     // T: which threads record. Once several do, all their events have stamps (nursery.h). A thread
     // writes this before it sends its first event, so a thread that received anything from another
     // thread sees that there are several.

@@ -27,14 +27,13 @@
 
 #include "base/compiler.h"
 
-#define NURSERY_BLOCKS_MIN   256u
-#define NURSERY_BLOCKS_MAX   4096u
-#define NURSERY_LINE         4u // blocks in a cache line
-#define NURSERY_COUNTERS_MIN 256u
-#define NURSERY_COUNTERS_MAX 4096u
-#define NURSERY_HISTORY      32u   // ticks
-#define NURSERY_USES         2048u // stack slots are distinguished modulo this
-#define NURSERY_FREED_MAX    64u   // pairs of a high-water mark
+// Powers of two, and multiples of 64.
+#define NURSERY_BLOCKS   1024u
+#define NURSERY_COUNTERS 512u
+
+#define NURSERY_HISTORY   32u   // ticks
+#define NURSERY_USES      2048u // stack slots are distinguished modulo this
+#define NURSERY_FREED_MAX 64u   // pairs of a high-water mark
 
 enum nursery_owner {
     NURSERY_FREE = 0,
@@ -119,15 +118,21 @@ static inline uint64_t nursery_counter_kind(const struct nursery_counter *counte
 }
 
 struct nursery_tables {
-    struct nursery_counter counters[NURSERY_COUNTERS_MAX]; // counter_mask + 1 of them in use
-    // Keeps counters in use from being displaced each time: counts pairs that found another key
-    // at their index and were sent by themselves.
-    uint8_t passed_by[NURSERY_COUNTERS_MAX];
+    struct nursery_counter counters[NURSERY_COUNTERS];
     uint64_t freed[NURSERY_FREED_MAX]; // freed_count of them, in the format of HIGH_WATER
-    struct nursery_block blocks[NURSERY_BLOCKS_MAX]; // mask + 1 of them in use
-    uint64_t since[NURSERY_BLOCKS_MAX]; // freed_table's stamp for a HELD block, if is_ordered
+    struct nursery_block blocks[NURSERY_BLOCKS];
+    uint64_t since[NURSERY_BLOCKS]; // freed_table's stamp for a HELD block, if is_ordered
 };
 #define NURSERY_BYTES (sizeof(struct nursery_tables))
+
+// Whether holding pays: what was sent for the blocks of the last ticks. Only T uses it.
+struct nursery_trade {
+    uint32_t off_ticks;   // ticks left until blocks are held again
+    uint32_t trial_ticks; // ticks left until holding is judged
+    uint32_t ticks;       // since holding was judged last
+    uint64_t blocks;      // allocated in these ticks
+    uint64_t records;     // sent for them
+};
 
 // The thread's sum when it sent a TICK.
 struct nursery_moment {
@@ -144,8 +149,6 @@ struct nursery {
     _Atomic uint32_t budget_count; // how often the budget was taken, counted after that
     _Atomic uint64_t held_bytes;   // of HELD blocks, which are never empty; R sets it to 0
     int64_t room_bytes;            // a block that is not larger may be held
-    uint32_t mask;                 // places in use - 1
-    uint32_t counter_mask;         // counters in use - 1
     uint16_t is_holding;           // new blocks may be held
     uint16_t epoch;                // of `uses`, 1 to 255; changes when all has been sent
     uint32_t size_max;             // of a block that may be held
@@ -160,22 +163,12 @@ struct nursery {
 
     _Alignas(64) _Atomic uint64_t since_ms; // time of the last TICK; all held blocks are younger
     _Atomic uint32_t owner;                 // enum nursery_owner
-    uint32_t tick_count;                    // of `history`, and for adapting
-    uint32_t evicted_count;     // blocks that other blocks displaced since the last TICK
-    uint32_t passed_count;      // pairs that found another pair's counter since then
-    uint32_t off_ticks;         // ticks left until blocks are held again
-    uint32_t pause_ticks;       // length of the latest pause in holding
-    uint32_t trial_ticks;       // ticks left until holding is judged
-    uint32_t is_under_pressure; // session_header.is_under_pressure at the last TICK
-    uint64_t direct_count;      // blocks that were not held since the last TICK
-    uint64_t record_count;      // records sent since then: of blocks, and of pairs
-    uint64_t leaving;       // see the module comment: address, freed_count << NURSERY_LEAVING_SHIFT
-    uint32_t window_ticks;  // ticks since holding was judged last
-    uint64_t window_blocks; // blocks allocated since then
-    uint64_t window_records; // records sent for them
-    int64_t ceiling_bytes;   // while the sum does not exceed this, no maximum is new
-    uint64_t touched[NURSERY_BLOCKS_MAX / NURSERY_LINE / 64]; // bit set: the line may hold blocks
-    uint64_t counters_used[NURSERY_COUNTERS_MAX / 64];        // bit set: the counter may have a key
+    uint32_t tick_count;                    // of `history`
+    uint64_t leaving;      // see the module comment: address, freed_count << NURSERY_LEAVING_SHIFT
+    int64_t ceiling_bytes; // while the sum does not exceed this, no maximum is new
+    struct nursery_trade trade;
+    uint64_t touched[NURSERY_BLOCKS / 64];         // bit set: the block may be HELD
+    uint64_t counters_used[NURSERY_COUNTERS / 64]; // bit set: the counter may have a key
     struct nursery_moment history[NURSERY_HISTORY];
     uint8_t uses[NURSERY_USES]; // `epoch`: a held block or counter may use a stack of such a slot
 };

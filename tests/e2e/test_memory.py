@@ -13,7 +13,7 @@ from cairn_run import CAIRN, PROGRAMS, Recording, counters, environment
 from waiting import read_until
 
 MIB = 1 << 20
-TOLERANCE_KIB = 1024  # a lane under pressure has a larger ring and nursery, up to 1.125 MiB
+TOLERANCE_KIB = 1024  # a lane whose ring was full has a larger one, up to 1 MiB
 
 
 def resident_kib(command):
@@ -23,8 +23,8 @@ def resident_kib(command):
 
 
 def extra_kib(scratch, *arguments):
-    """The resident memory that recording adds to the program. It depends on whether a lane was
-    under pressure; the memory of the bare program is constant."""
+    """The resident memory that recording adds to the program. It depends on whether a ring was
+    full; the memory of the bare program is constant."""
     program = [PROGRAMS / "resident", *arguments]
     recorded = [CAIRN, "record", "-q", "-o", scratch / "x.cairn", "--", *program]
     return min(resident_kib(recorded) for _ in range(2)) - resident_kib(program)

@@ -78,19 +78,6 @@ uint64_t drain_events(const struct drain *drain)
     return events;
 }
 
-struct lane_load drain_take_load(struct drain *drain)
-{
-    struct lane_load load = {0};
-    for (uint32_t i = 0; i < drain->active_count; i++) {
-        struct drain_lane *lane = drain->lanes[drain->active[i]];
-        const uint64_t events = lane->reader.events - lane->weighed_events;
-        lane->weighed_events = lane->reader.events;
-        load.events += events;
-        load.busiest_events = max_u64(load.busiest_events, events);
-    }
-    return load;
-}
-
 // Begin to read a lane whose bit is set.
 static enum err lane_begin(struct drain *drain, uint32_t index, uint64_t clock_ms)
 {

@@ -35,7 +35,6 @@
 #include "aggregate/aggregator.h"
 #include "base/err.h"
 #include "recorder/ingest/lane_reader.h"
-#include "recorder/ingest/pressure.h"
 #include "recorder/session/nursery_reader.h"
 #include "recorder/session/session_create.h"
 
@@ -47,7 +46,6 @@ struct drain_lane {
     bool is_corrupt;          // its contents are ignored from now on
     bool is_done;             // its thread has ended: recycle it when it is empty
     bool is_relieved;         // its thread is dead, and the contents of its nursery were taken
-    uint64_t weighed_events;  // events that drain_take_load has reported
     struct nursery_hold hold; // at the start of the pass, if it could not be taken
     uint32_t budget_count;    // how often the thread had taken a budget
     uint64_t budget_bytes;    // of its nursery, since the end of the latest pass
@@ -156,6 +154,3 @@ enum err drain_pass(struct drain *drain, uint64_t clock_ms, bool is_last, bool *
 
 // Return the number of records counted so far.
 uint64_t drain_events(const struct drain *drain);
-
-// Return the events of the present lanes since the previous call.
-struct lane_load drain_take_load(struct drain *drain);

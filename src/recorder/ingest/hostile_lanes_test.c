@@ -120,8 +120,6 @@ static void a_corrupt_lane_of_the_dead_is_ended_among_others(void **state)
             send_allocation(&lanes[i], i == bad ? 0 : 0x1000 * (i + 1)); // 0 breaks the rules
         }
         struct nursery *nursery = &lanes[bad].lane->nursery;
-        nursery->mask = NURSERY_BLOCKS_MIN - 1;
-        nursery->counter_mask = NURSERY_COUNTERS_MIN - 1;
         nursery->hold_count = 1;
         kill_and_reap(child);
         assert_ends(&f);

@@ -18,7 +18,6 @@
 #include "recorder/ingest/drain.h"
 #include "recorder/ingest/test_session.h"
 #include "target/producer/nursery/nursery.h"
-#include "target/producer/nursery/test_holding.h"
 #include "target/producer/session_join.h"
 
 enum {
@@ -44,9 +43,12 @@ enum {
 };
 
 // Return the address of the block that event number `i` of the script makes.
+#define SCRIPT_STEP   UINT64_C(0x10000000) // does not change a block's place
+#define SCRIPT_PLACES 5u
+
 static uint64_t script_address(uint32_t i)
 {
-    return 0x100000 + (uint64_t)i * 0x10000000;
+    return 0x100000 + (uint64_t)i * SCRIPT_STEP + (uint64_t)(i % SCRIPT_PLACES) * 16;
 }
 
 // The contents of the one lane: its ring from the beginning, and its nursery.
@@ -61,7 +63,7 @@ struct event_sums {
 
 static uint64_t *size_of_block(struct event_sums *sums, uint64_t address)
 {
-    const uint64_t i = (address - script_address(0)) / (script_address(1) - script_address(0));
+    const uint64_t i = (address - script_address(0)) / SCRIPT_STEP;
     assert_true(i < SCRIPT_EVENTS);
     return sums->sizes_bytes + i;
 }
@@ -169,23 +171,23 @@ struct script {
 
 // Return the next slot whose blocks of that size come to one of the first counters, to meet others
 // there. (So do temporary ones elsewhere: their keys differ from these by the same bit.)
-static uint32_t crowded_slot(const struct nursery *n, uint32_t slot, uint32_t size)
+static uint32_t crowded_slot(struct lane_header *lane, uint32_t slot, uint32_t size)
 {
+    const struct nursery_counter *end = lane_nursery_tables(lane)->counters + CROWDED_COUNTERS;
     do {
         slot++;
-    } while (nursery_counter_index(n, nursery_counter_key(nursery_kind(slot, size))) >=
-             CROWDED_COUNTERS);
+    } while (nursery_counter_at(lane, nursery_counter_key(nursery_kind(slot, size))) >= end);
     return slot;
 }
 
 // Many blocks in few places, and many kinds in few counters. With room, a first large block keeps
 // the rest below the high-water mark; without, each event sets a new one.
-static void write_script(const struct nursery *n, struct script *script, bool has_room)
+static void write_script(struct lane_header *lane, struct script *script, bool has_room)
 {
     uint64_t random = 99;
     uint32_t slots[KINDS] = {0};
     for (uint32_t i = 0; i < KINDS; i++) {
-        slots[i] = crowded_slot(n, i < SIZES ? 0 : slots[i - SIZES], sizes_of_kinds[i % SIZES]);
+        slots[i] = crowded_slot(lane, i < SIZES ? 0 : slots[i - SIZES], sizes_of_kinds[i % SIZES]);
     }
     uint64_t live[SCRIPT_EVENTS];
     uint32_t live_count = 0;
@@ -261,10 +263,9 @@ static bool lies_between(const struct event_sums *sums,
 static void open_fixture(struct fixture *f)
 {
     *f = (struct fixture){0};
-    test_session_open(&f->on, SESSION_FOLLOW_CHILDREN);
+    test_session_open(&f->on, SESSION_FOLLOW_CHILDREN | SESSION_ALWAYS_HOLD);
     test_session_add_lane(&f->on, test_session_add_process(&f->on), &f->lane);
     nursery_init(&f->lane);
-    test_hold_for(f->lane.lane, TEST_HOLDS_ALWAYS);
     assert_true(nursery_begin(&f->lane));
     test_session_define_stacks(&f->lane, STACKS);
 }
@@ -277,7 +278,7 @@ static void kill_between_any_two_instructions(bool has_room)
     struct script *script =
         mmap(NULL, sizeof(*script), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(script, MAP_FAILED);
-    write_script(&f.lane.lane->nursery, script, has_room);
+    write_script(f.lane.lane, script, has_room);
     plan(script);
     const pid_t child = fork();
     if (child == 0) {

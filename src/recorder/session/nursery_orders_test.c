@@ -130,7 +130,7 @@ static bool run_small(const struct small *small, uint32_t order, uint32_t passes
     const uint64_t old_bytes = (uint64_t)2 << 20; // so that blocks may be held
     struct small_run run = {0};
     const char *next[2] = {small->threads[0], small->threads[1]};
-    test_nursery_open(&f, 2, SESSION_FOLLOW_CHILDREN, true);
+    test_nursery_open(&f, 2, SESSION_ALWAYS_HOLD);
     assert_true(nursery_allocate(f.lanes, test_address(100), old_bytes, 2));
     test_nursery_pass(&f, false); // so that the threads see what they may hold
     test_nursery_advance(&f, 1);

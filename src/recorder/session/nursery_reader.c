@@ -10,8 +10,6 @@
 struct copy {
     struct nursery head;
     struct nursery_tables *tables;
-    uint32_t block_count;
-    uint32_t counters_len;
     uint64_t write_pos;
     uint32_t freed_count;
 };
@@ -57,7 +55,7 @@ static bool counter_was_sent(const struct copy *c, const struct nursery_counter 
 // only one.
 static bool was_coalesced(const struct copy *c, const struct nursery_block *block)
 {
-    for (uint32_t i = 0; i < c->counters_len; i++) {
+    for (uint32_t i = 0; i < NURSERY_COUNTERS; i++) {
         if (c->tables->counters[i].key == nursery_counter_key(block->kind)) {
             return c->tables->counters[i].sums != c->head.mark;
         }
@@ -81,7 +79,7 @@ static bool is_held(const struct copy *c, const struct nursery_block *block)
 
 static enum err put_counters(const struct copy *c, struct u64_vec *out)
 {
-    for (uint32_t i = 0; i < c->counters_len; i++) {
+    for (uint32_t i = 0; i < NURSERY_COUNTERS; i++) {
         const struct nursery_counter *counter = c->tables->counters + i;
         if (counter->key != 0 && wire_pairs_count(counter->sums) != 0 &&
             !counter_was_sent(c, counter)) {
@@ -97,7 +95,7 @@ static enum err put_counters(const struct copy *c, struct u64_vec *out)
 
 static bool is_held_at(const struct copy *c, uint64_t address)
 {
-    for (uint32_t i = 0; i < c->block_count; i++) {
+    for (uint32_t i = 0; i < NURSERY_BLOCKS; i++) {
         const struct nursery_block *block = c->tables->blocks + i;
         if ((block->place & NURSERY_ADDRESS_MASK) == address && is_held(c, block)) {
             return true;
@@ -135,7 +133,7 @@ static enum err put_block(const struct copy *c, uint32_t i, struct u64_vec *out)
 
 static enum err put_blocks(const struct copy *c, unsigned part, struct u64_vec *out)
 {
-    for (uint32_t i = 0; i < c->block_count; i++) {
+    for (uint32_t i = 0; i < NURSERY_BLOCKS; i++) {
         const struct nursery_block *block = c->tables->blocks + i;
         const uint64_t address = block->place & NURSERY_ADDRESS_MASK;
         const unsigned its =
@@ -168,7 +166,7 @@ static void empty(struct lane_header *lane, const struct copy *c)
 {
     struct nursery *n = &lane->nursery;
     struct nursery_tables *tables = lane_nursery_tables(lane);
-    for (uint32_t i = 0; i < c->block_count; i++) {
+    for (uint32_t i = 0; i < NURSERY_BLOCKS; i++) {
         struct nursery_block *block = tables->blocks + i;
         if (!nursery_is_held(block)) {
             continue;
@@ -181,13 +179,12 @@ static void empty(struct lane_header *lane, const struct copy *c)
         block->kind = nursery_size(block->kind);
     }
     n->room_bytes += c->head.is_ordered != 0 ? (int64_t)nursery_relaxed(&n->held_bytes) : 0;
-    memset(tables->counters, 0, c->counters_len * sizeof(tables->counters[0]));
+    memset(tables->counters, 0, sizeof(tables->counters));
     memset(n->touched, 0, sizeof(n->touched));
     n->hold_count = 0;
     n->freed_count = 0;
     n->high_water_limit = NURSERY_NO_HIGH_WATER;
     n->stamp = NURSERY_STAMP;
-    n->record_count = n->direct_count; // the others are not counted any more
     atomic_store_explicit(&n->held_bytes, 0, memory_order_relaxed);
 }
 
@@ -200,21 +197,10 @@ enum err nursery_reader_take(struct lane_header *lane,
     // Acquire: pairs with the thread's release of write_pos.
     c.write_pos = atomic_load_explicit(&lane->write_pos, memory_order_acquire);
     memcpy(&c.head, &lane->nursery, sizeof(c.head));
-    c.block_count = c.head.mask + 1;
-    c.counters_len = c.head.counter_mask + 1;
     if (c.head.hold_count == 0) {
         return ERR_OK;
     }
-    if (c.block_count < NURSERY_BLOCKS_MIN || c.block_count > NURSERY_BLOCKS_MAX ||
-        (c.block_count & c.head.mask) != 0 || c.counters_len < NURSERY_COUNTERS_MIN ||
-        c.counters_len > NURSERY_COUNTERS_MAX) {
-        return ERR_CORRUPT;
-    }
-    const struct nursery_tables *shared = lane_nursery_tables(lane);
-    memcpy(scratch->counters, shared->counters, c.counters_len * sizeof(scratch->counters[0]));
-    memcpy(scratch->blocks, shared->blocks, c.block_count * sizeof(scratch->blocks[0]));
-    memcpy(scratch->freed, shared->freed, sizeof(scratch->freed));
-    memcpy(scratch->since, shared->since, c.block_count * sizeof(scratch->since[0]));
+    memcpy(scratch, lane_nursery_tables(lane), sizeof(*scratch));
     c.freed_count = count_freed(&c);
     TRY(put_all_blocks(&c, out));
     TRY(put_counters(&c, out));

@@ -32,7 +32,7 @@ bool nursery_reader_lock(struct lane_header *lane, uint64_t stable_ms);
 void nursery_reader_unlock(struct lane_header *lane);
 
 // Append the contents of the nursery to `out`. `is_alive`: the thread continues, and the nursery is
-// emptied. `scratch` has room for a copy. ERR_CORRUPT: the contents are invalid. ERR_NO_MEMORY.
+// emptied. `scratch` has room for a copy. ERR_NO_MEMORY.
 enum err nursery_reader_take(struct lane_header *lane,
                              bool is_alive,
                              struct nursery_tables *scratch,

@@ -270,9 +270,8 @@ static void run_taste(const struct taste *taste, uint64_t seed)
     static struct test_nursery held;
     static struct test_nursery sent;
     static struct stream streams[2];
-    test_nursery_open(&held, taste->lanes, SESSION_FOLLOW_CHILDREN, seed % 2 == 0);
-    test_nursery_open(&sent, taste->lanes, SESSION_FOLLOW_CHILDREN | SESSION_NO_NURSERY, false);
-    atomic_store(&held.on.session.header->is_under_pressure, seed % 3 == 0);
+    test_nursery_open(&held, taste->lanes, seed % 2 == 0 ? SESSION_ALWAYS_HOLD : 0);
+    test_nursery_open(&sent, taste->lanes, SESSION_NO_NURSERY);
     for (uint32_t i = 0; i < 2; i++) {
         streams[i] = (struct stream){.taste = taste, .random = seed * 0x9e3779b97f4a7c15 + 1};
         run_stream(i == 0 ? &held : &sent, streams + i);

@@ -16,7 +16,7 @@ enum {
 };
 
 // One tick of a thread whose blocks all die in it, two of a kind: pairs are worth holding back only
-// while the recorder is under pressure.
+// while several threads record.
 static void play_tick(struct test_nursery *f)
 {
     struct lane_producer *p = f->lanes;
@@ -31,35 +31,55 @@ static void play_tick(struct test_nursery *f)
     test_nursery_pass(f, false);
 }
 
-static void more_is_held_back_while_the_recorder_is_under_pressure(void **state)
+static void more_is_held_back_once_several_threads_record(void **state)
 {
     (void)state;
     static struct test_nursery f;
-    test_nursery_open(&f, 1, SESSION_FOLLOW_CHILDREN, false);
-    const struct nursery *n = &f.lanes[0].lane->nursery;
-    // The following blocks set no high-water mark.
-    assert_true(nursery_allocate(f.lanes, test_address(0), 1u << 30, 0));
-    assert_true(nursery_free(f.lanes, test_address(0)));
+    for (uint32_t lanes = 1; lanes <= 2; lanes++) {
+        test_nursery_open(&f, lanes, 0);
+        const struct nursery *n = &f.lanes[0].lane->nursery;
+        // The following blocks set no high-water mark.
+        assert_true(nursery_allocate(f.lanes, test_address(0), 1u << 30, 0));
+        assert_true(nursery_free(f.lanes, test_address(0)));
+        uint32_t ticks = 0;
+        for (; ticks < 64; ticks++) {
+            play_tick(&f);
+        }
+        assert_int_equal(n->is_ordered, lanes == 2);
+        assert_int_equal(n->is_holding, lanes == 2);
+        test_nursery_pass(&f, true);
+        const struct running_sums *sums = &f.on.aggregator.totals.sums;
+        assert_int_equal(sums->allocations, 1 + (uint64_t)ticks * 2 * TWINS);
+        assert_int_equal(sums->temporary, sums->allocations);
+        assert_int_equal(sums->live_bytes, 0);
+        test_nursery_close(&f);
+    }
+}
+
+// A thread that stopped holding tries again, and continues where it pays now.
+static void holding_is_tried_again(void **state)
+{
+    (void)state;
+    static struct test_nursery f;
+    test_nursery_open(&f, 1, 0);
+    struct lane_producer *p = f.lanes;
+    const struct nursery *n = &p->lane->nursery;
     uint32_t ticks = 0;
-    for (; ticks < 32; ticks++) {
+    while (n->is_holding != 0) {
         play_tick(&f);
+        assert_in_range(++ticks, 1, 100);
     }
-    assert_int_equal(n->is_holding, 0);
-    atomic_store(&f.on.session.header->is_under_pressure, 1);
-    for (; ticks < 300; ticks++) {
-        play_tick(&f);
-        assert_int_equal(n->is_holding, 1); // though the pause is not over
+    const uint32_t off_ticks = n->trade.off_ticks;
+    for (ticks = 0; ticks < off_ticks + 100; ticks++) {
+        assert_int_equal(n->is_holding, ticks >= off_ticks);
+        test_nursery_advance(&f, 1);
+        for (uint32_t i = 0; i < 300; i++) { // one kind only
+            assert_true(nursery_begin(p));
+            assert_true(nursery_allocate(p, test_address(0), 10, 0));
+            assert_true(nursery_free(p, test_address(0)));
+        }
+        test_nursery_pass(&f, false);
     }
-    atomic_store(&f.on.session.header->is_under_pressure, 0);
-    for (; ticks < 332; ticks++) {
-        play_tick(&f);
-    }
-    assert_int_equal(n->is_holding, 0);
-    test_nursery_pass(&f, true);
-    const struct running_sums *sums = &f.on.aggregator.totals.sums;
-    assert_int_equal(sums->allocations, 1 + (uint64_t)ticks * 2 * TWINS);
-    assert_int_equal(sums->temporary, sums->allocations);
-    assert_int_equal(sums->live_bytes, 0);
     test_nursery_close(&f);
 }
 
@@ -69,7 +89,7 @@ static void what_cannot_be_sent_is_reported(void **state)
     (void)state;
     static struct test_nursery f;
     for (uint32_t is_holding = 0; is_holding < 2; is_holding++) {
-        test_nursery_open(&f, 1, SESSION_FOLLOW_CHILDREN, false);
+        test_nursery_open(&f, 1, 0);
         struct lane_producer *p = f.lanes;
         p->lane->nursery.is_holding = is_holding;
         atomic_store(&f.on.session.header->state, SESSION_ENDED);
@@ -152,13 +172,12 @@ static void there_may_be_more_high_water_than_stamps(void **state)
     test_nursery_close(&f);
 }
 
-// Return the next address of `wanted`'s place and line.
+// Return the next address of `wanted`'s place.
 static uint64_t next_rival(struct lane_header *lane, uint64_t wanted, uint64_t address)
 {
     do {
         address += 16;
-    } while (nursery_block_of(lane, address) != nursery_block_of(lane, wanted) ||
-             nursery_line_of(lane, address) != nursery_line_of(lane, wanted));
+    } while (nursery_block_of(lane, address) != nursery_block_of(lane, wanted));
     return address;
 }
 
@@ -179,12 +198,10 @@ static void what_is_displaced_is_no_part_of_the_high_water(void **state)
     static struct test_nursery f;
     struct lane_producer *p = leave_a_high_water(&f);
     const uint64_t wanted = 0x600000000000;
-    uint64_t address = wanted;
-    for (uint32_t i = 0; i < NURSERY_LINE + 2; i++) {
-        assert_true(nursery_allocate(p, address, 5, 2));
-        address = next_rival(p->lane, wanted, address);
-    }
-    assert_int_equal(p->lane->nursery.evicted_count, 1);
+    const uint64_t rival = next_rival(p->lane, wanted, wanted);
+    assert_true(nursery_allocate(p, wanted, 5, 2));
+    assert_true(nursery_allocate(p, rival, 5, 2));
+    assert_int_equal(nursery_block_of(p->lane, wanted)->place, rival);
     test_nursery_pass(&f, true);
     assert_int_equal(f.on.aggregator.totals.peak_bytes, 150);
     assert_int_equal(f.on.aggregator.totals.peak_blocks, 2);
@@ -196,24 +213,20 @@ static void two_blocks_of_one_address_are_both_sent(void **state)
 {
     (void)state;
     static struct test_nursery f;
-    test_nursery_open(&f, 2, SESSION_FOLLOW_CHILDREN, true);
+    test_nursery_open(&f, 2, SESSION_ALWAYS_HOLD);
     struct lane_producer *p = f.lanes;
-    const uint64_t first = 0x600000000000;
-    const uint64_t second = next_rival(p->lane, first, first);
     assert_true(nursery_allocate(p, test_address(0), 1000, 0)); // the others set no high-water mark
     assert_true(nursery_free(p, test_address(0)));
-    assert_true(nursery_allocate(p, first, 10, 0));
-    assert_true(nursery_allocate(p, second, 20, 1)); // in the line
-    assert_true(nursery_free(f.lanes + 1, second));
-    assert_true(nursery_free(p, first));
-    assert_true(nursery_allocate(p, second, 30, 2)); // in its own place
+    assert_true(nursery_allocate(p, test_address(1), 20, 1));
+    assert_true(nursery_free(f.lanes + 1, test_address(1)));
+    assert_true(nursery_allocate(p, test_address(1), 30, 2));
     for (uint32_t i = 0; i < 4; i++) {
         test_nursery_advance(&f, 5);
         assert_true(nursery_begin(p));
         test_nursery_pass(&f, false);
     }
-    assert_int_equal(f.on.aggregator.totals.sums.allocations, 4);
-    assert_int_equal(f.on.aggregator.totals.sums.frees, 3);
+    assert_int_equal(f.on.aggregator.totals.sums.allocations, 3);
+    assert_int_equal(f.on.aggregator.totals.sums.frees, 2);
     assert_int_equal(f.on.aggregator.totals.sums.live_bytes, 30);
     test_nursery_close(&f);
 }
@@ -247,7 +260,8 @@ static void a_relieved_thread_stands_on_no_high_water(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(more_is_held_back_while_the_recorder_is_under_pressure),
+        cmocka_unit_test(more_is_held_back_once_several_threads_record),
+        cmocka_unit_test(holding_is_tried_again),
         cmocka_unit_test(what_cannot_be_sent_is_reported),
         cmocka_unit_test(a_freed_block_that_was_sent_leaves_the_sum),
         cmocka_unit_test(there_may_be_more_high_water_than_stamps),

@@ -12,7 +12,6 @@
 #include "recorder/ingest/drain.h"
 #include "recorder/ingest/test_session.h"
 #include "target/producer/nursery/nursery.h"
-#include "target/producer/nursery/test_holding.h"
 
 enum {
     TEST_LANES_MAX = 4,
@@ -23,7 +22,6 @@ struct test_nursery {
     struct test_session on;
     struct lane_producer lanes[TEST_LANES_MAX];
     uint32_t lane_count;
-    bool is_stubborn; // lanes never give up holding
     struct freed_table freed;
     uint64_t clock_ms;
     uint64_t monotonic_ns;
@@ -41,17 +39,15 @@ test_nursery_open_lane(struct test_nursery *f, uint32_t process, struct lane_pro
     test_session_add_lane(&f->on, process, p);
     p->freed = &f->freed;
     nursery_init(p);
-    test_hold_for(p->lane, f->is_stubborn ? TEST_HOLDS_ALWAYS : 0);
     assert_true(nursery_begin(p));
     test_session_define_stacks(p, TEST_STACKS);
 }
 
 // `flags` are enum session_flags.
-static inline void
-test_nursery_open(struct test_nursery *f, uint32_t lane_count, uint32_t flags, bool is_stubborn)
+static inline void test_nursery_open(struct test_nursery *f, uint32_t lane_count, uint32_t flags)
 {
-    *f = (struct test_nursery){.clock_ms = 1, .lane_count = lane_count, .is_stubborn = is_stubborn};
-    test_session_open(&f->on, flags);
+    *f = (struct test_nursery){.clock_ms = 1, .lane_count = lane_count};
+    test_session_open(&f->on, SESSION_FOLLOW_CHILDREN | flags);
     const uint32_t process = test_session_add_process(&f->on);
     for (uint32_t i = 0; i < lane_count; i++) {
         test_nursery_open_lane(f, process, f->lanes + i);
@@ -83,7 +79,7 @@ static inline void test_nursery_pass(struct test_nursery *f, bool is_last)
 // Open a session with one lane, in a tick in which it may hold.
 static inline struct lane_producer *test_nursery_open_one(struct test_nursery *f)
 {
-    test_nursery_open(f, 1, SESSION_FOLLOW_CHILDREN, true);
+    test_nursery_open(f, 1, SESSION_ALWAYS_HOLD);
     test_nursery_advance(f, 4); // in the first tick sizes are learnt
     assert_true(nursery_begin(f->lanes));
     return f->lanes;

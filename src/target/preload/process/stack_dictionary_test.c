@@ -17,7 +17,6 @@
 #include "base/test_support/random_numbers.h"
 #include "session/wire.h"
 #include "target/producer/nursery/nursery.h"
-#include "target/producer/nursery/test_holding.h"
 #include "target/producer/session_join.h"
 #include "target/unwind/unwind.h"
 
@@ -298,7 +297,7 @@ static void what_is_held_keeps_its_stack(void **state)
     (void)state;
     struct fixture *f = open_fixture();
     nursery_init(&f->producer);
-    test_hold_for(f->lane, TEST_HOLDS_ALWAYS);
+    f->mapping.header->flags |= SESSION_ALWAYS_HOLD;
     atomic_store(&f->mapping.header->clock_ms, 1);
     uint64_t random = 5;
     uint64_t names[HELD_BLOCKS];

@@ -5,28 +5,6 @@
 
 #include "target/producer/nursery/nursery_send.h"
 
-// One of PASSED_BY_MAX pairs that find another key in their counter takes the counter over; the
-// others are sent at once. So kinds of pairs seen once do not displace a much used counter, and
-// cost little.
-#define PASSED_BY_MAX 4u
-
-// Choose a place for a new block at `address`. The place is vacant, or contains an obsolete block
-// at the same address, or a block that has to be displaced.
-ALWAYS_INLINE struct nursery_block *choose_place(struct lane_header *lane, uint64_t address)
-{
-    struct nursery_block *block = nursery_find_block(lane, address);
-    if (block->place == 0 || nursery_is_at(block, address)) {
-        return block;
-    }
-    struct nursery_block *line = nursery_line_of(lane, address);
-    for (uint32_t i = 0; i < NURSERY_LINE; i++) {
-        if (line[i].place == 0) {
-            return line + i;
-        }
-    }
-    return block;
-}
-
 // Give a counter to another key, and send its counts.
 static bool use_counter(struct lane_producer *p, struct nursery_counter *counter, uint64_t key)
 {
@@ -42,23 +20,16 @@ static bool use_counter(struct lane_producer *p, struct nursery_counter *counter
     return true;
 }
 
-// Count a HELD block as a pair, in whatever counter.
+// Count a HELD block as a pair. Its counter may count other pairs, or be full.
 static bool count_pair(struct lane_producer *p, struct nursery_block *block, uint64_t kind)
 {
-    struct nursery *n = &p->lane->nursery;
-    struct nursery_tables *tables = lane_nursery_tables(p->lane);
     const uint64_t key = nursery_counter_key(kind);
-    struct nursery_counter *counter = nursery_find_counter(p->lane, key);
-    const bool is_taken = counter->key != 0 && counter->key != key;
-    n->passed_count += is_taken;
-    if (is_taken && ++tables->passed_by[counter - tables->counters] % PASSED_BY_MAX != 0) {
-        return nursery_send_pair(p, block, nursery_is_temporary(kind));
-    }
+    struct nursery_counter *counter = nursery_counter_at(p->lane, key);
     const bool is_full = wire_pairs_count(counter->sums) >= NURSERY_COUNT_MAX;
     if ((counter->key != key || is_full) && !use_counter(p, counter, key)) {
         return false;
     }
-    nursery_count(n, counter, block, kind);
+    nursery_count(&p->lane->nursery, counter, block, kind);
     return true;
 }
 
@@ -126,8 +97,7 @@ bool nursery_coalesce_elsewhere(struct lane_producer *p, struct nursery_block *b
 // must not precede the mark.
 static bool make_place(struct lane_producer *p, struct nursery_block *block)
 {
-    struct nursery *n = &p->lane->nursery;
-    n->evicted_count += block->place != 0;
+    const struct nursery *n = &p->lane->nursery;
     if (!nursery_is_held(block)) {
         return true;
     }
@@ -167,8 +137,8 @@ static bool prepare_to_send(struct lane_producer *p, uint64_t size_bytes)
 // Count a sent block of `size_bytes`.
 static void rise(struct nursery *n, uint64_t size_bytes)
 {
-    n->direct_count++;
-    n->record_count++;
+    n->trade.blocks++;
+    n->trade.records++;
     if (n->is_ordered == 0) {
         n->room_bytes -= (int64_t)size_bytes;
         nursery_lift_ceiling(n);
@@ -221,7 +191,7 @@ bool nursery_allocate_slowly(struct lane_producer *p,
     if (UNLIKELY(n->is_holding == 0)) {
         return send_allocation(p, address, size_bytes, slot);
     }
-    struct nursery_block *block = choose_place(p->lane, address);
+    struct nursery_block *block = nursery_block_of(p->lane, address);
     const bool fits = !nursery_is_high_water(n, size_bytes);
     if (nursery_may_hold(n, size_bytes) && (fits || n->is_ordered == 0)) {
         if (!fits) {
@@ -267,7 +237,7 @@ bool nursery_allocate_sampled(
     if (n->is_holding == 0) {
         return send_sampled(p, address, size_bytes, slot, shift);
     }
-    struct nursery_block *block = choose_place(p->lane, address);
+    struct nursery_block *block = nursery_block_of(p->lane, address);
     if (!prepare_to_send(p, size_bytes) || !make_place(p, block) ||
         !send_sampled(p, address, size_bytes, slot, shift)) {
         return false;
@@ -279,7 +249,7 @@ bool nursery_allocate_sampled(
 
 bool nursery_free_elsewhere(struct lane_producer *p, uint64_t address, bool is_temporary)
 {
-    struct nursery_block *block = nursery_find_block(p->lane, address);
+    struct nursery_block *block = nursery_block_of(p->lane, address);
     if (block->place == address) {
         return nursery_coalesce(p, block, is_temporary);
     }
@@ -340,12 +310,12 @@ bool nursery_reallocate(struct lane_producer *p,
     if (n->is_holding == 0) {
         return pass_reallocation(p, old_address, address, size_bytes, slot);
     }
-    struct nursery_block *old_block = nursery_find_block(p->lane, old_address);
+    struct nursery_block *old_block = nursery_block_of(p->lane, old_address);
     if (old_block->place == old_address || nursery_may_hold(n, size_bytes)) {
         return nursery_free(p, old_address) && nursery_allocate(p, address, size_bytes, slot);
     }
     forget_sent(n, old_block, old_address);
-    struct nursery_block *block = choose_place(p->lane, address);
+    struct nursery_block *block = nursery_block_of(p->lane, address);
     if (!prepare_to_send(p, size_bytes) || !make_place(p, block) ||
         !pass_reallocation(p, old_address, address, size_bytes, slot)) {
         return false;

@@ -35,10 +35,9 @@
 // blocks, then the TICK. The recorder drains the nursery of an idle thread and of a killed one
 // (nursery_layout.h explains why this neither loses nor doubles a block).
 //
-// A lane whose blocks mostly outlive their tick stops holding for a while. A busy lane gets more
-// places. Context: T, the lane's thread under the guard, not reentrant. A hook must call
-// nursery_begin before any other call. False: the recording has ended.
-// good.
+// A lane whose blocks mostly outlive their tick stops holding for a while. Context: T, the lane's
+// thread under the guard, not reentrant. A hook must call nursery_begin before any other call.
+// False: the recording has ended.
 #pragma once
 
 #include <stdatomic.h>
@@ -92,18 +91,11 @@ ALWAYS_INLINE void nursery_fence(void)
     atomic_signal_fence(memory_order_seq_cst);
 }
 
-// Return the preferred place of a block at `address`.
+// Return the place of a block at `address`.
 ALWAYS_INLINE struct nursery_block *nursery_block_of(struct lane_header *lane, uint64_t address)
 {
     const uint64_t granule = address >> 4; // most allocators align blocks to 16 bytes
-    return lane_nursery_tables(lane)->blocks + ((granule ^ granule >> 12) & lane->nursery.mask);
-}
-
-// Return the line of alternative places of a block at `address`.
-ALWAYS_INLINE struct nursery_block *nursery_line_of(struct lane_header *lane, uint64_t address)
-{
-    const uint32_t line = (uint32_t)((address >> 4) * 0x9e3779b97f4a7c15u >> 40);
-    return lane_nursery_tables(lane)->blocks + (line * NURSERY_LINE & lane->nursery.mask);
+    return lane_nursery_tables(lane)->blocks + ((granule ^ granule >> 12) & (NURSERY_BLOCKS - 1));
 }
 
 ALWAYS_INLINE uint64_t nursery_kind(uint32_t slot, uint32_t size)
@@ -112,26 +104,11 @@ ALWAYS_INLINE uint64_t nursery_kind(uint32_t slot, uint32_t size)
            (uint64_t)slot << NURSERY_KIND_SLOT_SHIFT | size;
 }
 
-// Return the preferred index of a key's counter, which may be elsewhere in the same cache line.
-ALWAYS_INLINE uint32_t nursery_counter_index(const struct nursery *n, uint64_t key)
+// Return the place of the counter of `key`. It may have another key.
+ALWAYS_INLINE struct nursery_counter *nursery_counter_at(struct lane_header *lane, uint64_t key)
 {
-    return (uint32_t)(key * 0x9e3779b97f4a7c15u >> 40) & n->counter_mask;
-}
-
-// Return the counter of `key`, or a vacant counter, or the counter that the key may displace.
-ALWAYS_INLINE struct nursery_counter *nursery_find_counter(struct lane_header *lane, uint64_t key)
-{
-    struct nursery_counter *counters = lane_nursery_tables(lane)->counters;
-    const uint32_t first = nursery_counter_index(&lane->nursery, key);
-    struct nursery_counter *vacant = NULL;
-    for (uint32_t i = 0; i < NURSERY_LINE; i++) {
-        struct nursery_counter *counter = counters + (first ^ i);
-        if (counter->key == key) {
-            return counter;
-        }
-        vacant = vacant == NULL && counter->key == 0 ? counter : vacant;
-    }
-    return vacant != NULL ? vacant : counters + first;
+    const uint32_t index = (uint32_t)(key * 0x9e3779b97f4a7c15u >> 40) & (NURSERY_COUNTERS - 1);
+    return lane_nursery_tables(lane)->counters + index;
 }
 
 // Whether a held block or a counter may use the stack in `slot`.
@@ -203,11 +180,11 @@ ALWAYS_INLINE void nursery_put(struct lane_producer *p,
 {
     struct lane_header *lane = p->lane;
     struct nursery *n = &lane->nursery;
-    const size_t line = (size_t)(block - lane_nursery_tables(lane)->blocks) / NURSERY_LINE;
+    const size_t place = (size_t)(block - lane_nursery_tables(lane)->blocks);
     if (UNLIKELY(p->is_ordered)) {
         *nursery_since(lane, block) = freed_table_latest(p->freed, address);
     }
-    n->touched[line / 64] |= (uint64_t)1 << line % 64;
+    n->touched[place / 64] |= (uint64_t)1 << place % 64;
     n->uses[slot % NURSERY_USES] = (uint8_t)n->epoch;
     block->kind = nursery_kind(slot, size) | n->stamp;
     nursery_fence();
@@ -280,12 +257,11 @@ ALWAYS_INLINE uint64_t nursery_freed_kind(const struct nursery_block *block, boo
     return block->kind | (uint64_t)is_temporary << NURSERY_KIND_TEMPORARY_SHIFT;
 }
 
-// Return the counter that counts blocks of that kind; NULL if it is full or not at its index.
+// Return the counter that counts blocks of that kind; NULL if it is full or has another key.
 ALWAYS_INLINE struct nursery_counter *nursery_counter_of(struct lane_header *lane, uint64_t kind)
 {
     const uint64_t key = nursery_counter_key(kind);
-    struct nursery_counter *counter =
-        lane_nursery_tables(lane)->counters + nursery_counter_index(&lane->nursery, key);
+    struct nursery_counter *counter = nursery_counter_at(lane, key);
     return LIKELY(counter->key == key && wire_pairs_count(counter->sums) < NURSERY_COUNT_MAX)
                ? counter
                : NULL;

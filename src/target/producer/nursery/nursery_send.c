@@ -43,7 +43,7 @@ static bool send_late(struct lane_producer *p, struct nursery_block *block)
     block->place = 0;
     nursery_fence();
     nursery_leave(n, size);
-    n->record_count++;
+    n->trade.records++;
     return true;
 }
 
@@ -75,7 +75,7 @@ bool nursery_send_block(struct lane_producer *p, struct nursery_block *block)
     nursery_fence();
     atomic_store_explicit(&n->held_bytes, nursery_relaxed(&n->held_bytes) - size,
                           memory_order_relaxed);
-    n->record_count++;
+    n->trade.records++;
     return true;
 }
 
@@ -107,55 +107,7 @@ bool nursery_send_counter(struct lane_producer *p, struct nursery_counter *count
     lane_producer_publish(p);
     nursery_fence();
     counter->key = 0;
-    n->record_count++;
-    return true;
-}
-
-// A reader after a kill sees a block that was being sent, and that no longer exists once that was
-// done.
-bool nursery_send_pair(struct lane_producer *p, struct nursery_block *block, bool is_temporary)
-{
-    struct nursery *n = &p->lane->nursery;
-    const uint32_t slot = nursery_slot(block->kind);
-    const uint32_t size = nursery_size(block->kind);
-    uint64_t *word = lane_producer_reserve(p, 1);
-    if (UNLIKELY(word == NULL)) {
-        return false;
-    }
-    n->mark = p->pos + sizeof(*word);
-    nursery_fence();
-    block->place |= nursery_place(0, NURSERY_SENDING);
-    nursery_fence();
-    word[0] = wire_pair(is_temporary ? WIRE_PAIR_TEMPORARY : WIRE_PAIR, slot, size);
-    lane_producer_advance(p, 1);
-    lane_producer_publish(p);
-    nursery_fence();
-    block->place = 0;
-    nursery_fence();
-    nursery_leave(n, size);
-    n->record_count++;
-    return true;
-}
-
-// Send the HELD blocks of a line that are within the limit, except the thread's latest. *is_done is
-// false if some are left.
-static bool send_line(struct lane_producer *p,
-                      struct nursery_block *line,
-                      uint32_t limit,
-                      const struct nursery_block *latest,
-                      bool *is_done)
-{
-    *is_done = true;
-    for (uint32_t i = 0; i < NURSERY_LINE; i++) {
-        if (!nursery_is_held(line + i)) {
-            continue;
-        }
-        if (!nursery_is_within(line[i].kind, limit)) {
-            *is_done = false;
-        } else if (line + i != latest && !nursery_send_block(p, line + i)) {
-            return false;
-        }
-    }
+    n->trade.records++;
     return true;
 }
 
@@ -163,7 +115,7 @@ static bool send_line(struct lane_producer *p,
 static struct nursery_block *find_latest(struct lane_header *lane)
 {
     const uint64_t address = lane->nursery.last_allocated;
-    struct nursery_block *block = nursery_find_block(lane, address);
+    struct nursery_block *block = nursery_block_of(lane, address);
     return address != 0 && block->place == address ? block : NULL;
 }
 
@@ -172,18 +124,20 @@ static struct nursery_block *find_latest(struct lane_header *lane)
 // has freed, may be held.)
 static bool send_blocks(struct lane_producer *p, uint32_t limit)
 {
-    struct nursery *n = &p->lane->nursery;
-    struct nursery_tables *tables = lane_nursery_tables(p->lane);
+    struct nursery_block *blocks = lane_nursery_tables(p->lane)->blocks;
     struct nursery_block *latest = find_latest(p->lane);
-    for (uint32_t i = 0; i <= n->mask / NURSERY_LINE / 64; i++) {
-        for (uint64_t left = n->touched[i]; left != 0; left &= left - 1) {
-            const uint32_t line = i * 64 + (uint32_t)__builtin_ctzll(left);
-            bool is_done;
-            if (!send_line(p, tables->blocks + (size_t)line * NURSERY_LINE, limit, latest,
-                           &is_done)) {
+    for (uint32_t i = 0; i < NURSERY_BLOCKS / 64; i++) {
+        uint64_t *touched = &p->lane->nursery.touched[i];
+        for (uint64_t left = *touched; left != 0; left &= left - 1) {
+            struct nursery_block *block = blocks + (size_t)i * 64 + __builtin_ctzll(left);
+            const bool is_later = nursery_is_held(block) && !nursery_is_within(block->kind, limit);
+            if (is_later || block == latest) {
+                continue;
+            }
+            if (nursery_is_held(block) && !nursery_send_block(p, block)) {
                 return false;
             }
-            n->touched[i] &= ~((uint64_t)is_done << line % 64);
+            *touched &= ~(left & -left);
         }
     }
     const bool is_next = latest != NULL && nursery_is_within(latest->kind, limit);
@@ -207,7 +161,7 @@ static bool send_high_water(struct lane_producer *p)
     lane_producer_publish(p);
     nursery_fence();
     n->freed_count = 0;
-    n->record_count++;
+    n->trade.records++;
     return true;
 }
 
@@ -233,7 +187,7 @@ static bool send_counters(struct lane_producer *p)
 {
     struct nursery_tables *tables = lane_nursery_tables(p->lane);
     uint64_t *used = p->lane->nursery.counters_used;
-    for (size_t i = 0; i <= p->lane->nursery.counter_mask / 64; i++) {
+    for (size_t i = 0; i < NURSERY_COUNTERS / 64; i++) {
         for (; used[i] != 0; used[i] &= used[i] - 1) {
             struct nursery_counter *counter = tables->counters + i * 64 + __builtin_ctzll(used[i]);
             if (counter->key != 0 && !nursery_send_counter(p, counter)) {

@@ -13,25 +13,29 @@
 #include "target/producer/session_join.h"
 
 enum {
-    WINDOW_BLOCKS = 2048, // blocks that suffice to judge holding
-    WINDOW_BLOCKS_PRESSURE =
-        32768,               // likewise while under pressure: ticks vary much on busy processors
-    WINDOW_TICKS = 16,       // age at which a smaller window suffices
+    WINDOW_TICKS = 16,       // age at which a window of less than the wanted blocks suffices
     WINDOW_BLOCKS_MIN = 256, // lower limit of that window
-    GAIN_MIN = 4,            // blocks to a record, at least, for holding to pay
-    PRESSURE_RECORDS = 2,    // while the recorder is under pressure, this ratio pays:
-    PRESSURE_BLOCKS = 3,     // blocks per PRESSURE_RECORDS records
-    PAUSE_TICKS_MIN = 64,    // first pause in holding
-    PAUSE_TICKS_MAX = 512,   // longest pause; each unsuccessful trial doubles it
+    PAUSE_TICKS = 256,       // pause in holding
     TRIAL_TICKS = 4,         // until the recorder has published the distance to the maximum
     OWNER_NAP_NS = 200000,   // the recorder owns a nursery for some microseconds
+};
+
+// Holding pays if at most `records` records were sent for `blocks` blocks. It costs the thread more
+// time than sending, and saves the recorder's. With one thread it pays where one record replaces
+// many blocks. Several threads can keep the recorder busy, so it pays sooner; they share the
+// processors, and the blocks of a tick vary more, so the window is longer.
+static const struct bargain {
+    uint32_t records;
+    uint32_t blocks;
+    uint32_t window_blocks; // that suffice for a judgement
+} bargains[] = {
+    {.records = 1, .blocks = 4, .window_blocks = 2048},
+    {.records = 2, .blocks = 3, .window_blocks = 32768},
 };
 
 void nursery_init(struct lane_producer *p)
 {
     struct nursery *n = &p->lane->nursery;
-    n->mask = NURSERY_BLOCKS_MIN - 1;
-    n->counter_mask = NURSERY_COUNTERS_MIN - 1;
     n->stamp = NURSERY_STAMP;
     n->high_water_limit = NURSERY_NO_HIGH_WATER;
     n->epoch = 1;
@@ -92,7 +96,7 @@ static void begin_to_learn(struct nursery *n)
 static void clear_blocks(struct lane_producer *p)
 {
     struct nursery_tables *tables = lane_nursery_tables(p->lane);
-    __builtin_memset(tables->blocks, 0, (p->lane->nursery.mask + 1) * sizeof(tables->blocks[0]));
+    __builtin_memset(tables->blocks, 0, sizeof(tables->blocks));
     begin_to_learn(&p->lane->nursery);
 }
 
@@ -111,109 +115,67 @@ static void begin_anew(struct nursery *n)
     }
 }
 
+static void begin_window(struct nursery_trade *trade)
+{
+    trade->blocks = 0;
+    trade->records = 0;
+    trade->ticks = 0;
+}
+
 static void pause_holding(struct lane_producer *p)
 {
     struct nursery *n = &p->lane->nursery;
-    const uint32_t longer = n->pause_ticks == 0 ? PAUSE_TICKS_MIN : n->pause_ticks * 2;
-    n->pause_ticks = longer < PAUSE_TICKS_MAX ? longer : PAUSE_TICKS_MAX;
-    n->off_ticks = n->pause_ticks;
+    n->trade.off_ticks = PAUSE_TICKS;
     n->is_holding = 0;
     clear_blocks(p);
-}
-
-static void begin_window(struct nursery *n)
-{
-    n->window_blocks = 0;
-    n->window_records = 0;
-    n->window_ticks = 0;
 }
 
 static void resume_holding(struct nursery *n)
 {
     n->is_holding = 1;
     begin_to_learn(n);
-    n->trial_ticks = n->is_ordered != 0 ? 0 : TRIAL_TICKS;
-    begin_window(n);
+    n->trade.trial_ticks = n->is_ordered != 0 ? 0 : TRIAL_TICKS;
     begin_anew(n);
-}
-
-// Update is_under_pressure, in each tick. True: the recorder was not under pressure in the last.
-static bool see_pressure(struct lane_producer *p)
-{
-    struct nursery *n = &p->lane->nursery;
-    // Relaxed: the value guards no other data.
-    const uint32_t is_under_pressure =
-        atomic_load_explicit(&p->session->is_under_pressure, memory_order_relaxed);
-    const bool is_new = is_under_pressure != 0 && n->is_under_pressure == 0;
-    n->is_under_pressure = is_under_pressure;
-    return is_new;
-}
-
-// Whether holding pays. Holding costs the thread more time than sending, and saves the recorder's.
-// It pays where one record replaces many blocks, or where several threads wait for the recorder.
-static bool is_worth_it(const struct nursery *n)
-{
-    return n->is_under_pressure != 0
-               ? n->window_records * PRESSURE_BLOCKS <= n->window_blocks * PRESSURE_RECORDS
-               : n->window_records * GAIN_MIN <= n->window_blocks;
 }
 
 static void judge_holding(struct lane_producer *p)
 {
-    struct nursery *n = &p->lane->nursery;
-    n->window_blocks += n->hold_count + n->direct_count;
-    n->window_records += n->record_count;
-    n->window_ticks++;
-    const uint32_t enough = n->is_under_pressure != 0 ? WINDOW_BLOCKS_PRESSURE : WINDOW_BLOCKS;
-    if (n->window_blocks < enough && n->window_ticks < WINDOW_TICKS) {
+    struct nursery_trade *trade = &p->lane->nursery.trade;
+    const struct bargain *bargain = &bargains[p->is_ordered];
+    if (trade->blocks < bargain->window_blocks && trade->ticks < WINDOW_TICKS) {
         return;
     }
-    if (n->window_blocks >= WINDOW_BLOCKS_MIN) {
-        if (is_worth_it(n)) {
-            n->pause_ticks = 0;
-        } else {
-            pause_holding(p);
-        }
+    if (trade->blocks >= WINDOW_BLOCKS_MIN &&
+        trade->records * bargain->blocks > trade->blocks * bargain->records) {
+        pause_holding(p);
     }
-    begin_window(n);
+    begin_window(trade);
 }
 
 // Stop holding where it does not pay, and try again later.
 static void adapt_holding(struct lane_producer *p)
 {
     struct nursery *n = &p->lane->nursery;
+    struct nursery_trade *trade = &n->trade;
     if ((p->session->flags & SESSION_NO_NURSERY) != 0 || p->open_scopes != 0 ||
         (p->is_ordered && p->freed == NULL)) {
         return;
     }
-    const bool is_new_pressure = see_pressure(p);
     n->size_max = NURSERY_SIZE_MAX;
+    trade->blocks += n->hold_count;
+    trade->ticks++;
     if (n->is_holding == 0) {
-        n->off_ticks--;
-        if (n->off_ticks == 0 || is_new_pressure) {
+        trade->off_ticks--;
+        if (trade->off_ticks == 0) {
             resume_holding(n);
+            begin_window(trade);
         }
-    } else if (n->trial_ticks > 0) {
-        n->trial_ticks--;
-    } else {
+    } else if (trade->trial_ticks > 0) {
+        trade->trial_ticks--;
+        begin_window(trade);
+    } else if ((p->session->flags & SESSION_ALWAYS_HOLD) == 0) {
         judge_holding(p);
     }
-}
-
-// Give a nursery in which blocks displace each other more places. The known sizes are forgotten.
-static void adapt_size(struct lane_producer *p)
-{
-    struct nursery *n = &p->lane->nursery;
-    if (n->evicted_count > (n->mask + 1) / 16 && n->mask + 1 < NURSERY_BLOCKS_MAX) {
-        clear_blocks(p);
-        n->mask = n->mask * 4 + 3;
-    }
-    n->evicted_count = 0;
-    // All counters were sent, and are empty.
-    if (n->passed_count > (n->counter_mask + 1) / 4 && n->counter_mask + 1 < NURSERY_COUNTERS_MAX) {
-        n->counter_mask = n->counter_mask * 4 + 3;
-    }
-    n->passed_count = 0;
 }
 
 // Return our value of session_header.order.
@@ -275,7 +237,7 @@ static void check_order(struct lane_producer *p)
     if (order == SESSION_ORDER_SEVERAL && !p->is_ordered) {
         clear_blocks(p);
         n->is_holding = p->freed != NULL ? n->is_holding : 0;
-        n->trial_ticks = 0;
+        n->trade.trial_ticks = 0;
         n->is_ordered = 1;
         p->is_ordered = true;
         n->room_bytes = NURSERY_NOTHING_SENT;
@@ -314,15 +276,12 @@ static void begin_tick(struct lane_producer *p, uint64_t now_ms)
     n->history[n->tick_count++ % NURSERY_HISTORY] =
         (struct nursery_moment){.pos = p->pos - sizeof(uint64_t), .sum_bytes = sum_of(n)};
     adapt_holding(p);
-    adapt_size(p);
     if (p->is_ordered) {
         take_budget(p);
     } else {
         take_margin(p);
     }
     n->hold_count = 0;
-    n->direct_count = 0;
-    n->record_count = 0;
     atomic_store_explicit(&n->held_bytes, 0, memory_order_relaxed);
     // Release: a recorder that sees the new time sees all records published before.
     atomic_store_explicit(&n->since_ms, now_ms, memory_order_release);
@@ -365,7 +324,7 @@ bool nursery_suspend(struct lane_producer *p)
     if (n->is_holding != 0) {
         clear_blocks(p);
         n->is_holding = 0;
-        n->off_ticks = 1; // one tick after the last scope was closed
+        n->trade.off_ticks = 1; // one tick after the last scope was closed
     }
     return true;
 }
@@ -376,7 +335,7 @@ static void finish_block(struct lane_producer *p, struct nursery_block *block)
     const struct nursery *n = &p->lane->nursery;
     const uint64_t state = block->place >> NURSERY_STATE_SHIFT;
     const struct nursery_counter *counter =
-        nursery_find_counter(p->lane, nursery_counter_key(block->kind));
+        nursery_counter_at(p->lane, nursery_counter_key(block->kind));
     const bool is_done = state == NURSERY_SENDING ? p->pos >= n->mark : counter->sums != n->mark;
     if (state == NURSERY_SENDING || state == NURSERY_COALESCING) {
         block->place = is_done ? 0 : block->place & NURSERY_ADDRESS_MASK;
@@ -388,7 +347,7 @@ static void finish_leaving(struct lane_producer *p)
 {
     struct nursery *n = &p->lane->nursery;
     const uint64_t leaving = n->leaving & NURSERY_ADDRESS_MASK;
-    if (leaving != 0 && nursery_find_block(p->lane, leaving)->place == leaving) {
+    if (leaving != 0 && nursery_block_of(p->lane, leaving)->place == leaving) {
         n->freed_count = (uint32_t)(n->leaving >> NURSERY_LEAVING_SHIFT);
     }
     n->leaving = 0;
@@ -402,15 +361,15 @@ bool nursery_recover(struct lane_producer *p)
     }
     struct nursery_tables *tables = lane_nursery_tables(p->lane);
     uint64_t held = 0;
-    for (uint32_t i = 0; i <= n->mask; i++) {
+    for (uint32_t i = 0; i < NURSERY_BLOCKS; i++) {
         struct nursery_block *block = tables->blocks + i;
         finish_block(p, block);
         if (nursery_is_held(block)) {
             held += nursery_size(block->kind);
-            n->touched[i / NURSERY_LINE / 64] |= (uint64_t)1 << i / NURSERY_LINE % 64;
+            n->touched[i / 64] |= (uint64_t)1 << i % 64;
         }
     }
-    for (uint32_t i = 0; i <= n->counter_mask; i++) {
+    for (uint32_t i = 0; i < NURSERY_COUNTERS; i++) {
         const bool was_sending = (tables->counters[i].key & NURSERY_COUNTER_SENDING) != 0;
         tables->counters[i].key &= ~NURSERY_COUNTER_SENDING;
         tables->counters[i].key = was_sending && p->pos >= n->mark ? 0 : tables->counters[i].key;
