@@ -14,7 +14,7 @@
 enum {
     INJECT_NOTE_VERSION = 1,
     INJECT_NEARS_MAX = 64,
-    INJECT_PATCHES_MAX = 384,
+    INJECT_PATCHES_MAX = 320,
     INJECT_PATCH_BYTES = 8, // room for the patch of any architecture
 };
 
@@ -24,6 +24,7 @@ struct inject_note_near {
     uint64_t image_addr; // its stubs jump there
     uint64_t addr;
     uint64_t bytes;
+    uint64_t is_used; // jumps to it were written: threads may be in it for ever
 };
 
 struct inject_note_patch {

@@ -136,18 +136,31 @@ enum err patching_apply(struct target_process *target,
     return thread_stop_run(target, options, apply, &application, report, info);
 }
 
+// An entry with other bytes was changed by the target, one without a mapping is gone. But one that
+// cannot be read now may still have its jump, so the note must stay.
+static bool restore_entry(struct thread_stop *stop, const struct inject_note_patch *patch)
+{
+    uint8_t found[PATCH_BYTES];
+    if (target_process_mapping_at(stop->target, patch->entry) == NULL) {
+        return true;
+    }
+    if (target_process_read(stop->target, patch->entry, found, sizeof(found)) != ERR_OK) {
+        return false;
+    }
+    return memcmp(found, patch->new_bytes, sizeof(found)) != 0 ||
+           thread_stop_write(stop, patch->entry, patch->old_bytes, PATCH_BYTES) == ERR_OK;
+}
+
 static enum err restore(struct thread_stop *stop, void *context, struct err_info *info)
 {
     const struct restoration *restoration = context;
     enum err result = ERR_OK;
     for (size_t i = 0; i < restoration->count; i++) {
-        const struct inject_note_patch *patch = restoration->patches + i;
-        if (has_bytes(stop->target, patch->entry, patch->new_bytes) &&
-            thread_stop_write(stop, patch->entry, patch->old_bytes, PATCH_BYTES) != ERR_OK) {
+        if (!restore_entry(stop, restoration->patches + i)) {
             result = err_set(info, ERR_IO,
-                             "the kernel does not let cairn restore the code at 0x%" PRIx64
-                             " of process %d",
-                             patch->entry, stop->target->pid);
+                             "cannot restore the code at 0x%" PRIx64 " of process %d; attach to it "
+                             "again to try once more",
+                             restoration->patches[i].entry, stop->target->pid);
         }
     }
     return result;

@@ -27,7 +27,8 @@ enum err patching_apply(struct target_process *target,
                         struct err_info *info) MUST_USE;
 
 // Write the old bytes to each entry that has the new ones. Others were changed or unmapped by the
-// target, and stay. ERR_IO if one cannot be written, and the errors of thread_stop_run.
+// target, and stay. Needs fresh mappings. ERR_IO if one cannot be read or written, and the errors
+// of thread_stop_run.
 enum err patching_restore(struct target_process *target,
                           const struct stop_options *options,
                           const struct inject_note_patch *patches,

@@ -15,6 +15,7 @@
 #include "inject/process/proc_files.h"
 #include "inject/process/remote_code.h"
 #include "inject/process/stop_scan.h"
+#include "inject/process/target_refusal.h"
 
 enum {
     SLOTS = REMOTE_CODE_BYTES / REMOTE_CODE_BYTES_MAX,
@@ -173,8 +174,11 @@ static enum err run_list(struct run *run, struct err_info *info)
 {
     struct remote_calls *calls = run->calls;
     CLEANUP(u32_vec_release) struct u32_vec tids = {0};
-    TRY(choose_threads(calls->target, &tids));
-    enum err err = ERR_LIMIT;
+    enum err err = choose_threads(calls->target, &tids);
+    if (err != ERR_OK) {
+        return target_refusal_explain(calls->target, err, info);
+    }
+    err = ERR_LIMIT;
     for (size_t i = 0; i < tids.len && i < THREADS_TRIED; i++) {
         struct stop_options options = calls->stop;
         struct stop_report report = {0};
@@ -249,6 +253,26 @@ static struct remote_code_call map_call(uint64_t addr, uint64_t bytes, int prot)
     };
 }
 
+static enum err read_results(const struct run *run, uint64_t *results, struct err_info *info)
+{
+    const struct target_process *target = run->calls->target;
+    const enum err err = target_process_read(target, run->done + RESULTS_OFFSET, results,
+                                             run->count * sizeof(*results));
+    return err == ERR_OK ? ERR_OK : target_refusal_explain(target, err, info);
+}
+
+static enum err write_list(const struct run *run, struct err_info *info)
+{
+    const struct target_process *target = run->calls->target;
+    const uint64_t not_done = 0;
+    enum err err = target_process_write(target, run->done, &not_done, sizeof(not_done));
+    if (err == ERR_OK) {
+        err = target_process_write(target, run->list_addr, run->list,
+                                   run->count * sizeof(*run->list));
+    }
+    return err == ERR_OK ? ERR_OK : target_refusal_explain(target, err, info);
+}
+
 // The first run: map the page. Without memory for the results the thread just goes on, and `done`
 // never becomes readable.
 static enum err map_page(struct remote_calls *calls, struct err_info *info)
@@ -275,7 +299,7 @@ static enum err map_page(struct remote_calls *calls, struct err_info *info)
     run.list[1] = map_call(page, REMOTE_CODE_BYTES, PROT_READ | PROT_EXEC);
     TRY(run_list(&run, info));
     uint64_t results[2];
-    TRY(target_process_read(calls->target, run.done + RESULTS_OFFSET, results, sizeof(results)));
+    TRY(read_results(&run, results, info));
     if (results[1] != page) {
         return err_set_errno(info, (int)-(int64_t)results[1],
                              "process %d may not map executable memory", calls->target->pid);
@@ -320,14 +344,11 @@ enum err remote_calls_run(struct remote_calls *calls,
         run.list[i].number = (uint64_t)list[i].number;
         memcpy(run.list[i].arguments, list[i].arguments, sizeof(list[i].arguments));
     }
-    const uint64_t not_done = 0;
-    TRY(target_process_write(calls->target, run.done, &not_done, sizeof(not_done)));
-    TRY(target_process_write(calls->target, run.list_addr, run.list, count * sizeof(*run.list)));
+    TRY(write_list(&run, info));
     calls->next_slot++; // also if the thread never comes: it may still do so
     TRY(run_list(&run, info));
     uint64_t results[REMOTE_CALLS_MAX];
-    TRY(target_process_read(calls->target, run.done + RESULTS_OFFSET, results,
-                            count * sizeof(*results)));
+    TRY(read_results(&run, results, info));
     for (size_t i = 0; i < count; i++) {
         list[i].result = (int64_t)results[i];
     }

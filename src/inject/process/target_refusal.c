@@ -168,5 +168,5 @@ target_refusal_explain(const struct target_process *target, enum err err, struct
     case ERR_CANCELLED:
         break;
     }
-    return err_set(info, err, "cannot read the mappings of process %d", target->pid);
+    return err_set(info, err, "cannot read process %d", target->pid);
 }

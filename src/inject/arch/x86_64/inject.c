@@ -17,6 +17,7 @@
 #include "inject/inject_mapping.h"
 #include "inject/patching.h"
 #include "inject/process/target_reading.h"
+#include "inject/process/target_refusal.h"
 
 void inject_close(struct inject *inject)
 {
@@ -105,6 +106,7 @@ static enum err restore_noted(struct inject *inject, struct err_info *info)
     if (note->patch_count == 0) {
         return ERR_OK;
     }
+    TRY(target_process_refresh(&inject->target, info));
     TRY(patching_restore(&inject->target, &inject->options.stop, note->patches, note->patch_count,
                          &inject->stop, info));
     note->patch_count = 0;
@@ -179,26 +181,43 @@ uint64_t inject_symbol(const struct inject *inject, struct bytes image, const ch
     return offset != 0 && inject->image_addr != 0 ? inject->image_addr + offset : 0;
 }
 
-// A block of an earlier attach has its bytes already; threads may be in it.
+static struct inject_note_near *find_near(struct inject_note *note, uint64_t addr)
+{
+    for (size_t i = 0; i < note->near_count; i++) {
+        if (note->nears[i].addr == addr) {
+            return note->nears + i;
+        }
+    }
+    return NULL;
+}
+
+// A block that was in use has its bytes already, and threads may be in it.
 static enum err
 write_block(struct inject *inject, const struct near_block *block, struct err_info *info)
 {
+    struct inject_note_near *near = find_near(&inject->note, block->addr);
+    if (near == NULL || block->len > near->bytes) {
+        return err_set(info, ERR_INVALID, "the plan has a block that inject_map did not map");
+    }
     CLEANUP(strbuf_release) struct strbuf found = {0};
     if (!strbuf_reserve(&found, block->len)) {
         return err_set(info, ERR_NO_MEMORY, "not enough memory for the patches");
     }
-    TRY(target_process_read(&inject->target, block->addr, found.data, block->len));
+    const enum err err = target_process_read(&inject->target, block->addr, found.data, block->len);
+    if (err != ERR_OK) {
+        return target_refusal_explain(&inject->target, err, info);
+    }
     if (memcmp(found.data, block->bytes, block->len) == 0) {
+        near->is_used = 1;
         return ERR_OK;
     }
-    for (size_t i = 0; i < block->len; i++) {
-        if (found.data[i] != 0) {
-            return err_set(info, ERR_INVALID,
-                           "process %d has other trampolines of cairn at 0x%" PRIx64,
-                           inject->target.pid, block->addr);
-        }
+    if (near->is_used != 0) {
+        return err_set(info, ERR_INVALID, "process %d has other trampolines of cairn at 0x%" PRIx64,
+                       inject->target.pid, block->addr);
     }
-    return inject_mapping_write(inject, block->addr, block->bytes, block->len, info);
+    TRY(inject_mapping_write(inject, block->addr, block->bytes, block->len, info));
+    near->is_used = 1;
+    return ERR_OK;
 }
 
 enum err inject_patch(struct inject *inject, const struct patch_plan *plan, struct err_info *info)
