@@ -3,13 +3,18 @@
 //
 // usage: cycles PID COUNT stop
 //        cycles PID COUNT calls
-//        cycles PID COUNT attach AGENT malloc@ADDRESS free@ADDRESS calloc@ADDRESS realloc@ADDRESS
+//        cycles PID COUNT attach|hold|faults AGENT malloc@ADDRESS free@ADDRESS ...
 //
 // stop: stop all threads and let them go. calls: let the target map and unmap memory. attach: put
 // the agent of agent.c in, hook the functions, wait until `malloc` was called, and detach; each
-// time the code must be what it was. Prints one line of JSON: what the stops took, and the agent's
-// counts. `given_up` counts cycles that were refused because the target was busy; any other failure
-// is printed, and ends with status 1.
+// time the code must be what it was. hold: the same, but print "attached" and wait for a line of
+// input before the detach. faults: COUNT attaches, in the nth of which the nth call to the kernel
+// fails, each followed by a good one. Variables: STEP (the (STEP * n)th call fails), ATTEMPTS and
+// LIMIT_MS (of each stop), WITHOUT_REALTIME.
+//
+// Prints one line of JSON: what the stops took, and the agent's counts. `given_up` counts cycles
+// that were refused because the target was busy; any other failure is printed, and ends with
+// status 1.
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,6 +28,10 @@
 #include "inject/code/patch_plan.h"
 #include "inject/inject.h"
 #include "inject/process/target_reading.h"
+
+static struct stop_options g_stop;
+static long g_fault_step = 1;
+static bool g_is_past_last_fault;
 
 struct totals {
     uint64_t *held_ns;
@@ -51,9 +60,8 @@ static enum err do_nothing(struct thread_stop *stop, void *context, struct err_i
 static enum err
 cycle_stop(struct target_process *target, struct totals *totals, struct err_info *info)
 {
-    const struct stop_options options = {0};
     struct stop_report report = {0};
-    TRY(thread_stop_run(target, &options, do_nothing, NULL, &report, info));
+    TRY(thread_stop_run(target, &g_stop, do_nothing, NULL, &report, info));
     take_report(totals, &report);
     return ERR_OK;
 }
@@ -64,6 +72,7 @@ static enum err
 cycle_calls(struct target_process *target, struct totals *totals, struct err_info *info)
 {
     g_calls.target = target;
+    g_calls.stop = g_stop;
     g_calls.longest = (struct stop_report){0};
     struct remote_call list[] = {
         {.number = SYS_getpid},
@@ -149,22 +158,39 @@ static enum err read_text(const struct inject *inject, uint8_t text[WISHES_MAX][
     return ERR_OK;
 }
 
-static enum err wait_for_calls(const struct inject *inject, struct err_info *info)
+// A failure of this program's own look at the target.
+static enum err own(enum err err, struct err_info *info)
 {
-    TRY(read_counts(inject));
-    const uint64_t before = g_counts[AGENT_MALLOC];
-    for (unsigned i = 0; i < 20000; i++) {
-        TRY(read_counts(inject));
-        if (g_counts[AGENT_MALLOC] != before) {
-            return ERR_OK;
-        }
-        const struct timespec pause = {.tv_nsec = 200000};
-        (void)nanosleep(&pause, NULL);
-    }
-    return err_set(info, ERR_CORRUPT, "no hook was called");
+    return err == ERR_OK ? ERR_OK : err_set(info, err, "cycles itself cannot read or write");
 }
 
-static enum err use_agent(struct inject *inject, struct totals *totals, struct err_info *info)
+// How to spend the time between attach and detach.
+enum between {
+    SHORTLY,
+    UNTIL_INPUT
+};
+
+// Wait until a hook was called, or not much longer: some programs allocate rarely.
+static enum err wait_between(const struct inject *inject, enum between between)
+{
+    if (between == UNTIL_INPUT) {
+        printf("attached\n");
+        (void)fflush(stdout);
+        (void)getchar();
+        return read_counts(inject);
+    }
+    TRY(read_counts(inject));
+    const uint64_t before = g_counts[AGENT_MALLOC];
+    for (unsigned i = 0; i < 20 && g_counts[AGENT_MALLOC] == before; i++) {
+        const struct timespec pause = {.tv_nsec = 500000};
+        (void)nanosleep(&pause, NULL);
+        TRY(read_counts(inject));
+    }
+    return ERR_OK;
+}
+
+static enum err
+use_agent(struct inject *inject, enum between between, struct totals *totals, struct err_info *info)
 {
     const struct target_module *module =
         target_process_module_at(&inject->target, g_wishes[0].addr);
@@ -176,27 +202,99 @@ static enum err use_agent(struct inject *inject, struct totals *totals, struct e
     static uint8_t before[WISHES_MAX][WATCHED_BYTES];
     static uint8_t after[WISHES_MAX][WATCHED_BYTES];
     CLEANUP(patch_plan_release) struct patch_plan plan = {0};
-    TRY(read_text(inject, before));
+    TRY(own(read_text(inject, before), info));
     TRY(inject_map(inject, strbuf_bytes(&g_agent), &near, 1, info));
-    TRY(make_plan(inject, near.addr, &plan));
+    TRY(own(make_plan(inject, near.addr, &plan), info));
     TRY(inject_patch(inject, &plan, info));
     take_report(totals, &inject->stop);
-    const enum err err = wait_for_calls(inject, info);
+    const enum err err = own(wait_between(inject, between), info);
     TRY(inject_unpatch(inject, info));
-    TRY(read_text(inject, after));
+    if (err != ERR_OK) {
+        return err;
+    }
+    TRY(own(read_text(inject, after), info));
     if (memcmp(before, after, sizeof(before)) != 0) {
         return err_set(info, ERR_CORRUPT, "the code has changed");
     }
+    return ERR_OK;
+}
+
+static enum err cycle_attach(int pid,
+                             const struct kernel_calls *kernel,
+                             enum between between,
+                             struct totals *totals,
+                             struct err_info *info)
+{
+    struct inject inject;
+    const struct inject_options options = {.kernel = kernel, .stop = g_stop};
+    TRY(inject_open(&inject, pid, &options, info));
+    const enum err err = use_agent(&inject, between, totals, info);
+    inject_close(&inject);
     return err;
 }
 
-static enum err cycle_attach(int pid, struct totals *totals, struct err_info *info)
+// Faults: the call with this number, counted over all kinds, fails.
+
+static long g_fault_at;
+static long g_calls_made;
+static int g_fault_errno;
+
+static bool is_fault(void)
 {
-    struct inject inject;
-    TRY(inject_open(&inject, pid, NULL, info));
-    const enum err err = use_agent(&inject, totals, info);
-    inject_close(&inject);
-    return err;
+    if (++g_calls_made != g_fault_at) {
+        return false;
+    }
+    errno = g_fault_errno;
+    return true;
+}
+
+static long faulty_ptrace(int request, int tid, void *addr, void *data)
+{
+    return is_fault() ? -1 : kernel_calls_real.ptrace(request, tid, addr, data);
+}
+
+static int faulty_wait(int tid, int *status, int options)
+{
+    return is_fault() ? -1 : kernel_calls_real.wait(tid, status, options);
+}
+
+static int faulty_open(const char *path, int flags)
+{
+    return is_fault() ? -1 : kernel_calls_real.open(path, flags);
+}
+
+static ssize_t faulty_read_at(int fd, void *into, size_t len, off_t at)
+{
+    return is_fault() ? -1 : kernel_calls_real.read_at(fd, into, len, at);
+}
+
+static ssize_t faulty_write_at(int fd, const void *from, size_t len, off_t at)
+{
+    return is_fault() ? -1 : kernel_calls_real.write_at(fd, from, len, at);
+}
+
+static const struct kernel_calls faulty_calls = {.ptrace = faulty_ptrace,
+                                                 .wait = faulty_wait,
+                                                 .open = faulty_open,
+                                                 .read_at = faulty_read_at,
+                                                 .write_at = faulty_write_at};
+
+// One attach with a fault, then one without, which restores what the first may have left. Some
+// faults do no harm, and the first attach succeeds.
+static enum err cycle_fault(int pid, struct totals *totals, struct err_info *info)
+{
+    struct totals ignored = *totals;
+    g_fault_at += g_fault_step;
+    g_calls_made = 0;
+    g_fault_errno = g_fault_at % 2 == 0 ? EIO : EPERM;
+    info->text[0] = '\0';
+    const enum err err = cycle_attach(pid, &faulty_calls, SHORTLY, &ignored, info);
+    if (err != ERR_OK && info->text[0] == '\0') {
+        return err_set(info, ERR_CORRUPT, "call %ld failed without a sentence (%s)", g_fault_at,
+                       err_name(err));
+    }
+    g_is_past_last_fault = g_calls_made < g_fault_at;
+    return cycle_attach(pid, NULL, SHORTLY, totals, info);
 }
 
 static bool read_wishes(int count, char **arguments)
@@ -247,14 +345,23 @@ static enum err run_cycle(const char *kind,
                           struct totals *totals,
                           struct err_info *info)
 {
-    if (strcmp(kind, "attach") == 0) {
-        return cycle_attach(pid, totals, info);
+    if (strcmp(kind, "attach") == 0 || strcmp(kind, "hold") == 0) {
+        return cycle_attach(pid, NULL, kind[0] == 'h' ? UNTIL_INPUT : SHORTLY, totals, info);
+    }
+    if (strcmp(kind, "faults") == 0) {
+        return cycle_fault(pid, totals, info);
     }
     if (target->mem_fd == 0) {
         TRY(target_process_open(target, pid, &kernel_calls_real, info));
     }
     return strcmp(kind, "stop") == 0 ? cycle_stop(target, totals, info)
                                      : cycle_calls(target, totals, info);
+}
+
+static long number_of(const char *variable, long otherwise)
+{
+    const char *value = getenv(variable);
+    return value != NULL ? strtol(value, NULL, 10) : otherwise;
 }
 
 int main(int argc, char **argv)
@@ -264,19 +371,24 @@ int main(int argc, char **argv)
                                   file_read(argv[4], SIZE_MAX, &g_agent, &info) != ERR_OK))) {
         return 2;
     }
+    g_fault_step = number_of("STEP", 1);
+    g_stop.attempts = (uint32_t)number_of("ATTEMPTS", 0);
+    g_stop.limit_ms = (uint32_t)number_of("LIMIT_MS", 0);
+    g_stop.without_realtime = number_of("WITHOUT_REALTIME", 0) != 0;
     const int pid = (int)strtol(argv[1], NULL, 10);
     const unsigned count = (unsigned)strtoul(argv[2], NULL, 10);
     struct totals totals = {.held_ns = calloc(count + 1, sizeof(uint64_t))};
     struct target_process target = {0};
     enum err err = ERR_OK;
-    for (unsigned i = 0; i < count && (err == ERR_OK || err == ERR_LIMIT); i++) {
+    for (unsigned i = 0; i < count && !g_is_past_last_fault && (err == ERR_OK || err == ERR_LIMIT);
+         i++) {
         const struct timespec pause = {.tv_nsec = 2000000};
         (void)nanosleep(&pause, NULL);
         err = run_cycle(argv[3], pid, &target, &totals, &info);
         totals.given_up += err == ERR_LIMIT;
-    }
-    if (err != ERR_OK && err != ERR_LIMIT) {
-        fprintf(stderr, "%s: %s\n", err_name(err), info.text);
+        if (err != ERR_OK) {
+            fprintf(stderr, "%s: %s\n", err_name(err), info.text);
+        }
     }
     print_totals(&totals);
     target_process_close(&target);

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT
 // heap: threads (argument, 8 if there is none) that allocate, resize and free without pause and
-// verify every byte. At the end the program's own counts of malloc, free, calloc and realloc follow
-// the verdict.
+// verify every byte. With the second argument "counted" they wait for a line of input, work for a
+// while, and print how often they called malloc, free, calloc and realloc; nothing else of the
+// process calls these meanwhile. With "headless" the first thread ends early.
 #include "until_eof.h"
 
+#include <semaphore.h>
+#include <time.h>
+
 enum {
-    BLOCKS = 128
+    BLOCKS = 128,
+    COUNTED_ROUNDS = 10
 };
 
 struct counts {
@@ -70,12 +75,16 @@ static void renew(struct block *block, unsigned *state, struct counts *counts)
     memset(block->bytes, block->fill, size);
 }
 
-static void *run(void *argument)
+static bool g_is_counted;
+static sem_t g_go;
+static sem_t g_end;
+
+static void work(unsigned seed)
 {
     struct block blocks[BLOCKS] = {0};
     struct counts counts = {0};
-    unsigned state = (unsigned)(uintptr_t)argument;
-    while (!g_is_over) {
+    unsigned state = seed;
+    for (unsigned round = 0; g_is_counted ? round < COUNTED_ROUNDS : !g_is_over; round++) {
         for (unsigned i = 0; i < 1000; i++) {
             renew(&blocks[next_random(&state) % BLOCKS], &state, &counts);
         }
@@ -93,22 +102,68 @@ static void *run(void *argument)
     g_totals.calloc += counts.calloc;
     g_totals.realloc += counts.realloc;
     pthread_mutex_unlock(&g_mutex);
+}
+
+static void *run(void *argument)
+{
+    if (g_is_counted) {
+        sem_wait(&g_go);
+    }
+    work((unsigned)(uintptr_t)argument);
+    sem_post(&g_end);
+    while (g_is_counted && !g_is_over) {
+        struct timespec pause = {.tv_nsec = 1000000};
+        nanosleep(&pause, NULL); // a thread that ends frees its cache
+    }
     return NULL;
+}
+
+static void run_counted(unsigned count)
+{
+    char text[128];
+    char byte;
+    (void)!write(1, "ready\n", 6);
+    (void)!read(0, &byte, 1);
+    for (unsigned i = 0; i < count; i++) {
+        sem_post(&g_go);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        sem_wait(&g_end);
+    }
+    int len = snprintf(text, sizeof(text), "malloc %lu free %lu calloc %lu realloc %lu\ndone\n",
+                       g_totals.malloc, g_totals.free, g_totals.calloc, g_totals.realloc);
+    (void)!write(1, text, (size_t)len);
+    (void)!read(0, &byte, 1);
+    g_is_over = true;
+}
+
+static void *wait_and_exit(void *argument)
+{
+    pthread_join(*(pthread_t *)argument, NULL);
+    exit(verdict());
 }
 
 int main(int argc, char **argv)
 {
-    pthread_t threads[1000];
+    static pthread_t threads[1000];
     unsigned count = argc > 1 ? (unsigned)atoi(argv[1]) : 8;
+    g_is_counted = argc > 2 && strcmp(argv[2], "counted") == 0;
+    sem_init(&g_go, 0, 0);
+    sem_init(&g_end, 0, 0);
     for (unsigned i = 0; i < count; i++) {
         threads[i] = start(run, (void *)(uintptr_t)(i + 1));
     }
-    begin();
+    if (g_is_counted) {
+        run_counted(count);
+    } else {
+        begin();
+    }
+    if (argc > 2 && strcmp(argv[2], "headless") == 0) {
+        (void)start(wait_and_exit, &threads[0]);
+        pthread_exit(NULL);
+    }
     for (unsigned i = 0; i < count; i++) {
         pthread_join(threads[i], NULL);
     }
-    int status = verdict();
-    printf("malloc %lu free %lu calloc %lu realloc %lu\n", g_totals.malloc, g_totals.free,
-           g_totals.calloc, g_totals.realloc);
-    return status;
+    return verdict();
 }

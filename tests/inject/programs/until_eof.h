@@ -55,7 +55,7 @@ __attribute__((unused)) static pthread_t start(void *(*run)(void *), void *argum
     return thread;
 }
 
-static void begin(void)
+__attribute__((unused)) static void begin(void)
 {
     (void)start(wait_for_eof, NULL);
     (void)!write(1, "ready\n", 6);
