@@ -74,7 +74,7 @@ NEAREST = {
     "session": r"unit\.(producer|recorder|preload)\..* e2e\.(counts|nursery|lifecycle|control|unrecorded)",
     "target/producer": r"unit\.(recorder|preload)\..* e2e\.(counts|nursery|lifecycle|dead_recorder)",
     "target/unwind": r"unit\.preload\..* e2e\.(stacks|check_unwind|counts|jit)",
-    "target/preload": r"unit\.preload\..* e2e\.(counts|names|lifecycle|control|program_api|api_.*|unrecorded|leaks|hardship)",
+    "target/preload": r"unit\.preload\..* e2e\.(counts|stacks|lifecycle|control|program_api|api_.*|unrecorded|leaks|hardship)",
     "recording": r"recording\..* unit\.recorder\..* cli e2e\.output",
     "aggregate": r"unit\.recorder\..* e2e\.(counts|blocks|leaks|growth|process_.*|events)",
     "recorder": r"fuzz\.(session|proc) e2e\.(counts|blocks|output|control|refusals|process_.*|resident|unrecorded)"

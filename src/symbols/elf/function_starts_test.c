@@ -44,7 +44,7 @@ static void each_byte_of_a_function_has_its_start(void **state)
     struct function_starts starts;
     function_starts_init(elf, &starts);
     assert_true(starts.count > 2);
-    GElf_Shdr header;
+    GElf_Shdr header = {0};
     Elf_Data *symbols = find_symbols(elf, &header);
     assert_non_null(symbols);
     unsigned found = 0;
