@@ -50,6 +50,18 @@ GOTO = re.compile(r"^\s*goto\s+\w+;")
 COLUMNS = 100  # clang-format does not wrap comments, which keeps drawings intact
 OPEN_POINT = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b(?! ?\(?#\d+)")
 VAGUE_NAME = re.compile(r"(^|_)(util|utils|misc|common|helper|helpers|manager)(_|$)")
+# In identifiers of src/: private word -> term of docs/glossary.md. Folded stacks keep their name.
+PRIVATE_WORDS = {
+    "fold": "coalesce, counter or commit",
+    "young": "recent",
+    "pressed": "under pressure",
+    "left_out": "unsampled or omitted",
+    "stand_in": "represented",
+    "question": "query",
+    "summit": "high-water mark",
+    "told": "reported",
+}
+PRIVATE_WORD = re.compile(r"(?<![a-z])(" + "|".join(PRIVATE_WORDS) + r")s?(?![a-z])", re.I)
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 COMMENT = re.compile(r"//.*|/\*.*?\*/")
 
@@ -91,6 +103,10 @@ def code_findings(root, path, lines):
         match = BANNED_CALL.search(bare)
         if match and not path.stem.endswith("_test"):
             yield f"{where}:{number}: {match.group(1)} is banned: {BANNED_FUNCTIONS[match.group(1)]}"
+        word = PRIVATE_WORD.search(bare)
+        if word and not path.stem.endswith("_test"):
+            term = PRIVATE_WORDS[word.group(1).lower()]
+            yield f"{where}:{number}: '{word.group(1)}' is a private word: {term}"
         if GOTO.match(bare):
             yield f"{where}:{number}: goto is banned: CLEANUP, or a function of its own"
 

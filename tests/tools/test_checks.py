@@ -119,6 +119,7 @@ MODULE = HEAD + "// a: says what it is.\n"
     ("src/host/a.c", MODULE + "long x(char *a)\n{\n    return strtol(a, &a, 10);\n}\n", "strtol is banned"),
     ("src/host/a.c", MODULE + "void x(char *a)\n{\n    strcpy(a, a);\n}\n", "strcpy is banned"),
     ("src/host/a.c", MODULE + "void x(void)\n{\n    goto end;\nend:;\n}\n", "goto is banned"),
+    ("src/host/a.c", MODULE + "int young_count;\n", "'young' is a private word: recent"),
     ("src/host/a.c", MODULE + "// TO" + "DO: later\n", "without the number of its issue"),
     ("src/host/a.c", MODULE + "// long " + "x" * 93 + "\n", "longer than 100 columns"),
     ("src/host/string_util.c", HEAD + "// string_util: bits.\n", "the name says nothing"),

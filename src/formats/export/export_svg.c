@@ -53,7 +53,7 @@ struct drawing {
     struct frame_vec frames; // owned; a parent before its children
     struct u32_vec siblings; // owned; scratch
     uint32_t depth;          // of the deepest frame
-    uint64_t left_out;       // frames that are too narrow, without the frames above them
+    uint64_t omitted_count;  // frames that are too narrow, without the frames above them
     struct strbuf text;      // owned; scratch
 };
 
@@ -109,7 +109,7 @@ static MUST_USE enum err place_children(struct drawing *drawing, struct frame pa
         uint32_t node = drawing->siblings.items[i];
         double width = width_of(drawing, node);
         if (width < min_width) {
-            drawing->left_out += weight_of(drawing, node) > 0;
+            drawing->omitted_count += weight_of(drawing, node) > 0;
             continue;
         }
         TRY(frame_vec_push(&drawing->frames, (struct frame){.node = node, .x = x}));
@@ -267,9 +267,9 @@ static MUST_USE enum err write_head(struct drawing *drawing, uint32_t height, FI
     write_escaped(out, strbuf_text(&drawing->text), MAX_WIDTH / 10);
     (void)fprintf(out, "</text>\n<text class=\"fact\" x=\"4\" y=\"40\">%s: %s", cost->phrase,
                   amount(drawing, weight_of(drawing, 0)).text);
-    if (drawing->left_out > 0) {
+    if (drawing->omitted_count > 0) {
         (void)fprintf(out, "; %s frames too narrow to draw, and what is above them, omitted",
-                      format_count(drawing->left_out).text);
+                      format_count(drawing->omitted_count).text);
     }
     (void)fputs(
         "</text>\n"
