@@ -121,7 +121,7 @@ def test_what_makes_no_sense_is_refused_in_words(scratch):
         assert "already stopped" in c.ctl("stop", status=1)
         assert "a mark needs a text" in c.ctl("mark", "", status=1)
         assert "a mark needs a text" in c.ctl("mark", "x" * 2000, status=1)
-        assert "no action 'begin'" in c.ctl("begin", status=2)
+        assert "unknown action 'begin'" in c.ctl("begin", status=2)
         c.ctl("mark", status=2)
         c.end()
 

@@ -433,7 +433,7 @@ def test_symbolize_refuses_what_it_would_lose_something_of(record, split, scratc
     cut.write_bytes(content[:-100])
     foreign.write_text("desc: none\ncmd: x\ntime_unit: i\n#-----------\nsnapshot=0\n#-----------\ntime=0\n"
                        "mem_heap_B=0\nmem_heap_extra_B=0\nmem_stacks_B=0\nheap_tree=empty\n")
-    for path, reason in ((cut, "is not"), (foreign, "not a cairn recording"),
+    for path, reason in ((cut, "is incomplete"), (foreign, "not a cairn recording"),
                          (scratch / "none", "cannot open")):
         before = path.read_bytes() if path.exists() else None
         finished = cairn("symbolize", path, check=False)
