@@ -53,13 +53,17 @@ enum agent_effect {
     X(AGENT_NEW_ALIGNED, "operator new aligned", AGENT_ALLOCATES_OR_THROWS, 0, AGENT_NONE,    \
       AGENT_NONE)                                                                             \
     X(AGENT_XALLOCX, "xallocx", AGENT_RESIZES_IN_PLACE, 1, AGENT_NONE, 0)                     \
+    X(AGENT_HEAP_CALLOC, "heap calloc", AGENT_ALLOCATES, 2, 1, AGENT_NONE)                    \
+    X(AGENT_HEAP_REALLOC, "heap realloc", AGENT_RESIZES, 2, AGENT_NONE, 1)                    \
+    X(AGENT_HEAP_REALLOCARRAY, "heap reallocarray", AGENT_RESIZES, 3, 2, 1)                   \
     X(AGENT_DL_DEBUG_STATE, "_dl_debug_state", AGENT_CHANGES_MODULES, AGENT_NONE, AGENT_NONE, \
       AGENT_NONE)
 
 // The kinds are few, because functions with the same arguments share one: AGENT_MALLOC is also
 // valloc, pvalloc, mallocx (size, flags) and operator new(size, nothrow) with or without an
 // alignment; AGENT_ALIGNED_ALLOC is memalign; AGENT_REALLOC is rallocx (block, size, flags);
-// AGENT_FREE is cfree, dallocx, sdallocx and every operator delete.
+// AGENT_FREE is cfree, dallocx, sdallocx and every operator delete. Those of a heap have mimalloc's
+// heap as their first argument: AGENT_ALIGNED_ALLOC is also (heap, size).
 enum agent_hook {
 #define X(kind, name, effect, size, count, block) kind,
     AGENT_HOOKS(X)

@@ -206,31 +206,42 @@ static enum err add_entries(const struct candidate_vec *candidates, struct alloc
     return ERR_OK;
 }
 
-// Return whether the file is an executable without a loader.
-static bool is_static(Elf *elf)
+struct file_kind {
+    bool is_executable;
+    bool has_interpreter; // a loader starts it
+};
+
+static bool is_marked_as_executable(Elf *elf, const GElf_Phdr *dynamic)
+{
+    Elf_Data *data =
+        elf_getdata_rawchunk(elf, (int64_t)dynamic->p_offset, dynamic->p_filesz, ELF_T_DYN);
+    GElf_Dyn entry;
+    for (int i = 0; data != NULL && gelf_getdyn(data, i, &entry) != NULL; i++) {
+        if (entry.d_tag == DT_FLAGS_1) {
+            return (entry.d_un.d_val & DF_1_PIE) != 0;
+        }
+    }
+    return false;
+}
+
+static struct file_kind kind_of(Elf *elf)
 {
     GElf_Ehdr header;
     size_t count = 0;
     if (gelf_getehdr(elf, &header) == NULL || elf_getphdrnum(elf, &count) != 0) {
-        return false;
+        return (struct file_kind){0};
     }
-    bool is_executable = header.e_type == ET_EXEC;
+    struct file_kind kind = {.is_executable = header.e_type == ET_EXEC};
     for (size_t i = 0; i < count; i++) {
         GElf_Phdr segment;
-        if (gelf_getphdr(elf, (int)i, &segment) == NULL || segment.p_type == PT_INTERP) {
-            return false;
+        if (gelf_getphdr(elf, (int)i, &segment) == NULL) {
+            continue;
         }
-        Elf_Data *data =
-            segment.p_type == PT_DYNAMIC
-                ? elf_getdata_rawchunk(elf, (int64_t)segment.p_offset, segment.p_filesz, ELF_T_DYN)
-                : NULL;
-        GElf_Dyn dynamic;
-        for (int k = 0; data != NULL && gelf_getdyn(data, k, &dynamic) != NULL; k++) {
-            is_executable = is_executable ||
-                            (dynamic.d_tag == DT_FLAGS_1 && (dynamic.d_un.d_val & DF_1_PIE) != 0);
-        }
+        kind.has_interpreter |= segment.p_type == PT_INTERP;
+        kind.is_executable |=
+            segment.p_type == PT_DYNAMIC && is_marked_as_executable(elf, &segment);
     }
-    return is_executable;
+    return kind;
 }
 
 // Return the allocator whose messages are in the file, NULL if there are none.
@@ -263,29 +274,21 @@ static const char *find_printed(Elf *elf)
     return NULL;
 }
 
-// Find the candidates of the module in its own tables, and in those of its debug file, which stays
-// open in `debug`.
-static enum err search(const struct elf_file *module,
-                       const char *path,
-                       const struct name_sources *sources,
-                       const struct allocator_name_vec *names,
-                       struct elf_file *debug,
-                       struct candidate_vec *candidates)
+// Append what the separate debug file of the module names; it stays open in `debug`.
+static enum err search_apart(const struct elf_file *module,
+                             const char *path,
+                             const struct name_sources *sources,
+                             const struct allocator_name_vec *names,
+                             const struct code_range_vec *code,
+                             struct elf_file *debug,
+                             struct candidate_vec *candidates)
 {
-    CLEANUP(code_range_vec_release) struct code_range_vec code = {0};
-    TRY(find_code(module, &code));
-    TRY(find_candidates(module->elf, SHT_DYNSYM, &code, names, candidates));
-    TRY(find_candidates(module->elf, SHT_SYMTAB, &code, names, candidates));
-    const bool is_found = candidates->len > 0 && (names == NULL || names->len == 0);
-    if (sources == NULL || is_found || elf_file_has_symtab(module)) {
-        return ERR_OK;
-    }
     const enum err opened =
         debug_search_dwarf(sources, path, elf_file_build_id(module), module, debug);
     if (opened != ERR_OK) {
         return opened == ERR_NO_MEMORY ? opened : ERR_OK;
     }
-    return find_candidates(debug->elf, SHT_SYMTAB, &code, names, candidates);
+    return find_candidates(debug->elf, SHT_SYMTAB, code, names, candidates);
 }
 
 enum err allocator_scan(const struct elf_file *module,
@@ -296,8 +299,19 @@ enum err allocator_scan(const struct elf_file *module,
 {
     CLEANUP(allocator_scan_release) struct allocator_scan scan = {0};
     CLEANUP(candidate_vec_release) struct candidate_vec candidates = {0};
+    CLEANUP(code_range_vec_release) struct code_range_vec code = {0};
     CLEANUP(elf_file_close) struct elf_file debug = {.fd = -1};
-    TRY(search(module, path, sources, names, &debug, &candidates));
+    TRY(find_code(module, &code));
+    TRY(find_candidates(module->elf, SHT_DYNSYM, &code, names, &candidates));
+    TRY(find_candidates(module->elf, SHT_SYMTAB, &code, names, &candidates));
+    const bool is_stripped = !elf_file_has_symtab(module);
+    const struct file_kind kind = kind_of(module->elf);
+    const char *printed = is_stripped && candidates.len == 0 ? find_printed(module->elf) : NULL;
+    const bool may_be_apart = (names != NULL && names->len > 0) ||
+                              (candidates.len == 0 && (kind.is_executable || printed != NULL));
+    if (is_stripped && may_be_apart && sources != NULL) {
+        TRY(search_apart(module, path, sources, names, &code, &debug, &candidates));
+    }
     if (find_named(&candidates, "malloc") == NULL) {
         drop_operators(&candidates);
     }
@@ -305,11 +319,9 @@ enum err allocator_scan(const struct elf_file *module,
         qsort(candidates.items, candidates.len, sizeof(*candidates.items), compare);
     }
     TRY(add_entries(&candidates, &scan.entries));
-    if (scan.entries.len == 0 && !elf_file_has_symtab(module) && debug.elf == NULL) {
-        scan.hidden = find_printed(module->elf);
-        if (scan.hidden == NULL && is_static(module->elf)) {
-            scan.hidden = "an allocator";
-        }
+    if (scan.entries.len == 0 && is_stripped && debug.elf == NULL) {
+        const bool is_static = kind.is_executable && !kind.has_interpreter;
+        scan.hidden = printed == NULL && is_static ? "an allocator" : printed;
     }
     *out = scan;
     scan = (struct allocator_scan){0};

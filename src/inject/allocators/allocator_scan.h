@@ -2,9 +2,11 @@
 // allocator_scan: finds the functions of a module that are the entries of an allocator.
 //
 // The names come from .dynsym and .symtab. Where these name no allocator and the module was
-// stripped, they come from the .symtab of a separate debug file. Several names of one address are
-// one entry. The operators new and delete count only where the module also defines malloc, since
-// those of a C++ runtime call the malloc of another module. A module may have several allocators.
+// stripped, they come from the .symtab of a separate debug file, if it is an executable, prints
+// messages of an allocator, or may have the user's names: most libraries have no allocator, and
+// debug files are large. Several names of one address are one entry. The operators new and delete
+// count only where the module also defines malloc, since those of a C++ runtime call the malloc of
+// another module. A module may have several allocators.
 //
 // Where there is no name, texts that an allocator prints show that it is there all the same:
 // `hidden`. A static executable without names has one in any case.
