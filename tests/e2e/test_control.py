@@ -137,10 +137,11 @@ def test_after_the_duration_the_file_is_complete_and_the_program_goes_on(scratch
     with Conversation(scratch / "c.cairn", ["--start-paused", "--duration", "100ms"]) as c:
         c.ctl("start")
         c.do("a 10 100")
-        wait_until(c.path.exists, "the recording")
+        # a checkpoint may come before
+        wait_until(lambda: c.path.exists() and
+                   Recording(c.path, None).report["run"]["state"] == "stopped", "the recording")
         c.do("a 100 100", "f 10")
         recording = Recording(c.path, None)
-        assert recording.report["run"]["state"] == "stopped"
         assert recording.totals["allocations"] in range(0, 11)
         c.process.send_signal(signal.SIGTERM)  # it is passed on, and kills both
         assert c.process.wait(60) == -signal.SIGTERM
