@@ -46,15 +46,6 @@ count_unknown(struct aggregator *aggregator, struct aggregator_process *process,
                                               : &aggregator->unknown_frees) += count;
 }
 
-void aggregator_seal(struct aggregator *aggregator)
-{
-    id_index_release(&aggregator->stacks.module_index);
-    id_index_release(&aggregator->stacks.frame_index);
-    id_index_release(&aggregator->stacks.node_index);
-    id_index_release(&aggregator->totals.rows.index);
-    u32_vec_release(&aggregator->totals.rows.latest_of_nodes);
-}
-
 static MUST_USE enum err ensure_entry(struct aggregator *aggregator,
                                       struct aggregator_thread *thread)
 {
@@ -325,6 +316,16 @@ static void expire_waiting(struct aggregator *aggregator, uint64_t now_tick)
     for (size_t i = 0; i < aggregator->processes.len && aggregator->waiting_count > 0; i++) {
         aggregator_expire_frees(aggregator, aggregator->processes.items[i], now_tick);
     }
+}
+
+void aggregator_seal(struct aggregator *aggregator)
+{
+    expire_waiting(aggregator, UINT64_MAX); // of processes that still run
+    id_index_release(&aggregator->stacks.module_index);
+    id_index_release(&aggregator->stacks.frame_index);
+    id_index_release(&aggregator->stacks.node_index);
+    id_index_release(&aggregator->totals.rows.index);
+    u32_vec_release(&aggregator->totals.rows.latest_of_nodes);
 }
 
 enum err aggregator_tick(struct aggregator *aggregator, uint64_t tick_ms)

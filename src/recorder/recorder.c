@@ -30,19 +30,31 @@ static uint32_t session_flags_of(const struct recorder_options *options)
                 : 0);
 }
 
+static enum err check_program(struct recorder_state *s,
+                              const struct recorder_options *options,
+                              int *exit_status,
+                              struct err_info *info)
+{
+    if (options->attach_pid != 0) {
+        *exit_status = PREFLIGHT_STATUS_CANNOT_RECORD;
+        return recorder_attach_open(s, info);
+    }
+    const struct preflight_options rules = {.allow_own_malloc = options->allow_own_malloc,
+                                            .follow_children = options->follow_children};
+    const enum err err = preflight_check(options->argv, &rules, &s->preflight, info);
+    if (err != ERR_OK) {
+        *exit_status = s->preflight.exit_status;
+    }
+    return err;
+}
+
 // Prepare everything that must exist before the program may run.
 static enum err prepare(struct recorder_state *s,
                         const struct recorder_options *options,
                         int *exit_status,
                         struct err_info *info)
 {
-    const struct preflight_options rules = {.allow_own_malloc = options->allow_own_malloc,
-                                            .follow_children = options->follow_children};
-    enum err err = preflight_check(options->argv, &rules, &s->preflight, info);
-    if (err != ERR_OK) {
-        *exit_status = s->preflight.exit_status;
-        return err;
-    }
+    TRY(check_program(s, options, exit_status, info));
     *exit_status = RECORDER_EXIT_OUTPUT;
     CLEANUP(strbuf_release) struct strbuf probe = {0};
     TRY(options->callbacks.output_path(options->callbacks.context, (uint32_t)getpid(), &probe,
@@ -56,7 +68,8 @@ static enum err prepare(struct recorder_state *s,
     *exit_status = PREFLIGHT_STATUS_CANNOT_RECORD;
     const struct session_options session = {.flags = session_flags_of(options),
                                             .max_frames = options->max_frames,
-                                            .counts_stamps = options->counts_stamps};
+                                            .counts_stamps = options->counts_stamps,
+                                            .memfd = s->is_attached ? s->attach.memfd : 0};
     TRY(session_create(&session, &s->session, info));
     uint64_t seed = 0;
     // without it hash attacks become possible, nothing else
@@ -80,18 +93,9 @@ static enum err prepare(struct recorder_state *s,
     return drain_init(&s->drain, &s->session, &s->aggregator, info);
 }
 
-static enum err launch(struct recorder_state *s, int *exit_status, struct err_info *info)
+// Start the program with the preload library.
+static enum err launch_child(struct recorder_state *s, int *exit_status, struct err_info *info)
 {
-    TRY(preload_path_find(s->options->preload_library, &s->library, info));
-    TRY(launch_take_signals(&s->signals, &s->signal_fd, info));
-    s->has_signals = true;
-    s->start_unix_ns = clock_real_ns();
-    // Relaxed: the program does not exist yet.
-    atomic_store_explicit(&s->session.header->state, SESSION_RUNNING, memory_order_relaxed);
-    struct err_info trouble = {0};
-    if (control_socket_open(&s->socket, &trouble) != ERR_OK) { // requests fail; recording works
-        recorder_log(s, "%s; this recording cannot be controlled", trouble.text);
-    }
     const struct launch_plan plan = {
         .path = strbuf_text(&s->preflight.path),
         .argv = s->options->argv,
@@ -109,6 +113,24 @@ static enum err launch(struct recorder_state *s, int *exit_status, struct err_in
         return err;
     }
     s->is_launched = true;
+    return ERR_OK;
+}
+
+static enum err launch(struct recorder_state *s, int *exit_status, struct err_info *info)
+{
+    if (!s->is_attached) {
+        TRY(preload_path_find(s->options->preload_library, &s->library, info));
+    }
+    TRY(launch_take_signals(&s->signals, &s->signal_fd, info));
+    s->has_signals = true;
+    s->start_unix_ns = clock_real_ns();
+    // Relaxed: no program takes part yet.
+    atomic_store_explicit(&s->session.header->state, SESSION_RUNNING, memory_order_relaxed);
+    struct err_info trouble = {0};
+    if (control_socket_open(&s->socket, &trouble) != ERR_OK) { // requests fail; recording works
+        recorder_log(s, "%s; this recording cannot be controlled", trouble.text);
+    }
+    TRY(s->is_attached ? recorder_attach_begin(s, info) : launch_child(s, exit_status, info));
     s->wait_status = -1;
     s->drain.main_pid = s->program.pid;
     s->drain.own_pid = getpid();
@@ -296,6 +318,7 @@ enum err recorder_run(const struct recorder_options *options,
     s->own_memory = -1;
     s->session = (struct session){.memfd = -1, .socket = -1};
     s->program.pidfd = -1;
+    s->attach = (struct attach){.target_fd = -1, .memfd = -1};
     s->library = (struct preload_path)PRELOAD_PATH_INIT;
     s->socket = (struct control_socket)CONTROL_SOCKET_INIT;
     s->events = (struct event_log)EVENT_LOG_INIT;
@@ -303,6 +326,10 @@ enum err recorder_run(const struct recorder_options *options,
     enum err err = launch(s, &result->exit_status, info);
     if (err == ERR_OK) {
         err = record(s, result, info);
+    }
+    recorder_attach_end(s);
+    if (s->is_attached && err == ERR_OK) {
+        result->exit_status = 0;
     }
     outlive_program(s);
     session_clock_stop(&s->clock);
@@ -340,6 +367,8 @@ void recorder_result_release(struct recorder_result *result)
         fd_closep(&s->signal_fd);
         fd_closep(&s->own_memory);
         fd_closep(&s->program.pidfd);
+        fd_closep(&s->attach.memfd);
+        attach_release(&s->attach);
         free(s);
     }
     free(result->output_path);

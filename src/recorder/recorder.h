@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// recorder: runs a program and records its heap, from the check before the start to the finished
-// file.
+// recorder: runs a program, or attaches to a process, and records its heap, from the check before
+// the start to the finished file.
 //
 //   preflight -> output probe -> session -> launch -> [drain, sample, checkpoint]*
 //             -> names -> file
@@ -10,6 +10,9 @@
 // descendants outlive the program, Ctrl-C (or a TERM or HUP sent to the recorder) ends the
 // recording and lets them run. If the recording ends before the program (run.duration_ms), the
 // recorder writes the file then and waits for the program.
+//
+// A process that was attached to is not the recorder's child: the recording ends with it, after its
+// duration, or at a signal to the recorder; then its functions are restored, and it runs on.
 // Threads: the caller's thread does everything; one more keeps the session's clock
 // (session_clock.h).
 // Context: H. Prints nothing: messages to the user go to `log`.
@@ -31,6 +34,8 @@ DEFINE_VEC(rec_symbol_vec, struct rec_symbol);
 enum recorder_exit {
     RECORDER_EXIT_OUTPUT = 2, // the output cannot be written
 };
+
+struct allocator_name_vec;
 
 struct recorder_callbacks {
     void *context;
@@ -62,8 +67,10 @@ struct recorder_callbacks {
 };
 
 struct recorder_options {
-    char *const *argv;           // ended by NULL; argv[0] is searched in PATH
-    const char *preload_library; // absolute path; may have spaces
+    char *const *argv; // ended by NULL; argv[0] is searched in PATH
+    pid_t attach_pid;  // record this process, which runs; 0: start argv
+    const struct allocator_name_vec *allocator_names; // of an attached process; may be NULL
+    const char *preload_library;                      // absolute path; may have spaces
     const char *tool_version;
     uint32_t max_frames;
     uint64_t checkpoint_interval_ms; // 0: no checkpoints

@@ -77,6 +77,21 @@ answer_stop(struct recorder_state *s, uint64_t now_ms, const char *text, struct 
 }
 
 static uint64_t
+answer_detach(struct recorder_state *s, uint64_t now_ms, const char *text, struct strbuf *reply)
+{
+    (void)now_ms;
+    (void)text;
+    if (!s->is_attached) {
+        struct err_info info = {0};
+        (void)err_set(&info, ERR_INVALID,
+                      "cairn started this program; 'cairn ctl FILE stop' stops recording");
+        return refuse(reply, &info);
+    }
+    s->is_stopped = true; // the loop sees it in this round
+    return accept(reply, "detaching");
+}
+
+static uint64_t
 answer_checkpoint(struct recorder_state *s, uint64_t now_ms, const char *text, struct strbuf *reply)
 {
     (void)now_ms;
@@ -167,6 +182,7 @@ static uint64_t answer(void *context, const char *word, const char *text, struct
         {"checkpoint", answer_checkpoint},
         {"status", answer_status},
         {"snapshot", answer_snapshot},
+        {"detach", answer_detach},
     };
     struct recorder_state *s = context;
     for (size_t i = 0; i < ARRAY_LEN(answers); i++) {

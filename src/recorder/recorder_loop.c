@@ -33,8 +33,22 @@ enum {
     LINGER_SAY_MS = 500,     // time until the message that others still run
 };
 
+// An attached process is another's child.
+static void see_end_of_attached(struct recorder_state *s)
+{
+    struct pollfd end = {.fd = s->program.pidfd, .events = POLLIN};
+    if (!s->has_ended && poll(&end, 1, 0) == 1) {
+        s->has_ended = true;
+        s->end_ms = session_clock_now(&s->clock);
+    }
+}
+
 static void reap_program(struct recorder_state *s)
 {
+    if (s->is_attached) {
+        see_end_of_attached(s);
+        return;
+    }
     int status = 0;
     struct rusage usage = {0};
     if (!s->has_ended && wait4(s->program.pid, &status, WNOHANG, &usage) == s->program.pid) {
@@ -54,7 +68,7 @@ static void hear_signal(struct recorder_state *s, const struct signalfd_siginfo 
     if (number == SIGCHLD) {
         return; // the loop waits for children itself
     }
-    if (s->has_ended) {
+    if (s->has_ended || s->is_attached) {
         s->is_stopped = true;
         return;
     }
@@ -284,6 +298,7 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
         }
     }
     see_abandonment(s);
+    recorder_attach_end(s); // before the last records are read
     // Hooks pass everything through from now on; records written until now still count.
     atomic_store_explicit(&s->session.header->state, SESSION_ENDED, memory_order_seq_cst);
     if (s->drain.process_count > 0) {

@@ -10,6 +10,7 @@
 
 #include "aggregate/aggregator.h"
 #include "aggregate/block_list.h"
+#include "attach/attach.h"
 #include "host/os/file.h"
 #include "recorder/control/control_socket.h"
 #include "recorder/control/run_control.h"
@@ -75,7 +76,15 @@ struct recorder_state {
     bool has_said_others; // the user knows that other processes still run
     bool is_stopped;      // recording ends although processes still run
     bool was_abandoned;   // threads took the recorder for dead, and missed events
+    bool is_attached;     // `attach` is open
+    struct attach attach; // with options->attach_pid
 };
+
+// Attach instead of launching: find and check the process, connect it with the session, let it go.
+// Letting go accepts a process that was never attached to, or has ended.
+enum err recorder_attach_open(struct recorder_state *s, struct err_info *info) MUST_USE;
+enum err recorder_attach_begin(struct recorder_state *s, struct err_info *info) MUST_USE;
+void recorder_attach_end(struct recorder_state *s);
 
 // Record until all processes have ended or the user stops it. ERR_NO_MEMORY, ERR_LIMIT: the
 // aggregator is full; it holds what was recorded until then.

@@ -215,7 +215,7 @@ def test_a_recording_of_a_later_version(record, scratch):
 
 
 @pytest.mark.parametrize("arguments, words", [
-    (["--pid", "1"], ["--pid"]),
+    (["--pid", "1", "true"], ["contradict"]),
     (["--no-such-option", "true"], ["--no-such-option"]),
     (["record", "--max-frames", "many", "true"], ["--max-frames", "many"]),
     (["record", "--overflow", "perhaps", "true"], ["--overflow", "perhaps"]),

@@ -34,6 +34,7 @@ static const struct action actions[] = {
     {.name = "checkpoint"},
     {.name = "snapshot"},
     {.name = "mark", .has_text = true},
+    {.name = "detach"},
     {.name = "status", .is_a_table = true},
 };
 
@@ -159,6 +160,7 @@ const struct command command_ctl = {
         "  mark TEXT     set a mark on the time line\n"
         "  checkpoint    update the file now, and wait for it\n"
         "  snapshot      take a snapshot of the resident memory now, and keep it\n"
+        "  detach        leave a process that cairn has attached to; it runs on\n"
         "  status        print the state of the recording\n\n"
         "The exit status is 1 if the recorder refuses, 2 if there is no such recording.\n",
     .options = {.specs = specs, .count = ARRAY_LEN(specs), .follows_operands = true},

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // cmd_record: `cairn record [options] -- PROGRAM ARGS...`, and `cairn PROGRAM ARGS...` for short.
 //
+// `cairn record -p PID` attaches to a process instead.
+//
 // Runs the program under the recorder, then prints on stderr in a few lines where its memory went.
 // stdout belongs to the program alone. The exit status is the program's. If a signal killed the
 // program, cairn raises the same signal, so that the parent process sees the same status. The
@@ -24,6 +26,7 @@ struct record_fields {
     struct record_settings settings;
     const char *overflow;
     const char *mode;
+    uint32_t pid;
     bool is_analyze;
     bool is_version;
     bool is_ignored; // accepted options without an effect
@@ -144,9 +147,12 @@ static const struct option_spec specs[] = {
      .is_hidden = true},
     {.letter = 'p',
      .name = "pid",
-     .kind = OPTION_REFUSED,
+     .kind = OPTION_COUNT,
      .value = "PID",
-     .help = "attaching to a running process is not supported yet; start it with 'cairn PROGRAM'"},
+     .minimum = 1,
+     .help = "record a process that runs, until it ends, --duration is over, Ctrl-C, or 'cairn ctl "
+             "FILE detach'; it runs on afterwards",
+     .offset = FIELD(pid)},
     {.letter = 'i',
      .name = "interpret",
      .kind = OPTION_REFUSED,
@@ -232,8 +238,14 @@ static int run_program(const struct record_fields *fields, char **argv)
     if (check_settings(fields, &settings, &info) != ERR_OK) {
         return command_usage_error(&command_record, &info);
     }
-    if (argv[0] == NULL) {
-        (void)err_set(&info, ERR_INVALID, "no PROGRAM given");
+    settings.attach_pid = fields->pid;
+    if (fields->pid != 0 && argv[0] == NULL) {
+        return record_run(&settings, argv);
+    }
+    if (fields->pid != 0 || argv[0] == NULL) {
+        (void)err_set(&info, ERR_INVALID,
+                      fields->pid != 0 ? "--pid and a PROGRAM contradict each other"
+                                       : "no PROGRAM given");
         return command_usage_error(&command_record, &info);
     }
     int status = suggest_command(argv[0]);
@@ -263,7 +275,7 @@ static int run(int argc, char **argv)
 const struct command command_record = {
     .name = "record",
     .summary = "run a program and record its memory allocations",
-    .synopsis = "[options] [--] PROGRAM ARGS...",
+    .synopsis = "[options] [--] PROGRAM ARGS... | -p PID",
     .description =
         "Run PROGRAM and record every allocation of it and its child processes, with the\n"
         "call stack. A summary is printed to stderr when PROGRAM ends. The word record\n"

@@ -210,13 +210,14 @@ static void record(const struct record_settings *settings,
     }
     background_symbolizer_init(&run->ahead, &run->sources);
     jit_names_init(&run->jit);
-    fill_pattern(settings, argv[0], &run->pattern);
+    fill_pattern(settings, argv[0] != NULL ? argv[0] : "attached", &run->pattern);
     if (find_library(&library, &info) != ERR_OK) {
         (void)command_error(&info); // the status is set
         return;
     }
     const struct recorder_options options = {
         .argv = argv,
+        .attach_pid = (pid_t)settings->attach_pid,
         .preload_library = strbuf_text(&library),
         .tool_version = CAIRN_VERSION,
         .max_frames = settings->max_frames,

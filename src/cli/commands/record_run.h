@@ -24,6 +24,7 @@ struct record_settings {
     bool no_children;
     bool without_symbols; // --no-symbols: names are looked up when the recording is opened
     bool is_forced;       // record a program that has its own allocator
+    uint64_t attach_pid;  // record this process instead of a program; 0: none
 };
 
 extern const struct record_settings record_default_settings;
@@ -41,6 +42,7 @@ void record_program(const struct record_settings *settings,
                     char **argv,
                     struct record_outcome *out);
 
-// Run argv[0] (looked up in PATH) with argv. Return the exit status for this process. If a signal
-// killed the program, raise the same signal and do not return.
+// Run argv[0] (looked up in PATH) with argv, or attach to settings->attach_pid: then argv is empty.
+// Return the exit status for this process. If a signal killed the program, raise the same signal
+// and do not return.
 int record_run(const struct record_settings *settings, char **argv);

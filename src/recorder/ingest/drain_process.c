@@ -253,7 +253,15 @@ static uint32_t rec_flags(const struct drain *drain, uint32_t flags, pid_t pid)
     return ((flags & PROCESS_FORKED) != 0 ? REC_PROCESS_FORKED : 0) |
            ((flags & PROCESS_OWN_ALLOCATOR) != 0 ? REC_PROCESS_OWN_ALLOCATOR : 0) |
            ((flags & PROCESS_GO) != 0 ? REC_PROCESS_GO : 0) |
+           ((flags & PROCESS_ATTACHED) != 0 ? REC_PROCESS_ATTACHED : 0) |
            (pid == drain->main_pid ? REC_PROCESS_MAIN : 0);
+}
+
+static void drain_texts_give(const struct drain_texts *texts, struct rec_process *record)
+{
+    record->executable = texts->executable;
+    record->command_line = texts->command_line;
+    record->allocator = texts->allocator;
 }
 
 // Return whether the slot is filled in and new.
@@ -285,6 +293,9 @@ static enum err slot_begin(struct drain *drain, uint32_t slot, uint64_t clock_ms
         .start_ms = begun_ms,
     };
     TRY(aggregator_process_begin(drain->aggregator, &record, &process.aggregator));
+    if ((record.flags & REC_PROCESS_ATTACHED) != 0 && pid == drain->main_pid) {
+        drain_texts_give(&drain->main_texts, &process.aggregator->record);
+    }
     process.aggregator->join_number = shared->join_number;
     process.aggregator->start_stamp = min_u64(shared->start_stamp, session_stamp(drain->session));
     drain->processes[slot] = process;

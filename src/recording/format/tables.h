@@ -121,6 +121,7 @@ enum rec_process_flags {
                                         // program is recorded
     REC_PROCESS_MAIN = 1 << 3,          // the started program
     REC_PROCESS_GO = 1 << 4,            // a Go program that uses C: only C's heap is recorded
+    REC_PROCESS_ATTACHED = 1 << 5,      // ran before: its earlier blocks are not recorded
 };
 
 // One image of one process. An exec makes a new entry with the same pid and the next epoch.

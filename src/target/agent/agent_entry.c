@@ -40,6 +40,5 @@ enum err process_entry_find_session(struct session_mapping *mapping)
 
 uint32_t process_entry_flags(bool is_forked)
 {
-    (void)is_forked;
-    return 0;
+    return is_forked ? 0 : PROCESS_ATTACHED;
 }

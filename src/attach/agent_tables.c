@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+// agent_tables: see agent_tables.h.
+#include "attach/agent_tables.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "attach/agent_bytes.h"
+#include "base/compiler.h"
+#include "host/text/number.h"
+#include "session/agent_page.h"
+
+struct tables {
+    struct agent_patch patches[AGENT_PATCHES_MAX];
+    struct agent_module_list list;
+    uint32_t paths_bytes;
+    char paths[AGENT_PATHS_BYTES];
+};
+
+static void add_module(struct tables *tables, const struct agent_module *module, const char *path)
+{
+    const size_t bytes = strlen(path) + 1;
+    if (tables->list.count == AGENT_MODULES_MAX ||
+        bytes > AGENT_PATHS_BYTES - tables->paths_bytes) {
+        return;
+    }
+    uint32_t at = tables->list.count++;
+    for (; at > 0 && tables->list.modules[at - 1].start > module->start; at--) {
+        tables->list.modules[at] = tables->list.modules[at - 1];
+    }
+    tables->list.modules[at] = *module;
+    if (bytes > 1) { // else the first path
+        tables->list.modules[at].path = tables->paths_bytes;
+        memcpy(tables->paths + tables->paths_bytes, path, bytes);
+        tables->paths_bytes += (uint32_t)bytes;
+    }
+}
+
+// The executable is the module with an interpreter, or the only one.
+static bool is_executable(const struct target_process *target, const struct target_module *module)
+{
+    return module->has_interpreter || (module->dynamic == 0 && !module->is_vdso) ||
+           target->modules.len == 1;
+}
+
+static void list_modules(struct tables *tables, const struct target_process *target)
+{
+    for (size_t i = 0; i < target->modules.len; i++) {
+        const struct target_module *module = target->modules.items + i;
+        const bool is_main = is_executable(target, module);
+        const struct agent_module entry = {
+            .start = module->start,
+            .end = module->end,
+            .bias = module->load_bias,
+            .eh_frame_hdr = module->eh_frame_hdr,
+            .headers = module->headers,
+            .header_count = module->header_count,
+            .flags = is_main || module->is_vdso ? AGENT_MODULE_STAYS : 0,
+        };
+        const char *path =
+            module->is_vdso ? "linux-vdso.so.1" : target_process_path(target, module->path);
+        add_module(tables, &entry, is_main ? "" : path);
+    }
+}
+
+// List the agent, for walks that begin in its own frames.
+static void list_agent(struct tables *tables, uint64_t image_addr)
+{
+    const uint8_t *file = agent_bytes().data;
+    Elf64_Ehdr header;
+    memcpy(&header, file, sizeof(header)); // it is ours, and was mapped
+    struct agent_module module = {.start = image_addr,
+                                  .bias = image_addr,
+                                  .headers = image_addr + header.e_phoff,
+                                  .header_count = header.e_phnum,
+                                  .flags = AGENT_MODULE_STAYS};
+    for (size_t i = 0; i < header.e_phnum; i++) {
+        Elf64_Phdr segment;
+        memcpy(&segment, file + header.e_phoff + i * sizeof(segment), sizeof(segment));
+        if (segment.p_type == PT_LOAD) {
+            module.end = image_addr + segment.p_vaddr + segment.p_memsz;
+        } else if (segment.p_type == PT_GNU_EH_FRAME) {
+            module.eh_frame_hdr = image_addr + segment.p_vaddr;
+        }
+    }
+    add_module(tables, &module, "[cairn]");
+}
+
+// Return the first stack pointer of the process, field 28 of its stat (proc(5)); 0: unknown.
+static uint64_t read_stack_top(int pid)
+{
+    enum {
+        FIELDS_BETWEEN = 25 // from the state, field 3
+    };
+    char path[64];
+    char text[1024];
+    (void)snprintf(path, sizeof(path), "/proc/%d/stat", pid); // fits
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return 0;
+    }
+    const ssize_t len = read(fd, text, sizeof(text) - 1);
+    (void)close(fd); // read only
+    if (len <= 0) {
+        return 0;
+    }
+    text[len] = '\0';
+    const char *at = strrchr(text, ')'); // the name may contain anything
+    for (int i = 0; at != NULL && i <= FIELDS_BETWEEN; i++) {
+        at = strchr(at + 1, ' ');
+    }
+    uint64_t top = 0;
+    const char *number = at != NULL ? at + 1 : "";
+    return number_take(&number, 10, &top) ? top : 0;
+}
+
+// Return the address of the loader's list, from the executable's dynamic section; 0: none.
+static uint64_t find_loader_list(const struct target_process *target)
+{
+    enum {
+        ENTRIES_MAX = 256
+    };
+    for (size_t i = 0; i < target->modules.len; i++) {
+        const struct target_module *module = target->modules.items + i;
+        for (uint64_t n = 0; module->has_interpreter && module->dynamic != 0 && n < ENTRIES_MAX;
+             n++) {
+            Elf64_Dyn entry;
+            if (target_process_read(target, module->dynamic + n * sizeof(entry), &entry,
+                                    sizeof(entry)) != ERR_OK ||
+                entry.d_tag == DT_NULL) {
+                break;
+            }
+            if (entry.d_tag == DT_DEBUG) {
+                return entry.d_un.d_ptr;
+            }
+        }
+    }
+    return 0;
+}
+
+static enum err
+write_tables(const struct target_process *target, const struct tables *tables, uint64_t attachment)
+{
+#define PLACE(field) (attachment + offsetof(struct agent_attachment, field))
+    TRY(target_process_write(target, PLACE(patches), tables->patches, sizeof(tables->patches)));
+    TRY(target_process_write(target, PLACE(lists), &tables->list,
+                             offsetof(struct agent_module_list, modules) +
+                                 tables->list.count * sizeof(tables->list.modules[0])));
+    TRY(target_process_write(target, PLACE(paths_bytes), &tables->paths_bytes,
+                             sizeof(tables->paths_bytes)));
+    return target_process_write(target, PLACE(paths), tables->paths, tables->paths_bytes);
+#undef PLACE
+}
+
+static enum err write_page(const struct target_process *target, const struct agent_places *places)
+{
+    // The fields from `attachment` to `loader_list`, in their order.
+    const uint64_t fields[] = {places->attachment, places->process_page, places->session,
+                               read_stack_top(target->pid), find_loader_list(target)};
+    _Static_assert(offsetof(struct agent_page, loader_list) + sizeof(uint64_t) -
+                           offsetof(struct agent_page, attachment) ==
+                       sizeof(fields),
+                   "all of them");
+    return target_process_write(target, places->page + offsetof(struct agent_page, attachment),
+                                fields, sizeof(fields));
+}
+
+enum err agent_tables_write(const struct inject *inject,
+                            const struct agent_places *places,
+                            const struct patch_plan *plan)
+{
+    struct tables *tables = calloc(1, sizeof(*tables));
+    if (tables == NULL) {
+        return ERR_NO_MEMORY;
+    }
+    tables->paths_bytes = 1; // the empty path
+    for (size_t i = 0; i < plan->patches.len; i++) {
+        const struct patch *patch = plan->patches.items + i;
+        if (patch->index < AGENT_PATCHES_MAX) {
+            tables->patches[patch->index] = (struct agent_patch){.original = patch->trampoline_addr,
+                                                                 .nothrow = patch->nothrow_addr};
+        }
+    }
+    list_modules(tables, &inject->target);
+    list_agent(tables, inject->image_addr);
+    enum err err = write_tables(&inject->target, tables, places->attachment);
+    free(tables);
+    return err == ERR_OK ? write_page(&inject->target, places) : err;
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// agent_tables: fills the agent's page and tables (session/agent_page.h) in a running process.
+//
+// Context: H, before the agent is enabled. Modules and paths beyond the tables' room are left out.
+#pragma once
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "inject/code/patch_plan.h"
+#include "inject/inject.h"
+
+#define AGENT_COMMAND_LINE_MAX (64u << 10)
+
+// Addresses in the target.
+struct agent_places {
+    uint64_t page;
+    uint64_t session;
+    uint64_t attachment; // zeroed
+    uint64_t process_page;
+};
+
+// Write page, patches and modules; `enabled` stays 0. ERR_NOT_FOUND if the process has ended.
+enum err agent_tables_write(const struct inject *inject,
+                            const struct agent_places *places,
+                            const struct patch_plan *plan) MUST_USE;

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: MIT
+// attach: see attach.h.
+#include "attach/attach.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "attach/agent_bytes.h"
+#include "attach/agent_tables.h"
+#include "base/compiler.h"
+#include "base/hash.h"
+#include "host/os/file.h"
+#include "session/agent_page.h"
+#include "session/layout.h"
+
+// Find the allocator in one module. A module whose file cannot be read has none.
+static enum err examine(struct attach *attach,
+                        const struct target_module *module,
+                        const struct allocator_name_vec *names)
+{
+    struct err_info unused = {0};
+    int fd = -1;
+    if (module->is_vdso ||
+        target_process_open_module_file(&attach->inject.target, module, &fd, &unused) != ERR_OK) {
+        return ERR_OK;
+    }
+    const char *path = target_process_path(&attach->inject.target, module->path);
+    CLEANUP(elf_file_close) struct elf_file file = {0};
+    if (elf_file_open_fd(&file, fd, path, &unused) != ERR_OK) {
+        return ERR_OK;
+    }
+    struct attach_module found = {.module = *module};
+    enum err err = allocator_scan(&file, path, NULL, names, &found.scan);
+    if (err == ERR_OK && found.scan.hidden != NULL) {
+        allocator_scan_explain(&found.scan, &file, path, &attach->hidden);
+    }
+    if (err == ERR_OK && found.scan.entries.len > 0) {
+        err = attach_module_vec_push(&attach->modules, found);
+        if (err == ERR_OK) {
+            return ERR_OK;
+        }
+    }
+    allocator_scan_release(&found.scan);
+    return err;
+}
+
+// Return a number for all that a module's near block will hold: its code, and the patches' numbers.
+static uint64_t key_of(const struct attach_module *found, uint64_t first_index)
+{
+    uint64_t key = hash_mix(found->module.start ^ first_index);
+    for (size_t i = 0; i < found->module.build_id_len; i++) {
+        key = hash_mix(key ^ found->module.build_id[i]);
+    }
+    for (size_t i = 0; i < found->scan.entries.len; i++) {
+        const struct allocator_entry *entry = found->scan.entries.items + i;
+        key = hash_mix(key ^ entry->addr);
+        key = hash_mix(key ^ (uint64_t)entry->hook << 32 ^ (uint32_t)entry->nothrow);
+    }
+    return key;
+}
+
+static enum err want_near_blocks(struct attach *attach)
+{
+    uint64_t index = 0;
+    for (size_t i = 0; i < attach->modules.len; i++) {
+        const struct attach_module *found = attach->modules.items + i;
+        const struct inject_near near = {
+            .module_start = found->module.start,
+            .module_end = found->module.end,
+            .bytes = patch_plan_block_bytes(found->scan.entries.len),
+            .key = key_of(found, index),
+        };
+        TRY(inject_near_vec_push(&attach->nears, near));
+        index += found->scan.entries.len;
+    }
+    return index <= AGENT_PATCHES_MAX ? ERR_OK : ERR_LIMIT;
+}
+
+static size_t read_code(void *context, uint64_t addr, uint8_t *out, size_t len)
+{
+    const struct target_process *target = context;
+    while (len > 0 && target_process_read(target, addr, out, len) != ERR_OK) {
+        len /= 2; // the end of the module
+    }
+    return len;
+}
+
+static enum err plan_module(struct attach *attach, size_t index)
+{
+    const struct attach_module *found = attach->modules.items + index;
+    const size_t count = found->scan.entries.len;
+    struct patch_target *targets = calloc(count, sizeof(*targets));
+    if (targets == NULL) {
+        return ERR_NO_MEMORY;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct allocator_entry *entry = found->scan.entries.items + i;
+        targets[i] = (struct patch_target){.addr = entry->addr + found->module.load_bias,
+                                           .size_bytes = entry->size_bytes,
+                                           .hook = entry->hook,
+                                           .nothrow = entry->nothrow,
+                                           .name = entry->name};
+    }
+    const struct code_reader reader = {.read = read_code, .context = &attach->inject.target};
+    const enum err err =
+        patch_plan_add(&attach->plan, targets, count, attach->nears.items[index].addr, &reader);
+    free(targets);
+    return err;
+}
+
+static enum err plan_patches(struct attach *attach, struct err_info *info)
+{
+    struct agent_page page;
+    const struct target_process *target = &attach->inject.target;
+    attach->page_addr = inject_symbol(&attach->inject, agent_bytes(), AGENT_PAGE_SYMBOL);
+    if (attach->page_addr == 0 ||
+        target_process_read(target, attach->page_addr, &page, sizeof(page)) != ERR_OK ||
+        page.magic != AGENT_MAGIC || page.version != AGENT_VERSION) {
+        return err_set(info, ERR_CORRUPT, "the agent in process %d is damaged", target->pid);
+    }
+    memcpy(attach->plan.hook_addrs, page.hooks, sizeof(attach->plan.hook_addrs));
+    for (size_t i = 0; i < attach->modules.len; i++) {
+        if (plan_module(attach, i) != ERR_OK) {
+            return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
+        }
+    }
+    return ERR_OK;
+}
+
+// Let the process make the memory of the session, and share it.
+static enum err share_memory(struct attach *attach, struct err_info *info)
+{
+    const struct target_process *target = &attach->inject.target;
+    struct remote_call create = {
+        .number = SYS_memfd_create,
+        .arguments = {attach->page_addr + offsetof(struct agent_page, memory_name),
+                      MFD_CLOEXEC | MFD_ALLOW_SEALING}};
+    TRY(remote_calls_run(&attach->inject.calls, &create, 1, info));
+    if (create.result < 0) {
+        return err_set_errno(info, (int)-create.result,
+                             "process %d cannot make memory to share with the recorder",
+                             target->pid);
+    }
+    attach->target_fd = (int)create.result;
+    attach->memfd = (int)syscall(SYS_pidfd_getfd, target->pidfd, attach->target_fd, 0);
+    if (attach->memfd < 0) {
+        return err_set_errno(info, errno, "cannot share memory with process %d", target->pid);
+    }
+    return fcntl(attach->memfd, F_SETFD, FD_CLOEXEC) == 0
+               ? ERR_OK
+               : err_set_errno(info, errno, "cannot share memory with process %d", target->pid);
+}
+
+// Read what the recording says about the process. What cannot be read stays empty.
+static enum err describe(struct attach *attach, int pid)
+{
+    char path[64];
+    char text[PATH_MAX];
+    (void)snprintf(path, sizeof(path), "/proc/%d/exe", pid); // fits
+    const ssize_t len = readlink(path, text, sizeof(text));
+    if (len > 0) {
+        strbuf_append(&attach->executable, text, (size_t)len);
+    }
+    (void)snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+    CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    for (ssize_t got = 0; fd >= 0 && attach->command_line.len < AGENT_COMMAND_LINE_MAX &&
+                          (got = read(fd, text, sizeof(text))) > 0;) {
+        strbuf_append(&attach->command_line, text, (size_t)got);
+    }
+    for (size_t i = 0; i < attach->modules.len && attach->allocator.len == 0; i++) {
+        strbuf_append_text(
+            &attach->allocator,
+            target_process_path(&attach->inject.target, attach->modules.items[i].module.path));
+    }
+    TRY(strbuf_result(&attach->executable));
+    TRY(strbuf_result(&attach->command_line));
+    return strbuf_result(&attach->allocator);
+}
+
+enum err attach_open(struct attach *attach,
+                     int pid,
+                     const struct allocator_name_vec *names,
+                     struct err_info *info)
+{
+    *attach = (struct attach){.target_fd = -1, .memfd = -1};
+    TRY(inject_open(&attach->inject, pid, NULL, info));
+    const struct target_module_vec *modules = &attach->inject.target.modules;
+    for (size_t i = 0; i < modules->len; i++) {
+        if (examine(attach, modules->items + i, names) != ERR_OK) {
+            return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
+        }
+    }
+    if (attach->modules.len == 0) {
+        return err_set(info, ERR_NOT_FOUND, "cairn finds no allocator in process %d%s%s", pid,
+                       attach->hidden.len > 0 ? ": " : "", strbuf_text(&attach->hidden));
+    }
+    if (want_near_blocks(attach) != ERR_OK || describe(attach, pid) != ERR_OK) {
+        return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
+    }
+    TRY(inject_map(&attach->inject, agent_bytes(), attach->nears.items, attach->nears.len, info));
+    TRY(plan_patches(attach, info));
+    return share_memory(attach, info);
+}
+
+static enum err check_call(const struct attach *attach,
+                           const struct remote_call *call,
+                           const char *what,
+                           struct err_info *info)
+{
+    return (uint64_t)call->result < (uint64_t)-4095
+               ? ERR_OK
+               : err_set_errno(info, (int)-call->result, "process %d cannot %s",
+                               attach->inject.target.pid, what);
+}
+
+// Map what the process needs of its own for this attach.
+static enum err
+map_memory(struct attach *attach, struct agent_places *places, struct err_info *info)
+{
+    enum {
+        SESSION,
+        ATTACHMENT,
+        PROCESS_PAGE,
+        CLOSE,
+    };
+    const uint64_t prot = PROT_READ | PROT_WRITE;
+    const uint64_t flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    struct remote_call maps[] = {
+        [SESSION] = {.number = SYS_mmap,
+                     .arguments = {0, SESSION_BYTES, PROT_NONE, MAP_SHARED | MAP_NORESERVE,
+                                   (uint64_t)attach->target_fd, 0}},
+        [ATTACHMENT] = {.number = SYS_mmap,
+                        .arguments = {0, sizeof(struct agent_attachment), prot, flags, UINT64_MAX,
+                                      0}},
+        [PROCESS_PAGE] = {.number = SYS_mmap,
+                          .arguments = {0, AGENT_PROCESS_PAGE_BYTES, prot, flags, UINT64_MAX, 0}},
+        [CLOSE] = {.number = SYS_close, .arguments = {(uint64_t)attach->target_fd}},
+    };
+    TRY(remote_calls_run(&attach->inject.calls, maps, ARRAY_LEN(maps), info));
+    attach->target_fd = -1;
+    for (size_t i = 0; i < CLOSE; i++) {
+        TRY(check_call(attach, maps + i, "map memory for the agent", info));
+    }
+    *places = (struct agent_places){.session = (uint64_t)maps[SESSION].result,
+                                    .attachment = (uint64_t)maps[ATTACHMENT].result,
+                                    .process_page = (uint64_t)maps[PROCESS_PAGE].result};
+    struct remote_call advice[] = {
+        {.number = SYS_mprotect, .arguments = {places->session, SESSION_LANES_OFFSET, prot}},
+        {.number = SYS_madvise,
+         .arguments = {places->process_page, AGENT_PROCESS_PAGE_BYTES, MADV_WIPEONFORK}},
+        {.number = SYS_madvise, .arguments = {places->session, SESSION_BYTES, MADV_DONTDUMP}},
+    };
+    TRY(remote_calls_run(&attach->inject.calls, advice, ARRAY_LEN(advice), info));
+    TRY(check_call(attach, advice, "use the session's memory", info));
+    return check_call(attach, advice + 1, "keep memory from its children", info);
+}
+
+static enum err set_enabled(const struct attach *attach, uint32_t enabled)
+{
+    return target_process_write(&attach->inject.target,
+                                attach->page_addr + offsetof(struct agent_page, enabled), &enabled,
+                                sizeof(enabled));
+}
+
+enum err attach_begin(struct attach *attach, struct err_info *info)
+{
+    struct agent_places places;
+    TRY(map_memory(attach, &places, info));
+    places.page = attach->page_addr;
+    if (agent_tables_write(&attach->inject, &places, &attach->plan) != ERR_OK ||
+        set_enabled(attach, 1) != ERR_OK) {
+        return err_set(info, ERR_IO, "cannot write to the memory of process %d",
+                       attach->inject.target.pid);
+    }
+    const enum err err = inject_patch(&attach->inject, &attach->plan, info);
+    attach->is_patched = err == ERR_OK;
+    if (err != ERR_OK) {
+        (void)set_enabled(attach, 0); // nothing calls the agent
+    }
+    return err;
+}
+
+enum err attach_end(struct attach *attach, struct err_info *info)
+{
+    if (!attach->is_patched) {
+        return ERR_OK;
+    }
+    attach->is_patched = false;
+    const enum err err = inject_unpatch(&attach->inject, info);
+    (void)set_enabled(attach, 0); // fails if the process has ended
+    return err;
+}
+
+void attach_release(struct attach *attach)
+{
+    for (size_t i = 0; i < attach->modules.len; i++) {
+        allocator_scan_release(&attach->modules.items[i].scan);
+    }
+    attach_module_vec_release(&attach->modules);
+    inject_near_vec_release(&attach->nears);
+    patch_plan_release(&attach->plan);
+    strbuf_release(&attach->executable);
+    strbuf_release(&attach->command_line);
+    strbuf_release(&attach->allocator);
+    strbuf_release(&attach->hidden);
+    inject_close(&attach->inject);
+    *attach = (struct attach){.target_fd = -1, .memfd = -1};
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// attach: puts the agent into a running process and connects it with a session.
+//
+//   attach_open     open the process, find its allocators, map the agent, and let the process make
+//                   the session's memory. No function is changed yet
+//   (the caller makes the session from `memfd`)
+//   attach_begin    map the session in the process, tell the agent, patch the allocators
+//   attach_end      restore the functions, and switch the agent off
+//   attach_release  let go of the process, in whatever state it is
+//
+// The process itself makes the memory, and cairn takes a descriptor of it: this needs no file that
+// both sides can name, so other users, roots and namespaces make no difference.
+//
+// What was mapped stays in the process (inject.h). Owns the connection to the process; the caller
+// takes the memfd over. Context: H, one thread. Failure: the process runs on as before, and `info`
+// has a sentence.
+#pragma once
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "inject/allocators/allocator_scan.h"
+#include "inject/code/patch_plan.h"
+#include "inject/inject.h"
+
+DEFINE_VEC(inject_near_vec, struct inject_near);
+
+// What attach_open finds in one module.
+struct attach_module {
+    struct allocator_scan scan;  // owned
+    struct target_module module; // a copy
+};
+DEFINE_VEC(attach_module_vec, struct attach_module);
+
+struct attach {
+    struct inject inject;
+    struct attach_module_vec modules; // those with allocators
+    struct inject_near_vec nears;     // one for each of them
+    struct patch_plan plan;
+    uint64_t page_addr;         // of the agent's page
+    int target_fd;              // of the session's memory, in the process
+    int memfd;                  // the same here; the caller's. -1: none
+    struct strbuf executable;   // path
+    struct strbuf command_line; // the arguments, each ended by a zero byte
+    struct strbuf allocator;    // path of the module whose malloc is patched first
+    struct strbuf hidden;       // sentences about allocators without names; empty: none
+    bool is_patched;
+};
+
+// Accepts nothing but an unused `attach`; call attach_release() in either case. ERR_NOT_FOUND if
+// there is no such process or it has no allocator that cairn knows; errors of inject.h.
+enum err attach_open(struct attach *attach,
+                     int pid,
+                     const struct allocator_name_vec *names,
+                     struct err_info *info) MUST_USE;
+
+enum err attach_begin(struct attach *attach, struct err_info *info) MUST_USE;
+
+// Succeeds if the process has ended.
+enum err attach_end(struct attach *attach, struct err_info *info) MUST_USE;
+
+void attach_release(struct attach *attach);

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: MIT
+"""Attaching: `cairn -p PID` records a process that runs, exactly, and leaves it as it was."""
+import json
+import os
+import signal
+import subprocess
+
+import pytest
+
+from cairn_run import CAIRN, PROGRAMS, Recording, assert_totals, environment
+from conversation import ctl
+from waiting import DEADLINE_SECONDS, read_until, wait_until
+
+
+class Attachable:
+    """A program that executes a test's commands one by one, and recorders that attach to it."""
+
+    def __init__(self, scratch, program=None):
+        self.path = scratch / "attached.cairn"
+        self.recorder = None
+        self.process = subprocess.Popen(program or [PROGRAMS / "obedient"], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, env=environment())
+
+    def __enter__(self):
+        self.do("p")
+        return self
+
+    def __exit__(self, *_):
+        for process in filter(None, (self.recorder, self.process)):
+            process.kill()
+            process.wait()
+            for stream in filter(None, (process.stdin, process.stdout, process.stderr)):
+                stream.close()
+
+    def do(self, *lines):
+        for line in lines:
+            self.process.stdin.write(line.encode() + b"\n")
+            self.process.stdin.flush()
+            read_until(self.process.stdout.fileno(), b"done\n")
+
+    def attach(self, *options):
+        """Begin to record; return when the program's functions are patched."""
+        self.path.unlink(missing_ok=True)
+        self.recorder = subprocess.Popen(
+            [CAIRN, "record", "-q", "-o", self.path, *options, "-p", str(self.process.pid)],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
+        wait_until(self.is_answered, "the recorder's answer")
+
+    def is_answered(self):
+        assert self.recorder.poll() is None, self.recorder.communicate()
+        run = subprocess.run([CAIRN, "ctl", self.path, "status", "--json"], capture_output=True,
+                             env=environment(), check=False)
+        return run.returncode == 0
+
+    def status(self):
+        return json.loads(ctl(self.path, "status", "--json"))
+
+    def finish(self):
+        """Wait for the recorder, which has a reason to end; return the recording."""
+        output, errors = self.recorder.communicate(timeout=DEADLINE_SECONDS)
+        assert (self.recorder.returncode, output, errors) == (0, b"", b"")
+        return Recording(self.path, self.recorder)
+
+    def detach(self):
+        ctl(self.path, "detach")
+        return self.finish()
+
+    def end(self):
+        """End the program; the recording ends with it."""
+        self.process.stdin.write(b"q\n")
+        self.process.stdin.close()
+        assert self.process.wait(DEADLINE_SECONDS) == 0
+
+
+def changed_code(pid, name):
+    """Whether the code of a library differs from its file's, in the memory of a process. Bytes behind
+    the code, up to the end of the page, are nobody's."""
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as maps:
+        (row,) = [line.split() for line in maps if line.rstrip().endswith(name) and " r-xp " in line]
+    headers = subprocess.run(["readelf", "-lW", row[5]], capture_output=True, text=True, check=True).stdout
+    (segment,) = [line.split() for line in headers.splitlines() if "LOAD" in line and " R E " in line]
+    offset, size = int(segment[1], 16), int(segment[4], 16)
+    assert offset == int(row[2], 16)
+    with open(row[5], "rb") as file, open(f"/proc/{pid}/mem", "rb", 0) as memory:
+        file.seek(offset)
+        memory.seek(int(row[0].split("-")[0], 16))
+        return file.read(size) != memory.read(size)
+
+
+@pytest.fixture
+def attachable(scratch):
+    with Attachable(scratch) as program:
+        yield program
+
+
+def test_counts_are_exact_between_attach_and_detach(attachable):
+    attachable.do("a 10 100", "t 5 10")
+    attachable.attach()
+    attachable.do("a 7 1000", "f 3", "t 2 10", "a 4 50", "r 2 500")
+    assert attachable.status()["allocations"] == 15
+    recording = attachable.detach()
+    attachable.do("a 3 77", "f 5")
+    assert_totals(recording, {"allocations": 15, "allocated_bytes": 7000 + 20 + 200 + 1000})
+    # The blocks that it freed and reallocated were from before, except the temporary ones.
+    assert recording.totals["frees"] == 2 and recording.totals["unknown_frees"] == 3 + 2
+    attachable.end()
+
+
+def test_blocks_from_before_are_counted_apart(attachable):
+    attachable.do("a 10 100")
+    attachable.attach()
+    attachable.do("f 10", "a 2 64", "f 1")
+    recording = attachable.detach()
+    assert_totals(recording, {"allocations": 2, "allocated_bytes": 128, "frees": 1,
+                              "leaked_allocations": 1, "leaked_bytes": 64, "unknown_frees": 10})
+
+
+def test_after_the_detach_the_code_is_what_it_was(attachable):
+    pid = attachable.process.pid
+    assert not changed_code(pid, "/libc.so.6")
+    attachable.attach()
+    assert changed_code(pid, "/libc.so.6") and changed_code(pid, "/ld-linux-x86-64.so.2")
+    attachable.detach()
+    assert not changed_code(pid, "/libc.so.6") and not changed_code(pid, "/ld-linux-x86-64.so.2")
+
+
+def test_it_can_be_attached_to_again_and_again(attachable):
+    for count in range(1, 6):
+        attachable.attach()
+        attachable.do(f"a {count} 32", "t 3 16")
+        recording = attachable.detach()
+        assert_totals(recording, {"allocations": count + 3, "allocated_bytes": 32 * count + 48, "frees": 3})
+        attachable.do("t 10 10")
+
+
+def test_it_can_be_attached_to_after_the_recorder_was_killed(attachable):
+    attachable.attach()
+    attachable.do("a 5 100")
+    attachable.recorder.kill()
+    attachable.recorder.communicate()
+    attachable.do("a 5 100", "t 1000 10")
+    attachable.attach()
+    attachable.do("a 3 100")
+    assert_totals(attachable.detach(), {"allocations": 3, "allocated_bytes": 300})
+    attachable.end()
+
+
+def test_the_recording_ends_with_the_program(attachable):
+    attachable.attach()
+    attachable.do("a 3 10")
+    attachable.end()
+    recording = attachable.finish()
+    recording.assert_whole()
+    assert recording.totals["allocations"] >= 3
+    (process,) = recording.report["processes"]
+    assert os.path.basename(process["executable"]) == "obedient"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_the_recorder_detaches(attachable, number):
+    attachable.attach()
+    attachable.do("a 3 10")
+    attachable.recorder.send_signal(number)
+    assert_totals(attachable.finish(), {"allocations": 3})
+    attachable.do("a 3 10")
+    attachable.end()
+
+
+def test_after_the_duration_it_is_detached(attachable):
+    run = subprocess.run([CAIRN, "record", "-q", "-p", str(attachable.process.pid), "-o", attachable.path,
+                          "--duration", "50ms"], capture_output=True, env=environment(), check=False,
+                         timeout=DEADLINE_SECONDS)
+    assert (run.returncode, run.stdout, run.stderr) == (0, b"", b"")
+    attachable.do("a 3 10")
+    attachable.end()
+
+
+def stacks_of(recording):
+    """{size: functions} of the blocks of an obedient program."""
+    return {costs["allocated_bytes"]: [frame["function"] for frame in frames]
+            for costs, frames in recording.stacks()}
+
+
+def test_stacks_are_those_of_a_program_that_was_started_by_cairn(scratch, attachable):
+    attachable.attach()
+    attachable.do("a 1 1111", "t 1 2222")
+    attached = stacks_of(attachable.detach())
+    run = subprocess.run([CAIRN, "record", "-q", "-o", scratch / "started.cairn", "--", PROGRAMS / "obedient"],
+                         input=b"a 1 1111\nt 1 2222\nq\n", capture_output=True, env=environment(), check=False,
+                         timeout=DEADLINE_SECONDS)
+    assert run.returncode == 0
+    started = stacks_of(Recording(scratch / "started.cairn", run))
+    for size in (1111, 2222):
+        assert attached[size] == started[size]
+
+
+@pytest.mark.parametrize("arguments, said", [
+    (["-p", "1", "true"], "contradict"),
+    (["-p", "0"], "whole number"),
+    (["-p", "4194304"], "4194304"),
+])
+def test_what_cannot_be_attached_to_is_refused_in_words(scratch, arguments, said):
+    run = subprocess.run([CAIRN, "record", "-o", scratch / "none.cairn", *arguments], capture_output=True,
+                         text=True, env=environment(), check=False, timeout=DEADLINE_SECONDS)
+    assert run.returncode in (2, 126) and run.stderr.startswith("cairn: ") and said in run.stderr
