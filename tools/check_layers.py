@@ -56,7 +56,7 @@ MODULES = {
     "recorder": Module("H", "base session host recording aggregate attach",
                        "session processes launch memory output ingest control ."),
     "profile": Module("H", "base host recording symbols",
-                      "model accuracy select names calls time tables compare"),
+                      "model accuracy select names calls time tables compare findings"),
     "views_json": Module("H", "base host recording profile", "layout views"),
     "formats": Module("H", "base host recording aggregate profile views_json", "codec import export"),
     "server": Module("H", "base host recording profile views_json formats",

@@ -28,7 +28,9 @@ def cairn(*arguments, more=None, **settings):
 
 
 def text_of(*arguments, said=b""):
-    run = cairn("report", *arguments)
+    """The whole report as text, with up to five stacks of each call site."""
+    stacks = () if "--diff" in arguments else ("-s", "5")
+    run = cairn("report", "--all", *stacks, *arguments)
     assert (run.returncode, run.stderr) == (0, said), run.stderr
     return run.stdout.decode()
 

@@ -189,7 +189,7 @@ def test_files_that_are_no_recordings(tmp_path, content, word):
 def test_a_cut_file_is_shown_as_far_as_it_goes(server):
     content = server.read_bytes()
     server.write_bytes(content[:len(content) * 9 // 10])
-    run = cairn("report", server)
+    run = cairn("report", "--all", server)
     if run.returncode == 0:
         assert run.stdout.startswith(b"!! ")
         assert json_of(server)["damage"]
@@ -560,7 +560,7 @@ def test_hostile_names_are_shown_not_obeyed(draw, name, shown):
                 b"\nprocess b\nthread main\n/x/" + name + b"!" + name + b"(" + name +
                 b":3) 5 50 0 0 5 50 5 50 50\n")
     for options in ([], ["--full-names"]):
-        run = cairn("report", *options, path)
+        run = cairn("report", "--all", *options, path)
         assert run.returncode == 0
         text = run.stdout.decode()
         assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b\u202e]", text)
@@ -570,7 +570,7 @@ def test_hostile_names_are_shown_not_obeyed(draw, name, shown):
 
 
 def test_hostile_arguments_are_shown_not_obeyed():
-    said = cairn("report", "/\x1b[31mgone\n").stderr
+    said = cairn("report", "--all", "/\x1b[31mgone\n").stderr
     assert b"\x1b" not in said and b"\\x1b[31mgone\\x0a" in said and said.count(b"\n") == 1
 
 
@@ -578,12 +578,12 @@ def test_hostile_arguments_are_shown_not_obeyed():
 
 def test_colours_only_on_a_terminal_that_wants_them(server):
     assert "\x1b" not in text_of(server)
-    assert b"\x1b[" in on_terminal("report", server)
+    assert b"\x1b[" in on_terminal("report", "--all", server)
     for more in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
-        assert b"\x1b" not in on_terminal("report", server, more=more)
-    assert b"\x1b" not in on_terminal("report", "--no-color", server)
-    assert b"\x1b" in on_terminal("report", server, more={"NO_COLOR": ""})
-    plain = re.sub(rb"\x1b\[\d*m|\r", b"", on_terminal("report", server))
+        assert b"\x1b" not in on_terminal("report", "--all", server, more=more)
+    assert b"\x1b" not in on_terminal("report", "--all", "--no-color", server)
+    assert b"\x1b" in on_terminal("report", "--all", server, more={"NO_COLOR": ""})
+    plain = re.sub(rb"\x1b\[\d*m|\r", b"", on_terminal("report", "--all", "-s", "5", server))
     assert plain.decode() == text_of(server)
 
 
@@ -592,7 +592,7 @@ def test_a_reader_that_goes_away_is_no_error(draw):
     path = draw("process app\nthread main\n" + frames)
     for options in (["-n", "0"], ["-n", "0", "--json"]):
         reader, writer = os.pipe()
-        run = subprocess.Popen([CAIRN, "report", *options, path], stdout=writer,
+        run = subprocess.Popen([CAIRN, "report", "--all", *options, path], stdout=writer,
                                stderr=subprocess.PIPE, env=environment())
         os.close(writer)
         assert os.read(reader, 10)
@@ -604,7 +604,7 @@ def test_a_full_disk_is_reported(server):
     if not os.path.exists("/dev/full"):
         pytest.fail("this system has no /dev/full")
     with open("/dev/full", "wb") as full:
-        run = subprocess.run([CAIRN, "report", server], stdout=full, stderr=subprocess.PIPE,
+        run = subprocess.run([CAIRN, "report", "--all", server], stdout=full, stderr=subprocess.PIPE,
                              check=False, env=environment(), timeout=60)
     assert run.returncode == 2
     assert b"No space left" in run.stderr and run.stderr.count(b"\n") == 1

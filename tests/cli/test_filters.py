@@ -71,7 +71,7 @@ def test_stacks_are_counted_whole(run, options):
 def test_sizes_are_exact_where_they_can_be(run, value):
     heap, path = run
     if value == "..":
-        assert cairn("report", "--size", value, path).returncode == 2
+        assert cairn("report", "--all", "--size", value, path).returncode == 2
         return
     options = ["--size", value]
     report = json_of(*options, path)
@@ -224,7 +224,7 @@ def test_what_was_not_recorded_is_no_zero(draw):
     path = draw("process app\nthread main\nmain(a.c:1) 3 30 1 10\n")
     for option, word in (("--size=1..", "sizes"), ("--lifetime=1..", "lifetimes"),
                          ("--time=0..1", "no allocation times")):
-        run_of = cairn("report", option, path)
+        run_of = cairn("report", "--all", option, path)
         assert (run_of.returncode, run_of.stdout) == (2, b"")
         assert word in run_of.stderr.decode() and run_of.stderr.count(b"\n") == 1
 

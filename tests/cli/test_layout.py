@@ -381,4 +381,4 @@ def test_a_small_count_has_a_bar(draw):
     ("--tree=sideways", 2), ("--group-by=colour", 2), ("-n x", 2), ("--nothing", 2), ("", 0), ("--functions", 0),
 ])
 def test_the_exit_status(tool, options, status):
-    assert cairn("report", *options.split(), tool).returncode == status
+    assert cairn("report", "--all", *options.split(), tool).returncode == status

@@ -176,7 +176,7 @@ def test_a_function_is_suppressed_as_it_is_shown(draw, rules, pattern):
 
 def test_rules_that_match_no_leak_are_reported(draw, rules):
     path = draw(Heap([Block("main", (frame("main"),), 100, 1)]).draw())
-    run = cairn("report", "--suppressions", rules("leak:^main$\nleak:nosuch\nleak:other\n"), path)
+    run = cairn("report", "--all", "--suppressions", rules("leak:^main$\nleak:nosuch\nleak:other\n"), path)
     assert (run.returncode, run.stderr.decode()) == (
         0, "cairn: no leak matches 2 of the suppressions: leak:nosuch, leak:other\n")
 
@@ -207,12 +207,12 @@ def test_diff_check_and_export(run, rules, draw):
 ])
 def test_mistakes(run, rules, text, words):
     _, path = run
-    done = cairn("report", "--suppressions", rules(text), path)
+    done = cairn("report", "--all", "--suppressions", rules(text), path)
     said = done.stderr.decode()
     assert (done.returncode, done.stdout, said.count("\n")) == (2, b"", 1), said
     for word in words:
         assert word in said
-    done = cairn("report", "--suppressions", "/nowhere/rules", path)
+    done = cairn("report", "--all", "--suppressions", "/nowhere/rules", path)
     assert done.returncode == 2 and b"/nowhere/rules" in done.stderr
 
 

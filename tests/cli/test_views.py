@@ -219,8 +219,8 @@ def test_views_fit_80_columns_and_filter(run, view):
     assert text_of(*view, "--thread", "main", path) != text
     assert "nothing" in text_of(*view, "--thread", "nobody", path, said=NOTHING) or "BY " in text or \
         "FUNCTIONS" in text
-    assert b"\x1b[" in on_terminal("report", *view, path)
-    assert b"\x1b" not in on_terminal("report", *view, path, more={"NO_COLOR": "1"})
+    assert b"\x1b[" in on_terminal("report", "--all", *view, path)
+    assert b"\x1b" not in on_terminal("report", "--all", *view, path, more={"NO_COLOR": "1"})
 
 
 def test_hostile_names_in_views(draw):
@@ -247,7 +247,7 @@ def test_hostile_names_in_views(draw):
 ])
 def test_mistakes(run, arguments, words):
     _, path = run
-    done = cairn("report", *arguments, path)
+    done = cairn("report", "--all", *arguments, path)
     said = done.stderr.decode()
     assert (done.returncode, done.stdout, said.count("\n")) == (2, b"", 1), said
     for word in words:

@@ -79,7 +79,7 @@ def test_events_keep_their_names_where_there_is_room(record):
         [("[event bytes joined]", 1, weight) for weight in (11, 11, 7)]
     for event in events:
         assert callers_of(event)[:2] == ["join", "main"]
-    text = subprocess.run([CAIRN, "report", recording.path], capture_output=True, check=True,
+    text = subprocess.run([CAIRN, "report", "--all", recording.path], capture_output=True, check=True,
                           env=environment(), text=True).stdout
     line = next(line for line in text.splitlines() if "[event bytes joined]" in line)
     assert line.split()[:2] == ["11", "1"] and "join" in line and "budget.c:" in line

@@ -39,7 +39,7 @@ def test_blocks_of_a_stack_are_picked_by_function(scratch):
     for function, want in (("^keep$", [100, 100]), ("^resize$", [9000]), ("^churn$", [])):
         report = recording.report_json("--blocks", "--filter-function", function)
         assert sizes(report["blocks"]["end"]) == want
-    text = subprocess.run([CAIRN, "report", "--blocks", "--filter-function", "resize",
+    text = subprocess.run([CAIRN, "report", "--all", "--blocks", "--filter-function", "resize",
                            recording.path], env=environment(), check=True, capture_output=True,
                           text=True).stdout
     address, = [b["address"] for b in recording.report_json("--blocks")["blocks"]["end"]
@@ -62,7 +62,7 @@ def test_every_row_lists_as_many_blocks_as_it_has(record):
 def test_a_recording_without_a_list_says_so(record):
     recording = record(PROGRAMS / "peak")
     assert recording.report["blocks"] is None
-    run = subprocess.run([CAIRN, "report", "--blocks", recording.path], env=environment(),
+    run = subprocess.run([CAIRN, "report", "--all", "--blocks", recording.path], env=environment(),
                          check=False, capture_output=True, text=True)
     assert run.returncode == 2 and run.stdout == ""
     assert run.stderr.startswith("cairn: the recording lists no single blocks")

@@ -63,7 +63,7 @@ def test_builds_are_one_program(tmp_path, old, new, launcher):
     same = json.loads(cairn("diff", "--json", "--sort", "allocated", old_file, old_file))
     assert changes(same) == []
 
-    text = cairn("report", "--diff", old_file, "--functions", new_file)
+    text = cairn("report", "--all", "--diff", old_file, "--functions", new_file)
     lines = {line.split()[-2]: line for line in text.splitlines() if " load" in line or " parse" in line}
     assert len(lines) == 2, text  # each function is listed once
 

@@ -79,7 +79,7 @@ def test_quiet_says_nothing(scratch):
 
 def test_the_report_in_words(record):
     recording = record(PROGRAMS / "calls")
-    run = cairn(recording.path.parent, "report", recording.path)
+    run = cairn(recording.path.parent, "report", "--all", recording.path)
     text = run.stdout.decode()
     assert (run.returncode, run.stderr) == (0, b"")
     for word in ("peak", "allocations", "leaked", "chosen_point", "calls.c:", "KiB"):
@@ -96,7 +96,7 @@ def test_the_ways_to_look_at_a_recording(record, form):
         first = read_until(looking.stdout.fileno(), b"\n")
         looking.send_signal(signal.SIGINT)
         looking.wait(timeout=60)
-    report = cairn(recording.path.parent, "report", recording.path).stdout
+    report = cairn(recording.path.parent, "report", "--all", recording.path).stdout
     assert first.startswith(b"http://127.0.0.1:") or report.startswith(first)
 
 
@@ -150,7 +150,7 @@ def test_colour_on_a_terminal_by_default(record):
     recording = record(PROGRAMS / "objects")
     seen = {}
     for options in ((), ("--no-color",)):
-        status, seen[options] = terminal.run([CAIRN, "report", *options, recording.path],
+        status, seen[options] = terminal.run([CAIRN, "report", "--all", *options, recording.path],
                                              environment({"TERM": "xterm", "PAGER": "cat"}))
         assert status == 0
     assert b"\x1b[" in seen[()]
@@ -186,7 +186,7 @@ def test_a_terminal_shows_the_recorder_alive(scratch):
 def test_a_program_without_allocations(scratch, option, why):
     recorded = cairn(scratch, "record", option, "-o", "x.cairn", "--", "/bin/true")
     assert recorded.returncode == 0
-    report = cairn(scratch, "report", "x.cairn")
+    report = cairn(scratch, "report", "--all", "x.cairn")
     for text in (recorded.stderr.decode(), report.stdout.decode()):
         assert why in " ".join(text.split())
         assert "PEAK MEMORY" not in text

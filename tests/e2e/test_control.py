@@ -83,7 +83,7 @@ def test_marks_are_in_the_report_its_json_and_the_file(scratch):
     assert marks_of(recording) == [("mark", "before <b> \x1b[31m"), ("mark", "after")]
     times = [mark["time_ms"] for mark in recording.report["marks"]]
     assert times == sorted(times) and times[-1] <= recording.totals["runtime_ms"]
-    text = subprocess.run([CAIRN, "report", recording.path], capture_output=True, text=True,
+    text = subprocess.run([CAIRN, "report", "--all", recording.path], capture_output=True, text=True,
                           env=environment(), check=True).stdout
     assert "MARKS" in text and "after" in text and "\x1b" not in text
     assert "recording was stopped" not in text
@@ -178,7 +178,7 @@ def test_the_thread_that_was_first_recorded_after_an_exec_is_one_thread(scratch)
         c.do("a 2 100")
         recording = c.end()
     assert len(recording.report["threads"]) == 1
-    said = subprocess.run([CAIRN, "report", recording.path], capture_output=True, text=True, check=True).stdout
+    said = subprocess.run([CAIRN, "report", "--all", recording.path], capture_output=True, text=True, check=True).stdout
     assert re.search(r"^ +1 process, 1 thread, ", said, re.MULTILINE), said
 
 

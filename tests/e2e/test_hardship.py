@@ -63,7 +63,7 @@ def test_a_killed_recorder_leaves_the_program_alone(scratch, adopt_orphans):
     assert report["run"]["state"] == "running", "the file says that the run had not ended"
     assert report["run"]["checkpoint_interval_ms"] >= 50, "and when a newer one was to come"
     assert 0 < report["totals"]["allocations"] <= PAIRS_BEFORE
-    text = subprocess.run([CAIRN, "report", path], capture_output=True, check=False,
+    text = subprocess.run([CAIRN, "report", "--all", path], capture_output=True, check=False,
                           env=environment(), timeout=60)
     assert text.returncode == 0
     assert (text.stdout + text.stderr).count(b"descend") > 0
@@ -209,5 +209,5 @@ def test_a_small_limit_on_the_stack_is_the_programs_alone(scratch, options):
     said = subprocess.run([CAIRN, "record", "-q", "-o", scratch / "x.cairn", *options, "--", "sh", "-c",
                            "ulimit -s; ls -l /etc"], stdout=subprocess.PIPE, **settings[0]).stdout
     assert said.startswith(b"128\n")
-    report = subprocess.run([CAIRN, "report", scratch / "x.cairn"], stdout=subprocess.PIPE, **settings[1])
+    report = subprocess.run([CAIRN, "report", "--all", scratch / "x.cairn"], stdout=subprocess.PIPE, **settings[1])
     assert b".c:" in report.stdout, "there are no lines of libc: is its debug information installed?"

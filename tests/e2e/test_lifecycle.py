@@ -110,7 +110,7 @@ def test_the_program_keeps_its_own_preload(record):
 
 def says_unseen(recording):
     """The report's executables with their own malloc and an unseen heap: as JSON and as text."""
-    run = subprocess.run([CAIRN, "report", recording.path], env=environment(), capture_output=True,
+    run = subprocess.run([CAIRN, "report", "--all", recording.path], env=environment(), capture_output=True,
                          check=True, timeout=60)
     said = b"has its own malloc built in: its heap was not seen" in run.stdout + run.stderr
     return [process["own_allocator"] for process in recording.report["processes"]], said

@@ -140,7 +140,7 @@ def test_a_damaged_cache_is_made_again(record, split, cache, scratch, damage):
 
 
 def report(path, *options, env=None, check=True):
-    finished = subprocess.run([CAIRN, "report", *options, path], env=environment(env), capture_output=True,
+    finished = subprocess.run([CAIRN, "report", "--all", *options, path], env=environment(env), capture_output=True,
                               text=True, timeout=120, check=False)
     assert not check or finished.returncode == 0, finished.stderr
     return finished
@@ -412,7 +412,7 @@ def test_symbolize_writes_the_names_and_nothing_else(record, split, scratch, opt
         assert after.get(part) == before.get(part), part
     if options == ["--events", "--blocks"]:
         assert "allocation" in cairn("dump", "--events", recording.path).stdout
-        assert "4.22 KiB" in cairn("report", "--blocks", recording.path).stdout
+        assert "4.22 KiB" in cairn("report", "--all", "--blocks", recording.path).stdout
     assert not list(scratch.glob("*.tmp"))
 
 
@@ -493,7 +493,7 @@ def test_a_terminal_sees_that_a_server_is_asked(record, split, scratch):
     with Server({build_id_of(split.program): split.debug.read_bytes()},
                 lambda _: is_shown.wait(60)) as server:
         status, seen = terminal.run(
-            [CAIRN, "report", recording.path], environment({**asking(scratch, server), "TERM": "xterm"}),
+            [CAIRN, "report", "--all", recording.path], environment({**asking(scratch, server), "TERM": "xterm"}),
             see=lambda written: b"asking debuginfod for names" in written and is_shown.set())
     assert (status, is_shown.is_set()) == (0, True)
     assert b"innermost" in seen

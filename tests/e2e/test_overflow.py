@@ -114,11 +114,11 @@ def test_estimates_are_marked_wherever_they_are_shown(scratch):
     warning = "all figures are estimates because the program was faster than the recorder"
     exactly = "Exactly 301,000 allocations of 8,000,000 bytes were made."
     mark = "[estimates: 1 of "
-    text, _ = words_of("report", sampled.path)
+    text, _ = words_of("report", "--all", sampled.path)
     assert warning in text and exactly in text
     for title in ("PEAK MEMORY", "ALLOCATIONS", "TEMPORARY ALLOCATIONS", "LEAKED", "RESIDENT MEMORY"):
         assert mark in text[text.index(title + ":"):][:100], title
-    text, _ = words_of("report", "--tree=top-down", "--functions", sampled.path)
+    text, _ = words_of("report", "--all", "--tree=top-down", "--functions", sampled.path)
     assert text.count(mark) == 2
     _, errors = words_of("report", "--json", sampled.path)
     assert warning in errors
@@ -126,7 +126,7 @@ def test_estimates_are_marked_wherever_they_are_shown(scratch):
     assert text.count(mark) == 1 and errors.count(warning) == 1
     text, errors = words_of("check", "--max-peak", "1k", sampled.path, status=1)
     assert mark in text and warning in errors
-    text, _ = words_of("report", whole.path)
+    text, _ = words_of("report", "--all", whole.path)
     assert "[estimates" not in text and "Estimates" not in text
 
 

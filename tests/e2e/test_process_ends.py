@@ -69,7 +69,7 @@ def test_slices_and_snapshots_stay_below_the_peak(tree):
 def test_processes_are_counted_once(tree):
     """A process that executes another program counts once, in the totals and in the list."""
     whole = totals(tree)
-    text = subprocess.run([CAIRN, "report", tree], check=True, capture_output=True, text=True,
+    text = subprocess.run([CAIRN, "report", "--all", tree], check=True, capture_output=True, text=True,
                           env=environment(), timeout=60).stdout
     processes, threads = map(int, re.search(r"(\d+) processes, (\d+) threads", text).groups())
     assert re.search(r"leaked .* blocks,\n +left by processes one after the other\n", text)

@@ -68,7 +68,7 @@ def test_marks(record):
     marks = record(PROGRAMS / "api_pool").report["marks"]
     assert [(mark["kind"], mark["text"]) for mark in marks] == [("phase", "filling"), ("mark", "filled")]
     assert marks[0]["time_ms"] <= marks[1]["time_ms"]
-    text = subprocess.run([CAIRN, "report", record(PROGRAMS / "api_pool").path], capture_output=True,
+    text = subprocess.run([CAIRN, "report", "--all", record(PROGRAMS / "api_pool").path], capture_output=True,
                           check=True, env=environment()).stdout.decode()
     assert re.search(r"MARKS\n +\S+ \S+ +filling\n +\S+ \S+ +filled\n", text), text
 

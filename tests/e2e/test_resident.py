@@ -206,7 +206,7 @@ def test_a_killed_program_has_a_last_snapshot_and_its_age(scratch):
     assert not end["at_exit"]
     near(end["rss_bytes"], sum(rss for _, rss in run.areas), 16 * PAGE)
     assert end["time_ms"] + end["age_ms"] == report["totals"]["runtime_ms"]
-    text = subprocess.run([CAIRN, "report", run.path], capture_output=True, text=True,
+    text = subprocess.run([CAIRN, "report", "--all", run.path], capture_output=True, text=True,
                           check=True).stdout
     assert "before the end" in text[text.index("RESIDENT MEMORY"):]
 
@@ -215,7 +215,7 @@ def test_a_killed_program_has_a_last_snapshot_and_its_age(scratch):
 def test_text_and_json_say_the_same(scratch, how):
     run = Waiting(scratch, how)
     split = run.finish()
-    text = subprocess.run([CAIRN, "report", run.path], capture_output=True, text=True,
+    text = subprocess.run([CAIRN, "report", "--all", run.path], capture_output=True, text=True,
                           check=True).stdout
     section = text[text.index("RESIDENT MEMORY"):]
     said = re.search(r"live heap blocks +~? *[\d.]+ .iB +[\d.]+% +~? *([\d.]+) (.)iB", section)

@@ -76,7 +76,7 @@ def test_every_exec_is_counted_and_named(record, small):
                                      (str(small["static"]), "static"): 1,
                                      (str(small["none"]), "environment"): 1}
     for option in ([], ["--json"]):
-        run = subprocess.run([CAIRN, "report", *option, recording.path], capture_output=True,
+        run = subprocess.run([CAIRN, "report", "--all", *option, recording.path], capture_output=True,
                              text=True, check=True, timeout=60)
         said = run.stderr if option else run.stdout
         assert f"not recorded: {small['libc']}, 2 times: built for another libc" in said

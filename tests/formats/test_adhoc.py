@@ -165,7 +165,7 @@ def test_a_file_of_dhat_says_nothing_of_the_heap(foreign):
                                              ("[event units]", 1, 7, ["main"])]
     assert set(found["run"]["unknown"]) >= {"allocations", "allocated_bytes", "peak_bytes", "leaked_bytes"}
     assert found["totals"]["allocated_bytes"] == 0
-    text = cairn("report", foreign).stdout.decode()
+    text = cairn("report", "--all", foreign).stdout.decode()
     assert "EVENTS: what the program reported" in text and "37 B" not in text
     assert cairn("check", "--no-config", "--max-allocated", "1", foreign).returncode == 2, "it cannot tell"
 

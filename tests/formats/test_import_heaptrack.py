@@ -208,7 +208,7 @@ def test_an_attached_run_says_so(content, tmp_path):
     path = tmp_path / "attached"
     lines = content.split(b"\n")
     path.write_bytes(b"\n".join([*lines[:3], b"A", *lines[3:]]))
-    assert "attached to the running program" in cairn("report", path).stdout.decode()
+    assert "attached to the running program" in cairn("report", "--all", path).stdout.decode()
     assert_as_printed(path, content)
 
 
@@ -352,7 +352,7 @@ def test_a_bomb_does_not_get_the_memory(content, line, tmp_path):
     head = content[:content.index(b"\na ") + 1] if not line.startswith(b"m") else b"v 10400 3\n"
     path.write_bytes(pack_zstd(head + line * ((240 << 20) // len(line))))
     bound = (256 << 20) + 64 * path.stat().st_size + (192 << 20)
-    done = cairn("report", path, preexec_fn=limit_to(bound))
+    done = cairn("report", "--all", path, preexec_fn=limit_to(bound))
     assert done.returncode == 2 and done.stderr.count(b"\n") == 1
     assert re.search(rb"line \d+: up to here the file asks for more than the \d+ MiB", done.stderr), done.stderr
 

@@ -79,7 +79,7 @@ def test_massif_says_the_same(files, name):
     assert "main" in functions_of(found, "peak_bytes")
     times = re.findall(r"^time=(\d+)", text, re.M)
     assert found["totals"]["runtime_ms"] == (int(times[-1]) if name == "massif-ms" else 0)
-    shown = cairn("report", files[name]).stdout.decode()
+    shown = cairn("report", "--all", files[name]).stdout.decode()
     assert re.search(r"allocations +unknown\n", shown) and " 0 blocks" not in shown
 
 
@@ -97,7 +97,7 @@ def test_massif_s_snapshots_are_the_time_line(files):
         assert reported == live
     assert set(points["allocations"] + points["frees"]) == {None}
     assert json.loads(export(files["massif"], "json"))["points"]["count"] == 0  # instructions are no time
-    done = cairn("report", "--time", "..50ms", files["massif-ms"])
+    done = cairn("report", "--all", "--time", "..50ms", files["massif-ms"])
     assert done.returncode == 2 and b"no allocation times" in done.stderr
 
 
@@ -152,8 +152,8 @@ def test_samples_are_scaled_and_called_estimates(files):
     exact, found = report(files["jemalloc"])["totals"], report(files["sampled"])["totals"]
     assert 0.5 < found["allocated_bytes"] / exact["allocated_bytes"] < 2
     assert 0.5 < found["allocations"] / exact["allocations"] < 2
-    assert "estimates from samples" in cairn("report", files["sampled"]).stdout.decode().replace("\n    ", " ")
-    assert "estimates from samples" not in cairn("report", files["jemalloc"]).stdout.decode()
+    assert "estimates from samples" in cairn("report", "--all", files["sampled"]).stdout.decode().replace("\n    ", " ")
+    assert "estimates from samples" not in cairn("report", "--all", files["jemalloc"]).stdout.decode()
 
 
 @pytest.mark.parametrize("form", ["massif", "dhat"])
@@ -310,6 +310,6 @@ def test_a_bomb_does_not_get_the_memory(head, body, tmp_path):
                             capture_output=True, check=True, timeout=60).stdout
     path.write_bytes(packed)
     bound = 2 << 30
-    done = cairn("report", path, preexec_fn=limit_to(bound))
+    done = cairn("report", "--all", path, preexec_fn=limit_to(bound))
     assert done.returncode in (0, 2) and b"not enough memory" not in done.stderr
     assert done.returncode == 0 or done.stderr.count(b"\n") == 1

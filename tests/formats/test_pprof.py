@@ -186,7 +186,7 @@ def test_totals_are_what_go_says(files, name, tmp_path):
     assert {key: found["totals"][cost] for key, cost in zip(TYPES, COSTS)} == raw.sums
     assert {"peak_bytes", "temporary", "own_peak_bytes"} <= set(found["run"]["unknown"])
     assert found["run"]["source_format"] == "pprof"
-    said = cairn("report", files[name]).stdout.decode().replace("\n    ", " ")
+    said = cairn("report", "--all", files[name]).stdout.decode().replace("\n    ", " ")
     assert ("estimates from samples" in said) == (raw.period > 1)
 
 
@@ -313,6 +313,6 @@ def test_a_bomb_does_not_get_the_memory(part, tmp_path):
     content = profile("space") + field(4, field(1, 1)) + part * ((200 << 20) // len(part))
     path.write_bytes(subprocess.run(["gzip", "-1"], input=content, capture_output=True, check=True,
                                     timeout=60).stdout)
-    done = cairn("report", path, preexec_fn=limit_to(2 << 30))
+    done = cairn("report", "--all", path, preexec_fn=limit_to(2 << 30))
     assert done.returncode == 2 and done.stderr.count(b"\n") == 1
     assert b"not enough memory" not in done.stderr

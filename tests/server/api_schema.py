@@ -102,6 +102,14 @@ ROUTES = {
         "counters": COUNTERS, "marks": MARKS,
         "unrecorded": {"execs": int, "descendants_at_least": int, "programs": Table(
             program=str, reason=str, text=str, pid=int, execs=int, descendants_at_least=int)},
+        "findings": {
+            "items": Table(kind=OneOf("peak", "growth", "unfreed", "churn", "rss", "unseen"), sentence=str,
+                           confidence=OneOf("low", "medium", "high"), location=Nullable(int), bytes=int,
+                           whole_bytes=int, blocks=int, bytes_per_s=(int, float), look=str),
+            "peak_rise": Nullable({"trough_ms": int, "trough_bytes": int, "peak_ms": int, "freed_bytes": int,
+                                   "total_count": int,
+                                   "sites": Table(location=Nullable(int), gained_bytes=int,
+                                                  thread=Nullable(int))})},
         "unseen": Table(pid=int, executable=str, reason=OneOf("malloc", "go", "mapped"),
                         anonymous_bytes=int, mapped_bytes=int, heap_bytes=int,
                         mapped_by=Nullable({"function": str, "module": str})),

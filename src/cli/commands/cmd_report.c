@@ -29,10 +29,15 @@ struct report_fields {
     bool use_functions;
     bool use_histogram;
     bool shows_wrappers;
+    bool sections[REPORT_COSTS + 2]; // in the order of section_bits
+    uint32_t width;
 };
 
+static const uint32_t section_bits[] = {REPORT_PEAK,   REPORT_ALLOCATIONS, REPORT_TEMPORARY,
+                                        REPORT_LEAKED, REPORT_RSS,         REPORT_ALL};
+
 enum {
-    STACKS_IN_TEXT = 5,
+    STACKS_IN_TEXT = 1,
     STACKS_IN_DIFF = 1,
     SITES_BY_DEFAULT = 10,
     THRESHOLD_OF_DIFF = 100, // hundredths of a percent
@@ -47,14 +52,26 @@ static const char *const group_choices[] = {"function", "file", "module", "threa
 
 #define FIELD(field) offsetof(struct report_fields, field)
 
+#define SECTION_OPTION(short_name, long_name, index, words)                                \
+    {                                                                                      \
+        .letter = (short_name), .name = (long_name), .kind = OPTION_FLAG, .help = (words), \
+        .offset = FIELD(sections) + (index) * sizeof(bool)                                 \
+    }
+
 static const struct option_spec specs[] = {
     OUTPUT_OPTION_LIMIT(
         report_fields,
         "maximum call sites per section, or lines of another view; 0: all (default: 10; "
         "60 for trees, 20 for other views)"),
     OUTPUT_OPTION_STACKS(report_fields,
-                         "maximum call stacks per call site; 0: all (default: 5; 100 with --json)"),
+                         "maximum call stacks per call site; 0: all (default: 1; 100 with --json)"),
     OUTPUT_OPTION_MAX_DEPTH(report_fields),
+    SECTION_OPTION('p', "peak", 0, "print the call sites with the most memory at the peak"),
+    SECTION_OPTION('a', "allocations", 1, "print the call sites with the most allocations"),
+    SECTION_OPTION('T', "temporary", 2, "print those with the most temporary allocations"),
+    SECTION_OPTION('l', "leaks", 3, "print those with the most leaked memory, and its growth"),
+    SECTION_OPTION('r', "rss", 4, "print what resident memory consisted of"),
+    SECTION_OPTION('\0', "all", 5, "print all sections, and processes, marks and notes"),
     {.name = "sort",
      .kind = OPTION_COST,
      .value = "COST",
@@ -103,8 +120,22 @@ static const struct option_spec specs[] = {
      .offset = FIELD(shows_wrappers)},
     OUTPUT_OPTION_JSON(report_fields, "json.md"),
     OUTPUT_OPTION_FULL_NAMES(report_fields, ", and show the frames outside main"),
+    {.name = "width",
+     .kind = OPTION_COUNT,
+     .value = "N",
+     .help = "columns of a line (default: the terminal's, else COLUMNS, else 80)",
+     .offset = FIELD(width)},
     OUTPUT_OPTION_NO_COLOR(report_fields),
 };
+
+static uint32_t sections_of(const struct report_fields *fields)
+{
+    uint32_t sections = 0;
+    for (size_t i = 0; i < ARRAY_LEN(section_bits); i++) {
+        sections |= fields->sections[i] ? section_bits[i] : 0;
+    }
+    return sections;
+}
 
 static uint32_t views_of(const struct report_fields *fields)
 {
@@ -132,6 +163,8 @@ static struct report_options options_of(const struct report_fields *fields,
     return (struct report_options){
         .filter = *filter,
         .sort = fields->sort,
+        .sections = sections_of(fields),
+        .is_json = fields->output.use_json,
         .site_limit = site_limit != OUTPUT_UNSET ? site_limit : SITES_BY_DEFAULT,
         .has_limit = site_limit != OUTPUT_UNSET,
         .stack_limit = output_stack_limit(&fields->output, STACKS_IN_TEXT),
@@ -145,7 +178,7 @@ static struct report_options options_of(const struct report_fields *fields,
         .shows_wrappers = fields->shows_wrappers,
         .lists_blocks = fields->lists_blocks,
         .use_color = !fields->output.no_color && command_use_color(STDOUT_FILENO),
-        .width_columns = command_width(STDOUT_FILENO),
+        .width_columns = fields->width != 0 ? fields->width : command_width(STDOUT_FILENO),
     };
 }
 
@@ -254,6 +287,10 @@ static MUST_USE enum err check_views(const struct report_fields *fields, struct 
         return err_set(info, ERR_INVALID,
                        "--diff can only be combined with --tree, --functions or --callers");
     }
+    if (fields->width != 0 && (fields->width < COMMAND_WIDTH_MIN || fields->width > 10000)) {
+        return err_set(info, ERR_INVALID, "--width must be between %d and 10000",
+                       COMMAND_WIDTH_MIN);
+    }
     if (fields->lists_blocks && (fields->baseline != NULL || views_of(fields) != 0)) {
         return err_set(info, ERR_INVALID, "--blocks cannot be combined with other views");
     }
@@ -293,11 +330,12 @@ const struct command command_report = {
     .summary = "print where a recorded program allocated its memory",
     .synopsis = "[options] FILE",
     .description =
-        "Print the totals of the recording FILE, then the call sites with the most memory\n"
-        "at the peak, the most allocations, the most temporary allocations and the most\n"
-        "leaked memory, each with its call stacks, innermost frame first. FILE may be\n"
-        "still growing, truncated or damaged: the report shows what can be read and says\n"
-        "at the top what is missing.\n\n"
+        "Print the recording FILE on one screen: the totals, what deserves attention, and\n"
+        "the call sites with the most memory at the peak, the most allocations, the most\n"
+        "temporary allocations and the most leaked memory. -p, -a, -T, -l and -r print a\n"
+        "section in detail, with call stacks, innermost frame first; --all prints all.\n"
+        "FILE may be still growing, truncated or damaged: the report shows what can be\n"
+        "read and says at the top what is missing.\n\n"
         "The call site is the innermost frame that does not merely wrap an allocation, as\n"
         "operator new, standard containers and strdup do. An allocation is temporary if\n"
         "its thread frees the block with its very next heap operation.\n",

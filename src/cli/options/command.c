@@ -10,13 +10,14 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "cli/text/screen_text.h"
+#include "host/text/number.h"
 
 enum {
     NAME_MAX_LEN = 15, // a longer word is not a mistyped command
     DISTANCE_MAX = 2,  // maximal edits between a word and the suggested command
     WIDTH_DEFAULT = 80,
-    WIDTH_MIN = 60,
     WIDTH_MAX = 160,
 };
 
@@ -151,8 +152,12 @@ bool command_use_color(int fd)
 unsigned command_width(int fd)
 {
     struct winsize size;
-    if (isatty(fd) != 1 || ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) {
+    const char *variable = getenv("COLUMNS");
+    uint64_t columns = WIDTH_DEFAULT;
+    if (isatty(fd) == 1 && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+        columns = size.ws_col;
+    } else if (variable != NULL && !number_parse(variable, UINT32_MAX, &columns)) {
         return WIDTH_DEFAULT;
     }
-    return size.ws_col < WIDTH_MIN ? WIDTH_MIN : minimum(size.ws_col, WIDTH_MAX);
+    return columns < COMMAND_WIDTH_MIN ? COMMAND_WIDTH_MIN : (unsigned)min_u64(columns, WIDTH_MAX);
 }

@@ -74,5 +74,10 @@ int command_finish_output(int status);
 // Whether colours may be used on stdout or stderr: a terminal, no NO_COLOR, no TERM=dumb.
 bool command_use_color(int fd);
 
-// The width of the terminal at `fd`, within reason; 80 if it is none.
+enum {
+    COMMAND_WIDTH_MIN = 60
+};
+
+// The width of the terminal at `fd`, within reason. If it is none: COLUMNS of the environment, or
+// 80.
 unsigned command_width(int fd);

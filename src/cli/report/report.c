@@ -16,7 +16,8 @@
 static MUST_USE enum err build_growth(struct report *report)
 {
     const struct report_options *options = report->options;
-    const bool is_by_bytes = options->sort == COST_LEAKED_BYTES;
+    const bool is_by_bytes =
+        options->sort == COST_LEAKED_BYTES || (options->sections & REPORT_LEAKED) != 0;
     if ((!is_by_bytes && options->sort != COST_LEAKED_ALLOCATIONS) || options->filter.has_range ||
         !growth_is_known(&report->profile->recording)) {
         return ERR_OK;
@@ -57,6 +58,11 @@ enum err report_build(const struct profile *profile,
     if (problem == ERR_OK) {
         problem = build_growth(&report);
     }
+    const bool is_short = options->sections == 0 && options->sort == COST_COUNT;
+    if (problem == ERR_OK && options->views == 0 && !options->is_json &&
+        (is_short || options->sections == REPORT_ALL)) {
+        problem = findings_build(&report.selection, &report.findings);
+    }
     if (problem == ERR_OK && !options->without_stacks && options->comparison == NULL) {
         problem = code_union_build(profile, NULL, &report.alone);
     }
@@ -79,13 +85,28 @@ void report_release(struct report *report)
     code_union_release(&report->alone);
     rss_breakdown_release(&report->rss_breakdown);
     growth_release(&report->growth);
+    findings_release(&report->findings);
 }
 
-size_t report_sections(const struct report *report, const enum cost **out)
+size_t report_sections(const struct report *report, enum cost out[REPORT_COSTS])
 {
-    static const enum cost usual[] = {COST_PEAK_BYTES, COST_ALLOCATIONS, COST_TEMPORARY,
-                                      COST_LEAKED_BYTES};
-    bool is_usual = report->options->sort == COST_COUNT;
-    *out = is_usual ? usual : &report->options->sort;
-    return is_usual ? ARRAY_LEN(usual) : 1;
+    static const struct {
+        enum cost cost;
+        uint32_t section;
+    } usual[REPORT_COSTS] = {{COST_PEAK_BYTES, REPORT_PEAK},
+                             {COST_ALLOCATIONS, REPORT_ALLOCATIONS},
+                             {COST_TEMPORARY, REPORT_TEMPORARY},
+                             {COST_LEAKED_BYTES, REPORT_LEAKED}};
+    const struct report_options *options = report->options;
+    size_t count = 0;
+    if (options->sort != COST_COUNT) {
+        out[count++] = options->sort;
+        return count;
+    }
+    for (size_t i = 0; i < REPORT_COSTS; i++) {
+        if (options->sections == 0 || (options->sections & usual[i].section) != 0) {
+            out[count++] = usual[i].cost;
+        }
+    }
+    return count;
 }

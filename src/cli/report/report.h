@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "host/text/json_writer.h"
 #include "profile/calls/call_sites.h"
+#include "profile/findings/findings.h"
 #include "profile/model/code_union.h"
 #include "profile/model/profile.h"
 #include "profile/select/filter.h"
@@ -31,15 +32,28 @@ enum report_view {
 
 struct comparison;
 
+// The sections of the text report. With none of them, the report is one screen, or the section of
+// `sort`.
+enum report_section {
+    REPORT_PEAK = 1 << 0,
+    REPORT_ALLOCATIONS = 1 << 1,
+    REPORT_TEMPORARY = 1 << 2,
+    REPORT_LEAKED = 1 << 3,
+    REPORT_RSS = 1 << 4,
+    REPORT_ALL = (1 << 6) - 1, // these, and the parts around them
+};
+
 struct report_options {
     struct filter filter;
-    enum cost sort;       // COST_COUNT: the default sections
+    enum cost sort;       // COST_COUNT: not given
+    uint32_t sections;    // enum report_section; text only
     uint32_t site_limit;  // entries per section, 0: all
     uint32_t stack_limit; // stacks per entry, 0: all
     uint32_t depth_limit; // printed frames per stack, text only; 0: all
     bool use_full_names;  // print whole functions and paths, without a limit of columns
     bool shows_wrappers;  // print each wrapper frame of a stack, and of a tree
-    bool lists_blocks;    // print blocks: instead of the report in text, inside it in JSON
+    bool is_json;
+    bool lists_blocks; // print blocks: instead of the report in text, inside it in JSON
     bool use_color;
     bool without_stacks; // only call sites, for the short form: needs little memory
     uint32_t views;      // enum report_view; 0: the sections
@@ -62,6 +76,7 @@ struct report {
     const struct code_union *code; // `alone`, or the comparison's
     struct rss_breakdown rss_breakdown; // owned; of the selected process, if requested
     struct growth growth;               // owned; by call site, if only leaks were requested
+    struct findings findings;           // owned; of the screen, the whole report and the summary
 };
 
 enum err report_build(const struct profile *profile,
@@ -70,8 +85,12 @@ enum err report_build(const struct profile *profile,
                       struct err_info *info) MUST_USE;
 void report_release(struct report *report);
 
-// Set `out` to the costs that order the sections. Return how many there are.
-size_t report_sections(const struct report *report, const enum cost **out);
+enum {
+    REPORT_COSTS = 4 // sections at most
+};
+
+// Write the costs that order the sections. Return how many there are.
+size_t report_sections(const struct report *report, enum cost out[REPORT_COSTS]);
 
 // Return how the live bytes of a call site grew; NULL if not requested or not known.
 const struct growth_entry *report_growth(const struct report *report, uint32_t site);

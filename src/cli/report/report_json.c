@@ -19,7 +19,7 @@ static struct progress *progress_of(const struct report *report)
 
 static MUST_USE enum err write_summary(const struct report *report, struct view *view)
 {
-    const enum cost *costs;
+    enum cost costs[REPORT_COSTS];
     struct summary_options options = {
         .sites = {.sites = &report->sites,
                   .limit = report->options->site_limit,
@@ -27,7 +27,7 @@ static MUST_USE enum err write_summary(const struct report *report, struct view 
                   .stack_limit = report->options->stack_limit},
         .all_costs = true,
     };
-    options.cost_count = report_sections(report, &costs);
+    options.cost_count = report_sections(report, costs);
     options.costs = costs;
     return view_summary(view, &options);
 }

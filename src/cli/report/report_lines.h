@@ -62,6 +62,12 @@ enum err report_print_section(const struct report *report, FILE *out, enum cost 
 // true. Else print nothing and return false.
 bool report_print_empty(const struct report *report, FILE *out);
 
+// Print the findings, ranked, each with the option that shows more; nothing without findings.
+enum err report_print_findings(const struct report *report, FILE *out) MUST_USE;
+
+// Print what follows the totals on one screen.
+enum err report_print_screen(const struct report *report, FILE *out) MUST_USE;
+
 // Print the parts of the report before and after its sections.
 void report_print_header(const struct report *report, FILE *out);
 void report_print_totals(const struct report *report, FILE *out);

@@ -16,8 +16,6 @@
 enum {
     SITE_INDENT = 24, // of the lines below a call site
     STACK_INDENT = 6,
-    SUMMARY_SITES = 3,
-    SUMMARY_INDENT = 14,
 };
 
 static void append_counted(struct strbuf *out, uint64_t count, const char *one, const char *many)
@@ -238,8 +236,8 @@ enum err report_print_section(const struct report *report, FILE *out, enum cost 
 
 static MUST_USE enum err print_sections(const struct report *report, FILE *out)
 {
-    const enum cost *sections;
-    size_t count = report_sections(report, &sections);
+    enum cost sections[REPORT_COSTS];
+    const size_t count = report_sections(report, sections);
     for (size_t i = 0; i < count; i++) {
         TRY(report_print_section(report, out, sections[i]));
         bool is_leaked = sections[i] == COST_LEAKED_BYTES || sections[i] == COST_LEAKED_ALLOCATIONS;
@@ -261,67 +259,23 @@ enum err report_write_text(const struct report *report, FILE *out)
     if (report->options->views != 0 && !is_empty) {
         return report_views_write_text(report, out);
     }
+    if (!is_empty && report->options->sections == 0 && report->options->sort == COST_COUNT) {
+        return report_print_screen(report, out);
+    }
     if (!is_empty) {
+        TRY(report->options->sections == REPORT_ALL ? report_print_findings(report, out) : ERR_OK);
         TRY(print_sections(report, out));
     }
-    TRY(report_print_memory(report, out));
+    if ((report->options->sections & REPORT_RSS) != 0) {
+        TRY(report_print_memory(report, out));
+    }
+    if (report->options->sections != REPORT_ALL && report->options->sort == COST_COUNT) {
+        return ERR_OK;
+    }
     TRY(report_print_processes(report, out));
     TRY(report_print_coverage(report, out));
     TRY(report_print_adhoc(report, out));
     report_print_marks(report, out);
     report_print_notes(report, out);
-    return ERR_OK;
-}
-
-// Print a line of the summary: "  1.2 MiB  load(char const*)  app.c:12".
-static void print_summary_site(const struct report *report,
-                               FILE *out,
-                               const struct call_site *site,
-                               enum cost cost)
-{
-    enum {
-        PLACE_COLUMNS = 30
-    };
-    CLEANUP(strbuf_release) struct strbuf place = {0};
-    CLEANUP(strbuf_release) struct strbuf cut = {0};
-    CLEANUP(strbuf_release) struct strbuf function = {0};
-    report_append_line(report, &place, site->location);
-    if (place.len == 0) {
-        screen_append(&place, report_module(report, site->location));
-    }
-    screen_append_cut(&cut, strbuf_text(&place), PLACE_COLUMNS, SCREEN_CUT_START);
-    size_t taken = SUMMARY_INDENT + 2 + screen_columns(strbuf_text(&cut));
-    report_append_function(report, &function, site->location, false, report_width(report) - taken);
-    (void)fprintf(out, "  %10s  %s  %s\n",
-                  report_format_cost(cost, costs_get(&site->costs, cost)).text,
-                  strbuf_text(&function), strbuf_text(&cut));
-}
-
-enum err report_write_summary(const struct report *report, FILE *out)
-{
-    static const char *const titles[COST_COUNT] = {
-        [COST_PEAK_BYTES] = "most at the peak",
-        [COST_ALLOCATIONS] = "most allocations",
-        [COST_TEMPORARY] = "most temporary allocations",
-        [COST_LEAKED_BYTES] = "most leaked",
-    };
-    report_print_header(report, out);
-    report_print_totals(report, out);
-    if (report_print_empty(report, out)) {
-        return ERR_OK;
-    }
-    const enum cost *sections;
-    size_t count = report_sections(report, &sections);
-    for (size_t i = 0; i < count; i++) {
-        CLEANUP(u32_vec_release) struct u32_vec ids = {0};
-        TRY(call_sites_ranked(&report->sites, sections[i], &ids));
-        if (ids.len > 0) {
-            (void)fprintf(out, "\n  %s%s%s\n", report_paint(report, PAINT_TITLE),
-                          titles[sections[i]], report_unpaint(report));
-        }
-        for (size_t n = 0; n < ids.len && n < SUMMARY_SITES; n++) {
-            print_summary_site(report, out, &report->sites.sites.items[ids.items[n]], sections[i]);
-        }
-    }
     return ERR_OK;
 }

@@ -112,6 +112,7 @@ enum err call_sites_build_alone(const struct selection *selection, struct call_s
         uint32_t site;
         TRY(find_site(&sites, &assignment, profile_call_site(profile, node), &site));
         costs_add(&sites.sites.items[site].costs, &costs);
+        TRY(u32_vec_push(&sites.row_sites, site));
     }
     *out = sites;
     sites = (struct call_sites){0};
@@ -125,6 +126,7 @@ void call_sites_release(struct call_sites *sites)
     u32_vec_release(&sites->stacks);
     costs_vec_release(&sites->costs);
     u32_vec_release(&sites->costs_of);
+    u32_vec_release(&sites->row_sites);
 }
 
 struct ranking {

@@ -35,8 +35,9 @@ struct call_sites {
     struct call_site_vec sites; // owned
     struct u32_vec stacks;      // owned; nodes of `tree` with costs of their own, grouped by site
     // Sparse: most nodes have no costs of their own, and struct costs is large.
-    struct costs_vec costs;  // owned; one entry for each node with costs
-    struct u32_vec costs_of; // owned; by node: index in `costs`, REC_NONE where no stack ends
+    struct costs_vec costs;   // owned; one entry for each node with costs
+    struct u32_vec costs_of;  // owned; by node: index in `costs`, REC_NONE where no stack ends
+    struct u32_vec row_sites; // owned; by index in the selection; call_sites_build_alone only
 };
 
 // The costs of one stack. A stack is a node where at least one stack ends.

@@ -30,17 +30,43 @@ number_groups(struct row_groups *groups, enum row_group_by by, struct u32_vec *g
     return ERR_OK;
 }
 
+// Assign a group to each row.
+static MUST_USE enum err number_rows(struct row_groups *groups,
+                                     const struct selection *selection,
+                                     enum row_group_by by,
+                                     struct u32_vec *group_of)
+{
+    CLEANUP(u32_vec_release) struct u32_vec by_stack = {0};
+    if (by == ROW_GROUPS_BY_SITE_ALONE) {
+        TRY(call_sites_build_alone(selection, &groups->sites));
+        TRY(row_group_vec_resize(&groups->groups, groups->sites.sites.len));
+        for (uint32_t i = 0; i < groups->groups.len; i++) {
+            groups->groups.items[i] = (struct row_group){
+                .site = i, .stack = REC_NONE, .costs = groups->sites.sites.items[i].costs};
+        }
+    } else {
+        TRY(call_sites_build(selection, &groups->sites));
+        TRY(number_groups(groups, by, &by_stack));
+    }
+    TRY(u32_vec_resize(group_of, selection->rows.len));
+    for (size_t i = 0; i < selection->rows.len; i++) {
+        group_of->items[i] = by == ROW_GROUPS_BY_SITE_ALONE
+                                 ? groups->sites.row_sites.items[i]
+                                 : by_stack.items[groups->sites.tree.row_nodes.items[i]];
+    }
+    return ERR_OK;
+}
+
 // Counting sort, so that rows stay in order within their group.
 static MUST_USE enum err sort_rows(struct row_groups *groups,
                                    const struct selection *selection,
                                    const struct u32_vec *group_of)
 {
-    const struct u32_vec *row_nodes = &groups->sites.tree.row_nodes;
     struct u32_vec *first = &groups->row_first;
     TRY(u32_vec_resize(first, groups->groups.len + 1));
     TRY(u32_vec_resize(&groups->rows, selection->rows.len));
     for (size_t i = 0; i < selection->rows.len; i++) {
-        first->items[group_of->items[row_nodes->items[i]] + 1]++;
+        first->items[group_of->items[i] + 1]++;
     }
     for (size_t i = 1; i < first->len; i++) {
         first->items[i] += first->items[i - 1];
@@ -48,7 +74,7 @@ static MUST_USE enum err sort_rows(struct row_groups *groups,
     CLEANUP(u32_vec_release) struct u32_vec filled = {0};
     TRY(u32_vec_resize(&filled, groups->groups.len));
     for (size_t i = 0; i < selection->rows.len; i++) {
-        uint32_t group = group_of->items[row_nodes->items[i]];
+        uint32_t group = group_of->items[i];
         groups->rows.items[first->items[group] + filled.items[group]++] = selection->rows.items[i];
     }
     return ERR_OK;
@@ -59,8 +85,7 @@ row_groups_build(const struct selection *selection, enum row_group_by by, struct
 {
     CLEANUP(row_groups_release) struct row_groups groups = {.profile = selection->profile};
     CLEANUP(u32_vec_release) struct u32_vec group_of = {0};
-    TRY(call_sites_build(selection, &groups.sites));
-    TRY(number_groups(&groups, by, &group_of));
+    TRY(number_rows(&groups, selection, by, &group_of));
     TRY(sort_rows(&groups, selection, &group_of));
     *out = groups;
     groups = (struct row_groups){0};

@@ -20,13 +20,14 @@
 
 enum row_group_by {
     ROW_GROUPS_BY_SITE,
+    ROW_GROUPS_BY_SITE_ALONE, // without the stacks of the sites, which may need much memory
     ROW_GROUPS_BY_STACK,
 };
 
 struct row_group {
-    uint32_t site;  // in call_sites.sites
-    uint32_t stack; // node of call_sites.tree; REC_NONE if grouped by call site
-    uint32_t stack_count;
+    uint32_t site;        // in call_sites.sites
+    uint32_t stack;       // node of call_sites.tree; REC_NONE if grouped by call site
+    uint32_t stack_count; // 0 without stacks
     struct costs costs;
 };
 

@@ -77,6 +77,10 @@ enum err view_summary(struct view *view, const struct summary_options *options)
     view_counters(view);
     view_unrecorded(view);
     TRY(view_unseen(view));
+    json_key(view->w, "findings");
+    json_begin_object(view->w);
+    TRY(view_findings(view));
+    json_end_object(view->w);
     view_marks(view);
     return write_top(view, options);
 }

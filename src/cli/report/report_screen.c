@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+// report_screen: the report on one screen, and the summary after a run. See report_lines.h.
+//
+// Whatever was recorded, the screen has a limited number of lines: each list is cut, and says how
+// to see the rest.
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/minmax.h"
+#include "cli/report/report_lines.h"
+#include "cli/text/screen_text.h"
+
+enum {
+    SUMMARY_SITES = 3,
+    SCREEN_SITES = 5,
+    SITE_INDENT = 14,
+    SHARE_COLUMNS = 8,
+    FINDING_INDENT = 4,
+    FINDINGS_MAX = 6,
+    FINDING_BYTES_MAX = 600, // names may be megabytes
+};
+
+// Print a line such as "  1.2 MiB   12%  load(char const*)  app.c:12". It has the share if `whole`
+// is not 0.
+static void print_site(const struct report *report,
+                       FILE *out,
+                       const struct call_site *site,
+                       enum cost cost,
+                       uint64_t whole)
+{
+    enum {
+        PLACE_COLUMNS = 30
+    };
+    CLEANUP(strbuf_release) struct strbuf place = {0};
+    CLEANUP(strbuf_release) struct strbuf cut = {0};
+    CLEANUP(strbuf_release) struct strbuf function = {0};
+    const uint64_t value = costs_get(&site->costs, cost);
+    report_append_line(report, &place, site->location);
+    if (place.len == 0) {
+        screen_append(&place, report_module(report, site->location));
+    }
+    screen_append_cut(&cut, strbuf_text(&place), PLACE_COLUMNS, SCREEN_CUT_START);
+    size_t taken = SITE_INDENT + 2 + screen_columns(strbuf_text(&cut));
+    (void)fprintf(out, "  %10s", report_format_cost(cost, value).text);
+    if (whole > 0) {
+        taken += SHARE_COLUMNS;
+        (void)fprintf(out, "  %6s", format_percent(value, whole).text);
+    }
+    report_append_function(report, &function, site->location, false, report_width(report) - taken);
+    (void)fprintf(out, "  %s  %s\n", strbuf_text(&function), strbuf_text(&cut));
+}
+
+static MUST_USE enum err
+print_sites(const struct report *report, FILE *out, enum cost cost, size_t limit, bool has_shares)
+{
+    static const struct {
+        const char *title;
+        const char *option;
+    } lists[COST_COUNT] = {
+        [COST_PEAK_BYTES] = {"most at the peak", "-p"},
+        [COST_ALLOCATIONS] = {"most allocations", "-a"},
+        [COST_TEMPORARY] = {"most temporary allocations", "-T"},
+        [COST_LEAKED_BYTES] = {"most leaked", "-l"},
+    };
+    CLEANUP(u32_vec_release) struct u32_vec ids = {0};
+    const uint64_t whole = has_shares ? costs_get(&report->summary.costs, cost) : 0;
+    TRY(call_sites_ranked(&report->sites, cost, &ids));
+    if (ids.len == 0 || !profile_knows(report->profile, cost)) {
+        return ERR_OK;
+    }
+    (void)fprintf(out, "\n  %s%s%s", report_paint(report, PAINT_TITLE), lists[cost].title,
+                  report_unpaint(report));
+    if (has_shares) {
+        (void)fprintf(out, " (%s)", lists[cost].option);
+    }
+    (void)fputc('\n', out);
+    for (size_t i = 0; i < ids.len && i < limit; i++) {
+        print_site(report, out, &report->sites.sites.items[ids.items[i]], cost, whole);
+    }
+    if (has_shares && ids.len > limit) {
+        (void)fprintf(out, "  %*s  and ", SITE_INDENT + SHARE_COLUMNS - 4, "");
+        report_print_counted(out, ids.len - limit, "more call site", "more call sites", "\n");
+    }
+    return ERR_OK;
+}
+
+enum err report_print_findings(const struct report *report, FILE *out)
+{
+    const struct findings *findings = &report->findings;
+    const size_t count = min_u64(findings->items.len, FINDINGS_MAX);
+    if (count > 0) {
+        report_print_title(report, out, "FINDINGS");
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct finding *finding = &findings->items.items[i];
+        CLEANUP(strbuf_release) struct strbuf text = {0};
+        CLEANUP(strbuf_release) struct strbuf safe = {0};
+        CLEANUP(strbuf_release) struct strbuf cut = {0};
+        strbuf_append_text(&text, findings_sentence(findings, finding));
+        screen_append(&safe, strbuf_text(&text));
+        screen_append_cut(&cut, strbuf_text(&safe), FINDING_BYTES_MAX, SCREEN_CUT_MIDDLE);
+        strbuf_printf(&cut, " [%s%s%s]", finding->look,
+                      finding->confidence == CONFIDENCE_HIGH ? "" : "; confidence: ",
+                      finding->confidence == CONFIDENCE_HIGH
+                          ? ""
+                          : growth_confidence_name(finding->confidence));
+        TRY(strbuf_result(&cut));
+        (void)fprintf(out, "  %s%s%s\n", report_paint(report, PAINT_COST),
+                      finding_kind_name(finding->kind), report_unpaint(report));
+        screen_print_wrapped(out, strbuf_text(&cut), FINDING_INDENT, report_width(report));
+    }
+    return ERR_OK;
+}
+
+// Print how RSS is composed: the largest parts at its peak, in a line each.
+static void print_rss(const struct report *report, FILE *out)
+{
+    const struct rss_breakdown_split *split = rss_breakdown_peak(&report->rss_breakdown);
+    if (split == NULL || !report->selection.is_everything) {
+        return;
+    }
+    (void)fprintf(out, "\n  %smost of RSS%s (-r)\n", report_paint(report, PAINT_TITLE),
+                  report_unpaint(report));
+    for (uint32_t kind = 1; kind <= REC_PART_KINDS; kind++) {
+        if (split->bytes[kind] >= split->rss_bytes / 20) {
+            (void)fprintf(out, "  %10s  %6s  %s\n", format_bytes(split->bytes[kind]).text,
+                          format_percent(split->bytes[kind], split->rss_bytes).text,
+                          rss_breakdown_kind(kind)->phrase);
+        }
+    }
+}
+
+enum err report_print_screen(const struct report *report, FILE *out)
+{
+    enum cost costs[REPORT_COSTS];
+    const size_t count = report_sections(report, costs);
+    const uint32_t wanted = report->options->has_limit ? report->options->site_limit : SCREEN_SITES;
+    const size_t limit = wanted == 0 || wanted > SCREEN_SITES * 2 ? SCREEN_SITES * 2 : wanted;
+    TRY(report_print_findings(report, out));
+    for (size_t i = 0; i < count; i++) {
+        TRY(print_sites(report, out, costs[i], limit, true));
+    }
+    print_rss(report, out);
+    (void)fprintf(out,
+                  "\n  --all prints every section with call stacks; --help lists the views.\n");
+    return ERR_OK;
+}
+
+enum err report_write_summary(const struct report *report, FILE *out)
+{
+    enum cost costs[REPORT_COSTS];
+    const size_t count = report_sections(report, costs);
+    report_print_header(report, out);
+    report_print_totals(report, out);
+    if (report_print_empty(report, out)) {
+        return ERR_OK;
+    }
+    TRY(report_print_findings(report, out));
+    for (size_t i = 0; i < count; i++) {
+        TRY(print_sites(report, out, costs[i], SUMMARY_SITES, false));
+    }
+    return ERR_OK;
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// findings: what deserves attention in a recording, as ranked sentences with figures.
+//
+//   peak      a function holds a large share of the heap's peak; what it gained since the trough
+//   growth    memory of a call site grows to the end of the run
+//   unfreed   much memory is live at the end and does not grow
+//   churn     a function makes many temporary allocations
+//   rss       resident memory is much larger than the live heap, and which part is
+//   unseen    a process has a heap that cairn does not see
+//
+// A finding is made only above the limits in findings.c, which are in bytes and shares, so that a
+// healthy program has none but that of its peak. Findings are ranked by the bytes that they are
+// about: growth counts with what it would add in a minute, temporary bytes and settled memory with
+// a part. Growth and unfreed memory are not judged in runs of less than a second: such programs
+// need not free anything.
+// Context: H.
+#pragma once
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "host/text/strbuf.h"
+#include "profile/findings/peak_rise.h"
+#include "profile/time/growth.h"
+
+enum finding_kind {
+    FINDING_PEAK,
+    FINDING_GROWTH,
+    FINDING_UNFREED,
+    FINDING_CHURN,
+    FINDING_RSS,
+    FINDING_UNSEEN,
+    FINDING_KIND_COUNT,
+};
+
+struct finding {
+    enum finding_kind kind;
+    enum growth_confidence confidence;
+    uint32_t location;    // call site, in the code index; REC_NONE: none
+    uint64_t bytes;       // that the finding is about
+    uint64_t whole_bytes; // of which they are a part: peak, leaked, allocated or resident bytes
+    uint64_t blocks;      // or allocations; 0 if unknown
+    double bytes_per_s;   // growth; else 0
+    uint64_t score;       // ranks the findings
+    size_t sentence;      // offset in findings.texts
+    const char *look;     // arguments of `cairn report` that show more; static
+};
+
+DEFINE_VEC(finding_vec, struct finding);
+
+struct findings {
+    struct finding_vec items; // owned; highest score first
+    struct strbuf texts;      // owned
+    struct row_groups groups; // owned; by call site, without stacks
+    struct peak_rise rise;    // owned; by group; empty for a part of a recording
+};
+
+// Find what deserves attention in the selection. ERR_NO_MEMORY.
+enum err findings_build(const struct selection *selection, struct findings *out) MUST_USE;
+void findings_release(struct findings *findings);
+
+// One or more English sentences. Names are the recording's, not made safe.
+static inline const char *findings_sentence(const struct findings *findings,
+                                            const struct finding *finding)
+{
+    return strbuf_text(&findings->texts) + finding->sentence;
+}
+
+// "peak", "growth", ...: the name in JSON and in the report. Static.
+const char *finding_kind_name(enum finding_kind kind);

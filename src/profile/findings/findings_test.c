@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+// Tests of findings, on drawings of programs with one known fault each, and of healthy ones.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "profile/findings/findings.h"
+#include "profile/test_support/drawn_profile.h"
+
+// A program that holds 40 MiB for a moment: from 10 MiB at 300 ms, the trough, to 40 MiB at 500 ms.
+static const char peak[] = "main;load(a.c:7) 4 41943040 4 41943040 0 0 3 31457280 31457280\n"
+                           "@0 1 10485760 0 0 0\n@2 0 0 1 10485760 0\n@4 3 31457280 0 0 0\n"
+                           "@8 0 0 3 31457280 0\n"
+                           "main;keep(a.c:9) 1 10485760 0 0 0 0 1 10485760 10485760\n"
+                           "@1 1 10485760 0 0 0\n";
+
+// Ten slices of 100 ms, with 64 KiB more in each that are never freed. A cohort for each slice.
+static void draw_growth(struct strbuf *out, unsigned slices)
+{
+    strbuf_printf(out, "main;serve;charge(pay.c:3) %u %u 0 0 0 0 %u %u %u\n", slices,
+                  slices * 65536, slices, slices * 65536, slices * 65536);
+    for (unsigned i = 0; i < slices; i++) {
+        strbuf_printf(out, "@%u 1 65536 0 0 0\n", i);
+    }
+    for (unsigned i = 0; i < slices; i++) {
+        strbuf_printf(out, "cohort %u - 1 65536\n", i);
+    }
+}
+
+static const struct finding *find(const struct findings *findings, enum finding_kind kind)
+{
+    for (size_t i = 0; i < findings->items.len; i++) {
+        if (findings->items.items[i].kind == kind) {
+            return &findings->items.items[i];
+        }
+    }
+    return NULL;
+}
+
+static void
+build(const char *text, uint64_t runtime_ms, struct drawn_profile *drawn, struct findings *out)
+{
+    drawn_profile_open(text, drawn);
+    drawn->profile->recording.meta.runtime_ms = runtime_ms;
+    drawn->profile->recording.totals.peak_time_ms = 450;
+    assert_int_equal(findings_build(&drawn->selection, out), ERR_OK);
+}
+
+static void the_peak_is_explained(void **state)
+{
+    (void)state;
+    CLEANUP(drawn_profile_release) struct drawn_profile drawn = {0};
+    CLEANUP(findings_release) struct findings findings = {0};
+    build(peak, 1000, &drawn, &findings);
+    const struct finding *found = find(&findings, FINDING_PEAK);
+    assert_non_null(found);
+    assert_string_equal(
+        findings_sentence(&findings, found),
+        "load (a.c:7) holds 30.0 MiB, 75.0% of the peak of 40.0 MiB. It gained 30.0 MiB "
+        "since 400 ms, when the heap held 10.0 MiB; without that the peak would be "
+        "10.0 MiB.");
+    assert_int_equal(found->bytes, 31457280);
+    assert_int_equal(findings.rise.trough_bytes, 10485760);
+    assert_ptr_equal(found, findings.items.items); // the first of all
+}
+
+static void growth_is_found_only_in_long_runs(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned slices;
+        bool wanted;
+    } cases[] = {{100, true}, {9, false}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(drawn_profile_release) struct drawn_profile drawn = {0};
+        CLEANUP(findings_release) struct findings findings = {0};
+        CLEANUP(strbuf_release) struct strbuf text = {0};
+        draw_growth(&text, cases[i].slices);
+        build(strbuf_text(&text), cases[i].slices * UINT64_C(100), &drawn, &findings);
+        const struct finding *found = find(&findings, FINDING_GROWTH);
+        assert_int_equal(found != NULL, cases[i].wanted);
+        if (found != NULL) {
+            assert_string_equal(
+                findings_sentence(&findings, found),
+                "charge (pay.c:3) grows to the end, by 640 KiB a second: 6.25 MiB in "
+                "100 blocks were never freed.");
+            assert_ptr_equal(found, findings.items.items);
+        }
+        assert_null(find(&findings, FINDING_UNFREED));
+    }
+}
+
+static void other_faults_have_their_kind(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t runtime_ms;
+        const char *text;
+        enum finding_kind kind; // FINDING_KIND_COUNT: no finding at all
+        const char *sentence;
+    } cases[] = {
+        {5000,
+         "main;spam(s.c:2) 40000 4000000 40000 4000000 30000 3000000 1 100 100\n"
+         "main;work 60000 60000 60000 60000 0 0 1 1 1\n",
+         FINDING_CHURN,
+         "spam (s.c:2) makes 30,000 temporary allocations, 30.0% of all allocations (2.86 MiB): "
+         "its "
+         "thread frees each with its next heap call."},
+        {5000,
+         "main;init(i.c:2) 1 8388608 0 0 0 0 1 8388608 8388608\n@0 1 8388608 0 0 "
+         "0\n"
+         "cohort 0 - 1 8388608\nmain;work 1 1 1 1\n@49 1 1 1 1 0\n",
+         FINDING_UNFREED,
+         "8.00 MiB are live at the end, and no call site with much of it grows. The most, 8.00 "
+         "MiB, "
+         "is of init (i.c:2)."},
+        // healthy: little memory, few temporary allocations, all freed or short
+        {5000, "main;work 50 5000 50 5000 40 4000 10 1000 1000\n", FINDING_KIND_COUNT, ""},
+        {300, "main;work 50 500000 0 0 0 0 50 500000 500000\n", FINDING_KIND_COUNT, ""},
+        {5000, "main;work 90000 90000 90000 90000 90000 90000 1 1 1\n", FINDING_KIND_COUNT, ""},
+        {0, "", FINDING_KIND_COUNT, ""},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(drawn_profile_release) struct drawn_profile drawn = {0};
+        CLEANUP(findings_release) struct findings findings = {0};
+        build(cases[i].text, cases[i].runtime_ms, &drawn, &findings);
+        const struct finding *found = find(&findings, cases[i].kind);
+        const char *sentence = found != NULL ? findings_sentence(&findings, found) : "";
+        if (strcmp(sentence, cases[i].sentence) != 0 ||
+            (cases[i].kind == FINDING_KIND_COUNT && findings.items.len > 0)) {
+            fail_msg("%zu findings; \"%s\" in:\n%s", findings.items.len, sentence, cases[i].text);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_peak_is_explained),
+        cmocka_unit_test(growth_is_found_only_in_long_runs),
+        cmocka_unit_test(other_faults_have_their_kind),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

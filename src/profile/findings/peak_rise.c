@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// peak_rise: see peak_rise.h.
+#include "profile/findings/peak_rise.h"
+
+#include "base/compiler.h"
+#include "base/minmax.h"
+
+// The slice before which the rise to the peak began: the level at its end is the trough's. REC_NONE
+// for the beginning of the run.
+static uint32_t find_trough(const struct recording *recording, uint32_t peak)
+{
+    const struct rec_slice *slices = recording->slices;
+    uint32_t at = peak;
+    while (at > 0 && slices[at - 1].live_bytes > recording->totals.peak_bytes / 2) {
+        at--;
+    }
+    if (at == 0) {
+        return REC_NONE;
+    }
+    at--;
+    while (at > 0 && slices[at - 1].live_bytes < slices[at].live_bytes) {
+        at--;
+    }
+    return at == 0 && slices[0].live_bytes > 0 && recording->slice_count > 1 ? REC_NONE : at;
+}
+
+static int64_t gain_of_row(const struct recording *recording,
+                           uint32_t row,
+                           uint32_t trough,
+                           uint32_t peak,
+                           uint64_t *freed_bytes)
+{
+    int64_t gain = 0;
+    size_t at = rec_first_entry_of_row(recording->cells, recording->cell_count,
+                                       sizeof(recording->cells[0]), row);
+    for (; at < recording->cell_count && recording->cells[at].row == row; at++) {
+        const struct rec_cell *cell = &recording->cells[at];
+        if (cell->slice <= peak && (trough == REC_NONE || cell->slice > trough)) {
+            gain += (int64_t)(cell->allocated_bytes - cell->freed_bytes);
+            *freed_bytes += cell->freed_bytes;
+        }
+    }
+    return gain;
+}
+
+static void add_group(const struct row_groups *groups,
+                      uint32_t group,
+                      uint32_t trough,
+                      uint32_t peak,
+                      struct peak_rise *rise)
+{
+    const struct recording *recording = &groups->profile->recording;
+    int64_t sum = 0;
+    int64_t most = 0;
+    rise->threads.items[group] = REC_NONE;
+    for (uint32_t i = groups->row_first.items[group]; i < groups->row_first.items[group + 1]; i++) {
+        const uint32_t row = groups->rows.items[i];
+        const int64_t gain = gain_of_row(recording, row, trough, peak, &rise->freed_bytes);
+        sum += gain;
+        if (gain > most) {
+            most = gain;
+            rise->threads.items[group] = recording->rows[row].thread;
+        }
+    }
+    rise->gained.items[group] = sum > 0 ? (uint64_t)sum : 0;
+}
+
+enum err peak_rise_build(const struct row_groups *groups, struct peak_rise *out)
+{
+    const struct recording *recording = &groups->profile->recording;
+    CLEANUP(peak_rise_release) struct peak_rise rise = {.mark = REC_NONE};
+    const size_t count = groups->groups.len;
+    TRY(u64_vec_resize(&rise.gained, count));
+    TRY(u32_vec_resize(&rise.threads, count));
+    if (recording->slice_count > 0 && recording->slice_ms > 0) {
+        const uint64_t last = recording->slice_count - 1;
+        const uint32_t peak =
+            (uint32_t)min_u64(recording->totals.peak_time_ms / recording->slice_ms, last);
+        const uint32_t trough = find_trough(recording, peak);
+        rise.peak_ms = (peak + UINT64_C(1)) * recording->slice_ms;
+        if (trough != REC_NONE) {
+            rise.trough_ms = (trough + UINT64_C(1)) * recording->slice_ms;
+            rise.trough_bytes = recording->slices[trough].live_bytes;
+        }
+        for (uint32_t group = 0; group < count; group++) {
+            add_group(groups, group, trough, peak, &rise);
+        }
+    }
+    for (uint32_t i = 0; i < recording->mark_count; i++) {
+        const struct rec_mark *mark = &recording->marks[i];
+        if (mark->text != 0 && mark->time_ms <= recording->totals.peak_time_ms) {
+            rise.mark = i;
+        }
+    }
+    *out = rise;
+    rise = (struct peak_rise){0};
+    return ERR_OK;
+}
+
+void peak_rise_release(struct peak_rise *rise)
+{
+    u64_vec_release(&rise->gained);
+    u32_vec_release(&rise->threads);
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+// view_findings: what deserves attention, and what the call sites gained before the peak.
+#include <stdlib.h>
+
+#include "base/compiler.h"
+#include "profile/findings/findings.h"
+#include "views_json/views/views.h"
+
+enum {
+    GAINS_MAX = 20
+};
+
+struct finding_row {
+    const char *kind;
+    const char *sentence;
+    const char *confidence;
+    struct place place;
+    uint64_t bytes;
+    uint64_t whole_bytes;
+    uint64_t blocks;
+    double bytes_per_s;
+    const char *look;
+};
+
+DEFINE_VEC(finding_row_vec, struct finding_row);
+
+static const struct column finding_columns[] = {
+    COLUMN(CELL_TEXT, finding_row, kind),       COLUMN(CELL_TEXT, finding_row, sentence),
+    COLUMN(CELL_TEXT, finding_row, confidence), COLUMN(CELL_LOCATION, finding_row, place),
+    COLUMN(CELL_U64, finding_row, bytes),       COLUMN(CELL_U64, finding_row, whole_bytes),
+    COLUMN(CELL_U64, finding_row, blocks),      COLUMN(CELL_DOUBLE, finding_row, bytes_per_s),
+    COLUMN(CELL_TEXT, finding_row, look),
+};
+
+struct gain_row {
+    struct place place;
+    uint64_t gained_bytes;
+    uint32_t thread; // index, or REC_NONE
+};
+
+DEFINE_VEC(gain_row_vec, struct gain_row);
+
+static const struct column gain_columns[] = {
+    COLUMN(CELL_LOCATION, gain_row, place),
+    COLUMN(CELL_U64, gain_row, gained_bytes),
+    COLUMN(CELL_POSITION, gain_row, thread),
+};
+
+static int compare_gains(const void *left, const void *right)
+{
+    const struct gain_row *a = left;
+    const struct gain_row *b = right;
+    if (a->gained_bytes != b->gained_bytes) {
+        return a->gained_bytes > b->gained_bytes ? -1 : 1;
+    }
+    return a->place.location < b->place.location ? -1 : a->place.location > b->place.location;
+}
+
+static MUST_USE enum err write_rise(struct view *view, const struct findings *findings)
+{
+    const struct peak_rise *rise = &findings->rise;
+    CLEANUP(gain_row_vec_release) struct gain_row_vec rows = {0};
+    json_key(view->w, "peak_rise");
+    if (rise->peak_ms == 0) {
+        json_null(view->w);
+        return ERR_OK;
+    }
+    for (uint32_t i = 0; i < rise->gained.len; i++) {
+        const struct gain_row row = {.place = {SIDE_NEW, row_groups_location(&findings->groups, i)},
+                                     .gained_bytes = rise->gained.items[i],
+                                     .thread = rise->threads.items[i]};
+        TRY(row.gained_bytes > 0 ? gain_row_vec_push(&rows, row) : ERR_OK);
+    }
+    if (rows.len > 1) {
+        qsort(rows.items, rows.len, sizeof(rows.items[0]), compare_gains);
+    }
+    json_begin_object(view->w);
+    json_key_u64(view->w, "trough_ms", rise->trough_ms);
+    json_key_u64(view->w, "trough_bytes", rise->trough_bytes);
+    json_key_u64(view->w, "peak_ms", rise->peak_ms);
+    json_key_u64(view->w, "freed_bytes", rise->freed_bytes);
+    json_key_u64(view->w, "total_count", rows.len);
+    rows.len = rows.len > GAINS_MAX ? GAINS_MAX : rows.len;
+    view_table(view, &TABLE("sites", gain_columns, rows.items, rows.len));
+    json_end_object(view->w);
+    return ERR_OK;
+}
+
+enum err view_findings(struct view *view)
+{
+    CLEANUP(findings_release) struct findings findings = {0};
+    CLEANUP(finding_row_vec_release) struct finding_row_vec rows = {0};
+    TRY(findings_build(view->selection, &findings));
+    for (size_t i = 0; i < findings.items.len; i++) {
+        const struct finding *finding = &findings.items.items[i];
+        const struct finding_row row = {
+            .kind = finding_kind_name(finding->kind),
+            .sentence = findings_sentence(&findings, finding),
+            .confidence = growth_confidence_name(finding->confidence),
+            .place = {SIDE_NEW, finding->location},
+            .bytes = finding->bytes,
+            .whole_bytes = finding->whole_bytes,
+            .blocks = finding->blocks,
+            .bytes_per_s = finding->bytes_per_s,
+            .look = finding->look,
+        };
+        TRY(finding_row_vec_push(&rows, row));
+    }
+    view_table(view, &TABLE("items", finding_columns, rows.items, rows.len));
+    return write_rise(view, &findings);
+}
