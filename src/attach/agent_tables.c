@@ -14,6 +14,7 @@
 #include "attach/agent_bytes.h"
 #include "base/compiler.h"
 #include "host/text/number.h"
+#include "host/text/proc_text.h"
 #include "session/agent_page.h"
 
 struct tables {
@@ -158,8 +159,32 @@ write_tables(const struct target_process *target, const struct tables *tables, u
 #undef PLACE
 }
 
+// Return the process's pid as it sees it itself: the last number of NSpid (proc(5)).
+static uint32_t read_inner_pid(int pid)
+{
+    char path[64];
+    char text[4096];
+    (void)snprintf(path, sizeof(path), "/proc/%d/status", pid); // fits
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const ssize_t len = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
+    if (fd >= 0) {
+        (void)close(fd); // read only
+    }
+    text[len > 0 ? len : 0] = '\0';
+    uint64_t inner = (uint64_t)pid;
+    const char *at = proc_text_value(text, "NSpid");
+    while (at != NULL && (*at == '\t' || *at == ' ') &&
+           number_take(&(const char *){at + 1}, 10, &inner)) {
+        at += 1 + strspn(at + 1, "0123456789");
+    }
+    return (uint32_t)inner;
+}
+
 static enum err write_page(const struct target_process *target, const struct agent_places *places)
 {
+    const uint32_t pid = read_inner_pid(target->pid);
+    TRY(target_process_write(target, places->page + offsetof(struct agent_page, pid), &pid,
+                             sizeof(pid)));
     // The fields from `attachment` to `loader_list`, in their order.
     const uint64_t fields[] = {places->attachment, places->process_page, places->session,
                                read_stack_top(target->pid), find_loader_list(target)};

@@ -16,17 +16,21 @@ enum err recorder_attach_open(struct recorder_state *s, struct err_info *info)
                : err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
 }
 
-static enum err keep_texts(struct recorder_state *s)
+// Add the process before it joins, because a child may be the first to do so.
+static enum err begin_process(struct recorder_state *s)
 {
     struct string_table *strings = &s->aggregator.strings;
-    struct drain_texts *texts = &s->drain.main_texts;
     CLEANUP(strbuf_release) struct strbuf line = {0};
     command_line_quote(&line, (struct bytes){(const uint8_t *)strbuf_text(&s->attach.command_line),
                                              s->attach.command_line.len});
     TRY(strbuf_result(&line));
-    TRY(string_table_intern_text(strings, strbuf_text(&line), &texts->command_line));
-    TRY(string_table_intern_text(strings, strbuf_text(&s->attach.executable), &texts->executable));
-    return string_table_intern_text(strings, strbuf_text(&s->attach.allocator), &texts->allocator);
+    struct rec_process record = {.pid = (uint32_t)s->program.pid,
+                                 .flags = REC_PROCESS_MAIN | REC_PROCESS_ATTACHED,
+                                 .exit_status = -1};
+    TRY(string_table_intern_text(strings, strbuf_text(&line), &record.command_line));
+    TRY(string_table_intern_text(strings, strbuf_text(&s->attach.executable), &record.executable));
+    TRY(string_table_intern_text(strings, strbuf_text(&s->attach.allocator), &record.allocator));
+    return aggregator_process_begin(&s->aggregator, &record, &s->drain.attached);
 }
 
 enum err recorder_attach_begin(struct recorder_state *s, struct err_info *info)
@@ -36,7 +40,7 @@ enum err recorder_attach_begin(struct recorder_state *s, struct err_info *info)
     if (s->program.pidfd < 0) {
         return err_set(info, ERR_NOT_FOUND, "process %d has ended", (int)s->program.pid);
     }
-    if (keep_texts(s) != ERR_OK) {
+    if (begin_process(s) != ERR_OK) {
         return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
     }
     return attach_begin(&s->attach, info);

@@ -95,7 +95,7 @@ struct agent_page {
     uint64_t loader_list;    // address of the loader's struct r_debug; 0: a static executable
     // T: where libc keeps a thread's id, from its thread pointer; 0: not found yet.
     _Atomic uint32_t tid_offset;
-    uint32_t reserved;
+    uint32_t pid; // of the process, in its own pid namespace; others are forked from it
     // T: calls of hooks that found no free thread slot.
     _Atomic uint64_t calls_without_slot;
     char memory_name[16]; // of the image: for memfd_create

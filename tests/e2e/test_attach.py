@@ -175,6 +175,34 @@ def test_after_the_duration_it_is_detached(attachable):
     attachable.end()
 
 
+def test_children_that_are_forked_while_attached_belong_to_the_recording(scratch):
+    with Attachable(scratch, [PROGRAMS / "spreading"]) as program:
+        program.attach()
+        program.do("f 5 100", "f 3 1000")  # the first process has not called an allocator so far
+        recording = program.detach()
+        program.do("f 7 10")
+        program.end()
+    main, *children = recording.report["processes"]
+    assert [child["parent_pid"] for child in children] == [main["pid"]] * 2
+    assert all(child["forked"] and child["executable"] == main["executable"] for child in children)
+    assert recording.totals["leaked_bytes"] == 4 * 100 + 2 * 1000
+    assert (recording.totals["allocations"], recording.totals["frees"]) == (8, 2)
+
+
+def test_threads_that_come_and_go_are_all_counted(scratch):
+    with Attachable(scratch, [PROGRAMS / "spreading"]) as program:
+        program.do("t 4 50")
+        program.attach()
+        program.do("t 20 333", "t 20 333")  # the second 20 have the stacks of the first
+        recording = program.detach()
+        program.do("t 4 50")
+        program.end()
+    assert sum(costs["allocations"] for costs, frames in recording.stacks()
+               if frames[0]["function"] == "churn") == 40 * 100
+    threads = recording.totals["threads"]
+    assert threads == 1 + 40, "each has a lane of its own, and the first has begun them"
+
+
 def stacks_of(recording):
     """{size: functions} of the blocks of an obedient program."""
     return {costs["allocated_bytes"]: [frame["function"] for frame in frames]

@@ -71,20 +71,13 @@ struct drain_process {
     uint64_t death_stamp;    // a moment after it was found dead; 0: it noted its exit
 };
 
-// What an attached process does not say itself.
-struct drain_texts {
-    rec_string executable;
-    rec_string command_line;
-    rec_string allocator;
-};
-
 struct drain {
     const struct session *session;               // borrowed
     struct aggregator *aggregator;               // borrowed
     int epoll;                                   // owned
     pid_t own_pid;                               // no recorded process has it; 0: any may
     pid_t main_pid;                              // of the program that was started, 0 if none
-    struct drain_texts main_texts;               // of the process that was attached to
+    struct aggregator_process *attached;         // begun before it joined; NULL: none, or joined
     struct nursery_tables *scratch;              // owned: a copy of one nursery
     struct drain_lane *lanes[SESSION_MAX_LANES]; // owned; NULL: not in use
     uint32_t active[SESSION_MAX_LANES]; // the lanes in use; first those that this pass still reads

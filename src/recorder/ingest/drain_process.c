@@ -257,13 +257,6 @@ static uint32_t rec_flags(const struct drain *drain, uint32_t flags, pid_t pid)
            (pid == drain->main_pid ? REC_PROCESS_MAIN : 0);
 }
 
-static void drain_texts_give(const struct drain_texts *texts, struct rec_process *record)
-{
-    record->executable = texts->executable;
-    record->command_line = texts->command_line;
-    record->allocator = texts->allocator;
-}
-
 // Return whether the slot is filled in and new.
 static bool is_new(const struct drain *drain, uint32_t slot)
 {
@@ -292,9 +285,12 @@ static enum err slot_begin(struct drain *drain, uint32_t slot, uint64_t clock_ms
         .exit_status = -1,
         .start_ms = begun_ms,
     };
-    TRY(aggregator_process_begin(drain->aggregator, &record, &process.aggregator));
-    if ((record.flags & REC_PROCESS_ATTACHED) != 0 && pid == drain->main_pid) {
-        drain_texts_give(&drain->main_texts, &process.aggregator->record);
+    if ((record.flags & REC_PROCESS_ATTACHED) != 0 && pid == drain->main_pid &&
+        drain->attached != NULL) {
+        process.aggregator = drain->attached;
+        drain->attached = NULL;
+    } else {
+        TRY(aggregator_process_begin(drain->aggregator, &record, &process.aggregator));
     }
     process.aggregator->join_number = shared->join_number;
     process.aggregator->start_stamp = min_u64(shared->start_stamp, session_stamp(drain->session));

@@ -4,6 +4,7 @@
 // Context: T, see process_entry.h.
 #include <stddef.h>
 
+#include "base/sys.h"
 #include "session/layout.h"
 #include "target/preload/process/process.h"
 #include "target/preload/process/process_entry.h"
@@ -24,6 +25,13 @@ bool process_entry_page(struct process_page **page)
 bool process_entry_is_in(const struct session_mapping *mapping)
 {
     return (uint64_t)mapping->header == g_agent_page.session;
+}
+
+// A child may be the first to call a hook.
+bool process_entry_is_forked(bool was_in)
+{
+    (void)was_in;
+    return (uint32_t)sys_getpid() != g_agent_page.pid;
 }
 
 enum err process_entry_find_session(struct session_mapping *mapping)

@@ -112,10 +112,11 @@ struct session_header *process_followed_session(void)
 
 static enum process_verdict decide(uint64_t begun)
 {
-    const bool is_forked = process_entry_is_in(&g_image.mapping);
-    if (!is_forked && join_image() == VERDICT_OFF) {
+    const bool was_in = process_entry_is_in(&g_image.mapping);
+    if (!was_in && join_image() == VERDICT_OFF) {
         return VERDICT_OFF;
     }
+    const bool is_forked = process_entry_is_forked(was_in);
     struct session_header *session = g_image.mapping.header;
     if (session_is_over(session) ||
         (is_forked && (session->flags & SESSION_FOLLOW_CHILDREN) == 0)) {
@@ -127,9 +128,9 @@ static enum process_verdict decide(uint64_t begun)
     }
     // A forked child's parent is the process whose heap it has, not the adoptive parent that it
     // gets when its parent ends (daemons fork twice).
-    const uint32_t parent_pid = is_forked ? g_image.pid : (uint32_t)sys_getppid();
+    const uint32_t parent_pid = was_in && is_forked ? g_image.pid : (uint32_t)sys_getppid();
     g_image.pid = (uint32_t)sys_getpid();
-    if (!is_forked || g_image.pid == 1) { // other pids are of the parent's namespace
+    if (!was_in || g_image.pid == 1) { // other pids are of the parent's namespace
         g_image.pid_namespace = process_pid_namespace();
     }
     enter(index, parent_pid, process_entry_flags(is_forked) | (is_forked ? PROCESS_FORKED : 0),

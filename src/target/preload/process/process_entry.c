@@ -45,6 +45,11 @@ bool process_entry_is_in(const struct session_mapping *mapping)
     return mapping->header != NULL;
 }
 
+bool process_entry_is_forked(bool was_in)
+{
+    return was_in;
+}
+
 enum err process_entry_find_session(struct session_mapping *mapping)
 {
     const char *place = environment_session();

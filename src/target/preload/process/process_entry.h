@@ -25,6 +25,10 @@ bool process_entry_page(struct process_page **page);
 // Whether `mapping` is the session of this process, or of the process that it was forked from.
 bool process_entry_is_in(const struct session_mapping *mapping);
 
+// Whether this process was forked from one that had found the session. `was_in`: the result of
+// process_entry_is_in before the session was found.
+bool process_entry_is_forked(bool was_in);
+
 // Map the session of a fresh image. On failure the process is not recorded.
 enum err process_entry_find_session(struct session_mapping *mapping) MUST_USE;
 
