@@ -61,8 +61,8 @@ MODULES = {
     "formats": Module("H", "base host recording aggregate profile views_json", "codec import export"),
     "server": Module("H", "base host recording profile views_json formats",
                      "http access state api pages ."),
-    "cli": Module("H", "base session host recording aggregate symbols inject recorder profile views_json "
-                  "formats server",
+    "cli": Module("H", "base session host recording aggregate symbols inject/allocators recorder profile "
+                  "views_json formats server",
                   "text options warnings diff report names check commands ."),
 }
 

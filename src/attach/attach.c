@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,8 +40,10 @@ static enum err examine(struct attach *attach,
         return ERR_OK;
     }
     struct attach_module found = {.module = *module};
-    enum err err = allocator_scan(&file, path, NULL, names, &found.scan);
+    const struct name_sources sources = {.root_pid = attach->inject.target.pid};
+    enum err err = allocator_scan(&file, path, &sources, names, &found.scan);
     if (err == ERR_OK && found.scan.hidden != NULL) {
+        strbuf_append_text(&attach->hidden, attach->hidden.len > 0 ? "\n" : "");
         allocator_scan_explain(&found.scan, &file, path, &attach->hidden);
     }
     if (err == ERR_OK && found.scan.entries.len > 0) {
@@ -186,6 +189,33 @@ static enum err describe(struct attach *attach, int pid)
     return strbuf_result(&attach->allocator);
 }
 
+static bool has_function(const struct attach *attach, const char *name)
+{
+    for (size_t i = 0; i < attach->modules.len; i++) {
+        const struct allocator_entry_vec *entries = &attach->modules.items[i].scan.entries;
+        for (size_t k = 0; k < entries->len; k++) {
+            if (strcmp(entries->items[k].name, name) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+// Refuse names that the process does not have: its user expects their calls to be counted.
+static enum err check_names(const struct attach *attach,
+                            const struct allocator_name_vec *names,
+                            struct err_info *info)
+{
+    for (size_t i = 0; names != NULL && i < names->len; i++) {
+        if (!has_function(attach, names->items[i].name)) {
+            return err_set(info, ERR_NOT_FOUND, "process %d has no function '%s'",
+                           attach->inject.target.pid, names->items[i].name);
+        }
+    }
+    return ERR_OK;
+}
+
 enum err attach_open(struct attach *attach,
                      int pid,
                      const struct allocator_name_vec *names,
@@ -199,6 +229,7 @@ enum err attach_open(struct attach *attach,
             return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
         }
     }
+    TRY(check_names(attach, names, info));
     if (attach->modules.len == 0) {
         return err_set(info, ERR_NOT_FOUND, "cairn finds no allocator in process %d%s%s", pid,
                        attach->hidden.len > 0 ? ": " : "", strbuf_text(&attach->hidden));

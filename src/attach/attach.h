@@ -43,7 +43,7 @@ struct attach {
     struct strbuf executable;   // path
     struct strbuf command_line; // the arguments, each ended by a zero byte
     struct strbuf allocator;    // path of the module whose malloc is patched first
-    struct strbuf hidden;       // sentences about allocators without names; empty: none
+    struct strbuf hidden;       // sentences about allocators without names, each in a line
     bool is_patched;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // recorder_attach: the recorder's part of attaching to a process. See recorder_state.h.
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -10,6 +11,11 @@ enum err recorder_attach_open(struct recorder_state *s, struct err_info *info)
 {
     s->is_attached = true;
     TRY(attach_open(&s->attach, s->options->attach_pid, s->options->allocator_names, info));
+    const char *hidden = strbuf_text(&s->attach.hidden);
+    for (size_t len; *hidden != '\0'; hidden += len + (hidden[len] == '\n')) {
+        len = strcspn(hidden, "\n");
+        recorder_log(s, "warning: %.*s", (int)len, hidden);
+    }
     strbuf_append_text(&s->preflight.executable, strbuf_text(&s->attach.executable));
     return strbuf_result(&s->preflight.executable) == ERR_OK
                ? ERR_OK

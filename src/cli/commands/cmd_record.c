@@ -26,6 +26,7 @@ struct record_fields {
     struct record_settings settings;
     const char *overflow;
     const char *mode;
+    const char *allocator;
     uint32_t pid;
     bool is_analyze;
     bool is_version;
@@ -153,6 +154,12 @@ static const struct option_spec specs[] = {
      .help = "record a process that runs, until it ends, --duration is over, Ctrl-C, or 'cairn ctl "
              "FILE detach'; it runs on afterwards",
      .offset = FIELD(pid)},
+    {.name = "allocator",
+     .kind = OPTION_TEXT,
+     .value = "FUNCTION=NAME,...",
+     .help = "with --pid: also record calls of NAME, which has the arguments of FUNCTION: "
+             "malloc=my_alloc,free=my_free; C++ names are mangled",
+     .offset = FIELD(allocator)},
     {.letter = 'i',
      .name = "interpret",
      .kind = OPTION_REFUSED,
@@ -238,7 +245,19 @@ static int run_program(const struct record_fields *fields, char **argv)
     if (check_settings(fields, &settings, &info) != ERR_OK) {
         return command_usage_error(&command_record, &info);
     }
+    CLEANUP(allocator_names_release) struct allocator_name_vec names = {0};
+    if (fields->allocator != NULL && fields->pid == 0) {
+        (void)err_set(&info, ERR_INVALID, "--allocator needs --pid");
+        return command_usage_error(&command_record, &info);
+    }
+    struct err_info detail = {0};
+    if (fields->allocator != NULL &&
+        allocator_names_parse(fields->allocator, &names, &detail) != ERR_OK) {
+        (void)err_set(&info, ERR_INVALID, "--allocator: %s", detail.text);
+        return command_usage_error(&command_record, &info);
+    }
     settings.attach_pid = fields->pid;
+    settings.allocator_names = &names;
     if (fields->pid != 0 && argv[0] == NULL) {
         return record_run(&settings, argv);
     }

@@ -218,6 +218,7 @@ static void record(const struct record_settings *settings,
     const struct recorder_options options = {
         .argv = argv,
         .attach_pid = (pid_t)settings->attach_pid,
+        .allocator_names = settings->allocator_names,
         .preload_library = strbuf_text(&library),
         .tool_version = CAIRN_VERSION,
         .max_frames = settings->max_frames,

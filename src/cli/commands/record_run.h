@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "inject/allocators/allocator_names.h"
 #include "recorder/control/run_control.h"
 
 struct record_settings {
@@ -25,6 +26,7 @@ struct record_settings {
     bool without_symbols; // --no-symbols: names are looked up when the recording is opened
     bool is_forced;       // record a program that has its own allocator
     uint64_t attach_pid;  // record this process instead of a program; 0: none
+    const struct allocator_name_vec *allocator_names; // of the process; NULL: none
 };
 
 extern const struct record_settings record_default_settings;

@@ -338,13 +338,11 @@ void allocator_scan_explain(const struct allocator_scan *scan,
                   "'%s' contains %s, but has no symbols that name its functions, so its "
                   "allocations are not recorded",
                   path, scan->hidden);
-    if (build_id.len == 0) {
-        strbuf_append_text(out, "; a build that is not stripped would help");
-        return;
+    strbuf_append_text(out, "; an unstripped build would help");
+    if (build_id.len > 0) {
+        strbuf_append_text(out, ", or in /usr/lib/debug the debug file of build-id ");
     }
-    strbuf_append_text(out, "; an unstripped build or the debug file of build-id ");
     for (size_t i = 0; i < build_id.len; i++) {
         strbuf_printf(out, "%02x", build_id.data[i]);
     }
-    strbuf_append_text(out, " would help (--debug-dir DIR, or DEBUGINFOD_URLS)");
 }

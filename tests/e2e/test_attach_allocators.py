@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: MIT
+"""Attaching to programs with an allocator inside: jemalloc, tcmalloc, glibc and musl, static and not,
+by their own names, with a prefix, or with the names in a separate file. The counts are the program's
+own, exactly."""
+import re
+import subprocess
+
+import pytest
+
+from cairn_run import CAIRN, PROGRAMS, assert_totals, environment
+from test_attach import Attachable
+
+ROUNDS = 3
+
+# The truth of one round, from the programs: allocations and bytes.
+PLAIN = (280, 41370)
+EXTENDED = (340, 59370)
+RUST = (53, 6410)
+
+PROGRAMS_WITH = {
+    "glibc_dynamic": PLAIN, "glibc_static": PLAIN, "glibc_static_pie": PLAIN,
+    "musl_dynamic": PLAIN, "musl_static": PLAIN, "tcmalloc_inside": PLAIN,
+    "jemalloc_inside": EXTENDED, "jemalloc_no_pie": EXTENDED, "jemalloc_static": EXTENDED,
+    "jemalloc_prefixed": EXTENDED, "jemalloc_apart": EXTENDED, "rust_jemalloc": RUST,
+}
+
+
+OWN_FUNCTIONS = ",".join(f"{name}=my_pool_{name}" for name in (
+    "malloc", "free", "calloc", "realloc", "posix_memalign", "aligned_alloc"))
+
+
+def check_rounds(scratch, name, truth, *options):
+    """Attach to the program for some of its rounds, and compare with their truth."""
+    allocations, allocated_bytes = truth
+    with Attachable(scratch, [PROGRAMS / "attach" / name]) as program:
+        program.do("r")
+        program.attach(*options)
+        program.do(*["r"] * ROUNDS)
+        recording = program.detach()
+        program.do("r")
+        program.end()
+    assert_totals(recording, {
+        "allocations": ROUNDS * allocations, "allocated_bytes": ROUNDS * allocated_bytes,
+        "frees": ROUNDS * allocations, "leaked_allocations": 0})
+
+
+@pytest.mark.parametrize("name", PROGRAMS_WITH)
+def test_counts_are_the_programs_own(scratch, name):
+    check_rounds(scratch, name, PROGRAMS_WITH[name])
+
+
+def test_the_users_functions_are_recorded(scratch):
+    check_rounds(scratch, "own_pool", PLAIN, "--allocator", OWN_FUNCTIONS)
+
+
+def refuse(scratch, name, *options):
+    """The refusal to attach to a program, which then works on."""
+    with Attachable(scratch, [PROGRAMS / "attach" / name]) as program:
+        run = subprocess.run([CAIRN, "record", "-o", scratch / "no.cairn", *options, "-p",
+                              str(program.process.pid)],
+                             capture_output=True, text=True, env=environment(), check=False)
+        program.do("r")
+        program.end()
+    assert not (scratch / "no.cairn").exists()
+    return run.returncode, run.stderr
+
+
+@pytest.mark.parametrize("name, allocator", [("glibc_static_stripped", "an allocator"),
+                                             ("jemalloc_static_stripped", "jemalloc")])
+def test_an_allocator_without_names_is_refused_with_its_build_id(scratch, name, allocator):
+    status, errors = refuse(scratch, name)
+    notes = subprocess.run(["readelf", "-n", PROGRAMS / "attach" / name], capture_output=True,
+                           text=True, check=True).stdout
+    (build_id,) = re.findall(r"Build ID: ([0-9a-f]+)", notes)
+    assert status == 126
+    assert f"contains {allocator}, but has no symbols" in errors and build_id in errors, errors
+
+
+def test_a_function_that_does_not_exist_is_refused(scratch):
+    status, errors = refuse(scratch, "own_pool", "--allocator", "malloc=my_pool_mallok")
+    assert status == 126 and "has no function 'my_pool_mallok'" in errors, errors
+
+
+@pytest.mark.parametrize("options, sentence", [
+    (["--allocator", "malloc=x", "true"], "--allocator needs --pid"),
+    (["--allocator", "malloc", "-p", "1"], "--allocator: 'malloc' is not like malloc=my_alloc"),
+])
+def test_bad_names_are_a_usage_error(options, sentence):
+    run = subprocess.run([CAIRN, "record", *options], capture_output=True, text=True,
+                         env=environment(), check=False)
+    assert run.returncode == 2 and sentence in run.stderr, run.stderr
