@@ -22,8 +22,10 @@ def test_programs_are_called_what_they_are(tmp_path):
         run = subprocess.run([CAIRN, "report", "--json", "--sort", "leaked",
                               tmp_path / f"{word}.cairn"], check=True, capture_output=True,
                              env=environment(), timeout=60)
-        (site,) = [site for site in json.loads(run.stdout)["leaks"]["leaks"]
-                   if site["function"] == "keep"]
+        report = json.loads(run.stdout)
+        (site,) = [site for site in report["leaks"]["leaks"] if site["function"] == "keep"]
+        growing = [item["function"] for item in report["findings"]["items"] if item["kind"] == "growth"]
+        assert growing == (["keep"] if WANTED[word] == "growing" else []), (word, report["findings"])
         found[word] = site["growth"]
         assert (site["slope_bytes_per_s"] is not None) == (site["growth"] == "growing")
         if word == "leak":

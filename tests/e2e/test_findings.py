@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: MIT
+"""Findings on real programs: test_growth.py has those that leak; here are healthy ones."""
+import json
+import pathlib
+import subprocess
+
+from cairn_run import CAIRN, environment
+
+# Short programs of every Debian system. Most free nothing before they end, and none is at fault.
+HEALTHY = (["ls", "-lR", "/etc/apt"], ["sort", "/etc/services"], ["grep", "-c", "tcp", "/etc/services"],
+           ["sed", "-n", "$p", "/etc/services"], ["awk", "{ n += NF } END { print n }", "/etc/services"],
+           ["find", "/etc/apt"], ["wc", "/etc/services"], ["bash", "-c", "for i in 1 2 3; do echo $i; done"],
+           ["perl", "-e", "print join ',', sort map { $_ * 7 % 31 } 1 .. 3000"], ["tar", "-cf", "/dev/null", "/etc/apt"],
+           ["gzip", "-c", "/etc/services"], ["xz", "-0", "-c", "/etc/services"], ["date"], ["id"], ["env"], ["uname"],
+           ["df"], ["ps"], ["seq", "1000"], ["tr", "a", "b"], ["cut", "-c1", "/etc/services"], ["uniq", "/etc/services"],
+           ["diff", "/etc/services", "/etc/protocols"], ["md5sum", "/etc/services"], ["od", "/etc/passwd"],
+           ["base64", "/etc/services"], ["dpkg", "-l"], ["getent", "passwd"], ["stat", "/etc"], ["du", "/etc/apt"])
+
+
+def test_healthy_programs_have_no_leak_and_do_not_grow(tmp_path):
+    judged = 0
+    for command in HEALTHY:
+        if not pathlib.Path("/usr/bin", command[0]).exists():
+            continue
+        path = tmp_path / "x.cairn"
+        subprocess.run([CAIRN, "record", "-q", "-o", path, "--", *command], env=environment(), check=False,
+                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
+        run = subprocess.run([CAIRN, "report", "--json", path], check=True, capture_output=True, env=environment(),
+                             timeout=60)
+        kinds = [item["kind"] for item in json.loads(run.stdout)["findings"]["items"]]
+        assert not {"growth", "unfreed"} & set(kinds), (command, kinds)
+        text = subprocess.run([CAIRN, "report", path], check=True, capture_output=True, env=environment(), timeout=60)
+        assert text.stdout.count(b"\n") <= 100, command
+        judged += 1
+    assert judged > 20
