@@ -65,3 +65,16 @@ def test_the_width_comes_from_the_option_or_from_columns(draw):
     assert width() <= 80 < width(more={"COLUMNS": "120"}) <= 120 < width("--width", "200") <= 200
     assert width(more={"COLUMNS": "x"}) <= 80 and width("--width", "150", more={"COLUMNS": "70"}) > 80
     assert cairn("report", "--width", "10", path).returncode == 2
+
+
+def test_check_explains_a_broken_budget(draw):
+    path = draw(PEAK)
+    sentence = json_of(path)["findings"]["items"][0]["sentence"]
+    run = cairn("check", "--max-peak", "1MiB", path)
+    assert run.returncode == 1 and sentence in " ".join(run.stdout.decode().split())
+
+
+def test_the_screen_names_found_wrappers_and_says_that_names_are_missing(draw):
+    calls = "".join(f"a!main;a!f{size};a!arena_alloc 1 {size}\n" for size in (16, 300, 5000))
+    assert "Wrappers found: arena_alloc\n" in screen(draw(calls))
+    assert "Wrappers" not in screen(draw(PEAK)) and "no name" not in screen(draw(PEAK))

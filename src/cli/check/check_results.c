@@ -115,6 +115,7 @@ collect(print_details *print, const void *context, enum cost cost, struct strbuf
 
 static enum err print_report_section(const void *context, FILE *out, enum cost cost)
 {
+    TRY(report_print_explanations(context, out, cost));
     return report_print_section(context, out, cost);
 }
 

@@ -65,6 +65,9 @@ bool report_print_empty(const struct report *report, FILE *out);
 // Print the findings, ranked, each with the option that shows more; nothing without findings.
 enum err report_print_findings(const struct report *report, FILE *out) MUST_USE;
 
+// Print the findings about `cost`, as an explanation of a section.
+enum err report_print_explanations(const struct report *report, FILE *out, enum cost cost) MUST_USE;
+
 // Print what follows the totals on one screen.
 enum err report_print_screen(const struct report *report, FILE *out) MUST_USE;
 

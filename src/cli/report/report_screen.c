@@ -9,6 +9,7 @@
 #include "base/minmax.h"
 #include "cli/report/report_lines.h"
 #include "cli/text/screen_text.h"
+#include "profile/model/function_name.h"
 
 enum {
     SUMMARY_SITES = 3,
@@ -17,6 +18,7 @@ enum {
     SHARE_COLUMNS = 8,
     FINDING_INDENT = 4,
     FINDINGS_MAX = 6,
+    WRAPPERS_INDENT = 18,
     FINDING_BYTES_MAX = 600, // names may be megabytes
 };
 
@@ -84,6 +86,44 @@ print_sites(const struct report *report, FILE *out, enum cost cost, size_t limit
     return ERR_OK;
 }
 
+// Print the sentence of a finding, and where to look.
+static MUST_USE enum err
+print_finding(const struct report *report, FILE *out, const struct finding *finding)
+{
+    const bool is_sure = finding->confidence == CONFIDENCE_HIGH;
+    CLEANUP(strbuf_release) struct strbuf safe = {0};
+    CLEANUP(strbuf_release) struct strbuf cut = {0};
+    screen_append(&safe, findings_sentence(&report->findings, finding));
+    screen_append_cut(&cut, strbuf_text(&safe), FINDING_BYTES_MAX, SCREEN_CUT_MIDDLE);
+    strbuf_printf(&cut, " [%s%s%s]", finding->look, is_sure ? "" : "; confidence: ",
+                  is_sure ? "" : growth_confidence_name(finding->confidence));
+    TRY(strbuf_result(&cut));
+    screen_print_wrapped(out, strbuf_text(&cut), FINDING_INDENT, report_width(report));
+    return ERR_OK;
+}
+
+enum err report_print_explanations(const struct report *report, FILE *out, enum cost cost)
+{
+    static const enum cost costs[FINDING_KIND_COUNT] = {
+        [FINDING_PEAK] = COST_PEAK_BYTES,
+        [FINDING_GROWTH] = COST_LEAKED_BYTES,
+        [FINDING_UNFREED] = COST_LEAKED_BYTES,
+        [FINDING_CHURN] = COST_TEMPORARY,
+        [FINDING_RSS] = COST_COUNT,
+        [FINDING_UNSEEN] = COST_COUNT,
+    };
+    bool is_first = true;
+    for (size_t i = 0; i < report->findings.items.len; i++) {
+        const struct finding *finding = &report->findings.items.items[i];
+        if (costs[finding->kind] == cost) {
+            (void)fputs(is_first ? "\n" : "", out);
+            is_first = false;
+            TRY(print_finding(report, out, finding));
+        }
+    }
+    return ERR_OK;
+}
+
 enum err report_print_findings(const struct report *report, FILE *out)
 {
     const struct findings *findings = &report->findings;
@@ -93,21 +133,42 @@ enum err report_print_findings(const struct report *report, FILE *out)
     }
     for (size_t i = 0; i < count; i++) {
         const struct finding *finding = &findings->items.items[i];
-        CLEANUP(strbuf_release) struct strbuf text = {0};
-        CLEANUP(strbuf_release) struct strbuf safe = {0};
-        CLEANUP(strbuf_release) struct strbuf cut = {0};
-        strbuf_append_text(&text, findings_sentence(findings, finding));
-        screen_append(&safe, strbuf_text(&text));
-        screen_append_cut(&cut, strbuf_text(&safe), FINDING_BYTES_MAX, SCREEN_CUT_MIDDLE);
-        strbuf_printf(&cut, " [%s%s%s]", finding->look,
-                      finding->confidence == CONFIDENCE_HIGH ? "" : "; confidence: ",
-                      finding->confidence == CONFIDENCE_HIGH
-                          ? ""
-                          : growth_confidence_name(finding->confidence));
-        TRY(strbuf_result(&cut));
         (void)fprintf(out, "  %s%s%s\n", report_paint(report, PAINT_COST),
                       finding_kind_name(finding->kind), report_unpaint(report));
-        screen_print_wrapped(out, strbuf_text(&cut), FINDING_INDENT, report_width(report));
+        TRY(print_finding(report, out, finding));
+    }
+    return ERR_OK;
+}
+
+// Print how many functions have no name, and which functions call sites pass over.
+static MUST_USE enum err print_about_names(const struct report *report, FILE *out)
+{
+    const struct code_index *code = &report->profile->code;
+    const struct wrapper_vec *wrappers = &report->profile->wrappers;
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    CLEANUP(strbuf_release) struct strbuf safe = {0};
+    CLEANUP(strbuf_release) struct strbuf cut = {0};
+    size_t unnamed = 0;
+    for (size_t i = 0; i < code->functions.len; i++) {
+        unnamed += (code->functions.items[i].flags & CODE_UNKNOWN) != 0;
+    }
+    if (unnamed > 0) {
+        (void)fputs("\n  ", out);
+        report_print_counted(out, unnamed, "function has", "functions have",
+                             " no name; --all says how to get names.\n");
+    }
+    for (size_t i = 0; i < wrappers->len; i++) {
+        const uint32_t name = code->functions.items[wrappers->items[i].function].name;
+        strbuf_append_text(&text, i == 0 ? "" : ", ");
+        name_append(&text, string_table_get(&code->names, name), NAME_NO_TEMPLATES);
+        strbuf_append_text(&text, wrappers->items[i].is_asked ? " (--hide)" : "");
+    }
+    if (wrappers->len > 0) {
+        TRY(strbuf_result(&text));
+        screen_append(&safe, strbuf_text(&text));
+        screen_append_cut(&cut, strbuf_text(&safe), report_width(report) - WRAPPERS_INDENT,
+                          SCREEN_CUT_MIDDLE);
+        (void)fprintf(out, "\n  Wrappers found: %s\n", strbuf_text(&cut));
     }
     return ERR_OK;
 }
@@ -141,6 +202,7 @@ enum err report_print_screen(const struct report *report, FILE *out)
         TRY(print_sites(report, out, costs[i], limit, true));
     }
     print_rss(report, out);
+    TRY(print_about_names(report, out));
     (void)fprintf(out,
                   "\n  --all prints every section with call stacks; --help lists the views.\n");
     return ERR_OK;
