@@ -16,16 +16,19 @@ struct gap_search {
     struct address_range best;
 };
 
-// The first taken range that overlaps [start, end), NULL if none does.
+// The lowest taken range that overlaps [start, end), NULL if none does.
 static const struct address_range *
 find_taken(const struct address_range_vec *taken, uint64_t start, uint64_t end)
 {
+    const struct address_range *lowest = NULL;
     for (size_t i = 0; i < taken->len; i++) {
-        if (taken->items[i].start < end && taken->items[i].end > start) {
-            return taken->items + i;
+        const struct address_range *range = taken->items + i;
+        if (range->start < end && range->end > start &&
+            (lowest == NULL || range->start < lowest->start)) {
+            lowest = range;
         }
     }
-    return NULL;
+    return lowest;
 }
 
 // Keep the larger one of the best gap so far and the free range [start, end) between mappings.

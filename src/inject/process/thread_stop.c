@@ -278,6 +278,17 @@ static bool become_realtime(void)
     return sched_setscheduler(0, SCHED_FIFO, &parameters) == 0;
 }
 
+// With real-time priority no thread that goes on delays the release of the others. A thread that
+// was killed meanwhile needs none.
+static void release(struct tracer *tracer)
+{
+    const struct stopped_thread_vec *threads = &tracer->stop.threads;
+    for (size_t i = 0; i < threads->len; i++) {
+        (void)call_ptrace(&tracer->stop, PTRACE_DETACH, threads->items[i].tid, NULL);
+    }
+    tracer->stop.report.held_ns = clock_monotonic_ns() - tracer->begin_ns;
+}
+
 static enum err trace(struct tracer *tracer)
 {
     struct thread_stop *stop = &tracer->stop;
@@ -291,6 +302,9 @@ static enum err trace(struct tracer *tracer)
     const uint64_t before = clock_monotonic_ns();
     const enum err err = tracer->work(stop, tracer->context, &tracer->reason);
     stop->report.work_ns = clock_monotonic_ns() - before;
+    if (stop->report.is_realtime) {
+        release(tracer);
+    }
     return err;
 }
 
@@ -318,7 +332,7 @@ static enum err run_attempt(struct tracer *tracer)
     }
     (void)pthread_join(thread, NULL); // cannot fail: it was started here
     wait_until_released(tracer->tid);
-    if (tracer->begin_ns != 0) {
+    if (tracer->begin_ns != 0 && tracer->stop.report.held_ns == 0) {
         tracer->stop.report.held_ns = clock_monotonic_ns() - tracer->begin_ns;
     }
     return tracer->result;

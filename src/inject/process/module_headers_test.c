@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// The modules of this process as the loader names them, against those that its memory gives.
+#include "inject/process/module_headers.h"
+
+#include <elf.h>
+#include <link.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "inject/process/target_reading.h"
+
+static struct target_process g_target;
+static unsigned g_compared;
+
+static const struct target_module *module_with_bias(uint64_t bias)
+{
+    for (size_t i = 0; i < g_target.modules.len; i++) {
+        if (g_target.modules.items[i].load_bias == bias) {
+            return g_target.modules.items + i;
+        }
+    }
+    return NULL;
+}
+
+static int compare_module(struct dl_phdr_info *loaded, size_t size, void *context)
+{
+    (void)size;
+    (void)context;
+    const struct target_module *module = module_with_bias(loaded->dlpi_addr);
+    assert_non_null(module);
+    assert_int_equal(module->header_count, loaded->dlpi_phnum);
+    assert_int_equal(module->headers, (uint64_t)(uintptr_t)loaded->dlpi_phdr);
+    for (unsigned i = 0; i < loaded->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = loaded->dlpi_phdr + i;
+        const uint64_t addr = loaded->dlpi_addr + segment->p_vaddr;
+        if (segment->p_type == PT_LOAD && (segment->p_flags & PF_X) != 0) {
+            assert_true(module->text_start <= addr);
+            assert_true(module->text_end >= addr + segment->p_memsz);
+        } else if (segment->p_type == PT_LOAD) {
+            assert_true(module->start <= addr && module->end >= addr + segment->p_memsz);
+        } else if (segment->p_type == PT_GNU_EH_FRAME) {
+            assert_int_equal(module->eh_frame_hdr, addr);
+        } else if (segment->p_type == PT_DYNAMIC) {
+            assert_int_equal(module->dynamic, addr);
+        }
+    }
+    g_compared++;
+    return 0;
+}
+
+// A child is the same program, and may be read.
+static void modules_are_those_of_the_loader(void **state)
+{
+    (void)state;
+    int pipe_fds[2];
+    assert_int_equal(pipe(pipe_fds), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        char byte;
+        (void)close(pipe_fds[1]);
+        _exit(read(pipe_fds[0], &byte, 1) == 0 ? 0 : 1);
+    }
+    struct err_info info = {0};
+    const enum err err = target_process_open(&g_target, child, &kernel_calls_real, &info);
+    assert_string_equal(info.text, "");
+    assert_int_equal(err, ERR_OK);
+    assert_int_equal(dl_iterate_phdr(compare_module, NULL), 0);
+    assert_true(g_compared >= 3); // the program, libc, the loader
+    uint64_t own = 0;
+    assert_int_equal(target_process_read(&g_target, (uint64_t)(uintptr_t)&g_compared, &own, 4),
+                     ERR_OK);
+    assert_int_equal(target_process_read(&g_target, 8, &own, 1), ERR_NOT_FOUND);
+    target_process_close(&g_target);
+    (void)close(pipe_fds[1]);
+    int status = 0;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(modules_are_those_of_the_loader),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
