@@ -48,7 +48,7 @@ MODULES = {
     "recording": Module("H", "base host", "format read write"),
     "aggregate": Module("H", "base session host recording", "live_blocks tables rows totals peak ."),
     "symbols": Module("H", "base host recording", "names elf dwarf jit leak_rules ."),
-    "inject/process": Module("H", "base host"),
+    "inject/process": Module("H", "base host", ". threads"),
     "inject/code": Module("H", "base session host"),
     "inject/allocators": Module("H", "base session host symbols"),
     "inject": Module("H", "base session host inject/process inject/code inject/allocators"),

@@ -25,9 +25,9 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "inject/inject_note.h"
-#include "inject/process/remote_calls.h"
 #include "inject/process/target_process.h"
-#include "inject/process/thread_stop.h"
+#include "inject/process/threads/remote_calls.h"
+#include "inject/process/threads/thread_stop.h"
 
 struct patch_plan;
 

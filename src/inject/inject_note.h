@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "inject/process/remote_calls.h"
+#include "inject/process/threads/remote_calls.h"
 
 #define INJECT_NOTE_MAGIC UINT64_C(0x65746f6e2d636169) // "iac-note"
 

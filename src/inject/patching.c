@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "inject/process/stop_scan.h"
+#include "inject/process/threads/stop_scan.h"
 
 struct application {
     const struct patch_plan *plan;

@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "inject/code/patch_plan.h"
 #include "inject/inject_note.h"
-#include "inject/process/thread_stop.h"
+#include "inject/process/threads/thread_stop.h"
 
 // Write the jumps of a plan whose stubs and trampolines are in place. ERR_CORRUPT if an entry has
 // other bytes, ERR_IO if it cannot be written, and the errors of thread_stop_run.

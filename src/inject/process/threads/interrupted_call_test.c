@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "inject/process/interrupted_call.h"
+#include "inject/process/threads/interrupted_call.h"
 
 #include <errno.h>
 #include <setjmp.h>

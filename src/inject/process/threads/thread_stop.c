@@ -11,7 +11,7 @@
 // A stop for a signal clears the pending interruption, so the thread is interrupted again before it
 // goes on: it sets up the handler's frame and stops at the handler's first instruction. So a
 // stopped thread holds no signal, and letting it go passes none.
-#include "inject/process/thread_stop.h"
+#include "inject/process/threads/thread_stop.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -29,9 +29,9 @@
 #include "base/minmax.h"
 #include "host/containers/map_u64.h"
 #include "host/os/quiet_thread.h"
-#include "inject/process/interrupted_call.h"
 #include "inject/process/proc_files.h"
 #include "inject/process/target_refusal.h"
+#include "inject/process/threads/interrupted_call.h"
 
 enum {
     LIMIT_MS = 100,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // remote_code: see remote_code.h.
-#include "inject/process/remote_code.h"
+#include "inject/process/threads/remote_code.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // stop_scan: see stop_scan.h.
-#include "inject/process/stop_scan.h"
+#include "inject/process/threads/stop_scan.h"
 
 #include <errno.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // interrupted_call: see interrupted_call.h.
-#include "inject/process/interrupted_call.h"
+#include "inject/process/threads/interrupted_call.h"
 
 #include <errno.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // remote_calls: see remote_calls.h.
-#include "inject/process/remote_calls.h"
+#include "inject/process/threads/remote_calls.h"
 
 #include <errno.h>
 #include <string.h>
@@ -11,11 +11,11 @@
 
 #include "base/clock.h"
 #include "inject/process/address_gaps.h"
-#include "inject/process/interrupted_call.h"
 #include "inject/process/proc_files.h"
-#include "inject/process/remote_code.h"
-#include "inject/process/stop_scan.h"
 #include "inject/process/target_refusal.h"
+#include "inject/process/threads/interrupted_call.h"
+#include "inject/process/threads/remote_code.h"
+#include "inject/process/threads/stop_scan.h"
 
 enum {
     SLOTS = REMOTE_CODE_BYTES / REMOTE_CODE_BYTES_MAX,

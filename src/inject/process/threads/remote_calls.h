@@ -25,7 +25,7 @@
 
 #include "base/err.h"
 #include "inject/process/target_process.h"
-#include "inject/process/thread_stop.h"
+#include "inject/process/threads/thread_stop.h"
 
 enum {
     REMOTE_CALLS_MAX = 32, // of one run
