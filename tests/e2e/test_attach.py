@@ -97,7 +97,7 @@ def test_counts_are_exact_between_attach_and_detach(attachable):
     attachable.do("a 10 100", "t 5 10")
     attachable.attach()
     attachable.do("a 7 1000", "f 3", "t 2 10", "a 4 50", "r 2 500")
-    assert attachable.status()["allocations"] == 15
+    wait_until(lambda: attachable.status()["allocations"] == 15, "the counts of the running program")
     recording = attachable.detach()
     attachable.do("a 3 77", "f 5")
     assert_totals(recording, {"allocations": 15, "allocated_bytes": 7000 + 20 + 200 + 1000})
@@ -153,7 +153,11 @@ def test_the_recording_ends_with_the_program(attachable):
     recording.assert_whole()
     assert recording.totals["allocations"] >= 3
     (process,) = recording.report["processes"]
-    assert os.path.basename(process["executable"]) == "obedient"
+    assert os.path.basename(process["executable"]) == "obedient" and process["attached"]
+    text = subprocess.run([CAIRN, "report", recording.path], capture_output=True, text=True,
+                          env=environment(), check=True)
+    said = f"process {process['pid']} ran before it was recorded"
+    assert said in text.stdout + text.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

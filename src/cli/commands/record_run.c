@@ -187,6 +187,16 @@ fill_pattern(const struct record_settings *settings, const char *program, struct
     }
 }
 
+// Return the path of the process that runs, for the default name of the file.
+static const char *executable_of(const struct record_settings *settings, char path[static PATH_MAX])
+{
+    char link[64];
+    (void)snprintf(link, sizeof(link), "/proc/%u/exe", (unsigned)settings->attach_pid); // fits
+    const ssize_t len = readlink(link, path, PATH_MAX - 1);
+    path[len > 0 ? len : 0] = '\0';
+    return len > 0 ? path : "process";
+}
+
 // For tests of cairn itself.
 static bool variable_is(const char *name, const char *value)
 {
@@ -210,7 +220,9 @@ static void record(const struct record_settings *settings,
     }
     background_symbolizer_init(&run->ahead, &run->sources);
     jit_names_init(&run->jit);
-    fill_pattern(settings, argv[0] != NULL ? argv[0] : "attached", &run->pattern);
+    char attached[PATH_MAX];
+    fill_pattern(settings, argv[0] != NULL ? argv[0] : executable_of(settings, attached),
+                 &run->pattern);
     if (find_library(&library, &info) != ERR_OK) {
         (void)command_error(&info); // the status is set
         return;

@@ -38,6 +38,19 @@ static void write_stops(const struct profile *profile, const char *prefix, FILE 
     }
 }
 
+static void write_attached(const struct profile *profile, const char *prefix, FILE *out)
+{
+    const struct recording *recording = &profile->recording;
+    for (uint32_t i = 0; i < recording->process_count; i++) {
+        if ((recording->processes[i].flags & REC_PROCESS_ATTACHED) != 0) {
+            (void)fprintf(out,
+                          "%sprocess %u ran before it was recorded: blocks that it allocated "
+                          "earlier are missing\n",
+                          prefix, (unsigned)recording->processes[i].pid);
+        }
+    }
+}
+
 static void write_sampling(const struct profile *profile, const char *prefix, FILE *out)
 {
     const struct sampling sampling = sampling_of(&profile->recording);
@@ -75,6 +88,7 @@ void warnings_write(const struct profile *profile, const char *prefix, FILE *out
         }
     }
     write_stops(profile, prefix, out);
+    write_attached(profile, prefix, out);
     write_sampling(profile, prefix, out);
     write_merged(profile, prefix, out);
     write_losses(profile, prefix, out);

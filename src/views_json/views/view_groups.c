@@ -12,6 +12,7 @@ struct process_row {
     bool forked;
     bool execed;
     bool own_allocator;
+    bool attached;
     struct costs costs;
 };
 
@@ -34,6 +35,7 @@ static const struct column process_columns[] = {
     COLUMN(CELL_BOOL, process_row, forked),
     COLUMN(CELL_BOOL, process_row, execed),
     COLUMN(CELL_BOOL, process_row, own_allocator),
+    COLUMN(CELL_BOOL, process_row, attached),
     COLUMN_AS("start_ms", CELL_U64, process_row, process.start_ms),
     COLUMN_AS("end_ms", CELL_U64, process_row, process.end_ms),
     COLUMN_WRITTEN("wait_status", write_wait_status),
@@ -55,6 +57,7 @@ enum err view_processes(struct view *view)
             .forked = (process->flags & REC_PROCESS_FORKED) != 0,
             .execed = (process->flags & REC_PROCESS_EXECED) != 0,
             .own_allocator = (process->flags & REC_PROCESS_OWN_ALLOCATOR) != 0,
+            .attached = (process->flags & REC_PROCESS_ATTACHED) != 0,
             .costs = groups.items[i].costs,
         };
         TRY(process_row_vec_push(&rows, row));
