@@ -78,3 +78,14 @@ def test_the_screen_names_found_wrappers_and_says_that_names_are_missing(draw):
     calls = "".join(f"a!main;a!f{size};a!arena_alloc 1 {size}\n" for size in (16, 300, 5000))
     assert "Wrappers found: arena_alloc\n" in screen(draw(calls))
     assert "Wrappers" not in screen(draw(PEAK)) and "no name" not in screen(draw(PEAK))
+
+
+def test_long_module_names_keep_their_beginning_and_their_end(draw):
+    module = "/opt/_multiarray_umath_of_the_numeric_library.cpython-311-x86_64-linux-gnu.so"
+    path = draw(f"{module}!main;{module}!add 5 5000 0 0 0 0 5 5000\n"
+                f"{module}!main;{module}!sub(a.c:77) 5 5000 0 0 0 0 5 5000\n")
+    places = [line for option in ((), ("-p",)) for line in screen(*option, path).splitlines() if ".so" in line]
+    assert len(places) > 4
+    for line in places:
+        assert len(line) <= 80 and "_multi" in line and "gnu.so" in line, line
+    assert any("a.c:77 [_multi" in line for line in places)

@@ -86,6 +86,26 @@ void report_append_line(const struct report *report, struct strbuf *out, uint32_
     }
 }
 
+void report_append_module(const struct report *report,
+                          struct strbuf *place,
+                          const char *before,
+                          const char *module,
+                          const char *after,
+                          size_t columns)
+{
+    CLEANUP(strbuf_release) struct strbuf safe = {0};
+    const size_t taken =
+        screen_columns(strbuf_text(place)) + screen_columns(before) + screen_columns(after);
+    size_t room = columns > taken ? columns - taken : 0;
+    room = room > MODULE_COLUMNS_MIN ? room : MODULE_COLUMNS_MIN;
+    screen_append(&safe, module);
+    strbuf_append_text(place, before);
+    screen_append_cut(place, strbuf_text(&safe),
+                      report->options->use_full_names ? REPORT_WIDTH_UNLIMITED : room,
+                      SCREEN_CUT_MIDDLE);
+    strbuf_append_text(place, after);
+}
+
 const char *report_module(const struct report *report, uint32_t location)
 {
     const char *path =

@@ -14,7 +14,8 @@
 #include "host/text/strbuf.h"
 
 enum {
-    REPORT_WIDTH_UNLIMITED = 1 << 20
+    REPORT_WIDTH_UNLIMITED = 1 << 20,
+    MODULE_COLUMNS_MIN = 12,
 };
 
 // Return the escape sequence that begins a colour and the one that ends it; "" without colours.
@@ -43,6 +44,16 @@ void report_append_function(const struct report *report,
 
 // Append "file:line", "file", or nothing if unknown.
 void report_append_line(const struct report *report, struct strbuf *out, uint32_t location);
+
+// Append " in MODULE" to a place such as "file:line", or to nothing, with the words around it as
+// given. The middle of a long module name is omitted, so that beginning and end are readable and
+// the whole fits in `columns`, if at least MODULE_COLUMNS_MIN are left for the name.
+void report_append_module(const struct report *report,
+                          struct strbuf *place,
+                          const char *before,
+                          const char *module,
+                          const char *after,
+                          size_t columns);
 
 // Return the module's name, not made safe; "" without a module.
 const char *report_module(const struct report *report, uint32_t location);

@@ -39,7 +39,8 @@ static void print_site(const struct report *report,
     const uint64_t value = costs_get(&site->costs, cost);
     report_append_line(report, &place, site->location);
     if (place.len == 0) {
-        screen_append(&place, report_module(report, site->location));
+        report_append_module(report, &place, "", report_module(report, site->location), "",
+                             PLACE_COLUMNS);
     }
     screen_append_cut(&cut, strbuf_text(&place), PLACE_COLUMNS, SCREEN_CUT_START);
     size_t taken = SITE_INDENT + 2 + screen_columns(strbuf_text(&cut));

@@ -43,9 +43,8 @@ static void append_place(const struct report *report, struct strbuf *out, struct
     const char *module = report_module(report, line.node->location);
     if (line.names_module && module[0] != '\0' &&
         !is_own_module(report, line.node->location, module)) {
-        strbuf_append_text(&place, place.len > 0 ? " [" : "[");
-        screen_append(&place, module);
-        strbuf_append_char(&place, ']');
+        report_append_module(report, &place, place.len > 0 ? " [" : "[", module, "]",
+                             PLACE_COLUMNS);
     }
     size_t columns = report->options->use_full_names ? REPORT_WIDTH_UNLIMITED : PLACE_COLUMNS;
     screen_append_cut(out, strbuf_text(&place), columns, SCREEN_CUT_START);

@@ -125,19 +125,17 @@ static void print_site_place(const struct report *report,
     CLEANUP(strbuf_release) struct strbuf text = {0};
     CLEANUP(strbuf_release) struct strbuf cut = {0};
     CLEANUP(strbuf_release) struct strbuf companion = {0};
-    report_append_line(report, &text, site->location);
-    const char *module = report_module(report, site->location);
-    if (module[0] != '\0') {
-        strbuf_append_text(&text, text.len > 0 ? " in " : "in ");
-        screen_append(&text, module);
-    }
-    if (text.len > 0) {
-        strbuf_append_text(&text, ", ");
-    }
     append_companion(report, &companion, &site->costs, cost);
     const size_t width = report_width(report);
     const size_t taken = SITE_INDENT + companion.len;
     const size_t columns = width > taken ? width - taken : 0;
+    report_append_line(report, &text, site->location);
+    const char *module = report_module(report, site->location);
+    if (module[0] != '\0') {
+        report_append_module(report, &text, text.len > 0 ? " in " : "in ", module, ", ", columns);
+    } else if (text.len > 0) {
+        strbuf_append_text(&text, ", ");
+    }
     screen_append_cut(&cut, strbuf_text(&text), columns, SCREEN_CUT_START);
     (void)fprintf(out, "%*s%s%s\n", SITE_INDENT, "", strbuf_text(&cut), strbuf_text(&companion));
 }
