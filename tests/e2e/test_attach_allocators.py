@@ -49,6 +49,24 @@ def test_counts_are_the_programs_own(scratch, name):
     check_rounds(scratch, name, PROGRAMS_WITH[name])
 
 
+@pytest.mark.parametrize("name, thrown", [("dynamic", 21), ("static", 14), ("jemalloc", 14), ("tcmalloc", 14)])
+def test_operators_are_recorded_and_their_exceptions_caught(scratch, name, thrown):
+    """libstdc++ returns NULL by catching its own exception, whose block is malloc's. Where operator
+    new itself is hooked, that is a call inside of it."""
+    with Attachable(scratch, [PROGRAMS / "attach" / f"operators_{name}"]) as program:
+        program.do("r", "t")
+        program.attach()
+        program.do("r", "r")
+        assert_totals(program.detach(), {"allocations": 100, "allocated_bytes": 7140, "frees": 100,
+                                         "leaked_allocations": 0})
+        program.attach()
+        program.do("t", "t")
+        assert_totals(program.detach(), {"allocations": 2 * thrown, "frees": 2 * thrown,
+                                         "leaked_allocations": 0})
+        program.do("r", "t")
+        program.end()
+
+
 def test_the_users_functions_are_recorded(scratch):
     check_rounds(scratch, "own_pool", PLAIN, "--allocator", OWN_FUNCTIONS)
 
