@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// flame_graph: what makes an exported flame graph answer: zoom by click, search, keys.
+// flame_graph: zoom by click, search and keys of an exported flame graph.
 //
-// Runs inside the SVG document, on what export_svg.c drew: each frame is <g class="frame"> with a
-// <title>, a <rect> and a <text>. The drawing alone is complete; without scripts it just stands still.
+// Runs inside the SVG document that export_svg.c writes. Each frame is a <g class="frame"> with a
+// <title>, a <rect> and a <text>. Where scripts are off, the picture is complete but not interactive.
 "use strict";
 (() => {
     const root = document.documentElement;
@@ -80,7 +80,7 @@
             frame.group.classList.toggle("match", isMatch);
             return isMatch;
         });
-        // A frame within a frame that counts already counts no more.
+        // A frame inside a matching frame is already part of the share.
         let share = 0;
         let covered = 0;
         for (const frame of found.sort((a, b) => a.x - b.x || b.width - a.width)) {
