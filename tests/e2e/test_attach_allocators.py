@@ -21,7 +21,8 @@ PROGRAMS_WITH = {
     "glibc_dynamic": PLAIN, "glibc_static": PLAIN, "glibc_static_pie": PLAIN,
     "musl_dynamic": PLAIN, "musl_static": PLAIN, "tcmalloc_inside": PLAIN,
     "jemalloc_inside": EXTENDED, "jemalloc_no_pie": EXTENDED, "jemalloc_static": EXTENDED,
-    "jemalloc_prefixed": EXTENDED, "jemalloc_apart": EXTENDED, "rust_jemalloc": RUST,
+    "tcmalloc_shared": PLAIN, "mimalloc_shared": PLAIN, "mimalloc_prefixed": PLAIN,
+    "jemalloc_shared": EXTENDED, "jemalloc_prefixed": EXTENDED, "jemalloc_apart": EXTENDED, "rust_jemalloc": RUST,
 }
 
 
