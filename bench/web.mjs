@@ -35,7 +35,7 @@ const FIRST_LOAD_MAX_BYTES = 250_000;
 
 const VIEWS = [
   'bottom-up', 'top-down', 'functions', 'flame?min_share=0.0005', 'flame?direction=bottom_up', 'charts', 'charts?chart=allocations&by=stack',
-  'sizes', 'sizes?histogram=size_lifetime', 'leaks', 'threads', 'ledger', 'summary?function=a',
+  'sizes', 'sizes?histogram=size_lifetime', 'leaks', 'threads', 'rss', 'summary?function=a',
 ];
 
 function compilerProper() {

@@ -115,7 +115,7 @@ describe('what is saved of other views', () => {
     ['sizes', 'sizes', ['Sizes of blocks, in blocks', 'all others']],
     ['sizes?histogram=lifetimes&rank=bytes', 'lifetimes', ['Lifetimes of blocks, in bytes', 'all others']],
     ['sizes?histogram=size_lifetime', 'size_lifetime', ['Blocks by size (to the right) and lifetime (upwards), a stronger colour is more, logarithmic']],
-    ['ledger', 'rss', ['Resident size over time']],
+    ['rss', 'rss', ['Resident size over time']],
   ]) {
     it(`${view}: a drawing and pixels`, async () => {
       await viewer.open(`#/${view}`);

@@ -75,13 +75,13 @@ describe('filter bar', () => {
       await viewer.open(`#/${fragment}`);
       const notices = await page.locator('main .notice').allInnerTexts();
       // Of tables the first rows: how many there are in the page depends on its height.
-      const text = await page.locator('main').evaluate((main) => [...main.querySelectorAll('.table-body [aria-rowindex="2"], .heat, .legend, .ledger-legend')].map((e) => e.textContent).join());
+      const text = await page.locator('main').evaluate((main) => [...main.querySelectorAll('.table-body [aria-rowindex="2"], .heat, .legend, .breakdown-legend')].map((e) => e.textContent).join());
       return { notices, text };
     };
     for (const [view, part, says] of [
       ['sizes', 'from_ms=100', 'the time range'], ['sizes?histogram=size_lifetime', 'to_ms=100', 'the time range'],
-      ['leaks', 'to_ms=100', 'the time range'], ['ledger', 'function=churn', 'functions, files and modules'],
-      ['ledger', 'from_ms=100&size_min_bytes=9', 'the time range, sizes and lifetimes'], ['charts', 'lifetime_min_ms=1', 'sizes and lifetimes'],
+      ['leaks', 'to_ms=100', 'the time range'], ['rss', 'function=churn', 'functions, files and modules'],
+      ['rss', 'from_ms=100&size_min_bytes=9', 'the time range, sizes and lifetimes'], ['charts', 'lifetime_min_ms=1', 'sizes and lifetimes'],
     ]) {
       const whole = await shown(view);
       assert.deepEqual(whole.notices, [], view);

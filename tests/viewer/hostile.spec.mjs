@@ -42,7 +42,7 @@ describe('hostile names', () => {
   const views = [
     'summary', 'bottom-up', 'top-down', 'flame?min_share=0', 'flame?min_share=0&direction=bottom_up&cost=leaked_bytes', 'functions', 'functions?fn=hostile_place',
     'charts', 'charts?by=stack', 'charts?chart=rate', 'sizes', 'sizes?histogram=lifetimes', 'sizes?histogram=size_lifetime',
-    'leaks', 'leaks?leaks_by=call_site', 'threads', 'ledger', 'source', `source?path=${place}`,
+    'leaks', 'leaks?leaks_by=call_site', 'threads', 'rss', 'source', `source?path=${place}`,
   ];
   for (const fragment of [...views, ...views.map((view) => `${view}${view.includes('?') ? '&' : '?'}diff=1`)]) {
     it(`do nothing in ${fragment}`, async () => {

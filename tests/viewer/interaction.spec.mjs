@@ -41,7 +41,7 @@ describe('addresses', () => {
     await other.close();
   });
 
-  for (const view of ['summary', 'bottom-up', 'functions', 'top-down', 'flame', 'charts', 'sizes', 'leaks', 'threads', 'ledger', 'source']) {
+  for (const view of ['summary', 'bottom-up', 'functions', 'top-down', 'flame', 'charts', 'sizes', 'leaks', 'threads', 'rss', 'source']) {
     it(`lead to ${view}, and its tab leads there too`, async () => {
       await viewer.open(`#/${view}`);
       assert.equal(await page.locator('main').getAttribute('data-view'), view);

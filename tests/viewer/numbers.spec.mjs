@@ -57,7 +57,7 @@ describe('summary', () => {
     assert.equal(parts.reduce((sum, bytes) => sum + bytes, 0), highest);
     await bar.click();
     await viewer.idle();
-    assert.equal(await viewer.page.locator('main').getAttribute('data-view'), 'ledger');
+    assert.equal(await viewer.page.locator('main').getAttribute('data-view'), 'rss');
   });
 
   it('lists the events that the program reported, and who did', async () => {
@@ -221,8 +221,8 @@ describe('over time', () => {
   });
 });
 
-describe('the ledger', () => {
-  const legend = async () => (await viewer.page.getByTestId('ledger-legend').locator('dl > div').evaluateAll(
+describe('the RSS breakdown', () => {
+  const legend = async () => (await viewer.page.getByTestId('breakdown-legend').locator('dl > div').evaluateAll(
     (rows) => rows.map((row) => [row.querySelector('dt').textContent.trim(), row.querySelector('dd').firstChild.textContent.trim()]),
   ));
   const wanted = ({ kinds, breakdowns: splits }, row) => [
@@ -232,7 +232,7 @@ describe('the ledger', () => {
   const shareOfKind = (answer, kind) => answer.mappings.rss_bytes.reduce((sum, bytes, row) => sum + (answer.mappings.kind[row] === kind ? bytes : 0), 0);
 
   it('splits the resident size by what it is for, at its highest and where the pointer is', async () => {
-    await viewer.open('#/ledger');
+    await viewer.open('#/rss');
     const answer = await viewer.ask('rss');
     const { breakdowns: splits } = answer;
     assert.ok(splits.count > 1, 'several looks');
@@ -244,7 +244,7 @@ describe('the ledger', () => {
   });
 
   it('a click shows the mappings of the nearest moment that has them, and the address keeps it', async () => {
-    await viewer.open('#/ledger');
+    await viewer.open('#/rss');
     const { breakdowns: splits } = await viewer.ask('rss');
     const last = splits.has_mappings.lastIndexOf(true);
     const over = await viewer.page.locator('.chart .u-over').boundingBox();
@@ -263,13 +263,13 @@ describe('the ledger', () => {
   });
 
   it('shows the samples by kind of page as well', async () => {
-    await viewer.open('#/ledger');
+    await viewer.open('#/rss');
     await viewer.page.getByRole('button', { name: 'Kind of page' }).click();
     await viewer.idle();
     const { samples } = await viewer.ask('rss');
     const highest = Math.max(...samples.rss_bytes);
-    assert.ok((await viewer.page.locator('.ledger-legend').innerText()).includes(humanBytes(highest)));
-    assert.equal(viewer.parameters().get('ledger'), 'samples');
+    assert.ok((await viewer.page.locator('.breakdown-legend').innerText()).includes(humanBytes(highest)));
+    assert.equal(viewer.parameters().get('rss_by'), 'samples');
   });
 });
 

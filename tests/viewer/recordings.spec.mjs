@@ -8,7 +8,7 @@ import {
   DEADLINE_MS, exactNumber, humanBytes, humanCount, importHeaptrack, importMassif, readSvg, recordCut, recordEmpty, recordSource, recordUnseen, recordWorkload, report, serve, withStage,
 } from './support.mjs';
 
-const VIEWS = ['summary', 'bottom-up', 'functions', 'top-down', 'flame', 'charts', 'sizes', 'sizes?histogram=lifetimes', 'sizes?histogram=size_lifetime', 'leaks', 'threads', 'ledger', 'source'];
+const VIEWS = ['summary', 'bottom-up', 'functions', 'top-down', 'flame', 'charts', 'sizes', 'sizes?histogram=lifetimes', 'sizes?histogram=size_lifetime', 'leaks', 'threads', 'rss', 'source'];
 
 const stage = withStage(() => undefined);
 
@@ -185,7 +185,7 @@ describe('a file of heaptrack, which knows how much was resident and not what', 
     const bar = await own.viewer.text('rss-bar');
     assert.ok(bar.includes(humanBytes(rss)) && bar.includes('unknown'), bar);
     assert.equal(await own.viewer.page.locator('.rss-parts').count(), 0);
-    await own.viewer.open('#/ledger');
+    await own.viewer.open('#/rss');
     const legend = await own.viewer.page.getByLabel('At the moment pointed at').innerText();
     assert.ok(legend.includes(humanBytes(rss)) && !/Anonymous:|Files|Swapped|faults|\b0 B/.test(legend), legend);
     const svg = readSvg((await own.viewer.download(own.viewer.page.getByRole('button', { name: 'SVG', exact: true }))).bytes);

@@ -61,7 +61,7 @@ const helper = () => report(file, ['--thread', 'helper']);
 const helperId = () => report(file).threads.find((thread) => thread.name === 'helper').thread_id;
 
 const FRAGMENTS = [
-  'summary', 'top-down', 'bottom-up', 'bottom-up?collapse=', 'functions', 'threads', 'ledger', 'sizes',
+  'summary', 'top-down', 'bottom-up', 'bottom-up?collapse=', 'functions', 'threads', 'rss', 'sizes',
   'sizes?histogram=lifetimes', 'sizes?rank=bytes', 'sizes?histogram=size_lifetime', 'leaks', 'leaks?leaks_by=call_site', 'leaks?growth=growing', 'leaks?growth=late',
   ...COSTS.flatMap((cost) => [`bottom-up?cost=${cost}`, `functions?cost=${cost}`, `functions?by_self=1&cost=${cost}`, `flame?cost=${cost}`]),
   ...['', '1'].flatMap((collapse) => ['0', '0.01'].map((share) => `flame?direction=bottom_up&collapse=${collapse}&min_share=${share}`)),
@@ -219,7 +219,7 @@ describe('a report of several processes', () => {
       const { totals } = report(family, ['--process', String(pid)]);
       assert.equal(await page.text('figure-allocations'), humanCount(totals.allocations));
       assert.equal(await page.text('figure-leaked_bytes'), humanBytes(totals.leaked_bytes));
-      await page.open(`#/ledger?process=${pid}`);
+      await page.open(`#/rss?process=${pid}`);
     }
     assert.deepEqual(page.complaints, []);
   });
@@ -230,7 +230,7 @@ describe('hostile names in a report', () => {
     const { file: hostile, names } = recordHostile(stage.folder);
     const exported = exportPage(hostile, 'hostile.html');
     const page = await openPage(exported);
-    for (const fragment of ['summary', 'bottom-up', 'top-down', 'flame?min_share=0', 'functions', 'leaks', 'charts', 'sizes', 'threads', 'ledger', 'source']) {
+    for (const fragment of ['summary', 'bottom-up', 'top-down', 'flame?min_share=0', 'functions', 'leaks', 'charts', 'sizes', 'threads', 'rss', 'source']) {
       await page.open(`#/${fragment}`);
       const found = await page.page.evaluate(() => ({
         strangers: document.querySelectorAll('img, iframe, object, embed, base, form[action]').length,
@@ -255,7 +255,7 @@ describe('a recording with little in it', () => {
     const nothing = path.join(stage.folder, 'nothing.cairn');
     assert.equal(spawnSync(CAIRN, ['record', '-o', nothing, '--', '/bin/true']).status, 0);
     const page = await openPage(exportPage(nothing, 'nothing.html'));
-    for (const fragment of ['summary', 'flame', 'charts', 'leaks', 'sizes', 'ledger', 'functions']) {
+    for (const fragment of ['summary', 'flame', 'charts', 'leaks', 'sizes', 'rss', 'functions']) {
       await page.open(`#/${fragment}`);
     }
     assert.deepEqual(page.complaints, []);

@@ -52,7 +52,7 @@ const SHOTS = [
   { name: 'size-lifetime', fragment: 'sizes?histogram=size_lifetime' },
   { name: 'leaks', fragment: 'leaks', dark: true },
   { name: 'threads', fragment: 'threads' },
-  { name: 'rss', fragment: 'ledger' },
+  { name: 'rss', fragment: 'rss' },
   { name: 'source', fragment: 'source?path=SOURCE&line=129&cost=leaked_bytes' },
   { name: 'comparison', fragment: 'functions?diff=1&cost=leaked_bytes', isDiff: true },
   { name: 'flame-comparison', fragment: 'flame?diff=1&cost=leaked_bytes', isDiff: true },

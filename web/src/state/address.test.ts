@@ -16,6 +16,10 @@ describe('an address', () => {
     }
   });
 
+  it('of an older version leads to the view by its new name', () => {
+    expect(formatAddress(parseAddress('#/ledger?process=7&moment=250&ledger=samples'))).toBe('#/rss?process=7&rss_by=samples&moment=250');
+  });
+
   it.each(['', '#', '#/', '#/nonsense', '#/nonsense?function=x', 'javascript:alert(1)', '#/summary?unknown=1&__proto__=2'])(
     '%j leads to the summary',
     (fragment) => {

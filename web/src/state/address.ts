@@ -13,7 +13,7 @@ export const VIEWS = [
   'sizes',
   'leaks',
   'threads',
-  'ledger',
+  'rss',
   'source',
 ] as const;
 export type ViewId = (typeof VIEWS)[number];
@@ -60,7 +60,7 @@ const VIEW_DEFAULTS = {
   histogram: 'sizes',
   growth: '',
   /** RSS: 'samples' shows it by kind of page instead of the RSS breakdown. */
-  ledger: '',
+  rss_by: '',
   /** RSS: the moment of the shown breakdown and mappings, in milliseconds; '': the highest. */
   moment: '',
   path: '',
@@ -82,13 +82,16 @@ export const FILTER_FIELDS = Object.keys(FILTER_DEFAULTS).filter(
 
 export const START: Address = { view: 'summary', ...DEFAULTS };
 
+/** The names of views and fields in the links of older versions. */
+const OLD_NAMES: Readonly<Partial<Record<ViewId | Field, string>>> = { rss: 'ledger', rss_by: 'ledger' };
+
 export function parseAddress(fragment: string): Address {
   const match = /^#?\/?([a-z-]*)(?:\?(.*))?$/s.exec(fragment);
-  const view = VIEWS.find((id) => id === match?.[1]) ?? 'summary';
+  const view = VIEWS.find((id) => [id, OLD_NAMES[id]].includes(match?.[1] ?? '')) ?? 'summary';
   const given = new URLSearchParams(match?.[2] ?? '');
   const fields: Record<Field, string> = { ...DEFAULTS };
   for (const field of FIELDS) {
-    fields[field] = given.get(field) ?? fields[field];
+    fields[field] = given.get(field) ?? given.get(OLD_NAMES[field] ?? field) ?? fields[field];
   }
   return { view, ...fields };
 }

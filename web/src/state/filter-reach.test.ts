@@ -11,8 +11,8 @@ describe('notApplied', () => {
     ['sizes', { from_ms: '5' }, 'the time range'],
     ['leaks', { to_ms: '5' }, 'the time range'],
     ['charts', { from_ms: '5', lifetime_max_ms: '9' }, 'the time range, sizes and lifetimes'],
-    ['ledger', { process: '7' }, ''],
-    ['ledger', { function_regex: 'f', thread: '7' }, 'functions, files and modules, the thread'],
+    ['rss', { process: '7' }, ''],
+    ['rss', { function_regex: 'f', thread: '7' }, 'functions, files and modules, the thread'],
   ] as const)('%s under %o', (view, filter, names) => {
     const text = notApplied({ ...START, ...filter, view });
     expect(text === '' ? '' : /^Not applied here: ([^(]*) \(.*\)\.$/.exec(text)?.[1]).toBe(names);

@@ -23,7 +23,7 @@ const LIMITS: Readonly<Partial<Record<ViewId, Limit>>> = {
   charts: { ignores: [TIME, BLOCKS], why: 'the chart shows the whole run with the range marked, and what was live is not told apart by size or lifetime' },
   sizes: { ignores: [TIME], why: 'sizes and lifetimes are those of the whole run' },
   leaks: { ignores: [TIME], why: 'leaks are always those at the end; for another moment see Bottom-up, column Live then' },
-  ledger: { ignores: [CODE, THREAD, TIME, BLOCKS], why: 'the resident size is known by process only' },
+  rss: { ignores: [CODE, THREAD, TIME, BLOCKS], why: 'the resident size is known by process only' },
 };
 
 function isSet(group: Group, address: Address): boolean {

@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { rss as rssAnswer, type Rss } from '../api/answers';
 import { at } from '../base/columns';
 import { formatBytes, formatCount, formatMs, formatPercent } from '../base/format';
-import { kindsAt, splitParts } from '../model/ledger';
+import { kindsAt, splitParts } from '../model/rss-breakdown';
 import { palette } from '../render/colour';
 import { go } from '../state/app-state';
 import { isFilteredBeyond } from '../state/filter-reach';
@@ -25,8 +25,8 @@ interface Moment {
 }
 
 /** The parts of the sample at `row`. */
-function partsAt(ledger: Rss, row: number): readonly Part[] {
-  const { samples } = ledger;
+function partsAt(answer: Rss, row: number): readonly Part[] {
+  const { samples } = answer;
   const kinds = kindsAt(samples, row);
   if (kinds === null) {
     return [];
@@ -47,41 +47,41 @@ function partsAt(ledger: Rss, row: number): readonly Part[] {
   ];
 }
 
-function highestRow(ledger: Rss): number {
-  const { rss_bytes } = ledger.samples;
+function highestRow(answer: Rss): number {
+  const { rss_bytes } = answer.samples;
   return rss_bytes.reduce((best, value, row) => (value > at(rss_bytes, best) ? row : best), 0);
 }
 
 /** The memory snapshot at the highest RSS if there is one, else the highest sample. */
-function highest(ledger: Rss): Moment {
-  const { breakdowns, samples } = ledger;
+function highest(answer: Rss): Moment {
+  const { breakdowns, samples } = answer;
   const look = breakdowns.is_peak.indexOf(1);
   if (look >= 0) {
-    return { ms: at(breakdowns.time_ms, look), rss: at(breakdowns.rss_bytes, look), parts: splitParts(ledger, look) };
+    return { ms: at(breakdowns.time_ms, look), rss: at(breakdowns.rss_bytes, look), parts: splitParts(answer, look) };
   }
-  const row = highestRow(ledger);
-  return { ms: at(samples.time_ms, row), rss: at(samples.rss_bytes, row), parts: partsAt(ledger, row) };
+  const row = highestRow(answer);
+  return { ms: at(samples.time_ms, row), rss: at(samples.rss_bytes, row), parts: partsAt(answer, row) };
 }
 
 /** A breakdown belongs to the moment of its memory snapshot, which need not be the peak. */
-function headText(ledger: Rss, ms: number, rss: number, hasParts: boolean): string {
-  const { peak_rss_bytes: peak, peak_rss_ms: peakMs } = ledger;
+function headText(answer: Rss, ms: number, rss: number, hasParts: boolean): string {
+  const { peak_rss_bytes: peak, peak_rss_ms: peakMs } = answer;
   if (!hasParts) {
     return `RSS ${formatBytes(rss)} after ${formatMs(ms)}; what it consists of is unknown`;
   }
   return `RSS breakdown at ${formatMs(ms)}: ${formatBytes(rss)}${peak > rss ? `; the peak was ${formatBytes(peak)} at ${formatMs(peakMs)}` : ', the peak'}`;
 }
 
-function Drawing(props: { readonly ledger: Rss }): JSX.Element {
-  const { ledger } = props;
+function Drawing(props: { readonly answer: Rss }): JSX.Element {
+  const { answer } = props;
   const colours = palette(useDarkness());
-  const { ms, rss, parts: all } = highest(ledger);
+  const { ms, rss, parts: all } = highest(answer);
   const isUnfiltered = !isFilteredBeyond(useAddress(), ['process']);
   const parts = all.map((part, index) => ({ ...part, colour: colours.series(index) })).filter((part) => part.bytes > 0);
   return (
-    <button type="button" class="rss" data-testid="rss-bar" onClick={() => go({ view: 'ledger' })}>
+    <button type="button" class="rss" data-testid="rss-bar" onClick={() => go({ view: 'rss' })}>
       <span class="rss-head">
-        {headText(ledger, ms, rss, parts.length > 0)}
+        {headText(answer, ms, rss, parts.length > 0)}
         {isUnfiltered ? '' : '; of the whole recording, not filtered'}
       </span>
       {parts.length === 0 ? null : (
@@ -113,5 +113,5 @@ export function RssBar(): JSX.Element | null {
   const address = useAddress();
   const hasRss = useCapability('rss');
   const asked = useAsk(hasRss ? 'rss' : null, { process: address.process }, rssAnswer);
-  return asked.value === null || asked.value.samples.count === 0 ? null : <Drawing ledger={asked.value} />;
+  return asked.value === null || asked.value.samples.count === 0 ? null : <Drawing answer={asked.value} />;
 }

@@ -19,7 +19,7 @@ import { FlameView } from './flame';
 import { FunctionsView } from './functions';
 import { Help } from './help';
 import { LeaksView } from './leaks';
-import { LedgerView } from './ledger';
+import { RssView } from './rss';
 import { MetaContext, useMeta } from './parts/meta-context';
 import { Notice, Pane } from './parts/pane';
 import { SizesView } from './sizes';
@@ -45,7 +45,7 @@ export const ENTRIES: readonly ViewEntry[] = [
   { id: 'sizes', label: 'Sizes', component: SizesView },
   { id: 'leaks', label: 'Leaks', component: LeaksView },
   { id: 'threads', label: 'Threads', component: ThreadsView },
-  { id: 'ledger', label: 'RSS', component: LedgerView },
+  { id: 'rss', label: 'RSS', component: RssView },
   { id: 'source', label: 'Source', component: SourceView },
 ];
 

@@ -60,7 +60,7 @@ const TILES: readonly Tile[] = [
   {
     cost: 'peak_rss_bytes',
     label: 'Peak RSS',
-    go: { view: 'ledger' },
+    go: { view: 'rss' },
     note: (_t, _suppressed, isFiltered) => `resident, all processes together${isFiltered ? '; of the whole recording, not filtered' : ''}`,
   },
 ];

@@ -1,4 +1,4 @@
-// RSS over time: the breakdown (ledger-split.tsx), or by kind of page beside the heap; and the
+// RSS over time: the breakdown (rss-breakdown.tsx), or by kind of page beside the heap; and the
 // mappings of one moment.
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
@@ -7,7 +7,7 @@ import { at, range } from '../base/columns';
 import { formatBytes, formatCount, formatCountOf, formatMs } from '../base/format';
 import { locationName } from '../model/code';
 import { markText, type Mark } from '../model/mark';
-import { kindsAt } from '../model/ledger';
+import { kindsAt } from '../model/rss-breakdown';
 import { stackUp } from '../model/stacked';
 import { palette } from '../render/colour';
 import type { LegendEntry } from '../render/picture';
@@ -15,7 +15,7 @@ import { timePicture } from '../render/time-picture';
 import type { ChartSpec } from '../render/chart-spec';
 import { go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
-import { LedgerSplit } from './ledger-split';
+import { RssBreakdown } from './rss-breakdown';
 import { ChartBox } from './parts/chart-box';
 import { CodeText } from './parts/code-label';
 import { Choice } from './parts/controls';
@@ -24,7 +24,7 @@ import { useCapability, useMeta } from './parts/meta-context';
 import { Notice, Pane } from './parts/pane';
 import { PictureButtons } from './parts/picture-buttons';
 import { cssVariable, useDarkness } from './parts/theme-hook';
-import './ledger.css';
+import './rss.css';
 
 const PARTS = [
   { key: 'anonymous', label: 'Anonymous: heap, stacks and what the allocator keeps' },
@@ -37,10 +37,10 @@ function knownParts({ samples }: Rss): readonly (typeof PARTS)[number][] {
   return samples.time_ms.some((_, row) => kindsAt(samples, row) !== null) ? PARTS : [];
 }
 
-function specOf(ledger: Rss, marks: readonly Mark[], isDark: boolean): ChartSpec {
-  const { samples, peak_rss_ms, peak_rss_bytes } = ledger;
+function specOf(answer: Rss, marks: readonly Mark[], isDark: boolean): ChartSpec {
+  const { samples, peak_rss_ms, peak_rss_bytes } = answer;
   const colours = palette(isDark);
-  const parts = knownParts(ledger);
+  const parts = knownParts(answer);
   const edges = stackUp(parts.map((part) => ({ label: part.label, values: samples.time_ms.map((_, row) => kindsAt(samples, row)?.[part.key] ?? 0) })));
   return {
     timesMs: samples.time_ms,
@@ -62,9 +62,9 @@ function specOf(ledger: Rss, marks: readonly Mark[], isDark: boolean): ChartSpec
   };
 }
 
-function legendEntries(ledger: Rss, isDark: boolean): readonly LegendEntry[] {
+function legendEntries(answer: Rss, isDark: boolean): readonly LegendEntry[] {
   const colours = palette(isDark);
-  const parts = knownParts(ledger);
+  const parts = knownParts(answer);
   return [
     ...(parts.length === 0 ? [{ colour: cssVariable('--text'), text: 'RSS' }] : []),
     ...parts.map((part, index) => ({ colour: colours.series(index), text: part.label })),
@@ -72,14 +72,14 @@ function legendEntries(ledger: Rss, isDark: boolean): readonly LegendEntry[] {
   ];
 }
 
-function LedgerLegend(props: { readonly ledger: Rss; readonly row: number }): JSX.Element {
-  const { samples } = props.ledger;
+function SamplesLegend(props: { readonly answer: Rss; readonly row: number }): JSX.Element {
+  const { samples } = props.answer;
   const { row } = props;
   const colours = palette(useDarkness());
   const kinds = kindsAt(samples, row);
   const optional = (value: number | null | undefined, format = formatBytes): string => (value === null || value === undefined ? 'unknown' : format(value));
   return (
-    <section class="ledger-legend" aria-label="At the moment pointed at">
+    <section class="breakdown-legend" aria-label="At the moment pointed at">
       <h2>{`After ${formatMs(at(samples.time_ms, row))}`}</h2>
       <dl>
         <div>
@@ -121,11 +121,11 @@ function LedgerLegend(props: { readonly ledger: Rss; readonly row: number }): JS
 }
 
 function number(key: string, title: string, widthPx: number, text: (row: number) => string): Column {
-  return { key, title, widthPx, numeric: true, cell: (row) => <span class="ledger-number">{text(row)}</span> };
+  return { key, title, widthPx, numeric: true, cell: (row) => <span class="breakdown-number">{text(row)}</span> };
 }
 
-function Mappings(props: { readonly ledger: Rss }): JSX.Element {
-  const { mappings, code, kinds } = props.ledger;
+function Mappings(props: { readonly answer: Rss }): JSX.Element {
+  const { mappings, code, kinds } = props.answer;
   const rows = range(mappings.count).filter((row) => at(mappings.virtual_bytes, row) + at(mappings.rss_bytes, row) + at(mappings.swap_bytes, row) > 0);
   const hasMappings = useCapability('mappings');
   const [selected, setSelected] = useState(-1);
@@ -152,25 +152,25 @@ function Mappings(props: { readonly ledger: Rss }): JSX.Element {
   );
 }
 
-function Samples(props: { readonly ledger: Rss }): JSX.Element {
-  const { ledger } = props;
+function Samples(props: { readonly answer: Rss }): JSX.Element {
+  const { answer } = props;
   const dark = useDarkness();
   const [hovered, setHovered] = useState<number | null>(null);
   const { marks } = useMeta();
-  const spec = useMemo(() => specOf(ledger, marks, dark), [ledger, marks, dark]);
-  const highest = Math.max(ledger.samples.time_ms.indexOf(ledger.peak_rss_ms), 0);
+  const spec = useMemo(() => specOf(answer, marks, dark), [answer, marks, dark]);
+  const highest = Math.max(answer.samples.time_ms.indexOf(answer.peak_rss_ms), 0);
   return (
     <>
-      <div class="ledger-body">
+      <div class="breakdown-body">
         <ChartBox
           spec={spec}
-          label={`Resident size over time, highest ${formatBytes(ledger.peak_rss_bytes)}`}
+          label={`Resident size over time, highest ${formatBytes(answer.peak_rss_bytes)}`}
           events={{ hover: setHovered, brush: null, click: () => undefined }}
         />
-        <LedgerLegend ledger={ledger} row={hovered ?? highest} />
+        <SamplesLegend answer={answer} row={hovered ?? highest} />
       </div>
       <div class="toolbar">
-        <PictureButtons name="rss" picture={() => timePicture(spec, 'Resident size over time', legendEntries(ledger, dark), cssVariable('--bg'))} />
+        <PictureButtons name="rss" picture={() => timePicture(spec, 'Resident size over time', legendEntries(answer, dark), cssVariable('--bg'))} />
       </div>
     </>
   );
@@ -181,31 +181,31 @@ const WAYS = [
   { value: 'samples', label: 'Kind of page' },
 ] as const;
 
-function Drawing(props: { readonly ledger: Rss; readonly isSplit: boolean }): JSX.Element {
-  const { ledger } = props;
-  const hasSplits = ledger.breakdowns.count > 0;
-  const isSplit = hasSplits && (props.isSplit || ledger.samples.count === 0);
-  if (ledger.samples.count === 0 && !hasSplits) {
+function Drawing(props: { readonly answer: Rss; readonly isSplit: boolean }): JSX.Element {
+  const { answer } = props;
+  const hasSplits = answer.breakdowns.count > 0;
+  const isSplit = hasSplits && (props.isSplit || answer.samples.count === 0);
+  if (answer.samples.count === 0 && !hasSplits) {
     return <Notice>The resident size was not sampled.</Notice>;
   }
   return (
     <>
       {hasSplits ? (
         <div class="toolbar">
-          <Choice label="Split by" value={isSplit ? '' : 'samples'} options={WAYS} onChange={(value) => go({ ledger: value })} />
+          <Choice label="Split by" value={isSplit ? '' : 'samples'} options={WAYS} onChange={(value) => go({ rss_by: value })} />
           <span class="soft">
-            {isSplit ? `The bars are what RSS consisted of at ${formatCountOf(ledger.breakdowns.count, 'moment')}; the line is RSS. Hover for values, click for the mappings of a moment.` : 'From the samples, many a second: what pages they are, and the live heap beside them.'}
+            {isSplit ? `The bars are what RSS consisted of at ${formatCountOf(answer.breakdowns.count, 'moment')}; the line is RSS. Hover for values, click for the mappings of a moment.` : 'From the samples, many a second: what pages they are, and the live heap beside them.'}
           </span>
         </div>
       ) : null}
-      {isSplit ? <LedgerSplit ledger={ledger} /> : <Samples ledger={ledger} />}
-      {ledger.moment_ms === null ? null : <h2>{`Mappings after ${formatMs(ledger.moment_ms)}`}</h2>}
-      <Mappings ledger={ledger} />
+      {isSplit ? <RssBreakdown answer={answer} /> : <Samples answer={answer} />}
+      {answer.moment_ms === null ? null : <h2>{`Mappings after ${formatMs(answer.moment_ms)}`}</h2>}
+      <Mappings answer={answer} />
     </>
   );
 }
 
-export function LedgerView(): JSX.Element {
+export function RssView(): JSX.Element {
   const address = useAddress();
   const hasRss = useCapability('rss');
   const asked = useAsk(hasRss ? 'rss' : null, { process: address.process, moment_ms: address.moment }, rssAnswer);
@@ -215,7 +215,7 @@ export function LedgerView(): JSX.Element {
   return (
     <div class="view">
       <Pane asked={asked} label="RSS">
-        {(ledger) => <Drawing ledger={ledger} isSplit={address.ledger !== 'samples'} />}
+        {(answer) => <Drawing answer={answer} isSplit={address.rss_by !== 'samples'} />}
       </Pane>
     </div>
   );

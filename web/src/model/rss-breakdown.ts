@@ -6,7 +6,7 @@ export interface SplitTables {
   readonly breakdowns: { readonly columns: Readonly<Record<string, readonly number[]>> };
 }
 
-export interface LedgerPart {
+export interface BreakdownPart {
   readonly key: string;
   readonly label: string;
   readonly bytes: number;
@@ -15,7 +15,7 @@ export interface LedgerPart {
 }
 
 /** The kinds of a breakdown, in the order of their layers. Their sum is RSS. */
-export function splitParts(tables: SplitTables, row: number): readonly LedgerPart[] {
+export function splitParts(tables: SplitTables, row: number): readonly BreakdownPart[] {
   const { kinds, breakdowns } = tables;
   return kinds.key.map((key, index) => ({
     key,

@@ -1,6 +1,6 @@
 // An RSS breakdown, and the moment nearest to a click.
 import { describe, expect, it } from 'vitest';
-import { kindsAt, lookBars, mergeTimes, nearest, placeAt, splitParts } from './ledger';
+import { kindsAt, lookBars, mergeTimes, nearest, placeAt, splitParts } from './rss-breakdown';
 
 describe('a split', () => {
   const tables = {

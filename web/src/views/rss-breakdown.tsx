@@ -6,7 +6,7 @@ import type { Rss } from '../api/answers';
 import { inReport } from '../api/report-file';
 import { at, range } from '../base/columns';
 import { formatBytes, formatMs, formatPercent } from '../base/format';
-import { lookBars, mergeTimes, nearest, placeAt, splitParts } from '../model/ledger';
+import { lookBars, mergeTimes, nearest, placeAt, splitParts } from '../model/rss-breakdown';
 import { markText, type Mark } from '../model/mark';
 import { stackUp } from '../model/stacked';
 import type { ChartSpec } from '../render/chart-spec';
@@ -19,8 +19,8 @@ import { useMeta } from './parts/meta-context';
 import { PictureButtons } from './parts/picture-buttons';
 import { cssVariable, useDarkness } from './parts/theme-hook';
 
-function specOf(ledger: Rss, marks: readonly Mark[], shownMs: number, isDark: boolean): ChartSpec {
-  const { breakdowns, samples, kinds } = ledger;
+function specOf(answer: Rss, marks: readonly Mark[], shownMs: number, isDark: boolean): ChartSpec {
+  const { breakdowns, samples, kinds } = answer;
   const colours = palette(isDark);
   const bars = lookBars(breakdowns.time_ms, Math.max(at(breakdowns.time_ms, breakdowns.count - 1), at(samples.time_ms, samples.count - 1)));
   const times = mergeTimes(bars.times, samples.time_ms);
@@ -38,7 +38,7 @@ function specOf(ledger: Rss, marks: readonly Mark[], shownMs: number, isDark: bo
     marked: { fromMs: shownMs, toMs: shownMs },
     marks: [
       ...range(breakdowns.count).filter((row) => breakdowns.is_peak[row] === 1).map((row) => ({ ms: at(breakdowns.time_ms, row), label: `breakdown of ${formatBytes(at(breakdowns.rss_bytes, row))}` })),
-      ...(breakdowns.rss_bytes.some((bytes) => bytes >= ledger.peak_rss_bytes) ? [] : [{ ms: ledger.peak_rss_ms, label: `peak RSS ${formatBytes(ledger.peak_rss_bytes)}` }]),
+      ...(breakdowns.rss_bytes.some((bytes) => bytes >= answer.peak_rss_bytes) ? [] : [{ ms: answer.peak_rss_ms, label: `peak RSS ${formatBytes(answer.peak_rss_bytes)}` }]),
       ...marks.map((mark) => ({ ms: mark.time_ms, label: markText(mark) })),
     ],
     formatValue: formatBytes,
@@ -48,26 +48,26 @@ function specOf(ledger: Rss, marks: readonly Mark[], shownMs: number, isDark: bo
   };
 }
 
-function Legend(props: { readonly ledger: Rss; readonly row: number }): JSX.Element {
-  const { ledger, row } = props;
-  const { breakdowns } = ledger;
+function Legend(props: { readonly answer: Rss; readonly row: number }): JSX.Element {
+  const { answer, row } = props;
+  const { breakdowns } = answer;
   const colours = palette(useDarkness());
   const rss = at(breakdowns.rss_bytes, row);
   return (
-    <section class="ledger-legend" aria-label="At the moment pointed at" data-testid="ledger-legend">
+    <section class="breakdown-legend" aria-label="At the moment pointed at" data-testid="breakdown-legend">
       <h2>{`After ${formatMs(at(breakdowns.time_ms, row))}`}</h2>
       <dl>
         <div>
           <dt>RSS</dt>
           <dd>{formatBytes(rss)}</dd>
         </div>
-        {splitParts(ledger, row).map((part) => (
+        {splitParts(answer, row).map((part) => (
           <div key={part.key}>
             <dt>
               <span class="legend-colour" style={{ background: colours.series(part.index) }} /> {part.label}
             </dt>
             <dd>
-              {formatBytes(part.bytes)} <span class="soft ledger-share">{formatPercent(part.bytes, rss)}</span>
+              {formatBytes(part.bytes)} <span class="soft breakdown-share">{formatPercent(part.bytes, rss)}</span>
             </dd>
           </div>
         ))}
@@ -86,8 +86,8 @@ function Legend(props: { readonly ledger: Rss; readonly row: number }): JSX.Elem
 }
 
 /** The moments with known mappings, as another way to select one. */
-function MomentSelect(props: { readonly ledger: Rss }): JSX.Element | null {
-  const { breakdowns, moment_ms } = props.ledger;
+function MomentSelect(props: { readonly answer: Rss }): JSX.Element | null {
+  const { breakdowns, moment_ms } = props.answer;
   const rows = range(breakdowns.count).filter((row) => breakdowns.has_mappings[row] === 1);
   if (rows.length < 2 || inReport()) {
     return null;
@@ -106,9 +106,9 @@ function MomentSelect(props: { readonly ledger: Rss }): JSX.Element | null {
   );
 }
 
-export function LedgerSplit(props: { readonly ledger: Rss }): JSX.Element {
-  const { ledger } = props;
-  const { breakdowns } = ledger;
+export function RssBreakdown(props: { readonly answer: Rss }): JSX.Element {
+  const { answer } = props;
+  const { breakdowns } = answer;
   const address = useAddress();
   const dark = useDarkness();
   const { marks } = useMeta();
@@ -116,9 +116,9 @@ export function LedgerSplit(props: { readonly ledger: Rss }): JSX.Element {
   const peak = Math.max(breakdowns.is_peak.indexOf(1), 0);
   const shown = address.moment === '' ? peak : nearest(breakdowns.time_ms, Number(address.moment), () => true);
   const shownMs = at(breakdowns.time_ms, shown);
-  const spec = useMemo(() => specOf(ledger, marks, shownMs, dark), [ledger, marks, shownMs, dark]);
+  const spec = useMemo(() => specOf(answer, marks, shownMs, dark), [answer, marks, shownMs, dark]);
   const colours = palette(dark);
-  const legend = ledger.kinds.phrase.map((text, index) => ({ colour: colours.series(index), text }));
+  const legend = answer.kinds.phrase.map((text, index) => ({ colour: colours.series(index), text }));
   const choose = (ms: number): void => {
     const row = nearest(breakdowns.time_ms, ms, (candidate) => breakdowns.has_mappings[candidate] === 1);
     if (row >= 0 && !inReport()) {
@@ -127,16 +127,16 @@ export function LedgerSplit(props: { readonly ledger: Rss }): JSX.Element {
   };
   return (
     <>
-      <div class="ledger-body">
+      <div class="breakdown-body">
         <ChartBox
           spec={spec}
-          label={`Resident size over time by what it is for, highest ${formatBytes(ledger.peak_rss_bytes)}`}
+          label={`Resident size over time by what it is for, highest ${formatBytes(answer.peak_rss_bytes)}`}
           events={{ hover: setHovered, brush: null, click: choose }}
         />
-        <Legend ledger={ledger} row={hovered === null ? shown : nearest(breakdowns.time_ms, at(spec.timesMs, hovered), () => true)} />
+        <Legend answer={answer} row={hovered === null ? shown : nearest(breakdowns.time_ms, at(spec.timesMs, hovered), () => true)} />
       </div>
       <div class="toolbar">
-        <MomentSelect ledger={ledger} />
+        <MomentSelect answer={answer} />
         <PictureButtons name="rss" picture={() => timePicture(spec, 'Resident size over time', [...legend, { colour: cssVariable('--text'), text: 'RSS; in the bars, heap asked for' }], cssVariable('--bg'))} />
       </div>
     </>
