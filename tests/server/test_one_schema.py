@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Views are the same everywhere: what `cairn report --json` says in rows, the HTTP API says in columns, and `cairn
-export --to json` and the HTML report with it. Of a drawn recording, and of a real one of several processes."""
+export --to json`, `cairn check --json` and the HTML report with it. Of a drawn recording, and of a real one of several processes."""
+import base64
 import collections
+import gzip
 import json
+import re
 import subprocess
 
 import pytest
@@ -125,3 +128,24 @@ def test_a_comparison_says_what_the_reports_say(path, options):
     for side in ("old", "new"):
         for key in compared[side].keys() - {"units"}:
             assert compared[side][key] == reported[key], key
+
+
+def test_a_check_says_what_the_report_says(path):
+    run = subprocess.run([CAIRN, "check", "--no-config", "--json", "--max-peak", "1", "--max-allocations", "1", path],
+                         check=False, capture_output=True, timeout=DEADLINE_SECONDS)
+    assert run.returncode == 1, run.stderr
+    checked, reported = json.loads(run.stdout), report(path)
+    assert (checked["version"], checked["title"]) == (reported["version"], reported["run"]["command_line"])
+    assert checked["runtime_ms"] == reported["totals"]["runtime_ms"]
+    assert [result["value"] for result in checked["results"]] == \
+        [reported["totals"][cost] for cost in ("peak_bytes", "allocations")]
+
+
+def test_a_page_says_what_the_report_says(path, tmp_path):
+    subprocess.run([CAIRN, "export", "--html", path, "-o", tmp_path / "page.html"], check=True, capture_output=True,
+                   timeout=DEADLINE_SECONDS)
+    data = re.search(r'data-answer="report\?">([^<]*)<', (tmp_path / "page.html").read_text()).group(1)
+    page, reported = json.loads(gzip.decompress(base64.b64decode(data, validate=True))), report(path)
+    assert page["version"] == reported["version"] and page["omitted"] == 0
+    pids = [process["pid"] for process in reported["processes"] if process["costs"]["allocations"]]
+    assert set(page["processes"]) == (set(pids) if len(pids) > 1 else set())

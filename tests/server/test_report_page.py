@@ -9,7 +9,7 @@ import re
 import subprocess
 
 from drawings import OLD
-from serving import CAIRN, DEADLINE_SECONDS, draw, report
+from serving import CAIRN, DEADLINE_SECONDS, ROOT, draw, report
 
 ANSWER = re.compile(r'<script type="application/octet-stream" data-answer="([^"<>]+)">([A-Za-z0-9+/=]*)</script>\n')
 EXTRA = {"summary": "limit=20", "functions": "costs=all&limit=20000", "call_graph": "costs=all&limit=20000",
@@ -36,8 +36,11 @@ def answers_of(page):
 def test_the_answers_are_the_servers(server, file, tmp_path):
     answers = answers_of(export(file, tmp_path / "report.html"))
     info = answers.pop("report?")
-    assert (info["version"], info["filter"], info["left_out"]) == (1, "", 0)
     reported = report(file)
+    assert (info["version"], info["filter"], info["omitted"]) == (reported["version"], "", 0)
+    page = (ROOT / "docs/format/json.md").read_text().split("## `page`")[1]
+    assert set(info) - {"version"} == {field for line in page.splitlines() if line.startswith("| `")
+                                       for field in re.findall(r"`(\w+)`", line.split("|")[1])}
     assert set(info["processes"]) == {process["pid"] for process in reported["processes"]}
     assert set(info["threads"]) == {thread["thread_id"] for thread in reported["threads"]}
     assert {key.split("?")[0] for key in answers} >= {"meta", "health", "rss", "size_lifetime", *EXTRA}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // check_forms: prints results as text, JUnit XML, GitHub annotations and JSON. See check_results.h.
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -9,9 +10,11 @@
 #include "cli/text/paint.h"
 #include "cli/text/screen_text.h"
 #include "host/text/format.h"
+#include "views_json/views/views.h"
+
+DEFINE_VEC(check_row_vec, struct check_row);
 
 enum {
-    CHECK_JSON_VERSION = 1,
     NAME_COLUMNS_MIN = 28,
     NAME_COLUMNS_MAX = 48,
     LINE_COLUMNS = 80,
@@ -225,50 +228,47 @@ enum err check_write_github(const struct check_results *results, FILE *out)
     return ERR_OK;
 }
 
-static void write_json_result(struct json_writer *w, const struct check_result *result)
+static struct check_row row_of(const struct check_result *result)
 {
     static const char *const kinds[] = {
         [CHECK_PROGRAM] = "program", [CHECK_BUDGET] = "budget", [CHECK_GROWTH] = "growth"};
-    bool is_program = result->kind == CHECK_PROGRAM;
-    json_begin_object(w);
-    json_key_string(w, "kind", kinds[result->kind]);
-    json_key_string(w, "name", strbuf_text(&result->name));
-    json_key_string(w, "measure", result->measure);
-    json_key_string(w, "function", result->function);
-    json_key_bool(w, "broken", result->is_broken);
-    json_key_bool(w, "known", !result->is_unknown);
-    json_key_string(w, "message", strbuf_text(&result->message));
-    json_key(w, "value");
-    is_program ? json_null(w) : json_double(w, result->value);
-    json_key(w, "limit");
-    is_program ? json_null(w) : json_double(w, result->limit);
-    json_key_string(w, "file", result->file.len > 0 ? strbuf_text(&result->file) : NULL);
-    json_key_u64(w, "line", result->line);
-    json_key_string(w, "details", strbuf_text(&result->details));
-    json_end_object(w);
+    const bool has_value = result->kind != CHECK_PROGRAM;
+    return (struct check_row){
+        .kind = kinds[result->kind],
+        .name = strbuf_text(&result->name),
+        .measure = result->measure,
+        .function = result->function,
+        .broken = result->is_broken,
+        .known = !result->is_unknown,
+        .message = strbuf_text(&result->message),
+        .value = has_value ? result->value : NAN,
+        .limit = has_value ? result->limit : NAN,
+        .file = result->file.len > 0 ? strbuf_text(&result->file) : NULL,
+        .line = result->line,
+        .details = strbuf_text(&result->details),
+    };
 }
 
 enum err check_write_json(const struct check_results *results, enum json_style style, FILE *out)
 {
+    CLEANUP(check_row_vec_release) struct check_row_vec rows = {0};
     struct json_writer w;
+    struct view view = {.w = &w, .layout = VIEW_ROWS};
+    for (size_t i = 0; i < results->items.len; i++) {
+        TRY(check_row_vec_push(&rows, row_of(&results->items.items[i])));
+    }
+    const struct check_view_options options = {
+        .title = strbuf_text(&results->title),
+        .passed = check_broken_count(results) == 0,
+        .runtime_ms = results->runtime_ms,
+        .wait_status = results->has_run ? &results->wait_status : NULL,
+        .rows = rows.items,
+        .count = rows.len,
+    };
     json_to_stream(&w, out, style);
     json_begin_object(&w);
-    json_key_u64(&w, "version", CHECK_JSON_VERSION);
-    json_key_string(&w, "title", strbuf_text(&results->title));
-    json_key_bool(&w, "passed", check_broken_count(results) == 0);
-    json_key_u64(&w, "runtime_ms", results->runtime_ms);
-    json_key(&w, "wait_status");
-    if (results->has_run) {
-        json_i64(&w, results->wait_status);
-    } else {
-        json_null(&w);
-    }
-    json_key(&w, "results");
-    json_begin_array(&w);
-    for (size_t i = 0; i < results->items.len; i++) {
-        write_json_result(&w, &results->items.items[i]);
-    }
-    json_end_array(&w);
+    json_key_u64(&w, "version", VIEW_JSON_VERSION);
+    view_check(&view, &options);
     json_end_object(&w);
     return json_finish(&w);
 }

@@ -6,7 +6,7 @@
 //   JUnit      XML, for build servers: one test case for each result; a broken budget is a
 //              <failure>, a failed program an <error>
 //   GitHub     workflow commands, which become annotations beside the code
-//   JSON       docs/format/check-json.md
+//   JSON       views_json; docs/format/json.md
 //
 // Context: H. Names from the recording go through screen_text and the escapes of each form.
 #pragma once

@@ -13,6 +13,7 @@
 #include "server/http/encoding.h"
 #include "server/pages/assets.h"
 #include "server/pages/base64.h"
+#include "views_json/views/views.h"
 
 enum {
     SCOPES_MAX = 32,            // processes and threads with separate answers
@@ -179,32 +180,30 @@ static MUST_USE enum err add_scopes(struct writer *writer)
     return ERR_OK;
 }
 
-static void write_ids(const struct writer *writer, bool threads, struct json_writer *w)
-{
-    json_key(w, threads ? "threads" : "processes");
-    json_begin_array(w);
-    for (size_t i = 0; i < writer->scopes_written; i++) {
-        if (writer->scopes.items[i].is_thread == threads) {
-            json_u64(w, writer->scopes.items[i].id);
-        }
-    }
-    json_end_array(w);
-}
-
 // Add what the page needs to know about itself.
 static MUST_USE enum err add_info(struct writer *writer)
 {
     CLEANUP(strbuf_release) struct strbuf json = {0};
+    CLEANUP(u64_vec_release) struct u64_vec processes = {0};
+    CLEANUP(u64_vec_release) struct u64_vec threads = {0};
     struct json_writer w;
+    struct view view = {.w = &w, .layout = VIEW_COLUMNS};
+    for (size_t i = 0; i < writer->scopes_written; i++) {
+        const struct scope *scope = &writer->scopes.items[i];
+        TRY(u64_vec_push(scope->is_thread ? &threads : &processes, scope->id));
+    }
+    const struct page_view_options options = {
+        .filter = writer->page->filter_text,
+        .processes = processes,
+        .threads = threads,
+        .omitted = writer->scopes.len - writer->scopes_written,
+        .rows_max = writer->cut.rows,
+        .nodes_max = writer->cut.nodes,
+    };
     json_to_strbuf(&w, &json, JSON_COMPACT);
     json_begin_object(&w);
-    json_key_u64(&w, "version", 1);
-    json_key_string(&w, "filter", writer->page->filter_text);
-    write_ids(writer, false, &w);
-    write_ids(writer, true, &w);
-    json_key_u64(&w, "left_out", writer->scopes.len - writer->scopes_written);
-    json_key_u64(&w, "rows_max", writer->cut.rows);
-    json_key_u64(&w, "nodes_max", writer->cut.nodes);
+    json_key_u64(&w, "version", VIEW_JSON_VERSION);
+    view_page(&view, &options);
     json_end_object(&w);
     return json_finish(&w) == ERR_OK ? add_block(writer, "report?", "", &json) : ERR_NO_MEMORY;
 }

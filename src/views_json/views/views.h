@@ -187,3 +187,44 @@ enum err view_findings(struct view *view) MUST_USE;
 
 // The changes from the old recording to the new one, and the findings among them.
 enum err view_diff(struct view *view, const struct diff_view_options *options) MUST_USE;
+
+// A result of `cairn check`. All texts are borrowed.
+struct check_row {
+    const char *kind; // "program", "budget", "growth"
+    const char *name;
+    const char *measure;  // NULL for the program
+    const char *function; // of the budget; NULL: none
+    bool broken;
+    bool known;
+    const char *message;
+    double value;     // NAN: none
+    double limit;     // NAN: none
+    const char *file; // NULL: unknown
+    uint32_t line;
+    const char *details;
+};
+
+struct check_view_options {
+    const char *title;
+    bool passed;
+    uint64_t runtime_ms;
+    const int *wait_status; // NULL: the check ran no program
+    const struct check_row *rows;
+    size_t count;
+};
+
+// How a check ended, and the table `results`. Needs only the output of the view.
+void view_check(struct view *view, const struct check_view_options *options);
+
+// Borrowed.
+struct page_view_options {
+    const char *filter;       // in words, "" without one
+    struct u64_vec processes; // with separate answers
+    struct u64_vec threads;
+    size_t omitted; // processes and threads without separate answers
+    uint32_t rows_max;
+    uint32_t nodes_max;
+};
+
+// What an HTML report holds. Needs only the output of the view.
+void view_page(struct view *view, const struct page_view_options *options);

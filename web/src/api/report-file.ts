@@ -8,13 +8,13 @@ const reportInfo = object({
   filter: str,
   processes: list(num),
   threads: list(num),
-  left_out: num,
+  omitted: num,
   rows_max: num,
   nodes_max: num,
 });
 export type ReportInfo = Decoded<typeof reportInfo>;
 
-const SUPPORTED_VERSION = 1;
+const SUPPORTED_VERSION = 2;
 const ATTRIBUTE = 'data-answer';
 
 async function unpack(text: string): Promise<unknown> {

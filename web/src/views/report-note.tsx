@@ -22,7 +22,7 @@ function limitsOf(info: ReportInfo): readonly string[] {
   ];
   return [
     `Filters: ${single.length === 0 ? 'none' : `one of the ${single.join(' or one of the ')}`}. Filters by function, file, module and time, and comparisons, are not in the file.`,
-    ...(info.left_out > 0 ? [`${formatCount(info.left_out)} more processes or threads are not there by themselves.`] : []),
+    ...(info.omitted > 0 ? [`${formatCount(info.omitted)} more processes or threads are not there by themselves.`] : []),
     `Tables hold the ${formatCount(info.rows_max)} rows with most bytes at the peak, trees the ${formatCount(info.nodes_max)} nodes with the largest share of any cost; what is shown says of how many.`,
     'The text of source files and the single stacks behind a row of a tree are not in the file.',
   ];
