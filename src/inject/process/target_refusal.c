@@ -45,7 +45,7 @@ refuse_by_status(struct target_process *target, const struct strbuf *status, str
     if (target->pid == getpid()) {
         return err_set(info, ERR_UNSUPPORTED, "process %d is cairn itself", target->pid);
     }
-    if (tracer != 0) {
+    if (tracer != 0 && tracer != getpid()) {
         char name[32];
         read_name(tracer, name, sizeof(name));
         return err_set(info, ERR_PERMISSION,
