@@ -59,6 +59,14 @@ def text_of(pid, module):
     return b"".join(found)
 
 
+def command(pid, module, count, kind):
+    """The command line of tests/inject/cycles.c that hooks functions of a module."""
+    addresses = functions(pid, module) if kind not in ("stop", "calls") else {}
+    agent = [AGENT] if addresses else []
+    return [PROGRAMS / "cycles", str(pid), str(count), kind, *agent,
+            *(f"{name}@{address:x}" for name, address in addresses.items())]
+
+
 class Target:
     """A running program. `module` matches the path of the one whose functions are hooked."""
 
@@ -86,10 +94,7 @@ class Target:
 
     def command(self, count, kind):
         """The command line of tests/inject/cycles.c for this target."""
-        addresses = functions(self.pid, self.module) if kind not in ("stop", "calls") else {}
-        agent = [AGENT] if addresses else []
-        return [PROGRAMS / "cycles", str(self.pid), str(count), kind, *agent,
-                *(f"{name}@{address:x}" for name, address in addresses.items())]
+        return command(self.pid, self.module, count, kind)
 
     def cycles(self, count, kind="attach", user=None, timeout=400, **variables):
         """Run cycles; return its CompletedProcess."""
