@@ -35,7 +35,7 @@ SELF_CHECKING = {
     "vfork": (["churn", "vfork"], LIBC, False),
     "spawn": (["churn", "spawn"], LIBC, False),
     "all of these": (["churn", "threads", "fork", "vfork", "spawn"], LIBC, True),
-    "heap": (["heap", "8"], LIBC, True),
+    "heap": (["heap", "4"], LIBC, True),
     "static": (["heap_static", "2"], OWN, True),
     "static-pie": (["heap_static_pie", "2"], OWN, True),
     "not PIE": (["heap_no_pie", "2"], LIBC, True),
