@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// attach: see attach.h.
+// attach (x86-64): see attach.h.
 #include "attach/attach.h"
 
 #include <errno.h>

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// attach (AArch64): refuses every process; there is no agent for this machine.
+#include "attach/attach.h"
+
+enum err attach_open(struct attach *attach,
+                     int pid,
+                     const struct allocator_name_vec *names,
+                     struct err_info *info)
+{
+    (void)names;
+    *attach = (struct attach){.target_fd = -1, .memfd = -1};
+    return err_set(info, ERR_UNSUPPORTED,
+                   "cairn cannot attach to process %d on this machine; start the program with "
+                   "'cairn PROGRAM'",
+                   pid);
+}
+
+enum err attach_begin(struct attach *attach, struct err_info *info)
+{
+    return err_set(info, ERR_UNSUPPORTED, "process %d is not open", attach->inject.target.pid);
+}
+
+enum err attach_end(struct attach *attach, struct err_info *info)
+{
+    (void)attach; // nothing was changed
+    (void)info;
+    return ERR_OK;
+}
+
+void attach_release(struct attach *attach)
+{
+    *attach = (struct attach){.target_fd = -1, .memfd = -1};
+}
