@@ -33,3 +33,16 @@ def test_healthy_programs_have_no_leak_and_do_not_grow(tmp_path):
         assert text.stdout.count(b"\n") <= 100, command
         judged += 1
     assert judged > 20
+
+
+def test_memory_that_a_program_maps_itself_explains_its_rss(tmp_path):
+    """64 MiB of private anonymous memory, every page of it touched, beside a small heap."""
+    program = ("import mmap, os\nm = mmap.mmap(-1, 64 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)\n"
+               "for i in range(0, 64 << 20, 4096): m[i] = 1\nos._exit(0)")
+    path = tmp_path / "x.cairn"
+    subprocess.run([CAIRN, "record", "-q", "-o", path, "--", "/usr/bin/python3", "-c", program], env=environment(),
+                   check=True, timeout=60)
+    run = subprocess.run([CAIRN, "report", "--json", path], check=True, capture_output=True, env=environment(),
+                         timeout=60)
+    (finding,) = [item for item in json.loads(run.stdout)["findings"]["items"] if item["kind"] == "rss"]
+    assert finding["bytes"] >= 64 << 20 and "mapped by the program" in finding["sentence"]

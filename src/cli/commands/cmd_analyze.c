@@ -189,8 +189,8 @@ const struct command command_analyze = {
     .description =
         "Serve the recording FILE as a web page on 127.0.0.1 until Ctrl-C, and open it in\n"
         "the browser. The printed address contains an access token; the page cannot be\n"
-        "read without it. If FILE is still being recorded, the page follows it. Use ssh -L\n"
-        "to reach the page from another machine.\n",
+        "read without it. If FILE is still being recorded, the page follows it. Use\n"
+        "ssh -L to reach the page from another machine.\n",
     .options = {.specs = specs,
                 .count = ARRAY_LEN(specs),
                 .shared = {NAME_OPTIONS(analyze_fields, names)},

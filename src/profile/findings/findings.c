@@ -309,18 +309,32 @@ static MUST_USE enum err find_churn(struct builder *builder)
     return add(builder, &finding);
 }
 
-// The call site of the largest mapping of a kind; REC_NONE if unknown.
-static uint32_t
-mapper_of(const struct profile *profile, const struct rss_breakdown_split *split, uint32_t kind)
+// The function that mapped most resident memory of a kind, over all its call sites.
+struct mapper {
+    uint32_t location; // of its largest mapping; REC_NONE: unknown
+    uint64_t bytes;
+};
+
+static MUST_USE enum err find_mapper(const struct profile *profile,
+                                     const struct rss_breakdown_split *split,
+                                     uint32_t kind,
+                                     struct mapper *out)
 {
+    CLEANUP(u64_vec_release) struct u64_vec sums = {0}; // by function
+    TRY(u64_vec_resize(&sums, profile->code.functions.len));
+    *out = (struct mapper){.location = REC_NONE};
     for (size_t i = 0; i < split->parts.len; i++) {
         const struct rss_breakdown_part *part = &split->parts.items[i];
-        if (part->kind == kind) { // largest first
-            return part->node != REC_NONE ? profile_call_site(profile, part->node).location
-                                          : REC_NONE;
+        const uint32_t location = part->kind == kind && part->node != REC_NONE
+                                      ? profile_call_site(profile, part->node).location
+                                      : REC_NONE;
+        if (location != REC_NONE) {
+            uint64_t *sum = &sums.items[profile->code.locations.items[location].function];
+            *sum += part->rss_bytes;
+            *out = *sum > out->bytes ? (struct mapper){.location = location, .bytes = *sum} : *out;
         }
     }
-    return REC_NONE;
+    return ERR_OK;
 }
 
 static MUST_USE enum err find_rss(struct builder *builder)
@@ -339,10 +353,12 @@ static MUST_USE enum err find_rss(struct builder *builder)
     if (split == NULL || other_bytes < RSS_BYTES_MIN || other_bytes < split->bytes[REC_PART_LIVE]) {
         return ERR_OK;
     }
+    struct mapper mapper;
+    TRY(find_mapper(profile_of(builder), split, largest, &mapper));
     struct finding finding = {
         .kind = FINDING_RSS,
         .confidence = rss_breakdown_is_estimate(split, largest) ? CONFIDENCE_LOW : CONFIDENCE_HIGH,
-        .location = mapper_of(profile_of(builder), split, largest),
+        .location = mapper.location,
         .bytes = split->bytes[largest],
         .whole_bytes = split->rss_bytes,
         .score = other_bytes,
@@ -355,7 +371,7 @@ static MUST_USE enum err find_rss(struct builder *builder)
     strbuf_printf(out, "%s, is \"%s\"", format_bytes(finding.bytes).text,
                   rss_breakdown_kind(largest)->phrase);
     if (finding.location != REC_NONE) {
-        strbuf_append_text(out, ", by ");
+        strbuf_printf(out, "; %s of it by ", format_bytes(mapper.bytes).text);
         append_site(builder, out, finding.location);
     }
     strbuf_append_char(out, '.');
@@ -377,8 +393,8 @@ static MUST_USE enum err find_unseen(struct builder *builder)
         const struct unseen *here = &unseen.items[i];
         most = most == NULL || here->mapped_bytes > most->mapped_bytes ? here : most;
     }
-    if (most == NULL) {
-        return ERR_OK;
+    if (most == NULL || (most->kind == UNSEEN_MAPPED && builder->out.items.len > 0)) {
+        return ERR_OK; // the finding on RSS says who mapped the memory
     }
     struct finding finding = {
         .kind = FINDING_UNSEEN,

@@ -141,6 +141,8 @@ static void wrapper_frames_is_reported_from_what_people_wrote(void **state)
         {"std::unique_ptr<A> std::make_unique<A>()", "", true},
         {"strdup", "", true},
         {"xmalloc", "", true},
+        {"ggc_realloc(void*, unsigned long)", "", true},
+        {"ggc_realloc_all(void*)", "", false},
         {"g_malloc0", "", true},
         {"__rust_alloc", "", true},
         {"alloc::raw_vec::RawVec<T,A>::grow_one", "", true},

@@ -187,7 +187,9 @@ bool is_wrapper_frame(const char *function, const char *file)
             return true;
         }
     }
-    const char *qualified = function + name_split(function).qualified_at;
+    const struct name_parts parts = name_split(function);
+    const char *qualified = function + parts.qualified_at;
+    const size_t len = parts.parameters_at - parts.qualified_at; // gcc compiles C names as C++, too
     // The first letter alone is a fast check: few names share one, and thousands are checked.
     for (size_t i = 0; i < ARRAY_LEN(prefixes); i++) {
         if (qualified[0] == prefixes[i][0] &&
@@ -196,7 +198,8 @@ bool is_wrapper_frame(const char *function, const char *file)
         }
     }
     for (size_t i = 0; i < ARRAY_LEN(c_functions); i++) {
-        if (qualified[0] == c_functions[i][0] && strcmp(qualified, c_functions[i]) == 0) {
+        if (qualified[0] == c_functions[i][0] && strlen(c_functions[i]) == len &&
+            memcmp(qualified, c_functions[i], len) == 0) {
             return true;
         }
     }
