@@ -184,7 +184,7 @@ def test_a_stopped_program_stays_stopped():
         os.kill(target.pid, signal.SIGSTOP)
         wait_until(lambda: target.state() == "T", "the stop")
         target.attach(3)
-        assert target.state() == "T"
+        wait_until(lambda: target.state() == "T", "the stop again")
         os.kill(target.pid, signal.SIGCONT)
         target.attach(1)
         target.end()
@@ -196,7 +196,7 @@ def test_first_attach_to_a_stopped_program():
         os.kill(target.pid, signal.SIGSTOP)
         wait_until(lambda: target.state() == "T", "the stop")
         target.attach(1)
-        assert target.state() == "T"
+        wait_until(lambda: target.state() == "T", "the stop again")
         os.kill(target.pid, signal.SIGCONT)
         target.end()
 
