@@ -65,4 +65,4 @@ def test_a_recording_without_a_list_says_so(record):
     run = subprocess.run([CAIRN, "report", "--all", "--blocks", recording.path], env=environment(),
                          check=False, capture_output=True, text=True)
     assert run.returncode == 2 and run.stdout == ""
-    assert run.stderr.startswith("cairn: the recording lists no single blocks")
+    assert run.stderr.startswith("cairn: the recording has no list of blocks")

@@ -185,7 +185,7 @@ def test_output_file_is_what_stdout_gets(tmp_path):
     ([], "no FILE given"),
     (["a", "b", "--to", "folded"], "only one FILE"),
     (["FILE"], "--to FORMAT is required"),
-    (["FILE", "--to", "tea"], "no format 'tea'"),
+    (["FILE", "--to", "tea"], "unknown format 'tea'"),
     (["FILE", "--to", "folded", "--cost", "love"], "--cost"),
     (["FILE", "--to", "massif", "--cost", "peak"], "--cost"),
     (["FILE", "--to", "folded", "--at", "end"], "--at"),

@@ -43,10 +43,11 @@ static void protect_memory(void)
 
 static void protect_all(void)
 {
-    static const int allowed[] = {SYS_read,       SYS_write,           SYS_exit,
-                                  SYS_exit_group, SYS_futex,           SYS_rt_sigreturn,
-                                  SYS_brk,        SYS_clock_nanosleep, SYS_restart_syscall,
-                                  SYS_newfstatat, SYS_rt_sigprocmask,  SYS_madvise};
+    static const int allowed[] = {
+        SYS_read, SYS_write, SYS_exit, SYS_exit_group, SYS_futex, SYS_rt_sigreturn, SYS_brk,
+        SYS_clock_nanosleep, SYS_restart_syscall, SYS_newfstatat, SYS_rt_sigprocmask, SYS_madvise,
+        // of the other thread, which may still be starting
+        SYS_set_robust_list, SYS_rseq};
     enum {
         COUNT = sizeof(allowed) / sizeof(allowed[0])
     };
