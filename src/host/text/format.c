@@ -57,21 +57,6 @@ struct human format_bytes(uint64_t bytes)
     return out;
 }
 
-static struct human with_sign(int64_t value, struct human (*format)(uint64_t))
-{
-    uint64_t magnitude = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-    struct human unsigned_text = format(magnitude);
-    struct human out;
-    const char *sign = value < 0 ? "-" : value > 0 ? "+" : "";
-    (void)snprintf(out.text, sizeof(out.text), "%s%.40s", sign, unsigned_text.text);
-    return out;
-}
-
-struct human format_bytes_change(int64_t bytes)
-{
-    return with_sign(bytes, format_bytes);
-}
-
 struct human format_count(uint64_t count)
 {
     char digits[24];
@@ -86,11 +71,6 @@ struct human format_count(uint64_t count)
     }
     out.text[used] = 0;
     return out;
-}
-
-struct human format_count_change(int64_t count)
-{
-    return with_sign(count, format_count);
 }
 
 // Format from minutes to days: "4 min 05 s".

@@ -15,12 +15,8 @@ struct human {
 // Format three significant digits in binary units: "812 B", "64.0 KiB", "1.25 MiB", "1023 MiB".
 struct human format_bytes(uint64_t bytes);
 
-// Format a difference as format_bytes does, with its sign: "+1.25 MiB", "-812 B", "0 B".
-struct human format_bytes_change(int64_t bytes);
-
 // Format a number with separators: "1,234,567".
 struct human format_count(uint64_t count);
-struct human format_count_change(int64_t count);
 
 // Format a duration: "812 ns", "1.23 us", "45.6 ms", "1.23 s", "59.9 s", "4 min 05 s", "2 h 03
 // min", "3 d 04 h".

@@ -57,17 +57,6 @@ static void counts_have_separators(void **state)
     check(format_count, cases, ARRAY_LEN(cases));
 }
 
-static void changes_have_a_sign(void **state)
-{
-    (void)state;
-    assert_string_equal(format_bytes_change(0).text, "0 B");
-    assert_string_equal(format_bytes_change(1310720).text, "+1.25 MiB");
-    assert_string_equal(format_bytes_change(-812).text, "-812 B");
-    assert_string_equal(format_bytes_change(INT64_MIN).text, "-8.00 EiB");
-    assert_string_equal(format_count_change(-1000).text, "-1,000");
-    assert_string_equal(format_count_change(INT64_MIN).text, "-9,223,372,036,854,775,808");
-}
-
 static void durations_change_their_unit_where_they_should(void **state)
 {
     (void)state;
@@ -116,7 +105,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_have_three_digits_in_binary_units),
         cmocka_unit_test(counts_have_separators),
-        cmocka_unit_test(changes_have_a_sign),
         cmocka_unit_test(durations_change_their_unit_where_they_should),
         cmocka_unit_test(percentages_do_not_lie_at_the_ends),
     };
