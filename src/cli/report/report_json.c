@@ -80,6 +80,32 @@ static MUST_USE enum err write_rss(const struct report *report, struct view *vie
     return ERR_OK;
 }
 
+// Write the optional views: null for one that was not requested.
+static MUST_USE enum err write_views(const struct report *report, struct view *view)
+{
+    static const struct {
+        const char *keys[2];
+        uint32_t bit;
+        enum err (*write)(const struct report *report, struct view *view);
+    } views[] = {
+        {{"groups"}, REPORT_GROUPS, report_groups_json},
+        {{"functions"}, REPORT_FUNCTIONS, report_functions_json},
+        {{"callers"}, REPORT_CALLERS, report_callers_json},
+        {{"tree"}, REPORT_TREE, report_tree_json},
+        {{"sizes", "lifetimes"}, REPORT_HISTOGRAMS, report_histograms_json},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(views); i++) {
+        if ((report->options->views & views[i].bit) != 0) {
+            TRY(views[i].write(report, view));
+            continue;
+        }
+        for (size_t k = 0; k < ARRAY_LEN(views[i].keys) && views[i].keys[k] != NULL; k++) {
+            write_null(view, views[i].keys[k]);
+        }
+    }
+    return ERR_OK;
+}
+
 static MUST_USE enum err write_document(const struct report *report, struct view *view)
 {
     json_key_u64(view->w, "version", VIEW_JSON_VERSION);
@@ -94,7 +120,7 @@ static MUST_USE enum err write_document(const struct report *report, struct view
     TRY(view_threads(view));
     TRY(view_modules(view));
     view->old_selection = report_old_selection(report);
-    return report_views_write_json(report, view);
+    return write_views(report, view);
 }
 
 enum err report_write_json(const struct report *report, enum json_style style, FILE *out)

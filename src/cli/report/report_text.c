@@ -248,6 +248,24 @@ static MUST_USE enum err print_sections(const struct report *report, FILE *out)
     return ERR_OK;
 }
 
+static MUST_USE enum err print_views(const struct report *report, FILE *out)
+{
+    static const struct {
+        uint32_t bit;
+        enum err (*print)(const struct report *report, FILE *out);
+    } views[] = {
+        {REPORT_GROUPS, report_groups_text},         {REPORT_FUNCTIONS, report_functions_text},
+        {REPORT_CALLERS, report_callers_text},       {REPORT_TREE, report_tree_text},
+        {REPORT_HISTOGRAMS, report_histograms_text},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(views); i++) {
+        if ((report->options->views & views[i].bit) != 0) {
+            TRY(views[i].print(report, out));
+        }
+    }
+    return ERR_OK;
+}
+
 enum err report_write_text(const struct report *report, FILE *out)
 {
     report_print_header(report, out);
@@ -255,7 +273,7 @@ enum err report_write_text(const struct report *report, FILE *out)
     report_print_filter(report, out);
     const bool is_empty = report_print_empty(report, out);
     if (report->options->views != 0 && !is_empty) {
-        return report_views_write_text(report, out);
+        return print_views(report, out);
     }
     if (!is_empty && report->options->sections == 0 && report->options->sort == COST_COUNT) {
         return report_print_screen(report, out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// report_views: the table of views, and their shared functions. See report_views.h.
+// report_views: what the optional views of a report share. See report_views.h.
 #include "cli/report/report_views.h"
 
 #include "base/compiler.h"
@@ -8,46 +8,6 @@
 #include "cli/report/report_lines.h"
 #include "cli/text/screen_text.h"
 #include "host/os/file.h"
-
-struct report_part {
-    const char *keys[2]; // of its fields in JSON
-    uint32_t bit;
-    enum err (*write_text)(const struct report *report, FILE *out);
-    enum err (*write_json)(const struct report *report, struct view *view);
-};
-
-static const struct report_part views[] = {
-    {{"groups"}, REPORT_GROUPS, report_groups_text, report_groups_json},
-    {{"functions"}, REPORT_FUNCTIONS, report_functions_text, report_functions_json},
-    {{"callers"}, REPORT_CALLERS, report_callers_text, report_callers_json},
-    {{"tree"}, REPORT_TREE, report_tree_text, report_tree_json},
-    {{"sizes", "lifetimes"}, REPORT_HISTOGRAMS, report_histograms_text, report_histograms_json},
-};
-
-enum err report_views_write_text(const struct report *report, FILE *out)
-{
-    for (size_t i = 0; i < ARRAY_LEN(views); i++) {
-        if ((report->options->views & views[i].bit) != 0) {
-            TRY(views[i].write_text(report, out));
-        }
-    }
-    return ERR_OK;
-}
-
-enum err report_views_write_json(const struct report *report, struct view *view)
-{
-    for (size_t i = 0; i < ARRAY_LEN(views); i++) {
-        if ((report->options->views & views[i].bit) != 0) {
-            TRY(views[i].write_json(report, view));
-            continue;
-        }
-        for (size_t k = 0; k < ARRAY_LEN(views[i].keys) && views[i].keys[k] != NULL; k++) {
-            json_key(view->w, views[i].keys[k]);
-            json_null(view->w);
-        }
-    }
-    return ERR_OK;
-}
 
 void report_view_title(const struct report *report, FILE *out, const char *title)
 {

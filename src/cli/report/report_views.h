@@ -2,9 +2,8 @@
 // report_views: the optional views of a report, besides or instead of its sections.
 //
 // Each view sends one query to src/profile. Each has its own file with its text and its JSON;
-// report_views.c has the table. With a second recording, the tree and the functions show the
-// change. Context: H.
-// the change from it. Context: H.
+// report_text.c and report_json.c have the tables of them. With a second recording, the tree and
+// the functions show the change. Context: H.
 #pragma once
 
 #include <stdio.h>
@@ -13,13 +12,8 @@
 #include "cli/report/report.h"
 #include "views_json/layout/view.h"
 
-// Write the text of every requested view. Return ERR_NO_MEMORY, or ERR_INVALID for a pattern.
-enum err report_views_write_text(const struct report *report, FILE *out) MUST_USE;
-
-// Write a field for each view, null for a view that was not requested.
-enum err report_views_write_json(const struct report *report, struct view *view) MUST_USE;
-
-// The views, each in its own file.
+// The views, each in its own file. The text ends with ERR_NO_MEMORY, or ERR_INVALID for a pattern;
+// the JSON is one field, or two.
 enum err report_tree_text(const struct report *report, FILE *out) MUST_USE;
 enum err report_tree_json(const struct report *report, struct view *view) MUST_USE;
 enum err report_functions_text(const struct report *report, FILE *out) MUST_USE;
