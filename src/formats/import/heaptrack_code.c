@@ -5,6 +5,8 @@
 // because these files lack the addresses of modules. Raw files list the modules instead, and the
 // addresses of a trace become addresses in these modules; src/profile looks up their names when the
 // recording is opened. The addresses are already call addresses (return address - 1), hence exact.
+#include <string.h>
+
 #include "formats/import/heaptrack_file.h"
 
 static MUST_USE enum err find_module(struct heaptrack *h, rec_string path, uint32_t *out)
@@ -20,6 +22,30 @@ static MUST_USE enum err find_module(struct heaptrack *h, rec_string path, uint3
     TRY(map_u64_put(&h->module_of, path, module));
     *out = module;
     return ERR_OK;
+}
+
+bool heaptrack_string(const struct heaptrack *h,
+                      struct bytes *line,
+                      bool is_word,
+                      struct bytes *out)
+{
+    uint64_t len;
+    if (h->version >= 3) {
+        if (line->len == 0 || !heaptrack_number(line, &len) || line->len == 0 ||
+            len > line->len - 1) {
+            return false;
+        }
+    }
+    line->data += line->len > 0; // the space
+    line->len -= line->len > 0;
+    if (h->version < 3) {
+        const uint8_t *stop = is_word ? memchr(line->data, ' ', line->len) : NULL;
+        len = stop != NULL ? (uint64_t)(stop - line->data) : line->len;
+    }
+    *out = (struct bytes){.data = line->data, .len = (size_t)len};
+    line->data += len;
+    line->len -= (size_t)len;
+    return true;
 }
 
 enum err heaptrack_read_string(struct heaptrack *h, struct bytes line)

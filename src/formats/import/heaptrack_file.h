@@ -129,7 +129,10 @@ bool heaptrack_string(const struct heaptrack *h,
                       struct bytes *out);
 
 // Refuse the file: "'x', line 12: <why>" with ERR_CORRUPT.
-enum err heaptrack_refuse(struct heaptrack *h, const char *why) MUST_USE;
+static inline MUST_USE enum err heaptrack_refuse(struct heaptrack *h, const char *why)
+{
+    return import_refuse_line(h->import, ERR_CORRUPT, why);
+}
 
 // Read one line each, after its letter. Errors have a sentence, except ERR_NO_MEMORY and ERR_LIMIT.
 enum err heaptrack_read_string(struct heaptrack *h, struct bytes line) MUST_USE;

@@ -26,35 +26,6 @@ enum line_kind {
     LINE_BOTH = LINE_RAW | LINE_INTERPRETED,
 };
 
-enum err heaptrack_refuse(struct heaptrack *h, const char *why)
-{
-    return import_refuse_line(h->import, ERR_CORRUPT, why);
-}
-
-bool heaptrack_string(const struct heaptrack *h,
-                      struct bytes *line,
-                      bool is_word,
-                      struct bytes *out)
-{
-    uint64_t len;
-    if (h->version >= 3) {
-        if (line->len == 0 || !heaptrack_number(line, &len) || line->len == 0 ||
-            len > line->len - 1) {
-            return false;
-        }
-    }
-    line->data += line->len > 0; // the space
-    line->len -= line->len > 0;
-    if (h->version < 3) {
-        const uint8_t *stop = is_word ? memchr(line->data, ' ', line->len) : NULL;
-        len = stop != NULL ? (uint64_t)(stop - line->data) : line->len;
-    }
-    *out = (struct bytes){.data = line->data, .len = (size_t)len};
-    line->data += len;
-    line->len -= (size_t)len;
-    return true;
-}
-
 static MUST_USE enum err read_version(struct heaptrack *h, struct bytes line)
 {
     uint64_t tool;
