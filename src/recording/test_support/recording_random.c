@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/minmax.h"
 #include "recording/format/schema.h"
+#include "recording/test_support/recording_text.h"
 #include "recording/write/recording_builder.h"
 
 enum {
@@ -202,30 +203,6 @@ static enum err add_rows(struct recording_builder *b, struct random_source *rand
     return ERR_OK;
 }
 
-static enum err add_slices(struct recording_builder *b)
-{
-    TRY(slices_vec_resize(&b->slices, SLICES));
-    for (size_t i = 0; i < b->cells.len; i++) {
-        const struct rec_cell *cell = &b->cells.items[i];
-        struct rec_slice *slice = &b->slices.items[cell->slice];
-        slice->allocations += cell->allocations;
-        slice->allocated_bytes += cell->allocated_bytes;
-        slice->frees += cell->frees;
-        slice->freed_bytes += cell->freed_bytes;
-        slice->temporary += cell->temporary;
-    }
-    uint64_t live = 0;
-    for (size_t i = 0; i < SLICES; i++) {
-        struct rec_slice *slice = &b->slices.items[i];
-        slice->live_max_bytes = live;
-        live += slice->allocated_bytes - slice->freed_bytes;
-        slice->live_bytes = live;
-        slice->live_max_bytes = max_u64(slice->live_max_bytes, live);
-    }
-    b->slice_ms = SLICE_MS;
-    return ERR_OK;
-}
-
 static enum err add_surroundings(struct recording_builder *b)
 {
     struct rec_counter counter = {.kind = REC_COUNTER_LOSS};
@@ -284,7 +261,7 @@ enum err recording_random_realistic(uint64_t seed, size_t nodes, struct recordin
     TRY(add_nodes(&b, &random, nodes));
     TRY(add_rows(&b, &random));
     recording_builder_sum(&b);
-    TRY(add_slices(&b));
+    TRY(recording_builder_slices(&b, SLICES, SLICE_MS));
     for (size_t i = 0; i < b.slices.len; i++) {
         if (b.slices.items[i].live_max_bytes > b.totals.peak_bytes) {
             b.totals.peak_time_ms = i * b.slice_ms;

@@ -315,27 +315,16 @@ static uint64_t left_bytes(const struct recording_builder *b, size_t slice)
         const struct rec_row *row = &b->rows.items[i];
         const uint32_t process = b->threads.items[row->thread].process;
         const uint64_t left_ms = b->processes.items[process].left_ms;
-        if (left_ms != 0 && (left_ms - 1) / SLICE_MS == slice) {
+        if (left_ms != 0 && (left_ms - 1) / b->slice_ms == slice) {
             bytes += row->allocated_bytes - row->freed_bytes;
         }
     }
     return bytes;
 }
 
-// Make one slice for each number up to the highest of a cell or cohort.
-static enum err make_slices(struct recording_builder *b)
+enum err recording_builder_slices(struct recording_builder *b, size_t count, uint64_t slice_ms)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < b->cells.len; i++) {
-        count = b->cells.items[i].slice >= count ? b->cells.items[i].slice + 1 : count;
-    }
-    for (size_t i = 0; i < b->cohorts.len; i++) {
-        const struct rec_cohort *cohort = &b->cohorts.items[i];
-        count = cohort->born_slice >= count ? cohort->born_slice + 1 : count;
-        if (cohort->freed_slice != REC_NONE && cohort->freed_slice >= count) {
-            count = cohort->freed_slice + 1;
-        }
-    }
+    b->slice_ms = slice_ms;
     TRY(slices_vec_resize(&b->slices, count));
     for (size_t i = 0; i < b->cells.len; i++) {
         const struct rec_cell *cell = &b->cells.items[i];
@@ -354,9 +343,25 @@ static enum err make_slices(struct recording_builder *b)
         slice->live_bytes = live;
         slice->live_max_bytes = before > live ? before : live;
     }
-    b->slice_ms = count > 0 ? SLICE_MS : 0;
-    b->meta.runtime_ms = count * SLICE_MS;
     return ERR_OK;
+}
+
+// Make one slice for each number up to the highest of a cell or cohort.
+static enum err make_slices(struct recording_builder *b)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < b->cells.len; i++) {
+        count = b->cells.items[i].slice >= count ? b->cells.items[i].slice + 1 : count;
+    }
+    for (size_t i = 0; i < b->cohorts.len; i++) {
+        const struct rec_cohort *cohort = &b->cohorts.items[i];
+        count = cohort->born_slice >= count ? cohort->born_slice + 1 : count;
+        if (cohort->freed_slice != REC_NONE && cohort->freed_slice >= count) {
+            count = cohort->freed_slice + 1;
+        }
+    }
+    b->meta.runtime_ms = count * SLICE_MS;
+    return recording_builder_slices(b, count, count > 0 ? SLICE_MS : 0);
 }
 
 static void release_drawing(struct drawing *d)

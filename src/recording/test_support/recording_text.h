@@ -33,6 +33,11 @@ enum err recording_builder_text(struct recording_builder *b,
                                 const char *text,
                                 struct err_info *info) MUST_USE;
 
+// Make the table of `count` slices from the cells. The blocks of a process that leaves the heap
+// leave with it.
+enum err recording_builder_slices(struct recording_builder *b, size_t count, uint64_t slice_ms)
+    MUST_USE;
+
 // Make a recording from `text`. `out` owns its arrays.
 enum err recording_from_text(const char *text, struct recording *out, struct err_info *info)
     MUST_USE;
