@@ -6,7 +6,8 @@
 //        cycles PID COUNT attach|hold|faults AGENT malloc@ADDRESS free@ADDRESS ...
 //        cycles fresh PROGRAM ARGUMENT...
 //
-// fresh: start a program and leave it stopped before its first code; print its number.
+// fresh: start a program and leave it stopped before its first code; print its number; let it begin
+// after a line of input.
 // stop: stop all threads and let them go. calls: let the target map and unmap memory. attach: put
 // the agent of agent.c in, hook the functions, wait until `malloc` was called, and detach; each
 // time the code must be what it was. hold: the same, but print "attached" and wait for a line of
@@ -379,11 +380,12 @@ static int start_fresh(char **arguments)
         (void)execv(arguments[0], arguments);
         _exit(127);
     }
+    struct fresh_stop held = {0};
     struct err_info info = {0};
     enum err err = fresh_stop_begin(child, &kernel_calls_real, &info);
     (void)close(go[1]);
     if (err == ERR_OK) {
-        err = fresh_stop_run(child, &kernel_calls_real, &info);
+        err = fresh_stop_run(child, &kernel_calls_real, &held, &info);
     }
     if (err != ERR_OK) {
         fprintf(stderr, "%s: %s\n", err_name(err), info.text);
@@ -391,6 +393,15 @@ static int start_fresh(char **arguments)
     }
     printf("fresh %d\n", (int)child);
     (void)fflush(stdout);
+    char go_on; // unbuffered: what follows is the program's
+    struct target_process target = {0};
+    if (read(0, &go_on, 1) != 1 ||
+        target_process_open(&target, child, &kernel_calls_real, &info) != ERR_OK ||
+        fresh_stop_release(&held, &target) != ERR_OK) {
+        fprintf(stderr, "cannot release it: %s\n", info.text);
+        return 1;
+    }
+    target_process_close(&target);
     int status = 0;
     return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : 4;
 }

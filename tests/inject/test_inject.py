@@ -98,7 +98,8 @@ def test_a_fresh_program_is_seen_from_its_first_allocation(program, module):
     injector = subprocess.Popen(command(pid, module, 1, "hold"), stdin=subprocess.PIPE,
                                 stdout=subprocess.PIPE, env={**os.environ, **PATIENT})
     read_until(injector.stdout.fileno(), b"attached\n")
-    os.kill(pid, signal.SIGCONT)
+    starter.stdin.write(b"\n")
+    starter.stdin.flush()
     read_until(output, b"ready\n")
     starter.stdin.write(b"\n")
     starter.stdin.flush()
@@ -123,7 +124,8 @@ def test_a_fresh_musl_program_waits_with_its_modules(program):
     pid = int(re.search(rb"fresh (\d+)\n", read_until(output, b"\n")).group(1))
     assert ") T " in open(f"/proc/{pid}/stat", encoding="utf-8").read()
     assert functions(pid, r"musl.*\.so" if program == "heap_musl" else OWN)
-    os.kill(pid, signal.SIGCONT)
+    starter.stdin.write(b"\n")
+    starter.stdin.flush()
     read_until(output, b"ready\n")
     out, _ = starter.communicate(timeout=60)
     assert starter.returncode == 0 and b"failures 0" in out

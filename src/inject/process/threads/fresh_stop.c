@@ -26,7 +26,7 @@ enum {
     DYNAMIC_MAX = 256,
 };
 
-static const uint8_t endless_loop[] = {0xeb, 0xfe}; // jmp to itself
+static const uint8_t endless_loop[FRESH_LOOP_BYTES] = {0xeb, 0xfe}; // jmp to itself
 
 struct loader_symbols {
     uint64_t state_function; // _dl_debug_state
@@ -155,14 +155,29 @@ look(const struct target_process *target, const struct loader_symbols *symbols, 
     return ERR_OK;
 }
 
-static enum err run_to_symbol(const struct target_process *target,
-                              const struct loader_symbols *symbols)
+static enum err put_loop(const struct target_process *target, uint64_t addr, struct fresh_stop *out)
 {
-    uint8_t old[sizeof(endless_loop)];
+    out->loop = addr;
+    TRY(target_process_read(target, addr, out->old, sizeof(out->old)));
+    return target_process_write(target, addr, endless_loop, sizeof(endless_loop));
+}
+
+// A static program is at its entry.
+static enum err hold_here(const struct target_process *target, struct fresh_stop *out)
+{
+    struct user_regs_struct regs;
+    return target->calls->ptrace(PTRACE_GETREGS, target->pid, NULL, &regs) == 0
+               ? put_loop(target, regs.rip, out)
+               : ERR_NOT_FOUND;
+}
+
+static enum err run_to_symbol(const struct target_process *target,
+                              const struct loader_symbols *symbols,
+                              struct fresh_stop *out)
+{
     bool is_there = false;
     const uint64_t deadline_ns = clock_monotonic_ns() + ARRIVAL_S * NS_PER_S;
-    TRY(target_process_read(target, symbols->state_function, old, sizeof(old)));
-    TRY(target_process_write(target, symbols->state_function, endless_loop, sizeof(old)));
+    TRY(put_loop(target, symbols->state_function, out));
     while (!is_there) {
         if (target->calls->ptrace(PTRACE_CONT, target->pid, NULL, NULL) != 0) {
             return ERR_NOT_FOUND;
@@ -173,11 +188,11 @@ static enum err run_to_symbol(const struct target_process *target,
         look_later();
         TRY(look(target, symbols, &is_there));
     }
-    return target_process_write(target, symbols->state_function, old, sizeof(old));
+    return ERR_OK;
 }
 
 // At the exec only the program, its loader and the vdso are mapped.
-static enum err run_loader(const struct target_process *target)
+static enum err run_loader(const struct target_process *target, struct fresh_stop *out)
 {
     const struct target_module *loader = NULL;
     bool is_dynamic = false;
@@ -190,13 +205,13 @@ static enum err run_loader(const struct target_process *target)
     }
     struct loader_symbols symbols = {0};
     if (!is_dynamic) {
-        return ERR_OK;
+        return hold_here(target, out);
     }
     if (loader == NULL) {
         return ERR_UNSUPPORTED;
     }
     TRY(find_symbols(target, loader, &symbols));
-    return run_to_symbol(target, &symbols);
+    return run_to_symbol(target, &symbols, out);
 }
 
 // The stop signal is pending when the program is let go, so it stops before its next instruction.
@@ -215,9 +230,10 @@ static enum err leave_stopped(const struct target_process *target)
     }
 }
 
-static enum err bring(const struct target_process *target, struct err_info *info)
+static enum err
+bring(const struct target_process *target, struct fresh_stop *out, struct err_info *info)
 {
-    enum err err = run_loader(target);
+    enum err err = run_loader(target, out);
     if (err == ERR_OK) {
         err = leave_stopped(target);
     }
@@ -228,7 +244,10 @@ static enum err bring(const struct target_process *target, struct err_info *info
     return err == ERR_OK ? ERR_OK : target_refusal_explain(target, err, info);
 }
 
-enum err fresh_stop_run(int pid, const struct kernel_calls *calls, struct err_info *info)
+enum err fresh_stop_run(int pid,
+                        const struct kernel_calls *calls,
+                        struct fresh_stop *out,
+                        struct err_info *info)
 {
     CLEANUP(target_process_close) struct target_process target = {0};
     enum err err = wait_for_event(pid, calls, PTRACE_EVENT_EXEC);
@@ -238,10 +257,16 @@ enum err fresh_stop_run(int pid, const struct kernel_calls *calls, struct err_in
         err = target_process_open(&target, pid, calls, info);
     }
     if (err == ERR_OK) {
-        err = bring(&target, info);
+        err = bring(&target, out, info);
     }
     if (err != ERR_OK) {
         (void)kill(pid, SIGKILL); // it may have ended
     }
     return err;
+}
+
+enum err fresh_stop_release(const struct fresh_stop *held, const struct target_process *target)
+{
+    TRY(target_process_write(target, held->loop, held->old, sizeof(held->old)));
+    return kill(target->pid, SIGCONT) == 0 ? ERR_OK : ERR_NOT_FOUND;
 }
