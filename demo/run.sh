@@ -23,8 +23,8 @@ say "\$ g++ -O2 -g -pthread -o $out/shop $source/shop.cpp"
 say "\$ $build/bin/cairn -o $out/shop.cairn $out/shop"
 "$build/bin/cairn" -o "$out/shop.cairn" "$out/shop"
 
-say "\$ $build/bin/cairn report -n 2 -s 1 --max-depth 16 $out/shop.cairn"
-"$build/bin/cairn" report -n 2 -s 1 --max-depth 16 "$out/shop.cairn"
+say "\$ $build/bin/cairn report $out/shop.cairn"
+"$build/bin/cairn" report "$out/shop.cairn"
 
 say "What to see"
 cat <<'TEXT'

@@ -7,8 +7,8 @@ usage: tools/draw_report.py OUT.svg LINES TITLE COMMAND ARGS...
 Runs the command on a pseudo-terminal of 100 columns, reads its colours and draws the first LINES
 lines of its output. For the README, after `make demo`:
 
-    tools/draw_report.py docs/report.svg 54 "cairn report -n 2 -s 1 shop.cairn" \
-        build/bin/cairn report -n 2 -s 1 --max-depth 16 build/demo/shop.cairn
+    tools/draw_report.py docs/report.svg 62 "cairn report shop.cairn" \
+        build/bin/cairn report build/demo/shop.cairn
 """
 import html
 import os
