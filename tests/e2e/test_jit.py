@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from cairn_run import PROGRAMS
+from cairn_run import BUILD, PROGRAMS
 from test_namespaces import WAYS, is_allowed
 
 GENERATED = PROGRAMS / "generated"
@@ -78,8 +78,11 @@ def test_functions_of_node_have_their_names(record, scratch, monkeypatch, option
     assert made > 1000, functions
 
 
-# In its own /tmp and pid namespace, as in a container.
-INSIDE = ["/bin/sh", "-c", 'mount -t tmpfs none /tmp && "$@"', "sh"]
+# In its own /tmp and pid namespace, as in a container. The build may be below /tmp: it is mounted
+# there again.
+INSIDE = ["/bin/sh", "-c",
+          f'exec 9<"{BUILD}" && mount -t tmpfs none /tmp && mkdir -p "{BUILD}" &&'
+          f' mount --no-canonicalize --bind /proc/self/fd/9 "{BUILD}" && exec 9<&- && "$@"', "sh"]
 
 
 @pytest.mark.parametrize("way", [next(filter(is_allowed, WAYS))])

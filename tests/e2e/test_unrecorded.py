@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from cairn_run import CAIRN, PROGRAMS, Recording, environment, truth_of
+from cairn_run import BUILD, CAIRN, PROGRAMS, Recording, environment, truth_of
 from conversation import Conversation
 from waiting import wait_until
 
@@ -268,7 +268,8 @@ NAMESPACES = {
     "all": ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"],
     # Most sandboxes hide the folder of the recorder's socket.
     "closed": ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "--tmpfs", "/tmp", "--proc", "/proc",
-               "--dev", "/dev", "--ro-bind", "{small}", "/tmp/none"],
+               "--dev", "/dev", "--ro-bind", "{small}", "/tmp/none",
+               "--ro-bind", str(BUILD), str(BUILD)],  # which may be below /tmp
 }
 
 

@@ -12,7 +12,7 @@ import subprocess
 
 import mini_reader
 import pytest
-from test_formats import (BUILD, FILTERS, ROOT, export, fixture_hostile, fixture_real,  # noqa: F401
+from test_formats import (BUILD, CAIRN, FILTERS, ROOT, export, fixture_hostile, fixture_real,  # noqa: F401
                           fixture_recording, fixture_server, report, run, totals)
 
 COSTS = ("peak_bytes", "peak_blocks", "allocations", "allocated_bytes", "frees", "freed_bytes",
@@ -39,12 +39,15 @@ def fixture_load(tmp_path):
 
 @pytest.fixture(name="copied", scope="module")
 def fixture_copied(tmp_path_factory, real):
-    """Two databases, of a random recording and a real one, each with what is in its file."""
+    """Databases of a random recording, a real one and one of a run that is long enough for samples
+    of RSS, each with what is in its file."""
     folder = tmp_path_factory.mktemp("copied")
     drawn = folder / "drawn.cairn"
     subprocess.run([BUILD / "tests" / "recording" / "recording_example", "write", "small", drawn], check=True)
+    long = folder / "long.cairn"
+    subprocess.run([CAIRN, "record", "-q", "-o", long, "sleep", "0.5"], check=True)
     pairs = []
-    for recording in (drawn, real):
+    for recording in (drawn, real, long):
         (folder / f"{len(pairs)}.sqlite").write_bytes(export(recording, "sqlite"))
         database = sqlite3.connect(f"file:{folder}/{len(pairs)}.sqlite?mode=ro", uri=True)
         pairs.append((database, mini_reader.read(recording.read_bytes())))
