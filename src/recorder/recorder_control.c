@@ -94,10 +94,9 @@ answer_detach(struct recorder_state *s, uint64_t now_ms, const char *text, struc
 static uint64_t
 answer_checkpoint(struct recorder_state *s, uint64_t now_ms, const char *text, struct strbuf *reply)
 {
-    (void)now_ms;
     (void)text;
     (void)reply; // comes when the file is written
-    return checkpoint_request(&s->checkpoint);
+    return checkpoint_request(&s->checkpoint, now_ms);
 }
 
 static uint64_t

@@ -124,7 +124,7 @@ static void follow_checkpoint(struct recorder_state *s, uint64_t now_ms)
     if (s->checkpoint.ended_count != ended_before) {
         recorder_control_tell_checkpoint(s);
     }
-    if (!checkpoint_is_due(&s->checkpoint, now_ms)) {
+    if (!checkpoint_is_due(&s->checkpoint, now_ms, s->drain.stable_ms)) {
         return;
     }
     const struct checkpoint_source source = {.context = s, .write = write_checkpoint};

@@ -51,16 +51,18 @@ void checkpoint_release(struct checkpoint *checkpoint)
     }
 }
 
-uint64_t checkpoint_request(struct checkpoint *checkpoint)
+uint64_t checkpoint_request(struct checkpoint *checkpoint, uint64_t now_ms)
 {
     checkpoint->is_wanted = true;
+    checkpoint->wanted_ms = now_ms;
     return checkpoint->begun_count + 1;
 }
 
-bool checkpoint_is_due(const struct checkpoint *checkpoint, uint64_t now_ms)
+bool checkpoint_is_due(const struct checkpoint *checkpoint, uint64_t now_ms, uint64_t read_ms)
 {
     const bool is_time = checkpoint->asked_ms != 0 && now_ms >= checkpoint->next_ms;
-    return checkpoint->writer == 0 && (is_time || checkpoint->is_wanted);
+    return checkpoint->writer == 0 &&
+           (is_time || (checkpoint->is_wanted && read_ms > checkpoint->wanted_ms));
 }
 
 static _Noreturn void run_writer(const struct checkpoint *checkpoint,

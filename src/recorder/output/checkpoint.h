@@ -35,6 +35,7 @@ struct checkpoint {
     uint64_t begun_count;
     uint64_t ended_count; // number of the latest finished one, written or not; from 1
     bool is_wanted;       // as soon as possible
+    uint64_t wanted_ms;   // time of the request
     bool has_failed;      // the latest one failed
 };
 
@@ -52,10 +53,12 @@ enum err checkpoint_init(struct checkpoint *checkpoint, const char *path, uint64
 // Wait for the present writer.
 void checkpoint_release(struct checkpoint *checkpoint);
 
-// Request a checkpoint of the present state, regardless of the interval. Return its number.
-uint64_t checkpoint_request(struct checkpoint *checkpoint);
+// Request a checkpoint of the state at now_ms, regardless of the interval. Return its number.
+uint64_t checkpoint_request(struct checkpoint *checkpoint, uint64_t now_ms);
 
-bool checkpoint_is_due(const struct checkpoint *checkpoint, uint64_t now_ms);
+// `read_ms`: what threads did before has been read from them. A requested checkpoint waits for its
+// time, because threads keep their latest blocks to themselves for a moment.
+bool checkpoint_is_due(const struct checkpoint *checkpoint, uint64_t now_ms, uint64_t read_ms);
 
 // Make a recording of the present state and writes it to `path`.
 struct checkpoint_source {

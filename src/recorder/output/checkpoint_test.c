@@ -84,9 +84,9 @@ static void make_folder(const struct fixture *f)
 
 static enum checkpoint_event write_once(struct fixture *f, uint64_t now_ms)
 {
-    assert_true(checkpoint_is_due(&f->checkpoint, now_ms));
+    assert_true(checkpoint_is_due(&f->checkpoint, now_ms, 0));
     start(f, now_ms);
-    assert_false(checkpoint_is_due(&f->checkpoint, now_ms + 1000000)); // one at a time
+    assert_false(checkpoint_is_due(&f->checkpoint, now_ms + 1000000, 0)); // one at a time
     return checkpoint_finish(&f->checkpoint, now_ms + 1);
 }
 
@@ -94,7 +94,7 @@ static void a_checkpoint_is_a_whole_recording(void **state)
 {
     struct fixture *f = *state;
     make_folder(f);
-    assert_false(checkpoint_is_due(&f->checkpoint, 99));
+    assert_false(checkpoint_is_due(&f->checkpoint, 99, 0));
     assert_int_equal(write_once(f, 100), CHECKPOINT_WRITTEN);
     assert_int_equal(f->checkpoint.written_count, 1);
     struct recording opened = {0};
@@ -142,8 +142,8 @@ static void the_first_comes_early_and_the_others_more_rarely(void **state)
     static const uint64_t wanted_ms[] = {1000, 2000, 4000, 8000, 10000, 10000};
     struct checkpoint checkpoint = {0};
     assert_int_equal(checkpoint_init(&checkpoint, "never written", 10000), ERR_OK);
-    assert_false(checkpoint_is_due(&checkpoint, wanted_ms[0] - 1));
-    assert_true(checkpoint_is_due(&checkpoint, wanted_ms[0]));
+    assert_false(checkpoint_is_due(&checkpoint, wanted_ms[0] - 1, 0));
+    assert_true(checkpoint_is_due(&checkpoint, wanted_ms[0], 0));
     for (size_t i = 1; i < ARRAY_LEN(wanted_ms); i++) {
         assert_int_equal(checkpoint_interval(10000, wanted_ms[i - 1], 0, 0), wanted_ms[i]);
     }
@@ -160,25 +160,39 @@ static void slow_writing_counts_for_the_next_checkpoint(void **state)
     uint64_t interval_ms = 100; // as requested: its duration was unknown
     for (size_t i = 0; i < ARRAY_LEN(takes_ms); i++) {
         assert_int_equal(f->checkpoint.interval_ms, interval_ms);
-        assert_true(checkpoint_is_due(&f->checkpoint, begins_ms));
+        assert_true(checkpoint_is_due(&f->checkpoint, begins_ms, 0));
         start(f, begins_ms);
-        assert_false(checkpoint_is_due(&f->checkpoint, UINT64_MAX)); // one at a time
+        assert_false(checkpoint_is_due(&f->checkpoint, UINT64_MAX, 0)); // one at a time
         const uint64_t ended_ms = begins_ms + takes_ms[i];
         assert_int_equal(checkpoint_finish(&f->checkpoint, ended_ms), CHECKPOINT_WRITTEN);
         const uint64_t due_ms = begins_ms + interval_ms;
-        assert_int_equal(checkpoint_is_due(&f->checkpoint, ended_ms), ended_ms >= due_ms);
-        assert_true(ended_ms >= due_ms || !checkpoint_is_due(&f->checkpoint, due_ms - 1));
+        assert_int_equal(checkpoint_is_due(&f->checkpoint, ended_ms, 0), ended_ms >= due_ms);
+        assert_true(ended_ms >= due_ms || !checkpoint_is_due(&f->checkpoint, due_ms - 1, 0));
         begins_ms = ended_ms > due_ms ? ended_ms : due_ms;
         interval_ms =
             checkpoint_interval(100, interval_ms, f->checkpoint.processor_ms, takes_ms[i]);
     }
 }
 
+static void a_request_waits_until_what_came_before_is_read(void **state)
+{
+    struct fixture *f = *state;
+    make_folder(f);
+    f->checkpoint.asked_ms = 0;
+    assert_int_equal(checkpoint_request(&f->checkpoint, 70), 1);
+    assert_false(checkpoint_is_due(&f->checkpoint, 70, 55));
+    assert_false(checkpoint_is_due(&f->checkpoint, 72, 70));
+    assert_true(checkpoint_is_due(&f->checkpoint, 73, 71));
+    start(f, 73);
+    assert_int_equal(checkpoint_finish(&f->checkpoint, 80), CHECKPOINT_WRITTEN);
+    assert_false(checkpoint_is_due(&f->checkpoint, UINT64_MAX, UINT64_MAX)); // it was one request
+}
+
 static void an_interval_of_0_means_never(void **state)
 {
     struct fixture *f = *state;
     f->checkpoint.asked_ms = 0;
-    assert_false(checkpoint_is_due(&f->checkpoint, UINT64_MAX));
+    assert_false(checkpoint_is_due(&f->checkpoint, UINT64_MAX, 0));
 }
 
 static void an_output_that_cannot_be_is_refused_before(void **state)
@@ -246,6 +260,8 @@ int main(void)
         cmocka_unit_test(what_writing_costs_makes_checkpoints_rarer),
         cmocka_unit_test(the_first_comes_early_and_the_others_more_rarely),
         cmocka_unit_test_setup_teardown(slow_writing_counts_for_the_next_checkpoint, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_request_waits_until_what_came_before_is_read, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(an_interval_of_0_means_never, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_output_that_cannot_be_is_refused_before, set_up,
