@@ -114,7 +114,7 @@ static void operators_are_known_in_all_forms(void **state)
         assert_int_equal(agent_hook_shape(form->hook).effect,
                          throws ? AGENT_ALLOCATES_OR_THROWS : AGENT_ALLOCATES);
         assert_int_equal(agent_hook_shape(form->hook).size_argument, 0);
-        char nothrow[64];
+        char nothrow[96];
         (void)snprintf(nothrow, sizeof(nothrow), "%sRKSt9nothrow_t", name);
         assert_true(throws ? strcmp(form->nothrow, nothrow) == 0 : form->nothrow == NULL);
     }
