@@ -111,7 +111,8 @@ static void users_name_wrappers(void **state)
     assert_string_equal(strbuf_text(&found), "new_node(int) new_list load");
     const struct recording *recording = &drawn.profile->recording;
     static const char *const wanted[] = {"main", "reload"};
-    for (size_t row = 0; row < recording->row_count; row++) {
+    assert_int_equal(recording->row_count, ARRAY_LEN(wanted));
+    for (size_t row = 0; row < ARRAY_LEN(wanted); row++) {
         const uint32_t site = profile_call_site(drawn.profile, recording->rows[row].node).location;
         assert_string_equal(profile_location_function(drawn.profile, site), wanted[row]);
     }
