@@ -50,7 +50,7 @@ static bool is_inside(const struct thread_stop *stop,
     return is_stuck || stop_scan_stack(stop->target, regs, inside->items, inside->len);
 }
 
-// A thread may be killed at any moment, which is no failure.
+// A thread that is killed meanwhile is not a failure.
 static enum err move_threads(struct thread_stop *stop, const struct patch_plan *plan)
 {
     for (size_t i = 0; i < stop->threads.len; i++) {

@@ -24,8 +24,8 @@ enum agent_effect {
     AGENT_ALLOCATES,           // returns a block, or NULL
     AGENT_ALLOCATES_OR_THROWS, // returns a block, or throws. Call the patch's nothrow form instead
     AGENT_ALLOCATES_AT,        // returns 0 if it stored a block at *argument[0]: posix_memalign
-    AGENT_COPIES_TEXT,         // returns a block with a text, or NULL; the size is that of the text
-    AGENT_RESIZES,             // returns a block instead of the old one, or NULL: the old one stays
+    AGENT_COPIES_TEXT, // returns a block with a copy of a text, or NULL. The text gives its size
+    AGENT_RESIZES,     // returns a block instead of the old one, or NULL: the old one stays
     AGENT_RESIZES_OR_FREES, // returns a block instead of the old one, or NULL: the old one is free
     AGENT_RESIZES_IN_PLACE, // returns the usable size of the same block: xallocx
     AGENT_FREES,            // returns nothing

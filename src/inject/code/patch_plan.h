@@ -13,7 +13,7 @@
 //
 // The caller maps the blocks, writes their bytes, gives the agent its table (`index` to
 // trampoline_addr, nothrow_addr, hook), stops the threads, moves program counters by `moves`, and
-// writes `new_bytes`. Detaching writes `old_bytes`; the blocks stay mapped for ever.
+// writes `new_bytes`. To detach, it writes `old_bytes`. The blocks stay mapped for ever.
 //
 // A function that cannot be patched is in `refusals`, and the others are patched all the same.
 // Invariant: entries differ, and no two patches overlap. Owns its vectors. Pure but for `reader`.

@@ -66,7 +66,7 @@ ALWAYS_INLINE uint64_t size_of(const struct agent_call *call, enum agent_hook ho
     const uint64_t size_bytes = call->arguments[shape.size_argument];
     return shape.count_argument == AGENT_NO_ARGUMENT
                ? size_bytes
-               : size_bytes * call->arguments[shape.count_argument]; // too large: there is no block
+               : size_bytes * call->arguments[shape.count_argument]; // an overflow: the call fails
 }
 
 uint64_t agent_on_allocation(struct agent_call *call, enum agent_hook hook)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // linked_allocator: a program with an allocator of its own inside, which works when it is told to.
 //
-// PREFIX is that of the allocator's functions; with ALLOCX it has jemalloc's functions, too. The
+// The names of the allocator's functions begin with PREFIX. With ALLOCX it also has jemalloc's. The
 // program reads commands, one to a line, and answers each with "done": p does nothing, r does a
 // round. It ends with q or its input. It allocates nothing outside the rounds.
 //

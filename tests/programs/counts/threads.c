@@ -2,9 +2,9 @@
 // TRUTH: allocations=8008 frees=8004 allocated_bytes=4962304 temporary=4000 peak_bytes=4194304
 // TRUTH: leaked_bytes=0 leaked_allocations=4 thread_blocks=4
 //
-// Four threads that each hold 1 MiB at the same moment, then make pairs of blocks, of which the
-// inner one is temporary. Each leaks a zero-byte block, so that a lost thread shows. The test adds
-// the blocks that pthread_create allocates for a thread (thread_blocks).
+// Each of four threads holds 1 MiB at the same moment, then allocates blocks in nested pairs. The
+// inner block of a pair is temporary. Each thread leaks a zero-byte block, so that a lost thread
+// shows. The test adds the blocks that pthread_create allocates for a thread (thread_blocks).
 #include <pthread.h>
 #include <stdlib.h>
 
