@@ -3,19 +3,19 @@
 #include "attach/agent_tables.h"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "attach/agent_bytes.h"
 #include "base/compiler.h"
-#include "host/text/number.h"
+#include "host/os/proc_file.h"
 #include "host/text/proc_text.h"
 #include "session/agent_page.h"
+
+#define STAT_BYTES_MAX   4096u
+#define STATUS_BYTES_MAX 65536u
 
 struct tables {
     struct agent_patch patches[AGENT_PATCHES_MAX];
@@ -93,32 +93,13 @@ static void list_agent(struct tables *tables, uint64_t image_addr)
     add_module(tables, &module, "[cairn]");
 }
 
-// Return the first stack pointer of the process, field 28 of its stat (proc(5)); 0: unknown.
+// Return the first stack pointer of the process; 0: unknown.
 static uint64_t read_stack_top(int pid)
 {
-    enum {
-        FIELDS_BETWEEN = 25 // from the state, field 3
-    };
-    char path[64];
-    char text[1024];
-    (void)snprintf(path, sizeof(path), "/proc/%d/stat", pid); // fits
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return 0;
-    }
-    const ssize_t len = read(fd, text, sizeof(text) - 1);
-    (void)close(fd); // read only
-    if (len <= 0) {
-        return 0;
-    }
-    text[len] = '\0';
-    const char *at = strrchr(text, ')'); // the name may contain anything
-    for (int i = 0; at != NULL && i <= FIELDS_BETWEEN; i++) {
-        at = strchr(at + 1, ' ');
-    }
-    uint64_t top = 0;
-    const char *number = at != NULL ? at + 1 : "";
-    return number_take(&number, 10, &top) ? top : 0;
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    return proc_file_read(pid, "stat", STAT_BYTES_MAX, &text)
+               ? proc_text_stack_top(strbuf_text(&text))
+               : 0;
 }
 
 // Return the address of the loader's list, from the executable's dynamic section; 0: none.
@@ -159,25 +140,14 @@ write_tables(const struct target_process *target, const struct tables *tables, u
 #undef PLACE
 }
 
-// Return the process's pid as it sees it itself: the last number of NSpid (proc(5)).
+// Return the process's pid as it sees it itself.
 static uint32_t read_inner_pid(int pid)
 {
-    char path[64];
-    char text[4096];
-    (void)snprintf(path, sizeof(path), "/proc/%d/status", pid); // fits
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    const ssize_t len = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
-    if (fd >= 0) {
-        (void)close(fd); // read only
-    }
-    text[len > 0 ? len : 0] = '\0';
-    uint64_t inner = (uint64_t)pid;
-    const char *at = proc_text_value(text, "NSpid");
-    while (at != NULL && (*at == '\t' || *at == ' ') &&
-           number_take(&(const char *){at + 1}, 10, &inner)) {
-        at += 1 + strspn(at + 1, "0123456789");
-    }
-    return (uint32_t)inner;
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    const uint32_t inner = proc_file_read(pid, "status", STATUS_BYTES_MAX, &text)
+                               ? proc_text_innermost_pid(strbuf_text(&text))
+                               : 0;
+    return inner != 0 ? inner : (uint32_t)pid;
 }
 
 static enum err write_page(const struct target_process *target, const struct agent_places *places)

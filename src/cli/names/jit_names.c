@@ -14,8 +14,9 @@
 
 #include "base/compiler.h"
 #include "host/os/file.h"
+#include "host/os/proc_file.h"
 #include "host/text/number.h"
-#include "recorder/processes/pid_lookup.h"
+#include "host/text/proc_text.h"
 #include "symbols/jit/perf_map.h"
 
 #define READ_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW)
@@ -46,9 +47,7 @@ void jit_names_release(struct jit_names *names)
 // Read a text of the process in /proc, "" if there is none.
 static void read_proc(uint32_t pid, const char *name, size_t max_bytes, struct strbuf *out)
 {
-    char path[64];
-    (void)snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
-    if (file_read(path, max_bytes, out, NULL) != ERR_OK || strbuf_result(out) != ERR_OK) {
+    if (!proc_file_read((pid_t)pid, name, max_bytes, out)) {
         strbuf_clear(out); // the process has ended
     }
 }
@@ -59,7 +58,7 @@ static uint32_t own_pid_of(uint32_t pid)
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};
     read_proc(pid, "status", STATUS_BYTES_MAX, &text);
-    const uint32_t found = pid_lookup_innermost(strbuf_text(&text));
+    const uint32_t found = proc_text_innermost_pid(strbuf_text(&text));
     return found != 0 ? found : pid;
 }
 

@@ -30,7 +30,17 @@ uint64_t proc_text_kib(const char *text, const char *key)
     return value != NULL ? number_field(value) * 1024 : 0;
 }
 
-// minflt is field 10 and majflt field 12; the name in field 2 ends at the last ')'.
+uint32_t proc_text_innermost_pid(const char *text)
+{
+    const char *at = proc_text_value(text, "NSpid");
+    uint64_t last = 0;
+    at = at != NULL ? at : "";
+    do {
+        at += strspn(at, " \t"); // not on the next line
+    } while (number_take(&at, 10, &last));
+    return (uint32_t)last;
+}
+
 uint64_t proc_text_start(const char *text)
 {
     // Field 22. The command's name is in parentheses and may contain some itself.
@@ -39,6 +49,20 @@ uint64_t proc_text_start(const char *text)
     const char *end = strrchr(text, ')');
     uint64_t start = 0;
     return end != NULL && sscanf(end + 1, fields, &start) == 1 ? start : 0;
+}
+
+uint64_t proc_text_stack_top(const char *text)
+{
+    enum {
+        FIELDS_BETWEEN = 25 // field 28; the name before field 3 ends at the last ')'
+    };
+    const char *at = strrchr(text, ')');
+    for (int i = 0; at != NULL && i <= FIELDS_BETWEEN; i++) {
+        at = strchr(at + 1, ' ');
+    }
+    uint64_t top = 0;
+    const char *number = at != NULL ? at + 1 : "";
+    return number_take(&number, 10, &top) ? top : 0;
 }
 
 struct proc_faults proc_text_faults(const char *text)

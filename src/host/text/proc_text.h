@@ -15,8 +15,14 @@ const char *proc_text_value(const char *text, const char *key);
 // line counts kB.
 uint64_t proc_text_kib(const char *text, const char *key);
 
+// status: the last number of the line NSpid, the pid in the innermost namespace.
+uint32_t proc_text_innermost_pid(const char *text);
+
 // stat: the start of the process in kernel ticks.
 uint64_t proc_text_start(const char *text);
+
+// stat: the first stack pointer of the process.
+uint64_t proc_text_stack_top(const char *text);
 
 struct proc_faults {
     uint64_t minor;

@@ -2,23 +2,19 @@
 // pending_processes: see the header.
 #include "recorder/processes/pending_processes.h"
 
-#include <ctype.h>
 #include <dirent.h>
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
 #include "host/os/file.h"
+#include "host/os/proc_file.h"
 #include "host/text/number.h"
-#include "host/text/proc_text.h"
 #include "host/text/strbuf.h"
 #include "session/session_env.h"
 
 #define ENVIRONMENT_BYTES_MAX (8u << 20) // far above the limit of execve
-#define STAT_BYTES_MAX        4096u
 #define LOAD_BYTES_MAX        256u
 
 enum {
@@ -33,37 +29,26 @@ static void directory_closep(DIR **directory)
     }
 }
 
-// Return the start of the process in kernel ticks; 0 if it cannot be read.
-static uint64_t start_of(const char *pid)
-{
-    char path[64];
-    CLEANUP(strbuf_release) struct strbuf stat = {0};
-    (void)snprintf(path, sizeof(path), "/proc/%.20s/stat", pid); // fits
-    return file_read(path, STAT_BYTES_MAX, &stat, NULL) == ERR_OK
-               ? proc_text_start(strbuf_text(&stat))
-               : 0;
-}
-
 // Return whether a process has no environment yet: between the old and the new image of an exec it
 // has none. A process without memory of its own (a kernel thread, or dead) has no executable
 // either.
-static bool is_in_exec(const char *pid)
+static bool is_in_exec(pid_t pid)
 {
     char path[64];
     char executable[1];
-    (void)snprintf(path, sizeof(path), "/proc/%.20s/exe", pid); // fits
-    return readlink(path, executable, sizeof(executable)) > 0 && start_of(pid) >= start_of("self");
+    (void)snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid); // fits
+    return readlink(path, executable, sizeof(executable)) > 0 &&
+           proc_file_start(pid) >= proc_file_own_start();
 }
 
-static bool may_join(const char *pid, const char *variable, size_t length)
+static bool may_join(pid_t pid, const struct strbuf *variable)
 {
-    char path[64];
     CLEANUP(strbuf_release) struct strbuf environment = {0};
-    (void)snprintf(path, sizeof(path), "/proc/%.20s/environ", pid); // fits
-    if (file_read(path, ENVIRONMENT_BYTES_MAX, &environment, NULL) != ERR_OK) {
+    if (!proc_file_read(pid, "environ", ENVIRONMENT_BYTES_MAX, &environment)) {
         return false; // it has ended, or belongs to another user
     }
-    return environment.len > 0 ? memmem(environment.data, environment.len, variable, length) != NULL
+    return environment.len > 0 ? memmem(environment.data, environment.len, variable->data,
+                                        variable->len + 1) != NULL
                                : is_in_exec(pid);
 }
 
@@ -79,29 +64,26 @@ static uint64_t last_pid(void)
 }
 
 // Return whether /proc numbers processes as this process does.
-static bool proc_is_ours(uint64_t own)
+static bool proc_is_ours(void)
 {
     char self[32] = "";
-    char expected[32];
-    (void)snprintf(expected, sizeof(expected), "%" PRIu64, own); // fits
-    return readlink("/proc/self", self, sizeof(self) - 1) > 0 && strcmp(self, expected) == 0;
+    return readlink("/proc/self", self, sizeof(self) - 1) > 0 &&
+           number_field(self) == (uint64_t)getpid();
 }
 
 // Search the processes that are younger than this one. They have the pids above its own, because
 // the kernel hands pids out in ascending order. A child of one of them has a higher pid still, so
-// that it is met later; the last pid is read again for each. False: the order is not sure, because
-// the pids have started again at the lowest, or may have.
-static bool search_younger(const char *variable, size_t length, uint64_t age_ms, bool *has_found)
+// it is met later; when the search arrives at the last pid, it reads that again. False: the order
+// is not certain, because the pids have started again at the lowest, or may have.
+static bool search_younger(const struct strbuf *variable, uint64_t age_ms, bool *has_found)
 {
     const uint64_t own = (uint64_t)getpid();
-    if (age_ms > AGE_MS_MAX || !proc_is_ours(own)) {
+    if (age_ms > AGE_MS_MAX || !proc_is_ours()) {
         return false;
     }
     *has_found = false;
     for (uint64_t pid = own + 1, last = last_pid(); pid <= last; pid++) {
-        char name[32];
-        (void)snprintf(name, sizeof(name), "%" PRIu64, pid); // fits
-        *has_found = *has_found || may_join(name, variable, length);
+        *has_found = *has_found || may_join((pid_t)pid, variable);
         last = pid == last ? last_pid() : last;
         if (last - own > YOUNGER_MAX) {
             return false;
@@ -110,17 +92,15 @@ static bool search_younger(const char *variable, size_t length, uint64_t age_ms,
     return last_pid() >= own;
 }
 
-static bool search_all(const char *variable, size_t length)
+static bool search_all(const struct strbuf *variable)
 {
     CLEANUP(directory_closep) DIR *processes = opendir("/proc");
     if (processes == NULL) {
         return false;
     }
-    char own[32];
-    (void)snprintf(own, sizeof(own), "%d", (int)getpid()); // fits
     for (const struct dirent *entry; (entry = readdir(processes)) != NULL;) {
-        if (isdigit((unsigned char)entry->d_name[0]) && strcmp(entry->d_name, own) != 0 &&
-            may_join(entry->d_name, variable, length)) {
+        const pid_t pid = (pid_t)number_field(entry->d_name);
+        if (pid > 0 && pid != getpid() && may_join(pid, variable)) {
             return true;
         }
     }
@@ -135,8 +115,8 @@ enum pending_answer pending_processes_find(const char *session, uint64_t age_ms)
         return PENDING_UNSEEN;
     }
     bool has_found = false;
-    if (search_younger(variable.data, variable.len + 1, age_ms, &has_found)) {
+    if (search_younger(&variable, age_ms, &has_found)) {
         return has_found ? PENDING_SOME : PENDING_NONE;
     }
-    return search_all(variable.data, variable.len + 1) ? PENDING_SOME : PENDING_UNSEEN;
+    return search_all(&variable) ? PENDING_SOME : PENDING_UNSEEN;
 }

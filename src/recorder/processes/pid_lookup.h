@@ -31,7 +31,3 @@ uint32_t pid_lookup_parent(pid_t pid);
 // one whose pid was written into a slot, and from the next image of a process, which is not
 // recorded.
 bool pid_lookup_may_map(pid_t pid, int mapped_file);
-
-// For pid_lookup and its tests: return the last number of the line NSpid in the text of a status; 0
-// if there is none.
-uint32_t pid_lookup_innermost(const char *status);

@@ -13,27 +13,6 @@
 
 #include "base/compiler.h"
 
-static void the_innermost_pid_is_the_last_of_its_line(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *text;
-        uint32_t pid;
-    } cases[] = {
-        {"Name:\tcat\nPid:\t7\nNSpid:\t7\nNSpgid:\t8\n", 7},
-        {"NSpid:\t4711\t12\t1\nNSpgid:\t4711\t12\t9\n", 1},
-        {"NSpid:\t4711\t12", 12},
-        {"NSpid:\n12\n", 0},
-        {"NSpid:", 0},
-        {"Name:\tNSpid:\\n1\nPid:\t7\n", 0}, // names are escaped: proc(5)
-        {"NSpid:\tx\n", 0},
-        {"", 0},
-    };
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        assert_int_equal(pid_lookup_innermost(cases[i].text), cases[i].pid);
-    }
-}
-
 static void we_find_ourselves_where_we_are_and_nowhere_else(void **state)
 {
     (void)state;
@@ -72,7 +51,6 @@ static void a_mapping_finds_who_has_no_proc(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_innermost_pid_is_the_last_of_its_line),
         cmocka_unit_test(we_find_ourselves_where_we_are_and_nowhere_else),
         cmocka_unit_test(a_mapping_finds_who_has_no_proc),
     };

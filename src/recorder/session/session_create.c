@@ -20,8 +20,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/compiler.h"
+#include "host/os/proc_file.h"
 #include "session/stamp.h"
 #include "stamp_arch.h"
+
+#define STAT_BYTES_MAX 4096u
 
 enum {
     ANCESTORS_MAX = 64, // generations between a joining process and the recorder
@@ -201,26 +205,13 @@ void session_release(struct session *session)
 // Return the parent of `pid`, 0 if it is unknown.
 static pid_t parent_of(pid_t pid)
 {
-    char path[64];
-    char text[512];
-    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid); // fits
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return 0;
-    }
-    ssize_t length = read(fd, text, sizeof(text) - 1);
-    (void)close(fd);
-    if (length <= 0) {
-        return 0;
-    }
-    text[length] = '\0';
+    CLEANUP(strbuf_release) struct strbuf text = {0};
     // The command's name is in parentheses and may contain some itself.
-    const char *end = strrchr(text, ')');
+    const char *end = proc_file_read(pid, "stat", STAT_BYTES_MAX, &text)
+                          ? strrchr(strbuf_text(&text), ')')
+                          : NULL;
     int parent = 0;
-    if (end == NULL || sscanf(end + 1, " %*c %d", &parent) != 1) {
-        return 0;
-    }
-    return parent;
+    return end != NULL && sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : 0;
 }
 
 static bool may_join(int peer)

@@ -10,8 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "host/os/file.h"
-#include "host/text/proc_text.h"
+#include "host/os/proc_file.h"
 #include "inject/agent_image.h"
 #include "inject/code/patch_plan.h"
 #include "inject/inject_mapping.h"
@@ -23,15 +22,6 @@ void inject_close(struct inject *inject)
 {
     target_process_close(&inject->target);
     *inject = (struct inject){0};
-}
-
-// The start of a process tells it from another one with the same number. 0: there is none.
-static uint64_t start_of(int pid)
-{
-    char path[64];
-    CLEANUP(strbuf_release) struct strbuf text = {0};
-    (void)snprintf(path, sizeof(path), "/proc/%d/stat", pid); // fits
-    return file_read(path, 4096, &text, NULL) == ERR_OK ? proc_text_start(strbuf_text(&text)) : 0;
 }
 
 static enum err write_note(struct inject *inject, struct err_info *info)
@@ -121,7 +111,7 @@ static enum err open_target(struct inject *inject, int pid, struct err_info *inf
     find_note(inject);
     const struct inject_note *note = &inject->note;
     if (note->owner_pid != 0 && note->owner_pid != getpid() &&
-        start_of(note->owner_pid) == note->owner_start && note->owner_start != 0) {
+        proc_file_start(note->owner_pid) == note->owner_start && note->owner_start != 0) {
         return err_set(info, ERR_PERMISSION,
                        "process %d is already recorded by cairn (process %d); end that first", pid,
                        note->owner_pid);
@@ -239,7 +229,7 @@ enum err inject_patch(struct inject *inject, const struct patch_plan *plan, stru
     }
     note->patch_count = (uint32_t)plan->patches.len;
     note->owner_pid = getpid();
-    note->owner_start = start_of(getpid());
+    note->owner_start = proc_file_start(getpid());
     TRY(write_note(inject, info)); // before the first jump, so that the next attach finds it
     const enum err err =
         patching_apply(&inject->target, &inject->options.stop, plan, &inject->stop, info);

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// proc_file: reads the texts of /proc/PID; host/text/proc_text.h finds the figures in them.
+//
+// A process may end at any time, so a text that cannot be read is no error of its own.
+// Context: H.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "host/text/strbuf.h"
+
+// Append /proc/PID/NAME to `out`. False: the process has ended, or the
+// text is unreadable, or longer than `max_bytes`.
+bool proc_file_read(pid_t pid, const char *name, size_t max_bytes, struct strbuf *out);
+
+// Return the start of a process in kernel ticks, which tells it from a later one with the same pid.
+// 0: it cannot be read.
+uint64_t proc_file_start(pid_t pid);
+
+// The same of this process, whatever its pid is there.
+uint64_t proc_file_own_start(void);

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#include "host/text/proc_text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+
+static void the_innermost_pid_is_the_last_of_its_line(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint32_t pid;
+    } cases[] = {
+        {"Name:\tcat\nPid:\t7\nNSpid:\t7\nNSpgid:\t8\n", 7},
+        {"NSpid:\t4711\t12\t1\nNSpgid:\t4711\t12\t9\n", 1},
+        {"NSpid:\t4711\t12", 12},
+        {"NSpid:\n12\n", 0},
+        {"NSpid:", 0},
+        {"Name:\tNSpid:\\n1\nPid:\t7\n", 0}, // names are escaped: proc(5)
+        {"NSpid:\tx\n", 0},
+        {"", 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        assert_int_equal(proc_text_innermost_pid(cases[i].text), cases[i].pid);
+    }
+}
+
+static void the_stack_begins_at_field_28(void **state)
+{
+    (void)state;
+    static const char before[] =
+        "7 (a) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23"
+        " 24";
+    static const struct {
+        const char *after;
+        uint64_t top;
+    } cases[] = {
+        {" 140730000000000 30 31\n", 140730000000000},
+        {" 0 30", 0},
+        {" x 30", 0},
+        {"", 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char text[256];
+        assert_true(snprintf(text, sizeof(text), "%s%s", before, cases[i].after) <
+                    (int)sizeof(text));
+        assert_int_equal(proc_text_stack_top(text), cases[i].top);
+    }
+    assert_int_equal(proc_text_stack_top(""), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_innermost_pid_is_the_last_of_its_line),
+        cmocka_unit_test(the_stack_begins_at_field_28),
+    };
+    return cmocka_run_group_tests_name("proc_text", tests, NULL, NULL);
+}
