@@ -17,7 +17,6 @@
 // function does. Context: T and H; no code.
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 enum agent_effect {
@@ -32,32 +31,29 @@ enum agent_effect {
     AGENT_CHANGES_MODULES,  // _dl_debug_state: the loader has mapped or unmapped a module
 };
 
-#define AGENT_NO_ARGUMENT 0xffu
+#define AGENT_NONE 0xffu // no such argument
 
-// X(kind, name for people and options, effect, index of the argument that is the size in bytes, of
-// the one that multiplies it, of the one that is the block). reallocarray is MALLOC's row three
-// times over: block 0, count 1, size 2. A throwing operator's nothrow form has the same arguments,
-// followed by a `const std::nothrow_t &`, which implementations ignore.
-#define AGENT_NONE AGENT_NO_ARGUMENT
-#define AGENT_HOOKS(X)                                                                        \
-    X(AGENT_MALLOC, "malloc", AGENT_ALLOCATES, 0, AGENT_NONE, AGENT_NONE)                     \
-    X(AGENT_FREE, "free", AGENT_FREES, AGENT_NONE, AGENT_NONE, 0)                             \
-    X(AGENT_CALLOC, "calloc", AGENT_ALLOCATES, 1, 0, AGENT_NONE)                              \
-    X(AGENT_REALLOC, "realloc", AGENT_RESIZES, 1, AGENT_NONE, 0)                              \
-    X(AGENT_REALLOCARRAY, "reallocarray", AGENT_RESIZES, 2, 1, 0)                             \
-    X(AGENT_REALLOCF, "reallocf", AGENT_RESIZES_OR_FREES, 1, AGENT_NONE, 0)                   \
-    X(AGENT_ALIGNED_ALLOC, "aligned_alloc", AGENT_ALLOCATES, 1, AGENT_NONE, AGENT_NONE)       \
-    X(AGENT_POSIX_MEMALIGN, "posix_memalign", AGENT_ALLOCATES_AT, 2, AGENT_NONE, AGENT_NONE)  \
-    X(AGENT_STRDUP, "strdup", AGENT_COPIES_TEXT, AGENT_NONE, AGENT_NONE, AGENT_NONE)          \
-    X(AGENT_NEW, "operator new", AGENT_ALLOCATES_OR_THROWS, 0, AGENT_NONE, AGENT_NONE)        \
-    X(AGENT_NEW_ALIGNED, "operator new aligned", AGENT_ALLOCATES_OR_THROWS, 0, AGENT_NONE,    \
-      AGENT_NONE)                                                                             \
-    X(AGENT_XALLOCX, "xallocx", AGENT_RESIZES_IN_PLACE, 1, AGENT_NONE, 0)                     \
-    X(AGENT_HEAP_CALLOC, "heap calloc", AGENT_ALLOCATES, 2, 1, AGENT_NONE)                    \
-    X(AGENT_HEAP_REALLOC, "heap realloc", AGENT_RESIZES, 2, AGENT_NONE, 1)                    \
-    X(AGENT_HEAP_REALLOCARRAY, "heap reallocarray", AGENT_RESIZES, 3, 2, 1)                   \
-    X(AGENT_DL_DEBUG_STATE, "_dl_debug_state", AGENT_CHANGES_MODULES, AGENT_NONE, AGENT_NONE, \
-      AGENT_NONE)
+// X(kind, effect, index of the argument that is the size in bytes, of the one that multiplies it,
+// of the one that is the block). reallocarray, for example, has the block as argument 0, the count
+// as 1 and the size as 2. A throwing operator's nothrow form has the same arguments, followed by a
+// `const std::nothrow_t &`, which implementations ignore.
+#define AGENT_HOOKS(X)                                                         \
+    X(AGENT_MALLOC, AGENT_ALLOCATES, 0, AGENT_NONE, AGENT_NONE)                \
+    X(AGENT_FREE, AGENT_FREES, AGENT_NONE, AGENT_NONE, 0)                      \
+    X(AGENT_CALLOC, AGENT_ALLOCATES, 1, 0, AGENT_NONE)                         \
+    X(AGENT_REALLOC, AGENT_RESIZES, 1, AGENT_NONE, 0)                          \
+    X(AGENT_REALLOCARRAY, AGENT_RESIZES, 2, 1, 0)                              \
+    X(AGENT_REALLOCF, AGENT_RESIZES_OR_FREES, 1, AGENT_NONE, 0)                \
+    X(AGENT_ALIGNED_ALLOC, AGENT_ALLOCATES, 1, AGENT_NONE, AGENT_NONE)         \
+    X(AGENT_POSIX_MEMALIGN, AGENT_ALLOCATES_AT, 2, AGENT_NONE, AGENT_NONE)     \
+    X(AGENT_STRDUP, AGENT_COPIES_TEXT, AGENT_NONE, AGENT_NONE, AGENT_NONE)     \
+    X(AGENT_NEW, AGENT_ALLOCATES_OR_THROWS, 0, AGENT_NONE, AGENT_NONE)         \
+    X(AGENT_NEW_ALIGNED, AGENT_ALLOCATES_OR_THROWS, 0, AGENT_NONE, AGENT_NONE) \
+    X(AGENT_XALLOCX, AGENT_RESIZES_IN_PLACE, 1, AGENT_NONE, 0)                 \
+    X(AGENT_HEAP_CALLOC, AGENT_ALLOCATES, 2, 1, AGENT_NONE)                    \
+    X(AGENT_HEAP_REALLOC, AGENT_RESIZES, 2, AGENT_NONE, 1)                     \
+    X(AGENT_HEAP_REALLOCARRAY, AGENT_RESIZES, 3, 2, 1)                         \
+    X(AGENT_DL_DEBUG_STATE, AGENT_CHANGES_MODULES, AGENT_NONE, AGENT_NONE, AGENT_NONE)
 
 // The kinds are few, because functions with the same arguments share one: AGENT_MALLOC is also
 // valloc, pvalloc, mallocx (size, flags) and operator new(size, nothrow) with or without an
@@ -65,14 +61,13 @@ enum agent_effect {
 // AGENT_FREE is cfree, dallocx, sdallocx and every operator delete. Those of a heap have mimalloc's
 // heap as their first argument: AGENT_ALIGNED_ALLOC is also (heap, size).
 enum agent_hook {
-#define X(kind, name, effect, size, count, block) kind,
+#define X(kind, effect, size, count, block) kind,
     AGENT_HOOKS(X)
 #undef X
     AGENT_HOOK_COUNT,
 };
 
 struct agent_hook_shape {
-    const char *name;
     uint8_t effect; // enum agent_effect
     uint8_t size_argument;
     uint8_t count_argument;
@@ -83,7 +78,7 @@ struct agent_hook_shape {
 static inline struct agent_hook_shape agent_hook_shape(enum agent_hook hook)
 {
     static const struct agent_hook_shape shapes[AGENT_HOOK_COUNT] = {
-#define X(kind, name, effect, size, count, block) [kind] = {name, effect, size, count, block},
+#define X(kind, effect, size, count, block) [kind] = {effect, size, count, block},
         AGENT_HOOKS(X)
 #undef X
     };

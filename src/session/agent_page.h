@@ -63,7 +63,7 @@ struct agent_module {
 };
 
 enum agent_module_flags {
-    AGENT_MODULE_STAYS = 1 << 0, // is never unloaded: the executable, the agent itself
+    AGENT_MODULE_STAYS = 1 << 0, // is never unloaded: the executable, the vDSO, the agent
 };
 
 struct agent_module_list {

@@ -20,6 +20,8 @@
 // Context: H; one thread.
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/bytes.h"

@@ -12,7 +12,6 @@
 #include <stddef.h>
 
 #include "base/compiler.h"
-#include "target/agent/agent_modules.h"
 #include "target/preload/record/record_hot.h"
 #include "thread_way.h"
 
@@ -64,7 +63,7 @@ ALWAYS_INLINE uint64_t size_of(const struct agent_call *call, enum agent_hook ho
 {
     const struct agent_hook_shape shape = agent_hook_shape(hook);
     const uint64_t size_bytes = call->arguments[shape.size_argument];
-    return shape.count_argument == AGENT_NO_ARGUMENT
+    return shape.count_argument == AGENT_NONE
                ? size_bytes
                : size_bytes * call->arguments[shape.count_argument]; // an overflow: the call fails
 }
@@ -176,8 +175,9 @@ uint64_t agent_on_resize_in_place(struct agent_call *call, enum agent_hook hook)
     const struct freed_note freed = record_realloc_begins(block);
     const uint64_t usable_bytes = call_original(call);
     leave(thread);
-    if (usable_bytes >= size_of(call, hook)) {
-        record_realloc(&caller, block, block, size_of(call, hook), freed);
+    const uint64_t size_bytes = size_of(call, hook);
+    if (usable_bytes >= size_bytes) {
+        record_realloc(&caller, block, block, size_bytes, freed);
     }
     record_realloc_ends(freed);
     return usable_bytes;
@@ -203,7 +203,7 @@ uint64_t agent_on_modules(struct agent_call *call, enum agent_hook hook)
     (void)hook;
     const uint64_t result = call_original(call);
     if (atomic_load_explicit(&g_agent_page.enabled, memory_order_acquire) != 0) {
-        agent_modules_changed();
+        unwind_modules_refresh();
     }
     return result;
 }

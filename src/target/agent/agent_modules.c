@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: MIT
-// agent_modules: see agent_modules.h.
-#include "target/agent/agent_modules.h"
-
+// agent_modules: the agent's part of module_table.h: a list that needs neither libc nor the loader.
+//
+// The recorder lists the modules from /proc/PID/maps before it enables the agent. Afterwards the
+// patched _dl_debug_state, which the loader calls under its own lock whenever its list is complete,
+// lists them again: modules that are never unloaded are kept, the others come from the loader's
+// list. There are two lists. A reader finds a module in the current one and begins again if that
+// was replaced meanwhile. Paths are only ever added to one pool.
+//
+// Context: T. Changes only by the thread that has the loader's lock. Failure: modules beyond
+// AGENT_MODULES_MAX, and paths beyond the pool, are not listed; walks follow frame pointers there.
 #include <elf.h>
 #include <link.h>
 #include <stddef.h>
@@ -15,7 +22,7 @@
 static const struct agent_module *find(const struct agent_module_list *list, uint64_t pc)
 {
     uint32_t low = 0;
-    uint32_t high = list->count < AGENT_MODULES_MAX ? list->count : AGENT_MODULES_MAX;
+    uint32_t high = list->count;
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
         if (list->modules[middle].start <= pc) {
@@ -32,7 +39,7 @@ static bool find_module(uint64_t pc, struct agent_module *out)
 {
     const struct agent_attachment *a = agent_attachment();
     for (;;) {
-        // Acquire: pairs with the release in agent_modules_changed: the list is complete.
+        // Acquire: pairs with the release in module_table_refresh: the list is complete.
         const uint32_t count = atomic_load_explicit(&a->list_count, memory_order_acquire);
         const struct agent_module *found = find(&a->lists[count % 2], pc);
         const struct agent_module copy = found != NULL ? *found : (struct agent_module){0};
@@ -62,11 +69,6 @@ bool module_table_find(uint64_t pc, struct module_span *out)
 }
 
 bool module_table_find_unread(uint64_t pc, struct module_span *out)
-{
-    return module_table_find(pc, out);
-}
-
-bool module_table_find_listed(uint64_t pc, struct module_span *out)
 {
     return module_table_find(pc, out);
 }
@@ -193,9 +195,4 @@ void module_table_refresh(void)
         unwind_flush();
         process_code_unloaded();
     }
-}
-
-void agent_modules_changed(void)
-{
-    unwind_modules_refresh();
 }

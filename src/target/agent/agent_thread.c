@@ -3,9 +3,9 @@
 // of a thread, which the agent does not notice: the recorder closes the lanes of threads that are
 // gone.
 //
-// A thread takes the first free slot behind its place. A slot whose thread pointer is its own was
-// another thread's, or is its parent's in a forked child; it takes that over. Where all are taken,
-// it takes the slot of a thread whose lane the recorder has closed.
+// A thread takes the first free slot behind its place. A slot that already has the thread's
+// pointer belonged to an ended thread or, in a forked child, to the parent: the thread takes it. If
+// all are taken, it takes the slot of a thread whose lane the recorder has closed.
 //
 // Context: T, the slot's thread; a signal handler may come in between, and then one of the two has
 // taken it. errno is kept. Failure: without a slot the thread is not recorded, which is counted.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// thread_way (agent): what the agent finds in the calling thread, without thread-local storage.
+// thread_way (agent): how the agent finds the calling thread's state without thread-local storage.
 //
 // The thread pointer finds the thread's slot (agent_page.h). A slot is the thread's own if the
 // thread id, at the place where libc keeps it, is the one that the slot was taken with: libc gives

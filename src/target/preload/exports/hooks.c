@@ -12,8 +12,6 @@
 
 #include "base/compiler.h"
 #include "target/preload/exports/hooks.h"
-#include "target/preload/process/process.h"
-#include "target/preload/real/definitions.h"
 #include "target/preload/real/real_functions.h"
 #include "target/preload/record/record_hot.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // process_entry: how a process that may be recorded finds its session.
 //
-// Written twice: process_entry.c for the preload library, which finds the session by the
-// environment, and target/agent/agent_entry.c for the agent, which the recorder tells. Context: T,
-// called by process.c while the process joins.
+// It has two implementations: process_entry.c for the preload library, which finds the session by
+// the environment, and target/agent/agent_entry.c for the agent, which learns the session from the
+// recorder. Context: T, called by process.c while the process joins.
 #pragma once
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// module_table: the part of module_table.h that does not ask who lists the modules: headers, tables
-// and notes of a module that was found.
+// module_table: the part of module_table.h that does not depend on who lists the modules:
+// headers, tables and notes of a module that was found.
 #include "target/unwind/environment/module_table.h"
 
 #include <elf.h>

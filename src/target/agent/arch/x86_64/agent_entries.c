@@ -72,7 +72,7 @@ _Static_assert(sizeof(struct agent_call) == 96, "the CFA's distance from rbp");
 #define ENTRY_AGENT_FREES(hook)               ENTRY_TO(hook, "agent_on_free")
 #define ENTRY_AGENT_CHANGES_MODULES(hook)     ENTRY_TO(hook, "agent_on_modules")
 
-#define X(hook, name, effect, size, count, block) ENTRY_##effect(hook)
+#define X(hook, effect, size, count, block) ENTRY_##effect(hook)
 AGENT_HOOKS(X)
 #undef X
 
@@ -80,7 +80,7 @@ _Alignas(4096) struct agent_page g_agent_page = {.magic = AGENT_MAGIC,
                                                  .version = AGENT_VERSION,
                                                  .memory_name = "cairn-session",
                                                  .hooks = {
-#define X(hook, name, effect, size, count, block) [hook] = entry_##hook,
+#define X(hook, effect, size, count, block) [hook] = entry_##hook,
                                                      AGENT_HOOKS(X)
 #undef X
                                                  }};
