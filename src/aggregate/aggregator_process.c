@@ -283,6 +283,14 @@ void command_line_quote(struct strbuf *line, struct bytes arguments)
     }
 }
 
+enum err command_line_intern(struct string_table *strings, struct bytes arguments, rec_string *out)
+{
+    CLEANUP(strbuf_release) struct strbuf line = {0};
+    command_line_quote(&line, arguments);
+    TRY(strbuf_result(&line));
+    return string_table_intern(strings, strbuf_text(&line), line.len, out);
+}
+
 enum err aggregator_jit_module(struct aggregator *aggregator,
                                struct aggregator_process *process,
                                uint32_t *out)

@@ -20,6 +20,8 @@
 #include "host/text/strbuf.h"
 #include "recording/format/tables.h"
 
+struct string_table;
+
 struct aggregator_process {
     struct rec_process record; // as the recording will hold it
     uint64_t join_number;      // of the session: orders the images that have joined
@@ -46,3 +48,7 @@ _Static_assert(sizeof(struct aggregator_process) <= 1024,
 
 // Append `arguments`, each ended by a zero byte, as one line that a shell parses back unchanged.
 void command_line_quote(struct strbuf *line, struct bytes arguments);
+
+// Intern that line.
+enum err command_line_intern(struct string_table *strings, struct bytes arguments, rec_string *out)
+    MUST_USE;

@@ -26,14 +26,10 @@ enum err recorder_attach_open(struct recorder_state *s, struct err_info *info)
 static enum err begin_process(struct recorder_state *s)
 {
     struct string_table *strings = &s->aggregator.strings;
-    CLEANUP(strbuf_release) struct strbuf line = {0};
-    command_line_quote(&line, (struct bytes){(const uint8_t *)strbuf_text(&s->attach.command_line),
-                                             s->attach.command_line.len});
-    TRY(strbuf_result(&line));
     struct rec_process record = {.pid = (uint32_t)s->program.pid,
                                  .flags = REC_PROCESS_MAIN | REC_PROCESS_ATTACHED,
                                  .exit_status = -1};
-    TRY(string_table_intern_text(strings, strbuf_text(&line), &record.command_line));
+    TRY(command_line_intern(strings, strbuf_bytes(&s->attach.command_line), &record.command_line));
     TRY(string_table_intern_text(strings, strbuf_text(&s->attach.executable), &record.executable));
     TRY(string_table_intern_text(strings, strbuf_text(&s->attach.allocator), &record.allocator));
     return aggregator_process_begin(&s->aggregator, &record, &s->drain.attached);
@@ -55,7 +51,7 @@ enum err recorder_attach_begin(struct recorder_state *s, struct err_info *info)
 void recorder_attach_end(struct recorder_state *s)
 {
     struct err_info trouble = {0};
-    if (s->is_attached && attach_end(&s->attach, &trouble) != ERR_OK) {
+    if (attach_end(&s->attach, &trouble) != ERR_OK) {
         recorder_log(s, "%s", trouble.text);
     }
 }

@@ -33,7 +33,7 @@ enum {
     LINGER_SAY_MS = 500,     // time until the message that others still run
 };
 
-// An attached process is another's child.
+// An attached process is not our child, so wait4 cannot reap it.
 static void see_end_of_attached(struct recorder_state *s)
 {
     struct pollfd end = {.fd = s->program.pidfd, .events = POLLIN};

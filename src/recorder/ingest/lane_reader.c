@@ -285,14 +285,6 @@ static enum err add_module(struct lane_reader *reader,
     return ERR_OK;
 }
 
-static enum err command_line(struct aggregator *aggregator, struct bytes arguments, rec_string *out)
-{
-    CLEANUP(strbuf_release) struct strbuf line = {0};
-    command_line_quote(&line, arguments);
-    TRY(strbuf_result(&line));
-    return string_table_intern(&aggregator->strings, strbuf_text(&line), line.len, out);
-}
-
 // Take a complete text.
 static enum err add_text(struct lane_reader *reader,
                          struct aggregator *aggregator,
@@ -304,7 +296,7 @@ static enum err add_text(struct lane_reader *reader,
     case WIRE_TEXT_EXECUTABLE:
         return string_table_intern_prefix(&aggregator->strings, text, &process->executable);
     case WIRE_TEXT_COMMAND_LINE:
-        return command_line(aggregator, text, &process->command_line);
+        return command_line_intern(&aggregator->strings, text, &process->command_line);
     case WIRE_TEXT_THREAD_NAME:
         return aggregator_thread_name(aggregator, &reader->thread, text);
     case WIRE_TEXT_ALLOCATOR:

@@ -33,14 +33,11 @@ static enum err
 intern_command_line(struct aggregator *aggregator, char *const *argv, rec_string *out)
 {
     CLEANUP(strbuf_release) struct strbuf arguments = {0};
-    CLEANUP(strbuf_release) struct strbuf line = {0};
     for (; argv != NULL && *argv != NULL; argv++) {
         strbuf_append(&arguments, *argv, strlen(*argv) + 1);
     }
     TRY(strbuf_result(&arguments));
-    command_line_quote(&line, strbuf_bytes(&arguments));
-    TRY(strbuf_result(&line));
-    return intern(aggregator, strbuf_text(&line), out);
+    return command_line_intern(&aggregator->strings, strbuf_bytes(&arguments), out);
 }
 
 static enum err fill_meta(struct aggregator *aggregator,

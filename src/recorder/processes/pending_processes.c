@@ -73,23 +73,24 @@ static bool proc_is_ours(void)
 
 // Search the processes that are younger than this one. They have the pids above its own, because
 // the kernel hands pids out in ascending order. A child of one of them has a higher pid still, so
-// it is met later; when the search arrives at the last pid, it reads that again. False: the order
-// is not certain, because the pids have started again at the lowest, or may have.
-static bool search_younger(const struct strbuf *variable, uint64_t age_ms, bool *has_found)
+// it is met later; when the search arrives at the last pid, it reads that again. PENDING_UNSEEN:
+// the order is not certain, because the pids have started again at the lowest, or may have.
+static enum pending_answer search_younger(const struct strbuf *variable, uint64_t age_ms)
 {
     const uint64_t own = (uint64_t)getpid();
     if (age_ms > AGE_MS_MAX || !proc_is_ours()) {
-        return false;
+        return PENDING_UNSEEN;
     }
-    *has_found = false;
     for (uint64_t pid = own + 1, last = last_pid(); pid <= last; pid++) {
-        *has_found = *has_found || may_join((pid_t)pid, variable);
+        if (may_join((pid_t)pid, variable)) {
+            return PENDING_SOME;
+        }
         last = pid == last ? last_pid() : last;
         if (last - own > YOUNGER_MAX) {
-            return false;
+            return PENDING_UNSEEN;
         }
     }
-    return last_pid() >= own;
+    return last_pid() >= own ? PENDING_NONE : PENDING_UNSEEN;
 }
 
 static bool search_all(const struct strbuf *variable)
@@ -114,9 +115,9 @@ enum pending_answer pending_processes_find(const char *session, uint64_t age_ms)
     if (strbuf_result(&variable) != ERR_OK) {
         return PENDING_UNSEEN;
     }
-    bool has_found = false;
-    if (search_younger(&variable, age_ms, &has_found)) {
-        return has_found ? PENDING_SOME : PENDING_NONE;
+    const enum pending_answer answer = search_younger(&variable, age_ms);
+    if (answer != PENDING_UNSEEN) {
+        return answer;
     }
     return search_all(&variable) ? PENDING_SOME : PENDING_UNSEEN;
 }
