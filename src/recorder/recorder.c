@@ -126,10 +126,6 @@ static enum err launch(struct recorder_state *s, int *exit_status, struct err_in
     s->start_unix_ns = clock_real_ns();
     // Relaxed: no program takes part yet.
     atomic_store_explicit(&s->session.header->state, SESSION_RUNNING, memory_order_relaxed);
-    struct err_info trouble = {0};
-    if (control_socket_open(&s->socket, &trouble) != ERR_OK) { // requests fail; recording works
-        recorder_log(s, "%s; this recording cannot be controlled", trouble.text);
-    }
     TRY(s->is_attached ? recorder_attach_begin(s, info) : launch_child(s, exit_status, info));
     s->wait_status = -1;
     s->drain.main_pid = s->program.pid;
@@ -322,6 +318,11 @@ enum err recorder_run(const struct recorder_options *options,
     s->library = (struct preload_path)PRELOAD_PATH_INIT;
     s->socket = (struct control_socket)CONTROL_SOCKET_INIT;
     s->events = (struct event_log)EVENT_LOG_INIT;
+    // First of all: requests that come early wait in its queue.
+    struct err_info trouble = {0};
+    if (control_socket_open(&s->socket, &trouble) != ERR_OK) { // requests fail; recording works
+        recorder_log(s, "%s; this recording cannot be controlled", trouble.text);
+    }
     TRY(prepare(s, options, &result->exit_status, info));
     enum err err = launch(s, &result->exit_status, info);
     if (err == ERR_OK) {

@@ -12,7 +12,7 @@ import pytest
 
 from cairn_run import CAIRN, PROGRAMS, Recording, assert_totals, environment
 from conversation import Conversation, ctl
-from waiting import wait_until
+from waiting import DEADLINE_SECONDS, wait_until
 
 
 def marks_of(recording):
@@ -201,3 +201,34 @@ def test_a_recorder_that_does_not_answer_keeps_nobody_from_another(scratch):
                 end.close()
         finally:
             os.kill(stopped.process.pid, signal.SIGCONT)
+
+
+def test_a_request_may_come_before_the_recorder_is_ready(scratch):
+    path = scratch / "c.cairn"
+    with subprocess.Popen([CAIRN, "record", "-q", "--start-paused", "-o", path, "--", PROGRAMS / "obedient"],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment()) as cairn:
+        assert ctl(path, "start") == "recording\n"
+        assert cairn.communicate(b"a 3 10\nq\n", timeout=DEADLINE_SECONDS)[0].count(b"done") == 1
+    assert Recording(path, None).totals["allocations"] == 3
+
+
+def waiting_for(recorder):
+    """How many clients wait at a recorder's socket."""
+    with open("/proc/net/unix", encoding="utf-8", errors="replace") as sockets:
+        return len(re.findall(rf"@cairn-control-{recorder}-", sockets.read())) - 1
+
+
+def test_all_recorders_are_asked_at_once(scratch):
+    """Each of two that do not answer has a client at the same time."""
+    with Conversation(scratch / "a.cairn") as a, Conversation(scratch / "b.cairn") as b:
+        recorders = (a.process.pid, b.process.pid)
+        for recorder in recorders:
+            os.kill(recorder, signal.SIGSTOP)
+        try:
+            with subprocess.Popen([CAIRN, "ctl", scratch / "c.cairn", "status"], stderr=subprocess.DEVNULL,
+                                  env=environment()) as asking:
+                wait_until(lambda: min(map(waiting_for, recorders)) == 1, "both to be asked")
+                asking.kill()
+        finally:
+            for recorder in recorders:
+                os.kill(recorder, signal.SIGCONT)

@@ -3,7 +3,9 @@
 //
 // A recording has three names: its file, which need not exist yet, the recorder's process id, and
 // the process id of any recorded process.
-// Context: H. Blocks until the reply arrives, at most CONTROL_PATIENCE_MS.
+// All recorders are asked for their recording at once. One that has no socket yet, because it has
+// just been started, is waited for.
+// Context: H; any thread. Blocks until the reply arrives, at most CONTROL_PATIENCE_MS.
 #pragma once
 
 #include "base/err.h"
