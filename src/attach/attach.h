@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: MIT
 // attach: puts the agent into a running process and connects it with a session.
 //
-//   attach_open     open the process, find its allocators, map the agent, and let the process make
-//                   the session's memory. No function is changed yet
-//   (the caller makes the session from `memfd`)
+//   attach_open     open the process, find its allocators, map the agent; no function changes yet
 //   attach_begin    map the session in the process, tell the agent, patch the allocators
 //   attach_end      restore the functions, and switch the agent off
 //   attach_release  let go of the process, in whatever state it is
 //
-// The process itself makes the memory, and cairn takes a descriptor of it: this needs no file that
-// both sides can name, so other users, roots and namespaces make no difference.
-//
-// What was mapped stays in the process (inject.h). Owns the connection to the process; the caller
-// takes the memfd over. Context: H, one thread. Failure: the process runs on as before, and `info`
-// has a sentence.
+// What was mapped stays in the process (inject.h). Owns the connection to the process. Context: H,
+// one thread. Failure: the process runs on as before, and `info` has a sentence.
 #pragma once
 
 #include <stdint.h>
@@ -38,8 +32,6 @@ struct attach {
     struct inject_near_vec nears;     // one for each of them
     struct patch_plan plan;
     uint64_t page_addr;         // of the agent's page
-    int target_fd;              // of the session's memory, in the process
-    int memfd;                  // the same here; the caller's. -1: none
     struct strbuf executable;   // path
     struct strbuf command_line; // the arguments, each ended by a zero byte
     struct strbuf allocator;    // path of the module whose malloc is patched first
@@ -54,7 +46,8 @@ enum err attach_open(struct attach *attach,
                      const struct allocator_name_vec *names,
                      struct err_info *info) MUST_USE;
 
-enum err attach_begin(struct attach *attach, struct err_info *info) MUST_USE;
+// `session_fd`: the memory of a running session (session/layout.h). Several processes may share it.
+enum err attach_begin(struct attach *attach, int session_fd, struct err_info *info) MUST_USE;
 
 // Succeeds if the process has ended.
 enum err attach_end(struct attach *attach, struct err_info *info) MUST_USE;

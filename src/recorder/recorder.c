@@ -68,8 +68,7 @@ static enum err prepare(struct recorder_state *s,
     *exit_status = PREFLIGHT_STATUS_CANNOT_RECORD;
     const struct session_options session = {.flags = session_flags_of(options),
                                             .max_frames = options->max_frames,
-                                            .counts_stamps = options->counts_stamps,
-                                            .memfd = s->is_attached ? s->attach.memfd : 0};
+                                            .counts_stamps = options->counts_stamps};
     TRY(session_create(&session, &s->session, info));
     uint64_t seed = 0;
     // without it hash attacks become possible, nothing else
@@ -314,7 +313,6 @@ enum err recorder_run(const struct recorder_options *options,
     s->own_memory = -1;
     s->session = (struct session){.memfd = -1, .socket = -1};
     s->program.pidfd = -1;
-    s->attach = (struct attach){.target_fd = -1, .memfd = -1};
     s->library = (struct preload_path)PRELOAD_PATH_INIT;
     s->socket = (struct control_socket)CONTROL_SOCKET_INIT;
     s->events = (struct event_log)EVENT_LOG_INIT;
@@ -368,7 +366,6 @@ void recorder_result_release(struct recorder_result *result)
         fd_closep(&s->signal_fd);
         fd_closep(&s->own_memory);
         fd_closep(&s->program.pidfd);
-        fd_closep(&s->attach.memfd);
         attach_release(&s->attach);
         free(s);
     }

@@ -45,7 +45,7 @@ enum err recorder_attach_begin(struct recorder_state *s, struct err_info *info)
     if (begin_process(s) != ERR_OK) {
         return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
     }
-    return attach_begin(&s->attach, info);
+    return attach_begin(&s->attach, s->session.memfd, info);
 }
 
 void recorder_attach_end(struct recorder_state *s)

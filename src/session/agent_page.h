@@ -25,13 +25,14 @@
 #include "session/freed_table.h"
 
 #define AGENT_MAGIC              0x746e656761ULL // "agent", little endian
-#define AGENT_VERSION            1u
+#define AGENT_VERSION            2u
 #define AGENT_THREADS            4096u // power of two
 #define AGENT_PATCHES_MAX        4096u
 #define AGENT_MODULES_MAX        2048u
 #define AGENT_PATHS_BYTES        (256u << 10)
 #define AGENT_PAGE_SYMBOL        "agent_page"
 #define AGENT_PROCESS_PAGE_BYTES 4096u
+#define AGENT_SCRATCH_WORDS      16u
 
 // What a thread has in the agent, found by its thread pointer.
 struct agent_thread {
@@ -98,7 +99,8 @@ struct agent_page {
     uint32_t pid; // of the process, in its own pid namespace; others are forked from it
     // T: calls of hooks that found no free thread slot.
     _Atomic uint64_t calls_without_slot;
-    char memory_name[16]; // of the image: for memfd_create
+    // R: what its system calls in the target need in memory.
+    uint64_t scratch[AGENT_SCRATCH_WORDS];
     // Of the image: where the stubs of each kind jump to, relocated.
     void (*hooks[AGENT_HOOK_COUNT])(void);
 };

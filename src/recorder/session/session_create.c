@@ -59,10 +59,9 @@ static enum err memory_size(int memfd, struct err_info *info)
     return failure == 0 ? ERR_OK : err_set_errno(info, failure, "cannot size the session's memory");
 }
 
-static enum err memory_create(struct session *s, int memfd, struct err_info *info)
+static enum err memory_create(struct session *s, struct err_info *info)
 {
-    s->memfd = memfd > 0 ? fcntl(memfd, F_DUPFD_CLOEXEC, 0)
-                         : memfd_create("cairn-session", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    s->memfd = memfd_create("cairn-session", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (s->memfd < 0) {
         return err_set_errno(info, errno, "cannot create the session's memory");
     }
@@ -158,7 +157,7 @@ enum err
 session_create(const struct session_options *options, struct session *out, struct err_info *info)
 {
     CLEANUP(session_release) struct session s = {.memfd = -1, .socket = -1};
-    TRY(memory_create(&s, options->memfd, info));
+    TRY(memory_create(&s, info));
     TRY(socket_create(&s, info));
     s.header->version = SESSION_VERSION;
     s.header->flags = options->flags;

@@ -18,7 +18,6 @@ struct session_options {
     uint32_t flags; // enum session_flags
     uint32_t max_frames;
     bool counts_stamps; // stamps come from the session's counter with any clock: for tests
-    int memfd;          // empty memory to use, by a copy of the descriptor; 0: make it
 };
 
 // Zeroed is valid and means: none.

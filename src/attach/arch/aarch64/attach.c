@@ -8,15 +8,16 @@ enum err attach_open(struct attach *attach,
                      struct err_info *info)
 {
     (void)names;
-    *attach = (struct attach){.target_fd = -1, .memfd = -1};
+    *attach = (struct attach){0};
     return err_set(info, ERR_UNSUPPORTED,
                    "cairn cannot attach to process %d on this machine; start the program with "
                    "'cairn PROGRAM'",
                    pid);
 }
 
-enum err attach_begin(struct attach *attach, struct err_info *info)
+enum err attach_begin(struct attach *attach, int session_fd, struct err_info *info)
 {
+    (void)session_fd;
     return err_set(info, ERR_UNSUPPORTED, "process %d is not open", attach->inject.target.pid);
 }
 
@@ -29,5 +30,5 @@ enum err attach_end(struct attach *attach, struct err_info *info)
 
 void attach_release(struct attach *attach)
 {
-    *attach = (struct attach){.target_fd = -1, .memfd = -1};
+    *attach = (struct attach){0};
 }

@@ -17,6 +17,7 @@
 
 #include "attach/agent_bytes.h"
 #include "attach/agent_tables.h"
+#include "attach/descriptor_gift.h"
 #include "base/compiler.h"
 #include "base/hash.h"
 #include "host/os/file.h"
@@ -139,30 +140,6 @@ static enum err plan_patches(struct attach *attach, struct err_info *info)
     return ERR_OK;
 }
 
-// Let the process make the memory of the session, and share it.
-static enum err share_memory(struct attach *attach, struct err_info *info)
-{
-    const struct target_process *target = &attach->inject.target;
-    struct remote_call create = {
-        .number = SYS_memfd_create,
-        .arguments = {attach->page_addr + offsetof(struct agent_page, memory_name),
-                      MFD_CLOEXEC | MFD_ALLOW_SEALING}};
-    TRY(remote_calls_run(&attach->inject.calls, &create, 1, info));
-    if (create.result < 0) {
-        return err_set_errno(info, (int)-create.result,
-                             "process %d cannot make memory to share with the recorder",
-                             target->pid);
-    }
-    attach->target_fd = (int)create.result;
-    attach->memfd = (int)syscall(SYS_pidfd_getfd, target->pidfd, attach->target_fd, 0);
-    if (attach->memfd < 0) {
-        return err_set_errno(info, errno, "cannot share memory with process %d", target->pid);
-    }
-    return fcntl(attach->memfd, F_SETFD, FD_CLOEXEC) == 0
-               ? ERR_OK
-               : err_set_errno(info, errno, "cannot share memory with process %d", target->pid);
-}
-
 // Read what the recording says about the process. What cannot be read stays empty.
 static enum err describe(struct attach *attach, int pid)
 {
@@ -221,7 +198,7 @@ enum err attach_open(struct attach *attach,
                      const struct allocator_name_vec *names,
                      struct err_info *info)
 {
-    *attach = (struct attach){.target_fd = -1, .memfd = -1};
+    *attach = (struct attach){0};
     TRY(inject_open(&attach->inject, pid, NULL, info));
     const struct target_module_vec *modules = &attach->inject.target.modules;
     for (size_t i = 0; i < modules->len; i++) {
@@ -238,8 +215,7 @@ enum err attach_open(struct attach *attach,
         return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
     }
     TRY(inject_map(&attach->inject, agent_bytes(), attach->nears.items, attach->nears.len, info));
-    TRY(plan_patches(attach, info));
-    return share_memory(attach, info);
+    return plan_patches(attach, info);
 }
 
 static enum err check_call(const struct attach *attach,
@@ -253,9 +229,11 @@ static enum err check_call(const struct attach *attach,
                                attach->inject.target.pid, what);
 }
 
-// Map what the process needs of its own for this attach.
-static enum err
-map_memory(struct attach *attach, struct agent_places *places, struct err_info *info)
+// Map the session, and what the process needs of its own for this attach.
+static enum err map_memory(struct attach *attach,
+                           int session_fd,
+                           struct agent_places *places,
+                           struct err_info *info)
 {
     enum {
         SESSION,
@@ -265,19 +243,22 @@ map_memory(struct attach *attach, struct agent_places *places, struct err_info *
     };
     const uint64_t prot = PROT_READ | PROT_WRITE;
     const uint64_t flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    int fd = -1; // of the session, in the process
+    TRY(descriptor_gift_send(&attach->inject,
+                             attach->page_addr + offsetof(struct agent_page, scratch), session_fd,
+                             &fd, info));
     struct remote_call maps[] = {
         [SESSION] = {.number = SYS_mmap,
                      .arguments = {0, SESSION_BYTES, PROT_NONE, MAP_SHARED | MAP_NORESERVE,
-                                   (uint64_t)attach->target_fd, 0}},
+                                   (uint64_t)fd, 0}},
         [ATTACHMENT] = {.number = SYS_mmap,
                         .arguments = {0, sizeof(struct agent_attachment), prot, flags, UINT64_MAX,
                                       0}},
         [PROCESS_PAGE] = {.number = SYS_mmap,
                           .arguments = {0, AGENT_PROCESS_PAGE_BYTES, prot, flags, UINT64_MAX, 0}},
-        [CLOSE] = {.number = SYS_close, .arguments = {(uint64_t)attach->target_fd}},
+        [CLOSE] = {.number = SYS_close, .arguments = {(uint64_t)fd}},
     };
     TRY(remote_calls_run(&attach->inject.calls, maps, ARRAY_LEN(maps), info));
-    attach->target_fd = -1;
     for (size_t i = 0; i < CLOSE; i++) {
         TRY(check_call(attach, maps + i, "map memory for the agent", info));
     }
@@ -302,10 +283,10 @@ static enum err set_enabled(const struct attach *attach, uint32_t enabled)
                                 sizeof(enabled));
 }
 
-enum err attach_begin(struct attach *attach, struct err_info *info)
+enum err attach_begin(struct attach *attach, int session_fd, struct err_info *info)
 {
     struct agent_places places;
-    TRY(map_memory(attach, &places, info));
+    TRY(map_memory(attach, session_fd, &places, info));
     places.page = attach->page_addr;
     if (agent_tables_write(&attach->inject, &places, &attach->plan) != ERR_OK ||
         set_enabled(attach, 1) != ERR_OK) {
@@ -344,5 +325,5 @@ void attach_release(struct attach *attach)
     strbuf_release(&attach->allocator);
     strbuf_release(&attach->hidden);
     inject_close(&attach->inject);
-    *attach = (struct attach){.target_fd = -1, .memfd = -1};
+    *attach = (struct attach){0};
 }

@@ -78,7 +78,6 @@ AGENT_HOOKS(X)
 
 _Alignas(4096) struct agent_page g_agent_page = {.magic = AGENT_MAGIC,
                                                  .version = AGENT_VERSION,
-                                                 .memory_name = "cairn-session",
                                                  .hooks = {
 #define X(hook, effect, size, count, block) [hook] = entry_##hook,
                                                      AGENT_HOOKS(X)
