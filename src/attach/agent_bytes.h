@@ -6,5 +6,5 @@
 
 #include "base/bytes.h"
 
-// Return the shared object; empty where no agent was built.
+// Return the shared object.
 struct bytes agent_bytes(void);

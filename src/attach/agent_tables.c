@@ -10,12 +10,9 @@
 
 #include "attach/agent_bytes.h"
 #include "base/compiler.h"
-#include "host/os/proc_file.h"
 #include "host/text/proc_text.h"
+#include "inject/process/proc_files.h"
 #include "session/agent_page.h"
-
-#define STAT_BYTES_MAX   4096u
-#define STATUS_BYTES_MAX 65536u
 
 struct tables {
     struct agent_patch patches[AGENT_PATCHES_MAX];
@@ -94,10 +91,10 @@ static void list_agent(struct tables *tables, uint64_t image_addr)
 }
 
 // Return the first stack pointer of the process; 0: unknown.
-static uint64_t read_stack_top(int pid)
+static uint64_t read_stack_top(const struct target_process *target)
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};
-    return proc_file_read(pid, "stat", STAT_BYTES_MAX, &text)
+    return proc_files_read(target, target->pid, "stat", &text) == ERR_OK
                ? proc_text_stack_top(strbuf_text(&text))
                : 0;
 }
@@ -141,23 +138,23 @@ write_tables(const struct target_process *target, const struct tables *tables, u
 }
 
 // Return the process's pid as it sees it itself.
-static uint32_t read_inner_pid(int pid)
+static uint32_t read_inner_pid(const struct target_process *target)
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};
-    const uint32_t inner = proc_file_read(pid, "status", STATUS_BYTES_MAX, &text)
+    const uint32_t inner = proc_files_read(target, target->pid, "status", &text) == ERR_OK
                                ? proc_text_innermost_pid(strbuf_text(&text))
                                : 0;
-    return inner != 0 ? inner : (uint32_t)pid;
+    return inner != 0 ? inner : (uint32_t)target->pid;
 }
 
 static enum err write_page(const struct target_process *target, const struct agent_places *places)
 {
-    const uint32_t pid = read_inner_pid(target->pid);
+    const uint32_t pid = read_inner_pid(target);
     TRY(target_process_write(target, places->page + offsetof(struct agent_page, pid), &pid,
                              sizeof(pid)));
     // The fields from `attachment` to `loader_list`, in their order.
     const uint64_t fields[] = {places->attachment, places->process_page, places->session,
-                               read_stack_top(target->pid), find_loader_list(target)};
+                               read_stack_top(target), find_loader_list(target)};
     _Static_assert(offsetof(struct agent_page, loader_list) + sizeof(uint64_t) -
                            offsetof(struct agent_page, attachment) ==
                        sizeof(fields),

@@ -10,8 +10,6 @@
 #include "inject/code/patch_plan.h"
 #include "inject/inject.h"
 
-#define AGENT_COMMAND_LINE_MAX (64u << 10)
-
 // Addresses in the target.
 struct agent_places {
     uint64_t page;

@@ -39,6 +39,14 @@ static inline uint64_t clock_real_ns(void)
     return clock_read_ns(CLOCK_REALTIME);
 }
 
+// Sleep for that long, or until a signal comes.
+static inline void clock_sleep_ns(uint64_t ns)
+{
+    const struct timespec time = {.tv_sec = (time_t)(ns / NS_PER_S),
+                                  .tv_nsec = (long)(ns % NS_PER_S)};
+    (void)nanosleep(&time, NULL);
+}
+
 // Return the processor time of the calling thread.
 static inline uint64_t clock_thread_cpu_ns(void)
 {

@@ -15,7 +15,7 @@
 //
 // The target needs nothing of ours to be well: between two steps, and after a kill in the middle of
 // one, an entry has either its old or its new bytes, and both work.
-// x86-64 only: ERR_UNSUPPORTED with a sentence on other machines. Context: H, one thread at a time.
+// x86-64 only. Context: H, one thread at a time.
 #pragma once
 
 #include <stdbool.h>
@@ -51,14 +51,14 @@ struct inject {
     struct inject_options options;
     struct remote_calls calls; // for calls of the caller
     uint64_t image_addr;       // of the agent's byte 0; 0: not mapped
-    bool is_known;             // the image is that of an earlier attach, and so is its data
     struct stop_report stop;   // of the last inject_patch or inject_unpatch
     struct inject_note note;   // a copy of the one in the target
 };
 
-// Open a process for injection. `options` may be NULL. If an earlier recorder left jumps behind,
-// the old bytes are restored. Errors of target_process_open and thread_stop_run; ERR_PERMISSION for
-// a target with seccomp filters that cannot be suspended, or with another recorder.
+// Open a process for injection. `inject` must stay where it is. `options` may be NULL. If an
+// earlier recorder left jumps behind, the old bytes are restored. Errors of target_process_open and
+// thread_stop_run; ERR_PERMISSION for a target with seccomp filters that cannot be suspended, or
+// with another recorder.
 enum err inject_open(struct inject *inject,
                      int pid,
                      const struct inject_options *options,

@@ -15,7 +15,6 @@
 enum {
     ROUNDS = 5, // of choosing addresses
 };
-#define MAPPING_PAGE_MASK UINT64_C(4095)
 
 // Memory to map.
 struct piece {
@@ -54,8 +53,13 @@ enum err inject_mapping_write(
 
 static enum err explain_failure(const struct inject *inject, int64_t result, struct err_info *info)
 {
-    const int errno_value = result < 0 ? (int)-result : 0;
-    return err_set_errno(info, errno_value, "process %d could not map memory for cairn's agent",
+    if (result >= 0) {
+        return err_set(info, ERR_UNSUPPORTED,
+                       "the kernel of process %d maps memory at other addresses than wanted; "
+                       "attaching needs Linux 4.17",
+                       inject->target.pid);
+    }
+    return err_set_errno(info, (int)-result, "process %d cannot map memory for cairn's agent",
                          inject->target.pid);
 }
 
@@ -191,7 +195,6 @@ inject_mapping_image(struct inject *inject, struct agent_image *image, struct er
         agent_image_relocate(image, noted);
         if (is_equal(inject, image, noted)) {
             inject->image_addr = noted;
-            inject->is_known = true;
             return ERR_OK;
         }
     }
@@ -206,7 +209,7 @@ inject_mapping_image(struct inject *inject, struct agent_image *image, struct er
 
 static uint64_t whole_pages(uint64_t bytes)
 {
-    return (bytes + MAPPING_PAGE_MASK) & ~MAPPING_PAGE_MASK;
+    return (bytes + TARGET_PAGE_BYTES - 1) & ~(TARGET_PAGE_BYTES - 1);
 }
 
 // Find a block of an earlier attach. Its address must still be mapped, and as a block.
@@ -226,21 +229,31 @@ static uint64_t find_noted(const struct inject *inject, const struct inject_near
     return 0;
 }
 
+struct inject_note_near *inject_mapping_near_at(struct inject_note *note, uint64_t addr)
+{
+    for (size_t i = 0; i < note->near_count; i++) {
+        if (note->nears[i].addr == addr) {
+            return note->nears + i;
+        }
+    }
+    return NULL;
+}
+
 static enum err keep_near(struct inject *inject,
                           const struct inject_near *near,
                           const struct piece *piece,
                           struct err_info *info)
 {
     struct inject_note *note = &inject->note;
-    for (size_t i = 0; i < note->near_count; i++) {
-        if (note->nears[i].addr == piece->addr) {
-            return ERR_OK;
-        }
+    if (inject_mapping_near_at(note, piece->addr) != NULL) {
+        return ERR_OK;
     }
     if (note->near_count == INJECT_NEARS_MAX) {
-        return err_set(info, ERR_LIMIT,
-                       "cairn has attached to process %d in too many ways; start it again",
-                       inject->target.pid);
+        return err_set(
+            info, ERR_LIMIT,
+            "process %d has %d blocks of earlier attaches, which is the limit; to record "
+            "it, start it again",
+            inject->target.pid, (int)INJECT_NEARS_MAX);
     }
     note->nears[note->near_count++] = (struct inject_note_near){
         .module_start = near->module_start,

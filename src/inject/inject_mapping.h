@@ -12,7 +12,7 @@
 #include "inject/agent_image.h"
 #include "inject/inject.h"
 
-// Map and write the image, or find an equal one. Sets image_addr and is_known.
+// Map and write the image, or find an equal one. Sets image_addr.
 enum err inject_mapping_image(struct inject *inject,
                               struct agent_image *image,
                               struct err_info *info) MUST_USE;
@@ -22,6 +22,9 @@ enum err inject_mapping_nears(struct inject *inject,
                               struct inject_near *nears,
                               size_t count,
                               struct err_info *info) MUST_USE;
+
+// Return the block at an address; NULL if the note has none.
+struct inject_note_near *inject_mapping_near_at(struct inject_note *note, uint64_t addr);
 
 // Write to memory that the target itself may not write. Stops one thread if the kernel wants it.
 enum err inject_mapping_write(struct inject *inject,

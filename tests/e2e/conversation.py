@@ -21,8 +21,11 @@ class Conversation:
     def __init__(self, path, options=(), program=None):
         self.path = path
         self.process = subprocess.Popen(
-            [CAIRN, "record", "-q", "-o", path, *options, "--", *(program or [PROGRAMS / "obedient"])],
+            self.command(options, program or [PROGRAMS / "obedient"]),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
+
+    def command(self, options, program):
+        return [CAIRN, "record", "-q", "-o", self.path, *options, "--", *program]
 
     def __enter__(self):
         self.do("p")

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 """Attaching: `cairn -p PID` records a process that runs, exactly, and leaves it as it was."""
-import json
 import os
 import signal
 import subprocess
@@ -8,35 +7,25 @@ import subprocess
 import pytest
 
 from cairn_run import CAIRN, PROGRAMS, Recording, assert_totals, environment
-from conversation import ctl
-from waiting import DEADLINE_SECONDS, read_until, wait_until
+from conversation import Conversation
+from waiting import DEADLINE_SECONDS, wait_until
 
 
-class Attachable:
+class Attachable(Conversation):
     """A program that executes a test's commands one by one, and recorders that attach to it."""
 
     def __init__(self, scratch, program=None):
-        self.path = scratch / "attached.cairn"
+        super().__init__(scratch / "attached.cairn", program=program)
         self.recorder = None
-        self.process = subprocess.Popen(program or [PROGRAMS / "obedient"], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, env=environment())
 
-    def __enter__(self):
-        self.do("p")
-        return self
+    def command(self, _options, program):
+        return program
 
     def __exit__(self, *_):
-        for process in filter(None, (self.recorder, self.process)):
-            process.kill()
-            process.wait()
-            for stream in filter(None, (process.stdin, process.stdout, process.stderr)):
-                stream.close()
-
-    def do(self, *lines):
-        for line in lines:
-            self.process.stdin.write(line.encode() + b"\n")
-            self.process.stdin.flush()
-            read_until(self.process.stdout.fileno(), b"done\n")
+        if self.recorder is not None:
+            self.recorder.kill()
+            self.recorder.communicate()
+        super().__exit__()
 
     def attach(self, *options):
         """Begin to record; return when the program's functions are patched."""
@@ -52,9 +41,6 @@ class Attachable:
                              env=environment(), check=False)
         return run.returncode == 0
 
-    def status(self):
-        return json.loads(ctl(self.path, "status", "--json"))
-
     def finish(self):
         """Wait for the recorder, which has a reason to end; return the recording."""
         output, errors = self.recorder.communicate(timeout=DEADLINE_SECONDS)
@@ -62,7 +48,7 @@ class Attachable:
         return Recording(self.path, self.recorder)
 
     def detach(self):
-        ctl(self.path, "detach")
+        self.ctl("detach")
         return self.finish()
 
     def end(self):

@@ -2,18 +2,16 @@
 // cycles: does something to a running process many times, for the tests of src/inject.
 //
 // usage: cycles PID COUNT stop
-//        cycles PID COUNT calls
 //        cycles PID COUNT attach|hold|faults AGENT malloc@ADDRESS free@ADDRESS ...
 //        cycles fresh PROGRAM ARGUMENT...
 //
 // fresh: start a program and leave it stopped before its first code; print its number; let it begin
 // after a line of input.
-// stop: stop all threads and let them go. calls: let the target map and unmap memory. attach: put
-// the agent of agent.c in, hook the functions, wait until `malloc` was called, and detach; each
-// time the code must be what it was. hold: the same, but print "attached" and wait for a line of
-// input before the detach. faults: COUNT attaches, in the nth of which the nth call to the kernel
-// fails, each followed by a good one. Variables: STEP (the (STEP * n)th call fails), ATTEMPTS and
-// LIMIT_MS (of each stop), WITHOUT_REALTIME.
+// stop: stop all threads and let them go. attach: put the agent of agent.c in, hook the functions,
+// wait until `malloc` was called, and detach; each time the code must be what it was. hold: the
+// same, but print "attached" and wait for a line of input before the detach. faults: COUNT
+// attaches, in the nth of which the nth call to the kernel fails, each followed by a good one.
+// Variables: STEP (the (STEP * n)th call fails), ATTEMPTS and LIMIT_MS (of each stop).
 //
 // Prints one line of JSON: what the stops took, and the agent's counts. `given_up` counts cycles
 // that were refused because the target was busy; any other failure is printed, and ends with
@@ -24,12 +22,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "host/os/file.h"
 #include "inject/code/patch_plan.h"
 #include "inject/inject.h"
@@ -71,35 +67,6 @@ cycle_stop(struct target_process *target, struct totals *totals, struct err_info
     TRY(thread_stop_run(target, &g_stop, do_nothing, NULL, &report, info));
     take_report(totals, &report);
     return ERR_OK;
-}
-
-static struct remote_calls g_calls;
-
-static enum err
-cycle_calls(struct target_process *target, struct totals *totals, struct err_info *info)
-{
-    g_calls.target = target;
-    g_calls.stop = g_stop;
-    g_calls.longest = (struct stop_report){0};
-    struct remote_call list[] = {
-        {.number = SYS_getpid},
-        {.number = SYS_mmap,
-         .arguments = {0, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1}},
-        {.number = SYS_close, .arguments = {(uint64_t)-1}},
-    };
-    TRY(remote_calls_run(&g_calls, list, 3, info));
-    take_report(totals, &g_calls.longest);
-    const uint64_t memory = (uint64_t)list[1].result;
-    uint64_t word = 1;
-    if (list[0].result <= 0 || list[2].result != -EBADF ||
-        target_process_read(target, memory, &word, sizeof(word)) != ERR_OK || word != 0) {
-        return err_set(info, ERR_CORRUPT, "wrong results: %" PRId64 " %" PRIx64 " %" PRId64,
-                       list[0].result, memory, list[2].result);
-    }
-    struct remote_call unmap = {.number = SYS_munmap, .arguments = {memory, 8192}};
-    TRY(remote_calls_run(&g_calls, &unmap, 1, info));
-    return unmap.result == 0 ? ERR_OK
-                             : err_set(info, ERR_CORRUPT, "munmap: %" PRId64, unmap.result);
 }
 
 struct wish {
@@ -189,18 +156,27 @@ static enum err wait_between(const struct inject *inject, enum between between)
     TRY(read_counts(inject));
     const uint64_t before = g_counts[AGENT_MALLOC];
     for (unsigned i = 0; i < 20 && g_counts[AGENT_MALLOC] == before; i++) {
-        const struct timespec pause = {.tv_nsec = 500000};
-        (void)nanosleep(&pause, NULL);
+        clock_sleep_ns(500000);
         TRY(read_counts(inject));
     }
     return ERR_OK;
 }
 
+static const struct target_module *module_of(const struct target_process *target, uint64_t addr)
+{
+    for (size_t i = 0; i < target->modules.len; i++) {
+        const struct target_module *module = target->modules.items + i;
+        if (addr >= module->start && addr < module->end) {
+            return module;
+        }
+    }
+    return NULL;
+}
+
 static enum err
 use_agent(struct inject *inject, enum between between, struct totals *totals, struct err_info *info)
 {
-    const struct target_module *module =
-        target_process_module_at(&inject->target, g_wishes[0].addr);
+    const struct target_module *module = module_of(&inject->target, g_wishes[0].addr);
     if (module == NULL) {
         return err_set(info, ERR_INVALID, "no module is at 0x%" PRIx64, g_wishes[0].addr);
     }
@@ -361,8 +337,7 @@ static enum err run_cycle(const char *kind,
     if (target->mem_fd == 0) {
         TRY(target_process_open(target, pid, &kernel_calls_real, info));
     }
-    return strcmp(kind, "stop") == 0 ? cycle_stop(target, totals, info)
-                                     : cycle_calls(target, totals, info);
+    return cycle_stop(target, totals, info);
 }
 
 // The program has our output, and its input is ours.
@@ -425,7 +400,6 @@ int main(int argc, char **argv)
     g_fault_step = number_of("STEP", 1);
     g_stop.attempts = (uint32_t)number_of("ATTEMPTS", 0);
     g_stop.limit_ms = (uint32_t)number_of("LIMIT_MS", 0);
-    g_stop.without_realtime = number_of("WITHOUT_REALTIME", 0) != 0;
     const int pid = (int)strtol(argv[1], NULL, 10);
     const unsigned count = (unsigned)strtoul(argv[2], NULL, 10);
     struct totals totals = {.held_ns = calloc(count + 1, sizeof(uint64_t))};
@@ -433,8 +407,7 @@ int main(int argc, char **argv)
     enum err err = ERR_OK;
     for (unsigned i = 0; i < count && !g_is_past_last_fault && (err == ERR_OK || err == ERR_LIMIT);
          i++) {
-        const struct timespec pause = {.tv_nsec = 2000000};
-        (void)nanosleep(&pause, NULL);
+        clock_sleep_ns(2 * NS_PER_MS);
         err = run_cycle(argv[3], pid, &target, &totals, &info);
         totals.given_up += err == ERR_LIMIT;
         if (err != ERR_OK) {

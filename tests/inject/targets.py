@@ -61,7 +61,7 @@ def text_of(pid, module):
 
 def command(pid, module, count, kind):
     """The command line of tests/inject/cycles.c that hooks functions of a module."""
-    addresses = functions(pid, module) if kind not in ("stop", "calls") else {}
+    addresses = functions(pid, module) if kind != "stop" else {}
     agent = [AGENT] if addresses else []
     return [PROGRAMS / "cycles", str(pid), str(count), kind, *agent,
             *(f"{name}@{address:x}" for name, address in addresses.items())]

@@ -66,6 +66,15 @@ void strbuf_append_char(struct strbuf *sb, char character)
     strbuf_append(sb, &character, 1);
 }
 
+void strbuf_append_hex(struct strbuf *sb, struct bytes bytes)
+{
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < bytes.len; i++) {
+        strbuf_append_char(sb, digits[bytes.data[i] >> 4]);
+        strbuf_append_char(sb, digits[bytes.data[i] & 15]);
+    }
+}
+
 void strbuf_printf(struct strbuf *sb, const char *format, ...)
 {
     va_list arguments;

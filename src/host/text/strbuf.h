@@ -33,6 +33,9 @@ void strbuf_truncate(struct strbuf *sb, size_t len);
 void strbuf_append(struct strbuf *sb, const void *data, size_t len);
 void strbuf_append_text(struct strbuf *sb, const char *text);
 void strbuf_append_char(struct strbuf *sb, char character);
+// Append two lower-case hexadecimal digits for each byte.
+void strbuf_append_hex(struct strbuf *sb, struct bytes bytes);
+
 void strbuf_printf(struct strbuf *sb, const char *format, ...) PRINTF_LIKE(2, 3);
 void strbuf_vprintf(struct strbuf *sb, const char *format, va_list arguments) PRINTF_LIKE(2, 0);
 

@@ -22,6 +22,8 @@ static void pieces_join(void **state)
     assert_int_equal(sb.len, 9);
     strbuf_truncate(&sb, 2);
     assert_string_equal(strbuf_text(&sb), "ab");
+    strbuf_append_hex(&sb, (struct bytes){(const uint8_t *)"\x00\x9f\xfa", 3});
+    assert_string_equal(strbuf_text(&sb), "ab009ffa");
     assert_int_equal(strbuf_result(&sb), ERR_OK);
 }
 

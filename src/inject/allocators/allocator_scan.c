@@ -342,7 +342,5 @@ void allocator_scan_explain(const struct allocator_scan *scan,
     if (build_id.len > 0) {
         strbuf_append_text(out, ", or in /usr/lib/debug the debug file of build-id ");
     }
-    for (size_t i = 0; i < build_id.len; i++) {
-        strbuf_printf(out, "%02x", build_id.data[i]);
-    }
+    strbuf_append_hex(out, build_id);
 }

@@ -25,14 +25,6 @@ void patch_plan_release(struct patch_plan *plan)
     patch_refusal_vec_release(&plan->refusals);
 }
 
-bool patch_plan_is_near(uint64_t block_addr, size_t block_bytes, uint64_t start, uint64_t end)
-{
-    const uint64_t low = block_addr < start ? block_addr : start;
-    const uint64_t high = block_addr + block_bytes > end ? block_addr + block_bytes : end;
-    return start <= end && block_addr <= block_addr + block_bytes &&
-           high - low <= (uint64_t)PATCH_REACH_BYTES;
-}
-
 // Return whether the jump at `addr` would overlap that of another patch.
 static bool overlaps(const struct patch_plan *plan, uint64_t addr)
 {
@@ -90,7 +82,6 @@ static enum err add_target(struct patch_plan *plan,
     struct patch patch = {
         .entry_addr = target->addr,
         .index = plan->first_index + (uint32_t)plan->patches.len,
-        .hook = target->hook,
         .name = target->name,
         .stub_addr = slot_addr,
         .trampoline_addr = slot_addr + STUB_BYTES,

@@ -2,7 +2,7 @@
 // patch_plan: everything that is to be written into a process to hook its allocators, computed
 // before any of its threads is stopped.
 //
-// Each module with allocators gets one near block: memory within PATCH_REACH_BYTES of the module's
+// Each module with allocators gets one near block: memory in reach of each byte of the module's
 // code, with a slot of PATCH_SLOT_BYTES for each patched function. The agent may be anywhere.
 //
 //   entry of malloc         near block of the module: slot         agent
@@ -52,9 +52,8 @@ struct patch {
     uint64_t entry_addr;
     uint8_t old_bytes[PATCH_BYTES];
     uint8_t new_bytes[PATCH_BYTES];
-    uint32_t index; // in the agent's table; patches are in its order, from the plan's first_index
-    enum agent_hook hook;
-    const char *name;         // borrowed
+    uint32_t index;   // in the agent's table; patches are in its order, from the plan's first_index
+    const char *name; // borrowed
     uint64_t stub_addr;       // in the near block
     uint64_t trampoline_addr; // in the near block; acts as the function did
     uint64_t nothrow_addr;    // of a throwing operator's nothrow form (its trampoline); 0: none
@@ -93,10 +92,6 @@ static inline size_t patch_plan_block_bytes(size_t count)
 {
     return count * PATCH_SLOT_BYTES;
 }
-
-// Return whether a near block at `block_addr` is in reach of every byte of [start, end). Operands
-// of moved instructions may be anywhere in the module: give the ends of its mappings.
-bool patch_plan_is_near(uint64_t block_addr, size_t block_bytes, uint64_t start, uint64_t end);
 
 // Add the functions of one module, whose near block begins at `block_addr`. A throwing operator
 // without a nothrow form is refused, because a hook cannot call it. ERR_NO_MEMORY.

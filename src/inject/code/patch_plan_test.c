@@ -339,24 +339,12 @@ static void what_cannot_be_patched_is_refused_and_the_rest_is_not(void **state)
     patch_plan_release(&plan);
 }
 
-static void nearness_is_that_of_the_furthest_bytes(void **state)
-{
-    (void)state;
-    const uint64_t reach = PATCH_REACH_BYTES;
-    assert_true(patch_plan_is_near(0x1000, PAGE, 0x3000, 0x1000 + reach));
-    assert_false(patch_plan_is_near(0x1000, PAGE, 0x3000, 0x1001 + reach));
-    assert_true(patch_plan_is_near(reach, PAGE, PAGE, PAGE + PAGE));
-    assert_false(patch_plan_is_near(reach + 1, PAGE, PAGE, PAGE + PAGE));
-    assert_false(patch_plan_is_near(UINT64_MAX - 1, PAGE, PAGE, PAGE + PAGE));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(functions_of_libc_run_in_their_trampolines),
         cmocka_unit_test(patched_entries_count_each_call_and_are_restored),
         cmocka_unit_test(what_cannot_be_patched_is_refused_and_the_rest_is_not),
-        cmocka_unit_test(nearness_is_that_of_the_furthest_bytes),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -4,10 +4,9 @@
 
 #include "base/minmax.h"
 
-#define GAP_PAGE_BYTES UINT64_C(4096)
-#define LOWEST         UINT64_C(0x100000)       // above every usual vm.mmap_min_addr
-#define HIGHEST        UINT64_C(0x7ffff0000000) // of the lower half with 4-level page tables
-#define REACH          UINT64_C(0x7fe00000)     // 2 GB less 2 MB; whole pages
+#define LOWEST  UINT64_C(0x100000)       // above every usual vm.mmap_min_addr
+#define HIGHEST UINT64_C(0x7ffff0000000) // of the lower half with 4-level page tables
+#define REACH   UINT64_C(0x7fe00000)     // 2 GB less 2 MB; whole pages
 
 struct gap_search {
     const struct address_range_vec *taken;
@@ -60,7 +59,7 @@ static uint64_t find_in(const struct target_process *target,
     }
     offer(&search, free_from, HIGHEST);
     const uint64_t room = search.best.end - search.best.start;
-    return room == 0 ? 0 : search.best.start + ((room - bytes) / 2 & ~(GAP_PAGE_BYTES - 1));
+    return room == 0 ? 0 : search.best.start + ((room - bytes) / 2 & ~(TARGET_PAGE_BYTES - 1));
 }
 
 uint64_t address_gaps_find(const struct target_process *target,

@@ -13,8 +13,7 @@ enum {
     SEGMENTS_MAX = 128,
     NOTE_BYTES_MAX = 4096,
 };
-#define MODULE_PAGE_BYTES UINT64_C(4096)
-#define SIZE_MAX_SANE     ((uint64_t)1 << 46) // no segment is larger: user space has 2^47 bytes
+#define SIZE_MAX_SANE ((uint64_t)1 << 46) // no segment is larger: user space has 2^47 bytes
 
 struct headers {
     Elf64_Ehdr file;
@@ -70,7 +69,7 @@ static void take_load(const Elf64_Phdr *load, struct target_module *module)
 {
     const uint64_t start = module->load_bias + load->p_vaddr;
     const uint64_t end = start + load->p_memsz;
-    module->end = max_u64(module->end, (end + MODULE_PAGE_BYTES - 1) & ~(MODULE_PAGE_BYTES - 1));
+    module->end = max_u64(module->end, (end + TARGET_PAGE_BYTES - 1) & ~(TARGET_PAGE_BYTES - 1));
     if ((load->p_flags & PF_X) != 0) {
         module->text_start = module->text_end == 0 ? start : min_u64(module->text_start, start);
         module->text_end = max_u64(module->text_end, end);
@@ -112,8 +111,8 @@ static bool find_bias(const struct headers *headers, uint64_t start, struct targ
         if (load->p_memsz > SIZE_MAX_SANE || load->p_vaddr > SIZE_MAX_SANE * 2) {
             return false;
         }
-        if (load->p_type == PT_LOAD && load->p_offset < MODULE_PAGE_BYTES) {
-            module->load_bias = start - (load->p_vaddr & ~(MODULE_PAGE_BYTES - 1));
+        if (load->p_type == PT_LOAD && load->p_offset < TARGET_PAGE_BYTES) {
+            module->load_bias = start - (load->p_vaddr & ~(TARGET_PAGE_BYTES - 1));
             return true;
         }
     }

@@ -56,18 +56,6 @@ const struct target_mapping *target_process_mapping_at(const struct target_proce
     return NULL;
 }
 
-const struct target_module *target_process_module_at(const struct target_process *target,
-                                                     uint64_t addr)
-{
-    for (size_t i = 0; i < target->modules.len; i++) {
-        const struct target_module *module = target->modules.items + i;
-        if (addr >= module->start && addr < module->end) {
-            return module;
-        }
-    }
-    return NULL;
-}
-
 // map_files gives the mapped file itself, whatever happened to its name; it needs privileges.
 enum err target_process_open_module_file(const struct target_process *target,
                                          const struct target_module *module,

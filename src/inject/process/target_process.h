@@ -22,6 +22,8 @@
 #include "host/text/strbuf.h"
 #include "inject/process/kernel_calls.h"
 
+#define TARGET_PAGE_BYTES UINT64_C(4096)
+
 enum {
     TARGET_BUILD_ID_MAX = 64, // bytes; longer ones are truncated
 };
@@ -33,7 +35,6 @@ struct target_mapping {
     uint64_t inode; // 0: not a file
     uint32_t path;  // offset in target_process.paths; "" for anonymous memory
     uint8_t prot;   // PROT_...
-    bool is_shared;
 };
 DEFINE_VEC(target_mapping_vec, struct target_mapping);
 
@@ -84,12 +85,9 @@ static inline const char *target_process_path(const struct target_process *targe
     return strbuf_text(&target->paths) + path;
 }
 
-// Return the mapping or module at an address, NULL if there is none. Borrowed until the next
-// refresh.
+// Return the mapping at an address, NULL if there is none. Borrowed until the next refresh.
 const struct target_mapping *target_process_mapping_at(const struct target_process *target,
                                                        uint64_t addr);
-const struct target_module *target_process_module_at(const struct target_process *target,
-                                                     uint64_t addr);
 
 // Open the file of a module for reading, whatever its name is or was and in whatever namespace.
 // ERR_NOT_FOUND if neither /proc/PID/map_files nor /proc/PID/root gives it.

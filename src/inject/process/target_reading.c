@@ -56,7 +56,6 @@ static bool parse_mapping(const char *line, struct target_mapping *out, int *pat
     out->prot = (uint8_t)((permissions[0] == 'r' ? PROT_READ : 0) |
                           (permissions[1] == 'w' ? PROT_WRITE : 0) |
                           (permissions[2] == 'x' ? PROT_EXEC : 0));
-    out->is_shared = permissions[3] == 's';
     return true;
 }
 

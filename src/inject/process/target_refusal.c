@@ -33,24 +33,31 @@ static void read_name(int pid, char *name, size_t len)
 }
 
 static enum err
+refuse_traced(const struct target_process *target, int tracer, struct err_info *info)
+{
+    char name[32];
+    read_name(tracer, name, sizeof(name));
+    return err_set(info, ERR_PERMISSION,
+                   "process %d is already traced by %s (process %d); end that first", target->pid,
+                   name, tracer);
+}
+
+static enum err
 refuse_by_status(struct target_process *target, const struct strbuf *status, struct err_info *info)
 {
     const int leader = (int)number_of(status, "Tgid");
     const int tracer = (int)number_of(status, "TracerPid");
     target->has_seccomp = number_of(status, "Seccomp") != 0;
     if (leader != target->pid) {
-        return err_set(info, ERR_INVALID, "%d is a thread of process %d; give that number",
-                       target->pid, leader);
+        return err_set(info, ERR_INVALID,
+                       "%d is a thread of process %d; give the number of the process", target->pid,
+                       leader);
     }
     if (target->pid == getpid()) {
         return err_set(info, ERR_UNSUPPORTED, "process %d is cairn itself", target->pid);
     }
     if (tracer != 0 && tracer != getpid()) {
-        char name[32];
-        read_name(tracer, name, sizeof(name));
-        return err_set(info, ERR_PERMISSION,
-                       "process %d is already traced by %s (process %d); end that first",
-                       target->pid, name, tracer);
+        return refuse_traced(target, tracer, info);
     }
     if (number_of(status, "Kthread") != 0) { // a line since Linux 6.8
         return err_set(info, ERR_UNSUPPORTED, "process %d is a thread of the kernel", target->pid);
@@ -117,11 +124,7 @@ static enum err explain_permission(const struct target_process *target, struct e
     const int tracer = (int)number_of(&status, "TracerPid");
     const long yama = read_yama();
     if (tracer != 0) {
-        char name[32];
-        read_name(tracer, name, sizeof(name));
-        return err_set(info, ERR_PERMISSION,
-                       "process %d is already traced by %s (process %d); end that first",
-                       target->pid, name, tracer);
+        return refuse_traced(target, tracer, info);
     }
     if (owner != geteuid()) {
         return err_set(info, ERR_PERMISSION,
@@ -130,8 +133,8 @@ static enum err explain_permission(const struct target_process *target, struct e
     }
     if (yama == 3) {
         return err_set(info, ERR_PERMISSION,
-                       "this machine forbids attaching to any process until it is started again "
-                       "(kernel.yama.ptrace_scope is 3); start the program under cairn");
+                       "this machine forbids attaching to any process until the machine is started "
+                       "again (kernel.yama.ptrace_scope is 3); start the program under cairn");
     }
     if (yama != 0) {
         return err_set(info, ERR_PERMISSION,

@@ -195,9 +195,7 @@ by_build_id(const struct name_sources *sources, const struct proof *proof, struc
     }
     CLEANUP(strbuf_release) struct strbuf rest = {0};
     strbuf_printf(&rest, ".build-id/%02x/", proof->build_id.data[0]);
-    for (size_t i = 1; i < proof->build_id.len; i++) {
-        strbuf_printf(&rest, "%02x", proof->build_id.data[i]);
-    }
+    strbuf_append_hex(&rest, (struct bytes){proof->build_id.data + 1, proof->build_id.len - 1});
     strbuf_append_text(&rest, ".debug");
     TRY(strbuf_result(&rest));
     return try_debug_dirs(sources, strbuf_text(&rest), proof, out);

@@ -84,13 +84,6 @@ void debuginfod_release(struct debuginfod *servers)
     servers->library = NULL;
 }
 
-static void append_hex(struct bytes bytes, struct strbuf *out)
-{
-    for (size_t i = 0; i < bytes.len; i++) {
-        strbuf_printf(out, "%02x", bytes.data[i]);
-    }
-}
-
 // Append the cache folder by the rules of debuginfod_find_debuginfo(3).
 static MUST_USE enum err append_cache_folder(struct strbuf *out)
 {
@@ -124,7 +117,7 @@ debuginfod_find_fetched(struct debuginfod *servers, struct bytes build_id, struc
     CLEANUP(strbuf_release) struct strbuf path = {0};
     TRY(append_cache_folder(&path));
     strbuf_append_char(&path, '/');
-    append_hex(build_id, &path);
+    strbuf_append_hex(&path, build_id);
     strbuf_append_text(&path, "/debuginfo");
     TRY(strbuf_result(&path));
     if (access(strbuf_text(&path), R_OK) != 0) {

@@ -2,7 +2,6 @@
 // attach (x86-64): see attach.h.
 #include "attach/attach.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -23,6 +22,8 @@
 #include "host/os/file.h"
 #include "session/agent_page.h"
 #include "session/layout.h"
+
+#define COMMAND_LINE_MAX (64u << 10)
 
 // Find the allocator in one module. A module whose file cannot be read has none.
 static enum err examine(struct attach *attach,
@@ -72,7 +73,7 @@ static uint64_t key_of(const struct attach_module *found, uint64_t first_index)
     return key;
 }
 
-static enum err want_near_blocks(struct attach *attach)
+static enum err want_near_blocks(struct attach *attach, struct err_info *info)
 {
     uint64_t index = 0;
     for (size_t i = 0; i < attach->modules.len; i++) {
@@ -83,10 +84,16 @@ static enum err want_near_blocks(struct attach *attach)
             .bytes = patch_plan_block_bytes(found->scan.entries.len),
             .key = key_of(found, index),
         };
-        TRY(inject_near_vec_push(&attach->nears, near));
+        if (inject_near_vec_push(&attach->nears, near) != ERR_OK) {
+            return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
+        }
         index += found->scan.entries.len;
     }
-    return index <= AGENT_PATCHES_MAX ? ERR_OK : ERR_LIMIT;
+    return index <= AGENT_PATCHES_MAX
+               ? ERR_OK
+               : err_set(info, ERR_LIMIT,
+                         "process %d has %" PRIu64 " allocation functions; cairn can record %u",
+                         attach->inject.target.pid, index, AGENT_PATCHES_MAX);
 }
 
 static size_t read_code(void *context, uint64_t addr, uint8_t *out, size_t len)
@@ -152,7 +159,7 @@ static enum err describe(struct attach *attach, int pid)
     }
     (void)snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
     CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
-    for (ssize_t got = 0; fd >= 0 && attach->command_line.len < AGENT_COMMAND_LINE_MAX &&
+    for (ssize_t got = 0; fd >= 0 && attach->command_line.len < COMMAND_LINE_MAX &&
                           (got = read(fd, text, sizeof(text))) > 0;) {
         strbuf_append(&attach->command_line, text, (size_t)got);
     }
@@ -211,7 +218,8 @@ enum err attach_open(struct attach *attach,
         return err_set(info, ERR_NOT_FOUND, "cairn finds no allocator in process %d%s%s", pid,
                        attach->hidden.len > 0 ? ": " : "", strbuf_text(&attach->hidden));
     }
-    if (want_near_blocks(attach) != ERR_OK || describe(attach, pid) != ERR_OK) {
+    TRY(want_near_blocks(attach, info));
+    if (describe(attach, pid) != ERR_OK) {
         return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
     }
     TRY(inject_map(&attach->inject, agent_bytes(), attach->nears.items, attach->nears.len, info));

@@ -11,7 +11,6 @@
 #include <sys/ptrace.h>
 #include <sys/user.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "inject/process/proc_files.h"
@@ -42,12 +41,6 @@ enum err fresh_stop_begin(int pid, const struct kernel_calls *calls, struct err_
     return ERR_OK;
 }
 
-static void look_later(void)
-{
-    const struct timespec pause = {.tv_nsec = LOOK_EVERY_NS};
-    (void)nanosleep(&pause, NULL); // a signal makes it shorter
-}
-
 // Wait for a stop of this event; let the program have its signals meanwhile.
 static enum err wait_for_event(int pid, const struct kernel_calls *calls, int event)
 {
@@ -67,7 +60,7 @@ static enum err wait_for_event(int pid, const struct kernel_calls *calls, int ev
                 return ERR_NOT_FOUND;
             }
         } else {
-            look_later();
+            clock_sleep_ns(LOOK_EVERY_NS);
         }
     }
     return ERR_LIMIT;
@@ -185,7 +178,7 @@ static enum err run_to_symbol(const struct target_process *target,
         if (clock_monotonic_ns() > deadline_ns) {
             return ERR_LIMIT;
         }
-        look_later();
+        clock_sleep_ns(LOOK_EVERY_NS);
         TRY(look(target, symbols, &is_there));
     }
     return ERR_OK;
@@ -226,7 +219,7 @@ static enum err leave_stopped(const struct target_process *target)
         if (state == 'T' || state == 'Z' || state == 'X') {
             return state == 'T' ? ERR_OK : ERR_NOT_FOUND;
         }
-        look_later();
+        clock_sleep_ns(LOOK_EVERY_NS);
     }
 }
 

@@ -22,7 +22,6 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -56,13 +55,6 @@ struct tracer {
     struct map_u64 seen;  // threads of the target that were seized or skipped
 };
 
-static void sleep_ns(uint64_t ns)
-{
-    const struct timespec time = {.tv_sec = (time_t)(ns / NS_PER_S),
-                                  .tv_nsec = (long)(ns % NS_PER_S)};
-    (void)nanosleep(&time, NULL); // a signal makes it shorter, which does no harm
-}
-
 static bool has_thread_ended(const struct target_process *target, int tid)
 {
     const char state = proc_files_thread_state(target, tid);
@@ -72,6 +64,13 @@ static bool has_thread_ended(const struct target_process *target, int tid)
 static long call_ptrace(const struct thread_stop *stop, int request, int tid, const void *data)
 {
     return stop->target->calls->ptrace(request, tid, NULL, (void *)(uintptr_t)data);
+}
+
+// Let a thread go on after a stop, with the signal that it stopped for, if any.
+static long pass_signal(const struct thread_stop *stop, int tid, int status)
+{
+    const uintptr_t number = status >> 16 == 0 ? (uintptr_t)WSTOPSIG(status) : 0;
+    return call_ptrace(stop, PTRACE_CONT, tid, (const void *)number);
 }
 
 static enum err set_regs(struct thread_stop *stop,
@@ -115,8 +114,7 @@ static bool take_stop(struct thread_stop *stop, struct stopped_thread *thread, i
     }
     // The thread may have been killed meanwhile: waitpid will say so.
     (void)call_ptrace(stop, PTRACE_INTERRUPT, thread->tid, NULL);
-    const uintptr_t signal = status >> 16 == 0 ? (uintptr_t)WSTOPSIG(status) : 0;
-    (void)stop->target->calls->ptrace(PTRACE_CONT, thread->tid, NULL, (void *)signal);
+    (void)pass_signal(stop, thread->tid, status);
     return false;
 }
 
@@ -142,7 +140,7 @@ wait_for_stop(struct thread_stop *stop, struct stopped_thread *thread, uint64_t 
             if (polls % POLLS_BEFORE_SLEEP == 0 && has_thread_ended(stop->target, thread->tid)) {
                 return WAIT_GONE;
             }
-            sleep_ns(POLL_NS);
+            clock_sleep_ns(POLL_NS);
         }
     }
 }
@@ -150,9 +148,9 @@ wait_for_stop(struct thread_stop *stop, struct stopped_thread *thread, uint64_t 
 // Seize and interrupt one thread. *out_gone: it has ended meanwhile.
 static enum err seize(struct thread_stop *stop, int tid, bool *out_gone)
 {
-    const long options = stop->options->lift_seccomp ? PTRACE_O_SUSPEND_SECCOMP : 0;
+    const uintptr_t options = stop->options->lift_seccomp ? PTRACE_O_SUSPEND_SECCOMP : 0;
     *out_gone = false;
-    if (stop->target->calls->ptrace(PTRACE_SEIZE, tid, NULL, (void *)options) != 0) {
+    if (call_ptrace(stop, PTRACE_SEIZE, tid, (const void *)options) != 0) {
         // A thread that is ending says EPERM too.
         if (errno == ESRCH || has_thread_ended(stop->target, tid)) {
             *out_gone = true;
@@ -266,7 +264,7 @@ static enum err wait_for_vforks(struct tracer *tracer)
             if (clock_monotonic_ns() > deadline_ns) {
                 return ERR_LIMIT;
             }
-            sleep_ns(VFORK_POLL_NS);
+            clock_sleep_ns(VFORK_POLL_NS);
         }
     }
     return ERR_OK;
@@ -297,7 +295,7 @@ static enum err trace(struct tracer *tracer)
     if (stop->options->only_tid == 0) {
         TRY(wait_for_vforks(tracer));
     }
-    stop->report.is_realtime = !stop->options->without_realtime && become_realtime();
+    stop->report.is_realtime = become_realtime();
     TRY(stop_threads(tracer));
     const uint64_t before = clock_monotonic_ns();
     const enum err err = tracer->work(stop, tracer->context, &tracer->reason);
@@ -320,7 +318,7 @@ static void *run_tracer(void *argument)
 static void wait_until_released(pid_t tid)
 {
     for (unsigned polls = 0; tgkill(getpid(), tid, 0) == 0; polls++) {
-        sleep_ns(POLL_NS);
+        clock_sleep_ns(POLL_NS);
     }
 }
 
@@ -363,7 +361,7 @@ static enum err explain(const struct tracer *tracer, struct err_info *info)
 // A pause before the next attempt, a little longer each time.
 static void pause_after(uint32_t attempt)
 {
-    sleep_ns(min_u64((uint64_t)PAUSE_MS * attempt, PAUSE_MS_MAX) * NS_PER_MS);
+    clock_sleep_ns(min_u64((uint64_t)PAUSE_MS * attempt, PAUSE_MS_MAX) * NS_PER_MS);
 }
 
 enum err
@@ -449,20 +447,19 @@ enum err thread_stop_let_run(struct thread_stop *stop,
     }
     const uint64_t deadline_ns = clock_monotonic_ns() + limit_ms * NS_PER_MS;
     while (!done(context)) {
-        // A signal stops it here, and a stop by signal 19 ends only with the target's own.
+        // A signal stops it here; after SIGSTOP it goes on, too, until it is stopped again below.
         int status = 0;
         const int got = stop->target->calls->wait(thread->tid, &status, __WALL | WNOHANG);
         if (got == thread->tid && !WIFSTOPPED(status)) {
             return ERR_NOT_FOUND;
         }
         if (got == thread->tid) {
-            const uintptr_t signal = status >> 16 == 0 ? (uintptr_t)WSTOPSIG(status) : 0;
-            (void)stop->target->calls->ptrace(PTRACE_CONT, thread->tid, NULL, (void *)signal);
+            (void)pass_signal(stop, thread->tid, status); // it may have been killed meanwhile
         }
         if (clock_monotonic_ns() > deadline_ns) {
             break;
         }
-        sleep_ns(POLL_NS);
+        clock_sleep_ns(POLL_NS);
     }
     const bool is_done = done(context);
     if (call_ptrace(stop, PTRACE_INTERRUPT, thread->tid, NULL) != 0 ||

@@ -32,7 +32,6 @@
 struct stopped_thread {
     int tid;
     struct user_regs_struct regs; // as they are when it goes on; change with thread_stop_set_regs
-    bool got_signal;              // a signal was delivered during the stop
     bool was_in_group_stop;       // by SIGSTOP and its kin, before we came
 };
 DEFINE_VEC(stopped_thread_vec, struct stopped_thread);
@@ -42,7 +41,6 @@ struct stop_options {
     uint32_t attempts; // 0: 10
     int only_tid;      // stop this thread alone; 0: all
     bool lift_seccomp; // suspend the target's seccomp filters while it is traced
-    bool without_realtime;
 };
 
 struct stop_report {

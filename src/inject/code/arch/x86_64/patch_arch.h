@@ -2,8 +2,7 @@
 // patch_arch: the sizes of patches for x86-64. A patch is `jmp rel32`.
 #pragma once
 
-#define PATCH_BYTES       5
-#define PATCH_REACH_BYTES 0x7fff0000LL // of the jump, and of operands relative to %rip
+#define PATCH_BYTES 5
 
 #define STUB_BYTES       24 // push imm32; jmp *0(%rip); the address
 #define TRAMPOLINE_BYTES 40

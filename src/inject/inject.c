@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
-// arch/x86_64/inject: see inject.h.
+// inject: see inject.h.
 #include "inject/inject.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "host/os/proc_file.h"
@@ -82,8 +79,8 @@ static enum err lift_seccomp(struct inject *inject, struct err_info *info)
     const enum err err = thread_stop_run(&inject->target, &options, do_nothing, NULL, NULL, info);
     if (err == ERR_PERMISSION || err == ERR_IO) {
         return err_set(info, ERR_PERMISSION,
-                       "process %d has a seccomp filter, which may kill it for the system calls "
-                       "that cairn needs; run cairn as root, which can suspend it for a moment",
+                       "process %d has a seccomp filter, which may kill it for a system call of "
+                       "cairn's; run cairn as root, which may suspend the filter for a moment",
                        inject->target.pid);
     }
     inject->calls.stop.lift_seccomp = true;
@@ -107,7 +104,7 @@ static enum err restore_noted(struct inject *inject, struct err_info *info)
 static enum err open_target(struct inject *inject, int pid, struct err_info *info)
 {
     TRY(target_process_open(&inject->target, pid, inject->options.kernel, info));
-    inject->calls = (struct remote_calls){.stop = inject->options.stop};
+    inject->calls = (struct remote_calls){.target = &inject->target, .stop = inject->options.stop};
     find_note(inject);
     const struct inject_note *note = &inject->note;
     if (note->owner_pid != 0 && note->owner_pid != getpid() &&
@@ -131,27 +128,12 @@ enum err inject_open(struct inject *inject,
     }
     enum err err = open_target(inject, pid, info);
     if (err == ERR_OK) {
-        inject->calls.target = &inject->target;
         err = restore_noted(inject, info);
     }
     if (err != ERR_OK) {
         inject_close(inject);
     }
     return err;
-}
-
-static enum err map_all(struct inject *inject,
-                        struct agent_image *image,
-                        struct inject_near *nears,
-                        size_t count,
-                        struct err_info *info)
-{
-    inject->calls.target = &inject->target; // the struct may have been moved
-    TRY(inject_mapping_image(inject, image, info));
-    TRY(inject_mapping_nears(inject, nears, count, info));
-    inject->note.page = inject->calls.page;
-    TRY(write_note(inject, info));
-    return target_process_refresh(&inject->target, info);
 }
 
 enum err inject_map(struct inject *inject,
@@ -162,7 +144,11 @@ enum err inject_map(struct inject *inject,
 {
     CLEANUP(agent_image_release) struct agent_image laid_out = {0};
     TRY(agent_image_init(&laid_out, image, info));
-    return map_all(inject, &laid_out, nears, count, info);
+    TRY(inject_mapping_image(inject, &laid_out, info));
+    TRY(inject_mapping_nears(inject, nears, count, info));
+    inject->note.page = inject->calls.page;
+    TRY(write_note(inject, info));
+    return target_process_refresh(&inject->target, info);
 }
 
 uint64_t inject_symbol(const struct inject *inject, struct bytes image, const char *name)
@@ -171,21 +157,11 @@ uint64_t inject_symbol(const struct inject *inject, struct bytes image, const ch
     return offset != 0 && inject->image_addr != 0 ? inject->image_addr + offset : 0;
 }
 
-static struct inject_note_near *find_near(struct inject_note *note, uint64_t addr)
-{
-    for (size_t i = 0; i < note->near_count; i++) {
-        if (note->nears[i].addr == addr) {
-            return note->nears + i;
-        }
-    }
-    return NULL;
-}
-
 // A block that was in use has its bytes already, and threads may be in it.
 static enum err
 write_block(struct inject *inject, const struct near_block *block, struct err_info *info)
 {
-    struct inject_note_near *near = find_near(&inject->note, block->addr);
+    struct inject_note_near *near = inject_mapping_near_at(&inject->note, block->addr);
     if (near == NULL || block->len > near->bytes) {
         return err_set(info, ERR_INVALID, "the plan has a block that inject_map did not map");
     }
