@@ -8,6 +8,7 @@ form has 1000), CAIRN_INJECT_KILLS the number of killed injectors (15; 500).
 import ctypes
 import json
 import os
+import pathlib
 import random
 import re
 import select
@@ -44,6 +45,29 @@ SELF_CHECKING = {
 }
 
 
+def hold(arguments):
+    """Start an injector that attaches, and return it when it has."""
+    injector = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                env={**os.environ, **PATIENT})
+    read_until(injector.stdout.fileno(), b"attached\n")
+    return injector
+
+
+def next_step(process, until):
+    """Give a process a line, and return its answer."""
+    process.stdin.write(b"\n")
+    process.stdin.flush()
+    return read_until(process.stdout.fileno(), until)
+
+
+def start_fresh(program, *arguments):
+    """Start a program that stops before its first code; return its starter and its number."""
+    starter = subprocess.Popen([PROGRAMS / "cycles", "fresh", PROGRAMS / program, *arguments],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    said = read_until(starter.stdout.fileno(), b"\n")
+    return starter, int(re.search(rb"fresh (\d+)\n", said).group(1))
+
+
 @pytest.mark.parametrize("name", SELF_CHECKING)
 def test_cycles_do_no_harm(name):
     """The program finds nothing wrong, and its code is the same byte for byte."""
@@ -71,12 +95,8 @@ def test_memory_is_used_again():
 def test_counts_are_exact(program, module):
     """Between attach and detach the agent counts each call that the program counts."""
     with Target([program, "4", "counted"], module) as target:
-        injector = subprocess.Popen(target.command(1, "hold"), stdin=subprocess.PIPE,
-                                    stdout=subprocess.PIPE, env={**os.environ, **PATIENT})
-        read_until(injector.stdout.fileno(), b"attached\n")
-        target.process.stdin.write(b"\n")
-        target.process.stdin.flush()
-        said = read_until(target.output, b"done\n").decode()
+        injector = hold(target.command(1, "hold"))
+        said = next_step(target.process, b"done\n").decode()
         out, _ = injector.communicate(b"\n", timeout=60)
         counts = dict(re.findall(r"(\w+) (\d+)", said))
         assert json.loads(out.splitlines()[-1])["counts"] == [
@@ -90,20 +110,10 @@ def test_counts_are_exact(program, module):
 def test_a_fresh_program_is_seen_from_its_first_allocation(program, module):
     """It waits with its modules mapped and none of its code run; then each call is counted."""
     threads = 4
-    starter = subprocess.Popen(
-        [PROGRAMS / "cycles", "fresh", PROGRAMS / program, str(threads), "counted"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    output = starter.stdout.fileno()
-    pid = int(re.search(rb"fresh (\d+)\n", read_until(output, b"\n")).group(1))
-    injector = subprocess.Popen(command(pid, module, 1, "hold"), stdin=subprocess.PIPE,
-                                stdout=subprocess.PIPE, env={**os.environ, **PATIENT})
-    read_until(injector.stdout.fileno(), b"attached\n")
-    starter.stdin.write(b"\n")
-    starter.stdin.flush()
-    read_until(output, b"ready\n")
-    starter.stdin.write(b"\n")
-    starter.stdin.flush()
-    counts = dict(re.findall(r"(\w+) (\d+)", read_until(output, b"done\n").decode()))
+    starter, pid = start_fresh(program, str(threads), "counted")
+    injector = hold(command(pid, module, 1, "hold"))
+    next_step(starter, b"ready\n")
+    counts = dict(re.findall(r"(\w+) (\d+)", next_step(starter, b"done\n").decode()))
     out, _ = injector.communicate(b"\n", timeout=60)
     seen = dict(zip(("malloc", "free", "calloc", "realloc"),
                     json.loads(out.splitlines()[-1])["counts"]))
@@ -118,15 +128,10 @@ def test_a_fresh_program_is_seen_from_its_first_allocation(program, module):
 @pytest.mark.parametrize("program", ["heap_musl", "heap_musl_static"])
 def test_a_fresh_musl_program_waits_with_its_modules(program):
     """musl calls the loader's function once, and a static program has no loader."""
-    starter = subprocess.Popen([PROGRAMS / "cycles", "fresh", PROGRAMS / program, "2"],
-                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    output = starter.stdout.fileno()
-    pid = int(re.search(rb"fresh (\d+)\n", read_until(output, b"\n")).group(1))
+    starter, pid = start_fresh(program, "2")
     assert ") T " in open(f"/proc/{pid}/stat", encoding="utf-8").read()
     assert functions(pid, r"musl.*\.so" if program == "heap_musl" else OWN)
-    starter.stdin.write(b"\n")
-    starter.stdin.flush()
-    read_until(output, b"ready\n")
+    next_step(starter, b"ready\n")
     out, _ = starter.communicate(timeout=60)
     assert starter.returncode == 0 and b"failures 0" in out
 
@@ -210,10 +215,29 @@ def test_a_handler_within_the_first_bytes():
         done = target.cycles(1, ATTEMPTS="3")
         assert json.loads(done.stdout)["given_up"] == 1, done.stderr
         assert "could not be stopped" in done.stderr
-        target.process.stdin.write(b"\n")
-        target.process.stdin.flush()
-        read_until(target.output, b"returned\n")
+        next_step(target.process, b"returned\n")
         target.attach(CYCLES)
+        target.end()
+
+
+def times_waited(process):
+    """How often a process has slept, or many times if it has ended."""
+    if process.poll() is not None:
+        return 1000
+    status = pathlib.Path(f"/proc/{process.pid}/status").read_text(encoding="ascii")
+    return int(re.search(r"\nvoluntary_ctxt_switches:\s+(\d+)", status).group(1))
+
+
+def test_a_program_that_is_in_vfork_is_waited_for():
+    """No thread can make the first system calls until the child has ended."""
+    with Target(["vforked"], until=b"vforked\n") as target:
+        injector = subprocess.Popen(target.command(1, "hold"), stdin=subprocess.PIPE,
+                                    stdout=subprocess.PIPE, env={**os.environ, **PATIENT})
+        wait_until(lambda: times_waited(injector) >= 3, "the injector to wait")
+        next_step(target.process, b"returned\n")
+        read_until(injector.stdout.fileno(), b"attached\n")
+        injector.communicate(b"\n", timeout=60)
+        assert injector.returncode == 0
         target.end()
 
 
@@ -280,9 +304,7 @@ def test_an_ordinary_user_attaches_to_an_own_program():
 def test_a_second_recorder_is_refused():
     """As long as the first one lives."""
     with Target(["heap", "2"]) as target:
-        first = subprocess.Popen(target.command(1, "hold"), stdin=subprocess.PIPE,
-                                 stdout=subprocess.PIPE, env={**os.environ, **PATIENT})
-        read_until(first.stdout.fileno(), b"attached\n")
+        first = hold(target.command(1, "hold"))
         done = target.cycles(1)
         assert done.returncode == 1
         assert f"already recorded by cairn (process {first.pid})" in done.stderr

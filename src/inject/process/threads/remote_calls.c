@@ -7,7 +7,6 @@
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "inject/process/address_gaps.h"
@@ -22,13 +21,14 @@ enum {
     RESULTS_OFFSET = 64, // in the page of the list; `done` is at 0
     LIST_OFFSET = 512,
     THREADS_LOOKED_AT = 64,
-    THREADS_TRIED = 5,
+    THREADS_TRIED = 5, // in each attempt
+    ATTEMPTS = 10,
     DONE_MS = 2000, // a thread that is not scheduled for longer is given up
     USER_CODE_SEGMENT = 0x33,
     RSEQ_CS_OFFSET = 8, // struct rseq, rseq(2)
 };
-#define CAVE_PAGE_MASK UINT64_C(4095)
-#define DONE_POLL_NS   30000
+#define DONE_POLL_NS 30000
+#define PAUSE_NS     (20 * NS_PER_MS) // before the second attempt; longer before each further one
 
 _Static_assert(LIST_OFFSET + REMOTE_CALLS_MAX * sizeof(struct remote_code_call) <=
                    REMOTE_LIST_BYTES,
@@ -163,14 +163,13 @@ static bool wait_until_done(struct run *run)
             proc_files_thread_state(run->calls->target, run->calls->target->pid) == 'X') {
             return is_done(run);
         }
-        const struct timespec pause = {.tv_nsec = DONE_POLL_NS};
-        (void)nanosleep(&pause, NULL); // a signal makes it shorter
+        clock_sleep_ns(DONE_POLL_NS);
     }
     return true;
 }
 
-// Let a thread make the calls.
-static enum err run_list(struct run *run, struct err_info *info)
+// Send the best thread that can be stopped now to the code. ERR_LIMIT: none can.
+static enum err begin_one(struct run *run, struct err_info *info)
 {
     struct remote_calls *calls = run->calls;
     CLEANUP(u32_vec_release) struct u32_vec tids = {0};
@@ -178,7 +177,6 @@ static enum err run_list(struct run *run, struct err_info *info)
     if (err != ERR_OK) {
         return target_refusal_explain(calls->target, err, info);
     }
-    err = ERR_LIMIT;
     for (size_t i = 0; i < tids.len && i < THREADS_TRIED; i++) {
         struct stop_options options = calls->stop;
         struct stop_report report = {0};
@@ -187,12 +185,26 @@ static enum err run_list(struct run *run, struct err_info *info)
         run->is_unfit = false;
         err = thread_stop_run(calls->target, &options, begin_run, run, &report, info);
         keep_longest(calls, &report);
-        if (run->has_begun) {
-            break; // never a second thread: the first may still be at it
-        }
-        if (err != ERR_LIMIT && err != ERR_NOT_FOUND && !run->is_unfit) {
+        // Never a second thread: the first may still be at it.
+        if (run->has_begun || (err != ERR_LIMIT && err != ERR_NOT_FOUND && !run->is_unfit)) {
             return err;
         }
+    }
+    return ERR_LIMIT;
+}
+
+// Let a thread make the calls. On a busy machine a thread may be too slow to stop, and all threads
+// may be in vfork, so it is tried again.
+static enum err run_list(struct run *run, struct err_info *info)
+{
+    enum err err = ERR_LIMIT;
+    for (unsigned attempt = 0; err == ERR_LIMIT && !run->has_begun && attempt < ATTEMPTS;
+         attempt++) {
+        clock_sleep_ns(attempt * PAUSE_NS);
+        err = begin_one(run, info);
+    }
+    if (err != ERR_OK && err != ERR_LIMIT && !run->has_begun) {
+        return err;
     }
     if (run->has_begun && (err == ERR_OK || err == ERR_LIMIT) && wait_until_done(run)) {
         return ERR_OK;
@@ -200,7 +212,7 @@ static enum err run_list(struct run *run, struct err_info *info)
     return err_set(info, ERR_LIMIT,
                    "no thread of process %d made cairn's system calls in time; it goes on "
                    "unchanged, try again when the machine is less busy",
-                   calls->target->pid);
+                   run->calls->target->pid);
 }
 
 // Whether no thread is in a range of code, nor returns into it from a handler.
@@ -232,7 +244,7 @@ static uint64_t find_cave(const struct target_process *target, uint64_t *out_add
     uint64_t best = 0;
     for (size_t i = 0; i < target->modules.len; i++) {
         const uint64_t start = (target->modules.items[i].text_end + 15) & ~UINT64_C(15);
-        const uint64_t end = (start + CAVE_PAGE_MASK) & ~CAVE_PAGE_MASK;
+        const uint64_t end = (start + TARGET_PAGE_BYTES - 1) & ~(TARGET_PAGE_BYTES - 1);
         const struct target_mapping *mapping =
             end > start ? target_process_mapping_at(target, start) : NULL;
         if (mapping != NULL && (mapping->prot & PROT_EXEC) != 0 && end <= mapping->end &&
@@ -306,7 +318,6 @@ static enum err map_page(struct remote_calls *calls, struct err_info *info)
     }
     calls->page = page;
     calls->next_slot = 0;
-    calls->runs++;
     return ERR_OK;
 }
 
@@ -352,6 +363,5 @@ enum err remote_calls_run(struct remote_calls *calls,
     for (size_t i = 0; i < count; i++) {
         list[i].result = (int64_t)results[i];
     }
-    calls->runs++;
     return ERR_OK;
 }

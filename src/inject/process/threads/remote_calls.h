@@ -44,9 +44,8 @@ struct remote_call {
 struct remote_calls {
     struct target_process *target; // borrowed
     struct stop_options stop;
-    uint64_t page;      // its address; 0: not mapped yet
-    uint32_t next_slot; // the first one that was not used yet
-    uint32_t runs;
+    uint64_t page;              // its address; 0: not mapped yet
+    uint32_t next_slot;         // the first one that was not used yet
     struct stop_report longest; // of the stops so far
 };
 
