@@ -274,6 +274,11 @@ static MUST_USE enum err emit_sample(struct pprof *p, size_t index)
     protobuf_message(&p->message, 1, &p->part);
 
     struct costs costs = selection_costs(&p->view->selection, index);
+    if (p->view->is_now &&
+        !selection_row_exists(&p->view->selection, p->view->selection.rows.items[index])) {
+        costs.values[COST_LEAKED_BYTES] = 0;
+        costs.values[COST_LEAKED_ALLOCATIONS] = 0;
+    }
     strbuf_clear(&p->part);
     for (size_t i = 0; i < VALUE_COUNT; i++) {
         if (has_value(p, i)) {
@@ -300,12 +305,16 @@ static MUST_USE enum err write_scalars(struct pprof *p)
     uint64_t comment;
     uint64_t type;
     TRY(intern(p, profile_string(profile, meta->command_line), &comment));
-    TRY(intern(p, has_value(p, VALUE_COUNT - 1) ? "inuse_space" : "alloc_space", &type));
+    const bool shows_use = has_value(p, VALUE_COUNT - 1) && p->view->cost != COST_ALLOCATED_BYTES;
+    TRY(intern(p, shows_use ? "inuse_space" : "alloc_space", &type));
     CLEANUP(strbuf_release) struct strbuf fields = {0};
-    protobuf_u64(&fields, PROFILE_TIME_NS, signed_value(meta->start_unix_ns));
-    protobuf_u64(&fields, PROFILE_DURATION_NS,
-                 meta->runtime_ms < INT64_MAX / NS_PER_MS ? meta->runtime_ms * NS_PER_MS
-                                                          : INT64_MAX);
+    const uint64_t runtime_ns =
+        meta->runtime_ms < INT64_MAX / NS_PER_MS ? meta->runtime_ms * NS_PER_MS : INT64_MAX;
+    const uint64_t start_ns = signed_value(meta->start_unix_ns);
+    // Collectors take a profile with a duration for the difference of two states.
+    protobuf_u64(&fields, PROFILE_TIME_NS,
+                 p->view->is_now ? signed_value(start_ns + runtime_ns) : start_ns);
+    protobuf_u64(&fields, PROFILE_DURATION_NS, p->view->is_now ? 0 : runtime_ns);
     protobuf_u64(&fields, PROFILE_PERIOD, 1); // every byte was counted, without sampling
     protobuf_u64(&fields, PROFILE_COMMENT, comment);
     protobuf_u64(&fields, PROFILE_DEFAULT_TYPE, type);

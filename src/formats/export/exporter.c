@@ -68,7 +68,8 @@ enum err export_view_build(const struct profile *profile,
                                .filter = filter,
                                .cost = request->cost,
                                .moment = request->moment,
-                               .packing = request->packing};
+                               .packing = request->packing,
+                               .is_now = request->is_now};
     TRY(profile_select(profile, filter, &view.selection, info));
     TRY(choose_figures(&view, request, info));
     enum err problem =

@@ -39,6 +39,7 @@ struct export_request {
     enum cost cost; // COST_COUNT: unspecified
     enum export_moment moment;
     enum packing packing; // from the suffix of the output's name
+    bool is_now;          // the state of a program that runs, for collectors
 };
 
 struct export_view {
@@ -51,6 +52,7 @@ struct export_view {
     enum cost usual_cost;          // `cost`, or the first known default cost
     enum export_moment moment;     // at the peak or at the end
     enum packing packing;          // for a format that may be packed
+    bool is_now; // blocks of ended processes are not in use; the time is that of the checkpoint
 };
 
 enum export_uses {

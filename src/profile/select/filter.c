@@ -376,9 +376,15 @@ enum err profile_select(const struct profile *profile,
     return ERR_OK;
 }
 
-enum err selection_at_end(const struct selection *selection, struct selection *out)
+bool selection_row_exists(const struct selection *selection, uint32_t row)
 {
     const struct profile *profile = selection->profile;
+    return process_lives_left(&profile->lives, profile_process_of_row(profile, row)) >=
+           selection->range.end;
+}
+
+enum err selection_at_end(const struct selection *selection, struct selection *out)
+{
     CLEANUP(selection_release) struct selection part = *selection;
     part.rows = (struct u32_vec){0};
     part.costs = (struct costs_vec){0};
@@ -387,8 +393,7 @@ enum err selection_at_end(const struct selection *selection, struct selection *o
     part.is_everything = false;
     for (size_t i = 0; i < selection->rows.len; i++) {
         const uint32_t row = selection->rows.items[i];
-        const uint32_t process = profile_process_of_row(profile, row);
-        if (process_lives_left(&profile->lives, process) >= selection->range.end) {
+        if (selection_row_exists(selection, row)) {
             TRY(u32_vec_push(&part.rows, row));
             TRY(costs_vec_push(&part.costs, selection_costs(selection, i)));
         }

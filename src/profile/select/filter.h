@@ -91,6 +91,9 @@ void selection_release(struct selection *selection);
 // filter keeps it known. An unknown cost is 0 or derived, and must not be shown as a figure.
 bool selection_knows(const struct selection *selection, enum cost cost);
 
+// Return whether the process of a row still exists at the end of the range.
+bool selection_row_exists(const struct selection *selection, uint32_t row);
+
 // Select the rows whose processes still exist at the end of the range. Their leaked costs are live
 // then; the given selection also has the leaks of processes that left. `out` is a selection like
 // any other. ERR_NO_MEMORY.

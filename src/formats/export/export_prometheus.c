@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: MIT
+// export_prometheus: the state of the heap in Prometheus' text format 0.0.4, for `--listen`, the
+// textfile collector of node_exporter, and others.
+//
+//   # HELP cairn_heap_live_bytes Bytes of live blocks.
+//   # TYPE cairn_heap_live_bytes gauge
+//   cairn_heap_live_bytes 4096
+//
+// The figures are those of `cairn report --json`. "Live" is the moment of the checkpoint; blocks
+// of ended processes are not live, although they are leaked. The number of series is bounded: there
+// are TOP_SITES call sites for each ranking. Call sites with equal labels are one series, because a
+// scraper refuses a document that has a series twice. With a filter, the document has the heap and
+// the call sites only: everything else belongs to whole processes. Context: H.
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/minmax.h"
+#include "formats/codec/clean_text.h"
+#include "formats/export/export_formats.h"
+#include "host/containers/string_table.h"
+#include "profile/calls/call_sites.h"
+#include "profile/tables/rss_breakdown.h"
+#include "profile/tables/summary.h"
+
+enum {
+    TOP_SITES = 20,
+    MS_PER_SECOND = 1000,
+};
+
+struct metric {
+    const char *name;
+    const char *type;
+    const char *help;
+};
+
+static void begin_metric(FILE *out, const struct metric *metric)
+{
+    (void)fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", metric->name, metric->help, metric->name,
+                  metric->type);
+}
+
+static void write_number(FILE *out, const struct metric *metric, uint64_t value)
+{
+    begin_metric(out, metric);
+    (void)fprintf(out, "%s %" PRIu64 "\n", metric->name, value);
+}
+
+// Write a moment or a duration in seconds.
+static void write_seconds(FILE *out, const struct metric *metric, uint64_t ms)
+{
+    begin_metric(out, metric);
+    (void)fprintf(out, "%s %" PRIu64 ".%03" PRIu64 "\n", metric->name, ms / MS_PER_SECOND,
+                  ms % MS_PER_SECOND);
+}
+
+// Append name="value" with the escapes of the format. `text` has passed clean_append.
+static void append_label(struct strbuf *out, const char *name, const struct strbuf *text)
+{
+    strbuf_printf(out, "%s%s=\"", out->len > 0 ? "," : "", name);
+    for (const char *at = strbuf_text(text); *at != '\0'; at++) {
+        strbuf_append_text(out, *at == '"' || *at == '\\' ? "\\" : "");
+        strbuf_append_char(out, *at);
+    }
+    strbuf_append_char(out, '"');
+}
+
+static void append_text_label(struct strbuf *out, const char *name, const char *text)
+{
+    CLEANUP(strbuf_release) struct strbuf clean = {0};
+    clean_append(&clean, text, (struct clean_rule){0});
+    append_label(out, name, &clean);
+}
+
+// --- the heap -----------------------------------------------------------------------------------
+
+static const struct {
+    enum cost cost;
+    struct metric metric;
+} heap_metrics[] = {
+    {COST_LEAKED_BYTES, {"cairn_heap_live_bytes", "gauge", "Bytes of live blocks."}},
+    {COST_LEAKED_ALLOCATIONS, {"cairn_heap_live_blocks", "gauge", "Live blocks."}},
+    {COST_PEAK_BYTES, {"cairn_heap_peak_bytes", "gauge", "Highest live bytes so far."}},
+    {COST_ALLOCATIONS, {"cairn_heap_allocations_total", "counter", "Allocations."}},
+    {COST_ALLOCATED_BYTES,
+     {"cairn_heap_allocated_bytes_total", "counter", "Requested bytes of all allocations."}},
+    {COST_FREES, {"cairn_heap_frees_total", "counter", "Frees of recorded blocks."}},
+    {COST_FREED_BYTES, {"cairn_heap_freed_bytes_total", "counter", "Bytes of freed blocks."}},
+    {COST_TEMPORARY,
+     {"cairn_heap_temporary_total", "counter",
+      "Allocations that the next event of their thread freed."}},
+};
+
+static bool is_live_cost(enum cost cost)
+{
+    return cost == COST_LEAKED_BYTES || cost == COST_LEAKED_ALLOCATIONS;
+}
+
+static MUST_USE enum err
+write_heap(const struct export_view *view, const struct selection *live, FILE *out)
+{
+    struct summary all;
+    struct summary now;
+    TRY(summary_build(&view->selection, &all));
+    TRY(summary_build(live, &now));
+    for (size_t i = 0; i < ARRAY_LEN(heap_metrics); i++) {
+        const enum cost cost = heap_metrics[i].cost;
+        if (selection_knows(&view->selection, cost)) {
+            write_number(out, &heap_metrics[i].metric,
+                         costs_get(is_live_cost(cost) ? &now.costs : &all.costs, cost));
+        }
+    }
+    return ERR_OK;
+}
+
+// --- call sites ---------------------------------------------------------------------------------
+
+struct site_metric {
+    enum cost cost;
+    struct metric metric;
+};
+
+// Each ranking by its first cost.
+static const struct site_metric rankings[][2] = {
+    {{COST_LEAKED_BYTES,
+      {"cairn_call_site_live_bytes", "gauge", "Bytes of live blocks of the largest call sites."}},
+     {COST_LEAKED_ALLOCATIONS,
+      {"cairn_call_site_live_blocks", "gauge", "Live blocks of the same call sites."}}},
+    {{COST_ALLOCATED_BYTES,
+      {"cairn_call_site_allocated_bytes_total", "counter",
+       "Requested bytes of the call sites that allocate most."}},
+     {COST_ALLOCATIONS,
+      {"cairn_call_site_allocations_total", "counter", "Allocations of the same call sites."}}},
+};
+
+static MUST_USE enum err
+site_labels(const struct profile *profile, uint32_t location, struct strbuf *out)
+{
+    CLEANUP(strbuf_release) struct strbuf function = {0};
+    clean_append_function(&function, profile, location, (struct clean_rule){0});
+    TRY(strbuf_result(&function));
+    append_label(out, "function", &function);
+    if (location != REC_NONE) {
+        const uint32_t line = profile_location_get(profile, location)->line;
+        append_text_label(out, "file", profile_location_file(profile, location));
+        strbuf_printf(out, ",line=\"%" PRIu32 "\"", line);
+        append_text_label(out, "module", profile_location_module(profile, location));
+    }
+    return strbuf_result(out);
+}
+
+// The highest call sites, with equal labels added up.
+struct top_sites {
+    struct string_table labels; // owned; id 0 is the empty text
+    struct costs_vec costs;     // owned; by id - 1
+};
+
+static void top_sites_release(struct top_sites *top)
+{
+    string_table_release(&top->labels);
+    costs_vec_release(&top->costs);
+}
+
+static MUST_USE enum err
+add_site(const struct profile *profile, const struct call_site *site, struct top_sites *top)
+{
+    CLEANUP(strbuf_release) struct strbuf labels = {0};
+    uint32_t id;
+    TRY(site_labels(profile, site->location, &labels));
+    TRY(string_table_intern(&top->labels, strbuf_text(&labels), labels.len, &id));
+    if (id > top->costs.len) {
+        return costs_vec_push(&top->costs, site->costs);
+    }
+    costs_add(&top->costs.items[id - 1], &site->costs);
+    return ERR_OK;
+}
+
+static MUST_USE enum err
+write_ranking(const struct selection *selection, const struct site_metric metrics[2], FILE *out)
+{
+    CLEANUP(call_sites_release) struct call_sites sites = {0};
+    CLEANUP(u32_vec_release) struct u32_vec ranked = {0};
+    CLEANUP(top_sites_release) struct top_sites top = {0};
+    uint32_t nothing;
+    TRY(call_sites_build_alone(selection, &sites));
+    TRY(call_sites_ranked(&sites, metrics[0].cost, &ranked));
+    TRY(string_table_intern(&top.labels, "", 0, &nothing));
+    for (size_t i = 0; i < min_u64(ranked.len, TOP_SITES); i++) {
+        TRY(add_site(selection->profile, &sites.sites.items[ranked.items[i]], &top));
+    }
+    for (size_t m = 0; m < 2 && top.costs.len > 0; m++) {
+        if (!selection_knows(selection, metrics[m].cost)) {
+            continue;
+        }
+        begin_metric(out, &metrics[m].metric);
+        for (uint32_t i = 0; i < top.costs.len; i++) {
+            const struct bytes labels = string_table_get_bytes(&top.labels, i + 1);
+            (void)fprintf(out, "%s{%.*s} %" PRIu64 "\n", metrics[m].metric.name, (int)labels.len,
+                          (const char *)labels.data,
+                          costs_get(&top.costs.items[i], metrics[m].cost));
+        }
+    }
+    return ERR_OK;
+}
+
+// --- whole processes ----------------------------------------------------------------------------
+
+static MUST_USE enum err write_about(const struct export_view *view, FILE *out)
+{
+    static const struct metric info = {"cairn_recording_info", "gauge", "The recording; always 1."};
+    static const struct metric written = {"cairn_checkpoint_timestamp_seconds", "gauge",
+                                          "Unix time of the state that this document shows."};
+    static const struct metric runtime = {"cairn_recorded_seconds", "gauge",
+                                          "Time since the recording began."};
+    static const struct metric checkpoints = {"cairn_checkpoints_total", "counter",
+                                              "Checkpoints that the recorder has written."};
+    static const struct metric estimated = {"cairn_heap_is_estimate", "gauge",
+                                            "1 if blocks were sampled, else 0."};
+    const struct profile *profile = view->profile;
+    const struct rec_meta *meta = &profile->recording.meta;
+    CLEANUP(strbuf_release) struct strbuf labels = {0};
+    append_text_label(&labels, "program", profile_string(profile, meta->program));
+    append_text_label(&labels, "state", profile_state_name(profile));
+    append_text_label(&labels, "version", profile_string(profile, meta->tool_version));
+    TRY(strbuf_result(&labels));
+    begin_metric(out, &info);
+    (void)fprintf(out, "%s{%s} 1\n", info.name, strbuf_text(&labels));
+    if (meta->start_unix_ns != 0) {
+        write_seconds(out, &written, meta->start_unix_ns / 1000000 + meta->runtime_ms);
+    }
+    write_seconds(out, &runtime, meta->runtime_ms);
+    write_number(out, &checkpoints, meta->checkpoint_count);
+    write_number(out, &estimated, profile->recording.totals.max_weight > 1);
+    return ERR_OK;
+}
+
+// Write the size of all processes by kind at the last memory snapshot, and the latest sample.
+static MUST_USE enum err write_resident(const struct export_view *view, FILE *out)
+{
+    static const struct metric resident = {"cairn_resident_bytes", "gauge",
+                                           "Resident memory of the recorded processes."};
+    static const struct metric peak = {"cairn_resident_peak_bytes", "gauge",
+                                       "Highest resident memory so far."};
+    static const struct metric parts = {"cairn_resident_part_bytes", "gauge",
+                                        "Resident memory by kind, at the last memory snapshot."};
+    static const struct metric age = {"cairn_resident_part_age_seconds", "gauge",
+                                      "Time since that memory snapshot."};
+    CLEANUP(rss_breakdown_release) struct rss_breakdown rss = {0};
+    TRY(rss_breakdown_build(view->profile, 0, &rss));
+    if (rss.samples.len > 0) {
+        write_number(out, &resident, rss.samples.items[rss.samples.len - 1].rss_bytes);
+        write_number(out, &peak, rss.peak_rss_bytes);
+    }
+    const struct rss_breakdown_split *last = rss_breakdown_last(&rss);
+    if (last == NULL) {
+        return ERR_OK;
+    }
+    begin_metric(out, &parts);
+    for (uint32_t kind = 1; kind <= REC_PART_KINDS; kind++) {
+        (void)fprintf(out, "%s{kind=\"%s\"} %" PRIu64 "\n", parts.name,
+                      rss_breakdown_kind(kind)->key, last->bytes[kind]);
+    }
+    write_seconds(out, &age, rss_breakdown_split_age_ms(view->profile, last));
+    return ERR_OK;
+}
+
+// Write the recording's counters of one kind: they are a fixed set.
+static MUST_USE enum err write_counters(const struct export_view *view,
+                                        enum rec_counter_kind kind,
+                                        const struct metric *metric,
+                                        FILE *out)
+{
+    const struct recording *recording = &view->profile->recording;
+    bool has_begun = false;
+    for (size_t i = 0; i < recording->counter_count; i++) {
+        const struct rec_counter *counter = &recording->counters[i];
+        if (counter->kind != kind) {
+            continue;
+        }
+        if (!has_begun) {
+            begin_metric(out, metric);
+            has_begun = true;
+        }
+        CLEANUP(strbuf_release) struct strbuf label = {0};
+        append_text_label(&label, "reason", profile_string(view->profile, counter->name));
+        TRY(strbuf_result(&label));
+        (void)fprintf(out, "%s{%s} %" PRIu64 "\n", metric->name, strbuf_text(&label),
+                      counter->value);
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err write_whole(const struct export_view *view, FILE *out)
+{
+    static const struct metric lost = {"cairn_lost_events_total", "counter",
+                                       "Events that are missing from the figures."};
+    static const struct metric notes = {"cairn_notes_total", "counter",
+                                        "Weaknesses of the recording without a missing event."};
+    TRY(write_about(view, out));
+    TRY(write_resident(view, out));
+    TRY(write_counters(view, REC_COUNTER_LOSS, &lost, out));
+    return write_counters(view, REC_COUNTER_NOTE, &notes, out);
+}
+
+static enum err write_prometheus(const struct export_view *view, FILE *out)
+{
+    if (view->selection.is_everything) {
+        TRY(write_whole(view, out));
+    }
+    CLEANUP(selection_release) struct selection live = {0};
+    TRY(selection_at_end(&view->selection, &live));
+    TRY(write_heap(view, &live, out));
+    for (size_t i = 0; i < ARRAY_LEN(rankings); i++) {
+        const enum cost cost = rankings[i][0].cost;
+        if (selection_knows(&view->selection, cost)) {
+            TRY(write_ranking(is_live_cost(cost) ? &live : &view->selection, rankings[i], out));
+        }
+    }
+    return ERR_OK;
+}
+
+const struct exporter exporter_prometheus = {
+    .name = "prometheus",
+    .file_suffix = ".prom",
+    .help = "metrics: live heap, counters, resident size, losses, the largest call sites",
+    .write = write_prometheus,
+};
