@@ -210,6 +210,9 @@ bool suppression_matches(const char *pattern, const char *name)
     const char *at = pattern + from_start;
     const char *end = pattern + len - to_end;
     bool is_held = from_start;
+    if (is_held && at != end && *at != '*' && *at != *name) {
+        return false; // most names; many rules are tried on each
+    }
     for (;;) {
         const char *star = memchr(at, '*', (size_t)(end - at));
         size_t part = (size_t)((star != NULL ? star : end) - at);
@@ -271,8 +274,9 @@ static uint32_t rule_of_function(struct matcher *matcher, const char *name, uint
     if (*known != 0) {
         return *known;
     }
-    *known = REC_NONE;
-    for (int form = 0; form < NAME_FORM_COUNT; form++) {
+    *known = rule_of_text(matcher->list, name);
+    const int forms = strpbrk(name, "(<") != NULL ? NAME_FORM_COUNT : NAME_WHOLE + 1; // C has one
+    for (int form = NAME_WHOLE + 1; form < forms; form++) {
         strbuf_clear(&matcher->form);
         name_append(&matcher->form, name, (enum name_form)form);
         uint32_t rule = rule_of_text(matcher->list, strbuf_text(&matcher->form));
