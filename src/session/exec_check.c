@@ -23,8 +23,9 @@ enum {
     SCRIPT_DEPTH_MAX = 4,    // as fs/exec.c: BINPRM_MAX_RECURSION
     SCRIPT_LINE_BYTES = 256, // as the kernel's BINPRM_BUF_SIZE
     SEGMENTS_MAX = 128,
-    ENTRIES_MAX = 1024, // of a dynamic section
-    NAME_BYTES = 32,    // of a library: enough for the known ones
+    ENTRIES_MAX = 1024,  // of a dynamic section
+    NAME_BYTES = 32,     // of a library: enough for the known ones
+    WINDOW_BYTES = 1024, // enough for the segments, or for the dynamic section, of most files
 };
 
 // The path that libc's execvp searches when PATH is not set: confstr(_CS_PATH).
@@ -38,14 +39,30 @@ static const char *const sanitizers[] = {
 
 struct elf_file {
     int fd;
+    uint64_t window_at; // offset of the window in the file
+    size_t window_bytes;
+    char window[WINDOW_BYTES]; // read at once: each exec waits for these system calls
     Elf64_Ehdr head;
     Elf64_Phdr interpreter; // p_filesz 0: none
     Elf64_Phdr dynamic;     // p_filesz 0: none
 };
 
-static bool read_at(int fd, uint64_t offset, void *into, size_t size)
+// `size` is at most WINDOW_BYTES.
+static bool read_at(struct elf_file *file, uint64_t offset, void *into, size_t size)
 {
-    return sys_call6(SYS_pread64, fd, (long)into, (long)size, (long)offset, 0, 0) == (long)size;
+    uint64_t skipped = offset - file->window_at;
+    if (skipped >= file->window_bytes || file->window_bytes - skipped < size) {
+        const long got =
+            sys_call6(SYS_pread64, file->fd, (long)file->window, WINDOW_BYTES, (long)offset, 0, 0);
+        file->window_at = offset;
+        file->window_bytes = sys_failed(got) ? 0 : (size_t)got;
+        skipped = 0;
+    }
+    if (file->window_bytes - skipped < size) {
+        return false;
+    }
+    __builtin_memcpy(into, file->window + skipped, size);
+    return true;
 }
 
 // Read up to `size` bytes; the rest of `into` is zero.
@@ -92,8 +109,7 @@ static bool read_segments(struct elf_file *file)
     }
     for (uint64_t i = 0; i < count; i++) {
         Elf64_Phdr segment;
-        if (!read_at(file->fd, file->head.e_phoff + i * sizeof(segment), &segment,
-                     sizeof(segment))) {
+        if (!read_at(file, file->head.e_phoff + i * sizeof(segment), &segment, sizeof(segment))) {
             return false;
         }
         if (segment.p_type == PT_INTERP) {
@@ -106,12 +122,11 @@ static bool read_segments(struct elf_file *file)
 }
 
 // Find the file offset of the byte at `address` of the image; false if there is none.
-static bool find_in_file(const struct elf_file *file, uint64_t address, uint64_t *offset)
+static bool find_in_file(struct elf_file *file, uint64_t address, uint64_t *offset)
 {
     for (uint64_t i = 0; i < file->head.e_phnum; i++) {
         Elf64_Phdr segment;
-        if (!read_at(file->fd, file->head.e_phoff + i * sizeof(segment), &segment,
-                     sizeof(segment))) {
+        if (!read_at(file, file->head.e_phoff + i * sizeof(segment), &segment, sizeof(segment))) {
             return false;
         }
         if (segment.p_type == PT_LOAD && address - segment.p_vaddr < segment.p_filesz) {
@@ -133,16 +148,16 @@ static bool is_sanitizer(const char *library)
 }
 
 // Return entry `index` of the dynamic section; DT_NULL behind its end.
-static Elf64_Dyn entry_of(const struct elf_file *file, uint64_t index)
+static Elf64_Dyn entry_of(struct elf_file *file, uint64_t index)
 {
     Elf64_Dyn entry = {.d_tag = DT_NULL};
     const bool is_there =
         index < ENTRIES_MAX && (index + 1) * sizeof(entry) <= file->dynamic.p_filesz &&
-        read_at(file->fd, file->dynamic.p_offset + index * sizeof(entry), &entry, sizeof(entry));
+        read_at(file, file->dynamic.p_offset + index * sizeof(entry), &entry, sizeof(entry));
     return is_there ? entry : (Elf64_Dyn){.d_tag = DT_NULL};
 }
 
-static bool needs_sanitizer(const struct elf_file *file)
+static bool needs_sanitizer(struct elf_file *file)
 {
     uint64_t names = 0;
     bool has_names = false;
@@ -176,7 +191,7 @@ bool exec_check_is_loader(const char *path)
 
 static enum exec_obstacle look_at_elf(struct elf_file *file, const char *path)
 {
-    if (!read_at(file->fd, 0, &file->head, sizeof(file->head))) {
+    if (!read_at(file, 0, &file->head, sizeof(file->head))) {
         return EXEC_NONE;
     }
     if (file->head.e_ident[EI_CLASS] == ELFCLASS32) {

@@ -89,15 +89,21 @@ static long find_executed_path(const char *name)
     return (long)(len + base_len);
 }
 
-// If the kernel has started the loader of shared libraries itself (AT_BASE is 0), which then puts
-// the program's name into AT_EXECFN, /proc/self/exe is the loader.
+// Find the executable's path. Nearly always it was executed by its own path, which takes one system
+// call. If the kernel has started the loader of shared libraries itself (AT_BASE is 0), which then
+// puts the program's name into AT_EXECFN, /proc/self/exe is the loader.
 static void send_executable(struct thread_state *t)
 {
+    static const char exe[] = "/proc/self/exe";
     const char *name = (const char *)getauxval(AT_EXECFN); // NOLINT(performance-no-int-to-ptr)
-    const bool is_named = name != NULL && (getauxval(AT_BASE) == 0 || is_what_runs(name));
-    long got = is_named ? find_executed_path(name) : -1;
-    if (sys_failed(got)) {
-        got = sys_readlink("/proc/self/exe", (char *)g_buffer, sizeof(g_buffer));
+    const bool is_loaded = getauxval(AT_BASE) != 0;
+    long got = sys_readlink(exe, (char *)g_buffer, sizeof(g_buffer));
+    const bool is_own_path = is_loaded && name != NULL && !sys_failed(got) &&
+                             strlen(name) == (size_t)got &&
+                             memcmp(name, g_buffer, (size_t)got) == 0;
+    if (!is_own_path && name != NULL && (!is_loaded || is_what_runs(name))) {
+        got = find_executed_path(name);
+        got = sys_failed(got) ? sys_readlink(exe, (char *)g_buffer, sizeof(g_buffer)) : got;
     }
     send(t, WIRE_TEXT_EXECUTABLE, g_buffer, got);
 }
