@@ -26,6 +26,7 @@
 #include "host/os/file.h"
 #include "host/text/json_writer.h"
 #include "server/http.h"
+#include "server/http/http_library.h"
 #include "server/pages/assets.h"
 
 enum {
@@ -180,6 +181,7 @@ server_open(const struct server_options *options, struct server **out, struct er
     server->watch_fd = -1;
     TRY(check_editor(options->editor, info));
     TRY(prepare(server, options, info));
+    TRY(http_library_load(info));
     TRY(listen_on(server, options->port, info));
     server->watch_fd = watch_folder(options->path);
     *out = server;
