@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: MIT
 """mutate: plants faults in the sources, one at a time, and reports the faults that no test notices.
 
-usage: tools/mutate.py [--count N] [--seed N] [--skip N] [--only FOLDER] [--all] [--jobs N] [--keep DIR]
+usage: tools/mutate.py [--count N] [--seed N] [--skip N] [--only FOLDER] [--own | --all] [--jobs N]
+                       [--keep DIR]
 
 Works on a copy of the committed tree with its own build. A fault is drawn at random, from each
 module in proportion to its lines: a comparison that is off by one or negated, `and` for `or`, a
 sign, a constant, a condition, a removed statement. A fault that does not compile, or that leaves
-the object file as it was, is drawn again. The module's unit tests run first, then the entries of
-NEAREST, and with --all everything else of `make test`; the first failure ends the run. Only what
-these entries need is built. A test that fails is repeated, with the fault and without, because
+the object file as it was, is drawn again. The module's unit tests run first and with --own alone,
+then the entries of NEAREST, and with --all everything else of `make test`; the first failure ends
+the run. Only what these entries need is built, and a program that the fault did not change is not
+run. A test that fails is repeated, with the fault and without, because
 it may fail for another reason. A test that runs for BOUND_S counts as failed.
 
 Prints a line for each fault, and the share of noticed faults with the 95 % interval (Wilson); exit
@@ -17,6 +19,7 @@ status 1 if the share is below 85 of 100. Without --all the share is a lower bou
 change nothing observable: examine each survivor before you write a test.
 """
 import argparse
+import hashlib
 import io
 import itertools
 import json
@@ -76,6 +79,9 @@ NEAREST = {
     "target/unwind": r"unit\.preload\..* e2e\.(stacks|check_unwind|counts|jit)",
     "target/preload": r"unit\.preload\..* e2e\.(counts|stacks|lifecycle|control|program_api|api_.*|unrecorded|leaks|hardship)",
     "recording": r"recording\..* unit\.recorder\..* cli e2e\.output",
+    "inject": r"inject\..* e2e\.attach.*",
+    "attach": r"attach\..* e2e\.attach.* inject\..*",
+    "target/agent": r"inject\..* attach\..* e2e\.attach.*",
     "aggregate": r"unit\.recorder\..* e2e\.(counts|blocks|leaks|growth|process_.*|events)",
     "recorder": r"fuzz\.(session|proc) e2e\.(counts|blocks|output|control|refusals|process_.*|resident|unrecorded)"
                 r" e2e\.(command_line|lifecycle|hardship|events)",
@@ -130,12 +136,17 @@ def faults_of(path, source):
                 yield Fault(path, found.start(), found.end(), change, kind)
 
 
+def marked_environment():
+    return {**os.environ, MARK: str(os.getpid())}
+
+
 def run(command, cwd, log, bound_s):
     """Return whether the command succeeded in time; its output goes to the log."""
     with open(log, "w", encoding="utf-8") as out:
         try:
             done = subprocess.run(command, cwd=cwd, stdout=out, stderr=subprocess.STDOUT,
-                                  stdin=subprocess.DEVNULL, timeout=bound_s, check=False)
+                                  stdin=subprocess.DEVNULL, timeout=bound_s, check=False,
+                                  env=marked_environment())
             return done.returncode == 0
         except subprocess.TimeoutExpired:
             return False
@@ -164,6 +175,7 @@ class Copy:
         if not (run(configure, folder, self.log, BUILD_BOUND_S) and self.builds("all")):
             sys.exit(f"mutate: the copy does not build: see {self.log}")
         self.entries = list(self.read_entries())
+        self.digests = {entry.command[0]: self.digest(entry) for entry in self.entries}  # without a fault
         self.sound = set()  # names of entries that pass without a fault
         self.broken = set()  # and of others; these are not run again
 
@@ -213,7 +225,7 @@ class Copy:
         more = ["-x"] if "pytest" in entry.command else []
         return subprocess.Popen([*entry.command, *more], cwd=entry.folder, stdin=subprocess.DEVNULL,
                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                env={**os.environ, **entry.environment, MARK: str(os.getpid())})
+                                env={**marked_environment(), **entry.environment})
 
     def failing(self, entries):
         """Run the entries, several at a time; return the first that fails and how, or None."""
@@ -233,8 +245,20 @@ class Copy:
             process.wait()
         return failed
 
-    def who_notices(self, fault, with_all):
-        """The name of a test that notices the planted fault; None if none does."""
+    def digest(self, entry):
+        """Of the entry's program; None if the build did not make it."""
+        program = pathlib.Path(entry.command[0])
+        if not program.is_relative_to(self.build) or not program.exists():
+            return None
+        return hashlib.sha256(program.read_bytes()).digest()
+
+    def is_changed(self, entry):
+        """Whether the planted fault can reach the entry: its program differs, or may run others."""
+        before = self.digests[entry.command[0]]
+        return before is None or self.digest(entry) != before
+
+    def who_notices(self, fault, reach):
+        """The name of a test that notices the planted fault; None if none within reach does."""
         module = self.module_of(fault.path)
         noun = pathlib.PurePath(fault.path).stem
         entries = [entry for entry in self.entries if entry.name not in self.broken]
@@ -244,16 +268,17 @@ class Copy:
                  for entry in entries if re.fullmatch(wanted, entry.name) and entry not in own]
         units = [entry for entry in found if pathlib.Path(entry.folder).is_relative_to(self.build / "src")]
         whole = [entry for entry in found if entry not in units]
-        for entries in (own, units, whole):
+        for entries in (own, units, whole)[:1 if reach == "own" else None]:
             if not self.builds(*self.targets_of(entries)):
                 return ""
+            entries = [entry for entry in entries if self.is_changed(entry)]
             failed = self.failing(entries)
             while failed and not failed[1] and not self.failing([failed[0]]):  # it failed by chance
                 entries = entries[entries.index(failed[0]) + 1:]
                 failed = self.failing(entries)
             if failed:
                 return failed[0].name + failed[1]
-        return self.rest() if with_all else None
+        return self.rest() if reach == "all" else None
 
     def targets_of(self, entries):
         """What ninja has to build for them."""
@@ -308,7 +333,7 @@ def describe(copy, fault):
     return f"{fault.path}:{line}: {fault.kind}: {was[:50]!r} -> {fault.text.strip()[:50]!r}"
 
 
-def plant(copy, fault, with_all):
+def plant(copy, fault, reach):
     """Return the test that noticed the fault, None without one, "" if the fault does not compile
     or changes no code."""
     path = copy.source / fault.path
@@ -318,7 +343,7 @@ def plant(copy, fault, with_all):
     try:
         if before and copy.object_of(fault.path) in (None, before):
             return ""
-        return copy.who_notices(fault, with_all)
+        return copy.who_notices(fault, reach)
     finally:
         kill_marked()
         path.write_text(source, encoding="utf-8")
@@ -338,7 +363,9 @@ def main():
     parser.add_argument("--seed", type=int, default=int(time.strftime("%Y%m%d")))
     parser.add_argument("--skip", type=int, default=0, help="how many of the drawn faults were tried before")
     parser.add_argument("--only", default="", metavar="FOLDER")
-    parser.add_argument("--all", action="store_true")
+    reach = parser.add_mutually_exclusive_group()
+    reach.add_argument("--own", dest="reach", action="store_const", const="own")
+    reach.add_argument("--all", dest="reach", action="store_const", const="all")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--keep", type=pathlib.Path, metavar="DIR")
     options = parser.parse_args()
@@ -351,10 +378,10 @@ def main():
             if planted == options.count:
                 break
             words, begin = describe(copy, fault), time.monotonic()
-            found = plant(copy, fault, options.all)
+            found = plant(copy, fault, options.reach)
             while found and not copy.is_sound(found):
                 print(f"mutate: {found} fails without a fault, too", flush=True)
-                found = plant(copy, fault, options.all)
+                found = plant(copy, fault, options.reach)
             if found == "":
                 continue
             planted += 1
