@@ -75,24 +75,24 @@ EQUIVALENT = {
 # The entries after the module's own, quick ones first (expressions that match whole names).
 NEAREST = {
     "base": r"unit\.(host|session|producer|unwind|recording)\..* cli e2e\.counts",
-    "host": r"unit\.(recording|profile|server|cli|symbols)\..* cli.* e2e\.(command_line|output) formats",
+    "host": r"unit\.(recording|profile|server|cli|symbols)\..* transcripts cli.* e2e\.(command_line|output) formats",
     "session": r"unit\.(producer|recorder|preload)\..* e2e\.(counts|nursery|lifecycle|control|unrecorded)",
     "target/producer": r"unit\.(recorder|preload)\..* e2e\.(counts|nursery|lifecycle|dead_recorder)",
     "target/unwind": r"unit\.preload\..* e2e\.(stacks|check_unwind|counts|jit)",
     "target/preload": r"unit\.preload\..* e2e\.(counts|stacks|lifecycle|control|program_api|api_.*|unrecorded|leaks|hardship)",
-    "recording": r"recording\..* unit\.recorder\..* cli e2e\.output",
+    "recording": r"transcripts recording\..* unit\.recorder\..* cli e2e\.output",
     "inject": r"inject\..* e2e\.attach.*",
     "attach": r"attach\..* e2e\.attach.* inject\..*",
     "target/agent": r"inject\..* attach\..* e2e\.attach.*",
     "aggregate": r"unit\.recorder\..* e2e\.(counts|blocks|leaks|growth|process_.*|events)",
     "recorder": r"fuzz\.(session|proc) e2e\.(counts|blocks|output|control|refusals|process_.*|resident|unrecorded)"
                 r" e2e\.(command_line|lifecycle|hardship|events)",
-    "symbols": r"cli e2e\.(leaks|names|jit) symbols.*",
-    "profile": r"cli.* e2e\.growth formats\.series formats server.*",
-    "views_json": r"cli.* server.* unit\.server\..*",
-    "formats": r"formats.* fuzz\.import.* cli",
+    "symbols": r"transcripts cli e2e\.(leaks|names|jit) symbols.*",
+    "profile": r"transcripts cli.* e2e\.growth formats\.series formats server.*",
+    "views_json": r"transcripts cli.* server.* unit\.server\..*",
+    "formats": r"transcripts formats.* fuzz\.import.* cli",
     "server": r"server.* e2e\.command_line",
-    "cli": r"cli.* recording\.commands e2e\.(refusals|output|command_line|control|growth|leaks) formats.*",
+    "cli": r"transcripts cli.* recording\.commands e2e\.(refusals|output|command_line|control|growth|leaks) formats.*",
 }
 
 

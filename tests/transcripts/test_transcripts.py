@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT
+"""What cairn prints about fixed recordings, byte by byte, for whole families of options.
+
+Each file *.transcript in this folder is a transcript: a command behind "$ ", then its output, the lines of
+its standard error behind "! ", and its exit status if it is not 0. People have read the transcripts,
+and the figures in them are checked elsewhere against other oracles. This test shows what a change
+of the code changes. After an intended change write them anew, and read the difference:
+
+    CAIRN_BUILD=build CAIRN_APPROVE=1 /usr/bin/python3 -m pytest tests/transcripts
+
+The commands run in a folder with the recordings that `fixture_folder` makes: those of *.drawing
+(src/recording/test_support/recording_text.h), a file of an older cairn, and files of other tools.
+"""
+import gzip
+import os
+import pathlib
+import shlex
+import shutil
+import subprocess
+import zlib
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+TESTS = HERE.parent
+BUILD = pathlib.Path(os.environ.get("CAIRN_BUILD", TESTS.parent / "build")).resolve()
+FOREIGN = ["import_dhat/heap", "import_dhat/adhoc.json", "import_massif/milliseconds",
+           "import_massif/instructions", "import_heap_text/gperftools", "import_heap_text/jemalloc",
+           "import_heaptrack/interpreted", "import_heaptrack/raw", "import_heaptrack/freed_as_another",
+           "import_pprof/go", "import_pprof/converted"]
+ENVIRONMENT = {"PATH": "/nonexistent", "TERM": "xterm", "TZ": "UTC", "LC_ALL": "C.UTF-8",
+               "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME", "/nonexistent"), "HOME": "/nonexistent"}
+
+
+@pytest.fixture(scope="module", name="folder")
+def fixture_folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("transcripts")
+    for drawing in HERE.glob("*.drawing"):
+        subprocess.run([BUILD / "tests/cli/draw_recording", folder / f"{drawing.stem}.cairn"],
+                       input=drawing.read_bytes(), check=True, timeout=60)
+    shutil.copy(TESTS / "recording/version1.cairn", folder)
+    for name in FOREIGN:
+        shutil.copy(TESTS / "fuzz/corpus" / name, folder / name.replace("import_", "").replace("/", "."))
+    whole = (folder / "server.cairn").read_bytes()
+    (folder / "cut.cairn").write_bytes(whole[:len(whole) * 2 // 3])
+    (folder / "damaged.cairn").write_bytes(whole[:900] + b"damage" + whole[906:])
+    return folder
+
+
+def shown(data):
+    """Output as lines: a binary one as its length and checksum, unpacked if it is gzip's."""
+    if data[:2] == b"\x1f\x8b":
+        data = gzip.decompress(data)
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        return [f"({len(data)} bytes, crc32 {zlib.crc32(data):08x})"]
+    return text.split("\n")[:-1] if text.endswith("\n") else text.split("\n") if text else []
+
+
+def transcript_of(command, folder):
+    words = shlex.split(command)
+    assert words[0] == "cairn", command
+    run = subprocess.run([BUILD / "bin/cairn", *words[1:]], cwd=folder, env=ENVIRONMENT, capture_output=True,
+                         stdin=subprocess.DEVNULL, timeout=120, check=False)
+    said = [f"! {line}" for line in shown(run.stderr)]
+    status = [f"[status {run.returncode}]"] if run.returncode != 0 else []
+    return [f"$ {command}", *shown(run.stdout), *said, *status]
+
+
+@pytest.mark.parametrize("path", sorted(HERE.glob("*.transcript")), ids=lambda path: path.stem)
+def test_transcript(path, folder):
+    approved = path.read_bytes().decode().split("\n")[:-1]  # a return stays one
+    commands = [line[2:] for line in approved if line.startswith("$ ")]
+    got = [line for command in commands for line in transcript_of(command, folder)]
+    if os.environ.get("CAIRN_APPROVE"):
+        path.write_bytes(("\n".join(got) + "\n").encode())
+    else:
+        assert got == approved
