@@ -160,7 +160,7 @@ static struct report_options options_of(const struct report_fields *fields,
                                         const struct filter *filter)
 {
     const uint32_t site_limit = fields->output.site_limit;
-    return (struct report_options){
+    struct report_options options = {
         .filter = *filter,
         .sort = fields->sort,
         .sections = sections_of(fields),
@@ -180,6 +180,10 @@ static struct report_options options_of(const struct report_fields *fields,
         .use_color = !fields->output.no_color && command_use_color(STDOUT_FILENO),
         .width_columns = fields->width != 0 ? fields->width : command_width(STDOUT_FILENO),
     };
+    // A view in text makes its own tables.
+    options.without_stacks = !options.is_json && (report_is_screen(&options) ||
+                                                  options.lists_blocks || options.views != 0);
+    return options;
 }
 
 static int write_report(const struct report *report, bool use_json)

@@ -23,7 +23,8 @@ static MUST_USE enum err build_growth(struct report *report)
         return ERR_OK;
     }
     const bool is_limited = is_by_bytes && options->site_limit != 0;
-    return growth_build(&report->selection, ROW_GROUPS_BY_SITE,
+    return growth_build(&report->selection,
+                        options->is_json ? ROW_GROUPS_BY_SITE : ROW_GROUPS_BY_SITE_ALONE,
                         is_limited ? options->site_limit : SIZE_MAX, &report->growth);
 }
 
@@ -58,12 +59,11 @@ enum err report_build(const struct profile *profile,
     if (problem == ERR_OK) {
         problem = build_growth(&report);
     }
-    const bool is_short = options->sections == 0 && options->sort == COST_COUNT;
-    if (problem == ERR_OK && options->views == 0 && !options->is_json &&
-        (is_short || options->sections == REPORT_ALL)) {
-        problem = findings_build(&report.selection, &report.findings);
+    if (problem == ERR_OK && (report_is_screen(options) || options->sections == REPORT_ALL)) {
+        problem = findings_build(&report.selection, &report.summary, &report.findings);
     }
-    if (problem == ERR_OK && !options->without_stacks && options->comparison == NULL) {
+    const bool needs_code = options->views != 0 || options->is_json;
+    if (problem == ERR_OK && needs_code && options->comparison == NULL) {
         problem = code_union_build(profile, NULL, &report.alone);
     }
     if (options->progress != NULL) {

@@ -55,7 +55,7 @@ struct report_options {
     bool is_json;
     bool lists_blocks; // print blocks: instead of the report in text, inside it in JSON
     bool use_color;
-    bool without_stacks; // only call sites, for the short form: needs little memory
+    bool without_stacks; // of call sites: for what prints none of them; needs little memory
     uint32_t views;      // enum report_view; 0: the sections
     enum call_tree_direction tree;
     enum cost_group_by group_by;
@@ -65,6 +65,13 @@ struct report_options {
     unsigned width_columns;              // of the text
     struct progress *progress;           // borrowed; NULL: silent
 };
+
+// Whether the text is one screen: no view, no section and no single cost was requested.
+static inline bool report_is_screen(const struct report_options *options)
+{
+    return options->views == 0 && options->sections == 0 && options->sort == COST_COUNT &&
+           !options->is_json && !options->lists_blocks;
+}
 
 struct report {
     const struct report_options *options; // borrowed

@@ -275,7 +275,7 @@ enum err report_write_text(const struct report *report, FILE *out)
     if (report->options->views != 0 && !is_empty) {
         return print_views(report, out);
     }
-    if (!is_empty && report->options->sections == 0 && report->options->sort == COST_COUNT) {
+    if (!is_empty && report_is_screen(report->options)) {
         return report_print_screen(report, out);
     }
     if (!is_empty) {

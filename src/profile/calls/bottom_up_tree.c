@@ -128,10 +128,7 @@ static struct cursor begin_stack(const struct builder *builder, uint32_t node)
     while (builder->frames == CALL_TREE_SITES && is_on_wrapper(builder, &site)) {
         step(builder, &site);
     }
-    if (site.node != 0 || node == 0) {
-        return site;
-    }
-    return innermost;
+    return site.node != 0 ? site : innermost;
 }
 
 static uint32_t function_of(const struct builder *builder, uint32_t location)

@@ -11,7 +11,6 @@
 #include "host/text/format.h"
 #include "profile/model/function_name.h"
 #include "profile/tables/rss_breakdown.h"
-#include "profile/tables/summary.h"
 #include "profile/tables/unseen.h"
 
 #define KIB (UINT64_C(1) << 10)
@@ -38,14 +37,12 @@ enum {
 
 struct builder {
     const struct selection *selection;
-    struct summary summary;
-    struct growth growth; // owned
-    struct findings out;  // owned until returned
+    const struct summary *summary;
+    struct findings out; // owned until returned
 };
 
 static void builder_release(struct builder *builder)
 {
-    growth_release(&builder->growth);
     findings_release(&builder->out);
 }
 
@@ -170,7 +167,7 @@ static void append_rise(const struct builder *builder, struct strbuf *out, uint6
 
 static MUST_USE enum err find_peak(struct builder *builder)
 {
-    const uint64_t peak_bytes = builder->summary.costs.values[COST_PEAK_BYTES];
+    const uint64_t peak_bytes = builder->summary->costs.values[COST_PEAK_BYTES];
     struct leader leader;
     if (!profile_knows(profile_of(builder), COST_PEAK_BYTES) || peak_bytes < PEAK_BYTES_MIN) {
         return ERR_OK;
@@ -197,9 +194,10 @@ static MUST_USE enum err find_peak(struct builder *builder)
     return add(builder, &finding);
 }
 
-static MUST_USE enum err add_growth(struct builder *builder, const struct growth_entry *entry)
+static MUST_USE enum err add_growth(struct builder *builder,
+                                    const struct row_groups *groups,
+                                    const struct growth_entry *entry)
 {
-    const struct row_groups *groups = &builder->growth.groups;
     const struct costs *costs = &groups->groups.items[entry->group].costs;
     const uint64_t bytes = costs_get(costs, COST_LEAKED_BYTES);
     const uint64_t slope = (uint64_t)entry->slope_bytes_per_s;
@@ -208,7 +206,7 @@ static MUST_USE enum err add_growth(struct builder *builder, const struct growth
         .confidence = entry->confidence,
         .location = row_groups_location(groups, entry->group),
         .bytes = bytes,
-        .whole_bytes = builder->summary.costs.values[COST_LEAKED_BYTES],
+        .whole_bytes = builder->summary->costs.values[COST_LEAKED_BYTES],
         .blocks = costs_get(costs, COST_LEAKED_ALLOCATIONS),
         .bytes_per_s = entry->slope_bytes_per_s,
         .score = bytes + slope * SECONDS_OF_GROWTH,
@@ -216,43 +214,22 @@ static MUST_USE enum err add_growth(struct builder *builder, const struct growth
     };
     struct strbuf *out = begin(builder, &finding);
     append_site(builder, out, finding.location);
-    strbuf_printf(out, " grows to the end, by %s a second: ", format_bytes(slope).text);
+    strbuf_printf(out, " grows until the end, by %s a second: ", format_bytes(slope).text);
     strbuf_printf(out, "%s ", format_bytes(bytes).text);
     strbuf_printf(out, "in %s %s were never freed.", format_count(finding.blocks).text,
                   finding.blocks == 1 ? "block" : "blocks");
     return add(builder, &finding);
 }
 
-static MUST_USE enum err find_growth(struct builder *builder)
+// Find unfreed memory that does not grow: all but that of the growing call sites.
+static MUST_USE enum err find_unfreed(struct builder *builder)
 {
-    const struct selection *selection = builder->selection;
-    if (!growth_is_known(&selection->profile->recording) ||
-        builder->summary.counted_ms < JUDGED_RUN_MS) {
-        return ERR_OK;
-    }
-    TRY(growth_build(selection, ROW_GROUPS_BY_SITE_ALONE, GROWING_SITES, &builder->growth));
-    uint64_t growing_bytes = 0;
-    size_t count = 0;
-    for (size_t i = 0; i < builder->growth.entries.len && i < GROWING_SITES; i++) {
-        const struct growth_entry *entry = &builder->growth.entries.items[i];
-        const struct costs *costs = &builder->growth.groups.groups.items[entry->group].costs;
-        const uint64_t bytes = costs_get(costs, COST_LEAKED_BYTES);
-        if (entry->class != GROWTH_GROWING || entry->confidence < CONFIDENCE_MEDIUM ||
-            bytes < GROWTH_BYTES_MIN || entry->slope_bytes_per_s < 1) {
-            continue;
-        }
-        growing_bytes += bytes;
-        if (count++ < GROWTH_FINDINGS) {
-            TRY(add_growth(builder, entry));
-        }
-    }
-    const uint64_t leaked_bytes = builder->summary.costs.values[COST_LEAKED_BYTES];
-    const uint64_t bytes = leaked_bytes > growing_bytes ? leaked_bytes - growing_bytes : 0;
-    if (count > 0 || bytes < UNFREED_BYTES_MIN ||
-        bytes < builder->summary.costs.values[COST_PEAK_BYTES] / UNFREED_SHARE) {
-        return ERR_OK;
-    }
+    const uint64_t *costs = builder->summary->costs.values;
+    const uint64_t bytes = costs[COST_LEAKED_BYTES];
     struct leader leader;
+    if (bytes < UNFREED_BYTES_MIN || bytes < costs[COST_PEAK_BYTES] / UNFREED_SHARE) {
+        return ERR_OK;
+    }
     TRY(find_leader(builder, COST_LEAKED_BYTES, &leader));
     if (leader.group == REC_NONE) {
         return ERR_OK;
@@ -261,23 +238,46 @@ static MUST_USE enum err find_growth(struct builder *builder)
                               .confidence = CONFIDENCE_MEDIUM,
                               .location = row_groups_location(&builder->out.groups, leader.group),
                               .bytes = bytes,
-                              .whole_bytes = leaked_bytes,
-                              .blocks = builder->summary.costs.values[COST_LEAKED_ALLOCATIONS],
+                              .whole_bytes = bytes,
+                              .blocks = costs[COST_LEAKED_ALLOCATIONS],
                               .score = bytes / UNFREED_PER_SCORE,
                               .look = "-l"};
     struct strbuf *out = begin(builder, &finding);
-    strbuf_printf(out, "%s are live at the end, and no call site with much of it grows. The most, ",
+    strbuf_printf(out, "%s are live at the end, and no call site with much of it grows.",
                   format_bytes(bytes).text);
-    strbuf_printf(out, "%s, is of ",
+    strbuf_printf(out, " The largest part, %s, was allocated by ",
                   format_bytes(costs_get(&leader.costs, COST_LEAKED_BYTES)).text);
     append_site(builder, out, finding.location);
     strbuf_append_char(out, '.');
     return add(builder, &finding);
 }
 
+static MUST_USE enum err find_growth(struct builder *builder)
+{
+    const struct selection *selection = builder->selection;
+    if (!growth_is_known(&selection->profile->recording) ||
+        builder->summary->counted_ms < JUDGED_RUN_MS) {
+        return ERR_OK;
+    }
+    CLEANUP(growth_release) struct growth growth = {0};
+    TRY(growth_build(selection, ROW_GROUPS_BY_SITE_ALONE, GROWING_SITES, &growth));
+    size_t count = 0;
+    for (size_t i = 0; i < growth.entries.len && count < GROWTH_FINDINGS; i++) {
+        const struct growth_entry *entry = &growth.entries.items[i];
+        const struct costs *costs = &growth.groups.groups.items[entry->group].costs;
+        if (i < GROWING_SITES && entry->class == GROWTH_GROWING &&
+            entry->confidence >= CONFIDENCE_MEDIUM && entry->slope_bytes_per_s >= 1 &&
+            costs_get(costs, COST_LEAKED_BYTES) >= GROWTH_BYTES_MIN) {
+            TRY(add_growth(builder, &growth.groups, entry));
+            count++;
+        }
+    }
+    return count == 0 ? find_unfreed(builder) : ERR_OK;
+}
+
 static MUST_USE enum err find_churn(struct builder *builder)
 {
-    const uint64_t allocations = builder->summary.costs.values[COST_ALLOCATIONS];
+    const uint64_t allocations = builder->summary->costs.values[COST_ALLOCATIONS];
     struct leader leader;
     if (!profile_knows(profile_of(builder), COST_TEMPORARY)) {
         return ERR_OK;
@@ -296,7 +296,7 @@ static MUST_USE enum err find_churn(struct builder *builder)
                               .confidence = CONFIDENCE_HIGH,
                               .location = row_groups_location(&builder->out.groups, leader.group),
                               .bytes = bytes,
-                              .whole_bytes = builder->summary.costs.values[COST_ALLOCATED_BYTES],
+                              .whole_bytes = builder->summary->costs.values[COST_ALLOCATED_BYTES],
                               .blocks = count,
                               .score = bytes / TEMPORARY_PER_SCORE,
                               .look = "-T"};
@@ -364,15 +364,16 @@ static MUST_USE enum err find_rss(struct builder *builder)
         .score = other_bytes,
         .look = "-r"};
     struct strbuf *out = begin(builder, &finding);
-    strbuf_printf(out, "RSS was %s when live heap blocks had ",
+    strbuf_printf(out, "RSS was %s, of which live heap blocks took ",
                   format_bytes(split->rss_bytes).text);
-    strbuf_printf(out, "%s of it. The largest other part, ",
+    strbuf_printf(out, "%s. The largest other part, ",
                   format_bytes(split->bytes[REC_PART_LIVE]).text);
     strbuf_printf(out, "%s, is \"%s\"", format_bytes(finding.bytes).text,
                   rss_breakdown_kind(largest)->phrase);
     if (finding.location != REC_NONE) {
-        strbuf_printf(out, "; %s of it by ", format_bytes(mapper.bytes).text);
+        strbuf_append_text(out, "; ");
         append_site(builder, out, finding.location);
+        strbuf_printf(out, " mapped %s of it", format_bytes(mapper.bytes).text);
     }
     strbuf_append_char(out, '.');
     return add(builder, &finding);
@@ -432,11 +433,13 @@ static MUST_USE enum err find_of_everything(struct builder *builder)
     return find_unseen(builder);
 }
 
-enum err findings_build(const struct selection *selection, struct findings *out)
+enum err findings_build(const struct selection *selection,
+                        const struct summary *summary,
+                        struct findings *out)
 {
-    CLEANUP(builder_release) struct builder builder = {.selection = selection};
+    CLEANUP(builder_release)
+    struct builder builder = {.selection = selection, .summary = summary};
     if (!selection->has_range) {
-        TRY(summary_build(selection, &builder.summary));
         TRY(row_groups_build(selection, ROW_GROUPS_BY_SITE_ALONE, &builder.out.groups));
         TRY(selection->is_everything ? find_of_everything(&builder) : ERR_OK);
         TRY(find_peak(&builder));

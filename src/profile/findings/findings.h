@@ -2,7 +2,7 @@
 // findings: what deserves attention in a recording, as ranked sentences with figures.
 //
 //   peak      a function holds a large share of the heap's peak; what it gained since the trough
-//   growth    memory of a call site grows to the end of the run
+//   growth    memory of a call site grows until the end of the run
 //   unfreed   much memory is live at the end and does not grow
 //   churn     a function makes many temporary allocations
 //   rss       resident memory is much larger than the live heap, and which part is
@@ -21,6 +21,7 @@
 #include "base/err.h"
 #include "host/text/strbuf.h"
 #include "profile/findings/peak_rise.h"
+#include "profile/tables/summary.h"
 #include "profile/time/growth.h"
 
 enum finding_kind {
@@ -55,8 +56,10 @@ struct findings {
     struct peak_rise rise;    // owned; by group; empty for a part of a recording
 };
 
-// Find what deserves attention in the selection. ERR_NO_MEMORY.
-enum err findings_build(const struct selection *selection, struct findings *out) MUST_USE;
+// Find what deserves attention in the selection, whose summary this is. ERR_NO_MEMORY.
+enum err findings_build(const struct selection *selection,
+                        const struct summary *summary,
+                        struct findings *out) MUST_USE;
 void findings_release(struct findings *findings);
 
 // One or more English sentences. Names are the recording's, not made safe.

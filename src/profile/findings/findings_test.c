@@ -48,7 +48,9 @@ build(const char *text, uint64_t runtime_ms, struct drawn_profile *drawn, struct
     drawn_profile_open(text, drawn);
     drawn->profile->recording.meta.runtime_ms = runtime_ms;
     drawn->profile->recording.totals.peak_time_ms = 450;
-    assert_int_equal(findings_build(&drawn->selection, out), ERR_OK);
+    struct summary summary;
+    assert_int_equal(summary_build(&drawn->selection, &summary), ERR_OK);
+    assert_int_equal(findings_build(&drawn->selection, &summary, out), ERR_OK);
 }
 
 static void the_peak_is_explained(void **state)
@@ -87,7 +89,7 @@ static void growth_is_found_only_in_long_runs(void **state)
         if (found != NULL) {
             assert_string_equal(
                 findings_sentence(&findings, found),
-                "charge (pay.c:3) grows to the end, by 640 KiB a second: 6.25 MiB in "
+                "charge (pay.c:3) grows until the end, by 640 KiB a second: 6.25 MiB in "
                 "100 blocks were never freed.");
             assert_ptr_equal(found, findings.items.items);
         }
@@ -109,16 +111,14 @@ static void other_faults_have_their_kind(void **state)
          "main;work 60000 60000 60000 60000 0 0 1 1 1\n",
          FINDING_CHURN,
          "spam (s.c:2) makes 30,000 temporary allocations, 30.0% of all allocations (2.86 MiB): "
-         "its "
-         "thread frees each with its next heap call."},
+         "its thread frees each with its next heap call."},
         {5000,
          "main;init(i.c:2) 1 8388608 0 0 0 0 1 8388608 8388608\n@0 1 8388608 0 0 "
          "0\n"
          "cohort 0 - 1 8388608\nmain;work 1 1 1 1\n@49 1 1 1 1 0\n",
          FINDING_UNFREED,
-         "8.00 MiB are live at the end, and no call site with much of it grows. The most, 8.00 "
-         "MiB, "
-         "is of init (i.c:2)."},
+         "8.00 MiB are live at the end, and no call site with much of it grows. The largest "
+         "part, 8.00 MiB, was allocated by init (i.c:2)."},
         // healthy: little memory, few temporary allocations, all freed or short
         {5000, "main;work 50 5000 50 5000 40 4000 10 1000 1000\n", FINDING_KIND_COUNT, ""},
         {300, "main;work 50 500000 0 0 0 0 50 500000 500000\n", FINDING_KIND_COUNT, ""},

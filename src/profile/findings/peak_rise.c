@@ -21,7 +21,7 @@ static uint32_t find_trough(const struct recording *recording, uint32_t peak)
     while (at > 0 && slices[at - 1].live_bytes < slices[at].live_bytes) {
         at--;
     }
-    return at == 0 && slices[0].live_bytes > 0 && recording->slice_count > 1 ? REC_NONE : at;
+    return at == 0 && slices[0].live_bytes > 0 ? REC_NONE : at;
 }
 
 static int64_t gain_of_row(const struct recording *recording,

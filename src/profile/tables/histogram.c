@@ -163,7 +163,7 @@ enum err histogram_build(const struct selection *selection,
     struct bucket_table table = table_of(selection, of);
     CLEANUP(histogram_release) struct histogram histogram = {0};
     CLEANUP(ranked_group_vec_release) struct ranked_group_vec ranked = {0};
-    TRY(row_groups_build(selection, ROW_GROUPS_BY_SITE, &histogram.groups));
+    TRY(row_groups_build(selection, ROW_GROUPS_BY_SITE_ALONE, &histogram.groups));
     TRY(rank(&histogram.groups, table, by_bytes, selection->cancel, &ranked));
     ranked.len = min_u64(ranked.len, top_count);
     TRY(fill(&histogram, table, &ranked));

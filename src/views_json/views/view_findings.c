@@ -86,11 +86,11 @@ static MUST_USE enum err write_rise(struct view *view, const struct findings *fi
     return ERR_OK;
 }
 
-enum err view_findings(struct view *view)
+enum err view_findings(struct view *view, const struct summary *summary)
 {
     CLEANUP(findings_release) struct findings findings = {0};
     CLEANUP(finding_row_vec_release) struct finding_row_vec rows = {0};
-    TRY(findings_build(view->selection, &findings));
+    TRY(findings_build(view->selection, summary, &findings));
     for (size_t i = 0; i < findings.items.len; i++) {
         const struct finding *finding = &findings.items.items[i];
         const struct finding_row row = {

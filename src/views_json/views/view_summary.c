@@ -67,8 +67,9 @@ enum err view_summary(struct view *view, const struct summary_options *options)
     TRY(summary_build(view->selection, &summary));
     view_totals(view, "totals", &summary);
     if (view->old_selection != NULL) {
-        TRY(summary_build(view->old_selection, &summary));
-        view_totals(view, "baseline_totals", &summary);
+        struct summary old;
+        TRY(summary_build(view->old_selection, &old));
+        view_totals(view, "baseline_totals", &old);
     } else {
         json_key(view->w, "baseline_totals");
         json_null(view->w);
@@ -79,7 +80,7 @@ enum err view_summary(struct view *view, const struct summary_options *options)
     TRY(view_unseen(view));
     json_key(view->w, "findings");
     json_begin_object(view->w);
-    TRY(view_findings(view));
+    TRY(view_findings(view, &summary));
     json_end_object(view->w);
     view_marks(view);
     return write_top(view, options);

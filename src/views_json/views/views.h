@@ -183,7 +183,7 @@ struct diff_view_options {
 
 // What deserves attention, as ranked sentences with figures: the table `items`; and the object
 // `peak_rise`: what call sites gained before the peak. The figures are of the selection.
-enum err view_findings(struct view *view) MUST_USE;
+enum err view_findings(struct view *view, const struct summary *summary) MUST_USE;
 
 // The changes from the old recording to the new one, and the findings among them.
 enum err view_diff(struct view *view, const struct diff_view_options *options) MUST_USE;
