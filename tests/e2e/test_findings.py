@@ -17,6 +17,12 @@ HEALTHY = (["ls", "-lR", "/etc/apt"], ["sort", "/etc/services"], ["grep", "-c", 
            ["base64", "/etc/services"], ["dpkg", "-l"], ["getent", "passwd"], ["stat", "/etc"], ["du", "/etc/apt"])
 
 
+def findings_of(path):
+    run = subprocess.run([CAIRN, "report", "--json", path], check=True, capture_output=True, env=environment(),
+                         timeout=60)
+    return json.loads(run.stdout)["findings"]["items"]
+
+
 def test_healthy_programs_have_no_leak_and_do_not_grow(tmp_path):
     judged = 0
     for command in HEALTHY:
@@ -25,9 +31,7 @@ def test_healthy_programs_have_no_leak_and_do_not_grow(tmp_path):
         path = tmp_path / "x.cairn"
         subprocess.run([CAIRN, "record", "-q", "-o", path, "--", *command], env=environment(), check=False,
                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
-        run = subprocess.run([CAIRN, "report", "--json", path], check=True, capture_output=True, env=environment(),
-                             timeout=60)
-        kinds = [item["kind"] for item in json.loads(run.stdout)["findings"]["items"]]
+        kinds = [item["kind"] for item in findings_of(path)]
         assert not {"growth", "unfreed"} & set(kinds), (command, kinds)
         text = subprocess.run([CAIRN, "report", path], check=True, capture_output=True, env=environment(), timeout=60)
         assert text.stdout.count(b"\n") <= 100, command
@@ -42,7 +46,18 @@ def test_memory_that_a_program_maps_itself_explains_its_rss(tmp_path):
     path = tmp_path / "x.cairn"
     subprocess.run([CAIRN, "record", "-q", "-o", path, "--", "/usr/bin/python3", "-c", program], env=environment(),
                    check=True, timeout=60)
-    run = subprocess.run([CAIRN, "report", "--json", path], check=True, capture_output=True, env=environment(),
-                         timeout=60)
-    (finding,) = [item for item in json.loads(run.stdout)["findings"]["items"] if item["kind"] == "rss"]
+    (finding,) = [item for item in findings_of(path) if item["kind"] == "rss"]
     assert finding["bytes"] >= 64 << 20 and "mapped by the program" in finding["sentence"]
+
+
+def test_the_summary_after_a_run_has_the_findings_of_the_report(tmp_path):
+    """2 MiB are live while the program works for some time slices; then it builds 20 MiB more."""
+    program = "@a = map { $_ x 100 } 1 .. 20000; $n += $_ for 1 .. 4000000; @b = map { $_ x 200 } 1 .. 100000;"
+    path = tmp_path / "x.cairn"
+    run = subprocess.run([CAIRN, "record", "-o", path, "--", "/usr/bin/perl", "-e", program], env=environment(),
+                         check=True, capture_output=True, text=True, timeout=60)
+    report = subprocess.run([CAIRN, "report", path], check=True, capture_output=True, text=True, env=environment(),
+                            timeout=60).stdout
+    said = [text[text.index("FINDINGS"):text.index("most at the peak")] for text in (run.stderr, report)]
+    assert said[0] == said[1]
+    assert "It gained" in said[0]

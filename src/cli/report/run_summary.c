@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
@@ -12,6 +13,7 @@
 #include "cli/report/report.h"
 #include "cli/text/screen_text.h"
 #include "cli/warnings/warnings.h"
+#include "formats/import/input_file.h"
 
 // Append the path in the quotes of a shell, so that the line can be copied.
 static void append_quoted(struct strbuf *out, const char *path)
@@ -55,15 +57,28 @@ static MUST_USE enum err summarize(const struct profile *profile, struct err_inf
     return problem == ERR_OK ? ERR_OK : err_set(info, problem, "not enough memory for the summary");
 }
 
-void run_summary_print(const struct recording *recording, const char *path)
+// Open what was written, because the recorder does not keep the history that findings are made of.
+// What could not be written, or not be read again, is summarized without history.
+static MUST_USE enum err open_profile(const struct recording *recording,
+                                      const char *path,
+                                      struct profile **out,
+                                      struct err_info *info)
 {
     static const struct name_sources no_sources = {.is_off = true}; // names are in it already
+    struct stat status;
+    struct err_info trouble;
+    if (path != NULL && stat(path, &status) == 0 && S_ISREG(status.st_mode) &&
+        input_open_profile(path, &no_sources, NULL, out, &trouble) == ERR_OK) {
+        return ERR_OK;
+    }
+    return profile_from_recording(recording, &no_sources, NULL, out, info);
+}
+
+void run_summary_print(const struct recording *recording, const char *path)
+{
     struct err_info info = {0};
-    struct progress progress;
-    progress_init(&progress, stderr);
     CLEANUP(profile_closep) struct profile *profile = NULL;
-    enum err problem = profile_from_recording(recording, &no_sources, &progress, &profile, &info);
-    progress_clear(&progress);
+    enum err problem = open_profile(recording, path, &profile, &info);
     if (problem == ERR_OK) {
         problem = summarize(profile, &info);
     }
