@@ -3,7 +3,6 @@
 #include "attach/agent_tables.h"
 
 #include <elf.h>
-#include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>

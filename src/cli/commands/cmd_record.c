@@ -247,7 +247,7 @@ static int run_program(const struct record_fields *fields, char **argv)
     }
     CLEANUP(allocator_names_release) struct allocator_name_vec names = {0};
     if (fields->allocator != NULL && fields->pid == 0) {
-        (void)err_set(&info, ERR_INVALID, "--allocator needs --pid");
+        (void)err_set(&info, ERR_INVALID, "--allocator requires --pid");
         return command_usage_error(&command_record, &info);
     }
     struct err_info detail = {0};

@@ -2,7 +2,6 @@
 // comparison: see comparison.h.
 #include "cli/diff/comparison.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

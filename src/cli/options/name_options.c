@@ -14,25 +14,33 @@
 
 static volatile sig_atomic_t g_interrupted; // Ctrl-C was pressed since the servers were asked
 
+enum {
+    DEBUG_DIR,
+    EXECUTABLE_DIR,
+    HIDE,
+};
+
 const struct option_spec name_option_specs[NAME_OPTION_COUNT] = {
-    {.name = "debug-dir",
-     .kind = OPTION_EACH,
-     .value = "DIR",
-     .help = "also search DIR for separate debug files, laid out as in /usr/lib/debug or as "
-             "NAME.debug; repeatable",
-     .offset = offsetof(struct name_words, words)},
-    {.name = "executable-dir",
-     .kind = OPTION_EACH,
-     .value = "DIR",
-     .help = "search DIR first for programs and libraries, by path or by name; "
-             "repeatable",
-     .offset = offsetof(struct name_words, words)},
-    {.name = "hide",
-     .kind = OPTION_EACH,
-     .value = "REGEX",
-     .help = "treat matching functions as wrappers of an allocator: their callers are the call "
-             "sites; repeatable",
-     .offset = offsetof(struct name_words, words)},
+    [DEBUG_DIR] =
+        {.name = "debug-dir",
+         .kind = OPTION_EACH,
+         .value = "DIR",
+         .help = "also search DIR for separate debug files, laid out as in /usr/lib/debug or as "
+                 "NAME.debug; repeatable",
+         .offset = offsetof(struct name_words, words)},
+    [EXECUTABLE_DIR] = {.name = "executable-dir",
+                        .kind = OPTION_EACH,
+                        .value = "DIR",
+                        .help = "search DIR first for programs and libraries, by path or by name; "
+                                "repeatable",
+                        .offset = offsetof(struct name_words, words)},
+    [HIDE] =
+        {.name = "hide",
+         .kind = OPTION_EACH,
+         .value = "REGEX",
+         .help = "treat matching functions as wrappers of an allocator: their callers are the call "
+                 "sites; repeatable",
+         .offset = offsetof(struct name_words, words)},
 };
 
 void name_words_release(struct name_words *words)
@@ -93,11 +101,14 @@ static void end_request(void *context, enum debuginfod_end end)
     }
 }
 
-static MUST_USE enum err
-take_wrappers(struct name_places *places, const char *text, struct err_info *info)
+// `origin` is what an error message blames.
+static MUST_USE enum err take_wrappers(struct name_places *places,
+                                       const char *text,
+                                       const char *origin,
+                                       struct err_info *info)
 {
     CLEANUP(name_regex_release) struct name_regex regex = {0};
-    TRY(name_regex_compile(&regex, text, "--hide", info));
+    TRY(name_regex_compile(&regex, text, origin, info));
     return folder_vec_push(&places->wrappers, text) == ERR_OK
                ? ERR_OK
                : err_set(info, ERR_NO_MEMORY, "not enough memory");
@@ -124,7 +135,8 @@ static MUST_USE enum err take_settings(struct name_places *places, struct err_in
                            "%s:%u: [report] has one setting: wrappers = \"REGEX\"", path,
                            entry->line);
         }
-        TRY(take_wrappers(places, toml_text(file, entry->text), info));
+        TRY(take_wrappers(places, toml_text(file, entry->text), "[report] wrappers of cairn.toml",
+                          info));
     }
     return ERR_OK;
 }
@@ -136,15 +148,15 @@ take_words(struct name_places *places, const struct name_words *words, struct er
     for (size_t i = 0; i < words->words.len; i++) {
         const struct option_word *word = &words->words.items[i];
         struct stat status;
-        if (word->spec == &name_option_specs[2]) {
-            TRY(take_wrappers(places, word->text, info));
+        if (word->spec == &name_option_specs[HIDE]) {
+            TRY(take_wrappers(places, word->text, "--hide", info));
             continue;
         }
         if (stat(word->text, &status) != 0 || !S_ISDIR(status.st_mode)) {
             return err_set(info, ERR_NOT_FOUND, "--%s: directory '%s' does not exist",
                            word->spec->name, word->text);
         }
-        const bool is_debug = word->spec == &name_option_specs[0];
+        const bool is_debug = word->spec == &name_option_specs[DEBUG_DIR];
         if (folder_vec_push(is_debug ? &places->debug_dirs : &places->executable_dirs,
                             word->text) != ERR_OK) {
             return err_set(info, ERR_NO_MEMORY, "not enough memory");

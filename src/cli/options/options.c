@@ -2,10 +2,7 @@
 // options: converts the tables of options.h for getopt_long, and its results to fields.
 #include "cli/options/options.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <getopt.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"

@@ -3,7 +3,6 @@
 //
 //          peak   allocations      leaked
 //      57.2 MiB        10,008    57.2 MiB  load  [server]
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"

@@ -64,7 +64,7 @@ static bool apt_has_debug_archive(void)
     static const char *const words[] = {"debian-debug", "ddebs"};
     static const char folder[] = "/etc/apt/sources.list.d";
     bool has = file_mentions("/etc/apt/sources.list", words, ARRAY_LEN(words));
-    DIR *entries = opendir(folder);
+    CLEANUP(directory_closep) DIR *entries = opendir(folder);
     const struct dirent *entry;
     while (!has && entries != NULL && (entry = readdir(entries)) != NULL) {
         char path[512];
@@ -72,9 +72,6 @@ static bool apt_has_debug_archive(void)
             snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name) < (int)sizeof(path)) {
             has = file_mentions(path, words, ARRAY_LEN(words));
         }
-    }
-    if (entries != NULL) {
-        (void)closedir(entries); // it was only read
     }
     return has;
 }

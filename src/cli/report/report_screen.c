@@ -3,7 +3,6 @@
 //
 // Whatever was recorded, the screen has a limited number of lines: each list is cut, and says how
 // to see the rest.
-#include <string.h>
 
 #include "base/compiler.h"
 #include "base/minmax.h"

@@ -2,8 +2,6 @@
 // exporter: the view that all formats write. See exporter.h.
 #include "formats/export/exporter.h"
 
-#include <string.h>
-
 #include "base/compiler.h"
 
 static MUST_USE enum err

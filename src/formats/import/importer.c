@@ -12,8 +12,7 @@ enum {
 
 enum err import_string(struct import *import, struct bytes text, rec_string *out_id)
 {
-    const char *start = (const char *)text.data;
-    return string_table_intern(&import->b->strings, start, strnlen(start, text.len), out_id);
+    return string_table_intern_prefix(&import->b->strings, text, out_id);
 }
 
 enum err import_refuse_line(struct import *import, enum err err, const char *why)

@@ -29,6 +29,15 @@ void fd_closep(int *fd)
     }
 }
 
+void directory_closep(DIR **directory)
+{
+    if (*directory != NULL) {
+        int saved_errno = errno;
+        (void)closedir(*directory); // was only read
+        errno = saved_errno;
+    }
+}
+
 void stream_closep(FILE **stream)
 {
     if (*stream != NULL) {

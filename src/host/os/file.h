@@ -8,6 +8,7 @@
 // Context: H.
 #pragma once
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -21,6 +22,7 @@
 // so a stream that was written to must be closed explicitly. They keep errno.
 void fd_closep(int *fd);
 void stream_closep(FILE **stream);
+void directory_closep(DIR **directory); // that was only read
 void text_freep(char **text);
 
 // Open `path` for reading. The caller closes the descriptor.

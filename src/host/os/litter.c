@@ -17,18 +17,10 @@
 
 #include "base/compiler.h"
 #include "host/os/file.h"
-#include "host/text/number.h"
 
 enum {
     OLD_S = 60 // the process may run on another machine, or in an invisible namespace
 };
-
-static void directory_closep(DIR **directory)
-{
-    if (*directory != NULL) {
-        (void)closedir(*directory); // only read from
-    }
-}
 
 // Return the pid in "BASE.PID-N.tmp", 0 for any other name.
 static long pid_in(const char *name, const char *base)

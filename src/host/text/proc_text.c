@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 const char *proc_text_value(const char *text, const char *key)
@@ -81,9 +80,9 @@ struct proc_faults proc_text_faults(const char *text)
 struct proc_pages proc_text_pages(const char *text)
 {
     struct proc_pages pages = {0};
-    (void)sscanf(text, "%*u %" SCNu64 " %" SCNu64, &pages.resident,
-                 &pages.shared); // stays 0 if the kernel has another form
-    return pages;
+    return sscanf(text, "%*u %" SCNu64 " %" SCNu64, &pages.resident, &pages.shared) == 2
+               ? pages
+               : (struct proc_pages){0}; // the kernel has another form
 }
 
 // It is called [heap] and follows the program's own mappings, near the beginning.

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/compiler.h"
 #include "host/os/file.h"
 #include "host/text/number.h"
 
@@ -60,7 +61,7 @@ enum err proc_files_list_threads(const struct target_process *target, struct u32
 {
     char path[64];
     (void)snprintf(path, sizeof(path), "/proc/%d/task", target->pid); // fits
-    DIR *folder = opendir(path);
+    CLEANUP(directory_closep) DIR *folder = opendir(path);
     if (folder == NULL) {
         return errno == ENOMEM ? ERR_NO_MEMORY : ERR_NOT_FOUND;
     }
@@ -71,7 +72,6 @@ enum err proc_files_list_threads(const struct target_process *target, struct u32
             err = u32_vec_push(out, (uint32_t)tid);
         }
     }
-    (void)closedir(folder); // was only read
     return err;
 }
 

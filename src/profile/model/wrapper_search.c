@@ -6,7 +6,6 @@
 //
 // Each candidate's callers, sizes and places are counted as pairs in one map for each of the three.
 #include <string.h>
-#include <strings.h>
 
 #include "base/compiler.h"
 #include "host/containers/map_u64.h"

@@ -6,7 +6,6 @@
 #include "profile/select/filter.h"
 
 #include <fnmatch.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"

@@ -3,8 +3,9 @@
 #include "recorder/memory/own_memory.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <unistd.h>
+
+#include "host/text/proc_text.h"
 
 int own_memory_open(void)
 {
@@ -19,11 +20,8 @@ uint64_t own_memory_bytes(int fd)
         return 0;
     }
     text[got] = '\0';
-    unsigned long long total = 0;
-    unsigned long long resident = 0;
-    unsigned long long shared = 0;
-    if (sscanf(text, "%llu %llu %llu", &total, &resident, &shared) != 3 || shared > resident) {
-        return 0;
-    }
-    return (resident - shared) * (uint64_t)sysconf(_SC_PAGESIZE);
+    const struct proc_pages pages = proc_text_pages(text);
+    return pages.shared <= pages.resident
+               ? (pages.resident - pages.shared) * (uint64_t)sysconf(_SC_PAGESIZE)
+               : 0;
 }

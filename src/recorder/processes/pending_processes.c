@@ -22,13 +22,6 @@ enum {
     YOUNGER_MAX = 1024,
 };
 
-static void directory_closep(DIR **directory)
-{
-    if (*directory != NULL) {
-        (void)closedir(*directory); // only read from
-    }
-}
-
 // Return whether a process has no environment yet: between the old and the new image of an exec it
 // has none. A process without memory of its own (a kernel thread, or dead) has no executable
 // either.

@@ -12,6 +12,7 @@
 #include <sys/sysmacros.h>
 
 #include "base/compiler.h"
+#include "host/os/file.h"
 #include "host/os/proc_file.h"
 #include "host/text/number.h"
 #include "host/text/proc_text.h"
@@ -63,7 +64,7 @@ static bool is_it(pid_t pid, const struct sought *sought)
 // Return the first matching process, 0 if there is none.
 static pid_t find_process(const struct sought *sought)
 {
-    DIR *all = opendir("/proc");
+    CLEANUP(directory_closep) DIR *all = opendir("/proc");
     if (all == NULL) {
         return 0;
     }
@@ -72,7 +73,6 @@ static pid_t find_process(const struct sought *sought)
         const pid_t pid = (pid_t)number_field(entry->d_name);
         found = pid > 0 && is_it(pid, sought) ? pid : 0;
     }
-    (void)closedir(all); // read only
     return found;
 }
 

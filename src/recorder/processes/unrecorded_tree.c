@@ -61,7 +61,7 @@ static enum err visit(struct unrecorded_tree *tree, size_t index, bool *is_there
     char path[32];
     const struct tree_process process = tree->processes.items[index];      // the vector may move
     (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)process.pid); // fits
-    DIR *threads = opendir(path);
+    CLEANUP(directory_closep) DIR *threads = opendir(path);
     *is_there = threads != NULL;
     enum err result = ERR_OK;
     for (const struct dirent *entry;
@@ -69,9 +69,6 @@ static enum err visit(struct unrecorded_tree *tree, size_t index, bool *is_there
         if (isdigit((unsigned char)entry->d_name[0]) && !process.is_recorded) {
             result = follow_children(tree, &process, entry->d_name);
         }
-    }
-    if (threads != NULL) {
-        (void)closedir(threads); // only read from
     }
     return result;
 }

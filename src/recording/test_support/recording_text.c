@@ -2,7 +2,6 @@
 // recording_text: see recording_text.h.
 #include "recording/test_support/recording_text.h"
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,6 @@
 // query: see query.h.
 #include "server/api/query.h"
 
-#include <string.h>
-
 #include "base/compiler.h"
 #include "profile/time/growth.h"
 #include "server/api/filter_params.h"

@@ -2,7 +2,6 @@
 // request: see request.h.
 #include "server/http/request.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"

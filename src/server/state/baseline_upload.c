@@ -2,7 +2,6 @@
 // baseline_upload: see baseline_upload.h.
 #include "server/state/baseline_upload.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"

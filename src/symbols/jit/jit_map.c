@@ -11,6 +11,15 @@ void jit_map_release(struct jit_map *map)
     map->bad_line_count = 0;
 }
 
+// Add code whose name is at `place` of the texts. The caller has checked the number of names.
+static MUST_USE enum err add(struct jit_map *map, uint64_t begin, uint64_t end, uint64_t place)
+{
+    const uint32_t number = (uint32_t)map->names.len;
+    TRY(range_index_add(&map->ranges, begin, end, number));
+    TRY(map_u64_put(&map->latest, begin, number));
+    return u64_vec_push(&map->names, place);
+}
+
 enum err jit_map_add(struct jit_map *map, uint64_t begin, uint64_t size, struct bytes name)
 {
     uint64_t end;
@@ -18,14 +27,11 @@ enum err jit_map_add(struct jit_map *map, uint64_t begin, uint64_t size, struct 
         map->bad_line_count++;
         return ERR_OK;
     }
-    const uint32_t number = (uint32_t)map->names.len;
     const uint64_t place = map->text.len;
     strbuf_append(&map->text, name.data, name.len);
     strbuf_append_char(&map->text, '\0');
     TRY(strbuf_result(&map->text));
-    TRY(range_index_add(&map->ranges, begin, end, number));
-    TRY(map_u64_put(&map->latest, begin, number));
-    return u64_vec_push(&map->names, place);
+    return add(map, begin, end, place);
 }
 
 enum err jit_map_add_move(struct jit_map *map, uint64_t old_begin, uint64_t begin, uint64_t size)
@@ -37,11 +43,7 @@ enum err jit_map_add_move(struct jit_map *map, uint64_t old_begin, uint64_t begi
         map->bad_line_count++;
         return ERR_OK;
     }
-    const uint64_t place = map->names.items[*known];
-    const uint32_t number = (uint32_t)map->names.len;
-    TRY(range_index_add(&map->ranges, begin, end, number));
-    TRY(map_u64_put(&map->latest, begin, number));
-    return u64_vec_push(&map->names, place);
+    return add(map, begin, end, map->names.items[*known]);
 }
 
 enum err jit_map_seal(struct jit_map *map)

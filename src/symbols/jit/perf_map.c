@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/compiler.h"
 #include "base/hex.h"
 #include "host/os/file.h"
 #include "symbols/jit/jit_dump.h"
@@ -42,32 +43,22 @@ static const char *parse_hex(const char *at, uint64_t *out)
     return at + strspn(at, " \t");
 }
 
-// Parse `line`, which is zero-terminated. Return false if it is malformed.
-static bool parse_line(const char *line, struct range *out, const char **out_name)
-{
-    uint64_t size;
-    const char *at = parse_hex(line, &out->begin);
-    at = at != NULL ? parse_hex(at, &size) : NULL;
-    if (at == NULL || *at == 0 || __builtin_add_overflow(out->begin, size, &out->end)) {
-        return false;
-    }
-    *out_name = at;
-    return true;
-}
-
+// Add the code of `line`, which is zero-terminated; count it if it is malformed.
 static enum err add_line(struct jit_map *map, const char *line)
 {
-    struct range range = {0};
-    const char *name = NULL;
+    uint64_t begin;
+    uint64_t size;
     if (*line == 0) {
         return ERR_OK;
     }
-    if (!parse_line(line, &range, &name)) {
+    const char *name = parse_hex(line, &begin);
+    name = name != NULL ? parse_hex(name, &size) : NULL;
+    if (name == NULL || *name == 0) {
         map->bad_line_count++;
         return ERR_OK;
     }
     const struct bytes text = {.data = (const uint8_t *)name, .len = strlen(name)};
-    return jit_map_add(map, range.begin, range.end - range.begin, text);
+    return jit_map_add(map, begin, size, text);
 }
 
 static enum err add_lines(struct jit_map *map, struct strbuf *text)

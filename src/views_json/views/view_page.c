@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // view_page: what an HTML report tells its page about the file itself.
-#include "base/compiler.h"
 #include "views_json/views/views.h"
 
 void view_page(struct view *view, const struct page_view_options *options)
