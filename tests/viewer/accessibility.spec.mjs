@@ -9,7 +9,7 @@ import { recordWorkload, webRequire, withStage } from './support.mjs';
 
 const SOURCE = encodeURIComponent(path.join(import.meta.dirname, 'workload.cpp'));
 const VIEWS = [
-  'summary', 'bottom-up', 'functions?fn=keep_cache()', 'top-down', 'flame', 'flame?search=keep&layout=flame', 'charts', 'charts?by=stack', 'sizes',
+  'summary', 'peak', 'bottom-up', 'functions?fn=keep_cache()', 'top-down', 'flame', 'flame?search=keep&layout=flame', 'charts', 'charts?by=stack', 'sizes',
   'sizes?histogram=lifetimes', 'sizes?histogram=size_lifetime', 'leaks', 'threads', 'rss', 'source', `source?path=${SOURCE}&line=27`, 'summary?function=churn',
 ];
 const COMPARED = ['summary', 'bottom-up', 'functions?fn=keep_cache()', 'flame', 'charts', 'sizes', 'leaks', 'threads'];

@@ -34,7 +34,7 @@ describe('comparison', () => {
 
   it('shows the change in the summary, and can be turned off', async () => {
     await diff.open('#/summary?diff=1');
-    assert.match(await diff.page.locator('.figures').innerText(), /\+24\.4 KiB against before/);
+    assert.match(await diff.page.locator('.figures').innerText(), /\+24\.4 KiB \(\+50\.0%\) vs old\.cairn/);
     await diff.page.getByRole('button', { name: /^Against/ }).click();
     await diff.idle();
     assert.ok(!diff.parameters().has('diff'));

@@ -40,7 +40,7 @@ describe('hostile names', () => {
 
   const place = encodeURIComponent('/<img src=x onerror=alert(9)>/<script>alert(9)<.c');
   const views = [
-    'summary', 'bottom-up', 'top-down', 'flame?min_share=0', 'flame?min_share=0&direction=bottom_up&cost=leaked_bytes', 'functions', 'functions?fn=hostile_place',
+    'summary', 'peak', 'bottom-up', 'top-down', 'flame?min_share=0', 'flame?min_share=0&direction=bottom_up&cost=leaked_bytes', 'functions', 'functions?fn=hostile_place',
     'charts', 'charts?by=stack', 'charts?chart=rate', 'sizes', 'sizes?histogram=lifetimes', 'sizes?histogram=size_lifetime',
     'leaks', 'leaks?leaks_by=call_site', 'threads', 'rss', 'source', `source?path=${place}`,
   ];

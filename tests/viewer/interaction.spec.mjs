@@ -41,7 +41,7 @@ describe('addresses', () => {
     await other.close();
   });
 
-  for (const view of ['summary', 'bottom-up', 'functions', 'top-down', 'flame', 'charts', 'sizes', 'leaks', 'threads', 'rss', 'source']) {
+  for (const view of ['summary', 'peak', 'bottom-up', 'functions', 'top-down', 'flame', 'charts', 'sizes', 'leaks', 'threads', 'rss', 'source']) {
     it(`lead to ${view}, and its tab leads there too`, async () => {
       await viewer.open(`#/${view}`);
       assert.equal(await page.locator('main').getAttribute('data-view'), view);
@@ -145,14 +145,14 @@ describe('time', () => {
     await viewer.idle();
     assert.equal(await viewer.text('figure-leaked_bytes'), humanBytes(reported.totals.leaked_bytes));
     const { from_ms: begin, to_ms: end } = (await viewer.ask(`summary?from_ms=${from}&to_ms=${to}`)).selection.filter.time;
-    assert.ok((await page.locator('.figures').innerText()).includes(`${humanCount(Math.round((asked * 1000) / (end - begin)))} each second`));
-    const mini = await page.locator('.mini').boundingBox();
-    const range = await page.getByTestId('mini-range').boundingBox();
+    assert.ok((await page.locator('.figures').innerText()).includes(`${humanCount(Math.round((asked * 1000) / (end - begin)))} a second`));
+    const strip = await page.getByTestId('time-strip').boundingBox();
+    const range = await page.getByTestId('time-range').boundingBox();
     const { points } = await viewer.ask('series');
-    assert.ok(Math.abs((range.x - mini.x) / mini.width - from / points.end_ms.at(-1)) < 0.02, JSON.stringify([mini, range]));
-    assert.ok(Math.abs(range.width / mini.width - (to - from) / points.end_ms.at(-1)) < 0.02, JSON.stringify([mini, range]));
-    assert.match(await page.locator('.figures').innerText(), /of the whole recording, not filtered/);
-    assert.match(await page.getByTestId('rss-bar').innerText(), /of the whole recording, not filtered/);
+    assert.ok(Math.abs((range.x - strip.x) / strip.width - from / points.end_ms.at(-1)) < 0.02, JSON.stringify([strip, range]));
+    assert.ok(Math.abs(range.width / strip.width - (to - from) / points.end_ms.at(-1)) < 0.02, JSON.stringify([strip, range]));
+    assert.match(await page.locator('.figures').innerText(), /whole recording, not filtered/);
+    assert.match(await page.getByTestId('rss-bar').innerText(), /whole recording, not filtered/);
     await page.getByTestId('tab-flame').click();
     await viewer.idle();
     await page.reload();
@@ -198,9 +198,21 @@ describe('keys', () => {
 
   it('choose views by number', async () => {
     await viewer.open('#/summary');
-    await page.keyboard.press('5');
+    const tabs = await page.locator('.tab').evaluateAll((all) => all.map((tab) => tab.dataset.testid.replace('tab-', '')));
+    const view = () => page.locator('main').getAttribute('data-view');
+    for (const [key, place] of [['6', 5], ['1', 0], ['0', 9]]) {
+      await page.keyboard.press(key);
+      await viewer.idle();
+      assert.equal(await view(), tabs[place]);
+    }
+    for (const place of [...tabs.keys()].map((step) => (10 + step) % tabs.length)) {
+      await page.keyboard.press(']');
+      await viewer.idle();
+      assert.equal(await view(), tabs[place]);
+    }
+    await page.keyboard.press('[');
     await viewer.idle();
-    assert.equal(await page.locator('main').getAttribute('data-view'), 'flame');
+    assert.equal(await view(), tabs[8]);
   });
 
   it('open, close and follow a tree', async () => {
@@ -385,7 +397,7 @@ describe('a recording in progress', () => {
     assert.equal(Number(marked.parameters().get('to_ms')), Math.max(mark.time_ms, 1));
     await marked.page.getByTestId('tab-summary').click();
     await marked.idle();
-    assert.equal(await marked.page.locator('.mini-mark').getAttribute('title'), '<b>half</b> time');
+    assert.match(await marked.page.locator('.time-mark').getAttribute('title'), /: <b>half<\/b> time$/);
     await marked.page.close();
     await other.stop();
     assert.deepEqual(marked.complaints, []);

@@ -8,7 +8,7 @@ import {
   DEADLINE_MS, exactNumber, humanBytes, humanCount, importHeaptrack, importMassif, readSvg, recordCut, recordEmpty, recordSource, recordUnseen, recordWorkload, report, serve, withStage,
 } from './support.mjs';
 
-const VIEWS = ['summary', 'bottom-up', 'functions', 'top-down', 'flame', 'charts', 'sizes', 'sizes?histogram=lifetimes', 'sizes?histogram=size_lifetime', 'leaks', 'threads', 'rss', 'source'];
+const VIEWS = ['summary', 'peak', 'bottom-up', 'functions', 'top-down', 'flame', 'charts', 'sizes', 'sizes?histogram=lifetimes', 'sizes?histogram=size_lifetime', 'leaks', 'threads', 'rss', 'source'];
 
 const stage = withStage(() => undefined);
 
@@ -32,7 +32,7 @@ function everyViewOpens(own) {
   for (const view of VIEWS) {
     it(`opens ${view} without an error`, async () => {
       await own.viewer.follow(`#/${view}`);
-      assert.equal(await own.viewer.page.locator('main .notice-bad').filter({ hasNotText: 'not whole' }).count(), 0);
+      assert.equal(await own.viewer.page.locator('main .notice-bad').filter({ hasNotText: 'Incomplete file' }).count(), 0);
       assert.ok((await own.viewer.page.locator('main').innerText()).trim().length > 0, 'the view says something');
     });
   }
@@ -81,7 +81,7 @@ describe('a recording that was cut short', () => {
     const reported = report(own.file);
     assert.ok(reported.damage !== null);
     await own.viewer.open('#/flame');
-    await own.viewer.page.getByRole('button', { name: 'not whole' }).click();
+    await own.viewer.page.getByRole('button', { name: 'incomplete file' }).click();
     await own.viewer.idle();
     assert.ok((await own.viewer.page.locator('.notice-bad').innerText()).includes(reported.damage), reported.damage);
     assert.equal(await own.viewer.text('figure-allocations'), humanCount(reported.totals.allocations));

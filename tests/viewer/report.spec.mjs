@@ -2,21 +2,17 @@
 // `cairn export --html`: one file, opened from disk without a server and without a network. It shows what the server's page
 // shows and what `cairn report --json` says, runs nothing that a recording holds, and says what it cannot show.
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { exactNumber, humanBytes, humanCount, recordFamily, recordHostile, recordWorkload, report, shownName, Viewer, withStage } from './support.mjs';
+import { exactNumber, exportHtml, humanBytes, humanCount, recordFamily, recordHostile, recordNothing, recordWorkload, report, shownName, Viewer, withStage } from './support.mjs';
 
-const CAIRN = process.env.CAIRN_BIN;
 const MAX_BYTES = 33 << 20;
 
 let file, reported, served, viewer, requests;
 function exportPage(recording, name, args = []) {
-  const page = path.join(stage.folder, name);
-  const run = spawnSync(CAIRN, ['export', '--html', '-o', page, ...args, recording], { encoding: 'utf8' });
-  assert.equal(run.status, 0, run.stderr);
+  const page = exportHtml(recording, path.join(stage.folder, name), args);
   assert.ok(fs.statSync(page).size < MAX_BYTES);
   return page;
 }
@@ -41,7 +37,7 @@ const stage = withStage(async () => {
 function shownBy(page) {
   return page.page.evaluate(() => {
     const main = document.querySelector('main').cloneNode(true);
-    main.querySelectorAll('.toolbar, .charts-hint, .stack').forEach((element) => element.remove());
+    main.querySelectorAll('.toolbar, .charts-hint, .stack, .time').forEach((element) => element.remove());
     return [...main.querySelectorAll('*')].filter((e) => e.children.length === 0).map((e) => `${e.textContent}|${e.getAttribute('title') ?? ''}`);
   });
 }
@@ -61,7 +57,7 @@ const helper = () => report(file, ['--thread', 'helper']);
 const helperId = () => report(file).threads.find((thread) => thread.name === 'helper').thread_id;
 
 const FRAGMENTS = [
-  'summary', 'top-down', 'bottom-up', 'bottom-up?collapse=', 'functions', 'threads', 'rss', 'sizes',
+  'summary', 'peak', 'top-down', 'bottom-up', 'bottom-up?collapse=', 'functions', 'threads', 'rss', 'sizes',
   'sizes?histogram=lifetimes', 'sizes?rank=bytes', 'sizes?histogram=size_lifetime', 'leaks', 'leaks?leaks_by=call_site', 'leaks?growth=growing', 'leaks?growth=late',
   ...COSTS.flatMap((cost) => [`bottom-up?cost=${cost}`, `functions?cost=${cost}`, `functions?by_self=1&cost=${cost}`, `flame?cost=${cost}`]),
   ...['', '1'].flatMap((collapse) => ['0', '0.01'].map((share) => `flame?direction=bottom_up&collapse=${collapse}&min_share=${share}`)),
@@ -253,7 +249,7 @@ describe('hostile names in a report', () => {
 describe('a recording with little in it', () => {
   it('makes a page that says so', async () => {
     const nothing = path.join(stage.folder, 'nothing.cairn');
-    assert.equal(spawnSync(CAIRN, ['record', '-o', nothing, '--', '/bin/true']).status, 0);
+    recordNothing(nothing);
     const page = await openPage(exportPage(nothing, 'nothing.html'));
     for (const fragment of ['summary', 'flame', 'charts', 'leaks', 'sizes', 'rss', 'functions']) {
       await page.open(`#/${fragment}`);

@@ -51,8 +51,14 @@ export function recordWorkload(folder, name, programArguments = [], options = []
 /** A recording of a program of one source file beside this one. */
 export function recordSource(folder, source, options = []) {
   const program = path.join(folder, path.parse(source).name);
-  run('c++', ['-std=c++17', '-O1', '-g', '-o', program, path.join(here, source)]);
+  const compiler = source.endsWith('.c') ? ['cc'] : ['c++', '-std=c++17'];
+  run(compiler[0], [...compiler.slice(1), '-O1', '-g', '-o', program, path.join(here, source)]);
   return record(folder, `${path.parse(source).name}.cairn`, [program], options);
+}
+
+/** Of /bin/true, which does nearly nothing. */
+export function recordNothing(file) {
+  run(CAIRN, ['record', '-o', file, '--', '/bin/true']);
 }
 
 /** Without allocations: C's main asks for nothing. */
@@ -169,6 +175,12 @@ function record(folder, name, command, options = []) {
 /** What the command line says of the same file. */
 export function report(file, args = []) {
   return JSON.parse(run(CAIRN, ['report', '--json', '-n', '0', ...args, file]).toString('utf8'));
+}
+
+/** The recording as a page in one file; gives its path. */
+export function exportHtml(file, page, args = []) {
+  run(CAIRN, ['export', '--html', '-o', page, ...args, file]);
+  return page;
 }
 
 /** Starts `cairn analyze`; gives its address and how to stop it. */

@@ -71,6 +71,30 @@ static void the_peak_is_explained(void **state)
     assert_ptr_equal(found, findings.items.items); // the first of all
 }
 
+// 30 MiB that are allocated and freed in the slice of the peak: no end of a slice has them.
+static void a_peak_of_a_moment_is_explained(void **state)
+{
+    (void)state;
+    static const char text[] = "main;burst(b.c:3) 1 31457280 1 31457280 0 0 1 31457280 31457280\n"
+                               "@4 1 31457280 1 31457280 0\n"
+                               "main;keep(a.c:9) 2 10485760 0 0 0 0 2 10485760 10485760\n"
+                               "@1 1 9437184 0 0 0\n@6 1 1048576 0 0 0\n";
+    CLEANUP(drawn_profile_release) struct drawn_profile drawn = {0};
+    CLEANUP(findings_release) struct findings findings = {0};
+    build(text, 1000, &drawn, &findings);
+    const struct finding *found = find(&findings, FINDING_PEAK);
+    assert_non_null(found);
+    const char *name = profile_location_function(drawn.profile, found->location);
+    assert_string_equal(name, "burst");
+    for (uint32_t i = 0; i < findings.rise.gained.len; i++) {
+        const bool is_burst = row_groups_location(&findings.groups, i) == found->location;
+        const uint64_t gained = findings.rise.gained.items[i];
+        if (is_burst ? gained != 31457280 : gained > 10485760) {
+            fail_msg("group %u gained %llu", i, (unsigned long long)gained);
+        }
+    }
+}
+
 static void growth_is_found_only_in_long_runs(void **state)
 {
     (void)state;
@@ -142,6 +166,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_peak_is_explained),
+        cmocka_unit_test(a_peak_of_a_moment_is_explained),
         cmocka_unit_test(growth_is_found_only_in_long_runs),
         cmocka_unit_test(other_faults_have_their_kind),
     };

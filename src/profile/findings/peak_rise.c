@@ -24,23 +24,25 @@ static uint32_t find_trough(const struct recording *recording, uint32_t peak)
     return at == 0 && slices[0].live_bytes > 0 ? REC_NONE : at;
 }
 
-static int64_t gain_of_row(const struct recording *recording,
-                           uint32_t row,
-                           uint32_t trough,
-                           uint32_t peak,
-                           uint64_t *freed_bytes)
+// Bytes of a row that are live at the end of the trough's slice. Add what is freed between the two.
+static int64_t live_at_trough(const struct recording *recording,
+                              uint32_t row,
+                              uint32_t trough,
+                              uint32_t peak,
+                              uint64_t *freed_bytes)
 {
-    int64_t gain = 0;
+    int64_t live = 0;
     size_t at = rec_first_entry_of_row(recording->cells, recording->cell_count,
                                        sizeof(recording->cells[0]), row);
     for (; at < recording->cell_count && recording->cells[at].row == row; at++) {
         const struct rec_cell *cell = &recording->cells[at];
-        if (cell->slice <= peak && (trough == REC_NONE || cell->slice > trough)) {
-            gain += (int64_t)(cell->allocated_bytes - cell->freed_bytes);
+        if (trough != REC_NONE && cell->slice <= trough) {
+            live += (int64_t)(cell->allocated_bytes - cell->freed_bytes);
+        } else if (cell->slice <= peak) {
             *freed_bytes += cell->freed_bytes;
         }
     }
-    return gain;
+    return live;
 }
 
 static void add_group(const struct row_groups *groups,
@@ -55,7 +57,8 @@ static void add_group(const struct row_groups *groups,
     rise->threads.items[group] = REC_NONE;
     for (uint32_t i = groups->row_first.items[group]; i < groups->row_first.items[group + 1]; i++) {
         const uint32_t row = groups->rows.items[i];
-        const int64_t gain = gain_of_row(recording, row, trough, peak, &rise->freed_bytes);
+        const int64_t gain = (int64_t)recording->rows[row].peak_bytes -
+                             live_at_trough(recording, row, trough, peak, &rise->freed_bytes);
         sum += gain;
         if (gain > most) {
             most = gain;

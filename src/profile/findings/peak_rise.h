@@ -7,8 +7,8 @@
 //          /    ^     |         from at most half of it, or the beginning of the run.
 //               trough
 //
-// Levels are known at the end of each time slice, so the gains of a call site are exact only up to
-// the peak's time slice. Context: H.
+// What a call site holds at the peak is exact. What it held at the trough is known at the end of
+// the trough's time slice. Context: H.
 #pragma once
 
 #include <stdint.h>

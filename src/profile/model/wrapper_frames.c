@@ -69,6 +69,10 @@ static const char *const c_functions[] = {
     "ztryrealloc",
     "ztrymalloc_usable",
     "zmalloc_usable",
+    "zcalloc_usable",
+    "zrealloc_usable",
+    "ztrycalloc_usable",
+    "ztryrealloc_usable",
     "ztrymalloc_usable_internal",
     "my_malloc", // mariadb
     "my_realloc",

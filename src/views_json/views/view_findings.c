@@ -35,15 +35,17 @@ static const struct column finding_columns[] = {
 struct gain_row {
     struct place place;
     uint64_t gained_bytes;
-    uint32_t thread; // index, or REC_NONE
+    uint64_t without_bytes;  // the peak without this gain
+    uint32_t thread;         // index, or REC_NONE
+    const char *thread_name; // NULL without a thread
 };
 
 DEFINE_VEC(gain_row_vec, struct gain_row);
 
 static const struct column gain_columns[] = {
-    COLUMN(CELL_LOCATION, gain_row, place),
-    COLUMN(CELL_U64, gain_row, gained_bytes),
-    COLUMN(CELL_POSITION, gain_row, thread),
+    COLUMN(CELL_LOCATION, gain_row, place),    COLUMN(CELL_U64, gain_row, gained_bytes),
+    COLUMN(CELL_U64, gain_row, without_bytes), COLUMN(CELL_POSITION, gain_row, thread),
+    COLUMN(CELL_TEXT, gain_row, thread_name),
 };
 
 static int compare_gains(const void *left, const void *right)
@@ -56,8 +58,33 @@ static int compare_gains(const void *left, const void *right)
     return a->place.location < b->place.location ? -1 : a->place.location > b->place.location;
 }
 
+// List the call sites that gained, without order.
+static MUST_USE enum err
+collect_gains(const struct view *view, const struct findings *findings, struct gain_row_vec *out)
+{
+    const struct recording *recording = &view->profile->recording;
+    const struct peak_rise *rise = &findings->rise;
+    const uint64_t peak_bytes = recording->totals.peak_bytes;
+    for (uint32_t i = 0; i < rise->gained.len; i++) {
+        const uint64_t gained_bytes = rise->gained.items[i];
+        const uint32_t thread = rise->threads.items[i];
+        const struct gain_row row = {
+            .place = {SIDE_NEW, row_groups_location(&findings->groups, i)},
+            .gained_bytes = gained_bytes,
+            .without_bytes = peak_bytes > gained_bytes ? peak_bytes - gained_bytes : 0,
+            .thread = thread,
+            .thread_name = thread != REC_NONE
+                               ? profile_string(view->profile, recording->threads[thread].name)
+                               : NULL,
+        };
+        TRY(gained_bytes > 0 ? gain_row_vec_push(out, row) : ERR_OK);
+    }
+    return ERR_OK;
+}
+
 static MUST_USE enum err write_rise(struct view *view, const struct findings *findings)
 {
+    const struct recording *recording = &view->profile->recording;
     const struct peak_rise *rise = &findings->rise;
     CLEANUP(gain_row_vec_release) struct gain_row_vec rows = {0};
     json_key(view->w, "peak_rise");
@@ -65,12 +92,7 @@ static MUST_USE enum err write_rise(struct view *view, const struct findings *fi
         json_null(view->w);
         return ERR_OK;
     }
-    for (uint32_t i = 0; i < rise->gained.len; i++) {
-        const struct gain_row row = {.place = {SIDE_NEW, row_groups_location(&findings->groups, i)},
-                                     .gained_bytes = rise->gained.items[i],
-                                     .thread = rise->threads.items[i]};
-        TRY(row.gained_bytes > 0 ? gain_row_vec_push(&rows, row) : ERR_OK);
-    }
+    TRY(collect_gains(view, findings, &rows));
     if (rows.len > 1) {
         qsort(rows.items, rows.len, sizeof(rows.items[0]), compare_gains);
     }
@@ -78,6 +100,11 @@ static MUST_USE enum err write_rise(struct view *view, const struct findings *fi
     json_key_u64(view->w, "trough_ms", rise->trough_ms);
     json_key_u64(view->w, "trough_bytes", rise->trough_bytes);
     json_key_u64(view->w, "peak_ms", rise->peak_ms);
+    json_key_u64(view->w, "peak_bytes", recording->totals.peak_bytes);
+    json_key_string(view->w, "mark",
+                    rise->mark != REC_NONE
+                        ? profile_string(view->profile, recording->marks[rise->mark].text)
+                        : NULL);
     json_key_u64(view->w, "freed_bytes", rise->freed_bytes);
     json_key_u64(view->w, "total_count", rows.len);
     rows.len = rows.len > GAINS_MAX ? GAINS_MAX : rows.len;

@@ -23,8 +23,8 @@ const nullableTexts = list(orNull(str));
 const flags = list(flag);
 
 export const code = object({
-  functions: object({ id: nums, name: texts, short: nullableTexts, module: refs }),
-  locations: object({ function: refs, file: refs, line: nums, offset: texts }),
+  functions: object({ id: nums, name: texts, short: nullableTexts, module: refs, wrapper: flags }),
+  locations: object({ function: refs, file: refs, line: nums, offset: texts, wrapper: flags }),
   modules: object({ path: texts, name: texts }),
   files: object({ path: texts }),
 });
@@ -96,6 +96,31 @@ const topSites = object({
   costs,
 });
 
+const findings = object({
+  items: object({
+    count: num,
+    kind: texts,
+    sentence: texts,
+    confidence: texts,
+    location: refs,
+    bytes: nums,
+    whole_bytes: nums,
+  }),
+  /** Null without time slices, and for a part of the recording. */
+  peak_rise: orNull(
+    object({
+      trough_ms: num,
+      trough_bytes: num,
+      peak_ms: num,
+      peak_bytes: num,
+      mark: orNull(str),
+      freed_bytes: num,
+      total_count: num,
+      sites: object({ count: num, location: refs, gained_bytes: nums, without_bytes: nums, thread_name: nullableTexts }),
+    }),
+  ),
+});
+
 export const summary = object({
   selection,
   totals,
@@ -110,6 +135,7 @@ export const summary = object({
   }),
   /** Processes whose heap is not the memory that they use. */
   unseen: object({ count: num, pid: nums, executable: texts, reason: texts, anonymous_bytes: nums, mapped_bytes: nums, heap_bytes: nums }),
+  findings,
   code,
 });
 
@@ -386,6 +412,7 @@ export const problem = object({
 export type Meta = Decoded<typeof meta>;
 export type Selection = Decoded<typeof selection>;
 export type Summary = Decoded<typeof summary>;
+export type Findings = Decoded<typeof findings>;
 export type Tree = Decoded<typeof tree>;
 export type Stacks = Decoded<typeof stacks>;
 export type StackPairs = Decoded<typeof stackPairs>;

@@ -36,8 +36,8 @@ function randomTree(count: number, seed: number): { readonly raw: unknown; reado
     },
     search: null,
     code: {
-      functions: { id: NAMES.map((_, i) => i), name: NAMES, short: NAMES.map(() => null), module: NAMES.map((_, i) => (i === 4 ? 0 : null)) },
-      locations: { function: [], file: [], line: [], offset: [] },
+      functions: { id: NAMES.map((_, i) => i), name: NAMES, short: NAMES.map(() => null), module: NAMES.map((_, i) => (i === 4 ? 0 : null)), wrapper: NAMES.map(() => 0) },
+      locations: { function: [], file: [], line: [], offset: [], wrapper: [] },
       modules: { path: ['/lib/libc.so.6'], name: ['libc.so.6'] },
       files: { path: [] },
     },

@@ -107,3 +107,12 @@ export function formatChange(change: number, format: (value: number) => string):
   const sign = change < 0 ? '-' : change > 0 ? '+' : '';
   return sign + format(Math.abs(change));
 }
+
+/** "+12.3%", "-4.0%", "new" if there was nothing before. */
+export function formatPercentChange(now: number, old: number): string {
+  if (old === 0) {
+    return now === 0 ? '0%' : 'new';
+  }
+  const sign = now < old ? '-' : now > old ? '+' : '';
+  return `${sign}${formatPercent(Math.abs(now - old), old)}`;
+}

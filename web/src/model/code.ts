@@ -7,12 +7,14 @@ export interface CodeTable {
     readonly name: readonly string[];
     readonly short: readonly (string | null)[];
     readonly module: readonly (number | null)[];
+    readonly wrapper: readonly number[];
   };
   readonly locations: {
     readonly function: readonly (number | null)[];
     readonly file: readonly (number | null)[];
     readonly line: readonly number[];
     readonly offset: readonly string[];
+    readonly wrapper: readonly number[];
   };
   readonly modules: { readonly path: readonly string[]; readonly name: readonly string[] };
   readonly files: { readonly path: readonly string[] };
@@ -31,6 +33,8 @@ export interface CodeName {
   readonly modulePath: string;
   readonly file: string;
   readonly line: number;
+  /** It only passes allocations on. */
+  readonly isWrapper: boolean;
 }
 
 export const NO_CODE: CodeName = {
@@ -42,6 +46,7 @@ export const NO_CODE: CodeName = {
   modulePath: '',
   file: '',
   line: 0,
+  isWrapper: false,
 };
 
 export function baseName(path: string): string {
@@ -72,6 +77,7 @@ export function functionName(code: CodeTable, index: number | null | undefined, 
     full,
     module: name === '' ? '' : module,
     modulePath,
+    isWrapper: code.functions.wrapper[index] === 1,
   };
 }
 
@@ -84,6 +90,7 @@ export function locationName(code: CodeTable, index: number | null | undefined):
     ...functionName(code, code.locations.function[index], code.locations.offset[index] ?? ''),
     file: file === null ? '' : (code.files.path[file] ?? ''),
     line: code.locations.line[index] ?? 0,
+    isWrapper: code.locations.wrapper[index] === 1,
   };
 }
 

@@ -11,8 +11,9 @@ const CODE: CodeTable = {
     name: ['(anonymous namespace)::run(int)', '', 'plain'],
     short: ['(anonymous namespace)::run', null, null],
     module: [0, 0, null],
+    wrapper: [0, 0, 0],
   },
-  locations: { function: [0, 1, null], file: [0, null, null], line: [7, 0, 0], offset: ['', '0x4f2', '0x1'] },
+  locations: { function: [0, 1, null], file: [0, null, null], line: [7, 0, 0], offset: ['', '0x4f2', '0x1'], wrapper: [0, 0, 1] },
   modules: { path: ['/usr/lib/libx.so.1'], name: ['libx.so.1'] },
   files: { path: ['/src/a b/x.cpp'] },
 };

@@ -5,6 +5,7 @@
 
 export const VIEWS = [
   'summary',
+  'peak',
   'flame',
   'bottom-up',
   'top-down',

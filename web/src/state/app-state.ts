@@ -42,6 +42,20 @@ export function go(patch: Partial<Address>, how: How = 'move'): void {
   });
 }
 
+/** Put a time range into the filter, in milliseconds. */
+export function filterTime(fromMs: number, toMs: number): void {
+  go({ from_ms: String(Math.max(0, Math.round(fromMs))), to_ms: String(Math.max(1, Math.round(toMs))), zoom: '' });
+}
+
+/** Show the heap at a moment: what was live then. */
+export function showMoment(ms: number): void {
+  go({ from_ms: '', to_ms: String(Math.max(1, Math.round(ms))), classes: '', cost: 'leaked_bytes', zoom: '' });
+}
+
+export function resetTime(): void {
+  go({ from_ms: '', to_ms: '', classes: '', zoom: '' });
+}
+
 export function resetFilter(): void {
   go({ ...FILTER_DEFAULTS, zoom: '' });
 }

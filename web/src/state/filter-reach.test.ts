@@ -11,6 +11,8 @@ describe('notApplied', () => {
     ['sizes', { from_ms: '5' }, 'the time range'],
     ['leaks', { to_ms: '5' }, 'the time range'],
     ['charts', { from_ms: '5', lifetime_max_ms: '9' }, 'the time range, sizes and lifetimes'],
+    ['peak', {}, ''],
+    ['peak', { process: '7', from_ms: '5' }, 'the process, the time range'],
     ['rss', { process: '7' }, ''],
     ['rss', { function_regex: 'f', thread: '7' }, 'functions, files and modules, the thread'],
   ] as const)('%s under %o', (view, filter, names) => {

@@ -21,6 +21,7 @@ interface Limit {
 /** Views without an entry apply the whole filter. */
 const LIMITS: Readonly<Partial<Record<ViewId, Limit>>> = {
   charts: { ignores: [TIME, BLOCKS], why: 'the chart shows the whole run with the range marked, and what was live is not told apart by size or lifetime' },
+  peak: { ignores: GROUPS, why: 'the rise to the peak is that of the whole recording' },
   sizes: { ignores: [TIME], why: 'sizes and lifetimes are those of the whole run' },
   leaks: { ignores: [TIME], why: 'leaks are always those at the end; for another moment see Bottom-up, column Live then' },
   rss: { ignores: [CODE, THREAD, TIME, BLOCKS], why: 'the resident size is known by process only' },

@@ -11,7 +11,7 @@ import { chartKind, knownCharts } from '../model/over-time';
 import { timePicture } from '../render/time-picture';
 import { BLOCK_FIELDS, stackParams, TIME_FIELDS, type Address } from '../state/address';
 import { isFilteredBeyond } from '../state/filter-reach';
-import { go } from '../state/app-state';
+import { filterTime, go, showMoment } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
 import { ChartLegend } from './chart-legend';
 import { chartCsv, chartModel, chartSpec, legendEntries } from './charts-model';
@@ -26,14 +26,6 @@ import { cssVariable, useDarkness } from './parts/theme-hook';
 import './charts.css';
 
 const TOPS = ['0', '5', '10', '20', '50'] as const;
-
-function brush(from: number, to: number): void {
-  go({ from_ms: String(Math.max(0, Math.round(from))), to_ms: String(Math.max(1, Math.round(to))), zoom: '' });
-}
-
-function showMoment(ms: number): void {
-  go({ from_ms: '', to_ms: String(Math.max(1, Math.round(ms))), classes: '', cost: 'leaked_bytes', zoom: '' });
-}
 
 /** The marks as text, with a link to the heap at that time. */
 function Marks(): JSX.Element | null {
@@ -104,7 +96,7 @@ function Drawing(props: { readonly series: Series; readonly old: Series | null; 
         <ChartBox
           spec={spec}
           label={`Chart: ${kind.phrase}. The highest heap was ${formatBytes(series.peak.bytes)} after ${formatMs(series.peak.time_ms)}.`}
-          events={{ hover: setHovered, brush: canBrush ? brush : null, click: canBrush ? showMoment : () => undefined }}
+          events={{ hover: setHovered, brush: canBrush ? filterTime : null, click: canBrush ? showMoment : () => undefined }}
         />
         <ChartLegend model={model} hovered={hovered} />
       </div>

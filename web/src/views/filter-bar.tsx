@@ -54,7 +54,7 @@ function Share(props: { readonly address: Address }): JSX.Element {
   const tells = useTells();
   const cost = isMoment(address) && address.cost === 'peak_bytes' ? 'leaked_bytes' : address.cost;
   if (asked === null) {
-    return <p class="filter-share soft">Nothing is filtered: these are the numbers of the whole recording.</p>;
+    return <p class="filter-share soft">Whole recording</p>;
   }
   if (asked.error !== null) {
     return (
@@ -76,7 +76,7 @@ function Share(props: { readonly address: Address }): JSX.Element {
   return (
     <p class="filter-share" data-testid="filter-share">
       {`${title}: ${formatCost(cost, part)}`}
-      {isMoment(address) ? '' : ` of ${formatCost(cost, whole)} pass (${formatPercent(part, whole)})`}
+      {isMoment(address) ? '' : ` of ${formatCost(cost, whole)} (${formatPercent(part, whole)})`}
     </p>
   );
 }

@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { formatBytes, formatMs } from '../base/format';
 import { rangeText } from '../model/block-range';
 import { FILTER_FIELDS, isMoment, type Address, type FilterField } from '../state/address';
-import { go } from '../state/app-state';
+import { go, resetTime } from '../state/app-state';
 
 /** Fields whose value is shown unchanged. */
 const LABELS: Readonly<Partial<Record<FilterField, string>>> = {
@@ -47,7 +47,7 @@ function TimeChip(props: { readonly address: Address }): JSX.Element | null {
     : `${formatMs(Number(address.from_ms))} to ${address.to_ms === '' ? 'the end' : formatMs(Number(address.to_ms))}`;
   return (
     <>
-      <Chip label="time" value={text} onRemove={() => go({ from_ms: '', to_ms: '', classes: '', zoom: '' })} />
+      <Chip label="time" value={text} onRemove={resetTime} />
       {isMoment(address) ? null : (
         <li>
           <label>

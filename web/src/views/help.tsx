@@ -5,7 +5,8 @@ import { setHelp } from '../state/app-state';
 import './help.css';
 
 const KEYS: readonly (readonly [string, string])[] = [
-  ['1 … 9', 'the views, in the order of the tabs'],
+  ['1 … 9, 0', 'the first ten views, in the order of the tabs'],
+  ['[ ]', 'the view before, the view after'],
   ['/', 'type a filter'],
   ['x', 'reset the filter'],
   ['Alt ←, Alt →', 'back and forward: views, filters and zooms'],

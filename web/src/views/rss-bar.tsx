@@ -82,7 +82,7 @@ function Drawing(props: { readonly answer: Rss }): JSX.Element {
     <button type="button" class="rss" data-testid="rss-bar" onClick={() => go({ view: 'rss' })}>
       <span class="rss-head">
         {headText(answer, ms, rss, parts.length > 0)}
-        {isUnfiltered ? '' : '; of the whole recording, not filtered'}
+        {isUnfiltered ? '' : '; whole recording, not filtered'}
       </span>
       {parts.length === 0 ? null : (
         <>

@@ -54,7 +54,7 @@ function Legend(props: { readonly answer: Rss; readonly row: number }): JSX.Elem
   const colours = palette(useDarkness());
   const rss = at(breakdowns.rss_bytes, row);
   return (
-    <section class="breakdown-legend" aria-label="At the moment pointed at" data-testid="breakdown-legend">
+    <section class="breakdown-legend" aria-label="At the moment pointed at" tabIndex={0} data-testid="breakdown-legend">
       <h2>{`After ${formatMs(at(breakdowns.time_ms, row))}`}</h2>
       <dl>
         <div>

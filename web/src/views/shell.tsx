@@ -6,7 +6,7 @@ import { inReport } from '../api/report-file';
 import { shownText } from '../base/shown-text';
 import type { ViewId } from '../state/address';
 import { notApplied } from '../state/filter-reach';
-import { go, resetFilter, setHelp } from '../state/app-state';
+import { appState, go, resetFilter, setHelp } from '../state/app-state';
 import { useAppState, useAsk } from '../state/hooks';
 import { onKeyOutsideFields } from '../state/keys';
 import { followRecording } from '../state/live';
@@ -19,6 +19,7 @@ import { FlameView } from './flame';
 import { FunctionsView } from './functions';
 import { Help } from './help';
 import { LeaksView } from './leaks';
+import { PeakView } from './peak';
 import { RssView } from './rss';
 import { MetaContext, useMeta } from './parts/meta-context';
 import { Notice, Pane } from './parts/pane';
@@ -26,6 +27,7 @@ import { SizesView } from './sizes';
 import { SourceView } from './source';
 import { SummaryView } from './summary';
 import { ThreadsView } from './threads';
+import { TimeLine } from './time-line';
 import { BottomUpView, TopDownView } from './tree-view';
 import './shell.css';
 
@@ -37,6 +39,7 @@ interface ViewEntry {
 
 export const ENTRIES: readonly ViewEntry[] = [
   { id: 'summary', label: 'Summary', component: SummaryView },
+  { id: 'peak', label: 'Peak', component: PeakView },
   { id: 'bottom-up', label: 'Bottom-up', component: BottomUpView },
   { id: 'functions', label: 'Caller / Callee', component: FunctionsView },
   { id: 'top-down', label: 'Top-down', component: TopDownView },
@@ -87,7 +90,7 @@ function Header(): JSX.Element {
       ) : null}
       {meta.damage === null ? null : (
         <button type="button" class="head-damage" title={`${meta.damage}: every number counts what is there`} onClick={() => go({ view: 'summary' })}>
-          not whole
+          incomplete file
         </button>
       )}
       {meta.run.sampling === null ? null : (
@@ -115,7 +118,7 @@ function Tabs(props: { readonly view: ViewId }): JSX.Element {
           type="button"
           class={entry.id === props.view ? 'tab tab-here' : 'tab'}
           {...(entry.id === props.view ? { 'aria-current': 'page' as const } : {})}
-          title={index < 9 ? `${entry.label} (${index + 1})` : entry.label}
+          title={index < 10 ? `${entry.label} (${(index + 1) % 10})` : `${entry.label} ([ and ] go to the next view)`}
           data-testid={`tab-${entry.id}`}
           onClick={() => go({ view: entry.id })}
         >
@@ -126,8 +129,19 @@ function Tabs(props: { readonly view: ViewId }): JSX.Element {
   );
 }
 
+/** The view of a digit: 1 is the first, 0 the tenth. */
+function entryOfDigit(key: string): ViewEntry | undefined {
+  return /^[0-9]$/.test(key) ? ENTRIES[(Number(key) + 9) % 10] : undefined;
+}
+
+/** The view before or after the shown one, around the ends. */
+function entryBeside(step: number): ViewEntry | undefined {
+  const here = ENTRIES.findIndex((entry) => entry.id === appState.get().address.view);
+  return ENTRIES[(here + step + ENTRIES.length) % ENTRIES.length];
+}
+
 function takeKey(key: string): boolean {
-  const entry = ENTRIES[Number(key) - 1];
+  const entry = key === '[' ? entryBeside(-1) : key === ']' ? entryBeside(1) : entryOfDigit(key);
   if (key === '?') {
     setHelp(true);
   } else if (key === '/') {
@@ -188,6 +202,7 @@ export function Shell(): JSX.Element {
               <Header />
               <Tabs view={address.view} />
               <FilterBar />
+              {address.view === 'summary' || inReport() ? null : <TimeLine isTall={false} />}
               <main class="main" data-view={address.view}>
                 <h1 class="visually-hidden">{entry?.label}</h1>
                 {notice === '' ? null : <Notice bad>{notice}</Notice>}

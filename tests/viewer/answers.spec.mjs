@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+// The first page names the fault of a program, says how large it is, and leads to the view that shows it; and the time
+// line filters every view. The oracle is the program: leaky.c states what it does.
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { describe, it } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { exactNumber, exportHtml, humanBytes, humanCount, recordSource, report, Viewer, withStage } from './support.mjs';
+
+const LEAKED = 120 * 8192;
+const CACHE = 8 << 20;
+const TEMPORARY = 12_000;
+
+let file, reported, viewer, page;
+const stage = withStage(async () => {
+  file = recordSource(stage.folder, 'leaky.c');
+  reported = report(file);
+  ({ viewer, page } = await stage.open(file));
+});
+
+const card = (kind, on = page) => on.getByTestId(`finding-${kind}`);
+
+async function view() {
+  await viewer.idle();
+  return page.locator('main').getAttribute('data-view');
+}
+
+/** What every page of the recording must show first. */
+async function assertCards(on) {
+  const first = on.locator('.card').first();
+  assert.equal(await first.getAttribute('data-testid'), 'finding-growth');
+  assert.match(await first.locator('.code').getAttribute('title'), /^remember_client\n/);
+  assert.equal(await first.locator('.card-figure > span').first().innerText(), humanBytes(LEAKED));
+  assert.ok((await first.innerText()).includes(`${humanBytes(LEAKED)} in 120 blocks`), await first.innerText());
+  assert.match(await card('peak', on).locator('.code').getAttribute('title'), /^fill_cache\n/);
+  assert.equal(await card('peak', on).locator('.card-figure > span').first().innerText(), humanBytes(CACHE));
+  assert.match(await card('churn', on).locator('.code').getAttribute('title'), /^parse_request\n/);
+  assert.ok((await card('churn', on).innerText()).includes(`${humanCount(TEMPORARY)} temporary allocations`));
+  const sentences = await on.locator('.card-sentence').allInnerTexts();
+  assert.deepEqual(sentences, reported.findings.items.map((item) => item.sentence).slice(0, 4));
+}
+
+describe('the findings', () => {
+  it('name the functions that the program says, past its wrapper, in order', async () => {
+    await viewer.open('#/summary');
+    await assertCards(page);
+  });
+
+  it('are above the rest of the page', async () => {
+    await viewer.open('#/summary');
+    const top = async (selector) => (await page.locator(selector).first().boundingBox()).y;
+    const tops = [await top('.cards'), await top('.figures'), await top('.time-tall'), await top('.tops'), await top('.health'), await top('.facts')];
+    assert.deepEqual(tops, [...tops].sort((a, b) => a - b));
+    assert.ok((await page.locator('.cards').boundingBox()).height < 400);
+  });
+
+  for (const [kind, button, wanted] of [
+    ['growth', 'Leaks', 'leaks'], ['growth', 'Over time', 'charts'], ['peak', 'Why the peak', 'peak'], ['peak', 'Flame graph', 'flame'], ['churn', 'Bottom-up', 'bottom-up'],
+  ]) {
+    it(`of ${kind} lead to ${wanted}`, async () => {
+      await viewer.open('#/summary');
+      await card(kind).getByRole('button', { name: button }).click();
+      assert.equal(await view(), wanted);
+    });
+  }
+
+  it('are not made under a time range, and the page says so', async () => {
+    await viewer.open('#/summary?from_ms=0&to_ms=200');
+    assert.match(await viewer.text('no-findings'), /none under a time range/);
+    assert.equal(await page.locator('.card').count(), 0);
+  });
+
+  it('are in the HTML report too', async () => {
+    const html = exportHtml(file, path.join(stage.folder, 'leaky.html'));
+    const own = await stage.newPage();
+    const shown = new Viewer(own, pathToFileURL(html).href);
+    await shown.open('#/summary');
+    await assertCards(own);
+    await card('peak', own).getByRole('button', { name: 'Why the peak' }).click();
+    await shown.idle();
+    assert.match((await shown.rows('Gained before the peak'))[0].name, /./);
+    assert.deepEqual(shown.complaints, []);
+    await own.close();
+  });
+});
+
+describe('why the peak', () => {
+  it('says what each call site gained, and the peak without it', async () => {
+    await viewer.open('#/peak');
+    const rows = await viewer.rows('Gained before the peak');
+    assert.match(rows[0].cells[2], /^fill_cache/);
+    assert.equal(exactNumber(rows[0].costs[0]), CACHE);
+    assert.equal(rows[0].cells[1], humanBytes(reported.totals.peak_bytes - CACHE));
+    assert.equal(rows[0].cells[3], 'leaky');
+    const { peak_rise: rise } = reported.findings;
+    assert.ok((await viewer.text('peak-text')).includes(`to ${humanBytes(reported.totals.peak_bytes)} at `));
+    assert.equal(rise.sites[0].gained_bytes, CACHE);
+    const bars = await page.locator('.cost-bar').evaluateAll((all) => all.map((bar) => Number.parseFloat(bar.style.width)));
+    assert.ok(Math.abs(bars[0] - (CACHE / reported.totals.peak_bytes) * 100) < 0.1, String(bars));
+  });
+
+  it('is that of the whole recording, and says so under a filter', async () => {
+    await viewer.open('#/peak?function=remember');
+    assert.match(await page.locator('.notice').innerText(), /^Not applied here: functions, files and modules/);
+    assert.match((await viewer.rows('Gained before the peak'))[0].cells[2], /^fill_cache/);
+  });
+});
+
+describe('the time line', () => {
+  const range = () => [viewer.parameters().get('from_ms'), viewer.parameters().get('to_ms')];
+
+  for (const name of ['summary', 'peak', 'bottom-up', 'functions', 'top-down', 'flame', 'charts', 'sizes', 'leaks', 'threads', 'rss', 'source']) {
+    it(`is there in ${name}, and a drag filters`, async () => {
+      await viewer.follow(`#/${name}`);
+      const strip = await page.getByTestId('time-strip').boundingBox();
+      await page.mouse.move(strip.x + strip.width * 0.25, strip.y + strip.height / 2);
+      await page.mouse.down();
+      await page.mouse.move(strip.x + strip.width * 0.5, strip.y + strip.height / 2, { steps: 3 });
+      await page.mouse.up();
+      await viewer.idle();
+      const [from, to] = range().map(Number);
+      const { points } = await viewer.ask('series');
+      const end = points.end_ms.at(-1);
+      assert.ok(Math.abs(from - end * 0.25) <= end / 50 && Math.abs(to - end * 0.5) <= end / 50, `${from} ${to} of ${end}`);
+      const shown = await page.getByTestId('time-range').boundingBox();
+      assert.ok(Math.abs(shown.width / strip.width - 0.25) < 0.02);
+      await page.getByRole('button', { name: 'All of the run' }).click();
+      await viewer.idle();
+      assert.deepEqual(range(), [null, null]);
+    });
+  }
+
+  it('moves by the keyboard alone', async () => {
+    await viewer.open('#/flame');
+    const from = page.getByRole('slider', { name: 'Time range from' });
+    const to = page.getByRole('slider', { name: 'Time range to' });
+    await from.press('PageUp');
+    await viewer.idle();
+    const [first] = range().map(Number);
+    const end = Number(await to.getAttribute('aria-valuemax'));
+    assert.ok(Math.abs(first - end / 10) <= 2, `${first} of ${end}`);
+    await to.press('ArrowLeft');
+    await viewer.idle();
+    assert.ok(Math.abs(range().map(Number)[1] - end * 0.99) <= 2, viewer.fragment());
+    await from.press('Home');
+    await viewer.idle();
+    assert.equal(range()[0], '0');
+  });
+
+  it('a click shows the heap of that moment', async () => {
+    await viewer.open('#/functions');
+    const strip = await page.getByTestId('time-strip').boundingBox();
+    await page.mouse.click(strip.x + strip.width * 0.7, strip.y + 5);
+    await viewer.idle();
+    assert.equal(range()[0], null);
+    const row = (await viewer.rows('Functions')).find((one) => one.name === 'fill_cache');
+    assert.equal(exactNumber(row.costs[1]), CACHE);
+  });
+
+  it('says what there was under the mouse', async () => {
+    await viewer.open('#/summary');
+    const strip = await page.getByTestId('time-strip').boundingBox();
+    await page.mouse.move(strip.x + strip.width * 0.7, strip.y + 5);
+    assert.match(await viewer.text('time-now'), /, heap 8\.\d\d MiB, RSS [\d.]+ MiB$/);
+  });
+});

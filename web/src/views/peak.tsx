@@ -1,0 +1,90 @@
+// Why the heap reached its peak: what each call site gained since the trough before it.
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { summary as summaryAnswer, type Findings, type Summary } from '../api/answers';
+import { at } from '../base/columns';
+import { formatBytes, formatCount, formatMs } from '../base/format';
+import { locationName, type CodeName } from '../model/code';
+import { go } from '../state/app-state';
+import { useAsk } from '../state/hooks';
+import { CodeText, openFunction } from './parts/code-label';
+import { CostCell } from './parts/cost-cell';
+import { DataTable, type Column } from './parts/data-table';
+import { Notice, Pane } from './parts/pane';
+import './peak.css';
+
+type Rise = NonNullable<Findings['peak_rise']>;
+
+/** From where to where the heap rose. */
+function riseText(rise: Rise): string {
+  const from = rise.trough_bytes === 0 ? 'from nothing' : `from ${formatBytes(rise.trough_bytes)} at ${formatMs(rise.trough_ms)}, the trough before it,`;
+  const mark = rise.mark === null ? '' : ` The last mark before the peak was “${rise.mark}”.`;
+  return `The heap rose ${from} to ${formatBytes(rise.peak_bytes)} at ${formatMs(rise.peak_ms)}. In between, ${formatBytes(rise.freed_bytes)} were freed.${mark}`;
+}
+
+function columnsOf(rise: Rise, name: (row: number) => CodeName): readonly Column[] {
+  const { sites } = rise;
+  return [
+    {
+      key: 'gained',
+      title: 'Gained',
+      help: 'live bytes at the peak less those at the trough; the share is that of the peak',
+      widthPx: 150,
+      numeric: true,
+      cell: (row) => <CostCell cost="peak_bytes" value={at(sites.gained_bytes, row)} total={rise.peak_bytes} />,
+    },
+    {
+      key: 'without',
+      title: 'Peak without it',
+      help: 'the peak without what this call site gained',
+      widthPx: 120,
+      numeric: true,
+      cell: (row) => <span class="peak-number">{formatBytes(at(sites.without_bytes, row))}</span>,
+    },
+    { key: 'name', title: 'Call site', widthPx: 200, grows: true, cell: (row) => <CodeText name={name(row)} /> },
+    { key: 'thread', title: 'Thread', help: 'the thread that gained most of it', widthPx: 130, cell: (row) => sites.thread_name[row] ?? '' },
+  ];
+}
+
+function Sites(props: { readonly summary: Summary; readonly rise: Rise }): JSX.Element {
+  const { summary, rise } = props;
+  const [selected, setSelected] = useState(-1);
+  const name = (row: number): CodeName => locationName(summary.code, rise.sites.location[row]);
+  return (
+    <>
+      <p class="peak-text" data-testid="peak-text">
+        {riseText(rise)}{' '}
+        <button type="button" class="link" onClick={() => go({ view: 'flame', cost: 'peak_bytes', search: '' })}>
+          Flame graph of the peak
+        </button>
+      </p>
+      <DataTable
+        label="Gained before the peak"
+        columns={columnsOf(rise, name)}
+        count={rise.sites.count}
+        selected={selected}
+        onSelect={setSelected}
+        onActivate={(row) => openFunction(name(row))}
+        empty="No call site gained memory."
+      />
+      {rise.total_count > rise.sites.count ? <p class="soft">{`Top ${formatCount(rise.sites.count)} of ${formatCount(rise.total_count)} call sites.`}</p> : null}
+    </>
+  );
+}
+
+export function PeakView(): JSX.Element {
+  const asked = useAsk('summary', {}, summaryAnswer);
+  return (
+    <div class="view peak">
+      <Pane asked={asked} label="Peak">
+        {(summary) =>
+          summary.findings.peak_rise === null ? (
+            <Notice>This recording has no time slices, so the rise to its peak is unknown.</Notice>
+          ) : (
+            <Sites summary={summary} rise={summary.findings.peak_rise} />
+          )
+        }
+      </Pane>
+    </div>
+  );
+}

@@ -1,0 +1,238 @@
+// The time line of the run, which filters all views: live heap and RSS, marks, the peak, and the
+// time range of the filter. Dragging chooses a range, a click the heap at a moment; the ends of the
+// range are sliders, for the keyboard.
+import type { JSX } from 'preact';
+import { useRef, useState } from 'preact/hooks';
+import { series as seriesAnswer, type Series } from '../api/answers';
+import { at } from '../base/columns';
+import { formatBytes, formatMs } from '../base/format';
+import { markText } from '../model/mark';
+import { areaPath, lastAt, stepPath, STRIP, type Scale } from '../model/time-strip';
+import { BLOCK_FIELDS, isFiltered, isMoment, stackParams, TIME_FIELDS, type Address } from '../state/address';
+import { filterTime, go, resetTime, showMoment } from '../state/app-state';
+import { isFilteredBeyond } from '../state/filter-reach';
+import { useAddress, useAsk } from '../state/hooks';
+import { useCapability, useMeta } from './parts/meta-context';
+import './time-line.css';
+
+interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Shorter drags are clicks. */
+const DRAG_PX = 4;
+
+/** The time range of the filter, in milliseconds; null without one. */
+function spanOf(address: Address, maxMs: number): Span | null {
+  if (address.from_ms === '' && address.to_ms === '') {
+    return null;
+  }
+  const to = address.to_ms === '' ? maxMs : Math.min(Number(address.to_ms), maxMs);
+  return { from: isMoment(address) ? to : Math.min(Number(address.from_ms), to), to };
+}
+
+function percent(ms: number, maxMs: number): string {
+  return `${((Math.min(ms, maxMs) / maxMs) * 100).toFixed(2)}%`;
+}
+
+function highest(values: readonly number[], least: number): number {
+  return values.reduce((high, value) => Math.max(high, value), least);
+}
+
+/** What is there at a time, as text. */
+function textAt(series: Series, ms: number, hasRss: boolean): string {
+  const slice = lastAt(series.points.start_ms, ms);
+  const sample = lastAt(series.rss.time_ms, ms);
+  const heap = slice < 0 ? '' : `, heap ${formatBytes(at(series.points.live_bytes, slice))}`;
+  const rss = !hasRss || sample < 0 ? '' : `, RSS ${formatBytes(at(series.rss.rss_bytes, sample))}`;
+  return `${formatMs(ms)}${heap}${rss}`;
+}
+
+/** One end of the range. */
+function Handle(props: { readonly which: 'from' | 'to'; readonly span: Span; readonly maxMs: number }): JSX.Element {
+  const { which, span, maxMs } = props;
+  const ms = span[which];
+  const step = Math.max(maxMs / 100, 1);
+  const set = (next: number): void => {
+    const bounded = Math.round(Math.min(Math.max(next, which === 'from' ? 0 : span.from + 1), which === 'from' ? span.to - 1 : maxMs));
+    filterTime(which === 'from' ? bounded : span.from, which === 'to' ? bounded : span.to);
+  };
+  const moves: Readonly<Record<string, number>> = {
+    ArrowLeft: ms - step,
+    ArrowDown: ms - step,
+    ArrowRight: ms + step,
+    ArrowUp: ms + step,
+    PageDown: ms - 10 * step,
+    PageUp: ms + 10 * step,
+    Home: 0,
+    End: maxMs,
+  };
+  return (
+    <span
+      class={`time-handle time-handle-${which}`}
+      role="slider"
+      tabIndex={0}
+      aria-label={which === 'from' ? 'Time range from' : 'Time range to'}
+      aria-valuemin={0}
+      aria-valuemax={Math.round(maxMs)}
+      aria-valuenow={Math.round(ms)}
+      aria-valuetext={formatMs(ms)}
+      style={{ left: percent(ms, maxMs) }}
+      onKeyDown={(event) => {
+        const next = moves[event.key];
+        if (next !== undefined) {
+          event.preventDefault();
+          event.stopPropagation();
+          set(next);
+        }
+      }}
+    />
+  );
+}
+
+function Marks(props: { readonly maxMs: number }): JSX.Element {
+  return (
+    <>
+      {useMeta().marks.map((mark, index) => (
+        <span key={index} class="time-mark" title={`${formatMs(mark.time_ms)}: ${markText(mark)}`} style={{ left: percent(mark.time_ms, props.maxMs) }} />
+      ))}
+    </>
+  );
+}
+
+interface Dragged extends Span {
+  /** Where it began, in pixels. */
+  readonly startPx: number;
+}
+
+/** The strip with the drawing, the range and its ends; reports the time under the mouse. */
+function Strip(props: {
+  readonly series: Series;
+  readonly scale: Scale;
+  readonly hasRss: boolean;
+  readonly canBrush: boolean;
+  readonly onHover: (ms: number | null) => void;
+}): JSX.Element {
+  const { series, scale, canBrush } = props;
+  const { points, peak } = series;
+  const { maxMs } = scale;
+  const chosen = spanOf(useAddress(), maxMs);
+  const box = useRef<HTMLDivElement>(null);
+  const [dragged, setDragged] = useState<Dragged | null>(null);
+  const msAt = (event: PointerEvent): number => {
+    const edges = box.current?.getBoundingClientRect();
+    return edges === undefined ? 0 : Math.min(Math.max((event.clientX - edges.left) / Math.max(edges.width, 1), 0), 1) * maxMs;
+  };
+  const begin = (event: PointerEvent): void => {
+    if (canBrush && event.button === 0) {
+      box.current?.setPointerCapture(event.pointerId);
+      setDragged({ from: msAt(event), to: msAt(event), startPx: event.clientX });
+    }
+  };
+  const move = (event: PointerEvent): void => {
+    props.onHover(msAt(event));
+    setDragged((old) => (old === null ? null : { ...old, to: msAt(event) }));
+  };
+  const end = (event: PointerEvent): void => {
+    if (dragged === null) {
+      return;
+    }
+    setDragged(null);
+    const to = msAt(event);
+    if (Math.abs(event.clientX - dragged.startPx) < DRAG_PX) {
+      showMoment(to);
+    } else {
+      filterTime(Math.min(dragged.from, to), Math.max(dragged.from, to));
+    }
+  };
+  const span = dragged === null ? chosen : { from: Math.min(dragged.from, dragged.to), to: Math.max(dragged.from, dragged.to) };
+  return (
+    <div
+      ref={box}
+      class={canBrush ? 'time-strip time-strip-brush' : 'time-strip'}
+      data-testid="time-strip"
+      onPointerDown={begin}
+      onPointerMove={move}
+      onPointerUp={end}
+      onPointerCancel={() => setDragged(null)}
+      onPointerLeave={() => props.onHover(null)}
+    >
+      <svg viewBox={`0 0 ${STRIP.width} ${STRIP.height}`} preserveAspectRatio="none" aria-hidden="true">
+        <path class="time-heap" d={areaPath(points.end_ms, points.live_max_bytes, scale)} />
+        {props.hasRss ? <path class="time-rss" d={stepPath(series.rss.time_ms, series.rss.rss_bytes, scale)} /> : null}
+      </svg>
+      <span class="time-peak" style={{ left: percent(peak.time_ms, maxMs) }} />
+      <Marks maxMs={maxMs} />
+      {span === null ? null : (
+        <span class="time-range" data-testid="time-range" style={{ left: percent(span.from, maxMs), width: percent(span.to - span.from, maxMs) }} />
+      )}
+      {canBrush ? (
+        <>
+          <Handle which="from" span={chosen ?? { from: 0, to: maxMs }} maxMs={maxMs} />
+          <Handle which="to" span={chosen ?? { from: 0, to: maxMs }} maxMs={maxMs} />
+        </>
+      ) : null}
+    </div>
+  );
+}
+
+/** What the strip shows, and what of the filter it does not. */
+function headText(series: Series, address: Address, hasRss: boolean): string {
+  const peakText = `${isFiltered(address) ? 'peak of the whole heap' : 'peak'} ${formatBytes(series.peak.bytes)} after ${formatMs(series.peak.time_ms)}`;
+  const missing = BLOCK_FIELDS.some((field) => address[field] !== '') ? '; sizes and lifetimes are not applied' : '';
+  const rss = hasRss && isFilteredBeyond(address, [...TIME_FIELDS, 'process']) ? '; RSS is not filtered' : '';
+  return `${peakText}${missing}${rss}`;
+}
+
+function Drawing(props: { readonly series: Series; readonly address: Address; readonly isTall: boolean }): JSX.Element {
+  const { series, address, isTall } = props;
+  const canBrush = useCapability('time_range');
+  const [hovered, setHovered] = useState<number | null>(null);
+  const { points, rss } = series;
+  const maxMs = Math.max(at(points.end_ms, points.count - 1), 1);
+  // The highest value within each slice: else a peak between two ends of slices would be missing.
+  const heapMax = highest(points.live_max_bytes, 1);
+  const hasRss = isTall && rss.count > 0;
+  const scale = { maxMs, maxValue: hasRss ? highest(rss.rss_bytes, heapMax) : heapMax };
+  return (
+    <section class={isTall ? 'time time-tall' : 'time'} aria-label="Time">
+      <div class="time-head">
+        <span class="time-key">
+          <span class="time-key-heap" /> heap
+          {hasRss ? (
+            <>
+              <span class="time-key-rss" /> RSS
+            </>
+          ) : null}
+        </span>
+        <span class="time-now" data-testid="time-now">
+          {hovered === null ? (canBrush ? 'Drag: a time range for all views. Click: the heap then.' : '') : textAt(series, hovered, hasRss)}
+        </span>
+        {canBrush && (address.from_ms !== '' || address.to_ms !== '') ? (
+          <button type="button" class="link" onClick={resetTime}>
+            All of the run
+          </button>
+        ) : null}
+        {isTall ? (
+          <button type="button" class="link" onClick={() => go({ view: 'charts' })}>
+            By call site
+          </button>
+        ) : null}
+        <span class="time-end">{headText(series, address, hasRss)}</span>
+      </div>
+      <Strip series={series} scale={scale} hasRss={hasRss} canBrush={canBrush} onHover={setHovered} />
+    </section>
+  );
+}
+
+/** Empty for a recording without time slices. `isTall`: with RSS. */
+export function TimeLine(props: { readonly isTall: boolean }): JSX.Element | null {
+  const address = useAddress();
+  const hasSlices = useCapability('slices');
+  const asked = useAsk(hasSlices ? 'series' : null, { ...stackParams(address), top: '0' }, seriesAnswer);
+  if (asked.value === null || asked.value.points.count === 0) {
+    return null;
+  }
+  return <Drawing series={asked.value} address={address} isTall={props.isTall} />;
+}
