@@ -489,7 +489,8 @@ def test_it_listens_on_the_loopback_only(server):
 
 @pytest.mark.parametrize("options, word", [
     (["--editor", "javascript:alert(1)"], "link"), (["--editor", "code"], "link"),
-    (["--editor", "DATA:text/html,x"], "link"), (["--port", "65536"], "port"),
+    (["--editor", "DATA:text/html,x"], "link"), (["--editor", "1code://x"], "link"),
+    (["--editor", "a b://x"], "link"), (["--port", "65536"], "port"),
     (["--port", "0"], "port"), (["--diff", "/nowhere/old.cairn"], "/nowhere/old.cairn"),
 ])
 def test_mistakes_end_it_with_a_sentence(file, options, word):

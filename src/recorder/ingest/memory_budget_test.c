@@ -23,15 +23,16 @@ static void each_part_has_its_own_bounds(void **state)
         uint64_t own_mib;
         uint64_t block_mib; // of them
         enum memory_merging merging;
-        uint32_t level_min;
-        uint32_t level_max;
+        uint32_t level;
     } cases[] = {
-        {20, 0, MEMORY_MERGES_NOTHING, 0, 0},     {139, 0, MEMORY_MERGES_NOTHING, 0, 0},
-        {141, 0, MEMORY_MERGES_DEEP, 0, 0},       {161, 0, MEMORY_MERGES_MOST, 0, 0},
-        {171, 0, MEMORY_MERGES_ALL, 0, 0},        {200, 69, MEMORY_MERGES_NOTHING, 0, 0},
-        {200, 71, MEMORY_MERGES_NOTHING, 1, 2},   {210, 80, MEMORY_MERGES_NOTHING, 10, 12},
-        {200, 91, MEMORY_MERGES_NOTHING, 20, 20}, {320, 200, MEMORY_MERGES_NOTHING, 20, 20},
-        {320, 140, MEMORY_MERGES_ALL, 20, 20},    {0, 100, MEMORY_MERGES_NOTHING, 20, 20},
+        {20, 0, MEMORY_MERGES_NOTHING, 0},    {139, 0, MEMORY_MERGES_NOTHING, 0},
+        {140, 0, MEMORY_MERGES_DEEP, 0},      {159, 0, MEMORY_MERGES_DEEP, 0},
+        {160, 0, MEMORY_MERGES_MOST, 0},      {169, 0, MEMORY_MERGES_MOST, 0},
+        {170, 0, MEMORY_MERGES_ALL, 0},       {200, 69, MEMORY_MERGES_NOTHING, 0},
+        {200, 71, MEMORY_MERGES_NOTHING, 1},  {200, 72, MEMORY_MERGES_NOTHING, 3},
+        {210, 80, MEMORY_MERGES_NOTHING, 10}, {200, 90, MEMORY_MERGES_NOTHING, 20},
+        {200, 91, MEMORY_MERGES_NOTHING, 20}, {320, 200, MEMORY_MERGES_NOTHING, 20},
+        {320, 140, MEMORY_MERGES_ALL, 20},    {0, 100, MEMORY_MERGES_NOTHING, 20},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct memory_budget budget = {.max_bytes = 320 * MIB};
@@ -40,7 +41,7 @@ static void each_part_has_its_own_bounds(void **state)
         print_message("%llu MiB, %llu of blocks\n", (unsigned long long)cases[i].own_mib,
                       (unsigned long long)cases[i].block_mib);
         assert_int_equal(budget.merging, cases[i].merging);
-        assert_in_range(budget.level, cases[i].level_min, cases[i].level_max);
+        assert_int_equal(budget.level, cases[i].level);
         const enum memory_merging before = budget.merging;
         memory_budget_update(&budget, 0, 0); // merging never decreases
         assert_int_equal(budget.merging, before);

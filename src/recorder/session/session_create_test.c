@@ -170,7 +170,12 @@ static int make_under_limit(rlim_t hard)
         session_release(&s);
         return 0;
     }
-    return err == ERR_LIMIT && strstr(info.text, "ulimit -Hf") != NULL ? 1 : 103;
+    char size[32];
+    (void)snprintf(size, sizeof(size), " %u GiB ", (unsigned)(SESSION_BYTES / 1024 / 1024 / 1024));
+    return err == ERR_LIMIT && strstr(info.text, "ulimit -Hf") != NULL &&
+                   strstr(info.text, size) != NULL
+               ? 1
+               : 103;
 }
 
 static void a_limit_on_files_is_lifted_or_reported(void **state)
