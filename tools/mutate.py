@@ -84,7 +84,7 @@ NEAREST = {
     "inject": r"inject\..* e2e\.attach.*",
     "attach": r"attach\..* e2e\.attach.* inject\..*",
     "target/agent": r"inject\..* attach\..* e2e\.attach.*",
-    "aggregate": r"unit\.recorder\..* e2e\.(counts|blocks|leaks|growth|process_.*|events)",
+    "aggregate": r"transcripts unit\.recorder\..* e2e\.(counts|blocks|leaks|growth|process_.*|events)",
     "recorder": r"fuzz\.(session|proc) e2e\.(counts|blocks|output|control|refusals|process_.*|resident|unrecorded)"
                 r" e2e\.(command_line|lifecycle|hardship|events)",
     "symbols": r"transcripts cli e2e\.(leaks|names|jit) symbols.*",

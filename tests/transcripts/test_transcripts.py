@@ -9,7 +9,8 @@ of the code changes. After an intended change write them anew, and read the diff
     CAIRN_BUILD=build CAIRN_APPROVE=1 /usr/bin/python3 -m pytest tests/transcripts
 
 The commands run in a folder with the recordings that `fixture_folder` makes: those of *.drawing
-(src/recording/test_support/recording_text.h), a file of an older cairn, and files of other tools.
+(src/recording/test_support/recording_text.h), of events that follow from a seed (draw_history.c), a
+file of an older cairn, and files of other tools.
 """
 import gzip
 import os
@@ -28,6 +29,8 @@ FOREIGN = ["import_dhat/heap", "import_dhat/adhoc.json", "import_massif/millisec
            "import_massif/instructions", "import_heap_text/gperftools", "import_heap_text/jemalloc",
            "import_heaptrack/interpreted", "import_heaptrack/raw", "import_heaptrack/freed_as_another",
            "import_pprof/go", "import_pprof/converted"]
+HISTORIES = {"short": (3, 300, 0), "long": (7, 20000, 0), "estimated": (9, 300, 5), "long_estimated": (11, 20000, 6)}
+BYTES_MAX = 12000
 ENVIRONMENT = {"PATH": "/nonexistent", "TERM": "xterm", "TZ": "UTC", "LC_ALL": "C.UTF-8",
                "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME", "/nonexistent"), "HOME": "/nonexistent"}
 
@@ -39,6 +42,9 @@ def fixture_folder(tmp_path_factory):
         subprocess.run([BUILD / "tests/cli/draw_recording", folder / f"{drawing.stem}.cairn"],
                        input=drawing.read_bytes(), check=True, timeout=60)
     shutil.copy(TESTS / "recording/version1.cairn", folder)
+    for name, numbers in HISTORIES.items():
+        subprocess.run([BUILD / "tests/transcripts/draw_history", folder / f"{name}.cairn", *map(str, numbers)],
+                       check=True, timeout=60)
     for name in FOREIGN:
         shutil.copy(TESTS / "fuzz/corpus" / name, folder / name.replace("import_", "").replace("/", "."))
     whole = (folder / "server.cairn").read_bytes()
@@ -48,12 +54,14 @@ def fixture_folder(tmp_path_factory):
 
 
 def shown(data):
-    """Output as lines: a binary one as its length and checksum, unpacked if it is gzip's."""
+    """Output as lines, unpacked if it is gzip's: a binary or long one as its length and checksum."""
     if data[:2] == b"\x1f\x8b":
         data = gzip.decompress(data)
     try:
         text = data.decode()
     except UnicodeDecodeError:
+        text = None
+    if text is None or len(data) > BYTES_MAX:
         return [f"({len(data)} bytes, crc32 {zlib.crc32(data):08x})"]
     return text.split("\n")[:-1] if text.endswith("\n") else text.split("\n") if text else []
 
