@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
 """What cairn prints about fixed recordings, byte by byte, for whole families of options.
 
-Each file *.transcript in this folder is a transcript: a command behind "$ ", then its output, the lines of
-its standard error behind "! ", and its exit status if it is not 0. People have read the transcripts,
-and the figures in them are checked elsewhere against other oracles. This test shows what a change
-of the code changes. After an intended change write them anew, and read the difference:
+Each file *.transcript in this folder is a list of commands behind "$ ", each with its output, the
+lines of its standard error behind "! ", and its exit status if it is not 0. A transcript says what
+cairn printed when somebody last approved it; other tests, with other oracles, check that it is
+right. This test shows what a change of the code changes, and so notices what no other test looks
+at. After an intended change write the transcripts anew, and read the difference:
 
     CAIRN_BUILD=build CAIRN_APPROVE=1 /usr/bin/python3 -m pytest tests/transcripts
 
