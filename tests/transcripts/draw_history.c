@@ -4,8 +4,8 @@
 //   draw_history OUT SEED EVENTS SHIFT
 //
 // Two processes with three threads each allocate, free and move blocks, and map memory. One process
-// executes another program; then both end. SHIFT above 0: a part of the blocks stands for 1 << SHIFT
-// blocks. The same arguments give the same recording on every machine.
+// executes another program; then both end. SHIFT above 0: some blocks stand for up to 1 << SHIFT
+// blocks each. The same arguments give the same recording on every machine.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

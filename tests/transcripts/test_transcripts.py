@@ -5,14 +5,13 @@ Each file *.transcript in this folder is a list of commands behind "$ ", each wi
 lines of its standard error behind "! ", and its exit status if it is not 0. A transcript says what
 cairn printed when somebody last approved it; other tests, with other oracles, check that it is
 right. This test shows what a change of the code changes, and so notices what no other test looks
-at. After an intended change write the transcripts anew, and read the difference:
-
-    CAIRN_BUILD=build CAIRN_APPROVE=1 /usr/bin/python3 -m pytest tests/transcripts
+at. After an intended change write the transcripts anew, and read the difference: (APPROVE).
 
 The commands run in a folder with the recordings that `fixture_folder` makes: those of *.drawing
 (src/recording/test_support/recording_text.h), of events that follow from a seed (draw_history.c), a
 file of an older cairn, and files of other tools.
 """
+import difflib
 import gzip
 import os
 import pathlib
@@ -32,6 +31,8 @@ FOREIGN = ["import_dhat/heap", "import_dhat/adhoc.json", "import_massif/millisec
            "import_pprof/go", "import_pprof/converted"]
 HISTORIES = {"short": (3, 300, 0), "long": (7, 20000, 0), "estimated": (9, 300, 5), "long_estimated": (11, 20000, 6)}
 BYTES_MAX = 12000
+CHANGES_MAX = 80  # lines
+APPROVE = "CAIRN_BUILD=build CAIRN_APPROVE=1 /usr/bin/python3 -m pytest tests/transcripts"
 ENVIRONMENT = {"PATH": "/nonexistent", "TERM": "xterm", "TZ": "UTC", "LC_ALL": "C.UTF-8",
                "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME", "/nonexistent"), "HOME": "/nonexistent"}
 
@@ -85,4 +86,5 @@ def test_transcript(path, folder):
     if os.environ.get("CAIRN_APPROVE"):
         path.write_bytes(("\n".join(got) + "\n").encode())
     else:
-        assert got == approved
+        changes = list(difflib.unified_diff(approved, got, "approved", "now", n=1, lineterm=""))
+        assert not changes, "\n".join([*changes[:CHANGES_MAX], "if that is intended: " + APPROVE])
