@@ -47,7 +47,7 @@ def test_the_answers_are_the_servers(server, file, tmp_path):
     for key, answer in answers.items():
         route = key.split("?")[0]
         assert answer == server.ask(f"/api/v1/{key}&{EXTRA.get(route, '')}").json, key
-    scopes = {re.sub(r"^[^?]*\?|(direction|collapse|value|by|rank)=\w+", "", key).strip("&") for key in answers}
+    scopes = {re.sub(r"^[^?]*\?|(direction|collapse|hide_wrappers|value|by|rank)=\w+", "", key).strip("&") for key in answers}
     assert scopes == {"", *(f"process={pid}" for pid in info["processes"]),
                       *(f"thread={thread}" for thread in info["threads"])}
     for scope in scopes - {""}:
@@ -72,7 +72,7 @@ def test_nothing_of_a_recording_is_markup(file, tmp_path):
 def test_a_filter_holds_for_every_answer(server, file, tmp_path):
     answers = answers_of(export(file, tmp_path / "part.html", "--filter-function", "walk"))
     assert "stacks through a function that matches walk" in answers["report?"]["filter"]
-    for key in ("summary?", "functions?", "tree?direction=bottom_up", "leaks?by=stack", "sizes?rank=bytes"):
+    for key in ("summary?", "functions?", "tree?direction=bottom_up&collapse=1", "leaks?by=stack", "sizes?rank=bytes"):
         wanted = server.ask(f"/api/v1/{key}&function_regex=walk&{EXTRA[key.split('?')[0]]}").json
         assert answers[key] == wanted, key
 

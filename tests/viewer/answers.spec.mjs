@@ -106,6 +106,69 @@ describe('why the peak', () => {
   });
 });
 
+describe('wrappers', () => {
+  const names = async (label) => (await viewer.rows(label)).map((row) => row.name);
+  const toggle = async () => {
+    await page.getByRole('button', { name: 'Wrappers', exact: true }).click();
+    await viewer.idle();
+  };
+
+  it('are not where a bottom-up tree begins, unless they are asked for', async () => {
+    await viewer.open('#/bottom-up?cost=temporary');
+    assert.deepEqual((await names('Bottom-up tree')).slice(0, 1), ['parse_request']);
+    assert.ok(!(await names('Bottom-up tree')).includes('my_alloc'));
+    await toggle();
+    assert.deepEqual((await names('Bottom-up tree')).slice(0, 1), ['my_alloc']);
+    assert.equal(viewer.parameters().get('wrappers'), '1');
+  });
+
+  it('are not frames of the flame graph, unless they are asked for', async () => {
+    await viewer.open('#/flame?search=my_alloc&min_share=0');
+    assert.match(await viewer.text('flame-match'), /^0 frames match/);
+    await toggle();
+    assert.match(await viewer.text('flame-match'), new RegExp(`^3 frames match: ${humanBytes(reported.totals.peak_bytes)}`));
+  });
+
+  it('are left out of the list of functions, which says so', async () => {
+    await viewer.open('#/functions');
+    assert.equal((await names('Functions'))[0], 'main');
+    assert.match(await page.locator('.functions-count').innerText(), /; \d+ wrappers hidden$/);
+    await toggle();
+    assert.ok((await names('Functions')).includes('my_alloc'));
+    assert.doesNotMatch(await page.locator('.functions-count').innerText(), /hidden/);
+  });
+
+  it('of a stack are one line, which unfolds', async () => {
+    await viewer.open('#/leaks');
+    const frames = page.getByLabel('Frames, innermost first');
+    const before = await frames.innerText();
+    assert.match(before, /my_alloc[^]*remember_client[^]*main[^]*▸ \d+ frames of/);
+    const fold = frames.getByRole('button', { name: / frames of / });
+    const folded = Number(/(\d+) frames/.exec(await fold.innerText())[1]);
+    const lines = await frames.locator('li').count();
+    await fold.click();
+    assert.equal(await frames.locator('li').count(), lines - 1 + folded);
+    assert.match(await frames.innerText(), /_start/);
+  });
+
+  it('top-down opens as far as nearly all is below one function', async () => {
+    await viewer.open('#/top-down');
+    const rows = await viewer.rows('Top-down tree');
+    assert.deepEqual(rows.slice(0, 2).map((row) => [row.name, row.level]), [['main', 1], ['fill_cache', 2]]);
+  });
+
+  it('are folded and shown in the HTML report as well', async () => {
+    const html = exportHtml(file, path.join(stage.folder, 'folded.html'));
+    const own = await stage.newPage();
+    const shown = new Viewer(own, pathToFileURL(html).href);
+    for (const [wrappers, first] of [['', 'parse_request'], ['1', 'my_alloc']]) {
+      await shown.open(`#/bottom-up?cost=temporary&wrappers=${wrappers}`);
+      assert.equal((await shown.rows('Bottom-up tree'))[0].name, first);
+    }
+    await own.close();
+  });
+});
+
 describe('the time line', () => {
   const range = () => [viewer.parameters().get('from_ms'), viewer.parameters().get('to_ms')];
 

@@ -23,7 +23,7 @@ describe('filter bar', () => {
     assert.equal(await viewer.text('figure-peak_bytes'), humanBytes(reported.totals.peak_bytes));
     await page.getByTestId('tab-top-down').click();
     await viewer.idle();
-    const rows = await viewer.rows('Top-down tree');
+    const rows = await viewer.firstLevel('Top-down tree');
     assert.equal(rows.reduce((sum, row) => sum + exactNumber(row.costs[0]), 0), reported.totals.peak_bytes);
     await page.getByRole('button', { name: /remove filter/ }).click();
     await viewer.idle();
@@ -46,7 +46,7 @@ describe('filter bar', () => {
     assert.equal(await viewer.text('figure-allocations'), humanCount(reported.totals.allocations));
     await page.getByTestId('tab-top-down').click();
     await viewer.idle();
-    const rows = await viewer.rows('Top-down tree');
+    const rows = await viewer.firstLevel('Top-down tree');
     assert.equal(rows.reduce((sum, row) => sum + exactNumber(row.costs[0]), 0), reported.totals.peak_bytes);
     await page.getByTestId('tab-leaks').click();
     await viewer.idle();
@@ -132,7 +132,7 @@ describe('pickers', () => {
       const filtered = report(family, [`--process=${process.pid}`]);
       await other.page.getByLabel('Process', { exact: true }).selectOption(String(process.pid));
       await other.idle();
-      const rows = await other.rows('Top-down tree');
+      const rows = await other.firstLevel('Top-down tree');
       assert.equal(rows.reduce((sum, row) => sum + exactNumber(row.costs[2]), 0), filtered.totals.allocations, String(process.pid));
     }
     const helper = reported.threads.find((thread) => thread.name === 'helper');

@@ -135,7 +135,7 @@ describe('a recording that is larger than a page', () => {
 
   it('lists the highest functions, says how many there are, and a filter brings the others', async () => {
     await own.viewer.open('#/functions?cost=allocations');
-    assert.match(await own.viewer.page.locator('.functions-count').innerText(), /The 1,000 highest of 1,50\d functions; a filter brings the others/);
+    assert.match(await own.viewer.page.locator('.functions-count').innerText(), /Top 1,000 of 1,50\d functions; filter to see others/);
     await own.viewer.open('#/functions?cost=allocations&by_self=1&function=leaf%3C1499%3E');
     const row = (await own.viewer.rows('Functions')).find((candidate) => candidate.name === 'void leaf<1499>()');
     assert.equal(exactNumber(row.costs[2]), 64);

@@ -355,6 +355,11 @@ export class Viewer {
     }, label);
   }
 
+  /** The rows of a tree that are below no other. */
+  async firstLevel(label) {
+    return (await this.rows(label)).filter((row) => row.level === 1);
+  }
+
   /** What a button saves, as bytes. */
   async download(button) {
     const [download] = await Promise.all([this.page.waitForEvent('download'), button.click()]);

@@ -49,7 +49,7 @@ const KEPT: Readonly<Record<string, Kept>> = {
   function: { keys: () => ['functions?', 'call_graph?'], answer: ([all, graph], params) => functionOf(all, graph, params) },
   source: narrowed(() => ['call_graph?'], sourceOf),
   tree: narrowed(
-    (params) => [`tree?${oneOf(params, 'direction', 'top_down')}${params['collapse'] === '1' ? '&collapse=1' : ''}`],
+    (params) => [`tree?${oneOf(params, 'direction', 'top_down')}${params['collapse'] === '1' ? '&collapse=1' : ''}${params['hide_wrappers'] === '1' ? '&hide_wrappers=1' : ''}`],
     narrowTree,
   ),
   series: narrowed((params) => [`series?${oneOf(params, 'value', 'live_bytes')}&${oneOf(params, 'by', 'stack')}`], narrowSeries),

@@ -44,6 +44,8 @@ const VIEW_DEFAULTS = {
   direction: 'top_down',
   layout: 'icicle',
   collapse: '1',
+  /** '1': wrapper frames are shown; '': folded. */
+  wrappers: '',
   min_share: '0.0005',
   zoom: '',
   search: '',
@@ -131,6 +133,11 @@ export function wholeRunParams(address: Address): Record<string, string> {
  */
 export function stackParams(address: Address): Record<string, string> {
   return paramsBut(address, [...TIME_FIELDS, ...BLOCK_FIELDS]);
+}
+
+/** The parameters for the shape of a call tree. */
+export function shapeParams(address: Address): Record<string, string> {
+  return { collapse: address.collapse, hide_wrappers: address.wrappers === '1' ? '' : '1' };
 }
 
 export function isFiltered(address: Address): boolean {

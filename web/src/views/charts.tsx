@@ -58,11 +58,11 @@ function SuppressedNote(props: { readonly series: Series }): JSX.Element | null 
   const { suppressed } = props.series.selection;
   return suppressed.leaked_bytes === 0 ? null : (
     <p class="charts-hint soft" data-testid="suppressed-note">
-      {`The chart ends ${formatBytes(suppressed.leaked_bytes)} above “Live at the end”: suppressions take known leaks out of that figure (`}
+      {`Includes ${formatBytes(suppressed.leaked_bytes)} of suppressed leaks, which `}
       <button type="button" class="link" onClick={() => go({ view: 'leaks' })}>
-        see Leaks
+        Leaks
       </button>
-      {'), but not out of what was live.'}
+      {' does not count.'}
     </p>
   );
 }

@@ -3,17 +3,18 @@
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { tree as treeAnswer, type Tree } from '../api/answers';
+import { inReport } from '../api/report-file';
 import { at } from '../base/columns';
 import { formatCount, formatCountOf, formatPercent } from '../base/format';
 import { ALL_COSTS, costTitle, formatCost, TABLE_COSTS } from '../model/cost';
-import { filterParams, type Address } from '../state/address';
+import { filterParams, shapeParams, type Address } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
 import { FlameCanvas } from './flame-canvas';
 import { exportPng, exportSvg } from './flame-export';
 import { useSaveFile } from './parts/save-file';
 import { flameLook, flameModel, frameLines, type FlameModel } from './flame-model';
-import { CostSelect, RegexToggle, ToggleButton, useDebounced } from './parts/controls';
+import { CostSelect, RegexToggle, ToggleButton, useDebounced, WrapperToggle } from './parts/controls';
 import { Pane } from './parts/pane';
 import { useDarkness } from './parts/theme-hook';
 import { useTells } from './parts/unknown-costs';
@@ -30,7 +31,8 @@ function Controls(props: { readonly address: Address }): JSX.Element {
       <CostSelect value={address.cost} costs={[...TABLE_COSTS, 'peak_blocks', 'leaked_allocations']} onChange={(cost) => go({ cost, zoom: '' })} />
       <ToggleButton isOn={address.direction === 'bottom_up'} label="Bottom-up" title="Begin at the allocating functions" onChange={(on) => go({ direction: on ? 'bottom_up' : 'top_down', zoom: '' })} />
       <ToggleButton isOn={address.layout === 'flame'} label="Flames up" title="Stand on the root instead of hanging from it" onChange={(on) => go({ layout: on ? 'flame' : 'icicle' })} />
-      <ToggleButton isOn={address.collapse === '1'} label="Collapse recursion" title="A function that calls itself is one frame" onChange={(on) => go({ collapse: on ? '1' : '', zoom: '' })} />
+      <WrapperToggle />
+      {inReport() ? null : <ToggleButton isOn={address.collapse === '1'} label="Collapse recursion" title="A function that calls itself is one frame" onChange={(on) => go({ collapse: on ? '1' : '', zoom: '' })} />}
       <label class="toolbar-label">
         At least
         <select value={address.min_share} onChange={(e) => go({ min_share: e.currentTarget.value })}>
@@ -145,7 +147,7 @@ export function FlameView(): JSX.Element {
       costs: ALL_COSTS.join(','),
       sort: address.cost,
       direction: address.direction,
-      collapse: address.collapse,
+      ...shapeParams(address),
       min_share: address.min_share,
       limit: LIMIT,
       [address.search_regex === '1' ? 'search_regex' : 'search']: address.search,

@@ -1,6 +1,10 @@
 // The frames of one stack, innermost first, with links to the function, the source and the editor.
+// Wrapper frames in a row are one line, which unfolds.
 import type { JSX } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
 import type { CodeName } from '../model/code';
+import { foldFrames } from '../model/folded-frames';
+import { useAddress } from '../state/hooks';
 import { CodeLink, PlaceLinks } from './parts/code-label';
 import { useCapability, useMeta } from './parts/meta-context';
 
@@ -9,17 +13,36 @@ export interface NamedFrame {
   readonly isInlined: boolean;
 }
 
-export function FrameList(props: { readonly frames: readonly NamedFrame[] }): JSX.Element {
+function Frame(props: { readonly frame: NamedFrame }): JSX.Element {
+  const { frame } = props;
   const meta = useMeta();
   const hasSource = useCapability('source');
   return (
+    <li class={frame.name.isWrapper ? 'stack-wrapper' : ''}>
+      <CodeLink name={{ ...frame.name, file: '' }} inlined={frame.isInlined} />
+      <PlaceLinks name={frame.name} editor={meta.editor} hasSource={hasSource} />
+    </li>
+  );
+}
+
+export function FrameList(props: { readonly frames: readonly NamedFrame[] }): JSX.Element {
+  const { frames } = props;
+  const shows = useAddress().wrappers === '1';
+  const [open, setOpen] = useState<readonly number[]>([]);
+  useEffect(() => setOpen([]), [frames[0]?.name, frames.length]);
+  return (
     <ol class="stack-frames" tabIndex={0} aria-label="Frames, innermost first">
-      {props.frames.map((frame, index) => (
-        <li key={index}>
-          <CodeLink name={{ ...frame.name, file: '' }} inlined={frame.isInlined} />
-          <PlaceLinks name={frame.name} editor={meta.editor} hasSource={hasSource} />
-        </li>
-      ))}
+      {foldFrames(frames.map((frame) => frame.name)).map((run) =>
+        run.count === 1 || shows || open.includes(run.first) ? (
+          frames.slice(run.first, run.first + run.count).map((frame, index) => <Frame key={`${run.first}.${index}`} frame={frame} />)
+        ) : (
+          <li key={run.first}>
+            <button type="button" class="link stack-wrapper" aria-expanded={false} onClick={() => setOpen([...open, run.first])}>
+              {`▸ ${run.label}`}
+            </button>
+          </li>
+        ),
+      )}
     </ol>
   );
 }

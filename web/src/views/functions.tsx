@@ -1,9 +1,9 @@
 // Caller/callee: every function with its self and inclusive cost; for the selected one its callers,
 // its callees and its source lines.
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { functionDetail, functions as functionsAnswer, type FunctionDetail, type Functions } from '../api/answers';
-import { at } from '../base/columns';
+import { at, range } from '../base/columns';
 import { formatCount, formatCountOf } from '../base/format';
 import { functionName, locationName, type CodeName } from '../model/code';
 import { columnCosts, costHeading, costMeaning, costWidthPx, TABLE_COSTS, type CostKey } from '../model/cost';
@@ -12,7 +12,7 @@ import { filterParams, type Address } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
 import { CodeText, openFunction, PlaceLinks } from './parts/code-label';
-import { Choice } from './parts/controls';
+import { Choice, WrapperToggle } from './parts/controls';
 import { CostCell } from './parts/cost-cell';
 import { DataTable, type Column } from './parts/data-table';
 import { useCapability, useMeta } from './parts/meta-context';
@@ -43,23 +43,29 @@ function AllFunctions(props: { readonly answer: Functions; readonly address: Add
   const { answer, address } = props;
   const { functions, code } = answer;
   const isSelf = address.by_self === '1';
-  const name = (row: number): CodeName => functionName(code, functions.function[row]);
-  const selected = functions.function.findIndex((index) => {
-    const candidate = functionName(code, index);
-    return candidate.key === address.fn && candidate.modulePath === address.fn_module;
-  });
+  const rows = useMemo(() => range(functions.count).filter((row) => address.wrappers === '1' || !functionName(code, functions.function[row]).isWrapper), [answer, address.wrappers]);
+  const hidden = functions.count - rows.length;
+  const name = (place: number): CodeName => functionName(code, functions.function[at(rows, place)]);
+  const selected = rows.findIndex((_, place) => name(place).key === address.fn && name(place).modulePath === address.fn_module);
   const old = isSelf ? functions.old_self : functions.old_inclusive;
   return (
     <>
       <p class="soft functions-count">
         {functions.count < answer.total_count
-          ? `The ${formatCount(functions.count)} highest of ${formatCount(answer.total_count)} functions; a filter brings the others.`
+          ? `Top ${formatCount(functions.count)} of ${formatCount(answer.total_count)} functions; filter to see others`
           : formatCountOf(answer.total_count, 'function')}
+        {hidden === 0 ? '' : `; ${formatCountOf(hidden, 'wrapper')} hidden`}
       </p>
       <DataTable
         label="Functions"
-        columns={[nameColumn('Function', name), ...costColumns(isSelf ? functions.self : functions.inclusive, answer.selection.totals, old, old === null ? TABLE_COSTS : columnCosts(address.cost, true))]}
-        count={functions.count}
+        columns={[
+          nameColumn('Function', name),
+          ...costColumns(isSelf ? functions.self : functions.inclusive, answer.selection.totals, old, old === null ? TABLE_COSTS : columnCosts(address.cost, true)).map((column) => ({
+            ...column,
+            cell: (place: number) => column.cell(at(rows, place)),
+          })),
+        ]}
+        count={rows.length}
         selected={selected}
         sortBy={address.cost}
         onSort={(key) => go({ cost: key })}
@@ -200,7 +206,8 @@ export function FunctionsView(): JSX.Element {
           ]}
           onChange={(by_self) => go({ by_self })}
         />
-        <span class="soft">Inclusive counts a stack once, however often the function is in it. Self is what it allocated as the innermost frame.</span>
+        <WrapperToggle />
+        <span class="soft">Inclusive: with everything that it calls. Self: as the innermost frame.</span>
       </div>
       <div class="functions-all">
         <Pane asked={asked} label="Functions">

@@ -28,6 +28,8 @@ export interface LoadedTree {
 
 /** A path is hot while its heaviest child has this share of it. */
 const HOT_SHARE = 0.5;
+/** The trunk of a top-down tree ends where less than this is below one child. */
+const TRUNK_SHARE = 0.9;
 const MAX_HOT_STEPS = 200;
 /** The node whose children are the rows of the first level. */
 const ROOT = 0;
@@ -99,6 +101,21 @@ class TreeLoader {
     return true;
   }
 
+  /** Open the first level, and from its heaviest row inwards as long as nearly all is below one. */
+  async openTrunk(cost: string): Promise<void> {
+    let id = ROOT;
+    for (let step = 0; step < MAX_HOT_STEPS && (await this.load(id)); step++) {
+      const { tree } = this.state;
+      const child = tree.nodes.get(tree.children.get(id)?.[0] ?? -1);
+      const total = tree.nodes.get(id)?.total[cost] ?? this.state.selection?.totals[cost] ?? 0;
+      if (child === undefined || child.childCount === 0 || total === 0 || (child.total[cost] ?? 0) < total * TRUNK_SHARE || !(await this.load(child.id))) {
+        break;
+      }
+      this.set({ tree: setOpen(this.state.tree, child.id, true) });
+      id = child.id;
+    }
+  }
+
   async toggle(id: number, open: boolean): Promise<void> {
     if (!open || (await this.load(id))) {
       this.set({ tree: setOpen(this.state.tree, id, open) });
@@ -134,7 +151,8 @@ export function useTree(params: Readonly<Record<string, string>>): LoadedTree {
     const own = new TreeLoader(params, question, setState);
     loader.current = own;
     setBusy(true);
-    void own.load(ROOT).then(() => {
+    const opened = params['direction'] === 'top_down' ? own.openTrunk(params['sort'] ?? '') : own.load(ROOT);
+    void opened.then(() => {
       if (loader.current === own) {
         setBusy(false);
       }

@@ -1,14 +1,15 @@
 // Bottom-up and top-down: the call tree as a table, beside the whole stacks of the selected row.
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { inReport } from '../api/report-file';
 import { ALL_COSTS, columnCosts, costHeading, costMeaning, costWidthPx, type CostKey } from '../model/cost';
 import { visibleRows, type TreeNode } from '../model/tree-rows';
-import { filterParams, isMoment, type Address } from '../state/address';
+import { filterParams, isMoment, shapeParams, type Address } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress } from '../state/hooks';
 import { onKeyOutsideFields } from '../state/keys';
 import { CodeText, openFunction } from './parts/code-label';
-import { CostSelect } from './parts/controls';
+import { CostSelect, ToggleButton, WrapperToggle } from './parts/controls';
 import { CostCell } from './parts/cost-cell';
 import { DataTable, type Column } from './parts/data-table';
 import { Failure } from './parts/pane';
@@ -87,7 +88,7 @@ function TreeView(props: { readonly direction: 'bottom_up' | 'top_down' }): JSX.
   const asked: Record<string, string> = {
     ...filterParams(address),
     direction: props.direction,
-    collapse: address.collapse,
+    ...shapeParams(address),
     sort: address.cost,
     costs: columnCosts(address.cost, address.diff === '1').join(','),
     diff: address.diff,
@@ -113,17 +114,19 @@ function TreeView(props: { readonly direction: 'bottom_up' | 'top_down' }): JSX.
         <button type="button" onClick={hot} title="Open the heaviest child, and its heaviest as long as it holds half, and select it (h)">
           Open hot path
         </button>
-        <button
-          type="button"
-          aria-pressed={address.collapse === '1'}
-          onClick={() => go({ collapse: address.collapse === '1' ? '' : '1' })}
-        >
-          Collapse recursion
-        </button>
+        <WrapperToggle />
+        {inReport() ? null : (
+          <ToggleButton
+            isOn={address.collapse === '1'}
+            label="Collapse recursion"
+            title="A function that calls itself is one row"
+            onChange={(on) => go({ collapse: on ? '1' : '' })}
+          />
+        )}
         <span class="soft">
           {props.direction === 'bottom_up'
-            ? 'First the functions that asked for memory; open one to see who called it.'
-            : 'First where threads begin; open a function to see what it called.'}
+            ? 'Call sites; open one to see its callers.'
+            : 'From main and the threads inwards, open to the first branch.'}
         </span>
       </div>
       {loaded.error === null ? null : <Failure label="Tree" error={loaded.error} onAgain={loaded.again} />}

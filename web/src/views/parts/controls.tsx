@@ -2,6 +2,8 @@
 import type { JSX } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { costMeaning, costTitle, type CostKey } from '../../model/cost';
+import { go } from '../../state/app-state';
+import { useAddress } from '../../state/hooks';
 import { useKnows } from './unknown-costs';
 
 export function CostSelect(props: {
@@ -34,6 +36,19 @@ export function ToggleButton(props: {
     <button type="button" aria-pressed={props.isOn} title={props.title} onClick={() => props.onChange(!props.isOn)}>
       {props.label}
     </button>
+  );
+}
+
+/** Wrapper frames: folded, unless the address says otherwise. */
+export function WrapperToggle(): JSX.Element {
+  const isOn = useAddress().wrappers === '1';
+  return (
+    <ToggleButton
+      isOn={isOn}
+      label="Wrappers"
+      title="Show every frame: also those that only pass an allocation on, such as operator new, std:: and zmalloc, and those outside of main"
+      onChange={(on) => go({ wrappers: on ? '1' : '', zoom: '' })}
+    />
   );
 }
 
