@@ -25,7 +25,7 @@
 #include "session/freed_table.h"
 
 #define AGENT_MAGIC              0x746e656761ULL // "agent", little endian
-#define AGENT_VERSION            2u
+#define AGENT_VERSION            3u
 #define AGENT_THREADS            4096u // power of two
 #define AGENT_PATCHES_MAX        4096u
 #define AGENT_MODULES_MAX        2048u
@@ -97,8 +97,6 @@ struct agent_page {
     // T: where libc keeps a thread's id, from its thread pointer; 0: not found yet.
     _Atomic uint32_t tid_offset;
     uint32_t pid; // of the process, in its own pid namespace; others are forked from it
-    // T: calls of hooks that found no free thread slot.
-    _Atomic uint64_t calls_without_slot;
     // R: what its system calls in the target need in memory.
     uint64_t scratch[AGENT_SCRATCH_WORDS];
     // Of the image: where the stubs of each kind jump to, relocated.

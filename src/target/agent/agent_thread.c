@@ -8,13 +8,15 @@
 // all are taken, it takes the slot of a thread whose lane the recorder has closed.
 //
 // Context: T, the slot's thread; a signal handler may come in between, and then one of the two has
-// taken it. errno is kept. Failure: without a slot the thread is not recorded, which is counted.
+// taken it. errno is kept. Failure: the events of a thread without a slot are lost, and counted as
+// those of threads without a lane, because there are as many slots as lanes.
 #include <stddef.h>
 
 #include "base/sys.h"
 #include "session/layout.h"
 #include "target/preload/process/process.h"
 #include "target/preload/process/thread_exit.h"
+#include "target/producer/session_join.h"
 #include "thread_way.h"
 
 #define PROBES_MAX 64u
@@ -109,7 +111,7 @@ struct agent_thread *agent_thread_take(uint64_t thread_pointer)
             return begin(thread, thread_pointer);
         }
     }
-    atomic_fetch_add_explicit(&g_agent_page.calls_without_slot, 1, memory_order_relaxed);
+    session_count((struct session_header *)g_agent_page.session, LOST_no_lane, 1);
     return NULL;
 }
 
