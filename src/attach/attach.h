@@ -36,6 +36,7 @@ struct attach {
     struct strbuf command_line; // the arguments, each ended by a zero byte
     struct strbuf allocator;    // path of the module whose malloc is patched first
     struct strbuf hidden;       // sentences about allocators without names, each in a line
+    struct strbuf unpatched;    // plan.refusals: "NAME of 'PATH' is too short", ...
     bool is_patched;
 };
 

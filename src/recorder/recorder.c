@@ -35,7 +35,7 @@ static enum err check_program(struct recorder_state *s,
                               int *exit_status,
                               struct err_info *info)
 {
-    if (options->attach_pid != 0) {
+    if (options->attach_count != 0) {
         *exit_status = PREFLIGHT_STATUS_CANNOT_RECORD;
         return recorder_attach_open(s, info);
     }
@@ -129,7 +129,8 @@ static enum err launch(struct recorder_state *s, int *exit_status, struct err_in
     s->wait_status = -1;
     s->drain.main_pid = s->program.pid;
     s->drain.own_pid = getpid();
-    return session_clock_start(&s->clock, &s->session, s->program.pidfd, info);
+    return session_clock_start(&s->clock, &s->session,
+                               s->is_attached ? s->attached->pidfd : s->program.pidfd, info);
 }
 
 // Add a program that never allocated and so never joined: the recording lists it, too.
@@ -366,7 +367,7 @@ void recorder_result_release(struct recorder_result *result)
         fd_closep(&s->signal_fd);
         fd_closep(&s->own_memory);
         fd_closep(&s->program.pidfd);
-        attach_release(&s->attach);
+        recorder_attach_release(s);
         free(s);
     }
     free(result->output_path);

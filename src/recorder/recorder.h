@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// recorder: runs a program, or attaches to a process, and records its heap, from the check before
+// recorder: runs a program, or attaches to processes, and records their heap, from the check before
 // the start to the finished file.
 //
 //   preflight -> output probe -> session -> launch -> [drain, sample, checkpoint]*
@@ -11,8 +11,9 @@
 // recording and lets them run. If the recording ends before the program (run.duration_ms), the
 // recorder writes the file then and waits for the program.
 //
-// A process that was attached to is not the recorder's child: the recording ends with it, after its
-// duration, or at a signal to the recorder; then its functions are restored, and it runs on.
+// Processes that were attached to are not the recorder's children: the recording ends with the last
+// of them, after its duration, or at a signal to the recorder; then their functions are restored,
+// and they run on.
 // Threads: the caller's thread does everything; one more keeps the session's clock
 // (session_clock.h).
 // Context: H. Prints nothing: messages to the user go to `log`.
@@ -67,9 +68,11 @@ struct recorder_callbacks {
 };
 
 struct recorder_options {
-    char *const *argv; // ended by NULL; argv[0] is searched in PATH
-    pid_t attach_pid;  // record this process, which runs; 0: start argv
-    const struct allocator_name_vec *allocator_names; // of an attached process; may be NULL
+    char *const *argv;           // ended by NULL; argv[0] is searched in PATH
+    const uint32_t *attach_pids; // record these processes, which run; argv is empty then
+    size_t attach_count;         // 0: start argv
+    bool attaches_by_name;       // omit processes that cannot be recorded, if another one can
+    const struct allocator_name_vec *allocator_names; // of attached processes; may be NULL
     const char *preload_library;                      // absolute path; may have spaces
     const char *tool_version;
     uint32_t max_frames;

@@ -1,57 +1,164 @@
 // SPDX-License-Identifier: MIT
-// recorder_attach: the recorder's part of attaching to a process. See recorder_state.h.
+// recorder_attach: the recorder's part of attaching to processes. See recorder_state.h.
+#include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "aggregate/aggregator_process.h"
+#include "host/os/file.h"
 #include "recorder/recorder_state.h"
+
+static int pid_of(const struct attached_process *process)
+{
+    return process->attach.inject.target.pid;
+}
+
+static void log_lines(const struct recorder_state *s, const struct strbuf *lines)
+{
+    const char *line = strbuf_text(lines);
+    for (size_t len; *line != '\0'; line += len + (line[len] == '\n')) {
+        len = strcspn(line, "\n");
+        recorder_log(s, "warning: %.*s", (int)len, line);
+    }
+}
+
+// Say which functions could not be patched, now and in the recording.
+static enum err tell_unpatched(struct recorder_state *s, const struct attach *attach)
+{
+    if (attach->plan.refusals.len == 0) {
+        return ERR_OK;
+    }
+    const char *text = strbuf_text(&attach->unpatched);
+    recorder_log(s, "warning: calls of functions that cannot be patched are not recorded: %s",
+                 text);
+    strbuf_printf(&s->unpatched, "%s%s",
+                  s->unpatched_count == 0 ? "calls of functions that cannot be patched: " : ", ",
+                  text);
+    s->unpatched_count += attach->plan.refusals.len;
+    return strbuf_result(&s->unpatched);
+}
+
+static enum err open_one(struct recorder_state *s, uint32_t pid, struct err_info *info)
+{
+    struct attached_process *process = s->attached + s->attached_count;
+    *process = (struct attached_process){.pidfd = -1};
+    const enum err err = attach_open(&process->attach, (int)pid, s->options->allocator_names, info);
+    if (err != ERR_OK) {
+        attach_release(&process->attach);
+        return err;
+    }
+    s->attached_count++;
+    log_lines(s, &process->attach.hidden);
+    return tell_unpatched(s, &process->attach) == ERR_OK
+               ? ERR_OK
+               : err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
+}
+
+// Of processes that were found by name, those that cannot be recorded are omitted.
+static bool may_omit(const struct recorder_state *s, const struct err_info *trouble)
+{
+    if (s->options->attaches_by_name) {
+        recorder_log(s, "warning: %s; it is omitted", trouble->text);
+    }
+    return s->options->attaches_by_name;
+}
 
 enum err recorder_attach_open(struct recorder_state *s, struct err_info *info)
 {
+    const struct recorder_options *options = s->options;
     s->is_attached = true;
-    TRY(attach_open(&s->attach, s->options->attach_pid, s->options->allocator_names, info));
-    const char *hidden = strbuf_text(&s->attach.hidden);
-    for (size_t len; *hidden != '\0'; hidden += len + (hidden[len] == '\n')) {
-        len = strcspn(hidden, "\n");
-        recorder_log(s, "warning: %.*s", (int)len, hidden);
+    s->attached = calloc(options->attach_count, sizeof(*s->attached));
+    if (s->attached == NULL) {
+        return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
     }
-    strbuf_append_text(&s->preflight.executable, strbuf_text(&s->attach.executable));
+    for (size_t i = 0; i < options->attach_count; i++) {
+        const enum err err = open_one(s, options->attach_pids[i], info);
+        const bool is_last = i + 1 == options->attach_count && s->attached_count == 0;
+        if (err != ERR_OK && (is_last || !may_omit(s, info))) {
+            return err;
+        }
+    }
+    s->program.pid = pid_of(s->attached);
+    strbuf_append_text(&s->preflight.executable, strbuf_text(&s->attached->attach.executable));
     return strbuf_result(&s->preflight.executable) == ERR_OK
                ? ERR_OK
                : err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
 }
 
 // Add the process before it joins, because a child may be the first to do so.
-static enum err begin_process(struct recorder_state *s)
+static enum err begin_process(struct recorder_state *s, const struct attached_process *process)
 {
+    const struct attach *attach = &process->attach;
     struct string_table *strings = &s->aggregator.strings;
-    struct rec_process record = {.pid = (uint32_t)s->program.pid,
-                                 .flags = REC_PROCESS_MAIN | REC_PROCESS_ATTACHED,
+    struct rec_process record = {.pid = (uint32_t)pid_of(process),
+                                 .flags = REC_PROCESS_ATTACHED |
+                                          (process == s->attached ? REC_PROCESS_MAIN : 0),
                                  .exit_status = -1};
-    TRY(command_line_intern(strings, strbuf_bytes(&s->attach.command_line), &record.command_line));
-    TRY(string_table_intern_text(strings, strbuf_text(&s->attach.executable), &record.executable));
-    TRY(string_table_intern_text(strings, strbuf_text(&s->attach.allocator), &record.allocator));
-    return aggregator_process_begin(&s->aggregator, &record, &s->drain.attached);
+    TRY(command_line_intern(strings, strbuf_bytes(&attach->command_line), &record.command_line));
+    TRY(string_table_intern_text(strings, strbuf_text(&attach->executable), &record.executable));
+    TRY(string_table_intern_text(strings, strbuf_text(&attach->allocator), &record.allocator));
+    struct aggregator_process *begun = NULL;
+    TRY(aggregator_process_begin(&s->aggregator, &record, &begun));
+    return aggregator_process_vec_push(&s->drain.awaited, begun);
+}
+
+static enum err
+begin_one(struct recorder_state *s, struct attached_process *process, struct err_info *info)
+{
+    process->pidfd = (int)syscall(SYS_pidfd_open, pid_of(process), 0);
+    if (process->pidfd < 0) {
+        return err_set(info, ERR_NOT_FOUND, "process %d has ended", pid_of(process));
+    }
+    if (begin_process(s, process) != ERR_OK) {
+        return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
+    }
+    return attach_begin(&process->attach, s->session.memfd, info);
 }
 
 enum err recorder_attach_begin(struct recorder_state *s, struct err_info *info)
 {
-    s->program.pid = s->options->attach_pid;
-    s->program.pidfd = (int)syscall(SYS_pidfd_open, s->program.pid, 0);
-    if (s->program.pidfd < 0) {
-        return err_set(info, ERR_NOT_FOUND, "process %d has ended", (int)s->program.pid);
+    for (size_t i = 0; i < s->attached_count; i++) {
+        const enum err err = begin_one(s, s->attached + i, info);
+        if (err != ERR_OK && !may_omit(s, info)) {
+            return err;
+        }
+        s->attached[i].has_ended = err != ERR_OK;
     }
-    if (begin_process(s) != ERR_OK) {
-        return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
+    return ERR_OK;
+}
+
+bool recorder_attach_is_over(struct recorder_state *s)
+{
+    size_t running = 0;
+    for (size_t i = 0; i < s->attached_count; i++) {
+        struct attached_process *process = s->attached + i;
+        struct pollfd end = {.fd = process->pidfd, .events = POLLIN};
+        process->has_ended = process->has_ended || poll(&end, 1, 0) == 1;
+        running += !process->has_ended;
     }
-    return attach_begin(&s->attach, s->session.memfd, info);
+    return running == 0;
 }
 
 void recorder_attach_end(struct recorder_state *s)
 {
-    struct err_info trouble = {0};
-    if (attach_end(&s->attach, &trouble) != ERR_OK) {
-        recorder_log(s, "%s", trouble.text);
+    for (size_t i = 0; i < s->attached_count; i++) {
+        struct err_info trouble = {0};
+        if (attach_end(&s->attached[i].attach, &trouble) != ERR_OK) {
+            recorder_log(s, "%s", trouble.text);
+        }
     }
+}
+
+void recorder_attach_release(struct recorder_state *s)
+{
+    for (size_t i = 0; i < s->attached_count; i++) {
+        attach_release(&s->attached[i].attach);
+        fd_closep(&s->attached[i].pidfd);
+    }
+    strbuf_release(&s->unpatched);
+    free(s->attached);
+    s->attached = NULL;
+    s->attached_count = 0;
 }

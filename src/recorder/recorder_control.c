@@ -32,6 +32,11 @@ static bool records_pid(const struct recorder_state *s, const char *text)
     if (pid == (uint64_t)getpid() || pid == (uint64_t)s->program.pid) {
         return true;
     }
+    for (size_t i = 0; i < s->attached_count; i++) {
+        if (pid == (uint64_t)s->attached[i].attach.inject.target.pid) {
+            return true;
+        }
+    }
     for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
         const struct drain_process *process = s->drain.processes + slot;
         if (process->aggregator != NULL && pid == (uint64_t)process->pid) {

@@ -33,20 +33,13 @@ enum {
     LINGER_SAY_MS = 500,     // time until the message that others still run
 };
 
-// An attached process is not our child, so wait4 cannot reap it.
-static void see_end_of_attached(struct recorder_state *s)
-{
-    struct pollfd end = {.fd = s->program.pidfd, .events = POLLIN};
-    if (!s->has_ended && poll(&end, 1, 0) == 1) {
-        s->has_ended = true;
-        s->end_ms = session_clock_now(&s->clock);
-    }
-}
-
 static void reap_program(struct recorder_state *s)
 {
-    if (s->is_attached) {
-        see_end_of_attached(s);
+    if (s->is_attached) { // wait4 cannot reap what is not our child
+        if (!s->has_ended && recorder_attach_is_over(s)) {
+            s->has_ended = true;
+            s->end_ms = session_clock_now(&s->clock);
+        }
         return;
     }
     int status = 0;

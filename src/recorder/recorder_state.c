@@ -38,6 +38,8 @@ recorder_snapshot(struct recorder_state *s, enum rec_state state, struct aggrega
         .log = s->options->logs_events ? &s->events : NULL,
         .marks = s->aggregator.marks.marks.items,
         .mark_count = s->aggregator.marks.marks.len,
+        .unpatched = strbuf_text(&s->unpatched),
+        .unpatched_count = s->unpatched_count,
         .unrecorded = s->unrecorded.entries.items,
         .unrecorded_count = s->unrecorded.entries.len,
     };

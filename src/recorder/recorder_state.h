@@ -29,6 +29,13 @@
 #include "recorder/recorder.h"
 #include "recorder/session/session_create.h"
 
+// A process that the recorder has attached to.
+struct attached_process {
+    struct attach attach;
+    int pidfd; // owned; -1: none
+    bool has_ended;
+};
+
 struct recorder_state {
     const struct recorder_options *options; // borrowed
     struct preflight preflight;
@@ -72,19 +79,25 @@ struct recorder_state {
     int wait_status;  // of the program; -1 while it runs
     bool has_signals; // they must be restored
     bool is_launched;
-    bool has_ended;       // the program has ended
-    bool has_said_others; // the user knows that other processes still run
-    bool is_stopped;      // recording ends although processes still run
-    bool was_abandoned;   // threads took the recorder for dead, and missed events
-    bool is_attached;     // `attach` is open
-    struct attach attach; // with options->attach_pid
+    bool has_ended;                    // the program has ended
+    bool has_said_others;              // the user knows that other processes still run
+    bool is_stopped;                   // recording ends although processes still run
+    bool was_abandoned;                // threads took the recorder for dead, and missed events
+    bool is_attached;                  // to processes: nothing is launched
+    struct attached_process *attached; // owned
+    size_t attached_count;
+    struct strbuf unpatched; // of all processes: the text of the counter of that name
+    uint64_t unpatched_count;
 };
 
-// Attach instead of launching: find and check the process, connect it with the session, let it go.
-// Letting go accepts a process that was never attached to, or has ended.
+// Attach instead of launching: find and check the processes, connect them with the session, ask
+// whether all have ended, let them go. Letting go accepts processes that were never attached to, or
+// have ended.
 enum err recorder_attach_open(struct recorder_state *s, struct err_info *info) MUST_USE;
 enum err recorder_attach_begin(struct recorder_state *s, struct err_info *info) MUST_USE;
+bool recorder_attach_is_over(struct recorder_state *s);
 void recorder_attach_end(struct recorder_state *s);
+void recorder_attach_release(struct recorder_state *s);
 
 // Record until all processes have ended or the user stops it. ERR_NO_MEMORY, ERR_LIMIT: the
 // aggregator is full; it holds what was recorded until then.

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Attaching: `cairn -p PID` records a process that runs, exactly, and leaves it as it was."""
+import ctypes
 import os
+import shutil
 import signal
 import subprocess
 
@@ -9,6 +11,9 @@ import pytest
 from cairn_run import CAIRN, PROGRAMS, Recording, assert_totals, environment
 from conversation import Conversation
 from waiting import DEADLINE_SECONDS, wait_until
+
+
+PTRACE_SEIZE, PTRACE_DETACH, PTRACE_INTERRUPT = 0x4206, 17, 0x4207
 
 
 class Attachable(Conversation):
@@ -29,9 +34,13 @@ class Attachable(Conversation):
 
     def attach(self, *options):
         """Begin to record; return when the program's functions are patched."""
+        self.begin(*options, "-p", str(self.process.pid))
+
+    def begin(self, *options):
+        """Start a recorder with options that name processes."""
         self.path.unlink(missing_ok=True)
         self.recorder = subprocess.Popen(
-            [CAIRN, "record", "-q", "-o", self.path, *options, "-p", str(self.process.pid)],
+            [CAIRN, "record", "-q", "-o", self.path, *options],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
         wait_until(self.is_answered, "the recorder's answer")
 
@@ -193,6 +202,88 @@ def test_threads_that_come_and_go_are_all_counted(scratch):
     assert threads == 1 + 40, "each has a lane of its own, and the first has begun them"
 
 
+@pytest.fixture
+def pair(scratch):
+    """Two programs, each with a folder and a file of its own, but recorded by the first's recorder."""
+    for name in ("one", "two"):
+        (scratch / name).mkdir()
+        shutil.copy(PROGRAMS / "obedient", scratch / name / f"{scratch.name[-8:]}-both")
+    programs = [Attachable(scratch / name, [scratch / name / f"{scratch.name[-8:]}-both"]) for name in ("one", "two")]
+    with programs[0] as first, programs[1] as second:
+        yield first, second
+
+
+def check_both(first, second):
+    """Both are recorded exactly, in one file, and left as they were."""
+    first.do("a 5 100")
+    second.do("a 7 1000", "f 3")
+    first.do("t 2 10", "f 5")
+    recording = first.detach()
+    costs = {process["pid"]: process["costs"] for process in recording.report["processes"]}
+    assert all(process["attached"] for process in recording.report["processes"])
+    assert set(costs) == {first.process.pid, second.process.pid}
+    here, there = costs[first.process.pid], costs[second.process.pid]
+    assert (here["allocations"], here["allocated_bytes"], here["frees"]) == (7, 520, 7)
+    assert (there["allocations"], there["allocated_bytes"], there["frees"]) == (7, 7000, 3)
+    assert recording.totals["leaked_bytes"] == 4000
+    for program in (first, second):
+        assert not changed_code(program.process.pid, "/libc.so.6")
+        program.end()
+
+
+@pytest.mark.parametrize("join", [lambda a, b: ["-p", f"{a},{b}"], lambda a, b: ["-p", str(b), "--pid", str(a)]],
+                         ids=["list", "repeated"])
+def test_several_processes_are_one_recording(pair, join):
+    first, second = pair
+    first.begin(*join(first.process.pid, second.process.pid))
+    check_both(first, second)
+
+
+def test_all_processes_of_a_name_are_recorded(pair):
+    first, second = pair
+    first.begin("--name", os.path.basename(first.process.args[0]))
+    check_both(first, second)
+
+
+def test_the_recording_of_several_ends_with_the_last(pair):
+    first, second = pair
+    first.begin("-p", f"{first.process.pid},{second.process.pid}")
+    first.do("a 5 100")
+    first.end()
+    second.do("a 2 100")
+    wait_until(lambda: first.status()["allocations"] >= 7, "the blocks of the second")
+    second.end()
+    recording = first.finish()
+    recording.assert_whole()
+    assert {process["pid"] for process in recording.report["processes"]} == {
+        first.process.pid, second.process.pid}
+
+
+def test_a_list_with_a_process_that_cannot_be_recorded_is_refused(attachable):
+    run = subprocess.run([CAIRN, "record", "-o", attachable.path, "-p", f"{attachable.process.pid},4194304"],
+                         capture_output=True, text=True, env=environment(), check=False)
+    assert run.returncode == 126 and "there is no process 4194304" in run.stderr
+    assert not changed_code(attachable.process.pid, "/libc.so.6")
+    attachable.end()
+
+
+def test_of_a_name_the_processes_that_cannot_be_recorded_are_omitted(pair):
+    first, second = pair
+    tracer = ctypes.CDLL(None, use_errno=True)
+    pid = second.process.pid
+    assert tracer.ptrace(PTRACE_SEIZE, pid, 0, 0) == 0
+    first.begin("--name", os.path.basename(first.process.args[0]))
+    first.do("a 3 100")
+    first.ctl("detach")
+    output, errors = first.recorder.communicate(timeout=DEADLINE_SECONDS)
+    assert (first.recorder.returncode, output) == (0, b"")
+    assert f"process {pid} is already traced" in errors.decode() and "it is omitted" in errors.decode()
+    assert_totals(Recording(first.path, first.recorder), {"allocations": 3})
+    tracer.ptrace(PTRACE_INTERRUPT, pid, 0, 0)
+    os.waitpid(pid, 0x40000000)  # __WALL
+    tracer.ptrace(PTRACE_DETACH, pid, 0, 0)
+
+
 def stacks_of(recording):
     """{size: functions} of the blocks of an obedient program."""
     return {costs["allocated_bytes"]: [frame["function"] for frame in frames]
@@ -215,6 +306,9 @@ def test_stacks_are_those_of_a_program_that_was_started_by_cairn(scratch, attach
 @pytest.mark.parametrize("arguments, said", [
     (["-p", "1", "true"], "contradict"),
     (["-p", "0"], "whole number"),
+    (["-p", "17,"], "like 17,18"),
+    (["--name", ""], "the name is empty"),
+    (["--name", "no-such-process-here"], "no process has the name 'no-such-process-here'"),
     (["-p", "4194304"], "4194304"),
 ])
 def test_what_cannot_be_attached_to_is_refused_in_words(scratch, arguments, said):

@@ -7,8 +7,9 @@ import subprocess
 
 import pytest
 
-from cairn_run import CAIRN, PROGRAMS, assert_totals, environment
+from cairn_run import CAIRN, PROGRAMS, Recording, assert_totals, environment
 from test_attach import Attachable
+from waiting import DEADLINE_SECONDS
 
 ROUNDS = 3
 
@@ -72,6 +73,27 @@ def test_the_users_functions_are_recorded(scratch):
     check_rounds(scratch, "own_pool", PLAIN, "--allocator", OWN_FUNCTIONS)
 
 
+def test_a_function_that_cannot_be_patched_is_a_warning_and_a_loss(scratch):
+    """The others are recorded."""
+    with Attachable(scratch, [PROGRAMS / "attach" / "own_pool"]) as program:
+        program.attach("--allocator", OWN_FUNCTIONS + ",memalign=my_pool_none")
+        program.do("r")
+        program.ctl("detach")
+        output, errors = program.recorder.communicate(timeout=DEADLINE_SECONDS)
+        assert (program.recorder.returncode, output) == (0, b"")
+        program.end()
+    said = f"my_pool_none of '{PROGRAMS / 'attach' / 'own_pool'}' is too short for a jump"
+    assert errors.count(b"warning: ") == 1 and said in errors.decode()
+    recording = Recording(program.path, program.recorder)
+    counters = recording.report["counters"]
+    (loss,) = [counter for counter in counters if counter["name"] == "unpatched_functions"]
+    assert (loss["kind"], loss["value"]) == ("loss", 1) and said in loss["text"]
+    assert recording.totals["allocations"] == PLAIN[0]
+    shown = subprocess.run([CAIRN, "report", program.path], capture_output=True, text=True,
+                           env=environment(), check=True)
+    assert said in (shown.stdout + shown.stderr).replace("\n", " ")
+
+
 def refuse(scratch, name, *options):
     """The refusal to attach to a program, which then works on."""
     with Attachable(scratch, [PROGRAMS / "attach" / name]) as program:
@@ -101,7 +123,7 @@ def test_a_function_that_does_not_exist_is_refused(scratch):
 
 
 @pytest.mark.parametrize("options, sentence", [
-    (["--allocator", "malloc=x", "true"], "--allocator needs --pid"),
+    (["--allocator", "malloc=x", "true"], "--allocator requires --pid or --name"),
     (["--allocator", "malloc", "-p", "1"], "--allocator: 'malloc' is not like malloc=my_alloc"),
 ])
 def test_bad_names_are_a_usage_error(options, sentence):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // cmd_record: `cairn record [options] -- PROGRAM ARGS...`, and `cairn PROGRAM ARGS...` for short.
 //
-// `cairn record -p PID` attaches to a process instead.
+// `cairn record -p PID` attaches to processes instead.
 //
 // Runs the program under the recorder, then prints on stderr in a few lines where its memory went.
 // stdout belongs to the program alone. The exit status is the program's. If a signal killed the
@@ -17,6 +17,7 @@
 #include "aggregate/memory_budget.h"
 #include "base/compiler.h"
 #include "cli/commands/record_run.h"
+#include "cli/options/attach_options.h"
 #include "cli/options/command.h"
 #include "cli/text/screen_text.h"
 #include "host/os/file.h"
@@ -27,7 +28,7 @@ struct record_fields {
     const char *overflow;
     const char *mode;
     const char *allocator;
-    uint32_t pid;
+    struct option_word_vec attached; // uses of --pid and --name
     bool is_analyze;
     bool is_version;
     bool is_ignored; // accepted options without an effect
@@ -148,17 +149,23 @@ static const struct option_spec specs[] = {
      .is_hidden = true},
     {.letter = 'p',
      .name = "pid",
-     .kind = OPTION_COUNT,
-     .value = "PID",
-     .minimum = 1,
-     .help = "record a process that runs, until it ends, --duration is over, Ctrl-C, or 'cairn ctl "
-             "FILE detach'; it runs on afterwards",
-     .offset = FIELD(pid)},
+     .kind = OPTION_EACH,
+     .value = "PID,...",
+     .help = "record processes that run, until they end, --duration is over, Ctrl-C, or 'cairn ctl "
+             "FILE detach'; they run on afterwards; repeatable",
+     .offset = FIELD(attached)},
+    {.name = "name",
+     .kind = OPTION_EACH,
+     .value = "NAME",
+     .help = "like --pid, for all processes with this command name or file name of the "
+             "executable; repeatable",
+     .offset = FIELD(attached)},
     {.name = "allocator",
      .kind = OPTION_TEXT,
      .value = "FUNCTION=NAME,...",
-     .help = "with --pid: also record calls of NAME, which has the arguments of FUNCTION: "
-             "malloc=my_alloc,free=my_free; C++ names are mangled",
+     .help =
+         "with --pid or --name: also record calls of NAME, which has the arguments of FUNCTION: "
+         "malloc=my_alloc,free=my_free; C++ names are mangled",
      .offset = FIELD(allocator)},
     {.letter = 'i',
      .name = "interpret",
@@ -237,6 +244,27 @@ static MUST_USE enum err check_settings(const struct record_fields *fields,
     return ERR_OK;
 }
 
+static int
+run_attached(const struct record_fields *fields, struct record_settings settings, char **argv)
+{
+    enum {
+        STATUS_CANNOT_RECORD = 126
+    };
+    struct err_info info = {0};
+    CLEANUP(attach_targets_release) struct attach_targets targets = {0};
+    const enum err err = attach_targets_find(&fields->attached, &targets, &info);
+    if (err == ERR_INVALID) {
+        return command_usage_error(&command_record, &info);
+    }
+    if (err != ERR_OK) {
+        (void)command_error(&info); // the status is the one of a program that cannot be recorded
+        return STATUS_CANNOT_RECORD;
+    }
+    settings.attach_pids = &targets.pids;
+    settings.attaches_by_name = targets.is_by_name;
+    return record_run(&settings, argv);
+}
+
 static int run_program(const struct record_fields *fields, char **argv)
 {
     struct err_info info = {0};
@@ -246,8 +274,8 @@ static int run_program(const struct record_fields *fields, char **argv)
         return command_usage_error(&command_record, &info);
     }
     CLEANUP(allocator_names_release) struct allocator_name_vec names = {0};
-    if (fields->allocator != NULL && fields->pid == 0) {
-        (void)err_set(&info, ERR_INVALID, "--allocator requires --pid");
+    if (fields->allocator != NULL && fields->attached.len == 0) {
+        (void)err_set(&info, ERR_INVALID, "--allocator requires --pid or --name");
         return command_usage_error(&command_record, &info);
     }
     struct err_info detail = {0};
@@ -256,23 +284,29 @@ static int run_program(const struct record_fields *fields, char **argv)
         (void)err_set(&info, ERR_INVALID, "--allocator: %s", detail.text);
         return command_usage_error(&command_record, &info);
     }
-    settings.attach_pid = fields->pid;
     settings.allocator_names = &names;
-    if (fields->pid != 0 && argv[0] == NULL) {
-        return record_run(&settings, argv);
+    if (fields->attached.len != 0 && argv[0] == NULL) {
+        return run_attached(fields, settings, argv);
     }
-    if (fields->pid != 0 || argv[0] == NULL) {
+    if (fields->attached.len != 0 || argv[0] == NULL) {
         (void)err_set(&info, ERR_INVALID,
-                      fields->pid != 0 ? "--pid and a PROGRAM contradict each other"
-                                       : "no PROGRAM given");
+                      fields->attached.len != 0
+                          ? "--pid or --name and a PROGRAM contradict each other"
+                          : "no PROGRAM given");
         return command_usage_error(&command_record, &info);
     }
     int status = suggest_command(argv[0]);
     return status != STATUS_OK ? status : record_run(&settings, argv);
 }
 
+static void release_fields(struct record_fields *fields)
+{
+    option_word_vec_release(&fields->attached);
+}
+
 static int run(int argc, char **argv)
 {
+    CLEANUP(release_fields)
     struct record_fields fields = {.settings = record_default_settings, .overflow = "wait"};
     int operand;
     int status;
@@ -294,7 +328,7 @@ static int run(int argc, char **argv)
 const struct command command_record = {
     .name = "record",
     .summary = "run a program and record its memory allocations",
-    .synopsis = "[options] [--] PROGRAM ARGS... | -p PID",
+    .synopsis = "[options] [--] PROGRAM ARGS... | -p PID,... | --name NAME",
     .description =
         "Run PROGRAM and record every allocation of it and its child processes, with the\n"
         "call stack. A summary is printed to stderr when PROGRAM ends. The word record\n"

@@ -187,11 +187,12 @@ fill_pattern(const struct record_settings *settings, const char *program, struct
     }
 }
 
-// Return the path of the process that runs, for the default name of the file.
+// Return the path of the first process that runs, for the default name of the file.
 static const char *executable_of(const struct record_settings *settings, char path[static PATH_MAX])
 {
     char link[64];
-    (void)snprintf(link, sizeof(link), "/proc/%u/exe", (unsigned)settings->attach_pid); // fits
+    (void)snprintf(link, sizeof(link), "/proc/%u/exe",
+                   (unsigned)settings->attach_pids->items[0]); // fits
     const ssize_t len = readlink(link, path, PATH_MAX - 1);
     path[len > 0 ? len : 0] = '\0';
     return len > 0 ? path : "process";
@@ -229,7 +230,9 @@ static void record(const struct record_settings *settings,
     }
     const struct recorder_options options = {
         .argv = argv,
-        .attach_pid = (pid_t)settings->attach_pid,
+        .attach_pids = settings->attach_pids != NULL ? settings->attach_pids->items : NULL,
+        .attach_count = settings->attach_pids != NULL ? settings->attach_pids->len : 0,
+        .attaches_by_name = settings->attaches_by_name,
         .allocator_names = settings->allocator_names,
         .preload_library = strbuf_text(&library),
         .tool_version = CAIRN_VERSION,

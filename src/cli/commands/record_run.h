@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "host/containers/vec.h"
 #include "inject/allocators/allocator_names.h"
 #include "recorder/control/run_control.h"
 
@@ -25,8 +26,9 @@ struct record_settings {
     bool no_children;
     bool without_symbols; // --no-symbols: names are looked up when the recording is opened
     bool is_forced;       // record a program that has its own allocator
-    uint64_t attach_pid;  // record this process instead of a program; 0: none
-    const struct allocator_name_vec *allocator_names; // of the process; NULL: none
+    const struct u32_vec *attach_pids; // record these processes instead of a program; NULL: none
+    bool attaches_by_name;             // recorder_options
+    const struct allocator_name_vec *allocator_names; // of the processes; NULL: none
 };
 
 extern const struct record_settings record_default_settings;
@@ -44,7 +46,7 @@ void record_program(const struct record_settings *settings,
                     char **argv,
                     struct record_outcome *out);
 
-// Run argv[0] (looked up in PATH) with argv, or attach to settings->attach_pid: then argv is empty.
+// Run argv[0] (looked up in PATH) with argv; or attach to settings->attach_pids, and argv is empty.
 // Return the exit status for this process. If a signal killed the program, raise the same signal
 // and do not return.
 int record_run(const struct record_settings *settings, char **argv);

@@ -41,13 +41,24 @@ static void write_stops(const struct profile *profile, const char *prefix, FILE 
 static void write_attached(const struct profile *profile, const char *prefix, FILE *out)
 {
     const struct recording *recording = &profile->recording;
+    size_t count = 0;
+    uint32_t pid = 0;
     for (uint32_t i = 0; i < recording->process_count; i++) {
         if ((recording->processes[i].flags & REC_PROCESS_ATTACHED) != 0) {
-            (void)fprintf(out,
-                          "%sprocess %u ran before it was recorded: blocks that it allocated "
-                          "earlier are missing\n",
-                          prefix, (unsigned)recording->processes[i].pid);
+            count++;
+            pid = recording->processes[i].pid;
         }
+    }
+    if (count == 1) {
+        (void)fprintf(out,
+                      "%sprocess %u ran before it was recorded: blocks that it allocated earlier "
+                      "are missing\n",
+                      prefix, (unsigned)pid);
+    } else if (count > 1) {
+        (void)fprintf(out,
+                      "%s%zu processes ran before they were recorded: blocks that they allocated "
+                      "earlier are missing\n",
+                      prefix, count);
     }
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "host/os/file.h"
 
 enum {
@@ -71,12 +72,14 @@ static const char *plan_patch(const struct patch_plan *plan,
     return NULL;
 }
 
-// Plan one function. Its slot is used only if that succeeds.
+// Plan one function, or set the reason why it cannot be patched. Its slot is used only in the first
+// case.
 static enum err add_target(struct patch_plan *plan,
                            const struct patch_target *target,
                            const struct code_reader *reader,
                            struct near_block *block,
-                           uint8_t *code)
+                           uint8_t *code,
+                           const char **out_reason)
 {
     const uint64_t slot_addr = block->addr + block->len;
     struct patch patch = {
@@ -88,11 +91,33 @@ static enum err add_target(struct patch_plan *plan,
     };
     const char *reason = plan_patch(plan, target, reader, code, &patch, block->bytes + block->len);
     if (reason != NULL) {
-        return patch_refusal_vec_push(&plan->refusals,
-                                      (struct patch_refusal){target->addr, target->name, reason});
+        *out_reason = reason;
+        return ERR_OK;
     }
     block->len += PATCH_SLOT_BYTES;
     return patch_vec_push(&plan->patches, patch);
+}
+
+// Keep the reason, unless the function calls another one that is to be patched.
+static enum err refuse(struct patch_plan *plan,
+                       const struct patch_target *targets,
+                       size_t count,
+                       size_t index,
+                       const char *reason,
+                       const struct code_reader *reader,
+                       uint8_t *code)
+{
+    const struct patch_target *target = targets + index;
+    const uint64_t wanted = min_u64(target->size_bytes, FUNCTION_BYTES_MAX);
+    const struct bytes body = {code, reader->read(reader->context, target->addr, code, wanted)};
+    for (size_t i = 0; i < count; i++) {
+        if (targets[i].addr != target->addr &&
+            relocate_leads_to(body, target->addr, targets[i].addr)) {
+            return ERR_OK;
+        }
+    }
+    return patch_refusal_vec_push(&plan->refusals,
+                                  (struct patch_refusal){target->addr, target->name, reason});
 }
 
 // Return the address that acts as the unpatched function at `addr`.
@@ -132,12 +157,15 @@ enum err patch_plan_add(struct patch_plan *plan,
         if (plan->hook_addrs[targets[i].hook] == 0) {
             continue;
         }
-        err = lacks_nothrow(targets + i, count)
-                  ? patch_refusal_vec_push(
-                        &plan->refusals,
-                        (struct patch_refusal){targets[i].addr, targets[i].name,
-                                               "has no form that returns instead of throwing"})
-                  : add_target(plan, targets + i, reader, &block, (uint8_t *)code);
+        const char *reason = NULL;
+        if (lacks_nothrow(targets + i, count)) {
+            reason = "has no form that returns instead of throwing";
+        } else {
+            err = add_target(plan, targets + i, reader, &block, (uint8_t *)code, &reason);
+        }
+        if (err == ERR_OK && reason != NULL) {
+            err = refuse(plan, targets, count, i, reason, reader, (uint8_t *)code);
+        }
     }
     plan->blocks.items[plan->blocks.len++] = block; // reserved above
     for (size_t i = 0, at = first; err == ERR_OK && i < count && at < plan->patches.len; i++) {

@@ -15,7 +15,9 @@
 // trampoline_addr, nothrow_addr, hook), stops the threads, moves program counters by `moves`, and
 // writes `new_bytes`. To detach, it writes `old_bytes`. The blocks stay mapped for ever.
 //
-// A function that cannot be patched is in `refusals`, and the others are patched all the same.
+// A function that cannot be patched is in `refusals`, and the others are patched all the same. One
+// that calls another function of the same module that is to be patched, as operator new of the C++
+// runtime calls malloc, needs no patch, and is no refusal.
 // Invariant: entries differ, and no two patches overlap. Owns its vectors. Pure but for `reader`.
 // Context: H; one thread.
 #pragma once
@@ -94,7 +96,7 @@ static inline size_t patch_plan_block_bytes(size_t count)
 }
 
 // Add the functions of one module, whose near block begins at `block_addr`. A throwing operator
-// without a nothrow form is refused, because a hook cannot call it. ERR_NO_MEMORY.
+// without a nothrow form is not patched, because a hook cannot call it. ERR_NO_MEMORY.
 enum err patch_plan_add(struct patch_plan *plan,
                         const struct patch_target *targets,
                         size_t count,

@@ -266,6 +266,7 @@ static const uint8_t made_up[] = {
     0x55, 0x48, 0x89, 0xe5, 0x90, 0xc3, 0x90, 0x90, // 0: push, mov, nop, ret
     0xc3, 0x55, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, // 8: too short
     0x48, 0x85, 0xff, 0x74, 0x20, 0xc3, 0x90, 0x90, // 16: test, je
+    0xe8, 0xe3, 0xff, 0xff, 0xff, 0xc3, 0x90, 0x90, // 24: call 0
 };
 #define MADE_UP 0x400000u
 
@@ -296,6 +297,7 @@ static void what_cannot_be_patched_is_refused_and_the_rest_is_not(void **state)
          .name = "short"},
         {.addr = MADE_UP + 16, .size_bytes = 6, .hook = AGENT_NEW, .nothrow = 0, .name = "throws"},
         {.addr = MADE_UP + 16, .size_bytes = 6, .hook = AGENT_NEW, .nothrow = -1, .name = "only"},
+        {.addr = MADE_UP + 24, .size_bytes = 6, .hook = AGENT_NEW, .nothrow = -1, .name = "calls"},
         {.addr = MADE_UP, .size_bytes = 2u << 20, .hook = AGENT_NEW, .nothrow = 9, .name = "bad"},
         {.addr = MADE_UP + 32, .size_bytes = 9, .hook = AGENT_MALLOC, .nothrow = 0, .name = "gone"},
         {.addr = MADE_UP, .size_bytes = 6, .hook = AGENT_FREE, .nothrow = 0, .name = "not hooked"},

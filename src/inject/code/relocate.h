@@ -24,6 +24,7 @@
 // Context: H; any thread.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/bytes.h"
@@ -68,6 +69,10 @@ enum relocate_refusal relocate_prologue(struct bytes readable,
 
 // Return the reason as the end of a sentence: "is too short for a jump". "" for RELOCATE_OK.
 const char *relocate_refusal_text(enum relocate_refusal refusal);
+
+// Return whether the code at `addr` has a direct call or jump to the address `to`. On x86-64 bytes
+// that only look like one count too.
+bool relocate_leads_to(struct bytes code, uint64_t addr, uint64_t to);
 
 // Write the jump that replaces the first bytes of a function. RELOCATE_OUT_OF_REACH if the stub is
 // too far away.

@@ -160,12 +160,29 @@ static void a_stub_passes_its_index(void **state)
     (void)munmap(page, PAGE);
 }
 
+static void direct_branches_are_found(void **state)
+{
+    (void)state;
+    static const uint32_t code[] = {
+        0xd503201f, // nop
+        0x94000003, // bl +12
+        0x17fffffe, // b -8
+        0x54000040, // b.eq +8
+    };
+    const struct bytes body = {(const uint8_t *)code, sizeof(code)};
+    assert_true(relocate_leads_to(body, 0x1000, 0x1010));
+    assert_true(relocate_leads_to(body, 0x1000, 0x1000));
+    assert_false(relocate_leads_to(body, 0x1000, 0x1014));
+    assert_false(relocate_leads_to(body, 0x1000, 0x1004));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(moved_functions_return_the_same),
         cmocka_unit_test(some_functions_are_refused),
         cmocka_unit_test(a_stub_passes_its_index),
+        cmocka_unit_test(direct_branches_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,6 +61,7 @@ void drain_release(struct drain *drain)
     for (uint32_t i = 0; i < SESSION_MAX_PROCESSES; i++) {
         drain_process_forget(drain, i);
     }
+    aggregator_process_vec_release(&drain->awaited);
     free(drain->scratch);
     drain->scratch = NULL;
     if (drain->epoll > 0) {

@@ -77,7 +77,7 @@ struct drain {
     int epoll;                                   // owned
     pid_t own_pid;                               // no recorded process has it; 0: any may
     pid_t main_pid;                              // of the program that was started, 0 if none
-    struct aggregator_process *attached;         // begun before it joined; NULL: none, or joined
+    struct aggregator_process_vec awaited;       // attached; begun before they joined; in no order
     struct nursery_tables *scratch;              // owned: a copy of one nursery
     struct drain_lane *lanes[SESSION_MAX_LANES]; // owned; NULL: not in use
     uint32_t active[SESSION_MAX_LANES]; // the lanes in use; first those that this pass still reads

@@ -267,6 +267,20 @@ static bool is_new(const struct drain *drain, uint32_t slot)
            (state == PROCESS_ACTIVE || state == PROCESS_REFUSED);
 }
 
+// Return the process that was begun before it joined; NULL: there is none.
+static struct aggregator_process *take_awaited(struct drain *drain, pid_t pid)
+{
+    struct aggregator_process_vec *awaited = &drain->awaited;
+    for (size_t i = 0; i < awaited->len; i++) {
+        struct aggregator_process *process = awaited->items[i];
+        if (process->record.pid == (uint32_t)pid) {
+            awaited->items[i] = awaited->items[--awaited->len];
+            return process;
+        }
+    }
+    return NULL;
+}
+
 static enum err slot_begin(struct drain *drain, uint32_t slot, uint64_t clock_ms)
 {
     const struct process_slot *shared = session_process(drain->session->memory, slot);
@@ -285,11 +299,10 @@ static enum err slot_begin(struct drain *drain, uint32_t slot, uint64_t clock_ms
         .exit_status = -1,
         .start_ms = begun_ms,
     };
-    if ((record.flags & REC_PROCESS_ATTACHED) != 0 && pid == drain->main_pid &&
-        drain->attached != NULL) {
-        process.aggregator = drain->attached;
-        drain->attached = NULL;
-    } else {
+    if ((record.flags & REC_PROCESS_ATTACHED) != 0) {
+        process.aggregator = take_awaited(drain, pid);
+    }
+    if (process.aggregator == NULL) {
         TRY(aggregator_process_begin(drain->aggregator, &record, &process.aggregator));
     }
     process.aggregator->join_number = shared->join_number;

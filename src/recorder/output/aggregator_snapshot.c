@@ -258,7 +258,10 @@ static enum err fill_counters(struct aggregator_snapshot *s,
 #define X(name, text) TRY(push_counter(s, aggregator, #name, text, REC_COUNTER_NOTE, name));
     RECORDER_NOTE_COUNTERS(X)
 #undef X
-    return ERR_OK;
+    return facts->unpatched_count == 0
+               ? ERR_OK
+               : push_counter(s, aggregator, "unpatched_functions", facts->unpatched,
+                              REC_COUNTER_LOSS, facts->unpatched_count);
 }
 
 static enum err count_events(struct aggregator_snapshot *s,

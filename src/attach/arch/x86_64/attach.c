@@ -109,6 +109,7 @@ static enum err plan_module(struct attach *attach, size_t index)
 {
     const struct attach_module *found = attach->modules.items + index;
     const size_t count = found->scan.entries.len;
+    const size_t before = attach->plan.refusals.len;
     struct patch_target *targets = calloc(count, sizeof(*targets));
     if (targets == NULL) {
         return ERR_NO_MEMORY;
@@ -125,7 +126,13 @@ static enum err plan_module(struct attach *attach, size_t index)
     const enum err err =
         patch_plan_add(&attach->plan, targets, count, attach->nears.items[index].addr, &reader);
     free(targets);
-    return err;
+    for (size_t i = before; i < attach->plan.refusals.len; i++) {
+        const struct patch_refusal *refusal = attach->plan.refusals.items + i;
+        strbuf_printf(&attach->unpatched, "%s%s of '%s' %s", i > 0 ? ", " : "", refusal->name,
+                      target_process_path(&attach->inject.target, found->module.path),
+                      refusal->reason);
+    }
+    return err == ERR_OK ? strbuf_result(&attach->unpatched) : err;
 }
 
 static enum err plan_patches(struct attach *attach, struct err_info *info)
@@ -332,6 +339,7 @@ void attach_release(struct attach *attach)
     strbuf_release(&attach->command_line);
     strbuf_release(&attach->allocator);
     strbuf_release(&attach->hidden);
+    strbuf_release(&attach->unpatched);
     inject_close(&attach->inject);
     *attach = (struct attach){0};
 }

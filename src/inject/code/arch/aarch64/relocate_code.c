@@ -213,6 +213,18 @@ enum relocate_refusal relocate_prologue(struct bytes readable,
     return RELOCATE_OK;
 }
 
+bool relocate_leads_to(struct bytes code, uint64_t addr, uint64_t to)
+{
+    for (size_t i = 0; i + WORD <= code.len; i += WORD) {
+        const uint32_t word = get_u32(code.data + i);
+        if ((word & 0x7c000000u) == B && // b and bl
+            addr + i + (uint64_t)(sign_extended(word & 0x3ffffffu, 26) * WORD) == to) {
+            return true;
+        }
+    }
+    return false;
+}
+
 enum relocate_refusal
 relocate_write_jump(uint64_t entry_addr, uint64_t stub_addr, uint8_t out[PATCH_BYTES])
 {

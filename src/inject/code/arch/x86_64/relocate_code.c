@@ -254,6 +254,22 @@ enum relocate_refusal relocate_prologue(struct bytes readable,
     return RELOCATE_OK;
 }
 
+bool relocate_leads_to(struct bytes code, uint64_t addr, uint64_t to)
+{
+    enum {
+        CALL = 0xe8,
+        JUMP = 0xe9,
+        BRANCH_BYTES = 5,
+    };
+    for (size_t i = 0; i + BRANCH_BYTES <= code.len; i++) {
+        if ((code.data[i] == CALL || code.data[i] == JUMP) &&
+            addr + i + BRANCH_BYTES + (uint64_t)(int32_t)get_u32(code.data + i + 1) == to) {
+            return true;
+        }
+    }
+    return false;
+}
+
 enum relocate_refusal
 relocate_write_jump(uint64_t entry_addr, uint64_t stub_addr, uint8_t out[PATCH_BYTES])
 {

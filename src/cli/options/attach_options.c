@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// attach_options: see attach_options.h.
+#include "cli/options/attach_options.h"
+
+#include <stdlib.h>
+
+#include "host/os/process_search.h"
+#include "host/text/number.h"
+
+enum {
+    TARGETS_MAX = 256, // each needs three descriptors, of usually 1024
+};
+
+void attach_targets_release(struct attach_targets *targets)
+{
+    u32_vec_release(&targets->pids);
+}
+
+static enum err parse_pids(const char *text, struct u32_vec *out, struct err_info *info)
+{
+    for (const char *at = text;; at++) {
+        uint64_t pid = 0;
+        const bool is_number = number_take(&at, 10, &pid) && pid > 0 && pid <= INT32_MAX;
+        if (!is_number || (*at != ',' && *at != '\0')) {
+            return err_set(info, ERR_INVALID,
+                           "--pid: '%.40s' is not a whole number of at least 1, or a list of such "
+                           "numbers like 17,18",
+                           text);
+        }
+        TRY(u32_vec_push(out, (uint32_t)pid));
+        if (*at == '\0') {
+            return ERR_OK;
+        }
+    }
+}
+
+static enum err find_named(const char *name, struct attach_targets *out, struct err_info *info)
+{
+    const size_t before = out->pids.len;
+    if (*name == '\0') {
+        return err_set(info, ERR_INVALID, "--name: the name is empty");
+    }
+    TRY(process_search(name, &out->pids));
+    out->is_by_name = true;
+    return out->pids.len > before
+               ? ERR_OK
+               : err_set(info, ERR_NOT_FOUND,
+                         "no process has the name '%.80s', neither as its command name nor as the "
+                         "file name of its executable",
+                         name);
+}
+
+static int compare_pids(const void *a, const void *b)
+{
+    const uint32_t left = *(const uint32_t *)a;
+    const uint32_t right = *(const uint32_t *)b;
+    return left < right ? -1 : left > right;
+}
+
+static void keep_each_once(struct u32_vec *pids)
+{
+    size_t kept = 0;
+    qsort(pids->items, pids->len, sizeof(*pids->items), compare_pids);
+    for (size_t i = 0; i < pids->len; i++) {
+        if (kept == 0 || pids->items[kept - 1] != pids->items[i]) {
+            pids->items[kept++] = pids->items[i];
+        }
+    }
+    pids->len = kept;
+}
+
+enum err attach_targets_find(const struct option_word_vec *words,
+                             struct attach_targets *out,
+                             struct err_info *info)
+{
+    for (size_t i = 0; i < words->len; i++) {
+        const struct option_word *word = words->items + i;
+        TRY(word->spec->letter == 'p' ? parse_pids(word->text, &out->pids, info)
+                                      : find_named(word->text, out, info));
+    }
+    if (out->pids.len > 1) {
+        keep_each_once(&out->pids);
+    }
+    return out->pids.len <= TARGETS_MAX
+               ? ERR_OK
+               : err_set(info, ERR_LIMIT, "%zu processes are too many, the limit is %d",
+                         out->pids.len, (int)TARGETS_MAX);
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// process_search: finds processes by name.
+//
+// Context: H. Processes may begin and end meanwhile.
+#pragma once
+
+#include "base/err.h"
+#include "host/containers/vec.h"
+
+// Append the pids of the processes whose command name (/proc/PID/comm) or whose executable's file
+// name is `name`, in any order. Threads of the kernel, processes that have ended, and this process
+// are left out. ERR_NO_MEMORY, ERR_IO if there is no /proc.
+enum err process_search(const char *name, struct u32_vec *out) MUST_USE;

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+#include "host/os/process_search.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "host/os/file.h"
+
+// A child that has the name and waits.
+static pid_t begin_child(const char *name)
+{
+    int ready[2];
+    char byte;
+    assert_int_equal(pipe(ready), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        (void)prctl(PR_SET_NAME, name, 0, 0, 0);
+        (void)!write(ready[1], "x", 1);
+        for (;;) {
+            (void)pause();
+        }
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    (void)close(ready[0]);
+    (void)close(ready[1]);
+    return child;
+}
+
+static bool has(const struct u32_vec *found, pid_t pid)
+{
+    for (size_t i = 0; i < found->len; i++) {
+        if (found->items[i] == (uint32_t)pid) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void both_names_are_found_and_the_dead_are_not(void **state)
+{
+    (void)state;
+    CLEANUP(u32_vec_release) struct u32_vec by_command = {0};
+    CLEANUP(u32_vec_release) struct u32_vec by_file = {0};
+    CLEANUP(u32_vec_release) struct u32_vec after = {0};
+    char path[4096] = "";
+    assert_true(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
+    const pid_t child = begin_child("a (strange) 1");
+
+    assert_int_equal(process_search("a (strange) 1", &by_command), ERR_OK);
+    assert_int_equal(by_command.len, 1);
+    assert_int_equal(by_command.items[0], child);
+    assert_int_equal(process_search(path_file_name(path), &by_file), ERR_OK);
+    assert_true(has(&by_file, child));
+    assert_false(has(&by_file, getpid()));
+
+    assert_int_equal(kill(child, SIGKILL), 0);
+    siginfo_t end;
+    assert_int_equal(waitid(P_PID, (id_t)child, &end, WEXITED | WNOWAIT), 0); // a zombie now
+    assert_int_equal(process_search("a (strange) 1", &after), ERR_OK);
+    assert_int_equal(after.len, 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_int_equal(process_search("", &after), ERR_OK);
+    assert_int_equal(after.len, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(both_names_are_found_and_the_dead_are_not),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
