@@ -60,7 +60,7 @@ MODULES = {
     "views_json": Module("H", "base host recording profile", "layout views"),
     "formats": Module("H", "base host recording aggregate profile views_json", "codec import export"),
     "server": Module("H", "base host recording profile views_json formats",
-                     "http access state api pages ."),
+                     "http access state metrics api pages ."),
     "cli": Module("H", "base session host recording aggregate symbols inject/allocators recorder profile "
                   "views_json formats server",
                   "text options warnings diff report names check commands ."),

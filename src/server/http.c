@@ -10,6 +10,7 @@
 #include "server/http/connection.h"
 #include "server/http/event_stream.h"
 #include "server/http/reply.h"
+#include "server/metrics/metrics_reply.h"
 #include "server/pages/asset_reply.h"
 #include "server/state/baseline_upload.h"
 
@@ -19,6 +20,14 @@ struct exchange {
     bool is_begun;
     bool is_upload;
     struct baseline_upload upload;
+};
+
+enum {
+    SILENCE_MAX_S = 30,
+    // For libmicrohttpd. A disconnected client counts until its thread ended. Beyond this number
+    // libmicrohttpd refuses all clients, with or without a token.
+    CONNECTIONS_MAX = 8 * VISITORS_MAX,
+    HEADER_MAX_BYTES = 32 * 1024, // and other memory of a connection
 };
 
 // Methods that are handled alike share a value.
@@ -55,7 +64,8 @@ static struct visit *visit_of(struct MHD_Connection *connection)
     return info != NULL ? info->socket_context : NULL;
 }
 
-void *http_begin(void *http, const char *target, struct MHD_Connection *connection)
+// Begin a request: allocate its state, from the raw target.
+static void *http_begin(void *http, const char *target, struct MHD_Connection *connection)
 {
     (void)http;
     struct visit *visit = visit_of(connection);
@@ -70,10 +80,11 @@ void *http_begin(void *http, const char *target, struct MHD_Connection *connecti
     return visit->exchange;
 }
 
-void http_end(void *http,
-              struct MHD_Connection *connection,
-              void **exchange,
-              enum MHD_RequestTerminationCode code)
+// End a request. Without this, the next http_begin or the end of the connection frees its state.
+static void http_end(void *http,
+                     struct MHD_Connection *connection,
+                     void **exchange,
+                     enum MHD_RequestTerminationCode code)
 {
     (void)http;
     (void)code;
@@ -85,10 +96,11 @@ void http_end(void *http,
     *exchange = NULL;
 }
 
-void http_visit(void *context,
-                struct MHD_Connection *connection,
-                void **socket_context,
-                enum MHD_ConnectionNotificationCode code)
+// A connection was opened, or is about to be closed: allocate or free its state.
+static void http_visit(void *context,
+                       struct MHD_Connection *connection,
+                       void **socket_context,
+                       enum MHD_ConnectionNotificationCode code)
 {
     struct http *http = context;
     const int fd = http_client_socket(connection);
@@ -178,6 +190,9 @@ static bool is_body_announced(struct MHD_Connection *connection)
 static enum MHD_Result
 handle_read(struct http *http, struct MHD_Connection *connection, const char *target)
 {
+    if (http->metrics != NULL) {
+        return metrics_reply(http->metrics, connection, target);
+    }
     const struct route *route = route_find(target);
     const struct asset *asset = asset_find(target);
     if (route != NULL) {
@@ -226,18 +241,20 @@ begin(struct http *http, struct MHD_Connection *connection, enum method method, 
     }
     enum access_verdict verdict = authentication_check(&http->credentials, connection, target);
     // The viewer's own files are public: the page needs them before it can send the token.
-    bool is_public = verdict == ACCESS_NO_TOKEN && method == METHOD_READ && asset_find(target);
+    bool is_public = http->metrics == NULL && verdict == ACCESS_NO_TOKEN && method == METHOD_READ &&
+                     asset_find(target) != NULL;
     if (verdict != ACCESS_GRANTED && !is_public) {
         return authentication_refuse(connection, verdict);
     }
-    if (verdict == ACCESS_GRANTED) {
+    // Without tokens nobody has shown one, and the oldest connection makes room for the newest.
+    if (verdict == ACCESS_GRANTED && !http->credentials.policy.is_open) {
         visitors_trust(&http->visitors, http_client_socket(connection));
     }
     if (!target_is_encoded(target)) {
         return reply_refuse(connection, MHD_HTTP_BAD_REQUEST, ERR_INVALID,
                             "the address contains an invalid % escape");
     }
-    bool is_baseline = target_has_path(target, baseline_path);
+    bool is_baseline = http->metrics == NULL && target_has_path(target, baseline_path);
     if (is_baseline && method != METHOD_PUT && method != METHOD_DELETE) {
         return refuse_method(connection, "PUT, DELETE");
     }
@@ -269,14 +286,14 @@ static enum MHD_Result complete(struct http *http,
 }
 
 // The callback's signature is libmicrohttpd's. NOLINTNEXTLINE(readability-function-size)
-enum MHD_Result http_handle(void *context,
-                            struct MHD_Connection *connection,
-                            const char *url,
-                            const char *method,
-                            const char *version,
-                            const char *data,
-                            size_t *data_len,
-                            void **context_of_request)
+static enum MHD_Result http_handle(void *context,
+                                   struct MHD_Connection *connection,
+                                   const char *url,
+                                   const char *method,
+                                   const char *version,
+                                   const char *data,
+                                   size_t *data_len,
+                                   void **context_of_request)
 {
     (void)url;
     (void)version;
@@ -295,4 +312,28 @@ enum MHD_Result http_handle(void *context,
         return MHD_YES;
     }
     return complete(http, connection, method_of(method), exchange);
+}
+
+struct MHD_Daemon *
+http_daemon_start(struct http *http, int fd, const char *pem, struct err_info *info)
+{
+    const struct MHD_OptionItem tls[] = {
+        {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)pem}, // it does not modify the text
+        {MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)(uintptr_t)pem},
+        {MHD_OPTION_END, 0, NULL},
+    };
+    struct MHD_Daemon *daemon = MHD_start_daemon(
+        MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL |
+            (pem != NULL ? MHD_USE_TLS : 0),
+        0, NULL, NULL, http_handle, http, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_MAX_S,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_MAX_BYTES, MHD_OPTION_STRICT_FOR_CLIENT,
+        1, MHD_OPTION_URI_LOG_CALLBACK, http_begin, http, MHD_OPTION_NOTIFY_COMPLETED, http_end,
+        http, MHD_OPTION_NOTIFY_CONNECTION, http_visit, http, MHD_OPTION_ARRAY,
+        pem != NULL ? tls : tls + 2, MHD_OPTION_END);
+    if (daemon == NULL) {
+        (void)err_set(info, ERR_IO, "cannot start the web server%s",
+                      pem != NULL ? ": the file of --tls needs a certificate and its key" : "");
+    }
+    return daemon;
 }

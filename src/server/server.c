@@ -7,7 +7,6 @@
 // seconds: a long read may only mean that the machine was suspended.
 #include "server/server.h"
 
-#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
 #include <libgen.h>
@@ -17,7 +16,6 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/inotify.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -27,14 +25,10 @@
 #include "host/text/json_writer.h"
 #include "server/http.h"
 #include "server/http/http_library.h"
+#include "server/http/listener.h"
 #include "server/pages/assets.h"
 
 enum {
-    SILENCE_MAX_S = 30,
-    // For libmicrohttpd. A disconnected client counts until its thread ended. Beyond this number
-    // libmicrohttpd refuses all clients, with or without a token.
-    CONNECTIONS_MAX = 8 * VISITORS_MAX,
-    HEADER_MAX_BYTES = 32 * 1024, // and other memory of a connection
     ANSWERS_MIN = 2,
     CHECK_EVERY_MS = 2000,
     RELOAD_PAUSE_MIN_MS = 1000,
@@ -117,43 +111,18 @@ prepare(struct server *server, const struct server_options *options, struct err_
                        options->sources, info);
 }
 
-// Bind a socket to the loopback, and get its port.
-static MUST_USE enum err
-bind_socket(uint16_t port, int *out_fd, uint16_t *out_port, struct err_info *info)
-{
-    struct sockaddr_in address = {
-        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof(address);
-    int yes = 1;
-    CLEANUP(fd_closep) int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    // Allow a port that was in use a moment ago.
-    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) != 0 ||
-        bind(fd, (struct sockaddr *)&address, len) != 0 || listen(fd, VISITORS_MAX) != 0 ||
-        getsockname(fd, (struct sockaddr *)&address, &len) != 0) {
-        return err_set_errno(info, errno, "cannot listen on port %u of 127.0.0.1", port);
-    }
-    *out_port = ntohs(address.sin_port);
-    *out_fd = fd;
-    fd = -1;
-    return ERR_OK;
-}
-
 static MUST_USE enum err listen_on(struct server *server, uint16_t port, struct err_info *info)
 {
-    CLEANUP(fd_closep) int fd = -1;
-    TRY(bind_socket(port, &fd, &server->port, info));
-    server->daemon = MHD_start_daemon(
-        MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL,
-        NULL, http_handle, &server->http, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_MAX_S,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_MAX_BYTES, MHD_OPTION_STRICT_FOR_CLIENT,
-        1, MHD_OPTION_URI_LOG_CALLBACK, http_begin, &server->http, MHD_OPTION_NOTIFY_COMPLETED,
-        http_end, &server->http, MHD_OPTION_NOTIFY_CONNECTION, http_visit, &server->http,
-        MHD_OPTION_END);
+    char address[sizeof("127.0.0.1:65535")];
+    (void)snprintf(address, sizeof(address), "127.0.0.1:%u", (unsigned)port); // fits
+    CLEANUP(listener_release) struct listener listener = {.fd = -1};
+    TRY(listener_open(address, &listener, info));
+    server->port = listener.port;
+    server->daemon = http_daemon_start(&server->http, listener.fd, NULL, info);
     if (server->daemon == NULL) {
-        return err_set_errno(info, errno, "cannot start the web server");
+        return info->code;
     }
-    fd = -1; // owned by the daemon from here on
+    listener.fd = -1; // owned by the daemon from here on
     return ERR_OK;
 }
 

@@ -505,7 +505,7 @@ def test_a_port_that_is_taken_is_reported(server, file):
     run = subprocess.run([CAIRN, "analyze", file, "--port", str(server.port)],
                          capture_output=True, text=True, check=False, timeout=DEADLINE_SECONDS)
     assert (run.returncode, run.stdout) == (2, "")
-    assert f"port {server.port}" in run.stderr and "in use" in run.stderr
+    assert f"127.0.0.1:{server.port}" in run.stderr and "in use" in run.stderr
 
 
 def test_a_port_can_be_chosen_and_the_way_by_ssh_is_reported(serve, file):

@@ -118,6 +118,28 @@ static const struct option_spec specs[] = {
      .kind = OPTION_FLAG,
      .help = "start recording on 'cairn ctl FILE start'",
      .offset = FIELD(settings.run.is_paused)},
+    {.name = "listen",
+     .kind = OPTION_TEXT,
+     .value = "ADDR",
+     .help = "serve /metrics and /debug/pprof/heap while PROGRAM runs: a path with a slash for a "
+             "Unix socket, or HOST:PORT",
+     .offset = FIELD(settings.listen.address)},
+    {.name = "token-file",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "with --listen HOST:PORT: the access token; a new one is written if FILE is missing "
+             "(default: print a new token)",
+     .offset = FIELD(settings.listen.token_file)},
+    {.name = "no-token",
+     .kind = OPTION_FLAG,
+     .help = "with --listen HOST:PORT: serve everybody who reaches the port",
+     .offset = FIELD(settings.listen.no_token)},
+    {.name = "tls",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "with --listen HOST:PORT: serve https with the certificate and the key in FILE (PEM); "
+             "beyond the loopback a token needs this",
+     .offset = FIELD(settings.listen.tls_file)},
     {.name = "force",
      .kind = OPTION_FLAG,
      .help = "record even if PROGRAM is linked with its own allocator; only its libraries and "
@@ -241,7 +263,7 @@ static MUST_USE enum err check_settings(const struct record_fields *fields,
     if (settings->run.is_paused && settings->run.delay_ms != 0) {
         return err_set(info, ERR_INVALID, "--delay and --start-paused cannot be combined");
     }
-    return ERR_OK;
+    return record_listen_check(&settings->listen, info);
 }
 
 static int

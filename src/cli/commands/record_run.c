@@ -64,6 +64,7 @@ struct run {
     struct name_sources sources;
     struct background_symbolizer ahead;
     struct jit_names jit;
+    struct metrics_server server;
     struct recorder_result result;
 };
 
@@ -78,12 +79,16 @@ static void run_release(struct run *run)
 
 static enum err output_path(void *context, uint32_t pid, struct strbuf *out, struct err_info *info)
 {
-    const struct run *run = context;
+    struct run *run = context;
     char host[HOST_NAME_MAX + 1] = "";
     if (gethostname(host, sizeof(host) - 1) != 0) {
         return err_set_errno(info, errno, "cannot get the name of this host");
     }
-    return output_name_expand(strbuf_text(&run->pattern), pid, host, out, info);
+    TRY(output_name_expand(strbuf_text(&run->pattern), pid, host, out, info));
+    if (pid != (uint32_t)getpid()) { // else it is only the check before the start
+        metrics_server_tell_path(&run->server, strbuf_text(out));
+    }
+    return ERR_OK;
 }
 
 static void say(void *context, const char *sentence)
@@ -205,17 +210,28 @@ static bool variable_is(const char *name, const char *value)
     return is != NULL && strcmp(is, value) == 0;
 }
 
-static void record(const struct record_settings *settings,
-                   char **argv,
-                   struct run *run,
-                   struct record_outcome *out)
+// Start the server of --listen.
+static MUST_USE enum err
+start_server(const struct record_settings *settings, struct run *run, struct err_info *info)
 {
-    struct err_info info = {0};
-    *out = (struct record_outcome){.exit_status = STATUS_USAGE};
+    CLEANUP(strbuf_release) struct strbuf said = {0};
+    TRY(record_listen_start(&settings->listen, &run->sources, &run->server, &said, info));
+    if (said.len > 0 && !settings->is_quiet) {
+        say(run, strbuf_text(&said));
+    }
+    return ERR_OK;
+}
+
+// Prepare a run up to the start of threads.
+static MUST_USE enum err prepare(const struct record_settings *settings,
+                                 char **argv,
+                                 struct run *run,
+                                 struct strbuf *library,
+                                 struct err_info *info)
+{
     *run = (struct run){.is_quiet = settings->is_quiet,
                         .without_symbols = settings->without_symbols,
                         .sources = {.is_off = settings->without_symbols}};
-    CLEANUP(strbuf_release) struct strbuf library = {0};
     if (name_cache_init(&run->cache) == ERR_OK) {
         run->sources.cache = &run->cache;
     }
@@ -224,7 +240,19 @@ static void record(const struct record_settings *settings,
     char attached[PATH_MAX];
     fill_pattern(settings, argv[0] != NULL ? argv[0] : executable_of(settings, attached),
                  &run->pattern);
-    if (find_library(&library, &info) != ERR_OK) {
+    TRY(find_library(library, info));
+    return start_server(settings, run, info);
+}
+
+static void record(const struct record_settings *settings,
+                   char **argv,
+                   struct run *run,
+                   struct record_outcome *out)
+{
+    struct err_info info = {0};
+    CLEANUP(strbuf_release) struct strbuf library = {0};
+    *out = (struct record_outcome){.exit_status = STATUS_USAGE};
+    if (prepare(settings, argv, run, &library, &info) != ERR_OK) {
         (void)command_error(&info); // the status is set
         return;
     }
@@ -261,6 +289,9 @@ static void record(const struct record_settings *settings,
     struct recorder_result *result = &run->result;
     enum err problem = recorder_run(&options, result, &info);
     progress_clear(&run->progress);
+    if (!metrics_server_stop(&run->server)) {
+        say(run, "the server of --listen ended early; the recording is not affected");
+    }
     (void)background_symbolizer_end(&run->ahead); // needed if name_frames was not called
     // A recording that could not be written can be summarized all the same.
     if (result->recording.process_count > 0 && !settings->is_quiet && !run->is_printed) {

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cli/commands/record_listen.h"
 #include "host/containers/vec.h"
 #include "inject/allocators/allocator_names.h"
 #include "recorder/control/run_control.h"
@@ -16,6 +17,7 @@ struct record_settings {
     uint64_t checkpoint_interval_ms;
     uint32_t max_frames;
     struct run_control_options run;
+    struct listen_settings listen;
     uint64_t max_memory_bytes; // limit of the recorder; 0: a share of the available memory
     uint32_t file_mode;        // permissions of the recording; 0: only the owner
     bool is_strict;            // the run fails if the recording cannot be written

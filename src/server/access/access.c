@@ -3,11 +3,16 @@
 #include "server/access/access.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/random.h>
 
 #include "base/compiler.h"
+
+enum {
+    BASIC_MAX_BYTES = 256 // of user and password
+};
 
 enum err access_new_token(struct access_token *out, struct err_info *info)
 {
@@ -76,13 +81,47 @@ static bool has_bearer(const struct access_token *token, const char *header)
            access_is_token(token, header, strlen(header));
 }
 
+static int base64_digit(char character)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const char *at = character != '\0' ? strchr(digits, character) : NULL;
+    return at != NULL ? (int)(at - digits) : -1;
+}
+
+// Return whether the header has the token as the password of any user (RFC 7617). The client of
+// `go tool pprof` sends it if the address has one.
+static bool has_password(const struct access_token *token, const char *header)
+{
+    char text[BASIC_MAX_BYTES];
+    size_t len = 0;
+    uint32_t bits = 0;
+    unsigned bit_count = 0;
+    if (header == NULL || !skip_prefix(&header, "Basic ") || strlen(header) > sizeof(text)) {
+        return false;
+    }
+    for (; base64_digit(*header) >= 0; header++) {
+        bits = bits << 6 | (uint32_t)base64_digit(*header);
+        bit_count += 6;
+        if (bit_count >= 8) {
+            bit_count -= 8;
+            text[len++] = (char)(bits >> bit_count & 0xff);
+        }
+    }
+    const char *colon = memchr(text, ':', len);
+    const size_t user_len = colon != NULL ? (size_t)(colon - text) + 1 : 0;
+    return colon != NULL && header[strspn(header, "=")] == '\0' &&
+           access_is_token(token, text + user_len, len - user_len);
+}
+
 enum access_verdict access_check(const struct access_token *token,
+                                 struct access_policy policy,
                                  const struct access_headers *headers)
 {
-    if (headers->host == NULL || !access_host_is_local(headers->host)) {
+    if (!policy.has_any_name && (headers->host == NULL || !access_host_is_local(headers->host))) {
         return ACCESS_WRONG_HOST;
     }
-    if (headers->origin != NULL && !origin_is_ours(headers->origin, headers->host)) {
+    if (headers->origin != NULL &&
+        (headers->host == NULL || !origin_is_ours(headers->origin, headers->host))) {
         return ACCESS_WRONG_ORIGIN;
     }
     bool is_foreign =
@@ -91,7 +130,8 @@ enum access_verdict access_check(const struct access_token *token,
         return ACCESS_WRONG_ORIGIN;
     }
     bool has_token =
-        has_bearer(token, headers->authorization) ||
+        policy.is_open || has_bearer(token, headers->authorization) ||
+        has_password(token, headers->authorization) ||
         (headers->token != NULL && access_is_token(token, headers->token, strlen(headers->token)));
     return has_token ? ACCESS_GRANTED : ACCESS_NO_TOKEN;
 }

@@ -29,12 +29,18 @@ enum err access_new_token(struct access_token *out, struct err_info *info) MUST_
 // Whether text[0..len) is the token. The time does not depend on where they differ.
 bool access_is_token(const struct access_token *token, const char *text, size_t len);
 
+// What a server demands. Zeroed: the token, and a name of the loopback as its own.
+struct access_policy {
+    bool is_open;      // no token: whoever reaches the server may read
+    bool has_any_name; // it listens beyond the loopback, or on a Unix socket
+};
+
 // The headers and parameters that decide access. NULL if not sent.
 struct access_headers {
     const char *host;
     const char *origin;
     const char *fetch_site;    // Sec-Fetch-Site
-    const char *authorization; // Authorization
+    const char *authorization; // Authorization: the token as Bearer, or as the password of Basic
     const char *token;         // the query parameter `token`
     bool is_page;              // requests "/", which any site may link to
 };
@@ -47,6 +53,7 @@ enum access_verdict {
 };
 
 enum access_verdict access_check(const struct access_token *token,
+                                 struct access_policy policy,
                                  const struct access_headers *headers);
 
 // Whether `host`, a Host header, names the loopback: 127.0.0.1, localhost or [::1], with or without

@@ -12,7 +12,9 @@
 
 static const struct access_token token = {"0123456789abcdef0123456789abcdef"};
 
-#define TOKEN "0123456789abcdef0123456789abcdef"
+#define TOKEN       "0123456789abcdef0123456789abcdef"
+#define BASIC(user) "Basic " user "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+#define BASIC_ALONE "OjAxMjM0NTY3ODlhYmNkZWYwMTIzNDU2Nzg5YWJjZGVm"
 
 static void tokens_are_random_and_hexadecimal(void **state)
 {
@@ -114,9 +116,49 @@ static void every_request_must_show_where_it_comes_from(void **state)
         {{.host = host, .fetch_site = "cross-site", .token = TOKEN, .is_page = true},
          ACCESS_GRANTED},
         {{.host = host, .authorization = "Bearer " TOKEN}, ACCESS_GRANTED},
+        // RFC 7617: base64 of "cairn:" and the token, of ":" and the token, of less, of more.
+        {{.host = host, .authorization = BASIC("Y2Fpcm46")}, ACCESS_GRANTED},
+        {{.host = host, .authorization = "basic " BASIC_ALONE}, ACCESS_GRANTED},
+
+        {{.host = host, .authorization = BASIC("Y2Fpcm46") "!"}, ACCESS_NO_TOKEN},
+        {{.host = host, .authorization = BASIC("Y2Fpcm4A")}, ACCESS_NO_TOKEN}, // no colon
+        {{.host = host, .authorization = "Basic "}, ACCESS_NO_TOKEN},
+        {{.host = host, .authorization = "Basic Og=="}, ACCESS_NO_TOKEN},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        enum access_verdict verdict = access_check(&token, &cases[i].headers);
+        enum access_verdict verdict =
+            access_check(&token, (struct access_policy){0}, &cases[i].headers);
+        if (verdict != cases[i].verdict) {
+            fail_msg("case %zu: %d, not %d", i, verdict, cases[i].verdict);
+        }
+    }
+}
+
+static void a_policy_drops_the_token_or_the_name(void **state)
+{
+    (void)state;
+    static const char host[] = "127.0.0.1:8080";
+    static const struct access_policy any_name = {.has_any_name = true};
+    static const struct access_policy open = {.is_open = true};
+    const struct {
+        struct access_headers headers;
+        enum access_verdict verdict;
+        struct access_policy policy;
+    } cases[] = {
+        {{.host = "pod.example:9464"}, ACCESS_NO_TOKEN, any_name},
+        {{.host = "pod.example:9464", .token = TOKEN}, ACCESS_GRANTED, any_name},
+        {{.host = NULL, .token = TOKEN}, ACCESS_GRANTED, any_name},
+        {{.host = NULL, .origin = "http://evil.com", .token = TOKEN},
+         ACCESS_WRONG_ORIGIN,
+         any_name},
+        {{.host = host}, ACCESS_GRANTED, open},
+        // Without a token, the name and the origin still keep pages of other sites out.
+        {{.host = "evil.com"}, ACCESS_WRONG_HOST, open},
+        {{.host = host, .origin = "http://evil.com"}, ACCESS_WRONG_ORIGIN, open},
+        {{.host = host, .fetch_site = "cross-site"}, ACCESS_WRONG_ORIGIN, open},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        enum access_verdict verdict = access_check(&token, cases[i].policy, &cases[i].headers);
         if (verdict != cases[i].verdict) {
             fail_msg("case %zu: %d, not %d", i, verdict, cases[i].verdict);
         }
@@ -130,6 +172,7 @@ int main(void)
         cmocka_unit_test(only_the_whole_token_is_the_token),
         cmocka_unit_test(only_names_of_this_machine_are_hosts),
         cmocka_unit_test(every_request_must_show_where_it_comes_from),
+        cmocka_unit_test(a_policy_drops_the_token_or_the_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,7 +47,7 @@ enum access_verdict authentication_check(struct credentials *credentials,
         .token = token,
         .is_page = target_has_path(target, "/"),
     };
-    enum access_verdict verdict = access_check(&credentials->token, &headers);
+    enum access_verdict verdict = access_check(&credentials->token, credentials->policy, &headers);
     if (verdict == ACCESS_NO_TOKEN && target_has_path(target, AUTHENTICATION_TOKEN_PATH) &&
         takes_launch_token(credentials, token)) {
         return ACCESS_GRANTED;

@@ -15,6 +15,7 @@
 
 // What a client must know. Valid once both tokens are drawn.
 struct credentials {
+    struct access_policy policy;
     struct access_token token;
     struct access_token launch; // a one-time substitute for the token
     atomic_bool is_launch_spent;

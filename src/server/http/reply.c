@@ -29,13 +29,8 @@ static bool add_header(struct MHD_Response *response, const char *name, const ch
     return value == NULL || MHD_add_response_header(response, name, value) == MHD_YES;
 }
 
-enum MHD_Result reply_queue(struct MHD_Connection *connection,
-                            const struct reply *reply,
-                            struct MHD_Response *response)
+bool reply_add_headers(struct MHD_Response *response, const struct reply *reply)
 {
-    if (response == NULL) {
-        return MHD_NO; // out of memory: the connection is closed
-    }
     bool is_well =
         add_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, reply->type) &&
         add_header(response, MHD_HTTP_HEADER_ETAG, reply->etag) &&
@@ -46,8 +41,19 @@ enum MHD_Result reply_queue(struct MHD_Connection *connection,
     for (size_t i = 0; i < ARRAY_LEN(common_headers); i++) {
         is_well = is_well && add_header(response, common_headers[i].name, common_headers[i].value);
     }
-    enum MHD_Result result =
-        is_well ? MHD_queue_response(connection, reply->status, response) : MHD_NO;
+    return is_well;
+}
+
+enum MHD_Result reply_queue(struct MHD_Connection *connection,
+                            const struct reply *reply,
+                            struct MHD_Response *response)
+{
+    if (response == NULL) {
+        return MHD_NO; // out of memory: the connection is closed
+    }
+    enum MHD_Result result = reply_add_headers(response, reply)
+                                 ? MHD_queue_response(connection, reply->status, response)
+                                 : MHD_NO;
     MHD_destroy_response(response);
     return result;
 }

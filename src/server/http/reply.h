@@ -28,6 +28,9 @@ reply_send(struct MHD_Connection *connection, const struct reply *reply, struct 
 enum MHD_Result
 reply_send_static(struct MHD_Connection *connection, const struct reply *reply, struct bytes body);
 
+// Add the headers of `reply` and the common ones. Return whether there was memory for them.
+bool reply_add_headers(struct MHD_Response *response, const struct reply *reply);
+
 // Add the common headers and queue the response, whose ownership it takes.
 enum MHD_Result reply_queue(struct MHD_Connection *connection,
                             const struct reply *reply,

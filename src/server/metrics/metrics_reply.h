@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// metrics_reply: answers the requests of collectors.
+//
+//   /metrics              Prometheus' text format
+//   /debug/pprof/heap     pprof, as a Go program serves it
+//   /debug/pprof/allocs   the same profile; it shows all allocations
+//   /debug/pprof/         links to these
+//   /ready                200 once there is a checkpoint, 503 before
+//
+// Context: H; the connection's thread. Trust: requests are hostile.
+#pragma once
+
+#include <microhttpd.h>
+
+#include "server/metrics/metrics_source.h"
+
+// Answer a GET or HEAD of the target.
+enum MHD_Result
+metrics_reply(struct metrics_source *source, struct MHD_Connection *connection, const char *target);

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+// metrics_source: see metrics_source.h.
+//
+// A request waits for the mutex while another one computes: it then finds the document ready.
+#include "server/metrics/metrics_source.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "formats/export/export_formats.h"
+#include "formats/import/input_file.h"
+#include "host/os/file.h"
+#include "server/http/reply.h"
+#include "server/metrics/own_cost.h"
+#include "server/state/snapshot.h"
+
+enum {
+    READING_SHARE = 5 // reading takes at most this part of the time
+};
+
+static const struct {
+    const struct exporter *exporter;
+    enum cost cost; // that a viewer shows first
+    const char *type;
+} documents[METRICS_DOCUMENT_COUNT] = {
+    [METRICS_PROMETHEUS] = {&exporter_prometheus, COST_COUNT,
+                            "text/plain; version=0.0.4; charset=utf-8"},
+    [METRICS_HEAP] = {&exporter_pprof, COST_COUNT, "application/octet-stream"},
+    [METRICS_ALLOCS] = {&exporter_pprof, COST_ALLOCATED_BYTES, "application/octet-stream"},
+};
+
+static void lock(struct metrics_source *source)
+{
+    (void)pthread_mutex_lock(&source->mutex); // cannot fail: ours, and not held by this thread
+}
+
+static void unlock(struct metrics_source *source)
+{
+    (void)pthread_mutex_unlock(&source->mutex); // cannot fail: this thread holds it
+}
+
+enum err metrics_source_set_path(struct metrics_source *source, const char *path)
+{
+    char *copy = strdup(path);
+    struct stat status;
+    if (copy == NULL) {
+        return ERR_NO_MEMORY;
+    }
+    lock(source);
+    source->identity = stat(path, &status) == 0 ? file_identity(&status) : 0;
+    free(source->path);
+    source->path = copy;
+    unlock(source);
+    return ERR_OK;
+}
+
+static void drop_documents(struct metrics_source *source)
+{
+    for (size_t i = 0; i < METRICS_DOCUMENT_COUNT; i++) {
+        if (source->documents[i] != NULL) {
+            MHD_destroy_response(source->documents[i]); // connections that send it keep it
+            source->documents[i] = NULL;
+        }
+    }
+}
+
+// Read the file if it is new. The caller holds the mutex.
+static MUST_USE enum err refresh(struct metrics_source *source, struct err_info *info)
+{
+    struct stat status;
+    const uint64_t now_ms = clock_monotonic_ms();
+    if (source->path == NULL || stat(source->path, &status) != 0) {
+        return ERR_OK; // no checkpoint yet, or removed: what was read stays
+    }
+    const uint64_t identity = file_identity(&status);
+    if (identity == source->identity || now_ms < source->not_before_ms) {
+        return ERR_OK;
+    }
+    struct profile *profile = NULL;
+    source->identity = identity;
+    const enum err err = input_open_profile(source->path, source->names, NULL, &profile, info);
+    const uint64_t end_ms = clock_monotonic_ms();
+    source->not_before_ms = end_ms + (end_ms - now_ms) * READING_SHARE;
+    if (err != ERR_OK) {
+        return source->profile != NULL ? ERR_OK : err;
+    }
+    profile_close(source->profile);
+    source->profile = profile;
+    atomic_store_explicit(&source->has_read, true, memory_order_relaxed);
+    drop_documents(source);
+    return ERR_OK;
+}
+
+static MUST_USE enum err write_document(const struct metrics_source *source,
+                                        enum metrics_document document,
+                                        FILE *out,
+                                        struct err_info *info)
+{
+    CLEANUP(export_view_release) struct export_view view = {0};
+    const struct export_request request = {.exporter = documents[document].exporter,
+                                           .cost = documents[document].cost,
+                                           .moment = EXPORT_AT_END,
+                                           .is_now = true};
+    TRY(export_view_build(source->profile, NULL, &request, &view, info));
+    view.path = source->path;
+    const enum err err = request.exporter->write(&view, out);
+    if (document == METRICS_PROMETHEUS) {
+        own_cost_write(source->recorder, out);
+    }
+    return err == ERR_OK ? ERR_OK : err_set(info, err, "not enough memory for the document");
+}
+
+// Compute a document. The caller holds the mutex and frees *out.
+static MUST_USE enum err compute(const struct metrics_source *source,
+                                 enum metrics_document document,
+                                 char **out,
+                                 size_t *out_len,
+                                 struct err_info *info)
+{
+    CLEANUP(text_freep) char *text = NULL;
+    size_t len = 0;
+    FILE *stream = open_memstream(&text, &len);
+    if (stream == NULL) {
+        return err_set(info, ERR_NO_MEMORY, "not enough memory for the document");
+    }
+    const enum err err = write_document(source, document, stream, info);
+    const bool is_whole = ferror(stream) == 0;
+    if (fclose(stream) != 0 || !is_whole) {
+        return err_set(info, ERR_NO_MEMORY, "not enough memory for the document");
+    }
+    TRY(err);
+    *out = text;
+    *out_len = len;
+    text = NULL;
+    return ERR_OK;
+}
+
+// Return a response that takes the text over, with its headers; NULL without memory.
+static struct MHD_Response *response_of(enum metrics_document document, char *text, size_t len)
+{
+    const struct reply reply = {.status = MHD_HTTP_OK, .type = documents[document].type};
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(len, text, MHD_RESPMEM_MUST_FREE);
+    if (response == NULL) {
+        free(text);
+    } else if (!reply_add_headers(response, &reply)) {
+        MHD_destroy_response(response);
+        response = NULL;
+    }
+    return response;
+}
+
+static MUST_USE enum err send_ready(struct metrics_source *source,
+                                    enum metrics_document document,
+                                    struct MHD_Connection *connection,
+                                    enum MHD_Result *out,
+                                    struct err_info *info)
+{
+    TRY(refresh(source, info));
+    if (source->profile == NULL) {
+        return err_set(info, ERR_NOT_FOUND, "there is no checkpoint yet");
+    }
+    if (source->documents[document] == NULL) {
+        char *text = NULL;
+        size_t len = 0;
+        TRY(compute(source, document, &text, &len, info));
+        source->documents[document] = response_of(document, text, len);
+    }
+    *out = source->documents[document] != NULL
+               ? MHD_queue_response(connection, MHD_HTTP_OK, source->documents[document])
+               : MHD_NO; // no memory: the connection is closed
+    return ERR_OK;
+}
+
+bool metrics_source_is_ready(struct metrics_source *source)
+{
+    struct err_info info;
+    // Relaxed: the flag publishes nothing.
+    if (!atomic_load_explicit(&source->has_read, memory_order_relaxed) &&
+        pthread_mutex_trylock(&source->mutex) == 0) { // else a request reads at present
+        (void)!refresh(source, &info);                // the flag says whether it could be read
+        unlock(source);
+    }
+    return atomic_load_explicit(&source->has_read, memory_order_relaxed);
+}
+
+enum err metrics_source_send(struct metrics_source *source,
+                             enum metrics_document document,
+                             struct MHD_Connection *connection,
+                             enum MHD_Result *out,
+                             struct err_info *info)
+{
+    lock(source);
+    const enum err err = send_ready(source, document, connection, out, info);
+    unlock(source);
+    return err;
+}

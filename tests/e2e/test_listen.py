@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: MIT
+"""`cairn record --listen`: what collectors get, from whom they are protected, and that nothing they
+do reaches the recording. The figures are compared with `cairn report --json` of the same checkpoint,
+and read by a strict parser of Prometheus' format and by `go tool pprof`."""
+import base64
+import contextlib
+import http.client
+import os
+import pathlib
+import random
+import re
+import signal
+import socket
+import ssl
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from cairn_run import CAIRN, Recording, environment
+from conversation import Conversation
+from waiting import DEADLINE_SECONDS, read_until, wait_until
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "formats"))
+from exposition import parse, value  # noqa: E402
+
+PEM = pathlib.Path(__file__).with_name("localhost.pem")  # a self-signed certificate for localhost
+HEAP = {"cairn_heap_live_bytes": "leaked_bytes", "cairn_heap_live_blocks": "leaked_allocations",
+        "cairn_heap_peak_bytes": "peak_bytes", "cairn_heap_allocations_total": "allocations",
+        "cairn_heap_allocated_bytes_total": "allocated_bytes", "cairn_heap_frees_total": "frees"}
+
+
+class UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("localhost", timeout=DEADLINE_SECONDS)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(DEADLINE_SECONDS)
+        self.sock.connect(str(self.path))
+
+
+class Listening(Conversation):
+    """A conversation whose recorder serves; checkpoints are written on request only."""
+
+    def __init__(self, path, address="127.0.0.1:0", options=(), **settings):
+        super().__init__(path, ["--checkpoint-interval", "0", "--listen", str(address), *options], **settings)
+        said = read_until(self.process.stderr.fileno(), b"\n").decode()
+        match = re.fullmatch(r"cairn: serving metrics (?:at (https?)://(.*):(\d+)/metrics|on the socket (.*?))"
+                             r"(?:, token ([0-9a-f]{32}))?\n", said)
+        assert match, said
+        self.scheme, self.host, port, self.socket, self.token = match.groups()
+        self.port = int(port or 0)
+
+    def command(self, options, program):
+        return [word for word in super().command(options, program) if word != "-q"]
+
+    def connect(self):
+        if self.socket:
+            return UnixConnection(self.socket)
+        if self.scheme == "https":
+            return http.client.HTTPSConnection("localhost", self.port, timeout=DEADLINE_SECONDS,
+                                               context=ssl.create_default_context(cafile=PEM))
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE_SECONDS)
+
+    def ask(self, target, headers=None, method="GET"):
+        """(status, body, headers) of one request, with the token unless `headers` are given."""
+        if headers is None:
+            headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        with contextlib.closing(self.connect()) as line:
+            line.request(method, target, headers=headers)
+            answer = line.getresponse()
+            return answer.status, answer.read(), answer.headers
+
+    def get(self, target):
+        status, body, _ = self.ask(target)
+        assert status == 200, body
+        return body
+
+    def end_with_message(self, words):
+        _, errors = self.process.communicate(b"q\n", timeout=DEADLINE_SECONDS)
+        assert self.process.returncode == 0 and words.encode() in errors, errors
+        return Recording(self.path, self.process)
+
+    def server(self):
+        """The process id of the server."""
+        pids = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        return next(int(pid) for pid in pids
+                    if pathlib.Path(f"/proc/{pid}/comm").read_text() == "cairn-metrics\n")
+
+
+def basic(user, password):
+    return {"Authorization": "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()}
+
+
+def pprof_sums(folder, url):
+    """The sums of a profile, as `go tool pprof` fetches and reads it."""
+    home = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "PPROF_TMPDIR": str(folder), "GOCACHE": str(folder / "go"),
+            "GO111MODULE": "off"}
+    text = subprocess.run(["/usr/bin/go", "tool", "pprof", "-symbolize=none", "-raw", url], env=home, check=True,
+                          capture_output=True, timeout=DEADLINE_SECONDS).stdout.decode()
+    types, *lines = text.split("Samples:\n")[1].split("Locations\n")[0].splitlines()
+    rows = [[int(number) for number in match[1].split()]
+            for match in (re.match(r" *((?:\d+ +)*\d+): ", line) for line in lines) if match]
+    return types.split(), [sum(column) for column in zip(*rows)]
+
+
+# --- the figures ----------------------------------------------------------------------------------
+
+
+def test_metrics_and_profiles_are_those_of_the_report(scratch):
+    with Listening(scratch / "c.cairn") as c:
+        c.do("a 10 1000", "f 3", "t 4 50")
+        c.ctl("checkpoint")
+        families = parse(c.get("/metrics"))
+        totals = Recording(c.path, None).totals
+        assert {key: value(families, key) for key in HEAP} == {key: totals[name] for key, name in HEAP.items()}
+        assert totals["leaked_bytes"] == 7000 and totals["allocations"] == 14  # what the program did
+        assert value(families, "cairn_checkpoint_timestamp_seconds") > 1.5e9
+        own = {labels: number for labels, number in families["cairn_own_cpu_seconds_total"].items()}
+        assert [dict(labels)["process"] for labels in own] == ["recorder", "server"] and all(own.values())
+        for kind, shown in (("heap", "inuse_space/bytes[dflt]"), ("allocs", "alloc_space/bytes[dflt]")):
+            url = f"http://cairn:{c.token}@127.0.0.1:{c.port}/debug/pprof/{kind}"
+            types, sums = pprof_sums(scratch, url)
+            assert sums == [totals[key] for key in ("allocations", "allocated_bytes", "leaked_allocations",
+                                                    "leaked_bytes")]
+            assert shown in types and sum("[dflt]" in word for word in types) == 1
+        c.do("a 1 24")
+        c.ctl("checkpoint")
+        wait_until(lambda: value(parse(c.get("/metrics")), "cairn_heap_live_bytes") == 7024, "the next checkpoint")
+        c.end()
+
+
+def test_nothing_is_ready_before_the_first_checkpoint(scratch):
+    with Listening(scratch / "c.cairn") as c:
+        assert [c.ask(target)[0] for target in ("/ready", "/metrics", "/debug/pprof/heap")] == [503] * 3
+        c.ctl("checkpoint")
+        assert c.get("/ready") == b"ready\n" and c.ask("/metrics")[0] == 200
+        c.end()
+
+
+def test_only_what_collectors_need_is_served(scratch):
+    with Listening(scratch / "c.cairn") as c:
+        c.ctl("checkpoint")
+        for target in ("/api/v1/summary", "/api/v1/source?file_path=/etc/passwd", "/index.html", "/api/v1/token",
+                       "/debug/pprof/heap/../../etc/passwd", "/debug/pprof/profile"):
+            assert c.ask(target)[0] == 404, target
+        assert [c.ask("/metrics", method=method)[0] for method in ("POST", "DELETE", "HEAD")] == [405, 405, 200]
+        assert c.ask("/debug/pprof/heap?seconds=3")[0] == c.ask("/debug/pprof/heap?debug=1")[0] == 400
+        assert c.ask("/debug/pprof/heap?gc=1&debug=0")[0] == 200
+        assert b'href="/debug/pprof/heap"' in c.get("/debug/pprof/")
+        assert c.ask("/metrics")[2]["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+        c.end()
+
+
+# --- who may read ---------------------------------------------------------------------------------
+
+
+def test_the_token_opens_as_bearer_and_as_password(scratch):
+    with Listening(scratch / "c.cairn") as c:
+        c.ctl("checkpoint")
+        for headers, status in [({}, 401), ({"Authorization": f"Bearer {c.token}"}, 200), (basic("any", c.token), 200),
+                                (basic("", c.token), 200), (basic(c.token, ""), 401), (basic("any", c.token[:-1]), 401),
+                                ({"Authorization": "Basic !"}, 401)]:
+            assert c.ask("/metrics", headers)[0] == status, headers
+        host = {"Host": "evil.example", "Authorization": f"Bearer {c.token}"}
+        assert c.ask("/metrics", host)[0] == 421
+        c.end()
+
+
+def test_a_token_file_is_made_once_and_read(scratch):
+    path = scratch / "token"
+    for _ in range(2):
+        with Listening(scratch / "c.cairn", options=["--token-file", path]) as c:
+            token = path.read_text().strip()
+            assert c.token is None and stat.S_IMODE(path.stat().st_mode) == 0o600
+            assert c.ask("/ready", basic("cairn", token))[0] == 503 and c.ask("/ready", {})[0] == 401
+            c.end()
+    assert re.fullmatch("[0-9a-f]{32}", token)
+
+
+def test_without_a_token_everybody_on_the_loopback_reads_but_no_web_page(scratch):
+    with Listening(scratch / "c.cairn", options=["--no-token"]) as c:
+        c.ctl("checkpoint")
+        assert c.ask("/metrics", {})[0] == 200
+        assert c.ask("/metrics", {"Host": "evil.example"})[0] == 421
+        assert c.ask("/metrics", {"Origin": "http://evil.example"})[0] == 403
+        c.end()
+
+
+def test_a_unix_socket_is_for_its_owner(scratch):
+    path = scratch / "cairn.sock"
+    with Listening(scratch / "c.cairn", path) as c:
+        c.ctl("checkpoint")
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600 and c.token is None
+        assert value(parse(c.get("/metrics")), "cairn_heap_is_estimate") == 0
+        c.end()
+    assert not path.exists()
+
+
+def test_tls_with_a_certificate(scratch):
+    with Listening(scratch / "c.cairn", "localhost:0", ["--tls", PEM]) as c:
+        c.ctl("checkpoint")
+        assert c.scheme == "https" and value(parse(c.get("/metrics")), "cairn_checkpoints_total") == 0
+        c.end()
+
+
+@pytest.mark.parametrize("options, words", [
+    (["--listen", "nonsense"], "HOST:PORT"), (["--listen", "127.0.0.1:99999"], "HOST:PORT"),
+    (["--listen", "/nowhere/at/all"], "cannot listen on '/nowhere/at/all'"),
+    (["--listen", "0.0.0.0:0"], "needs --tls"), (["--listen", "127.0.0.1:0", "--tls", "/etc/hostname"], "certificate"),
+    (["--no-token"], "need --listen"), (["--listen", "/x", "--no-token", "--token-file", "x"], "combined"),
+    (["--listen", "127.0.0.1:0", "--token-file", "/etc/hostname"], "hexadecimal digits"),
+    (["--listen", "BUSY"], "Address already in use"),
+])
+def test_what_cannot_be_served_is_refused_before_the_program_starts(options, words, scratch):
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        options = [f"127.0.0.1:{busy.getsockname()[1]}" if word == "BUSY" else word for word in options]
+        run = subprocess.run([CAIRN, "record", *options, "-o", scratch / "c.cairn", "--", "echo", "started"],
+                             capture_output=True, text=True, check=False, timeout=DEADLINE_SECONDS, env=environment())
+    assert run.returncode == 2 and words in run.stderr and run.stdout == "", run.stderr
+    assert run.stderr.count("\n") == 1 and not list(scratch.iterdir())
+
+
+def test_a_stale_socket_is_replaced_and_another_file_is_not(scratch):
+    path = scratch / "cairn.sock"
+    with socket.socket(socket.AF_UNIX) as stale:
+        stale.bind(str(path))
+    with Listening(scratch / "c.cairn", path) as c:
+        assert c.ask("/ready")[0] == 503
+        c.end()
+    path.write_text("mine")
+    run = subprocess.run([CAIRN, "record", "--listen", path, "-o", scratch / "d.cairn", "--", "true"],
+                         capture_output=True, text=True, check=False, timeout=DEADLINE_SECONDS, env=environment())
+    assert run.returncode == 2 and path.read_text() == "mine"
+
+
+# --- whatever clients do --------------------------------------------------------------------------
+
+
+def raw(c, data):
+    """Send bytes as they are; return all that comes back."""
+    with socket.create_connection(("127.0.0.1", c.port), timeout=DEADLINE_SECONDS) as line:
+        seen = b""
+        with contextlib.suppress(ConnectionError):
+            line.sendall(data)
+            line.shutdown(socket.SHUT_WR)
+            while part := line.recv(65536):
+                seen += part
+        return seen
+
+
+def test_a_thousand_slow_clients_hold_nothing_up(scratch):
+    with contextlib.ExitStack() as stack, Listening(scratch / "c.cairn") as c:
+        c.do("a 100 100")
+        c.ctl("checkpoint")
+        size = int(pathlib.Path(f"/proc/{c.server()}/statm").read_text().split()[1])
+        for number in range(1000):  # half a request each, from which the server hears no more
+            line = stack.enter_context(socket.create_connection(("127.0.0.1", c.port), timeout=DEADLINE_SECONDS))
+            with contextlib.suppress(ConnectionError):
+                line.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nX: " + b"y" * (number % 100))
+        assert value(parse(c.get("/metrics")), "cairn_heap_live_bytes") == 10000
+        grown = (int(pathlib.Path(f"/proc/{c.server()}/statm").read_text().split()[1]) - size) * 4096
+        assert grown < 64 << 20
+        c.do("a 1 100")
+        recording = c.end()
+    assert recording.totals["leaked_bytes"] == 10100
+    recording.assert_whole()
+
+
+def test_requests_that_are_none_do_no_harm(scratch):
+    seed = int(os.environ.get("CAIRN_LISTEN_SEED", random.randrange(1 << 32)))
+    print("CAIRN_LISTEN_SEED", seed)
+    draw = random.Random(seed)
+    with Listening(scratch / "c.cairn") as c:
+        c.ctl("checkpoint")
+        whole = (f"GET /debug/pprof/heap?debug=0 HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {'0' * 32}\r\n"
+                 f"X: y\r\n\r\n").encode()
+        for _ in range(200):
+            data = bytearray(whole)
+            for _ in range(draw.randrange(1, 8)):
+                at = draw.randrange(len(data))
+                data[at:at + draw.randrange(3)] = draw.randbytes(draw.randrange(4))
+            said = raw(c, bytes(data[:draw.randrange(len(data) + 1)]))
+            assert b" 200 " not in said.split(b"\r\n")[0]
+        server = c.server()
+        assert c.ask("/metrics")[0] == 200 and c.server() == server
+        c.end()
+
+
+@pytest.mark.parametrize("who", ["recorder", "server", "program"])
+def test_whoever_dies_the_others_end_well(who, scratch):
+    path = scratch / "cairn.sock"
+    with Listening(scratch / "c.cairn", path) as c:
+        c.do("a 5 10")
+        c.ctl("checkpoint")
+        server, program = c.server(), c.status()["program_pid"]
+        os.kill({"recorder": c.process.pid, "server": server, "program": program}[who], signal.SIGKILL)
+        if who == "server":
+            recording = c.end_with_message("the server of --listen ended early")
+            assert recording.totals["leaked_bytes"] == 50
+        elif who == "program":
+            assert c.process.wait(timeout=DEADLINE_SECONDS) == -signal.SIGKILL
+        wait_until(lambda: not pathlib.Path(f"/proc/{server}").exists()
+                   or "Z" in pathlib.Path(f"/proc/{server}/stat").read_text().split()[2], "the server to end")
+        wait_until(lambda: not path.exists(), "the socket to be removed")
