@@ -5,7 +5,7 @@ Each file *.transcript in this folder is a list of commands behind "$ ", each wi
 lines of its standard error behind "! ", and its exit status if it is not 0. A transcript says what
 cairn printed when somebody last approved it; other tests, with other oracles, check that it is
 right. This test shows what a change of the code changes, and so notices what no other test looks
-at. After an intended change write the transcripts anew, and read the difference: (APPROVE).
+at. After an intended change write the transcripts anew, and read the difference; APPROVE is the command.
 
 The commands run in a folder with the recordings that `fixture_folder` makes: those of *.drawing
 (src/recording/test_support/recording_text.h), of events that follow from a seed (draw_history.c), a
