@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // TRUTH: allocations=0
 //
-// own_path: opens libdeep_plugin.so by its bare name, first plainly, then with RTLD_DEEPBIND. Only
-// this program's own RUNPATH finds it. Prints which calls worked.
+// own_path: opens libdeep_plugin.so by its bare name, first with RTLD_DEEPBIND, then plainly. Only
+// this program's own RUNPATH finds it; the second call finds it loaded. Prints which calls worked.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -15,8 +15,8 @@ static void say(const char *text, size_t length)
 
 int main(void)
 {
-    void *plain = dlopen("libdeep_plugin.so", RTLD_LAZY);
     void *deep = dlopen("libdeep_plugin.so", RTLD_NOW | RTLD_DEEPBIND);
+    void *plain = dlopen("libdeep_plugin.so", RTLD_LAZY);
     void *missing = dlopen("libdeep_plugin_that_is_not_there.so", RTLD_NOW);
     if (plain != NULL) {
         say("plain\n", 6);
