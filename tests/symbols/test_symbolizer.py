@@ -408,6 +408,24 @@ def test_code_between_two_sequences_of_one_unit_has_no_line(tmp_path):
     assert answer[at["gap"]][0][1] == ""
 
 
+def test_a_unit_without_ranges_covers_the_code_of_its_functions(tmp_path):
+    """Such units come from old compilers and from assemblers; DWARF 5, section 3.1.1, allows them."""
+    source = TWO_SEQUENCES.replace(".uleb128 1, 0x11, 0, 0x10, 0x17, 0x11, 0x01, 0x12, 0x01, 0x03, 0x08, 0, 0, 0",
+                                   ".uleb128 1, 0x11, 1, 0x10, 0x17, 0x03, 0x08, 0, 0\n"
+                                   "    .uleb128 2, 0x2e, 0, 0x03, 0x08, 0x11, 0x01, 0x12, 0x01, 0, 0, 0")
+    source = source.replace("    .quad first, end\n", "").replace(
+        '    .string "unit.c"\n2:', '    .string "unit.c"\n    .uleb128 2\n    .string "called_last"\n'
+        "    .quad last, end\n    .byte 0\n2:")
+    (tmp_path / "a.s").write_text(source)
+    program = tmp_path / "program"
+    subprocess.run(["gcc", "-c", "-o", tmp_path / "a.o", tmp_path / "a.s"], check=True)
+    subprocess.run(["ld", "-e", "0", "-o", program, tmp_path / "a.o"], check=True)
+    at = where(program)
+    answer, _ = ask_ours(program, [at["first"], at["last"]])
+    assert [(function, line) for function, _, line in answer[at["first"]]] == [("first", 0)]
+    assert [line for _, _, line in answer[at["last"]]] == [20]
+
+
 @pytest.mark.parametrize("sections, gap", [(1, "none"), (3, "no debug info")])
 def test_what_sections_inflate_to_is_added_up(build, tmp_path, sections, gap):
     """Each alone is within what is allowed for a file of this size, all together are not."""
