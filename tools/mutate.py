@@ -65,11 +65,12 @@ FAULTS = [
 # enum, rarely compile or change anything.
 BODIES = re.compile(r"^\{\n.*?^\}|^\S[^\n]* = \{\n.*?^\};", re.M | re.S)
 
-# Faults that no test can notice: the larger or the smaller of two equal values, and memory leaks,
-# which the sanitizers of `make check` find.
+# Faults that no test can notice: the larger or the smaller of two equal values, one more or less than
+# the 4,294,967,295 entries that fit, and memory leaks, which the sanitizers of `make check` find.
 EQUIVALENT = {
-    "comparison": re.compile(r"([\w.>\[\]*-]+) [<>]=? ([\w.>\[\]*-]+)\s\?\s(?:\1 : \2|\2 : \1)\b"),
-    "statement": re.compile(r"^ *(?:\w+_)?(?:release|free)\(", re.M),
+    "comparison": re.compile(r"([\w.>\[\]*-]+) [<>]=? ([\w.>\[\]*-]+)\s\?\s(?:\1 : \2|\2 : \1)\b"
+                             r"| [<>]=? (?:UINT32_MAX|REC_NONE)\b"),
+    "statement": re.compile(r"^ *(?:\w+_)?(?:release|free|decref|unref)\(", re.M),
 }
 
 # The entries after the module's own, quick ones first (expressions that match whole names).
@@ -87,12 +88,12 @@ NEAREST = {
     "aggregate": r"transcripts unit\.recorder\..* e2e\.(counts|blocks|leaks|growth|process_.*|events)",
     "recorder": r"fuzz\.(session|proc) e2e\.(counts|blocks|output|control|refusals|process_.*|resident|unrecorded)"
                 r" e2e\.(command_line|lifecycle|hardship|events)",
-    "symbols": r"transcripts cli e2e\.(leaks|names|jit) symbols.*",
+    "symbols": r"symbols.* transcripts cli e2e\.(leaks|names|jit)",
     "profile": r"transcripts cli.* e2e\.growth formats\.series formats server.*",
     "views_json": r"transcripts cli.* server.* unit\.server\..*",
     "formats": r"transcripts formats.* fuzz\.import.* cli",
     "server": r"server.* e2e\.command_line",
-    "cli": r"transcripts cli.* recording\.commands e2e\.(refusals|output|command_line|control|growth|leaks) formats.*",
+    "cli": r"transcripts cli.* recording\.commands e2e\.(refusals|output|command_line|control|growth|leaks) formats",
 }
 
 
