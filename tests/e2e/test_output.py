@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from cairn_run import CAIRN, environment
+from cairn_run import CAIRN, PROGRAMS, environment
 
 NOBODY = pwd.getpwnam("nobody")
 
@@ -109,6 +109,34 @@ def test_another_users_link_in_a_public_folder_is_refused(tmp_path):
     done = record(tmp_path, "-o", public / "r.cairn", program=("/bin/sh", "-c", "echo ran"))
     assert (done.returncode, target.read_bytes() == before) == ((2, True) if is_root else (0, False))
     assert not is_root or (b"another user" in done.stderr and done.stdout == b"")
+
+
+def rows_of(path, table):
+    """The entries of a table, as dump prints them."""
+    printed = subprocess.run([CAIRN, "dump", "-t", table, path], check=True, capture_output=True,
+                             timeout=120).stdout.decode().split("\n")[:-1]
+    names = printed[0].split("\t")
+    return [dict(zip(names, line.split("\t"))) for line in printed[1:]]
+
+
+def test_modules_count_their_frames_that_have_names(tmp_path):
+    """Of inlined functions the outermost counts, which is the last of a frame's symbols."""
+    record(tmp_path, program=(PROGRAMS / "temporary",))
+    (path,) = tmp_path.glob("*.cairn")
+    symbols = rows_of(path, "symbols")
+    wanted = [[0, 0, 0] for _ in rows_of(path, "modules")]
+    for frame in rows_of(path, "frames"):
+        last = int(frame["symbol_first"]) + int(frame["symbol_count"]) - 1
+        real = symbols[last] if int(frame["symbol_count"]) > 0 else {"function": "", "line": "0"}
+        if int(frame["module"]) < len(wanted):
+            counts = wanted[int(frame["module"])]
+            counts[0] += 1
+            counts[1] += real["function"] != ""
+            counts[2] += real["function"] != "" and real["line"] != "0"
+    found = [[int(module[name]) for name in ("frames", "frames_with_function", "frames_with_line")]
+             for module in rows_of(path, "modules")]
+    assert found == wanted
+    assert found[0][0] >= found[0][1] > found[0][2] > 0  # _start has no line
 
 
 @pytest.mark.parametrize("words, status", [((), 3), (("-q",), 3), (("--strict",), 2), (("-q", "--strict"), 2)])

@@ -296,6 +296,18 @@ def test_what_makes_no_sense_is_refused(files, name, pattern, by, words, tmp_pat
     assert words in refused(path)
 
 
+def jemalloc_stack(depth):
+    return "heap_v2/1\n  t*: 1: 1 [1: 1]\n@" + " 0x1" * depth + "\n  t1: 1: 1 [1: 1]\n"
+
+
+def test_a_stack_has_a_limit(tmp_path):
+    path = tmp_path / "deep"
+    path.write_text(jemalloc_stack(4096))
+    assert report(path)["totals"]["leaked_bytes"] == 1
+    path.write_text(jemalloc_stack(4097))
+    assert "too deep" in refused(path)
+
+
 @pytest.mark.parametrize("head, body", [
     ('{"dhatFileVersion":2,"mode":"heap","bklt":true,"ftbl":["[root]"],"pps":[', "1,"),
     ("desc: x\ncmd: y\nsnapshot=0\ntime=0\nmem_heap_B=9\nmem_heap_extra_B=0\nmem_stacks_B=0\nheap_tree=peak\n"

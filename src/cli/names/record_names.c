@@ -26,8 +26,8 @@ static MUST_USE enum err add_symbol(const struct deferred_symbols *found,
     return rec_symbol_vec_push(symbols, symbol);
 }
 
-// Count a frame in its module. The last symbol is the real function, not an inlined one.
-static void count_frame(struct recording *recording,
+// Count a named frame in its module. The last symbol is the real function, not an inlined one.
+static void count_names(struct recording *recording,
                         const struct rec_frame *frame,
                         const struct symbol_frame *real)
 {
@@ -35,18 +35,8 @@ static void count_frame(struct recording *recording,
         return;
     }
     struct rec_module *module = &recording->modules[frame->module];
-    module->frames++;
-    module->frames_with_function += real != NULL && real->function != 0;
-    module->frames_with_line += real != NULL && real->function != 0 && real->line != 0;
-}
-
-// Mark the names as not looked up: the reader of the recording looks them up.
-static void leave_names(struct recording *recording)
-{
-    recording->meta.unknown |= REC_UNKNOWN_NAMES;
-    for (size_t i = 0; i < recording->frame_count; i++) {
-        count_frame(recording, &recording->frames[i], NULL);
-    }
+    module->frames_with_function += real->function != 0;
+    module->frames_with_line += real->function != 0 && real->line != 0;
 }
 
 static MUST_USE enum err add_frames(struct recording *recording,
@@ -67,7 +57,9 @@ static MUST_USE enum err add_frames(struct recording *recording,
         for (uint32_t symbol = 0; symbol < chain.count; symbol++) {
             TRY(add_symbol(found, &first[symbol], strings, symbols));
         }
-        count_frame(recording, frame, chain.count > 0 ? &first[chain.count - 1] : NULL);
+        if (chain.count > 0) {
+            count_names(recording, frame, &first[chain.count - 1]);
+        }
     }
     return ERR_OK;
 }
@@ -104,7 +96,7 @@ enum err record_names_add(struct recording *recording,
         TRY(string_table_intern(strings, rules.data, rules.len, &recording->meta.suppressions));
     }
     if (sources->is_off) {
-        leave_names(recording);
+        recording->meta.unknown |= REC_UNKNOWN_NAMES; // the reader of the recording looks them up
         return ERR_OK;
     }
     for (size_t i = 0; i < found.modules.len; i++) {

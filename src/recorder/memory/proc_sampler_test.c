@@ -98,6 +98,34 @@ static void the_highest_sample_of_each_process_is_kept(void **state)
     assert_int_equal(spikes, 1);
 }
 
+static void glance(struct proc_sampler *s, uint64_t now_ms, uint64_t mb)
+{
+    const struct rec_rss_sample one = {.time_ms = now_ms, .rss_bytes = mb * MB};
+    assert_int_equal(rss_sample_vec_push(&s->now.samples, one), ERR_OK);
+    s->now.rss_bytes = mb * MB;
+    assert_int_equal(proc_sampler_end_glances(s, now_ms, 0), mb * MB);
+}
+
+// Of the glances of an interval the highest is stored, once, whatever came before.
+static void the_highest_glance_of_each_interval_is_stored(void **state)
+{
+    (void)state;
+    static const uint64_t mb[] = {5, 9, 7, 3, 1, 2, 1, 8, 8, 4, 6, 0};
+    static const uint64_t wanted_mb[] = {9, 3, 8};
+    CLEANUP(proc_sampler_release) struct proc_sampler s;
+    proc_sampler_init(&s);
+    s.interval_ms = 40;
+    s.stored_ms = 0;
+    for (size_t i = 0; i < ARRAY_LEN(mb); i++) {
+        glance(&s, 10 * (i + 1), mb[i]);
+        print_message("%zu stored\n", s.samples.len);
+    }
+    assert_int_equal(s.samples.len, ARRAY_LEN(wanted_mb));
+    for (size_t i = 0; i < s.samples.len; i++) {
+        assert_int_equal(s.samples.items[i].rss_bytes, wanted_mb[i] * MB);
+    }
+}
+
 static void what_costs_more_is_done_less_often(void **state)
 {
     (void)state;
@@ -133,6 +161,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_peak_between_two_samples_is_missed),
         cmocka_unit_test(the_highest_sample_of_each_process_is_kept),
+        cmocka_unit_test(the_highest_glance_of_each_interval_is_stored),
         cmocka_unit_test(what_costs_more_is_done_less_often),
         cmocka_unit_test(this_process_is_resident),
     };

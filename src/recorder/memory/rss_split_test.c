@@ -345,6 +345,59 @@ static void names_are_taken_as_they_are(void **state)
     assert_false(area[1].is_accessible || area[1].is_shared);
 }
 
+static rec_string intern(struct fixture *f, const char *text)
+{
+    rec_string id = 0;
+    assert_int_equal(string_table_intern_text(&f->aggregator.strings, text, &id), ERR_OK);
+    return id;
+}
+
+// What an allocator that is a library maps is its own; an executable maps for other reasons, too.
+static void what_the_allocator_maps_is_kept_by_it(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *mapper; // module of the innermost frame; NULL: of no module
+        const char *allocator;
+        const char *executable;
+        bool is_kept;
+    } cases[] = {
+        {"/lib/libjemalloc.so", "/lib/libjemalloc.so", "/bin/program", true},
+        {"/lib/libother.so", "/lib/libjemalloc.so", "/bin/program", false},
+        {"/bin/program", "/bin/program", "/bin/program", false},
+        {"/bin/program", "/lib/libjemalloc.so", "/bin/program", false},
+        {"", "", "/bin/program", false},
+        {NULL, "", "/bin/program", false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct fixture f;
+        open_fixture(&f, "b000000-b010000 rw-p 00000000 00:00 0\nRss: 24 kB\n");
+        f.process->record.allocator = intern(&f, cases[i].allocator);
+        f.process->record.executable = intern(&f, cases[i].executable);
+        uint32_t module = REC_NONE;
+        uint32_t frame = 0;
+        uint32_t node = 0;
+        if (cases[i].mapper != NULL) {
+            const struct bytes path = {.data = (const uint8_t *)cases[i].mapper,
+                                       .len = strlen(cases[i].mapper)};
+            assert_int_equal(
+                stack_table_module(&f.aggregator.stacks, path, (struct bytes){0}, &module), ERR_OK);
+        }
+        assert_int_equal(stack_table_frame(&f.aggregator.stacks, module, 16, 0, &frame), ERR_OK);
+        assert_int_equal(stack_table_node(&f.aggregator.stacks, 0, frame, &node), ERR_OK);
+        const struct wire_mapping change = {.address = 0xb000000,
+                                            .size_bytes = 16 * PAGE,
+                                            .number = 1,
+                                            .kind = WIRE_MAPPING_ANONYMOUS};
+        assert_int_equal(aggregator_mapping(&f.aggregator, f.process, &change, node), ERR_OK);
+        split(&f);
+        print_message("case %zu\n", i);
+        assert_int_equal(f.snapshot.kept_bytes, cases[i].is_kept ? 24 * 1024 : 0);
+        assert_int_equal(f.snapshot.mapped_bytes, cases[i].is_kept ? 0 : 24 * 1024);
+        close_fixture(&f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -360,6 +413,7 @@ int main(void)
         cmocka_unit_test(a_map_that_is_none_is_refused),
         cmocka_unit_test(no_area_has_more_in_memory_than_it_is_large),
         cmocka_unit_test(names_are_taken_as_they_are),
+        cmocka_unit_test(what_the_allocator_maps_is_kept_by_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
