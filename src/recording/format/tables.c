@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/minmax.h"
+
 uint64_t rec_bucket_low(uint32_t bucket)
 {
     if (bucket < REC_BUCKET_SINGLES) {
@@ -37,15 +39,31 @@ uint64_t rec_counter_value(const struct recording *recording, const char *name)
     return 0;
 }
 
+static uint32_t row_at(const void *table, size_t entry_bytes, size_t at)
+{
+    uint32_t row;
+    memcpy(&row, (const char *)table + at * entry_bytes, sizeof(row));
+    return row;
+}
+
+// Rows have similar numbers of entries, and are mostly looked up in order. So the search begins
+// where the row would be if the numbers were equal, which is near the previous row's place, too.
 size_t rec_first_entry_of_row(const void *table, size_t count, size_t entry_bytes, uint32_t row)
 {
-    size_t low = 0;
-    size_t high = count;
+    const uint64_t last = count > 0 ? row_at(table, entry_bytes, count - 1) : 0;
+    size_t low = row <= last ? (size_t)((unsigned __int128)count * row / (last + 1)) : count;
+    size_t high = low;
+    for (size_t step = 1; low > 0 && row_at(table, entry_bytes, low - 1) >= row; step *= 2) {
+        high = low - 1;
+        low -= min_u64(step, low);
+    }
+    for (size_t step = 1; high < count && row_at(table, entry_bytes, high) < row; step *= 2) {
+        low = high + 1;
+        high += min_u64(step, count - high);
+    }
     while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        uint32_t at;
-        memcpy(&at, (const char *)table + middle * entry_bytes, sizeof(at));
-        if (at < row) {
+        const size_t middle = low + (high - low) / 2;
+        if (row_at(table, entry_bytes, middle) < row) {
             low = middle + 1;
         } else {
             high = middle;
