@@ -290,8 +290,8 @@ struct lane_header {
     // Positions count bytes since the lane was opened, are multiples of 8 and never wrap. read_pos
     // <= write_pos <= read_pos + ring_bytes; the byte at p is ring[p % ring_bytes].
     _Alignas(64) _Atomic uint64_t write_pos; // T, release after the records; R acquires
-    // Power of two. T changes it only while read_pos == write_pos, before its next release of
-    // write_pos, so R reads it after that acquire.
+    // Power of two. T doubles it when the unread bytes have the same places then, before its next
+    // release of write_pos, so R reads it after that acquire.
     _Atomic uint32_t ring_bytes;
     // T: allocations that were not sampled because the ring was full (sampler.h), written before
     // its next release of write_pos. Frees: the frees of such blocks that were not sent.
@@ -303,7 +303,8 @@ struct lane_header {
     _Atomic uint64_t missed_allocations;
     _Atomic uint64_t missed_frees;
     _Alignas(64) _Atomic uint64_t read_pos; // R, release after it has copied; T acquires
-    // T sets 1 and sleeps on it when the ring is full; R sets 0 and wakes T after reading.
+    // T sets lane_waiting_for() and sleeps on it when the ring is full; R sets 0 and wakes T when
+    // it has read that far.
     _Alignas(64) _Atomic uint32_t producer_waiting;
 
     // R, with margin_serial odd while it writes: counted up to the TICK at margin_pos, the live
@@ -317,6 +318,18 @@ struct lane_header {
 };
 _Static_assert(sizeof(struct lane_header) <= LANE_HEADER_BYTES, "one page");
 _Static_assert(NURSERY_BYTES <= LANE_NURSERY_BYTES, "the nursery fits");
+
+// Return producer_waiting of a thread that waits until read_pos is at least `awaited_pos`; not 0.
+static inline uint32_t lane_waiting_for(uint64_t awaited_pos)
+{
+    return (uint32_t)awaited_pos | 1;
+}
+
+// Return whether the thread with this producer_waiting waits for this read_pos or an earlier one.
+static inline bool lane_is_awaited(uint32_t waiting, uint64_t read_pos)
+{
+    return waiting != 0 && (int32_t)((uint32_t)read_pos - (waiting & ~1u)) >= 0;
+}
 
 static inline bool session_is_over(const struct session_header *session)
 {

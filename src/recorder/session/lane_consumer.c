@@ -21,7 +21,7 @@ enum err lane_consumer_refresh(struct lane_consumer *c)
         c->write_pos = write_pos;
         return ERR_OK;
     }
-    // Stable until advance: the producer changes it only while nothing is unread.
+    // The producer may double it at any time, but unread bytes have the same places then.
     uint32_t ring_bytes = atomic_load_explicit(&c->lane->ring_bytes, memory_order_relaxed);
     bool is_size_sound = ring_bytes >= LANE_RING_BYTES_MIN && ring_bytes <= LANE_RING_BYTES_MAX &&
                          (ring_bytes & (ring_bytes - 1)) == 0;
@@ -54,7 +54,8 @@ static void publish_read_pos(struct lane_consumer *c)
     // there again. Sequentially consistent with the load below and the producer's store of
     // producer_waiting and load of read_pos, so that one side sees the other.
     atomic_store_explicit(&c->lane->read_pos, c->read_pos, memory_order_seq_cst);
-    if (atomic_load_explicit(&c->lane->producer_waiting, memory_order_seq_cst) != 0) {
+    const uint32_t waiting = atomic_load_explicit(&c->lane->producer_waiting, memory_order_seq_cst);
+    if (lane_is_awaited(waiting, c->read_pos)) {
         atomic_store_explicit(&c->lane->producer_waiting, 0, memory_order_release);
         // A failure to wake is harmless: its wait has a deadline.
         (void)syscall(SYS_futex, &c->lane->producer_waiting, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);

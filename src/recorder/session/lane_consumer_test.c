@@ -82,7 +82,12 @@ static void pieces_end_at_the_ring_s_end(void **state)
     assert_int_equal(lane_consumer_copy(&c, piece, sizeof(piece)), 16);
     assert_int_equal(piece[0], 0);
     assert_int_equal(piece[1], 1);
-    lane_consumer_advance(&c, 16);
+    const uint32_t waiting = lane_waiting_for(LANE_RING_BYTES_MIN + 16);
+    atomic_store(&lane->producer_waiting, waiting);
+    lane_consumer_advance(&c, 8);
+    assert_int_equal(atomic_load(&lane->producer_waiting), waiting); // not far enough
+    lane_consumer_advance(&c, 8);
+    assert_int_equal(atomic_load(&lane->producer_waiting), 0);
     assert_int_equal(lane_consumer_copy(&c, piece, sizeof(piece)), 0);
     free(lane);
 }

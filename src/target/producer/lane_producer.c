@@ -4,6 +4,7 @@
 
 #include <time.h>
 
+#include "base/minmax.h"
 #include "base/signals.h"
 #include "base/sys.h"
 #include "target/producer/recorder_liveness.h"
@@ -100,20 +101,32 @@ void lane_producer_relax(struct lane_producer *p)
     }
 }
 
+// Return the earliest read_pos at which the ring can double; UINT64_MAX: none. Its unread bytes
+// must have the same places in the larger ring: they are all of this lap, and this lap begins at
+// place 0 of the larger ring, too.
+static uint64_t growing_pos(const struct lane_producer *p)
+{
+    if (!p->was_half_full || p->ring_bytes == LANE_RING_BYTES_MAX) {
+        return UINT64_MAX;
+    }
+    const uint64_t lap = (p->pos - 1) & ~(p->ring_bytes - 1); // of the latest byte
+    return (lap & p->ring_bytes) == 0 ? lap : p->pos;
+}
+
 // Read the recorder's position and set the next position at which to read it again. Everything is
 // published.
 static void check_recorder(struct lane_producer *p)
 {
     // Acquire: pairs with the recorder's release of read_pos; it has copied everything before.
     const uint64_t read_pos = atomic_load_explicit(&p->lane->read_pos, memory_order_acquire);
-    const uint64_t half = p->ring_bytes / 2;
-    if (p->was_half_full && read_pos == p->pos && p->ring_bytes < LANE_RING_BYTES_MAX) {
+    if (read_pos >= growing_pos(p)) {
         p->ring_bytes *= 2;
         p->was_half_full = false;
         // Relaxed: the recorder reads it after it acquires a write_pos that we publish later.
         atomic_store_explicit(&p->lane->ring_bytes, (uint32_t)p->ring_bytes, memory_order_relaxed);
-        p->soft_limit = read_pos + p->ring_bytes / 2;
-    } else if (p->pos - read_pos >= half) {
+    }
+    const uint64_t half = p->ring_bytes / 2;
+    if (p->pos - read_pos >= half) {
         if (p->soft_limit < read_pos + p->ring_bytes) {
             wake_recorder(p->session);
         }
@@ -136,24 +149,29 @@ static size_t needed_bytes(const struct lane_producer *p, size_t bytes)
     return bytes > tail ? tail + bytes : bytes;
 }
 
-// Sequentially consistent: see wait_for_room.
-static bool has_room(const struct lane_producer *p, size_t bytes)
+// Return the read_pos for which a full ring waits: it can grow, or it is half empty, so that the
+// thread does not wait again at once.
+static uint64_t awaited_pos(const struct lane_producer *p, size_t bytes)
 {
-    const uint64_t read_pos = atomic_load_explicit(&p->lane->read_pos, memory_order_seq_cst);
-    const uint64_t wanted =
-        p->ring_bytes < LANE_RING_BYTES_MAX ? p->ring_bytes : needed_bytes(p, bytes);
-    return p->pos + wanted <= read_pos + p->ring_bytes;
+    const uint64_t room = max_u64(needed_bytes(p, bytes), p->ring_bytes / 2);
+    return min_u64(p->pos + room - p->ring_bytes, growing_pos(p));
+}
+
+// Sequentially consistent: see wait_for_room.
+static bool has_read(const struct lane_producer *p, uint64_t awaited_pos)
+{
+    return atomic_load_explicit(&p->lane->read_pos, memory_order_seq_cst) >= awaited_pos;
 }
 
 // Do one round of waiting. False: the recorder is dead.
-static bool nap_once(struct lane_producer *p, struct patience *patience)
+static bool nap_once(struct lane_producer *p, uint32_t waiting, struct patience *patience)
 {
     const struct timespec nap = {.tv_nsec = LANE_WAIT_MS * 1000000L};
     if (session_is_over(p->session)) {
         return false;
     }
     wake_recorder(p->session);
-    (void)sys_futex_wait(futex_word(&p->lane->producer_waiting), 1,
+    (void)sys_futex_wait(futex_word(&p->lane->producer_waiting), waiting,
                          &nap); // the reason for waking does not matter: we check
     if (patience_is_over(patience, p->session, p->lane)) {
         session_abandon(p->session);
@@ -163,25 +181,27 @@ static bool nap_once(struct lane_producer *p, struct patience *patience)
     return true;
 }
 
-// Sleep until the recorder has read: the whole ring if it can then grow, else enough of it. False:
-// the recorder is dead. Signals are blocked except for one moment after each nap. So the program
-// handles them, but a handler that comes again and again does not run at each of our system calls,
-// because its allocations have to be kept until the wait is over.
+// Sleep until the recorder has read enough. False: the recorder is dead. Signals are blocked except
+// for one moment after each nap. So the program handles them, but a handler that comes again and
+// again does not run at each of our system calls, because its allocations have to be kept until the
+// wait is over.
 static bool wait_for_room(struct lane_producer *p, size_t bytes)
 {
+    const uint64_t awaited = awaited_pos(p, bytes);
+    const uint32_t waiting = lane_waiting_for(awaited);
     struct patience patience;
     patience_init(&patience, p->session, p->lane);
     session_count(p->session, NOTE_producer_waits, 1);
     for (;;) {
         const uint64_t blocked = signals_block();
-        // Sequentially consistent with the load in has_room: either we see the new read_pos or the
+        // Sequentially consistent with the load in has_read: either we see the new read_pos or the
         // recorder, which stores read_pos first, sees that we wait. The nap ends in any case.
-        atomic_store_explicit(&p->lane->producer_waiting, 1, memory_order_seq_cst);
-        const bool found = has_room(p, bytes);
+        atomic_store_explicit(&p->lane->producer_waiting, waiting, memory_order_seq_cst);
+        const bool found = has_read(p, awaited);
         if (found) {
             atomic_store_explicit(&p->lane->producer_waiting, 0, memory_order_relaxed);
         }
-        const bool go_on = !found && nap_once(p, &patience);
+        const bool go_on = !found && nap_once(p, waiting, &patience);
         signals_restore(blocked);
         if (!go_on) {
             return found;

@@ -13,8 +13,13 @@
 // `limit` equals soft_limit, but never exceeds the end of the ring, so the common reserve is one
 // comparison. `window` is the address that position 0 would have on this lap, so finding an address
 // is one addition. Beyond soft_limit the producer wakes the recorder when the ring is half full,
-// once per crossing; with a full ring it publishes, wakes and waits. The ring starts small. It
-// doubles when it is empty after it was half full.
+// once per crossing; with a full ring it publishes, wakes and waits until half of it is free. The
+// ring starts small. After it was half full it doubles before the thread waits: as soon as its
+// unread bytes have the same places in a ring of twice the size.
+//
+//   a ring of 2 laps at   0       R       2R      3R      pos
+//   places in R           0.......R0......R0......R
+//   places in 2R          0...............2R..............     equal for a lap from 0, 2R, 4R, ...
 //
 // Waiting is bounded, because a mistake of the recorder must never block the program. The wait ends
 // when the recorder makes room, when the session has ended, or when the recorder is dead. It is

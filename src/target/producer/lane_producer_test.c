@@ -264,22 +264,55 @@ static void the_recorder_is_woken_once_per_half_ring(void **state)
     close_fixture(&f);
 }
 
-static void a_ring_that_was_half_full_doubles_when_empty_up_to_its_bound(void **state)
+static void a_full_ring_doubles_up_to_its_bound_before_the_thread_waits(void **state)
 {
     (void)state;
     struct fixture f = open_fixture();
     static uint64_t sink[LANE_RING_BYTES_MAX / 8];
-    for (uint32_t want = LANE_RING_BYTES_MIN; want <= LANE_RING_BYTES_MAX; want *= 2) {
-        assert_int_equal(atomic_load(&f.lane->ring_bytes), want);
-        for (size_t i = 0; i < want / 8; i++) {
-            assert_non_null(one_word(&f.producer));
-            assert_int_equal(atomic_load(&f.lane->ring_bytes), want);
-        }
-        assert_int_equal(take(f.lane, sink, sizeof(sink)), want);
-        assert_non_null(one_word(&f.producer));
-        assert_int_equal(take(f.lane, sink, sizeof(sink)), 8);
+    for (size_t i = 0; i < LANE_RING_BYTES_MAX / 8; i++) {
+        assert_non_null(lane_producer_reserve(&f.producer, 1));
+        *lane_producer_place(&f.producer) = i;
+        lane_producer_advance(&f.producer, 1);
+        lane_producer_publish(&f.producer);
     }
     assert_int_equal(atomic_load(&f.lane->ring_bytes), LANE_RING_BYTES_MAX);
+    assert_int_equal(atomic_load(&f.mapping.header->counters[NOTE_producer_waits]), 0);
+    assert_int_equal(take(f.lane, sink, sizeof(sink)), LANE_RING_BYTES_MAX);
+    for (size_t i = 0; i < ARRAY_LEN(sink); i++) {
+        assert_int_equal(sink[i], i);
+    }
+    close_fixture(&f);
+}
+
+// In an odd lap the unread bytes have other places in a larger ring: the ring waits for an even
+// one.
+static void a_ring_doubles_only_where_its_bytes_keep_their_places(void **state)
+{
+    (void)state;
+    struct fixture f = open_fixture();
+    static uint64_t sink[LANE_RING_BYTES_MAX / 8];
+    const size_t lap = LANE_RING_BYTES_MIN / 8;
+    uint64_t written = 0;
+    uint64_t read = 0;
+    size_t sizes = 1;
+    uint32_t before = LANE_RING_BYTES_MIN;
+    for (size_t backlog = lap / 4; backlog <= 16 * lap; backlog += lap / 4 + 3) {
+        for (size_t turn = 0; turn < 5 * lap; turn++, written++) {
+            assert_non_null(lane_producer_reserve(&f.producer, 1));
+            *lane_producer_place(&f.producer) = written;
+            lane_producer_advance(&f.producer, 1);
+            lane_producer_publish(&f.producer);
+            while (written + 1 - read > backlog) {
+                assert_int_equal(take(f.lane, sink, 8), 8);
+                assert_int_equal(sink[0], read++);
+            }
+            const uint32_t now = atomic_load(&f.lane->ring_bytes);
+            sizes += now != before;
+            before = now;
+        }
+    }
+    assert_true(sizes >= 4);
+    assert_int_equal(atomic_load(&f.mapping.header->counters[NOTE_producer_waits]), 0);
     close_fixture(&f);
 }
 
@@ -298,9 +331,9 @@ static uint64_t fill_unread(struct fixture *f)
     do {
         word = one_word(&f->producer);
         written++;
-    } while (word != NULL && written <= LANE_RING_BYTES_MIN / 8);
+    } while (word != NULL && written <= LANE_RING_BYTES_MAX / 8);
     assert_null(word);
-    assert_int_equal(written, LANE_RING_BYTES_MIN / 8 + 1);
+    assert_int_equal(written, LANE_RING_BYTES_MAX / 8 + 1);
     return now_ms();
 }
 
@@ -432,7 +465,7 @@ static void a_slow_recorder_with_an_unknown_pid_is_waited_for(void **state)
     session->recorder_pid = (uint32_t)child;
     session->recorder_namespace = 1;
     session_process(session, f.lane->process_index)->pid_namespace = 2;
-    for (size_t i = 0; i < LANE_RING_BYTES_MIN / 8; i++) {
+    for (size_t i = 0; i < LANE_RING_BYTES_MAX / 8; i++) {
         assert_non_null(one_word(&f.producer));
     }
     pthread_t thread;
@@ -441,7 +474,6 @@ static void a_slow_recorder_with_an_unknown_pid_is_waited_for(void **state)
     pthread_join(thread, NULL);
     assert_int_equal(atomic_load(&session->counters[NOTE_producer_waits]), 1);
     assert_int_equal(atomic_load(&session->counters[NOTE_lane_timeout]), 0);
-    assert_int_equal(atomic_load(&f.lane->ring_bytes), 2 * LANE_RING_BYTES_MIN);
     close_fixture(&f);
 }
 
@@ -452,7 +484,8 @@ int main(void)
         cmocka_unit_test(a_tick_that_was_forgotten_is_written_again_and_no_other),
         cmocka_unit_test(random_records_arrive_whole_and_in_order),
         cmocka_unit_test(the_recorder_is_woken_once_per_half_ring),
-        cmocka_unit_test(a_ring_that_was_half_full_doubles_when_empty_up_to_its_bound),
+        cmocka_unit_test(a_full_ring_doubles_up_to_its_bound_before_the_thread_waits),
+        cmocka_unit_test(a_ring_doubles_only_where_its_bytes_keep_their_places),
         cmocka_unit_test(the_level_rises_in_steps_from_half_full),
         cmocka_unit_test(a_dead_recorder_ends_the_session),
         cmocka_unit_test(a_slow_recorder_with_an_unknown_pid_is_waited_for),
