@@ -53,4 +53,8 @@ enum err attach_begin(struct attach *attach, int session_fd, struct err_info *in
 // Succeeds if the process has ended.
 enum err attach_end(struct attach *attach, struct err_info *info) MUST_USE;
 
+// Do the same to a process that was forked while its parent was attached to: it has a copy of the
+// changed functions. Does nothing, successfully, to a process that has none.
+enum err attach_end_copy(int pid, struct err_info *info) MUST_USE;
+
 void attach_release(struct attach *attach);

@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include "aggregate/aggregator_process.h"
+#include "host/containers/map_u64.h"
 #include "host/os/file.h"
+#include "host/os/process_search.h"
 #include "recorder/recorder_state.h"
 
 static int pid_of(const struct attached_process *process)
@@ -141,13 +143,77 @@ bool recorder_attach_is_over(struct recorder_state *s)
     return running == 0;
 }
 
-void recorder_attach_end(struct recorder_state *s)
+static bool is_attached(const struct recorder_state *s, uint32_t pid)
 {
     for (size_t i = 0; i < s->attached_count; i++) {
+        if ((uint32_t)pid_of(s->attached + i) == pid) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// List the processes that have joined or that we have attached to, and what they have started. A
+// child that never allocated, and whose parent has ended, is not found.
+static enum err list_family(const struct recorder_state *s, struct u32_vec *out)
+{
+    CLEANUP(map_u64_release) struct map_u64 seen = {0};
+    for (size_t i = 0; i < s->attached_count; i++) {
+        TRY(u32_vec_push(out, (uint32_t)pid_of(s->attached + i)));
+    }
+    for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
+        const struct drain_process *process = s->drain.processes + slot;
+        if (process->aggregator != NULL && !process->is_dead && process->pid > 0) {
+            TRY(u32_vec_push(out, (uint32_t)process->pid));
+        }
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < out->len; i++) { // it grows meanwhile
+        const uint32_t pid = out->items[i];
+        if (map_u64_find(&seen, pid) == NULL) {
+            TRY(map_u64_put(&seen, pid, 1));
+            out->items[kept++] = pid;
+            const enum err err = process_search_children((pid_t)pid, out);
+            if (err != ERR_OK && err != ERR_NOT_FOUND) {
+                return err;
+            }
+        }
+    }
+    out->len = kept;
+    return ERR_OK;
+}
+
+// Forked children have copies of the changed functions.
+static void leave_children(const struct recorder_state *s)
+{
+    CLEANUP(u32_vec_release) struct u32_vec family = {0};
+    if (list_family(s, &family) != ERR_OK) {
+        recorder_log(s, "no memory for the recorder: child processes keep its hooks, which do "
+                        "nothing");
+        return;
+    }
+    for (size_t i = 0; i < family.len; i++) {
         struct err_info trouble = {0};
+        if (!is_attached(s, family.items[i]) &&
+            attach_end_copy((int)family.items[i], &trouble) != ERR_OK) {
+            recorder_log(s, "a child process keeps cairn's hooks, which do nothing: %s",
+                         trouble.text);
+        }
+    }
+}
+
+void recorder_attach_end(struct recorder_state *s)
+{
+    bool was_attached = false;
+    for (size_t i = 0; i < s->attached_count; i++) {
+        struct err_info trouble = {0};
+        was_attached = was_attached || s->attached[i].attach.is_patched;
         if (attach_end(&s->attached[i].attach, &trouble) != ERR_OK) {
             recorder_log(s, "%s", trouble.text);
         }
+    }
+    if (was_attached) {
+        leave_children(s);
     }
 }
 

@@ -2,6 +2,7 @@
 """Attaching: `cairn -p PID` records a process that runs, exactly, and leaves it as it was."""
 import ctypes
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
@@ -186,6 +187,21 @@ def test_children_that_are_forked_while_attached_belong_to_the_recording(scratch
     assert all(child["forked"] and child["executable"] == main["executable"] for child in children)
     assert recording.totals["leaked_bytes"] == 4 * 100 + 2 * 1000
     assert (recording.totals["allocations"], recording.totals["frees"]) == (8, 2)
+
+
+def test_children_that_live_at_the_detach_are_left_as_they_were(scratch):
+    """One child has allocated and joined, the other one has only the changed code."""
+    with Attachable(scratch, [PROGRAMS / "spreading"]) as program:
+        program.attach()
+        program.do("k 5 100", "k 0 0")
+        task = f"/proc/{program.process.pid}/task/{program.process.pid}/children"
+        children = [int(pid) for pid in pathlib.Path(task).read_text(encoding="ascii").split()]
+        assert len(children) == 2 and all(changed_code(pid, "/libc.so.6") for pid in children)
+        recording = program.detach()
+        assert not any(changed_code(pid, "/libc.so.6") for pid in [*children, program.process.pid])
+        program.do("c")
+        program.end()
+    assert recording.totals["leaked_bytes"] == 500
 
 
 def test_threads_that_come_and_go_are_all_counted(scratch):

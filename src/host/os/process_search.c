@@ -2,6 +2,7 @@
 // process_search: see process_search.h.
 #include "host/os/process_search.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -12,6 +13,8 @@
 #include "host/os/file.h"
 #include "host/os/proc_file.h"
 #include "host/text/number.h"
+
+#define CHILDREN_BYTES_MAX (64u << 10)
 
 static bool has_comm(pid_t pid, const char *name)
 {
@@ -47,7 +50,7 @@ static bool is_called(pid_t pid, const char *name)
 
 enum err process_search(const char *name, struct u32_vec *out)
 {
-    DIR *folder = opendir("/proc");
+    CLEANUP(directory_closep) DIR *folder = opendir("/proc");
     if (folder == NULL) {
         return ERR_IO;
     }
@@ -58,6 +61,37 @@ enum err process_search(const char *name, struct u32_vec *out)
             err = u32_vec_push(out, (uint32_t)pid);
         }
     }
-    (void)closedir(folder); // was only read
+    return err;
+}
+
+// Pids with a space behind each.
+static enum err append_children(pid_t pid, const char *thread, struct u32_vec *out)
+{
+    char name[64];
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    (void)snprintf(name, sizeof(name), "task/%.20s/children", thread); // fits
+    if (!proc_file_read(pid, name, CHILDREN_BYTES_MAX, &text)) {
+        return ERR_OK; // the thread has ended, or the kernel has no such file
+    }
+    const char *at = strbuf_text(&text);
+    for (uint64_t child; number_take(&at, 10, &child); at += strspn(at, " ")) {
+        TRY(u32_vec_push(out, (uint32_t)child));
+    }
+    return ERR_OK;
+}
+
+enum err process_search_children(pid_t pid, struct u32_vec *out)
+{
+    char path[32];
+    (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid); // fits
+    CLEANUP(directory_closep) DIR *threads = opendir(path);
+    if (threads == NULL) {
+        return ERR_NOT_FOUND;
+    }
+    enum err err = ERR_OK;
+    for (const struct dirent *entry; err == ERR_OK && (entry = readdir(threads)) != NULL;) {
+        err = isdigit((unsigned char)entry->d_name[0]) ? append_children(pid, entry->d_name, out)
+                                                       : ERR_OK;
+    }
     return err;
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// process_search: finds processes by name.
+// process_search: finds processes by name, and the children of one.
 //
 // Context: H. Processes may begin and end meanwhile.
 #pragma once
+
+#include <sys/types.h>
 
 #include "base/err.h"
 #include "host/containers/vec.h"
@@ -11,3 +13,8 @@
 // name is `name`, in any order. Threads of the kernel, processes that have ended, and this process
 // are left out. ERR_NO_MEMORY, ERR_IO if there is no /proc.
 enum err process_search(const char *name, struct u32_vec *out) MUST_USE;
+
+// Append the children that the threads of a process have started; none if the kernel does not list
+// them (proc(5), /proc/PID/task/TID/children). ERR_NOT_FOUND if the process has ended,
+// ERR_NO_MEMORY.
+enum err process_search_children(pid_t pid, struct u32_vec *out) MUST_USE;

@@ -2,21 +2,15 @@
 // unrecorded_tree: see the header.
 #include "recorder/processes/unrecorded_tree.h"
 
-#include <ctype.h>
-#include <dirent.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "aggregate/aggregator.h"
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "host/os/file.h"
-#include "host/text/number.h"
-#include "host/text/strbuf.h"
+#include "host/os/process_search.h"
 
-#define WALK_NS            20000000u
-#define WALK_SHARE         50u // the most that walks take of a processor's time
-#define CHILDREN_BYTES_MAX (64u << 10)
+#define WALK_NS    20000000u
+#define WALK_SHARE 50u // the most that walks take of a processor's time
 
 void unrecorded_tree_release(struct unrecorded_tree *tree)
 {
@@ -35,42 +29,19 @@ static enum err follow(struct unrecorded_tree *tree, const struct tree_process *
     return tree_process_vec_push(&tree->processes, *process);
 }
 
-// proc(5), /proc/PID/task/TID/children: pids with a space behind each.
-static enum err
-follow_children(struct unrecorded_tree *tree, const struct tree_process *parent, const char *thread)
-{
-    char path[64];
-    CLEANUP(strbuf_release) struct strbuf text = {0};
-    (void)snprintf(path, sizeof(path), "/proc/%d/task/%.20s/children", (int)parent->pid,
-                   thread); // fits
-    if (file_read(path, CHILDREN_BYTES_MAX, &text, NULL) != ERR_OK) {
-        return ERR_OK; // it has ended, or the kernel has no such file
-    }
-    const char *at = strbuf_text(&text);
-    for (uint64_t pid; number_take(&at, 10, &pid); at += strspn(at, " ")) {
-        const struct tree_process child = {
-            .exec = parent->exec, .pid = (pid_t)pid, .was_seen = true};
-        TRY(follow(tree, &child));
-    }
-    return ERR_OK;
-}
-
 // Visit one process. False: it has ended.
 static enum err visit(struct unrecorded_tree *tree, size_t index, bool *is_there)
 {
-    char path[32];
-    const struct tree_process process = tree->processes.items[index];      // the vector may move
-    (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)process.pid); // fits
-    CLEANUP(directory_closep) DIR *threads = opendir(path);
-    *is_there = threads != NULL;
-    enum err result = ERR_OK;
-    for (const struct dirent *entry;
-         threads != NULL && result == ERR_OK && (entry = readdir(threads)) != NULL;) {
-        if (isdigit((unsigned char)entry->d_name[0]) && !process.is_recorded) {
-            result = follow_children(tree, &process, entry->d_name);
-        }
+    const struct tree_process process = tree->processes.items[index]; // the vector may move
+    CLEANUP(u32_vec_release) struct u32_vec children = {0};
+    const enum err err = process_search_children(process.pid, &children);
+    *is_there = err != ERR_NOT_FOUND;
+    for (size_t i = 0; i < children.len && !process.is_recorded; i++) {
+        const struct tree_process child = {
+            .exec = process.exec, .pid = (pid_t)children.items[i], .was_seen = true};
+        TRY(follow(tree, &child));
     }
-    return result;
+    return *is_there ? err : ERR_OK;
 }
 
 static bool has_joined(struct aggregator *aggregator, pid_t pid)

@@ -8,6 +8,8 @@
 //                  waits for it
 //   t COUNT SIZE   COUNT threads, each of which allocates and frees 100 blocks of SIZE bytes; and
 //                  waits for them
+//   k COUNT SIZE   the same, but the child keeps its blocks and waits, and is not waited for
+//   c              lets all such children allocate and free a block and end; and waits for them
 //   p              nothing
 //   q              returns from main
 #include <pthread.h>
@@ -24,6 +26,9 @@ enum {
 
 static void *kept[COUNT_MAX];
 static size_t size;
+static int waiting; // children
+static int ready[2];
+static int go[2];
 
 static void *churn(void *unused)
 {
@@ -62,6 +67,35 @@ static void run_child(int count)
     }
 }
 
+static void run_waiting_child(int count)
+{
+    char byte;
+    if (fork() == 0) {
+        for (int i = 0; i < count; i++) {
+            kept[i] = malloc(size);
+        }
+        if (write(ready[1], "", 1) != 1 || read(go[0], &byte, 1) != 1) {
+            _exit(1);
+        }
+        free(malloc(size));
+        _exit(0);
+    }
+    waiting++;
+    if (read(ready[0], &byte, 1) != 1) {
+        _exit(1);
+    }
+}
+
+static void end_waiting_children(void)
+{
+    for (; waiting > 0; waiting--) {
+        int status = 1;
+        if (write(go[1], "", 1) != 1 || wait(&status) < 0 || status != 0) {
+            _exit(1);
+        }
+    }
+}
+
 static int execute(const char *line)
 {
     char command;
@@ -75,6 +109,10 @@ static int execute(const char *line)
         run_child(count);
     } else if (command == 't') {
         run_threads(count);
+    } else if (command == 'k') {
+        run_waiting_child(count);
+    } else if (command == 'c') {
+        end_waiting_children();
     }
     return command != 'q';
 }
@@ -83,6 +121,9 @@ int main(void)
 {
     char line[64];
     size_t length = 0;
+    if (pipe(ready) != 0 || pipe(go) != 0) {
+        return 1;
+    }
     while (length < sizeof(line) - 1 && read(0, line + length, 1) == 1) {
         if (line[length++] != '\n') {
             continue;

@@ -291,11 +291,10 @@ static enum err map_memory(struct attach *attach,
     return check_call(attach, advice + 1, "keep memory from its children", info);
 }
 
-static enum err set_enabled(const struct attach *attach, uint32_t enabled)
+static enum err set_enabled(const struct inject *inject, uint64_t page_addr, uint32_t enabled)
 {
-    return target_process_write(&attach->inject.target,
-                                attach->page_addr + offsetof(struct agent_page, enabled), &enabled,
-                                sizeof(enabled));
+    return target_process_write(&inject->target, page_addr + offsetof(struct agent_page, enabled),
+                                &enabled, sizeof(enabled));
 }
 
 enum err attach_begin(struct attach *attach, int session_fd, struct err_info *info)
@@ -304,14 +303,14 @@ enum err attach_begin(struct attach *attach, int session_fd, struct err_info *in
     TRY(map_memory(attach, session_fd, &places, info));
     places.page = attach->page_addr;
     if (agent_tables_write(&attach->inject, &places, &attach->plan) != ERR_OK ||
-        set_enabled(attach, 1) != ERR_OK) {
+        set_enabled(&attach->inject, attach->page_addr, 1) != ERR_OK) {
         return err_set(info, ERR_IO, "cannot write to the memory of process %d",
                        attach->inject.target.pid);
     }
     const enum err err = inject_patch(&attach->inject, &attach->plan, info);
     attach->is_patched = err == ERR_OK;
     if (err != ERR_OK) {
-        (void)set_enabled(attach, 0); // nothing calls the agent
+        (void)set_enabled(&attach->inject, attach->page_addr, 0); // nothing calls the agent
     }
     return err;
 }
@@ -323,8 +322,25 @@ enum err attach_end(struct attach *attach, struct err_info *info)
     }
     attach->is_patched = false;
     const enum err err = inject_unpatch(&attach->inject, info);
-    (void)set_enabled(attach, 0); // fails if the process has ended
+    (void)set_enabled(&attach->inject, attach->page_addr, 0); // fails if the process has ended
     return err;
+}
+
+// Opening it restores the functions.
+enum err attach_end_copy(int pid, struct err_info *info)
+{
+    struct inject inject;
+    enum err err = inject_open(&inject, pid, NULL, info);
+    if (err != ERR_OK) {
+        return err == ERR_NOT_FOUND ? ERR_OK : err; // it has ended
+    }
+    inject.image_addr = inject.note.image_addr;
+    const uint64_t page_addr = inject_symbol(&inject, agent_bytes(), AGENT_PAGE_SYMBOL);
+    if (page_addr != 0) {
+        (void)set_enabled(&inject, page_addr, 0); // fails if it has ended
+    }
+    inject_close(&inject);
+    return ERR_OK;
 }
 
 void attach_release(struct attach *attach)
