@@ -102,11 +102,17 @@ TABLES = {
         (4, "rss_bytes", 64, 0), (5, "swap_bytes", 64, 0), (6, "requested_bytes", 64, 0),
         (7, "live_bytes", 64, 0), (8, "rounding_bytes", 64, 0), (9, "kept_bytes", 64, 0),
         (10, "mapped_bytes", 64, 0), (11, "stack_bytes", 64, 0), (12, "file_bytes", 64, 0),
-        (13, "shared_bytes", 64, 0), (14, "own_bytes", 64, 0), (15, "rest_bytes", 64, 0)]),
+        (13, "shared_bytes", 64, 0), (14, "own_bytes", 64, 0), (15, "rest_bytes", 64, 0),
+        (16, "empty_page_bytes", 64, 0), (17, "sparse_page_bytes", 64, 0),
+        (18, "sparse_block_bytes", 64, 0)]),
     "PART": ("parts", [
         (1, "snapshot", 32, NONE), (2, "kind", 32, 0), (3, "node", 32, NONE), (4, "path", 32, 0),
         (5, "areas", 32, 0), (6, "is_estimate", 32, 0), (7, "virtual_bytes", 64, 0),
         (8, "rss_bytes", 64, 0), (9, "swap_bytes", 64, 0)]),
+    "SURV": ("survivors", [
+        (1, "snapshot", 32, NONE), (2, "node", 32, NONE), (3, "blocks", 64, 0),
+        (4, "block_bytes", 64, 0), (5, "held_bytes", 64, 0), (6, "oldest_ms", 64, 0),
+        (7, "newest_ms", 64, 0)]),
     "BLCK": ("blocks", [
         (1, "address", 64, 0), (2, "size_bytes", 64, 0), (3, "born_ms", 64, 0),
         (4, "freed_ms", 64, 0), (5, "row", 32, NONE), (6, "flags", 32, 1)]),

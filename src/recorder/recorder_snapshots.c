@@ -96,15 +96,16 @@ look_at(struct recorder_state *s, uint32_t slot, uint32_t flags, struct memory_m
         .process = process->aggregator,
         .own = &own,
         .stack_tops = &tops,
-        .is_heap_known = run_control_is_whole(&s->control) &&
-                         (process->aggregator->record.flags &
-                          (REC_PROCESS_FORKED | REC_PROCESS_OWN_ALLOCATOR)) == 0,
+        .is_heap_known =
+            run_control_is_whole(&s->control) &&
+            (process->aggregator->record.flags &
+             (REC_PROCESS_FORKED | REC_PROCESS_OWN_ALLOCATOR | REC_PROCESS_ATTACHED)) == 0,
         .pages = {.read = pagemap >= 0 ? pagemap_read : NULL, .context = &pagemap},
     };
     struct rec_memory_snapshot snapshot = {
         .time_ms = moment->time_ms, .process = process->aggregator->index, .flags = flags};
     TRY(rss_split(&what, &map, (uint32_t)moment->memory_snapshots.len, &s->aggregator.strings,
-                  &snapshot, &moment->parts));
+                  &snapshot, &moment->tables));
     moment->rss_bytes += snapshot.rss_bytes;
     proc_sampler_correct(&s->sampler, snapshot.process, snapshot.time_ms, snapshot.rss_bytes);
     return rec_memory_snapshot_vec_push(&moment->memory_snapshots, snapshot);

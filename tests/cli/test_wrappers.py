@@ -49,7 +49,7 @@ def test_stacks_and_trees_fold_wrappers(draw):
 def test_settings_are_checked(draw, tmp_path, monkeypatch):
     path = draw(POOLED)
     monkeypatch.chdir(tmp_path)
-    for text, wanted in (('[report]\nwrappers = "("\n', b"--hide: "), ("[report]\ncolour = 1\n", b"cairn.toml:2: "),
+    for text, wanted in (('[report]\nwrappers = "("\n', b"of cairn.toml: "), ("[report]\ncolour = 1\n", b"cairn.toml:2: "),
                          ("[report]\nwrappers = 3\n", b"cairn.toml:2: ")):
         (tmp_path / "cairn.toml").write_text(text)
         run = cairn("report", path)

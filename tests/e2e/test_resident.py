@@ -274,3 +274,27 @@ def test_redis_with_its_own_allocator(scratch):
     assert 0.75 * used < live < 1.02 * used
     anonymous = [part for part in peak["mappings"] if part["kind"] == "mapped"]
     assert sum(part["rss_bytes"] for part in anonymous) < 0.1 * peak["rss_bytes"]
+
+
+@pytest.mark.parametrize("allocator", ["", "libjemalloc.so.2", "libtcmalloc_minimal.so.4", "libmimalloc.so.2"])
+def test_survivors_of_a_fragmented_heap_are_found(record, allocator):
+    """The program counts the pages of its survivors itself; a few pages of libc's blocks may add to them."""
+    recording = record(PROGRAMS / "survivors", is_compared=False, env={"LD_PRELOAD": allocator} if allocator else {})
+    pages = int(recording.finished.stdout)
+    report = recording.report
+    last = breakdown(report, "is_last")
+    assert pages * PAGE <= last["sparse_page_bytes"] <= (pages + 8) * PAGE
+    assert 2000 * 1000 <= last["sparse_block_bytes"] <= 2000 * 1020
+    assert 0 < last["empty_page_bytes"] <= last["kept_bytes"]
+    rows = [row for row in report["rss"]["survivors"] if row["time_ms"] == last["time_ms"]]
+    kept = {row["function"]: row for row in rows}
+    held = sum(row["held_bytes"] for row in rows)
+    assert last["sparse_page_bytes"] - last["sparse_block_bytes"] - held in range(0, 6000)
+    for function in ("keep_session", "keep_message"):
+        assert (kept[function]["blocks"], kept[function]["block_bytes"]) == (1000, 1000 * 1000)
+    assert not allocator or "work" not in kept
+    (finding,) = [item for item in report["findings"]["items"] if item["kind"] == "sparse"]
+    assert finding["function"] in ("keep_session", "keep_message")
+    text = subprocess.run([CAIRN, "report", "-r", recording.path], check=True, capture_output=True, text=True,
+                          env=environment(), timeout=60).stdout
+    assert "fragmentation at the end" in text and "keep_session" in text

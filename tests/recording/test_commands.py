@@ -59,7 +59,7 @@ def test_dump_marks_what_is_damaged(made):
 @pytest.mark.parametrize("table", ["meta", "totals", "strings", "processes", "threads", "modules",
                                    "slices", "frames", "nodes", "rows", "symbols", "cells",
                                    "size_buckets", "lifetime_buckets", "cohorts", "counters",
-                                   "rss_samples", "mappings", "memory_snapshots", "parts", "marks",
+                                   "rss_samples", "mappings", "memory_snapshots", "parts", "survivors", "marks",
                                    "unrecorded", "blocks", "adhoc"])
 def test_dump_prints_each_table_with_a_line_for_each_entry(table, made):
     path = made("small")

@@ -38,6 +38,7 @@ static const char *const table_choices[] = {"meta",
                                             "mappings",
                                             "memory_snapshots",
                                             "parts",
+                                            "survivors",
                                             "marks",
                                             "unrecorded",
                                             "blocks",
@@ -53,8 +54,7 @@ static const struct option_spec specs[] = {
      .help = "print the entries of one table, one per line: meta, totals, "
              "counters, strings, processes, threads, modules, slices, rss_samples, frames, nodes, "
              "rows, symbols, cells, size_buckets, lifetime_buckets, cohorts, mappings, "
-             "memory_snapshots, parts, "
-             "marks, blocks or adhoc",
+             "memory_snapshots, parts, survivors, marks, blocks or adhoc",
      .offset = offsetof(struct dump_fields, table)},
     {.name = "events",
      .kind = OPTION_FLAG,

@@ -23,6 +23,7 @@ enum {
     TOP_PARTS = 5,
     PLACE_COLUMNS = 30,
     AMOUNT_COLUMNS = 36, // before the name of a component
+    SURVIVOR_COLUMNS = 16,
 };
 
 // Return the character that draws a component in the bar.
@@ -88,25 +89,31 @@ static void print_bar(const struct report *report,
     (void)fputc('\n', out);
 }
 
-// Append "function  file:line", "function  module" if the line is unknown, or a file's name.
+// Append the call site of a stack: "function  file:line", or "function  module" if the line is
+// unknown.
+static void
+append_site(const struct report *report, uint32_t node, size_t columns, struct strbuf *out)
+{
+    const struct call_site_location site = profile_call_site(report->profile, node);
+    CLEANUP(strbuf_release) struct strbuf place = {0};
+    report_append_line(report, &place, site.location);
+    if (place.len == 0) {
+        screen_append(&place, report_module(report, site.location));
+    }
+    report_append_function(report, out, site.location, site.is_inlined, columns - PLACE_COLUMNS);
+    strbuf_printf(out, "  %s", strbuf_text(&place));
+}
+
+// Append the call site that mapped a part, or a file's name.
 static void
 append_name(const struct report *report, const struct rss_breakdown_part *part, struct strbuf *out)
 {
-    const uint32_t location = rss_breakdown_location(report->profile, part);
-    if (location == REC_NONE) {
+    if (rss_breakdown_location(report->profile, part) == REC_NONE) {
         const char *path = profile_string(report->profile, part->path);
         screen_append(out, path[0] != '\0' ? path : "anonymous"); // the viewer's word
         return;
     }
-    const struct call_site_location site = profile_call_site(report->profile, part->node);
-    CLEANUP(strbuf_release) struct strbuf place = {0};
-    report_append_line(report, &place, location);
-    if (place.len == 0) {
-        screen_append(&place, report_module(report, location));
-    }
-    report_append_function(report, out, location, site.is_inlined,
-                           report_width(report) - AMOUNT_COLUMNS - PLACE_COLUMNS);
-    strbuf_printf(out, "  %s", strbuf_text(&place));
+    append_site(report, part->node, report_width(report) - AMOUNT_COLUMNS, out);
 }
 
 // Append "10.0 MiB of 20.0 MiB mapped  NAME".
@@ -145,6 +152,35 @@ static MUST_USE enum err print_top(const struct report *report,
         report_print_counted(out, rest.count, "more", "more", "\n");
     }
     return ERR_OK;
+}
+
+// Print what fragmentation keeps resident: empty pages, almost empty ones, and who is on those.
+static void
+print_fragmentation(const struct report *report, FILE *out, const struct rss_breakdown_split *split)
+{
+    const struct rss_breakdown_survivor_vec *survivors = &split->survivors;
+    if (survivors->len == 0) {
+        return;
+    }
+    (void)fprintf(out, "\n  fragmentation at the end\n    ~ %s are pages without a live block\n",
+                  format_bytes(split->empty_page_bytes).text);
+    (void)fprintf(out, "    ~ %s are pages that blocks of %s keep resident\n",
+                  format_bytes(split->sparse_page_bytes).text,
+                  format_bytes(split->sparse_block_bytes).text);
+    for (size_t i = 0; i < survivors->len && i < TOP_PARTS; i++) {
+        const struct rss_breakdown_survivor *survivor = &survivors->items[i];
+        CLEANUP(strbuf_release) struct strbuf name = {0};
+        CLEANUP(strbuf_release) struct strbuf cut = {0};
+        append_site(report, survivor->node, report_width(report) - SURVIVOR_COLUMNS, &name);
+        screen_append_cut(&cut, strbuf_text(&name), report_width(report) - SURVIVOR_COLUMNS,
+                          SCREEN_CUT_MIDDLE);
+        (void)fprintf(out, "    %10s held by %9s in %s %s since %s\n",
+                      format_bytes(survivor->held_bytes).text,
+                      format_bytes(survivor->block_bytes).text, format_count(survivor->blocks).text,
+                      survivor->blocks == 1 ? "block" : "blocks",
+                      screen_format_ms(survivor->oldest_ms).text);
+        (void)fprintf(out, "    %10s %s\n", "", strbuf_text(&cut));
+    }
 }
 
 static void print_moment(FILE *out, const char *name, const struct rss_breakdown_split *split)
@@ -226,6 +262,9 @@ enum err report_print_memory(const struct report *report, FILE *out)
     TRY(print_top(report, out, shown, REC_PART_FILE, "files"));
     TRY(print_top(report, out, shown, REC_PART_SHARED, "shared memory"));
     TRY(print_top(report, out, shown, REC_PART_REST, "not explained"));
+    if (end != NULL) {
+        print_fragmentation(report, out, end);
+    }
     (void)fputc('\n', out);
     print_remarks(report, out, peak, end);
     return ERR_OK;

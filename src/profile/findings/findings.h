@@ -6,6 +6,7 @@
 //   unfreed   much memory is live at the end and does not grow
 //   churn     a function makes many temporary allocations
 //   rss       resident memory is much larger than the live heap, and which part is
+//   sparse    few blocks keep many pages of the heap resident (fragmentation)
 //   unseen    a process has a heap that cairn does not see
 //
 // A finding is made only above the limits in findings.c, which are in bytes and shares, so that a
@@ -30,6 +31,7 @@ enum finding_kind {
     FINDING_UNFREED,
     FINDING_CHURN,
     FINDING_RSS,
+    FINDING_SPARSE,
     FINDING_UNSEEN,
     FINDING_KIND_COUNT,
 };

@@ -138,6 +138,9 @@ static void add_snapshot(struct rss_breakdown_split *split,
     split->rss_bytes += snapshot->rss_bytes;
     split->swap_bytes += snapshot->swap_bytes;
     split->requested_bytes += snapshot->requested_bytes;
+    split->empty_page_bytes += snapshot->empty_page_bytes;
+    split->sparse_page_bytes += snapshot->sparse_page_bytes;
+    split->sparse_block_bytes += snapshot->sparse_block_bytes;
     for (size_t kind = 1; kind <= REC_PART_KINDS; kind++) {
         split->bytes[kind] += bytes[kind];
     }
@@ -183,11 +186,74 @@ static MUST_USE enum err add_parts(const struct recording *recording,
     return ERR_OK;
 }
 
-static MUST_USE enum err build_splits(const struct recording *recording,
-                                      uint32_t pid,
-                                      struct rss_breakdown_split_vec *splits)
+static MUST_USE enum err add_survivor(const struct profile *profile,
+                                      const struct rec_survivor *survivor,
+                                      struct rss_breakdown_survivor_vec *out)
 {
+    const uint32_t location = profile_call_site(profile, survivor->node).location;
+    size_t i = 0;
+    while (i < out->len && out->items[i].location != location) {
+        i++;
+    }
+    if (i == out->len) {
+        TRY(rss_breakdown_survivor_vec_push(
+            out, (struct rss_breakdown_survivor){.node = survivor->node,
+                                                 .location = location,
+                                                 .oldest_ms = survivor->oldest_ms}));
+    }
+    struct rss_breakdown_survivor *sum = &out->items[i];
+    sum->blocks += survivor->blocks;
+    sum->block_bytes += survivor->block_bytes;
+    sum->held_bytes += survivor->held_bytes;
+    sum->oldest_ms = min_u64(sum->oldest_ms, survivor->oldest_ms);
+    sum->newest_ms = max_u64(sum->newest_ms, survivor->newest_ms);
+    return ERR_OK;
+}
+
+// Add the survivors of the snapshot at `index`, which are sorted as parts are.
+static MUST_USE enum err add_survivors(const struct profile *profile,
+                                       size_t index,
+                                       size_t *at,
+                                       struct rss_breakdown_survivor_vec *out)
+{
+    const struct recording *recording = &profile->recording;
+    while (*at < recording->survivor_count && recording->survivors[*at].snapshot < index) {
+        (*at)++;
+    }
+    for (; *at < recording->survivor_count && recording->survivors[*at].snapshot == index;
+         (*at)++) {
+        TRY(add_survivor(profile, &recording->survivors[*at], out));
+    }
+    return ERR_OK;
+}
+
+static int compare_survivors(const void *left, const void *right)
+{
+    const struct rss_breakdown_survivor *a = left;
+    const struct rss_breakdown_survivor *b = right;
+    if (a->held_bytes != b->held_bytes) {
+        return a->held_bytes > b->held_bytes ? -1 : 1;
+    }
+    return a->location < b->location ? -1 : a->location > b->location;
+}
+
+static void sort_lists(struct rss_breakdown_split *split)
+{
+    if (split->parts.len > 1) {
+        qsort(split->parts.items, split->parts.len, sizeof(split->parts.items[0]), compare_parts);
+    }
+    if (split->survivors.len > 1) {
+        qsort(split->survivors.items, split->survivors.len, sizeof(split->survivors.items[0]),
+              compare_survivors);
+    }
+}
+
+static MUST_USE enum err
+build_splits(const struct profile *profile, uint32_t pid, struct rss_breakdown_split_vec *splits)
+{
+    const struct recording *recording = &profile->recording;
     size_t part = 0;
+    size_t survivor = 0;
     for (size_t i = 0; i < recording->memory_snapshot_count; i++) {
         const struct rec_memory_snapshot *snapshot = &recording->memory_snapshots[i];
         if (!counts(recording, snapshot->process, pid)) {
@@ -202,12 +268,10 @@ static MUST_USE enum err build_splits(const struct recording *recording,
         }
         add_snapshot(split, snapshot);
         TRY(add_parts(recording, i, &part, &split->parts));
+        TRY(add_survivors(profile, i, &survivor, &split->survivors));
     }
     for (size_t i = 0; i < splits->len; i++) {
-        struct rss_breakdown_part_vec *parts = &splits->items[i].parts;
-        if (parts->len > 1) {
-            qsort(parts->items, parts->len, sizeof(parts->items[0]), compare_parts);
-        }
+        sort_lists(&splits->items[i]);
     }
     return ERR_OK;
 }
@@ -233,7 +297,7 @@ enum err rss_breakdown_build(const struct profile *profile, uint32_t pid, struct
         }
         TRY(rss_breakdown_sample_vec_push(&rss_breakdown.samples, sum));
     }
-    TRY(build_splits(recording, pid, &rss_breakdown.splits));
+    TRY(build_splits(profile, pid, &rss_breakdown.splits));
     find_peak(recording, pid, &rss_breakdown);
     *out = rss_breakdown;
     rss_breakdown = (struct rss_breakdown){0};
@@ -245,6 +309,7 @@ void rss_breakdown_release(struct rss_breakdown *rss_breakdown)
     rss_breakdown_sample_vec_release(&rss_breakdown->samples);
     for (size_t i = 0; i < rss_breakdown->splits.len; i++) {
         rss_breakdown_part_vec_release(&rss_breakdown->splits.items[i].parts);
+        rss_breakdown_survivor_vec_release(&rss_breakdown->splits.items[i].survivors);
     }
     rss_breakdown_split_vec_release(&rss_breakdown->splits);
 }

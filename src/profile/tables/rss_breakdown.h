@@ -53,6 +53,19 @@ struct rss_breakdown_part {
 
 DEFINE_VEC(rss_breakdown_part_vec, struct rss_breakdown_part);
 
+// What the blocks of one call site on sparse pages of the heap keep resident.
+struct rss_breakdown_survivor {
+    uint32_t node;     // one of its stacks
+    uint32_t location; // call site, or REC_NONE without a stack
+    uint64_t blocks;
+    uint64_t block_bytes; // requested
+    uint64_t held_bytes;  // free bytes on the pages of these blocks: would go back with them
+    uint64_t oldest_ms;   // births
+    uint64_t newest_ms;
+};
+
+DEFINE_VEC(rss_breakdown_survivor_vec, struct rss_breakdown_survivor);
+
 // All processes at one time.
 struct rss_breakdown_split {
     uint64_t time_ms;
@@ -60,9 +73,13 @@ struct rss_breakdown_split {
     uint32_t processes; // in the snapshot
     uint64_t rss_bytes;
     uint64_t swap_bytes;
-    uint64_t requested_bytes;            // in live heap blocks, resident or not
-    uint64_t bytes[REC_PART_KINDS + 1];  // by kind; index 0 is unused
+    uint64_t requested_bytes;           // in live heap blocks, resident or not
+    uint64_t bytes[REC_PART_KINDS + 1]; // by kind; index 0 is unused
+    uint64_t empty_page_bytes;          // the next four: see rec_memory_snapshot; estimates
+    uint64_t sparse_page_bytes;
+    uint64_t sparse_block_bytes;
     struct rss_breakdown_part_vec parts; // owned; by kind, largest first; empty if only sums exist
+    struct rss_breakdown_survivor_vec survivors; // owned; by call site, those that hold most first
 };
 
 DEFINE_VEC(rss_breakdown_split_vec, struct rss_breakdown_split);

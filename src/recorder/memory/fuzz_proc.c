@@ -75,7 +75,7 @@ static void check_split(const struct memory_areas *map, uint8_t pattern)
     const struct rec_process record = {.pid = 1};
     struct rec_memory_snapshot snapshot = {0};
     uint64_t rss_bytes = 0;
-    CLEANUP(rec_part_vec_release) struct rec_part_vec parts = {0};
+    CLEANUP(rss_tables_release) struct rss_tables tables = {0};
     must(aggregator_init(&aggregator, 1) == ERR_OK);
     must(aggregator_process_begin(&aggregator, &record, &process) == ERR_OK);
     aggregator_thread_begin(&thread, process, 0, 1, 0);
@@ -88,7 +88,7 @@ static void check_split(const struct memory_areas *map, uint8_t pattern)
                                      .stack_tops = &tops,
                                      .pages = {.read = read_pages, .context = &pattern},
                                      .is_heap_known = pattern % 2 == 0};
-    const enum err err = rss_split(&what, map, 0, &aggregator.strings, &snapshot, &parts);
+    const enum err err = rss_split(&what, map, 0, &aggregator.strings, &snapshot, &tables);
     for (size_t i = 0; i < map->areas.len; i++) {
         rss_bytes += map->areas.items[i].rss_bytes;
     }

@@ -7,7 +7,7 @@
 void memory_moment_release(struct memory_moment *moment)
 {
     rec_memory_snapshot_vec_release(&moment->memory_snapshots);
-    rec_part_vec_release(&moment->parts);
+    rss_tables_release(&moment->tables);
     *moment = (struct memory_moment){0};
 }
 
@@ -36,12 +36,9 @@ static enum err copy_moment(const struct memory_moment *from, struct memory_mome
     CLEANUP(memory_moment_release)
     struct memory_moment copy = {.time_ms = from->time_ms, .rss_bytes = from->rss_bytes};
     TRY(rec_memory_snapshot_vec_resize(&copy.memory_snapshots, from->memory_snapshots.len));
-    TRY(rec_part_vec_resize(&copy.parts, from->parts.len));
+    TRY(rss_tables_append(&copy.tables, &from->tables, 0));
     for (size_t i = 0; i < from->memory_snapshots.len; i++) {
         copy.memory_snapshots.items[i] = from->memory_snapshots.items[i];
-    }
-    for (size_t i = 0; i < from->parts.len; i++) {
-        copy.parts.items[i] = from->parts.items[i];
     }
     memory_moment_release(out);
     *out = copy;
@@ -117,7 +114,7 @@ static enum err push_moment(const struct kept_moment *kept,
                             size_t count,
                             const struct memory_moment *moment,
                             struct rec_memory_snapshot_vec *snapshots,
-                            struct rec_part_vec *parts)
+                            struct rss_tables *tables)
 {
     uint32_t flags = 0;
     for (size_t i = 0; i < count; i++) {
@@ -131,17 +128,12 @@ static enum err push_moment(const struct kept_moment *kept,
         snapshot.flags |= flags;
         TRY(rec_memory_snapshot_vec_push(snapshots, snapshot));
     }
-    for (size_t i = 0; i < moment->parts.len; i++) {
-        struct rec_part part = moment->parts.items[i];
-        part.snapshot += first;
-        TRY(rec_part_vec_push(parts, part));
-    }
-    return ERR_OK;
+    return rss_tables_append(tables, &moment->tables, first);
 }
 
 enum err memory_snapshots_collect(const struct memory_snapshots *snapshots,
                                   struct rec_memory_snapshot_vec *out_snapshots,
-                                  struct rec_part_vec *out_parts)
+                                  struct rss_tables *out_tables)
 {
     struct kept_moment kept[2 + SNAPSHOTS_ASKED_MAX] = {{&snapshots->peak, REC_SNAPSHOT_PEAK},
                                                         {&snapshots->last, REC_SNAPSHOT_LAST}};
@@ -157,7 +149,7 @@ enum err memory_snapshots_collect(const struct memory_snapshots *snapshots,
             at++;
             continue;
         }
-        TRY(push_moment(kept, ARRAY_LEN(kept), next, out_snapshots, out_parts));
+        TRY(push_moment(kept, ARRAY_LEN(kept), next, out_snapshots, out_tables));
         while (at < snapshots->series.len && snapshots->series.items[at].time_ms == next->time_ms) {
             at++;
         }

@@ -25,12 +25,12 @@
 #define SNAPSHOT_COST_DIVISOR   50u
 #define SNAPSHOT_GROWTH_DIVISOR 20u
 
-// The snapshots of all processes at one time, and their parts (part.snapshot: index in snapshots).
+// The snapshots of all processes at one time, and what they list (.snapshot: index in snapshots).
 struct memory_moment {
     uint64_t time_ms;
     uint64_t rss_bytes; // sum
     struct rec_memory_snapshot_vec memory_snapshots;
-    struct rec_part_vec parts;
+    struct rss_tables tables;
 };
 
 // Zeroed is empty and valid.
@@ -61,4 +61,4 @@ enum err memory_snapshots_add(struct memory_snapshots *snapshots,
 // Append all that is kept, by time.
 enum err memory_snapshots_collect(const struct memory_snapshots *snapshots,
                                   struct rec_memory_snapshot_vec *out_snapshots,
-                                  struct rec_part_vec *out_parts) MUST_USE;
+                                  struct rss_tables *out_tables) MUST_USE;

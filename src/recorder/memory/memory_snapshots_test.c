@@ -27,7 +27,7 @@ add(struct memory_snapshots *snapshots, uint64_t time_ms, uint64_t rss_bytes, bo
         assert_int_equal(rec_memory_snapshot_vec_push(&moment.memory_snapshots, snapshot), ERR_OK);
         for (uint32_t kind = REC_PART_LIVE; kind <= REC_PART_ROUNDING; kind++) {
             const struct rec_part part = {.snapshot = i, .kind = kind, .rss_bytes = time_ms + i};
-            assert_int_equal(rec_part_vec_push(&moment.parts, part), ERR_OK);
+            assert_int_equal(rec_part_vec_push(&moment.tables.parts, part), ERR_OK);
         }
     }
     assert_int_equal(memory_snapshots_add(snapshots, &moment, was_asked, 0), ERR_OK);
@@ -35,27 +35,27 @@ add(struct memory_snapshots *snapshots, uint64_t time_ms, uint64_t rss_bytes, bo
 
 struct collected {
     struct rec_memory_snapshot_vec memory_snapshots;
-    struct rec_part_vec parts;
+    struct rss_tables tables;
 };
 
 static void collected_release(struct collected *c)
 {
     rec_memory_snapshot_vec_release(&c->memory_snapshots);
-    rec_part_vec_release(&c->parts);
+    rss_tables_release(&c->tables);
 }
 
 // Collect, and check the invariants.
 static void collect(const struct memory_snapshots *snapshots, struct collected *c)
 {
-    assert_int_equal(memory_snapshots_collect(snapshots, &c->memory_snapshots, &c->parts), ERR_OK);
+    assert_int_equal(memory_snapshots_collect(snapshots, &c->memory_snapshots, &c->tables), ERR_OK);
     for (size_t i = 1; i < c->memory_snapshots.len; i++) {
         const struct rec_memory_snapshot *snapshot = c->memory_snapshots.items + i;
         assert_true(snapshot[-1].time_ms < snapshot->time_ms ||
                     (snapshot[-1].time_ms == snapshot->time_ms &&
                      snapshot[-1].process < snapshot->process));
     }
-    for (size_t i = 0; i < c->parts.len; i++) {
-        const struct rec_part *part = c->parts.items + i;
+    for (size_t i = 0; i < c->tables.parts.len; i++) {
+        const struct rec_part *part = c->tables.parts.items + i;
         const struct rec_memory_snapshot *snapshot = c->memory_snapshots.items + part->snapshot;
         assert_int_equal(part->rss_bytes, snapshot->time_ms + snapshot->process);
         assert_true(i == 0 || part[-1].snapshot <= part->snapshot);
@@ -76,7 +76,7 @@ static void the_highest_the_last_and_the_wanted_keep_their_parts(void **state)
     add(&snapshots, 50, 300, false);
     collect(&snapshots, &c);
     assert_int_equal(c.memory_snapshots.len, 5 * PROCESSES);
-    assert_int_equal(c.parts.len, 3 * PROCESSES * 2);
+    assert_int_equal(c.tables.parts.len, 3 * PROCESSES * 2);
     static const uint32_t flags[] = {0, REC_SNAPSHOT_PEAK, REC_SNAPSHOT_ASKED, 0,
                                      REC_SNAPSHOT_LAST};
     for (size_t i = 0; i < c.memory_snapshots.len; i++) {
@@ -92,7 +92,7 @@ static void one_moment_may_be_all_of_it(void **state)
     add(&snapshots, 0, 300, true);
     collect(&snapshots, &c);
     assert_int_equal(c.memory_snapshots.len, PROCESSES);
-    assert_int_equal(c.parts.len, PROCESSES * 2);
+    assert_int_equal(c.tables.parts.len, PROCESSES * 2);
     assert_int_equal(c.memory_snapshots.items[0].flags,
                      REC_SNAPSHOT_PEAK | REC_SNAPSHOT_LAST | REC_SNAPSHOT_ASKED);
 }
@@ -109,7 +109,7 @@ static void a_long_run_keeps_no_more(void **state)
     assert_true(c.memory_snapshots.len <=
                 SNAPSHOTS_SERIES_MAX + (2 + SNAPSHOTS_ASKED_MAX + 1) * PROCESSES);
     assert_true(c.memory_snapshots.len > SNAPSHOTS_SERIES_MAX / 3);
-    assert_int_equal(c.parts.len, (2 + SNAPSHOTS_ASKED_MAX) * PROCESSES * 2);
+    assert_int_equal(c.tables.parts.len, (2 + SNAPSHOTS_ASKED_MAX) * PROCESSES * 2);
     size_t peaks = 0;
     for (size_t i = 0; i < c.memory_snapshots.len; i++) {
         if ((c.memory_snapshots.items[i].flags & REC_SNAPSHOT_PEAK) != 0) {

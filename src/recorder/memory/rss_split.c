@@ -16,23 +16,51 @@ enum {
     MAPPED_MIN = 128 << 10, // its default minimum size
 };
 
+#define SEARCHED_BYTES_MIN ((uint64_t)1 << 20) // of sparse pages
+
+void rss_tables_release(struct rss_tables *tables)
+{
+    rec_part_vec_release(&tables->parts);
+    rec_survivor_vec_release(&tables->survivors);
+}
+
+enum err rss_tables_append(struct rss_tables *tables, const struct rss_tables *more, uint32_t first)
+{
+    TRY(rec_part_vec_reserve(&tables->parts, more->parts.len));
+    TRY(rec_survivor_vec_reserve(&tables->survivors, more->survivors.len));
+    for (size_t i = 0; i < more->parts.len; i++) {
+        struct rec_part part = more->parts.items[i];
+        part.snapshot += first;
+        tables->parts.items[tables->parts.len++] = part;
+    }
+    for (size_t i = 0; i < more->survivors.len; i++) {
+        struct rec_survivor survivor = more->survivors.items[i];
+        survivor.snapshot += first;
+        tables->survivors.items[tables->survivors.len++] = survivor;
+    }
+    return ERR_OK;
+}
+
 struct splitting {
     const struct rss_process *what;
     const struct memory_areas *map;
     struct rss_piece_vec pieces;
-    struct u64_vec bits;      // of all areas that were read
-    struct u64_vec bits_from; // by area: its first word in bits, or UINT64_MAX
-    size_t pages_left;
+    struct resident_pages pages;
+    struct survivors survivors;
+    struct survivor_list survivor_list;
+    enum err err; // of a visit to a block
     bool is_estimated;
     struct rec_part_vec parts;
     uint64_t requested_bytes;
+    struct sparse_pages sparse;
 };
 
 static void splitting_release(struct splitting *s)
 {
     rss_piece_vec_release(&s->pieces);
-    u64_vec_release(&s->bits);
-    u64_vec_release(&s->bits_from);
+    resident_pages_release(&s->pages);
+    survivors_release(&s->survivors);
+    survivor_list_release(&s->survivor_list);
     rec_part_vec_release(&s->parts);
 }
 
@@ -126,58 +154,23 @@ static void find_heap(struct splitting *s)
     }
 }
 
-static bool bit_is_set(const uint64_t *bits, uint64_t at)
+static bool has_pages(const struct splitting *s, const struct rss_piece *piece)
 {
-    return (bits[at / 64] >> at % 64 & 1) != 0;
+    return resident_pages_are_known(&s->pages, piece->area);
 }
 
-// Return how many of the bits [from, to) are set.
-static uint64_t count_bits(const uint64_t *bits, uint64_t from, uint64_t to)
+static struct address_range within(const struct rss_piece *piece, struct address_range range)
 {
-    uint64_t count = 0;
-    while (from < to && from % 64 != 0) {
-        count += bit_is_set(bits, from++);
-    }
-    for (; from + 64 <= to; from += 64) {
-        count += (uint64_t)__builtin_popcountll(bits[from / 64]);
-    }
-    while (from < to) {
-        count += bit_is_set(bits, from++);
-    }
-    return count;
-}
-
-// Return the bytes of [start, end) on resident pages; the range is within the area of `bits`.
-static uint64_t
-resident_bytes(const uint64_t *bits, uint64_t area_start, uint64_t start, uint64_t end)
-{
-    if (start >= end) {
-        return 0;
-    }
-    const uint64_t first = (start - area_start) / PAGE;
-    const uint64_t last = (end - 1 - area_start) / PAGE;
-    uint64_t bytes = count_bits(bits, first, last + 1) * PAGE;
-    if (bit_is_set(bits, first)) {
-        bytes -= (start - area_start) % PAGE;
-    }
-    if (bit_is_set(bits, last)) {
-        bytes -= PAGE - 1 - (end - 1 - area_start) % PAGE;
-    }
-    return bytes;
-}
-
-static const uint64_t *bits_of(const struct splitting *s, const struct rss_piece *piece)
-{
-    const uint64_t from = s->bits_from.items[piece->area];
-    return from != UINT64_MAX ? s->bits.items + from : NULL;
+    const uint64_t start = max_u64(range.start, piece->start);
+    return (struct address_range){.start = start,
+                                  .end = max_u64(start, min_u64(range.end, piece->end))};
 }
 
 static uint64_t
 resident_in_piece(const struct splitting *s, const struct rss_piece *piece, struct address_range of)
 {
-    const uint64_t start = max_u64(of.start, piece->start);
-    const uint64_t end = min_u64(of.end, piece->end);
-    return resident_bytes(bits_of(s, piece), area_of(s, piece)->start, start, end);
+    const struct address_range range = within(piece, of);
+    return resident_pages_bytes(&s->pages, piece->area, range.start, range.end);
 }
 
 static void measure_block(struct splitting *s,
@@ -185,36 +178,24 @@ static void measure_block(struct splitting *s,
                           uint64_t address,
                           const struct live_block *block)
 {
-    if (piece->kind != REC_PART_KEPT || bits_of(s, piece) == NULL) {
+    if (piece->kind != REC_PART_KEPT || !has_pages(s, piece)) {
         return;
     }
     const struct address_range own = {.start = address, .end = address + block->size_bytes};
     const struct address_range extent = extent_of(address, block->size_bytes);
     piece->live_bytes += resident_in_piece(s, piece, own) << block->shift;
     piece->occupied_bytes += resident_in_piece(s, piece, extent) << block->shift;
+    survivors_count(&s->survivors, piece->area, within(piece, own));
 }
 
 // Read which pages of an area are resident. Without an answer its pieces are estimated.
-static enum err read_pages(struct splitting *s, size_t index)
+static enum err read_pages(struct splitting *s, size_t area)
 {
-    const struct memory_area *area = s->map->areas.items + index;
-    const size_t pages = (size_t)((area->end - area->start) / PAGE);
-    const size_t words = (pages + 63) / 64;
-    const size_t from = s->bits.len;
-    const struct page_source *source = &s->what->pages;
-    if (area->rss_bytes == 0) {
-        return ERR_OK;
+    bool is_known = true;
+    if (s->map->areas.items[area].rss_bytes > 0) {
+        TRY(resident_pages_read(&s->pages, area, &s->what->pages, &is_known));
     }
-    if (source->read != NULL && pages <= s->pages_left) {
-        s->pages_left -= pages;
-        TRY(u64_vec_resize(&s->bits, from + words));
-        if (source->read(source->context, area->start / PAGE, pages, s->bits.items + from)) {
-            s->bits_from.items[index] = from;
-            return ERR_OK;
-        }
-        s->bits.len = from;
-    }
-    s->is_estimated = true;
+    s->is_estimated = s->is_estimated || !is_known;
     return ERR_OK;
 }
 
@@ -240,14 +221,14 @@ static void give_rest(
 static void share_out(struct splitting *s, size_t first, size_t end)
 {
     const struct memory_area *area = area_of(s, s->pieces.items + first);
-    const uint64_t *bits = bits_of(s, s->pieces.items + first);
     uint64_t total = 0;
     struct rss_piece *largest = s->pieces.items + first;
     for (size_t i = first; i < end; i++) {
         struct rss_piece *piece = s->pieces.items + i;
-        const uint64_t from = (piece->start - area->start) / PAGE;
-        const uint64_t to = (piece->end - area->start) / PAGE;
-        piece->rss_bytes = bits != NULL ? count_bits(bits, from, to) : to - from;
+        piece->rss_bytes =
+            has_pages(s, piece)
+                ? resident_pages_count(&s->pages, piece->area, piece->start, piece->end)
+                : (piece->end - area->start) / PAGE - (piece->start - area->start) / PAGE;
         total += piece->rss_bytes;
         largest = piece->rss_bytes > largest->rss_bytes ? piece : largest;
     }
@@ -264,9 +245,7 @@ static void share_out(struct splitting *s, size_t first, size_t end)
 
 static enum err measure(struct splitting *s)
 {
-    for (size_t i = 0; i < s->map->areas.len; i++) {
-        TRY(u64_vec_push(&s->bits_from, UINT64_MAX));
-    }
+    TRY(resident_pages_init(&s->pages, s->map));
     for (size_t first = 0; first < s->pieces.len;) {
         const size_t area = s->pieces.items[first].area;
         size_t end = first;
@@ -280,6 +259,7 @@ static enum err measure(struct splitting *s)
         share_out(s, first, end);
         first = end;
     }
+    TRY(survivors_init(&s->survivors, &s->pages));
     each_block(s, measure_block);
     return ERR_OK;
 }
@@ -310,8 +290,8 @@ push_heap(struct splitting *s, const struct rss_piece *piece, struct string_tabl
     uint64_t live = piece->live_bytes;
     uint64_t occupied = piece->occupied_bytes;
     bool is_estimate = false;
-    const uint64_t *bits = bits_of(s, piece);
-    if (bits != NULL) { // pages that share the kernel's zero page are present, but not resident
+    if (has_pages(s,
+                  piece)) { // pages that share the kernel's zero page are present, but not resident
         const struct address_range all = {.start = piece->start, .end = piece->end};
         const uint64_t there = resident_in_piece(s, piece, all);
         live = there > piece->rss_bytes ? share(live, piece->rss_bytes, there) : live;
@@ -418,6 +398,46 @@ static enum err make_parts(struct splitting *s, struct string_table *strings)
     return ERR_OK;
 }
 
+static void note_survivor(struct splitting *s,
+                          struct rss_piece *piece,
+                          uint64_t address,
+                          const struct live_block *block)
+{
+    if (piece->kind != REC_PART_KEPT || !has_pages(s, piece) || s->err != ERR_OK) {
+        return;
+    }
+    const struct address_range own = {.start = address, .end = address + block->size_bytes};
+    const uint64_t held_bytes =
+        survivors_held_bytes(&s->survivors, piece->area, within(piece, own));
+    const struct rec_row_vec *rows = &s->what->aggregator->totals.rows.rows;
+    if (held_bytes > 0) {
+        s->err =
+            survivor_list_add(&s->survivor_list, rows->items[block->row].node, block, held_bytes);
+    }
+}
+
+// Find who keeps sparse pages resident. Healthy heaps have few, and are not searched.
+static enum err
+find_survivors(struct splitting *s, uint32_t index, struct rec_survivor_vec *survivors)
+{
+    for (size_t i = 0; i < s->pieces.len; i++) {
+        const struct rss_piece *piece = s->pieces.items + i;
+        if (piece->kind == REC_PART_KEPT && piece->live_count > 0 && has_pages(s, piece)) {
+            const struct address_range all = {.start = piece->start, .end = piece->end};
+            survivors_sum(&s->survivors, piece->area, all, &s->sparse);
+        }
+    }
+    if (s->is_estimated || !s->what->is_heap_known) {
+        s->sparse = (struct sparse_pages){0};
+    }
+    if (s->sparse.sparse_bytes < SEARCHED_BYTES_MIN) {
+        return ERR_OK;
+    }
+    each_block(s, note_survivor);
+    TRY(s->err);
+    return survivor_list_append_top(&s->survivor_list, index, survivors);
+}
+
 static void add_up(const struct splitting *s, struct rec_memory_snapshot *snapshot)
 {
     uint64_t *const by_kind[REC_PART_KINDS + 1] = {[REC_PART_LIVE] = &snapshot->live_bytes,
@@ -436,6 +456,10 @@ static void add_up(const struct splitting *s, struct rec_memory_snapshot *snapsh
         snapshot->swap_bytes += part->swap_bytes;
     }
     snapshot->requested_bytes = s->requested_bytes;
+    // Pages that share the kernel's zero page are present, but count for nothing in RSS.
+    snapshot->empty_page_bytes = min_u64(s->sparse.empty_bytes, snapshot->kept_bytes);
+    snapshot->sparse_page_bytes = s->sparse.sparse_bytes;
+    snapshot->sparse_block_bytes = s->sparse.block_bytes;
     snapshot->flags |= s->is_estimated ? REC_SNAPSHOT_ESTIMATED : 0;
 }
 
@@ -444,18 +468,19 @@ enum err rss_split(const struct rss_process *what,
                    uint32_t index,
                    struct string_table *strings,
                    struct rec_memory_snapshot *snapshot,
-                   struct rec_part_vec *parts)
+                   struct rss_tables *tables)
 {
     CLEANUP(splitting_release)
-    struct splitting s = {.what = what, .map = map, .pages_left = RSS_SPLIT_PAGES_MAX};
+    struct splitting s = {.what = what, .map = map};
     TRY(rss_pieces_cut(what, map, &s.pieces));
     find_heap(&s);
     TRY(measure(&s));
     TRY(make_parts(&s, strings));
-    TRY(rec_part_vec_reserve(parts, s.parts.len));
+    TRY(find_survivors(&s, index, &tables->survivors));
+    TRY(rec_part_vec_reserve(&tables->parts, s.parts.len));
     for (size_t i = 0; i < s.parts.len; i++) {
         s.parts.items[i].snapshot = index;
-        parts->items[parts->len++] = s.parts.items[i];
+        tables->parts.items[tables->parts.len++] = s.parts.items[i];
     }
     add_up(&s, snapshot);
     return ERR_OK;

@@ -13,9 +13,11 @@
 // Estimates are marked: the border between rounding and kept always (other allocators round
 // differently), and all three if the pages could not be read.
 //
-// Cost: a read of pagemap for the heap and cut areas, two walks over the live blocks.
-// Memory: a bit a page of these areas. At most RSS_SPLIT_PAGES_MAX pages are read; areas beyond
-// that are estimated.
+// Where pages of the heap are almost empty, their survivors are listed (survivors.h).
+//
+// Cost: a read of pagemap for the heap and cut areas, two walks over the live blocks, or three with
+// sparse pages. Memory: of resident_pages.h and survivors.h for these areas. Areas whose pages are
+// unknown are estimated.
 // Context: H.
 #pragma once
 
@@ -23,18 +25,29 @@
 #include "host/containers/string_table.h"
 #include "host/containers/vec.h"
 #include "recorder/memory/rss_pieces.h"
+#include "recorder/memory/survivors.h"
 #include "recording/format/tables.h"
-
-#define RSS_SPLIT_PAGES_MAX ((size_t)16 << 20) // 64 GiB
 
 DEFINE_VEC(rec_memory_snapshot_vec, struct rec_memory_snapshot);
 DEFINE_VEC(rec_part_vec, struct rec_part);
 
-// Set the bytes and flags of *snapshot, and append its parts with `index` as their `snapshot`.
-// Names go to `strings`.
+// What snapshots list: their parts and survivors, by snapshot. Zeroed is empty and valid.
+struct rss_tables {
+    struct rec_part_vec parts;         // owned
+    struct rec_survivor_vec survivors; // owned
+};
+
+void rss_tables_release(struct rss_tables *tables);
+
+// Append the tables of another moment, whose snapshots have numbers from `first` on.
+enum err rss_tables_append(struct rss_tables *tables, const struct rss_tables *more, uint32_t first)
+    MUST_USE;
+
+// Set the bytes and flags of *snapshot, and append its parts and survivors with `index` as their
+// `snapshot`. Names go to `strings`.
 enum err rss_split(const struct rss_process *what,
                    const struct memory_areas *map,
                    uint32_t index,
                    struct string_table *strings,
                    struct rec_memory_snapshot *snapshot,
-                   struct rec_part_vec *parts) MUST_USE;
+                   struct rss_tables *tables) MUST_USE;

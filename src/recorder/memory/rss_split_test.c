@@ -21,7 +21,7 @@ struct fixture {
     struct u64_vec tops;
     struct memory_areas map;
     struct rec_memory_snapshot snapshot;
-    struct rec_part_vec parts;
+    struct rss_tables tables;
     struct aggregator_thread thread;
     uint32_t row;
     bool has_pages;
@@ -56,7 +56,7 @@ static void open_fixture(struct fixture *f, const char *map)
 
 static void close_fixture(struct fixture *f)
 {
-    rec_part_vec_release(&f->parts);
+    rss_tables_release(&f->tables);
     memory_areas_release(&f->map);
     address_range_vec_release(&f->own);
     u64_vec_release(&f->tops);
@@ -73,7 +73,7 @@ static void split(struct fixture *f)
         .pages = {.read = read_pages, .context = f},
         .is_heap_known = !f->is_partial,
     };
-    assert_int_equal(rss_split(&what, &f->map, 0, &f->aggregator.strings, &f->snapshot, &f->parts),
+    assert_int_equal(rss_split(&what, &f->map, 0, &f->aggregator.strings, &f->snapshot, &f->tables),
                      ERR_OK);
     const struct rec_memory_snapshot *snapshot = &f->snapshot;
     assert_int_equal(snapshot->live_bytes + snapshot->rounding_bytes + snapshot->kept_bytes +
@@ -235,7 +235,7 @@ static void what_is_not_known_is_not_called_free(void **state)
         assert_int_equal(f.snapshot.live_bytes, 5000);
         assert_int_equal(f.snapshot.kept_bytes, 0);
         assert_int_equal(f.snapshot.rest_bytes, (1024 << 10) - 5000 - f.snapshot.rounding_bytes);
-        const struct rec_part *rest = &f.parts.items[f.parts.len - 1];
+        const struct rec_part *rest = &f.tables.parts.items[f.tables.parts.len - 1];
         assert_int_equal(rest->kind, REC_PART_REST);
         assert_string_equal(string_table_get(&f.aggregator.strings, rest->path), cases[i].name);
         close_fixture(&f);
@@ -264,12 +264,12 @@ static void estimates_are_reported(void **state)
             {REC_PART_KEPT, 1, 8 << 10},
             {REC_PART_REST, 0, 0},
         };
-        assert_int_equal(f.parts.len, ARRAY_LEN(wanted));
+        assert_int_equal(f.tables.parts.len, ARRAY_LEN(wanted));
         for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
-            assert_int_equal(f.parts.items[i].kind, wanted[i].kind);
-            assert_int_equal(f.parts.items[i].is_estimate, wanted[i].is_estimate);
-            assert_int_equal(f.parts.items[i].swap_bytes, wanted[i].swap_bytes);
-            assert_int_equal(f.parts.items[i].areas, 1);
+            assert_int_equal(f.tables.parts.items[i].kind, wanted[i].kind);
+            assert_int_equal(f.tables.parts.items[i].is_estimate, wanted[i].is_estimate);
+            assert_int_equal(f.tables.parts.items[i].swap_bytes, wanted[i].swap_bytes);
+            assert_int_equal(f.tables.parts.items[i].areas, 1);
         }
         close_fixture(&f);
     }
@@ -291,6 +291,77 @@ static void blocks_that_a_program_makes_up_do_no_harm(void **state)
     split(&f);
     assert_int_equal(f.snapshot.rss_bytes, 64 << 10);
     close_fixture(&f);
+}
+
+// Random blocks, checked against a map of all bytes of the heap.
+static void survivors_of_sparse_pages_are_found(void **state)
+{
+    (void)state;
+    enum {
+        HEAP = 0x200000,
+        HEAP_PAGES = 2048,
+        STACKS = 3,
+    };
+    static uint8_t is_taken[HEAP_PAGES * PAGE];
+    for (unsigned seed = 1; seed <= 8; seed++) {
+        struct fixture f;
+        open_fixture(&f, "200000-a00000 rw-p 00000000 00:00 0   [heap]\nRss: 8192 kB\n");
+        memset(is_taken, 0, sizeof(is_taken));
+        unsigned random = seed;
+        uint64_t at = 16;
+        uint64_t blocks[STACKS] = {0};
+        uint32_t rows[STACKS];
+        for (uint32_t i = 0; i < STACKS; i++) {
+            uint32_t frame;
+            uint32_t node;
+            assert_int_equal(
+                stack_table_frame(&f.aggregator.stacks, REC_NONE, 0x1000 + i, 0, &frame), ERR_OK);
+            assert_int_equal(stack_table_node(&f.aggregator.stacks, 0, frame, &node), ERR_OK);
+            assert_int_equal(aggregator_row(&f.aggregator, &f.thread, node, &rows[i]), ERR_OK);
+        }
+        while (at < sizeof(is_taken) - 2 * PAGE) {
+            random = random * 1103515245u + 12345u;
+            const uint64_t size_bytes = 1 + (random >> 8) % (seed * 400);
+            const uint64_t chunk =
+                (size_bytes + 8 + 15) / 16 * 16 < 32 ? 32 : (size_bytes + 23) / 16 * 16;
+            f.row = rows[random % STACKS];
+            blocks[random % STACKS]++;
+            allocate(&f, HEAP + at, size_bytes);
+            memset(is_taken + at, 1, size_bytes);
+            at += chunk + (random >> 16) % (seed * 2000) / 16 * 16;
+        }
+        split(&f);
+        uint64_t empty_pages = 0;
+        uint64_t sparse_pages = 0;
+        uint64_t sparse_bytes = 0;
+        for (size_t page = 0; page < HEAP_PAGES; page++) {
+            uint64_t fill = 0;
+            for (size_t i = 0; i < PAGE; i++) {
+                fill += is_taken[page * PAGE + i];
+            }
+            empty_pages += fill == 0;
+            sparse_pages += fill > 0 && fill <= PAGE / 4;
+            sparse_bytes += fill > 0 && fill <= PAGE / 4 ? fill : 0;
+        }
+        assert_int_equal(f.snapshot.empty_page_bytes, empty_pages * PAGE);
+        assert_int_equal(f.snapshot.sparse_page_bytes, sparse_pages * PAGE);
+        assert_int_equal(f.snapshot.sparse_block_bytes, sparse_bytes);
+        uint64_t held_bytes = 0;
+        uint64_t counted = 0;
+        for (size_t i = 0; i < f.tables.survivors.len; i++) {
+            held_bytes += f.tables.survivors.items[i].held_bytes;
+            counted += f.tables.survivors.items[i].blocks;
+        }
+        const bool is_searched = sparse_pages * PAGE >= 1 << 20;
+        assert_int_equal(f.tables.survivors.len, is_searched ? STACKS : 0);
+        if (is_searched) {
+            // A block's share is rounded down, on each of its pages.
+            const uint64_t truth = sparse_pages * PAGE - sparse_bytes;
+            assert_in_range(held_bytes, truth - 2 * counted, truth);
+            assert_in_range(counted, 1, blocks[0] + blocks[1] + blocks[2]);
+        }
+        close_fixture(&f);
+    }
 }
 
 static void a_map_that_is_none_is_refused(void **state)
@@ -410,6 +481,7 @@ int main(void)
         cmocka_unit_test(what_is_not_known_is_not_called_free),
         cmocka_unit_test(estimates_are_reported),
         cmocka_unit_test(blocks_that_a_program_makes_up_do_no_harm),
+        cmocka_unit_test(survivors_of_sparse_pages_are_found),
         cmocka_unit_test(a_map_that_is_none_is_refused),
         cmocka_unit_test(no_area_has_more_in_memory_than_it_is_large),
         cmocka_unit_test(names_are_taken_as_they_are),

@@ -373,8 +373,10 @@ static void lend_tables(struct aggregator_snapshot *s,
     }
     r->memory_snapshots = s->memory_snapshots.items;
     r->memory_snapshot_count = s->memory_snapshots.len;
-    r->parts = s->parts.items;
-    r->part_count = s->parts.len;
+    r->parts = s->rss_tables.parts.items;
+    r->part_count = s->rss_tables.parts.len;
+    r->survivors = s->rss_tables.survivors.items;
+    r->survivor_count = s->rss_tables.survivors.len;
 }
 
 // Copy the programs, except those with every exec withdrawn.
@@ -412,7 +414,7 @@ enum err aggregator_snapshot_take(struct aggregator *aggregator,
     TRY(fill_blocks(&s, aggregator, facts));
     TRY(count_events(&s, aggregator, facts));
     if (snapshots != NULL) {
-        TRY(memory_snapshots_collect(snapshots, &s.memory_snapshots, &s.parts));
+        TRY(memory_snapshots_collect(snapshots, &s.memory_snapshots, &s.rss_tables));
     }
     TRY(aggregator_snapshot_lend_strings(&s, aggregator));
     lend_tables(&s, aggregator, sampler);
@@ -446,7 +448,7 @@ void aggregator_snapshot_release(struct aggregator_snapshot *snapshot)
     rec_counter_vec_release(&snapshot->counters);
     rec_block_vec_release(&snapshot->blocks);
     rec_memory_snapshot_vec_release(&snapshot->memory_snapshots);
-    rec_part_vec_release(&snapshot->parts);
+    rss_tables_release(&snapshot->rss_tables);
     rec_unrecorded_vec_release(&snapshot->unrecorded);
     u64_vec_release(&snapshot->string_offsets);
     snapshot->recording = (struct recording){0};

@@ -62,7 +62,7 @@ struct aggregator_snapshot {
     struct rec_counter_vec counters;
     struct rec_block_vec blocks;
     struct rec_memory_snapshot_vec memory_snapshots;
-    struct rec_part_vec parts;
+    struct rss_tables rss_tables;
     struct rec_unrecorded_vec unrecorded;
     struct u64_vec string_offsets;
 };

@@ -72,6 +72,7 @@ enum chunk_flags {
 #define CHUNK_ADHOC             CHUNK_TYPE('A', 'D', 'H', 'C')
 #define CHUNK_MEMORY_SNAPSHOTS  CHUNK_TYPE('L', 'O', 'O', 'K')
 #define CHUNK_PARTS             CHUNK_TYPE('P', 'A', 'R', 'T')
+#define CHUNK_SURVIVORS         CHUNK_TYPE('S', 'U', 'R', 'V')
 #define CHUNK_MARKS             CHUNK_TYPE('M', 'A', 'R', 'K')
 #define CHUNK_UNRECORDED        CHUNK_TYPE('U', 'N', 'R', 'C')
 #define CHUNK_EVENTS            CHUNK_TYPE('E', 'V', 'N', 'T')

@@ -231,6 +231,9 @@ static const struct rec_column memory_snapshot_columns[] = {
     COLUMN(rec_memory_snapshot, 13, shared_bytes),
     COLUMN(rec_memory_snapshot, 14, own_bytes),
     COLUMN(rec_memory_snapshot, 15, rest_bytes),
+    COLUMN(rec_memory_snapshot, 16, empty_page_bytes),
+    COLUMN(rec_memory_snapshot, 17, sparse_page_bytes),
+    COLUMN(rec_memory_snapshot, 18, sparse_block_bytes),
 };
 
 static const struct rec_column part_columns[] = {
@@ -243,6 +246,16 @@ static const struct rec_column part_columns[] = {
     COLUMN(rec_part, 7, virtual_bytes),
     COLUMN(rec_part, 8, rss_bytes),
     COLUMN(rec_part, 9, swap_bytes),
+};
+
+static const struct rec_column survivor_columns[] = {
+    INDEX(rec_survivor, 1, snapshot),
+    INDEX(rec_survivor, 2, node),
+    COLUMN(rec_survivor, 3, blocks),
+    COLUMN(rec_survivor, 4, block_bytes),
+    COLUMN(rec_survivor, 5, held_bytes),
+    COLUMN(rec_survivor, 6, oldest_ms),
+    COLUMN(rec_survivor, 7, newest_ms),
 };
 
 static const struct rec_column counter_columns[] = {
@@ -352,6 +365,8 @@ const struct rec_table rec_tables[REC_TABLE_STORED_COUNT] = {
                                          CHUNK_MEMORY_SNAPSHOTS,
                                          memory_snapshot_columns),
     [REC_TABLE_PARTS] = ARRAY(rec_part, parts, part_count, CHUNK_PARTS, part_columns),
+    [REC_TABLE_SURVIVORS] =
+        ARRAY(rec_survivor, survivors, survivor_count, CHUNK_SURVIVORS, survivor_columns),
     [REC_TABLE_MARKS] = ARRAY(rec_mark, marks, mark_count, CHUNK_MARKS, mark_columns),
     [REC_TABLE_UNRECORDED] =
         ARRAY(rec_unrecorded, unrecorded, unrecorded_count, CHUNK_UNRECORDED, unrecorded_columns),

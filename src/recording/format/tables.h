@@ -320,6 +320,11 @@ struct rec_memory_snapshot {
     uint64_t shared_bytes;
     uint64_t own_bytes;
     uint64_t rest_bytes;
+    // Estimates, 0 if unknown: resident pages of the heap that have no live block, that live blocks
+    // fill a quarter of at most, and the bytes of the live blocks on the latter.
+    uint64_t empty_page_bytes;
+    uint64_t sparse_page_bytes;
+    uint64_t sparse_block_bytes;
 };
 
 // The result of a memory snapshot, grouped by kind, name and stack. Only the snapshots at the peak,
@@ -334,6 +339,18 @@ struct rec_part {
     uint64_t virtual_bytes;
     uint64_t rss_bytes;
     uint64_t swap_bytes;
+};
+
+// The live blocks of one stack that are on sparse pages of the heap, in the snapshots that have
+// parts; those that hold most. Sorted by snapshot.
+struct rec_survivor {
+    uint32_t snapshot;
+    uint32_t node;
+    uint64_t blocks;
+    uint64_t block_bytes; // requested
+    uint64_t held_bytes;  // free bytes of these pages, divided among their blocks
+    uint64_t oldest_ms;   // birth of the oldest of them
+    uint64_t newest_ms;
 };
 
 // The bytes that one stack mapped with its own calls to mmap and similar functions, page by page.
@@ -459,6 +476,7 @@ struct rec_unrecorded {
     X(rec_adhoc, adhoc, adhoc_count)                                \
     X(rec_memory_snapshot, memory_snapshots, memory_snapshot_count) \
     X(rec_part, parts, part_count)                                  \
+    X(rec_survivor, survivors, survivor_count)                      \
     X(rec_counter, counters, counter_count)                         \
     X(rec_mark, marks, mark_count)                                  \
     X(rec_unrecorded, unrecorded, unrecorded_count)                 \

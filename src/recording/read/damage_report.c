@@ -36,6 +36,7 @@ static const char *const meanings[REC_TABLE_COUNT] = {
     [REC_TABLE_ADHOC] = "events of the program",
     [REC_TABLE_MEMORY_SNAPSHOTS] = "what RSS consisted of",
     [REC_TABLE_PARTS] = "parts of RSS",
+    [REC_TABLE_SURVIVORS] = "blocks on sparse pages",
     [REC_TABLE_MARKS] = "marks",
     [REC_TABLE_UNRECORDED] = "programs that were not recorded",
     [REC_TABLE_BLOCKS] = "single blocks",

@@ -317,6 +317,15 @@ static bool is_good_part(struct repair *p, void *entry, const void *before)
            (last == NULL || last->snapshot <= part->snapshot);
 }
 
+static bool is_good_survivor(struct repair *p, void *entry, const void *before)
+{
+    struct rec_survivor *survivor = entry;
+    const struct rec_survivor *last = before;
+    survivor->snapshot = mapped(&p->memory_snapshot_map, survivor->snapshot);
+    return survivor->snapshot != REC_NONE && survivor->node < p->r->node_count &&
+           (last == NULL || last->snapshot <= survivor->snapshot);
+}
+
 static bool is_good_block(struct repair *p, void *entry, const void *before)
 {
     struct rec_block *block = entry;
@@ -371,6 +380,7 @@ static enum err repair_all(struct repair *p, bool has_totals)
     TRY(keep(p, r->memory_snapshots, &r->memory_snapshot_count, sizeof(*r->memory_snapshots),
              is_good_snapshot, &p->memory_snapshot_map));
     TRY(keep(p, r->parts, &r->part_count, sizeof(*r->parts), is_good_part, NULL));
+    TRY(keep(p, r->survivors, &r->survivor_count, sizeof(*r->survivors), is_good_survivor, NULL));
     TRY(keep(p, r->blocks, &r->block_count, sizeof(*r->blocks), is_good_block, NULL));
     TRY(keep(p, r->marks, &r->mark_count, sizeof(*r->marks), is_good_mark, NULL));
     if (r->slice_count > 0 && r->slice_ms == 0) { // readers divide by it

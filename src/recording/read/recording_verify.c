@@ -495,6 +495,19 @@ static void check_snapshots(struct verification *v)
     }
 }
 
+static void check_survivors(struct verification *v)
+{
+    const struct recording *r = v->r;
+    for (size_t i = 0; i < r->survivor_count; i++) {
+        const struct rec_survivor *survivor = &r->survivors[i];
+        check_index(v, "survivors", i, "snapshot", survivor->snapshot, r->memory_snapshot_count);
+        check_index(v, "survivors", i, "node", survivor->node, r->node_count);
+        if (i > 0 && survivor[-1].snapshot > survivor->snapshot) {
+            find(v, INVARIANT_ORDER, "survivors[%zu] is out of order", i);
+        }
+    }
+}
+
 static uint64_t bytes_of_kind(const struct rec_memory_snapshot *snapshot, uint32_t kind)
 {
     const uint64_t bytes[REC_PART_KINDS + 1] = {
@@ -539,8 +552,9 @@ enum err recording_verify(const struct recording *recording, struct recording_fi
         {check_cell_sums, true},  {check_size_sums, true},
         {check_slice_sums, true}, {check_mappings, false},
         {check_snapshots, false}, {check_part_sums, true},
-        {check_marks, false},     {check_blocks, false},
-        {check_block_sums, true}, {check_adhoc, false},
+        {check_survivors, false}, {check_marks, false},
+        {check_blocks, false},    {check_block_sums, true},
+        {check_adhoc, false},
     };
     struct verification v = {.r = recording, .out = out};
     for (size_t i = 0; i < ARRAY_LEN(checks) && v.err == ERR_OK; i++) {

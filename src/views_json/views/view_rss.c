@@ -141,6 +141,45 @@ static MUST_USE enum err list_mappings(const struct profile *profile,
     return ERR_OK;
 }
 
+// A survivor of one breakdown.
+struct survivor_row {
+    uint64_t time_ms; // of the breakdown
+    struct rss_breakdown_survivor survivor;
+    struct place place;
+};
+
+DEFINE_VEC(survivor_row_vec, struct survivor_row);
+
+static const struct column survivor_columns[] = {
+    COLUMN(CELL_U64, survivor_row, time_ms),
+    COLUMN_AS("blocks", CELL_U64, survivor_row, survivor.blocks),
+    COLUMN_AS("block_bytes", CELL_U64, survivor_row, survivor.block_bytes),
+    COLUMN_AS("held_bytes", CELL_U64, survivor_row, survivor.held_bytes),
+    COLUMN_AS("oldest_ms", CELL_U64, survivor_row, survivor.oldest_ms),
+    COLUMN_AS("newest_ms", CELL_U64, survivor_row, survivor.newest_ms),
+    COLUMN(CELL_LOCATION, survivor_row, place),
+};
+
+// Write the survivors of the breakdowns that list their mappings.
+static MUST_USE enum err write_survivors(struct view *view,
+                                         const struct rss_breakdown *rss_breakdown,
+                                         const struct flag_vec *details)
+{
+    CLEANUP(survivor_row_vec_release) struct survivor_row_vec rows = {0};
+    for (size_t i = 0; i < rss_breakdown->splits.len; i++) {
+        const struct rss_breakdown_split *split = &rss_breakdown->splits.items[i];
+        for (size_t k = 0; details->items[i] != 0 && k < split->survivors.len; k++) {
+            const struct rss_breakdown_survivor *survivor = &split->survivors.items[k];
+            TRY(survivor_row_vec_push(
+                &rows, (struct survivor_row){.time_ms = split->time_ms,
+                                             .survivor = *survivor,
+                                             .place = {SIDE_NEW, survivor->location}}));
+        }
+    }
+    view_table(view, &TABLE("survivors", survivor_columns, rows.items, rows.len));
+    return ERR_OK;
+}
+
 // A breakdown of one memory snapshot.
 struct breakdown_row {
     struct rss_breakdown_split split;
@@ -176,6 +215,9 @@ static const struct column breakdown_columns[] = {
     KIND_COLUMN("shared_bytes", REC_PART_SHARED),
     KIND_COLUMN("own_bytes", REC_PART_OWN),
     KIND_COLUMN("rest_bytes", REC_PART_REST),
+    COLUMN_AS("empty_page_bytes", CELL_U64, breakdown_row, split.empty_page_bytes),
+    COLUMN_AS("sparse_page_bytes", CELL_U64, breakdown_row, split.sparse_page_bytes),
+    COLUMN_AS("sparse_block_bytes", CELL_U64, breakdown_row, split.sparse_block_bytes),
     COLUMN(CELL_BOOL, breakdown_row, is_peak),
     COLUMN(CELL_BOOL, breakdown_row, is_last),
     COLUMN(CELL_BOOL, breakdown_row, is_of_peak),
@@ -244,6 +286,7 @@ enum err view_rss(struct view *view,
     json_key_u64(view->w, "peak_rss_ms", rss_breakdown->peak_rss_ms);
     TRY(write_samples(view, rss_breakdown));
     write_kinds(view);
+    TRY(write_survivors(view, rss_breakdown, details));
     TRY(list_breakdowns(view, rss_breakdown, details, &rows));
     const struct table table = TABLE("breakdowns", breakdown_columns, rows.items, rows.len);
     if (view->layout == VIEW_ROWS) {

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+// findings_memory: findings on what RSS consisted of, and on heaps that were not seen.
+#include "base/compiler.h"
+#include "host/os/file.h"
+#include "host/text/format.h"
+#include "profile/findings/findings_builder.h"
+#include "profile/tables/rss_breakdown.h"
+#include "profile/tables/unseen.h"
+
+#define MIB              (UINT64_C(1) << 20)
+#define RSS_BYTES_MIN    (8 * MIB)
+#define SPARSE_BYTES_MIN (4 * MIB)
+
+enum {
+    SPARSE_SHARE = 4, // a quarter of the resident heap without its empty pages
+};
+
+// The function that mapped most resident memory of a kind, over all its call sites.
+struct mapper {
+    uint32_t location; // of its largest mapping; REC_NONE: unknown
+    uint64_t bytes;
+};
+
+static MUST_USE enum err find_mapper(const struct profile *profile,
+                                     const struct rss_breakdown_split *split,
+                                     uint32_t kind,
+                                     struct mapper *out)
+{
+    CLEANUP(u64_vec_release) struct u64_vec sums = {0}; // by function
+    TRY(u64_vec_resize(&sums, profile->code.functions.len));
+    *out = (struct mapper){.location = REC_NONE};
+    for (size_t i = 0; i < split->parts.len; i++) {
+        const struct rss_breakdown_part *part = &split->parts.items[i];
+        const uint32_t location = part->kind == kind && part->node != REC_NONE
+                                      ? profile_call_site(profile, part->node).location
+                                      : REC_NONE;
+        if (location != REC_NONE) {
+            uint64_t *sum = &sums.items[profile->code.locations.items[location].function];
+            *sum += part->rss_bytes;
+            *out = *sum > out->bytes ? (struct mapper){.location = location, .bytes = *sum} : *out;
+        }
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err find_rss(struct findings_builder *builder,
+                                  const struct rss_breakdown *breakdown)
+{
+    static const uint32_t kinds[] = {REC_PART_ROUNDING, REC_PART_KEPT,   REC_PART_MAPPED,
+                                     REC_PART_STACK,    REC_PART_SHARED, REC_PART_REST};
+    const struct rss_breakdown_split *split = rss_breakdown_peak(breakdown);
+    uint64_t other_bytes = 0;
+    uint32_t largest = REC_PART_REST;
+    for (size_t i = 0; split != NULL && i < ARRAY_LEN(kinds); i++) {
+        other_bytes += split->bytes[kinds[i]];
+        largest = split->bytes[kinds[i]] > split->bytes[largest] ? kinds[i] : largest;
+    }
+    if (split == NULL || other_bytes < RSS_BYTES_MIN || other_bytes < split->bytes[REC_PART_LIVE]) {
+        return ERR_OK;
+    }
+    struct mapper mapper;
+    TRY(find_mapper(builder->selection->profile, split, largest, &mapper));
+    struct finding finding = {
+        .kind = FINDING_RSS,
+        .confidence = rss_breakdown_is_estimate(split, largest) ? CONFIDENCE_LOW : CONFIDENCE_HIGH,
+        .location = mapper.location,
+        .bytes = split->bytes[largest],
+        .whole_bytes = split->rss_bytes,
+        .score = other_bytes,
+        .look = "-r"};
+    struct strbuf *out = finding_begin(builder, &finding);
+    strbuf_printf(out, "RSS was %s, of which live heap blocks took ",
+                  format_bytes(split->rss_bytes).text);
+    strbuf_printf(out, "%s. The largest other part, ",
+                  format_bytes(split->bytes[REC_PART_LIVE]).text);
+    strbuf_printf(out, "%s, is \"%s\"", format_bytes(finding.bytes).text,
+                  rss_breakdown_kind(largest)->phrase);
+    if (finding.location != REC_NONE) {
+        strbuf_append_text(out, "; ");
+        finding_append_site(builder, out, finding.location);
+        strbuf_printf(out, " mapped %s of it", format_bytes(mapper.bytes).text);
+    }
+    if (largest == REC_PART_KEPT && split->empty_page_bytes > finding.bytes / 2) {
+        strbuf_printf(out, "; about %s of it are pages without a live block, which it may return",
+                      format_bytes(split->empty_page_bytes).text);
+    }
+    strbuf_append_char(out, '.');
+    return finding_add(builder, &finding);
+}
+
+// Find blocks that keep much of the heap resident at the end. Empty pages are the allocator's.
+static MUST_USE enum err find_sparse(struct findings_builder *builder,
+                                     const struct rss_breakdown *breakdown)
+{
+    const struct rss_breakdown_split *split = rss_breakdown_last(breakdown);
+    if (split == NULL || split->survivors.len == 0) {
+        return ERR_OK;
+    }
+    const uint64_t heap_bytes = split->bytes[REC_PART_LIVE] + split->bytes[REC_PART_ROUNDING] +
+                                split->bytes[REC_PART_KEPT] - split->empty_page_bytes;
+    const uint64_t bytes = split->sparse_page_bytes;
+    const struct rss_breakdown_survivor *most = &split->survivors.items[0];
+    if (bytes < SPARSE_BYTES_MIN || bytes < heap_bytes / SPARSE_SHARE) {
+        return ERR_OK;
+    }
+    struct finding finding = {.kind = FINDING_SPARSE,
+                              .confidence = CONFIDENCE_MEDIUM,
+                              .location = most->location,
+                              .bytes = bytes - split->sparse_block_bytes,
+                              .whole_bytes = split->rss_bytes,
+                              .blocks = most->blocks,
+                              .score = bytes - split->sparse_block_bytes,
+                              .look = "-r"};
+    struct strbuf *out = finding_begin(builder, &finding);
+    strbuf_printf(out, "At the end, about %s of the heap are almost empty pages: blocks of ",
+                  format_bytes(bytes).text);
+    strbuf_printf(out, "%s keep them resident. ", format_bytes(split->sparse_block_bytes).text);
+    finding_append_site(builder, out, finding.location);
+    strbuf_printf(out, " made most of these: %s %s of ", format_count(most->blocks).text,
+                  most->blocks == 1 ? "block" : "blocks");
+    strbuf_printf(out, "%s hold ", format_bytes(most->block_bytes).text);
+    strbuf_printf(out, "%s of free memory.", format_bytes(most->held_bytes).text);
+    return finding_add(builder, &finding);
+}
+
+static MUST_USE enum err find_unseen(struct findings_builder *builder)
+{
+    static const char *const reasons[] = {
+        [UNSEEN_MALLOC] = "it has its own malloc built in",
+        [UNSEEN_GO] = "it is a Go program",
+        [UNSEEN_MAPPED] = "it mapped most of its anonymous memory itself",
+    };
+    const struct profile *profile = builder->selection->profile;
+    CLEANUP(unseen_vec_release) struct unseen_vec unseen = {0};
+    TRY(unseen_collect(profile, &unseen));
+    const struct unseen *most = NULL;
+    for (size_t i = 0; i < unseen.len; i++) {
+        const struct unseen *here = &unseen.items[i];
+        most = most == NULL || here->mapped_bytes > most->mapped_bytes ? here : most;
+    }
+    if (most == NULL || (most->kind == UNSEEN_MAPPED && builder->out.items.len > 0)) {
+        return ERR_OK; // the finding on RSS says who mapped the memory
+    }
+    struct finding finding = {
+        .kind = FINDING_UNSEEN,
+        .confidence = most->kind == UNSEEN_MAPPED ? CONFIDENCE_MEDIUM : CONFIDENCE_HIGH,
+        .location =
+            most->node != REC_NONE ? profile_call_site(profile, most->node).location : REC_NONE,
+        .bytes = most->mapped_bytes,
+        .whole_bytes = most->anonymous_bytes,
+        .score = most->mapped_bytes,
+        .look = "-r",
+    };
+    const struct rec_process *process = &profile->recording.processes[most->process];
+    struct strbuf *out = finding_begin(builder, &finding);
+    strbuf_printf(out, "cairn does not see most of the heap of %s: %s.",
+                  path_file_name(profile_string(profile, process->executable)),
+                  reasons[most->kind]);
+    return finding_add(builder, &finding);
+}
+
+enum err findings_add_memory(struct findings_builder *builder)
+{
+    CLEANUP(rss_breakdown_release) struct rss_breakdown breakdown = {0};
+    TRY(rss_breakdown_build(builder->selection->profile, 0, &breakdown));
+    TRY(find_rss(builder, &breakdown));
+    TRY(find_sparse(builder, &breakdown));
+    return find_unseen(builder);
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+// resident_pages: see the header.
+#include "recorder/memory/resident_pages.h"
+
+#include "base/compiler.h"
+
+enum err resident_pages_init(struct resident_pages *pages, const struct memory_areas *map)
+{
+    *pages = (struct resident_pages){.map = map, .pages_left = RESIDENT_PAGES_MAX};
+    TRY(u64_vec_resize(&pages->first_words, map->areas.len));
+    for (size_t i = 0; i < map->areas.len; i++) {
+        pages->first_words.items[i] = UINT64_MAX;
+    }
+    return ERR_OK;
+}
+
+void resident_pages_release(struct resident_pages *pages)
+{
+    u64_vec_release(&pages->bits);
+    u64_vec_release(&pages->first_words);
+}
+
+enum err resident_pages_read(struct resident_pages *pages,
+                             size_t area,
+                             const struct page_source *source,
+                             bool *out_is_known)
+{
+    const struct memory_area *where = pages->map->areas.items + area;
+    const size_t count = (size_t)((where->end - where->start) / RESIDENT_PAGE_BYTES);
+    const size_t first = pages->bits.len;
+    *out_is_known = false;
+    if (source->read == NULL || count > pages->pages_left) {
+        return ERR_OK;
+    }
+    pages->pages_left -= count;
+    TRY(u64_vec_resize(&pages->bits, first + (count + 63) / 64));
+    *out_is_known = source->read(source->context, where->start / RESIDENT_PAGE_BYTES, count,
+                                 pages->bits.items + first);
+    if (*out_is_known) {
+        pages->first_words.items[area] = first;
+    } else {
+        pages->bits.len = first;
+    }
+    return ERR_OK;
+}
+
+bool resident_pages_are_known(const struct resident_pages *pages, size_t area)
+{
+    return pages->first_words.items[area] != UINT64_MAX;
+}
+
+uint64_t resident_pages_index(const struct resident_pages *pages, size_t area, uint64_t address)
+{
+    const uint64_t page = (address - pages->map->areas.items[area].start) / RESIDENT_PAGE_BYTES;
+    return pages->first_words.items[area] * 64 + page;
+}
+
+// Return how many of the bits [from, to) are set.
+static uint64_t count_bits(const struct resident_pages *pages, uint64_t from, uint64_t to)
+{
+    uint64_t count = 0;
+    while (from < to && from % 64 != 0) {
+        count += resident_pages_has(pages, from++);
+    }
+    for (; from + 64 <= to; from += 64) {
+        count += (uint64_t)__builtin_popcountll(pages->bits.items[from / 64]);
+    }
+    while (from < to) {
+        count += resident_pages_has(pages, from++);
+    }
+    return count;
+}
+
+uint64_t
+resident_pages_count(const struct resident_pages *pages, size_t area, uint64_t start, uint64_t end)
+{
+    return count_bits(pages, resident_pages_index(pages, area, start),
+                      resident_pages_index(pages, area, end));
+}
+
+uint64_t
+resident_pages_bytes(const struct resident_pages *pages, size_t area, uint64_t start, uint64_t end)
+{
+    if (start >= end) {
+        return 0;
+    }
+    const uint64_t area_start = pages->map->areas.items[area].start;
+    const uint64_t first = resident_pages_index(pages, area, start);
+    const uint64_t last = resident_pages_index(pages, area, end - 1);
+    uint64_t bytes = count_bits(pages, first, last + 1) * RESIDENT_PAGE_BYTES;
+    if (resident_pages_has(pages, first)) {
+        bytes -= (start - area_start) % RESIDENT_PAGE_BYTES;
+    }
+    if (resident_pages_has(pages, last)) {
+        bytes -= RESIDENT_PAGE_BYTES - 1 - (end - 1 - area_start) % RESIDENT_PAGE_BYTES;
+    }
+    return bytes;
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// resident_pages: which pages of a memory map are resident, for the areas where that was asked.
+//
+//   area 0    not read
+//   area 1    1110000111...    a bit a page, from a word of its own on
+//
+// Memory: a bit a page of the areas that were read. At most RESIDENT_PAGES_MAX pages are read; for
+// areas beyond that, and for those without an answer of the kernel, it is unknown which.
+// Context: H.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "host/containers/vec.h"
+#include "recorder/memory/memory_areas.h"
+
+enum {
+    RESIDENT_PAGE_BYTES = 4096
+};
+
+#define RESIDENT_PAGES_MAX ((size_t)16 << 20) // 64 GiB
+
+struct resident_pages {
+    const struct memory_areas *map; // borrowed
+    struct u64_vec bits;            // owned; of all areas that were read
+    struct u64_vec first_words;     // owned; by area: its first word in bits, or UINT64_MAX
+    size_t pages_left;
+};
+
+enum err resident_pages_init(struct resident_pages *pages, const struct memory_areas *map) MUST_USE;
+void resident_pages_release(struct resident_pages *pages);
+
+// Read an area, once. Set *out_is_known to false if the source has no answer.
+enum err resident_pages_read(struct resident_pages *pages,
+                             size_t area,
+                             const struct page_source *source,
+                             bool *out_is_known) MUST_USE;
+
+// Whether the pages of an area are known.
+bool resident_pages_are_known(const struct resident_pages *pages, size_t area);
+
+// The functions below are about an area whose pages are known, and addresses within it.
+
+// Count the resident pages from the one at `start` to the one before `end`.
+uint64_t
+resident_pages_count(const struct resident_pages *pages, size_t area, uint64_t start, uint64_t end);
+
+// Return the bytes of [start, end) on resident pages.
+uint64_t
+resident_pages_bytes(const struct resident_pages *pages, size_t area, uint64_t start, uint64_t end);
+
+// Return the number of the page at `address` among all bits, for tables that are parallel to them.
+uint64_t resident_pages_index(const struct resident_pages *pages, size_t area, uint64_t address);
+
+static inline bool resident_pages_has(const struct resident_pages *pages, uint64_t index)
+{
+    return (pages->bits.items[index / 64] >> index % 64 & 1) != 0;
+}

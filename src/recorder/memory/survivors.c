@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+// survivors: see the header.
+#include "recorder/memory/survivors.h"
+
+#include <stdlib.h>
+
+#include "base/compiler.h"
+#include "base/minmax.h"
+
+enum {
+    STEPS_PER_PAGE = 2
+};
+
+enum err survivors_init(struct survivors *survivors, const struct resident_pages *pages)
+{
+    *survivors =
+        (struct survivors){.pages = pages, .steps_left = pages->bits.len * 64 * STEPS_PER_PAGE};
+    return page_fill_vec_resize(&survivors->fill, pages->bits.len * 64);
+}
+
+void survivors_release(struct survivors *survivors)
+{
+    page_fill_vec_release(&survivors->fill);
+}
+
+// The pages of a range within an area, one after the other.
+struct page_walk {
+    uint64_t index;
+    uint64_t at; // address
+    uint64_t end;
+    uint64_t area_start;
+    uint64_t bytes; // of the range, on this page
+};
+
+static struct page_walk
+begin_walk(const struct survivors *survivors, size_t area, struct address_range range)
+{
+    return (struct page_walk){
+        .index = resident_pages_index(survivors->pages, area, range.start),
+        .at = range.start,
+        .end = range.end,
+        .area_start = survivors->pages->map->areas.items[area].start,
+    };
+}
+
+static bool next_page(struct page_walk *walk)
+{
+    if (walk->bytes > 0) {
+        walk->at += walk->bytes;
+        walk->index++;
+    }
+    const uint64_t rest = RESIDENT_PAGE_BYTES - (walk->at - walk->area_start) % RESIDENT_PAGE_BYTES;
+    walk->bytes = walk->at < walk->end ? min_u64(rest, walk->end - walk->at) : 0;
+    return walk->bytes > 0;
+}
+
+void survivors_count(struct survivors *survivors, size_t area, struct address_range block)
+{
+    const uint64_t steps = (block.end - block.start) / RESIDENT_PAGE_BYTES;
+    if (steps > survivors->steps_left) {
+        return;
+    }
+    survivors->steps_left -= steps;
+    struct page_walk walk = begin_walk(survivors, area, block);
+    while (next_page(&walk)) {
+        uint16_t *fill = &survivors->fill.items[walk.index];
+        *fill = (uint16_t)min_u64(*fill + walk.bytes, RESIDENT_PAGE_BYTES);
+    }
+}
+
+static bool is_sparse(const struct survivors *survivors, uint64_t index)
+{
+    return survivors->fill.items[index] <= SPARSE_PAGE_BYTES &&
+           resident_pages_has(survivors->pages, index);
+}
+
+void survivors_sum(const struct survivors *survivors,
+                   size_t area,
+                   struct address_range range,
+                   struct sparse_pages *sum)
+{
+    struct page_walk walk = begin_walk(survivors, area, range);
+    while (next_page(&walk)) {
+        const uint16_t fill = survivors->fill.items[walk.index];
+        if (!is_sparse(survivors, walk.index)) {
+            continue;
+        }
+        sum->empty_bytes += fill == 0 ? RESIDENT_PAGE_BYTES : 0;
+        sum->sparse_bytes += fill != 0 ? RESIDENT_PAGE_BYTES : 0;
+        sum->block_bytes += fill;
+    }
+}
+
+uint64_t
+survivors_held_bytes(const struct survivors *survivors, size_t area, struct address_range block)
+{
+    uint64_t held_bytes = 0;
+    struct page_walk walk = begin_walk(survivors, area, block);
+    while (next_page(&walk)) {
+        const uint64_t fill = survivors->fill.items[walk.index];
+        if (fill > 0 && is_sparse(survivors, walk.index)) {
+            held_bytes += (RESIDENT_PAGE_BYTES - fill) * walk.bytes / fill;
+        }
+    }
+    return held_bytes;
+}
+
+void survivor_list_release(struct survivor_list *list)
+{
+    map_u64_release(&list->of_nodes);
+    rec_survivor_vec_release(&list->items);
+}
+
+enum err survivor_list_add(struct survivor_list *list,
+                           uint32_t node,
+                           const struct live_block *block,
+                           uint64_t held_bytes)
+{
+    const uint32_t *known = map_u64_find(&list->of_nodes, node);
+    const size_t index = known != NULL ? *known : list->items.len;
+    if (known == NULL) {
+        TRY(map_u64_put(&list->of_nodes, node, (uint32_t)index));
+        TRY(rec_survivor_vec_push(
+            &list->items, (struct rec_survivor){.node = node, .oldest_ms = block->born_ms}));
+    }
+    struct rec_survivor *survivor = &list->items.items[index];
+    survivor->blocks++;
+    survivor->block_bytes += block->size_bytes;
+    survivor->held_bytes += held_bytes;
+    survivor->oldest_ms = min_u64(survivor->oldest_ms, block->born_ms);
+    survivor->newest_ms = max_u64(survivor->newest_ms, block->born_ms);
+    return ERR_OK;
+}
+
+static int compare(const void *left, const void *right)
+{
+    const struct rec_survivor *a = left;
+    const struct rec_survivor *b = right;
+    if (a->held_bytes != b->held_bytes) {
+        return a->held_bytes > b->held_bytes ? -1 : 1;
+    }
+    return a->node < b->node ? -1 : a->node > b->node;
+}
+
+enum err survivor_list_append_top(struct survivor_list *list,
+                                  uint32_t snapshot,
+                                  struct rec_survivor_vec *out)
+{
+    if (list->items.len > 1) {
+        qsort(list->items.items, list->items.len, sizeof(list->items.items[0]), compare);
+    }
+    map_u64_clear(&list->of_nodes); // the items have moved
+    for (size_t i = 0; i < list->items.len && i < SURVIVORS_MAX; i++) {
+        list->items.items[i].snapshot = snapshot;
+        TRY(rec_survivor_vec_push(out, list->items.items[i]));
+    }
+    return ERR_OK;
+}
