@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "base/page_alloc.h"
+#include "base/test_support/open_files.h"
 
 static void failures_are_returned_and_errno_is_left_alone(void **state)
 {
@@ -151,5 +152,5 @@ int main(void)
         cmocka_unit_test(a_futex_wakes_its_sleeper_in_another_process),
         cmocka_unit_test(forbidden_calls_are_refused_without_the_kernel),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_files_note, open_files_expect);
 }

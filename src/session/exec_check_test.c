@@ -16,6 +16,8 @@
 
 #include <cmocka.h>
 
+#include "base/test_support/open_files.h"
+
 #if defined(__x86_64__)
 #    define OUR_MACHINE   EM_X86_64
 #    define GLIBC_LOADER  "/lib64/ld-linux-x86-64.so.2"
@@ -262,5 +264,5 @@ int main(void)
         TEST(test_finding),
 #undef TEST
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_files_note, open_files_expect);
 }

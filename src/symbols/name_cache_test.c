@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "base/test_support/open_files.h"
 
 static const uint8_t id_bytes[20] = {1, 2, 3};
 static const struct bytes build_id = {.data = id_bytes, .len = sizeof(id_bytes)};
@@ -293,5 +294,5 @@ int main(void)
         IN_SCENE(the_oldest_go_first_and_use_renews),
         IN_SCENE(many_writers_leave_sound_files),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_files_note, open_files_expect);
 }

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "base/test_support/open_files.h"
 #include "formats/codec/packed_stream.h"
 
 enum {
@@ -235,5 +236,5 @@ int main(void)
         cmocka_unit_test(a_look_takes_nothing_away),
         cmocka_unit_test(members_follow_each_other_and_may_be_cut),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_files_note, open_files_expect);
 }

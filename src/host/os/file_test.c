@@ -16,6 +16,8 @@
 
 #include <cmocka.h>
 
+#include "base/test_support/open_files.h"
+
 // Whether the file system supports nameless files. Replaces the C library's open().
 static bool g_has_nameless = true;
 
@@ -52,14 +54,12 @@ static char scratch[] = "/tmp/cairn-file-test-XXXXXX";
 
 static int enter_scratch(void **state)
 {
-    (void)state;
-    return mkdtemp(scratch) != NULL && chdir(scratch) == 0 ? 0 : -1;
+    return open_files_note(state) == 0 && mkdtemp(scratch) != NULL && chdir(scratch) == 0 ? 0 : -1;
 }
 
 static int leave_scratch(void **state)
 {
-    (void)state;
-    return chdir("/") == 0 && rmdir(scratch) == 0 ? 0 : -1;
+    return open_files_expect(state) == 0 && chdir("/") == 0 && rmdir(scratch) == 0 ? 0 : -1;
 }
 
 static size_t entry_count(const char *directory)

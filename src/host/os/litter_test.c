@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "base/test_support/open_files.h"
 
 enum {
     DEAD_PID = 0x3ffffffe // beyond any kernel's pid_max
@@ -75,5 +76,5 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_old_names_of_the_dead_go),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_files_note, open_files_expect);
 }

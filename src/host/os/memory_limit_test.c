@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "base/test_support/open_files.h"
 
 #define MACHINE 8000u
 
@@ -110,5 +111,5 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_tightest_limit_counts),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_files_note, open_files_expect);
 }

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "base/test_support/open_files.h"
 #include "host/os/file.h"
 #include "inject/code/patch_plan.h"
 
@@ -409,5 +410,5 @@ int main(void)
         cmocka_unit_test(an_allocator_without_names_is_said),
         cmocka_unit_test(users_names_are_entries),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_files_note, open_files_expect);
 }

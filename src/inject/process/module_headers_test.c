@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "base/test_support/open_files.h"
 #include "inject/process/target_reading.h"
 
 static struct target_process g_target;
@@ -88,5 +89,5 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(modules_are_those_of_the_loader),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_files_note, open_files_expect);
 }

@@ -18,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include "base/test_support/open_files.h"
 #include "base/test_support/random_numbers.h"
 #include "recorder/ingest/test_session.h"
 #include "target/preload/process/stats_query.h"
@@ -719,5 +720,5 @@ int main(void)
         cmocka_unit_test(slots_that_lie_harm_nobody),
         cmocka_unit_test(no_garbage_in_a_lane_gets_the_recorder_down),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_files_note, open_files_expect);
 }

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "base/test_support/open_files.h"
 #include "recorder/ingest/test_session.h"
 
 enum {
@@ -269,5 +270,5 @@ int main(void)
         cmocka_unit_test(stamps_to_come_are_not_waited_for),
         cmocka_unit_test(times_to_come_are_not_waited_for),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_files_note, open_files_expect);
 }

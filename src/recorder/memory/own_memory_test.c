@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "base/test_support/open_files.h"
 
 #define MIB ((uint64_t)1 << 20)
 
@@ -63,5 +64,5 @@ int main(void)
         cmocka_unit_test(private_memory_counts_and_shared_does_not),
         cmocka_unit_test(what_is_not_statm_is_unknown),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_files_note, open_files_expect);
 }

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "base/test_support/open_files.h"
 #include "recorder/memory/proc_sampler.h"
 
 enum {
@@ -165,5 +166,5 @@ int main(void)
         cmocka_unit_test(what_costs_more_is_done_less_often),
         cmocka_unit_test(this_process_is_resident),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_files_note, open_files_expect);
 }

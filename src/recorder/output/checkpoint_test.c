@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "base/test_support/open_files.h"
 #include "recorder/ingest/session_clock.h"
 #include "recording/read/recording_reader.h"
 #include "recording/test_support/recording_text.h"
@@ -268,5 +269,5 @@ int main(void)
                                         tear_down),
         cmocka_unit_test(the_clock_runs_by_itself),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_files_note, open_files_expect);
 }

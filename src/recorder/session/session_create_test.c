@@ -21,6 +21,8 @@
 
 #include <cmocka.h>
 
+#include "base/test_support/open_files.h"
+
 static const struct session_options options = {.flags = SESSION_FOLLOW_CHILDREN, .max_frames = 99};
 
 static void the_header_is_filled_in(void **state)
@@ -214,5 +216,5 @@ int main(void)
         cmocka_unit_test(a_recycled_lane_is_free_and_all_zeros),
         cmocka_unit_test(a_limit_on_files_is_lifted_or_reported),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_files_note, open_files_expect);
 }

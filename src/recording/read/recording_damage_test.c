@@ -14,6 +14,9 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#include "base/test_support/open_files.h"
+
 #include <zstd.h>
 
 #include "base/compiler.h"
@@ -738,5 +741,5 @@ int main(void)
         TEST_IN_FOLDER(a_recording_of_a_million_equal_rows_still_opens),
         TEST_IN_FOLDER(wild_tables_come_out_walkable),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_files_note, open_files_expect);
 }

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "base/test_support/open_files.h"
 #include "host/os/file.h"
 #include "recording/read/recording_dump.h"
 #include "recording/test_support/recording_random.h"
@@ -288,5 +289,5 @@ int main(void)
         cmocka_unit_test(nothing_is_read_out_of_bounds_whatever_is_verified),
         TEST_IN_FOLDER(the_dump_shows_every_chunk_and_its_damage),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_files_note, open_files_expect);
 }

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "base/test_support/open_files.h"
 #include "host/os/file.h"
 #include "recording/format/column.h"
 #include "recording/format/schema.h"
@@ -460,5 +461,5 @@ int main(void)
         TEST_IN_FOLDER(tables_can_be_made_while_they_are_written),
         TEST_IN_FOLDER(a_recording_that_is_not_sound_is_refused_or_mended),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_files_note, open_files_expect);
 }

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "base/test_support/open_files.h"
 #include "server/access/access.h"
 
 static const struct access_token token = {"0123456789abcdef0123456789abcdef"};
@@ -174,5 +175,5 @@ int main(void)
         cmocka_unit_test(every_request_must_show_where_it_comes_from),
         cmocka_unit_test(a_policy_drops_the_token_or_the_name),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_files_note, open_files_expect);
 }

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "base/test_support/open_files.h"
 #include "host/os/file.h"
 #include "recording/test_support/test_folder.h"
 #include "server/state/source_file.h"
@@ -131,5 +132,5 @@ int main(void)
         TEST_IN_FOLDER(a_link_out_of_bounds_is_refused),
         TEST_IN_FOLDER(a_huge_file_is_refused),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_files_note, open_files_expect);
 }

@@ -14,6 +14,8 @@
 
 #include <cmocka.h>
 
+#include "base/test_support/open_files.h"
+
 static Elf_Data *find_symbols(Elf *elf, GElf_Shdr *header)
 {
     for (Elf_Scn *section = elf_nextscn(elf, NULL); section != NULL;
@@ -85,5 +87,5 @@ int main(void)
         cmocka_unit_test(each_byte_of_a_function_has_its_start),
         cmocka_unit_test(nothing_is_found_without_a_table),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_files_note, open_files_expect);
 }

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/test_support/open_files.h"
 #include "host/text/strbuf.h"
 
 static void put(struct strbuf *out, uint64_t value, size_t size)
@@ -121,5 +122,5 @@ int main(void)
         cmocka_unit_test(code_is_found_where_it_lay_last),
         cmocka_unit_test(damage_costs_no_more_than_what_follows),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_files_note, open_files_expect);
 }

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "base/test_support/open_files.h"
 #include "host/os/file.h"
 
 static void parse(struct jit_map *map, const char *text, size_t len)
@@ -164,5 +165,5 @@ int main(void)
         cmocka_unit_test(only_files_of_the_right_owner_are_read),
         cmocka_unit_test(files_of_others_of_before_and_behind_links_are_not_read),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_files_note, open_files_expect);
 }

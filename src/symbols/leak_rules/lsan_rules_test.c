@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "base/test_support/open_files.h"
 #include "symbols/elf/test_elf_image.h"
 
 static const char rules_name[] = "__lsan_default_suppressions";
@@ -89,5 +90,5 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(functions_are_followed_or_left_alone),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_files_note, open_files_expect);
 }

@@ -20,6 +20,7 @@
 
 #include <cmocka.h>
 
+#include "base/test_support/open_files.h"
 #include "session/session_env.h"
 
 // Make a memfd that is a session except for the changes of a case.
@@ -333,5 +334,5 @@ int main(void)
         cmocka_unit_test(lanes_in_use_stay_when_the_room_is_given_back), // nothing claimed so far
         cmocka_unit_test(slots_and_lanes_are_claimed_once_and_run_out),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_files_note, open_files_expect);
 }

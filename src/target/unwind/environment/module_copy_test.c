@@ -17,6 +17,7 @@
 
 #include "base/page_alloc.h"
 #include "base/sys.h"
+#include "base/test_support/open_files.h"
 #include "target/unwind/cfi/rule.h"
 #include "target/unwind/environment/rule_cache.h"
 #include "target/unwind/environment/self_memory.h"
@@ -199,5 +200,5 @@ int main(void)
         cmocka_unit_test(a_guess_is_read_where_memory_comes_and_goes),
         cmocka_unit_test(what_stays_is_read_in_place),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_files_note, open_files_expect);
 }
