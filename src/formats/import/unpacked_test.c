@@ -117,6 +117,7 @@ static void lines_are_the_same_in_each_packing(void **state)
         CLEANUP(unpacked_release) struct unpacked u = {0};
         struct bytes line;
         assert_int_equal(unpacked_open_bytes(&u, file, "f", NULL), ERR_OK);
+        assert_int_equal(u.file_bytes, file.len);
         const char *wanted = text.data;
         for (uint32_t at = 0; at < LINES; at++) {
             assert_int_equal(u.offset, (uint64_t)(wanted - text.data));
