@@ -4,7 +4,8 @@
 install(FILES "${CMAKE_SOURCE_DIR}/LICENSE" "${CMAKE_SOURCE_DIR}/README.md"
     "${CMAKE_SOURCE_DIR}/CHANGELOG.md" DESTINATION share/doc/cairn)
 install(FILES "${CMAKE_SOURCE_DIR}/include/cairn.h" DESTINATION include)
-install(FILES "${CMAKE_SOURCE_DIR}/docs/man/cairn.1" DESTINATION share/man/man1)
+install(FILES "${CMAKE_SOURCE_DIR}/docs/man/cairn.1" "${CMAKE_SOURCE_DIR}/docs/man/cairn-top.1"
+    DESTINATION share/man/man1)
 install(FILES "${CMAKE_SOURCE_DIR}/docs/man/cairn.h.3" DESTINATION share/man/man3)
 
 set(CPACK_GENERATOR DEB)

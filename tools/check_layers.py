@@ -63,7 +63,7 @@ MODULES = {
                      "http access state metrics api pages ."),
     "cli": Module("H", "base session host recording aggregate symbols inject/allocators recorder profile "
                   "views_json formats server",
-                  "text options warnings diff report names check commands ."),
+                  "text options warnings diff report names check top commands ."),
 }
 
 FILES_MAX = 25

@@ -12,14 +12,14 @@ set -eu
 
 build="gcc make cmake ninja-build pkg-config
     libdw-dev libelf-dev libiberty-dev libzstd-dev zlib1g-dev libxxhash-dev libjansson-dev
-    libmicrohttpd-dev libpcre2-dev libsqlite3-dev libzydis-dev"
+    libmicrohttpd-dev libncurses-dev libpcre2-dev libsqlite3-dev libzydis-dev"
 
 demo="g++"
 
 package="dpkg-dev file"
 
 # Compilers and checkers, then independent oracles, then programs to record.
-test="g++ rustc llvm clang clang-format clang-tidy libclang-rt-14-dev libcmocka-dev python3-pytest
+test="g++ rustc llvm clang clang-format clang-tidy libclang-rt-14-dev libcmocka-dev python3-pytest python3-pyte
     dpkg-dev file groff-base
     gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user-static
     valgrind heaptrack libgoogle-perftools4 libjemalloc2 libmimalloc2.0 gdb libc6-dbg libdebuginfod1 binutils libunwind-dev

@@ -12,8 +12,9 @@ import pytest
 
 from drawn import CAIRN, ROOT, cairn, counters, environment, json_of, on_terminal, text_of
 
-COMMANDS = ("record", "report", "diff", "check", "analyze", "export", "symbolize", "cache", "help",
+COMMANDS = ("record", "report", "diff", "check", "top", "analyze", "export", "symbolize", "cache", "help",
             "version")
+PAGES = sorted((ROOT / "docs" / "man").glob("*.1"))
 
 SERVER = """\
 !program /usr/bin/server
@@ -120,7 +121,7 @@ def test_every_command_explains_itself(command):
 
 
 def test_the_man_page_names_every_option():
-    page = (ROOT / "docs" / "man" / "cairn.1").read_text()
+    page = "".join(path.read_text() for path in PAGES)
     for command in COMMANDS:
         shown = cairn("help", command).stdout.decode()
         for option in re.findall(r"--([a-z-]+)", shown.partition("Options:")[2]):
@@ -610,10 +611,10 @@ def test_a_full_disk_is_reported(server):
     assert b"No space left" in run.stderr and run.stderr.count(b"\n") == 1
 
 
-def test_the_man_page_is_clean():
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_man_pages_are_clean(page):
     mandoc = shutil.which("mandoc")
     groff = shutil.which("groff") or shutil.which("man")
-    page = ROOT / "docs" / "man" / "cairn.1"
     if mandoc:
         command = [mandoc, "-T", "lint", "-W", "warning", page]
     else:

@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "aggregate/memory_budget.h"
@@ -19,7 +18,7 @@
 #include "cli/commands/record_run.h"
 #include "cli/options/attach_options.h"
 #include "cli/options/command.h"
-#include "cli/text/screen_text.h"
+#include "cli/options/output_name.h"
 #include "host/os/file.h"
 #include "host/text/number.h"
 
@@ -206,15 +205,6 @@ static const struct option_spec specs[] = {
      .help = "AddressSanitizer replaces malloc itself; record a build without it"},
 };
 
-// Return whether the file is a recording, not a program. heaptrack's are recognized by their names.
-static bool is_recording(const char *path)
-{
-    struct stat status;
-    const char *name = path_file_name(path);
-    return (screen_ends_with(name, ".cairn") || strncmp(name, "heaptrack.", 10) == 0) &&
-           stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) != 0;
-}
-
 // Suggest a command for a word like `reprot`, which is not a program.
 static int suggest_command(const char *word)
 {
@@ -340,7 +330,8 @@ static int run(int argc, char **argv)
     }
     // "--" before the operand makes it a program in each case.
     bool is_program = operand > 0 && strcmp(argv[operand - 1], "--") == 0;
-    bool is_file = operand < argc && !is_program && is_recording(argv[operand]);
+    bool is_file = operand < argc && !is_program && access(argv[operand], F_OK) == 0 &&
+                   output_name_is_recording(argv[operand]);
     if (fields.is_analyze || is_file) {
         return command_analyze.run(argc - operand + 1, argv + operand - 1);
     }

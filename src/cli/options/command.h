@@ -35,6 +35,7 @@ extern const struct command command_dump;
 extern const struct command command_export;
 extern const struct command command_verify;
 extern const struct command command_symbolize;
+extern const struct command command_top;
 extern const struct command command_cache;
 extern const struct command command_ctl;
 extern const struct command command_help;

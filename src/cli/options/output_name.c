@@ -5,6 +5,8 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli/text/screen_text.h"
 #include "host/text/utf8.h"
@@ -66,4 +68,13 @@ enum err output_name_expand(
         }
     }
     return strbuf_result(out);
+}
+
+bool output_name_is_recording(const char *path)
+{
+    struct stat status;
+    const char *name = screen_basename(path);
+    const bool has_name = screen_ends_with(name, ".cairn") || strncmp(name, "heaptrack.", 10) == 0;
+    return has_name &&
+           (stat(path, &status) != 0 || (S_ISREG(status.st_mode) && access(path, X_OK) != 0));
 }

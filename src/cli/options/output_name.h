@@ -5,9 +5,10 @@
 // an error. Without -o the name is "cairn.<program>.%p.cairn" in the current directory. <program>
 // is the last part of the program's path, cut to the length that file names may have. Of ASCII,
 // only letters, digits and ._+- are kept. Other characters are kept if they are printable.
-// Everything else becomes _. Context: H; pure.
+// Everything else becomes _. Context: H; pure, except for output_name_is_recording.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -22,3 +23,7 @@ enum err output_name_expand(const char *pattern,
                             const char *host,
                             struct strbuf *out,
                             struct err_info *info) MUST_USE;
+
+// Return whether the operand `path` of a command means a recording, not a program: a regular file
+// that cannot be executed, or no file yet, by the name of a recording or of heaptrack's.
+bool output_name_is_recording(const char *path);

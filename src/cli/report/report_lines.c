@@ -2,8 +2,7 @@
 // report_lines: formats colours, names and numbers of the text report. See report_lines.h.
 #include "cli/report/report_lines.h"
 
-#include <inttypes.h>
-
+#include "cli/text/location_text.h"
 #include "cli/text/screen_text.h"
 #include "profile/accuracy/sampling.h"
 
@@ -49,41 +48,19 @@ void report_print_counted(
     (void)fprintf(out, "%s %s%s", format_count(count).text, count == 1 ? one : many, after);
 }
 
-// Append a function's name in `columns`.
 void report_append_function(const struct report *report,
                             struct strbuf *out,
                             uint32_t location,
                             bool is_inlined,
                             size_t columns)
 {
-    static const char inlined[] = " (inlined)";
-    size_t reserved = is_inlined ? sizeof(inlined) - 1 : 0;
-    size_t room = columns > reserved ? columns - reserved : 0;
-    if (location == REC_NONE) {
-        strbuf_append_text(out, "(no stack)");
-        return;
-    }
-    const char *name = profile_location_function(report->profile, location);
-    if (report->options->use_full_names) {
-        screen_append(out, name);
-    } else {
-        screen_append_function(out, name, room);
-    }
-    strbuf_append_text(out, is_inlined ? inlined : "");
+    location_append_function(out, report->profile, location, is_inlined,
+                             report->options->use_full_names ? SIZE_MAX : columns);
 }
 
-// Append "file:line", or nothing if unknown.
 void report_append_line(const struct report *report, struct strbuf *out, uint32_t location)
 {
-    const char *file = location != REC_NONE ? profile_location_file(report->profile, location) : "";
-    if (file[0] == '\0') {
-        return;
-    }
-    screen_append(out, report->options->use_full_names ? file : screen_basename(file));
-    uint32_t line = profile_location_get(report->profile, location)->line;
-    if (line != 0) {
-        strbuf_printf(out, ":%" PRIu32, line);
-    }
+    location_append_line(out, report->profile, location, report->options->use_full_names);
 }
 
 void report_append_module(const struct report *report,

@@ -10,12 +10,10 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "base/minmax.h"
 #include "host/containers/vec.h"
 #include "host/os/file.h"
 #include "host/text/number.h"
@@ -26,15 +24,15 @@
 enum {
     WHO_PATIENCE_MS = 5000,  // for recorders that may have the recording
     START_PATIENCE_MS = 500, // for a recorder that has no socket yet
-    RETRY_MS = 20,
+    LOOK_MS = 25,            // between two searches for recorders
+    NAME_BYTES = 64,         // of a socket, at most
 };
 
 // A recorder that is asked for its recording.
 struct asked {
-    const char *name; // of its socket, borrowed
-    size_t name_bytes;
-    int fd;       // owned; -1: not asked yet, its queue is full
-    bool is_done; // it has refused, or has gone
+    char name[NAME_BYTES]; // of its socket
+    int fd;                // owned; -1: not asked yet, or is_done
+    bool is_done;          // it has refused, or has gone
 };
 
 DEFINE_VEC(asked_vec, struct asked);
@@ -50,13 +48,10 @@ static void asked_release(struct asked_vec *asked)
 
 // Connect to the recorder that listens at `name`. Return a socket; -1 with errno EAGAIN if too many
 // clients wait there already, -1 with another errno if this user has no such recorder.
-static int connect_to(const char *name, size_t name_bytes, int flags)
+static int connect_to(const char *name, int flags)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    if (name_bytes + 1 > sizeof(address.sun_path)) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
+    const size_t name_bytes = strlen(name); // below NAME_BYTES, so that it fits
     memcpy(address.sun_path + 1, name, name_bytes);
     const socklen_t bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + name_bytes);
     CLEANUP(fd_closep) int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | flags, 0);
@@ -145,113 +140,126 @@ static const char *name_in_line(const char *line, size_t line_bytes, size_t *out
     return at + 1;
 }
 
-// List the recorders' sockets that `sockets`, the text of /proc/net/unix, has.
-static MUST_USE enum err list_recorders(const char *sockets, struct asked_vec *out)
+static bool is_listed(const struct asked_vec *recorders, const struct asked *wanted)
 {
-    for (const char *line = sockets; *line != '\0';) {
+    for (size_t i = 0; i < recorders->len; i++) {
+        if (strcmp(recorders->items[i].name, wanted->name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Add the recorders that have come since the last call.
+static MUST_USE enum err look_for_recorders(struct asked_vec *recorders, struct err_info *info)
+{
+    CLEANUP(strbuf_release) struct strbuf sockets = {0};
+    TRY(file_read("/proc/net/unix", SOCKET_LIST_BYTES_MAX, &sockets, info));
+    for (const char *line = strbuf_text(&sockets); *line != '\0';) {
         const size_t line_bytes = strcspn(line, "\n");
-        struct asked asked = {.fd = -1};
-        asked.name = name_in_line(line, line_bytes, &asked.name_bytes);
-        if (asked.name != NULL) {
-            TRY(asked_vec_push(out, asked));
+        size_t name_bytes = 0;
+        const char *name = name_in_line(line, line_bytes, &name_bytes);
+        if (name != NULL && name_bytes < NAME_BYTES) {
+            struct asked asked = {.fd = -1};
+            memcpy(asked.name, name, name_bytes);
+            if (!is_listed(recorders, &asked) && asked_vec_push(recorders, asked) != ERR_OK) {
+                return err_set(info, ERR_NO_MEMORY, "not enough memory");
+            }
         }
         line += line_bytes + (line[line_bytes] == '\n');
     }
     return ERR_OK;
 }
 
-// Send the question to each recorder whose queue has room. Return how many have none.
-static size_t ask_recorders(struct asked_vec *recorders, const char *recording)
+// Send the question to each recorder whose queue has room, and list all that may answer.
+static MUST_USE enum err
+ask_recorders(struct asked_vec *recorders, const char *recording, struct pollfd_vec *out)
 {
-    size_t full = 0;
+    pollfd_vec_clear(out);
     for (size_t i = 0; i < recorders->len; i++) {
         struct asked *asked = &recorders->items[i];
-        if (asked->fd >= 0 || asked->is_done) {
-            continue;
+        if (asked->fd < 0 && !asked->is_done) {
+            asked->fd = connect_to(asked->name, SOCK_NONBLOCK);
+            const bool is_full = asked->fd < 0 && errno == EAGAIN;
+            asked->is_done =
+                !is_full && (asked->fd < 0 || !send_request(asked->fd, "is", recording));
         }
-        asked->fd = connect_to(asked->name, asked->name_bytes, SOCK_NONBLOCK);
-        if (asked->fd < 0 && errno == EAGAIN) {
-            full++;
-        } else {
-            asked->is_done = asked->fd < 0 || !send_request(asked->fd, "is", recording);
-        }
+        TRY(pollfd_vec_push(
+            out, (struct pollfd){.fd = asked->is_done ? -1 : asked->fd, .events = POLLIN}));
     }
-    return full;
-}
-
-// Wait until a recorder says that it has the recording, and return it; NULL if all have refused, or
-// do not answer in time. All are asked at once, so that one that is stopped delays no other.
-static const struct asked *
-find_recorder(struct asked_vec *recorders, struct pollfd_vec *fds, const char *recording)
-{
-    const uint64_t end_ms = clock_monotonic_ms() + WHO_PATIENCE_MS;
-    for (;;) {
-        const size_t full = ask_recorders(recorders, recording);
-        size_t open = full;
-        for (size_t i = 0; i < recorders->len; i++) {
-            const struct asked *asked = &recorders->items[i];
-            fds->items[i] =
-                (struct pollfd){.fd = asked->is_done ? -1 : asked->fd, .events = POLLIN};
-            open += fds->items[i].fd >= 0;
-        }
-        const uint64_t now_ms = clock_monotonic_ms();
-        if (open == 0 || now_ms >= end_ms) {
-            return NULL;
-        }
-        const uint64_t rest_ms = end_ms - now_ms;
-        (void)wait_for(fds->items, fds->len,
-                       (int)(full > 0 ? min_u64(rest_ms, RETRY_MS) : rest_ms));
-        for (size_t i = 0; i < recorders->len; i++) {
-            char sign = '-';
-            if (fds->items[i].revents == 0) {
-                continue;
-            }
-            if (recv(fds->items[i].fd, &sign, 1, MSG_DONTWAIT) == 1 && sign == '+') {
-                return &recorders->items[i];
-            }
-            recorders->items[i].is_done = true;
-        }
-    }
-}
-
-// Connect to the recorder of `recording`, which is a pid or an absolute path. Set *out_fd to -1 if
-// there is none.
-static MUST_USE enum err find_once(const char *recording, int *out_fd, struct err_info *info)
-{
-    CLEANUP(strbuf_release) struct strbuf sockets = {0};
-    CLEANUP(asked_release) struct asked_vec recorders = {0};
-    CLEANUP(pollfd_vec_release) struct pollfd_vec fds = {0};
-    TRY(file_read("/proc/net/unix", SOCKET_LIST_BYTES_MAX, &sockets, info));
-    if (list_recorders(strbuf_text(&sockets), &recorders) != ERR_OK ||
-        pollfd_vec_resize(&fds, recorders.len) != ERR_OK) {
-        return err_set(info, ERR_NO_MEMORY, "not enough memory");
-    }
-    const struct asked *found = find_recorder(&recorders, &fds, recording);
-    *out_fd = found != NULL ? connect_to(found->name, found->name_bytes, 0) : -1;
     return ERR_OK;
 }
 
-// Do as find_once, and wait a moment for a recorder that has just been started.
+// Read the answers. Return the recorder that has the recording, or NULL. *waiting is whether others
+// may still answer.
+static const struct asked *
+hear_recorders(struct asked_vec *recorders, const struct pollfd_vec *fds, bool *waiting)
+{
+    *waiting = false;
+    for (size_t i = 0; i < recorders->len; i++) {
+        struct asked *asked = &recorders->items[i];
+        char sign = '-';
+        if (fds->items[i].revents != 0) {
+            if (recv(asked->fd, &sign, 1, MSG_DONTWAIT) == 1 && sign == '+') {
+                return asked;
+            }
+            asked->is_done = true;
+        }
+        *waiting = *waiting || !asked->is_done;
+    }
+    return NULL;
+}
+
+// Connect to the recorder of `recording`, which is a pid or an absolute path. All are asked at
+// once, so that one that is stopped delays no other. One that comes within START_PATIENCE_MS is
+// asked too.
 static MUST_USE enum err find(const char *recording, int *out_fd, struct err_info *info)
 {
-    const struct timespec pause = {.tv_nsec = RETRY_MS * 1000000L};
-    const uint64_t end_ms = clock_monotonic_ms() + START_PATIENCE_MS;
-    for (;;) {
-        TRY(find_once(recording, out_fd, info));
-        if (*out_fd >= 0) {
-            return ERR_OK;
+    CLEANUP(asked_release) struct asked_vec recorders = {0};
+    CLEANUP(pollfd_vec_release) struct pollfd_vec fds = {0};
+    const uint64_t begin_ms = clock_monotonic_ms();
+    uint64_t passed_ms = 0;
+    bool waiting = true;
+    while (passed_ms < (waiting ? WHO_PATIENCE_MS : START_PATIENCE_MS)) {
+        TRY(look_for_recorders(&recorders, info));
+        if (ask_recorders(&recorders, recording, &fds) != ERR_OK) {
+            return err_set(info, ERR_NO_MEMORY, "not enough memory");
         }
-        if (clock_monotonic_ms() >= end_ms) {
-            return err_set(info, ERR_NOT_FOUND,
-                           "you have no running recording '%s'; it may have ended", recording);
+        (void)wait_for(fds.items, fds.len, LOOK_MS);
+        const struct asked *found = hear_recorders(&recorders, &fds, &waiting);
+        if (found != NULL) {
+            *out_fd = connect_to(found->name, 0);
+            return *out_fd >= 0 ? ERR_OK : err_set_errno(info, errno, "cannot ask the recorder");
         }
-        (void)nanosleep(&pause, NULL); // a signal may end it early
+        passed_ms = clock_monotonic_ms() - begin_ms;
     }
+    return err_set(info, ERR_NOT_FOUND, "you have no running recording '%s'; it may have ended",
+                   recording);
 }
 
 static bool is_pid(const char *text)
 {
     return text[0] != '\0' && text[strspn(text, "0123456789")] == '\0' && access(text, F_OK) != 0;
+}
+
+// Send the request to the recorder at `fd`, and append the reply. `name` is for messages.
+static MUST_USE enum err ask(int fd,
+                             const char *name,
+                             const char *word,
+                             const char *text,
+                             struct strbuf *reply,
+                             struct err_info *info)
+{
+    CLEANUP(strbuf_release) struct strbuf answer = {0};
+    if (!talk(fd, word, text, &answer)) {
+        return err_set(info, ERR_DEAD, "the recorder of '%s' does not answer; it may have ended",
+                       name);
+    }
+    if (answer.data[0] != '+') {
+        return err_set(info, ERR_INVALID, "%s: %s", name, answer.data + 1);
+    }
+    strbuf_append_text(reply, answer.data + 1);
+    return strbuf_result(reply);
 }
 
 enum err control_ask(const char *recording,
@@ -261,7 +269,6 @@ enum err control_ask(const char *recording,
                      struct err_info *info)
 {
     CLEANUP(strbuf_release) struct strbuf name = {0};
-    CLEANUP(strbuf_release) struct strbuf answer = {0};
     CLEANUP(fd_closep) int fd = -1;
     if (is_pid(recording)) {
         strbuf_append_text(&name, recording);
@@ -269,13 +276,24 @@ enum err control_ask(const char *recording,
         TRY(file_absolute_path(recording, &name, info));
     }
     TRY(find(strbuf_text(&name), &fd, info));
-    if (!talk(fd, word, text, &answer)) {
-        return err_set(info, ERR_DEAD, "the recorder of '%s' does not answer; it may have ended",
-                       recording);
+    return ask(fd, recording, word, text, reply, info);
+}
+
+enum err control_ask_recorder(
+    pid_t recorder, const char *word, const char *text, struct strbuf *reply, struct err_info *info)
+{
+    char prefix[NAME_BYTES];
+    char name[16];
+    CLEANUP(asked_release) struct asked_vec recorders = {0};
+    CLEANUP(fd_closep) int fd = -1;
+    (void)snprintf(name, sizeof(name), "%d", (int)recorder);                          // fits
+    (void)snprintf(prefix, sizeof(prefix), CONTROL_NAME_PREFIX "%d-", (int)recorder); // fits
+    TRY(look_for_recorders(&recorders, info));
+    for (size_t i = 0; i < recorders.len && fd < 0; i++) {
+        if (strncmp(recorders.items[i].name, prefix, strlen(prefix)) == 0) {
+            fd = connect_to(recorders.items[i].name, 0);
+        }
     }
-    if (answer.data[0] != '+') {
-        return err_set(info, ERR_INVALID, "%s: %s", recording, answer.data + 1);
-    }
-    strbuf_append_text(reply, answer.data + 1);
-    return strbuf_result(reply);
+    return fd >= 0 ? ask(fd, name, word, text, reply, info)
+                   : err_set(info, ERR_NOT_FOUND, "process %s records nothing", name);
 }

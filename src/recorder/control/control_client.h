@@ -8,6 +8,8 @@
 // Context: H; any thread. Blocks until the reply arrives, at most CONTROL_PATIENCE_MS.
 #pragma once
 
+#include <sys/types.h>
+
 #include "base/err.h"
 #include "host/text/strbuf.h"
 
@@ -21,3 +23,11 @@ enum err control_ask(const char *recording,
                      const char *text,
                      struct strbuf *reply,
                      struct err_info *info) MUST_USE;
+
+// Do the same with the recorder whose process id is `recorder`, and ask no other. ERR_NOT_FOUND: it
+// takes no requests, because it has not begun, has ended, or writes its last file.
+enum err control_ask_recorder(pid_t recorder,
+                              const char *word,
+                              const char *text,
+                              struct strbuf *reply,
+                              struct err_info *info) MUST_USE;

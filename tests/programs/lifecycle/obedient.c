@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// obedient: executes the commands that it reads, one per line, and writes "done" after each. It has
-// no TRUTH, because the test writes the commands. It allocates nothing else.
+// obedient [FILE]: executes the commands that it reads from FILE or its standard input, one per
+// line, and writes "done" after each. It has no TRUTH, because the test writes the commands. It
+// allocates nothing else.
 //
 //   a COUNT SIZE   allocates COUNT blocks of SIZE bytes and keeps them
 //   f COUNT        frees the COUNT oldest
@@ -13,6 +14,7 @@
 //   p              nothing
 //   q              returns from main
 #include <cairn.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -111,11 +113,12 @@ static void obey(char *line)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     static char line[256];
     size_t len = 0;
-    while (read(STDIN_FILENO, line + len, 1) == 1) {
+    const int commands = argc > 1 ? open(argv[1], O_RDONLY) : STDIN_FILENO;
+    while (read(commands, line + len, 1) == 1) {
         if (line[len] != '\n') {
             len += len + 2 < sizeof(line);
             continue;

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+// cmd_top: `cairn top PROGRAM ARGS...`, `cairn top FILE` and `cairn top -p PID`: shows a running
+// program's heap as top(1) shows processes.
+//
+// Context: H. Exit status: 0, or the program's if it was started here and has ended; 2 if nothing
+// can be shown.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "cli/options/command.h"
+#include "cli/options/name_options.h"
+#include "cli/options/output_name.h"
+#include "cli/top/top_terminal.h"
+#include "cli/top/top_watch.h"
+
+enum {
+    LIMIT_BY_DEFAULT = 20,
+    INTERVAL_MS_BY_DEFAULT = 2000,
+    INTERVAL_MS_MIN = 100,
+};
+
+struct top_fields {
+    uint32_t pid;
+    const char *output;
+    const char *program_output;
+    uint64_t interval_ms;
+    const char *sort;
+    const char *filter;
+    bool is_plain;
+    uint32_t count;
+    uint32_t limit;
+    struct name_words names; // owned
+};
+
+#define FIELD(field) offsetof(struct top_fields, field)
+
+static const char *const sort_choices[] = {"live",        "change", "rate", "temporary",
+                                           "allocations", "peak",   NULL};
+
+static const struct option_spec specs[] = {
+    {.letter = 'p',
+     .name = "pid",
+     .kind = OPTION_COUNT,
+     .value = "PID",
+     .minimum = 1,
+     .help =
+         "show a process that runs: its recording, or else attach to it; cairn detaches from it "
+         "when you quit, and it runs on",
+     .offset = FIELD(pid)},
+    {.letter = 'd',
+     .name = "interval",
+     .kind = OPTION_DURATION_MS,
+     .value = "TIME",
+     .help = "time between two updates: 1, 500ms, 1m (default: 2s); longer if an update takes long",
+     .offset = FIELD(interval_ms)},
+    {.name = "sort",
+     .kind = OPTION_CHOICE,
+     .value = "COLUMN",
+     .choices = sort_choices,
+     .help = "live, change, rate, temporary, allocations or peak (default: live)",
+     .offset = FIELD(sort)},
+    {.name = "filter",
+     .kind = OPTION_TEXT,
+     .value = "TEXT",
+     .help = "show only call sites whose function, file or module contains TEXT",
+     .offset = FIELD(filter)},
+    {.name = "plain",
+     .kind = OPTION_FLAG,
+     .help = "write each update as lines of text: for screen readers, pipes and logs",
+     .offset = FIELD(is_plain)},
+    {.letter = 'n',
+     .name = "count",
+     .kind = OPTION_COUNT,
+     .value = "N",
+     .help = "with --plain: quit after N updates; 0: at the end of the run (default: 0)",
+     .offset = FIELD(count)},
+    {.name = "limit",
+     .kind = OPTION_COUNT,
+     .value = "N",
+     .help = "with --plain: call sites in each update; 0: all (default: 20)",
+     .offset = FIELD(limit)},
+    {.letter = 'o',
+     .name = "output",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "recording to write, if top starts one (default: cairn.PROGRAM.%p.cairn); %p is the "
+             "process id of the recorder, %h the host name",
+     .offset = FIELD(output)},
+    {.name = "program-output",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "file for standard output and error of PROGRAM (default: as the recording, ending "
+             "in .output)",
+     .offset = FIELD(program_output)},
+};
+
+static MUST_USE enum err
+check_fields(const struct top_fields *fields, int operands, struct err_info *info)
+{
+    if (fields->pid != 0 && operands > 0) {
+        return err_set(info, ERR_INVALID, "--pid and a PROGRAM or FILE contradict each other");
+    }
+    if (fields->pid == 0 && operands == 0) {
+        return err_set(info, ERR_INVALID, "no PROGRAM, FILE or --pid given");
+    }
+    if (fields->interval_ms < INTERVAL_MS_MIN) {
+        return err_set(info, ERR_INVALID, "--interval: the shortest is 100ms");
+    }
+    if (fields->count != 0 && !fields->is_plain) {
+        return err_set(info, ERR_INVALID, "--count needs --plain");
+    }
+    return ERR_OK;
+}
+
+static int watch(const struct top_fields *fields, const struct top_run_options *run_options)
+{
+    struct err_info info = {0};
+    int status = STATUS_USAGE;
+    CLEANUP(top_run_release) struct top_run run = TOP_RUN_INIT;
+    // Its cache and servers must stay as long as the thread that reads.
+    static struct name_places names;
+    if (!fields->is_plain && top_terminal_check(&info) != ERR_OK) {
+        return command_error(&info);
+    }
+    if (top_run_open(&run, run_options, &status, &info) != ERR_OK) {
+        if (info.text[0] != '\0') {
+            (void)command_error(&info); // printed here; the status is set
+        }
+        return status;
+    }
+    const struct top_watch_options options = {.run = &run,
+                                              .sources = &names.sources,
+                                              .interval_ms = fields->interval_ms,
+                                              .sort = top_column_find(fields->sort),
+                                              .filter = fields->filter,
+                                              .count = fields->count,
+                                              .limit = fields->limit};
+    enum err problem = name_places_init(&names, &fields->names, &info);
+    if (problem == ERR_OK) {
+        problem =
+            fields->is_plain ? top_watch_plain(&options, &info) : top_watch_screen(&options, &info);
+    }
+    status = top_run_leave(&run);
+    if (problem != ERR_OK) {
+        return command_error(&info);
+    }
+    return fields->is_plain ? command_finish_output(status) : status;
+}
+
+static void fields_release(struct top_fields *fields)
+{
+    name_words_release(&fields->names);
+}
+
+static int run(int argc, char **argv)
+{
+    struct err_info info = {0};
+    CLEANUP(fields_release)
+    struct top_fields fields = {
+        .interval_ms = INTERVAL_MS_BY_DEFAULT, .sort = "live", .limit = LIMIT_BY_DEFAULT};
+    int operand;
+    int status;
+    if (!command_parse(&command_top, argc, argv, &fields, &operand, &status)) {
+        return status;
+    }
+    if (check_fields(&fields, argc - operand, &info) != ERR_OK) {
+        return command_usage_error(&command_top, &info);
+    }
+    const bool is_program = operand > 0 && strcmp(argv[operand - 1], "--") == 0;
+    const bool is_file =
+        argc - operand == 1 && !is_program && output_name_is_recording(argv[operand]);
+    const struct top_run_options options = {
+        .argv = operand < argc && !is_file ? argv + operand : NULL,
+        .file = is_file ? argv[operand] : NULL,
+        .pid = fields.pid,
+        .output = fields.output,
+        .program_output = fields.program_output,
+    };
+    return watch(&fields, &options);
+}
+
+const struct command command_top = {
+    .name = "top",
+    .summary = "watch the heap of a running program",
+    .synopsis = "[options] [--] PROGRAM ARGS... | FILE | -p PID",
+    .description =
+        "Show live, growing and temporary memory by call site while a program runs: of\n"
+        "PROGRAM, which is started and recorded; of the running recording FILE; or of\n"
+        "the process PID. F1 explains columns and keys.\n\n"
+        "The output of PROGRAM goes to a file, and its input is /dev/null. Leaving with q\n"
+        "or Ctrl-C lets PROGRAM run on, and its recording too. The exit status is that of\n"
+        "PROGRAM if it has ended, else 0; 2 if nothing can be shown.\n",
+    .options = {.specs = specs,
+                .count = ARRAY_LEN(specs),
+                .shared = {NAME_OPTIONS(top_fields, names)}},
+    .run = run,
+};

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+// top_feed: see the header.
+#include "cli/top/top_feed.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "base/minmax.h"
+#include "host/os/quiet_thread.h"
+#include "recorder/control/control_client.h"
+
+enum {
+    COST_FACTOR = 4,  // the pause is this much longer than the work
+    END_CHECK_MS = 50 // between two looks whether a recorder has ended
+};
+
+// Hand over a sample, which may be NULL, and the outcome.
+static void tell(struct top_feed *feed,
+                 struct top_sample *sample,
+                 enum top_run_state state,
+                 const char *problem)
+{
+    const uint64_t one = 1;
+    (void)pthread_mutex_lock(&feed->mutex);
+    if (sample != NULL) {
+        top_sample_free(feed->sample);
+        feed->sample = sample;
+    }
+    feed->state = state;
+    (void)snprintf(feed->problem, sizeof(feed->problem), "%s", problem); // a cut one will do
+    (void)pthread_mutex_unlock(&feed->mutex);
+    (void)!write(feed->event_fd, &one, sizeof(one)); // fails only if it is readable already
+}
+
+static bool has_ended(const struct top_feed *feed, int patience_ms)
+{
+    struct pollfd end = {.fd = feed->options.recorder_fd, .events = POLLIN};
+    return end.fd < 0 || poll(&end, 1, patience_ms) > 0;
+}
+
+// Read the file that a recorder left or leaves behind. It writes its last file after it has closed
+// its socket.
+static void read_end(struct top_feed *feed)
+{
+    for (;;) {
+        CLEANUP(top_sample_freep) struct top_sample *sample = NULL;
+        struct err_info info = {0};
+        const bool is_end = has_ended(feed, END_CHECK_MS); // before the file is read
+        const enum err problem =
+            top_sample_open(feed->options.path, feed->options.sources, &sample, &info);
+        const uint32_t state = problem == ERR_OK ? top_sample_state(sample) : REC_STATE_RUNNING;
+        if (!is_end && state == REC_STATE_RUNNING) {
+            continue;
+        }
+        tell(feed, sample,
+             state == REC_STATE_RUNNING   ? TOP_LOST
+             : state == REC_STATE_STOPPED ? TOP_STOPPED
+                                          : TOP_ENDED,
+             problem != ERR_OK ? info.text : "");
+        sample = NULL;
+        return;
+    }
+}
+
+// Wait for the interval, or until the user is in a hurry.
+static void pause_feed(struct top_feed *feed, uint64_t pause_ms)
+{
+    const uint64_t end_ns = clock_monotonic_ns() + pause_ms * NS_PER_MS;
+    const struct timespec end = {.tv_sec = (time_t)(end_ns / NS_PER_S),
+                                 .tv_nsec = (long)(end_ns % NS_PER_S)};
+    (void)pthread_mutex_lock(&feed->mutex);
+    int status = 0;
+    while (!feed->is_hurried && (feed->is_paused || status == 0)) {
+        status = feed->is_paused ? pthread_cond_wait(&feed->wake, &feed->mutex)
+                                 : pthread_cond_timedwait(&feed->wake, &feed->mutex, &end);
+    }
+    feed->is_hurried = false;
+    (void)pthread_mutex_unlock(&feed->mutex);
+}
+
+// Take one sample. Return false at the end of the recording.
+static bool take_one(struct top_feed *feed)
+{
+    CLEANUP(strbuf_release) struct strbuf reply = {0};
+    CLEANUP(top_sample_freep) struct top_sample *sample = NULL;
+    struct err_info info = {0};
+    const struct top_feed_options *options = &feed->options;
+    const enum err asked =
+        options->recorder == 0
+            ? ERR_NOT_FOUND
+            : control_ask_recorder(options->recorder, "checkpoint", NULL, &reply, &info);
+    if (asked == ERR_NOT_FOUND || (asked == ERR_DEAD && has_ended(feed, 0))) {
+        read_end(feed);
+        return false;
+    }
+    enum err problem = asked;
+    if (asked == ERR_OK) {
+        problem = top_sample_open(options->path, options->sources, &sample, &info);
+    }
+    tell(feed, sample, TOP_RUNS, problem != ERR_OK ? info.text : "");
+    sample = NULL;
+    return true;
+}
+
+static void *run(void *context)
+{
+    struct top_feed *feed = context;
+    for (;;) {
+        const uint64_t begin_ms = clock_monotonic_ms();
+        if (!take_one(feed)) {
+            return NULL;
+        }
+        const uint64_t work_ms = clock_monotonic_ms() - begin_ms;
+        pause_feed(feed, max_u64(feed->options.interval_ms, work_ms * COST_FACTOR));
+    }
+}
+
+enum err
+top_feed_start(struct top_feed *feed, const struct top_feed_options *options, struct err_info *info)
+{
+    pthread_condattr_t clock;
+    pthread_t thread;
+    *feed = (struct top_feed){.options = *options, .state = TOP_STARTS};
+    feed->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (feed->event_fd < 0) {
+        return err_set_errno(info, errno, "cannot make an event");
+    }
+    (void)pthread_mutex_init(&feed->mutex, NULL); // these cannot fail on Linux
+    (void)pthread_condattr_init(&clock);
+    (void)pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&feed->wake, &clock);
+    (void)pthread_condattr_destroy(&clock);
+    const int problem = quiet_thread_start(&thread, run, feed);
+    if (problem != 0) {
+        (void)close(feed->event_fd);
+        return err_set_errno(info, problem, "cannot start a thread");
+    }
+    (void)pthread_detach(thread); // cannot fail for a new thread
+    return ERR_OK;
+}
+
+void top_feed_take(struct top_feed *feed, struct top_news *out)
+{
+    uint64_t count;
+    (void)!read(feed->event_fd, &count, sizeof(count)); // nothing to read is fine
+    (void)pthread_mutex_lock(&feed->mutex);
+    *out = (struct top_news){.sample = feed->sample, .state = feed->state};
+    (void)snprintf(out->problem, sizeof(out->problem), "%s", feed->problem); // fits
+    feed->sample = NULL;
+    (void)pthread_mutex_unlock(&feed->mutex);
+}
+
+void top_feed_pause(struct top_feed *feed, bool is_paused)
+{
+    (void)pthread_mutex_lock(&feed->mutex);
+    feed->is_paused = is_paused;
+    feed->is_hurried = !is_paused;
+    (void)pthread_cond_signal(&feed->wake);
+    (void)pthread_mutex_unlock(&feed->mutex);
+}
+
+void top_feed_hurry(struct top_feed *feed)
+{
+    (void)pthread_mutex_lock(&feed->mutex);
+    feed->is_hurried = true;
+    (void)pthread_cond_signal(&feed->wake);
+    (void)pthread_mutex_unlock(&feed->mutex);
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// top_picture: the screen of `cairn top` as lines of text with a style each.
+//
+//   cairn top: app (process 4711)                       running, 12.3 s
+//   Heap   12.5 MiB  ▁▁▂▂▃▃▄▄▅▅▆▆▇▇█████████████████  peak 13.0 MiB
+//   RSS    45.1 MiB  ▂▂▃▃▃▄▄▄▄▅▅▅▅▆▆▆▆▇▇▇▇██████████  peak 46.0 MiB
+//   1,234,567 allocations, ...
+//   the first finding
+//        LIVE     CHANGE  ALLOC/S   TEMP  FUNCTION                    PLACE
+//   12.0 MiB   +1.0 MiB    12.3k  1.23M  load(char const*)           app.c:12
+//   ...
+//   the keys, the filter that is typed, a question, or a message
+//
+// The drawing has no state: the same model and size give the same lines. Every line fits the width,
+// in any size. Without UTF-8 all characters are ASCII. Context: H; pure.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cli/top/top_model.h"
+#include "host/containers/vec.h"
+#include "host/text/strbuf.h"
+
+enum top_style {
+    TOP_STYLE_PLAIN,
+    TOP_STYLE_TITLE, // of the screen
+    TOP_STYLE_CHART,
+    TOP_STYLE_NOTE,   // what deserves attention
+    TOP_STYLE_HEAD,   // of the list
+    TOP_STYLE_CURSOR, // the selected row
+    TOP_STYLE_KEYS,
+};
+
+struct top_line {
+    size_t text; // offset in `texts`
+    enum top_style style;
+};
+
+DEFINE_VEC(top_line_vec, struct top_line);
+
+struct top_picture {
+    struct strbuf texts;       // owned; each line ends with a zero
+    struct top_line_vec lines; // owned; at most `height`
+};
+
+struct top_size {
+    unsigned width;
+    unsigned height;
+    bool is_utf8;
+};
+
+void top_picture_release(struct top_picture *picture);
+
+// How many lines of a picture of this size the list has, at least 1.
+size_t top_picture_list_lines(struct top_size size);
+
+// Draw the model. `lines` of the model must be that of the size. Replaces an earlier picture.
+// ERR_NO_MEMORY.
+enum err top_picture_draw(const struct top_model *model,
+                          struct top_size size,
+                          struct top_picture *out) MUST_USE;
+
+static inline const char *top_picture_text(const struct top_picture *picture, size_t line)
+{
+    return strbuf_text(&picture->texts) + picture->lines.items[line].text;
+}
+
+// Append "+1.2 MiB", "-3 B" or "0 B".
+void top_append_change(struct strbuf *out, int64_t change_bytes);
+
+// Append what the recording does: "running", "has ended", ...
+const char *top_state_words(const struct top_model *model);

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+// Tests of top_picture, top_chart and top_plain: a model in, lines of text out.
+#include "cli/top/top_picture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "cli/text/screen_text.h"
+#include "cli/top/test_sample.h"
+#include "cli/top/top_chart.h"
+#include "cli/top/top_plain.h"
+#include "host/text/utf8.h"
+
+static const char text[] = "main;load(a.c:7) 10 1048576 1 0 0 0 9 1048576\n@0 5 524288 0 0 0\n"
+                           "@1 5 524288 1 0 0\n"
+                           "main;void app::Cache<std::string>::insert(int)(/src/cache.cpp:9) "
+                           "20500 5120 20480 0 20480 100 5 500\n@0 20500 5120 20480 0 20480\n"
+                           "main;libz.so!deflate 1 100 0 0 0 0\n@1 1 100 0 0 0\n"
+                           "main;\x1b[2Jevil(a\x07.c:1) 1 10 0 0 0 0\n@1 1 10 0 0 0\n";
+
+static void draw(const struct top_model *model, struct top_size size, struct top_picture *picture)
+{
+    assert_int_equal(top_picture_draw(model, size, picture), ERR_OK);
+}
+
+static void start(struct top_model *model, struct top_size size)
+{
+    model->lines = top_picture_list_lines(size);
+    assert_int_equal(top_model_take(model, test_sample(text, 2000)), ERR_OK);
+}
+
+static void press(struct top_model *model, uint32_t key)
+{
+    enum top_action action;
+    assert_int_equal(top_model_key(model, key, &action), ERR_OK);
+}
+
+static void the_usual_screen_has_every_part(void **state)
+{
+    (void)state;
+    static const char *const wanted[] = {
+        "cairn top                                                        running, 2.00 s",
+        "Heap   1.00 MiB   ======================######################  peak 1.00 MiB",
+        NULL, // RSS: none was sampled
+        "31 live blocks, 20,512 allocations (10.3k/s), 99.8% temporary",
+        "Change 0 B since 2.00 s",
+        NULL,
+        NULL,
+        "     LIVEv     CHANGE  ALLOC/S    TEMP  FUNCTION                           PLACE",
+        " 1.00 MiB         0 B        5       0  load                               a.c:7",
+        " 5.00 KiB         0 B    10.2k   20.5k  app::Cache::insert           cache.cpp:9",
+        "    100 B         0 B      0.5       0  deflate                          libz.so",
+        "     10 B         0 B      0.5       0  \\x1b[2Jevil                    a\\x07.c:1",
+        "",
+    };
+    const struct top_size size = {80, 24, false};
+    CLEANUP(top_model_release) struct top_model model = {0};
+    CLEANUP(top_picture_release) struct top_picture picture = {0};
+    start(&model, size);
+    draw(&model, size, &picture);
+    assert_int_equal(picture.lines.len, 24);
+    for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
+        if (wanted[i] != NULL) {
+            assert_string_equal(top_picture_text(&picture, i), wanted[i]);
+        }
+    }
+    assert_int_equal(picture.lines.items[8].style, TOP_STYLE_CURSOR);
+    assert_int_equal(picture.lines.items[9].style, TOP_STYLE_PLAIN);
+    assert_non_null(strstr(top_picture_text(&picture, 23), "F10 Quit"));
+}
+
+// Whatever the size and the page, a picture has as many lines as the screen, and none is too long.
+static void every_size_fits(void **state)
+{
+    (void)state;
+    static const uint32_t keys[] = {TOP_KEY_END, TOP_KEY_ENTER, TOP_KEY_F0 + 1, '/',
+                                    'x',         'y',           TOP_KEY_ESCAPE, 'k'};
+    CLEANUP(top_picture_release) struct top_picture picture = {0};
+    for (unsigned width = 1; width < 300; width += width < 130 ? 1 : 23) {
+        CLEANUP(top_model_release) struct top_model model = {0};
+        const struct top_size size = {width, 1 + width % 50, width % 2 == 0};
+        draw(&model, size, &picture); // nothing yet
+        start(&model, size);
+        for (size_t key = 0; key < ARRAY_LEN(keys); key++) {
+            press(&model, keys[key]);
+            draw(&model, size, &picture);
+            assert_true(picture.lines.len <= size.height);
+            for (size_t i = 0; i < picture.lines.len; i++) {
+                const char *line = top_picture_text(&picture, i);
+                if (screen_columns(line) > width || !utf8_is_valid(line)) {
+                    fail_msg("%u columns, line %zu: '%s'", width, i, line);
+                }
+            }
+        }
+    }
+}
+
+static void the_bottom_says_what_is_typed_asked_or_wrong(void **state)
+{
+    (void)state;
+    const struct top_size size = {80, 24, true};
+    CLEANUP(top_model_release) struct top_model model = {.state = TOP_RUNS};
+    CLEANUP(top_picture_release) struct top_picture picture = {0};
+    start(&model, size);
+    press(&model, '/');
+    press(&model, 'o');
+    press(&model, 'a');
+    draw(&model, size, &picture);
+    assert_non_null(strstr(top_picture_text(&picture, 23), "Filter: oa_"));
+    assert_non_null(strstr(top_picture_text(&picture, 4), "1 of 4 call sites match 'oa'"));
+    press(&model, TOP_KEY_ESCAPE);
+    press(&model, 'k');
+    draw(&model, size, &picture);
+    assert_non_null(strstr(top_picture_text(&picture, 23), "End the program (SIGTERM)? y/n"));
+    press(&model, 'n');
+    (void)snprintf(model.message, sizeof(model.message), "the disk is full \x1b[31m");
+    draw(&model, size, &picture);
+    assert_string_equal(top_picture_text(&picture, 23), "the disk is full \\x1b[31m");
+}
+
+static void the_state_is_in_the_title(void **state)
+{
+    (void)state;
+    static const struct {
+        enum top_run_state state;
+        const char *words;
+    } cases[] = {{TOP_RUNS, "running, 2.00 s"},
+                 {TOP_ENDED, "has ended, 2.00 s"},
+                 {TOP_STOPPED, "runs on, no longer recorded, 2.00 s"},
+                 {TOP_LOST, "recorder has died, 2.00 s"}};
+    const struct top_size size = {80, 24, true};
+    CLEANUP(top_model_release) struct top_model model = {0};
+    CLEANUP(top_picture_release) struct top_picture picture = {0};
+    start(&model, size);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        model.state = cases[i].state;
+        draw(&model, size, &picture);
+        assert_true(screen_ends_with(top_picture_text(&picture, 0), cases[i].words));
+    }
+}
+
+static void charts_are_as_high_as_their_values(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t most;
+        unsigned line;
+        unsigned lines;
+        bool is_utf8;
+        const char *wanted;
+    } cases[] = {
+        {80, 0, 1, false, " ..-*##"},
+        {80, 0, 2, false, "    =*#"},
+        {80, 1, 2, false, " .:####"},
+        {0, 0, 1, false, "       "},
+        {80, 0, 1, true,
+         " \xe2\x96\x81\xe2\x96\x81\xe2\x96\x83\xe2\x96\x86\xe2\x96\x87\xe2\x96\x88"},
+    };
+    static const uint64_t values[] = {0, 1, 10, 35, 60, 72, 80};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(strbuf_release) struct strbuf out = {0};
+        top_chart_append(&out, values, ARRAY_LEN(values), cases[i].most, cases[i].line,
+                         cases[i].lines, cases[i].is_utf8);
+        print_message("%zu: '%s'\n", i, strbuf_text(&out));
+        assert_string_equal(strbuf_text(&out), cases[i].wanted);
+    }
+}
+
+static void plain_text_has_whole_numbers_and_names(void **state)
+{
+    (void)state;
+    char *is = NULL;
+    size_t len = 0;
+    CLEANUP(top_model_release) struct top_model model = {.lines = 1};
+    assert_int_equal(top_model_take(&model, test_sample(text, 2000)), ERR_OK);
+    FILE *out = open_memstream(&is, &len);
+    assert_int_equal(top_plain_write(&model, 3, out), ERR_OK);
+    assert_int_equal(fclose(out), 0);
+    print_message("%s", is);
+    assert_non_null(strstr(is, " (process 0): running, 2.00 s\n"
+                               "live heap: 1.00 MiB in 31 blocks, peak 1.00 MiB\n"));
+    assert_non_null(
+        strstr(is, "allocations: 20,512, 10256.0 per second, 20,480 temporary (99.8%)\n"));
+    assert_non_null(strstr(is, "3 of 4 call sites, most live bytes first\n"));
+    assert_non_null(
+        strstr(is, "  5.00 KiB         0 B   10250.0        20,480        20,500      500 B  "
+                   "void app::Cache<std::string>::insert(int)  cache.cpp:9\n"));
+    assert_null(strstr(is, "evil")); // beyond the limit
+    free(is);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_usual_screen_has_every_part),
+        cmocka_unit_test(every_size_fits),
+        cmocka_unit_test(the_bottom_says_what_is_typed_asked_or_wrong),
+        cmocka_unit_test(the_state_is_in_the_title),
+        cmocka_unit_test(charts_are_as_high_as_their_values),
+        cmocka_unit_test(plain_text_has_whole_numbers_and_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

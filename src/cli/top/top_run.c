@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: MIT
+// top_run: see the header.
+#include "cli/top/top_run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "cli/options/command.h"
+#include "cli/options/output_name.h"
+#include "cli/text/screen_text.h"
+#include "host/os/file.h"
+#include "host/text/number.h"
+#include "recorder/control/control_client.h"
+
+enum {
+    COMPLAINT_BYTES_MAX = 64 << 10,
+    EXIT_STATUS_SIGNAL = 128, // what a shell adds to a signal's number
+    EXIT_STATUS_NO_EXEC = 126,
+    RETRY_MS = 20,
+};
+
+void top_run_release(struct top_run *run)
+{
+    fd_closep(&run->recorder_fd);
+    strbuf_release(&run->path);
+    strbuf_release(&run->output);
+}
+
+// Append the value of `key` in a status reply, lines of "key<TAB>value".
+static void append_value(const char *reply, const char *key, struct strbuf *out)
+{
+    const size_t key_bytes = strlen(key);
+    for (const char *line = reply; *line != '\0'; line += strspn(line, "\n")) {
+        const size_t line_bytes = strcspn(line, "\n");
+        if (line_bytes > key_bytes && line[key_bytes] == '\t' &&
+            strncmp(line, key, key_bytes) == 0) {
+            strbuf_append(out, line + key_bytes + 1, line_bytes - key_bytes - 1);
+        }
+        line += line_bytes;
+    }
+}
+
+static uint64_t number_value(const char *reply, const char *key)
+{
+    CLEANUP(strbuf_release) struct strbuf value = {0};
+    append_value(reply, key, &value);
+    return number_field(strbuf_text(&value));
+}
+
+// Take what a recorder says about its recording.
+static MUST_USE enum err take_status(struct top_run *run, const char *reply)
+{
+    run->recorder = (pid_t)number_value(reply, "recorder_pid");
+    run->program = (uint32_t)number_value(reply, "program_pid");
+    strbuf_clear(&run->path);
+    append_value(reply, "file", &run->path);
+    fd_closep(&run->recorder_fd);
+    // Without it, the last figures may miss what is written after the recorder's socket is closed.
+    run->recorder_fd = (int)syscall(SYS_pidfd_open, run->recorder, 0);
+    return strbuf_result(&run->path);
+}
+
+// Find the running recording `name`, a file or a process id. ERR_NOT_FOUND if there is none.
+static MUST_USE enum err find(struct top_run *run, const char *name, struct err_info *info)
+{
+    CLEANUP(strbuf_release) struct strbuf reply = {0};
+    TRY(control_ask(name, "status", NULL, &reply, info));
+    return take_status(run, strbuf_text(&reply));
+}
+
+// Append the name of the recording that the recorder `pid` writes.
+static MUST_USE enum err append_path(const struct top_run_options *options,
+                                     const char *program,
+                                     pid_t pid,
+                                     struct strbuf *out,
+                                     struct err_info *info)
+{
+    CLEANUP(strbuf_release) struct strbuf pattern = {0};
+    char host[HOST_NAME_MAX + 1] = "";
+    if (gethostname(host, sizeof(host) - 1) != 0) {
+        return err_set_errno(info, errno, "cannot get the name of this host");
+    }
+    if (options->output != NULL) {
+        strbuf_append_text(&pattern, options->output);
+    } else {
+        output_name_append_default(&pattern, program);
+    }
+    TRY(strbuf_result(&pattern));
+    return output_name_expand(strbuf_text(&pattern), (uint32_t)pid, host, out, info);
+}
+
+// Append the name of the file for the output of the program.
+static void
+append_output(const struct top_run_options *options, const char *path, struct strbuf *out)
+{
+    static const char suffix[] = ".cairn";
+    if (options->program_output != NULL) {
+        strbuf_append_text(out, options->program_output);
+        return;
+    }
+    const size_t suffix_bytes = screen_ends_with(path, suffix) ? sizeof(suffix) - 1 : 0;
+    strbuf_append(out, path, strlen(path) - suffix_bytes);
+    strbuf_append_text(out, ".output");
+}
+
+// In the new process: become the recorder. Its name of the recording has % only as %%.
+static _Noreturn void become_recorder(const struct top_run_options *options, const char *program)
+{
+    CLEANUP(strbuf_release) struct strbuf path = {0};
+    CLEANUP(strbuf_release) struct strbuf output = {0};
+    CLEANUP(strbuf_release) struct strbuf pattern = {0};
+    char pid[16];
+    struct err_info info = {0};
+    size_t count = 0;
+    while (options->argv != NULL && options->argv[count] != NULL) {
+        count++;
+    }
+    if (append_path(options, program, getpid(), &path, &info) != ERR_OK) {
+        (void)command_error(&info); // the parent has found the same before
+        _exit(STATUS_USAGE);
+    }
+    append_output(options, strbuf_text(&path), &output);
+    for (size_t i = 0; i < path.len; i++) {
+        strbuf_append_char(&pattern, path.data[i]);
+        if (path.data[i] == '%') {
+            strbuf_append_char(&pattern, '%');
+        }
+    }
+    (void)snprintf(pid, sizeof(pid), "%" PRIu32, options->pid); // fits
+    const char *const words[] = {
+        "cairn", "record", "-q", "-o", strbuf_text(&pattern), options->pid != 0 ? "-p" : "--", pid};
+    const size_t word_count = options->pid != 0 ? ARRAY_LEN(words) : ARRAY_LEN(words) - 1;
+    char **argv = calloc(word_count + count + 1, sizeof(*argv));
+    const int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    const int out =
+        open(strbuf_text(&output), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
+    if (argv == NULL || in < 0 || out < 0 || strbuf_result(&pattern) != ERR_OK) {
+        (void)err_set_errno(&info, errno, "cannot open '%s'", strbuf_text(&output));
+        (void)command_error(&info); // printed here; the status is the answer
+        _exit(STATUS_USAGE);
+    }
+    memcpy(argv, words, word_count * sizeof(*argv));
+    memcpy(argv + word_count, options->argv != NULL ? options->argv : argv, count * sizeof(*argv));
+    (void)setsid();               // cannot fail in a new process
+    (void)dup2(in, STDIN_FILENO); // these cannot fail for open descriptors
+    (void)dup2(out, STDOUT_FILENO);
+    (void)dup2(out, STDERR_FILENO);
+    (void)execv("/proc/self/exe", argv);
+    (void)err_set_errno(&info, errno, "cannot start the recorder"); // printed below
+    (void)command_error(&info);
+    _exit(EXIT_STATUS_NO_EXEC);
+}
+
+// Wait for the end of the recorder for some milliseconds. Return whether it has ended; it ends as
+// the program did.
+static bool reap(struct top_run *run, int patience_ms)
+{
+    int ended = 0;
+    struct pollfd end = {.fd = run->recorder_fd, .events = POLLIN};
+    (void)poll(&end, 1, patience_ms); // the reason of its end is irrelevant
+    if (!run->is_child || waitpid(run->recorder, &ended, WNOHANG) != run->recorder) {
+        return false;
+    }
+    run->is_child = false;
+    run->recorder = 0;
+    run->exit_status =
+        WIFSIGNALED(ended) ? EXIT_STATUS_SIGNAL + WTERMSIG(ended) : WEXITSTATUS(ended);
+    return true;
+}
+
+// What distinguishes a file from one that replaces it; all 0 if there is none.
+struct identity {
+    dev_t device;
+    ino_t inode;
+    struct timespec changed;
+};
+
+static struct identity identity_of(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0
+               ? (struct identity){status.st_dev, status.st_ino, status.st_mtim}
+               : (struct identity){0};
+}
+
+static bool is_same(struct identity a, struct identity b)
+{
+    return a.device == b.device && a.inode == b.inode && a.changed.tv_sec == b.changed.tv_sec &&
+           a.changed.tv_nsec == b.changed.tv_nsec;
+}
+
+// Print what a recorder said that has made no recording, and remove the file.
+static void print_complaint(const char *path)
+{
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    if (file_read(path, COMPLAINT_BYTES_MAX, &text, NULL) == ERR_OK) {
+        (void)fwrite(strbuf_text(&text), 1, text.len, stderr); // no other place to report an error
+        (void)unlink(path);                                    // at worst it stays
+    }
+}
+
+// Start a recorder.
+static MUST_USE enum err fork_recorder(struct top_run *run,
+                                       const struct top_run_options *options,
+                                       const char *program,
+                                       struct err_info *info)
+{
+    CLEANUP(strbuf_release) struct strbuf path = {0};
+    TRY(append_path(options, program, getpid(), &path, info)); // a bad pattern is an error here
+    run->is_attached = options->pid != 0;
+    run->recorder = fork();
+    if (run->recorder == 0) {
+        become_recorder(options, program);
+    }
+    if (run->recorder < 0) {
+        run->recorder = 0;
+        return err_set_errno(info, errno, "cannot start the recorder");
+    }
+    run->is_child = true;
+    run->recorder_fd = (int)syscall(SYS_pidfd_open, run->recorder, 0);
+    TRY(append_path(options, program, run->recorder, &run->path, info));
+    append_output(options, strbuf_text(&run->path), &run->output);
+    return strbuf_result(&run->output);
+}
+
+// Start a recorder, and wait until it answers or has ended.
+static MUST_USE enum err start(struct top_run *run,
+                               const struct top_run_options *options,
+                               const char *program,
+                               int *status,
+                               struct err_info *info)
+{
+    TRY(fork_recorder(run, options, program, info));
+    const struct identity before = identity_of(strbuf_text(&run->path));
+    for (;;) {
+        CLEANUP(strbuf_release) struct strbuf reply = {0};
+        struct err_info trouble = {0};
+        if (control_ask_recorder(run->recorder, "status", NULL, &reply, &trouble) == ERR_OK) {
+            return take_status(run, strbuf_text(&reply));
+        }
+        if (!reap(run, RETRY_MS)) {
+            continue;
+        }
+        *status = run->exit_status;
+        if (!is_same(before, identity_of(strbuf_text(&run->path)))) {
+            return ERR_OK; // a short run
+        }
+        print_complaint(strbuf_text(&run->output));
+        return ERR_DEAD;
+    }
+}
+
+static MUST_USE enum err open_pid(struct top_run *run,
+                                  const struct top_run_options *options,
+                                  int *status,
+                                  struct err_info *info)
+{
+    char name[16];
+    char link[40];
+    char path[PATH_MAX];
+    (void)snprintf(name, sizeof(name), "%" PRIu32, options->pid);              // fits
+    (void)snprintf(link, sizeof(link), "/proc/%" PRIu32 "/exe", options->pid); // fits
+    const enum err found = find(run, name, info);
+    if (found != ERR_NOT_FOUND) {
+        return found;
+    }
+    const ssize_t len = readlink(link, path, sizeof(path) - 1);
+    path[len > 0 ? len : 0] = '\0';
+    *info = (struct err_info){0};
+    return start(run, options, len > 0 ? path : "process", status, info);
+}
+
+enum err top_run_open(struct top_run *run,
+                      const struct top_run_options *options,
+                      int *status,
+                      struct err_info *info)
+{
+    *status = STATUS_USAGE;
+    if (options->argv != NULL) {
+        return start(run, options, options->argv[0], status, info);
+    }
+    if (options->pid != 0) {
+        return open_pid(run, options, status, info);
+    }
+    const enum err found = find(run, options->file, info);
+    if (found == ERR_NOT_FOUND && access(options->file, F_OK) == 0) {
+        *info = (struct err_info){0};
+        strbuf_append_text(&run->path, options->file);
+        return strbuf_result(&run->path);
+    }
+    return found;
+}
+
+enum err top_run_end_program(const struct top_run *run, struct err_info *info)
+{
+    if (run->program == 0 || kill((pid_t)run->program, SIGTERM) != 0) {
+        return err_set_errno(info, run->program == 0 ? ESRCH : errno, "cannot end the program");
+    }
+    return ERR_OK;
+}
+
+// Print a sentence that ends with a file name, made safe.
+static void say(const char *before, const char *path)
+{
+    CLEANUP(strbuf_release) struct strbuf safe = {0};
+    screen_append(&safe, path);
+    (void)fprintf(stderr, "cairn: %s%s\n", before, strbuf_text(&safe));
+}
+
+// Detach from a process that we have attached to, and wait until its file is written.
+static void detach(struct top_run *run)
+{
+    CLEANUP(strbuf_release) struct strbuf reply = {0};
+    struct err_info info = {0};
+    if (control_ask_recorder(run->recorder, "detach", NULL, &reply, &info) == ERR_OK) {
+        (void)reap(run, CONTROL_PATIENCE_MS); // it ends by itself
+    }
+    (void)fprintf(stderr, "cairn: process %" PRIu32 " runs on and is not recorded any more\n",
+                  run->program);
+}
+
+int top_run_leave(struct top_run *run)
+{
+    struct stat output;
+    if (run->output.len == 0) {
+        return STATUS_OK; // the recording was not started here
+    }
+    if (run->is_child && !reap(run, 0)) {
+        if (run->is_attached) {
+            detach(run);
+        } else {
+            (void)fprintf(stderr,
+                          "cairn: process %" PRIu32
+                          " and its recording go on; 'cairn top -p %" PRIu32 "' shows them again\n",
+                          run->program, run->program);
+        }
+    }
+    say("the recording is ", strbuf_text(&run->path));
+    if (!run->is_child && stat(strbuf_text(&run->output), &output) == 0 && output.st_size == 0) {
+        (void)unlink(strbuf_text(&run->output)); // at worst an empty file stays
+    } else {
+        say("the output of the program is in ", strbuf_text(&run->output));
+    }
+    return !run->is_child && !run->is_attached ? run->exit_status : STATUS_OK;
+}

@@ -1,0 +1,380 @@
+# SPDX-License-Identifier: MIT
+"""cairn top: its figures against the report's of the same file, and its screen on a real terminal."""
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+
+import pytest
+
+from cairn_run import CAIRN, PROGRAMS, Recording, environment
+from conversation import Conversation, ctl
+from terminal import Terminal
+from waiting import DEADLINE_SECONDS, wait_until
+
+OBEDIENT = PROGRAMS / "obedient"
+
+
+def top(*words, folder=None, status=0, **settings):
+    """Run `cairn top` without a terminal; return its output, or its messages after a failure."""
+    run = subprocess.run([CAIRN, "top", *map(str, words)], capture_output=True, text=True, cwd=folder, check=False,
+                         timeout=DEADLINE_SECONDS, env=environment(), **{"input": "", **settings})
+    assert run.returncode == status, (run.stdout, run.stderr)
+    return run.stdout if status == 0 else run.stderr
+
+
+def as_bytes(count):
+    """Three significant digits in binary units, as the report has them."""
+    unit, units = 0, ["B", "KiB", "MiB", "GiB"]
+    while count >= 1024:
+        count, unit = count / 1024, unit + 1
+    if unit == 0:
+        return f"{count} B"
+    digits = 2 if count < 9.995 else 1 if count < 99.95 else 0
+    return f"{count:.{digits}f} {units[unit]}"
+
+
+def rows_of(text):
+    """The rows of the last update in plain text: [(live, temporary, allocations, at peak, function)]."""
+    update = text.rstrip("\n").split("\n\n")[-1].splitlines()
+    begin = next(number for number, line in enumerate(update) if line.lstrip().startswith("LIVE"))
+    amount = r"([-+]?[\d.]+ (?:[KMGT]i)?B)"
+    row = re.compile(rf" *{amount} +{amount} +[\d.]+ +([\d,]+) +([\d,]+) +{amount}  (.*?)  \S*$")
+    rows = [row.fullmatch(line) for line in update[begin + 1:]]
+    assert all(rows), update
+    return [(live, int(temporary.replace(",", "")), int(allocations.replace(",", "")), peak, function)
+            for live, _, temporary, allocations, peak, function in (match.groups() for match in rows)]
+
+
+def rows_of_report(path):
+    """The same from `cairn report --json`."""
+    report = Recording(path, None).report_json("--sort", "allocations", "--full-names")
+    return [(as_bytes(site["costs"]["leaked_bytes"]), site["costs"]["temporary"], site["costs"]["allocations"],
+             as_bytes(site["costs"]["peak_bytes"]), site["function"] + " (inlined)" * site["inlined"])
+            for site in report["top"]["allocations"]]
+
+
+# The figures
+
+def test_the_figures_are_those_of_the_report_of_the_same_checkpoint(scratch):
+    with Conversation(scratch / "c.cairn", ["--checkpoint-interval", "0"]) as c:
+        c.do("a 30 1000", "t 50 10", "f 10")
+        text = top("--plain", "-n", "1", c.path)
+        assert sorted(rows_of(text)) == sorted(rows_of_report(c.path))
+        totals = Recording(c.path, None).totals
+        assert f"live heap: {as_bytes(totals['leaked_bytes'])} in 20 blocks, peak {as_bytes(30000)}\n" in text
+        assert "allocations: 80, " in text and ", 50 temporary (62.5%)\n" in text
+        assert f"peak {as_bytes(totals['peak_rss_bytes'])}\n" in text
+        assert "obedient (process " in text and "): running, " in text
+        c.end()
+
+
+def test_the_figures_of_a_large_program_are_those_of_its_report(scratch):
+    path = scratch / "p.cairn"
+    subprocess.run([CAIRN, "record", "-q", "-o", path, "--", "perl", "-e", "$h{$_} = [$_] for 1..2000"],
+                   env=environment(), check=True)
+    text = top("--plain", "--limit", "0", path)
+    rows = rows_of(text)
+    assert len(rows) > 20 and sorted(rows) == sorted(rows_of_report(path))
+    assert "has ended, " in text.splitlines()[0]
+
+
+def test_changes_and_rates_are_differences_of_checkpoints(scratch):
+    with Conversation(scratch / "c.cairn", ["--checkpoint-interval", "0"]) as c, \
+            subprocess.Popen([CAIRN, "top", "--plain", "-d", "100ms", "--filter", "KEEP", c.path],
+                             stdout=subprocess.PIPE, text=True, env=environment()) as watching:
+        c.do("a 10 100")
+        update, updates = [], []
+        commands = iter(["a 20 100", "f 15", "t 1 1", ""])
+        for line in watching.stdout:
+            update.append(line)
+            if line == "\n":
+                updates.append("".join(update))
+                update = []
+                command = next(commands) if updates[-1].count("allocations: ") else None
+                if command == "":
+                    break
+                c.do(command)
+        watching.terminate()
+    changes = [re.search(r"heap: (\S+ B|\S+ KiB) since", text).group(1) for text in updates]
+    base = int(re.search(r"live heap: (\d+) B", updates[0]).group(1))  # some of what came before
+    lives = [re.search(r"live heap: (.*?) in", text).group(1) for text in updates]
+    assert changes[0] == "0 B" and lives[-1] == as_bytes(1500)
+    assert changes[-1] == f"+{as_bytes(1500 - base)}"
+
+
+def test_an_update_is_limited_sorted_and_filtered(scratch):
+    with Conversation(scratch / "c.cairn") as c:
+        c.do("a 1 1000", "t 5 10")
+        names = [row[4] for row in rows_of(top("--plain", "-n", "1", c.path))]
+        assert names[0] == "keep" and "churn" in names
+        by_calls = rows_of(top("--plain", "-n", "1", "--sort", "temporary", "--limit", "1", c.path))
+        assert [row[4] for row in by_calls] == ["churn"]
+        assert [row[4] for row in rows_of(top("--plain", "-n", "1", "--filter", "KEEP", c.path))] == ["keep"]
+        assert "0 of 0 call sites" in top("--plain", "-n", "1", "--filter", "nothing", c.path)
+        c.end()
+
+
+# Programs that top starts
+
+def test_a_short_program_ends_as_without_top(scratch):
+    text = top("--plain", "-o", "x.cairn", "sh", "-c", "echo said; echo complained >&2; exit 3", folder=scratch, status=3)
+    assert "the recording is " in text
+    assert (scratch / "x.output").read_text() == "said\ncomplained\n"
+    assert Recording(scratch / "x.cairn", None).report["run"]["state"] == "finished"
+
+
+def test_names_of_files_have_the_process_id_of_the_recorder(scratch):
+    top("--plain", "true", folder=scratch)
+    recording, = scratch.iterdir()  # without output, there is no other file
+    assert re.fullmatch(r"cairn\.true\.\d+\.cairn", recording.name)
+    top("--plain", "-o", "sub/a%%b.cairn", "--program-output", "said", "echo", "yes", folder=scratch)
+    assert (scratch / "sub" / "a%b.cairn").exists() and (scratch / "said").read_text() == "yes\n"
+
+
+def test_standard_input_is_empty(scratch):
+    top("--plain", "-o", "x.cairn", "cat", folder=scratch, input="text")
+    assert not (scratch / "x.output").exists()
+
+
+@pytest.mark.parametrize("words, status, said", [
+    (["./missing"], 127, "missing"),
+    ([str(PROGRAMS / "static_program")], 126, "static"),
+    (["-o", "x%q.cairn", "true"], 2, "% must be followed by p, h or %"),
+    (["-o", "/proc/x.cairn", "true"], 2, "/proc/"),
+    (["--program-output", "/proc/x", "true"], 2, "/proc/x"),
+])
+def test_what_cannot_be_recorded_is_reported_as_by_record(scratch, words, status, said):
+    (scratch / "old.cairn").touch()  # another recording does not count
+    message = top("--plain", *words, folder=scratch, status=status)
+    assert message.startswith("cairn: ") and said in message, message
+    assert [entry.name for entry in scratch.iterdir()] == ["old.cairn"]
+
+
+def test_a_file_that_is_no_recording_is_reported(scratch):
+    assert "you have no running recording" in top("--plain", scratch / "none.cairn", status=2)
+    (scratch / "bad.cairn").write_text("x" * 10000)
+    assert top("--plain", scratch / "bad.cairn", status=2).count("\n") == 1
+
+
+# The terminal
+
+class Run:
+    """`cairn top` on a terminal, and the program that it starts, which obeys the test."""
+
+    def __init__(self, scratch, *words, **settings):
+        self.folder = scratch
+        os.mkfifo(scratch / "commands")
+        command = [CAIRN, "top", "-d", "100ms", "-o", "x.cairn", *words, OBEDIENT, "commands"]
+        self.terminal = Terminal(command, environment(), folder=scratch, **settings)
+        self.commands = os.open(scratch / "commands", os.O_WRONLY)  # waits for the program
+        self.done = 0
+        self.program = json.loads(ctl(scratch / "x.cairn", "status", "--json"))["program_pid"]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        os.close(self.commands)  # the program ends
+        self.terminal.__exit__()
+        wait_until(lambda: not self.is_running(), "the program's end")
+
+    def is_running(self):
+        try:
+            return pathlib.Path(f"/proc/{self.program}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+        except FileNotFoundError:
+            return False
+
+    def do(self, *lines):
+        for line in lines:
+            os.write(self.commands, line.encode() + b"\n")
+            self.done += 1
+            wait_until(lambda: (self.folder / "x.output").read_text().count("done") == self.done, "the program")
+
+
+@pytest.fixture(name="run")
+def fixture_run(scratch):
+    with Run(scratch) as running:
+        yield running
+
+
+def row(lines, function):
+    """The line of a call site on the screen."""
+    return next((line for line in lines if re.search(rf"\b{function}\b +\S+$", line)), "")
+
+
+def test_the_screen_shows_totals_charts_and_call_sites(run):
+    run.do("a 10 1000", "t 20 100", "f 2")
+    lines = run.terminal.wait(lambda lines: row(lines, "keep").startswith(" 7.81 KiB") and
+                              "20" in row(lines, "churn"), "the figures")
+    assert len(lines) == 24 and max(map(len, lines)) <= 80
+    assert lines[0].startswith(f"cairn top: obedient (process {run.program})") and "running" in lines[0]
+    assert re.match(r"Heap +7\.81 KiB +[▁▂▃▄▅▆▇█ ]+ +peak 9\.86 KiB", lines[1]), lines[1]
+    assert re.match(r"RSS +\S+ MiB +[▁▂▃▄▅▆▇█ ]+ +peak \S+ MiB", lines[2]), lines[2]
+    assert re.match(r"8 live blocks, 30 allocations \(\S+/s\), 66\.7% temporary", lines[3]), lines[3]
+    assert "F10 Quit" in lines[23]
+    assert re.search(r"keep +obedient\.c:\d+$", row(lines, "keep"))
+
+
+def test_keys_sort_filter_and_open_stacks(run):
+    run.do("a 10 1000", "t 20 100")
+    screen = run.terminal
+
+    def first_is(function):
+        return lambda lines: lines[8].rstrip().endswith(row(lines, function)) and row(lines, function) != ""
+
+    screen.wait(first_is("keep"), "the order by live bytes")
+    screen.press("t")
+    screen.wait(first_is("churn"), "the order by temporary allocations")
+    screen.press("l")
+    screen.wait(first_is("keep"), "the order by live bytes")
+    screen.press("/", "chu", "enter")
+    screen.wait(lambda lines: row(lines, "churn") and not row(lines, "keep"), "the filter")
+    screen.press("f5")
+    lines = screen.wait_for("Call stacks")
+    assert re.search(r"^    churn +obedient\.c:\d+$", "\n".join(lines), re.M)
+    assert re.search(r"^    main +obedient\.c:\d+$", "\n".join(lines), re.M)
+    screen.press("enter")
+    screen.wait(lambda lines: "FUNCTION" in lines[7], "the list")
+    screen.press("escape")
+    screen.wait(first_is("keep"), "all call sites")
+    screen.press("f1")
+    screen.wait_for("ALLOC/S  allocations per second")
+    screen.press("f1")
+    screen.wait(first_is("keep"), "the list")
+
+
+def test_a_mark_is_the_base_of_changes(run):
+    run.do("a 10 1000")
+    screen = run.terminal
+    screen.wait(lambda lines: "9.77 KiB" in row(lines, "keep"), "the first blocks")
+    screen.press("m")
+    screen.wait_for("since the mark at")
+    run.do("a 10 100")
+    screen.wait(lambda lines: re.search(r"^ 10\.7 KiB +\+1000 B ", row(lines, "keep")), "the change")
+    assert "Change +1000 B since the mark at" in screen.text()
+
+
+def test_a_pause_stops_the_updates(run):
+    run.terminal.wait_for("running")
+    run.terminal.press("z")
+    run.terminal.wait_for("paused")
+    run.do("a 10 100")
+    run.terminal.press("m", "m")  # a key is handled, and nothing is read for it
+    run.terminal.wait_for("since the mark at")
+    assert row(run.terminal.lines(), "keep") == ""
+    run.terminal.press("z")
+    run.terminal.wait(lambda lines: "1000 B" in row(lines, "keep"), "the blocks")
+
+
+@pytest.mark.parametrize("way", ["q", "f10", "ctrl-c", signal.SIGTERM, signal.SIGHUP], ids=str)
+def test_the_program_runs_on_when_the_user_quits(run, way):
+    run.do("a 3 100")
+    run.terminal.wait(lambda lines: "300 B" in row(lines, "keep"), "the figures")
+    if isinstance(way, str):
+        run.terminal.press(way)
+    else:
+        os.kill(run.terminal.process, way)
+    assert run.terminal.end_status() == 0
+    text = run.terminal.text()
+    assert f"cairn: process {run.program} and its recording go on" in text
+    assert "x.cairn" in text and "x.output" in text
+    run.do("a 4 100")  # the program obeys
+    again = top("--plain", "-n", "1", "-p", run.program)
+    assert rows_of(again)[0][:3] == ("700 B", 0, 7)
+
+
+def test_the_program_runs_on_when_the_terminal_is_gone(run):
+    run.terminal.wait_for("running")
+    os.close(run.terminal.end)
+    run.terminal.end = os.open("/dev/null", os.O_RDONLY)
+    _, status = os.waitpid(run.terminal.process, 0)
+    run.terminal.status = status
+    run.do("a 4 100")
+    assert rows_of(top("--plain", "-n", "1", run.folder / "x.cairn"))[0][:3] == ("400 B", 0, 4)
+
+
+def test_the_end_of_the_program_is_shown(run):
+    run.do("a 10 100", "f 4")
+    os.write(run.commands, b"q\n")
+    lines = run.terminal.wait_for("has ended")
+    assert row(lines, "keep").startswith("    600 B")
+    run.terminal.press("q")
+    assert run.terminal.end_status() == 0
+    assert "go on" not in run.terminal.text()
+    assert Recording(run.folder / "x.cairn", None).totals["leaked_bytes"] == 600
+
+
+def test_the_program_can_be_ended(run):
+    run.terminal.wait_for("running")
+    run.terminal.press("k")
+    run.terminal.wait_for("End the program (SIGTERM)? y/n")
+    run.terminal.press("n")
+    run.terminal.wait_for("F10 Quit")
+    run.do("p")
+    run.terminal.press("f9", "y")
+    run.terminal.wait_for("has ended")
+    run.terminal.press("q")
+    assert run.terminal.end_status() == 128 + signal.SIGTERM
+
+
+def test_the_death_of_the_recorder_is_shown(run):
+    run.do("a 10 100")
+    run.terminal.wait(lambda lines: "1000 B" in row(lines, "keep"), "the figures")
+    recorder = json.loads(ctl(run.folder / "x.cairn", "status", "--json"))["recorder_pid"]
+    os.kill(recorder, signal.SIGKILL)
+    lines = run.terminal.wait_for("recorder has died")
+    assert "1000 B" in row(lines, "keep")
+    run.do("a 10 100")  # the program goes on
+    run.terminal.press("q")
+    assert run.terminal.end_status() == 128 + signal.SIGKILL
+
+
+@pytest.mark.parametrize("columns, height", [(40, 10), (120, 50), (20, 3)])
+def test_the_screen_follows_the_size_of_the_terminal(run, columns, height):
+    run.do("a 10 100")
+    run.terminal.wait(lambda lines: "1000 B" in row(lines, "keep"), "the figures")
+    run.terminal.set_size(columns, height)
+    lines = run.terminal.wait(lambda lines: lines[0].startswith("cairn top") and len(lines[0]) <= columns and
+                              (height < 6 or lines[-1].startswith("F1 Help")), "the new size")
+    assert len(lines) == height
+    run.terminal.press("q")
+    assert run.terminal.end_status() == 0
+
+
+def test_an_update_without_news_is_small(scratch):
+    """Over ssh, what did not change is not sent again: each update sends the time and little more."""
+    with Conversation(scratch / "c.cairn") as c:
+        c.do("a 10 100", "t 10 10")
+        with Terminal([CAIRN, "top", "-d", "100ms", c.path], environment()) as screen:
+            screen.wait(lambda lines: "1000 B" in row(lines, "keep"), "the figures")
+            times, begin = set(), screen.received
+            screen.wait(lambda lines: times.add(lines[0]) or len(times) > 3, "three updates")
+            assert (screen.received - begin) / 3 < 500
+            screen.press("q")
+            assert screen.end_status() == 0
+        assert c.status()["state"] == "recording"  # only looked at
+        c.end()
+
+
+def test_a_terminal_without_utf8_has_a_chart_of_ascii(scratch):
+    with Conversation(scratch / "c.cairn") as c:
+        c.do("a 10 100")
+        with Terminal([CAIRN, "top", c.path], {**environment(), "LC_ALL": "C"}) as screen:
+            lines = screen.wait(lambda lines: "1000 B" in row(lines, "keep"), "the figures")
+            assert "".join(lines).isascii() and re.search(r"^Heap +1000 B +[ .:=+*#-]*##", lines[1]), lines[1]
+
+
+@pytest.mark.parametrize("name", ["dumb", "unknown-to-all", ""])
+def test_a_terminal_that_cannot_show_a_screen_is_refused(scratch, name):
+    with Terminal([CAIRN, "top", "true"], environment(), folder=scratch, name=name) as screen:
+        assert screen.end_status() == 2
+        assert f"the terminal '{name or '(not set)'}' cannot show a screen; --plain" in " ".join(screen.lines())
+    assert list(scratch.iterdir()) == []  # nothing was started
+
+
+def test_without_a_terminal_the_screen_is_refused(scratch):
+    assert "are not a terminal; --plain writes lines" in top("true", folder=scratch, status=2)
+    assert list(scratch.iterdir()) == []
