@@ -12,6 +12,7 @@ import pytest
 
 from cairn_run import CAIRN, PROGRAMS, Recording, environment
 from conversation import ctl
+from test_attach import Attachable
 from waiting import read_until, wait_until
 
 MIB = 1 << 20
@@ -247,6 +248,22 @@ def test_a_heap_that_was_recorded_in_part_is_not_called_free(scratch):
     assert split["kept_bytes"] == 0
     assert split["rest_bytes"] > 0.5 * run.arena
     assert "[unrecorded heap]" in {part["path"] for part in run.parts("rest")}
+
+
+def test_heap_from_before_an_attach_is_bounded(scratch):
+    """At least what the program has not freed, at most what the kernel says is resident."""
+    with Attachable(scratch) as program:
+        program.do("a 100000 60", "f 50000")
+        program.attach()
+        program.do("a 10 1000")  # it joins
+        wait_until(lambda: program.status()["allocations"] == 10, "the program's first blocks")
+        program.ctl("snapshot")
+        resident = sum(rss for name, rss in smaps(program.process.pid) if name == "[heap]")
+        split = breakdown(program.detach().report, "is_last")
+    assert split["kept_bytes"] == 0
+    part, = [part for part in split["mappings"] if part["path"] == "[allocated before recording, or free]"]
+    assert part["kind"] == "rest" and part["is_estimate"]
+    assert 50000 * 60 <= part["rss_bytes"] <= resident
 
 
 def test_redis_with_its_own_allocator(scratch):

@@ -279,8 +279,10 @@ static enum err push_part(struct splitting *s,
 // Return the kind of a heap that is only partly in the aggregator.
 static const char *unknown_heap(const struct rss_process *what)
 {
-    const bool is_forked = (what->process->record.flags & REC_PROCESS_FORKED) != 0;
-    return is_forked ? "[heap inherited over fork]" : "[unrecorded heap]";
+    const uint32_t flags = what->process->record.flags;
+    return (flags & REC_PROCESS_FORKED) != 0     ? "[heap inherited over fork]"
+           : (flags & REC_PROCESS_ATTACHED) != 0 ? "[allocated before recording, or free]"
+                                                 : "[unrecorded heap]";
 }
 
 // Split the allocator's piece into live, rounding and kept.

@@ -224,7 +224,10 @@ static void what_is_not_known_is_not_called_free(void **state)
     static const struct {
         uint32_t flags;
         const char *name;
-    } cases[] = {{0, "[unrecorded heap]"}, {REC_PROCESS_FORKED, "[heap inherited over fork]"}};
+    } cases[] = {{0, "[unrecorded heap]"},
+                 {REC_PROCESS_FORKED, "[heap inherited over fork]"},
+                 {REC_PROCESS_FORKED | REC_PROCESS_ATTACHED, "[heap inherited over fork]"},
+                 {REC_PROCESS_ATTACHED, "[allocated before recording, or free]"}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct fixture f;
         open_fixture(&f, "200000-300000 rw-p 00000000 00:00 0   [heap]\nRss: 1024 kB\n");
