@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "aggregate/aggregator_process.h"
+#include "base/clock.h"
 #include "host/containers/map_u64.h"
 #include "host/os/file.h"
 #include "host/os/process_search.h"
@@ -119,6 +120,21 @@ begin_one(struct recorder_state *s, struct attached_process *process, struct err
     return attach_begin(&process->attach, s->session.memfd, info);
 }
 
+// Say how long the threads were stopped for the latest change of the functions.
+static void tell_stop(const struct recorder_state *s, const struct attached_process *process)
+{
+    const struct stop_report *stop = &process->attach.inject.stop;
+    if (s->options->tells_stops && stop->attempts > 0) {
+        recorder_log(s,
+                     "process %d was stopped for %.2f ms (threads: %u; %.2f ms until all had "
+                     "stopped; %.2f ms for %zu functions; attempt %u; %s priority)",
+                     pid_of(process), (double)stop->held_ns / NS_PER_MS, stop->threads,
+                     (double)stop->stop_ns / NS_PER_MS, (double)stop->work_ns / NS_PER_MS,
+                     process->attach.plan.patches.len, stop->attempts,
+                     stop->is_realtime ? "real-time" : "ordinary");
+    }
+}
+
 enum err recorder_attach_begin(struct recorder_state *s, struct err_info *info)
 {
     for (size_t i = 0; i < s->attached_count; i++) {
@@ -127,6 +143,7 @@ enum err recorder_attach_begin(struct recorder_state *s, struct err_info *info)
             return err;
         }
         s->attached[i].has_ended = err != ERR_OK;
+        tell_stop(s, s->attached + i);
     }
     return ERR_OK;
 }
@@ -207,9 +224,14 @@ void recorder_attach_end(struct recorder_state *s)
     bool was_attached = false;
     for (size_t i = 0; i < s->attached_count; i++) {
         struct err_info trouble = {0};
-        was_attached = was_attached || s->attached[i].attach.is_patched;
+        if (!s->attached[i].attach.is_patched) {
+            continue;
+        }
+        was_attached = true;
         if (attach_end(&s->attached[i].attach, &trouble) != ERR_OK) {
             recorder_log(s, "%s", trouble.text);
+        } else if (!s->attached[i].has_ended) {
+            tell_stop(s, s->attached + i);
         }
     }
     if (was_attached) {

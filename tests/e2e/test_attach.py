@@ -3,6 +3,7 @@
 import ctypes
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -173,6 +174,16 @@ def test_after_the_duration_it_is_detached(attachable):
     assert (run.returncode, run.stdout, run.stderr) == (0, b"", b"")
     attachable.do("a 3 10")
     attachable.end()
+
+
+def test_the_length_of_the_stops_is_printed(attachable):
+    run = subprocess.run([CAIRN, "record", "-q", "--verbose", "-p", str(attachable.process.pid), "-o",
+                          attachable.path, "--duration", "50ms"], capture_output=True, text=True,
+                         env=environment(), check=False, timeout=DEADLINE_SECONDS)
+    number = r"\d+\.\d\d ms"
+    line = (rf"cairn: process {attachable.process.pid} was stopped for {number} \(threads: 1; {number} until all "
+            rf"had stopped; {number} for \d+ functions; attempt \d+; (real-time|ordinary) priority\)\n")
+    assert run.returncode == 0 and re.fullmatch(line * 2, run.stderr), run.stderr
 
 
 def test_children_that_are_forked_while_attached_belong_to_the_recording(scratch):

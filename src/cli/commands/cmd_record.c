@@ -188,6 +188,10 @@ static const struct option_spec specs[] = {
          "with --pid or --name: also record calls of NAME, which has the arguments of FUNCTION: "
          "malloc=my_alloc,free=my_free; C++ names are mangled",
      .offset = FIELD(allocator)},
+    {.name = "verbose",
+     .kind = OPTION_FLAG,
+     .help = "with --pid or --name: print how long the threads of the processes were stopped",
+     .offset = FIELD(settings.is_verbose)},
     {.letter = 'i',
      .name = "interpret",
      .kind = OPTION_REFUSED,

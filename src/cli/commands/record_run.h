@@ -30,6 +30,7 @@ struct record_settings {
     bool is_forced;       // record a program that has its own allocator
     const struct u32_vec *attach_pids; // record these processes instead of a program; NULL: none
     bool attaches_by_name;             // recorder_options
+    bool is_verbose;                   // say how long threads were stopped
     const struct allocator_name_vec *allocator_names; // of the processes; NULL: none
 };
 
