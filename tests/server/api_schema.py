@@ -117,6 +117,7 @@ ROUTES = {
         "health": {"lost_events": int, "frames": int, "frames_with_function": int,
                    "frames_with_line": int},
         "code": CODE},
+    "verdict": {"verdict": Nullable({"grew": bool, "sentence": str})},
     "call_sites": {
         "total_count": int,
         "sites": Table(location=Nullable(int), inlined=bool, stack_count=int, costs=costs_of()),

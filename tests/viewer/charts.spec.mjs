@@ -152,7 +152,7 @@ describe('the legend', () => {
   });
 
   it('has the frames of a stack', async () => {
-    await viewer.open('#/charts?by=stack');
+    await viewer.open('#/charts?by=stack&wrappers=1');
     await page.locator('.legend details').first().locator('summary').click();
     const frames = await page.locator('.legend details').first().locator('li').allInnerTexts();
     const wanted = reported.top.peak_bytes[0].stacks[0].frames.length;

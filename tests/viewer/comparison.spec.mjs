@@ -32,6 +32,26 @@ describe('comparison', () => {
     assert.match(row.cells.join(' '), /\+24\.4 KiB/);
   });
 
+  for (const view of ['summary', 'peak', 'bottom-up', 'functions', 'top-down', 'flame', 'charts', 'sizes', 'leaks', 'threads', 'rss', 'source']) {
+    it(`says in ${view} what grew`, async () => {
+      await diff.follow(`#/${view}?diff=1`);
+      const said = await diff.text('verdict');
+      assert.match(said, /^Compared with old\.cairn: grew beyond 1%: .*leaked \+24\.4 KiB \(\+50\.0%\)\./);
+      assert.equal(said.includes('Not compared here'), view === 'source');
+      assert.ok((await diff.page.locator('.time-old').getAttribute('d')).length > 20);
+    });
+  }
+
+  it('lists the call sites that changed most, and both resident sizes', async () => {
+    await diff.open('#/summary?diff=1');
+    const first = diff.page.getByTestId('top-leaked_bytes').locator('li').first();
+    assert.match(await first.innerText(), /^\+24\.4 KiB\s*leak_receipt/);
+    assert.match(await first.getAttribute('title'), /before: 48\.8 KiB \(50,000 B\)\nnow: 73\.2 KiB \(75,000 B\)/);
+    assert.match(await diff.text('rss-bar-old'), /^Before: /);
+    await diff.follow('#/peak?diff=1');
+    assert.match(await diff.text('peak-before'), /^Before, the heap rose /);
+  });
+
   it('shows the change in the summary, and can be turned off', async () => {
     await diff.open('#/summary?diff=1');
     assert.match(await diff.page.locator('.figures').innerText(), /\+24\.4 KiB \(\+50\.0%\) vs old\.cairn/);

@@ -13,6 +13,7 @@
 #include "cli/report/report_lines.h"
 #include "cli/text/screen_text.h"
 #include "profile/accuracy/sampling.h"
+#include "profile/compare/diff_format.h"
 #include "profile/names/known_functions.h"
 
 enum {

@@ -25,7 +25,7 @@ enum {
 
 static const struct diff_fields defaults = {.output = OUTPUT_DEFAULTS,
                                             .sort = COST_COUNT,
-                                            .threshold = 100,
+                                            .threshold = DIFF_THRESHOLD_USUAL,
                                             .filter = {.suppresses = true}};
 
 #define FIELD(field) offsetof(struct diff_fields, field)

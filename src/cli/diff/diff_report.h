@@ -10,7 +10,6 @@
 
 #include "base/err.h"
 #include "cli/diff/comparison.h"
-#include "host/text/format.h"
 #include "host/text/json_writer.h"
 #include "profile/compare/diff_verdict.h"
 
@@ -48,10 +47,3 @@ enum err diff_report_write_json(const struct diff_report *report, enum json_styl
 
 // Print the functions whose `cost` changed most, under a title.
 enum err diff_print_section(const struct diff_report *report, FILE *out, enum cost cost) MUST_USE;
-
-// Format a cost that may have been divided: "1.25 MiB", "0.35", "+12.5 B" with a sign.
-struct human diff_format(enum cost cost, double value);
-struct human diff_format_change(enum cost cost, double change);
-
-// Format "+11.9%", or "from nothing" if the old value was 0.
-struct human diff_format_ratio(struct diff_change change);

@@ -18,6 +18,7 @@
 #include "cli/text/screen_text.h"
 #include "host/os/file.h"
 #include "profile/accuracy/sampling.h"
+#include "profile/compare/diff_format.h"
 
 enum {
     FRAME_INDENT = 8,
@@ -233,60 +234,24 @@ enum err diff_print_section(const struct diff_report *report, FILE *out, enum co
     return ERR_OK;
 }
 
-// Append the worst finding of each cost: "peak +6.80 MiB (+11.9%)", or "temporary of load() +12
-// (...)" if the total did not grow.
-static void append_findings(const struct diff_report *report, struct strbuf *out)
+static MUST_USE enum err print_verdict(const struct diff_report *report, FILE *out)
 {
-    const struct diff_finding_vec *findings = &report->findings;
-    for (size_t i = 0; i < findings->len; i++) {
-        const struct diff_finding *finding = &findings->items[i];
-        if (i > 0 && findings->items[i - 1].cost == finding->cost) {
-            continue;
-        }
-        strbuf_printf(out, "%s %s", out->len > 0 ? "," : "", cost_get_info(finding->cost)->option);
-        if (finding->entry != REC_NONE) {
-            strbuf_append_text(out, " of ");
-            append_function(report, out,
-                            report->comparison->diff.entries.items[finding->entry].function,
-                            MODULE_COLUMNS);
-        }
-        strbuf_printf(out, " %s (%s)",
-                      diff_format_change(finding->cost, finding->change.change).text,
-                      diff_format_ratio(finding->change).text);
-    }
-}
-
-// Append the costs that could not be judged: "; not in both recordings: peak, temporary".
-static void append_not_compared(const struct diff_report *report, struct strbuf *out)
-{
-    bool is_first = true;
-    for (size_t i = 0; i < report->cost_count; i++) {
-        if (!diff_knows(&report->comparison->diff, report->costs[i])) {
-            strbuf_printf(out, "%s %s", is_first ? "; not in both recordings:" : ",",
-                          cost_get_info(report->costs[i])->option);
-            is_first = false;
-        }
-    }
-}
-
-static void print_verdict(const struct diff_report *report, FILE *out)
-{
-    CLEANUP(strbuf_release) struct strbuf found = {0};
+    CLEANUP(strbuf_release) struct strbuf verdict = {0};
     CLEANUP(strbuf_release) struct strbuf line = {0};
-    char threshold[32];
-    (void)snprintf(threshold, sizeof(threshold), "%.4g%%",
-                   (double)report->options->threshold / 100); // fits
-    append_findings(report, &found);
-    bool is_good = report->findings.len == 0;
-    if (is_good) {
-        strbuf_printf(&line, "VERDICT: nothing grew beyond %s", threshold);
-    } else {
-        strbuf_printf(&line, "VERDICT: grew beyond %s:%s", threshold, strbuf_text(&found));
-    }
-    append_not_compared(report, &line);
+    const bool is_good = report->findings.len == 0;
+    diff_verdict_append(&report->comparison->diff,
+                        &(struct diff_verdict){.findings = &report->findings,
+                                               .costs = report->costs,
+                                               .cost_count = report->cost_count,
+                                               .threshold = report->options->threshold},
+                        &verdict);
+    TRY(strbuf_result(&verdict));
+    strbuf_append_text(&line, "VERDICT: ");
+    screen_append(&line, strbuf_text(&verdict));
     (void)fprintf(out, "\n%s", begin(report, is_good ? PAINT_GOOD : PAINT_WARNING));
     screen_print_wrapped(out, strbuf_text(&line), 0, width_of(report));
     (void)fputs(end(report), out);
+    return ERR_OK;
 }
 
 enum err diff_report_write_text(const struct diff_report *report, FILE *out)
@@ -298,6 +263,5 @@ enum err diff_report_write_text(const struct diff_report *report, FILE *out)
     for (size_t i = 0; i < report->cost_count; i++) {
         TRY(diff_print_section(report, out, report->costs[i]));
     }
-    print_verdict(report, out);
-    return ERR_OK;
+    return print_verdict(report, out);
 }

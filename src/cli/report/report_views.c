@@ -8,6 +8,7 @@
 #include "cli/report/report_lines.h"
 #include "cli/text/screen_text.h"
 #include "host/os/file.h"
+#include "profile/compare/diff_format.h"
 
 void report_view_title(const struct report *report, FILE *out, const char *title)
 {

@@ -3,6 +3,11 @@
 #include "profile/compare/diff_verdict.h"
 
 #include "base/compiler.h"
+#include "profile/compare/diff_format.h"
+#include "profile/model/function_name.h"
+
+const enum cost diff_judged_costs[DIFF_JUDGED_COSTS] = {COST_PEAK_BYTES, COST_ALLOCATIONS,
+                                                        COST_TEMPORARY, COST_LEAKED_BYTES};
 
 static MUST_USE enum err
 judge_cost(const struct diff *diff, enum cost cost, double threshold, struct diff_finding_vec *out)
@@ -38,4 +43,47 @@ enum err diff_judge(const struct diff *diff,
     *out = findings;
     findings = (struct diff_finding_vec){0};
     return ERR_OK;
+}
+
+static void append_function(const struct diff *diff, uint32_t entry, struct strbuf *out)
+{
+    const uint32_t function = diff->entries.items[entry].function;
+    const char *name = function != REC_NONE ? code_union_name(diff->code, function) : "(no stack)";
+    name_append_in_sentence(out, name[0] != '\0' ? name : "(code without a name)");
+}
+
+static void append_findings(const struct diff *diff,
+                            const struct diff_finding_vec *findings,
+                            struct strbuf *out)
+{
+    for (size_t i = 0; i < findings->len; i++) {
+        const struct diff_finding *finding = &findings->items[i];
+        if (i > 0 && findings->items[i - 1].cost == finding->cost) {
+            continue;
+        }
+        strbuf_printf(out, "%s %s", i > 0 ? "," : "", cost_get_info(finding->cost)->option);
+        if (finding->entry != REC_NONE) {
+            strbuf_append_text(out, " of ");
+            append_function(diff, finding->entry, out);
+        }
+        strbuf_printf(out, " %s (%s)",
+                      diff_format_change(finding->cost, finding->change.change).text,
+                      diff_format_ratio(finding->change).text);
+    }
+}
+
+void diff_verdict_append(const struct diff *diff,
+                         const struct diff_verdict *verdict,
+                         struct strbuf *out)
+{
+    strbuf_printf(out, "%sgrew beyond %.4g%%%s", verdict->findings->len == 0 ? "nothing " : "",
+                  (double)verdict->threshold / 100, verdict->findings->len == 0 ? "" : ":");
+    append_findings(diff, verdict->findings, out);
+    const char *begin = "; not in both recordings:";
+    for (size_t i = 0; i < verdict->cost_count; i++) {
+        if (!diff_knows(diff, verdict->costs[i])) {
+            strbuf_printf(out, "%s %s", begin, cost_get_info(verdict->costs[i])->option);
+            begin = ",";
+        }
+    }
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "base/err.h"
+#include "host/text/strbuf.h"
 #include "profile/compare/diff.h"
 
 struct diff_finding {
@@ -17,6 +18,14 @@ struct diff_finding {
 
 DEFINE_VEC(diff_finding_vec, struct diff_finding);
 
+// The costs that are judged unless the user names one.
+enum {
+    DIFF_JUDGED_COSTS = 4,
+    DIFF_THRESHOLD_UNIT = 10000, // thresholds in text are in hundredths of a percent
+    DIFF_THRESHOLD_USUAL = 100,
+};
+extern const enum cost diff_judged_costs[DIFF_JUDGED_COSTS];
+
 // List the findings of each cost: the whole first, then entries by growth. An empty list is
 // success.
 enum err diff_judge(const struct diff *diff,
@@ -24,3 +33,18 @@ enum err diff_judge(const struct diff *diff,
                     size_t cost_count,
                     double threshold,
                     struct diff_finding_vec *out) MUST_USE;
+
+// A judgement, for its sentence. All pointers are borrowed.
+struct diff_verdict {
+    const struct diff_finding_vec *findings;
+    const enum cost *costs; // that were judged
+    size_t cost_count;
+    uint64_t threshold; // in hundredths of a percent
+};
+
+// Append "nothing grew beyond 1%", or "grew beyond 1%:" with the worst finding of each cost: "peak
+// +6.80 MiB (+11.9%)", or "temporary of load +12 (...)" if the total did not grow. Costs that could
+// not be judged follow. Names are the recording's, not made safe.
+void diff_verdict_append(const struct diff *diff,
+                         const struct diff_verdict *verdict,
+                         struct strbuf *out);

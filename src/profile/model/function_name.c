@@ -8,6 +8,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/compiler.h"
+
 static bool is_identifier(char character)
 {
     return isalnum((unsigned char)character) || character == '_' || character == '$';
@@ -245,4 +247,29 @@ size_t name_len_without_clones(const char *name)
         }
         len = shorter;
     }
+}
+
+void name_append_in_sentence(struct strbuf *out, const char *function)
+{
+    enum {
+        NAME_BYTES = 56
+    };
+    CLEANUP(strbuf_release) struct strbuf name = {0};
+    name_append(&name, function, NAME_NO_TEMPLATES);
+    const char *text = strbuf_text(&name);
+    if (name.len <= NAME_BYTES) {
+        strbuf_append_text(out, text);
+        return;
+    }
+    size_t head = NAME_BYTES / 2;
+    size_t tail = name.len - NAME_BYTES / 2;
+    while (head > 0 && ((unsigned char)text[head] & 0xc0) == 0x80) { // inside a UTF-8 character
+        head--;
+    }
+    while (tail < name.len && ((unsigned char)text[tail] & 0xc0) == 0x80) {
+        tail++;
+    }
+    strbuf_append(out, text, head);
+    strbuf_append_text(out, "...");
+    strbuf_append_text(out, text + tail);
 }

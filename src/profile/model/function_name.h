@@ -36,6 +36,10 @@ enum name_form {
 // Append `name` in that form. Each form is at most as long as the one before it.
 void name_append(struct strbuf *out, const char *name, enum name_form form);
 
+// Append a name without template arguments for a sentence, which must be readable: the middle of a
+// long name is omitted.
+void name_append_in_sentence(struct strbuf *out, const char *name);
+
 // The length of `name` without the suffixes of a compiler's clones: "work() [clone .part.0]",
 // "work.constprop.0", "work.cold". The same source has other clones in every build.
 size_t name_len_without_clones(const char *name);

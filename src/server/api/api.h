@@ -12,6 +12,7 @@
 enum err api_meta(struct query *q) MUST_USE;
 enum err api_health(struct query *q) MUST_USE;
 enum err api_summary(struct query *q) MUST_USE;
+enum err api_verdict(struct query *q) MUST_USE;
 enum err api_call_sites(struct query *q) MUST_USE;
 enum err api_stacks(struct query *q) MUST_USE;
 enum err api_tree(struct query *q) MUST_USE;

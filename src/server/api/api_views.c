@@ -37,6 +37,11 @@ enum err api_summary(struct query *q)
     return view_summary(&q->view, &options);
 }
 
+enum err api_verdict(struct query *q)
+{
+    return view_verdict(&q->view);
+}
+
 enum err api_call_sites(struct query *q)
 {
     const uint64_t stacks = request_number(q->request, PARAM_STACKS, 0);

@@ -28,6 +28,7 @@ static const struct route routes[] = {
     {"/api/v1/meta", SIDE, false, false, api_meta},
     {"/api/v1/health", SIDE, false, false, api_health},
     {"/api/v1/summary", FILTER | DIFF | LIMIT, true, false, api_summary},
+    {"/api/v1/verdict", FILTER | DIFF, true, false, api_verdict},
     {"/api/v1/call_sites", FILTER | DIFF | COSTS | SORT | LIMIT | PARAM_BIT(PARAM_STACKS), true,
      false, api_call_sites},
     {"/api/v1/stacks",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// view_diff: the changes from an old recording to a new one, and the findings among them.
+// view_diff: the changes from an old recording to a new one, the findings among them, and the
+// verdict.
 #include "base/compiler.h"
 #include "profile/compare/diff.h"
 #include "views_json/views/views.h"
@@ -104,6 +105,34 @@ static void write_findings(struct view *view, const struct diff_view_options *op
         json_end_object(view->w);
     }
     json_end_array(view->w);
+}
+
+enum err view_verdict(struct view *view)
+{
+    static const struct diff_units plain = {.sides = {1, 1}};
+    CLEANUP(diff_release) struct diff diff = {0};
+    CLEANUP(diff_finding_vec_release) struct diff_finding_vec findings = {0};
+    CLEANUP(strbuf_release) struct strbuf sentence = {0};
+    json_key(view->w, "verdict");
+    if (view->old_selection == NULL) {
+        json_null(view->w);
+        return ERR_OK;
+    }
+    TRY(diff_build(view->code, view->selection, view->old_selection, plain, &diff));
+    TRY(diff_judge(&diff, diff_judged_costs, DIFF_JUDGED_COSTS,
+                   (double)DIFF_THRESHOLD_USUAL / DIFF_THRESHOLD_UNIT, &findings));
+    diff_verdict_append(&diff,
+                        &(struct diff_verdict){.findings = &findings,
+                                               .costs = diff_judged_costs,
+                                               .cost_count = DIFF_JUDGED_COSTS,
+                                               .threshold = DIFF_THRESHOLD_USUAL},
+                        &sentence);
+    TRY(strbuf_result(&sentence));
+    json_begin_object(view->w);
+    json_key_bool(view->w, "grew", findings.len > 0);
+    json_key_string(view->w, "sentence", strbuf_text(&sentence));
+    json_end_object(view->w);
+    return ERR_OK;
 }
 
 enum err view_diff(struct view *view, const struct diff_view_options *options)

@@ -188,6 +188,10 @@ enum err view_findings(struct view *view, const struct summary *summary) MUST_US
 // The changes from the old recording to the new one, and the findings among them.
 enum err view_diff(struct view *view, const struct diff_view_options *options) MUST_USE;
 
+// Whether a cost grew from the old selection to the new one, as a sentence; null without an old
+// selection.
+enum err view_verdict(struct view *view) MUST_USE;
+
 // A result of `cairn check`. All texts are borrowed.
 struct check_row {
     const char *kind; // "program", "budget", "growth"

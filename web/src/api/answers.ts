@@ -139,6 +139,8 @@ export const summary = object({
   code,
 });
 
+export const verdict = object({ verdict: orNull(object({ grew: bool, sentence: str })) });
+
 export const health = object({
   damage: orNull(str),
   counters: object({ count: num, name: texts, text: texts, kind: texts, value: nums }),

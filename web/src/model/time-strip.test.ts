@@ -10,7 +10,8 @@ describe('paths', () => {
     expect(areaPath([], [], SCALE)).toBe('M0 100L0.0 100Z');
   });
   it('of steps hold a value until the next, and the last to the end', () => {
-    expect(stepPath([0, 100], [94, 47], SCALE)).toBe('M0.0 6.0H500.0V53.0H1000');
+    expect(stepPath([0, 100], [94, 47], SCALE)).toBe('M0.0 6.0H500.0V53.0H1000.0');
+    expect(stepPath([0, 100], [94, 47], SCALE, 150)).toBe('M0.0 6.0H500.0V53.0H750.0');
     expect(stepPath([], [], SCALE)).toBe('');
   });
 });

@@ -25,10 +25,10 @@ export function areaPath(timesMs: readonly number[], values: readonly number[], 
   return `M0 ${STRIP.height}${line.join('')}L${x(timesMs.at(-1) ?? 0, scale)} ${STRIP.height}Z`;
 }
 
-/** A line with steps: each value holds until the next. */
-export function stepPath(timesMs: readonly number[], values: readonly number[], scale: Scale): string {
+/** A line with steps: each value holds until the next, the last until `endMs`. */
+export function stepPath(timesMs: readonly number[], values: readonly number[], scale: Scale, endMs = scale.maxMs): string {
   const steps = timesMs.map((ms, i) => `${i === 0 ? 'M' : 'H'}${x(ms, scale)}${i === 0 ? ' ' : 'V'}${y(values[i] ?? 0, scale)}`);
-  return steps.length === 0 ? '' : `${steps.join('')}H${STRIP.width}`;
+  return steps.length === 0 ? '' : `${steps.join('')}H${x(endMs, scale)}`;
 }
 
 /** The position of the last of the rising times that is at most `ms`; -1: all are later. */

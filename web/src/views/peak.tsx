@@ -10,16 +10,17 @@ import { useAsk } from '../state/hooks';
 import { CodeText, openFunction } from './parts/code-label';
 import { CostCell } from './parts/cost-cell';
 import { DataTable, type Column } from './parts/data-table';
+import { useComparison } from './parts/meta-context';
 import { Notice, Pane } from './parts/pane';
 import './peak.css';
 
 type Rise = NonNullable<Findings['peak_rise']>;
 
 /** From where to where the heap rose. */
-function riseText(rise: Rise): string {
+function riseText(rise: Rise, what = 'The heap'): string {
   const from = rise.trough_bytes === 0 ? 'from nothing' : `from ${formatBytes(rise.trough_bytes)} at ${formatMs(rise.trough_ms)}, the trough before it,`;
   const mark = rise.mark === null ? '' : ` The last mark before the peak was “${rise.mark}”.`;
-  return `The heap rose ${from} to ${formatBytes(rise.peak_bytes)} at ${formatMs(rise.peak_ms)}. In between, ${formatBytes(rise.freed_bytes)} were freed.${mark}`;
+  return `${what} rose ${from} to ${formatBytes(rise.peak_bytes)} at ${formatMs(rise.peak_ms)}. In between, ${formatBytes(rise.freed_bytes)} were freed.${mark}`;
 }
 
 function columnsOf(rise: Rise, name: (row: number) => CodeName): readonly Column[] {
@@ -72,10 +73,23 @@ function Sites(props: { readonly summary: Summary; readonly rise: Rise }): JSX.E
   );
 }
 
+/** The rise of the recording compared with. */
+function RiseBefore(): JSX.Element | null {
+  const isDiff = useComparison();
+  const asked = useAsk(isDiff ? 'summary' : null, { recording: 'old' }, summaryAnswer);
+  const rise = asked.value?.findings.peak_rise ?? null;
+  return !isDiff || rise === null ? null : (
+    <p class="peak-text soft" data-testid="peak-before">
+      {riseText(rise, 'Before, the heap')}
+    </p>
+  );
+}
+
 export function PeakView(): JSX.Element {
   const asked = useAsk('summary', {}, summaryAnswer);
   return (
     <div class="view peak">
+      <RiseBefore />
       <Pane asked={asked} label="Peak">
         {(summary) =>
           summary.findings.peak_rise === null ? (

@@ -8,7 +8,7 @@ import { palette } from '../render/colour';
 import { go } from '../state/app-state';
 import { isFilteredBeyond } from '../state/filter-reach';
 import { useAddress, useAsk } from '../state/hooks';
-import { useCapability } from './parts/meta-context';
+import { useCapability, useComparison } from './parts/meta-context';
 import { useDarkness } from './parts/theme-hook';
 import './rss-bar.css';
 
@@ -72,15 +72,16 @@ function headText(answer: Rss, ms: number, rss: number, hasParts: boolean): stri
   return `RSS breakdown at ${formatMs(ms)}: ${formatBytes(rss)}${peak > rss ? `; the peak was ${formatBytes(peak)} at ${formatMs(peakMs)}` : ', the peak'}`;
 }
 
-function Drawing(props: { readonly answer: Rss }): JSX.Element {
-  const { answer } = props;
+function Drawing(props: { readonly answer: Rss; readonly prefix: string }): JSX.Element {
+  const { answer, prefix } = props;
   const colours = palette(useDarkness());
   const { ms, rss, parts: all } = highest(answer);
   const isUnfiltered = !isFilteredBeyond(useAddress(), ['process']);
   const parts = all.map((part, index) => ({ ...part, colour: colours.series(index) })).filter((part) => part.bytes > 0);
   return (
-    <button type="button" class="rss" data-testid="rss-bar" onClick={() => go({ view: 'rss' })}>
+    <button type="button" class="rss" data-testid={prefix === '' ? 'rss-bar' : 'rss-bar-old'} onClick={() => go({ view: 'rss' })}>
       <span class="rss-head">
+        {prefix}
         {headText(answer, ms, rss, parts.length > 0)}
         {isUnfiltered ? '' : '; whole recording, not filtered'}
       </span>
@@ -109,9 +110,17 @@ function Drawing(props: { readonly answer: Rss }): JSX.Element {
   );
 }
 
+/** In a comparison a second bar shows the other recording. */
 export function RssBar(): JSX.Element | null {
   const address = useAddress();
   const hasRss = useCapability('rss');
+  const isDiff = useComparison();
   const asked = useAsk(hasRss ? 'rss' : null, { process: address.process }, rssAnswer);
-  return asked.value === null || asked.value.samples.count === 0 ? null : <Drawing answer={asked.value} />;
+  const old = useAsk(isDiff ? 'rss' : null, { recording: 'old' }, rssAnswer);
+  return (
+    <>
+      {asked.value === null || asked.value.samples.count === 0 ? null : <Drawing answer={asked.value} prefix="" />}
+      {!isDiff || old.value === null || old.value.samples.count === 0 ? null : <Drawing answer={old.value} prefix="Before: " />}
+    </>
+  );
 }

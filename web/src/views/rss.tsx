@@ -15,6 +15,7 @@ import { timePicture } from '../render/time-picture';
 import type { ChartSpec } from '../render/chart-spec';
 import { go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
+import { RssBar } from './rss-bar';
 import { RssBreakdown } from './rss-breakdown';
 import { ChartBox } from './parts/chart-box';
 import { CodeText } from './parts/code-label';
@@ -214,6 +215,7 @@ export function RssView(): JSX.Element {
   }
   return (
     <div class="view">
+      {address.diff === '1' ? <RssBar /> : null}
       <Pane asked={asked} label="RSS">
         {(answer) => <Drawing answer={answer} isSplit={address.rss_by !== 'samples'} />}
       </Pane>

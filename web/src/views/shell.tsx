@@ -29,6 +29,7 @@ import { SummaryView } from './summary';
 import { ThreadsView } from './threads';
 import { TimeLine } from './time-line';
 import { BottomUpView, TopDownView } from './tree-view';
+import { Verdict } from './verdict';
 import './shell.css';
 
 interface ViewEntry {
@@ -215,6 +216,7 @@ export function Shell(): JSX.Element {
                   </Notice>
                 )}
                 {limits === '' ? null : <Notice>{limits}</Notice>}
+                <Verdict />
                 <View />
               </main>
             </div>

@@ -2,14 +2,11 @@
 // run and its recording comes last. Each item links to the view that explains it.
 import type { JSX } from 'preact';
 import { summary as summaryAnswer, type Summary } from '../api/answers';
-import { at, range } from '../base/columns';
 import { formatBytes, formatCount, formatCountOf, formatMs, formatPercent, formatPercentChange } from '../base/format';
-import { costMeaning, costTitle, formatCost, formatCostChange, formatCostExact, type CostKey } from '../model/cost';
-import { locationName } from '../model/code';
+import { costMeaning, formatCost, formatCostChange, formatCostExact, type CostKey } from '../model/cost';
 import { filterParams, isFiltered, type Address } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
-import { CodeLink } from './parts/code-label';
 import { useMeta } from './parts/meta-context';
 import { Notice, Pane } from './parts/pane';
 import { useTells } from './parts/unknown-costs';
@@ -18,6 +15,7 @@ import { FindingCards } from './findings';
 import { RssBar } from './rss-bar';
 import { EmptyNotice, Facts, Health, Unseen } from './run-facts';
 import { TimeLine } from './time-line';
+import { ChangedList, TopList } from './top-lists';
 import './summary.css';
 
 interface Tile {
@@ -67,14 +65,6 @@ const TILES: readonly Tile[] = [
   },
 ];
 
-const TOP_TITLES: Readonly<Record<string, string>> = {
-  peak_bytes: 'Most at the peak',
-  leaked_bytes: 'Most leaked',
-  allocations: 'Most allocations',
-  temporary: 'Most temporary allocations',
-  allocated_bytes: 'Most bytes allocated',
-};
-
 function perSecond(count: number, countedMs: number): string {
   return countedMs === 0 ? 'too short for a rate' : `${formatCount((count * 1000) / countedMs)} a second`;
 }
@@ -106,39 +96,6 @@ function Figures(props: { readonly summary: Summary }): JSX.Element {
   );
 }
 
-function TopList(props: { readonly summary: Summary; readonly cost: CostKey }): JSX.Element {
-  const { summary, cost } = props;
-  const top = summary.top[cost];
-  const values = top?.costs[cost];
-  const total = summary.selection.totals[cost] ?? 0;
-  const view = cost === 'leaked_bytes' ? 'leaks' : 'bottom-up';
-  return (
-    <section class="top" data-testid={`top-${cost}`}>
-      <h2>
-        <button type="button" class="link" onClick={() => go({ view, cost })}>
-          {TOP_TITLES[cost] ?? costTitle(cost)}
-        </button>
-      </h2>
-      {top === undefined || top.count === 0 ? (
-        <p class="soft">Nothing.</p>
-      ) : (
-        <ol>
-          {range(top.count).map((row) => (
-            <li key={row}>
-              <span class="top-bar" style={{ width: `${(Math.min(at(values, row) / Math.max(total, 1), 1) * 100).toFixed(2)}%` }} />
-              <span class="top-cost" title={formatCostExact(cost, at(values, row))}>
-                {formatCost(cost, at(values, row))}
-              </span>
-              <span class="top-share">{formatPercent(at(values, row), total)}</span>
-              <CodeLink name={locationName(summary.code, top.location[row])} inlined={top.inlined[row] === 1} />
-            </li>
-          ))}
-        </ol>
-      )}
-    </section>
-  );
-}
-
 export function SummaryView(): JSX.Element {
   const address = useAddress();
   const meta = useMeta();
@@ -156,7 +113,7 @@ export function SummaryView(): JSX.Element {
             <TimeLine isTall />
             <div class="tops">
               {['peak_bytes', 'leaked_bytes', 'allocations', 'temporary', 'allocated_bytes'].filter(tells).map((cost) => (
-                <TopList key={cost} summary={summary} cost={cost} />
+                address.diff === '1' ? <ChangedList key={cost} cost={cost} /> : <TopList key={cost} summary={summary} cost={cost} />
               ))}
               <Events />
             </div>

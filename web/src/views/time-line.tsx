@@ -12,7 +12,7 @@ import { BLOCK_FIELDS, isFiltered, isMoment, stackParams, TIME_FIELDS, type Addr
 import { filterTime, go, resetTime, showMoment } from '../state/app-state';
 import { isFilteredBeyond } from '../state/filter-reach';
 import { useAddress, useAsk } from '../state/hooks';
-import { useCapability, useMeta } from './parts/meta-context';
+import { useCapability, useComparison, useMeta } from './parts/meta-context';
 import './time-line.css';
 
 interface Span {
@@ -101,6 +101,18 @@ function Marks(props: { readonly maxMs: number }): JSX.Element {
   );
 }
 
+function Curves(props: { readonly series: Series; readonly old: Series | null; readonly scale: Scale; readonly hasRss: boolean }): JSX.Element {
+  const { series, old, scale, hasRss } = props;
+  const { points } = series;
+  return (
+    <svg viewBox={`0 0 ${STRIP.width} ${STRIP.height}`} preserveAspectRatio="none" aria-hidden="true">
+      <path class="time-heap" d={areaPath(points.end_ms, points.live_max_bytes, scale)} />
+      {old === null ? null : <path class="time-old" d={stepPath(old.points.end_ms, old.points.live_max_bytes, scale, old.points.end_ms.at(-1))} />}
+      {hasRss ? <path class="time-rss" d={stepPath(series.rss.time_ms, series.rss.rss_bytes, scale)} /> : null}
+    </svg>
+  );
+}
+
 interface Dragged extends Span {
   /** Where it began, in pixels. */
   readonly startPx: number;
@@ -109,13 +121,15 @@ interface Dragged extends Span {
 /** The strip with the drawing, the range and its ends; reports the time under the mouse. */
 function Strip(props: {
   readonly series: Series;
+  /** Of the recording compared with, or null. */
+  readonly old: Series | null;
   readonly scale: Scale;
   readonly hasRss: boolean;
   readonly canBrush: boolean;
   readonly onHover: (ms: number | null) => void;
 }): JSX.Element {
   const { series, scale, canBrush } = props;
-  const { points, peak } = series;
+  const { peak } = series;
   const { maxMs } = scale;
   const chosen = spanOf(useAddress(), maxMs);
   const box = useRef<HTMLDivElement>(null);
@@ -158,10 +172,7 @@ function Strip(props: {
       onPointerCancel={() => setDragged(null)}
       onPointerLeave={() => props.onHover(null)}
     >
-      <svg viewBox={`0 0 ${STRIP.width} ${STRIP.height}`} preserveAspectRatio="none" aria-hidden="true">
-        <path class="time-heap" d={areaPath(points.end_ms, points.live_max_bytes, scale)} />
-        {props.hasRss ? <path class="time-rss" d={stepPath(series.rss.time_ms, series.rss.rss_bytes, scale)} /> : null}
-      </svg>
+      <Curves series={series} old={props.old} scale={scale} hasRss={props.hasRss} />
       <span class="time-peak" style={{ left: percent(peak.time_ms, maxMs) }} />
       <Marks maxMs={maxMs} />
       {span === null ? null : (
@@ -185,14 +196,14 @@ function headText(series: Series, address: Address, hasRss: boolean): string {
   return `${peakText}${missing}${rss}`;
 }
 
-function Drawing(props: { readonly series: Series; readonly address: Address; readonly isTall: boolean }): JSX.Element {
-  const { series, address, isTall } = props;
+function Drawing(props: { readonly series: Series; readonly old: Series | null; readonly address: Address; readonly isTall: boolean }): JSX.Element {
+  const { series, old, address, isTall } = props;
   const canBrush = useCapability('time_range');
   const [hovered, setHovered] = useState<number | null>(null);
   const { points, rss } = series;
-  const maxMs = Math.max(at(points.end_ms, points.count - 1), 1);
+  const maxMs = Math.max(at(points.end_ms, points.count - 1), old?.points.end_ms.at(-1) ?? 0, 1);
   // The highest value within each slice: else a peak between two ends of slices would be missing.
-  const heapMax = highest(points.live_max_bytes, 1);
+  const heapMax = highest(old?.points.live_max_bytes ?? [], highest(points.live_max_bytes, 1));
   const hasRss = isTall && rss.count > 0;
   const scale = { maxMs, maxValue: hasRss ? highest(rss.rss_bytes, heapMax) : heapMax };
   return (
@@ -205,6 +216,11 @@ function Drawing(props: { readonly series: Series; readonly address: Address; re
               <span class="time-key-rss" /> RSS
             </>
           ) : null}
+          {old === null ? null : (
+            <>
+              <span class="time-key-rss time-key-old" /> heap before
+            </>
+          )}
         </span>
         <span class="time-now" data-testid="time-now">
           {hovered === null ? (canBrush ? 'Drag: a time range for all views. Click: the heap then.' : '') : textAt(series, hovered, hasRss)}
@@ -221,7 +237,7 @@ function Drawing(props: { readonly series: Series; readonly address: Address; re
         ) : null}
         <span class="time-end">{headText(series, address, hasRss)}</span>
       </div>
-      <Strip series={series} scale={scale} hasRss={hasRss} canBrush={canBrush} onHover={setHovered} />
+      <Strip series={series} old={old} scale={scale} hasRss={hasRss} canBrush={canBrush} onHover={setHovered} />
     </section>
   );
 }
@@ -230,9 +246,12 @@ function Drawing(props: { readonly series: Series; readonly address: Address; re
 export function TimeLine(props: { readonly isTall: boolean }): JSX.Element | null {
   const address = useAddress();
   const hasSlices = useCapability('slices');
-  const asked = useAsk(hasSlices ? 'series' : null, { ...stackParams(address), top: '0' }, seriesAnswer);
+  const params = { ...stackParams(address), top: '0' };
+  const asked = useAsk(hasSlices ? 'series' : null, params, seriesAnswer);
+  const isDiff = useComparison();
+  const old = useAsk(hasSlices && isDiff ? 'series' : null, { ...params, recording: 'old' }, seriesAnswer);
   if (asked.value === null || asked.value.points.count === 0) {
     return null;
   }
-  return <Drawing series={asked.value} address={address} isTall={props.isTall} />;
+  return <Drawing series={asked.value} old={isDiff ? old.value : null} address={address} isTall={props.isTall} />;
 }

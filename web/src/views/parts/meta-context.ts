@@ -3,6 +3,7 @@ import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 import type { Meta } from '../../api/answers';
 import { inReport } from '../../api/report-file';
+import { useAddress } from '../../state/hooks';
 
 export const MetaContext = createContext<Meta | null>(null);
 
@@ -20,4 +21,10 @@ export function useMeta(): Meta {
  */
 export function useCapability(name: string): boolean {
   return useMeta().capabilities[name] !== false && !(name === 'time_range' && inReport());
+}
+
+/** Whether two recordings are compared. */
+export function useComparison(): boolean {
+  const { baseline } = useMeta();
+  return useAddress().diff === '1' && baseline !== null;
 }
