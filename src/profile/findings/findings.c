@@ -28,7 +28,7 @@ enum {
 
 #define PEAK_BYTES_MIN      MIB
 #define GROWTH_BYTES_MIN    (16 * KIB)
-#define UNFREED_BYTES_MIN   MIB
+#define UNFREED_BYTES_MIN   (4 * MIB)
 #define TEMPORARY_BYTES_MIN MIB
 
 static void builder_release(struct findings_builder *builder)
