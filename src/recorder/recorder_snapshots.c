@@ -76,8 +76,10 @@ static enum err stack_tops(const struct recorder_state *s, uint32_t slot, struct
 }
 
 // Take a snapshot of one process. An unreadable process is omitted.
-static enum err
-look_at(struct recorder_state *s, uint32_t slot, uint32_t flags, struct memory_moment *moment)
+static enum err take_snapshot_of(struct recorder_state *s,
+                                 uint32_t slot,
+                                 uint32_t flags,
+                                 struct memory_moment *moment)
 {
     const struct drain_process *process = s->drain.processes + slot;
     CLEANUP(memory_areas_release) struct memory_areas map = {0};
@@ -112,7 +114,7 @@ look_at(struct recorder_state *s, uint32_t slot, uint32_t flags, struct memory_m
 }
 
 static enum err
-look_at_all(struct recorder_state *s, uint64_t now_ms, uint32_t flags, bool was_asked)
+take_snapshots(struct recorder_state *s, uint64_t now_ms, uint32_t flags, bool was_asked)
 {
     const struct expense expense = expense_begin();
     CLEANUP(memory_moment_release) struct memory_moment moment = {.time_ms = now_ms};
@@ -120,7 +122,7 @@ look_at_all(struct recorder_state *s, uint64_t now_ms, uint32_t flags, bool was_
         const struct drain_process *process = s->drain.processes + slot;
         if (process->aggregator != NULL && !process->is_dead) {
             const bool is_exiting = slot == s->exit_slot && (flags & REC_SNAPSHOT_AT_EXIT) != 0;
-            TRY(look_at(s, slot, is_exiting ? REC_SNAPSHOT_AT_EXIT : 0, &moment));
+            TRY(take_snapshot_of(s, slot, is_exiting ? REC_SNAPSHOT_AT_EXIT : 0, &moment));
         }
     }
     return moment.memory_snapshots.len == 0 ? ERR_OK
@@ -130,7 +132,7 @@ look_at_all(struct recorder_state *s, uint64_t now_ms, uint32_t flags, bool was_
 
 enum err recorder_snapshots_now(struct recorder_state *s, uint64_t now_ms)
 {
-    return look_at_all(s, now_ms, 0, true);
+    return take_snapshots(s, now_ms, 0, true);
 }
 
 // Request that the main program's present image waits at its exit.
@@ -221,7 +223,7 @@ void recorder_snapshots_round(struct recorder_state *s, uint64_t now_ms)
     if (waits ||
         (rss_bytes > 0 && memory_snapshots_are_due(&s->memory_snapshots, now_ms, rss_bytes))) {
         // Without memory for this one, the next is tried; samples continue.
-        (void)look_at_all(s, now_ms, waits ? REC_SNAPSHOT_AT_EXIT : 0, false);
+        (void)take_snapshots(s, now_ms, waits ? REC_SNAPSHOT_AT_EXIT : 0, false);
     }
     if (waits) {
         let_go(s);

@@ -181,7 +181,7 @@ static void tell_problem(struct http *http, const struct err_info *info)
     }
 }
 
-static void look_at_file(struct http *http)
+static void note_changed_file(struct http *http)
 {
     struct err_info info = {0};
     bool has_changed = false;
@@ -229,7 +229,7 @@ void server_run(struct server *server, int stop_fd)
             continue;
         }
         drain(server->watch_fd);
-        look_at_file(&server->http);
+        note_changed_file(&server->http);
         not_before = clock_monotonic_ms() + pause_after(clock_monotonic_ms() - begin);
     }
 }

@@ -189,7 +189,7 @@ bool exec_check_is_loader(const char *path)
     return begins_with(last_part(path), OUR_LOADER);
 }
 
-static enum exec_obstacle look_at_elf(struct elf_file *file, const char *path)
+static enum exec_obstacle check_elf(struct elf_file *file, const char *path)
 {
     if (!read_at(file, 0, &file->head, sizeof(file->head))) {
         return EXEC_NONE;
@@ -260,7 +260,7 @@ enum exec_obstacle exec_check(const char *path)
         enum exec_obstacle obstacle = EXEC_NONE;
         const bool is_program = is_elf(line);
         if (is_program) {
-            obstacle = look_at_elf(&file, path);
+            obstacle = check_elf(&file, path);
             obstacle =
                 obstacle == EXEC_NONE && changes_identity(file.fd) ? EXEC_IDENTITY : obstacle;
         }

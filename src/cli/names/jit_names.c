@@ -95,7 +95,7 @@ static int open_dump(const struct jit_process *process, int root)
     return open_below(root, path, READ_FLAGS);
 }
 
-static void look_at(struct jit_process *process)
+static void read_code_map(struct jit_process *process)
 {
     char path[64];
     struct stat status;
@@ -128,7 +128,7 @@ void jit_names_see(struct jit_names *names, const struct stack_table *stacks)
             jit_process_vec_reserve(&names->processes, 1) != ERR_OK) {
             continue; // without names
         }
-        look_at(&process);
+        read_code_map(&process);
         names->processes.items[names->processes.len++] = process;
     }
 }

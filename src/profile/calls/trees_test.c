@@ -545,7 +545,7 @@ static void inclusive_costs_count_recursion_once(void **state)
     }
 }
 
-static void filters_look_at_functions_files_and_modules(void **state)
+static void filters_match_functions_files_and_modules(void **state)
 {
     (void)state;
     static const struct {
@@ -600,7 +600,7 @@ int main(void)
         cmocka_unit_test(the_highest_nodes_are_picked_in_order),
         cmocka_unit_test(a_search_counts_each_stack_once),
         cmocka_unit_test(inclusive_costs_count_recursion_once),
-        cmocka_unit_test(filters_look_at_functions_files_and_modules),
+        cmocka_unit_test(filters_match_functions_files_and_modules),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,7 +71,7 @@ bool interrupted_call_restart(const struct target_process *target,
     return true;
 }
 
-void interrupted_call_settle(struct user_regs_struct *regs)
+void interrupted_call_rewind(struct user_regs_struct *regs)
 {
     if ((int64_t)regs->orig_rax < 0) {
         return; // not in a call

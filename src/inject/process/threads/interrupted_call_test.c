@@ -39,7 +39,7 @@ static void registers_are_those_that_the_kernel_would_set(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct user_regs_struct regs = {
             .rax = (uint64_t)cases[i].result, .orig_rax = (uint64_t)cases[i].number, .rip = PC};
-        interrupted_call_settle(&regs);
+        interrupted_call_rewind(&regs);
         assert_int_equal((int64_t)regs.rax, cases[i].expected_result);
         assert_int_equal(regs.rip, cases[i].expected_pc);
         assert_int_equal((int64_t)regs.orig_rax, -1);

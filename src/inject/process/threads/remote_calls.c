@@ -87,7 +87,7 @@ static enum err begin_run(struct thread_stop *stop, void *context, struct err_in
         run->is_unfit = true;
         return ERR_OK;
     }
-    interrupted_call_settle(&regs);
+    interrupted_call_rewind(&regs);
     struct remote_code_run code = {
         .calls = run->list_addr,
         .results = run->done + RESULTS_OFFSET,

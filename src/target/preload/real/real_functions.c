@@ -59,7 +59,7 @@ struct real_functions g_real = {
 };
 
 // An old runtime may lack some of the operators.
-static void look_up_operators(struct real_functions *next, const struct link_map *allocator)
+static void find_operators(struct real_functions *next, const struct link_map *allocator)
 {
     const struct link_map *runtime = definition_next_into("_Znwm", &next->_Znwm);
     if (runtime == NULL) {
@@ -89,7 +89,7 @@ void real_functions_resolve(void)
     (void)definition_next_into("free", &next.free);
     (void)definition_next_into("dlopen", &next.dlopen);
     (void)definition_next_into("dlclose", &next.dlclose);
-    look_up_operators(&next, definition_next("malloc").module);
+    find_operators(&next, definition_next("malloc").module);
     // An allocator that replaces malloc replaces the others.
     const struct definition in_use = definition_first("malloc");
     g_is_hooked = definition_is_ours(in_use);
