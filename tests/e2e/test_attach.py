@@ -12,6 +12,7 @@ import pytest
 
 from cairn_run import CAIRN, PROGRAMS, Recording, assert_totals, environment
 from conversation import Conversation
+from terminal import Terminal
 from waiting import DEADLINE_SECONDS, wait_until
 
 
@@ -342,3 +343,32 @@ def test_what_cannot_be_attached_to_is_refused_in_words(scratch, arguments, said
     run = subprocess.run([CAIRN, "record", "-o", scratch / "none.cairn", *arguments], capture_output=True,
                          text=True, env=environment(), check=False, timeout=DEADLINE_SECONDS)
     assert run.returncode in (2, 126) and run.stderr.startswith("cairn: ") and said in run.stderr
+
+
+def test_top_attaches_and_leaves_the_process_as_it_was(scratch):
+    """`cairn top -p PID` of a process that nobody records: quitting detaches, and the process runs on."""
+    with Attachable(scratch) as program:
+        program.do("a 5 100")
+        pid = program.process.pid
+        with Terminal([CAIRN, "top", "-d", "100ms", "-p", str(pid)], environment(), folder=scratch) as screen:
+            screen.wait_for(f"cairn top: obedient (process {pid})")
+            program.do("a 10 100", "t 20 10")
+            screen.wait(lambda lines: any(re.match(" *1000 B .* keep ", line) for line in lines), "the figures")
+            screen.press("q")
+            assert screen.end_status() == 0
+            assert f"cairn: process {pid} runs on and is not recorded any more" in screen.text()
+        recording, = scratch.glob("*.cairn")
+        program.do("a 10 100")
+        totals = Recording(recording, None).totals
+        assert (totals["allocations"], totals["leaked_bytes"]) == (30, 1000)
+        assert [entry.name for entry in scratch.iterdir()] == [recording.name]
+
+
+def test_top_shows_what_is_recorded_already(scratch):
+    with Attachable(scratch) as program:
+        program.attach()
+        program.do("a 10 100")
+        text = subprocess.run([CAIRN, "top", "--plain", "-n", "1", "-p", str(program.process.pid)], check=True,
+                              capture_output=True, text=True, env=environment()).stdout
+        assert "live heap: 1000 B in 10 blocks" in text
+        assert program.status()["state"] == "recording"

@@ -117,6 +117,17 @@ def test_an_update_is_limited_sorted_and_filtered(scratch):
         c.end()
 
 
+def test_a_reader_that_goes_away_ends_top_and_not_the_program(scratch):
+    os.mkfifo(scratch / "commands")
+    with subprocess.Popen([CAIRN, "top", "--plain", "-d", "100ms", "-o", "x.cairn", OBEDIENT, "commands"], cwd=scratch,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()) as watching, \
+            open(scratch / "commands", "w", encoding="ascii"):
+        watching.stdout.readline()
+        watching.stdout.close()
+        assert "and its recording go on" in watching.stderr.read()
+        assert json.loads(ctl(scratch / "x.cairn", "status", "--json"))["state"] == "recording"
+
+
 # Programs that top starts
 
 def test_a_short_program_ends_as_without_top(scratch):

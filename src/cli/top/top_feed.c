@@ -16,8 +16,9 @@
 #include "recorder/control/control_client.h"
 
 enum {
-    COST_FACTOR = 4,  // the pause is this much longer than the work
-    END_CHECK_MS = 50 // between two looks whether a recorder has ended
+    COST_FACTOR = 4,        // the pause is this much longer than the work
+    END_CHECK_MS = 50,      // until the first look whether a recorder has ended
+    END_CHECK_MAX_MS = 1000 // between later ones
 };
 
 // Hand over a sample, which may be NULL, and the outcome.
@@ -48,10 +49,11 @@ static bool has_ended(const struct top_feed *feed, int patience_ms)
 // its socket.
 static void read_end(struct top_feed *feed)
 {
-    for (;;) {
+    for (int patience_ms = END_CHECK_MS;; patience_ms *= 2) {
         CLEANUP(top_sample_freep) struct top_sample *sample = NULL;
         struct err_info info = {0};
-        const bool is_end = has_ended(feed, END_CHECK_MS); // before the file is read
+        patience_ms = patience_ms < END_CHECK_MAX_MS ? patience_ms : END_CHECK_MAX_MS;
+        const bool is_end = has_ended(feed, patience_ms); // before the file is read
         const enum err problem =
             top_sample_open(feed->options.path, feed->options.sources, &sample, &info);
         const uint32_t state = problem == ERR_OK ? top_sample_state(sample) : REC_STATE_RUNNING;

@@ -69,6 +69,8 @@ open_watch(struct watch *watch, const struct top_watch_options *options, struct 
     watch->model.lines = 1;
     watch->model.sort = options->sort;
     TRY(catch_signals(&watch->sources[SIGNAL].fd, info));
+    // A reader that goes away ends the output, but not before the recording is left.
+    (void)sigaction(SIGPIPE, &(struct sigaction){.sa_handler = SIG_IGN}, NULL); // cannot fail
     TRY(top_feed_start(&g_feed, &feed, info));
     watch->sources[NEWS].fd = g_feed.event_fd;
     for (size_t i = 0; i < SOURCE_COUNT; i++) {
