@@ -254,6 +254,9 @@ finish(struct recorder_state *s, struct recorder_result *result, struct err_info
         result->is_reported = s->checkpoint.has_failed;
         return err_set(info, err, "%s; %s", trouble.text, checkpoint_what_stays(&s->checkpoint));
     }
+    if (s->options->rotation.every_ms != 0) {
+        recorder_keep_state(s);
+    }
     const struct recorder_callbacks *callbacks = &s->options->callbacks;
     if (!s->has_ended && callbacks->complete != NULL) {
         callbacks->complete(callbacks->context, &result->recording, strbuf_text(&s->output));
@@ -274,6 +277,10 @@ record(struct recorder_state *s, struct recorder_result *result, struct err_info
     }
     TRY(file_absolute_path(strbuf_text(&s->output), &s->output_absolute, info));
     struct err_info trouble = {0};
+    if (rotation_init(&s->rotation, &s->options->rotation, strbuf_text(&s->output_absolute),
+                      &trouble) != ERR_OK) {
+        recorder_log(s, "%s", trouble.text);
+    }
     if (s->options->logs_events) {
         TRY(event_log_open(&s->events, strbuf_text(&s->output), s->options->file_mode, info));
         observer_add(&s->aggregator.observers, event_log_observer(&s->events));
@@ -361,6 +368,7 @@ void recorder_result_release(struct recorder_result *result)
         preload_path_release(&s->library);
         strbuf_release(&s->output);
         strbuf_release(&s->output_absolute);
+        rotation_release(&s->rotation);
         control_socket_close(&s->socket);
         block_list_release(&s->blocks);
         event_log_close(&s->events);

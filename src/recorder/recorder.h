@@ -28,6 +28,7 @@
 #include "host/containers/vec.h"
 #include "host/text/strbuf.h"
 #include "recorder/control/run_control.h"
+#include "recorder/output/rotation.h"
 #include "recording/format/tables.h"
 
 DEFINE_VEC(rec_symbol_vec, struct rec_symbol);
@@ -79,6 +80,7 @@ struct recorder_options {
     uint32_t max_frames;
     uint64_t checkpoint_interval_ms; // 0: no checkpoints
     struct run_control_options run;
+    struct rotation_options rotation;
     uint64_t max_memory_bytes; // memory_budget.h; 0: no cap
     mode_t file_mode;          // of the recording; 0: only the owner may read it
     bool lists_blocks;         // block_list.h

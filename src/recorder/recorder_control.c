@@ -138,6 +138,14 @@ answer_snapshot(struct recorder_state *s, uint64_t now_ms, const char *text, str
     return 0;
 }
 
+static uint64_t
+answer_rotate(struct recorder_state *s, uint64_t now_ms, const char *text, struct strbuf *reply)
+{
+    const uint64_t number = answer_checkpoint(s, now_ms, text, reply);
+    s->rotation.checkpoint = number;
+    return number;
+}
+
 // Write one "key<TAB>value" a line.
 static uint64_t
 answer_status(struct recorder_state *s, uint64_t now_ms, const char *text, struct strbuf *reply)
@@ -179,14 +187,9 @@ static uint64_t answer(void *context, const char *word, const char *text, struct
                            const char *text,
                            struct strbuf *reply);
     } answers[] = {
-        {"is", answer_is},
-        {"start", answer_start},
-        {"stop", answer_stop},
-        {"mark", answer_mark},
-        {"checkpoint", answer_checkpoint},
-        {"status", answer_status},
-        {"snapshot", answer_snapshot},
-        {"detach", answer_detach},
+        {"is", answer_is},         {"start", answer_start},           {"stop", answer_stop},
+        {"mark", answer_mark},     {"checkpoint", answer_checkpoint}, {"rotate", answer_rotate},
+        {"status", answer_status}, {"snapshot", answer_snapshot},     {"detach", answer_detach},
     };
     struct recorder_state *s = context;
     for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
@@ -205,12 +208,17 @@ void recorder_control_hear(struct recorder_state *s)
     control_socket_poll(&s->socket, &handler);
 }
 
-void recorder_control_tell_checkpoint(struct recorder_state *s)
+void recorder_control_tell_checkpoint(struct recorder_state *s, bool is_for_rotation)
 {
     CLEANUP(strbuf_release) struct strbuf reply = {0};
-    const bool is_written = !s->checkpoint.has_failed;
-    strbuf_printf(&reply, "%c%s%s", is_written ? '+' : '-', is_written ? "written to " : "",
-                  is_written ? strbuf_text(&s->output_absolute) : s->checkpoint.report->text);
+    if (s->checkpoint.has_failed) {
+        strbuf_printf(&reply, "-%s", s->checkpoint.report->text);
+    } else if (is_for_rotation && s->rotation.has_failed) {
+        strbuf_printf(&reply, "-cannot keep the recording as %s", strbuf_text(&s->rotation.kept));
+    } else {
+        strbuf_printf(&reply, "+%s %s", is_for_rotation ? "kept as" : "written to",
+                      strbuf_text(is_for_rotation ? &s->rotation.kept : &s->output_absolute));
+    }
     control_socket_announce(&s->socket, s->checkpoint.ended_count,
                             strbuf_result(&reply) == ERR_OK ? strbuf_text(&reply) : "-no memory");
 }

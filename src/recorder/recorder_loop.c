@@ -99,6 +99,17 @@ static enum err write_checkpoint(void *context, const char *path, struct err_inf
     return recording_write(&snapshot.recording, path, &options, info);
 }
 
+void recorder_keep_state(struct recorder_state *s)
+{
+    struct err_info trouble = {0};
+    const bool had_failed = s->rotation.has_failed;
+    s->rotation.checkpoint = 0;
+    s->rotation.has_failed = rotation_keep(&s->rotation, clock_real_ns(), &trouble) != ERR_OK;
+    if (s->rotation.has_failed && !had_failed) {
+        recorder_log(s, "%s", trouble.text);
+    }
+}
+
 static void follow_checkpoint(struct recorder_state *s, uint64_t now_ms)
 {
     const uint64_t ended_before = s->checkpoint.ended_count;
@@ -115,7 +126,15 @@ static void follow_checkpoint(struct recorder_state *s, uint64_t now_ms)
         break;
     }
     if (s->checkpoint.ended_count != ended_before) {
-        recorder_control_tell_checkpoint(s);
+        const bool is_awaited =
+            s->rotation.checkpoint != 0 && s->checkpoint.ended_count >= s->rotation.checkpoint;
+        if (is_awaited && !s->checkpoint.has_failed) {
+            recorder_keep_state(s);
+        }
+        recorder_control_tell_checkpoint(s, is_awaited);
+    }
+    if (rotation_is_due(&s->rotation, now_ms)) {
+        s->rotation.checkpoint = checkpoint_request(&s->checkpoint, now_ms);
     }
     if (!checkpoint_is_due(&s->checkpoint, now_ms, s->drain.stable_ms)) {
         return;

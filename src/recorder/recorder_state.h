@@ -24,6 +24,7 @@
 #include "recorder/output/aggregator_snapshot.h"
 #include "recorder/output/checkpoint.h"
 #include "recorder/output/event_log.h"
+#include "recorder/output/rotation.h"
 #include "recorder/processes/unrecorded_list.h"
 #include "recorder/processes/unrecorded_tree.h"
 #include "recorder/recorder.h"
@@ -51,6 +52,7 @@ struct recorder_state {
     struct launch_signals signals;
     struct launched program;
     struct checkpoint checkpoint;
+    struct rotation rotation;
     struct aggregator_snapshot snapshot; // the final one
     struct rec_symbol_vec symbols;
     struct preload_path library;
@@ -117,9 +119,13 @@ enum err recorder_hear_of_unrecorded(struct recorder_state *s, uint64_t now_ms) 
 // Write events that have waited long enough; UINT64_MAX: all.
 void recorder_follow_log(struct recorder_state *s, uint64_t now_ms);
 
+// Keep the state that the file has (rotation.h), and tell the user of a failure once.
+void recorder_keep_state(struct recorder_state *s);
+
 // Handle the requests of `cairn ctl`; reply to those that wait for a checkpoint.
 void recorder_control_hear(struct recorder_state *s);
-void recorder_control_tell_checkpoint(struct recorder_state *s);
+// `is_for_rotation`: they asked to keep it.
+void recorder_control_tell_checkpoint(struct recorder_state *s, bool is_for_rotation);
 
 // Show the user a message, if the caller has a `log`.
 void recorder_log(const struct recorder_state *s, const char *format, ...) PRINTF_LIKE(2, 3);

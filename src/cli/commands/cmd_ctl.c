@@ -29,13 +29,10 @@ struct action {
 };
 
 static const struct action actions[] = {
-    {.name = "start"},
-    {.name = "stop"},
-    {.name = "checkpoint"},
-    {.name = "snapshot"},
-    {.name = "mark", .has_text = true},
-    {.name = "detach"},
-    {.name = "status", .is_a_table = true},
+    {.name = "start"},      {.name = "stop"},
+    {.name = "checkpoint"}, {.name = "rotate"},
+    {.name = "snapshot"},   {.name = "mark", .has_text = true},
+    {.name = "detach"},     {.name = "status", .is_a_table = true},
 };
 
 static const struct action *find_action(const char *name)
@@ -159,6 +156,7 @@ const struct command command_ctl = {
         "  stop          pause recording of allocations; frees are still followed\n"
         "  mark TEXT     set a mark on the time line\n"
         "  checkpoint    update the file now, and wait for it\n"
+        "  rotate        update the file now, and keep this state under a name with its time\n"
         "  snapshot      take a snapshot of the resident memory now, and keep it\n"
         "  detach        leave a process that cairn has attached to; it runs on\n"
         "  status        print the state of the recording\n\n"

@@ -117,6 +117,23 @@ static const struct option_spec specs[] = {
      .kind = OPTION_FLAG,
      .help = "start recording on 'cairn ctl FILE start'",
      .offset = FIELD(settings.run.is_paused)},
+    {.name = "rotate",
+     .kind = OPTION_DURATION_MS,
+     .value = "TIME",
+     .help = "also keep the recording so far under a name with the time, each TIME and at the end: "
+             "1h, 1d",
+     .offset = FIELD(settings.rotation.every_ms)},
+    {.name = "keep",
+     .kind = OPTION_DURATION_MS,
+     .value = "TIME",
+     .help = "with --rotate: remove kept files older than TIME: 7d; needs --output without %p",
+     .offset = FIELD(settings.rotation.keep_ms)},
+    {.name = "max-disk",
+     .kind = OPTION_SIZE,
+     .value = "SIZE",
+     .help = "with --rotate: remove the oldest kept files so that all take at most SIZE; needs "
+             "--output without %p",
+     .offset = FIELD(settings.rotation.max_bytes)},
     {.name = "listen",
      .kind = OPTION_TEXT,
      .value = "ADDR",
@@ -235,6 +252,32 @@ static bool parse_mode(const char *text, uint32_t *out)
     return is_octal && mode <= 0666 && (mode & 0600) == 0600 && (mode & 0111) == 0;
 }
 
+// Without a fixed name, kept files of earlier runs would not be found, and the disk not be bounded.
+static MUST_USE enum err check_rotation(const struct record_settings *settings,
+                                        struct err_info *info)
+{
+    enum {
+        SHORTEST_MS = 1000
+    };
+    const struct rotation_options *rotation = &settings->rotation;
+    const bool is_bounded = rotation->keep_ms != 0 || rotation->max_bytes != 0;
+    if (is_bounded && rotation->every_ms == 0) {
+        return err_set(info, ERR_INVALID, "--keep and --max-disk need --rotate");
+    }
+    if (rotation->every_ms != 0 && rotation->every_ms < SHORTEST_MS) {
+        return err_set(info, ERR_INVALID, "--rotate: the shortest time is a second");
+    }
+    if (rotation->every_ms != 0 && settings->logs_events) {
+        return err_set(info, ERR_INVALID, "--rotate and --events cannot be combined");
+    }
+    if (is_bounded && (settings->output == NULL || strstr(settings->output, "%p") != NULL)) {
+        return err_set(info, ERR_INVALID,
+                       "--keep and --max-disk need --output with a name without %%p, so that the "
+                       "files of earlier runs are found");
+    }
+    return ERR_OK;
+}
+
 // Refuse invalid and contradictory options.
 static MUST_USE enum err check_settings(const struct record_fields *fields,
                                         struct record_settings *settings,
@@ -257,6 +300,7 @@ static MUST_USE enum err check_settings(const struct record_fields *fields,
     if (settings->run.is_paused && settings->run.delay_ms != 0) {
         return err_set(info, ERR_INVALID, "--delay and --start-paused cannot be combined");
     }
+    TRY(check_rotation(settings, info));
     return record_listen_check(&settings->listen, info);
 }
 

@@ -11,6 +11,7 @@
 #include "host/containers/vec.h"
 #include "inject/allocators/allocator_names.h"
 #include "recorder/control/run_control.h"
+#include "recorder/output/rotation.h"
 
 struct record_settings {
     const char *output; // pattern of the file name, see output_name.h; NULL: the default
@@ -18,6 +19,7 @@ struct record_settings {
     uint32_t max_frames;
     struct run_control_options run;
     struct listen_settings listen;
+    struct rotation_options rotation;
     uint64_t max_memory_bytes; // limit of the recorder; 0: a share of the available memory
     uint32_t file_mode;        // permissions of the recording; 0: only the owner
     bool is_strict;            // the run fails if the recording cannot be written

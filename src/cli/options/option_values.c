@@ -37,8 +37,9 @@ static bool parse_with_unit(
 
 bool duration_parse(const char *text, uint64_t *out_ms)
 {
-    static const struct unit units[] = {{"", 1e3},   {"ms", 1},     {"s", 1e3},
-                                        {"m", 60e3}, {"min", 60e3}, {"h", 3600e3}};
+    static const struct unit units[] = {{"", 1e3},         {"ms", 1},     {"s", 1e3},
+                                        {"m", 60e3},       {"min", 60e3}, {"h", 3600e3},
+                                        {"d", 24 * 3600e3}};
     const double year_ms = 366 * 24 * 3600e3;
     double number;
     if (!parse_with_unit(text, units, ARRAY_LEN(units), year_ms, &number)) {

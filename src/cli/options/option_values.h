@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // option_values: parses the numbers that people type, with their units.
 //
-//   duration    10  2.5s  500ms  1m  1h            seconds without a unit
+//   duration    10  2.5s  500ms  1m  1h  7d        seconds without a unit
 //   size        4096  64KiB  1.5MiB  2GB           bytes without a unit; K, M, G are binary, too
 //   percent     5%  0.5%  5
 //   range       64..4096  1KiB..  ..10ms  512      both ends included

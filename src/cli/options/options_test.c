@@ -292,6 +292,7 @@ static void numbers_and_percentages_have_bounds(void **state)
         {percent_parse, "%", false, 0},
         {duration_parse, "8784h", true, 366 * UINT64_C(86400000)}, // a year
         {duration_parse, "8784.001h", false, 0},
+        {duration_parse, "7d", true, 604800000},
         {duration_parse, "0.4ms", true, 0},
         {duration_parse, "0.6ms", true, 1},
         {size_parse, "0.4", true, 0},

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+// rotation: see rotation.h.
+//
+// Times in names are UTC of a fixed width, and _ follows . in ASCII, so the order of the names is
+// the order of the times.
+#include "recorder/output/rotation.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "host/containers/vec.h"
+#include "host/os/file.h"
+
+enum {
+    STAMP_LEN = 16, // 20261123T161009Z
+    SAME_SECOND_MAX = 99,
+    NS_PER_MS = 1000000,
+    BLOCK_BYTES = 512, // the unit of st_blocks
+};
+
+static const char suffix[] = ".cairn";
+
+struct stamp {
+    char text[STAMP_LEN + 1];
+};
+
+static struct stamp stamp_of(uint64_t unix_ns)
+{
+    const time_t seconds = (time_t)(unix_ns / 1000000000u);
+    struct stamp stamp = {""};
+    struct tm utc;
+    if (gmtime_r(&seconds, &utc) != NULL) {
+        (void)strftime(stamp.text, sizeof(stamp.text), "%Y%m%dT%H%M%SZ", &utc); // fits until 9999
+    }
+    return stamp;
+}
+
+// Return the length of the path without ".cairn".
+static size_t stem_len(const char *path)
+{
+    const size_t len = strlen(path);
+    const size_t end = sizeof(suffix) - 1;
+    return len > end && strcmp(path + len - end, suffix) == 0 ? len - end : len;
+}
+
+enum err rotation_init(struct rotation *rotation,
+                       const struct rotation_options *options,
+                       const char *path,
+                       struct err_info *info)
+{
+    struct stat status;
+    *rotation = (struct rotation){.options = *options, .path = path, .next_ms = options->every_ms};
+    if (options->every_ms == 0 || lstat(path, &status) != 0 || !S_ISREG(status.st_mode) ||
+        status.st_nlink > 1) {
+        return ERR_OK;
+    }
+    return rotation_keep(rotation, (uint64_t)status.st_mtim.tv_sec * 1000000000u, info);
+}
+
+void rotation_release(struct rotation *rotation)
+{
+    strbuf_release(&rotation->kept);
+}
+
+bool rotation_is_due(struct rotation *rotation, uint64_t now_ms)
+{
+    if (rotation->options.every_ms == 0 || now_ms < rotation->next_ms) {
+        return false;
+    }
+    // After a pause of the machine one state is kept, not one for each interval.
+    rotation->next_ms = now_ms + rotation->options.every_ms;
+    return true;
+}
+
+// --- the bounds ---------------------------------------------------------------------------------
+
+struct kept_file {
+    char *name; // owned
+    uint64_t bytes;
+};
+
+DEFINE_VEC(kept_file_vec, struct kept_file);
+
+static void release_files(struct kept_file_vec *files)
+{
+    for (size_t i = 0; i < files->len; i++) {
+        free(files->items[i].name);
+    }
+    kept_file_vec_release(files);
+}
+
+static void close_folder(DIR **folder)
+{
+    if (*folder != NULL) {
+        (void)closedir(*folder); // only read
+    }
+}
+
+static bool is_stamp(const char *text)
+{
+    static const char form[] = "00000000T000000Z";
+    for (size_t i = 0; i < STAMP_LEN; i++) {
+        const bool is_digit = text[i] >= '0' && text[i] <= '9';
+        if (form[i] == '0' ? !is_digit : text[i] != form[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Return the time in the name of a kept file of this recording; NULL for any other name.
+static const char *stamp_in(const struct rotation *rotation, const char *name)
+{
+    const char *own = path_file_name(rotation->path);
+    const size_t len = stem_len(own);
+    if (strncmp(name, own, len) != 0 || name[len] != '.' || !is_stamp(name + len + 1)) {
+        return NULL;
+    }
+    const char *rest = name + len + 1 + STAMP_LEN;
+    if (rest[0] == '_') { // another one of the same second
+        rest += 1 + strspn(rest + 1, "0123456789");
+    }
+    return strcmp(rest, own + len) == 0 ? name + len + 1 : NULL;
+}
+
+static int by_name(const void *left, const void *right)
+{
+    return strcmp(((const struct kept_file *)left)->name, ((const struct kept_file *)right)->name);
+}
+
+static MUST_USE enum err
+list_kept(const struct rotation *rotation, DIR *folder, struct kept_file_vec *out)
+{
+    struct stat own = {0};
+    struct stat status;
+    (void)!stat(rotation->path, &own); // a missing one takes no space
+    for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+        if (stamp_in(rotation, entry->d_name) == NULL ||
+            fstatat(dirfd(folder), entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
+            !S_ISREG(status.st_mode)) {
+            continue;
+        }
+        const bool is_own = status.st_dev == own.st_dev && status.st_ino == own.st_ino;
+        const struct kept_file file = {
+            .name = strdup(entry->d_name),
+            .bytes = is_own ? 0 : (uint64_t)status.st_blocks * BLOCK_BYTES,
+        };
+        if (file.name == NULL || kept_file_vec_push(out, file) != ERR_OK) {
+            free(file.name);
+            return ERR_NO_MEMORY;
+        }
+    }
+    if (out->len > 0) {
+        qsort(out->items, out->len, sizeof(out->items[0]), by_name);
+    }
+    return ERR_OK;
+}
+
+static uint64_t bytes_of_all(const struct rotation *rotation, const struct kept_file_vec *files)
+{
+    struct stat own;
+    uint64_t bytes = stat(rotation->path, &own) == 0 ? (uint64_t)own.st_blocks * BLOCK_BYTES : 0;
+    for (size_t i = 0; i < files->len; i++) {
+        bytes += files->items[i].bytes;
+    }
+    return bytes;
+}
+
+// Remove what is too old or too much, the oldest first.
+static MUST_USE enum err prune(const struct rotation *rotation, uint64_t unix_ns)
+{
+    const struct rotation_options *options = &rotation->options;
+    const uint64_t keep_ns = options->keep_ms * NS_PER_MS;
+    const struct stamp oldest =
+        stamp_of(options->keep_ms > 0 && unix_ns > keep_ns ? unix_ns - keep_ns : 0);
+    CLEANUP(release_files) struct kept_file_vec files = {0};
+    CLEANUP(text_freep)
+    char *path = strndup(rotation->path, (size_t)(path_file_name(rotation->path) - rotation->path));
+    if (path == NULL) {
+        return ERR_NO_MEMORY;
+    }
+    CLEANUP(close_folder) DIR *folder = opendir(path[0] != '\0' ? path : ".");
+    if (folder == NULL) {
+        return ERR_IO;
+    }
+    TRY(list_kept(rotation, folder, &files));
+    uint64_t bytes = bytes_of_all(rotation, &files);
+    for (size_t i = 0; i < files.len; i++) {
+        const struct kept_file *file = &files.items[i];
+        const bool is_old = strncmp(stamp_in(rotation, file->name), oldest.text, STAMP_LEN) < 0;
+        const bool is_too_much = options->max_bytes > 0 && bytes > options->max_bytes;
+        if ((is_old || is_too_much) && unlinkat(dirfd(folder), file->name, 0) == 0) {
+            bytes -= file->bytes;
+        }
+    }
+    return ERR_OK;
+}
+
+// --- keeping ------------------------------------------------------------------------------------
+
+// Link the file to its name with a time; a second one of the same second gets a number.
+static MUST_USE enum err
+link_file(struct rotation *rotation, const struct stamp *stamp, struct err_info *info)
+{
+    const size_t len = stem_len(rotation->path);
+    for (unsigned number = 1; number <= SAME_SECOND_MAX; number++) {
+        strbuf_clear(&rotation->kept);
+        strbuf_printf(&rotation->kept, "%.*s.%s", (int)len, rotation->path, stamp->text);
+        if (number > 1) {
+            strbuf_printf(&rotation->kept, "_%02u", number);
+        }
+        strbuf_append_text(&rotation->kept, rotation->path + len);
+        TRY(strbuf_result(&rotation->kept));
+        if (link(rotation->path, strbuf_text(&rotation->kept)) == 0) {
+            return ERR_OK;
+        }
+        if (errno != EEXIST) {
+            break;
+        }
+    }
+    return err_set_errno(info, errno, "cannot keep the recording as '%s'",
+                         strbuf_text(&rotation->kept));
+}
+
+enum err rotation_keep(struct rotation *rotation, uint64_t unix_ns, struct err_info *info)
+{
+    const struct stamp stamp = stamp_of(unix_ns);
+    const enum err linked = link_file(rotation, &stamp, info);
+    const enum err pruned = prune(rotation, unix_ns); // a full disk may be why nothing can be kept
+    if (linked == ERR_OK && pruned != ERR_OK) {
+        return err_set(info, pruned, "cannot look for old recordings beside '%s'", rotation->path);
+    }
+    return linked;
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// rotation: keeps states of the recording under names with a time, and bounds the disk that they
+// take.
+//
+//   server.cairn --link(2)--> server.20261123T161009Z.cairn     each hour, at the end, on request
+//
+// A recording is cumulative: each kept file has everything since the start, so nothing is lost
+// between two of them, and `cairn diff` of two shows what happened in between. A checkpoint
+// replaces the recording's file by renaming, so a second link to it stays as it was, and keeping it
+// copies nothing.
+//
+// The names carry the bounds: files older than `keep_ms`, by the time in their names, are removed,
+// and then the oldest until all files take at most `max_bytes` together. Only files with such a
+// name beside the recording are ever removed; earlier runs of the same output count. The recording
+// itself is never removed.
+// Context: H, the recorder's main thread. The caller gives the time. Failure: a state that could
+// not be kept is reported, and the next one is tried.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "host/text/strbuf.h"
+
+struct rotation_options {
+    uint64_t every_ms;  // 0: only on request
+    uint64_t keep_ms;   // 0: for ever
+    uint64_t max_bytes; // of the recording and all kept files; 0: unlimited
+};
+
+struct rotation {
+    struct rotation_options options;
+    const char *path;    // borrowed; of the recording
+    uint64_t next_ms;    // time of the next one, if options.every_ms is not 0
+    uint64_t checkpoint; // the number of the checkpoint to keep; 0: none
+    struct strbuf kept;  // owned; path of the latest kept file
+    bool has_failed;     // the latest one could not be kept
+};
+
+// Initialize. If there is a file at `path` that is not kept, it is the last state of a run that was
+// killed: keep it. ERR_IO with a sentence: it cannot be kept; rotation works nevertheless.
+enum err rotation_init(struct rotation *rotation,
+                       const struct rotation_options *options,
+                       const char *path,
+                       struct err_info *info) MUST_USE;
+void rotation_release(struct rotation *rotation);
+
+// Return whether a state should be kept now. It is due again after the next interval.
+bool rotation_is_due(struct rotation *rotation, uint64_t now_ms);
+
+// Keep the present file under the name of `unix_ns`, and remove what the bounds say. ERR_IO with a
+// sentence, ERR_NO_MEMORY.
+enum err rotation_keep(struct rotation *rotation, uint64_t unix_ns, struct err_info *info) MUST_USE;

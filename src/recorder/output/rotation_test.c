@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT
+// rotation in a folder of its own, with times that the tests choose.
+#include "recorder/output/rotation.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "host/os/file.h"
+
+#define HOUR_MS    UINT64_C(3600000)
+#define DAY_MS     (24 * HOUR_MS)
+#define START_NS   UINT64_C(1790000000000000000) // 2026-09-21 14:13:20 UTC
+#define FILE_BYTES UINT64_C(65536)
+
+struct place {
+    char folder[64];
+    char path[96];
+};
+
+static struct place enter(void)
+{
+    struct place place = {.folder = "/tmp/rotation_XXXXXX"};
+    assert_non_null(mkdtemp(place.folder));
+    (void)snprintf(place.path, sizeof(place.path), "%s/app.cairn", place.folder);
+    return place;
+}
+
+// Replace a file as a checkpoint does: by another one of that name.
+static void write_file(const struct place *place, const char *name, const char *mark)
+{
+    static char content[FILE_BYTES];
+    char path[160];
+    char temporary[160];
+    (void)snprintf(path, sizeof(path), "%s/%s", place->folder, name);
+    (void)snprintf(temporary, sizeof(temporary), "%s/new", place->folder);
+    (void)snprintf(content, sizeof(content), "%s", mark);
+    CLEANUP(fd_closep) int fd = open(temporary, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    assert_int_equal(write(fd, content, sizeof(content)), sizeof(content));
+    assert_int_equal(rename(temporary, path), 0);
+}
+
+static bool has_file(const struct place *place, const char *name)
+{
+    char path[160];
+    (void)snprintf(path, sizeof(path), "%s/%s", place->folder, name);
+    return access(path, F_OK) == 0;
+}
+
+// Return how many files there are, and remove them if `removes`.
+static unsigned count_files(const struct place *place, bool removes)
+{
+    unsigned count = 0;
+    DIR *folder = opendir(place->folder);
+    assert_non_null(folder);
+    for (const struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+        if (entry->d_name[0] != '.') {
+            count++;
+            assert_true(!removes || unlinkat(dirfd(folder), entry->d_name, 0) == 0);
+        }
+    }
+    (void)closedir(folder);
+    return count;
+}
+
+static void leave(const struct place *place)
+{
+    (void)count_files(place, true);
+    assert_int_equal(rmdir(place->folder), 0);
+}
+
+static struct rotation begin(const struct place *place, struct rotation_options options)
+{
+    struct rotation rotation;
+    struct err_info info = {0};
+    assert_int_equal(rotation_init(&rotation, &options, place->path, &info), ERR_OK);
+    return rotation;
+}
+
+static void keep(struct rotation *rotation, uint64_t after_ms)
+{
+    struct err_info info = {0};
+    if (rotation_keep(rotation, START_NS + after_ms * 1000000, &info) != ERR_OK) {
+        fail_msg("%s", info.text);
+    }
+}
+
+static void a_kept_file_stays_as_it_was(void **state)
+{
+    (void)state;
+    const struct place place = enter();
+    struct rotation rotation = begin(&place, (struct rotation_options){.every_ms = HOUR_MS});
+    char text[16] = "";
+    write_file(&place, "app.cairn", "first");
+    keep(&rotation, 0);
+    write_file(&place, "app.cairn", "second");
+    keep(&rotation, 0);
+    keep(&rotation, 1000);
+    assert_true(has_file(&place, "app.20260921T141320Z.cairn"));
+    assert_true(has_file(&place, "app.20260921T141320Z_02.cairn"));
+    assert_true(has_file(&place, "app.20260921T141321Z.cairn"));
+    assert_int_equal(count_files(&place, false), 4);
+    char path[160];
+    (void)snprintf(path, sizeof(path), "%s/app.20260921T141320Z.cairn", place.folder);
+    CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_int_equal(read(fd, text, sizeof(text) - 1), sizeof(text) - 1);
+    assert_string_equal(text, "first");
+    rotation_release(&rotation);
+    leave(&place);
+}
+
+static void a_week_stays_within_its_bounds(void **state)
+{
+    (void)state;
+    static const struct {
+        struct rotation_options options;
+        unsigned most; // files
+        unsigned at_the_end;
+    } cases[] = {
+        {{.every_ms = HOUR_MS}, 169, 169}, // each hour, and the recording
+        {{.every_ms = HOUR_MS, .keep_ms = DAY_MS}, 26, 26},
+        // The recording and the newest kept file are one.
+        {{.every_ms = HOUR_MS, .max_bytes = 10 * FILE_BYTES}, 11, 11},
+        {{.every_ms = HOUR_MS, .keep_ms = 2 * HOUR_MS, .max_bytes = 10 * FILE_BYTES}, 4, 4},
+        {{.every_ms = HOUR_MS, .max_bytes = 1}, 1, 1},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct place place = enter();
+        struct rotation rotation = begin(&place, cases[i].options);
+        unsigned most = 0;
+        // The recorder looks each minute; each time the file is new.
+        for (uint64_t now_ms = 0; now_ms <= 7 * DAY_MS; now_ms += HOUR_MS / 60) {
+            if (rotation_is_due(&rotation, now_ms)) {
+                write_file(&place, "app.cairn", "state");
+                keep(&rotation, now_ms);
+                const unsigned count = count_files(&place, false);
+                most = count > most ? count : most;
+            }
+        }
+        const unsigned end = count_files(&place, false);
+        if (most != cases[i].most || end != cases[i].at_the_end) {
+            fail_msg("case %zu: at most %u, at the end %u files", i, most, end);
+        }
+        assert_true(has_file(&place, "app.cairn"));
+        rotation_release(&rotation);
+        leave(&place);
+    }
+}
+
+static void other_files_are_never_removed(void **state)
+{
+    (void)state;
+    static const char *const others[] = {
+        "app.20200101T000000Z.cairn.gz", "app.20200101T000000Z",   "app.2020010T000000Z.cairn",
+        "app.20200101T0000x0Z.cairn",    "app.cairn.events",       "apple.20200101T000000Z.cairn",
+        "app20200101T000000Z.cairn",     "20200101T000000Z.cairn", "app.20200101T000000Z_a.cairn"};
+    const struct place place = enter();
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        write_file(&place, others[i], "mine");
+    }
+    write_file(&place, "app.20200101T000000Z.cairn", "old");
+    write_file(&place, "app.20200101T000000Z_17.cairn", "old");
+    struct rotation rotation =
+        begin(&place, (struct rotation_options){.every_ms = HOUR_MS, .keep_ms = 1, .max_bytes = 1});
+    write_file(&place, "app.cairn", "state");
+    keep(&rotation, 0);
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        if (!has_file(&place, others[i])) {
+            fail_msg("%s was removed", others[i]);
+        }
+    }
+    assert_int_equal(count_files(&place, false), ARRAY_LEN(others) + 1);
+    rotation_release(&rotation);
+    leave(&place);
+}
+
+static void the_last_state_of_a_killed_run_is_kept_once(void **state)
+{
+    (void)state;
+    const struct place place = enter();
+    const struct rotation_options options = {.every_ms = HOUR_MS};
+    write_file(&place, "app.cairn", "killed");
+    for (unsigned i = 0; i < 3; i++) {
+        struct rotation rotation = begin(&place, options);
+        assert_int_equal(count_files(&place, false), 2);
+        rotation_release(&rotation);
+    }
+    // Without rotation the file is replaced, as ever.
+    write_file(&place, "app.cairn", "killed again");
+    struct rotation rotation = begin(&place, (struct rotation_options){0});
+    assert_int_equal(count_files(&place, false), 2);
+    rotation_release(&rotation);
+    leave(&place);
+}
+
+static void a_file_that_cannot_be_kept_is_reported(void **state)
+{
+    (void)state;
+    const struct place place = enter();
+    struct rotation rotation = begin(&place, (struct rotation_options){.every_ms = 1});
+    struct err_info info = {0};
+    assert_int_equal(rotation_keep(&rotation, START_NS, &info), ERR_NOT_FOUND);
+    assert_non_null(strstr(info.text, "app.20260921T141320Z.cairn"));
+    rotation_release(&rotation);
+    leave(&place);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_kept_file_stays_as_it_was),
+        cmocka_unit_test(a_week_stays_within_its_bounds),
+        cmocka_unit_test(other_files_are_never_removed),
+        cmocka_unit_test(the_last_state_of_a_killed_run_is_kept_once),
+        cmocka_unit_test(a_file_that_cannot_be_kept_is_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+"""Rotation: states of a recording that are kept under names with a time, and the disk that they take."""
+import json
+import re
+import signal
+import subprocess
+
+import pytest
+
+from cairn_run import CAIRN, Recording, environment
+from conversation import Conversation, ctl
+from waiting import DEADLINE_SECONDS, wait_until
+
+NAME = re.compile(r"c\.\d{8}T\d{6}Z(?:_\d\d)?\.cairn")
+ON_REQUEST = ["--checkpoint-interval", "0"]
+
+
+def kept(folder):
+    return sorted(path for path in folder.iterdir() if NAME.fullmatch(path.name))
+
+
+def allocations(path):
+    return Recording(path, None).totals["allocations"]
+
+
+def test_each_kept_file_has_everything_until_then(scratch):
+    with Conversation(scratch / "c.cairn", ON_REQUEST) as c:
+        c.do("a 10 100")
+        assert c.ctl("rotate").split() == ["kept", "as", str(kept(scratch)[0])]
+        c.do("f 4", "a 5 100")
+        c.ctl("rotate")
+        c.do("a 1 100")
+        c.ctl("checkpoint")
+        first, second = kept(scratch)
+        assert [allocations(path) for path in (first, second, c.path)] == [10, 15, 16]
+        c.end()
+    run = subprocess.run([CAIRN, "diff", "--json", first, second], capture_output=True, check=False, timeout=60,
+                         env=environment())
+    assert run.returncode in (0, 1), run.stderr  # 1: it found growth
+    document = json.loads(run.stdout)  # what happened between the two
+    difference = {key: document["totals"][key]["change"] for key in ("allocations", "frees", "leaked_bytes")}
+    assert difference == {"allocations": 5, "frees": 4, "leaked_bytes": 100}
+    for path in (first, second):
+        subprocess.run([CAIRN, "verify", path], check=True, capture_output=True, timeout=60, env=environment())
+        assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_states_are_kept_by_the_clock_and_at_the_end(scratch):
+    with Conversation(scratch / "c.cairn", ["--rotate", "1s", *ON_REQUEST]) as c:
+        c.do("a 3 100")
+        first = wait_until(lambda: kept(scratch), "the first kept state")[0]
+        assert allocations(first) == 3
+        c.do("a 4 100")
+        c.end()
+    assert allocations(kept(scratch)[-1]) == 7 and kept(scratch)[-1].samefile(c.path)
+
+
+def test_the_disk_is_bounded_over_runs(scratch):
+    options = [*ON_REQUEST, "--rotate", "1h", "--max-disk", "1"]
+    for _ in range(2):
+        with Conversation(scratch / "c.cairn", options) as c:
+            c.do("a 3 100")
+            c.ctl("rotate")
+            c.ctl("rotate")
+            c.end()
+        assert [path.name for path in scratch.iterdir()] == ["c.cairn"]
+
+
+def test_the_last_state_of_a_killed_recorder_is_not_lost(scratch):
+    options = [*ON_REQUEST, "--rotate", "1h", "--keep", "7d"]
+    with Conversation(scratch / "c.cairn", options) as c:
+        c.do("a 3 100")
+        c.ctl("checkpoint")
+        c.process.send_signal(signal.SIGKILL)
+        c.process.wait(timeout=DEADLINE_SECONDS)
+    with Conversation(scratch / "c.cairn", options) as c:
+        c.do("a 5 100")
+        c.end()
+    assert [allocations(path) for path in kept(scratch)] == [3, 5]
+
+
+@pytest.mark.parametrize("options, words", [
+    (["--keep", "7d"], "need --rotate"), (["--max-disk", "1G"], "need --rotate"), (["--rotate", "10ms"], "a second"),
+    (["--rotate", "1h", "--events"], "--events"), (["--rotate", "1h", "--keep", "1d"], "--output"),
+    (["--rotate", "1h", "--max-disk", "1G", "-o", "x.%p.cairn"], "%p"), (["--rotate", "64MiB"], "--rotate"),
+])
+def test_what_makes_no_sense_is_refused_in_words(options, words, scratch):
+    run = subprocess.run([CAIRN, "record", *options, "--", "true"], capture_output=True, text=True, check=False,
+                         timeout=DEADLINE_SECONDS, cwd=scratch, env=environment())
+    assert run.returncode == 2 and words in run.stderr and run.stderr.count("\n") == 1
+
+
+def test_a_state_that_cannot_be_kept_is_said_and_recording_goes_on(scratch):
+    folder = scratch / "c"
+    folder.mkdir()
+    with Conversation(folder / "c.cairn", ON_REQUEST) as c:
+        c.do("a 2 10")
+        folder.rename(scratch / "elsewhere")
+        assert "No such file" in ctl(c.process.pid, "rotate", status=1)
+        (scratch / "elsewhere").rename(folder)
+        c.ctl("rotate")
+        assert len(kept(folder)) == 1
+        c.end()
