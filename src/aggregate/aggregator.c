@@ -368,9 +368,14 @@ void aggregator_end_holds(struct aggregator *aggregator, uint64_t budget_bytes, 
                       aggregator_live_bytes(aggregator));
 }
 
+void aggregator_thread_waits(struct aggregator *aggregator)
+{
+    peak_bound_waits(&aggregator->bound, aggregator->totals.now_ms);
+}
+
 void aggregator_thread_rests(struct aggregator *aggregator, struct aggregator_thread *thread)
 {
-    if (thread->flight.bytes > 0 && thread->tick_ms + PEAK_FLIGHT_MS < aggregator->totals.now_ms) {
+    if (thread->flight.bytes > 0 && peak_bound_is_over(&aggregator->bound, thread->tick_ms)) {
         peak_bound_landed(&aggregator->bound, &thread->flight);
     }
 }

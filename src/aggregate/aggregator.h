@@ -222,6 +222,9 @@ void aggregator_add_hold(struct aggregator *aggregator, uint64_t since_ms, uint6
 // mark.
 void aggregator_end_holds(struct aggregator *aggregator, uint64_t budget_bytes, bool is_alone);
 
+// Note that a thread waits for the recorder: what it sends then may be of an earlier time.
+void aggregator_thread_waits(struct aggregator *aggregator);
+
 // Note that the thread sent nothing for a while.
 void aggregator_thread_rests(struct aggregator *aggregator, struct aggregator_thread *thread);
 

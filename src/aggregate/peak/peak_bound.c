@@ -158,7 +158,7 @@ void peak_bound_landed(struct peak_bound *bound, struct peak_flight *flight)
 void peak_bound_tick(struct peak_bound *bound, uint64_t now_ms)
 {
     bound->now_ms = now_ms;
-    while (bound->step_count > 1 && bound->steps[0].tick_ms + PEAK_FLIGHT_MS < now_ms) {
+    while (bound->step_count > 1 && peak_bound_is_over(bound, bound->steps[0].tick_ms)) {
         drop_step(bound, 0);
     }
 }

@@ -12,7 +12,8 @@
 // this is the freed block. From an event until an allocation it is the allocated block, whose size
 // is known only then; so the bound keeps the latest heights (steps). Before the thread's first
 // event this interval begins with its process: a thread holds nothing back (nursery.h) before it
-// has sent a block. A thread without events for PEAK_FLIGHT_MS has finished what it did.
+// has sent a block. A thread without events for PEAK_FLIGHT_MS has finished what it did, unless a
+// thread waited for the recorder meanwhile, which may take longer.
 //
 // Two more things may raise the true peak: blocks that a thread held back before other threads came
 // (nursery.h), and the heap of a process that was found dead without a record of its exit, which
@@ -22,6 +23,7 @@
 // Context: H, one thread; no allocation.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/minmax.h"
@@ -57,6 +59,7 @@ struct peak_bound {
     uint64_t flight_bytes; // of all threads
     uint64_t unseen_bytes; // held back by threads that were alone
     uint64_t now_ms;
+    uint64_t waited_ms;    // a thread waited for the recorder then
     uint64_t latest_stamp; // of the counted events
     uint64_t peak_stamp;   // of the peak
     uint64_t below_bytes;  // the true peak may be lower by so much
@@ -95,6 +98,18 @@ static inline void peak_bound_peaked(struct peak_bound *bound)
 {
     bound->peak_stamp = bound->latest_stamp;
     bound->below_bytes = 0;
+}
+
+// Note that a thread waits for the recorder at now_ms.
+static inline void peak_bound_waits(struct peak_bound *bound, uint64_t now_ms)
+{
+    bound->waited_ms = now_ms;
+}
+
+// Return whether a thread without events since `since_ms` has finished what it did.
+static inline bool peak_bound_is_over(const struct peak_bound *bound, uint64_t since_ms)
+{
+    return max_u64(since_ms, bound->waited_ms) + PEAK_FLIGHT_MS < bound->now_ms;
 }
 
 // Advance to now_ms.

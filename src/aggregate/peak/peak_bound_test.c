@@ -236,6 +236,31 @@ static void steps_that_become_one_are_as_high_as_the_higher(void **state)
     assert_int_equal(peak_bound_above(&bound, top_bytes), 5000);
 }
 
+// Its block may have existed while the others made the peak, however long it waited.
+static void a_thread_that_waits_for_the_recorder_is_not_taken_for_a_resting_one(void **state)
+{
+    (void)state;
+    for (int waits = 0; waits < 2; waits++) {
+        struct peak_bound bound = {0};
+        struct peak_flight late = {0};
+        struct peak_flight other = {0};
+        peak_bound_allocated(&bound, &late, 1, 10, 10);
+        peak_bound_allocated(&bound, &other, 2, 1000, 1010);
+        peak_bound_freed(&bound, &other, 3, 1000, 10);
+        peak_bound_allocated(&bound, &other, 4, 1, 11);
+        for (uint64_t now_ms = 100; now_ms <= (uint64_t)10 * PEAK_FLIGHT_MS; now_ms += 100) {
+            peak_bound_tick(&bound, now_ms);
+            if (waits != 0) {
+                peak_bound_waits(&bound, now_ms);
+            }
+        }
+        peak_bound_joined(&bound, 5, 11);
+        peak_bound_tick(&bound, (uint64_t)10 * PEAK_FLIGHT_MS + 1);
+        peak_bound_allocated(&bound, &late, 6, 500, 511);
+        assert_int_equal(peak_bound_above(&bound, 1010), waits != 0 ? 500 : 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -245,6 +270,7 @@ int main(void)
         cmocka_unit_test(who_was_found_dead_may_have_lived_until_then),
         cmocka_unit_test(steps_that_become_one_are_as_high_as_the_higher),
         cmocka_unit_test(ghosts_and_steps_are_bounded),
+        cmocka_unit_test(a_thread_that_waits_for_the_recorder_is_not_taken_for_a_resting_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

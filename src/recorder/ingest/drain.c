@@ -317,6 +317,11 @@ static void note_threads(struct drain *drain)
             aggregator_add_hold(drain->aggregator, lane->hold.since_ms, lane->hold.held_bytes);
         }
         bool is_awake;
+        // Relaxed: it orders nothing else.
+        if (atomic_load_explicit(&lane->reader.consumer.lane->producer_waiting,
+                                 memory_order_relaxed) != 0) {
+            aggregator_thread_waits(drain->aggregator);
+        }
         budget_bytes += budget_of(drain, lane, &is_awake);
         awake_count += is_awake;
         aggregator_thread_rests(drain->aggregator, &lane->reader.thread);
