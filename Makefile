@@ -13,7 +13,7 @@ COMPILE   = cmake --build $(BUILD) -j $(JOBS)
 VIEWER    = cmake -DWEB=$(CURDIR)/web -DWORK=$(abspath $(BUILD))/web
 
 .DEFAULT_GOAL := all
-.PHONY: all deps test-deps test check test-fresh sweep sweep-deps soak demo install deb lint fmt asan tsan bench bench-web viewer screenshots fuzz-smoke mutate clean help
+.PHONY: all deps test-deps test check test-fresh sweep sweep-deps soak demo install deb lint fmt asan tsan bench bench-scale bench-web viewer screenshots fuzz-smoke mutate clean help
 
 all: ## build everything; the program is build/bin/cairn
 	@$(CONFIGURE) -DBUILD_TESTING=OFF >/dev/null
@@ -82,8 +82,13 @@ asan: ## run the tests of our own processes under the address and undefined sani
 tsan: ## run them under the thread sanitizer
 	@tools/run_sanitized.sh thread $(BUILD)-tsan
 
-bench: ## measure cairn and its peers, and bring docs/performance.md up to date; takes long
-	@bench/run.py --build $(BUILD) --markdown docs/performance.md
+bench: ## measure cairn and its peers, and bring docs/performance.md and README.md up to date; takes long
+	@bench/run.py --build $(BUILD) --markdown docs/performance.md README.md
+
+bench-scale: ## measure 1 to 16 threads on as many processors, as far as this machine has them
+	@$(CONFIGURE) -DCAIRN_BENCH=ON >/dev/null
+	@$(COMPILE)
+	@bench/run.py --build $(BUILD) --scaling --markdown docs/performance.md
 
 bench-web: ## measure the viewer in a browser, and bring docs/performance.md up to date
 	@$(CONFIGURE) -DCAIRN_BENCH=ON >/dev/null

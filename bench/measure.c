@@ -35,7 +35,7 @@
 #include <unistd.h>
 
 #define CANNOT_MEASURE 125
-#define PROCESSES_MAX  1024
+#define PROCESSES_MAX  4096
 
 struct process {
     pid_t pid; // 0: unused entry

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""run: measures cairn and its peers, and writes the results into docs/performance.md.
+"""run: measures cairn and its peers, and writes the results into docs/performance.md and README.md.
 
     bench/run.py                          everything, as `make bench` does
     bench/run.py --only churn-30-1 --tools bare,cairn --runs 9
     bench/run.py --quick                  a tenth of the work, two rounds: a test of all parts
     bench/run.py --curves                 cost against depth, blocks, threads, stacks
+    bench/run.py --scaling                threads on as many processors, `make bench-scale`
     bench/run.py --instructions           instructions per operation, by callgrind
     bench/run.py --merge OTHER.json --markdown docs/performance.md
     bench/run.py --list
@@ -19,7 +20,7 @@ import pathlib
 import subprocess
 import sys
 
-from harness import curves, instructions, machine, programs, results, rounds, tables, tools
+from harness import curves, instructions, machine, measuring, programs, results, rounds, tables, tools
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -42,13 +43,16 @@ def arguments():
     parser.add_argument("--runs", type=int, help="rounds (default: 5)")
     parser.add_argument("--quick", action="store_true", help="a tenth of the work, two rounds")
     parser.add_argument("--curves", nargs="?", const="all", help="all, or names of curves")
+    parser.add_argument("--scaling", action="store_true",
+                        help="1 to 16 threads on as many processors, as far as there are any")
     parser.add_argument("--instructions", metavar="WORKLOADS", nargs="?", const="all",
                         help="instructions an operation, by callgrind: all, or of these workloads")
     parser.add_argument("--json", type=pathlib.Path, help="where results are kept (default: "
                         "bench.json in the build directory, bench-quick.json for --quick)")
     parser.add_argument("--merge", metavar="FILE", type=pathlib.Path, nargs="*",
                         help="measure nothing; take over what these files have and the results lack")
-    parser.add_argument("--markdown", type=pathlib.Path, help="document to bring up to date")
+    parser.add_argument("--markdown", type=pathlib.Path, nargs="+", default=[],
+                        help="documents to bring up to date")
     parser.add_argument("--list", action="store_true", help="what there is to measure")
     return parser.parse_args()
 
@@ -78,7 +82,7 @@ def choose_tools(wanted, build):
 
 
 def choose_workloads(wanted, build):
-    every = programs.WORKLOADS + programs.LENGTHS
+    every = programs.EVERY
     unknown = set(wanted or []) - {workload.name for workload in every}
     if unknown:
         raise SystemExit(f"run.py: there is no workload {', '.join(sorted(unknown))}; try --list")
@@ -118,6 +122,14 @@ def measure_curves(data, setup, here, options, chosen):
             results.save(options.json, data)
 
 
+def measure_scaling(data, setup, here, options, chosen):
+    light = [tool for tool in chosen if tool.name in ("bare", "cairn")]
+    say(curves.SCALING.title)
+    curves.measure_curve(data["curves"], curves.SCALING, setup, here, light, say)
+    results.save(options.json, data)
+    print(tables.scaling_table(data))
+
+
 def measure_instructions(data, setup, here, options, chosen):
     light = [tool for tool in chosen if tool.name in ("bare", "cairn", "heaptrack")]
     countable = [workload for workload in programs.WORKLOADS if instructions.is_countable(workload)]
@@ -145,6 +157,7 @@ def measure(data, options):
     """Measure what the options select; return the names of the measured workloads."""
     if not options.no_build:
         build_programs(options.build)
+    measuring.outrank_others()
     here = machine.describe_machine(ROOT)
     if machine.quietness_warning(here):
         say("warning: " + machine.quietness_warning(here))
@@ -155,6 +168,9 @@ def measure(data, options):
     if options.instructions:
         measure_instructions(data, setup, here, options, chosen)
         return []
+    if options.scaling:
+        measure_scaling(data, setup, here, options, chosen)
+        return []
     if options.curves:
         measure_curves(data, setup, here, options, chosen)
         return []
@@ -164,7 +180,7 @@ def measure(data, options):
 def main():
     options = arguments()
     if options.list:
-        for item in programs.WORKLOADS + programs.LENGTHS + curves.CURVES + tools.TOOLS:
+        for item in programs.EVERY + curves.CURVES + tools.TOOLS:
             print(f"{type(item).__name__.lower():10} {item.name:16} {item.title}")
         return 0
     options.build = options.build.resolve()
@@ -176,8 +192,8 @@ def main():
         measured = measure(data, options)
     else:
         merge(data, options)
-    if options.markdown:
-        tables.update_document(options.markdown, data)
+    for document in options.markdown:
+        tables.update_document(document, data)
     print(tables.summary(data, measured))
     return int(any(results.failure(data["workloads"][name], "cairn") for name in measured))
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """curves: how the cost grows with one parameter, all others fixed."""
 import dataclasses
+import os
 
 from harness import programs, results, rounds
 
@@ -20,11 +21,13 @@ class Curve:
     points: tuple
     operations: object
     unit: str = "pair"
+    has_own_processors: bool = False    # x of them, for target and profiler together
 
     def workload(self, x):
         arguments = tuple(argument.replace("{x}", str(x)) for argument in self.arguments)
         return programs.Workload(f"{self.name}-{x}", f"{self.axis} {x}", self.program, arguments,
-                                 self.operations(x), self.unit, is_divisible=False)
+                                 self.operations(x), self.unit, is_divisible=False,
+                                 on_processors=x if self.has_own_processors else 0)
 
 
 def constant(count):
@@ -46,8 +49,18 @@ CURVES = (
 )
 
 
+# Measured by --scaling, because few machines have the processors.
+SCALING = Curve("scaling", "Threads on as many processors (churn, 30 deep)", "threads", "churn",
+                ("pairs={work}", "threads={x}"), (1, 2, 4, 8, 16), constant(4_000_000),
+                has_own_processors=True)
+
+
 def fitting(curve, x, setup, chosen, say):
-    """The tools for which there is enough memory at this point."""
+    """The tools for which there are enough memory and processors at this point."""
+    if curve.has_own_processors and x > len(os.sched_getaffinity(0)):
+        say(f"  {x} threads are left out: they need {x} processors, and this machine has "
+            f"{len(os.sched_getaffinity(0))}")
+        return []
     if curve.name != "live":
         return chosen
     blocks = x // setup.scale
@@ -64,7 +77,10 @@ def measure_curve(stored, curve, setup, machine, chosen, say):
     kept |= {"title": curve.title, "axis": curve.axis, "unit": curve.unit}
     for x in curve.points:
         workload = curve.workload(x)
-        outcomes = rounds.run_rounds(setup, workload, fitting(curve, x, setup, chosen, say), say)
+        fit = fitting(curve, x, setup, chosen, say)
+        if not fit:
+            continue
+        outcomes = rounds.run_rounds(setup, workload, fit, say)
         divisors = {name: 1 for name in outcomes}
         results.add_sitting(kept["points"], str(x), workload.heading(),
                             results.sitting_of(machine, setup.scale, outcomes, divisors))

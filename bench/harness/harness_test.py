@@ -15,7 +15,9 @@ from harness import (curves, instructions, measuring, programs, promises, result
                      spread, tables, tools)
 
 BENCH = pathlib.Path(os.environ.get("CAIRN_BUILD", "build")).resolve() / "bench"
-DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs" / "performance.md"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DOCUMENT = ROOT / "docs" / "performance.md"
+README = ROOT / "README.md"
 
 
 MACHINE = {"cpu": "c", "cores": 2, "memory_gib": 4.0, "kernel": "k", "libc": "l", "system": "s",
@@ -167,10 +169,55 @@ def test_only_the_named_section_of_a_document_is_replaced():
         tables.replace_section(document, "z", "new")
 
 
-def test_the_document_has_every_section():
-    document = DOCUMENT.read_text()
-    for name in tables.SECTIONS:
-        tables.replace_section(document, name, "")
+def test_each_section_is_in_one_document():
+    found = [name for document in (DOCUMENT, README)
+             for name in tables.sections_of(document.read_text()) if name in tables.SECTIONS]
+    assert sorted(found) == sorted(tables.SECTIONS)
+
+
+def test_a_document_gets_the_sections_it_has(tmp_path):
+    document = tmp_path / "x.md"
+    document.write_text("a\n<!-- bench:redis -->\nold\n<!-- /bench:redis -->\n"
+                        "<!-- bench:web -->\nweb's\n<!-- /bench:web -->\n")
+    tables.update_document(document, results_of("unused"))
+    assert document.read_text() == ("a\n<!-- bench:redis -->\n\nnot measured\n\n"
+                                    "<!-- /bench:redis -->\n<!-- bench:web -->\nweb's\n"
+                                    "<!-- /bench:web -->\n")
+
+
+def test_the_comparison_names_the_host_and_what_failed():
+    data = results_of("cc1plus", sitting(**{"bare": [1], "heaptrack": [None], "heaptrack-raw": [4]}),
+                      sitting(bare=[2], cairn=[3]))
+    assert tables.comparison_table(data).splitlines()[2:] == [
+        "| GCC compiling a large C++ file | 1.50 | 4.0, recording alone; reading it failed |", "",
+        "c, 2 processors."]
+
+
+def test_single_calls_are_shown_by_threads():
+    one = sitting(bare=[1], cairn=[2])
+    one["tools"]["cairn"]["outcomes"][0] |= {"malloc_p9999_ns": 1500, "malloc_max_ns": 2_000_000,
+                                             "free_p9999_ns": 500, "free_max_ns": 700}
+    data = results_of("latency-8", one)
+    assert tables.calls_table(data).splitlines()[2:] == [
+        "| 8 threads | bare |  |  |  |  |", "|  | cairn | 1.5 | 2,000.0 | 0.5 | 0.7 |"]
+    assert promises.malloc_p9999_ms(data["workloads"]["latency-8"]) == 0.0015
+
+
+def test_threads_without_processors_are_left_out(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {3, 5})
+    said = []
+    chosen = [tools.find_tool("bare")]
+    assert curves.fitting(curves.SCALING, 2, None, chosen, said.append) == chosen
+    assert curves.SCALING.workload(2).processors() == ["taskset", "-c", "3,5"]
+    assert curves.fitting(curves.SCALING, 4, None, chosen, said.append) == []
+    assert said == ["  4 threads are left out: they need 4 processors, and this machine has 2"]
+
+
+def test_of_several_short_runs_the_median_counts(monkeypatch):
+    walls = iter([3.0, 1.0, 2.0])
+    monkeypatch.setattr(rounds, "run_once", lambda *_: measuring.Outcome(wall=next(walls)))
+    workload = type("Workload", (), {"repeats": 3})
+    assert rounds.run_typical(None, None, workload).wall == 2.0
 
 
 def test_callgrind_costs_are_self_costs_of_their_object():
@@ -274,13 +321,25 @@ def test_an_argument_out_of_range_is_refused():
 @pytest.mark.parametrize("program, arguments, operations", [
     ("list", ["pairs=1000", "threads=2"], 1000), ("handover", ["pairs=5000"], 5000),
     ("live", ["blocks=1000"], 1000), ("stacks", ["stacks=1000", "rounds=3"], 3000),
-    ("threads", ["threads=20"], 20), ("growth", ["reallocs=5000"], 5000)])
+    ("threads", ["threads=20"], 20), ("growth", ["reallocs=5000"], 5000),
+    ("latency", ["pairs=2000", "threads=2"], 2000)])
 def test_every_workload_states_its_operations(tmp_path, program, arguments, operations):
     result = tmp_path / "result.json"
     subprocess.run([BENCH / program, *arguments, f"result={result}"], check=True, timeout=60)
     stated = json.loads(result.read_text())
     assert stated["ops"] == operations
     assert stated["loop_ns"] > 0
+
+
+def test_the_times_of_single_calls_are_in_order(tmp_path):
+    result = tmp_path / "result.json"
+    subprocess.run([BENCH / "latency", "pairs=20000", "threads=3", f"result={result}"], check=True,
+                   timeout=60)
+    found = json.loads(result.read_text())
+    for call in ("malloc", "free"):
+        most = found[f"{call}_max_ns"] * 9 / 8  # a bucket's end may be above its calls
+        assert 0 < found[f"{call}_p50_ns"] <= found[f"{call}_p9999_ns"] <= most + 16, found
+    assert found["waited_max_ns"] <= max(found["malloc_max_ns"], found["free_max_ns"])
 
 
 def test_a_failing_tool_is_replaced_by_its_fallback(monkeypatch):
@@ -292,7 +351,7 @@ def test_a_failing_tool_is_replaced_by_its_fallback(monkeypatch):
         return measuring.Outcome(wall=1.0)
     monkeypatch.setattr(rounds, "run_once", run_once)
     setup = rounds.Setup(build=BENCH, runs=3, memory_bytes=0)
-    workload = type("Workload", (), {"name": "w", "skip_tools": ()})
+    workload = type("Workload", (), {"name": "w", "skip_tools": (), "repeats": 1})
     found = rounds.run_rounds(setup, workload, [tools.find_tool("bare"),
                                                 tools.find_tool("heaptrack")], lambda text: None)
     assert [len(found[name]) for name in ("bare", "heaptrack", spare.name)] == [3, 1, 3]

@@ -11,12 +11,13 @@ import shutil
 import subprocess
 
 REAL = pathlib.Path(__file__).resolve().parent.parent / "workloads" / "real"
+ROOT = REAL.parents[2]
 
 
 @dataclasses.dataclass(frozen=True)
 class Workload:
-    """`arguments` may contain {work}, the amount, and {real}, the folder with the inputs of real
-    programs. Work that is not divisible is the same for all tools."""
+    """`arguments` may contain {work}, the amount, {real}, the folder with the inputs of real
+    programs, and {root}, the repository. Work that is not divisible is the same for all tools."""
 
     name: str
     title: str
@@ -29,6 +30,9 @@ class Workload:
     is_divisible: bool = True   # slow tools may do less of it
     is_ours: bool = True        # takes result=FILE and is in the build directory
     is_server: bool = False     # see server_load.py
+    repeats: int = 1            # runs in a round, for short ones
+    on_processors: int = 0      # that target and profiler share; 0: all
+    helpers: tuple = ()         # commands that the program starts, part of the target
 
     def executable(self, build):
         """The path of the program, or None if it is not installed."""
@@ -40,12 +44,19 @@ class Workload:
     def command(self, build, divisor=1):
         """The command line for 1/divisor of the work."""
         work = max(self.work // divisor, 1)
-        arguments = [argument.format(work=work, real=REAL) for argument in self.arguments]
+        arguments = [argument.format(work=work, real=REAL, root=ROOT) for argument in self.arguments]
         if self.is_ours:
             arguments.append("result=result.json")
         if self.program == "cc1plus":
             arguments += multiarch_arguments()
         return [str(self.executable(build)), *arguments]
+
+    def processors(self):
+        """The words before the command that restrict it to some processors."""
+        if not self.on_processors:
+            return []
+        usable = sorted(os.sched_getaffinity(0))[:self.on_processors]
+        return ["taskset", "-c", ",".join(map(str, usable))]
 
     def heading(self):
         """The title and unit for the results."""
@@ -53,7 +64,8 @@ class Workload:
 
     def programs(self, build):
         """Real paths of the executables that count as target."""
-        return {os.path.realpath(self.executable(build))}
+        return {os.path.realpath(path) for path in (self.executable(build),
+                                                    *map(shutil.which, self.helpers)) if path}
 
 
 def _compiler_says(option):
@@ -83,9 +95,22 @@ def std_list(name, title, *arguments):
     return Workload(name, title, "list", ("pairs={work}", *arguments), 60_000_000, "pair")
 
 
-def real(name, title, program, *arguments, work=0, env=None, skip_tools=("dhat",)):
+def real(name, title, program, *arguments, work=0, env=None, skip_tools=("dhat",), **settings):
     return Workload(name, title, program, arguments, work, "", env or {}, skip_tools,
-                    is_divisible=False, is_ours=False)
+                    is_divisible=False, is_ours=False, **settings)
+
+
+SLOW = ("dhat", "massif", "gperftools")
+
+
+def short(name, title, program, *arguments, repeats=21, **settings):
+    return real(name, title, program, *arguments, skip_tools=SLOW, repeats=repeats, **settings)
+
+
+def on_one_processor(workload):
+    """The same, where target and profiler share a processor, as on a busy machine."""
+    return dataclasses.replace(workload, name=f"{workload.name}-shared", skip_tools=SLOW,
+                               title=f"{workload.title}, one processor", on_processors=1)
 
 
 WORKLOADS = (
@@ -124,7 +149,22 @@ WORKLOADS = (
          work=1000, skip_tools=("dhat", "massif")),
     Workload("redis", "redis SET/LPUSH, 16 pipelined", "redis-server", work=1_000_000,
              unit="request", skip_tools=("dhat",), is_ours=False, is_server=True),
+    real("perl", "perl, hashes and sorts", "perl", "{real}/words.pl", "{work}", work=60,
+         skip_tools=SLOW),
+    real("lua", "lua, tables and strings", "lua5.4", "{real}/tables.lua", "{work}", work=12,
+         skip_tools=SLOW),
+    real("clang", "clang++ -fsyntax-only", "clang++", "-fsyntax-only", "-std=gnu++17",
+         "{real}/compile.cpp", skip_tools=SLOW),
+    short("git", "git log --stat, 100 commits", "git", "-C", "{root}", "--no-pager", "log", "--stat",
+          "-n", "100", repeats=5),
+    short("perl-short", "perl -e 1", "perl", "-e", "1"),
+    short("python3-short", "python3 -c 1", "/usr/bin/python3", "-c", "1"),
+    real("children", "a shell with 2000 short children", "sh", "-c",
+         "i=0; while [ $i -lt 2000 ]; do /usr/bin/true; i=$((i+1)); done",
+         skip_tools=(*SLOW, "heaptrack"), helpers=("/usr/bin/true",)),
 )
+WORKLOADS += tuple(on_one_processor(workload) for workload in WORKLOADS
+                   if workload.name in ("perl", "cc1plus-O0", "python3", "clang"))
 
 # The same work, once and ten times: it separates costs that grow with a run from constant ones.
 LENGTHS = tuple(
@@ -138,5 +178,16 @@ LENGTHS = tuple(
 )
 
 
+# Single calls of malloc and free.
+LATENCIES = tuple(
+    Workload(f"latency-{threads}", f"{threads} thread{'s' if threads > 1 else ''}", "latency",
+             ("pairs={work}", f"threads={threads}"), 4_000_000 // threads, "pair",
+             skip_tools=("gperftools", "dhat", "massif"), is_divisible=False)
+    for threads in (1, 2, 4, 8, 16, 32)
+)
+
+EVERY = WORKLOADS + LENGTHS + LATENCIES
+
+
 def find_workload(name):
-    return next(workload for workload in WORKLOADS + LENGTHS if workload.name == name)
+    return next(workload for workload in EVERY if workload.name == name)

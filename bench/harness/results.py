@@ -116,7 +116,7 @@ def measured(entry, tool):
 
 
 def _figures(found, field):
-    return [None if o["failure"] else o[field] for o in found["outcomes"]] if found else []
+    return [None if o["failure"] else o.get(field) for o in found["outcomes"]] if found else []
 
 
 def column(entry, tool, field):

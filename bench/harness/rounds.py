@@ -74,7 +74,7 @@ def run_once(setup, tool, workload):
         else:
             argv = workload.command(setup.build, setup.scale * given_less(tool, workload))
             process = measuring.start_measured(
-                setup.measure, tool.command(setup.build, argv), folder,
+                setup.measure, [*workload.processors(), *tool.command(setup.build, argv)], folder,
                 env=workload.env, memory_bytes=setup.memory_bytes)
             outcome = measuring.collect(process, folder, target_programs(setup, tool, workload))
         if not outcome.failure:
@@ -84,6 +84,16 @@ def run_once(setup, tool, workload):
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def run_typical(setup, tool, workload):
+    """The run with the median time of as many as the workload wants: short ones vary much."""
+    outcomes = []
+    for _ in range(workload.repeats):
+        outcomes.append(run_once(setup, tool, workload))
+        if outcomes[-1].failure:
+            return outcomes[-1]
+    return sorted(outcomes, key=lambda outcome: outcome.wall)[len(outcomes) // 2]
+
+
 def run_rounds(setup, workload, chosen, say):
     """{tool name: [Outcome of each round]}. After a failure the tool's fallback replaces it, from
     the same round on."""
@@ -91,9 +101,9 @@ def run_rounds(setup, workload, chosen, say):
     active = [tool for tool in chosen if tool.name not in workload.skip_tools]
 
     def run(tool, number):
-        outcome = run_once(setup, tool, workload)
+        outcome = run_typical(setup, tool, workload)
         say(f"  {workload.name} {number + 1}/{setup.runs} {tool.name}: "
-            + (outcome.failure or f"{outcome.wall:.2f} s"))
+            + (outcome.failure or f"{outcome.wall:.3f} s"))
         missed = [measuring.Outcome()] * (number - len(results.get(tool.name, [])))
         results.setdefault(tool.name, []).extend([*missed, outcome])
         return outcome

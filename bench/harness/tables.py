@@ -150,6 +150,84 @@ def latency_table(data):
     return table(["tool", "requests a second", "lost", "p99"], rows)
 
 
+def calls_table(data):
+    """Single calls of malloc and free, by threads."""
+    fields = [(name, part) for name in ("malloc", "free") for part in ("p9999", "max")]
+    rows = []
+    for workload in programs.LATENCIES:
+        entry = data["workloads"].get(workload.name)
+        for position, tool in enumerate(known_tools([entry]) if entry else []):
+            figures = [results.median(entry, tool.name, f"{name}_{part}_ns")
+                       for name, part in fields]
+            rows.append(["" if position else workload.title, tool.title,
+                         *(number(figure and figure / 1000, "{:,.1f}") for figure in figures)])
+    if not rows:
+        return EMPTY
+    heads = [f"{name} {'p99.99' if part == 'p9999' else 'maximum'}, us" for name, part in fields]
+    return table(["", "tool", *heads], rows, texts=2)
+
+
+# The rows of README.md: workloads, each with its words.
+COMPARED = (
+    ("churn-30-1", "malloc and free in a tight loop, 30 frames deep"),
+    ("churn-30-2", "the same on two threads and two processors"),
+    ("list-1", "`std::list` push and pop in a tight loop"),
+    ("cc1plus", "GCC compiling a large C++ file"),
+    ("clang", "Clang checking it"),
+    ("sqlite3", "SQLite in memory, 300 000 rows and an index"),
+    ("python3", "Python with every object from malloc"),
+    ("perl", "Perl, hashes and sorts"),
+    ("node", "Node.js, JSON"),
+    ("children", "a shell with 2000 short children"),
+    ("perl-short", "`perl -e 1`"),
+)
+
+
+def compared_cell(entry, name):
+    tool = tools.find_tool(name)
+    found = results.ratio(entry, name)
+    if found:
+        return f"{found.median:.1f}" if found.median >= 2 else f"{found.median:.2f}"
+    stand_in = results.ratio(entry, tool.fallback) if tool.fallback else None
+    return f"{stand_in.median:.1f}, recording alone; reading it failed" if stand_in else ""
+
+
+def comparison_table(data):
+    """Wall time against bare, and the share of redis's throughput that is lost."""
+    rows = []
+    for name, words in COMPARED:
+        entry = data["workloads"].get(name)
+        if entry:
+            rows.append([words, *(compared_cell(entry, tool) for tool in ("cairn", "heaptrack"))])
+    redis = data["workloads"].get("redis")
+    if redis:
+        lost = [results.throughput_ratio(redis, tool) for tool in ("cairn", "heaptrack")]
+        rows.append(["redis, 16 commands pipelined: requests a second lost",
+                     *(f"{100 * (1 - one.median):.0f} %" if one else "" for one in lost)])
+    if not rows:
+        return EMPTY
+    hosts = {sitting["machine"]["cpu"] + f", {sitting['machine']['cores']} processors"
+             for name, _words in COMPARED if name in data["workloads"]
+             for sitting in data["workloads"][name]["sittings"] if "cairn" in sitting["tools"]}
+    return (table(["wall time against the program alone", "cairn", "heaptrack 1.4"], rows)
+            + f"\n\n{'; '.join(sorted(hosts))}.")
+
+
+def scaling_table(data):
+    """Threads on as many processors."""
+    curve = data["curves"].get("scaling")
+    if not curve:
+        return EMPTY
+    rows = []
+    for x, entry in sorted(curve["points"].items(), key=lambda point: int(point[0])):
+        per_op = [results.median(entry, tool, "ns_per_op") for tool in ("bare", "cairn")]
+        found = results.ratio(entry, "cairn")
+        rows.append([x, *(number(figure, "{:,.1f}") for figure in per_op),
+                     found.text() if found else ""])
+    return table(["threads and processors", "bare, ns a pair", "cairn, ns a pair",
+                  "whole run against bare"], rows)
+
+
 def who_ran(entry, tool):
     """The tool, or its fallback if it failed."""
     return tool.fallback if tool.fallback and results.failure(entry, tool.name) else tool.name
@@ -177,7 +255,9 @@ def curve_rows(curve, shown):
 def curve_tables(data):
     stand_ins = {tool.fallback for tool in tools.TOOLS}
     parts = []
-    for curve in data["curves"].values():
+    for name, curve in data["curves"].items():
+        if name == "scaling":
+            continue  # a table of its own
         shown = [tool for tool in known_tools(curve["points"].values())
                  if tool.name not in stand_ins]
         head = [curve["axis"], *(f"{tool.title}, ns a {curve['unit']}" for tool in shown)]
@@ -222,9 +302,12 @@ SECTIONS = {
     "promises": promise_table,
     "slowdown": slowdown_table,
     "redis": latency_table,
+    "latency": calls_table,
+    "scaling": scaling_table,
     "cost": cost_table,
     "curves": curve_tables,
     "instructions": instruction_table,
+    "comparison": comparison_table,
 }
 
 
@@ -236,10 +319,17 @@ def replace_section(document, name, body):
     return pattern.sub(lambda match: f"{match.group(1)}\n{body}\n\n{match.group(2)}", document)
 
 
+def sections_of(document):
+    """The names of a document's sections."""
+    return re.findall(r"^<!-- bench:(\w+) -->$", document, re.MULTILINE)
+
+
 def update_document(path, data):
+    """Replace the sections that the document has, except those of other programs."""
     document = path.read_text()
-    for name, render in SECTIONS.items():
-        document = replace_section(document, name, render(data))
+    for name in sections_of(document):
+        if name in SECTIONS:
+            document = replace_section(document, name, SECTIONS[name](data))
     path.write_text(document)
 
 
