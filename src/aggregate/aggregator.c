@@ -55,11 +55,17 @@ static MUST_USE enum err ensure_entry(struct aggregator *aggregator,
                                     thread->name, thread->start_ms, &thread->entry);
 }
 
-enum err aggregator_merged_node(struct aggregator *aggregator, uint32_t *out_node)
+enum err aggregator_complete_rows(struct aggregator *aggregator)
 {
-    uint32_t frame = 0;
-    TRY(stack_table_frame(&aggregator->stacks, REC_NONE, 0, REC_FRAME_CUT, &frame));
-    return stack_table_node(&aggregator->stacks, 0, frame, out_node);
+    struct row_table *table = &aggregator->totals.rows;
+    TRY(row_table_count(table));
+    for (uint32_t i = 0; i < table->rows.len; i++) {
+        const struct rec_thread *thread =
+            aggregator->threads.threads.items + table->rows.items[i].thread;
+        const struct aggregator_process *process = aggregator->processes.items[thread->process];
+        row_table_commit_peak(table, i, !process->is_ended, process->end_peak_number);
+    }
+    return ERR_OK;
 }
 
 enum err aggregator_row(struct aggregator *aggregator,
@@ -68,10 +74,10 @@ enum err aggregator_row(struct aggregator *aggregator,
                         uint32_t *out_row)
 {
     TRY(ensure_entry(aggregator, thread));
-    if (UNLIKELY(aggregator->budget.merging == MEMORY_MERGES_ALL) &&
+    if (UNLIKELY(aggregator_is_full(aggregator)) &&
         !row_table_has(&aggregator->totals.rows, thread->entry, node) &&
         !memory_budget_adds(&aggregator->budget)) {
-        TRY(aggregator_merged_node(aggregator, &node));
+        TRY(stack_table_merged(&aggregator->stacks, 0, REC_NONE, &node));
     }
     return row_table_get(&aggregator->totals.rows, thread->entry, node, out_row);
 }

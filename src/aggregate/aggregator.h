@@ -182,6 +182,21 @@ enum err aggregator_thread_name(struct aggregator *aggregator,
                                 struct aggregator_thread *thread,
                                 struct bytes name) MUST_USE;
 
+// Return the number of nodes and rows.
+static inline uint64_t aggregator_entries(const struct aggregator *aggregator)
+{
+    return aggregator->stacks.nodes.len + aggregator->totals.rows.rows.len;
+}
+
+// Return whether new stacks are merged now (memory_budget.h).
+static inline bool aggregator_is_full(const struct aggregator *aggregator)
+{
+    return memory_budget_is_full(&aggregator->budget, aggregator_entries(aggregator));
+}
+
+// Complete the sums and the peak columns of all rows.
+enum err aggregator_complete_rows(struct aggregator *aggregator) MUST_USE;
+
 // Get the row of this thread and stack. If no row may be added any more, get the row of the merged
 // stack.
 enum err aggregator_row(struct aggregator *aggregator,
@@ -275,9 +290,6 @@ static inline uint64_t aggregator_kept_blocks(const struct aggregator *aggregato
 {
     return aggregator->totals.live_blocks - aggregator->represented_blocks;
 }
-
-// Get the node of the merged stack, which has no frames.
-enum err aggregator_merged_node(struct aggregator *aggregator, uint32_t *out_node) MUST_USE;
 
 // A block that moved or changed its size.
 struct aggregator_move {

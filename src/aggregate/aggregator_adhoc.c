@@ -28,3 +28,19 @@ enum err aggregator_adhoc(struct aggregator *aggregator,
     }
     return ERR_OK;
 }
+
+enum err aggregator_adhoc_renumber(struct aggregator *aggregator, const uint32_t *nodes)
+{
+    for (size_t i = 0; i < aggregator->processes.len; i++) {
+        map_u64_clear(&aggregator->processes.items[i]->adhoc_rows);
+    }
+    for (size_t i = 0; i < aggregator->adhoc.len; i++) {
+        struct rec_adhoc *adhoc = aggregator->adhoc.items + i;
+        struct aggregator_process *process = aggregator->processes.items[adhoc->process];
+        adhoc->node = nodes[adhoc->node];
+        if (!process->is_ended) {
+            TRY(map_u64_put(&process->adhoc_rows, adhoc->node, (uint32_t)i));
+        }
+    }
+    return ERR_OK;
+}

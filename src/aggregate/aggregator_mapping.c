@@ -10,13 +10,18 @@ enum {
     ADDRESS_BITS = 57, // the user half under five-level paging, and its end
 };
 
+static uint64_t key_of(uint32_t node, uint32_t kind)
+{
+    return (uint64_t)node << KIND_BITS | kind;
+}
+
 static enum err row_of(struct aggregator *aggregator,
                        struct aggregator_process *process,
                        uint32_t node,
                        uint32_t kind,
                        uint32_t *out)
 {
-    const uint64_t key = (uint64_t)node << KIND_BITS | kind;
+    const uint64_t key = key_of(node, kind);
     const uint32_t *known = map_u64_find(&process->mapping_rows, key);
     if (known != NULL) {
         *out = *known;
@@ -126,6 +131,23 @@ enum err aggregator_mapping(struct aggregator *aggregator,
     }
     note_peak(aggregator, now.row);
     return err;
+}
+
+enum err aggregator_mapping_renumber(struct aggregator *aggregator, const uint32_t *nodes)
+{
+    for (size_t i = 0; i < aggregator->processes.len; i++) {
+        map_u64_clear(&aggregator->processes.items[i]->mapping_rows);
+    }
+    for (size_t i = 0; i < aggregator->mappings.len; i++) {
+        struct rec_mapping *mapping = aggregator->mappings.items + i;
+        struct aggregator_process *process = aggregator->processes.items[mapping->process];
+        mapping->node = nodes[mapping->node];
+        if (!process->is_ended) {
+            TRY(map_u64_put(&process->mapping_rows, key_of(mapping->node, mapping->kind),
+                            (uint32_t)i));
+        }
+    }
+    return ERR_OK;
 }
 
 enum err aggregator_mapping_inherit(struct aggregator *aggregator,

@@ -29,6 +29,9 @@ enum err aggregator_mapping(struct aggregator *aggregator,
                             const struct wire_mapping *change,
                             uint32_t node) MUST_USE;
 
+// Give nodes new numbers: node n becomes nodes[n].
+enum err aggregator_mapping_renumber(struct aggregator *aggregator, const uint32_t *nodes) MUST_USE;
+
 // Copy the map of `parent` to its forked `child`.
 enum err aggregator_mapping_inherit(struct aggregator *aggregator,
                                     struct aggregator_process *child,

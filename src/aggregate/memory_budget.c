@@ -9,26 +9,23 @@
 
 enum {
     PARTS = 32,
+    MERGE_FROM = 14,
+    MORE_FROM = 16,
+    FULL_FROM = 17,
+    FULL_AT_ONCE = 20,
     SAMPLE_FROM = 7,
     SAMPLE_MOST = 9,
     LATE_ENTRIES_MAX = 16384,
+    ENTRIES_MIN = 16384, // fewer are not what takes the memory
+    ENTRY_BYTES = 96,    // of a node and a row, half
+    OTHER_BYTES = 10 << 20,
 };
-
-static enum memory_merging merging_of(uint64_t max_bytes, uint64_t bytes)
-{
-    const uint64_t part = max_bytes / PARTS;
-    if (bytes < 14 * part) {
-        return MEMORY_MERGES_NOTHING;
-    }
-    return bytes < 16 * part   ? MEMORY_MERGES_DEEP
-           : bytes < 17 * part ? MEMORY_MERGES_MOST
-                               : MEMORY_MERGES_ALL;
-}
 
 static uint32_t level_of(uint64_t max_bytes, uint64_t bytes)
 {
     const uint64_t from = SAMPLE_FROM * (max_bytes / PARTS);
-    const uint64_t step = (SAMPLE_MOST - SAMPLE_FROM) * (max_bytes / PARTS) / LANE_LEVEL_MAX;
+    const uint64_t step =
+        max_u64((SAMPLE_MOST - SAMPLE_FROM) * (max_bytes / PARTS) / LANE_LEVEL_MAX, 1);
     if (bytes < from) {
         return 0;
     }
@@ -36,36 +33,65 @@ static uint32_t level_of(uint64_t max_bytes, uint64_t bytes)
     return level < LANE_LEVEL_MAX ? (uint32_t)level : LANE_LEVEL_MAX;
 }
 
-void memory_budget_update(struct memory_budget *budget, uint64_t own_bytes, uint64_t block_count)
+// Return from how many entries on one pass treats the table as full.
+static uint64_t entries_of_pass(const struct memory_budget *budget)
 {
-    if (budget->max_bytes == 0) {
+    return budget->entries_max != 0
+               ? budget->entries_max + budget->entries_max / 4
+               : (MERGE_FROM * (budget->max_bytes / PARTS) - OTHER_BYTES) / ENTRY_BYTES;
+}
+
+static void limit_entries(struct memory_budget *budget, uint64_t entries, uint64_t bytes)
+{
+    const uint64_t part = budget->max_bytes / PARTS;
+    const bool is_first = budget->entries_max == 0;
+    if (is_first && bytes < MERGE_FROM * part && entries < entries_of_pass(budget)) {
         return;
     }
-    const uint64_t block_bytes = block_count * MEMORY_BUDGET_BLOCK_BYTES;
-    const uint64_t other_bytes = own_bytes > block_bytes ? own_bytes - block_bytes : 0;
-    const enum memory_merging merging = merging_of(budget->max_bytes, other_bytes);
-    budget->merging = max_u64(budget->merging, merging);
+    budget->bytes_left = budget->bytes_left != 0 ? budget->bytes_left : bytes;
+    // Merging may leave memory in use, so what counts is how entries and bytes have grown since.
+    const bool merges = is_first || entries > budget->entries_left + budget->entries_left / 4;
+    const bool grows = bytes >= budget->bytes_left + part;
+    if (is_first || (merges && grows && bytes >= MORE_FROM * part)) {
+        const uint64_t most = is_first ? entries : min_u64(entries, budget->entries_max);
+        budget->entries_max = max_u64(most, ENTRIES_MIN);
+    }
+    budget->is_full = budget->is_full || budget->keeps_rows || bytes >= FULL_AT_ONCE * part ||
+                      (!merges && grows && bytes >= FULL_FROM * part);
+}
+
+bool memory_budget_update(struct memory_budget *budget, const struct memory_use *use)
+{
+    if (budget->max_bytes == 0) {
+        return false;
+    }
+    const uint64_t block_bytes = use->block_count * MEMORY_BUDGET_BLOCK_BYTES;
+    limit_entries(budget, use->entries,
+                  use->own_bytes > block_bytes ? use->own_bytes - block_bytes : 0);
     budget->level = level_of(budget->max_bytes, block_bytes);
+    return budget->entries_max != 0 && use->entries >= budget->entries_max && !budget->is_full;
+}
+
+bool memory_budget_is_full(const struct memory_budget *budget, uint64_t entries)
+{
+    return budget->is_full || (budget->max_bytes != 0 && entries >= entries_of_pass(budget));
+}
+
+void memory_budget_merged(struct memory_budget *budget, uint64_t entries)
+{
+    budget->entries_left = entries;
+    budget->bytes_left = 0; // read next
+    budget->late_entries = 0;
+    budget->is_full = budget->is_full || entries > budget->entries_max / 4 * 3;
 }
 
 bool memory_budget_adds(struct memory_budget *budget)
 {
-    if (budget->merging == MEMORY_MERGES_ALL) {
-        if (budget->late_entries == LATE_ENTRIES_MAX) {
-            return false;
-        }
-        budget->late_entries++;
+    if (budget->late_entries == LATE_ENTRIES_MAX) {
+        return false;
     }
+    budget->late_entries++;
     return true;
-}
-
-uint32_t memory_budget_depth(const struct memory_budget *budget)
-{
-    static const uint32_t depths[] = {[MEMORY_MERGES_NOTHING] = UINT32_MAX,
-                                      [MEMORY_MERGES_DEEP] = 16,
-                                      [MEMORY_MERGES_MOST] = 4,
-                                      [MEMORY_MERGES_ALL] = 0};
-    return depths[budget->merging];
 }
 
 bool memory_budget_takes(struct memory_budget *budget, uint64_t size_bytes, uint32_t *shift)

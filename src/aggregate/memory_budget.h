@@ -5,19 +5,22 @@
 // part of the cap, in 32nds. The rest is for tables that are copied as they grow.
 //
 //   stacks and all else  below 14   every stack is kept
-//                        from 14    a new stack is merged: it keeps those of its frames that are
-//                                   known already, 16 at most, and the innermost frame
-//                        from 16    a new stack is merged to 4 frames and the innermost one
-//                        from 17    no stack and no row is added; new stacks count as one
-//                                   merged stack of their thread
+//                        from 14    the number of nodes and rows is the largest from now on: each
+//                                   time it is reached, the rarest stacks are merged
+//                                   (stack_pruning.h) until half as many are left
+//                        from 16    that number decreases if memory grows all the same
+//                        from 17    the table is full if merging does not help: new stacks are
+//                                   merged as they come
+//                        from 20    the table is full
 //   live blocks          below 7    every block is kept
 //                        7 to 9     new blocks are sampled, as threads do
 //                                   (session/sampling_level.h): one in 2 to one in 2^20, large
 //                                   blocks more likely than small ones
 //
-// While all stacks merge, some thousands of call sites (the innermost frame alone) still get
-// entries of their own. Stacks that first appear after millions of others are usually rare. Known
-// stacks and rows stay, so a full part changes no sum.
+// A pass that reads very many stacks at once treats the table as full from a number of entries on,
+// until the rarest can be merged. A new stack in a full table keeps those of its outer frames that
+// are known, and its innermost frame while few others were added. With a list of blocks or events
+// (--blocks, --events) rows keep their numbers, so the table is full from 14 on. No sum changes.
 // Context: H, one thread; owned by the aggregator. Zeroed: no cap.
 #pragma once
 
@@ -27,31 +30,38 @@
 #define MEMORY_BUDGET_MIN         ((uint64_t)64 << 20) // smallest useful cap: cairn takes 20 MiB
 #define MEMORY_BUDGET_BLOCK_BYTES 24u                  // of a live block: live_table.h
 
-enum memory_merging {
-    MEMORY_MERGES_NOTHING,
-    MEMORY_MERGES_DEEP, // to 16 frames and the innermost one
-    MEMORY_MERGES_MOST, // to 4 frames and the innermost one
-    MEMORY_MERGES_ALL,
-};
-
 struct memory_budget {
-    uint64_t max_bytes;          // 0: no cap
-    enum memory_merging merging; // never decreases
-    uint32_t level;              // of sampling: 0 to LANE_LEVEL_MAX
+    uint64_t max_bytes;    // 0: no cap
+    uint64_t entries_max;  // of nodes and rows; 0: not limited yet
+    uint64_t entries_left; // after the latest merging
+    uint64_t bytes_left;   // by it, of stacks and all else; 0: not read yet
+    bool keeps_rows;       // observers know rows by their numbers
+    bool is_full;          // for good
+    uint32_t level;        // of sampling: 0 to LANE_LEVEL_MAX
     uint64_t random;
-    uint32_t late_entries;  // nodes and rows that were added while all stacks merge
-    uint64_t merged_stacks; // definitions of merged stacks
+    uint32_t late_entries;  // nodes and rows that were added to a full table
+    uint64_t merged_stacks; // stacks that lost their own entry, or got none
     uint64_t unkept_blocks; // blocks that are unsampled
 };
 
-// Set the merging and the sampling level from all memory of the recorder and its number of blocks.
-void memory_budget_update(struct memory_budget *budget, uint64_t own_bytes, uint64_t block_count);
+// What the recorder has at a moment.
+struct memory_use {
+    uint64_t own_bytes; // all its memory
+    uint64_t block_count;
+    uint64_t entries; // nodes and rows
+};
 
-// Return whether a merged stack may add one more node or row.
+// Set the limit of entries and the sampling level. Return whether stacks should be merged now.
+bool memory_budget_update(struct memory_budget *budget, const struct memory_use *use);
+
+// Note that merging has left so many entries. If they are still too many, the table is full.
+void memory_budget_merged(struct memory_budget *budget, uint64_t entries);
+
+// Return whether new stacks are merged while there are so many entries.
+bool memory_budget_is_full(const struct memory_budget *budget, uint64_t entries);
+
+// Return whether a merged stack may add one more node or row to a full table.
 bool memory_budget_adds(struct memory_budget *budget);
-
-// Return how many frames of a new stack are kept in addition to the innermost one.
-uint32_t memory_budget_depth(const struct memory_budget *budget);
 
 // Decide about a new block of size_bytes with the sampling weight 1 << *shift. True: keep it, with
 // the new weight 1 << *shift. False: the block is not sampled, and counted.

@@ -77,7 +77,9 @@ static enum err prepare(struct recorder_state *s,
         return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
     }
     s->aggregator.budget =
-        (struct memory_budget){.max_bytes = options->max_memory_bytes, .random = hash_mix(~seed)};
+        (struct memory_budget){.max_bytes = options->max_memory_bytes,
+                               .keeps_rows = options->lists_blocks || options->logs_events,
+                               .random = hash_mix(~seed)};
     s->own_memory = own_memory_open();
     s->blocks.seed = hash_mix(seed);
     s->blocks.rows = &s->aggregator.totals.rows;

@@ -242,21 +242,24 @@ static void see_abandonment(struct recorder_state *s)
 }
 
 // Keep the recorder within its memory cap, and tell the user once what that costs.
-static void check_memory(struct recorder_state *s)
+static enum err check_memory(struct recorder_state *s)
 {
     struct memory_budget *budget = &s->aggregator.budget;
-    memory_budget_update(budget, own_memory_bytes(s->own_memory),
-                         aggregator_kept_blocks(&s->aggregator));
-    if (budget->merging != MEMORY_MERGES_NOTHING && !s->has_merged) {
+    const struct memory_use use = {.own_bytes = own_memory_bytes(s->own_memory),
+                                   .block_count = aggregator_kept_blocks(&s->aggregator),
+                                   .entries = aggregator_entries(&s->aggregator)};
+    const bool merges = memory_budget_update(budget, &use);
+    if ((merges || budget->is_full) && !s->has_merged) {
         s->has_merged = true;
-        recorder_log(s, "call stacks have reached the memory limit (--max-memory): new ones are "
-                        "merged with others");
+        recorder_log(s, "call stacks have reached the memory limit (--max-memory): %s are merged",
+                     budget->is_full ? "new ones" : "the rarest");
     }
     if (budget->level != 0 && !s->has_thinned) {
         s->has_thinned = true;
         recorder_log(s, "live blocks have reached the memory limit (--max-memory): new ones are "
                         "sampled, and all figures become estimates");
     }
+    return merges ? drain_merge_stacks(&s->drain) : ERR_OK;
 }
 
 static void see_code(const struct recorder_state *s)
@@ -286,7 +289,7 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
         recorder_control_hear(s);
         TRY(run_control_tick(&s->control, now_ms));
         bool was_busy = false;
-        check_memory(s);
+        TRY(check_memory(s));
         TRY(drain_once(s, false, &was_busy, info));
         recorder_follow_log(s, now_ms);
         see_abandonment(s);

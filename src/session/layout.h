@@ -153,6 +153,9 @@ struct session_header {
     _Atomic uint32_t order;
     // R: how many bytes each thread may hold back while several record.
     _Atomic uint64_t hold_bytes;
+    // R: how often it has forgotten stacks (--max-memory). A thread that sees another number than
+    // before sends its stacks anew.
+    _Atomic uint32_t stack_losses;
 
     // T adds 1 for each stamp, if stamps come from the counter.
     _Alignas(64) _Atomic uint64_t stamp_count;

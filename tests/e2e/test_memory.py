@@ -96,8 +96,8 @@ def test_the_recorder_stays_within_its_bound_with_a_million_stacks(million, scra
 
 def capped(path, cap_mib, *command):
     """Record with --max-memory; return the highest seen resident memory of cairn alone, and its
-    output."""
-    words = [CAIRN, "record", "--max-memory", f"{cap_mib}MiB", "-o", path, "--", *map(str, command)]
+    output. The command may begin with options of cairn."""
+    words = [CAIRN, "record", "--max-memory", f"{cap_mib}MiB", "-o", path, *map(str, command)]
     highest = 0
     with open(path.with_suffix(".said"), "w+", encoding="utf-8") as said:
         with subprocess.Popen(words, env=environment(), stdout=subprocess.DEVNULL, stderr=said) as cairn:
@@ -121,19 +121,43 @@ def verify(path):
 SHARED_BYTES = 16 * MIB
 
 
-def test_a_cap_merges_stacks(scratch):
+def test_a_cap_merges_the_rarest_stacks(scratch):
     path = scratch / "x.cairn"
-    took, said = capped(path, 64, PROGRAMS / "distinct_stacks", STACKS, 2)
-    assert said.count("new ones are merged") == 1 and "--max-memory" in said
+    took, said = capped(path, 64, PROGRAMS / "rare_stacks", STACKS)
+    assert said.count("the rarest are merged") == 1 and "--max-memory" in said
     assert took <= 64 * MIB + SHARED_BYTES, f"{took // MIB} MiB"
-    report = Recording(path, None).report_of("-n", "2", "-s", "2")
-    assert report["totals"]["allocations"] == 2 * STACKS
+    report = Recording(path, None).report_of("-n", "9", "-s", "2")
+    often, later = STACKS // 20, STACKS // 40
+    assert report["totals"]["allocations"] == STACKS + often + later
+    assert report["totals"]["leaked_bytes"] == 100 * often + 200 * later
     assert report["run"]["sampling"] is None
     assert set(counters(report, "loss").values()) == {0}
     assert counters(report, "note")["merged_stacks"] > STACKS / 2
-    site = report["top"]["allocations"][0]
-    assert site["function"] == "go_on" and site["costs"]["allocations"] == 2 * STACKS  # all stacks end there
-    assert 10_000 < report["totals"]["stacks"] < STACKS / 2
+    sites = {site["function"]: site for site in report["top"]["allocations"]}
+    assert STACKS * 0.99 <= sites["go_on"]["costs"]["allocations"] <= STACKS  # most keep their innermost frame
+    merged = report["run"]["merged_stacks"]
+    assert STACKS / 2 < merged["allocations"] <= STACKS + often // 20
+    assert merged["most_missing_allocations"] <= merged["allocations"]
+    for name, count, size in (("often", often, 100), ("later", later, 200)):
+        stack = sites[name]["stacks"][0]
+        assert [frame["function"] for frame in stack["frames"][:2]] == [name, "main"]
+        assert count * 0.99 <= stack["costs"]["allocations"] <= count
+        assert stack["costs"]["leaked_bytes"] == size * stack["costs"]["allocations"]
+        assert count - stack["costs"]["allocations"] <= merged["most_missing_allocations"]
+    verify(path)
+    text = subprocess.run([CAIRN, "report", path], capture_output=True, text=True, check=True, timeout=120)
+    assert "the rarest were merged" in text.stdout and "[merged]" in text.stdout
+
+
+@pytest.mark.parametrize("option", ["--blocks", "--events"])
+def test_a_cap_with_lists_merges_new_stacks(scratch, option):
+    """The lists name stacks by number, so the recorder cannot merge them later."""
+    path = scratch / "x.cairn"
+    took, said = capped(path, 64, option, PROGRAMS / "rare_stacks", STACKS)
+    assert said.count("new ones are merged") == 1
+    assert took <= 64 * MIB + SHARED_BYTES, f"{took // MIB} MiB"
+    report = Recording(path, None).report_of("-n", "1", "-s", "1")
+    assert report["totals"]["allocations"] == STACKS + STACKS // 20 + STACKS // 40
     verify(path)
 
 

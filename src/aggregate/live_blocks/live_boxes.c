@@ -45,7 +45,7 @@ enum err live_boxes_new(struct live_boxes *boxes, const struct live_block *block
 
 void live_boxes_free(struct live_boxes *boxes, uint32_t box)
 {
-    boxes->items[box].next = boxes->free_first;
+    boxes->items[box] = (struct live_box){.next = boxes->free_first};
     boxes->free_first = box;
     boxes->free_count++;
 }
@@ -64,4 +64,11 @@ uint32_t live_boxes_take(struct live_boxes *boxes, uint32_t box, struct live_blo
     *out = boxes->items[box].block;
     live_boxes_free(boxes, box);
     return next;
+}
+
+void live_boxes_renumber(struct live_boxes *boxes, const uint32_t *rows)
+{
+    for (uint32_t i = 0; i < boxes->count; i++) { // a free box has row 0
+        boxes->items[i].block.row = rows[boxes->items[i].block.row];
+    }
 }

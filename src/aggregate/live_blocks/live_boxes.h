@@ -47,5 +47,8 @@ void live_boxes_free(struct live_boxes *boxes, uint32_t box);
 // Append `box` to the queue that begins with `first`.
 void live_boxes_append(struct live_boxes *boxes, uint32_t first, uint32_t box);
 
+// Give the rows of all blocks new numbers: row r becomes rows[r].
+void live_boxes_renumber(struct live_boxes *boxes, const uint32_t *rows);
+
 // Take the first block of a queue into *out. Return the box of the next block, or BOX_NONE.
 uint32_t live_boxes_take(struct live_boxes *boxes, uint32_t box, struct live_block *out);

@@ -182,6 +182,16 @@ bool live_map_next(const struct live_map *map,
     return live_table_next(&map->table, &position->table, address, block);
 }
 
+void live_map_renumber(struct live_map *map, const uint32_t *rows)
+{
+    for (uint32_t i = 0; map->recent != NULL && i < RECENT_PLACES; i++) {
+        if (is_alive(map->recent + i)) {
+            map->recent[i].block.row = rows[map->recent[i].block.row];
+        }
+    }
+    live_table_renumber(&map->table, rows);
+}
+
 bool live_map_check(struct live_map *map)
 {
     uint64_t recent_count = 0;

@@ -149,5 +149,8 @@ bool live_map_next(const struct live_map *map,
                    uint64_t *address,
                    struct live_block *block);
 
+// Give rows new numbers, none larger than the old one: row r becomes rows[r].
+void live_map_renumber(struct live_map *map, const uint32_t *rows);
+
 // Return true if all invariants hold, those of live_table included. Visits all blocks; for tests.
 bool live_map_check(struct live_map *map);

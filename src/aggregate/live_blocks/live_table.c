@@ -707,6 +707,21 @@ bool live_table_next(const struct live_table *map,
     return next_box(map, position, address, block);
 }
 
+void live_table_renumber(struct live_table *map, const uint32_t *rows)
+{
+    const uint64_t row_mask = ((uint64_t)1 << ROW_BITS) - 1;
+    for (uint32_t i = 0; i < map->segment_count; i++) {
+        const size_t slot_count = (size_t)map->segments[i].page_count * PAGE_SLOTS;
+        for (size_t k = 0; k < slot_count; k++) {
+            struct live_slot *slot = map->segments[i].slots + k;
+            if (slot->key != 0 && (slot->key & KEY_BOXED) == 0) {
+                slot->value = (slot->value & ~row_mask) | rows[slot->value & row_mask];
+            }
+        }
+    }
+    live_boxes_renumber(&map->boxes, rows);
+}
+
 static bool segment_check(const struct live_table *map, const struct live_segment *segment)
 {
     uint32_t used = 0;

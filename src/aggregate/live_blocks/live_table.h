@@ -101,6 +101,9 @@ bool live_table_next(const struct live_table *map,
                      uint64_t *address,
                      struct live_block *block);
 
+// Give rows new numbers, none larger than the old one: row r becomes rows[r].
+void live_table_renumber(struct live_table *map, const uint32_t *rows);
+
 // Return true if all invariants hold: each block is where lookups search it, counts agree, and no
 // segment is larger or emptier than allowed. Visits all blocks; for tests.
 bool live_table_check(const struct live_table *map);

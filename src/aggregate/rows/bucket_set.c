@@ -88,6 +88,29 @@ enum err bucket_set_add_other(
     return ERR_OK;
 }
 
+enum err bucket_set_join(struct bucket_set *into,
+                         uint64_t into_count,
+                         uint64_t into_bytes,
+                         const struct bucket_set *from,
+                         uint64_t from_count,
+                         uint64_t from_bytes)
+{
+    struct bucket_array *array = bucket_set_array(from);
+    const uint32_t used = array != NULL ? array->used : from_count > 0;
+    for (uint32_t i = 0; i < used; i++) {
+        const uint32_t bucket =
+            array != NULL ? bucket_array_numbers(array)[i] : (uint32_t)(from->tagged >> 1);
+        const uint64_t count =
+            array != NULL ? array->counts[i].tagged >> BUCKET_TAG_BITS : from_count;
+        const uint64_t bytes = array != NULL ? array->counts[i].bytes : from_bytes;
+        TRY(bucket_set_add(into, bucket, bytes, into_count, into_bytes));
+        bucket_set_add_more(into, bucket, count - 1, 0);
+        into_count += count;
+        into_bytes += bytes;
+    }
+    return ERR_OK;
+}
+
 size_t bucket_set_count(const struct bucket_set *set, uint64_t count)
 {
     struct bucket_array *array = bucket_set_array(set);

@@ -151,6 +151,15 @@ bucket_set_add_more(struct bucket_set *set, uint32_t bucket, uint64_t count, uin
     }
 }
 
+// Add the histogram `from` of a row with `from_count` events of `from_bytes` to that of the row
+// with `into_count` and `into_bytes`.
+enum err bucket_set_join(struct bucket_set *into,
+                         uint64_t into_count,
+                         uint64_t into_bytes,
+                         const struct bucket_set *from,
+                         uint64_t from_count,
+                         uint64_t from_bytes) MUST_USE;
+
 // Return the number of buckets that bucket_set_collect appends for a row with `count` events.
 size_t bucket_set_count(const struct bucket_set *set, uint64_t count);
 

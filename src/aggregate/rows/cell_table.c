@@ -2,6 +2,8 @@
 // cell_table: see the header.
 #include "aggregate/rows/cell_table.h"
 
+#include "base/minmax.h"
+
 enum {
     FETCH_STEPS_MAX = 64, // of a row: more would not stay in the cache
 };
@@ -93,6 +95,77 @@ void cell_table_merge_row(struct cell_table *table, struct row_cells *cells, uin
         give_back(table, cells->latest); // the row has the same
         cells->latest = CELL_NONE;
     }
+}
+
+static struct cell_start sum_of_starts(const struct cell_start *a, const struct cell_start *b)
+{
+    return (struct cell_start){.allocations = a->allocations + b->allocations,
+                               .allocated_bytes = a->allocated_bytes + b->allocated_bytes,
+                               .frees = a->frees + b->frees,
+                               .freed_bytes = a->freed_bytes + b->freed_bytes,
+                               .temporary = a->temporary + b->temporary};
+}
+
+// Merge two lists, the latest cells first. Where only one row has a cell, the other one's sums at
+// the start of that slice are those at its next later cell.
+static void join_lists(struct cell_table *table,
+                       struct row_cells *into,
+                       const struct rec_row *into_row,
+                       uint32_t b,
+                       const struct rec_row *from_row)
+{
+    struct cell *pool = table->pool.items;
+    struct cell_start *starts = table->starts.items;
+    struct cell_start sum_a = sums_of(into_row);
+    struct cell_start sum_b = sums_of(from_row);
+    uint32_t *link = &into->latest;
+    for (uint32_t a = into->latest; a != CELL_NONE || b != CELL_NONE;) {
+        const bool has_a = a != CELL_NONE && (b == CELL_NONE || pool[a].slice >= pool[b].slice);
+        const bool has_b = b != CELL_NONE && (!has_a || pool[a].slice == pool[b].slice);
+        const uint32_t place = has_a ? a : b;
+        const uint32_t spare = has_a && has_b ? b : CELL_NONE;
+        sum_a = has_a ? starts[a] : sum_a;
+        sum_b = has_b ? starts[b] : sum_b;
+        a = has_a ? pool[a].older : a;
+        b = has_b ? pool[b].older : b;
+        starts[place] = sum_of_starts(&sum_a, &sum_b);
+        *link = place;
+        link = &pool[place].older;
+        if (spare != CELL_NONE) {
+            give_back(table, spare);
+        }
+    }
+    *link = CELL_NONE;
+}
+
+enum err cell_table_join(struct cell_table *table,
+                         struct row_cells *into,
+                         const struct rec_row *into_row,
+                         struct row_cells *from,
+                         const struct rec_row *from_row)
+{
+    if (from_row->allocations == 0) {
+        return ERR_OK;
+    }
+    if (into_row->allocations == 0) {
+        *into = *from;
+        return ERR_OK;
+    }
+    TRY(make_room(table, 2));
+    if (into->latest == CELL_NONE) {
+        push(table, into, into->slice, (struct cell_start){0});
+    }
+    if (from->latest == CELL_NONE) {
+        push(table, from, from->slice, (struct cell_start){0});
+    }
+    into->slice = max_u64(into->slice, from->slice);
+    join_lists(table, into, into_row, from->latest, from_row);
+    from->latest = CELL_NONE;
+    if (table->pool.items[into->latest].older == CELL_NONE) {
+        give_back(table, into->latest); // the row has the same
+        into->latest = CELL_NONE;
+    }
+    return ERR_OK;
 }
 
 // Return the events between one cell's start and the next.

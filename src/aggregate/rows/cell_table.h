@@ -94,6 +94,14 @@ static inline MUST_USE enum err cell_table_touch(struct cell_table *table,
 // Merge the slices of the row with these cells: slice s becomes s >> shift. Allocates nothing.
 void cell_table_merge_row(struct cell_table *table, struct row_cells *cells, uint32_t shift);
 
+// Move the cells `from` of a row to those of the row `into`, to which it is about to be added. The
+// sums of both rows are still apart.
+enum err cell_table_join(struct cell_table *table,
+                         struct row_cells *into,
+                         const struct rec_row *into_row,
+                         struct row_cells *from,
+                         const struct rec_row *from_row) MUST_USE;
+
 // Prefetch the cells of `count` rows, given their latest ones, for cell_table_collect. Each step of
 // a list waits for memory, so several lists together are much faster. Overwrites `latest`.
 void cell_table_fetch(const struct cell_table *table, uint32_t *latest, size_t count);

@@ -224,7 +224,8 @@ static size_t largest_group(const struct cohort_table *table, uint32_t shift)
     return largest;
 }
 
-enum err cohort_table_merge_slices(struct cohort_table *table, uint32_t shift)
+// Count all cohorts anew: row r becomes rows[r] unless `rows` is NULL, slice s becomes s >> shift.
+static enum err rewrite(struct cohort_table *table, const uint32_t *rows, uint32_t shift)
 {
     TRY(cohort_table_count(table));
     struct batch batch = {.table = table};
@@ -241,6 +242,7 @@ enum err cohort_table_merge_slices(struct cohort_table *table, uint32_t shift)
     forget_slots(table);
     for (size_t i = 0; i < count; i++) {
         struct rec_cohort cohort = table->cohorts.items[i];
+        cohort.row = rows != NULL ? rows[cohort.row] : cohort.row;
         cohort.born_slice >>= shift;
         cohort.freed_slice >>= shift;
         if (cohort.born_slice != cohort.freed_slice) {
@@ -248,6 +250,16 @@ enum err cohort_table_merge_slices(struct cohort_table *table, uint32_t shift)
         }
     }
     return batch_flush(&batch);
+}
+
+enum err cohort_table_merge_slices(struct cohort_table *table, uint32_t shift)
+{
+    return rewrite(table, NULL, shift);
+}
+
+enum err cohort_table_renumber(struct cohort_table *table, const uint32_t *rows)
+{
+    return rewrite(table, rows, 0);
 }
 
 static int compare(const void *left, const void *right)

@@ -75,5 +75,8 @@ enum err cohort_table_add_more(struct cohort_table *table, const struct rec_coho
 // disappear.
 enum err cohort_table_merge_slices(struct cohort_table *table, uint32_t shift) MUST_USE;
 
+// Give rows new numbers: row r becomes rows[r]. Several may become one.
+enum err cohort_table_renumber(struct cohort_table *table, const uint32_t *rows) MUST_USE;
+
 // Append all cohorts to `out`, sorted by row, birth and death.
 enum err cohort_table_collect(struct cohort_table *table, struct rec_cohort_vec *out) MUST_USE;

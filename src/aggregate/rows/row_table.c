@@ -365,6 +365,69 @@ enum err row_table_advance(struct row_table *table, uint32_t slice, uint32_t shi
     return ERR_OK;
 }
 
+static enum err
+join_rows(struct row_table *table, uint32_t into, struct rec_row *row, struct row_extra *extra)
+{
+    struct rec_row *to = table->rows.items + into;
+    struct row_extra *to_extra = table->extras.items + into;
+    TRY(cell_table_join(&table->cells, &to_extra->cells, to, &extra->cells, row));
+    TRY(bucket_set_join(&to_extra->sizes, to->allocations, to->allocated_bytes, &extra->sizes,
+                        row->allocations, row->allocated_bytes));
+    TRY(bucket_set_join(&to_extra->lifetimes, to->frees, to->freed_bytes, &extra->lifetimes,
+                        row->frees, row->freed_bytes));
+    bucket_set_release(&extra->sizes);
+    bucket_set_release(&extra->lifetimes);
+    to->allocations += row->allocations;
+    to->allocated_bytes += row->allocated_bytes;
+    to->frees += row->frees;
+    to->freed_bytes += row->freed_bytes;
+    to->temporary += row->temporary;
+    to->temporary_bytes += row->temporary_bytes;
+    to->peak_bytes += row->peak_bytes;
+    to->peak_blocks += row->peak_blocks;
+    const uint64_t live_bytes = to->allocated_bytes - to->freed_bytes;
+    to->own_peak_bytes = max_u64(max_u64(to->own_peak_bytes, row->own_peak_bytes),
+                                 max_u64(to->peak_bytes, live_bytes));
+    return ERR_OK;
+}
+
+static void move_weighted(struct row_table *table, uint32_t from, uint32_t to)
+{
+    uint64_t *words = table->weighted.items;
+    if (from / 64 >= table->weighted.len || (words[from / 64] >> from % 64 & 1) == 0) {
+        return;
+    }
+    words[from / 64] &= ~((uint64_t)1 << from % 64);
+    words[to / 64] |= (uint64_t)1 << to % 64; // not after `from`
+}
+
+enum err row_table_join(struct row_table *table, uint32_t *rows)
+{
+    const size_t count = table->rows.len;
+    id_index_clear(&table->index);
+    u32_vec_clear(&table->latest_of_nodes);
+    table->rows.len = 0;
+    table->extras.len = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct rec_row row = table->rows.items[i];
+        struct row_extra extra = table->extras.items[i];
+        const uint64_t hash = row_hash(&row, 0);
+        uint32_t id = find(table, &row, hash);
+        if (id != ID_NONE) {
+            TRY(join_rows(table, id, &row, &extra));
+        } else {
+            id = (uint32_t)table->rows.len++;
+            table->extras.len++;
+            table->rows.items[id] = row;
+            table->extras.items[id] = extra;
+            TRY(id_index_add(&table->index, hash, id, row_hash, table->rows.items));
+        }
+        move_weighted(table, (uint32_t)i, id);
+        rows[i] = id;
+    }
+    return cohort_table_renumber(&table->cohorts, rows);
+}
+
 void row_table_commit_peak(struct row_table *table,
                            uint32_t row,
                            bool is_alive,

@@ -220,6 +220,12 @@ row_table_was_at_peak(struct row_table *table, uint32_t row, uint64_t size_bytes
 // cohorts coarser if there are too many. ERR_NO_MEMORY.
 enum err row_table_advance(struct row_table *table, uint32_t slice, uint32_t shift) MUST_USE;
 
+// Make rows of the same thread and node one, after their nodes were changed. All notes are counted,
+// and all rows have the peak's number. Sets rows[r], one for each row, to the new number of row r,
+// which is never larger. The own peak of such a row is then a lower bound: its parts may have had
+// theirs together.
+enum err row_table_join(struct row_table *table, uint32_t *rows) MUST_USE;
+
 // Update the peak columns of `row`, after row_table_count. `is_alive`: its process has not ended.
 // `end_number`: the number of the peak at that end. (Rows of ended processes hold nothing at later
 // peaks.)

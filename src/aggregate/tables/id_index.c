@@ -15,6 +15,14 @@ void id_index_release(struct id_index *index)
     *index = (struct id_index){0};
 }
 
+void id_index_clear(struct id_index *index)
+{
+    index->used_count = 0;
+    if (index->slot_count > 0) {
+        memset(index->slots, 0xff, index->slot_count * sizeof(*index->slots)); // ID_NONE everywhere
+    }
+}
+
 static void put(struct id_index *index, uint64_t hash, uint32_t id)
 {
     size_t at = id_index_start(index, hash);

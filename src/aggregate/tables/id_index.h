@@ -7,7 +7,7 @@
 //     for (size_t at = id_index_start(&ix, hash); (id = id_index_at(&ix, at)) != ID_NONE;
 //          at = id_index_next(&ix, at)) { if (things[id] is it) return id; }
 //
-// Ids are never removed. A zeroed index is empty and valid.
+// Single ids are never removed. A zeroed index is empty and valid.
 // Context: H; one thread at a time.
 #pragma once
 
@@ -25,6 +25,9 @@ struct id_index {
 };
 
 void id_index_release(struct id_index *index);
+
+// Remove all ids, keep the memory.
+void id_index_clear(struct id_index *index);
 
 static inline size_t id_index_start(const struct id_index *index, uint64_t hash)
 {

@@ -132,18 +132,6 @@ uint32_t stack_table_find_child(const struct stack_table *table,
     return id != ID_NONE ? id : REC_NONE;
 }
 
-uint32_t stack_table_cut(const struct stack_table *table, uint32_t node, uint32_t depth)
-{
-    uint32_t frames = 0;
-    for (uint32_t at = node; at != 0; at = table->nodes.items[at].parent) {
-        frames++;
-    }
-    for (; frames > depth; frames--) {
-        node = table->nodes.items[node].parent;
-    }
-    return node;
-}
-
 enum err stack_table_frame(struct stack_table *table,
                            uint32_t module,
                            uint64_t offset,
@@ -191,5 +179,39 @@ stack_table_node(struct stack_table *table, uint32_t parent, uint32_t frame, uin
     TRY(id_index_add(index, hash, id, node_hash, table->nodes.items));
     table->nodes.items[table->nodes.len++] = wanted;
     *out_node = id;
+    return ERR_OK;
+}
+
+enum err
+stack_table_merged(struct stack_table *table, uint32_t parent, uint32_t leaf, uint32_t *out_node)
+{
+    uint32_t mark = 0;
+    TRY(stack_table_frame(table, REC_NONE, REC_CUT_MERGED, REC_FRAME_CUT, &mark));
+    if (table->nodes.items[parent].frame != mark) {
+        TRY(stack_table_node(table, parent, mark, &parent));
+    }
+    if (leaf != REC_NONE && leaf != mark) {
+        TRY(stack_table_node(table, parent, leaf, &parent));
+    }
+    *out_node = parent;
+    return ERR_OK;
+}
+
+enum err stack_table_keep(struct stack_table *table, uint32_t *places)
+{
+    struct rec_node *nodes = table->nodes.items;
+    const size_t count = table->nodes.len;
+    id_index_clear(&table->node_index);
+    table->nodes.len = 1; // the root
+    places[0] = 0;
+    for (size_t i = 1; i < count; i++) {
+        if (places[i] == REC_NONE) {
+            continue;
+        }
+        const uint32_t id = (uint32_t)table->nodes.len++;
+        nodes[id] = (struct rec_node){.parent = places[nodes[i].parent], .frame = nodes[i].frame};
+        places[i] = id;
+        TRY(id_index_add(&table->node_index, node_hash(nodes, id), id, node_hash, nodes));
+    }
     return ERR_OK;
 }

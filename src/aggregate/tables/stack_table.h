@@ -63,8 +63,15 @@ uint32_t stack_table_find_child(const struct stack_table *table,
                                 uint64_t offset,
                                 uint32_t flags);
 
-// Return the ancestor of `node` at `depth` frames, or `node` if it has no more.
-uint32_t stack_table_cut(const struct stack_table *table, uint32_t node, uint32_t depth);
+// Get the node of merged stacks (REC_CUT_MERGED): `parent`, the pseudo frame, and the frame `leaf`
+// unless it is REC_NONE or the pseudo frame itself. A node of merged stacks is its own parent here.
+enum err
+stack_table_merged(struct stack_table *table, uint32_t parent, uint32_t leaf, uint32_t *out_node)
+    MUST_USE;
+
+// Keep only the nodes with places[node] != REC_NONE. places[node] becomes the new number of each;
+// the order stays. The root and the parents of kept nodes must be kept.
+enum err stack_table_keep(struct stack_table *table, uint32_t *places) MUST_USE;
 
 // Return whether `node` is the child of `parent` by this frame. Verifies cached nodes.
 static inline bool stack_table_is_child(const struct stack_table *table,

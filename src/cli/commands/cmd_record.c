@@ -81,9 +81,9 @@ static const struct option_spec specs[] = {
     {.name = "max-memory",
      .kind = OPTION_SIZE,
      .value = "SIZE",
-     .help = "memory limit of the recorder, at least 64MiB; beyond it new call stacks are "
-             "merged and new blocks are sampled, which the report states (default: a quarter of "
-             "the RAM or of the cgroup limit)",
+     .help = "memory limit of the recorder, at least 64MiB; beyond it the rarest call "
+             "stacks are merged and new blocks are sampled, which the report states (default: a "
+             "quarter of the RAM or of the cgroup limit)",
      .offset = FIELD(settings.max_memory_bytes)},
     {.name = "checkpoint-interval",
      .kind = OPTION_DURATION_MS,

@@ -25,7 +25,7 @@ write_side(const struct diff_report *report, enum side side, struct json_writer 
     json_key(w, side == SIDE_NEW ? "new" : "old");
     json_begin_object(w);
     view_damage(&view);
-    view_run(&view);
+    TRY(view_run(&view));
     TRY(view_selection(&view, NULL));
     TRY(view_suppressions(&view));
     view_totals(&view, "totals", &comparison->diff.summaries[side]);

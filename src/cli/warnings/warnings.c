@@ -8,6 +8,7 @@
 #include "host/os/progress.h"
 #include "host/text/format.h"
 #include "host/text/strbuf.h"
+#include "profile/accuracy/merged_stacks.h"
 #include "profile/accuracy/sampling.h"
 #include "profile/time/marks.h"
 
@@ -74,13 +75,19 @@ static void write_sampling(const struct profile *profile, const char *prefix, FI
 
 static void write_merged(const struct profile *profile, const char *prefix, FILE *out)
 {
-    const uint64_t merged = rec_counter_value(&profile->recording, "merged_stacks");
-    if (merged > 0) {
-        (void)fprintf(out,
-                      "%scall stacks reached the memory limit (--max-memory): %s times a new one "
-                      "was merged with others and kept only its call site and outermost callers\n",
-                      prefix, format_count(merged).text);
+    struct merged_stacks merged;
+    if (merged_stacks_of(&profile->recording, &merged) != ERR_OK || merged.times == 0) {
+        return;
     }
+    (void)fprintf(out,
+                  "%scall stacks reached the memory limit (--max-memory): the rarest were merged, "
+                  "%s allocations (%s) of %s count at [merged]; a single call stack lacks at most "
+                  "%s of them, of %s\n",
+                  prefix, format_count(merged.allocations).text,
+                  format_percent(merged.allocations, profile->recording.totals.allocations).text,
+                  format_bytes(merged.allocated_bytes).text,
+                  format_count(merged.most_missing_allocations).text,
+                  format_bytes(merged.most_missing_bytes).text);
 }
 
 void warnings_write(const struct profile *profile, const char *prefix, FILE *out)

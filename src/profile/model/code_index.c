@@ -87,9 +87,10 @@ enum err code_index_add_frame(struct code_index *index,
 {
     static const struct code_position unknown = {.function = "", .file = ""};
     static const struct code_position cut = {.function = "[truncated]", .file = ""};
+    static const struct code_position merged = {.function = "[merged]", .file = ""};
     bool is_cut = (flags & REC_FRAME_CUT) != 0;
     if (is_cut || count == 0) {
-        positions = is_cut ? &cut : &unknown;
+        positions = !is_cut ? &unknown : offset == REC_CUT_MERGED ? &merged : &cut;
         module = is_cut ? REC_NONE : module;
         count = 1;
     }

@@ -29,7 +29,7 @@
 enum code_flags {
     CODE_WRAPPER = 1 << 0, // only passes allocations on, see wrappers.h
     CODE_UNKNOWN = 1 << 1, // has no name; it is called by a place in its module
-    CODE_CUT = 1 << 2,     // replaces the omitted frames of a truncated stack
+    CODE_CUT = 1 << 2,     // replaces omitted frames: [truncated], [merged]
 };
 
 struct code_function {

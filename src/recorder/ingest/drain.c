@@ -9,6 +9,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "aggregate/stack_pruning.h"
 #include "base/minmax.h"
 #include "recorder/ingest/drain_names.h"
 #include "recorder/ingest/drain_process.h"
@@ -77,6 +78,20 @@ uint64_t drain_events(const struct drain *drain)
         events += drain->lanes[drain->active[i]]->reader.events;
     }
     return events;
+}
+
+enum err drain_merge_stacks(struct drain *drain)
+{
+    CLEANUP(stack_slots_vec_release) struct stack_slots_vec lanes = {0};
+    for (uint32_t i = 0; i < drain->active_count; i++) {
+        struct lane_reader *reader = &drain->lanes[drain->active[i]]->reader;
+        TRY(stack_slots_vec_push(
+            &lanes, (struct stack_slots){.nodes = &reader->nodes, .rows = &reader->rows}));
+    }
+    TRY(stack_pruning_run(drain->aggregator, &lanes));
+    // Relaxed: threads only compare it.
+    (void)atomic_fetch_add_explicit(&drain->session->header->stack_losses, 1, memory_order_relaxed);
+    return ERR_OK;
 }
 
 // Begin to read a lane whose bit is set.

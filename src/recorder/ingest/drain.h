@@ -153,5 +153,9 @@ enum err drain_end_replaced(struct drain *drain,
 enum err drain_pass(struct drain *drain, uint64_t clock_ms, bool is_last, bool *out_was_busy)
     MUST_USE;
 
+// Merge the rarest stacks (aggregate/stack_pruning.h), between two passes. ERR_NO_MEMORY,
+// ERR_LIMIT.
+enum err drain_merge_stacks(struct drain *drain) MUST_USE;
+
 // Return the number of records counted so far.
 uint64_t drain_events(const struct drain *drain);

@@ -163,13 +163,12 @@ static enum err known_child(struct aggregator *aggregator,
     *out_node = stack_table_find_child(&aggregator->stacks, node, frame->module, frame->offset,
                                        frame->flags);
     const bool is_named = *out_node == REC_NONE || step->known == *out_node;
-    return is_named || aggregator->budget.merging == MEMORY_MERGES_ALL
-               ? ERR_OK
-               : map_u64_put(names, step->name, *out_node);
+    return is_named || aggregator_is_full(aggregator) ? ERR_OK
+                                                      : map_u64_put(names, step->name, *out_node);
 }
 
-// Get the node of a new merged stack: its known outermost frames from `node` on, and the innermost
-// one, `last`.
+// Get the node of a new merged stack: its known outermost frames, up to `node`, and the innermost
+// one, `last`, if that may be added.
 static enum err merged_node(struct aggregator *aggregator,
                             uint32_t node,
                             const struct wire_frame *last,
@@ -178,23 +177,21 @@ static enum err merged_node(struct aggregator *aggregator,
     struct stack_table *stacks = &aggregator->stacks;
     uint32_t frame = 0;
     aggregator->budget.merged_stacks++;
-    node = stack_table_cut(stacks, node, memory_budget_depth(&aggregator->budget));
-    TRY(stack_table_frame(stacks, REC_NONE, 0, REC_FRAME_CUT, &frame));
-    TRY(stack_table_node(stacks, node, frame, &node));
+    TRY(stack_table_merged(stacks, node, REC_NONE, &node));
     *out_node = stack_table_find_child(stacks, node, last->module, last->offset, last->flags);
     if (*out_node != REC_NONE) {
         return ERR_OK;
     }
     *out_node = node;
-    if (!memory_budget_adds(&aggregator->budget)) {
+    if (aggregator_is_full(aggregator) && !memory_budget_adds(&aggregator->budget)) {
         return ERR_OK;
     }
     TRY(stack_table_frame(stacks, last->module, last->offset, last->flags, &frame));
-    return stack_table_node(stacks, node, frame, out_node);
+    return stack_table_merged(stacks, node, frame, out_node);
 }
 
-// Get the node of a stack while stacks use their part of the memory (memory_budget.h). Its first
-// frames may be missing; its known nodes have names.
+// Get the node of a stack while no stack is added (memory_budget.h), or of one whose outer frames
+// were merged after it was sent. Its known nodes have names.
 static NOINLINE enum err merge_stack(struct lane_reader *reader,
                                      struct aggregator *aggregator,
                                      const struct wire_record *record,
@@ -218,7 +215,7 @@ static NOINLINE enum err merge_stack(struct lane_reader *reader,
     if (!is_known && count > 0) {
         TRY(merged_node(aggregator, node, &steps[count - 1].frame, &node));
     } else if (!is_known) {
-        TRY(aggregator_merged_node(aggregator, &node));
+        TRY(stack_table_merged(&aggregator->stacks, 0, REC_NONE, &node));
     }
     return define_slot(reader, record->slot, node);
 }
@@ -232,16 +229,15 @@ static enum err add_stack(struct lane_reader *reader,
     struct wire_step steps[WIRE_STACK_FRAMES_MAX];
     uint32_t node = 0;
     TRY(read_steps(reader, aggregator, words, steps));
-    if (UNLIKELY(aggregator->budget.merging != MEMORY_MERGES_NOTHING)) {
+    const uint32_t *base = words[1] != 0 ? map_u64_find(names, words[1]) : &node;
+    if (UNLIKELY(aggregator_is_full(aggregator) ||
+                 (base == NULL && aggregator->budget.entries_max != 0))) {
         return merge_stack(reader, aggregator, record, steps);
     }
-    if (words[1] != 0) {
-        const uint32_t *base = map_u64_find(names, words[1]);
-        if (base == NULL) {
-            return ERR_CORRUPT;
-        }
-        node = *base;
+    if (base == NULL) {
+        return ERR_CORRUPT;
     }
+    node = *base;
     for (uint32_t i = 0; i < wire_stack_count(words); i++) {
         TRY(child_node(aggregator, names, node, &steps[i], &node));
     }

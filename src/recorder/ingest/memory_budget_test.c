@@ -22,35 +22,99 @@ static void each_part_has_its_own_bounds(void **state)
     static const struct {
         uint64_t own_mib;
         uint64_t block_mib; // of them
-        enum memory_merging merging;
+        bool merges;        // with 20,000 entries
+        bool is_full;
         uint32_t level;
     } cases[] = {
-        {20, 0, MEMORY_MERGES_NOTHING, 0},    {139, 0, MEMORY_MERGES_NOTHING, 0},
-        {140, 0, MEMORY_MERGES_DEEP, 0},      {159, 0, MEMORY_MERGES_DEEP, 0},
-        {160, 0, MEMORY_MERGES_MOST, 0},      {169, 0, MEMORY_MERGES_MOST, 0},
-        {170, 0, MEMORY_MERGES_ALL, 0},       {200, 69, MEMORY_MERGES_NOTHING, 0},
-        {200, 71, MEMORY_MERGES_NOTHING, 1},  {200, 72, MEMORY_MERGES_NOTHING, 3},
-        {210, 80, MEMORY_MERGES_NOTHING, 10}, {200, 90, MEMORY_MERGES_NOTHING, 20},
-        {200, 91, MEMORY_MERGES_NOTHING, 20}, {320, 200, MEMORY_MERGES_NOTHING, 20},
-        {320, 140, MEMORY_MERGES_ALL, 20},    {0, 100, MEMORY_MERGES_NOTHING, 20},
+        {20, 0, false, false, 0},    {139, 0, false, false, 0},   {140, 0, true, false, 0},
+        {199, 0, true, false, 0},    {200, 0, false, true, 0},    {200, 69, false, false, 0},
+        {200, 71, false, false, 1},  {200, 72, false, false, 3},  {210, 80, false, false, 10},
+        {200, 90, false, false, 20}, {200, 91, false, false, 20}, {320, 200, false, false, 20},
+        {320, 119, false, true, 20}, {320, 121, true, false, 20}, {0, 100, false, false, 20},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct memory_budget budget = {.max_bytes = 320 * MIB};
-        memory_budget_update(&budget, cases[i].own_mib * MIB,
-                             cases[i].block_mib * MIB / MEMORY_BUDGET_BLOCK_BYTES);
         print_message("%llu MiB, %llu of blocks\n", (unsigned long long)cases[i].own_mib,
                       (unsigned long long)cases[i].block_mib);
-        assert_int_equal(budget.merging, cases[i].merging);
+        const struct memory_use use = {.own_bytes = cases[i].own_mib * MIB,
+                                       .block_count =
+                                           cases[i].block_mib * MIB / MEMORY_BUDGET_BLOCK_BYTES,
+                                       .entries = 20000};
+        struct memory_budget budget = {.max_bytes = 320 * MIB};
+        assert_int_equal(memory_budget_update(&budget, &use), cases[i].merges);
+        assert_int_equal(budget.is_full, cases[i].is_full);
         assert_int_equal(budget.level, cases[i].level);
-        const enum memory_merging before = budget.merging;
-        memory_budget_update(&budget, 0, 0); // merging never decreases
-        assert_int_equal(budget.merging, before);
+        assert_false(memory_budget_update(&budget, &(struct memory_use){0}));
+        assert_int_equal(budget.is_full, cases[i].is_full); // it stays full
         assert_int_equal(budget.level, 0);
+        struct memory_budget keeping = {.max_bytes = 320 * MIB, .keeps_rows = true};
+        assert_false(memory_budget_update(&keeping, &use));
+        assert_int_equal(keeping.is_full, cases[i].merges || cases[i].is_full);
         struct memory_budget none = {0};
-        memory_budget_update(&none, UINT64_MAX, UINT64_MAX / MEMORY_BUDGET_BLOCK_BYTES);
-        assert_int_equal(none.merging, MEMORY_MERGES_NOTHING);
+        assert_false(memory_budget_update(
+            &none, &(struct memory_use){.own_bytes = UINT64_MAX, .entries = UINT64_MAX}));
+        assert_false(none.is_full);
         assert_int_equal(none.level, 0);
     }
+}
+
+// The number of entries at the first merging is the limit from then on, unless memory grows on.
+static void entries_are_limited(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t own_mib;
+        uint64_t entries;
+        uint64_t left; // after a merging, if there is one
+        bool merges;
+        uint64_t entries_max;
+    } steps[] = {
+        {100, 90000, 0, false, 0},        {141, 100000, 50000, true, 100000},
+        {139, 50000, 0, false, 100000}, // what merging has left in use
+        {139, 99999, 0, false, 100000},   {139, 100000, 50000, true, 100000},
+        {155, 50000, 0, false, 100000},   {164, 90000, 0, false, 100000},
+        {165, 62500, 0, false, 100000}, // grown, but merging would not help
+        {165, 63000, 30000, true, 63000}, {165, 30000, 0, false, 63000},
+        {174, 38000, 0, false, 63000},    {175, 38000, 19000, true, 38000},
+        {199, 19000, 0, false, 38000}, // not returned by merging, but no growth
+        {199, 24000, 0, false, 38000},
+    };
+    struct memory_budget budget = {.max_bytes = 320 * MIB};
+    for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+        print_message("step %zu\n", i);
+        const struct memory_use use = {.own_bytes = steps[i].own_mib * MIB,
+                                       .entries = steps[i].entries};
+        assert_int_equal(memory_budget_update(&budget, &use), steps[i].merges);
+        assert_int_equal(budget.entries_max, steps[i].entries_max);
+        if (steps[i].left != 0) {
+            memory_budget_merged(&budget, steps[i].left);
+        }
+        assert_false(budget.is_full);
+    }
+    assert_false(memory_budget_is_full(&budget, 47499));
+    assert_true(memory_budget_is_full(&budget, 47500)); // until the end of the pass
+    memory_budget_merged(&budget, 28501);               // nothing was rare enough
+    assert_true(budget.is_full);
+    assert_true(memory_budget_is_full(&budget, 0));
+    static const struct memory_budget merged = {.max_bytes = 320 * MIB,
+                                                .entries_max = 20000,
+                                                .entries_left = 10000,
+                                                .bytes_left = 160 * MIB};
+    budget = merged; // memory grows without stacks
+    assert_false(memory_budget_update(
+        &budget, &(struct memory_use){.own_bytes = 169 * MIB, .entries = 12500}));
+    assert_false(budget.is_full);
+    assert_false(memory_budget_update(
+        &budget, &(struct memory_use){.own_bytes = 170 * MIB, .entries = 12500}));
+    assert_true(budget.is_full);
+    budget = (struct memory_budget){.max_bytes = 320 * MIB}; // a pass can add this many
+    assert_false(memory_budget_is_full(&budget, 1419945));
+    assert_true(memory_budget_is_full(&budget, 1419946));
+    assert_true(memory_budget_update(
+        &budget, &(struct memory_use){.own_bytes = 100 * MIB, .entries = 1419946}));
+    budget = (struct memory_budget){.max_bytes = 320 * MIB}; // something else takes the memory
+    assert_false(memory_budget_update(
+        &budget, &(struct memory_use){.own_bytes = 150 * MIB, .entries = 16383}));
+    assert_false(budget.is_full);
 }
 
 // Blocks of one size: the kept blocks stand for about as many as there are, exactly if all are
@@ -144,22 +208,22 @@ static void describe(const struct aggregator *aggregator, size_t row, struct str
     for (uint32_t node = aggregator->totals.rows.rows.items[row].node; node != 0;
          node = nodes[node].parent) {
         const struct rec_frame *frame = aggregator->stacks.frames.items + nodes[node].frame;
-        assert_true((frame->flags == REC_FRAME_CUT) == (frame->offset == 0));
-        strbuf_printf(out, " %llx", (unsigned long long)frame->offset);
+        const bool is_merged = frame->flags == REC_FRAME_CUT;
+        assert_true(!is_merged || frame->offset == REC_CUT_MERGED);
+        strbuf_printf(out, " %llx", is_merged ? 0 : (unsigned long long)frame->offset);
     }
 }
 
-static void new_stacks_are_merged_and_known_ones_are_not(void **state)
+static void a_full_table_merges_new_stacks_and_no_known_ones(void **state)
 {
     (void)state;
     static const struct {
-        enum memory_merging merging;
-        const char *rows[3];
+        bool is_full;
+        const char *rows[4];
+        size_t count;
     } cases[] = {
-        {MEMORY_MERGES_NOTHING, {" 6 5 4 3 2 1", " 9 8 5 4 3 2 1", NULL}},
-        {MEMORY_MERGES_DEEP, {" 6 5 4 3 2 1", " 9 0 5 4 3 2 1", " b 0"}},
-        {MEMORY_MERGES_MOST, {" 6 5 4 3 2 1", " 9 0 4 3 2 1", " b 0"}},
-        {MEMORY_MERGES_ALL, {" 6 5 4 3 2 1", " 9 0", " b 0"}},
+        {false, {" 6 5 4 3 2 1", " 9 8 5 4 3 2 1", " b 0"}, 3},
+        {true, {" 6 5 4 3 2 1", " 9 0 5 4 3 2 1", " b 0"}, 3},
     };
     static const uint64_t known[] = {1, 2, 3, 4, 5, 6};
     static const uint64_t fresh[] = {1, 2, 3, 4, 5, 8, 9};
@@ -168,27 +232,25 @@ static void new_stacks_are_merged_and_known_ones_are_not(void **state)
         static struct fixture f;
         open_fixture(&f);
         allocate_at(&f, 1, 0, known, 6);
-        f.on.aggregator.budget.merging = cases[i].merging;
+        f.on.aggregator.budget.is_full = cases[i].is_full;
+        f.on.aggregator.budget.entries_max = 16384; // some names were merged
         allocate_at(&f, 2, 0, known, 6);
         allocate_at(&f, 3, 0, fresh, 7);
         allocate_at(&f, 4, 0, fresh, 7);
-        if (cases[i].rows[2] != NULL) { // on a base without kept frames
-            allocate_at(&f, 5, 4711, beyond, 2);
-        }
+        allocate_at(&f, 5, 4711, beyond, 2); // on a base whose name was merged
         CLEANUP(strbuf_release) struct strbuf text = {0};
-        size_t count = cases[i].rows[2] != NULL ? 3 : 2;
-        assert_int_equal(f.on.aggregator.totals.rows.rows.len, count);
-        for (size_t row = 0; row < count; row++) {
+        assert_int_equal(f.on.aggregator.totals.rows.rows.len, cases[i].count);
+        for (size_t row = 0; row < cases[i].count; row++) {
             describe(&f.on.aggregator, row, &text);
             assert_string_equal(strbuf_text(&text), cases[i].rows[row]);
         }
-        assert_int_equal(f.on.aggregator.totals.sums.allocations, 2 + count);
+        assert_int_equal(f.on.aggregator.totals.sums.allocations, 5);
         test_session_close(&f.on);
     }
 }
 
 // Nodes and rows stay below a bound with any input.
-static void when_all_is_merged_tables_stay_as_they_are(void **state)
+static void full_tables_stay_as_they_are(void **state)
 {
     (void)state;
     enum {
@@ -198,7 +260,7 @@ static void when_all_is_merged_tables_stay_as_they_are(void **state)
     };
     static struct fixture f;
     open_fixture(&f);
-    f.on.aggregator.budget.merging = MEMORY_MERGES_ALL;
+    f.on.aggregator.budget.is_full = true;
     for (uint64_t i = 0; i < STACKS; i++) {
         const uint64_t pcs[FRAMES] = {i, i + 1, 2 * i, 3 * i, STACKS + i};
         allocate_at(&f, (uint32_t)(i % 100), 0, pcs, FRAMES);
@@ -214,9 +276,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_part_has_its_own_bounds),
+        cmocka_unit_test(entries_are_limited),
         cmocka_unit_test(sums_are_right_on_average),
-        cmocka_unit_test(new_stacks_are_merged_and_known_ones_are_not),
-        cmocka_unit_test(when_all_is_merged_tables_stay_as_they_are),
+        cmocka_unit_test(a_full_table_merges_new_stacks_and_no_known_ones),
+        cmocka_unit_test(full_tables_stay_as_they_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,15 +13,15 @@
 #include "host/text/strbuf.h"
 
 // The recorder's own counters, besides those of the session.
-#define RECORDER_NOTE_COUNTERS(X)                                                             \
-    X(unknown_frees, "frees of blocks that were never seen (inherited over fork, foreign)")   \
-    X(unrecorded_frees, "frees of blocks allocated while recording was stopped")              \
-    X(merged_stacks, "times a new call stack was merged with others because of --max-memory") \
-    X(unkept_blocks, "blocks represented by others because of --max-memory")                  \
-    X(merged_threads, "threads that share an entry with others of their name")                \
-    X(refused_marks, "marks of the program beyond the maximum")                               \
-    X(coarse_cells, "time slices per step in the history of stacks, instead of 1")            \
-    X(coarse_cohorts, "time slices per step in the ages of blocks, instead of 1")             \
+#define RECORDER_NOTE_COUNTERS(X)                                                           \
+    X(unknown_frees, "frees of blocks that were never seen (inherited over fork, foreign)") \
+    X(unrecorded_frees, "frees of blocks allocated while recording was stopped")            \
+    X(merged_stacks, "times a call stack was merged with others because of --max-memory")   \
+    X(unkept_blocks, "blocks represented by others because of --max-memory")                \
+    X(merged_threads, "threads that share an entry with others of their name")              \
+    X(refused_marks, "marks of the program beyond the maximum")                             \
+    X(coarse_cells, "time slices per step in the history of stacks, instead of 1")          \
+    X(coarse_cohorts, "time slices per step in the ages of blocks, instead of 1")           \
     X(unplaced_mappings, "changes of mappings beyond the number that cairn tracks at once")
 
 static enum err intern(struct aggregator *aggregator, const char *text, rec_string *out)
@@ -106,7 +106,9 @@ fill_totals(const struct aggregator *aggregator, uint64_t events, struct rec_tot
         .peak_blocks = aggregator->totals.peak_blocks,
         .unknown_frees = aggregator->unknown_frees,
         .events = events,
-        .unsampled_allocations = aggregator->sampling.unsampled_allocations,
+        // At least one if the peak is an estimate: a program may overwrite what its lanes count.
+        .unsampled_allocations =
+            max_u64(aggregator->sampling.unsampled_allocations, aggregator->estimate.is_there),
         .unsampled_bytes = aggregator->sampling.unsampled_bytes,
         .unsampled_frees =
             aggregator->sampling.unsent_unsampled_frees + aggregator->sampling.sent_unsampled_frees,
@@ -165,17 +167,6 @@ static enum err name_threads(struct aggregator *aggregator)
         TRY(intern(aggregator, short_name, &thread->name));
     }
     return ERR_OK;
-}
-
-static void commit_peaks(struct aggregator *aggregator)
-{
-    struct row_table *table = &aggregator->totals.rows;
-    for (uint32_t i = 0; i < table->rows.len; i++) {
-        const struct rec_thread *thread =
-            aggregator->threads.threads.items + table->rows.items[i].thread;
-        const struct aggregator_process *process = aggregator->processes.items[thread->process];
-        row_table_commit_peak(table, i, !process->is_ended, process->end_peak_number);
-    }
 }
 
 // Scale the rows' bytes at the peak, if blocks are unsampled.
@@ -405,8 +396,7 @@ enum err aggregator_snapshot_take(struct aggregator *aggregator,
     TRY(fill_processes(&s, aggregator, sampler, facts));
     TRY(name_threads(aggregator));
     TRY(aggregator_extend(aggregator, facts->runtime_ms));
-    TRY(row_table_count(&aggregator->totals.rows));
-    commit_peaks(aggregator);
+    TRY(aggregator_complete_rows(aggregator));
     TRY(fit_peak(&s, aggregator));
     TRY(fill_slices(&s, aggregator));
     TRY(row_history_begin(&s.history, &aggregator->totals.rows));

@@ -483,6 +483,27 @@ static void a_free_of_nothing_is_counted_once(void **state)
     aggregator_release(&f.aggregator);
 }
 
+// A program may overwrite records so that one block stands for many, but count no unsampled one.
+static void a_false_sampling_weight_marks_all_figures_as_estimates(void **state)
+{
+    (void)state;
+    struct fixture f = {0};
+    open_fixture(&f, 1);
+    for (uint64_t i = 0; i < 20; i++) {
+        assert_int_equal(aggregator_tick(&f.aggregator, 1 + 10 * i), ERR_OK);
+        assert_int_equal(aggregator_allocate_sampled(&f.aggregator, &f.threads[0],
+                                                     address_of((uint32_t)i), f.rows[0], 500,
+                                                     i == 10 ? 5 : 0),
+                         ERR_OK);
+    }
+    check_recording(&f);
+    struct whole_snapshot whole;
+    whole_snapshot_take(&f.aggregator, &whole);
+    assert_in_range(whole.recording.totals.unsampled_allocations, 1, 1);
+    whole_snapshot_release(&whole);
+    aggregator_release(&f.aggregator);
+}
+
 static void command_lines_are_quoted_for_a_shell(void **state)
 {
     (void)state;
@@ -516,6 +537,7 @@ int main(void)
         cmocka_unit_test(a_process_that_ends_leaves_the_sum_but_not_its_rows),
         cmocka_unit_test(an_executed_program_is_the_next_epoch_of_its_process),
         cmocka_unit_test(a_free_of_nothing_is_counted_once),
+        cmocka_unit_test(a_false_sampling_weight_marks_all_figures_as_estimates),
         cmocka_unit_test(command_lines_are_quoted_for_a_shell),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -174,6 +174,10 @@ enum rec_frame_flags {
     REC_FRAME_LOADED = 1 << 2,   // offset is the pc, because the load bias of the module is unknown
 };
 
+// The offset of a REC_FRAME_CUT frame where stacks were merged: below it are those that have the
+// same outer frames and no entry of their own (--max-memory). Else the offset is 0.
+#define REC_CUT_MERGED 1u
+
 // A distinct code location. Its symbols are symbols[symbol_first .. + symbol_count): the chain of
 // inlined functions, innermost first; the last one is the real function. The chain is empty if the
 // frame is not symbolized.

@@ -16,21 +16,22 @@ static void write_file(const struct opened *opened, struct json_writer *w)
     json_end_object(w);
 }
 
-static void write_baseline(const struct query *q, struct json_writer *w)
+static MUST_USE enum err write_baseline(const struct query *q, struct json_writer *w)
 {
     const struct opened *baseline = q->snapshot->sides[SIDE_OLD];
     json_key(w, "baseline");
     if (baseline == NULL) {
         json_null(w);
-        return;
+        return ERR_OK;
     }
     json_begin_object(w);
     write_file(baseline, w);
     struct view view = {.profile = baseline->profile, .w = w, .layout = VIEW_COLUMNS};
-    view_run(&view);
+    TRY(view_run(&view));
     json_key_u64(w, "runtime_ms", baseline->whole.runtime_ms);
     view_damage(&view);
     json_end_object(w);
+    return ERR_OK;
 }
 
 static void write_capabilities(const struct query *q, struct json_writer *w)
@@ -78,14 +79,14 @@ enum err api_meta(struct query *q)
     write_file(q->opened, w);
     json_key_string(w, "state", profile_state_name(q->profile));
     view_damage(&q->view);
-    view_run(&q->view);
+    TRY(view_run(&q->view));
     json_key_u64(w, "runtime_ms", q->opened->whole.runtime_ms);
     json_key_u64(w, "slice_ms", recording->slice_ms);
     json_key_u64(w, "slice_count", recording->slice_count);
     view_marks(&q->view);
     json_key_u64(w, "processes", q->opened->whole.processes);
     json_key_u64(w, "threads", q->opened->whole.threads);
-    write_baseline(q, w);
+    TRY(write_baseline(q, w));
     write_capabilities(q, w);
     write_cost_table(&q->view);
     json_key_string(w, "editor", q->settings->editor);

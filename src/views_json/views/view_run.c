@@ -2,6 +2,7 @@
 // view_run: what was recorded, and how reliable it is: `run`, `totals`, `marks`, `counters`,
 // `unrecorded`, `unseen`.
 #include "base/compiler.h"
+#include "profile/accuracy/merged_stacks.h"
 #include "profile/accuracy/sampling.h"
 #include "profile/tables/unseen.h"
 #include "profile/time/marks.h"
@@ -57,7 +58,26 @@ void view_sampling(struct view *view)
     json_end_object(w);
 }
 
-void view_run(struct view *view)
+static MUST_USE enum err view_merged_stacks(struct view *view)
+{
+    struct json_writer *w = view->w;
+    struct merged_stacks merged;
+    TRY(merged_stacks_of(&view->profile->recording, &merged));
+    json_key(w, "merged_stacks");
+    if (merged.times == 0) {
+        json_null(w);
+        return ERR_OK;
+    }
+    json_begin_object(w);
+    json_key_u64(w, "allocations", merged.allocations);
+    json_key_u64(w, "allocated_bytes", merged.allocated_bytes);
+    json_key_u64(w, "most_missing_allocations", merged.most_missing_allocations);
+    json_key_u64(w, "most_missing_bytes", merged.most_missing_bytes);
+    json_end_object(w);
+    return ERR_OK;
+}
+
+enum err view_run(struct view *view)
 {
     const struct profile *profile = view->profile;
     const struct rec_meta *meta = &profile->recording.meta;
@@ -86,7 +106,9 @@ void view_run(struct view *view)
     json_key_string(w, "source_format", profile_string(profile, meta->source_format));
     view_cost_keys(view, "unknown", unknown);
     view_sampling(view);
+    TRY(view_merged_stacks(view));
     json_end_object(w);
+    return ERR_OK;
 }
 
 void view_totals(struct view *view, const char *key, const struct summary *summary)

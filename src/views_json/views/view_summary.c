@@ -63,7 +63,7 @@ enum err view_summary(struct view *view, const struct summary_options *options)
 {
     struct summary summary;
     view_damage(view);
-    view_run(view);
+    TRY(view_run(view));
     TRY(summary_build(view->selection, &summary));
     view_totals(view, "totals", &summary);
     if (view->old_selection != NULL) {

@@ -21,7 +21,7 @@
 #include "views_json/layout/view_table.h"
 
 // The run: what was recorded. `view_run` writes only the field `run`.
-void view_run(struct view *view);
+enum err view_run(struct view *view) MUST_USE;
 void view_marks(struct view *view);
 
 // The field `selection`: the filter and the totals. `whole`: the totals without a filter, under the

@@ -169,11 +169,30 @@ static void count_notes(struct session_header *session, uint32_t flags)
     }
 }
 
+// Forget everything if the recorder has forgotten stacks. *was_reset: it has.
+static enum err follow_losses(struct stack_dictionary *d, struct lane_producer *p, bool *was_reset)
+{
+    // Relaxed: definitions that the recorder reads before this change count as merged stacks.
+    const uint32_t losses = atomic_load_explicit(&p->session->stack_losses, memory_order_relaxed);
+    *was_reset = losses != d->seen_losses;
+    if (LIKELY(!*was_reset)) {
+        return ERR_OK;
+    }
+    if (!nursery_flush(p)) {
+        return ERR_DEAD;
+    }
+    stack_dictionary_reset(d);
+    d->seen_losses = losses;
+    return ERR_OK;
+}
+
 enum err stack_dictionary_define(struct stack_dictionary *d,
                                  struct lane_producer *p,
                                  const struct stack_view *stack,
                                  uint32_t *slot)
 {
+    bool was_reset;
+    TRY(follow_losses(d, p, &was_reset));
     uint32_t first = known_frames(d, stack);
     if (first < stack->count) {
         count_notes(p->session, stack->flags);
@@ -199,6 +218,11 @@ enum err stack_dictionary_define(struct stack_dictionary *d,
 enum err stack_dictionary_define_leaf(
     struct stack_dictionary *d, struct lane_producer *p, uint64_t base, uint64_t pc, uint32_t *slot)
 {
+    bool was_reset;
+    TRY(follow_losses(d, p, &was_reset));
+    if (was_reset) {
+        return ERR_LIMIT;
+    }
     const enum err result = module_dictionary_introduce(&d->modules, p, pc, false);
     if (result == ERR_LIMIT && nursery_flush(p)) {
         stack_dictionary_reset(d);

@@ -53,6 +53,7 @@ struct stack_dictionary {
     struct name_table stacks;
     struct name_table nodes;
     struct module_dictionary modules;
+    uint32_t seen_losses; // session_header.stack_losses
 };
 
 // A stack from the unwinder; `frames` outermost first.

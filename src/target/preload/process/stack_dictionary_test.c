@@ -372,6 +372,36 @@ static void cut_empty_and_very_deep_stacks_are_sent(void **state)
     close_fixture(f);
 }
 
+// The recorder has merged stacks: all of them are sent whole again, from the next new one on.
+static void stacks_that_the_recorder_forgot_are_sent_again(void **state)
+{
+    (void)state;
+    struct fixture *f = open_fixture();
+    const uint64_t pcs[] = {0x1001, 0x1002, 0x1003, 0x1004, 0x1005};
+    struct unwind_frame frames[5];
+    struct unwind_frame leaf_frames[5];
+    const struct stack_view outer = make_stack(frames, pcs, 3);
+    send_and_check(f, &outer);
+    atomic_store(&f->mapping.header->stack_losses, 7);
+    uint64_t before = f->producer.pos;
+    send_and_check(f, &outer); // known, so nothing looks at the session
+    assert_int_equal(f->producer.pos, before);
+    const struct stack_view inner = make_stack(frames, pcs, 5);
+    send_and_check(f, &inner);
+    assert_int_equal(f->producer.pos, before + 8 * lane_stack_words(5));
+    assert_int_equal(stack_dictionary_find(&f->dictionary, outer.name), STACK_SLOT_NONE);
+    before = f->producer.pos;
+    send_and_check(f, &outer);
+    assert_int_equal(f->producer.pos, before + 8 * lane_stack_words(0)); // only its slot
+    atomic_store(&f->mapping.header->stack_losses, 8);
+    const struct stack_view base = make_stack(leaf_frames, pcs, 4);
+    uint32_t slot;
+    assert_int_equal(
+        stack_dictionary_define_leaf(&f->dictionary, &f->producer, base.name, 0x1009, &slot),
+        ERR_LIMIT); // the base was forgotten, too
+    close_fixture(f);
+}
+
 // No further module can be introduced: both sides forget all modules, and the stack is sent whole.
 // Stacks known before have to be sent again.
 static void a_full_table_of_modules_forgets_every_stack(void **state)
@@ -449,6 +479,7 @@ int main(void)
         cmocka_unit_test(cut_empty_and_very_deep_stacks_are_sent),
         cmocka_unit_test(random_stacks_arrive_frame_by_frame),
         cmocka_unit_test(what_is_held_keeps_its_stack),
+        cmocka_unit_test(stacks_that_the_recorder_forgot_are_sent_again),
         cmocka_unit_test(a_full_table_of_modules_forgets_every_stack),
         cmocka_unit_test(each_note_is_counted_once_for_a_stack),
         cmocka_unit_test(a_dead_recorder_is_reported),
