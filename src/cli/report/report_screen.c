@@ -111,6 +111,7 @@ enum err report_print_explanations(const struct report *report, FILE *out, enum 
         [FINDING_CHURN] = COST_TEMPORARY,
         [FINDING_RSS] = COST_COUNT,
         [FINDING_SPARSE] = COST_COUNT,
+        [FINDING_UNEVEN] = COST_COUNT,
         [FINDING_UNSEEN] = COST_COUNT,
     };
     bool is_first = true;

@@ -21,6 +21,8 @@ enum {
     UNFREED_SHARE = 10,        // a tenth of the peak
     TEMPORARY_MIN = 10000,     // allocations
     TEMPORARY_SHARE = 10,      // a tenth of all allocations
+    SHORT_LIVED_MIN = 100000,  // allocations
+    SHORT_LIVED_SHARE = 4,     // a quarter of all allocations
     TEMPORARY_PER_SCORE = 256, // short-lived bytes that count as one
     UNFREED_PER_SCORE = 4,
     SECONDS_OF_GROWTH = 60,
@@ -205,7 +207,7 @@ static MUST_USE enum err find_growth(struct findings_builder *builder)
     return count == 0 ? find_unfreed(builder) : ERR_OK;
 }
 
-static MUST_USE enum err find_churn(struct findings_builder *builder)
+static MUST_USE enum err find_temporary(struct findings_builder *builder)
 {
     const uint64_t allocations = builder->summary->costs.values[COST_ALLOCATIONS];
     struct leader leader;
@@ -239,6 +241,68 @@ static MUST_USE enum err find_churn(struct findings_builder *builder)
     return finding_add(builder, &finding);
 }
 
+// Count the blocks of each call site that lived for less than a millisecond.
+static MUST_USE enum err count_short_lives(const struct row_groups *groups, struct u64_vec *out)
+{
+    const struct recording *recording = &groups->profile->recording;
+    TRY(u64_vec_resize(out, groups->groups.len));
+    for (uint32_t group = 0; group < groups->groups.len; group++) {
+        for (uint32_t i = groups->row_first.items[group]; i < groups->row_first.items[group + 1];
+             i++) {
+            const uint32_t row = groups->rows.items[i];
+            const size_t at = rec_first_entry_of_row(recording->lifetime_buckets,
+                                                     recording->lifetime_bucket_count,
+                                                     sizeof(recording->lifetime_buckets[0]), row);
+            if (at < recording->lifetime_bucket_count &&
+                recording->lifetime_buckets[at].row == row &&
+                recording->lifetime_buckets[at].bucket == 0) {
+                out->items[group] += recording->lifetime_buckets[at].count;
+            }
+        }
+    }
+    return ERR_OK;
+}
+
+// Find a call site whose blocks are freed soon, if not by the next heap call.
+static MUST_USE enum err find_short_lived(struct findings_builder *builder)
+{
+    const uint64_t allocations = builder->summary->costs.values[COST_ALLOCATIONS];
+    const struct row_groups *groups = &builder->out.groups;
+    CLEANUP(u64_vec_release) struct u64_vec counts = {0};
+    TRY(count_short_lives(groups, &counts));
+    uint32_t most = 0;
+    for (uint32_t i = 1; i < counts.len; i++) {
+        most = counts.items[i] > counts.items[most] ? i : most;
+    }
+    const uint64_t count = counts.len > 0 ? counts.items[most] : 0;
+    if (count < SHORT_LIVED_MIN || count < allocations / SHORT_LIVED_SHARE) {
+        return ERR_OK;
+    }
+    const struct costs *costs = &groups->groups.items[most].costs;
+    const uint64_t bytes = costs_get(costs, COST_ALLOCATED_BYTES);
+    struct finding finding = {.kind = FINDING_CHURN,
+                              .confidence = CONFIDENCE_HIGH,
+                              .location = row_groups_location(groups, most),
+                              .bytes = bytes,
+                              .whole_bytes = builder->summary->costs.values[COST_ALLOCATED_BYTES],
+                              .blocks = count,
+                              .score = bytes / TEMPORARY_PER_SCORE,
+                              .look = "--histogram"};
+    struct strbuf *out = finding_begin(builder, &finding);
+    finding_append_site(builder, out, finding.location);
+    strbuf_printf(out, " makes %s allocations that live for less than a millisecond, ",
+                  format_count(count).text);
+    strbuf_printf(out, "%s of all allocations.", format_percent(count, allocations).text);
+    return finding_add(builder, &finding);
+}
+
+static MUST_USE enum err find_churn(struct findings_builder *builder)
+{
+    const size_t before = builder->out.items.len;
+    TRY(find_temporary(builder));
+    return builder->out.items.len == before ? find_short_lived(builder) : ERR_OK;
+}
+
 static int compare(const void *left, const void *right)
 {
     const struct finding *a = left;
@@ -268,6 +332,7 @@ enum err findings_build(const struct selection *selection,
         TRY(find_peak(&builder));
         TRY(find_growth(&builder));
         TRY(find_churn(&builder));
+        TRY(findings_add_uneven(&builder));
     }
     TRY(strbuf_result(&builder.out.texts));
     struct finding_vec *items = &builder.out.items;
@@ -290,8 +355,8 @@ void findings_release(struct findings *findings)
 const char *finding_kind_name(enum finding_kind kind)
 {
     static const char *const names[FINDING_KIND_COUNT] = {
-        [FINDING_PEAK] = "peak",    [FINDING_GROWTH] = "growth", [FINDING_UNFREED] = "unfreed",
-        [FINDING_CHURN] = "churn",  [FINDING_RSS] = "rss",       [FINDING_SPARSE] = "sparse",
-        [FINDING_UNSEEN] = "unseen"};
+        [FINDING_PEAK] = "peak",     [FINDING_GROWTH] = "growth", [FINDING_UNFREED] = "unfreed",
+        [FINDING_CHURN] = "churn",   [FINDING_RSS] = "rss",       [FINDING_SPARSE] = "sparse",
+        [FINDING_UNEVEN] = "uneven", [FINDING_UNSEEN] = "unseen"};
     return names[kind];
 }

@@ -7,6 +7,7 @@
 //   churn     a function makes many temporary allocations
 //   rss       resident memory is much larger than the live heap, and which part is
 //   sparse    few blocks keep many pages of the heap resident (fragmentation)
+//   uneven    a thread or process holds much more than its siblings
 //   unseen    a process has a heap that cairn does not see
 //
 // A finding is made only above the limits in findings.c, which are in bytes and shares, so that a
@@ -32,6 +33,7 @@ enum finding_kind {
     FINDING_CHURN,
     FINDING_RSS,
     FINDING_SPARSE,
+    FINDING_UNEVEN,
     FINDING_UNSEEN,
     FINDING_KIND_COUNT,
 };

@@ -24,3 +24,6 @@ void finding_append_site(const struct findings_builder *builder,
 
 // Add the findings on resident memory and on what was not seen. The selection is everything.
 enum err findings_add_memory(struct findings_builder *builder) MUST_USE;
+
+// Add the findings on threads and processes that hold much more than others of their kind.
+enum err findings_add_uneven(struct findings_builder *builder) MUST_USE;

@@ -121,6 +121,14 @@ static void growth_is_found_only_in_long_runs(void **state)
     }
 }
 
+// The main thread holds most, but is no sibling of the others.
+#define UNEVEN_THREADS(bytes)                                               \
+    "process app\nthread app\nmain;load 1 100000000 1 100000000\n"          \
+    "thread worker-1\nrun;hold 1 2097152 0 0 0 0 1 2097152 2097152\n"       \
+    "thread worker-2\nrun;hold 1 1048576 0 0 0 0 1 1048576 1048576\n"       \
+    "thread worker-3\nrun;hold 1 " bytes " 0 0 0 0 1 " bytes " " bytes "\n" \
+    "thread worker-10\nrun;hold 1 2097152 0 0 0 0 1 2097152 2097152\n"
+
 static void other_faults_have_their_kind(void **state)
 {
     (void)state;
@@ -143,6 +151,19 @@ static void other_faults_have_their_kind(void **state)
          FINDING_UNFREED,
          "8.00 MiB are live at the end, and no call site with much of it grows. The largest "
          "part, 8.00 MiB, was allocated by init (i.c:2)."},
+        {5000,
+         "main;parse(p.c:7) 150000 150000 150000 150000\nlife 0 140000 140000\nlife 9 10000 10000\n"
+         "main;work 200000 200000\n",
+         FINDING_CHURN,
+         "parse (p.c:7) makes 140,000 allocations that live for less than a millisecond, 40.0% of "
+         "all allocations."},
+        {5000, UNEVEN_THREADS("67108864"), FINDING_UNEVEN,
+         "Thread worker-3 holds 64.0 MiB at the peak; the median of 4 of its kind holds 2.00 MiB."},
+        {5000, UNEVEN_THREADS("7340032"), FINDING_UNEVEN, ""}, // 7 MiB are none
+        {5000,
+         "main;parse(p.c:7) 150000 150000 150000 150000\nlife 0 99000 99000\n"
+         "life 9 51000 51000\nmain;work 20 20\n",
+         FINDING_KIND_COUNT, ""},
         // healthy: little memory, few temporary allocations, all freed or short
         {5000, "main;work 50 5000 50 5000 40 4000 10 1000 1000\n", FINDING_KIND_COUNT, ""},
         {300, "main;work 50 500000 0 0 0 0 50 500000 500000\n", FINDING_KIND_COUNT, ""},

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+// findings_uneven: a thread or process that holds much more than its siblings.
+//
+// Siblings are threads of one process whose names differ only in digits ("worker-1", "worker-2"),
+// without the process's first thread, or processes of one executable, each in its last image,
+// without the parent of one of them. A thread is judged by what it holds at the peak, a process by
+// its own peak: processes of one kind often run one after the other. Where most siblings hold
+// nothing, nothing is uneven.
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "host/os/file.h"
+#include "host/text/format.h"
+#include "profile/findings/findings_builder.h"
+
+enum {
+    SIBLINGS_MIN = 4,
+    TIMES_MEDIAN = 4,
+    SHARE_OF_PEAK = 10, // a tenth
+    UNEVEN_PER_SCORE = 4,
+};
+
+#define UNEVEN_BYTES_MIN (UINT64_C(8) << 20)
+
+struct sibling {
+    uint32_t id; // in the table of threads or processes
+    uint32_t process;
+    const char *name;
+    uint64_t bytes;
+};
+
+DEFINE_VEC(sibling_vec, struct sibling);
+
+// Compare names without their digits.
+static int compare_names(const char *a, const char *b)
+{
+    for (;; a++, b++) {
+        a += strspn(a, "0123456789");
+        b += strspn(b, "0123456789");
+        if (*a != *b || *a == '\0') {
+            return (unsigned char)*a - (unsigned char)*b;
+        }
+    }
+}
+
+static int compare_families(const struct sibling *a, const struct sibling *b)
+{
+    if (a->process != b->process) {
+        return a->process < b->process ? -1 : 1;
+    }
+    return compare_names(a->name, b->name);
+}
+
+static int compare(const void *left, const void *right)
+{
+    const struct sibling *a = left;
+    const struct sibling *b = right;
+    const int families = compare_families(a, b);
+    if (families != 0) {
+        return families;
+    }
+    return a->bytes != b->bytes ? (a->bytes < b->bytes ? -1 : 1)
+                                : (a->id > b->id) - (a->id < b->id);
+}
+
+// Find the sibling that exceeds the median of its family by most. Siblings are sorted.
+static const struct sibling *find_uneven(const struct sibling_vec *siblings,
+                                         const struct sibling **out_median,
+                                         size_t *out_count)
+{
+    const struct sibling *found = NULL;
+    for (size_t first = 0, end; first < siblings->len; first = end) {
+        end = first;
+        while (end < siblings->len &&
+               compare_families(&siblings->items[first], &siblings->items[end]) == 0) {
+            end++;
+        }
+        const struct sibling *largest = &siblings->items[end - 1];
+        const struct sibling *median = &siblings->items[first + (end - first) / 2];
+        if (end - first >= SIBLINGS_MIN && largest->bytes >= UNEVEN_BYTES_MIN &&
+            median->bytes > 0 && largest->bytes / TIMES_MEDIAN >= median->bytes &&
+            (found == NULL || largest->bytes > found->bytes)) {
+            found = largest;
+            *out_median = median;
+            *out_count = end - first;
+        }
+    }
+    return found;
+}
+
+static MUST_USE enum err
+add_uneven(struct findings_builder *builder, struct sibling_vec *siblings, bool are_threads)
+{
+    const struct profile *profile = builder->selection->profile;
+    const uint64_t peak_bytes = builder->summary->costs.values[COST_PEAK_BYTES];
+    if (siblings->len < SIBLINGS_MIN) {
+        return ERR_OK;
+    }
+    qsort(siblings->items, siblings->len, sizeof(siblings->items[0]), compare);
+    const struct sibling *median = NULL;
+    size_t count = 0;
+    const struct sibling *most = find_uneven(siblings, &median, &count);
+    if (most == NULL || most->bytes < peak_bytes / SHARE_OF_PEAK) {
+        return ERR_OK;
+    }
+    struct finding finding = {.kind = FINDING_UNEVEN,
+                              .confidence = CONFIDENCE_MEDIUM,
+                              .location = REC_NONE,
+                              .bytes = most->bytes,
+                              .whole_bytes = peak_bytes,
+                              .score = (most->bytes - median->bytes) / UNEVEN_PER_SCORE,
+                              .look = are_threads ? "--group-by=thread" : "--group-by=process"};
+    struct strbuf *out = finding_begin(builder, &finding);
+    strbuf_append_text(out, are_threads ? "Thread " : "Process ");
+    strbuf_append_text(out, path_file_name(most->name));
+    if (are_threads) {
+        strbuf_printf(out, " holds %s at the peak; ", format_bytes(most->bytes).text);
+        strbuf_printf(out, "the median of %zu of its kind holds %s.", count,
+                      format_bytes(median->bytes).text);
+    } else {
+        strbuf_printf(out, " (pid %" PRIu32 ") held ", profile->recording.processes[most->id].pid);
+        strbuf_printf(out, "%s at its own peak; ", format_bytes(most->bytes).text);
+        strbuf_printf(out, "the median of %zu of its kind held %s.", count,
+                      format_bytes(median->bytes).text);
+    }
+    return finding_add(builder, &finding);
+}
+
+// Whether a process has started another one that runs the same executable, or has executed another
+// program itself.
+static bool has_successor(const struct recording *recording, uint32_t process)
+{
+    const struct rec_process *parent = &recording->processes[process];
+    for (size_t i = 0; i < recording->process_count; i++) {
+        const struct rec_process *child = &recording->processes[i];
+        if ((child->parent_pid == parent->pid && child->executable == parent->executable) ||
+            (child->pid == parent->pid && child->epoch > parent->epoch)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static MUST_USE enum err list_threads(const struct findings_builder *builder,
+                                      struct sibling_vec *out)
+{
+    const struct profile *profile = builder->selection->profile;
+    const struct recording *recording = &profile->recording;
+    CLEANUP(group_vec_release) struct group_vec groups = {0};
+    TRY(groups_build(builder->selection, GROUP_BY_THREAD, &groups));
+    for (size_t i = 0; i < groups.len; i++) {
+        const uint32_t id = groups.items[i].id;
+        const struct rec_thread *thread = id != REC_NONE ? &recording->threads[id] : NULL;
+        if (thread != NULL && thread->merged_count == 1 &&
+            thread->thread_id != recording->processes[thread->process].pid) {
+            TRY(sibling_vec_push(
+                out,
+                (struct sibling){.id = id,
+                                 .process = thread->process,
+                                 .name = profile_string(profile, thread->name),
+                                 .bytes = costs_get(&groups.items[i].costs, COST_PEAK_BYTES)}));
+        }
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err list_processes(const struct findings_builder *builder,
+                                        struct sibling_vec *out)
+{
+    enum {
+        PROCESSES_MAX = 4096 // has_successor visits all for each
+    };
+    const struct profile *profile = builder->selection->profile;
+    const struct recording *recording = &profile->recording;
+    if (recording->process_count > PROCESSES_MAX) {
+        return ERR_OK;
+    }
+    for (uint32_t i = 0; i < recording->process_count; i++) {
+        const struct rec_process *process = &recording->processes[i];
+        if (!has_successor(recording, i)) {
+            TRY(sibling_vec_push(
+                out, (struct sibling){.id = i,
+                                      .name = profile_string(profile, process->executable),
+                                      .bytes = process->peak_bytes}));
+        }
+    }
+    return ERR_OK;
+}
+
+enum err findings_add_uneven(struct findings_builder *builder)
+{
+    CLEANUP(sibling_vec_release) struct sibling_vec threads = {0};
+    CLEANUP(sibling_vec_release) struct sibling_vec processes = {0};
+    if (!profile_knows(builder->selection->profile, COST_PEAK_BYTES)) {
+        return ERR_OK;
+    }
+    TRY(list_threads(builder, &threads));
+    TRY(add_uneven(builder, &threads, true));
+    if (builder->selection->is_everything) {
+        TRY(list_processes(builder, &processes));
+    }
+    return add_uneven(builder, &processes, false);
+}
