@@ -13,6 +13,7 @@ import pathlib
 import resource
 import signal
 import subprocess
+import time
 
 TIMEOUT_S = 600
 LATENCIES = ("malloc_p9999_ns", "malloc_max_ns", "free_p9999_ns", "free_max_ns")
@@ -97,6 +98,30 @@ def start_measured(measure, argv, folder, *, env, memory_bytes):
             start_new_session=True, preexec_fn=prepare_run(memory_bytes))
 
 
+def add_own_clock(outcome, folder):
+    own = folder / "result.json"
+    if own.exists():
+        result = json.loads(own.read_text())
+        outcome.ns_per_op = result["loop_ns"] / result["ops"]
+        for name in LATENCIES:
+            setattr(outcome, name, result.get(name))
+
+
+def run_untraced(argv, folder, env):
+    """Run argv without `measure`, which traces: only the workload's own clock is known."""
+    outcome = Outcome()
+    with open(folder / "log", "wb") as log:
+        begin = time.monotonic()
+        done = subprocess.run([*map(str, argv)], cwd=folder, env=os.environ | env, stdin=subprocess.DEVNULL,
+                              stdout=log, stderr=log, timeout=TIMEOUT_S, check=False,
+                              start_new_session=True, preexec_fn=outrank_others)
+        outcome.wall = time.monotonic() - begin
+    if done.returncode != 0:
+        outcome.failure = why_failed(folder / "log", done.returncode)
+    add_own_clock(outcome, folder)
+    return outcome
+
+
 def collect(process, folder, programs, timeout_s=TIMEOUT_S):
     """Wait for a started run and read its cost."""
     outcome = Outcome()
@@ -113,10 +138,5 @@ def collect(process, folder, programs, timeout_s=TIMEOUT_S):
     add_processes(outcome, report, programs)
     if report["status"] != 0:
         outcome.failure = why_failed(folder / "log", report["status"])
-    own = folder / "result.json"
-    if own.exists():
-        result = json.loads(own.read_text())
-        outcome.ns_per_op = result["loop_ns"] / result["ops"]
-        for name in LATENCIES:
-            setattr(outcome, name, result.get(name))
+    add_own_clock(outcome, folder)
     return outcome

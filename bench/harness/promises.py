@@ -64,6 +64,12 @@ def malloc_p9999_ms(entry):
     return found / 1e6 if found is not None else None
 
 
+def attached_ns(entry):
+    """Nanoseconds a pair that the agent takes more than the preload library."""
+    attached, preloaded = (results.median(entry, tool, "ns_per_op") for tool in ("attached", "cairn"))
+    return attached - preloaded if attached is not None and preloaded is not None else None
+
+
 WALL = "wall time against bare"
 SHARED = 1.5    # target and profiler on one processor
 PROMISES = (
@@ -90,6 +96,8 @@ PROMISES = (
       for name in ("perl", "cc1plus-O0", "python3", "clang")),
     Promise("redis", "throughput lost, %", 12, throughput_lost, "{:.1f}"),
     Promise("latency-8", "99.99th percentile of malloc, ms", 0.2, malloc_p9999_ms, "{:.3f}"),
+    *(Promise(workload, "attached: ns a pair above the preload library's", 6, attached_ns, "{:.1f}")
+      for workload in ("churn-30-1", "list-1")),
     *(Promise(f"length-{threads}-{pairs}m", "extra memory of the target, MiB", 8 + threads,
               extra_memory_mib, "{:.1f}") for threads in (1, 4) for pairs in (5, 50)),
     Promise("length-1-5m", "recording, KiB", 384, file_kib, "{:.0f}"),

@@ -72,11 +72,14 @@ def run_once(setup, tool, workload):
         if workload.is_server:
             outcome = server_load.run(setup, tool, workload, folder)
         else:
-            argv = workload.command(setup.build, setup.scale * given_less(tool, workload))
-            process = measuring.start_measured(
-                setup.measure, [*workload.processors(), *tool.command(setup.build, argv)], folder,
-                env=workload.env, memory_bytes=setup.memory_bytes)
-            outcome = measuring.collect(process, folder, target_programs(setup, tool, workload))
+            argv = [*workload.processors(), *tool.command(setup.build, workload.command(
+                setup.build, setup.scale * given_less(tool, workload)))]
+            if tool.is_tracer:
+                outcome = measuring.run_untraced(argv, folder, workload.env)
+            else:
+                process = measuring.start_measured(setup.measure, argv, folder, env=workload.env,
+                                                   memory_bytes=setup.memory_bytes)
+                outcome = measuring.collect(process, folder, target_programs(setup, tool, workload))
         if not outcome.failure:
             add_recording(outcome, setup, tool, folder)
         return outcome
@@ -98,7 +101,8 @@ def run_rounds(setup, workload, chosen, say):
     """{tool name: [Outcome of each round]}. After a failure the tool's fallback replaces it, from
     the same round on."""
     results = {}
-    active = [tool for tool in chosen if tool.name not in workload.skip_tools]
+    active = [tool for tool in chosen if tool.name not in workload.skip_tools
+              and (not tool.only or workload.name in tool.only)]
 
     def run(tool, number):
         outcome = run_typical(setup, tool, workload)

@@ -8,7 +8,9 @@ import dataclasses
 import os
 import pathlib
 import shutil
+import sys
 
+ATTACHED = pathlib.Path(__file__).resolve().parent.parent / "attached.py"
 TCMALLOC = ("/usr/lib/x86_64-linux-gnu/libtcmalloc.so.4",
             "/usr/lib/aarch64-linux-gnu/libtcmalloc.so.4")
 
@@ -30,6 +32,8 @@ class Tool:
     is_inside_target: bool = False  # valgrind: target and profiler are one process
     fallback: str = ""          # tool to try when this one fails
     is_default: bool = True     # measured unless --tools says otherwise
+    is_tracer: bool = False     # of the target, which `measure` cannot trace then
+    only: tuple = ()            # the workloads that it is measured with; empty: all
 
     def path(self, build):
         """The path of `needs`, or None."""
@@ -67,6 +71,10 @@ TOOLS = (
     Tool("cairn", "cairn", "{build}/bin/cairn",
          wrap=("{build}/bin/cairn", "-q", "-o", "recording.cairn"),
          recordings="*.cairn", report=("{build}/bin/cairn", "report", "{file}")),
+    # Attaching takes longer than starting, so only the workload's own clock counts.
+    Tool("attached", "cairn -p", "{build}/bin/cairn",
+         wrap=(sys.executable, str(ATTACHED), "{build}/bin/cairn"), recordings="*.cairn", divisor=2,
+         is_tracer=True, only=("churn-30-1", "list-1")),
     Tool("heaptrack", "heaptrack", "heaptrack", wrap=("heaptrack", "-o", "recording"),
          preload="/usr/lib/heaptrack/libheaptrack_preload.so",
          preload_env={"DUMP_HEAPTRACK_OUTPUT": "events"},

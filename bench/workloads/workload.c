@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,6 +65,9 @@ void workload_args(int argc, char **argv, const struct workload_param *params)
         } else if (!set_param(params, argv[i], len, equals + 1)) {
             usage(argv[0], params);
         }
+    }
+    if (getenv("CAIRN_BENCH_STOP") != NULL) {
+        (void)raise(SIGSTOP); // a profiler attaches meanwhile: bench/attached.py
     }
 }
 
