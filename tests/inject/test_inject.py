@@ -279,6 +279,24 @@ def test_refusals():
         target.end()
 
 
+@pytest.mark.parametrize("scope, said", [
+    (1, "lets only root attach"), (2, "lets only root attach"), (3, "forbids attaching to any process")])
+def test_the_rule_of_yama_is_named(scope, said):
+    """The kernel may have no Yama, so the refusal is another one: of a program that protects itself. In
+    a mount namespace of its own the injector reads the setting from a file of the test."""
+    script = ("mount -t tmpfs none /proc/sys/kernel && mkdir /proc/sys/kernel/yama && "
+              'echo "$1" > /proc/sys/kernel/yama/ptrace_scope && shift && exec "$@"')
+    with Target(["jail", "undumpable"], until=b"jailed\n", user=NOBODY) as target:
+        done = subprocess.run(
+            ["unshare", "--mount", "sh", "-c", script, "sh", str(scope), "setpriv", "--reuid", str(NOBODY),
+             "--regid", str(NOBODY), "--clear-groups", PROGRAMS / "cycles", str(target.pid), "1", "stop"],
+            capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 1
+        assert said in done.stderr and f"ptrace_scope is {scope}" in done.stderr, done.stderr
+        assert "start the program under cairn" in done.stderr
+        target.end()
+
+
 def test_a_traced_program_is_refused():
     """The tracer is named."""
     libc = ctypes.CDLL(None, use_errno=True)
