@@ -151,6 +151,8 @@ static enum err write_page(const struct target_process *target, const struct age
     const uint32_t pid = read_inner_pid(target);
     TRY(target_process_write(target, places->page + offsetof(struct agent_page, pid), &pid,
                              sizeof(pid)));
+    TRY(target_process_write(target, places->page + offsetof(struct agent_page, process_flags),
+                             &places->process_flags, sizeof(places->process_flags)));
     // The fields from `attachment` to `loader_list`, in their order.
     const uint64_t fields[] = {places->attachment, places->process_page, places->session,
                                read_stack_top(target), find_loader_list(target)};

@@ -16,6 +16,7 @@ struct agent_places {
     uint64_t session;
     uint64_t attachment; // zeroed
     uint64_t process_page;
+    uint32_t process_flags; // of the process: 0 or PROCESS_ATTACHED (session/layout.h)
 };
 
 // Write page, patches and modules; `enabled` stays 0. ERR_NOT_FOUND if the process has ended.

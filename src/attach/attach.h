@@ -37,14 +37,25 @@ struct attach {
     struct strbuf allocator;    // path of the module whose malloc is patched first
     struct strbuf hidden;       // sentences about allocators without names, each in a line
     struct strbuf unpatched;    // plan.refusals: "NAME of 'PATH' is too short", ...
+    bool is_fresh;
     bool is_patched;
 };
+
+struct attach_options {
+    const struct allocator_name_vec *names; // the user's functions; NULL: none
+    // The calling thread holds the program before its first instruction (fresh_stop.h), from
+    // attach_open until after attach_begin.
+    bool is_fresh;
+};
+
+// Whether processes of this machine can be recorded so.
+bool attach_is_possible(void);
 
 // Accepts nothing but an unused `attach`; call attach_release() in either case. ERR_NOT_FOUND if
 // there is no such process or it has no allocator that cairn knows; errors of inject.h.
 enum err attach_open(struct attach *attach,
                      int pid,
-                     const struct allocator_name_vec *names,
+                     const struct attach_options *options,
                      struct err_info *info) MUST_USE;
 
 // `session_fd`: the memory of a running session (session/layout.h). Several processes may share it.

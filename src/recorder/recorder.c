@@ -40,10 +40,14 @@ static enum err check_program(struct recorder_state *s,
         return recorder_attach_open(s, info);
     }
     const struct preflight_options rules = {.allow_own_malloc = options->allow_own_malloc,
-                                            .follow_children = options->follow_children};
+                                            .follow_children = options->follow_children,
+                                            .allocator_names = options->allocator_names,
+                                            .can_use_agent = attach_is_possible()};
     const enum err err = preflight_check(options->argv, &rules, &s->preflight, info);
     if (err != ERR_OK) {
         *exit_status = s->preflight.exit_status;
+    } else if (s->preflight.hidden.len > 0) {
+        recorder_log(s, "warning: %s", strbuf_text(&s->preflight.hidden));
     }
     return err;
 }
@@ -94,7 +98,7 @@ static enum err prepare(struct recorder_state *s,
     return drain_init(&s->drain, &s->session, &s->aggregator, info);
 }
 
-// Start the program with the preload library.
+// Start the program with the preload library, or the agent.
 static enum err launch_child(struct recorder_state *s, int *exit_status, struct err_info *info)
 {
     const struct launch_plan plan = {
@@ -107,10 +111,12 @@ static enum err launch_child(struct recorder_state *s, int *exit_status, struct 
     struct rusage usage = {0};
     (void)getrusage(RUSAGE_SELF, &usage); // cannot fail for this one
     s->own_rss_bytes = (uint64_t)usage.ru_maxrss * 1024;
-    enum err err = launch_program(&plan, &s->program, info);
+    enum err err = s->preflight.wants_agent ? recorder_launch_with_agent(s, &plan, info)
+                                            : launch_program(&plan, &s->program, info);
     if (err != ERR_OK) {
-        *exit_status =
-            err == ERR_NOT_FOUND ? PREFLIGHT_STATUS_NOT_FOUND : PREFLIGHT_STATUS_CANNOT_RECORD;
+        *exit_status = err == ERR_NOT_FOUND && !s->preflight.wants_agent
+                           ? PREFLIGHT_STATUS_NOT_FOUND
+                           : PREFLIGHT_STATUS_CANNOT_RECORD;
         return err;
     }
     s->is_launched = true;
@@ -119,7 +125,7 @@ static enum err launch_child(struct recorder_state *s, int *exit_status, struct 
 
 static enum err launch(struct recorder_state *s, int *exit_status, struct err_info *info)
 {
-    if (!s->is_attached) {
+    if (!s->is_attached && (!s->preflight.wants_agent || s->preflight.is_static)) {
         TRY(preload_path_find(s->options->preload_library, &s->library, info));
     }
     TRY(launch_take_signals(&s->signals, &s->signal_fd, info));

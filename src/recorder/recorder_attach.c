@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
-// recorder_attach: the recorder's part of attaching to processes. See recorder_state.h.
+// recorder_attach: the recorder's part of attaching to processes, and of starting a program with
+// the agent. See recorder_state.h.
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "aggregate/aggregator_process.h"
@@ -43,11 +46,14 @@ static enum err tell_unpatched(struct recorder_state *s, const struct attach *at
     return strbuf_result(&s->unpatched);
 }
 
-static enum err open_one(struct recorder_state *s, uint32_t pid, struct err_info *info)
+static enum err
+open_one(struct recorder_state *s, uint32_t pid, bool is_fresh, struct err_info *info)
 {
+    const struct attach_options options = {.names = s->options->allocator_names,
+                                           .is_fresh = is_fresh};
     struct attached_process *process = s->attached + s->attached_count;
     *process = (struct attached_process){.pidfd = -1};
-    const enum err err = attach_open(&process->attach, (int)pid, s->options->allocator_names, info);
+    const enum err err = attach_open(&process->attach, (int)pid, &options, info);
     if (err != ERR_OK) {
         attach_release(&process->attach);
         return err;
@@ -77,7 +83,7 @@ enum err recorder_attach_open(struct recorder_state *s, struct err_info *info)
         return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
     }
     for (size_t i = 0; i < options->attach_count; i++) {
-        const enum err err = open_one(s, options->attach_pids[i], info);
+        const enum err err = open_one(s, options->attach_pids[i], false, info);
         const bool is_last = i + 1 == options->attach_count && s->attached_count == 0;
         if (err != ERR_OK && (is_last || !may_omit(s, info))) {
             return err;
@@ -96,7 +102,7 @@ static enum err begin_process(struct recorder_state *s, const struct attached_pr
     const struct attach *attach = &process->attach;
     struct string_table *strings = &s->aggregator.strings;
     struct rec_process record = {.pid = (uint32_t)pid_of(process),
-                                 .flags = REC_PROCESS_ATTACHED |
+                                 .flags = (s->is_attached ? REC_PROCESS_ATTACHED : 0) |
                                           (process == s->attached ? REC_PROCESS_MAIN : 0),
                                  .exit_status = -1};
     TRY(command_line_intern(strings, strbuf_bytes(&attach->command_line), &record.command_line));
@@ -146,6 +152,53 @@ enum err recorder_attach_begin(struct recorder_state *s, struct err_info *info)
         tell_stop(s, s->attached + i);
     }
     return ERR_OK;
+}
+
+static enum err trace_child(void *context, pid_t pid, struct err_info *info)
+{
+    struct recorder_state *s = context;
+    s->fresh = (struct fresh_start){.pid = pid, .tid = pid, .calls = &kernel_calls_real};
+    struct err_info reason = {0};
+    const enum err err = fresh_stop_begin(&s->fresh, &reason);
+    return err == ERR_OK ? ERR_OK
+                         : err_set(info, err, "%s; cairn could record it as it is, but %s",
+                                   strbuf_text(&s->preflight.refusal), reason.text);
+}
+
+static enum err await_beginning(void *context, struct err_info *info)
+{
+    const struct recorder_state *s = context;
+    return fresh_stop_run(&s->fresh, info);
+}
+
+static enum err put_agent_in(struct recorder_state *s, struct err_info *info)
+{
+    s->attached = calloc(1, sizeof(*s->attached));
+    if (s->attached == NULL) {
+        return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
+    }
+    TRY(open_one(s, (uint32_t)s->program.pid, true, info));
+    return begin_one(s, s->attached, info);
+}
+
+enum err recorder_launch_with_agent(struct recorder_state *s,
+                                    const struct launch_plan *plan,
+                                    struct err_info *info)
+{
+    struct launch_plan held = *plan;
+    const struct launch_hold hold = {.context = s, .begin = trace_child, .run = await_beginning};
+    held.hold = &hold;
+    if (!s->preflight.is_static) {
+        held.preload_library = NULL;
+    }
+    TRY(launch_program(&held, &s->program, info));
+    const enum err err = put_agent_in(s, info);
+    if (err != ERR_OK) { // none of it has run
+        (void)kill(s->program.pid, SIGKILL);
+        (void)waitpid(s->program.pid, NULL, 0);
+    }
+    fresh_stop_release(&s->fresh);
+    return err;
 }
 
 bool recorder_attach_is_over(struct recorder_state *s)

@@ -12,6 +12,7 @@
 #include "aggregate/block_list.h"
 #include "attach/attach.h"
 #include "host/os/file.h"
+#include "inject/process/threads/fresh_stop.h"
 #include "recorder/control/control_socket.h"
 #include "recorder/control/run_control.h"
 #include "recorder/ingest/drain.h"
@@ -86,10 +87,11 @@ struct recorder_state {
     bool is_stopped;                   // recording ends although processes still run
     bool was_abandoned;                // threads took the recorder for dead, and missed events
     bool is_attached;                  // to processes: nothing is launched
-    struct attached_process *attached; // owned
+    struct attached_process *attached; // owned; also the program, if it has the agent
     size_t attached_count;
     struct strbuf unpatched; // of all processes: the text of the counter of that name
     uint64_t unpatched_count;
+    struct fresh_start fresh; // with preflight.wants_agent: the program until it begins
 };
 
 // Attach instead of launching: find and check the processes, connect them with the session, ask
@@ -100,6 +102,12 @@ enum err recorder_attach_begin(struct recorder_state *s, struct err_info *info) 
 bool recorder_attach_is_over(struct recorder_state *s);
 void recorder_attach_end(struct recorder_state *s);
 void recorder_attach_release(struct recorder_state *s);
+
+// Start the program with the agent instead of the preload library (preflight.wants_agent): launch
+// it as `plan` says, put the agent in before its first instruction, let it begin.
+enum err recorder_launch_with_agent(struct recorder_state *s,
+                                    const struct launch_plan *plan,
+                                    struct err_info *info) MUST_USE;
 
 // Record until all processes have ended or the user stops it. ERR_NO_MEMORY, ERR_LIMIT: the
 // aggregator is full; it holds what was recorded until then.

@@ -96,7 +96,9 @@ struct agent_page {
     uint64_t loader_list;    // address of the loader's struct r_debug; 0: a static executable
     // T: where libc keeps a thread's id, from its thread pointer; 0: not found yet.
     _Atomic uint32_t tid_offset;
-    uint32_t pid; // of the process, in its own pid namespace; others are forked from it
+    uint32_t pid;           // of the process, in its own pid namespace; others are forked from it
+    uint32_t process_flags; // of that process: enum process_flags (layout.h)
+    uint32_t reserved;
     // R: what its system calls in the target need in memory.
     uint64_t scratch[AGENT_SCRATCH_WORDS];
     // Of the image: where the stubs of each kind jump to, relocated.

@@ -123,7 +123,7 @@ def test_a_function_that_does_not_exist_is_refused(scratch):
 
 
 @pytest.mark.parametrize("options, sentence", [
-    (["--allocator", "malloc=x", "true"], "--allocator requires --pid or --name"),
+    (["--allocator", "malloc", "true"], "--allocator: 'malloc' is not like malloc=my_alloc"),
     (["--allocator", "malloc", "-p", "1"], "--allocator: 'malloc' is not like malloc=my_alloc"),
 ])
 def test_bad_names_are_a_usage_error(options, sentence):

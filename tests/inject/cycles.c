@@ -3,10 +3,7 @@
 //
 // usage: cycles PID COUNT stop
 //        cycles PID COUNT attach|hold|faults AGENT malloc@ADDRESS free@ADDRESS ...
-//        cycles fresh PROGRAM ARGUMENT...
 //
-// fresh: start a program and leave it stopped before its first code; print its number; let it begin
-// after a line of input.
 // stop: stop all threads and let them go. attach: put the agent of agent.c in, hook the functions,
 // wait until `malloc` was called, and detach; each time the code must be what it was. hold: the
 // same, but print "attached" and wait for a line of input before the detach. faults: COUNT
@@ -22,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -30,7 +26,6 @@
 #include "inject/code/patch_plan.h"
 #include "inject/inject.h"
 #include "inject/process/target_reading.h"
-#include "inject/process/threads/fresh_stop.h"
 
 static struct stop_options g_stop;
 static long g_fault_step = 1;
@@ -340,47 +335,6 @@ static enum err run_cycle(const char *kind,
     return cycle_stop(target, totals, info);
 }
 
-// The program has our output, and its input is ours.
-static int start_fresh(char **arguments)
-{
-    int go[2];
-    if (pipe2(go, O_CLOEXEC) != 0) {
-        return 3;
-    }
-    const pid_t child = fork();
-    if (child == 0) {
-        char byte;
-        (void)close(go[1]);
-        (void)!read(go[0], &byte, 1);
-        (void)execv(arguments[0], arguments);
-        _exit(127);
-    }
-    struct fresh_stop held = {0};
-    struct err_info info = {0};
-    enum err err = fresh_stop_begin(child, &kernel_calls_real, &info);
-    (void)close(go[1]);
-    if (err == ERR_OK) {
-        err = fresh_stop_run(child, &kernel_calls_real, &held, &info);
-    }
-    if (err != ERR_OK) {
-        fprintf(stderr, "%s: %s\n", err_name(err), info.text);
-        return 1;
-    }
-    printf("fresh %d\n", (int)child);
-    (void)fflush(stdout);
-    char go_on; // unbuffered: what follows is the program's
-    struct target_process target = {0};
-    if (read(0, &go_on, 1) != 1 ||
-        target_process_open(&target, child, &kernel_calls_real, &info) != ERR_OK ||
-        fresh_stop_release(&held, &target) != ERR_OK) {
-        fprintf(stderr, "cannot release it: %s\n", info.text);
-        return 1;
-    }
-    target_process_close(&target);
-    int status = 0;
-    return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : 4;
-}
-
 static long number_of(const char *variable, long otherwise)
 {
     const char *value = getenv(variable);
@@ -390,9 +344,6 @@ static long number_of(const char *variable, long otherwise)
 int main(int argc, char **argv)
 {
     struct err_info info = {0};
-    if (argc > 2 && strcmp(argv[1], "fresh") == 0) {
-        return start_fresh(argv + 2);
-    }
     if (argc < 4 || (argc > 5 && (!read_wishes(argc - 5, argv + 5) ||
                                   file_read(argv[4], SIZE_MAX, &g_agent, &info) != ERR_OK))) {
         return 2;

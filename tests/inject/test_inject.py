@@ -105,37 +105,6 @@ def test_counts_are_exact(program, module):
         target.end()
 
 
-@pytest.mark.parametrize("program,module", [
-    ("heap", LIBC), ("heap_no_pie", LIBC), ("heap_static", OWN), ("heap_static_pie", OWN)])
-def test_a_fresh_program_is_seen_from_its_first_allocation(program, module):
-    """It waits with its modules mapped and none of its code run; then each call is counted."""
-    threads = 4
-    starter, pid = start_fresh(program, str(threads), "counted")
-    injector = hold(command(pid, module, 1, "hold"))
-    next_step(starter, b"ready\n")
-    counts = dict(re.findall(r"(\w+) (\d+)", next_step(starter, b"done\n").decode()))
-    out, _ = injector.communicate(b"\n", timeout=60)
-    seen = dict(zip(("malloc", "free", "calloc", "realloc"),
-                    json.loads(out.splitlines()[-1])["counts"]))
-    # glibc allocates a table for each thread, by calloc, and a little at its start.
-    extra = {name: seen[name] - int(counts[name]) for name in seen}
-    assert threads <= extra["calloc"] <= threads + 4, extra
-    assert 0 <= extra["malloc"] <= 4 and 0 <= extra["free"] <= 4 and extra["realloc"] == 0, extra
-    starter.communicate(timeout=60)
-    assert starter.returncode == 0
-
-
-@pytest.mark.parametrize("program", ["heap_musl", "heap_musl_static"])
-def test_a_fresh_musl_program_waits_with_its_modules(program):
-    """musl calls the loader's function once, and a static program has no loader."""
-    starter, pid = start_fresh(program, "2")
-    assert ") T " in open(f"/proc/{pid}/stat", encoding="utf-8").read()
-    assert functions(pid, r"musl.*\.so" if program == "heap_musl" else OWN)
-    next_step(starter, b"ready\n")
-    out, _ = starter.communicate(timeout=60)
-    assert starter.returncode == 0 and b"failures 0" in out
-
-
 def kill_one(arguments, seconds):
     """Start an injector and kill it after some time, which is random anyway."""
     injector = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

@@ -158,8 +158,8 @@ static const struct option_spec specs[] = {
      .offset = FIELD(settings.listen.tls_file)},
     {.name = "force",
      .kind = OPTION_FLAG,
-     .help = "record even if PROGRAM is linked with its own allocator; only its libraries and "
-             "child processes are visible then",
+     .help = "use the preload library even if PROGRAM has an allocator of its own, which it does "
+             "not see: where cairn may not trace PROGRAM",
      .offset = FIELD(settings.is_forced)},
     {.letter = 'a',
      .name = "analyze",
@@ -201,9 +201,8 @@ static const struct option_spec specs[] = {
     {.name = "allocator",
      .kind = OPTION_TEXT,
      .value = "FUNCTION=NAME,...",
-     .help =
-         "with --pid or --name: also record calls of NAME, which has the arguments of FUNCTION: "
-         "malloc=my_alloc,free=my_free; C++ names are mangled",
+     .help = "also record calls of NAME, which has the arguments of FUNCTION: "
+             "malloc=my_alloc,free=my_free; C++ names are mangled",
      .offset = FIELD(allocator)},
     {.name = "verbose",
      .kind = OPTION_FLAG,
@@ -334,10 +333,6 @@ static int run_program(const struct record_fields *fields, char **argv)
         return command_usage_error(&command_record, &info);
     }
     CLEANUP(allocator_names_release) struct allocator_name_vec names = {0};
-    if (fields->allocator != NULL && fields->attached.len == 0) {
-        (void)err_set(&info, ERR_INVALID, "--allocator requires --pid or --name");
-        return command_usage_error(&command_record, &info);
-    }
     struct err_info detail = {0};
     if (fields->allocator != NULL &&
         allocator_names_parse(fields->allocator, &names, &detail) != ERR_OK) {

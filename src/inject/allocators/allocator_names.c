@@ -165,6 +165,16 @@ const struct allocator_form *allocator_form_find(const char *name, size_t len)
     return form;
 }
 
+bool allocator_name_is_private(const char *name, size_t len)
+{
+    const struct allocator_form *form = allocator_form_find(name, len);
+    if (form == NULL || form->is_operator || strncmp(name, "_", 1) == 0) {
+        return false;
+    }
+    const bool is_of_family = search(family, ARRAY_LEN(family), name, len) != NULL;
+    return !is_of_family || name[len - 1] == 'x'; // mallocx and its kin
+}
+
 void allocator_names_release(struct allocator_name_vec *names)
 {
     for (size_t i = 0; i < names->len; i++) {

@@ -30,6 +30,10 @@ struct allocator_name {
 };
 DEFINE_VEC(allocator_name_vec, struct allocator_name);
 
+// Whether a function has that name only in an allocator other than libc's, such as mi_malloc or
+// mallocx. A library that replaces malloc does not replace it.
+bool allocator_name_is_private(const char *name, size_t len);
+
 void allocator_names_release(struct allocator_name_vec *names);
 
 // Parse the value of --allocator and append its names. The words before `=` are functions of the

@@ -244,6 +244,19 @@ static struct file_kind kind_of(Elf *elf)
     return kind;
 }
 
+// Whether the file has its texts apart from its code. Old linkers put both into one segment.
+static bool has_texts_apart(Elf *elf, size_t count)
+{
+    GElf_Phdr header;
+    for (size_t i = 0; i < count; i++) {
+        if (gelf_getphdr(elf, (int)i, &header) != NULL && header.p_type == PT_LOAD &&
+            header.p_flags == PF_R && header.p_offset != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 // Return the allocator whose messages are in the file, NULL if there are none.
 static const char *find_printed(Elf *elf)
 {
@@ -257,9 +270,11 @@ static const char *find_printed(Elf *elf)
     };
     size_t count = 0;
     (void)elf_getphdrnum(elf, &count); // on failure there are none
+    const bool is_apart = has_texts_apart(elf, count);
     for (size_t i = 0; i < count; i++) {
         GElf_Phdr header;
-        if (gelf_getphdr(elf, (int)i, &header) == NULL || header.p_type != PT_LOAD) {
+        if (gelf_getphdr(elf, (int)i, &header) == NULL || header.p_type != PT_LOAD ||
+            (is_apart && header.p_flags != PF_R)) {
             continue;
         }
         const size_t len =
@@ -326,6 +341,26 @@ enum err allocator_scan(const struct elf_file *module,
     *out = scan;
     scan = (struct allocator_scan){0};
     return ERR_OK;
+}
+
+bool allocator_scan_has_allocator(const struct allocator_scan *scan)
+{
+    for (size_t i = 0; i < scan->entries.len; i++) {
+        switch ((enum agent_effect)agent_hook_shape(scan->entries.items[i].hook).effect) {
+        case AGENT_ALLOCATES:
+        case AGENT_ALLOCATES_OR_THROWS:
+        case AGENT_ALLOCATES_AT:
+        case AGENT_RESIZES:
+        case AGENT_RESIZES_OR_FREES:
+            return true;
+        case AGENT_COPIES_TEXT:
+        case AGENT_RESIZES_IN_PLACE:
+        case AGENT_FREES:
+        case AGENT_CHANGES_MODULES:
+            break;
+        }
+    }
+    return false;
 }
 
 void allocator_scan_explain(const struct allocator_scan *scan,

@@ -13,6 +13,7 @@
 // Owns its entries. Context: H; one thread (libelf).
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -47,6 +48,9 @@ enum err allocator_scan(const struct elf_file *module,
                         const struct allocator_name_vec *names,
                         struct allocator_scan *out) MUST_USE;
 void allocator_scan_release(struct allocator_scan *scan); // accepts a zeroed one
+
+// Whether the module has a function that allocates.
+bool allocator_scan_has_allocator(const struct allocator_scan *scan);
 
 // Append a sentence about a hidden allocator: module, build-id, and what would help.
 void allocator_scan_explain(const struct allocator_scan *scan,

@@ -56,7 +56,7 @@ refuse_by_status(struct target_process *target, const struct strbuf *status, str
     if (target->pid == getpid()) {
         return err_set(info, ERR_UNSUPPORTED, "process %d is cairn itself", target->pid);
     }
-    if (tracer != 0 && tracer != getpid()) {
+    if (tracer != 0 && tracer != gettid()) {
         return refuse_traced(target, tracer, info);
     }
     if (number_of(status, "Kthread") != 0) { // a line since Linux 6.8

@@ -299,7 +299,7 @@ static enum err slot_begin(struct drain *drain, uint32_t slot, uint64_t clock_ms
         .exit_status = -1,
         .start_ms = begun_ms,
     };
-    if ((record.flags & REC_PROCESS_ATTACHED) != 0) {
+    if ((record.flags & REC_PROCESS_FORKED) == 0) {
         process.aggregator = take_awaited(drain, pid);
     }
     if (process.aggregator == NULL) {

@@ -88,6 +88,20 @@ static void child_environment_release(struct child_environment *environment)
     free(environment->entries);
 }
 
+// Two pipes between the recorder and the child.
+struct child_pipe {
+    int report[2]; // the child says why it could not become the program
+    int go[2];     // the child waits for it, if it is held
+};
+
+static void child_pipe_close(struct child_pipe *pipe)
+{
+    fd_closep(&pipe->report[0]);
+    fd_closep(&pipe->report[1]);
+    fd_closep(&pipe->go[0]);
+    fd_closep(&pipe->go[1]);
+}
+
 static bool is_variable(const char *entry, const char *name)
 {
     const size_t length = strlen(name);
@@ -126,12 +140,19 @@ static enum err child_environment_make(const struct launch_plan *plan,
 }
 
 static _Noreturn void
-run_child(const struct launch_plan *plan, char *const *environment, int report_fd)
+run_child(const struct launch_plan *plan, char *const *environment, const struct child_pipe *pipe)
 {
+    char go;
     launch_restore_signals(plan->signals);
+    if (plan->hold != NULL) {
+        (void)close(pipe->go[1]); // so that the end of the recorder ends the waiting
+        if (read(pipe->go[0], &go, sizeof(go)) != (ssize_t)sizeof(go)) {
+            _exit(127);
+        }
+    }
     (void)execve(plan->path, plan->argv, environment); // returns only to fail
     const int failure = errno;
-    (void)!write(report_fd, &failure, sizeof(failure)); // if even this fails, 127 must do
+    (void)!write(pipe->report[1], &failure, sizeof(failure)); // if even this fails, 127 must do
     _exit(127);
 }
 
@@ -146,31 +167,56 @@ static int exec_failure(int report_fd)
     return got == (ssize_t)sizeof(failure) ? failure : 0;
 }
 
+static enum err hold_child(const struct launch_plan *plan,
+                           pid_t pid,
+                           const struct child_pipe *pipe,
+                           struct err_info *info)
+{
+    const char go = 1;
+    TRY(plan->hold->begin(plan->hold->context, pid, info));
+    return write(pipe->go[1], &go, sizeof(go)) == (ssize_t)sizeof(go)
+               ? plan->hold->run(plan->hold->context, info)
+               : err_set_errno(info, errno, "cannot start '%s'", plan->path);
+}
+
+// Wait until the child is the program.
+static enum err await_program(const struct launch_plan *plan,
+                              pid_t pid,
+                              struct child_pipe *pipe,
+                              struct err_info *info)
+{
+    const enum err held = plan->hold != NULL ? hold_child(plan, pid, pipe, info) : ERR_OK;
+    if (held != ERR_OK) {
+        (void)kill(pid, SIGKILL); // it may have ended
+    }
+    fd_closep(&pipe->report[1]);
+    const int failure = exec_failure(pipe->report[0]);
+    if (held == ERR_OK && failure == 0) {
+        return ERR_OK;
+    }
+    (void)waitpid(pid, NULL, 0); // it has ended, and may have been waited for
+    return failure != 0 ? err_set_errno(info, failure, "cannot run '%s'", plan->path) : held;
+}
+
 enum err launch_program(const struct launch_plan *plan, struct launched *out, struct err_info *info)
 {
     CLEANUP(child_environment_release) struct child_environment environment = {0};
-    if (child_environment_make(plan, &environment) != ERR_OK) {
+    CLEANUP(child_pipe_close) struct child_pipe pipe = {.report = {-1, -1}, .go = {-1, -1}};
+    if (plan->preload_library != NULL && child_environment_make(plan, &environment) != ERR_OK) {
         return err_set(info, ERR_NO_MEMORY, "not enough memory to start '%s'", plan->path);
     }
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) {
+    if (pipe2(pipe.report, O_CLOEXEC) != 0 ||
+        (plan->hold != NULL && pipe2(pipe.go, O_CLOEXEC) != 0)) {
         return err_set_errno(info, errno, "cannot start '%s'", plan->path);
     }
-    CLEANUP(fd_closep) int read_end = ends[0];
-    CLEANUP(fd_closep) int write_end = ends[1];
     const pid_t pid = fork();
     if (pid < 0) {
         return err_set_errno(info, errno, "cannot start '%s'", plan->path);
     }
     if (pid == 0) {
-        run_child(plan, environment.entries, write_end);
+        run_child(plan, plan->preload_library != NULL ? environment.entries : environ, &pipe);
     }
-    fd_closep(&write_end);
-    const int failure = exec_failure(read_end);
-    if (failure != 0) {
-        (void)waitpid(pid, NULL, 0); // it has called _exit
-        return err_set_errno(info, failure, "cannot run '%s'", plan->path);
-    }
+    TRY(await_program(plan, pid, &pipe, info));
     out->pid = pid;
     out->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     return ERR_OK;

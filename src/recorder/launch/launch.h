@@ -6,6 +6,8 @@
 // the original signal mask and dispositions, and calls execve. A close-on-exec pipe reports a
 // failure of execve. The child keeps its terminal and process group, so Ctrl-C and Ctrl-Z reach it
 // as usual. The recorder ignores SIGINT and SIGQUIT meanwhile, and passes on SIGTERM and SIGHUP.
+// A program that is recorded by the agent (attach.h) keeps its environment, and is held before its
+// first instruction.
 // Context: H, the recorder's main thread, before other threads exist (fork copies one thread).
 #pragma once
 
@@ -25,12 +27,20 @@ struct launch_signals {
     struct sigaction file_size;
 };
 
+// What to do with the child before and after it becomes the program.
+struct launch_hold {
+    void *context;
+    enum err (*begin)(void *context, pid_t pid, struct err_info *info); // it waits
+    enum err (*run)(void *context, struct err_info *info);              // it may execve
+};
+
 struct launch_plan {
     const char *path;            // for execve
     char *const *argv;           // argv[0] as the user typed it
-    const char *preload_library; // absolute path
+    const char *preload_library; // absolute path; NULL: leave the environment as it is
     const char *session;         // value of CAIRN_SESSION
     const struct launch_signals *signals;
+    const struct launch_hold *hold; // NULL: none
 };
 
 struct launched {
@@ -47,6 +57,7 @@ enum err launch_take_signals(struct launch_signals *saved, int *signal_fd, struc
 // Restore the signal state after the recording.
 void launch_restore_signals(const struct launch_signals *saved);
 
-// Start the program. ERR_NOT_FOUND or ERR_PERMISSION if execve refused it, ERR_IO, ERR_NO_MEMORY.
+// Start the program. ERR_NOT_FOUND or ERR_PERMISSION if execve refused it, ERR_IO, ERR_NO_MEMORY,
+// or the error of plan->hold, which is called in this thread; then the child has been killed.
 enum err launch_program(const struct launch_plan *plan, struct launched *out, struct err_info *info)
     MUST_USE;

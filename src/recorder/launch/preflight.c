@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "host/os/file.h"
+#include "inject/allocators/allocator_scan.h"
 #include "session/exec_check.h"
 
 #define SCRIPT_DEPTH_MAX  4u   // as fs/exec.c: BINPRM_MAX_RECURSION
@@ -24,6 +25,8 @@
 struct elf_facts {
     bool is_go; // has the note that Go's linker writes into every program
     bool exports_malloc;
+    bool imports_private;  // calls an allocator of a library by names that are not libc's
+    bool is_sanitized;     // AddressSanitizer is linked in
     const char *allocator; // name of the allocator that it exports, or NULL
 };
 
@@ -150,6 +153,7 @@ static void note_symbol(const char *name, struct elf_facts *facts)
     if (strcmp(name, "malloc") == 0) {
         facts->exports_malloc = true;
     }
+    facts->is_sanitized = facts->is_sanitized || strcmp(name, "__asan_init") == 0;
     for (size_t i = 0; i < ARRAY_LEN(known_allocators); i++) {
         if (strcmp(name, known_allocators[i].symbol) == 0) {
             facts->allocator = known_allocators[i].allocator;
@@ -167,11 +171,13 @@ static void read_dynamic_symbols(Elf *elf, Elf_Scn *section, struct elf_facts *f
     const size_t count = data->d_size / header.sh_entsize;
     for (size_t i = 0; i < count && i <= INT32_MAX; i++) {
         GElf_Sym symbol;
-        if (gelf_getsym(data, (int)i, &symbol) == NULL || symbol.st_shndx == SHN_UNDEF) {
-            continue;
-        }
-        const char *name = elf_strptr(elf, header.sh_link, symbol.st_name);
-        if (name != NULL) {
+        const char *name = gelf_getsym(data, (int)i, &symbol) != NULL
+                               ? elf_strptr(elf, header.sh_link, symbol.st_name)
+                               : NULL;
+        if (name != NULL && symbol.st_shndx == SHN_UNDEF) {
+            facts->imports_private =
+                facts->imports_private || allocator_name_is_private(name, strcspn(name, "@"));
+        } else if (name != NULL) {
             note_symbol(name, facts);
         }
     }
@@ -211,21 +217,6 @@ static struct elf_facts elf_facts_of(const char *path)
     return facts;
 }
 
-static enum err refuse_own_malloc(const struct preflight_options *options,
-                                  const struct elf_facts *facts,
-                                  struct preflight *out,
-                                  struct err_info *info)
-{
-    (void)err_set(info, ERR_UNSUPPORTED,
-                  "'%s' has its own malloc built in (%s), which a preloaded library cannot see; "
-                  "%s with --force",
-                  strbuf_text(&out->executable),
-                  facts->allocator != NULL ? facts->allocator : "exported by the executable",
-                  options->follow_children ? "the programs that it starts can be recorded"
-                                           : "the rest of its run can be recorded");
-    return refuse(out, PREFLIGHT_STATUS_CANNOT_RECORD);
-}
-
 static bool is_among(const char *word, const char *const *words, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -257,22 +248,69 @@ static const char *sentence_of(enum exec_obstacle obstacle, const struct elf_fac
                : sentences[obstacle];
 }
 
+// Whether the executable itself has functions that allocate, by its symbols or those of its
+// separate debug file. One that has them without names is described in out->hidden.
+static enum err find_own_allocator(struct preflight *out, bool *out_has_own)
+{
+    const char *path = strbuf_text(&out->executable);
+    CLEANUP(elf_file_close) struct elf_file file = {.fd = -1};
+    CLEANUP(allocator_scan_release) struct allocator_scan scan = {0};
+    const struct name_sources sources = {0};
+    struct err_info unused = {0};
+    if (elf_file_open(&file, path, &unused) != ERR_OK) {
+        return ERR_OK;
+    }
+    TRY(allocator_scan(&file, path, &sources, NULL, &scan));
+    *out_has_own = *out_has_own || allocator_scan_has_allocator(&scan);
+    if (scan.hidden != NULL) {
+        allocator_scan_explain(&scan, &file, path, &out->hidden);
+    }
+    return strbuf_result(&out->hidden);
+}
+
+static void explain_own_malloc(const struct preflight_options *options,
+                               const struct elf_facts *facts,
+                               struct preflight *out)
+{
+    const char *allocator = facts->allocator != NULL ? facts->allocator
+                            : facts->exports_malloc  ? "exported by the executable"
+                                                     : "with names of its own";
+    strbuf_printf(&out->refusal,
+                  "'%s' has its own malloc built in (%s), which a preloaded library cannot see; "
+                  "%s with --force",
+                  strbuf_text(&out->executable), allocator,
+                  options->follow_children ? "the programs that it starts can be recorded"
+                                           : "the rest of its run can be recorded");
+}
+
 static enum err check_executable(const struct preflight_options *options,
                                  struct preflight *out,
                                  struct err_info *info)
 {
     const char *path = strbuf_text(&out->executable);
+    const enum exec_obstacle obstacle = exec_check(path);
     const struct elf_facts facts = elf_facts_of(path);
-    const char *sentence = sentence_of(exec_check(path), &facts);
+    const char *sentence = sentence_of(obstacle, &facts);
+    bool has_own = false;
+    out->is_static = obstacle == EXEC_STATIC;
     if (sentence != NULL) {
-        (void)err_set(info, ERR_UNSUPPORTED, "'%s' %s", path, sentence);
-        return refuse(out, PREFLIGHT_STATUS_CANNOT_RECORD);
+        strbuf_printf(&out->refusal, "'%s' %s", path, sentence);
+        out->wants_agent = obstacle == EXEC_LIBC || (obstacle == EXEC_STATIC && !facts.is_go);
+    } else if (!options->allow_own_malloc) {
+        has_own = facts.imports_private ||
+                  (options->allocator_names != NULL && options->allocator_names->len > 0);
+        TRY(find_own_allocator(out, &has_own));
+        out->wants_agent = has_own && !facts.is_sanitized;
     }
-    out->exports_malloc = facts.exports_malloc;
-    if (facts.exports_malloc && !options->allow_own_malloc) {
-        return refuse_own_malloc(options, &facts, out, info);
+    if (has_own) {
+        explain_own_malloc(options, &facts, out);
     }
-    return ERR_OK;
+    TRY(strbuf_result(&out->refusal));
+    if (out->refusal.len == 0 || (out->wants_agent && options->can_use_agent)) {
+        return ERR_OK;
+    }
+    (void)err_set(info, ERR_UNSUPPORTED, "%s", strbuf_text(&out->refusal));
+    return refuse(out, PREFLIGHT_STATUS_CANNOT_RECORD);
 }
 
 // Return the program among the arguments of the dynamic loader, or NULL if it runs none (ld.so(8);
@@ -317,4 +355,6 @@ void preflight_release(struct preflight *preflight)
 {
     strbuf_release(&preflight->path);
     strbuf_release(&preflight->executable);
+    strbuf_release(&preflight->refusal);
+    strbuf_release(&preflight->hidden);
 }

@@ -3,10 +3,11 @@
 // nothing.
 //
 // It looks the program up as execvp does, follows the interpreters of scripts, and reads the ELF
-// file that will run. session/exec_check.h decides whether a library can be preloaded into it. An
-// executable that exports its own malloc binds every library to itself, and is refused. A refusal
-// is one sentence and the exit status of a shell: 127 for a program that does not exist, 126 for a
-// program that exists and cannot be run or recorded.
+// file that will run. session/exec_check.h decides whether a library can be preloaded into it. If
+// not because it is static or has another libc, or if it has an allocator of its own
+// (allocator_scan.h), which a preloaded library does not see, the program wants the agent instead.
+// A refusal is one sentence and the exit status of a shell: 127 for a program that does not exist,
+// 126 for a program that exists and cannot be run or recorded.
 // Trust: the file may have any content; libelf checks what it reads, and counts are capped.
 // Context: H, before the session exists.
 #pragma once
@@ -19,16 +20,23 @@
 #define PREFLIGHT_STATUS_NOT_FOUND     127
 #define PREFLIGHT_STATUS_CANNOT_RECORD 126
 
+struct allocator_name_vec;
+
 struct preflight {
     struct strbuf path;       // the path for execve; owned
     struct strbuf executable; // the ELF file behind it: differs for scripts; owned
-    bool exports_malloc;      // only with allow_own_malloc, else it is refused
+    bool is_static;           // it loads no library, but passes the environment on to its children
+    bool wants_agent;         // the preload library cannot record it, or not all of it
+    struct strbuf refusal;    // then: why, to be said where the agent is refused; owned
+    struct strbuf hidden;     // a sentence about an allocator inside that has no names; owned
     int exit_status;          // after a failure: what to exit with
 };
 
 struct preflight_options {
     bool allow_own_malloc; // --force: record as much as possible of such an executable
     bool follow_children;  // its children can be recorded
+    bool can_use_agent;    // attach_is_possible()
+    const struct allocator_name_vec *allocator_names; // the user's, which the agent finds; or NULL
 };
 
 // Examine argv[0], or the program that it runs if it is the dynamic loader. On failure

@@ -48,5 +48,5 @@ enum err process_entry_find_session(struct session_mapping *mapping)
 
 uint32_t process_entry_flags(bool is_forked)
 {
-    return is_forked ? 0 : PROCESS_ATTACHED;
+    return is_forked ? 0 : g_agent_page.process_flags;
 }

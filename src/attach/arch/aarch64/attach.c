@@ -2,12 +2,17 @@
 // attach (AArch64): refuses every process; there is no agent for this machine.
 #include "attach/attach.h"
 
+bool attach_is_possible(void)
+{
+    return false;
+}
+
 enum err attach_open(struct attach *attach,
                      int pid,
-                     const struct allocator_name_vec *names,
+                     const struct attach_options *options,
                      struct err_info *info)
 {
-    (void)names;
+    (void)options;
     *attach = (struct attach){0};
     return err_set(info, ERR_UNSUPPORTED,
                    "cairn cannot attach to process %d on this machine; start the program with "

@@ -207,20 +207,26 @@ static enum err check_names(const struct attach *attach,
     return ERR_OK;
 }
 
+bool attach_is_possible(void)
+{
+    return true;
+}
+
 enum err attach_open(struct attach *attach,
                      int pid,
-                     const struct allocator_name_vec *names,
+                     const struct attach_options *options,
                      struct err_info *info)
 {
-    *attach = (struct attach){0};
-    TRY(inject_open(&attach->inject, pid, NULL, info));
+    const struct inject_options injection = {.stop.is_held = options->is_fresh};
+    *attach = (struct attach){.is_fresh = options->is_fresh};
+    TRY(inject_open(&attach->inject, pid, &injection, info));
     const struct target_module_vec *modules = &attach->inject.target.modules;
     for (size_t i = 0; i < modules->len; i++) {
-        if (examine(attach, modules->items + i, names) != ERR_OK) {
+        if (examine(attach, modules->items + i, options->names) != ERR_OK) {
             return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
         }
     }
-    TRY(check_names(attach, names, info));
+    TRY(check_names(attach, options->names, info));
     if (attach->modules.len == 0) {
         return err_set(info, ERR_NOT_FOUND, "cairn finds no allocator in process %d%s%s", pid,
                        attach->hidden.len > 0 ? ": " : "", strbuf_text(&attach->hidden));
@@ -302,12 +308,15 @@ enum err attach_begin(struct attach *attach, int session_fd, struct err_info *in
     struct agent_places places;
     TRY(map_memory(attach, session_fd, &places, info));
     places.page = attach->page_addr;
+    places.process_flags = attach->is_fresh ? 0 : PROCESS_ATTACHED;
     if (agent_tables_write(&attach->inject, &places, &attach->plan) != ERR_OK ||
         set_enabled(&attach->inject, attach->page_addr, 1) != ERR_OK) {
         return err_set(info, ERR_IO, "cannot write to the memory of process %d",
                        attach->inject.target.pid);
     }
     const enum err err = inject_patch(&attach->inject, &attach->plan, info);
+    attach->inject.options.stop.is_held = false; // from now on it is like any other process
+    attach->inject.calls.stop.is_held = false;
     attach->is_patched = err == ERR_OK;
     if (err != ERR_OK) {
         (void)set_enabled(&attach->inject, attach->page_addr, 0); // nothing calls the agent

@@ -5,62 +5,105 @@
 #include <elf.h>
 #include <errno.h>
 #include <link.h>
-#include <signal.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/user.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "base/clock.h"
-#include "inject/process/proc_files.h"
+#include "base/minmax.h"
 #include "inject/process/target_process.h"
 #include "inject/process/target_reading.h"
 #include "inject/process/target_refusal.h"
 
 enum {
-    ARRIVAL_S = 60,
-    LOOK_EVERY_NS = 100000,
+    ARRIVAL_S = 30,
+    POLL_NS = 50000,
+    LOOK_NS = 150000, // how long the loader runs between two looks; longer each time
+    LOOK_NS_MAX = 5000000,
     SYMBOLS_MAX = 1 << 16,
     DYNAMIC_MAX = 256,
+    FUNCTION_ALIGNMENT = 16, // so the function below overwrites only padding
 };
 
-static const uint8_t endless_loop[FRESH_LOOP_BYTES] = {0xeb, 0xfe}; // jmp to itself
+// What _dl_debug_state does meanwhile: count down from 2^29, with a pause at each step, and return.
+// That takes 2 to 25 seconds, depending on the processor. It uses a register that a caller does not
+// rely on.
+static const uint8_t waiting[] = {
+    0xb9, 0x00, 0x00, 0x00, 0x20, // mov $0x20000000, %ecx
+    0xf3, 0x90,                   // pause
+    0xff, 0xc9,                   // dec %ecx
+    0x75, 0xfa,                   // jnz to the pause
+    0xc3,                         // ret
+};
+_Static_assert(sizeof(waiting) <= FUNCTION_ALIGNMENT, "it fits");
 
 struct loader_symbols {
     uint64_t state_function; // _dl_debug_state
     uint64_t debug;          // _r_debug; 0: not exported, and the first call is the one (musl)
 };
 
-enum err fresh_stop_begin(int pid, const struct kernel_calls *calls, struct err_info *info)
+enum err fresh_stop_begin(const struct fresh_start *start, struct err_info *info)
 {
-    const long options = PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL;
-    if (calls->ptrace(PTRACE_SEIZE, pid, NULL, (void *)options) != 0) {
-        return err_set_errno(info, errno, "cannot trace process %d", pid);
+    const long options = PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD;
+    if (start->calls->ptrace(PTRACE_SEIZE, start->tid, NULL, (void *)options) != 0) {
+        return err_set_errno(info, errno, "the system does not let cairn trace process %d",
+                             start->pid);
     }
     return ERR_OK;
 }
 
-// Wait for a stop of this event; let the program have its signals meanwhile.
-static enum err wait_for_event(int pid, const struct kernel_calls *calls, int event)
+// A thread that executes a program gets the number of its process.
+static int wait_for_any(const struct fresh_start *start, int *status)
+{
+    int got = start->calls->wait(start->tid, status, __WALL | WNOHANG);
+    if (got < 0 && errno == ECHILD && start->tid != start->pid) {
+        got = start->calls->wait(start->pid, status, __WALL | WNOHANG);
+    }
+    return got;
+}
+
+// Let it go on after another stop than the one that is waited for, with its signal. That stop has
+// cleared a pending interruption.
+static enum err pass(const struct fresh_start *start, int pid, int status, int event)
+{
+    const uintptr_t signal = status >> 16 == 0 ? (uintptr_t)WSTOPSIG(status) : 0;
+    if (event == PTRACE_EVENT_STOP &&
+        start->calls->ptrace(PTRACE_INTERRUPT, pid, NULL, NULL) != 0) {
+        return ERR_NOT_FOUND;
+    }
+    return start->calls->ptrace(PTRACE_CONT, pid, NULL, (void *)signal) == 0 ? ERR_OK
+                                                                             : ERR_NOT_FOUND;
+}
+
+static bool is_cancelled(const struct fresh_start *start)
+{
+    // Relaxed: nothing is read that comes with it.
+    return start->is_cancelled != NULL &&
+           atomic_load_explicit(start->is_cancelled, memory_order_relaxed);
+}
+
+// Wait for a stop of this event.
+static enum err wait_for_event(const struct fresh_start *start, int event)
 {
     const uint64_t deadline_ns = clock_monotonic_ns() + ARRIVAL_S * NS_PER_S;
     while (clock_monotonic_ns() < deadline_ns) {
         int status = 0;
-        const int got = calls->wait(pid, &status, __WALL | WNOHANG);
-        if (got == pid && WIFSTOPPED(status) && status >> 16 == event) {
+        const int got = wait_for_any(start, &status);
+        if (got > 0 && WIFSTOPPED(status) && status >> 16 == event) {
             return ERR_OK;
         }
-        if ((got == pid && !WIFSTOPPED(status)) || (got < 0 && errno != EINTR)) {
+        if ((got > 0 && !WIFSTOPPED(status)) || (got < 0 && errno != EINTR)) {
             return ERR_NOT_FOUND;
         }
-        if (got == pid) {
-            const uintptr_t signal = status >> 16 == 0 ? (uintptr_t)WSTOPSIG(status) : 0;
-            if (calls->ptrace(PTRACE_CONT, pid, NULL, (void *)signal) != 0) {
-                return ERR_NOT_FOUND;
-            }
+        if (got > 0) {
+            TRY(pass(start, got, status, event));
+        } else if (is_cancelled(start)) {
+            return ERR_CANCELLED;
         } else {
-            clock_sleep_ns(LOOK_EVERY_NS);
+            clock_sleep_ns(POLL_NS);
         }
     }
     return ERR_LIMIT;
@@ -114,78 +157,128 @@ static enum err find_symbols(const struct target_process *target,
     return out->state_function != 0 ? ERR_OK : ERR_UNSUPPORTED;
 }
 
+// Whether the loader has mapped and relocated everything. Before it begins, the state is the same.
 static bool is_consistent(const struct target_process *target, uint64_t debug)
 {
+    int version = 0;
     uint32_t state = 0;
-    return debug == 0 || (target_process_read(target, debug + offsetof(struct r_debug, r_state),
+    return debug == 0 || (target_process_read(target, debug + offsetof(struct r_debug, r_version),
+                                              &version, sizeof(version)) == ERR_OK &&
+                          version != 0 &&
+                          target_process_read(target, debug + offsetof(struct r_debug, r_state),
                                               &state, sizeof(state)) == ERR_OK &&
                           state == RT_CONSISTENT);
 }
 
-// Stop the program, which has one thread, and look whether it is in the loop. If the loader is not
-// done, do what the empty function does: return.
-static enum err
-look(const struct target_process *target, const struct loader_symbols *symbols, bool *out_is_there)
+// A program whose loader runs. It has one thread.
+struct loading {
+    const struct fresh_start *start;
+    const struct target_process *target;
+    struct loader_symbols symbols;
+    bool is_running;
+};
+
+// Stop the program if it runs, and read its registers.
+static enum err interrupt(struct loading *loading, struct user_regs_struct *regs)
 {
-    const struct kernel_calls *calls = target->calls;
-    struct user_regs_struct regs;
-    if (calls->ptrace(PTRACE_INTERRUPT, target->pid, NULL, NULL) != 0) {
-        return ERR_NOT_FOUND;
-    }
-    TRY(wait_for_event(target->pid, calls, PTRACE_EVENT_STOP));
-    if (calls->ptrace(PTRACE_GETREGS, target->pid, NULL, &regs) != 0) {
-        return ERR_NOT_FOUND;
-    }
-    const bool is_in_loop = regs.rip == symbols->state_function;
-    *out_is_there = is_in_loop && is_consistent(target, symbols->debug);
-    if (is_in_loop && !*out_is_there) {
-        TRY(target_process_read(target, regs.rsp, &regs.rip, sizeof(regs.rip)));
-        regs.rsp += sizeof(regs.rip);
-        if (calls->ptrace(PTRACE_SETREGS, target->pid, NULL, &regs) != 0) {
+    const struct fresh_start *start = loading->start;
+    if (loading->is_running) {
+        if (start->calls->ptrace(PTRACE_INTERRUPT, start->pid, NULL, NULL) != 0) {
             return ERR_NOT_FOUND;
         }
+        TRY(wait_for_event(start, PTRACE_EVENT_STOP));
+        loading->is_running = false;
     }
-    return ERR_OK;
+    return start->calls->ptrace(PTRACE_GETREGS, start->pid, NULL, regs) == 0 ? ERR_OK
+                                                                             : ERR_NOT_FOUND;
 }
 
-static enum err put_loop(const struct target_process *target, uint64_t addr, struct fresh_stop *out)
+static enum err set_regs(const struct fresh_start *start, struct user_regs_struct *regs)
 {
-    out->loop = addr;
-    TRY(target_process_read(target, addr, out->old, sizeof(out->old)));
-    return target_process_write(target, addr, endless_loop, sizeof(endless_loop));
+    regs->orig_rax = UINT64_MAX; // it is in no system call
+    return start->calls->ptrace(PTRACE_SETREGS, start->pid, NULL, regs) == 0 ? ERR_OK
+                                                                             : ERR_NOT_FOUND;
 }
 
-// A static program is at its entry.
-static enum err hold_here(const struct target_process *target, struct fresh_stop *out)
+// Stop the program and look where it is. In the function, but before the loader is done, it does
+// what the empty function does: it returns.
+static enum err look(struct loading *loading, bool *out_is_there)
 {
     struct user_regs_struct regs;
-    return target->calls->ptrace(PTRACE_GETREGS, target->pid, NULL, &regs) == 0
-               ? put_loop(target, regs.rip, out)
-               : ERR_NOT_FOUND;
+    const struct loader_symbols *symbols = &loading->symbols;
+    TRY(interrupt(loading, &regs));
+    const bool is_waiting = regs.rip - symbols->state_function < sizeof(waiting);
+    const bool is_done = is_consistent(loading->target, symbols->debug);
+    *out_is_there = is_waiting && is_done;
+    if (*out_is_there) {
+        regs.rip = symbols->state_function;
+        return set_regs(loading->start, &regs);
+    }
+    if (is_waiting) {
+        TRY(target_process_read(loading->target, regs.rsp, &regs.rip, sizeof(regs.rip)));
+        regs.rsp += sizeof(regs.rip);
+        return set_regs(loading->start, &regs);
+    }
+    return is_done && symbols->debug != 0 ? ERR_LIMIT : ERR_OK; // it has waited long enough
 }
 
-static enum err run_to_symbol(const struct target_process *target,
-                              const struct loader_symbols *symbols,
-                              struct fresh_stop *out)
+// Let the program run for so much time of a processor: with less it might never get on where many
+// processes wait for one.
+static enum err let_run(struct loading *loading, uint64_t run_ns, uint64_t deadline_ns)
 {
-    bool is_there = false;
-    const uint64_t deadline_ns = clock_monotonic_ns() + ARRIVAL_S * NS_PER_S;
-    TRY(put_loop(target, symbols->state_function, out));
-    while (!is_there) {
-        if (target->calls->ptrace(PTRACE_CONT, target->pid, NULL, NULL) != 0) {
+    const struct fresh_start *start = loading->start;
+    clockid_t clock;
+    struct timespec begun;
+    struct timespec now;
+    if (clock_getcpuclockid(start->pid, &clock) != 0 || clock_gettime(clock, &begun) != 0 ||
+        start->calls->ptrace(PTRACE_CONT, start->pid, NULL, NULL) != 0) {
+        return ERR_NOT_FOUND;
+    }
+    loading->is_running = true;
+    do {
+        clock_sleep_ns(POLL_NS);
+        if (clock_gettime(clock, &now) != 0 || is_cancelled(start)) {
             return ERR_NOT_FOUND;
         }
         if (clock_monotonic_ns() > deadline_ns) {
             return ERR_LIMIT;
         }
-        clock_sleep_ns(LOOK_EVERY_NS);
-        TRY(look(target, symbols, &is_there));
+    } while ((uint64_t)(now.tv_sec - begun.tv_sec) * NS_PER_S + (uint64_t)now.tv_nsec -
+                 (uint64_t)begun.tv_nsec <
+             run_ns);
+    return ERR_OK;
+}
+
+static enum err await_symbol(struct loading *loading)
+{
+    const uint64_t deadline_ns = clock_monotonic_ns() + ARRIVAL_S * NS_PER_S;
+    uint64_t pause_ns = LOOK_NS;
+    for (bool is_there = false; !is_there; pause_ns = min_u64(pause_ns * 3 / 2, LOOK_NS_MAX)) {
+        TRY(let_run(loading, pause_ns, deadline_ns));
+        TRY(look(loading, &is_there));
     }
     return ERR_OK;
 }
 
+// Restore the function also after a failure. A thread that is inside returns.
+static enum err run_to_symbol(struct loading *loading)
+{
+    uint8_t old[sizeof(waiting)];
+    struct user_regs_struct regs;
+    const uint64_t at = loading->symbols.state_function;
+    TRY(target_process_read(loading->target, at, old, sizeof(old)));
+    TRY(target_process_write(loading->target, at, waiting, sizeof(waiting)));
+    const enum err err = await_symbol(loading);
+    if (err != ERR_OK && interrupt(loading, &regs) == ERR_OK && regs.rip - at < sizeof(waiting)) {
+        regs.rip = at;
+        (void)set_regs(loading->start, &regs); // it has been killed meanwhile
+    }
+    const enum err restored = target_process_write(loading->target, at, old, sizeof(old));
+    return err != ERR_OK ? err : restored;
+}
+
 // At the exec only the program, its loader and the vdso are mapped.
-static enum err run_loader(const struct target_process *target, struct fresh_stop *out)
+static enum err run_loader(const struct fresh_start *start, const struct target_process *target)
 {
     const struct target_module *loader = NULL;
     bool is_dynamic = false;
@@ -196,70 +289,41 @@ static enum err run_loader(const struct target_process *target, struct fresh_sto
             loader = module;
         }
     }
-    struct loader_symbols symbols = {0};
-    if (!is_dynamic) {
-        return hold_here(target, out);
-    }
+    struct loading loading = {.start = start, .target = target};
     if (loader == NULL) {
-        return ERR_UNSUPPORTED;
+        return is_dynamic ? ERR_UNSUPPORTED : ERR_OK;
     }
-    TRY(find_symbols(target, loader, &symbols));
-    return run_to_symbol(target, &symbols, out);
+    const enum err found =
+        loader->dynamic != 0 ? find_symbols(target, loader, &loading.symbols) : ERR_UNSUPPORTED;
+    if (!is_dynamic && found != ERR_OK) {
+        return ERR_OK; // a static program; otherwise the loader itself was executed
+    }
+    TRY(found);
+    return loading.symbols.state_function % FUNCTION_ALIGNMENT == 0 ? run_to_symbol(&loading)
+                                                                    : ERR_UNSUPPORTED;
 }
 
-// The stop signal is pending when the program is let go, so it stops before its next instruction.
-static enum err leave_stopped(const struct target_process *target)
-{
-    if (kill(target->pid, SIGSTOP) != 0 ||
-        target->calls->ptrace(PTRACE_DETACH, target->pid, NULL, NULL) != 0) {
-        return ERR_NOT_FOUND;
-    }
-    for (;;) {
-        const char state = proc_files_thread_state(target, target->pid);
-        if (state == 'T' || state == 'Z' || state == 'X') {
-            return state == 'T' ? ERR_OK : ERR_NOT_FOUND;
-        }
-        clock_sleep_ns(LOOK_EVERY_NS);
-    }
-}
-
-static enum err
-bring(const struct target_process *target, struct fresh_stop *out, struct err_info *info)
-{
-    enum err err = run_loader(target, out);
-    if (err == ERR_OK) {
-        err = leave_stopped(target);
-    }
-    if (err == ERR_UNSUPPORTED) {
-        return err_set(info, err, "the dynamic loader of process %d is of an unknown kind",
-                       target->pid);
-    }
-    return err == ERR_OK ? ERR_OK : target_refusal_explain(target, err, info);
-}
-
-enum err fresh_stop_run(int pid,
-                        const struct kernel_calls *calls,
-                        struct fresh_stop *out,
-                        struct err_info *info)
+enum err fresh_stop_run(const struct fresh_start *start, struct err_info *info)
 {
     CLEANUP(target_process_close) struct target_process target = {0};
-    enum err err = wait_for_event(pid, calls, PTRACE_EVENT_EXEC);
+    enum err err = wait_for_event(start, PTRACE_EVENT_EXEC);
     if (err != ERR_OK) {
-        err = err_set(info, err, "process %d has not become another program", pid);
-    } else {
-        err = target_process_open(&target, pid, calls, info);
+        return err_set(info, err, "process %d has not become another program", start->pid);
     }
-    if (err == ERR_OK) {
-        err = bring(&target, out, info);
+    TRY(target_process_open(&target, start->pid, start->calls, info));
+    err = run_loader(start, &target);
+    if (err == ERR_UNSUPPORTED) {
+        return err_set(info, err, "the dynamic loader of process %d is of an unknown kind",
+                       start->pid);
     }
-    if (err != ERR_OK) {
-        (void)kill(pid, SIGKILL); // it may have ended
+    if (err == ERR_LIMIT) {
+        return err_set(info, err, "process %d has not loaded its libraries in time", start->pid);
     }
-    return err;
+    return err == ERR_OK ? ERR_OK : target_refusal_explain(&target, err, info);
 }
 
-enum err fresh_stop_release(const struct fresh_stop *held, const struct target_process *target)
+void fresh_stop_release(const struct fresh_start *start)
 {
-    TRY(target_process_write(target, held->loop, held->old, sizeof(held->old)));
-    return kill(target->pid, SIGCONT) == 0 ? ERR_OK : ERR_NOT_FOUND;
+    // It has ended if this fails, or it runs: then it goes on untraced when this thread ends.
+    (void)start->calls->ptrace(PTRACE_DETACH, start->pid, NULL, NULL);
 }

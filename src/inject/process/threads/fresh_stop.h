@@ -1,50 +1,42 @@
 // SPDX-License-Identifier: MIT
 // fresh_stop: bring a program that is about to start to the moment when its modules are mapped and
-// none of its code has run, and leave it stopped there, by SIGSTOP, for inject.h.
+// none of its code has run, and hold it there, under trace, for inject.h.
 //
-//   child waits before its exec -> fresh_stop_begin -> it may exec -> fresh_stop_run
-//     -> the caller injects -> fresh_stop_release
+//   a process waits before its exec -> fresh_stop_begin -> it may exec -> fresh_stop_run
+//     -> the caller injects, with stop_options.is_held -> fresh_stop_release
 //
 // A static program is there right after its exec. Otherwise the dynamic loader must have mapped and
 // relocated the libraries; then it calls its empty function _dl_debug_state, which debuggers know
-// (link.h, struct r_debug). This function gets an endless loop until the program is there. So no
-// signal is needed, whose handling would change what the program inherits. The loop stays, also at
-// the entry of a static program, until the release: the injector lets the stopped thread run for a
-// moment (remote_calls.h), in which nothing of the program may be run.
+// (link.h, struct r_debug). Until the program is there, this function only spends time: some
+// seconds, and no longer, so that the program begins by itself if this process is killed meanwhile.
+// No signal is needed, whose handling would change what the program inherits.
 //
-// Both functions must be called by the same thread. The child dies with it in between
-// (PTRACE_O_EXITKILL), since nothing of it has run. Context: H.
+// All functions for one process must be called by the same thread. If that thread ends, or its
+// process is killed, the program begins. Context: H.
 #pragma once
 
-#include <stdint.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 
 #include "base/err.h"
 #include "inject/process/kernel_calls.h"
-#include "inject/process/target_process.h"
 
-enum {
-    FRESH_LOOP_BYTES = 2,
+// A thread that will execute a program.
+struct fresh_start {
+    int pid; // of its process, which the program will have
+    int tid; // of the thread; the same in a forked child
+    // Set by another thread: the program will not be executed after all. May be NULL.
+    const _Atomic bool *is_cancelled;
+    const struct kernel_calls *calls; // borrowed
 };
 
-// Trace a child of this process that waits. ERR_PERMISSION, ERR_NOT_FOUND.
-enum err fresh_stop_begin(int pid, const struct kernel_calls *calls, struct err_info *info)
-    MUST_USE;
+// Trace the thread, which goes on. ERR_PERMISSION, ERR_NOT_FOUND.
+enum err fresh_stop_begin(const struct fresh_start *start, struct err_info *info) MUST_USE;
 
-// Where a program is held.
-struct fresh_stop {
-    uint64_t loop; // its program counter
-    uint8_t old[FRESH_LOOP_BYTES];
-};
+// Wait for the exec and for the moment. ERR_NOT_FOUND if the process ends before, ERR_CANCELLED,
+// ERR_UNSUPPORTED if the loader is unknown, ERR_LIMIT if the moment has not come within 30 seconds
+// or was missed, and the errors of target_process_open. The program is unchanged after a failure.
+enum err fresh_stop_run(const struct fresh_start *start, struct err_info *info) MUST_USE;
 
-// Wait for the exec and for the moment, and leave the program stopped and untraced. ERR_NOT_FOUND
-// if it ends before, ERR_UNSUPPORTED if its loader has no _dl_debug_state, ERR_LIMIT if it has not
-// arrived within 60 seconds, and the errors of target_process_open. After a failure it is killed.
-enum err fresh_stop_run(int pid,
-                        const struct kernel_calls *calls,
-                        struct fresh_stop *out,
-                        struct err_info *info) MUST_USE;
-
-// Remove the loop and let the program begin. It must still be stopped. ERR_NOT_FOUND if it has
-// ended.
-enum err fresh_stop_release(const struct fresh_stop *held, const struct target_process *target)
-    MUST_USE;
+// Let the program begin, whether fresh_stop_run has succeeded or not.
+void fresh_stop_release(const struct fresh_start *start);

@@ -30,22 +30,23 @@ enum {
 #define DONE_POLL_NS 30000
 #define PAUSE_NS     (20 * NS_PER_MS) // before the second attempt; longer before each further one
 
-_Static_assert(LIST_OFFSET + REMOTE_CALLS_MAX * sizeof(struct remote_code_call) <=
+_Static_assert(LIST_OFFSET + (REMOTE_CALLS_MAX + 1) * sizeof(struct remote_code_call) <=
                    REMOTE_LIST_BYTES,
                "the list fits");
-_Static_assert(RESULTS_OFFSET + REMOTE_CALLS_MAX * sizeof(uint64_t) <= LIST_OFFSET,
+_Static_assert(RESULTS_OFFSET + (REMOTE_CALLS_MAX + 1) * sizeof(uint64_t) <= LIST_OFFSET,
                "the results fit");
 
 // One run by one thread.
 struct run {
     struct remote_calls *calls;
-    struct remote_code_call list[REMOTE_CALLS_MAX];
-    size_t count;
+    struct remote_code_call list[REMOTE_CALLS_MAX + 1]; // the last one does nothing: run_held
+    size_t count;                                       // without that
     uint64_t code;      // address at which the thread's code is to be
     uint64_t list_addr; // of the list; 0: behind the code
     uint64_t done;      // address of the word that becomes 1
     bool is_unfit;      // the thread cannot be used now; try another one
     bool has_begun;     // the thread has been sent to the code
+    bool is_over;       // a held thread has made the calls
 };
 
 static uint64_t list_page(const struct remote_calls *calls)
@@ -78,6 +79,26 @@ static bool is_in_rseq(const struct thread_stop *stop)
            sequence != 0;
 }
 
+// A held thread makes the calls while it is traced, and then is where it was, without any
+// instruction of its own. So one more call follows, which does nothing: it is stopped there, when
+// the results of the others are stored. If this process is killed, the thread goes on by itself.
+static enum err run_held(struct thread_stop *stop, struct run *run)
+{
+    const struct user_regs_struct before = stop->threads.items[0].regs;
+    struct user_regs_struct regs = before;
+    regs.rip = run->code;
+    regs.orig_rax = UINT64_MAX;
+    TRY(thread_stop_set_regs(stop, 0, &regs));
+    run->has_begun = true;
+    TRY(thread_stop_let_call(stop, run->count + 1, DONE_MS));
+    if (stop->threads.items[0].regs.rip - run->code >= REMOTE_CODE_BYTES_MAX) {
+        return ERR_LIMIT; // a call that it cannot go on without has failed
+    }
+    TRY(thread_stop_set_regs(stop, 0, &before));
+    run->is_over = true;
+    return ERR_OK;
+}
+
 static enum err begin_run(struct thread_stop *stop, void *context, struct err_info *info)
 {
     struct run *run = context;
@@ -88,11 +109,12 @@ static enum err begin_run(struct thread_stop *stop, void *context, struct err_in
         return ERR_OK;
     }
     interrupted_call_rewind(&regs);
+    const size_t count = run->count + (stop->options->is_held ? 1 : 0);
     struct remote_code_run code = {
         .calls = run->list_addr,
         .results = run->done + RESULTS_OFFSET,
         .done = run->done,
-        .count = run->count,
+        .count = count,
         .regs = &regs,
     };
     uint8_t bytes[REMOTE_CODE_BYTES_MAX + sizeof(run->list)];
@@ -100,10 +122,13 @@ static enum err begin_run(struct thread_stop *stop, void *context, struct err_in
     if (run->list_addr == 0) {
         code.calls = run->code + len;
         len = remote_code_write(&code, bytes);
-        memcpy(bytes + len, run->list, run->count * sizeof(*run->list));
-        len += run->count * sizeof(*run->list);
+        memcpy(bytes + len, run->list, count * sizeof(*run->list));
+        len += count * sizeof(*run->list);
     }
     TRY(thread_stop_write(stop, run->code, bytes, len));
+    if (stop->options->is_held) {
+        return run_held(stop, run);
+    }
     regs.rip = run->code;
     TRY(thread_stop_set_regs(stop, 0, &regs));
     run->has_begun = true;
@@ -206,7 +231,8 @@ static enum err run_list(struct run *run, struct err_info *info)
     if (err != ERR_OK && err != ERR_LIMIT && !run->has_begun) {
         return err;
     }
-    if (run->has_begun && (err == ERR_OK || err == ERR_LIMIT) && wait_until_done(run)) {
+    if (run->is_over || (run->has_begun && !run->calls->stop.is_held &&
+                         (err == ERR_OK || err == ERR_LIMIT) && wait_until_done(run))) {
         return ERR_OK;
     }
     return err_set(info, ERR_LIMIT,
@@ -273,14 +299,14 @@ static enum err read_results(const struct run *run, uint64_t *results, struct er
     return err == ERR_OK ? ERR_OK : target_refusal_explain(target, err, info);
 }
 
-static enum err write_list(const struct run *run, struct err_info *info)
+static enum err write_list(struct run *run, struct err_info *info)
 {
     const struct target_process *target = run->calls->target;
     const uint64_t not_done = 0;
     enum err err = target_process_write(target, run->done, &not_done, sizeof(not_done));
     if (err == ERR_OK) {
         err = target_process_write(target, run->list_addr, run->list,
-                                   run->count * sizeof(*run->list));
+                                   (run->count + 1) * sizeof(*run->list));
     }
     return err == ERR_OK ? ERR_OK : target_refusal_explain(target, err, info);
 }
@@ -309,6 +335,7 @@ static enum err map_page(struct remote_calls *calls, struct err_info *info)
     run.list[0] = map_call(run.done, REMOTE_LIST_BYTES + REMOTE_NOTE_BYTES, PROT_READ | PROT_WRITE);
     run.list[0].must = -run.done;
     run.list[1] = map_call(page, REMOTE_CODE_BYTES, PROT_READ | PROT_EXEC);
+    run.list[2].number = SYS_getpid;
     TRY(run_list(&run, info));
     uint64_t results[2];
     TRY(read_results(&run, results, info));
@@ -355,6 +382,7 @@ enum err remote_calls_run(struct remote_calls *calls,
         run.list[i].number = (uint64_t)list[i].number;
         memcpy(run.list[i].arguments, list[i].arguments, sizeof(list[i].arguments));
     }
+    run.list[count].number = SYS_getpid;
     TRY(write_list(&run, info));
     calls->next_slot++; // also if the thread never comes: it may still do so
     TRY(run_list(&run, info));

@@ -364,6 +364,16 @@ static void pause_after(uint32_t attempt)
     clock_sleep_ns(min_u64((uint64_t)PAUSE_MS * attempt, PAUSE_MS_MAX) * NS_PER_MS);
 }
 
+// The only thread is stopped, and stays so.
+static enum err work_while_held(struct tracer *tracer)
+{
+    struct thread_stop *stop = &tracer->stop;
+    TRY(stopped_thread_vec_push(&stop->threads, (struct stopped_thread){.tid = stop->target->pid}));
+    TRY(take_regs(stop, stop->threads.items));
+    stop->report.threads = 1;
+    return tracer->work(stop, tracer->context, &tracer->reason);
+}
+
 enum err
 thread_stop_run(struct target_process *target,
                 const struct stop_options *options,
@@ -382,7 +392,7 @@ thread_stop_run(struct target_process *target,
             .work = work,
             .context = context,
         };
-        tracer.result = run_attempt(&tracer);
+        tracer.result = filled.is_held ? work_while_held(&tracer) : run_attempt(&tracer);
         stopped_thread_vec_release(&tracer.stop.threads);
         map_u64_release(&tracer.seen);
         const bool is_early = tracer.result == ERR_LIMIT || tracer.stop.try_again;
@@ -468,4 +478,53 @@ enum err thread_stop_let_run(struct thread_stop *stop,
     }
     TRY(take_regs(stop, thread));
     return is_done ? ERR_OK : ERR_LIMIT;
+}
+
+// Wait for the next stop of a held thread. *out_signal: what it is to have; *out_is_entry: it is
+// about to make a system call.
+static enum err wait_for_call(struct thread_stop *stop,
+                              uint64_t deadline_ns,
+                              uintptr_t *out_signal,
+                              bool *out_is_entry)
+{
+    const int tid = stop->threads.items[0].tid;
+    struct __ptrace_syscall_info call = {0};
+    int status = 0;
+    int got = 0;
+    while ((got = stop->target->calls->wait(tid, &status, __WALL | WNOHANG)) == 0) {
+        if (clock_monotonic_ns() > deadline_ns) {
+            return ERR_LIMIT;
+        }
+        sched_yield(); // the thread only makes a call
+    }
+    if (got != tid || !WIFSTOPPED(status)) {
+        return ERR_NOT_FOUND;
+    }
+    const bool is_call = WSTOPSIG(status) == (SIGTRAP | 0x80); // PTRACE_O_TRACESYSGOOD
+    *out_signal = is_call || status >> 16 != 0 ? 0 : (uintptr_t)WSTOPSIG(status);
+    *out_is_entry = false;
+    if (is_call) {
+        if (stop->target->calls->ptrace(PTRACE_GET_SYSCALL_INFO, tid, (void *)sizeof(call),
+                                        &call) <= 0) {
+            return ERR_IO;
+        }
+        *out_is_entry = call.op == PTRACE_SYSCALL_INFO_ENTRY;
+    }
+    return ERR_OK;
+}
+
+enum err thread_stop_let_call(struct thread_stop *stop, size_t count, uint32_t limit_ms)
+{
+    const int tid = stop->threads.items[0].tid;
+    const uint64_t deadline_ns = clock_monotonic_ns() + limit_ms * NS_PER_MS;
+    uintptr_t signal = 0;
+    bool is_entry = false;
+    for (size_t entries = 0; entries < count || is_entry;) {
+        if (stop->target->calls->ptrace(PTRACE_SYSCALL, tid, NULL, (void *)signal) != 0) {
+            return ERR_NOT_FOUND;
+        }
+        TRY(wait_for_call(stop, deadline_ns, &signal, &is_entry));
+        entries += is_entry;
+    }
+    return take_regs(stop, stop->threads.items);
 }

@@ -41,6 +41,9 @@ struct stop_options {
     uint32_t attempts; // 0: 10
     int only_tid;      // stop this thread alone; 0: all
     bool lift_seccomp; // suspend the target's seccomp filters while it is traced
+    // The calling thread traces the target, which has one thread, and it is stopped (fresh_stop.h).
+    // So it is neither stopped nor let go, and `work` is called by the calling thread.
+    bool is_held;
 };
 
 struct stop_report {
@@ -83,6 +86,10 @@ enum err thread_stop_set_regs(struct thread_stop *stop,
 // Write to the target's memory, read-only pages included, by whatever way the kernel permits.
 enum err thread_stop_write(struct thread_stop *stop, uint64_t addr, const void *from, size_t len)
     MUST_USE;
+
+// Let the thread of a held target make `count` system calls, and stop it when it comes from the
+// last one. ERR_LIMIT if it takes longer than `limit_ms`.
+enum err thread_stop_let_call(struct thread_stop *stop, size_t count, uint32_t limit_ms) MUST_USE;
 
 // Let stopped thread `index` run until done(context) says so, at most `limit_ms`, and stop it
 // again. ERR_LIMIT if it takes longer.
