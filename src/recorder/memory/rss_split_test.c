@@ -331,7 +331,7 @@ static void survivors_of_sparse_pages_are_found(void **state)
             blocks[random % STACKS]++;
             allocate(&f, HEAP + at, size_bytes);
             memset(is_taken + at, 1, size_bytes);
-            at += chunk + (random >> 16) % (seed * 2000) / 16 * 16;
+            at += chunk + (uint64_t)16 * ((random >> 16) % (seed * 2000) / 16);
         }
         split(&f);
         uint64_t empty_pages = 0;
