@@ -29,6 +29,7 @@ enum {
 struct thread {
     struct aggregator_thread state;
     uint64_t latest; // the block that its latest event allocated; 0: none
+    bool has_scope[2];
 };
 
 struct history {
@@ -41,6 +42,7 @@ struct history {
     uint64_t random;
     uint64_t now_ms;
     uint64_t stamp;
+    uint64_t scope_peaks_bytes; // added up
     uint32_t shift;
 };
 
@@ -206,6 +208,38 @@ static void map_memory(struct history *h, uint32_t at)
         aggregator_mapping(&h->aggregator, h->processes[at], &what, h->nodes[below(h, NODES)]));
 }
 
+// What threads report about blocks that they have not sent, and what they hold back.
+static void report_unsent(struct history *h, struct thread *thread)
+{
+    struct aggregator *a = &h->aggregator;
+    if (h->shift > 0) {
+        const struct aggregator_balance balance = {.bytes = (int64_t)below(h, 200000) - 100000,
+                                                   .grain_bytes = below(h, 4096),
+                                                   .lost_blocks = below(h, 3),
+                                                   .lost_bytes = below(h, 9000)};
+        aggregator_note_unsampled(a, &thread->state, &balance);
+    }
+    aggregator_clear_holds(a);
+    aggregator_add_hold(a, h->now_ms - below(h, 2), below(h, 5000));
+    aggregator_add_hold(a, UINT64_MAX, 0);
+    aggregator_end_holds(a, below(h, 10000), false);
+    aggregator_thread_rests(a, &thread->state);
+}
+
+// Begin or end a scope in which a thread's peak is followed.
+static void follow_peak(struct history *h, struct thread *thread)
+{
+    const uint32_t scope = (uint32_t)below(h, 2);
+    if (thread->has_scope[scope]) {
+        h->scope_peaks_bytes += aggregator_scope_peak(&h->aggregator, &thread->state, scope);
+        aggregator_end_scope(&h->aggregator, &thread->state, scope);
+    } else {
+        expect_ok(aggregator_begin_scope(&h->aggregator, &thread->state, scope));
+    }
+    thread->has_scope[scope] = !thread->has_scope[scope];
+    aggregator_drop_idle_scopes(&h->aggregator);
+}
+
 static void advance(struct history *h, struct thread *thread)
 {
     if (below(h, 8) == 0) {
@@ -218,9 +252,8 @@ static void advance(struct history *h, struct thread *thread)
     }
 }
 
-static void step(struct history *h)
+static void step_of(struct history *h, uint32_t at)
 {
-    const uint32_t at = (uint32_t)below(h, PROCESSES);
     struct thread *thread = &h->threads[at][below(h, THREADS)];
     char text[TEXT_BYTES];
     advance(h, thread);
@@ -243,6 +276,12 @@ static void step(struct history *h)
                                                h->now_ms, REC_MARK_PHASE, bytes_of(text)));
         }
         break;
+    case 4:
+        report_unsent(h, thread);
+        break;
+    case 5:
+        follow_peak(h, thread);
+        break;
     default:
         if (below(h, 6) == 0) {
             hold_blocks(h, thread);
@@ -257,9 +296,13 @@ static void play(struct history *h, uint64_t events)
 {
     make_stacks(h);
     begin_process(h, 0, REC_PROCESS_MAIN);
+    for (uint64_t i = 0; i < events / 10; i++) {
+        step_of(h, 0);
+    }
     begin_process(h, 1, REC_PROCESS_FORKED);
+    expect_ok(aggregator_mapping_inherit(&h->aggregator, h->processes[1], h->processes[0]));
     for (uint64_t i = 0; i < events; i++) {
-        step(h);
+        step_of(h, (uint32_t)below(h, PROCESSES));
         if (i == events / 2) {
             h->processes[1]->record.flags |= REC_PROCESS_EXECED;
             end_process(h, 1);
@@ -312,6 +355,7 @@ int main(int argc, char **argv)
     h.blocks = (struct block_list){.seed = 1, .rows = &h.aggregator.totals.rows};
     observer_add(&h.aggregator.observers, block_list_observer(&h.blocks));
     play(&h, strtoull(argv[3], NULL, 10));
+    (void)printf("peaks of scopes: %llu bytes\n", (unsigned long long)h.scope_peaks_bytes);
     save(&h, argv[1], (char *[]){argv[2], argv[3], NULL});
     block_list_release(&h.blocks);
     aggregator_release(&h.aggregator);

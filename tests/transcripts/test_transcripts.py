@@ -29,7 +29,9 @@ FOREIGN = ["import_dhat/heap", "import_dhat/adhoc.json", "import_massif/millisec
            "import_massif/instructions", "import_heap_text/gperftools", "import_heap_text/jemalloc",
            "import_heaptrack/interpreted", "import_heaptrack/raw", "import_heaptrack/freed_as_another",
            "import_pprof/go", "import_pprof/converted"]
-HISTORIES = {"short": (3, 300, 0), "long": (7, 20000, 0), "estimated": (9, 300, 5), "long_estimated": (11, 20000, 6)}
+# Arguments of draw_history, and the sum of peaks that it prints.
+HISTORIES = {"short": ("3 300 0", 0), "long": ("7 20000 0", 41913252),
+             "estimated": ("9 300 5", 0), "long_estimated": ("11 20000 6", 431834970)}
 BYTES_MAX = 12000
 CHANGES_MAX = 80  # lines
 APPROVE = "CAIRN_BUILD=build CAIRN_APPROVE=1 /usr/bin/python3 -m pytest tests/transcripts"
@@ -44,9 +46,10 @@ def fixture_folder(tmp_path_factory):
         subprocess.run([BUILD / "tests/cli/draw_recording", folder / f"{drawing.stem}.cairn"],
                        input=drawing.read_bytes(), check=True, timeout=60)
     shutil.copy(TESTS / "recording/version1.cairn", folder)
-    for name, numbers in HISTORIES.items():
-        subprocess.run([BUILD / "tests/transcripts/draw_history", folder / f"{name}.cairn", *map(str, numbers)],
-                       check=True, timeout=60)
+    for name, (numbers, peaks_bytes) in HISTORIES.items():
+        drawn = subprocess.run([BUILD / "tests/transcripts/draw_history", folder / f"{name}.cairn", *numbers.split()],
+                               check=True, timeout=60, stdout=subprocess.PIPE)
+        assert drawn.stdout == f"peaks of scopes: {peaks_bytes} bytes\n".encode()
     for name in FOREIGN:
         shutil.copy(TESTS / "fuzz/corpus" / name, folder / name.replace("import_", "").replace("/", "."))
     whole = (folder / "server.cairn").read_bytes()
