@@ -7,6 +7,8 @@
 // a drawing cannot have:
 //   !peak_time_ms N   !peak_error_bytes N   !runtime_ms N   !unknown_frees N   !start_unix_ms N
 //   !unsampled_allocations N     !unsampled_bytes N     !max_weight N
+//   !allocations N   !allocated_bytes N   !frees N   !freed_bytes N   !temporary N
+//   !temporary_bytes N   !peak_bytes N   !peak_blocks N
 //   !represented_allocations N   !represented_bytes N
 //   !peak_standard_error_bytes N
 //   !wait_status N    !state N              !program TEXT   !command_line TEXT !host TEXT
@@ -51,6 +53,14 @@ static bool set_number(struct recording_builder *b, const char *key, int64_t val
     } fields[] = {
         {"peak_time_ms", &b->totals.peak_time_ms},
         {"peak_error_bytes", &b->totals.peak_error_bytes},
+        {"peak_bytes", &b->totals.peak_bytes},
+        {"peak_blocks", &b->totals.peak_blocks},
+        {"allocations", &b->totals.allocations},
+        {"allocated_bytes", &b->totals.allocated_bytes},
+        {"frees", &b->totals.frees},
+        {"freed_bytes", &b->totals.freed_bytes},
+        {"temporary", &b->totals.temporary},
+        {"temporary_bytes", &b->totals.temporary_bytes},
         {"unknown_frees", &b->totals.unknown_frees},
         {"unsampled_allocations", &b->totals.unsampled_allocations},
         {"unsampled_bytes", &b->totals.unsampled_bytes},
