@@ -66,12 +66,14 @@ FAULTS = [
 BODIES = re.compile(r"^\{\n.*?^\}|^\S[^\n]* = \{\n.*?^\};", re.M | re.S)
 
 # Faults that no test can notice: the larger or the smaller of two equal values, one more or less than
-# the 4,294,967,295 entries that fit, the guard of a call that does nothing with an empty array, and
-# memory leaks, which the sanitizers of `make check` find.
+# the 4,294,967,295 entries that fit, the guard of a call that does nothing with an empty array, the
+# first value of a variable that the next line passes to be set, and memory leaks, which the
+# sanitizers of `make check` find.
 EQUIVALENT = {
     "comparison": re.compile(r"([\w.>\[\]*-]+) [<>]=? ([\w.>\[\]*-]+)\s\?\s(?:\1 : \2|\2 : \1)\b"
                              r"| [<>]=? (?:UINT32_MAX|REC_NONE)\b"
                              r"| > [01]\) \{\n +(?:qsort(?:_r)?|memcpy)\("),
+    "constant": re.compile(r"(?<= )(\w+) = 0;\n +TRY\([^\n]*&\1\b"),
     "statement": re.compile(r"^ *(?:\w+_)?(?:release|free|decref|unref)\(", re.M),
 }
 
