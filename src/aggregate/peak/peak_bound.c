@@ -63,6 +63,14 @@ static void note_height(struct peak_bound *bound, uint64_t live_bytes)
 {
     const uint64_t height_bytes = live_bytes + besides(bound);
     bound->upper_bytes = max_u64(bound->upper_bytes, height_bytes);
+    // Mostly the latest step goes on, and is hardly higher.
+    struct peak_step *last = bound->steps + bound->step_count - 1;
+    if (bound->step_count > 0 && last->height_bytes >= height_bytes &&
+        last->height_bytes - height_bytes <= last->height_bytes >> PEAK_STEP_SHIFT) {
+        last->stamp = bound->latest_stamp;
+        last->tick_ms = bound->now_ms;
+        return;
+    }
     add_step(bound, height_bytes);
 }
 
