@@ -83,6 +83,8 @@ struct recorder_options {
     struct rotation_options rotation;
     uint64_t max_memory_bytes; // memory_budget.h; 0: no cap
     mode_t file_mode;          // of the recording; 0: only the owner may read it
+    const char *cgroup_root;   // with guards_oom: /sys/fs/cgroup
+    bool guards_oom;           // oom_guard.h
     bool lists_blocks;         // block_list.h
     bool logs_events;          // event_log.h; threads then hold no events back
     bool follow_children;

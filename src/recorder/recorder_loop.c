@@ -7,6 +7,7 @@
 #include <linux/futex.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
@@ -107,6 +108,27 @@ void recorder_keep_state(struct recorder_state *s)
     s->rotation.has_failed = rotation_keep(&s->rotation, clock_real_ns(), &trouble) != ERR_OK;
     if (s->rotation.has_failed && !had_failed) {
         recorder_log(s, "%s", trouble.text);
+    }
+}
+
+// Ask for a checkpoint when memory is about to run out, and mark the moment.
+static void guard_against_oom(struct recorder_state *s, uint64_t now_ms)
+{
+    if (!s->options->guards_oom || !oom_guard_is_due(&s->oom_guard, now_ms)) {
+        return;
+    }
+    char proc_cgroup[32];
+    (void)snprintf(proc_cgroup, sizeof(proc_cgroup), "/proc/%d/cgroup",
+                   (int)s->program.pid); // fits
+    const struct memory_headroom headroom =
+        memory_headroom_of(proc_cgroup, s->options->cgroup_root, "/proc");
+    bool just_near = false;
+    if (oom_guard_look(&s->oom_guard, &headroom, now_ms, &just_near)) {
+        (void)checkpoint_request(&s->checkpoint, now_ms); // nobody waits for this one
+    }
+    if (just_near) {
+        struct err_info full = {0};
+        (void)!run_control_mark(&s->control, now_ms, "memory limit near", &full); // has a bound
     }
 }
 
@@ -298,6 +320,7 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
                                   clock_monotonic_ns()));
         see_code(s);
         recorder_snapshots_round(s, now_ms);
+        guard_against_oom(s, now_ms);
         follow_checkpoint(s, now_ms);
         if (is_over(s, was_busy, now_ms)) {
             break;

@@ -21,6 +21,7 @@
 #include "recorder/launch/preflight.h"
 #include "recorder/launch/preload_path.h"
 #include "recorder/memory/memory_snapshots.h"
+#include "recorder/memory/oom_guard.h"
 #include "recorder/memory/proc_sampler.h"
 #include "recorder/output/aggregator_snapshot.h"
 #include "recorder/output/checkpoint.h"
@@ -54,6 +55,7 @@ struct recorder_state {
     struct launched program;
     struct checkpoint checkpoint;
     struct rotation rotation;
+    struct oom_guard oom_guard;          // with options->guards_oom
     struct aggregator_snapshot snapshot; // the final one
     struct rec_symbol_vec symbols;
     struct preload_path library;

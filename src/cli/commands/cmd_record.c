@@ -117,6 +117,11 @@ static const struct option_spec specs[] = {
      .kind = OPTION_FLAG,
      .help = "start recording on 'cairn ctl FILE start'",
      .offset = FIELD(settings.run.is_paused)},
+    {.name = "oom-guard",
+     .kind = OPTION_FLAG,
+     .help = "update the file each second when the memory limit of the cgroup or of the machine is "
+             "near, so that it shows the heap before an OOM kill",
+     .offset = FIELD(settings.guards_oom)},
     {.name = "rotate",
      .kind = OPTION_DURATION_MS,
      .value = "TIME",

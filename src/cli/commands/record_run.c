@@ -21,7 +21,7 @@
 #include "cli/options/output_name.h"
 #include "cli/report/run_summary.h"
 #include "cli/text/screen_text.h"
-#include "host/os/memory_limit.h"
+#include "host/memory/memory_limit.h"
 #include "host/os/progress.h"
 #include "recorder/recorder.h"
 #include "session/layout.h"
@@ -256,6 +256,7 @@ static void record(const struct record_settings *settings,
         (void)command_error(&info); // the status is set
         return;
     }
+    const char *cgroup_root = getenv("CAIRN_CGROUP_ROOT"); // for tests of cairn itself
     const struct recorder_options options = {
         .argv = argv,
         .attach_pids = settings->attach_pids != NULL ? settings->attach_pids->items : NULL,
@@ -271,6 +272,8 @@ static void record(const struct record_settings *settings,
         .run = settings->run,
         .rotation = settings->rotation,
         .file_mode = settings->file_mode,
+        .cgroup_root = cgroup_root != NULL ? cgroup_root : "/sys/fs/cgroup",
+        .guards_oom = settings->guards_oom,
         .lists_blocks = settings->lists_blocks,
         .logs_events = settings->logs_events,
         .follow_children = !settings->no_children,

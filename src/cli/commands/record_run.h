@@ -23,6 +23,7 @@ struct record_settings {
     uint64_t max_memory_bytes; // limit of the recorder; 0: a share of the available memory
     uint32_t file_mode;        // permissions of the recording; 0: only the owner
     bool is_strict;            // the run fails if the recording cannot be written
+    bool guards_oom;
     bool lists_blocks;
     bool logs_events;
     bool may_sample; // --overflow=sample

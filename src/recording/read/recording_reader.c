@@ -9,8 +9,8 @@
 #include <inttypes.h>
 
 #include "base/minmax.h"
+#include "host/memory/memory_limit.h"
 #include "host/os/file.h"
-#include "host/os/memory_limit.h"
 #include "host/text/format.h"
 #include "recording/format/chunk_index.h"
 #include "recording/format/recording_file.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // memory_limit on folders in the form of /sys/fs/cgroup.
-#include "host/os/memory_limit.h"
+#include "host/memory/memory_limit.h"
 
 #define _XOPEN_SOURCE 700 // nftw
 #include <ftw.h>

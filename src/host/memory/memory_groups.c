@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// memory_groups: see memory_groups.h.
+#include "host/memory/memory_groups.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "host/os/file.h"
+#include "host/text/number.h"
+#include "host/text/strbuf.h"
+
+enum {
+    LINE_MAX_BYTES = 4096,
+    FILE_MAX_BYTES = 64 * 1024,
+};
+
+static bool read_file(const char *folder, const char *file, struct strbuf *out)
+{
+    CLEANUP(strbuf_release) struct strbuf path = {0};
+    strbuf_printf(&path, "%s/%s", folder, file);
+    return strbuf_result(&path) == ERR_OK &&
+           file_read(strbuf_text(&path), FILE_MAX_BYTES, out, NULL) == ERR_OK;
+}
+
+uint64_t memory_group_number(const char *folder, const char *file)
+{
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    uint64_t number;
+    if (!read_file(folder, file, &text)) {
+        return UINT64_MAX;
+    }
+    const char *at = strbuf_text(&text);
+    return number_take(&at, 10, &number) ? number : UINT64_MAX;
+}
+
+uint64_t
+memory_group_entry(const char *folder, const char *file, const char *key, uint64_t otherwise)
+{
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    const size_t len = strlen(key);
+    uint64_t number;
+    if (!read_file(folder, file, &text)) {
+        return otherwise;
+    }
+    for (const char *at = strbuf_text(&text); (at = strstr(at, key)) != NULL; at += len) {
+        const bool is_word = at == strbuf_text(&text) || at[-1] == '\n' || at[-1] == ' ';
+        const char *value = at + len + 1;
+        if (is_word && (at[len] == ' ' || at[len] == '=') && number_take(&value, 10, &number)) {
+            return number;
+        }
+    }
+    return otherwise;
+}
+
+static bool has_word(const char *words, const char *word)
+{
+    const size_t len = strlen(word);
+    for (const char *at = words; (at = strstr(at, word)) != NULL; at += len) {
+        if ((at == words || at[-1] == ',') && (at[len] == ',' || at[len] == '\0')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Visit the group of a line "number:controllers:path"; version 2 has no controllers.
+static void visit_line(const char *root, char *line, memory_group_visit *visit, void *context)
+{
+    char *controllers = strchr(line, ':');
+    char *path = controllers != NULL ? strchr(controllers + 1, ':') : NULL;
+    if (path == NULL) {
+        return;
+    }
+    *path++ = '\0';
+    controllers++;
+    path[strcspn(path, "\n")] = '\0';
+    const bool is_version_1 = controllers[0] != '\0';
+    if (is_version_1 && !has_word(controllers, "memory")) {
+        return;
+    }
+    for (size_t len = strlen(path);; len--) {
+        if (len == 0 || path[len] == '/' || path[len] == '\0') {
+            CLEANUP(strbuf_release) struct strbuf folder = {0};
+            strbuf_printf(&folder, "%s%s%.*s", root, is_version_1 ? "/memory" : "", (int)len, path);
+            if (strbuf_result(&folder) == ERR_OK) {
+                visit(context, strbuf_text(&folder), is_version_1);
+            }
+        }
+        if (len == 0) {
+            return;
+        }
+    }
+}
+
+void memory_groups_visit(const char *proc_cgroup,
+                         const char *cgroup_root,
+                         memory_group_visit *visit,
+                         void *context)
+{
+    FILE *file = fopen(proc_cgroup, "re");
+    if (file == NULL) {
+        return;
+    }
+    char line[LINE_MAX_BYTES];
+    while (fgets(line, sizeof(line), file) != NULL) {
+        visit_line(cgroup_root, line, visit, context);
+    }
+    (void)fclose(file); // read only
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// memory_limit: see memory_limit.h.
+#include "host/memory/memory_limit.h"
+
+#include <unistd.h>
+
+#include "base/minmax.h"
+#include "host/memory/memory_groups.h"
+
+static void take_limit(void *context, const char *folder, bool is_version_1)
+{
+    uint64_t *limit = context;
+    const uint64_t most =
+        memory_group_number(folder, is_version_1 ? "memory.limit_in_bytes" : "memory.max");
+    const uint64_t high = is_version_1 ? UINT64_MAX : memory_group_number(folder, "memory.high");
+    *limit = min_u64(*limit, min_u64(most, high));
+}
+
+uint64_t memory_limit_of(const char *proc_cgroup, const char *cgroup_root, uint64_t machine_bytes)
+{
+    uint64_t limit = machine_bytes;
+    memory_groups_visit(proc_cgroup, cgroup_root, take_limit, &limit);
+    return limit;
+}
+
+uint64_t memory_limit_here(void)
+{
+    const long pages = sysconf(_SC_PHYS_PAGES);
+    const long page_bytes = sysconf(_SC_PAGESIZE);
+    const uint64_t machine_bytes =
+        pages > 0 && page_bytes > 0 ? (uint64_t)pages * (uint64_t)page_bytes : UINT64_MAX;
+    return memory_limit_of("/proc/self/cgroup", "/sys/fs/cgroup", machine_bytes);
+}

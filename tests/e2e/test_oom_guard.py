@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: MIT
+"""`--oom-guard`: the file shows the heap of the last second before a kill for lack of memory. The
+groups are folders of the test in the form of /sys/fs/cgroup; the limit and the use are its words."""
+import pathlib
+import signal
+
+import pytest
+
+from cairn_run import Recording
+from conversation import Conversation
+from waiting import DEADLINE_SECONDS, wait_until
+
+
+class Group:
+    """The group that /proc/self/cgroup names, in a folder of the test."""
+
+    def __init__(self, root):
+        lines = [line.split(":", 2) for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines()]
+        own = next(((path, "") for number, names, path in lines if "memory" in names.split(",")), None)
+        path, self.version = (own[0], 1) if own else (next(path for _, names, path in lines if not names), 2)
+        self.folder = pathlib.Path(f"{root}{'/memory' if self.version == 1 else ''}{path}")
+        self.folder.mkdir(parents=True)
+        self.write({1: "memory.limit_in_bytes", 2: "memory.max"}[self.version], 1000000)
+        self.use(100000)
+
+    def write(self, name, number):
+        beside = self.folder / "new"
+        beside.write_text(f"{number}\n")
+        beside.rename(self.folder / name)  # a reader finds the old or the new one, and no empty file
+
+    def use(self, number):
+        self.write({1: "memory.usage_in_bytes", 2: "memory.current"}[self.version], number)
+
+
+class Guarded(Conversation):
+    """A conversation whose recorder finds the groups beside its file."""
+
+    def command(self, options, program):
+        return ["/usr/bin/env", f"CAIRN_CGROUP_ROOT={self.path.parent / 'cgroup'}", *super().command(options, program)]
+
+
+@pytest.fixture(name="group")
+def fixture_group(scratch):
+    return Group(scratch / "cgroup")
+
+
+def test_the_file_has_the_heap_before_the_kill(group, scratch):
+    with Guarded(scratch / "c.cairn", ["--checkpoint-interval", "0", "--oom-guard"]) as c:
+        c.do("a 10 100")
+        group.use(930000)
+        c.do("a 1 100")
+        assert c.status()["checkpoints"] == 0 and not c.path.exists()  # a sixteenth is left
+        group.use(950000)
+        c.wait_for("checkpoints", 1)
+        first = Recording(c.path, None)
+        assert first.totals["allocations"] == 11 and first.totals["leaked_bytes"] == 1100
+        assert [mark["text"] for mark in first.report["marks"]] == ["memory limit near"]
+        c.do("a 5 100")
+        group.use(990000)  # it grows: once more, after a second
+        c.wait_for("checkpoints", 2)
+        c.process.send_signal(signal.SIGKILL)  # the whole group, the recorder too
+        c.process.wait(timeout=DEADLINE_SECONDS)
+        last = Recording(c.path, None)
+    assert last.report["run"]["state"] == "running" and last.totals["leaked_bytes"] == 1600
+
+
+def test_fast_growth_is_noticed_early(group, scratch):
+    with Guarded(scratch / "c.cairn", ["--checkpoint-interval", "0", "--oom-guard"]) as c:
+        c.do("a 10 100")
+        group.use(600000)  # half of the limit between two looks
+        wait_until(c.path.exists, "the checkpoint")
+        assert Recording(c.path, None).totals["allocations"] == 10
+        c.end()
+
+
+def test_without_the_option_nothing_is_written(group, scratch):
+    with Guarded(scratch / "c.cairn", ["--checkpoint-interval", "0"]) as c:
+        group.use(999999)
+        c.do("a 10 100")
+        c.ctl("checkpoint")
+        assert c.status()["checkpoints"] == 1 and c.status()["marks"] == 0
+        c.end()
