@@ -41,7 +41,9 @@ RUN = {"program": str, "command_line": str, "pid": int, "host": str, "kernel": s
        "memory_bytes": int, "cpu_count": int, "start_unix_ms": int,
        "state": OneOf("running", "finished", "stopped"), "wait_status": Nullable(int),
        "checkpoint_interval_ms": int, "max_frames": int, "recorded_by": str, "source_format": str, "unknown": [str],
-       "sampling": SAMPLING}
+       "sampling": SAMPLING,
+       "merged_stacks": Nullable({"allocations": int, "allocated_bytes": int,
+                                  "most_missing_allocations": int, "most_missing_bytes": int})}
 TOTALS = {**{key: int for key in COSTS if key != "own_peak_bytes"}, "peak_error_bytes": int,
           "peak_at_least_bytes": int, "peak_at_most_bytes": int,
           "peak_time_ms": int, "peak_rss_bytes": int, "runtime_ms": int, "counted_ms": int, "processes": int,
@@ -103,7 +105,7 @@ ROUTES = {
         "unrecorded": {"execs": int, "descendants_at_least": int, "programs": Table(
             program=str, reason=str, text=str, pid=int, execs=int, descendants_at_least=int)},
         "findings": {
-            "items": Table(kind=OneOf("peak", "growth", "unfreed", "churn", "rss", "unseen"), sentence=str,
+            "items": Table(kind=OneOf("peak", "growth", "unfreed", "churn", "rss", "sparse", "uneven", "unseen"), sentence=str,
                            confidence=OneOf("low", "medium", "high"), location=Nullable(int), bytes=int,
                            whole_bytes=int, blocks=int, bytes_per_s=(int, float), look=str),
             "peak_rise": Nullable({"trough_ms": int, "trough_bytes": int, "peak_ms": int, "peak_bytes": int,
@@ -184,10 +186,13 @@ ROUTES = {
                              "mapped_bytes")},
                          live_bytes=Nullable(int), other_anonymous_bytes=Nullable(int)),
         "kinds": Table(key=str, phrase=str),
+        "survivors": Table(time_ms=int, blocks=int, block_bytes=int, held_bytes=int, oldest_ms=int,
+                           newest_ms=int, location=Nullable(int)),
         "breakdowns": Table(time_ms=int, age_ms=int, rss_bytes=int, swap_bytes=int,
                             requested_bytes=int, processes=int, has_mappings=bool, is_peak=bool,
                             is_last=bool, was_asked=bool, at_exit=bool, is_of_peak=bool,
                             live_is_estimate=bool, mapping_first=int, mapping_count=int,
+                            empty_page_bytes=int, sparse_page_bytes=int, sparse_block_bytes=int,
                             **{f"{kind}_bytes": int for kind in RSS_KINDS}),
         "moment_ms": Nullable(int),
         "mappings": Table(pid=int, path=str, kind=OneOf(*RSS_KINDS), areas=int,

@@ -322,6 +322,9 @@ const breakdownTable = object({
   requested_bytes: nums,
   swap_bytes: nums,
   has_mappings: flags,
+  empty_page_bytes: nums,
+  sparse_page_bytes: nums,
+  sparse_block_bytes: nums,
   is_peak: flags,
   live_is_estimate: flags,
 });
@@ -346,6 +349,8 @@ export const rss = object({
     other_anonymous_bytes: refs,
   }),
   kinds: object({ count: num, key: texts, phrase: texts }),
+  /** The call sites whose blocks keep almost empty pages resident at the moment. */
+  survivors: object({ count: num, time_ms: nums, blocks: nums, block_bytes: nums, held_bytes: nums, oldest_ms: nums, newest_ms: nums, location: refs }),
   breakdowns,
   moment_ms: orNull(num),
   mappings: object({

@@ -29,10 +29,12 @@ const RSS: Link = { label: 'RSS', to: () => ({ view: 'rss' }) };
 
 const KINDS: Readonly<Record<string, Kind>> = {
   peak: { title: 'Holds the peak', whole: 'of the peak', links: [{ label: 'Why the peak', to: () => ({ view: 'peak' }) }, FLAME] },
-  growth: { title: 'Grows to the end', whole: 'of what is live at the end', links: [LEAKS, { label: 'Over time', to: () => ({ view: 'charts' }) }] },
+  growth: { title: 'Grows until the end', whole: 'of what is live at the end', links: [LEAKS, { label: 'Over time', to: () => ({ view: 'charts' }) }] },
   unfreed: { title: 'Not freed', whole: 'of what is live at the end', links: [LEAKS] },
   churn: { title: 'Temporary allocations', whole: 'of all allocated bytes', links: [{ label: 'Bottom-up', to: () => ({ view: 'bottom-up', cost: 'temporary' }) }] },
   rss: { title: 'RSS beyond the heap', whole: 'of RSS', links: [RSS] },
+  sparse: { title: 'Fragmented heap', whole: 'of RSS', links: [RSS] },
+  uneven: { title: 'Unlike its siblings', whole: 'of the peak', links: [{ label: 'Threads', to: () => ({ view: 'threads' }) }] },
   unseen: { title: 'Heap not seen', whole: 'of the anonymous memory', links: [RSS] },
 };
 

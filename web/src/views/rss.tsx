@@ -153,6 +153,40 @@ function Mappings(props: { readonly answer: Rss }): JSX.Element {
   );
 }
 
+/** Which blocks keep almost empty pages of the heap resident at the chosen moment. */
+function Survivors(props: { readonly answer: Rss }): JSX.Element | null {
+  const { breakdowns, survivors, code, moment_ms } = props.answer;
+  const [selected, setSelected] = useState(-1);
+  const row = breakdowns.time_ms.indexOf(moment_ms ?? -1);
+  const rows = range(survivors.count).filter((survivor) => survivors.time_ms[survivor] === moment_ms);
+  if (row < 0 || rows.length === 0) {
+    return null;
+  }
+  const columns: readonly Column[] = [
+    { key: 'location', title: 'Call site', widthPx: 280, grows: true, cell: (survivor) => <CodeText name={locationName(code, survivors.location[survivor])} /> },
+    number('held', 'Holds', 96, (survivor) => formatBytes(at(survivors.held_bytes, survivor))),
+    number('blocks', 'Blocks', 96, (survivor) => formatCount(at(survivors.blocks, survivor))),
+    number('bytes', 'Of', 96, (survivor) => formatBytes(at(survivors.block_bytes, survivor))),
+    number('oldest', 'Oldest from', 110, (survivor) => formatMs(at(survivors.oldest_ms, survivor))),
+    number('newest', 'Newest from', 110, (survivor) => formatMs(at(survivors.newest_ms, survivor))),
+  ];
+  return (
+    <section data-testid="survivors">
+      <h2>Fragmentation</h2>
+      <p class="soft">
+        {`About ${formatBytes(at(breakdowns.sparse_page_bytes, row))} of the heap are almost empty pages: blocks of ${formatBytes(at(breakdowns.sparse_block_bytes, row))} keep them resident. About ${formatBytes(at(breakdowns.empty_page_bytes, row))} are pages without a live block, which the allocator may return.`}
+      </p>
+      <DataTable
+        label="Call sites that keep almost empty pages resident"
+        columns={columns.map((column) => ({ ...column, cell: (place) => column.cell(at(rows, place)) }))}
+        count={rows.length}
+        selected={selected}
+        onSelect={setSelected}
+      />
+    </section>
+  );
+}
+
 function Samples(props: { readonly answer: Rss }): JSX.Element {
   const { answer } = props;
   const dark = useDarkness();
@@ -200,6 +234,7 @@ function Drawing(props: { readonly answer: Rss; readonly isSplit: boolean }): JS
         </div>
       ) : null}
       {isSplit ? <RssBreakdown answer={answer} /> : <Samples answer={answer} />}
+      <Survivors answer={answer} />
       {answer.moment_ms === null ? null : <h2>{`Mappings after ${formatMs(answer.moment_ms)}`}</h2>}
       <Mappings answer={answer} />
     </>
