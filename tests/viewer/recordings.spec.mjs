@@ -240,3 +240,21 @@ describe('a file that is replaced while it is looked at', () => {
     assert.deepEqual(viewer.complaints, []);
   });
 });
+
+describe('a fragmented heap', () => {
+  const own = served((folder) => recordSource(folder, '../programs/resident/survivors.c'));
+
+  it('names whose blocks keep almost empty pages resident, with the figures of the report', async () => {
+    const { rss, findings } = report(own.file);
+    const peak = rss.breakdowns.find((breakdown) => breakdown.is_peak);
+    const sites = rss.survivors.filter((survivor) => survivor.time_ms === peak.time_ms);
+    assert.ok(sites.some((site) => site.function === 'keep_session') && sites.some((site) => site.function === 'keep_message'));
+    await own.viewer.follow('#/rss');
+    const text = await own.viewer.text('survivors');
+    for (const shown of [humanBytes(peak.sparse_page_bytes), humanBytes(peak.empty_page_bytes), ...sites.slice(0, 2).flatMap((site) => [site.function, humanBytes(site.held_bytes)])]) {
+      assert.ok(text.includes(shown), `${shown} in ${text}`);
+    }
+    await own.viewer.follow('#/summary');
+    assert.ok((await own.viewer.text('finding-sparse')).includes(findings.items.find((item) => item.kind === 'sparse').sentence));
+  });
+});
