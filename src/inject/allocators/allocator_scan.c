@@ -6,13 +6,17 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "symbols/elf/debug_search.h"
 #include "symbols/elf/symbol_table.h"
 
 enum {
     SEARCHED_BYTES_MAX = 64 << 20, // of a segment, for the texts of allocators
+    PIECE_BYTES = 32 << 10,        // that are read at once
+    MARK_BYTES_MAX = 16,           // of such a text
 };
 
 // A symbol that is an entry. Several may have one address.
@@ -257,33 +261,60 @@ static bool has_texts_apart(Elf *elf, size_t count)
     return false;
 }
 
-// Return the allocator whose messages are in the file, NULL if there are none.
-static const char *find_printed(Elf *elf)
+// A text that an allocator prints.
+struct mark {
+    const char *text;
+    const char *allocator;
+};
+
+static const struct mark marks[] = {
+    {"<jemalloc>", "jemalloc"},
+    {"mimalloc: ", "mimalloc"},
+    {"TCMALLOC_", "tcmalloc"},
+};
+
+static const char *find_mark(const char *bytes, size_t len)
 {
-    static const struct {
-        const char *text;
-        const char *allocator;
-    } marks[] = {
-        {"<jemalloc>", "jemalloc"},
-        {"mimalloc: ", "mimalloc"},
-        {"TCMALLOC_", "tcmalloc"},
-    };
+    for (size_t k = 0; k < ARRAY_LEN(marks); k++) {
+        if (memmem(bytes, len, marks[k].text, strlen(marks[k].text)) != NULL) {
+            return marks[k].allocator;
+        }
+    }
+    return NULL;
+}
+
+// Search a part of the file, a piece at a time: to get megabytes of memory for it would cost a
+// short run a tenth of its time.
+static const char *find_printed_in(int fd, uint64_t offset, uint64_t len)
+{
+    char piece[PIECE_BYTES];
+    for (uint64_t at = 0; at < len; at += PIECE_BYTES - MARK_BYTES_MAX) {
+        const size_t wanted = (size_t)min_u64(PIECE_BYTES, len - at);
+        const ssize_t got = pread(fd, piece, wanted, (off_t)(offset + at));
+        const char *allocator = got > 0 ? find_mark(piece, (size_t)got) : NULL;
+        if (allocator != NULL || got < (ssize_t)wanted) {
+            return allocator;
+        }
+    }
+    return NULL;
+}
+
+// Return the allocator whose messages are in the file, NULL if there are none.
+static const char *find_printed(const struct elf_file *file)
+{
     size_t count = 0;
-    (void)elf_getphdrnum(elf, &count); // on failure there are none
-    const bool is_apart = has_texts_apart(elf, count);
+    (void)elf_getphdrnum(file->elf, &count); // on failure there are none
+    const bool is_apart = has_texts_apart(file->elf, count);
     for (size_t i = 0; i < count; i++) {
         GElf_Phdr header;
-        if (gelf_getphdr(elf, (int)i, &header) == NULL || header.p_type != PT_LOAD ||
-            (is_apart && header.p_flags != PF_R)) {
+        if (gelf_getphdr(file->elf, (int)i, &header) == NULL || header.p_type != PT_LOAD ||
+            (is_apart && header.p_flags != PF_R) || header.p_offset > INT64_MAX) {
             continue;
         }
-        const size_t len =
-            header.p_filesz < SEARCHED_BYTES_MAX ? header.p_filesz : SEARCHED_BYTES_MAX;
-        const Elf_Data *data = elf_getdata_rawchunk(elf, (int64_t)header.p_offset, len, ELF_T_BYTE);
-        for (size_t k = 0; data != NULL && k < ARRAY_LEN(marks); k++) {
-            if (memmem(data->d_buf, data->d_size, marks[k].text, strlen(marks[k].text)) != NULL) {
-                return marks[k].allocator;
-            }
+        const char *allocator = find_printed_in(file->fd, header.p_offset,
+                                                min_u64(header.p_filesz, SEARCHED_BYTES_MAX));
+        if (allocator != NULL) {
+            return allocator;
         }
     }
     return NULL;
@@ -321,7 +352,7 @@ enum err allocator_scan(const struct elf_file *module,
     TRY(find_candidates(module->elf, SHT_SYMTAB, &code, names, &candidates));
     const bool is_stripped = !elf_file_has_symtab(module);
     const struct file_kind kind = kind_of(module->elf);
-    const char *printed = is_stripped && candidates.len == 0 ? find_printed(module->elf) : NULL;
+    const char *printed = is_stripped && candidates.len == 0 ? find_printed(module) : NULL;
     const bool may_be_apart = (names != NULL && names->len > 0) ||
                               (candidates.len == 0 && (kind.is_executable || printed != NULL));
     if (is_stripped && may_be_apart && sources != NULL) {

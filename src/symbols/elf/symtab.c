@@ -114,15 +114,19 @@ static uint64_t end_of(const struct symbol *symbol, uint64_t next_begin)
     return min_u64(next_begin, symbol->section_end);
 }
 
+// Add the ranges in the order of the index: of symbols with one address the last one first.
 static enum err add_ranges(struct symtab *symtab, const struct symbol_vec *symbols)
 {
-    uint64_t next_begin = UINT64_MAX;
-    for (size_t i = symbols->len; i-- > 0;) {
-        const struct symbol *symbol = &symbols->items[i];
-        TRY(range_index_add(&symtab->ranges, symbol->begin, end_of(symbol, next_begin),
-                            (uint32_t)i));
-        if (i > 0 && symbols->items[i - 1].begin != symbol->begin) {
-            next_begin = symbol->begin;
+    TRY(range_vec_reserve(&symtab->ranges.ranges, symbols->len));
+    for (size_t first = 0, next = 0; first < symbols->len; first = next) {
+        const uint64_t begin = symbols->items[first].begin;
+        while (next < symbols->len && symbols->items[next].begin == begin) {
+            next++;
+        }
+        const uint64_t next_begin = next < symbols->len ? symbols->items[next].begin : UINT64_MAX;
+        for (size_t i = next; i-- > first;) {
+            TRY(range_index_add(&symtab->ranges, begin, end_of(&symbols->items[i], next_begin),
+                                (uint32_t)i));
         }
     }
     return range_index_seal(&symtab->ranges);

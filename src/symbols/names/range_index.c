@@ -2,6 +2,7 @@
 // range_index: see range_index.h.
 #include "symbols/names/range_index.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/minmax.h"
@@ -42,6 +43,16 @@ static int compare(const void *left, const void *right)
     return (a->value < b->value) - (a->value > b->value);
 }
 
+static bool is_sorted(const struct range_vec *ranges)
+{
+    for (size_t i = 1; i < ranges->len; i++) {
+        if (compare(&ranges->items[i - 1], &ranges->items[i]) > 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 enum err range_index_seal(struct range_index *index)
 {
     size_t count = index->ranges.len;
@@ -49,7 +60,9 @@ enum err range_index_seal(struct range_index *index)
     if (count == 0) {
         return ERR_OK;
     }
-    qsort(index->ranges.items, count, sizeof(*index->ranges.items), compare);
+    if (!is_sorted(&index->ranges)) {
+        qsort(index->ranges.items, count, sizeof(*index->ranges.items), compare);
+    }
     uint64_t reach = 0;
     for (size_t i = 0; i < count; i++) {
         reach = max_u64(reach, index->ranges.items[i].end);
