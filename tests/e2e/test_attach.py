@@ -12,7 +12,7 @@ import pytest
 
 from cairn_run import CAIRN, PROGRAMS, Recording, assert_totals, environment
 from conversation import Conversation
-from terminal import Terminal
+from screen import Terminal
 from waiting import DEADLINE_SECONDS, wait_until
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from cairn_run import CAIRN, PROGRAMS, Recording, environment
 from conversation import Conversation, ctl
-from terminal import Terminal
+from screen import Terminal
 from waiting import DEADLINE_SECONDS, wait_until
 
 OBEDIENT = PROGRAMS / "obedient"

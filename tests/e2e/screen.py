@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""terminal: a program on a terminal of the test's own: what is on the screen, and keys.
+"""screen: a program on a terminal of the test's own: what is on the screen, and keys.
 
 pyte is the terminal: it obeys the escape sequences of the program and keeps the screen as text.
 """
