@@ -117,6 +117,7 @@ static int watch(const struct top_fields *fields, const struct top_run_options *
 {
     struct err_info info = {0};
     int status = STATUS_USAGE;
+    bool has_ended = false;
     CLEANUP(top_run_release) struct top_run run = TOP_RUN_INIT;
     // Its cache and servers must stay as long as the thread that reads.
     static struct name_places names;
@@ -138,10 +139,10 @@ static int watch(const struct top_fields *fields, const struct top_run_options *
                                               .limit = fields->limit};
     enum err problem = name_places_init(&names, &fields->names, &info);
     if (problem == ERR_OK) {
-        problem =
-            fields->is_plain ? top_watch_plain(&options, &info) : top_watch_screen(&options, &info);
+        problem = fields->is_plain ? top_watch_plain(&options, &has_ended, &info)
+                                   : top_watch_screen(&options, &has_ended, &info);
     }
-    status = top_run_leave(&run);
+    status = top_run_leave(&run, has_ended);
     if (problem != ERR_OK) {
         return command_error(&info);
     }

@@ -331,13 +331,13 @@ static void detach(struct top_run *run)
                   run->program);
 }
 
-int top_run_leave(struct top_run *run)
+int top_run_leave(struct top_run *run, bool has_ended)
 {
     struct stat output;
     if (run->output.len == 0) {
         return STATUS_OK; // the recording was not started here
     }
-    if (run->is_child && !reap(run, 0)) {
+    if (run->is_child && !reap(run, has_ended ? CONTROL_PATIENCE_MS : 0)) {
         if (run->is_attached) {
             detach(run);
         } else {

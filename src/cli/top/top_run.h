@@ -53,8 +53,9 @@ enum err top_run_open(struct top_run *run,
 // Send SIGTERM to the program.
 enum err top_run_end_program(const struct top_run *run, struct err_info *info) MUST_USE;
 
-// Leave the recording, and print on stderr what goes on and where the files are. Return the exit
-// status: the program's if it was started here and has ended.
-int top_run_leave(struct top_run *run);
+// Leave the recording, and print on stderr what goes on and where the files are. `has_ended`: its
+// file says that the program has ended, so the recorder ends soon. Return the exit status: the
+// program's if it was started here and has ended.
+int top_run_leave(struct top_run *run, bool has_ended);
 
 void top_run_release(struct top_run *run);

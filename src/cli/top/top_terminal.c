@@ -27,6 +27,8 @@ static const attr_t styles[] = {
     [TOP_STYLE_KEYS] = A_REVERSE,
 };
 
+static SCREEN *g_screen; // of the terminal; ncurses has more state of its own
+
 static enum err refuse(struct err_info *info)
 {
     const char *name = getenv("TERM");
@@ -44,14 +46,18 @@ enum err top_terminal_check(struct err_info *info)
             "standard input and output are not a terminal; --plain writes lines of text");
     }
     const char *move = setupterm(NULL, STDOUT_FILENO, &status) == OK ? tigetstr("cup") : NULL;
-    return move == NULL || move == (char *)-1 ? refuse(info)
-                                              : ERR_OK; // terminfo(3): -1 is no string
+    const bool is_usable = move != NULL && move != (char *)-1; // terminfo(3): -1 is no string
+    if (cur_term != NULL) {
+        (void)del_curterm(cur_term); // frees what setupterm has read
+    }
+    return is_usable ? ERR_OK : refuse(info);
 }
 
 enum err top_terminal_open(struct err_info *info)
 {
     (void)setlocale(LC_CTYPE, ""); // without a locale the screen is ASCII
-    if (newterm(NULL, stdout, stdin) == NULL) {
+    g_screen = newterm(NULL, stdout, stdin);
+    if (g_screen == NULL) {
         return refuse(info);
     }
     (void)cbreak(); // these fail only without a screen
@@ -67,6 +73,7 @@ enum err top_terminal_open(struct err_info *info)
 void top_terminal_close(void)
 {
     (void)endwin(); // nothing can be done about a failure
+    delscreen(g_screen);
 }
 
 void top_terminal_resize(void)

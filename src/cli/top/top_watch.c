@@ -179,7 +179,8 @@ static enum err explain(enum err problem, struct err_info *info)
                                       : err_set_errno(info, errno, "cannot wait for events");
 }
 
-enum err top_watch_screen(const struct top_watch_options *options, struct err_info *info)
+enum err
+top_watch_screen(const struct top_watch_options *options, bool *has_ended, struct err_info *info)
 {
     CLEANUP(watch_release) struct watch watch = {.sources = {{.fd = -1}}};
     CLEANUP(top_picture_release) struct top_picture picture = {0};
@@ -188,6 +189,7 @@ enum err top_watch_screen(const struct top_watch_options *options, struct err_in
     watch.sources[KEYS].fd = STDIN_FILENO;
     const enum err problem = watch_screen(&watch, &picture);
     top_terminal_close();
+    *has_ended = watch.model.state == TOP_ENDED;
     return explain(problem, info);
 }
 
@@ -215,13 +217,15 @@ static MUST_USE enum err watch_plain(struct watch *watch, uint32_t *written)
     return ERR_OK;
 }
 
-enum err top_watch_plain(const struct top_watch_options *options, struct err_info *info)
+enum err
+top_watch_plain(const struct top_watch_options *options, bool *has_ended, struct err_info *info)
 {
     CLEANUP(watch_release) struct watch watch = {.sources = {{.fd = -1}}};
     uint32_t written = 0;
     TRY(open_watch(&watch, options, info));
     watch.sources[KEYS].fd = -1;
     const enum err problem = watch_plain(&watch, &written);
+    *has_ended = watch.model.state == TOP_ENDED;
     if (problem == ERR_OK && written == 0 && watch.model.message[0] != '\0') {
         return err_set(info, ERR_IO, "%s", watch.model.message);
     }

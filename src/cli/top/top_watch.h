@@ -25,8 +25,13 @@ struct top_watch_options {
     uint32_t limit;     // rows in plain text; 0: all
 };
 
-// Show it on the terminal. Errors of the recording are shown there.
-enum err top_watch_screen(const struct top_watch_options *options, struct err_info *info) MUST_USE;
+// Show it on the terminal. Errors of the recording are shown there. *has_ended is whether the end
+// of the program was seen.
+enum err top_watch_screen(const struct top_watch_options *options,
+                          bool *has_ended,
+                          struct err_info *info) MUST_USE;
 
 // Write it to stdout; the caller checks the stream.
-enum err top_watch_plain(const struct top_watch_options *options, struct err_info *info) MUST_USE;
+enum err top_watch_plain(const struct top_watch_options *options,
+                         bool *has_ended,
+                         struct err_info *info) MUST_USE;
