@@ -8,6 +8,13 @@ install(FILES "${CMAKE_SOURCE_DIR}/docs/man/cairn.1" "${CMAKE_SOURCE_DIR}/docs/m
     DESTINATION share/man/man1)
 install(FILES "${CMAKE_SOURCE_DIR}/docs/man/cairn.h.3" DESTINATION share/man/man3)
 
+install(FILES "${CMAKE_SOURCE_DIR}/completion/cairn.bash" DESTINATION share/bash-completion/completions RENAME cairn)
+install(FILES "${CMAKE_SOURCE_DIR}/completion/cairn.fish" DESTINATION share/fish/vendor_completions.d)
+# zsh of Debian looks in the first below /usr/local, in the second below /usr.
+foreach(folder IN ITEMS site-functions vendor-completions)
+    install(FILES "${CMAKE_SOURCE_DIR}/completion/_cairn" DESTINATION share/zsh/${folder})
+endforeach()
+
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME cairn)
 set(CPACK_PACKAGE_VENDOR "the cairn authors")

@@ -3,6 +3,7 @@
 //
 //   cairn COMMAND ...             a name from the table below
 //   cairn --help | --version      the overview, the version
+//   cairn --complete WORDS ...    what can follow, for the shells (completion.h)
 //   cairn [options] PROGRAM ...   anything else is `cairn record`
 //
 // Context: H. Exit status: the command's; 2 for an invalid command line.
@@ -12,6 +13,7 @@
 #include "base/compiler.h"
 #include "cli/commands/cmd_help.h"
 #include "cli/options/command.h"
+#include "cli/options/completion.h"
 #include "host/os/quiet_thread.h"
 
 const struct command *const commands[] = {
@@ -42,6 +44,10 @@ int main(int argc, char **argv)
         if (strcmp(argv[1], aliases[i].word) == 0) {
             return aliases[i].command->run(argc - 1, argv + 1);
         }
+    }
+    if (strcmp(argv[1], "--complete") == 0) {
+        completion_write(argc - 2, argv + 2, stdout);
+        return command_finish_output(STATUS_OK);
     }
     const struct command *command = command_find(argv[1]);
     if (command != NULL) {

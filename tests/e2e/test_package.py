@@ -7,7 +7,9 @@ from cairn_run import BUILD, PROGRAMS, ROOT, Recording, environment, assert_tota
 
 FILES = ["bin/cairn", "lib/cairn/libcairn_preload.so", "share/doc/cairn/LICENSE",
          "share/doc/cairn/README.md", "share/doc/cairn/CHANGELOG.md", "share/man/man1/cairn.1",
-         "share/man/man1/cairn-top.1", "share/man/man3/cairn.h.3"]
+         "share/man/man1/cairn-top.1", "share/bash-completion/completions/cairn",
+         "share/fish/vendor_completions.d/cairn.fish", "share/zsh/site-functions/_cairn",
+         "share/zsh/vendor-completions/_cairn", "share/man/man3/cairn.h.3"]
 VIEWER = ROOT / "web/dist/assets/viewer.js"
 
 

@@ -146,6 +146,8 @@ static int run(int argc, char **argv)
     return problem == ERR_OK ? command_finish_output(STATUS_OK) : command_error(&info);
 }
 
+static const char *const action_names[] = {"list", "size", "clear", "limit", NULL};
+
 const struct command command_cache = {
     .name = "cache",
     .summary = "manage the cache of symbol names",
@@ -158,5 +160,6 @@ const struct command command_cache = {
         "  clear        remove all entries\n"
         "  limit SIZE   set the limit (default: 256MiB); 0 disables the cache\n\n"
         "The least recently used entries are removed first. debuginfod has its own cache.\n",
+    .words = action_names,
     .run = run,
 };

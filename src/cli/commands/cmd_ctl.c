@@ -22,27 +22,16 @@ static const struct option_spec specs[] = {
      .offset = offsetof(struct ctl_fields, use_json)},
 };
 
-struct action {
-    const char *name;
-    bool has_text;   // takes one more operand
-    bool is_a_table; // the reply has keys and values
-};
+static const char *const actions[] = {"start",    "stop",   "mark",   "checkpoint", "rotate",
+                                      "snapshot", "detach", "status", NULL};
 
-static const struct action actions[] = {
-    {.name = "start"},      {.name = "stop"},
-    {.name = "checkpoint"}, {.name = "rotate"},
-    {.name = "snapshot"},   {.name = "mark", .has_text = true},
-    {.name = "detach"},     {.name = "status", .is_a_table = true},
-};
-
-static const struct action *find_action(const char *name)
+static bool is_action(const char *name)
 {
-    for (size_t i = 0; i < ARRAY_LEN(actions); i++) {
-        if (strcmp(actions[i].name, name) == 0) {
-            return &actions[i];
-        }
+    size_t i = 0;
+    while (actions[i] != NULL && strcmp(actions[i], name) != 0) {
+        i++;
     }
-    return NULL;
+    return actions[i] != NULL;
 }
 
 static void print_safe(const char *text, size_t len, const char *end)
@@ -101,16 +90,16 @@ static void print_table(char *reply, bool use_json)
     }
 }
 
-static int ask(const char *recording, const struct action *action, const char *text, bool use_json)
+static int ask(const char *recording, const char *action, const char *text, bool use_json)
 {
     CLEANUP(strbuf_release) struct strbuf reply = {0};
     struct err_info info = {0};
-    const enum err problem = control_ask(recording, action->name, text, &reply, &info);
+    const enum err problem = control_ask(recording, action, text, &reply, &info);
     if (problem != ERR_OK) {
         const int status = command_error(&info);
         return problem == ERR_INVALID ? STATUS_FOUND : status;
     }
-    if (action->is_a_table && reply.data != NULL) {
+    if (strcmp(action, "status") == 0 && reply.data != NULL) {
         print_table(reply.data, use_json);
     } else {
         print_safe(strbuf_text(&reply), reply.len, "\n");
@@ -132,17 +121,18 @@ static int run(int argc, char **argv)
         (void)err_set(&info, ERR_INVALID, "FILE or PID and ACTION are required");
         return command_usage_error(&command_ctl, &info);
     }
-    const struct action *action = find_action(argv[operand + 1]);
-    if (action == NULL) {
-        (void)err_set(&info, ERR_INVALID, "unknown action '%.40s'", argv[operand + 1]);
+    const char *action = argv[operand + 1];
+    if (!is_action(action)) {
+        (void)err_set(&info, ERR_INVALID, "unknown action '%.40s'", action);
         return command_usage_error(&command_ctl, &info);
     }
-    if (count != 2 + action->has_text) {
-        (void)err_set(&info, ERR_INVALID, "'%s' takes %s", action->name,
-                      action->has_text ? "one text; quote it" : "nothing more");
+    const bool has_text = strcmp(action, "mark") == 0;
+    if (count != 2 + has_text) {
+        (void)err_set(&info, ERR_INVALID, "'%s' takes %s", action,
+                      has_text ? "one text; quote it" : "nothing more");
         return command_usage_error(&command_ctl, &info);
     }
-    return ask(argv[operand], action, action->has_text ? argv[operand + 2] : NULL, fields.use_json);
+    return ask(argv[operand], action, has_text ? argv[operand + 2] : NULL, fields.use_json);
 }
 
 const struct command command_ctl = {
@@ -162,5 +152,7 @@ const struct command command_ctl = {
         "  status        print the state of the recording\n\n"
         "The exit status is 1 if the recorder refuses, 2 if there is no such recording.\n",
     .options = {.specs = specs, .count = ARRAY_LEN(specs), .follows_operands = true},
+    .words = actions,
+    .words_after = 1,
     .run = run,
 };

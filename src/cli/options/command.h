@@ -23,6 +23,8 @@ struct command {
     const char *synopsis;    // after "cairn NAME "
     const char *description; // paragraphs, for `cairn help NAME`
     struct option_table options;
+    const char *const *words;          // operands that are one of these, for completion; NULL: none
+    int words_after;                   // the number of operands before that one
     int (*run)(int argc, char **argv); // argv[0] is the command's name; returns the exit status
 };
 

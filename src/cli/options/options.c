@@ -48,7 +48,7 @@ static void add_option(struct getopt_tables *tables, const struct option_spec *s
     }
 }
 
-static size_t total_count(struct option_table table)
+size_t options_count(struct option_table table)
 {
     size_t count = table.count;
     for (size_t i = 0; i < OPTION_GROUPS_MAX; i++) {
@@ -57,7 +57,7 @@ static size_t total_count(struct option_table table)
     return count;
 }
 
-static const struct option_spec *spec_at(struct option_table table, size_t index)
+const struct option_spec *options_at(struct option_table table, size_t index)
 {
     if (index < table.count) {
         return &table.specs[index];
@@ -78,23 +78,23 @@ static void build_tables(struct option_table table, struct getopt_tables *tables
         tables->letters[0] = ':';
         tables->letters[1] = '\0';
     }
-    size_t count = total_count(table);
+    size_t count = options_count(table);
     for (size_t i = 0; i < count; i++) {
-        add_option(tables, spec_at(table, i), i);
+        add_option(tables, options_at(table, i), i);
     }
     add_option(tables, &help_option, count);
 }
 
 static const struct option_spec *find_spec(struct option_table table, int value)
 {
-    size_t count = total_count(table);
+    size_t count = options_count(table);
     if (value >= LONG_ONLY_BASE) {
         size_t index = (size_t)(value - LONG_ONLY_BASE);
-        return index < count ? spec_at(table, index) : &help_option;
+        return index < count ? options_at(table, index) : &help_option;
     }
     for (size_t i = 0; i < count; i++) {
-        if (spec_at(table, i)->letter == value) {
-            return spec_at(table, i);
+        if (options_at(table, i)->letter == value) {
+            return options_at(table, i);
         }
     }
     return &help_option;
@@ -355,8 +355,8 @@ static void print_option(FILE *out, const struct option_spec *spec)
 
 void options_print(struct option_table table, FILE *out)
 {
-    for (size_t i = 0; i < total_count(table); i++) {
-        const struct option_spec *spec = spec_at(table, i);
+    for (size_t i = 0; i < options_count(table); i++) {
+        const struct option_spec *spec = options_at(table, i);
         if (!spec->is_hidden && spec->kind != OPTION_REFUSED) {
             print_option(out, spec);
         }

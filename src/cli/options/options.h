@@ -87,5 +87,9 @@ enum options_outcome options_parse(struct option_table table,
                                    int *first_operand,
                                    struct err_info *info) MUST_USE;
 
+// The options of a table, shared ones included: their number, and the one at `index` below that.
+size_t options_count(struct option_table table);
+const struct option_spec *options_at(struct option_table table, size_t index);
+
 // Print the table as help, wrapped at 80 columns.
 void options_print(struct option_table table, FILE *out);
