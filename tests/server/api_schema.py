@@ -105,8 +105,8 @@ ROUTES = {
         "unrecorded": {"execs": int, "descendants_at_least": int, "programs": Table(
             program=str, reason=str, text=str, pid=int, execs=int, descendants_at_least=int)},
         "findings": {
-            "items": Table(kind=OneOf("peak", "growth", "unfreed", "churn", "rss", "sparse", "uneven", "unseen"), sentence=str,
-                           confidence=OneOf("low", "medium", "high"), location=Nullable(int), bytes=int,
+            "items": Table(kind=OneOf("peak", "growth", "unfreed", "churn", "rss", "sparse", "uneven", "unseen"),
+                           sentence=str, confidence=OneOf("low", "medium", "high"), location=Nullable(int), bytes=int,
                            whole_bytes=int, blocks=int, bytes_per_s=(int, float), look=str),
             "peak_rise": Nullable({"trough_ms": int, "trough_bytes": int, "peak_ms": int, "peak_bytes": int,
                                    "mark": Nullable(str), "freed_bytes": int, "total_count": int,

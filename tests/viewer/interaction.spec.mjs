@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import http from 'node:http';
 import { before, describe, it } from 'node:test';
-import { control, exactNumber, humanBytes, humanCount, pngSize, readSvg, recordLive, recordWorkload, report, serve, withStage } from './support.mjs';
+import { control, DEADLINE_MS, exactNumber, humanBytes, humanCount, pngSize, readSvg, recordLive, recordWorkload, report, serve, withStage } from './support.mjs';
 
 let file, server, viewer, page;
 const stage = withStage(async () => {
@@ -391,7 +391,7 @@ describe('a recording in progress', () => {
     const other = await serve(live.file);
     const marked = await stage.view(other);
     await marked.open('#/charts');
-    const button = marked.page.getByRole('list', { name: 'Marks' }).getByRole('button');
+    const button = marked.page.getByRole('list', { name: 'Marks' }).getByRole('button').first();
     assert.match(await button.innerText(), /: <b>half<\/b> time$/);
     const svg = readSvg((await marked.download(marked.page.getByRole('button', { name: 'SVG', exact: true }))).bytes);
     assert.ok(svg.words.includes('&lt;b&gt;half&lt;/b&gt; time'), svg.words.join('; '));
@@ -417,9 +417,24 @@ describe('a recording in progress', () => {
         (text) => document.querySelector('[aria-label=Leaks] .cost')?.getAttribute('title')?.includes(text) === true, bytes,
       );
       await leaked('5,000 B');
+      assert.match(await follower.text('live-age'), /^updated (now|.* ago)$/);
+      const pause = follower.page.getByRole('button', { name: 'Pause' });
+      await pause.click();
       live.input.write('xx');
+      const served = async () => (await follower.ask('leaks?function=leak_receipt')).selection.totals.leaked_bytes;
+      for (const deadline = Date.now() + DEADLINE_MS; await served() < 15_000;) {
+        assert.ok(Date.now() < deadline, 'the server does not follow the file');
+      }
+      await follower.idle();
+      await leaked('5,000 B'); // still
+      await pause.click();
       await leaked('15,000 B');
+      await follower.page.getByRole('button', { name: 'Growth from now' }).click();
+      await follower.idle();
+      assert.equal(await follower.page.locator('main').getAttribute('data-view'), 'bottom-up');
       live.input.write('x');
+      await follower.page.waitForFunction(() => [...document.querySelectorAll('[role=treegrid] .cost')].some((cost) => cost.title.startsWith('Leaked: 4.88 KiB (5,000 B)')));
+      await follower.follow('#/leaks?leaks_by=call_site&function=leak_receipt');
       await live.end();
       await leaked('20,000 B');
       await follower.page.locator('.head-live').waitFor({ state: 'detached' });

@@ -7,6 +7,8 @@ import { followAddressBar } from './state/app-state';
 import { applyTheme, readTheme } from './state/theme';
 import { showSafeText } from './views/parts/safe-text';
 import { Shell } from './views/shell';
+// The last of the styles: it overrides those of the views.
+import './views/parts/print.css';
 
 showSafeText();
 if (!inReport()) {

@@ -95,6 +95,26 @@ static void a_peak_of_a_moment_is_explained(void **state)
     }
 }
 
+// The rise takes two slices, with a pause between them: the trough is before both.
+static void a_pause_ends_no_rise(void **state)
+{
+    (void)state;
+    static const char text[] = "main;fill(a.c:7) 2 31457280 0 0 0 0 2 31457280 31457280\n"
+                               "@2 1 10485760 0 0 0\n@4 1 20971520 0 0 0\n"
+                               "main;keep(a.c:9) 1 4194304 0 0 0 0 1 4194304 4194304\n"
+                               "@0 1 4194304 0 0 0\n";
+    CLEANUP(drawn_profile_release) struct drawn_profile drawn = {0};
+    CLEANUP(findings_release) struct findings findings = {0};
+    build(text, 1000, &drawn, &findings);
+    const struct finding *found = find(&findings, FINDING_PEAK);
+    assert_non_null(found);
+    for (uint32_t i = 0; i < findings.rise.gained.len; i++) {
+        if (row_groups_location(&findings.groups, i) == found->location) {
+            assert_int_equal(findings.rise.gained.items[i], 31457280);
+        }
+    }
+}
+
 static void growth_is_found_only_in_long_runs(void **state)
 {
     (void)state;
@@ -188,6 +208,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_peak_is_explained),
         cmocka_unit_test(a_peak_of_a_moment_is_explained),
+        cmocka_unit_test(a_pause_ends_no_rise),
         cmocka_unit_test(growth_is_found_only_in_long_runs),
         cmocka_unit_test(other_faults_have_their_kind),
     };

@@ -17,11 +17,12 @@ static uint32_t find_trough(const struct recording *recording, uint32_t peak)
     if (at == 0) {
         return REC_NONE;
     }
-    at--;
-    while (at > 0 && slices[at - 1].live_bytes < slices[at].live_bytes) {
+    uint32_t lowest = --at;
+    while (at > 0 && slices[at - 1].live_bytes <= slices[at].live_bytes) {
         at--;
+        lowest = slices[at].live_bytes < slices[lowest].live_bytes ? at : lowest;
     }
-    return at == 0 && slices[0].live_bytes > 0 ? REC_NONE : at;
+    return lowest == 0 && slices[0].live_bytes > 0 ? REC_NONE : lowest;
 }
 
 // Bytes of a row that are live at the end of the trough's slice. Add what is freed between the two.

@@ -61,6 +61,8 @@ const VIEW_DEFAULTS = {
   leaks_by: 'stack',
   rank: 'blocks',
   histogram: 'sizes',
+  /** Histograms: 'log' or 'linear' heights; '': log for lifetimes. */
+  scale: '',
   growth: '',
   /** RSS: 'samples' shows it by kind of page instead of the RSS breakdown. */
   rss_by: '',

@@ -11,6 +11,10 @@ export interface AppState {
   readonly generation: number;
   /** The server's number of its data, from the latest answer; null before the first. */
   readonly served: number | null;
+  /** When the page got its data, in milliseconds since 1970. */
+  readonly updatedAt: number;
+  /** News of a running recording do not change the page. */
+  readonly paused: boolean;
   readonly help: boolean;
   /** One sentence about the connection or the recording, or "". */
   readonly notice: string;
@@ -20,6 +24,8 @@ export const appState = createStore<AppState>({
   address: parseAddress(globalThis.location?.hash ?? ''),
   generation: 0,
   served: null,
+  updatedAt: Date.now(),
+  paused: false,
   help: false,
   notice: '',
 });
@@ -52,6 +58,11 @@ export function showMoment(ms: number): void {
   go({ from_ms: '', to_ms: String(Math.max(1, Math.round(ms))), classes: '', cost: 'leaked_bytes', zoom: '' });
 }
 
+/** Show what was allocated since a moment and is live at the end. */
+export function showSince(ms: number): void {
+  go({ view: 'bottom-up', from_ms: String(Math.max(1, Math.round(ms))), to_ms: '', classes: 'in_out', cost: 'leaked_bytes', zoom: '' });
+}
+
 export function resetTime(): void {
   go({ from_ms: '', to_ms: '', classes: '', zoom: '' });
 }
@@ -72,8 +83,28 @@ export function noteGeneration(served: number | null): void {
   appState.update((state) =>
     served === null || served === state.served
       ? state
-      : { ...state, served, generation: state.generation + (state.served === null ? 0 : 1) },
+      : { ...state, served, updatedAt: Date.now(), generation: state.generation + (state.served === null ? 0 : 1) },
   );
+}
+
+/** The number of the server's latest data while the page is paused; null: none. */
+let missed: number | null = null;
+
+/** News of the server: newer data, which a paused page takes later. */
+export function noteNews(generation: number): void {
+  if (appState.get().paused) {
+    missed = generation;
+  } else {
+    noteGeneration(generation);
+  }
+}
+
+export function setPaused(paused: boolean): void {
+  appState.update((state) => ({ ...state, paused }));
+  if (!paused) {
+    noteGeneration(missed);
+    missed = null;
+  }
 }
 
 /** Send all requests again for any generation. */

@@ -2,7 +2,7 @@
 // again. A finished recording has no events, and a browser has few connections.
 import { withToken } from '../api/token';
 import { num, object, str, type Decode } from '../api/decode';
-import { noteGeneration, setNotice } from './app-state';
+import { noteNews, setNotice } from './app-state';
 
 const RETRY_MS = 5000;
 const LOST = 'The connection to cairn is lost. What you see is the last that was sent.';
@@ -25,7 +25,7 @@ function listen(source: EventSource): void {
     const data = read(event, news);
     if (data !== null) {
       setNotice('');
-      noteGeneration(data.generation);
+      noteNews(data.generation);
     }
   };
   for (const name of ['hello', 'recording', 'baseline']) {

@@ -11,7 +11,7 @@ import { chartKind, knownCharts } from '../model/over-time';
 import { timePicture } from '../render/time-picture';
 import { BLOCK_FIELDS, stackParams, TIME_FIELDS, type Address } from '../state/address';
 import { isFilteredBeyond } from '../state/filter-reach';
-import { filterTime, go, showMoment } from '../state/app-state';
+import { filterTime, go, showMoment, showSince } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
 import { ChartLegend } from './chart-legend';
 import { chartCsv, chartModel, chartSpec, legendEntries } from './charts-model';
@@ -41,6 +41,11 @@ function Marks(): JSX.Element | null {
           <button type="button" disabled={!canBrush} title="The heap as it stood then" onClick={() => showMoment(mark.time_ms)}>
             {`${formatMs(mark.time_ms)}: ${markText(mark)}`}
           </button>
+          {canBrush ? (
+            <button type="button" class="link marks-since" title="What was allocated since then and is live at the end" onClick={() => showSince(mark.time_ms)}>
+              since
+            </button>
+          ) : null}
         </li>
       ))}
     </ul>

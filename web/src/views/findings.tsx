@@ -31,7 +31,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
   peak: { title: 'Holds the peak', whole: 'of the peak', links: [{ label: 'Why the peak', to: () => ({ view: 'peak' }) }, FLAME] },
   growth: { title: 'Grows until the end', whole: 'of what is live at the end', links: [LEAKS, { label: 'Over time', to: () => ({ view: 'charts' }) }] },
   unfreed: { title: 'Not freed', whole: 'of what is live at the end', links: [LEAKS] },
-  churn: { title: 'Temporary allocations', whole: 'of all allocated bytes', links: [{ label: 'Bottom-up', to: () => ({ view: 'bottom-up', cost: 'temporary' }) }] },
+  churn: { title: 'Churn', whole: 'of all allocated bytes', links: [{ label: 'Bottom-up', to: () => ({ view: 'bottom-up', cost: 'temporary' }) }] },
   rss: { title: 'RSS beyond the heap', whole: 'of RSS', links: [RSS] },
   sparse: { title: 'Fragmented heap', whole: 'of RSS', links: [RSS] },
   uneven: { title: 'Unlike its siblings', whole: 'of the peak', links: [{ label: 'Threads', to: () => ({ view: 'threads' }) }] },

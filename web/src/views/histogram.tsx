@@ -28,16 +28,19 @@ export interface HistogramModel {
   readonly old: Histogram | null;
   readonly bars: readonly Bar[];
   readonly rank: RankKey;
+  /** Heights grow with the logarithm. */
+  readonly isLog: boolean;
   readonly highest: number;
   /** Upper edges of the layers, by position in the new recording's columns. */
   readonly edges: readonly (readonly number[])[];
 }
 
-export function histogramModel(now: Histogram, old: Histogram | null, rank: RankKey): HistogramModel {
+export function histogramModel(now: Histogram, old: Histogram | null, rank: RankKey, isLog: boolean): HistogramModel {
   return {
     now,
     old,
     rank,
+    isLog,
     bars: barsOf(now.buckets, old?.buckets ?? null),
     highest: Math.max(1, ...now.buckets[rank], ...(old?.buckets[rank] ?? [])),
     edges: stackUp([...now.top.map((entry) => ({ label: '', values: entry[rank] })), { label: '', values: now.rest[rank] }]),
@@ -50,6 +53,11 @@ export function bound(unit: string, value: number): string {
 
 export function rangeText(unit: string, low: number, high: number): string {
   return low === high ? bound(unit, low) : `${bound(unit, low)} to ${bound(unit, high)}`;
+}
+
+/** The height of a value, as a share of the highest. */
+function heightOf(model: HistogramModel, value: number): number {
+  return model.isLog ? Math.log1p(value) / Math.log1p(model.highest) : value / model.highest;
 }
 
 function valueIn(answer: Histogram | null, rank: RankKey, row: number | null): number {
@@ -79,10 +87,13 @@ function OneBar(props: { readonly model: HistogramModel; readonly place: number;
   const { model, place, step } = props;
   const bar = model.bars[place];
   const colours = palette(useDarkness());
-  const y = (value: number): number => HEIGHT - (value / model.highest) * HEIGHT;
   if (bar === undefined) {
     return <g />;
   }
+  // The layers of a bar share its height by their values, on both scales.
+  const whole = valueIn(model.now, model.rank, bar.now);
+  const y = (value: number): number => HEIGHT * (1 - (value / Math.max(whole, 1)) * heightOf(model, whole));
+  const oldY = (value: number): number => HEIGHT * (1 - heightOf(model, value));
   const old = valueIn(model.old, model.rank, bar.old);
   return (
     <g>
@@ -98,9 +109,15 @@ function OneBar(props: { readonly model: HistogramModel; readonly place: number;
           {...(layer === model.now.top.length ? { class: 'bars-rest' } : { fill: colours.series(layer) })}
         />
       ))}
-      {old > 0 ? <path class="bars-old" d={`M${place * step} ${HEIGHT}V${y(old)}h${step}V${HEIGHT}`} /> : null}
+      {old > 0 ? <path class="bars-old" d={`M${place * step} ${HEIGHT}V${oldY(old)}h${step}V${HEIGHT}`} /> : null}
     </g>
   );
+}
+
+/** The value of the upper edge, and on a logarithmic scale that of the middle. */
+function topText(model: HistogramModel, format: (value: number) => string): string {
+  const middle = Math.round(Math.expm1(Math.log1p(model.highest) / 2));
+  return model.isLog ? `${format(model.highest)}; half the height: ${format(middle)} (log scale)` : format(model.highest);
 }
 
 export function Bars(props: { readonly model: HistogramModel }): JSX.Element {
@@ -111,7 +128,7 @@ export function Bars(props: { readonly model: HistogramModel }): JSX.Element {
   const each = Math.max(1, Math.ceil(count / MAX_LABELS));
   return (
     <div class="bars" role="img" aria-label={`Histogram, highest bar ${format(model.highest)}`} data-testid="bars">
-      <span class="bars-top soft">{short(model.highest)}</span>
+      <span class="bars-top soft">{topText(model, short)}</span>
       <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none">
         {range(count).map((place) => (
           <OneBar key={place} model={model} place={place} step={WIDTH / Math.max(count, 1)} />
@@ -198,10 +215,12 @@ function barsPicture(model: HistogramModel, title: string, isDark: boolean): Pic
   const colour = (layer: number): string => (layer === now.top.length ? cssVariable('--line-strong') : colours.series(layer));
   const format = model.rank === 'blocks' ? formatCountShort : formatBytes;
   const shapes = bars.flatMap((bar, place): readonly Shape[] => {
-    const before = valueIn(old, model.rank, bar.old) / highest;
+    const before = heightOf(model, valueIn(old, model.rank, bar.old));
+    const whole = valueIn(now, model.rank, bar.now);
+    const share = (value: number): number => (value / Math.max(whole, 1)) * heightOf(model, whole);
     return [
       ...layersOf(model, bar).map(({ layer, below, above }): Shape => ({
-        kind: 'bar', x: (place + 0.06) / count, width: 0.88 / count, y: below / highest, height: (above - below) / highest, colour: colour(layer), opacity: 1,
+        kind: 'bar', x: (place + 0.06) / count, width: 0.88 / count, y: share(below), height: share(above) - share(below), colour: colour(layer), opacity: 1,
       })),
       ...(before > 0
         ? [{ kind: 'line', points: [[place / count, 0], [place / count, before], [(place + 1) / count, before], [(place + 1) / count, 0]], colour: cssVariable('--text'), width: 1.5, dash: '3 3' } as const]
@@ -212,7 +231,7 @@ function barsPicture(model: HistogramModel, title: string, isDark: boolean): Pic
     title,
     shapes,
     x: bars.flatMap((bar, place) => (place % each === 0 ? [{ at: (place + 0.5) / count, label: bound(now.unit, bar.low) }] : [])),
-    y: ticks(highest, 6, model.rank === 'bytes').map((value) => ({ at: value / highest, label: format(value) })),
+    y: (model.isLog ? [0, 0.25, 0.5, 0.75, 1].map((part) => Math.round(Math.expm1(part * Math.log1p(highest)))) : ticks(highest, 6, model.rank === 'bytes')).map((value) => ({ at: heightOf(model, value), label: format(value) })),
     legend: [
       ...now.top.map((entry, layer) => ({ colour: colour(layer), text: locationName(now.code, entry.location).full })),
       { colour: colour(now.top.length), text: 'all others' },

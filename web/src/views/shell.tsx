@@ -19,6 +19,7 @@ import { FlameView } from './flame';
 import { FunctionsView } from './functions';
 import { Help } from './help';
 import { LeaksView } from './leaks';
+import { LiveControls } from './live-controls';
 import { PeakView } from './peak';
 import { RssView } from './rss';
 import { MetaContext, useMeta } from './parts/meta-context';
@@ -84,11 +85,7 @@ function Header(): JSX.Element {
       <span class="head-command soft mono" title={meta.run.command_line}>
         {meta.run.command_line}
       </span>
-      {meta.state === 'running' ? (
-        <span class="head-live" role="status">
-          ● live
-        </span>
-      ) : null}
+      {meta.state === 'running' && !inReport() ? <LiveControls /> : null}
       {meta.damage === null ? null : (
         <button type="button" class="head-damage" title={`${meta.damage}: every number counts what is there`} onClick={() => go({ view: 'summary' })}>
           incomplete file

@@ -7,7 +7,7 @@ import { go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
 import { HeatMap } from './heat-map';
 import { Bars, BarsButtons, BarsLegend, BarsTable, histogramModel, type RankKey } from './histogram';
-import { Choice } from './parts/controls';
+import { Choice, ToggleButton } from './parts/controls';
 import { useCapability } from './parts/meta-context';
 import { useNothing } from './parts/nothing';
 import { Notice, Pane } from './parts/pane';
@@ -46,10 +46,17 @@ function Heat(props: { readonly address: Address }): JSX.Element {
   );
 }
 
+/** Nearly all blocks live for less than a millisecond: on a linear scale the others are invisible. */
+function useLog(kind: string): boolean {
+  const { scale } = useAddress();
+  return scale === '' ? kind === 'lifetimes' : scale === 'log';
+}
+
 function Drawing(props: { readonly now: Histogram; readonly old: Histogram | null; readonly rank: RankKey; readonly kind: 'sizes' | 'lifetimes' }): JSX.Element {
   const { now, old, rank, kind } = props;
   const nothing = useNothing();
-  const model = useMemo(() => histogramModel(now, old, rank), [now, old, rank]);
+  const isLog = useLog(kind);
+  const model = useMemo(() => histogramModel(now, old, rank, isLog), [now, old, rank, isLog]);
   if (model.bars.length === 0) {
     return <Notice>{nothing}</Notice>;
   }
@@ -78,6 +85,7 @@ function Histograms(props: { readonly address: Address; readonly kind: 'sizes' |
     <>
       <div class="toolbar">
         <Choice label="Height of the bars" value={rank} options={RANKS} onChange={(value) => go({ rank: value })} />
+        <ToggleButton isOn={useLog(kind)} label="Log scale" title="Heights grow with the logarithm, so that low bars can be seen" onChange={(on) => go({ scale: on ? 'log' : 'linear' })} />
         <span class="soft">
           {kind === 'sizes' ? 'How large the blocks were that were asked for.' : 'How long the blocks lived that were freed.'}
         </span>

@@ -81,7 +81,7 @@ function Figures(props: { readonly summary: Summary }): JSX.Element {
         return (
           <li key={tile.cost}>
             <button type="button" class="figure" onClick={() => go(tile.go)} title={`${costMeaning(tile.cost)}: ${tells(tile.cost) ? formatCostExact(tile.cost, value) : 'unknown'}`}>
-              <span class="figure-label">{tile.label}</span>
+              <span class="figure-label">{tile.cost === 'leaked_bytes' && meta.state === 'running' ? 'Live now' : tile.label}</span>
               <span class="figure-value" data-testid={`figure-${tile.cost}`}>
                 {!tells(tile.cost) ? 'unknown' : tile.cost === 'peak_rss_bytes' && value === 0 ? 'not sampled' : formatCost(tile.cost, value)}
               </span>

@@ -10,6 +10,7 @@ import { columnCosts, TABLE_COSTS } from '../model/cost';
 import { filterParams, type Address } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
+import { Lives } from './lives';
 import { GroupTable, type GroupSide, type TextColumn } from './parts/group-table';
 import { Notice, Pane } from './parts/pane';
 import './threads.css';
@@ -111,6 +112,7 @@ export function ThreadsView(): JSX.Element {
   return (
     <div class="view threads">
       {address.diff === '1' ? <p class="soft">Processes are matched by their program, threads by their name, modules by their file's name.</p> : null}
+      <Lives />
       <Groups kind={PROCESSES} address={address} />
       <Groups kind={THREADS} address={address} />
       <Groups kind={MODULES} address={address} />

@@ -8,11 +8,14 @@ import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { range } from '../../base/columns';
 import { useNothing } from './nothing';
+import { TableExport } from './table-export';
 import { useKnows } from './unknown-costs';
 import './data-table.css';
 
 const ROW_PX = 26;
 const BEYOND = 6;
+/** On paper there are all rows up to this one, not those in sight. */
+const PRINTED_ROWS = 2000;
 
 export interface Column {
   readonly key: string;
@@ -197,6 +200,18 @@ function minWidthPx(columns: readonly Column[]): number {
   return columns.reduce((sum, column) => sum + column.widthPx, 0);
 }
 
+function usePrinting(): boolean {
+  const [isOn, setIsOn] = useState(false);
+  useEffect(() => {
+    const paper = matchMedia('print');
+    const look = (): void => setIsOn(paper.matches);
+    look();
+    paper.addEventListener('change', look);
+    return () => paper.removeEventListener('change', look);
+  }, []);
+  return isOn;
+}
+
 interface Viewport {
   readonly top: number;
   readonly height: number;
@@ -237,34 +252,38 @@ export function DataTable(given: DataTableProps): JSX.Element {
       element.scrollTop = y + ROW_PX - inner;
     }
   }, [selected]);
-  const first = Math.max(0, Math.floor(port.top / ROW_PX) - BEYOND);
-  const last = Math.min(count, Math.ceil((port.top + port.height) / ROW_PX) + BEYOND);
+  const isPrinted = usePrinting();
+  const first = isPrinted ? 0 : Math.max(0, Math.floor(port.top / ROW_PX) - BEYOND);
+  const last = isPrinted ? Math.min(count, PRINTED_ROWS) : Math.min(count, Math.ceil((port.top + port.height) / ROW_PX) + BEYOND);
   const visible = range(Math.max(last - first, 0)).map((offset) => first + offset);
   const isInSight = selected >= first && selected < last;
   return (
-    <div
-      ref={box}
-      class="table"
-      role={props.isOpen === undefined ? 'grid' : 'treegrid'}
-      aria-label={props.label}
-      aria-rowcount={count + 1}
-      tabIndex={0}
-      style={{ '--tracks': tracks(props.columns), '--min-width': `${minWidthPx(props.columns)}px` }}
-      {...(isInSight ? { 'aria-activedescendant': `${id}-${selected}` } : {})}
-      onKeyDown={(event) => {
-        const element = box.current;
-        if (element !== null && event.target === element && (copyRow(event, element) || onKey(event, props, Math.floor(port.height / ROW_PX) - 2))) {
-          event.preventDefault();
-        }
-      }}
-    >
-      <Header table={props} />
-      <div class="table-body" role="rowgroup" style={{ height: `${count * ROW_PX}px` }}>
-        {visible.map((row) => (
-          <Row key={row} table={props} row={row} id={`${id}-${row}`} />
-        ))}
+    <div class="table-frame">
+      <div
+        ref={box}
+        class="table"
+        role={props.isOpen === undefined ? 'grid' : 'treegrid'}
+        aria-label={props.label}
+        aria-rowcount={count + 1}
+        tabIndex={0}
+        style={{ '--tracks': tracks(props.columns), '--min-width': `${minWidthPx(props.columns)}px` }}
+        {...(isInSight ? { 'aria-activedescendant': `${id}-${selected}` } : {})}
+        onKeyDown={(event) => {
+          const element = box.current;
+          if (element !== null && event.target === element && (copyRow(event, element) || onKey(event, props, Math.floor(port.height / ROW_PX) - 2))) {
+            event.preventDefault();
+          }
+        }}
+      >
+        <Header table={props} />
+        <div class="table-body" role="rowgroup" style={{ height: `${count * ROW_PX}px` }}>
+          {visible.map((row) => (
+            <Row key={row} table={props} row={row} id={`${id}-${row}`} />
+          ))}
+        </div>
+        {count === 0 ? <p class="table-empty soft">{props.empty ?? nothing}</p> : null}
       </div>
-      {count === 0 ? <p class="table-empty soft">{props.empty ?? nothing}</p> : null}
+      {count === 0 ? null : <TableExport table={props} />}
     </div>
   );
 }

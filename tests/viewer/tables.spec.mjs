@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+// Tables leave the page: as CSV and TSV with the exact numbers of `cairn report --json`, and on paper with all of their rows.
+// Processes have their lives, and lifetimes a scale on which all of them can be seen.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { recordFamily, recordWorkload, report, withStage } from './support.mjs';
+
+let file, family, reported, viewer, page;
+const stage = withStage(async () => {
+  file = recordWorkload(stage.folder, 'workload.cairn');
+  family = recordFamily(stage.folder, 'family.cairn');
+  reported = report(file);
+  ({ viewer, page } = await stage.open(file));
+});
+
+/** Rows of RFC 4180, read anew here as an oracle. */
+function readCsv(text) {
+  const rows = [[]];
+  for (const [, quoted, plain, end] of text.matchAll(/(?:"((?:[^"]|"")*)"|([^",\n]*))(,|\n)/g)) {
+    rows.at(-1).push(quoted === undefined ? plain : quoted.replaceAll('""', '"'));
+    if (end === '\n') { rows.push([]); }
+  }
+  return rows.slice(0, -1);
+}
+
+async function saved(label, format) {
+  const { name, bytes } = await viewer.download(page.getByRole('button', { name: `${label} as ${format}`, exact: true }));
+  return { name, text: bytes.toString('utf8') };
+}
+
+describe('a table as a file', () => {
+  it('has the exact numbers and whole names', async () => {
+    await viewer.open('#/leaks?leaks_by=call_site');
+    const { name, text } = await saved('Leaks', 'CSV');
+    assert.equal(name, 'workload-leaks.csv');
+    const [heads, ...rows] = readCsv(text);
+    assert.deepEqual(heads.slice(0, 3), ['Call site', 'Leaked', 'Leaked blocks']);
+    assert.deepEqual(rows.map((row) => Number(row[1])), reported.top.leaked_bytes.map((site) => site.costs.leaked_bytes));
+    assert.ok(rows.some((row) => /^leak_receipt\(\) workload\.cpp:\d+$/.test(row[0])), text);
+  });
+
+  it('separates by tabs, too', async () => {
+    await viewer.open('#/functions?wrappers=1&cost=allocations');
+    const { name, text } = await saved('Functions', 'TSV');
+    assert.equal(name, 'workload-functions.tsv');
+    const rows = text.trimEnd().split('\n').map((line) => line.split('\t'));
+    assert.ok(rows.every((row) => row.length === rows[0].length));
+    assert.equal(Number(rows.find((row) => row[0] === 'churn(int)')[3]), 20_000);
+  });
+
+  it('has the rows of a tree that are open, with their level', async () => {
+    await viewer.open('#/top-down');
+    const shown = await viewer.rows('Top-down tree');
+    const [heads, ...rows] = readCsv((await saved('Top-down tree', 'CSV')).text);
+    assert.equal(heads[0], 'Level');
+    assert.deepEqual(rows.map((row) => Number(row[0]) + 1), shown.map((row) => row.level));
+  });
+
+  for (const [view, label] of [['peak', 'Gained before the peak'], ['bottom-up', 'Bottom-up tree'], ['sizes', 'Buckets'], ['threads', 'Threads'], ['threads', 'Modules'], ['rss', 'Mappings']]) {
+    it(`is offered for ${label}`, async () => {
+      await viewer.follow(`#/${view}`);
+      const rows = readCsv((await saved(label, 'CSV')).text);
+      assert.ok(rows.length > 1 && rows.every((row) => row.length === rows[0].length), label);
+    });
+  }
+});
+
+describe('on paper', () => {
+  it('is light, without controls, and has all rows of a table', async () => {
+    await page.setViewportSize({ width: 1000, height: 500 });
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await viewer.open('#/sizes');
+    const rows = () => page.locator('[aria-label=Buckets] .table-body [role=row]').count();
+    const count = Number(await page.locator('[aria-label=Buckets]').getAttribute('aria-rowcount')) - 1;
+    await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
+    await page.waitForFunction((wanted) => document.querySelectorAll('[aria-label=Buckets] .table-body [role=row]').length === wanted, count);
+    assert.equal(await rows(), count);
+    const look = await page.evaluate(() => ({
+      background: getComputedStyle(document.body).backgroundColor,
+      hidden: ['.tabs', '.filter-form', '.toolbar'].map((selector) => getComputedStyle(document.querySelector(selector)).display),
+      cut: [...document.querySelectorAll('main, .table')].some((box) => box.scrollHeight > box.clientHeight + 2),
+    }));
+    assert.deepEqual(look, { background: 'rgb(255, 255, 255)', hidden: ['none', 'none', 'none'], cut: false });
+    await page.emulateMedia({ media: 'screen', colorScheme: 'light' });
+    await page.setViewportSize({ width: 1280, height: 800 });
+  });
+});
+
+describe('lives', () => {
+  it('of processes are a tree with bars, which filter', async () => {
+    const own = await stage.open(family);
+    await own.viewer.open('#/threads');
+    const lives = await own.page.locator('.life').evaluateAll((all) => all.map((life) => ({
+      isProcess: life.classList.contains('life-process'),
+      label: life.querySelector('.link').textContent,
+      indent: Number.parseFloat(life.querySelector('.life-name').style.paddingLeft),
+    })));
+    const { processes } = report(family);
+    const shell = processes.find((process) => !processes.some((other) => other.pid === process.parent_pid));
+    assert.deepEqual(lives.filter((life) => life.isProcess).map((life) => life.indent), [0, 14, 14]);
+    assert.ok(lives[0].label.endsWith(`(${shell.pid})`), JSON.stringify(lives));
+    const child = processes.find((process) => process.parent_pid === shell.pid);
+    await own.page.locator('.life-bar').nth(1).click();
+    await own.viewer.idle();
+    assert.ok(Math.abs(Number(own.viewer.parameters().get('from_ms')) - child.start_ms) <= processes.at(-1).start_ms + 1);
+    await own.viewer.follow('#/threads');
+    await own.page.locator('.life .link').nth(1).click();
+    await own.viewer.idle();
+    assert.ok(processes.some((process) => String(process.pid) === own.viewer.parameters().get('process') && process !== shell));
+  });
+});
+
+describe('lifetimes', () => {
+  it('are on a logarithmic scale, unless it is turned off', async () => {
+    const heights = () => page.locator('.bars g').evaluateAll((bars) => bars.map((bar) => [...bar.querySelectorAll('rect:not(.bars-hover)')].reduce((sum, part) => sum + Number(part.getAttribute('height')), 0)));
+    await viewer.open('#/sizes?histogram=lifetimes');
+    const { buckets } = await viewer.ask('lifetimes');
+    const most = Math.max(...buckets.blocks);
+    const logarithmic = await heights();
+    buckets.blocks.forEach((blocks, i) => assert.ok(Math.abs(logarithmic[i] / 320 - Math.log1p(blocks) / Math.log1p(most)) < 0.001, String(i)));
+    await page.getByRole('button', { name: 'Log scale' }).click();
+    await viewer.idle();
+    const linear = await heights();
+    buckets.blocks.forEach((blocks, i) => assert.ok(Math.abs(linear[i] / 320 - blocks / most) < 0.001, String(i)));
+    assert.equal(viewer.parameters().get('scale'), 'linear');
+  });
+});
