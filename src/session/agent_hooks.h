@@ -29,31 +29,34 @@ enum agent_effect {
     AGENT_RESIZES_IN_PLACE, // returns the usable size of the same block: xallocx
     AGENT_FREES,            // returns nothing
     AGENT_CHANGES_MODULES,  // _dl_debug_state: the loader has mapped or unmapped a module
+    AGENT_EXECUTES,         // execve: the process becomes another program, or the call fails
 };
 
 #define AGENT_NONE 0xffu // no such argument
 
-// X(kind, effect, index of the argument that is the size in bytes, of the one that multiplies it,
-// of the one that is the block). reallocarray, for example, has the block as argument 0, the count
-// as 1 and the size as 2. A throwing operator's nothrow form has the same arguments, followed by a
-// `const std::nothrow_t &`, which implementations ignore.
-#define AGENT_HOOKS(X)                                                         \
-    X(AGENT_MALLOC, AGENT_ALLOCATES, 0, AGENT_NONE, AGENT_NONE)                \
-    X(AGENT_FREE, AGENT_FREES, AGENT_NONE, AGENT_NONE, 0)                      \
-    X(AGENT_CALLOC, AGENT_ALLOCATES, 1, 0, AGENT_NONE)                         \
-    X(AGENT_REALLOC, AGENT_RESIZES, 1, AGENT_NONE, 0)                          \
-    X(AGENT_REALLOCARRAY, AGENT_RESIZES, 2, 1, 0)                              \
-    X(AGENT_REALLOCF, AGENT_RESIZES_OR_FREES, 1, AGENT_NONE, 0)                \
-    X(AGENT_ALIGNED_ALLOC, AGENT_ALLOCATES, 1, AGENT_NONE, AGENT_NONE)         \
-    X(AGENT_POSIX_MEMALIGN, AGENT_ALLOCATES_AT, 2, AGENT_NONE, AGENT_NONE)     \
-    X(AGENT_STRDUP, AGENT_COPIES_TEXT, AGENT_NONE, AGENT_NONE, AGENT_NONE)     \
-    X(AGENT_NEW, AGENT_ALLOCATES_OR_THROWS, 0, AGENT_NONE, AGENT_NONE)         \
-    X(AGENT_NEW_ALIGNED, AGENT_ALLOCATES_OR_THROWS, 0, AGENT_NONE, AGENT_NONE) \
-    X(AGENT_XALLOCX, AGENT_RESIZES_IN_PLACE, 1, AGENT_NONE, 0)                 \
-    X(AGENT_HEAP_CALLOC, AGENT_ALLOCATES, 2, 1, AGENT_NONE)                    \
-    X(AGENT_HEAP_REALLOC, AGENT_RESIZES, 2, AGENT_NONE, 1)                     \
-    X(AGENT_HEAP_REALLOCARRAY, AGENT_RESIZES, 3, 2, 1)                         \
-    X(AGENT_DL_DEBUG_STATE, AGENT_CHANGES_MODULES, AGENT_NONE, AGENT_NONE, AGENT_NONE)
+// X(kind, effect, index of the argument that is the size in bytes, of the one that multiplies
+// it, of the one that is the block, or the path of a program). reallocarray, for example, has
+// the block as argument 0, the count as 1 and the size as 2. A throwing operator's nothrow form
+// has the same arguments, followed by a `const std::nothrow_t &`, which implementations ignore.
+#define AGENT_HOOKS(X)                                                                 \
+    X(AGENT_MALLOC, AGENT_ALLOCATES, 0, AGENT_NONE, AGENT_NONE)                        \
+    X(AGENT_FREE, AGENT_FREES, AGENT_NONE, AGENT_NONE, 0)                              \
+    X(AGENT_CALLOC, AGENT_ALLOCATES, 1, 0, AGENT_NONE)                                 \
+    X(AGENT_REALLOC, AGENT_RESIZES, 1, AGENT_NONE, 0)                                  \
+    X(AGENT_REALLOCARRAY, AGENT_RESIZES, 2, 1, 0)                                      \
+    X(AGENT_REALLOCF, AGENT_RESIZES_OR_FREES, 1, AGENT_NONE, 0)                        \
+    X(AGENT_ALIGNED_ALLOC, AGENT_ALLOCATES, 1, AGENT_NONE, AGENT_NONE)                 \
+    X(AGENT_POSIX_MEMALIGN, AGENT_ALLOCATES_AT, 2, AGENT_NONE, AGENT_NONE)             \
+    X(AGENT_STRDUP, AGENT_COPIES_TEXT, AGENT_NONE, AGENT_NONE, AGENT_NONE)             \
+    X(AGENT_NEW, AGENT_ALLOCATES_OR_THROWS, 0, AGENT_NONE, AGENT_NONE)                 \
+    X(AGENT_NEW_ALIGNED, AGENT_ALLOCATES_OR_THROWS, 0, AGENT_NONE, AGENT_NONE)         \
+    X(AGENT_XALLOCX, AGENT_RESIZES_IN_PLACE, 1, AGENT_NONE, 0)                         \
+    X(AGENT_HEAP_CALLOC, AGENT_ALLOCATES, 2, 1, AGENT_NONE)                            \
+    X(AGENT_HEAP_REALLOC, AGENT_RESIZES, 2, AGENT_NONE, 1)                             \
+    X(AGENT_HEAP_REALLOCARRAY, AGENT_RESIZES, 3, 2, 1)                                 \
+    X(AGENT_DL_DEBUG_STATE, AGENT_CHANGES_MODULES, AGENT_NONE, AGENT_NONE, AGENT_NONE) \
+    X(AGENT_EXECVE, AGENT_EXECUTES, AGENT_NONE, AGENT_NONE, 0)                         \
+    X(AGENT_EXECVEAT, AGENT_EXECUTES, AGENT_NONE, AGENT_NONE, 1)
 
 // The kinds are few, because functions with the same arguments share one: AGENT_MALLOC is also
 // valloc, pvalloc, mallocx (size, flags) and operator new(size, nothrow) with or without an

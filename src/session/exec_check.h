@@ -32,7 +32,8 @@
     X(ENVIRONMENT, "environment", "started without LD_PRELOAD")                            \
     X(LIBRARY, "library", "in a file system without cairn's library")                      \
     X(UNREACHABLE, "unreachable", "in namespaces from which the recorder is out of reach") \
-    X(SECCOMP, "seccomp", "under a seccomp filter")
+    X(SECCOMP, "seccomp", "under a seccomp filter")                                        \
+    X(AGENT, "agent", "started by a process that is recorded without a preloaded library")
 
 enum exec_obstacle {
 #define X(name, key, phrase) EXEC_##name,

@@ -141,6 +141,42 @@ def test_status_signals_and_children_are_the_programs_own(scratch, compiler):
         assert len(recording.report["processes"]) == 2
 
 
+EXECUTING = """#include <spawn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+extern char **environ;
+int main(int argc, char **argv)
+{
+    pid_t child;
+    free(malloc(10));
+    argv[0] = argv[argc - 1];
+    execve("/nowhere", argv, environ);
+    posix_spawn(&child, argv[0], NULL, NULL, argv, environ);
+    waitpid(child, NULL, 0);
+    return execve(argv[0], argv, environ);
+}
+"""
+
+
+@pytest.mark.parametrize("compiler", [["gcc", "-static"], ["musl-gcc"]])
+def test_what_it_executes_is_recorded_or_named(scratch, compiler):
+    """A static program passes on what loads our library; one of musl must not have that."""
+    (scratch / "executing.c").write_text(EXECUTING)
+    subprocess.run([*compiler, "-O0", "-o", scratch / "executing", scratch / "executing.c"], check=True, timeout=60)
+    program = PROGRAMS / "malloc_family"
+    run = subprocess.run([CAIRN, "record", "-q", "-o", scratch / "x.cairn", scratch / "executing", program],
+                         capture_output=True, text=True, env=environment(), check=False, timeout=60)
+    recording = Recording(scratch / "x.cairn", run)
+    unrecorded = recording.report["unrecorded"]["programs"]
+    if compiler[0] == "gcc":
+        assert (run.returncode, unrecorded) == (0, [])
+        assert [image["executable"] for image in recording.report["processes"]].count(str(program)) == 2
+    else:
+        (entry,) = unrecorded
+        assert [entry[key] for key in ("program", "reason", "execs")] == [str(program), "agent", 2]
+
+
 @pytest.mark.parametrize("name, words", [("glibc_static", "static executable"),
                                          ("musl_dynamic", "libc other than glibc"),
                                          ("jemalloc_inside", "its own malloc built in")])

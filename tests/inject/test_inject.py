@@ -60,14 +60,6 @@ def next_step(process, until):
     return read_until(process.stdout.fileno(), until)
 
 
-def start_fresh(program, *arguments):
-    """Start a program that stops before its first code; return its starter and its number."""
-    starter = subprocess.Popen([PROGRAMS / "cycles", "fresh", PROGRAMS / program, *arguments],
-                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    said = read_until(starter.stdout.fileno(), b"\n")
-    return starter, int(re.search(rb"fresh (\d+)\n", said).group(1))
-
-
 @pytest.mark.parametrize("name", SELF_CHECKING)
 def test_cycles_do_no_harm(name):
     """The program finds nothing wrong, and its code is the same byte for byte."""

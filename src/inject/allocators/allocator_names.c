@@ -66,6 +66,8 @@ static const struct allocator_form others[] = {
      .nothrow = "_ZnwmSt11align_val_tRKSt9nothrow_t"},
     {.name = "_ZnwmSt11align_val_tRKSt9nothrow_t", .hook = AGENT_MALLOC, .is_operator = true},
     {.name = "_dl_debug_state", .hook = AGENT_DL_DEBUG_STATE},
+    {.name = "execve", .hook = AGENT_EXECVE},
+    {.name = "execveat", .hook = AGENT_EXECVEAT},
     {.name = "mi_calloc_aligned", .hook = AGENT_CALLOC},
     {.name = "mi_calloc_aligned_at", .hook = AGENT_CALLOC},
     {.name = "mi_expand", .hook = AGENT_REALLOC},

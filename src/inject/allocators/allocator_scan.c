@@ -388,6 +388,7 @@ bool allocator_scan_has_allocator(const struct allocator_scan *scan)
         case AGENT_RESIZES_IN_PLACE:
         case AGENT_FREES:
         case AGENT_CHANGES_MODULES:
+        case AGENT_EXECUTES:
             break;
         }
     }

@@ -8,6 +8,8 @@
 // count only where the module also defines malloc, since those of a C++ runtime call the malloc of
 // another module. A module may have several allocators.
 //
+// Also found are the other functions that the agent hooks: of the loader, and execve.
+//
 // Where there is no name, texts that an allocator prints show that it is there all the same:
 // `hidden`. A static executable without names has one in any case.
 // Owns its entries. Context: H; one thread (libelf).

@@ -106,8 +106,10 @@ struct subject {
 
 static const struct subject subjects[] = {
     {"libc.so.6",
-     9,
+     11,
      {{"malloc", AGENT_MALLOC},
+      {"execve", AGENT_EXECVE},
+      {"execveat", AGENT_EXECVEAT},
       {"free", AGENT_FREE},
       {"calloc", AGENT_CALLOC},
       {"realloc", AGENT_REALLOC},
@@ -120,8 +122,9 @@ static const struct subject subjects[] = {
     {"libstdc++.so.6", 0, {{NULL, 0}}},
     {"/lib64/ld-linux-x86-64.so.2", 1, {{"_dl_debug_state", AGENT_DL_DEBUG_STATE}}},
     {"/lib/ld-musl-x86_64.so.1",
-     10,
+     11,
      {{"malloc", AGENT_MALLOC},
+      {"execve", AGENT_EXECVE},
       {"free", AGENT_FREE},
       {"calloc", AGENT_CALLOC},
       {"realloc", AGENT_REALLOC},

@@ -12,7 +12,11 @@
 #include <stddef.h>
 
 #include "base/compiler.h"
+#include "base/sys.h"
+#include "target/preload/process/process.h"
 #include "target/preload/record/record_hot.h"
+#include "target/producer/exec_note.h"
+#include "target/producer/session_join.h"
 #include "thread_way.h"
 
 // An allocator needs less stack than this between one of its entries and another.
@@ -205,5 +209,31 @@ uint64_t agent_on_modules(struct agent_call *call, enum agent_hook hook)
     if (atomic_load_explicit(&g_agent_page.enabled, memory_order_acquire) != 0) {
         unwind_modules_refresh();
     }
+    return result;
+}
+
+// Return the session that is to know of programs that are executed; NULL: none.
+static struct session_header *followed_session(void)
+{
+    struct session_header *session = (struct session_header *)g_agent_page.session;
+    const bool is_followed =
+        atomic_load_explicit(&g_agent_page.enabled, memory_order_acquire) != 0 &&
+        (session->flags & SESSION_FOLLOW_CHILDREN) != 0 && !session_is_over(session) &&
+        !sys_is_forbidden();
+    return is_followed ? session : NULL;
+}
+
+// The new program has neither the agent nor the variables of the preload library. If it is recorded
+// all the same, it joins, which voids the note. Also called by children of vfork.
+uint64_t agent_on_exec(struct agent_call *call, enum agent_hook hook)
+{
+    struct session_header *session = followed_session();
+    const char *path = (const char *)call->arguments[agent_hook_shape(hook).block_argument];
+    const uint64_t number = session != NULL && path != NULL
+                                ? exec_note_put(session, EXEC_AGENT, path, (uint32_t)sys_getpid(),
+                                                process_pid_namespace())
+                                : 0;
+    const uint64_t result = call_original(call); // returns only to fail
+    exec_note_take_back(session, number);
     return result;
 }

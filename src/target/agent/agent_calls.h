@@ -19,6 +19,7 @@ uint64_t agent_on_resize(struct agent_call *call, enum agent_hook hook);
 uint64_t agent_on_resize_in_place(struct agent_call *call, enum agent_hook hook);
 uint64_t agent_on_free(struct agent_call *call, enum agent_hook hook);
 uint64_t agent_on_modules(struct agent_call *call, enum agent_hook hook);
+uint64_t agent_on_exec(struct agent_call *call, enum agent_hook hook);
 
 // Return the block; or 0, and the entry must jump to the original, whose address is in call->patch.
 uint64_t agent_on_throwing(struct agent_call *call, enum agent_hook hook);

@@ -207,6 +207,15 @@ static enum err check_names(const struct attach *attach,
     return ERR_OK;
 }
 
+static bool has_allocator(const struct attach *attach)
+{
+    bool is_found = false;
+    for (size_t i = 0; i < attach->modules.len; i++) {
+        is_found = is_found || allocator_scan_has_allocator(&attach->modules.items[i].scan);
+    }
+    return is_found;
+}
+
 bool attach_is_possible(void)
 {
     return true;
@@ -227,7 +236,7 @@ enum err attach_open(struct attach *attach,
         }
     }
     TRY(check_names(attach, options->names, info));
-    if (attach->modules.len == 0) {
+    if (!has_allocator(attach)) {
         return err_set(info, ERR_NOT_FOUND, "cairn finds no allocator in process %d%s%s", pid,
                        attach->hidden.len > 0 ? ": " : "", strbuf_text(&attach->hidden));
     }

@@ -50,6 +50,7 @@ static bool is_harmed(enum exec_obstacle obstacle)
     case EXEC_STATIC:
     case EXEC_IDENTITY:
     case EXEC_ENVIRONMENT:
+    case EXEC_AGENT:
     case EXEC_OBSTACLE_COUNT:
         break;
     }

@@ -71,6 +71,7 @@ _Static_assert(sizeof(struct agent_call) == 96, "the CFA's distance from rbp");
 #define ENTRY_AGENT_RESIZES_IN_PLACE(hook)    ENTRY_TO(hook, "agent_on_resize_in_place")
 #define ENTRY_AGENT_FREES(hook)               ENTRY_TO(hook, "agent_on_free")
 #define ENTRY_AGENT_CHANGES_MODULES(hook)     ENTRY_TO(hook, "agent_on_modules")
+#define ENTRY_AGENT_EXECUTES(hook)            ENTRY_TO(hook, "agent_on_exec")
 
 #define X(hook, effect, size, count, block) ENTRY_##effect(hook)
 AGENT_HOOKS(X)
