@@ -48,7 +48,7 @@ sweep: deps ## run every program of /usr/bin bare and recorded, and compare; a q
 soak: deps ## what `make test` tries a few times, thousands of times; an hour
 	@$(CONFIGURE) -DBUILD_TESTING=ON >/dev/null
 	@$(COMPILE)
-	@CAIRN_SCRIBBLE_SEEDS=2000 CAIRN_ORDER_RUNS=2000 CAIRN_BOUNDED_TIMES=4,16,64 CAIRN_INJECT_CYCLES=1000 CAIRN_INJECT_KILLS=500 ctest --test-dir $(BUILD) -R '^(e2e\.(bounded|scribbling|order)|inject\.cycles)$$' --timeout 7200 --output-on-failure
+	@CAIRN_SCRIBBLE_SEEDS=2000 CAIRN_ORDER_RUNS=2000 CAIRN_BOUNDED_TIMES=4,16,64 CAIRN_INJECT_CYCLES=1000 CAIRN_INJECT_KILLS=500 CAIRN_ATTACH_CYCLES=1000 ctest --test-dir $(BUILD) -R '^(e2e\.(bounded|scribbling|order|attach_programs)|inject\.cycles)$$' --timeout 7200 --output-on-failure
 
 sweep-deps: ## install with apt a broad choice of programs for `make sweep`; gigabytes
 	@tools/packages.sh install sweep sweep-more

@@ -73,6 +73,17 @@ def test_the_users_functions_are_recorded(scratch):
     check_rounds(scratch, "own_pool", PLAIN, "--allocator", OWN_FUNCTIONS)
 
 
+def test_callers_find_every_register_as_it_was(scratch):
+    """Compilers see that an allocator leaves a register alone, and rely on it (-fipa-ra)."""
+    with Attachable(scratch, [PROGRAMS / "attach" / "kept_registers"]) as program:
+        program.do("r")
+        program.attach("--allocator", "malloc=own_malloc,free=own_free")
+        program.do("r", "r", "r")
+        assert_totals(program.detach(), {"allocations": 3000, "allocated_bytes": 3000 * 48, "frees": 3000})
+        program.do("r")
+        program.end()
+
+
 def test_a_function_that_cannot_be_patched_is_a_warning_and_a_loss(scratch):
     """The others are recorded."""
     with Attachable(scratch, [PROGRAMS / "attach" / "own_pool"]) as program:

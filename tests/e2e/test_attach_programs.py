@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: MIT
+"""Attaching to servers and runtimes under load, and detaching, again and again: redis, postgres, node,
+python. They notice nothing: no failed request, no wrong data, no hang. CAIRN_ATTACH_CYCLES is the number
+of cycles of each (2; the long form has 1000)."""
+import contextlib
+import os
+import pathlib
+import pwd
+import shutil
+import subprocess
+import tempfile
+
+import pytest
+
+from cairn_run import CAIRN, Recording, environment
+from waiting import read_until, wait_until
+
+CYCLES = int(os.environ.get("CAIRN_ATTACH_CYCLES", "2"))
+POSTGRES = pathlib.Path("/usr/lib/postgresql/15/bin")
+
+NODE = """
+const { Worker, isMainThread, parentPort } = require('worker_threads');
+const zlib = require('zlib'), crypto = require('crypto');
+if (isMainThread) {
+  let rounds = 0, bad = 0;
+  for (let i = 0; i < 3; i++) new Worker(__filename).on('message', (good) => { rounds++; if (!good) bad++; });
+  process.stdin.on('end', () => { console.log(`rounds ${rounds > 0} bad ${bad}`); process.exit(0); });
+  process.stdin.resume();
+  console.log('ready');
+} else {
+  const round = () => {
+    const bytes = crypto.randomBytes(20000);
+    const text = JSON.parse(JSON.stringify({ hex: bytes.toString('hex') })).hex;
+    parentPort.postMessage(zlib.inflateSync(zlib.deflateSync(bytes)).equals(bytes) &&
+                           Buffer.from(text, 'hex').equals(bytes));
+    setImmediate(round);
+  };
+  round();
+}
+"""
+
+PYTHON = """
+import json, sys, threading, zlib
+over, bad, rounds = False, 0, 0
+def work():
+    global bad, rounds
+    while not over:
+        rows = [{'key': str(n) * (n % 50), 'values': list(range(n % 30))} for n in range(300)]
+        text = repr(rows).encode()
+        bad += json.loads(json.dumps(rows)) != rows or zlib.decompress(zlib.compress(text)) != text
+        rounds += 1
+threads = [threading.Thread(target=work) for _ in range(4)]
+for thread in threads:
+    thread.start()
+print('ready', flush=True)
+sys.stdin.read()
+over = True
+for thread in threads:
+    thread.join()
+print(f'rounds {rounds > 0} bad {bad}')
+"""
+
+
+def cycle(scratch, pids):
+    """Attach to the processes and detach. The last recording must have lost nothing."""
+    path = scratch / "cycle.cairn"
+    for _ in range(CYCLES):
+        path.unlink(missing_ok=True)
+        run = subprocess.run([CAIRN, "record", "-q", "-o", path, "--no-symbols", "--duration", "100ms", "-p",
+                              ",".join(map(str, pids))], capture_output=True, env=environment(), check=False,
+                             timeout=120)
+        assert (run.returncode, run.stdout, run.stderr) == (0, b"", b"")
+    recording = Recording(path, run)
+    assert not any(recording.lost.values()), recording.lost
+    assert recording.totals["allocations"] > 0
+    assert {process["pid"] for process in recording.report["processes"]} >= set(pids)
+
+
+@pytest.mark.parametrize("command, script", [(["/usr/bin/node"], NODE), (["/usr/bin/python3"], PYTHON)],
+                         ids=["node", "python"])
+def test_a_runtime_with_threads(scratch, command, script):
+    (scratch / "script.js").write_text(script)
+    with subprocess.Popen([*command, scratch / "script.js"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          env=environment({"PYTHONMALLOC": "malloc"})) as program:
+        read_until(program.stdout.fileno(), b"ready\n")
+        cycle(scratch, [program.pid])
+        said, _ = program.communicate(timeout=120)
+    assert (program.returncode, said.lower()) == (0, b"rounds true bad 0\n")
+
+
+@contextlib.contextmanager
+def load(*command):
+    """A client that asks until it is stopped, and would end at a failed request."""
+    with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          env=environment()) as client:
+        yield
+        assert client.poll() is None, client.communicate()
+        client.kill()
+        said, _ = client.communicate(timeout=120)
+        assert b"rror" not in said, said
+
+
+def test_redis_under_load(scratch):
+    socket = scratch / "redis.sock"
+    with subprocess.Popen(["/usr/bin/redis-server", "--port", "0", "--unixsocket", socket, "--save", ""],
+                          stdout=subprocess.DEVNULL, env=environment()) as redis:
+        wait_until(socket.exists, "the server")
+        with load("redis-benchmark", "-s", socket, "-t", "set,get,lpush,lpop", "-n", "1000000000", "-r", "1000", "-q"):
+            cycle(scratch, [redis.pid])
+        redis.terminate()
+        assert redis.wait(60) == 0
+
+
+def children_of(pid):
+    text = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
+    return [int(word) for word in text.split()]
+
+
+def test_postgres_under_load(scratch):
+    """The server and its workers, one per connection, in one recording."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="cairn-postgres-"))
+    user = pwd.getpwnam("nobody") if os.geteuid() == 0 else pwd.getpwuid(os.geteuid())
+    os.chown(folder, user.pw_uid, user.pw_gid)
+    who = {"user": user.pw_uid, "group": user.pw_gid, "cwd": folder, "env": environment()}
+    data, place = folder / "data", ["-h", folder, "-U", "me"]
+    subprocess.run([POSTGRES / "initdb", "-D", data, "--locale=C", "-E", "UTF8", "-N", "-A", "trust", "-U", "me"],
+                   check=True, capture_output=True, **who)
+    with subprocess.Popen([POSTGRES / "postgres", "-D", data, "-k", folder, "-h", "", "-F"],
+                          stderr=subprocess.DEVNULL, **who) as server:
+        wait_until(lambda: subprocess.run([POSTGRES / "pg_isready", "-q", *place], check=False).returncode == 0,
+                   "the server")
+        subprocess.run([POSTGRES / "pgbench", "-i", "-q", *place, "postgres"], check=True, capture_output=True)
+        with load(POSTGRES / "pgbench", "-c", "4", "-T", "86400", "-n", *place, "postgres"):
+            wait_until(lambda: len(children_of(server.pid)) >= 9, "the connections")
+            cycle(scratch, [server.pid, *children_of(server.pid)])
+        server.terminate()
+        assert server.wait(60) == 0
+    shutil.rmtree(folder)
