@@ -96,7 +96,8 @@ def assert_sound(run):
     # exit itself touches a few more pages
     total = sum(rss for _, rss in run.areas)
     assert abs(split["rss_bytes"] - total) <= 64 * PAGE
-    assert abs(split["own_bytes"] - run.rss_of(OWN)) <= 32 * PAGE
+    # The .bss of cairn's library, 82 pages, has no name in the map.
+    assert -32 * PAGE <= split["own_bytes"] - run.rss_of(OWN) <= (82 + 32) * PAGE
     files = Counter()
     for part in run.parts("file"):
         files[part["path"]] += part["rss_bytes"]
