@@ -606,7 +606,7 @@ static void what_does_not_fit_into_memory_is_left_out_and_reported(void **state)
         struct recording_open_result result = {0};
         struct err_info info = {0};
         const struct recording_limits limits = {
-            .base_bytes = (uint64_t)512 << 20, .ratio = 256, .most_bytes = most};
+            .base_bytes = (uint64_t)256 << 20, .ratio = 256, .most_bytes = most};
         const enum err err =
             recording_open_bytes(strbuf_bytes(&file), "test", &limits, &r, &result, &info);
         if (err != ERR_OK) {

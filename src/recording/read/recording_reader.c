@@ -24,9 +24,9 @@ enum {
 }; // limit for whole snapshots to read until one is undamaged
 
 // Real recordings need 10 to 50 bytes of memory for each byte of the file. A table of equal entries
-// may need thousands, but is then short in the file. The base allows for that: it suffices for some
-// two million such stacks.
-const struct recording_limits recording_default_limits = {.base_bytes = 512 << 20, .ratio = 256};
+// may need thousands, but is then short in the file. The base allows for that: it suffices for a
+// million stacks that differ in one frame each (700 KB).
+const struct recording_limits recording_default_limits = {.base_bytes = 256 << 20, .ratio = 256};
 
 struct snapshot {
     size_t first; // in the index
