@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,8 +29,9 @@
 #include "symbols/name_cache.h"
 
 enum {
-    SIGNAL_STATUS_BASE = 128
-}; // what a shell adds to a signal's number
+    SIGNAL_STATUS_BASE = 128, // what a shell adds to a signal's number
+    ROWS_TWICE_MAX = 100000,  // 30 MB
+};
 
 // Path of the preloaded library, relative to the folder of this executable.
 static const char preload_library[] = "/../lib/cairn/libcairn_preload.so";
@@ -244,6 +246,20 @@ static MUST_USE enum err prepare(const struct record_settings *settings,
     return start_server(settings, run, info);
 }
 
+// Print the summary. It reads the file, and a large recording should not be in memory twice. Small
+// ones stay: releasing takes longer than the end of the process.
+static void print_summary(struct recorder_result *result, bool is_written)
+{
+    if (is_written && result->output_path != NULL && result->recording.row_count > ROWS_TWICE_MAX) {
+        struct recorder_result tables = {.recording = result->recording, .state = result->state};
+        result->recording = (struct recording){0};
+        result->state = NULL;
+        recorder_result_release(&tables);
+        (void)malloc_trim(0);
+    }
+    run_summary_print(&result->recording, result->output_path);
+}
+
 static void record(const struct record_settings *settings,
                    char **argv,
                    struct run *run,
@@ -300,7 +316,7 @@ static void record(const struct record_settings *settings,
     (void)background_symbolizer_end(&run->ahead); // needed if name_frames was not called
     // A recording that could not be written can be summarized all the same.
     if (result->recording.process_count > 0 && !settings->is_quiet && !run->is_printed) {
-        run_summary_print(&result->recording, result->output_path);
+        print_summary(result, problem == ERR_OK);
     }
     if (problem != ERR_OK && !result->is_reported) {
         (void)command_error(&info); // printed here; the next statement sets the status
