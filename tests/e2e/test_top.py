@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from cairn_run import CAIRN, PROGRAMS, Recording, environment
+from cairn_run import CAIRN, PROGRAMS, ROOT, Recording, environment
 from conversation import Conversation, ctl
 from screen import Terminal
 from waiting import DEADLINE_SECONDS, wait_until
@@ -152,7 +152,7 @@ def test_standard_input_is_empty(scratch):
 
 @pytest.mark.parametrize("words, status, said", [
     (["./missing"], 127, "missing"),
-    ([str(PROGRAMS / "static_program")], 126, "static"),
+    ([str(ROOT / "README.md")], 126, "is not executable"),
     (["-o", "x%q.cairn", "true"], 2, "% must be followed by p, h or %"),
     (["-o", "/proc/x.cairn", "true"], 2, "/proc/"),
     (["--program-output", "/proc/x", "true"], 2, "/proc/x"),
