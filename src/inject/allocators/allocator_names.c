@@ -170,7 +170,8 @@ const struct allocator_form *allocator_form_find(const char *name, size_t len)
 bool allocator_name_is_private(const char *name, size_t len)
 {
     const struct allocator_form *form = allocator_form_find(name, len);
-    if (form == NULL || form->is_operator || strncmp(name, "_", 1) == 0) {
+    if (form == NULL || form->is_operator || strncmp(name, "_", 1) == 0 ||
+        agent_hook_shape(form->hook).effect == AGENT_EXECUTES) { // execve is libc's alone
         return false;
     }
     const bool is_of_family = search(family, ARRAY_LEN(family), name, len) != NULL;

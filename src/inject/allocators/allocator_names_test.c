@@ -170,12 +170,33 @@ static void users_names_are_parsed(void **state)
     allocator_names_release(&names);
 }
 
+// A program that imports such a name does not use malloc, or not only.
+static void names_of_libc_are_not_private(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        bool is_private;
+    } cases[] = {
+        {"mi_malloc", true}, {"je_free", true}, {"mallocx", true},          {"malloc", false},
+        {"free", false},     {"_Znwm", false},  {"execve", false},          {"execveat", false},
+        {"execvp", false},   {"strdup", false}, {"_dl_debug_state", false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        if (allocator_name_is_private(cases[i].name, strlen(cases[i].name)) !=
+            cases[i].is_private) {
+            fail_msg("'%s'", cases[i].name);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(functions_are_known_by_name_and_prefix),
         cmocka_unit_test(operators_are_known_in_all_forms),
         cmocka_unit_test(users_names_are_parsed),
+        cmocka_unit_test(names_of_libc_are_not_private),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
