@@ -55,6 +55,40 @@ describe('addresses', () => {
 });
 
 describe('flame graph', () => {
+  it('is not painted again by hovering, and twice by a zoom, whatever the number of its frames', async () => {
+    const own = await stage.view(server);
+    await own.page.addInitScript(() => {
+      const { fillText } = CanvasRenderingContext2D.prototype;
+      globalThis.texts = 0;
+      CanvasRenderingContext2D.prototype.fillText = function count(...args) { globalThis.texts++; return fillText.apply(this, args); };
+    });
+    const texts = () => own.page.evaluate(() => globalThis.texts);
+    const settled = () => own.page.evaluate(() => new Promise((resolve) => {
+      let left = 30;
+      const next = () => (--left === 0 ? resolve(true) : requestAnimationFrame(next));
+      next();
+    }));
+    await own.open('#/flame?min_share=0&wrappers=1');
+    const box = await own.page.getByTestId('flame-box').boundingBox();
+    await settled();
+    const painted = await texts();
+    assert.ok(painted >= 4, String(painted));
+    for (let x = 10; x < box.width - 20; x += box.width / 40) {
+      await own.page.mouse.move(box.x + x, box.y + 30);
+    }
+    await own.page.mouse.move(box.x + 40, box.y + 30);
+    const outline = await own.page.getByTestId('flame-outline').boundingBox();
+    assert.ok(outline.width > 20 && Math.abs(outline.y - box.y - 20) <= 2, JSON.stringify([outline, box]));
+    assert.equal(await texts(), painted);
+    await own.page.mouse.click(box.x + 40, box.y + 50);
+    await own.idle();
+    await settled();
+    const zoomed = await texts();
+    assert.ok(zoomed > painted && zoomed <= painted * 4, `${painted} then ${zoomed}`);
+    assert.deepEqual(own.complaints, []);
+    await own.page.close();
+  });
+
   it('zooms at a click, goes back, and a reload keeps the zoom', async () => {
     await viewer.open('#/flame?min_share=0');
     const box = await page.getByTestId('flame-box').boundingBox();

@@ -34,34 +34,83 @@ interface Pointed {
   readonly y: number;
 }
 
-/** The state between two paintings, changed in place: 60 paintings per second must not allocate. */
+interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Places a picture of the window `shown` so that it shows the window `wanted`; both in the layout's units. */
+function stretch(context: CanvasRenderingContext2D, picture: HTMLCanvasElement, shown: Span, wanted: Span): void {
+  const { width, height } = picture;
+  const from = Math.max(wanted.from, shown.from);
+  const to = Math.min(wanted.to, shown.to);
+  const inPicture = width / (shown.to - shown.from);
+  const onCanvas = width / (wanted.to - wanted.from);
+  if (to > from) {
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.drawImage(picture, (from - shown.from) * inPicture, 0, (to - from) * inPicture, height, (from - wanted.from) * onCanvas, 0, (to - from) * onCanvas, height);
+  }
+}
+
+/**
+ * The state between two paintings, changed in place: 60 paintings per second must not allocate. The
+ * frames are painted only when they change. Hovering moves an element over the canvas, and a zoom
+ * stretches one picture, so both take the same time for any number of frames.
+ */
 class FlamePainter {
   readonly slice = newSlice();
   from = 0;
   to = 1;
-  hovered = -1;
   selected = -1;
   private handle = 0;
-  private aim: { from: number; to: number; fromOld: number; toOld: number; start: number } | null = null;
+  private aim: { from: number; to: number; fromOld: number; toOld: number; start: number; shown: Span } | null = null;
+  private readonly picture = document.createElement('canvas');
 
   constructor(
     public props: FlameCanvasProps,
     readonly canvas: HTMLCanvasElement,
     readonly box: HTMLElement,
+    private readonly outline: HTMLElement,
   ) {}
 
   aimAt(frame: number, animate: boolean): void {
     const from = at(this.props.model.layout.left, frame);
     const to = Math.max(at(this.props.model.layout.right, frame), from + 1);
-    const still = !animate || matchMedia('(prefers-reduced-motion: reduce)').matches;
-    if (still) {
+    this.hover(-1);
+    const isThere = from === this.from && to === this.to;
+    if (!animate || isThere || matchMedia('(prefers-reduced-motion: reduce)').matches) {
       this.aim = null;
       this.from = from;
       this.to = to;
     } else {
-      this.aim = { from, to, fromOld: this.from, toOld: this.to, start: performance.now() };
+      // Of the window before and the one after, the picture is of the one that contains the other.
+      const old = { from: this.from, to: this.to };
+      const isInwards = from >= old.from && to <= old.to;
+      const shown = isInwards ? old : { from, to };
+      this.from = shown.from;
+      this.to = shown.to;
+      this.paint();
+      this.picture.width = this.canvas.width;
+      this.picture.height = this.canvas.height;
+      this.picture.getContext('2d')?.drawImage(this.canvas, 0, 0);
+      this.from = old.from;
+      this.to = old.to;
+      this.aim = { from, to, fromOld: old.from, toOld: old.to, start: performance.now(), shown };
     }
     this.request();
+  }
+
+  /** Outline a frame; -1: none. */
+  hover(frame: number): void {
+    const { layout } = this.props.model;
+    const scale = this.box.clientWidth / (this.to - this.from);
+    const left = frame < 0 ? 0 : Math.max(at(layout.left, frame) - this.from, 0) * scale;
+    const right = frame < 0 ? 0 : Math.min(at(layout.right, frame) - this.from, this.to - this.from) * scale;
+    const { style } = this.outline;
+    style.display = frame < 0 || this.aim !== null ? 'none' : 'block';
+    style.left = `${left}px`;
+    style.width = `${Math.max(right - left, 1)}px`;
+    style.top = `${frame < 0 ? 0 : rowTop(at(layout.row, frame), layout.rows, this.props.isFlame) - this.box.scrollTop}px`;
   }
 
   request(): void {
@@ -69,7 +118,6 @@ class FlamePainter {
       this.handle = requestAnimationFrame((now) => {
         this.handle = 0;
         this.step(now);
-        this.paint();
       });
     }
   }
@@ -80,18 +128,26 @@ class FlamePainter {
   }
 
   private step(now: number): void {
-    if (this.aim === null) {
+    const { aim } = this;
+    const t = aim === null ? 1 : Math.min(Math.max((now - aim.start) / ZOOM_MS, 0), 1);
+    if (aim === null || t === 1) {
+      this.from = aim?.from ?? this.from;
+      this.to = aim?.to ?? this.to;
+      this.aim = null;
+      this.paint();
       return;
     }
-    const t = Math.min(Math.max((now - this.aim.start) / ZOOM_MS, 0), 1);
     const eased = 1 - (1 - t) ** 3;
-    this.from = this.aim.fromOld + (this.aim.from - this.aim.fromOld) * eased;
-    this.to = this.aim.toOld + (this.aim.to - this.aim.toOld) * eased;
-    if (t === 1) {
-      this.aim = null;
-    } else {
-      this.request();
+    this.from = aim.fromOld + (aim.from - aim.fromOld) * eased;
+    this.to = aim.toOld + (aim.to - aim.toOld) * eased;
+    const context = this.canvas.getContext('2d', { alpha: false });
+    if (context !== null) {
+      context.fillStyle = this.props.look.background;
+      context.setTransform(1, 0, 0, 1, 0, 0);
+      context.fillRect(0, 0, this.canvas.width, this.canvas.height);
+      stretch(context, this.picture, aim.shown, this);
     }
+    this.request();
   }
 
   private paint(): void {
@@ -114,7 +170,7 @@ class FlamePainter {
     const rows = { firstRow: Math.min(first, last), lastRow: Math.max(first, last) };
     sliceFlame(layout, { from: this.from, to: this.to, widthPx, ...rows }, this.slice);
     const canvas = { context, widthPx, heightPx, scrollPx, isFlame: this.props.isFlame };
-    drawFlame(canvas, layout, this.slice, this.props.look, this);
+    drawFlame(canvas, layout, this.slice, this.props.look, this.selected);
   }
 
   frameAt(x: number, y: number): number {
@@ -175,22 +231,21 @@ function listen(painter: FlamePainter, target: HTMLElement, point: (pointed: Poi
   return listenFlame(target, {
     hover: (x, y) => {
       const frame = painter.frameAt(x, y);
-      painter.hovered = frame;
-      painter.request();
+      painter.hover(frame);
       point(frame < 0 ? null : { frame, x, y });
       if (frame >= 0) {
         painter.props.onStatus(frame);
       }
     },
     leave: () => {
-      painter.hovered = -1;
-      painter.request();
+      painter.hover(-1);
       point(null);
     },
     zoomAt: (x, y) => {
       const frame = painter.frameAt(x, y);
       if (frame >= 0) {
         painter.selected = frame;
+        painter.request();
         painter.props.onZoom(frame);
       }
     },
@@ -205,15 +260,19 @@ function listen(painter: FlamePainter, target: HTMLElement, point: (pointed: Poi
 export function FlameCanvas(props: FlameCanvasProps): JSX.Element {
   const box = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
+  const outline = useRef<HTMLSpanElement>(null);
   const painter = useRef<FlamePainter | null>(null);
   const [pointed, setPointed] = useState<Pointed | null>(null);
   useEffect(() => {
-    if (box.current === null || canvas.current === null) {
+    if (box.current === null || canvas.current === null || outline.current === null) {
       return undefined;
     }
-    const own = new FlamePainter(props, canvas.current, box.current);
+    const own = new FlamePainter(props, canvas.current, box.current, outline.current);
     painter.current = own;
-    const request = (): void => own.request();
+    const request = (): void => {
+      own.hover(-1);
+      own.request();
+    };
     const observer = new ResizeObserver(request);
     observer.observe(box.current);
     box.current.addEventListener('scroll', request, { passive: true });
@@ -224,19 +283,16 @@ export function FlameCanvas(props: FlameCanvasProps): JSX.Element {
       silence();
     };
   }, []);
-  useEffect(() => {
-    if (painter.current !== null) {
-      painter.current.props = props;
-      painter.current.request();
-    }
-  });
+  if (painter.current !== null) {
+    painter.current.props = props;
+  }
+  useEffect(() => painter.current?.request(), [props.look]);
   useEffect(() => {
     // A new layout is shown at once; within one layout the zoom is animated.
     painter.current?.aimAt(props.zoomed, false);
     setPointed(null);
     if (painter.current !== null) {
       painter.current.selected = -1;
-      painter.current.hovered = -1;
     }
     if (box.current !== null) {
       box.current.scrollTop = props.isFlame ? box.current.scrollHeight : 0;
@@ -254,6 +310,7 @@ export function FlameCanvas(props: FlameCanvasProps): JSX.Element {
             role="application"
             aria-label="Flame graph. Arrow keys move, Enter zooms, o opens the function, Escape zooms out."
           />
+          <span ref={outline} class="flame-outline" data-testid="flame-outline" aria-hidden="true" />
         </div>
         <div style={{ height: `${props.model.layout.rows * ROW_PX}px` }} />
       </div>

@@ -40,7 +40,7 @@ export function exportPng(model: FlameModel, look: FlameLook, zoomed: number, is
   context.setTransform(2, 0, 0, canvas.height / heightPx, 0, 0);
   const slice = wholeSlice(model, zoomed, WIDTH_PX);
   const paper = { context, widthPx: WIDTH_PX, heightPx, scrollPx: 0, isFlame };
-  drawFlame(paper, model.layout, slice, look, { selected: -1, hovered: -1 });
+  drawFlame(paper, model.layout, slice, look, -1);
   canvas.toBlob((blob) => {
     if (blob !== null) {
       saveFile('flame.png', blob);

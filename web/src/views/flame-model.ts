@@ -24,13 +24,17 @@ export function flameModel(tree: Tree, cost: CostKey, tells: (cost: CostKey) => 
   const names = new Map<number, CodeName>();
   const { nodes } = tree;
   const values = nodes.total[cost] ?? [];
+  let places: Map<number, number> | null = null;
   return {
     tree,
     cost,
     tells,
     layout: layoutFlame(nodes, values),
     value: (frame) => at(values, frame),
-    frameOfId: (id) => nodes.id.indexOf(id),
+    frameOfId: (id) => {
+      places ??= new Map(nodes.id.map((own, frame) => [own, frame]));
+      return places.get(id) ?? -1;
+    },
     name: (frame) => {
       const index = nodes.function[frame] ?? null;
       if (index === null) {

@@ -57,7 +57,7 @@ export function drawFlame(
   layout: FlameLayout,
   slice: FlameSlice,
   look: FlameLook,
-  marked: { readonly selected: number; readonly hovered: number },
+  selected: number,
 ): void {
   const { context } = canvas;
   context.fillStyle = look.background;
@@ -79,9 +79,9 @@ export function drawFlame(
       context.fillStyle = dim ? look.dimText : look.text;
       context.fillText(text, x + PADDING_PX, y + ROW_PX / 2);
     }
-    if (frame === marked.selected || frame === marked.hovered) {
+    if (frame === selected) {
       context.strokeStyle = look.outline;
-      context.lineWidth = frame === marked.selected ? 2 : 1;
+      context.lineWidth = 2;
       context.strokeRect(x + 1, y + 1, Math.max(width - 2, 1), ROW_PX - 3);
     }
   }
