@@ -291,7 +291,7 @@ def test_the_program_runs_on_when_the_user_quits(run, way):
     assert run.terminal.end_status() == 0
     text = run.terminal.text()
     assert f"cairn: process {run.program} and its recording go on" in text
-    assert "x.cairn" in text and "x.output" in text
+    assert "x.cairn" in text and "x.output" in text and "F10" not in text.partition("cairn: ")[2]
     run.do("a 4 100")  # the program obeys
     again = top("--plain", "-n", "1", "-p", run.program)
     assert rows_of(again)[0][:3] == ("700 B", 0, 7)

@@ -72,6 +72,10 @@ enum err top_terminal_open(struct err_info *info)
 
 void top_terminal_close(void)
 {
+    // A terminal without a second screen keeps the picture. The shell goes on in its last line.
+    (void)move(getmaxy(stdscr) - 1, 0);
+    (void)clrtoeol();
+    (void)refresh();
     (void)endwin(); // nothing can be done about a failure
     delscreen(g_screen);
 }
