@@ -234,6 +234,9 @@ static MUST_USE enum err prepare(const struct record_settings *settings,
     *run = (struct run){.is_quiet = settings->is_quiet,
                         .without_symbols = settings->without_symbols,
                         .sources = {.is_off = settings->without_symbols}};
+    if (settings->attach_pids != NULL) { // the processes may be in a container, usually in one
+        run->sources.root_pid = (int)settings->attach_pids->items[0];
+    }
     if (name_cache_init(&run->cache) == ERR_OK) {
         run->sources.cache = &run->cache;
     }
