@@ -20,7 +20,7 @@
 #include "server/http/http_library.h"
 
 enum {
-    SERVER_NICE = 10,
+    SERVER_NICE = 5, // more than a writer of checkpoints has: a client waits
     TLS_FILE_MAX_BYTES = 1 << 20,
 };
 

@@ -8,7 +8,7 @@
 //
 // The server is a process of its own: whatever a client does, the recorder drains the lanes. It
 // reads the checkpoints that the recorder writes anyway (metrics_source.h). It yields to the
-// program: nice 10, and the first victim if memory runs out.
+// program: nice 5, and the first victim if memory runs out.
 // Context: H. metrics_server_start forks, so the caller must have one thread.
 #pragma once
 
