@@ -46,12 +46,25 @@ static bool is_executable(const struct target_process *target, const struct targ
            target->modules.len == 1;
 }
 
-static void list_modules(struct tables *tables, const struct target_process *target)
+// Let a module have the tables that were made for it.
+static void add_unwind(struct agent_module *module, const struct agent_unwind_vec *unwind)
+{
+    for (size_t i = 0; i < unwind->len; i++) {
+        if (unwind->items[i].module_start == module->start) {
+            module->eh_frame_hdr = unwind->items[i].addr;
+            module->tables_bytes = (uint32_t)unwind->items[i].bytes;
+        }
+    }
+}
+
+static void list_modules(struct tables *tables,
+                         const struct target_process *target,
+                         const struct agent_unwind_vec *unwind)
 {
     for (size_t i = 0; i < target->modules.len; i++) {
         const struct target_module *module = target->modules.items + i;
         const bool is_main = is_executable(target, module);
-        const struct agent_module entry = {
+        struct agent_module entry = {
             .start = module->start,
             .end = module->end,
             .bias = module->load_bias,
@@ -60,6 +73,7 @@ static void list_modules(struct tables *tables, const struct target_process *tar
             .header_count = module->header_count,
             .flags = is_main || module->is_vdso ? AGENT_MODULE_STAYS : 0,
         };
+        add_unwind(&entry, unwind);
         const char *path =
             module->is_vdso ? "linux-vdso.so.1" : target_process_path(target, module->path);
         add_module(tables, &entry, is_main ? "" : path);
@@ -180,7 +194,7 @@ enum err agent_tables_write(const struct inject *inject,
                                                                  .nothrow = patch->nothrow_addr};
         }
     }
-    list_modules(tables, &inject->target);
+    list_modules(tables, &inject->target, places->unwind);
     list_agent(tables, inject->image_addr);
     enum err err = write_tables(&inject->target, tables, places->attachment);
     free(tables);

@@ -7,8 +7,17 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "host/containers/vec.h"
 #include "inject/code/patch_plan.h"
 #include "inject/inject.h"
+
+// Unwind tables that were made for a module (unwind_copy.h).
+struct agent_unwind {
+    uint64_t module_start;
+    uint64_t addr;
+    uint64_t bytes;
+};
+DEFINE_VEC(agent_unwind_vec, struct agent_unwind);
 
 // Addresses in the target.
 struct agent_places {
@@ -16,6 +25,7 @@ struct agent_places {
     uint64_t session;
     uint64_t attachment; // zeroed
     uint64_t process_page;
+    const struct agent_unwind_vec *unwind; // borrowed
     uint32_t process_flags; // of the process: 0 or PROCESS_ATTACHED (session/layout.h)
 };
 

@@ -12,6 +12,7 @@
 
 #include <stdint.h>
 
+#include "attach/unwind_copy.h"
 #include "base/err.h"
 #include "inject/allocators/allocator_scan.h"
 #include "inject/code/patch_plan.h"
@@ -23,6 +24,7 @@ DEFINE_VEC(inject_near_vec, struct inject_near);
 struct attach_module {
     struct allocator_scan scan;  // owned
     struct target_module module; // a copy
+    struct unwind_copy unwind;   // owned; of a module without an index of its unwind tables
 };
 DEFINE_VEC(attach_module_vec, struct attach_module);
 

@@ -58,9 +58,9 @@ struct agent_module {
     uint64_t eh_frame_hdr; // 0: none
     uint64_t headers;      // address of its program headers; 0: none
     uint32_t header_count;
-    uint32_t path;  // offset in `paths`
-    uint32_t flags; // enum agent_module_flags
-    uint32_t reserved;
+    uint32_t path;         // offset in `paths`
+    uint32_t flags;        // enum agent_module_flags
+    uint32_t tables_bytes; // of its unwind tables at eh_frame_hdr; 0: they are in the module
 };
 
 enum agent_module_flags {

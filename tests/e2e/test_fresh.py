@@ -141,6 +141,31 @@ def test_status_signals_and_children_are_the_programs_own(scratch, compiler):
         assert len(recording.report["processes"]) == 2
 
 
+CHAIN = """#include <stdlib.h>
+#define STEP(name, next) \\
+    __attribute__((noipa)) char *name(size_t size) { char *block = next(size + 1); *block = 1; return block; }
+STEP(inner, malloc)
+STEP(middle, inner)
+STEP(outer, middle)
+int main(void) { return *outer(4000) - 1; }
+"""
+
+
+@pytest.mark.parametrize("options", [["-static"], ["-static-pie", "-fPIE"]])
+def test_stacks_need_no_frame_pointers(scratch, options):
+    """A linker makes no index of the unwind tables of a static executable."""
+    (scratch / "chain.c").write_text(CHAIN)
+    subprocess.run(["gcc", "-O2", "-fomit-frame-pointer", "-g", *options, "-o", scratch / "chain",
+                    scratch / "chain.c"], check=True, timeout=60)
+    run = subprocess.run([CAIRN, "record", "-q", "-o", scratch / "x.cairn", scratch / "chain"],
+                         env=environment(), check=False, timeout=60)
+    assert run.returncode == 0
+    recording = Recording(scratch / "x.cairn", run)
+    frames = [frame["function"] for frame in recording.stack_of_size(4003)]
+    assert frames[:4] == ["inner", "middle", "outer", "main"] and frames[-1] == "_start", frames
+    assert recording.notes["unfinished_stacks"] == recording.notes["frame_pointer_walks"] == 0
+
+
 EXECUTING = """#include <spawn.h>
 #include <stdlib.h>
 #include <sys/wait.h>

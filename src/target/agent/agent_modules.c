@@ -63,6 +63,8 @@ bool module_table_find(uint64_t pc, struct module_span *out)
         .bias = module.bias,
         .headers = {(const uint8_t *)module.headers, module.header_count * sizeof(Elf64_Phdr)},
         .hdr_addr = module.eh_frame_hdr,
+        .tables = {module.tables_bytes != 0 ? (const uint8_t *)module.eh_frame_hdr : NULL,
+                   module.tables_bytes},
         .path = agent_attachment()->paths + module.path,
     };
     return true;

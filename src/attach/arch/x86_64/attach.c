@@ -20,6 +20,7 @@
 #include "base/compiler.h"
 #include "base/hash.h"
 #include "host/os/file.h"
+#include "inject/inject_mapping.h"
 #include "session/agent_page.h"
 #include "session/layout.h"
 
@@ -48,6 +49,9 @@ static enum err examine(struct attach *attach,
         strbuf_append_text(&attach->hidden, attach->hidden.len > 0 ? "\n" : "");
         allocator_scan_explain(&found.scan, &file, path, &attach->hidden);
     }
+    if (err == ERR_OK && module->eh_frame_hdr == 0) {
+        err = unwind_copy_read(&file, &found.unwind);
+    }
     if (err == ERR_OK && found.scan.entries.len > 0) {
         err = attach_module_vec_push(&attach->modules, found);
         if (err == ERR_OK) {
@@ -55,7 +59,14 @@ static enum err examine(struct attach *attach,
         }
     }
     allocator_scan_release(&found.scan);
+    unwind_copy_release(&found.unwind);
     return err;
+}
+
+// A near block has the slots of the patches and, for a module without them, unwind tables.
+static uint64_t slots_bytes(const struct attach_module *found)
+{
+    return (patch_plan_block_bytes(found->scan.entries.len) + 15) & ~UINT64_C(15);
 }
 
 // Return a number for all that a module's near block will hold: its code, and the patches' numbers.
@@ -81,7 +92,7 @@ static enum err want_near_blocks(struct attach *attach, struct err_info *info)
         const struct inject_near near = {
             .module_start = found->module.start,
             .module_end = found->module.end,
-            .bytes = patch_plan_block_bytes(found->scan.entries.len),
+            .bytes = slots_bytes(found) + unwind_copy_bytes(&found->unwind),
             .key = key_of(found, index),
         };
         if (inject_near_vec_push(&attach->nears, near) != ERR_OK) {
@@ -306,6 +317,32 @@ static enum err map_memory(struct attach *attach,
     return check_call(attach, advice + 1, "keep memory from its children", info);
 }
 
+// Write the unwind tables of the modules that lack them.
+static enum err
+write_unwind(struct attach *attach, struct agent_unwind_vec *out, struct err_info *info)
+{
+    for (size_t i = 0; i < attach->modules.len; i++) {
+        const struct attach_module *found = attach->modules.items + i;
+        const struct agent_unwind unwind = {
+            .module_start = found->module.start,
+            .addr = attach->nears.items[i].addr + slots_bytes(found),
+            .bytes = unwind_copy_bytes(&found->unwind),
+        };
+        if (unwind.bytes == 0) {
+            continue;
+        }
+        CLEANUP(strbuf_release) struct strbuf bytes = {0};
+        if (unwind_copy_make(&found->unwind, found->module.load_bias, unwind.addr, &bytes) !=
+                ERR_OK ||
+            agent_unwind_vec_push(out, unwind) != ERR_OK) {
+            return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
+        }
+        TRY(inject_mapping_write(&attach->inject, unwind.addr, (const uint8_t *)bytes.data,
+                                 bytes.len, info));
+    }
+    return ERR_OK;
+}
+
 static enum err set_enabled(const struct inject *inject, uint64_t page_addr, uint32_t enabled)
 {
     return target_process_write(&inject->target, page_addr + offsetof(struct agent_page, enabled),
@@ -315,8 +352,11 @@ static enum err set_enabled(const struct inject *inject, uint64_t page_addr, uin
 enum err attach_begin(struct attach *attach, int session_fd, struct err_info *info)
 {
     struct agent_places places;
+    CLEANUP(agent_unwind_vec_release) struct agent_unwind_vec unwind = {0};
+    TRY(write_unwind(attach, &unwind, info));
     TRY(map_memory(attach, session_fd, &places, info));
     places.page = attach->page_addr;
+    places.unwind = &unwind;
     places.process_flags = attach->is_fresh ? 0 : PROCESS_ATTACHED;
     if (agent_tables_write(&attach->inject, &places, &attach->plan) != ERR_OK ||
         set_enabled(&attach->inject, attach->page_addr, 1) != ERR_OK) {
@@ -365,6 +405,7 @@ void attach_release(struct attach *attach)
 {
     for (size_t i = 0; i < attach->modules.len; i++) {
         allocator_scan_release(&attach->modules.items[i].scan);
+        unwind_copy_release(&attach->modules.items[i].unwind);
     }
     attach_module_vec_release(&attach->modules);
     inject_near_vec_release(&attach->nears);

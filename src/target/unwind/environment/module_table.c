@@ -52,6 +52,12 @@ static const Elf64_Phdr *load_with(const struct module_span *span, uint64_t addr
 
 bool module_table_unwind(const struct module_span *span, struct eh_table *out)
 {
+    if (span->tables.data != NULL) {
+        *out =
+            (struct eh_table){.image = {.bytes = span->tables, .addr = (uint64_t)span->tables.data},
+                              .hdr_addr = span->hdr_addr};
+        return true;
+    }
     const Elf64_Phdr *load = load_with(span, span->hdr_addr);
     if (load == NULL) {
         return false;

@@ -28,6 +28,7 @@ struct module_span {
     uint64_t bias;
     struct bytes headers; // the module's program headers; empty if unreachable
     uint64_t hdr_addr;    // of .eh_frame_hdr, 0 if there is none
+    struct bytes tables;  // the unwind tables, if they are not in the module; else empty
     const char *path;     // "" for the main program; owned by the loader
     uint64_t link_map;    // of the loader's list; 0 if unknown
 };
