@@ -12,7 +12,7 @@ from drawings import OLD
 from serving import CAIRN, DEADLINE_SECONDS, ROOT, draw, report
 
 ANSWER = re.compile(r'<script type="application/octet-stream" data-answer="([^"<>]+)">([A-Za-z0-9+/=]*)</script>\n')
-EXTRA = {"summary": "limit=20", "functions": "costs=all&limit=20000", "call_graph": "costs=all&limit=20000",
+EXTRA = {"files": "costs=all", "summary": "limit=20", "functions": "costs=all&limit=20000", "call_graph": "costs=all&limit=20000",
          "tree": "costs=all&any_cost=1&limit=30000", "series": "top=50", "sizes": "top=50", "lifetimes": "top=50",
          "leaks": "limit=20000", "processes": "costs=all", "threads": "costs=all", "modules": "costs=all",
          "adhoc": "limit=20000"}

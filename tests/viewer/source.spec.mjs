@@ -72,6 +72,29 @@ describe('the source view', () => {
     assert.deepEqual(rows.find((row) => row.cells[2] === '2').costs, []);
   });
 
+  it('lists the files by the cost of their call sites, and opens them', async () => {
+    await viewer.open('#/source?cost=allocations');
+    const files = await viewer.rows('Files');
+    const sums = new Map();
+    for (const site of reported.top.allocations) {
+      sums.set(site.file, (sums.get(site.file) ?? 0) + site.costs.allocations);
+    }
+    const wanted = [...sums].filter(([file, sum]) => file !== '' && sum > 0).sort((a, b) => b[1] - a[1]);
+    assert.deepEqual(files.map((row) => exactNumber(row.costs[0])), wanted.map(([, sum]) => sum));
+    await page.locator('[aria-label=Files] .table-body [role=row]').filter({ hasText: 'workload.cpp' }).click();
+    await viewer.idle();
+    assert.equal(viewer.parameters().get('path'), SOURCE);
+    assert.ok((await viewer.rows(`Source ${SOURCE}`)).length > 10);
+  });
+
+  it('is hottest where most of the file passes through', async () => {
+    await viewer.open(`#/source?path=${encodeURIComponent(SOURCE)}&line=${lineWith('malloc(64)')}&cost=allocations`);
+    const heat = await page.locator('.table-selected .source-text').evaluate((text) => text.getAttribute('style'));
+    const cold = await page.locator('.source-text').first().evaluate((text) => text.getAttribute('style'));
+    assert.match(heat, /var\(--heat\) [5-9]\d|100/);
+    assert.match(cold, /var\(--heat\) 0/);
+  });
+
   it('obeys the filter', async () => {
     const line = lineWith('malloc(64)');
     await viewer.open(`#/source?path=${encodeURIComponent(SOURCE)}&line=${line}&cost=allocations&function=keep_cache`);

@@ -24,6 +24,7 @@ const SIZE = { width: 1280, height: 720 };
 /** What to show, and what to do there before the picture is taken. */
 const SHOTS = [
   { name: 'summary', fragment: 'summary', dark: true },
+  { name: 'peak', fragment: 'peak' },
   { name: 'bottom-up', fragment: 'bottom-up', act: async (page) => {
     await page.getByRole('treegrid').focus();
     await page.keyboard.press('ArrowDown');
@@ -32,7 +33,6 @@ const SHOTS = [
   { name: 'top-down', fragment: 'top-down?cost=allocations', act: async (page) => {
     await page.getByRole('treegrid').focus();
     await page.keyboard.press('ArrowDown');
-    await page.keyboard.press('h');
   } },
   { name: 'caller-callee', fragment: 'functions?cost=allocations', act: async (page) => {
     await page.getByRole('grid').first().focus();

@@ -30,3 +30,4 @@ enum err api_adhoc(struct query *q) MUST_USE;
 enum err api_processes(struct query *q) MUST_USE;
 enum err api_threads(struct query *q) MUST_USE;
 enum err api_modules(struct query *q) MUST_USE;
+enum err api_files(struct query *q) MUST_USE;

@@ -233,3 +233,8 @@ enum err api_modules(struct query *q)
 {
     return view_modules(&q->view);
 }
+
+enum err api_files(struct query *q)
+{
+    return view_groups(&q->view, COST_GROUPS_BY_FILE);
+}

@@ -64,6 +64,7 @@ static const struct route routes[] = {
     {"/api/v1/processes", FILTER | COSTS, true, false, api_processes},
     {"/api/v1/threads", FILTER | COSTS, true, false, api_threads},
     {"/api/v1/modules", FILTER | COSTS, true, false, api_modules},
+    {"/api/v1/files", FILTER | COSTS | SORT, true, false, api_files},
 };
 
 const struct route *route_find(const char *target)

@@ -77,6 +77,7 @@ static const struct wanted each[] = {
     {"processes?", COSTS, CUT_NONE, false},
     {"threads?", COSTS, CUT_NONE, false},
     {"modules?", COSTS, CUT_NONE, false},
+    {"files?", COSTS, CUT_NONE, false},
 };
 
 // A process or thread with separate answers.

@@ -238,7 +238,14 @@ export const functionDetail = object({
   code,
 });
 
+/** Source files, by the costs of the call sites in them. */
+export const files = object({
+  selection,
+  groups: object({ count: num, name: texts, costs }),
+});
+
 export const source = object({
+  selection,
   path: str,
   is_readable: bool,
   reason: orNull(str),

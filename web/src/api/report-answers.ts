@@ -336,6 +336,7 @@ export function sourceOf(rawGraph: unknown, params: Params): unknown {
   }
   const table = pickRows(fieldsOf(fieldsOf(rawGraph)['lines']), rows);
   return {
+    selection: fieldsOf(rawGraph)['selection'],
     path: params['file_path'],
     is_readable: false,
     reason: 'a report holds no source files',

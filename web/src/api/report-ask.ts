@@ -62,6 +62,7 @@ const KEPT: Readonly<Record<string, Kept>> = {
   processes: whole('processes'),
   threads: whole('threads'),
   modules: whole('modules'),
+  files: whole('files'),
 };
 
 /** Parameters that only a server accepts, with their displayed names. */

@@ -1,16 +1,19 @@
 // A source file with the cost of each line.
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { source as sourceAnswer } from '../api/answers';
+import { files as filesAnswer, source as sourceAnswer } from '../api/answers';
 import type { Decoded } from '../api/decode';
-import { at } from '../base/columns';
-import { costTitle, costWidthPx, TABLE_COSTS } from '../model/cost';
+import { inReport } from '../api/report-file';
+import { at, range } from '../base/columns';
+import { baseName, editorLink, NO_CODE } from '../model/code';
+import { ALL_COSTS, costTitle, costWidthPx } from '../model/cost';
 import { filterParams, type Address } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
 import { CostSelect } from './parts/controls';
 import { CostCell } from './parts/cost-cell';
 import { DataTable, type Column } from './parts/data-table';
+import { useMeta } from './parts/meta-context';
 import { Notice, Pane } from './parts/pane';
 import './source.css';
 
@@ -18,6 +21,7 @@ type Source = Decoded<typeof sourceAnswer>;
 
 function columnsOf(source: Source, lines: readonly string[] | null, cost: string): readonly Column[] {
   const rowOfLine = new Map(source.lines.line.map((line, row) => [line, row]));
+  const total = source.selection.totals[cost] ?? 0;
   const highest = Math.max(1, ...(source.lines.inclusive[cost] ?? []));
   const lineAt = (row: number): number => (lines === null ? at(source.lines.line, row) : row + 1);
   const costColumn = (key: 'self' | 'inclusive', title: string): Column => ({
@@ -27,14 +31,28 @@ function columnsOf(source: Source, lines: readonly string[] | null, cost: string
     numeric: true,
     cell: (row) => {
       const entry = rowOfLine.get(lineAt(row));
-      return entry === undefined ? '' : <CostCell cost={cost} value={at(source.lines[key][cost], entry)} total={highest} />;
+      return entry === undefined ? '' : <CostCell cost={cost} value={at(source.lines[key][cost], entry)} total={total} />;
     },
   });
   return [
     costColumn('self', `${costTitle(cost)}, self`),
     costColumn('inclusive', 'Inclusive'),
     { key: 'line', title: 'Line', widthPx: 58, numeric: true, cell: (row) => <span class="source-line">{lineAt(row)}</span> },
-    { key: 'text', title: 'Source', widthPx: 400, grows: true, cell: (row) => <code class="source-text">{lines?.[row] ?? ''}</code> },
+    {
+      key: 'text',
+      title: 'Source',
+      widthPx: 400,
+      grows: true,
+      cell: (row) => {
+        const entry = rowOfLine.get(lineAt(row));
+        const heat = entry === undefined ? 0 : at(source.lines.inclusive[cost], entry) / highest;
+        return (
+          <code class="source-text" style={{ background: `color-mix(in srgb, var(--heat) ${(heat * 100).toFixed(1)}%, transparent)` }}>
+            {lines?.[row] ?? ''}
+          </code>
+        );
+      },
+    },
   ];
 }
 
@@ -52,31 +70,88 @@ function SourceTable(props: { readonly source: Source; readonly address: Address
         columns={columnsOf(source, lines, address.cost)}
         count={lines === null ? source.lines.count : lines.length}
         selected={selected}
-        onSelect={setSelected}
+        onSelect={(row) => {
+          setSelected(row);
+          go({ line: String(lines === null ? at(source.lines.line, row) : row + 1) }, 'refine');
+        }}
       />
     </>
   );
 }
 
-export function SourceView(): JSX.Element {
-  const address = useAddress();
+/** The source files of the recording, by the cost of the call sites in them. */
+function FileList(props: { readonly address: Address }): JSX.Element {
+  const { address } = props;
+  const asked = useAsk('files', { ...filterParams(address), costs: address.cost, sort: inReport() ? '' : address.cost }, filesAnswer);
+  return (
+    <aside class="source-files" aria-label="Source files">
+      <Pane asked={asked} label="Source files">
+        {({ groups, selection }) => {
+          const { cost } = address;
+          const rows = range(groups.count)
+            .filter((row) => groups.name[row] !== '' && at(groups.costs[cost], row) > 0)
+            .sort((a, b) => at(groups.costs[cost], b) - at(groups.costs[cost], a));
+          const name = (row: number): string => groups.name[row] ?? '';
+          return (
+            <DataTable
+              label="Files"
+              columns={[
+                { key: 'file', title: 'File', widthPx: 110, grows: true, cell: (place) => <span class="mono group-text" title={name(at(rows, place))}>{baseName(name(at(rows, place)))}</span> },
+                { key: cost, title: costTitle(cost), widthPx: costWidthPx(cost, false), numeric: true, cell: (place) => <CostCell cost={cost} value={at(groups.costs[cost], at(rows, place))} total={selection.totals[cost] ?? 0} /> },
+              ]}
+              count={rows.length}
+              selected={rows.findIndex((row) => name(row) === address.path)}
+              onSelect={(place) => go({ path: name(at(rows, place)), line: '' }, 'refine')}
+              empty="No call site has a source file."
+            />
+          );
+        }}
+      </Pane>
+    </aside>
+  );
+}
+
+function OneFile(props: { readonly address: Address }): JSX.Element {
+  const { address } = props;
+  const { editor } = useMeta();
   const asked = useAsk(
     address.path === '' ? null : 'source',
-    { ...filterParams(address), file_path: address.path, costs: TABLE_COSTS.join(',') },
+    { ...filterParams(address), file_path: address.path, costs: ALL_COSTS.join(',') },
     sourceAnswer,
   );
   if (address.path === '') {
-    return <Notice>Choose a source line in a stack or in Caller / Callee: its file is shown here with what its lines cost.</Notice>;
+    return <Notice>Choose a file, or a source line in a stack or in Caller / Callee: the file is shown with the costs of its lines.</Notice>;
   }
+  const href = editorLink(editor, { ...NO_CODE, file: address.path, line: Number(address.line) });
   return (
-    <div class="view">
-      <div class="toolbar">
-        <CostSelect value={address.cost} costs={TABLE_COSTS} onChange={(cost) => go({ cost })} />
-        <span class="mono">{address.path}</span>
-      </div>
+    <div class="source-file">
+      <p class="mono">
+        {address.path}{' '}
+        {href === null ? null : (
+          <a href={href} class="code-editor">
+            edit
+          </a>
+        )}
+      </p>
       <Pane asked={asked} label="Source">
         {(source) => <SourceTable source={source} address={address} />}
       </Pane>
+    </div>
+  );
+}
+
+export function SourceView(): JSX.Element {
+  const address = useAddress();
+  return (
+    <div class="view">
+      <div class="toolbar">
+        <CostSelect value={address.cost} costs={ALL_COSTS} onChange={(cost) => go({ cost })} />
+        <span class="soft">Files by the cost of their call sites. The redder a line, the more of the file passes through it.</span>
+      </div>
+      <div class="split">
+        <FileList address={address} />
+        <OneFile address={address} />
+      </div>
     </div>
   );
 }

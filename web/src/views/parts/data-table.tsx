@@ -200,6 +200,18 @@ function minWidthPx(columns: readonly Column[]): number {
   return columns.reduce((sum, column) => sum + column.widthPx, 0);
 }
 
+/** A row far away comes to the middle, the next one to the edge. */
+function bringIntoView(element: HTMLElement, row: number): void {
+  const y = row * ROW_PX;
+  const inner = element.clientHeight - ROW_PX;
+  const isAbove = y < element.scrollTop;
+  if (!isAbove && y + ROW_PX <= element.scrollTop + inner) {
+    return;
+  }
+  const gap = isAbove ? element.scrollTop - y : y + ROW_PX - element.scrollTop - inner;
+  element.scrollTop = gap > 2 * ROW_PX ? y - inner / 2 : isAbove ? y : y + ROW_PX - inner;
+}
+
 function usePrinting(): boolean {
   const [isOn, setIsOn] = useState(false);
   useEffect(() => {
@@ -244,13 +256,7 @@ export function DataTable(given: DataTableProps): JSX.Element {
     if (element === null || selected < 0) {
       return;
     }
-    const y = selected * ROW_PX;
-    const inner = element.clientHeight - ROW_PX;
-    if (y < element.scrollTop) {
-      element.scrollTop = y;
-    } else if (y + ROW_PX > element.scrollTop + inner) {
-      element.scrollTop = y + ROW_PX - inner;
-    }
+    bringIntoView(element, selected);
   }, [selected]);
   const isPrinted = usePrinting();
   const first = isPrinted ? 0 : Math.max(0, Math.floor(port.top / ROW_PX) - BEYOND);
