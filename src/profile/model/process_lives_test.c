@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "profile/model/process_lives.h"
 #include "profile/select/time_range.h"
 #include "profile/test_support/drawn_profile.h"
 #include "profile/time/cut_timeline.h"
@@ -103,9 +104,51 @@ static void charts_of_a_coarse_history_add_up(void **state)
     }
 }
 
+// Recordings of older versions say when processes ended, and not when they left the heap: before the
+// last one did.
+static void a_process_leaves_in_the_slice_that_the_recording_says(void **state)
+{
+    (void)state;
+    enum {
+        PROCESSES = 3,
+        NEVER = REC_NONE
+    };
+    static const struct {
+        uint64_t end_ms[PROCESSES];
+        uint64_t left_ms[PROCESSES]; // one more; 0: not before the end
+        uint64_t slice_ms;
+        uint32_t slices[PROCESSES];
+    } cases[] = {
+        {{250, 900, 900}, {0, 0, 0}, 100, {2, NEVER, NEVER}},
+        {{0, 300, 299}, {0, 0, 0}, 100, {NEVER, NEVER, 2}},
+        {{250, 900, 900}, {401, 0, 0}, 100, {4, NEVER, NEVER}},
+        {{250, 300, 900}, {0, 400, 0}, 100, {NEVER, 3, NEVER}},
+        {{0, 0, 0}, {1, 1000, 1001}, 100, {0, 9, NEVER}}, // beyond the last slice
+        {{250, 900, 900}, {0, 0, 0}, 0, {NEVER, NEVER, NEVER}},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct rec_process processes[PROCESSES] = {0};
+        for (size_t k = 0; k < PROCESSES; k++) {
+            processes[k].end_ms = cases[i].end_ms[k];
+            processes[k].left_ms = cases[i].left_ms[k];
+        }
+        const struct recording recording = {.processes = processes,
+                                            .process_count = PROCESSES,
+                                            .slice_ms = cases[i].slice_ms,
+                                            .slice_count = 10};
+        CLEANUP(process_lives_release) struct process_lives lives = {0};
+        assert_int_equal(process_lives_init(&lives, &recording), ERR_OK);
+        for (size_t k = 0; k < PROCESSES; k++) {
+            print_message("case %zu, process %zu\n", i, k);
+            assert_int_equal(lives.left_slices.items[k], cases[i].slices[k]);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_process_leaves_in_the_slice_that_the_recording_says),
         cmocka_unit_test(processes_of_one_coarse_step_do_not_meet),
         cmocka_unit_test(charts_of_a_coarse_history_add_up),
     };
