@@ -34,6 +34,13 @@ def run(command, addresses, timeout=120):
     return done.stdout.splitlines()
 
 
+def counts_of(answer):
+    """What the coverage counts: addresses, and those with a function, a line, an inlined function."""
+    chains = [chain for chain in answer.values() if chain]
+    return [len(answer), sum(chain[-1][0] != "" for chain in chains),
+            sum(chain[0][1] != "" and chain[0][2] != 0 for chain in chains), sum(len(chain) > 1 for chain in chains)]
+
+
 def ask_ours(file, addresses, *options) -> Tuple[Answer, Coverage]:
     answer: Answer = {}
     frames: list = []
@@ -43,6 +50,7 @@ def ask_ours(file, addresses, *options) -> Tuple[Answer, Coverage]:
             frames = answer.setdefault(int(line, 16), [])
         elif fields[0] == "coverage":
             numbers = [int(field) for field in fields[1:6]]
+            assert numbers[:4] == counts_of(answer) or len(answer) < len(addresses)
             return answer, Coverage(*numbers[:4], GAPS[numbers[4]], *fields[6:])
         else:
             frames.append((fields[0], fields[1], int(fields[2])))
