@@ -90,7 +90,7 @@ NEAREST = {
     "attach": r"attach\..* e2e\.attach.* inject\..*",
     "target/agent": r"inject\..* attach\..* e2e\.attach.*",
     "aggregate": r"transcripts unit\.recorder\..* e2e\.(counts|blocks|leaks|growth|process_.*|events)",
-    "recorder": r"fuzz\.(session|proc) e2e\.(counts|blocks|output|control|refusals|process_.*|resident|unrecorded)"
+    "recorder": r"transcripts fuzz\.(session|proc) e2e\.(counts|blocks|output|control|refusals|process_.*|resident|unrecorded)"
                 r" e2e\.(command_line|lifecycle|hardship|events)",
     "symbols": r"symbols.* transcripts cli e2e\.(leaks|names|jit)",
     "profile": r"transcripts cli.* e2e\.growth formats\.series formats server.*",
