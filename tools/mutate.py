@@ -97,7 +97,7 @@ NEAREST = {
     "views_json": r"transcripts cli.* server.* unit\.server\..*",
     "formats": r"transcripts formats.* fuzz\.import.* cli",
     "server": r"server.* e2e\.command_line",
-    "cli": r"transcripts cli.* recording\.commands e2e\.(refusals|output|command_line|control|growth|leaks) formats",
+    "cli": r"transcripts cli.* recording\.commands e2e\.(top|refusals|output|command_line|control|growth|leaks) formats",
 }
 
 

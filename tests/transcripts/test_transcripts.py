@@ -55,6 +55,7 @@ def fixture_folder(tmp_path_factory):
     whole = (folder / "server.cairn").read_bytes()
     (folder / "cut.cairn").write_bytes(whole[:len(whole) * 2 // 3])
     (folder / "damaged.cairn").write_bytes(whole[:900] + b"damage" + whole[906:])
+    (folder / "garbled.cairn").write_bytes(whole[:597] + bytes(16) + whole[613:-20])  # the head of a chunk, no footer
     return folder
 
 

@@ -104,8 +104,8 @@ static void charts_of_a_coarse_history_add_up(void **state)
     }
 }
 
-// Recordings of older versions say when processes ended, and not when they left the heap: before the
-// last one did.
+// Recordings of older versions do not say when processes left the heap. Those that ended before the
+// last one left when they ended.
 static void a_process_leaves_in_the_slice_that_the_recording_says(void **state)
 {
     (void)state;
