@@ -5,6 +5,7 @@ and read by a strict parser of Prometheus' format and by `go tool pprof`."""
 import base64
 import contextlib
 import http.client
+import json
 import os
 import pathlib
 import random
@@ -131,6 +132,23 @@ def test_metrics_and_profiles_are_those_of_the_report(scratch):
         c.ctl("checkpoint")
         wait_until(lambda: value(parse(c.get("/metrics")), "cairn_heap_live_bytes") == 7024, "the next checkpoint")
         c.end()
+
+
+def test_resident_memory_is_that_of_the_report(scratch):
+    with Listening(scratch / "c.cairn") as c:
+        c.do("a 100 10000")
+        c.ctl("snapshot")
+        c.ctl("checkpoint")
+        families = parse(c.get("/metrics"))
+        run = subprocess.run([CAIRN, "report", "--json", "--rss", c.path], check=True, capture_output=True,
+                             timeout=DEADLINE_SECONDS, env=environment())
+        c.end()
+    rss = json.loads(run.stdout)["rss"]
+    last = rss["breakdowns"][-1]
+    parts = {dict(labels)["kind"]: number for labels, number in families["cairn_resident_part_bytes"].items()}
+    assert parts == {kind: last[f"{kind}_bytes"] for kind in parts} and len(parts) == 9
+    assert sum(parts.values()) == last["rss_bytes"] > 1000000
+    assert value(families, "cairn_resident_peak_bytes") == rss["peak_rss_bytes"]
 
 
 def test_nothing_is_ready_before_the_first_checkpoint(scratch):

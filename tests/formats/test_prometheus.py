@@ -26,17 +26,11 @@ def test_the_figures_are_those_of_the_report(name, filters, request):
     assert ("cairn_recording_info" in families) == (not filters)
 
 
-def test_counters_and_resident_memory_are_those_of_the_report(real):
+def test_counters_are_those_of_the_report(real):
     families = parse(export(real, "prometheus"))
-    document = report(real, "--rss")
     reasons = {dict(labels)["reason"]: number for family in ("cairn_lost_events_total", "cairn_notes_total")
                for labels, number in families[family].items()}
-    assert reasons == {counter["name"]: counter["value"] for counter in document["counters"]}
-    last = [part for part in document["rss"]["breakdowns"] if part["is_last"]][-1]
-    parts = {dict(labels)["kind"]: number for labels, number in families["cairn_resident_part_bytes"].items()}
-    assert parts == {kind: last[f"{kind}_bytes"] for kind in parts} and len(parts) == 9
-    assert sum(parts.values()) == last["rss_bytes"]
-    assert value(families, "cairn_resident_peak_bytes") == document["rss"]["peak_rss_bytes"]
+    assert reasons == {counter["name"]: counter["value"] for counter in report(real)["counters"]}
 
 
 def test_call_sites_are_those_of_the_report(server):
