@@ -36,7 +36,8 @@ BYTES_MAX = 12000
 CHANGES_MAX = 80  # lines
 APPROVE = "CAIRN_BUILD=build CAIRN_APPROVE=1 /usr/bin/python3 -m pytest tests/transcripts"
 ENVIRONMENT = {"PATH": "/nonexistent", "TERM": "xterm", "TZ": "UTC", "LC_ALL": "C.UTF-8",
-               "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME", "/nonexistent"), "HOME": "/nonexistent"}
+               "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME", "/nonexistent"), "HOME": "/nonexistent",
+               **{name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS")}}
 
 
 @pytest.fixture(scope="module", name="folder")
