@@ -370,10 +370,12 @@ static void append_stack_line(struct drawing *d, const struct top_stack_line *li
         append_location(d, line->location, line->is_inlined);
         return;
     }
-    strbuf_printf(&d->line, "%s in %s blocks; %s allocations, %s temporary",
+    const uint64_t blocks = costs_get(&line->costs, COST_LEAKED_ALLOCATIONS);
+    const uint64_t allocations = costs_get(&line->costs, COST_ALLOCATIONS);
+    strbuf_printf(&d->line, "%s in %s %s; %s %s, %s temporary",
                   format_bytes(costs_get(&line->costs, COST_LEAKED_BYTES)).text,
-                  format_count(costs_get(&line->costs, COST_LEAKED_ALLOCATIONS)).text,
-                  format_count(costs_get(&line->costs, COST_ALLOCATIONS)).text,
+                  format_count(blocks).text, blocks == 1 ? "block" : "blocks",
+                  format_count(allocations).text, allocations == 1 ? "allocation" : "allocations",
                   format_count(costs_get(&line->costs, COST_TEMPORARY)).text);
 }
 
