@@ -17,6 +17,7 @@
 #include "inject/allocators/allocator_scan.h"
 #include "inject/code/patch_plan.h"
 #include "inject/inject.h"
+#include "inject/process/threads/fresh_stop.h"
 
 DEFINE_VEC(inject_near_vec, struct inject_near);
 
@@ -52,6 +53,12 @@ struct attach_options {
 
 // Whether processes of this machine can be recorded so.
 bool attach_is_possible(void);
+
+// Hold a child that waits before its exec (fresh_stop.h): trace it, wait until its program is about
+// to begin, let that begin. The errors are those of fresh_stop.h.
+enum err attach_hold_begin(struct fresh_start *child, int pid, struct err_info *info) MUST_USE;
+enum err attach_hold_run(const struct fresh_start *child, struct err_info *info) MUST_USE;
+void attach_hold_release(const struct fresh_start *child);
 
 // Accepts nothing but an unused `attach`; call attach_release() in either case. ERR_NOT_FOUND if
 // there is no such process or it has no allocator that cairn knows; errors of inject.h.

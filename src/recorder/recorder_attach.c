@@ -157,9 +157,8 @@ enum err recorder_attach_begin(struct recorder_state *s, struct err_info *info)
 static enum err trace_child(void *context, pid_t pid, struct err_info *info)
 {
     struct recorder_state *s = context;
-    s->fresh = (struct fresh_start){.pid = pid, .tid = pid, .calls = &kernel_calls_real};
     struct err_info reason = {0};
-    const enum err err = fresh_stop_begin(&s->fresh, &reason);
+    const enum err err = attach_hold_begin(&s->fresh, pid, &reason);
     return err == ERR_OK ? ERR_OK
                          : err_set(info, err, "%s; cairn could record it as it is, but %s",
                                    strbuf_text(&s->preflight.refusal), reason.text);
@@ -168,7 +167,7 @@ static enum err trace_child(void *context, pid_t pid, struct err_info *info)
 static enum err await_beginning(void *context, struct err_info *info)
 {
     const struct recorder_state *s = context;
-    return fresh_stop_run(&s->fresh, info);
+    return attach_hold_run(&s->fresh, info);
 }
 
 static enum err put_agent_in(struct recorder_state *s, struct err_info *info)
@@ -197,7 +196,7 @@ enum err recorder_launch_with_agent(struct recorder_state *s,
         (void)kill(s->program.pid, SIGKILL);
         (void)waitpid(s->program.pid, NULL, 0);
     }
-    fresh_stop_release(&s->fresh);
+    attach_hold_release(&s->fresh);
     return err;
 }
 

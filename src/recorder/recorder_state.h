@@ -12,7 +12,6 @@
 #include "aggregate/block_list.h"
 #include "attach/attach.h"
 #include "host/os/file.h"
-#include "inject/process/threads/fresh_stop.h"
 #include "recorder/control/control_socket.h"
 #include "recorder/control/run_control.h"
 #include "recorder/ingest/drain.h"

@@ -7,6 +7,22 @@ bool attach_is_possible(void)
     return false;
 }
 
+enum err attach_hold_begin(struct fresh_start *child, int pid, struct err_info *info)
+{
+    *child = (struct fresh_start){.pid = pid, .tid = pid};
+    return err_set(info, ERR_UNSUPPORTED, "cairn cannot hold process %d on this machine", pid);
+}
+
+enum err attach_hold_run(const struct fresh_start *child, struct err_info *info)
+{
+    return err_set(info, ERR_UNSUPPORTED, "process %d is not held", child->pid);
+}
+
+void attach_hold_release(const struct fresh_start *child)
+{
+    (void)child; // it was never held
+}
+
 enum err attach_open(struct attach *attach,
                      int pid,
                      const struct attach_options *options,

@@ -232,6 +232,22 @@ bool attach_is_possible(void)
     return true;
 }
 
+enum err attach_hold_begin(struct fresh_start *child, int pid, struct err_info *info)
+{
+    *child = (struct fresh_start){.pid = pid, .tid = pid, .calls = &kernel_calls_real};
+    return fresh_stop_begin(child, info);
+}
+
+enum err attach_hold_run(const struct fresh_start *child, struct err_info *info)
+{
+    return fresh_stop_run(child, info);
+}
+
+void attach_hold_release(const struct fresh_start *child)
+{
+    fresh_stop_release(child);
+}
+
 enum err attach_open(struct attach *attach,
                      int pid,
                      const struct attach_options *options,
