@@ -232,3 +232,13 @@ def test_all_recorders_are_asked_at_once(scratch):
         finally:
             for recorder in recorders:
                 os.kill(recorder, signal.SIGCONT)
+
+
+def test_many_clients_at_once_are_all_answered(scratch):
+    """More than the recorder has places for."""
+    with Conversation(scratch / "c.cairn") as c:
+        clients = [subprocess.Popen([CAIRN, "ctl", str(c.path), "status"], env=environment(), stdout=subprocess.PIPE,
+                                    stderr=subprocess.PIPE) for _ in range(40)]
+        answers = [client.communicate(timeout=60) for client in clients]
+        assert [answer for client, answer in zip(clients, answers) if client.returncode != 0] == []
+        c.end()

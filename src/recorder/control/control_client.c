@@ -200,10 +200,16 @@ hear_recorders(struct asked_vec *recorders, const struct pollfd_vec *fds, bool *
         struct asked *asked = &recorders->items[i];
         char sign = '-';
         if (fds->items[i].revents != 0) {
-            if (recv(asked->fd, &sign, 1, MSG_DONTWAIT) == 1 && sign == '+') {
+            const ssize_t len = recv(asked->fd, &sign, 1, MSG_DONTWAIT);
+            if (len == 1 && sign == '+') {
                 return asked;
             }
-            asked->is_done = true;
+            // The end without an answer: the recorder gave our place to another client, so it is
+            // asked again; or it has ended, which the next connection shows.
+            asked->is_done = len == 1;
+            if (!asked->is_done) {
+                fd_closep(&asked->fd);
+            }
         }
         *waiting = *waiting || !asked->is_done;
     }

@@ -86,21 +86,6 @@ static struct control_client *find_place(struct control_socket *control)
     return place;
 }
 
-static void accept_all(struct control_socket *control)
-{
-    for (int i = 0; i < BACKLOG; i++) {
-        const int peer = accept4(control->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-        if (peer < 0) {
-            return;
-        }
-        if (is_same_user(peer)) {
-            find_place(control)->fd = peer;
-        } else {
-            (void)close(peer);
-        }
-    }
-}
-
 static void reply_to(struct control_client *client, const char *reply)
 {
     // A client that does not read it has lost interest.
@@ -132,17 +117,36 @@ static void hear(struct control_client *client, const struct control_handler *ha
     }
 }
 
+// Accept all that wait, and hear each at once: most have sent their request, so that their place is
+// free again for the next one.
+static void accept_all(struct control_socket *control, const struct control_handler *handler)
+{
+    for (int i = 0; i < BACKLOG; i++) {
+        const int peer = accept4(control->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (peer < 0) {
+            return;
+        }
+        if (!is_same_user(peer)) {
+            (void)close(peer);
+            continue;
+        }
+        struct control_client *client = find_place(control);
+        client->fd = peer;
+        hear(client, handler);
+    }
+}
+
 void control_socket_poll(struct control_socket *control, const struct control_handler *handler)
 {
     if (control->listener < 0) {
         return;
     }
-    accept_all(control);
     for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
         if (control->clients[i].fd >= 0) {
             hear(&control->clients[i], handler);
         }
     }
+    accept_all(control, handler);
 }
 
 void control_socket_announce(struct control_socket *control, uint64_t number, const char *reply)
