@@ -87,6 +87,7 @@ def both(scratch):
 def zero_requests(scratch, command, env):
     """The number of successful requests for zero bytes in the command."""
     counted = scratch / "zero"
+    counted.unlink(missing_ok=True)  # it is appended to
     subprocess.run(command, env={**env, "ZERO_REQUESTS": str(counted),
                                  "LD_PRELOAD": str(PROGRAMS / "libzero_requests.so")},
                    cwd=env["PWD"], capture_output=True, check=True, timeout=120)
