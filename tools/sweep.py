@@ -105,6 +105,7 @@ REASONS = (
                             readelf(path, "-d", "--syms", "--dyn-syms")) is not None),
     ("another identity than yours", changes_identity),
     ("has its own malloc built in", has_own_malloc),
+    ("found no allocator in the program", lambda path: "INTERP" not in readelf(path, "-l") and not has_own_malloc(path)),
 )
 
 

@@ -70,7 +70,8 @@ static bool is_loopback(const struct sockaddr *address)
         const struct sockaddr_in *ipv4 = (const void *)address;
         return ntohl(ipv4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
     }
-    return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
+    const struct sockaddr_in6 *ipv6 = (const void *)address;
+    return memcmp(&ipv6->sin6_addr, &in6addr_loopback, sizeof(in6addr_loopback)) == 0;
 }
 
 // Note where the socket listens.

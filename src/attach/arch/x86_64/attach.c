@@ -264,8 +264,12 @@ enum err attach_open(struct attach *attach,
     }
     TRY(check_names(attach, options->names, info));
     if (!has_allocator(attach)) {
-        return err_set(info, ERR_NOT_FOUND, "cairn finds no allocator in process %d%s%s", pid,
-                       attach->hidden.len > 0 ? ": " : "", strbuf_text(&attach->hidden));
+        const char *separator = attach->hidden.len > 0 ? ": " : "";
+        return options->is_fresh
+                   ? err_set(info, ERR_NOT_FOUND, "found no allocator in the program%s%s",
+                             separator, strbuf_text(&attach->hidden))
+                   : err_set(info, ERR_NOT_FOUND, "found no allocator in process %d%s%s", pid,
+                             separator, strbuf_text(&attach->hidden));
     }
     TRY(want_near_blocks(attach, info));
     if (describe(attach, pid) != ERR_OK) {
