@@ -81,13 +81,13 @@ static MUST_USE enum err refresh(struct metrics_source *source, struct err_info 
         return ERR_OK;
     }
     struct profile *profile = NULL;
-    source->identity = identity;
     const enum err err = input_open_profile(source->path, source->names, NULL, &profile, info);
     const uint64_t end_ms = clock_monotonic_ms();
     source->not_before_ms = end_ms + (end_ms - now_ms) * READING_SHARE;
-    if (err != ERR_OK) {
+    if (err != ERR_OK) { // tried again later
         return source->profile != NULL ? ERR_OK : err;
     }
+    source->identity = identity;
     profile_close(source->profile);
     source->profile = profile;
     atomic_store_explicit(&source->has_read, true, memory_order_relaxed);
