@@ -96,6 +96,11 @@ class Target:
         """The command line of tests/inject/cycles.c for this target."""
         return command(self.pid, self.module, count, kind)
 
+    def processor_ticks(self):
+        """Time that the target has worked, in clock ticks."""
+        fields = pathlib.Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return int(fields[11]) + int(fields[12])
+
     def cycles(self, count, kind="attach", user=None, timeout=400, **variables):
         """Run cycles; return its CompletedProcess."""
         return subprocess.run(self.command(count, kind), capture_output=True, text=True,

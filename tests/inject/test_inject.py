@@ -165,7 +165,9 @@ def test_first_attach_to_a_stopped_program():
         wait_until(lambda: target.state() == "T", "the stop")
         target.attach(1)
         wait_until(lambda: target.state() == "T", "the stop again")
+        worked = target.processor_ticks()
         os.kill(target.pid, signal.SIGCONT)
+        wait_until(lambda: target.processor_ticks() > worked + 10, "work after the stop")
         target.end()
 
 
