@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Programs that the preload library cannot record, started by cairn: static ones, those of musl, and
 those with an allocator inside. They are recorded from their first instruction on, exactly."""
+import os
 import re
 import signal
 import subprocess
@@ -12,6 +13,12 @@ from test_attach_allocators import EXTENDED, OWN_FUNCTIONS, PLAIN, RUST
 from waiting import DEADLINE_SECONDS, read_until, wait_until
 
 ROUNDS = 3
+
+
+def traced():
+    """The environment of a cairn that strace traces: LeakSanitizer, if it has that, cannot work then."""
+    return environment({"ASAN_OPTIONS": f"{os.environ.get('ASAN_OPTIONS', '')}:detect_leaks=0"})
+
 
 # The truth of one round, from the programs.
 WAYS = {
@@ -209,7 +216,7 @@ def test_where_it_may_not_be_traced_it_is_refused(scratch, name, words):
     """Another tracer follows cairn's children, so cairn may not."""
     program = PROGRAMS / "attach" / name
     run = subprocess.run(["strace", "-f", "-q", "-o", "/dev/null", CAIRN, "record", "-o", scratch / "x.cairn", program],
-                         capture_output=True, text=True, env=environment(), check=False, timeout=60)
+                         capture_output=True, text=True, env=traced(), check=False, timeout=60)
     assert run.returncode == 126 and run.stdout == ""
     assert words in run.stderr and "does not let cairn trace" in run.stderr, run.stderr
     assert not (scratch / "x.cairn").exists()
@@ -242,14 +249,14 @@ def test_a_killed_recorder_does_no_harm(scratch, name):
     """The program has not begun, or it runs to its end. The recorder dies at any system call."""
     log = scratch / "calls"
     subprocess.run(["strace", "-q", "-o", log, "-e", "trace=ptrace", CAIRN, "record", "-q", "-o", scratch / "x.cairn",
-                    PROGRAMS / "attach" / name], input=b"q\n", check=True, env=environment(), timeout=60)
+                    PROGRAMS / "attach" / name], input=b"q\n", check=True, env=traced(), timeout=60)
     calls = log.read_text().count("ptrace(")
     assert calls > 20
     for number in range(1, calls + 1, max(1, calls // 12)):
         recorder = subprocess.Popen(
             ["strace", "-q", "-o", "/dev/null", "-e", f"inject=ptrace:signal=KILL:when={number}", CAIRN, "record",
              "-q", "-o", scratch / "x.cairn", PROGRAMS / "attach" / name],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment())
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=traced())
         output, _ = recorder.communicate(b"r\nr\nq\n", timeout=DEADLINE_SECONDS)
         assert output in (b"", b"done\n" * 2), number
 
@@ -268,7 +275,7 @@ def test_each_failing_call_is_survived_or_refused(scratch, name):
         run = subprocess.run(
             ["strace", "-q", "-o", "/dev/null", "-e", f"inject=ptrace:error=EIO:when={number}", CAIRN, "record", "-q",
              "-o", scratch / "x.cairn", PROGRAMS / "attach" / name],
-            input=b"r\nq\n", capture_output=True, env=environment(), check=False, timeout=DEADLINE_SECONDS)
+            input=b"r\nq\n", capture_output=True, env=traced(), check=False, timeout=DEADLINE_SECONDS)
         if run.returncode == 0:
             assert run.stdout == b"done\n", number
         else:

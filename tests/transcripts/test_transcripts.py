@@ -78,6 +78,7 @@ def transcript_of(command, folder):
     assert words[0] == "cairn", command
     run = subprocess.run([BUILD / "bin/cairn", *words[1:]], cwd=folder, env=ENVIRONMENT, capture_output=True,
                          stdin=subprocess.DEVNULL, timeout=120, check=False)
+    assert run.returncode >= 0, f"signal {-run.returncode} ended {command}"  # no approval makes that right
     said = [f"! {line}" for line in shown(run.stderr)]
     status = [f"[status {run.returncode}]"] if run.returncode != 0 else []
     return [f"$ {command}", *shown(run.stdout), *said, *status]

@@ -313,12 +313,14 @@ static size_t append_unused_rules(const struct selection *new,
     };
     size_t count = 0;
     for (size_t i = 0; i < new->matches.len; i++) {
+        // The user's rules come first, and so have the same numbers on both sides. The programs'
+        // own rules differ.
+        if (filter->suppressions->rules.items[i].source != SUPPRESSION_FILE) {
+            break;
+        }
         bool is_used = new->matches.items[i].stack_count > 0 ||
                        (old != NULL && old->matches.items[i].stack_count > 0);
-        if (is_used || filter->suppressions->rules.items[i].source != SUPPRESSION_FILE) {
-            continue;
-        }
-        if (count++ < SHOWN) {
+        if (!is_used && count++ < SHOWN) {
             strbuf_append_text(out, count > 1 ? ", leak:" : "leak:");
             screen_append(out, suppression_pattern(filter->suppressions, i));
         }
