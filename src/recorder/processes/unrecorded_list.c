@@ -136,9 +136,9 @@ enum err unrecorded_list_hear(struct unrecorded_list *list,
                               const struct session *session,
                               uint64_t now_ms)
 {
-    // Relaxed: a note that is counted and not ready yet is taken with the next one, or at the end.
+    // Relaxed: a note that is counted and not claimed yet is taken with the next one or at the end.
     const uint64_t noted = atomic_load_explicit(&session->header->exec_count, memory_order_relaxed);
-    if (noted == list->seen_count) {
+    if (noted == list->seen_count && now_ms != UINT64_MAX) {
         return ERR_OK;
     }
     bool is_whole = true;

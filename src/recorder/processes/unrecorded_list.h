@@ -53,6 +53,7 @@ struct unrecorded_list {
 
 void unrecorded_list_release(struct unrecorded_list *list);
 
+// UINT64_MAX: at the end of the recording.
 enum err unrecorded_list_hear(struct unrecorded_list *list,
                               struct aggregator *aggregator,
                               const struct session *session,
