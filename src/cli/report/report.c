@@ -60,7 +60,8 @@ enum err report_build(const struct profile *profile,
         problem = build_growth(&report);
     }
     if (problem == ERR_OK && (report_is_screen(options) || options->sections == REPORT_ALL)) {
-        problem = findings_build(&report.selection, &report.summary, &report.findings);
+        problem = findings_build(&report.selection, &report.summary, &report.rss_breakdown,
+                                 &report.findings);
     }
     const bool needs_code = options->views != 0 || options->is_json;
     if (problem == ERR_OK && needs_code && options->comparison == NULL) {

@@ -39,7 +39,7 @@ static MUST_USE enum err query(struct top_sample *sample, const struct profile *
     TRY(site_moment_build(&sample->selection, &sample->sites, &sample->moment));
     TRY(timeline_build(&sample->selection, &sample->timeline));
     TRY(rss_breakdown_build(profile, 0, &sample->rss));
-    return findings_build(&sample->selection, &sample->summary, &sample->findings);
+    return findings_build(&sample->selection, &sample->summary, &sample->rss, &sample->findings);
 }
 
 enum err top_sample_take(struct profile *profile, struct top_sample **out, struct err_info *info)

@@ -62,8 +62,7 @@ enum err site_moment_build(const struct selection *selection,
     TRY(add_names(profile, sites, moment));
     for (size_t i = 0; i < selection->rows.len; i++) {
         const struct costs costs = selection_costs(selection, i);
-        const uint32_t process = profile_process_of_row(profile, selection->rows.items[i]);
-        const bool is_live = process_lives_left(&profile->lives, process) >= selection->range.end;
+        const bool is_live = selection_row_exists(selection, selection->rows.items[i]);
         const uint32_t site = sites->row_sites.items[i];
         add_row(&moment->figures.items[moment->ids.items[site]], &costs, is_live);
         add_row(&moment->total, &costs, is_live);

@@ -322,10 +322,12 @@ static MUST_USE enum err find_of_everything(struct findings_builder *builder)
 
 enum err findings_build(const struct selection *selection,
                         const struct summary *summary,
+                        const struct rss_breakdown *breakdown,
                         struct findings *out)
 {
     CLEANUP(builder_release)
-    struct findings_builder builder = {.selection = selection, .summary = summary};
+    struct findings_builder builder = {
+        .selection = selection, .summary = summary, .breakdown = breakdown};
     if (!selection->has_range) {
         TRY(row_groups_build(selection, ROW_GROUPS_BY_SITE_ALONE, &builder.out.groups));
         TRY(selection->is_everything ? find_of_everything(&builder) : ERR_OK);

@@ -23,6 +23,7 @@
 #include "base/err.h"
 #include "host/text/strbuf.h"
 #include "profile/findings/peak_rise.h"
+#include "profile/tables/rss_breakdown.h"
 #include "profile/tables/summary.h"
 #include "profile/time/growth.h"
 
@@ -60,9 +61,11 @@ struct findings {
     struct peak_rise rise;    // owned; by group; empty for a part of a recording
 };
 
-// Find what deserves attention in the selection, whose summary this is. ERR_NO_MEMORY.
+// Find what deserves attention in the selection, whose summary and RSS breakdown these are. The
+// breakdown is only read if the selection is everything. ERR_NO_MEMORY.
 enum err findings_build(const struct selection *selection,
                         const struct summary *summary,
+                        const struct rss_breakdown *breakdown,
                         struct findings *out) MUST_USE;
 void findings_release(struct findings *findings);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// findings_builder: findings in the making: what findings.c and findings_memory.c share.
+// findings_builder: findings in the making: what findings.c and the files findings_* share.
 //
 // A finding begins with its sentence, which is written to builder->out.texts, and is added when the
 // sentence is complete. Context: H.
@@ -8,9 +8,10 @@
 #include "profile/findings/findings.h"
 
 struct findings_builder {
-    const struct selection *selection; // borrowed
-    const struct summary *summary;     // borrowed
-    struct findings out;               // owned until returned
+    const struct selection *selection;     // borrowed
+    const struct summary *summary;         // borrowed
+    const struct rss_breakdown *breakdown; // borrowed
+    struct findings out;                   // owned until returned
 };
 
 // Begin the sentence of the next finding.

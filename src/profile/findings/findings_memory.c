@@ -4,7 +4,6 @@
 #include "host/os/file.h"
 #include "host/text/format.h"
 #include "profile/findings/findings_builder.h"
-#include "profile/tables/rss_breakdown.h"
 #include "profile/tables/unseen.h"
 
 #define MIB              (UINT64_C(1) << 20)
@@ -43,12 +42,11 @@ static MUST_USE enum err find_mapper(const struct profile *profile,
     return ERR_OK;
 }
 
-static MUST_USE enum err find_rss(struct findings_builder *builder,
-                                  const struct rss_breakdown *breakdown)
+static MUST_USE enum err find_rss(struct findings_builder *builder)
 {
     static const uint32_t kinds[] = {REC_PART_ROUNDING, REC_PART_KEPT,   REC_PART_MAPPED,
                                      REC_PART_STACK,    REC_PART_SHARED, REC_PART_REST};
-    const struct rss_breakdown_split *split = rss_breakdown_peak(breakdown);
+    const struct rss_breakdown_split *split = rss_breakdown_peak(builder->breakdown);
     uint64_t other_bytes = 0;
     uint32_t largest = REC_PART_REST;
     for (size_t i = 0; split != NULL && i < ARRAY_LEN(kinds); i++) {
@@ -89,10 +87,9 @@ static MUST_USE enum err find_rss(struct findings_builder *builder,
 }
 
 // Find blocks that keep much of the heap resident at the end. Empty pages are the allocator's.
-static MUST_USE enum err find_sparse(struct findings_builder *builder,
-                                     const struct rss_breakdown *breakdown)
+static MUST_USE enum err find_sparse(struct findings_builder *builder)
 {
-    const struct rss_breakdown_split *split = rss_breakdown_last(breakdown);
+    const struct rss_breakdown_split *split = rss_breakdown_last(builder->breakdown);
     if (split == NULL || split->survivors.len == 0) {
         return ERR_OK;
     }
@@ -161,9 +158,7 @@ static MUST_USE enum err find_unseen(struct findings_builder *builder)
 
 enum err findings_add_memory(struct findings_builder *builder)
 {
-    CLEANUP(rss_breakdown_release) struct rss_breakdown breakdown = {0};
-    TRY(rss_breakdown_build(builder->selection->profile, 0, &breakdown));
-    TRY(find_rss(builder, &breakdown));
-    TRY(find_sparse(builder, &breakdown));
+    TRY(find_rss(builder));
+    TRY(find_sparse(builder));
     return find_unseen(builder);
 }

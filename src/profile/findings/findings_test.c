@@ -50,7 +50,9 @@ build(const char *text, uint64_t runtime_ms, struct drawn_profile *drawn, struct
     drawn->profile->recording.totals.peak_time_ms = 450;
     struct summary summary;
     assert_int_equal(summary_build(&drawn->selection, &summary), ERR_OK);
-    assert_int_equal(findings_build(&drawn->selection, &summary, out), ERR_OK);
+    CLEANUP(rss_breakdown_release) struct rss_breakdown breakdown = {0};
+    assert_int_equal(rss_breakdown_build(drawn->profile, 0, &breakdown), ERR_OK);
+    assert_int_equal(findings_build(&drawn->selection, &summary, &breakdown, out), ERR_OK);
 }
 
 static void the_peak_is_explained(void **state)
@@ -179,6 +181,13 @@ static void other_faults_have_their_kind(void **state)
          "all allocations."},
         {5000, UNEVEN_THREADS("67108864"), FINDING_UNEVEN,
          "Thread worker-3 holds 64.0 MiB at the peak; the median of 4 of its kind holds 2.00 MiB."},
+        {5000,
+         "process app\nthread app\nmain;load 1 1 1 1\n"
+         "thread io/1\nrun;hold 1 67108864 0 0 0 0 1 67108864 67108864\n"
+         "thread io/2\nrun;hold 1 9 0 0 0 0 1 9 9\nthread io/3\nrun;hold 1 9 0 0 0 0 1 9 9\n"
+         "thread io/4\nrun;hold 1 9 0 0 0 0 1 9 9\n",
+         FINDING_UNEVEN,
+         "Thread io/1 holds 64.0 MiB at the peak; the median of 4 of its kind holds 9 B."},
         {5000, UNEVEN_THREADS("7340032"), FINDING_UNEVEN, ""}, // 7 MiB are none
         {5000,
          "main;parse(p.c:7) 150000 150000 150000 150000\nlife 0 99000 99000\n"

@@ -75,7 +75,7 @@ struct rss_breakdown_split {
     uint64_t swap_bytes;
     uint64_t requested_bytes;           // in live heap blocks, resident or not
     uint64_t bytes[REC_PART_KINDS + 1]; // by kind; index 0 is unused
-    uint64_t empty_page_bytes;          // the next four: see rec_memory_snapshot; estimates
+    uint64_t empty_page_bytes;          // with the next two: estimates, see rec_memory_snapshot
     uint64_t sparse_page_bytes;
     uint64_t sparse_block_bytes;
     struct rss_breakdown_part_vec parts; // owned; by kind, largest first; empty if only sums exist
