@@ -113,14 +113,14 @@ add_uneven(struct findings_builder *builder, struct sibling_vec *siblings, bool 
                               .score = (most->bytes - median->bytes) / UNEVEN_PER_SCORE,
                               .look = are_threads ? "--group-by=thread" : "--group-by=process"};
     struct strbuf *out = finding_begin(builder, &finding);
-    strbuf_append_text(out, are_threads ? "Thread " : "Process ");
-    strbuf_append_text(out, path_file_name(most->name));
     if (are_threads) {
-        strbuf_printf(out, " holds %s at the peak; ", format_bytes(most->bytes).text);
+        strbuf_printf(out, "Thread %s holds ", most->name);
+        strbuf_printf(out, "%s at the peak; ", format_bytes(most->bytes).text);
         strbuf_printf(out, "the median of %zu of its kind holds %s.", count,
                       format_bytes(median->bytes).text);
     } else {
-        strbuf_printf(out, " (pid %" PRIu32 ") held ", profile->recording.processes[most->id].pid);
+        strbuf_printf(out, "Process %s (pid %" PRIu32 ") held ", path_file_name(most->name),
+                      profile->recording.processes[most->id].pid);
         strbuf_printf(out, "%s at its own peak; ", format_bytes(most->bytes).text);
         strbuf_printf(out, "the median of %zu of its kind held %s.", count,
                       format_bytes(median->bytes).text);
@@ -149,6 +149,9 @@ static MUST_USE enum err list_threads(const struct findings_builder *builder,
     const struct profile *profile = builder->selection->profile;
     const struct recording *recording = &profile->recording;
     CLEANUP(group_vec_release) struct group_vec groups = {0};
+    if (recording->thread_count < SIBLINGS_MIN) {
+        return ERR_OK;
+    }
     TRY(groups_build(builder->selection, GROUP_BY_THREAD, &groups));
     for (size_t i = 0; i < groups.len; i++) {
         const uint32_t id = groups.items[i].id;
