@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "host/os/proc_file.h"
-#include "host/text/number.h"
+#include "host/text/proc_text.h"
 
 enum {
     PROCESS_COUNT = 2,
@@ -30,14 +30,10 @@ static void write_processor_time(const char *name, pid_t pid, FILE *out)
 static void write_resident(const char *name, pid_t pid, FILE *out)
 {
     CLEANUP(strbuf_release) struct strbuf statm = {0};
-    uint64_t pages;
-    if (!proc_file_read(pid, "statm", STATM_MAX_BYTES, &statm)) {
-        return;
-    }
-    const char *at = strbuf_text(&statm); // the size, and then the resident pages
-    if (number_take(&at, 10, &pages) && *at++ == ' ' && number_take(&at, 10, &pages)) {
+    if (proc_file_read(pid, "statm", STATM_MAX_BYTES, &statm)) {
         (void)fprintf(out, "cairn_own_resident_bytes{process=\"%s\"} %" PRIu64 "\n", name,
-                      pages * (uint64_t)sysconf(_SC_PAGESIZE));
+                      proc_text_pages(strbuf_text(&statm)).resident *
+                          (uint64_t)sysconf(_SC_PAGESIZE));
     }
 }
 
