@@ -8,14 +8,13 @@
 #include "base/compiler.h"
 #include "host/os/file.h"
 #include "host/text/number.h"
-#include "host/text/strbuf.h"
 
 enum {
     LINE_MAX_BYTES = 4096,
     FILE_MAX_BYTES = 64 * 1024,
 };
 
-static bool read_file(const char *folder, const char *file, struct strbuf *out)
+bool memory_group_read(const char *folder, const char *file, struct strbuf *out)
 {
     CLEANUP(strbuf_release) struct strbuf path = {0};
     strbuf_printf(&path, "%s/%s", folder, file);
@@ -27,30 +26,25 @@ uint64_t memory_group_number(const char *folder, const char *file)
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};
     uint64_t number;
-    if (!read_file(folder, file, &text)) {
+    if (!memory_group_read(folder, file, &text)) {
         return UINT64_MAX;
     }
     const char *at = strbuf_text(&text);
     return number_take(&at, 10, &number) ? number : UINT64_MAX;
 }
 
-uint64_t
-memory_group_entry(const char *folder, const char *file, const char *key, uint64_t otherwise)
+uint64_t memory_group_entry(const char *text, const char *key)
 {
-    CLEANUP(strbuf_release) struct strbuf text = {0};
     const size_t len = strlen(key);
     uint64_t number;
-    if (!read_file(folder, file, &text)) {
-        return otherwise;
-    }
-    for (const char *at = strbuf_text(&text); (at = strstr(at, key)) != NULL; at += len) {
-        const bool is_word = at == strbuf_text(&text) || at[-1] == '\n' || at[-1] == ' ';
+    for (const char *at = text; (at = strstr(at, key)) != NULL; at += len) {
+        const bool is_word = at == text || at[-1] == '\n' || at[-1] == ' ';
         const char *value = at + len + 1;
         if (is_word && (at[len] == ' ' || at[len] == '=') && number_take(&value, 10, &number)) {
             return number;
         }
     }
-    return otherwise;
+    return 0;
 }
 
 static bool has_word(const char *words, const char *word)
@@ -98,7 +92,7 @@ void memory_groups_visit(const char *proc_cgroup,
                          memory_group_visit *visit,
                          void *context)
 {
-    FILE *file = fopen(proc_cgroup, "re");
+    CLEANUP(stream_closep) FILE *file = fopen(proc_cgroup, "re");
     if (file == NULL) {
         return;
     }
@@ -106,5 +100,4 @@ void memory_groups_visit(const char *proc_cgroup,
     while (fgets(line, sizeof(line), file) != NULL) {
         visit_line(cgroup_root, line, visit, context);
     }
-    (void)fclose(file); // read only
 }

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "host/text/strbuf.h"
+
 // One group: `folder` has its files. Version 1 has other files than version 2.
 typedef void memory_group_visit(void *context, const char *folder, bool is_version_1);
 
@@ -19,10 +21,11 @@ void memory_groups_visit(const char *proc_cgroup,
                          memory_group_visit *visit,
                          void *context);
 
+// Append the text of a file in the folder of a group, or in /proc. False: it cannot be read.
+bool memory_group_read(const char *folder, const char *file, struct strbuf *out);
+
 // Return the number at the start of the file of a group; UINT64_MAX if it has none ("max").
 uint64_t memory_group_number(const char *folder, const char *file);
 
-// Return the number behind `key` and a space, or =, in the file of a group; `otherwise` if it is
-// not there.
-uint64_t
-memory_group_entry(const char *folder, const char *file, const char *key, uint64_t otherwise);
+// Return the number behind `key` and a space, or =, in the text of a file; 0 if it is not there.
+uint64_t memory_group_entry(const char *text, const char *key);

@@ -2,14 +2,12 @@
 // memory_headroom: see memory_headroom.h.
 #include "host/memory/memory_headroom.h"
 
-#include <stdio.h>
+#include <stddef.h>
 
+#include "base/compiler.h"
 #include "base/minmax.h"
 #include "host/memory/memory_groups.h"
-
-enum {
-    KIB = 1024
-};
+#include "host/text/proc_text.h"
 
 // The files of a group, by version.
 static const struct {
@@ -26,7 +24,23 @@ static const struct {
 // PSI: "full avg10=0.12 ...", in percent.
 static uint64_t stall_of(const char *folder, const char *file)
 {
-    return memory_group_entry(folder, file, "full avg10", 0);
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    return memory_group_read(folder, file, &text)
+               ? memory_group_entry(strbuf_text(&text), "full avg10")
+               : 0;
+}
+
+static uint64_t cache_of(const char *folder, bool is_version_1)
+{
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    uint64_t cache = 0;
+    if (!memory_group_read(folder, "memory.stat", &text)) {
+        return 0;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(files[is_version_1].caches); i++) {
+        cache += memory_group_entry(strbuf_text(&text), files[is_version_1].caches[i]);
+    }
+    return cache;
 }
 
 static void take_nearest(void *context, const char *folder, bool is_version_1)
@@ -37,10 +51,7 @@ static void take_nearest(void *context, const char *folder, bool is_version_1)
     if (limit == UINT64_MAX || used == UINT64_MAX || limit == 0) {
         return;
     }
-    uint64_t cache = 0;
-    for (size_t i = 0; i < 2; i++) {
-        cache += memory_group_entry(folder, "memory.stat", files[is_version_1].caches[i], 0);
-    }
+    const uint64_t cache = cache_of(folder, is_version_1);
     const uint64_t needed = min_u64(used > cache ? used - cache : 0, limit);
     if (nearest->limit_bytes == 0 || limit - needed < nearest->limit_bytes - nearest->used_bytes) {
         *nearest = (struct memory_headroom){
@@ -52,28 +63,15 @@ static void take_nearest(void *context, const char *folder, bool is_version_1)
 
 static struct memory_headroom headroom_of_machine(const char *proc)
 {
-    // "MemTotal:" is a key of its own; the spaces after it are many, so the value is read here.
     struct memory_headroom machine = {.stall_percent = stall_of(proc, "pressure/memory")};
-    char path[256];
-    char line[128];
-    unsigned long long total = 0;
-    unsigned long long available = 0;
-    unsigned long long swap_total = 0;
-    unsigned long long swap_free = 0;
-    const int len = snprintf(path, sizeof(path), "%s/meminfo", proc);
-    FILE *meminfo = len < (int)sizeof(path) ? fopen(path, "re") : NULL;
-    while (meminfo != NULL && fgets(line, sizeof(line), meminfo) != NULL) {
-        (void)(sscanf(line, "MemTotal: %llu", &total) == 1 ||
-               sscanf(line, "MemAvailable: %llu", &available) == 1 ||
-               sscanf(line, "SwapTotal: %llu", &swap_total) == 1 ||
-               sscanf(line, "SwapFree: %llu", &swap_free) == 1); // any other line
+    CLEANUP(strbuf_release) struct strbuf meminfo = {0};
+    if (memory_group_read(proc, "meminfo", &meminfo)) {
+        const char *text = strbuf_text(&meminfo);
+        const uint64_t free_bytes =
+            proc_text_kib(text, "MemAvailable") + proc_text_kib(text, "SwapFree");
+        machine.limit_bytes = proc_text_kib(text, "MemTotal") + proc_text_kib(text, "SwapTotal");
+        machine.used_bytes = machine.limit_bytes - min_u64(free_bytes, machine.limit_bytes);
     }
-    if (meminfo != NULL) {
-        (void)fclose(meminfo); // read only
-    }
-    const uint64_t all = total + swap_total;
-    machine.limit_bytes = all * KIB;
-    machine.used_bytes = (all - min_u64(available + swap_free, all)) * KIB;
     return machine;
 }
 

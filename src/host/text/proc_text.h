@@ -11,8 +11,8 @@
 // Return the text after "`key`:" at the start of a line; NULL if no line starts so.
 const char *proc_text_value(const char *text, const char *key);
 
-// status, smaps_rollup: return the number after "`key`:" at the start of a line, in bytes if the
-// line counts kB.
+// status, smaps_rollup, meminfo: return the number after "`key`:" at the start of a line, in bytes
+// if the line counts kB.
 uint64_t proc_text_kib(const char *text, const char *key);
 
 // status: the last number of the line NSpid, the pid in the innermost namespace.
