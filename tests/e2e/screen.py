@@ -6,6 +6,7 @@ pyte is the terminal: it obeys the escape sequences of the program and keeps the
 import fcntl
 import os
 import pty
+import re
 import select
 import signal
 import struct
@@ -86,6 +87,11 @@ class Terminal:
 
     def wait_for(self, text):
         return self.wait(text, repr(text))
+
+    def wait_for_all(self, *patterns):
+        """Read until each regular expression is found; return the lines. A screen arrives in pieces."""
+        return self.wait(lambda lines: all(re.search(pattern, "\n".join(lines), re.M) for pattern in patterns),
+                         repr(patterns))
 
     def end_status(self):
         """Read to the end of the program; return its exit status."""

@@ -17,7 +17,8 @@ MUSL = pathlib.Path("/lib/ld-musl-x86_64.so.1")
 NAMESPACES = ["unshare", "--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup", "--time", "--fork",
               "--mount-proc"]
 ROOT = ["bwrap", "--unshare-all", "--bind", "{root}", "/", "--proc", "/proc", "--dev", "/dev"]
-SYSTEM = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]
+SYSTEM = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp",
+          "--ro-bind", PROGRAMS, PROGRAMS]  # they may be in /tmp
 
 
 def libraries_of(program):

@@ -8,7 +8,7 @@ import pytest
 
 from cairn_run import Recording
 from conversation import Conversation
-from waiting import DEADLINE_SECONDS, wait_until
+from waiting import DEADLINE_SECONDS
 
 
 class Group:
@@ -45,19 +45,20 @@ def fixture_group(scratch):
 
 
 def test_the_file_has_the_heap_before_the_kill(group, scratch):
+    group.use(930000)  # more than a sixteenth is left, and it does not grow
     with Guarded(scratch / "c.cairn", ["--checkpoint-interval", "0", "--oom-guard"]) as c:
         c.do("a 10 100")
-        group.use(930000)
+        c.ctl("checkpoint")  # the recorder has looked at the group before it answers
+        assert c.status()["checkpoints"] == 1 and c.status()["marks"] == 0
         c.do("a 1 100")
-        assert c.status()["checkpoints"] == 0 and not c.path.exists()  # a sixteenth is left
         group.use(950000)
-        c.wait_for("checkpoints", 1)
+        c.wait_for("checkpoints", 2)
         first = Recording(c.path, None)
         assert first.totals["allocations"] == 11 and first.totals["leaked_bytes"] == 1100
         assert [mark["text"] for mark in first.report["marks"]] == ["memory limit near"]
         c.do("a 5 100")
         group.use(990000)  # it grows: once more, after a second
-        c.wait_for("checkpoints", 2)
+        c.wait_for("checkpoints", 3)
         c.process.send_signal(signal.SIGKILL)  # the whole group, the recorder too
         c.process.wait(timeout=DEADLINE_SECONDS)
         last = Recording(c.path, None)
@@ -66,9 +67,10 @@ def test_the_file_has_the_heap_before_the_kill(group, scratch):
 
 def test_fast_growth_is_noticed_early(group, scratch):
     with Guarded(scratch / "c.cairn", ["--checkpoint-interval", "0", "--oom-guard"]) as c:
+        c.ctl("checkpoint")  # the recorder has looked at the group before it answers
         c.do("a 10 100")
-        group.use(600000)  # half of the limit between two looks
-        wait_until(c.path.exists, "the checkpoint")
+        group.use(900000)  # most of the limit between two looks, up to eight seconds apart
+        c.wait_for("checkpoints", 2)
         assert Recording(c.path, None).totals["allocations"] == 10
         c.end()
 
