@@ -37,13 +37,10 @@ make_token_file(const char *path, struct access_token *out, struct err_info *inf
     if (fd < 0) {
         return err_set_errno(info, errno, "--token-file: cannot create '%s'", path);
     }
-    struct strbuf line = {0};
+    CLEANUP(strbuf_release) struct strbuf line = {0};
     strbuf_printf(&line, "%s\n", out->text);
-    const enum err err = strbuf_result(&line) == ERR_OK
-                             ? file_write_all(fd, strbuf_bytes(&line), path, info)
-                             : err_set(info, ERR_NO_MEMORY, "not enough memory");
-    strbuf_release(&line);
-    return err;
+    return strbuf_result(&line) == ERR_OK ? file_write_all(fd, strbuf_bytes(&line), path, info)
+                                          : err_set(info, ERR_NO_MEMORY, "not enough memory");
 }
 
 static MUST_USE enum err

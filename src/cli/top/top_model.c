@@ -2,7 +2,6 @@
 // top_model: see the header.
 #include "cli/top/top_model.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,12 +14,12 @@ enum {
 };
 
 static const struct top_column_info columns[TOP_COLUMN_COUNT] = {
-    [TOP_LIVE] = {"LIVE", "live", "live bytes", 'l', 9},
-    [TOP_CHANGE] = {"CHANGE", "change", "change of live bytes", 'g', 10},
-    [TOP_RATE] = {"ALLOC/S", "rate", "allocations per second", 'r', 7},
-    [TOP_TEMPORARY] = {"TEMP", "temporary", "temporary allocations", 't', 6},
-    [TOP_ALLOCATIONS] = {"ALLOCS", "allocations", "allocations", 'a', 6},
-    [TOP_PEAK] = {"AT PEAK", "peak", "bytes at the peak", 'p', 9},
+    [TOP_LIVE] = {"LIVE", "live", "live bytes", 9},
+    [TOP_CHANGE] = {"CHANGE", "change", "change of live bytes", 10},
+    [TOP_RATE] = {"ALLOC/S", "rate", "allocations per second", 7},
+    [TOP_TEMPORARY] = {"TEMP", "temporary", "temporary allocations", 6},
+    [TOP_ALLOCATIONS] = {"ALLOCS", "allocations", "allocations", 6},
+    [TOP_PEAK] = {"AT PEAK", "peak", "bytes at the peak", 9},
 };
 
 const struct top_column_info *top_column_get(enum top_column column)

@@ -59,7 +59,6 @@ struct top_column_info {
     const char *title;
     const char *word;  // after --sort
     const char *words; // in a sentence: "sorted by ..."
-    char key;          // that sorts by it
     unsigned columns;  // width
 };
 

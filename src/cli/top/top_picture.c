@@ -3,7 +3,6 @@
 #include "cli/top/top_picture.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -105,7 +105,7 @@ static MUST_USE enum err hear_news(struct watch *watch, bool *has_sample)
     return news.sample != NULL ? top_model_take(&watch->model, news.sample) : ERR_OK;
 }
 
-static MUST_USE enum err act(struct watch *watch, enum top_action action)
+static void act(struct watch *watch, enum top_action action)
 {
     struct err_info info = {0};
     switch (action) {
@@ -127,7 +127,6 @@ static MUST_USE enum err act(struct watch *watch, enum top_action action)
     case TOP_NOTHING:
         break;
     }
-    return ERR_OK;
 }
 
 static MUST_USE enum err hear_keys(struct watch *watch)
@@ -136,7 +135,7 @@ static MUST_USE enum err hear_keys(struct watch *watch)
     while (!watch->is_over && top_terminal_key(&key)) {
         enum top_action action = TOP_NOTHING;
         TRY(top_model_key(&watch->model, key, &action));
-        TRY(act(watch, action));
+        act(watch, action);
     }
     // A terminal that is gone has no keys and is readable for ever.
     watch->is_over = watch->is_over || (watch->sources[KEYS].revents & (POLLHUP | POLLERR)) != 0;

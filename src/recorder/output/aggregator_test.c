@@ -14,7 +14,6 @@
 
 #include "base/test_support/random_numbers.h"
 #include "recorder/output/test_snapshot.h"
-#include "recording/read/recording_verify.h"
 
 enum {
     LANES_MAX = 4,
@@ -249,20 +248,6 @@ static void feed(struct fixture *f, const struct event *e)
     assert_int_equal(err, ERR_OK);
 }
 
-static void check_recording(struct fixture *f)
-{
-    struct whole_snapshot whole;
-    struct recording_findings findings = {0};
-    whole_snapshot_take(&f->aggregator, &whole);
-    assert_int_equal(recording_verify(&whole.recording, &findings), ERR_OK);
-    for (size_t i = 0; i < findings.items.len; i++) {
-        print_message("%s\n", findings.items.items[i].text);
-    }
-    assert_int_equal(recording_findings_count(&findings), 0);
-    recording_findings_release(&findings);
-    whole_snapshot_release(&whole);
-}
-
 static void compare_rows(const struct fixture *f, const struct model *model, uint32_t lanes)
 {
     for (uint32_t i = 0; i < lanes * STACKS; i++) {
@@ -336,7 +321,7 @@ static void run_case(uint32_t lanes, uint64_t seed, struct event *events)
     compare_counts(f, model, lanes);
     assert_int_equal(f->aggregator.totals.sums.live_bytes, live_bytes_of(model));
     compare_peak(f, model, lanes);
-    check_recording(f);
+    whole_snapshot_check(&f->aggregator);
     compare_rows(f, model, lanes);
     aggregator_release(&f->aggregator);
     free(model);
@@ -425,13 +410,13 @@ static void a_process_that_ends_leaves_the_sum_but_not_its_rows(void **state)
     assert_int_equal(second->record.left_ms, f.aggregator.totals.now_ms + 1);
     // another process is still running
     assert_int_equal(f.aggregator.totals.sums.lingering_bytes, 0);
-    check_recording(&f); // at the peak: 600 of the one, 500 of the other
+    whole_snapshot_check(&f.aggregator); // at the peak: 600 of the one, 500 of the other
     assert_int_equal(f.aggregator.totals.rows.rows.items[row].peak_bytes, 600);
     e = (struct event){
         .kind = EVENT_ALLOCATE, .address = address_of(2), .size_bytes = 700, .tick = 2};
     feed(&f, &e);
     assert_int_equal(f.aggregator.totals.peak_bytes, 1200);
-    check_recording(&f); // at the new peak ended processes hold nothing
+    whole_snapshot_check(&f.aggregator); // at the new peak ended processes hold nothing
     assert_int_equal(f.aggregator.totals.rows.rows.items[row].peak_bytes, 0);
     assert_int_equal(f.aggregator.totals.rows.rows.items[row].freed_bytes,
                      0); // leaked all the same
@@ -496,7 +481,7 @@ static void a_false_sampling_weight_marks_all_figures_as_estimates(void **state)
                                                      i == 10 ? 5 : 0),
                          ERR_OK);
     }
-    check_recording(&f);
+    whole_snapshot_check(&f.aggregator);
     struct whole_snapshot whole;
     whole_snapshot_take(&f.aggregator, &whole);
     assert_in_range(whole.recording.totals.unsampled_allocations, 1, 1);

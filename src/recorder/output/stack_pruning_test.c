@@ -15,7 +15,6 @@
 
 #include "base/test_support/random_numbers.h"
 #include "recorder/output/test_snapshot.h"
-#include "recording/read/recording_verify.h"
 
 enum {
     THREADS = 3, // the last one is of a process that ends
@@ -277,21 +276,6 @@ static void replay(struct fixture *f)
     }
 }
 
-static void check_recording(struct fixture *f)
-{
-    struct whole_snapshot whole;
-    struct recording_findings findings = {0};
-    whole_snapshot_take(&f->aggregator, &whole);
-    assert_int_equal(recording_verify(&whole.recording, &findings), ERR_OK);
-    for (size_t i = 0; i < findings.items.len; i++) {
-        print_message("%s\n", findings.items.items[i].text);
-    }
-    assert_int_equal(recording_findings_count(&findings), 0);
-    recording_findings_release(&findings);
-    whole_snapshot_release(&whole);
-    assert_true(live_map_check(&f->processes[0]->live));
-}
-
 static const struct rec_frame *frame_of(const struct fixture *f, uint32_t node)
 {
     const struct stack_table *stacks = &f->aggregator.stacks;
@@ -402,7 +386,8 @@ static void run_case(uint64_t seed)
     print_message("seed %llu: merged %u times, %zu rows left\n", (unsigned long long)seed, f->times,
                   f->aggregator.totals.rows.rows.len);
     assert_true(f->times > 3);
-    check_recording(f);
+    whole_snapshot_check(&f->aggregator);
+    assert_true(live_map_check(&f->processes[0]->live));
     if (!f->is_sampled) {
         check_rows(f);
         for (uint32_t thread = 0; thread < THREADS; thread++) {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "recorder/output/aggregator_snapshot.h"
+#include "recording/read/recording_verify.h"
 
 struct whole_snapshot {
     struct aggregator_snapshot snapshot;
@@ -51,4 +52,19 @@ static inline void whole_snapshot_release(struct whole_snapshot *whole)
     free(whole->recording.size_buckets);
     free(whole->recording.lifetime_buckets);
     aggregator_snapshot_release(&whole->snapshot);
+}
+
+// Assert that the recording has no findings.
+static inline void whole_snapshot_check(struct aggregator *aggregator)
+{
+    struct whole_snapshot whole;
+    struct recording_findings findings = {0};
+    whole_snapshot_take(aggregator, &whole);
+    assert_int_equal(recording_verify(&whole.recording, &findings), ERR_OK);
+    for (size_t i = 0; i < findings.items.len; i++) {
+        print_message("%s\n", findings.items.items[i].text);
+    }
+    assert_int_equal(recording_findings_count(&findings), 0);
+    recording_findings_release(&findings);
+    whole_snapshot_release(&whole);
 }
