@@ -29,7 +29,7 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
-set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libdebuginfod1")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS "libdebuginfod1, libcurl4t64 | libcurl4")
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # Loaded by name, so dpkg-shlibdeps does not see it.
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "libmicrohttpd12t64 | libmicrohttpd12")

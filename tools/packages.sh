@@ -11,7 +11,7 @@
 set -eu
 
 build="gcc make cmake ninja-build pkg-config
-    libdw-dev libelf-dev libiberty-dev libzstd-dev zlib1g-dev libxxhash-dev libjansson-dev
+    libdw-dev libelf-dev libiberty-dev libcurl4-openssl-dev libzstd-dev zlib1g-dev libxxhash-dev libjansson-dev
     libmicrohttpd-dev libncurses-dev libpcre2-dev libsqlite3-dev libzydis-dev"
 
 demo="g++"
