@@ -53,16 +53,16 @@ static const struct option_spec specs[] = {
              "N by both, or OLD and NEW",
      .offset = FIELD(per)},
     OUTPUT_OPTION_JSON(diff_fields, "json.md"),
+    OUTPUT_OPTION_CSV(diff_fields, "the changes"),
     OUTPUT_OPTION_FULL_NAMES(diff_fields, ""),
     OUTPUT_OPTION_NO_COLOR(diff_fields),
 };
 
 static struct diff_options options_of(const struct diff_fields *fields, const struct per *per)
 {
-    uint32_t site_limit = fields->output.site_limit;
     return (struct diff_options){
         .sort = fields->sort,
-        .site_limit = site_limit != OUTPUT_UNSET ? site_limit : SITES_BY_DEFAULT,
+        .site_limit = output_site_limit(&fields->output, SITES_BY_DEFAULT),
         .stack_limit = output_stack_limit(&fields->output, STACKS_IN_TEXT),
         .depth_limit = fields->output.depth_limit,
         .threshold = fields->threshold,
@@ -73,11 +73,12 @@ static struct diff_options options_of(const struct diff_fields *fields, const st
     };
 }
 
-static int write_diff(const struct diff_report *report, bool use_json)
+static int write_diff(const struct diff_report *report, const struct output_words *output)
 {
     bool is_for_people = isatty(STDOUT_FILENO) == 1;
     enum err problem =
-        use_json
+        output->use_csv ? diff_report_write_csv(report, stdout)
+        : output->use_json
             ? diff_report_write_json(report, is_for_people ? JSON_INDENTED : JSON_COMPACT, stdout)
             : diff_report_write_text(report, stdout);
     if (problem == ERR_NO_MEMORY) {
@@ -106,7 +107,7 @@ static int diff_files(const char *old,
     if (diff_report_build(&comparison, &options, &report, &info) != ERR_OK) {
         return command_error(&info);
     }
-    return write_diff(&report, fields->output.use_json);
+    return write_diff(&report, &fields->output);
 }
 
 static void fields_release(struct diff_fields *fields)
@@ -134,7 +135,8 @@ static int run(int argc, char **argv)
                       fields.per);
         return command_usage_error(&command_diff, &info);
     }
-    if (filter_words_check(&fields.filter, &info) != ERR_OK) {
+    if (filter_words_check(&fields.filter, &info) != ERR_OK ||
+        output_words_check(&fields.output, &info) != ERR_OK) {
         return command_usage_error(&command_diff, &info);
     }
     return diff_files(argv[operand], argv[operand + 1], &fields, &per);

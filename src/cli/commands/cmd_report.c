@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// cmd_report: `cairn report FILE`: prints a recording as text or JSON on stdout.
+// cmd_report: `cairn report FILE`: prints a recording as text, JSON or CSV on stdout.
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -119,6 +119,7 @@ static const struct option_spec specs[] = {
      .help = "show every frame of std:: and of wrappers of an allocator in stacks and trees",
      .offset = FIELD(shows_wrappers)},
     OUTPUT_OPTION_JSON(report_fields, "json.md"),
+    OUTPUT_OPTION_CSV(report_fields, "one table, of the section or view,"),
     OUTPUT_OPTION_FULL_NAMES(report_fields, ", and show the frames outside main"),
     {.name = "width",
      .kind = OPTION_COUNT,
@@ -159,14 +160,13 @@ static enum cost_group_by group_by_of(const char *name)
 static struct report_options options_of(const struct report_fields *fields,
                                         const struct filter *filter)
 {
-    const uint32_t site_limit = fields->output.site_limit;
     struct report_options options = {
         .filter = *filter,
         .sort = fields->sort,
         .sections = sections_of(fields),
-        .is_json = fields->output.use_json,
-        .site_limit = site_limit != OUTPUT_UNSET ? site_limit : SITES_BY_DEFAULT,
-        .has_limit = site_limit != OUTPUT_UNSET,
+        .is_data = fields->output.use_json || fields->output.use_csv,
+        .site_limit = output_site_limit(&fields->output, SITES_BY_DEFAULT),
+        .has_limit = fields->output.site_limit != OUTPUT_UNSET || fields->output.use_csv,
         .stack_limit = output_stack_limit(&fields->output, STACKS_IN_TEXT),
         .depth_limit = fields->output.depth_limit,
         .views = views_of(fields),
@@ -181,21 +181,37 @@ static struct report_options options_of(const struct report_fields *fields,
         .width_columns = fields->width != 0 ? fields->width : command_width(STDOUT_FILENO),
     };
     // A view in text makes its own tables.
-    options.without_stacks = !options.is_json && (report_is_screen(&options) ||
+    options.without_stacks = !options.is_data && (report_is_screen(&options) ||
                                                   options.lists_blocks || options.views != 0);
     return options;
 }
 
-static int write_report(const struct report *report, bool use_json)
+// Print the sentence about a report that could not be written.
+static int write_failed(enum err problem)
+{
+    struct err_info info;
+    (void)err_set(&info, problem,
+                  problem == ERR_NO_MEMORY ? "not enough memory for the report"
+                                           : "--callers: the expression takes too long");
+    return command_error(&info);
+}
+
+static int write_report(const struct report *report, const struct output_words *output)
 {
     enum err problem;
     struct err_info refusal = {0};
-    if (report->options->lists_blocks && !use_json) {
+    if (output->use_csv) {
+        if (report->options->lists_blocks && report_check_blocks(report, &refusal) != ERR_OK) {
+            return command_error(&refusal);
+        }
+        warnings_write(report->profile, "cairn: ", stderr);
+        problem = report_write_csv(report, stdout);
+    } else if (report->options->lists_blocks && !output->use_json) {
         problem = report_write_blocks(report, stdout, &refusal);
         if (problem != ERR_OK) {
             return command_error(&refusal);
         }
-    } else if (use_json) {
+    } else if (output->use_json) {
         warnings_write(report->profile, "cairn: ", stderr);
         bool is_for_people = isatty(STDOUT_FILENO) == 1;
         problem = report_write_json(report, is_for_people ? JSON_INDENTED : JSON_COMPACT, stdout);
@@ -204,14 +220,8 @@ static int write_report(const struct report *report, bool use_json)
         warnings_write(report->profile, "!! ", stdout);
         problem = report_write_text(report, stdout);
     }
-    if (problem != ERR_OK && problem != ERR_IO) {
-        struct err_info info;
-        (void)err_set(&info, problem,
-                      problem == ERR_NO_MEMORY ? "not enough memory for the report"
-                                               : "--callers: the expression takes too long");
-        return command_error(&info);
-    }
-    return command_finish_output(STATUS_OK);
+    return problem != ERR_OK && problem != ERR_IO ? write_failed(problem)
+                                                  : command_finish_output(STATUS_OK);
 }
 
 // Print the same as `cairn diff OLD FILE`. The exit status has no verdict: this is a report, not a
@@ -231,7 +241,9 @@ static int write_diff(const struct report_options *options, const struct report_
     };
     CLEANUP(diff_report_release) struct diff_report report = {0};
     enum err problem = diff_report_build(options->comparison, &diff_options, &report, &info);
-    if (problem == ERR_OK && fields->output.use_json) {
+    if (problem == ERR_OK && fields->output.use_csv) {
+        problem = diff_report_write_csv(&report, stdout);
+    } else if (problem == ERR_OK && fields->output.use_json) {
         bool is_for_people = isatty(STDOUT_FILENO) == 1;
         problem =
             diff_report_write_json(&report, is_for_people ? JSON_INDENTED : JSON_COMPACT, stdout);
@@ -282,7 +294,7 @@ static int report_with(const char *path, const struct report_fields *fields)
     if (fields->baseline == NULL) { // else the comparison has warned
         filter_warn(&report.selection, NULL, &applied.filter);
     }
-    return write_report(&report, fields->output.use_json);
+    return write_report(&report, &fields->output);
 }
 
 static MUST_USE enum err check_views(const struct report_fields *fields, struct err_info *info)
@@ -297,6 +309,13 @@ static MUST_USE enum err check_views(const struct report_fields *fields, struct 
     }
     if (fields->lists_blocks && (fields->baseline != NULL || views_of(fields) != 0)) {
         return err_set(info, ERR_INVALID, "--blocks cannot be combined with other views");
+    }
+    TRY(output_words_check(&fields->output, info));
+    const uint32_t sections = sections_of(fields);
+    const uint32_t wanted = views_of(fields) != 0 ? views_of(fields) : sections;
+    if (fields->output.use_csv &&
+        ((wanted & (wanted - 1)) != 0 || (fields->sort != COST_COUNT && sections != 0))) {
+        return err_set(info, ERR_INVALID, "--csv writes one table: choose one section or view");
     }
     CLEANUP(name_regex_release) struct name_regex regex = {0};
     return fields->callers != NULL ? name_regex_compile(&regex, fields->callers, "--callers", info)

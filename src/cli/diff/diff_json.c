@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// diff_json: prints a comparison as JSON. docs/format/json.md describes the document.
+// diff_json: prints a comparison as JSON (docs/format/json.md), or its changes as CSV.
 #include "base/compiler.h"
 #include "cli/diff/diff_report.h"
+#include "views_json/layout/view_csv.h"
 #include "views_json/views/view_parts.h"
 #include "views_json/views/views.h"
 
@@ -35,6 +36,19 @@ write_side(const struct diff_report *report, enum side side, struct json_writer 
     return ERR_OK;
 }
 
+static struct diff_view_options view_options(const struct diff_report *report)
+{
+    return (struct diff_view_options){
+        .diff = &report->comparison->diff,
+        .findings = &report->findings,
+        .costs = report->costs,
+        .cost_count = report->cost_count,
+        .threshold = (double)report->options->threshold / HUNDREDTHS_OF_ALL,
+        .limit = report->options->site_limit,
+        .stack_limit = report->options->stack_limit,
+    };
+}
+
 enum err diff_report_write_json(const struct diff_report *report, enum json_style style, FILE *out)
 {
     struct json_writer w;
@@ -45,15 +59,7 @@ enum err diff_report_write_json(const struct diff_report *report, enum json_styl
         .w = &w,
         .layout = VIEW_ROWS,
     };
-    const struct diff_view_options options = {
-        .diff = &report->comparison->diff,
-        .findings = &report->findings,
-        .costs = report->costs,
-        .cost_count = report->cost_count,
-        .threshold = (double)report->options->threshold / HUNDREDTHS_OF_ALL,
-        .limit = report->options->site_limit,
-        .stack_limit = report->options->stack_limit,
-    };
+    const struct diff_view_options options = view_options(report);
     json_to_stream(&w, out, style);
     json_begin_object(&w);
     json_key_u64(&w, "version", VIEW_JSON_VERSION);
@@ -63,4 +69,25 @@ enum err diff_report_write_json(const struct diff_report *report, enum json_styl
     TRY(view_end(&view));
     json_end_object(&w);
     return json_finish(&w);
+}
+
+enum err diff_report_write_csv(const struct diff_report *report, FILE *out)
+{
+    struct json_writer w;
+    struct view_csv csv = {.out = out, .keys = {"changes"}, .tags = {{.name = "cost"}}};
+    CLEANUP(view_release)
+    struct view view = {
+        .profile = report->comparison->profiles[SIDE_NEW],
+        .code = &report->comparison->code,
+        .w = &w,
+        .layout = VIEW_ROWS,
+        .csv = &csv,
+    };
+    const struct diff_view_options options = view_options(report);
+    view_csv_drop(&w);
+    json_begin_object(&w);
+    TRY(view_diff(&view, &options));
+    TRY(view_end(&view));
+    json_end_object(&w);
+    return ERR_OK;
 }

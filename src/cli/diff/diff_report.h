@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// diff_report: prints `cairn diff` and `cairn report --diff`, as text or JSON.
+// diff_report: prints `cairn diff` and `cairn report --diff`, as text, JSON or CSV.
 //
 // src/profile compares and judges; this module only writes. Context: H.
 #pragma once
@@ -44,6 +44,7 @@ void diff_report_release(struct diff_report *report);
 enum err diff_report_write_text(const struct diff_report *report, FILE *out) MUST_USE;
 enum err diff_report_write_json(const struct diff_report *report, enum json_style style, FILE *out)
     MUST_USE;
+enum err diff_report_write_csv(const struct diff_report *report, FILE *out) MUST_USE;
 
 // Print the functions whose `cost` changed most, under a title.
 enum err diff_print_section(const struct diff_report *report, FILE *out, enum cost cost) MUST_USE;

@@ -19,6 +19,7 @@ struct output_words {
     uint32_t stack_limit; // OUTPUT_UNSET: the command's default
     uint32_t depth_limit;
     bool use_json;
+    bool use_csv;
     bool use_full_names;
     bool no_color;
 };
@@ -38,6 +39,22 @@ static inline uint32_t output_stack_limit(const struct output_words *words, uint
     return words->stack_limit != OUTPUT_UNSET ? words->stack_limit
            : words->use_json                  ? (uint32_t)OUTPUT_STACKS_IN_JSON
                                               : in_text;
+}
+
+// Return the maximum of lines; `in_text` is the default in text and JSON.
+static inline uint32_t output_site_limit(const struct output_words *words, uint32_t in_text)
+{
+    const uint32_t by_default = words->use_csv ? 0 : in_text;
+    return words->site_limit != OUTPUT_UNSET ? words->site_limit : by_default;
+}
+
+// Check the options of the form against each other.
+static inline MUST_USE enum err output_words_check(const struct output_words *words,
+                                                   struct err_info *info)
+{
+    return words->use_csv && words->use_json
+               ? err_set(info, ERR_INVALID, "--csv and --json cannot be combined")
+               : ERR_OK;
 }
 
 #define OUTPUT_FIELD(fields, field) \
@@ -63,6 +80,12 @@ static inline uint32_t output_stack_limit(const struct output_words *words, uint
     {                                                                                         \
         .name = "json", .kind = OPTION_FLAG, .help = "write JSON (docs/format/" document ")", \
         .offset = OUTPUT_FIELD(fields, use_json)                                              \
+    }
+#define OUTPUT_OPTION_CSV(fields, what)                                                \
+    {                                                                                  \
+        .name = "csv", .kind = OPTION_FLAG,                                            \
+        .help = "write " what " as CSV (RFC 4180), with all lines unless -n is given", \
+        .offset = OUTPUT_FIELD(fields, use_csv)                                        \
     }
 #define OUTPUT_OPTION_FULL_NAMES(fields, more)                  \
     {                                                           \

@@ -24,7 +24,7 @@ static MUST_USE enum err build_growth(struct report *report)
     }
     const bool is_limited = is_by_bytes && options->site_limit != 0;
     return growth_build(&report->selection,
-                        options->is_json ? ROW_GROUPS_BY_SITE : ROW_GROUPS_BY_SITE_ALONE,
+                        options->is_data ? ROW_GROUPS_BY_SITE : ROW_GROUPS_BY_SITE_ALONE,
                         is_limited ? options->site_limit : SIZE_MAX, &report->growth);
 }
 
@@ -63,7 +63,7 @@ enum err report_build(const struct profile *profile,
         problem = findings_build(&report.selection, &report.summary, &report.rss_breakdown,
                                  &report.findings);
     }
-    const bool needs_code = options->views != 0 || options->is_json;
+    const bool needs_code = options->views != 0 || options->is_data;
     if (problem == ERR_OK && needs_code && options->comparison == NULL) {
         problem = code_union_build(profile, NULL, &report.alone);
     }

@@ -2,7 +2,7 @@
 // report: the content of `cairn report` and of the summary after a run, before text or JSON.
 //
 // Opens a recording, applies the filters, queries src/profile once for totals and call sites, and
-// passes the answers to report_text.c or report_json.c, which only write. Context: H.
+// passes the answers to report_text.c, report_json.c or report_csv.c, which only write. Context: H.
 #pragma once
 
 #include <stdbool.h>
@@ -52,8 +52,8 @@ struct report_options {
     uint32_t depth_limit; // printed frames per stack, text only; 0: all
     bool use_full_names;  // print whole functions and paths, without a limit of columns
     bool shows_wrappers;  // print each wrapper frame of a stack, and of a tree
-    bool is_json;
-    bool lists_blocks; // print blocks: instead of the report in text, inside it in JSON
+    bool is_data;         // JSON or CSV, not text
+    bool lists_blocks;    // print blocks: instead of the report in text, inside it in JSON
     bool use_color;
     bool without_stacks; // of call sites: for what prints none of them; needs little memory
     uint32_t views;      // enum report_view; 0: the sections
@@ -70,7 +70,7 @@ struct report_options {
 static inline bool report_is_screen(const struct report_options *options)
 {
     return options->views == 0 && options->sections == 0 && options->sort == COST_COUNT &&
-           !options->is_json && !options->lists_blocks;
+           !options->is_data && !options->lists_blocks;
 }
 
 struct report {
@@ -107,10 +107,16 @@ const struct growth_entry *report_growth(const struct report *report, uint32_t s
 enum err report_write_text(const struct report *report, FILE *out) MUST_USE;
 enum err report_write_json(const struct report *report, enum json_style style, FILE *out) MUST_USE;
 
+// Write one table as CSV: of the requested view or section, or the call sites.
+enum err report_write_csv(const struct report *report, FILE *out) MUST_USE;
+
 // Write the lists of blocks instead of the report's text. Return ERR_INVALID or ERR_UNSUPPORTED if
 // there are no such lists, or none for this selection; nothing was written then.
 enum err report_write_blocks(const struct report *report, FILE *out, struct err_info *info)
     MUST_USE;
+
+// Check whether this selection has lists of blocks. Errors as of report_write_blocks.
+enum err report_check_blocks(const struct report *report, struct err_info *info) MUST_USE;
 
 // Write the short form after a run: totals, and the top three of each section.
 enum err report_write_summary(const struct report *report, FILE *out) MUST_USE;

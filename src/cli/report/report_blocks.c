@@ -107,6 +107,12 @@ static enum err build(const struct report *report,
     return block_table_build(&report->selection, &report->options->filter, moment->flag, out, info);
 }
 
+enum err report_check_blocks(const struct report *report, struct err_info *info)
+{
+    CLEANUP(block_table_release) struct block_table table = {0};
+    return build(report, &moments[0], &table, info);
+}
+
 enum err report_write_blocks(const struct report *report, FILE *out, struct err_info *info)
 {
     for (size_t i = 0; i < ARRAY_LEN(moments); i++) {

@@ -11,6 +11,7 @@
 #include "cli/report/report_views.h"
 #include "profile/select/pattern.h"
 #include "profile/tables/function_costs.h"
+#include "views_json/layout/view_csv.h"
 #include "views_json/views/views.h"
 
 enum {
@@ -181,8 +182,10 @@ enum err report_callers_json(const struct report *report, struct view *view)
     json_key(view->w, "callers");
     json_begin_array(view->w);
     for (size_t i = 0; i < matches.len; i++) {
+        const uint32_t function = tables.ranked.items[matches.items[i]].key;
+        view_csv_tag(view, 0, code_union_name(report->code, function));
         json_begin_object(view->w);
-        TRY(view_function_detail(view, &tables.trees, tables.ranked.items[matches.items[i]].key));
+        TRY(view_function_detail(view, &tables.trees, function));
         json_end_object(view->w);
     }
     json_end_array(view->w);

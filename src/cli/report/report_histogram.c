@@ -12,6 +12,7 @@
 #include "cli/report/report_views.h"
 #include "cli/text/screen_text.h"
 #include "profile/tables/histogram.h"
+#include "views_json/layout/view_csv.h"
 #include "views_json/views/views.h"
 
 enum {
@@ -113,6 +114,7 @@ enum err report_histograms_text(const struct report *report, FILE *out)
 static MUST_USE enum err write_histogram(struct view *view, const char *key, enum histogram_of of)
 {
     const struct histogram_options options = {.of = of, .top_count = SITES_SHOWN};
+    view_csv_tag(view, 0, key);
     VIEW_OBJECT(view, key, view_histogram(view, &options));
     return ERR_OK;
 }

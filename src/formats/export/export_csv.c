@@ -19,6 +19,7 @@
 #include "formats/codec/clean_text.h"
 #include "formats/export/export_formats.h"
 #include "profile/tables/adhoc.h"
+#include "views_json/layout/csv_cell.h"
 
 static const struct clean_rule stack_rule = {.reserved = ';', .replacement = ':'};
 
@@ -26,18 +27,7 @@ static const struct clean_rule stack_rule = {.reserved = ';', .replacement = ':'
 static MUST_USE enum err write_text(FILE *out, const struct strbuf *text)
 {
     TRY(strbuf_result(text));
-    const char *at = strbuf_text(text);
-    const char *guard = at[0] != '\0' && strchr("=+-@", at[0]) != NULL ? "'" : "";
-    if (strpbrk(at, ",\"") == NULL) {
-        (void)fprintf(out, "%s%s", guard, at);
-        return ERR_OK;
-    }
-    (void)fprintf(out, "\"%s", guard);
-    for (; *at != '\0'; at++) {
-        (void)fputs(*at == '"' ? "\"" : "", out);
-        (void)fputc(*at, out);
-    }
-    (void)fputc('"', out);
+    csv_write_text(out, strbuf_text(text));
     return ERR_OK;
 }
 

@@ -164,7 +164,8 @@ static size_t put_special(struct json_writer *w, const uint8_t *at, size_t left)
 static void put_quoted(struct json_writer *w, const char *text, size_t len)
 {
     const uint8_t *bytes = (const uint8_t *)text;
-    put(w, "\"", 1);
+    const size_t quote_len = w->style == JSON_BARE ? 0 : 1;
+    put(w, "\"", quote_len);
     size_t at = 0;
     while (at < len && !w->failed) {
         size_t plain = at;
@@ -174,11 +175,13 @@ static void put_quoted(struct json_writer *w, const char *text, size_t len)
         }
         put(w, text + at, plain - at);
         at = plain;
-        if (at < len) {
+        if (at < len && w->style == JSON_BARE && bytes[at] < 0x80) {
+            put(w, text + at++, 1);
+        } else if (at < len) {
             at += put_special(w, bytes + at, len - at);
         }
     }
-    put(w, "\"", 1);
+    put(w, "\"", quote_len);
 }
 
 void json_key(struct json_writer *w, const char *key)
@@ -242,7 +245,7 @@ void json_bool(struct json_writer *w, bool value)
 
 void json_null(struct json_writer *w)
 {
-    put_value(w, "null", 4);
+    put_value(w, "null", w->style == JSON_BARE ? 0 : 4);
 }
 
 void json_string(struct json_writer *w, const char *text)

@@ -32,6 +32,7 @@ typedef bool json_sink(void *context, const char *data, size_t len);
 enum json_style {
     JSON_COMPACT,
     JSON_INDENTED, // indented by two spaces a level
+    JSON_BARE,     // one value without quotes and escapes, null as nothing: for cells of a table
 };
 
 struct json_writer {

@@ -14,6 +14,7 @@
 //   TRY(view_end(&view));
 //   json_end_object(w);
 //
+// A view in rows may write one of its tables as CSV instead (view_csv.h).
 // Context: H; one thread at a time.
 #pragma once
 
@@ -60,6 +61,7 @@ struct view {
     // The output. Borrowed.
     struct json_writer *w;
     enum view_layout layout;
+    struct view_csv *csv;      // NULL: JSON; else the only output (view_csv.h). Borrowed
     bool has_offsets;          // frames in rows also have their offset in the module
     struct progress *progress; // NULL: silent
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "views_json/layout/view_csv.h"
 
 static struct code_tables *tables_of(struct view *view)
 {
@@ -12,7 +13,7 @@ static struct code_tables *tables_of(struct view *view)
     return &view->tables;
 }
 
-static bool has_column(const struct view *view, const struct table *table, size_t column)
+bool view_has_column(const struct view *view, const struct table *table, size_t column)
 {
     uint32_t has = table->has | (view->old_selection != NULL ? WHEN_COMPARED : 0) |
                    (view->layout == VIEW_COLUMNS ? WHEN_COLUMNS : 0);
@@ -30,8 +31,8 @@ static const void *field_at(const struct table *table, const struct column *colu
     return (const char *)row_at(table, row) + column->offset;
 }
 
-static const struct costs *
-costs_at(const struct table *table, const struct column *column, size_t row)
+const struct costs *
+view_costs_at(const struct table *table, const struct column *column, size_t row)
 {
     static const struct costs none = {0};
     const void *field = field_at(table, column, row);
@@ -56,9 +57,10 @@ static void write_position(struct json_writer *w, uint32_t position)
     }
 }
 
-// Write a cell that is one JSON value in both layouts.
-static void
-write_value(struct view *view, const struct table *table, const struct column *column, size_t row)
+void view_value(struct view *view,
+                const struct table *table,
+                const struct column *column,
+                size_t row)
 {
     struct json_writer *w = view->w;
     const void *field = field_at(table, column, row);
@@ -151,21 +153,13 @@ void view_costs(struct view *view, const char *key, uint64_t bits, const struct 
     json_end_object(view->w);
 }
 
-// A frame of a list.
-struct frame_at {
-    uint32_t location;
-    bool is_inlined;
-    uint32_t frame; // of the recording; REC_NONE if unknown
-};
-
-// Iterate over a list, innermost frame first. `place` is a node or an index; frames_begin() starts
-// it. frames_next() returns false after the last frame.
-static uint32_t frames_begin(const struct frame_list *frames)
+// `place` is a node or an index.
+uint32_t frame_list_begin(const struct frame_list *frames)
 {
     return frames->tree != NULL ? frames->node : 0;
 }
 
-static bool frames_next(const struct frame_list *frames, uint32_t *place, struct frame_at *out)
+bool frame_list_next(const struct frame_list *frames, uint32_t *place, struct frame_at *out)
 {
     if (frames->tree != NULL) {
         const struct call_tree_node *node = &frames->tree->nodes.items[*place];
@@ -197,11 +191,11 @@ static void write_frame(struct view *view, const struct frame_at *frame)
 
 void view_frames(struct view *view, const struct frame_list *frames)
 {
-    uint32_t place = frames_begin(frames);
+    uint32_t place = frame_list_begin(frames);
     struct frame_at frame;
     json_key(view->w, "frames");
     json_begin_array(view->w);
-    while (frames_next(frames, &place, &frame)) {
+    while (frame_list_next(frames, &place, &frame)) {
         if (view->layout == VIEW_ROWS) {
             write_frame(view, &frame);
         } else {
@@ -222,19 +216,19 @@ write_member(struct view *view, const struct table *table, const struct column *
     } else if (column->kind == CELL_FUNCTION) {
         view_function(view, column->key, *(const uint32_t *)field);
     } else if (is_costs(column)) {
-        view_costs(view, column->key, view->costs, costs_at(table, column, row));
+        view_costs(view, column->key, view->costs, view_costs_at(table, column, row));
     } else if (column->kind == CELL_FRAMES) {
         view_frames(view, field);
     } else {
         json_key(view->w, column->key);
-        write_value(view, table, column, row);
+        view_value(view, table, column, row);
     }
 }
 
 void view_row(struct view *view, const struct table *table, size_t row)
 {
     for (size_t c = 0; c < table->column_count; c++) {
-        if (has_column(view, table, c)) {
+        if (view_has_column(view, table, c)) {
             write_member(view, table, &table->columns[c], row);
         }
     }
@@ -265,7 +259,7 @@ write_costs_columns(struct view *view, const struct table *table, const struct c
         json_key(view->w, cost_get_info((enum cost)cost)->key);
         json_begin_array(view->w);
         for (size_t row = 0; row < table->count; row++) {
-            json_u64(view->w, costs_at(table, column, row)->values[cost]);
+            json_u64(view->w, view_costs_at(table, column, row)->values[cost]);
         }
         json_end_array(view->w);
     }
@@ -274,9 +268,9 @@ write_costs_columns(struct view *view, const struct table *table, const struct c
 
 static void add_frames(struct view *view, const struct frame_list *frames)
 {
-    uint32_t place = frames_begin(frames);
+    uint32_t place = frame_list_begin(frames);
     struct frame_at at;
-    while (frames_next(frames, &place, &at)) {
+    while (frame_list_next(frames, &place, &at)) {
         const struct view_frame frame = {
             .location = code_tables_location(tables_of(view), SIDE_NEW, at.location),
             .inlined = at.is_inlined};
@@ -288,10 +282,10 @@ static void add_frames(struct view *view, const struct frame_list *frames)
 
 static uint64_t count_frames(const struct frame_list *frames)
 {
-    uint32_t place = frames_begin(frames);
+    uint32_t place = frame_list_begin(frames);
     struct frame_at frame;
     uint64_t count = 0;
-    while (frames_next(frames, &place, &frame)) {
+    while (frame_list_next(frames, &place, &frame)) {
         count++;
     }
     return count;
@@ -352,7 +346,7 @@ static void write_column(struct view *view, const struct table *table, const str
     }
     json_begin_array(view->w);
     for (size_t row = 0; row < table->count; row++) {
-        write_value(view, table, column, row);
+        view_value(view, table, column, row);
     }
     json_end_array(view->w);
 }
@@ -363,7 +357,7 @@ static void write_columns(struct view *view, const struct table *table)
     json_begin_object(view->w);
     json_key_u64(view->w, "count", table->count);
     for (size_t c = 0; c < table->column_count; c++) {
-        if (has_column(view, table, c)) {
+        if (view_has_column(view, table, c)) {
             write_column(view, table, &table->columns[c]);
         }
     }
@@ -372,7 +366,9 @@ static void write_columns(struct view *view, const struct table *table)
 
 void view_table(struct view *view, const struct table *table)
 {
-    if (view->layout == VIEW_ROWS) {
+    if (view->csv != NULL) {
+        view_csv_table(view, table);
+    } else if (view->layout == VIEW_ROWS) {
         write_rows(view, table);
     } else {
         write_columns(view, table);

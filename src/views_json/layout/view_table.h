@@ -53,6 +53,13 @@ struct frame_list {
     size_t count;                 // of the list
 };
 
+// A frame of a list.
+struct frame_at {
+    uint32_t location;
+    bool is_inlined;
+    uint32_t frame; // of the recording; REC_NONE if unknown
+};
+
 // Columns that only some answers have: bits of column.when and table.has.
 enum column_when {
     ALWAYS = 0,
@@ -99,6 +106,24 @@ struct table {
     ((struct table){key, columns, ARRAY_LEN(columns), rows, sizeof(*(rows)), count, 0})
 
 void view_table(struct view *view, const struct table *table);
+
+// Whether the answer has this column of the table.
+bool view_has_column(const struct view *view, const struct table *table, size_t column);
+
+// Write a cell that is one JSON value in both layouts, without its key.
+void view_value(struct view *view,
+                const struct table *table,
+                const struct column *column,
+                size_t row);
+
+// The costs in a cell; all 0 where there are none.
+const struct costs *
+view_costs_at(const struct table *table, const struct column *column, size_t row);
+
+// Iterate over a stack, innermost frame first. `place` begins with frame_list_begin(). Return false
+// after the last frame.
+uint32_t frame_list_begin(const struct frame_list *frames);
+bool frame_list_next(const struct frame_list *frames, uint32_t *place, struct frame_at *out);
 
 // In rows: write the members of one row into an object that the caller opened.
 void view_row(struct view *view, const struct table *table, size_t row);

@@ -3,6 +3,7 @@
 // verdict.
 #include "base/compiler.h"
 #include "profile/compare/diff.h"
+#include "views_json/layout/view_csv.h"
 #include "views_json/views/views.h"
 
 static void write_change(struct view *view, struct diff_change change)
@@ -39,38 +40,95 @@ static void write_stack(struct view *view,
     json_end_object(view->w);
 }
 
-static MUST_USE enum err write_entry(struct view *view,
-                                     const struct diff_view_options *options,
-                                     uint32_t entry,
-                                     enum cost cost)
+struct change_row {
+    uint32_t entry;
+    uint32_t function; // id in the union, or REC_NONE
+    struct diff_change change;
+    uint64_t stack_count;
+};
+
+DEFINE_VEC(change_row_vec, struct change_row);
+
+static void write_function_name(struct view *view, const void *row)
 {
-    const struct diff *diff = options->diff;
+    const uint32_t function = ((const struct change_row *)row)->function;
+    json_string(view->w, function != REC_NONE ? code_union_name(view->code, function) : "");
+}
+
+static void write_function_module(struct view *view, const void *row)
+{
+    const uint32_t function = ((const struct change_row *)row)->function;
+    json_string(view->w, function != REC_NONE ? code_union_module(view->code, function) : "");
+}
+
+static void write_class(struct view *view, const void *row)
+{
+    json_string(view->w, diff_class_name(((const struct change_row *)row)->change.class));
+}
+
+static const struct column change_columns[] = {
+    COLUMN_WRITTEN("function", write_function_name),
+    COLUMN_WRITTEN("module", write_function_module),
+    COLUMN_AS("old", CELL_DOUBLE, change_row, change.old),
+    COLUMN_AS("new", CELL_DOUBLE, change_row, change.new),
+    COLUMN_AS("change", CELL_DOUBLE, change_row, change.change),
+    COLUMN_WRITTEN("class", write_class),
+    COLUMN(CELL_U64, change_row, stack_count),
+};
+
+static MUST_USE enum err write_stacks(struct view *view,
+                                      const struct diff_view_options *options,
+                                      uint32_t entry,
+                                      enum cost cost)
+{
+    const size_t limit = options->stack_limit;
     CLEANUP(u32_vec_release) struct u32_vec stacks = {0};
-    TRY(diff_ranked_stacks(diff, entry, cost, &stacks));
-    json_begin_object(view->w);
-    write_function(view, diff->entries.items[entry].function);
-    write_change(view, diff_entry_change(diff, entry, cost));
-    json_key_u64(view->w, "stack_count", stacks.len);
+    TRY(diff_ranked_stacks(options->diff, entry, cost, &stacks));
     json_key(view->w, "stacks");
     json_begin_array(view->w);
-    const size_t limit = options->stack_limit;
     for (size_t i = 0; i < stacks.len && (limit == 0 || i < limit); i++) {
         write_stack(view, options, stacks.items[i], cost);
     }
     json_end_array(view->w);
-    json_end_object(view->w);
+    return ERR_OK;
+}
+
+static MUST_USE enum err
+list_changes(const struct diff_view_options *options, enum cost cost, struct change_row_vec *out)
+{
+    const struct diff *diff = options->diff;
+    CLEANUP(u32_vec_release) struct u32_vec ids = {0};
+    TRY(diff_ranked(diff, cost, &ids));
+    for (size_t i = 0; i < ids.len && (options->limit == 0 || i < options->limit); i++) {
+        CLEANUP(u32_vec_release) struct u32_vec stacks = {0};
+        TRY(diff_ranked_stacks(diff, ids.items[i], cost, &stacks));
+        const struct change_row row = {.entry = ids.items[i],
+                                       .function = diff->entries.items[ids.items[i]].function,
+                                       .change = diff_entry_change(diff, ids.items[i], cost),
+                                       .stack_count = stacks.len};
+        TRY(change_row_vec_push(out, row));
+    }
     return ERR_OK;
 }
 
 static MUST_USE enum err
 write_changes(struct view *view, const struct diff_view_options *options, enum cost cost)
 {
-    CLEANUP(u32_vec_release) struct u32_vec ids = {0};
-    TRY(diff_ranked(options->diff, cost, &ids));
+    CLEANUP(change_row_vec_release) struct change_row_vec rows = {0};
+    TRY(list_changes(options, cost, &rows));
+    const struct table table = TABLE("changes", change_columns, rows.items, rows.len);
+    if (!view_nests(view)) {
+        view_csv_tag(view, 0, cost_get_info(cost)->key);
+        view_table(view, &table);
+        return ERR_OK;
+    }
     json_key(view->w, cost_get_info(cost)->key);
     json_begin_array(view->w);
-    for (size_t i = 0; i < ids.len && (options->limit == 0 || i < options->limit); i++) {
-        TRY(write_entry(view, options, ids.items[i], cost));
+    for (size_t i = 0; i < rows.len; i++) {
+        json_begin_object(view->w);
+        view_row(view, &table, i);
+        TRY(write_stacks(view, options, rows.items[i].entry, cost));
+        json_end_object(view->w);
     }
     json_end_array(view->w);
     return ERR_OK;

@@ -2,6 +2,7 @@
 // view_rss: the parts of resident memory: samples over time, breakdowns of memory snapshots by
 // kind, and the mappings of some breakdowns.
 #include "base/compiler.h"
+#include "views_json/layout/view_csv.h"
 #include "views_json/views/views.h"
 
 static const struct column sample_columns[] = {
@@ -289,7 +290,7 @@ enum err view_rss(struct view *view,
     TRY(write_survivors(view, rss_breakdown, details));
     TRY(list_breakdowns(view, rss_breakdown, details, &rows));
     const struct table table = TABLE("breakdowns", breakdown_columns, rows.items, rows.len);
-    if (view->layout == VIEW_ROWS) {
+    if (view_nests(view)) {
         return write_nested(view, &table, rss_breakdown, details);
     }
     view_table(view, &table);

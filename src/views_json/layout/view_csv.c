@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT
+// view_csv: see view_csv.h.
+#include "views_json/layout/view_csv.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "views_json/layout/csv_cell.h"
+
+static bool drop(void *context, const char *data, size_t len)
+{
+    (void)context; // all three: dropped
+    (void)data;
+    (void)len;
+    return true;
+}
+
+void view_csv_drop(struct json_writer *w)
+{
+    json_to_sink(w, drop, NULL, JSON_COMPACT);
+}
+
+void view_csv_tag(struct view *view, size_t tag, const char *value)
+{
+    if (view->csv != NULL) {
+        view->csv->tags[tag].value = value;
+    }
+}
+
+bool view_nests(const struct view *view)
+{
+    return view->layout == VIEW_ROWS && view->csv == NULL;
+}
+
+// A line of the file that is being written.
+struct line {
+    FILE *out;
+    bool has_cell;
+};
+
+static void add_text(struct line *line, const char *text)
+{
+    (void)fputs(line->has_cell ? "," : "", line->out); // the owner of the stream checks it
+    csv_write_text(line->out, text);
+    line->has_cell = true;
+}
+
+// A number needs no quotes, and a negative one no guard.
+static void add_number(struct line *line, const char *digits)
+{
+    (void)fprintf(line->out, "%s%s", line->has_cell ? "," : "", digits); // as above
+    line->has_cell = true;
+}
+
+static void add_count(struct line *line, uint64_t number)
+{
+    (void)fprintf(line->out, "%s%" PRIu64, line->has_cell ? "," : "", number); // as above
+    line->has_cell = true;
+}
+
+static bool names_module(const struct column *column)
+{
+    return strcmp(column->key, "function") == 0;
+}
+
+// A cell whose JSON is one value, so that both are equal.
+static void add_value(struct view *view,
+                      const struct table *table,
+                      const struct column *column,
+                      size_t row,
+                      struct line *line)
+{
+    const bool is_text =
+        column->kind == CELL_TEXT || column->kind == CELL_STRING || column->kind == CELL_WRITE;
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    struct json_writer *const usual = view->w;
+    struct json_writer bare;
+    json_to_strbuf(&bare, &text, JSON_BARE);
+    view->w = &bare;
+    view_value(view, table, column, row);
+    view->w = usual;
+    if (json_finish(&bare) != ERR_OK) {
+        view->failed = true;
+    }
+    (is_text ? add_text : add_number)(line, strbuf_text(&text));
+}
+
+static void add_location(const struct view *view, struct place place, struct line *line)
+{
+    const struct profile *profile = view->code->profiles[place.side];
+    const bool is_known = place.location != REC_NONE;
+    add_text(line, is_known ? profile_location_function(profile, place.location) : "");
+    add_text(line, is_known ? profile_location_file(profile, place.location) : "");
+    add_count(line, is_known ? profile_location_get(profile, place.location)->line : 0);
+    add_text(line, is_known ? profile_location_module(profile, place.location) : "");
+}
+
+static void add_function(const struct view *view,
+                         const struct column *column,
+                         uint32_t function,
+                         struct line *line)
+{
+    const bool is_known = function != REC_NONE;
+    add_text(line, is_known ? code_union_name(view->code, function) : "");
+    if (names_module(column)) {
+        add_text(line, is_known ? code_union_module(view->code, function) : "");
+    }
+}
+
+static void add_frames(struct view *view, const struct frame_list *frames, struct line *line)
+{
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    uint32_t place = frame_list_begin(frames);
+    struct frame_at frame;
+    while (frame_list_next(frames, &place, &frame)) {
+        strbuf_append_text(&text, text.len > 0 ? ";" : "");
+        const size_t at = text.len;
+        strbuf_append_text(&text, frame.location != REC_NONE
+                                      ? profile_location_function(view->profile, frame.location)
+                                      : "");
+        for (size_t i = at; i < text.len; i++) {
+            if (text.data[i] == ';') {
+                text.data[i] = ':';
+            }
+        }
+    }
+    view->failed |= text.failed;
+    add_text(line, strbuf_text(&text));
+}
+
+// For a header, `costs` is NULL.
+static void add_costs(const struct view *view,
+                      const struct column *column,
+                      const struct costs *costs,
+                      struct line *line)
+{
+    CLEANUP(strbuf_release) struct strbuf name = {0};
+    for (int cost = 0; cost < COST_COUNT; cost++) {
+        if ((view->costs >> cost & 1) == 0) {
+            continue;
+        }
+        if (costs != NULL) {
+            add_count(line, costs->values[cost]);
+            continue;
+        }
+        const bool is_plain = strcmp(column->key, "costs") == 0;
+        const size_t stem =
+            strcmp(column->key, "old_costs") == 0 ? strlen("old") : strlen(column->key);
+        strbuf_clear(&name);
+        strbuf_append(&name, column->key, is_plain ? 0 : stem);
+        strbuf_append_text(&name, is_plain ? "" : "_");
+        strbuf_append_text(&name, cost_get_info((enum cost)cost)->key);
+        add_text(line, strbuf_text(&name));
+    }
+}
+
+static void add_names(const struct view *view, const struct column *column, struct line *line)
+{
+    switch (column->kind) {
+    case CELL_LOCATION:
+        add_text(line, "function");
+        add_text(line, "file");
+        add_text(line, "line");
+        add_text(line, "module");
+        return;
+    case CELL_COSTS:
+    case CELL_COSTS_AT:
+        add_costs(view, column, NULL, line);
+        return;
+    case CELL_U64:
+    case CELL_U32:
+    case CELL_POSITION:
+    case CELL_BOOL:
+    case CELL_OPTIONAL:
+    case CELL_DOUBLE:
+    case CELL_TEXT:
+    case CELL_STRING:
+    case CELL_FUNCTION:
+    case CELL_FRAMES:
+    case CELL_WRITE:
+        add_text(line, column->key);
+        if (column->kind == CELL_FUNCTION && names_module(column)) {
+            add_text(line, "module");
+        }
+        return;
+    }
+}
+
+static void add_cells(struct view *view,
+                      const struct table *table,
+                      const struct column *column,
+                      size_t row,
+                      struct line *line)
+{
+    const void *field = (const char *)table->rows + row * table->row_bytes + column->offset;
+    switch (column->kind) {
+    case CELL_LOCATION:
+        add_location(view, *(const struct place *)field, line);
+        return;
+    case CELL_FUNCTION:
+        add_function(view, column, *(const uint32_t *)field, line);
+        return;
+    case CELL_COSTS:
+    case CELL_COSTS_AT:
+        add_costs(view, column, view_costs_at(table, column, row), line);
+        return;
+    case CELL_FRAMES:
+        add_frames(view, field, line);
+        return;
+    case CELL_U64:
+    case CELL_U32:
+    case CELL_POSITION:
+    case CELL_BOOL:
+    case CELL_OPTIONAL:
+    case CELL_DOUBLE:
+    case CELL_TEXT:
+    case CELL_STRING:
+    case CELL_WRITE:
+        add_value(view, table, column, row, line);
+        return;
+    }
+}
+
+static void
+add_tags(const struct view_csv *csv, const struct table *table, bool is_header, struct line *line)
+{
+    for (size_t i = 0; i < CSV_TAGS_MAX && csv->tags[i].name != NULL; i++) {
+        const char *value = csv->tags[i].value != NULL ? csv->tags[i].value : table->key;
+        add_text(line, is_header ? csv->tags[i].name : value);
+    }
+}
+
+static bool is_wanted(const struct view_csv *csv, const char *key)
+{
+    for (size_t i = 0; i < CSV_KEYS_MAX && csv->keys[i] != NULL; i++) {
+        if (strcmp(csv->keys[i], key) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Write the header, or the row at `row`.
+static void add_line(struct view *view, const struct table *table, bool is_header, size_t row)
+{
+    struct line line = {.out = view->csv->out};
+    add_tags(view->csv, table, is_header, &line);
+    for (size_t c = 0; c < table->column_count; c++) {
+        if (!view_has_column(view, table, c)) {
+            continue;
+        }
+        if (is_header) {
+            add_names(view, &table->columns[c], &line);
+        } else {
+            add_cells(view, table, &table->columns[c], row, &line);
+        }
+    }
+    (void)fputs(CSV_LINE_END, line.out);
+}
+
+void view_csv_table(struct view *view, const struct table *table)
+{
+    if (!is_wanted(view->csv, table->key)) {
+        return;
+    }
+    if (!view->csv->has_header) {
+        add_line(view, table, true, 0);
+        view->csv->has_header = true;
+    }
+    for (size_t row = 0; row < table->count; row++) {
+        add_line(view, table, false, row);
+    }
+}
