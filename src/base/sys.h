@@ -42,7 +42,7 @@ long sys_mprotect(void *addr, size_t len_bytes, int prot);
 // only side effect is that their page is faulted in.
 bool sys_is_readable(uint64_t addr);
 
-// Copy from this process's own memory, parts of which may be unmapped. Returns the number of bytes
+// Copy from this process's own memory; parts may be unmapped. Returns the number of bytes
 // up to the first missing one, -EFAULT for none. Other errors: the kernel does not support this
 // here.
 long sys_copy_own(void *to, uint64_t from, size_t len_bytes);

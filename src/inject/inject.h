@@ -8,7 +8,7 @@
 //   inject_patch    write stubs and trampolines, and under one stop the jumps
 //   inject_unpatch  under one stop, restore the entries' bytes
 //
-// What is mapped stays for ever, because threads return through it: detaching restores bytes and
+// What is mapped stays mapped, because threads return through it: detaching restores bytes and
 // unmaps nothing. A note in the target (inject_note.h) remembers image, near blocks and old bytes.
 // So the next attach uses them again, also after a recorder that was killed; and a second recorder
 // is refused.

@@ -24,7 +24,7 @@ struct inject_note_near {
     uint64_t image_addr; // its stubs jump there
     uint64_t addr;
     uint64_t bytes;
-    uint64_t is_used; // jumps to it were written: threads may be in it for ever
+    uint64_t is_used; // jumps to it were written: threads may be in it until the process ends
 };
 
 struct inject_note_patch {

@@ -65,7 +65,7 @@ open_one(struct recorder_state *s, uint32_t pid, bool is_fresh, struct err_info 
                : err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
 }
 
-// Of processes that were found by name, those that cannot be recorded are omitted.
+// Processes that were found by name and cannot be recorded are omitted.
 static bool may_omit(const struct recorder_state *s, const struct err_info *trouble)
 {
     if (s->options->attaches_by_name) {

@@ -124,7 +124,7 @@ static void guard_against_oom(struct recorder_state *s, uint64_t now_ms)
         memory_headroom_of(proc_cgroup, s->options->cgroup_root, "/proc");
     bool just_near = false;
     if (oom_guard_look(&s->oom_guard, &headroom, now_ms, &just_near)) {
-        (void)checkpoint_request(&s->checkpoint, now_ms); // nobody waits for this one
+        (void)checkpoint_request(&s->checkpoint, now_ms); // no request waits for this one
     }
     if (just_near) {
         struct err_info full = {0};
@@ -175,15 +175,15 @@ static void sleep_until_woken(struct recorder_state *s, uint32_t seen, uint64_t 
 
 // Return whether no process will join any more. A process that exists and never joins (a static
 // executable) does not delay the end.
-static bool nobody_is_late(struct recorder_state *s, uint64_t now_ms)
+static bool none_is_late(struct recorder_state *s, uint64_t now_ms)
 {
-    if (s->nobody_is_pending || now_ms < s->next_late_check_ms) {
-        return s->nobody_is_pending; // and the pass since then found none that had joined before
+    if (s->none_is_pending || now_ms < s->next_late_check_ms) {
+        return s->none_is_pending; // and the pass since then found none that had joined before
     }
     s->next_late_check_ms = now_ms + LINGER_MS;
     switch (pending_processes_find(s->session.environment, now_ms)) {
     case PENDING_NONE:
-        s->nobody_is_pending = true;
+        s->none_is_pending = true;
         return false;
     case PENDING_UNSEEN:
         s->vain_checks++;
@@ -206,11 +206,11 @@ static bool is_over(struct recorder_state *s, bool was_busy, uint64_t now_ms)
         return false;
     }
     if (s->drain.process_count == 0) {
-        return !s->options->follow_children || nobody_is_late(s, now_ms);
+        return !s->options->follow_children || none_is_late(s, now_ms);
     }
     s->quiet_since_ms = now_ms;
     s->vain_checks = 0;
-    s->nobody_is_pending = false;
+    s->none_is_pending = false;
     s->end_ms = now_ms;
     if (now_ms >= s->next_stranger_check_ms) {
         s->next_stranger_check_ms = now_ms + STRANGER_CHECK_MS;
@@ -331,7 +331,7 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
         last_wake = wake;
         sleep_ms = was_busy || is_awaited ? 1 : sleep_ms * 2;
         sleep_ms = min_u64(sleep_ms, SLEEP_MS_MAX);
-        if (!s->nobody_is_pending) {
+        if (!s->none_is_pending) {
             sleep_until_woken(s, wake, sleep_ms);
         }
     }

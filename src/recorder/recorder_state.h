@@ -70,7 +70,7 @@ struct recorder_state {
     uint64_t next_stranger_check_ms; // next drain_find_strangers
     uint64_t next_late_check_ms;     // next check for processes that have not joined yet
     unsigned vain_checks;            // checks since one was last found
-    bool nobody_is_pending;          // a check was certain that there is none
+    bool none_is_pending;            // a check was certain that there is none
     uint64_t quiet_since_ms;         // no recorded process has run since then
     uint64_t said_after_ms;          // when to tell the user that other processes still run
     uint64_t own_rss_bytes;          // the recorder's peak at the fork of the program

@@ -36,7 +36,7 @@ enum err mark_list_add(struct mark_list *list,
                        enum rec_mark_kind kind,
                        struct bytes text) MUST_USE;
 
-// Add a mark of the program. A mark beyond MARKS_MAX is counted, and is no error.
+// Add a mark of the program. A mark beyond MARKS_MAX is counted and is not an error.
 enum err mark_list_add_of_program(struct mark_list *list,
                                   struct string_table *strings,
                                   uint64_t time_ms,

@@ -247,7 +247,7 @@ static int suggest_command(const char *word)
     return STATUS_NO_PROGRAM;
 }
 
-// Parse the permissions of --mode. The owner can read and write the file; nobody can execute it.
+// Parse the permissions of --mode. The owner can read and write the file; no user can execute it.
 static bool parse_mode(const char *text, uint32_t *out)
 {
     uint64_t mode;

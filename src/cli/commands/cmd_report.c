@@ -14,6 +14,7 @@
 #include "cli/report/report.h"
 #include "cli/warnings/warnings.h"
 #include "formats/import/input_file.h"
+#include "profile/compare/diff_verdict.h"
 #include "profile/select/name_regex.h"
 
 struct report_fields {
@@ -40,7 +41,6 @@ enum {
     STACKS_IN_TEXT = 1,
     STACKS_IN_DIFF = 1,
     SITES_BY_DEFAULT = 10,
-    THRESHOLD_OF_DIFF = 100, // hundredths of a percent
 };
 
 static const struct report_fields defaults = {
@@ -234,7 +234,7 @@ static int write_diff(const struct report_options *options, const struct report_
         .site_limit = options->site_limit,
         .stack_limit = output_stack_limit(&fields->output, STACKS_IN_DIFF),
         .depth_limit = options->depth_limit,
-        .threshold = THRESHOLD_OF_DIFF,
+        .threshold = DIFF_THRESHOLD_USUAL,
         .use_full_names = options->use_full_names,
         .use_color = options->use_color,
         .width_columns = options->width_columns,

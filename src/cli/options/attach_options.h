@@ -17,7 +17,7 @@ struct attach_targets {
 
 void attach_targets_release(struct attach_targets *targets);
 
-// Find the processes of all uses of the two options. ERR_INVALID for a word that is no list of
+// Find the processes of all uses of the two options. ERR_INVALID for a word that is not a list of
 // process numbers, ERR_NOT_FOUND if no process has a name, ERR_LIMIT if they are too many to be
 // recorded at one time.
 enum err attach_targets_find(const struct option_word_vec *words,

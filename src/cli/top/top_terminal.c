@@ -46,7 +46,7 @@ enum err top_terminal_check(struct err_info *info)
             "standard input and output are not a terminal; --plain writes lines of text");
     }
     const char *move = setupterm(NULL, STDOUT_FILENO, &status) == OK ? tigetstr("cup") : NULL;
-    const bool is_usable = move != NULL && move != (char *)-1; // terminfo(3): -1 is no string
+    const bool is_usable = move != NULL && move != (char *)-1; // terminfo(3): -1 is not a string
     if (cur_term != NULL) {
         (void)del_curterm(cur_term); // frees what setupterm has read
     }

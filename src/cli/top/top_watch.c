@@ -137,7 +137,7 @@ static MUST_USE enum err hear_keys(struct watch *watch)
         TRY(top_model_key(&watch->model, key, &action));
         act(watch, action);
     }
-    // A terminal that is gone has no keys and is readable for ever.
+    // A terminal that is gone has no keys and stays readable.
     watch->is_over = watch->is_over || (watch->sources[KEYS].revents & (POLLHUP | POLLERR)) != 0;
     return ERR_OK;
 }

@@ -3,7 +3,7 @@
 //
 // A "program point" is a stack with its totals, and its live bytes at the global maximum and at the
 // end. Its own peak is DHAT's: Valgrind updates it only while the whole heap is at a maximum. There
-// is no time line and no histogram.
+// are no time line and no histogram.
 //
 // In the ad-hoc mode the points are the program's own events. Their "bytes" are units of the
 // program, and the file has no heap figures. An event's name is the innermost frame if it has the

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // proc_file: reads the texts of /proc/PID; host/text/proc_text.h finds the figures in them.
 //
-// A process may end at any time, so a text that cannot be read is no error of its own.
+// A process may end at any time, so a text that cannot be read is not an error in itself.
 // Context: H.
 #pragma once
 

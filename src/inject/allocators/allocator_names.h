@@ -21,7 +21,7 @@ struct allocator_form {
     const char *nothrow; // of AGENT_ALLOCATES_OR_THROWS: the form that returns NULL instead
 };
 
-// Return the form of the function `name`, of which `len` bytes count. NULL: not of an allocator.
+// Return the form of the function `name` of `len` bytes. NULL: it is not an allocator's.
 const struct allocator_form *allocator_form_find(const char *name, size_t len);
 
 struct allocator_name {

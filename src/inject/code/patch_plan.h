@@ -13,11 +13,11 @@
 //
 // The caller maps the blocks, writes their bytes, gives the agent its table (`index` to
 // trampoline_addr, nothrow_addr, hook), stops the threads, moves program counters by `moves`, and
-// writes `new_bytes`. To detach, it writes `old_bytes`. The blocks stay mapped for ever.
+// writes `new_bytes`. To detach, it writes `old_bytes`. The blocks stay mapped until the end.
 //
 // A function that cannot be patched is in `refusals`, and the others are patched all the same. One
 // that calls another function of the same module that is to be patched, as operator new of the C++
-// runtime calls malloc, needs no patch, and is no refusal.
+// runtime calls malloc, needs no patch and is not a reason to refuse.
 // Invariant: entries differ, and no two patches overlap. Owns its vectors. Pure but for `reader`.
 // Context: H; one thread.
 #pragma once

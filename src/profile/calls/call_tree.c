@@ -175,7 +175,7 @@ static MUST_USE enum err place_top_down(struct builder *builder, const struct se
 }
 
 // How far a stack is placed in a tree of sites: its place, and the outermost of the wrapper frames
-// that follow. That frame gets a node once a frame that is no wrapper follows.
+// that follow. That frame gets a node once a frame that is not a wrapper follows.
 struct progress_in_sites {
     uint32_t at;
     uint32_t location; // REC_NONE: no wrapper frames follow

@@ -44,7 +44,7 @@ struct finding {
     enum growth_confidence confidence;
     uint32_t location;    // call site, in the code index; REC_NONE: none
     uint64_t bytes;       // that the finding is about
-    uint64_t whole_bytes; // of which they are a part: peak, leaked, allocated or resident bytes
+    uint64_t whole_bytes; // that they are a part of: peak, leaked, allocated or resident bytes
     uint64_t blocks;      // or allocations; 0 if unknown
     double bytes_per_s;   // growth; else 0
     uint64_t score;       // ranks the findings

@@ -67,12 +67,11 @@ static MUST_USE enum err find_rss(struct findings_builder *builder)
         .score = other_bytes,
         .look = "-r"};
     struct strbuf *out = finding_begin(builder, &finding);
-    strbuf_printf(out, "RSS was %s, of which live heap blocks took ",
-                  format_bytes(split->rss_bytes).text);
-    strbuf_printf(out, "%s. The largest other part, ",
-                  format_bytes(split->bytes[REC_PART_LIVE]).text);
-    strbuf_printf(out, "%s, is \"%s\"", format_bytes(finding.bytes).text,
+    strbuf_printf(out, "RSS was %s. Live heap blocks took ", format_bytes(split->rss_bytes).text);
+    strbuf_printf(out, "%s of it. The largest other part is \"%s\": ",
+                  format_bytes(split->bytes[REC_PART_LIVE]).text,
                   rss_breakdown_kind(largest)->phrase);
+    strbuf_append_text(out, format_bytes(finding.bytes).text);
     if (finding.location != REC_NONE) {
         strbuf_append_text(out, "; ");
         finding_append_site(builder, out, finding.location);

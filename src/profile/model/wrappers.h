@@ -25,7 +25,7 @@
 #include "profile/model/code_index.h"
 #include "recording/format/tables.h"
 
-// Call site of a stack: the innermost location that is no wrapper, or the innermost of all.
+// Call site of a stack: the innermost location that is not a wrapper, or the innermost one.
 struct call_site_location {
     uint32_t location; // REC_NONE for a stack without frames
     uint32_t frame;    // of the recording

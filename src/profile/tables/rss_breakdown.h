@@ -79,7 +79,7 @@ struct rss_breakdown_split {
     uint64_t sparse_page_bytes;
     uint64_t sparse_block_bytes;
     struct rss_breakdown_part_vec parts; // owned; by kind, largest first; empty if only sums exist
-    struct rss_breakdown_survivor_vec survivors; // owned; by call site, those that hold most first
+    struct rss_breakdown_survivor_vec survivors; // owned; by call site, the largest first
 };
 
 DEFINE_VEC(rss_breakdown_split_vec, struct rss_breakdown_split);

@@ -163,7 +163,7 @@ latest_ms_of(const struct drain *drain, const struct drain_lane *lane, uint64_t 
     return process->is_dead ? process->dead_ms : clock_ms + DRAIN_TIME_SLACK_MS;
 }
 
-// Read one lane up to last_stamp. An error in the lane is no error of the drain.
+// Read one lane up to last_stamp. An error in the lane is not an error of the drain.
 static enum err
 lane_run(struct drain *drain, struct drain_lane *lane, uint64_t last_stamp, uint64_t clock_ms)
 {

@@ -115,7 +115,7 @@ static bool script_interpreter(const char *head, struct strbuf *out)
     return out->len > 0;
 }
 
-// Follow #! lines to a file that is no script. An unreadable file stays as it is: execve will
+// Follow #! lines to a file that is not a script. An unreadable file stays as it is: execve will
 // report the error.
 static enum err resolve_scripts(struct preflight *out)
 {

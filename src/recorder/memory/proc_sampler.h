@@ -8,7 +8,7 @@
 // are full, the higher one of every two moments stays, and the highest sample of each process; then
 // half as many are stored. Glances stay as frequent, so a run of any length misses no peak of a
 // twentieth of a second. Fields that a glance lacks (page faults, areas) come from the previous
-// sample. A process that has ended or may not be read is no error: its last sample stays.
+// sample. A process that has ended or must not be read is not an error: its last sample stays.
 // Context: H, the recorder's main thread.
 // Cost: some 5 us a process and glance, 30 us a sample, more for processes with tens of thousands
 // of mappings. Glances that cost more than 0.4 % of a processor, or samples that cost more than

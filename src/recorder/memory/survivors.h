@@ -74,7 +74,7 @@ enum err survivor_list_add(struct survivor_list *list,
                            const struct live_block *block,
                            uint64_t held_bytes) MUST_USE;
 
-// Append those that hold most, at most SURVIVORS_MAX, with `snapshot` as their snapshot.
+// Append the largest, at most SURVIVORS_MAX, with `snapshot` as their snapshot.
 enum err survivor_list_append_top(struct survivor_list *list,
                                   uint32_t snapshot,
                                   struct rec_survivor_vec *out) MUST_USE;

@@ -25,7 +25,7 @@
 
 struct rotation_options {
     uint64_t every_ms;  // 0: only on request
-    uint64_t keep_ms;   // 0: for ever
+    uint64_t keep_ms;   // 0: forever
     uint64_t max_bytes; // of the recording and all kept files; 0: unlimited
 };
 

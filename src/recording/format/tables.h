@@ -174,8 +174,8 @@ enum rec_frame_flags {
     REC_FRAME_LOADED = 1 << 2,   // offset is the pc, because the load bias of the module is unknown
 };
 
-// The offset of a REC_FRAME_CUT frame where stacks were merged: below it are those that have the
-// same outer frames and no entry of their own (--max-memory). Else the offset is 0.
+// The offset of a REC_FRAME_CUT frame where stacks were merged: below it are the stacks with the
+// same outer frames and without an entry of their own (--max-memory). Else the offset is 0.
 #define REC_CUT_MERGED 1u
 
 // A distinct code location. Its symbols are symbols[symbol_first .. + symbol_count): the chain of
@@ -346,7 +346,7 @@ struct rec_part {
 };
 
 // The live blocks of one stack that are on sparse pages of the heap, in the snapshots that have
-// parts; those that hold most. Sorted by snapshot.
+// parts; the largest. Sorted by snapshot.
 struct rec_survivor {
     uint32_t snapshot;
     uint32_t node;

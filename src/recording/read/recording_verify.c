@@ -330,7 +330,9 @@ static void
 check_sum(struct verification *v, const char *what, uint64_t sum, const char *whole, uint64_t want)
 {
     if (sum != want) {
-        find(v, INVARIANT_SUM, "%s is %" PRIu64 ", but %s is %" PRIu64, what, sum, whole, want);
+        // A sum that wrapped below zero is shown as negative.
+        find(v, INVARIANT_SUM, "%s is %" PRId64 ", but %s is %" PRIu64, what, (int64_t)sum, whole,
+             want);
     }
 }
 
@@ -368,8 +370,8 @@ static void check_row_sum(struct verification *v,
                           uint64_t want)
 {
     if (sum != want) {
-        find(v, INVARIANT_SUM, "rows[%zu] has %" PRIu64 " %s, its %s have %" PRIu64, row, want,
-             cost, part, sum);
+        find(v, INVARIANT_SUM, "rows[%zu] has %" PRIu64 " %s, its %s have %" PRId64, row, want,
+             cost, part, (int64_t)sum);
     }
 }
 

@@ -27,7 +27,7 @@ struct served {
 
 // Open `path`, and `baseline_path` unless it is NULL. Both must outlive `served`, and so must the
 // contents of `sources`, which may be NULL. Debuginfod servers are asked only here, since later
-// nobody waits at a terminal.
+// no user waits at a terminal.
 enum err served_init(struct served *served,
                      const char *path,
                      const char *baseline_path,

@@ -3,7 +3,7 @@
 //
 // Allocators call their own entries (calloc malloc, posix_memalign memalign). The slot of the
 // thread has the frame of the outermost call; a call further in on the same stack belongs to that
-// one and counts with it. A frame that was left by longjmp does not count for ever: calls further
+// one and counts with it. A frame that was left by longjmp does not count forever: calls further
 // out, or on another stack, replace it.
 //
 // Compiled with frame pointers: unwind_caller_regs() reads them.

@@ -14,7 +14,7 @@
 #include "base/sys.h"
 #include "session/session_env.h"
 
-// The address of each lane in this process, by number; NULL: none yet. 32 KiB, of which only pages
+// The address of each lane in this process, by number; NULL: none yet. 32 KiB; only pages
 // of used lanes are touched.
 static struct {
     _Atomic(struct lane_header *) at[SESSION_MAX_LANES];

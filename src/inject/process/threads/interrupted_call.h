@@ -24,7 +24,7 @@ bool interrupted_call_restart(const struct target_process *target,
                               int tid,
                               struct user_regs_struct *regs);
 
-// Change the registers to those that the kernel would give the thread when it goes on: a thread
-// that is stopped in a system call makes it again (signal(7), "Interruption of system calls").
-// Needed only if the thread is to go on somewhere else first.
+// Change the registers to the values that the kernel would give the thread when it goes on: a
+// thread that is stopped in a system call makes it again (signal(7), "Interruption of system
+// calls"). Needed only if the thread is to go on somewhere else first.
 void interrupted_call_rewind(struct user_regs_struct *regs);

@@ -11,7 +11,7 @@
 //          12..24 KiB rw-  note: for the caller to keep what the next attach has to know
 //
 // The first run finds no such page. Its code is written behind the end of some module's text, where
-// the last page has bytes that nothing uses, and its calls map the page. The page stays for ever,
+// the last page has bytes that nothing uses, and its calls map the page. The page stays mapped,
 // because a thread may still execute the last instructions of a run. A slot is used again only
 // after no thread was seen in any.
 //

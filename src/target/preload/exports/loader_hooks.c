@@ -24,7 +24,7 @@ EXPORT void *dlopen(const char *file, int mode)
 }
 
 // A module without users is unloaded when dlclose returns, and so are modules that only it needed;
-// a module that stays keeps those that it needs. A handle is its module's link_map.
+// a module that stays keeps what it needs. A handle is its module's link_map.
 EXPORT int dlclose(void *handle)
 {
     const struct link_map *module = handle;

@@ -45,7 +45,7 @@ struct path_cache {
     // Outermost first: words[0] is the return address into the end frame.
     struct walk_cache_word words[SHORTCUT_WORDS_MAX];
 };
-_Static_assert(sizeof(struct path_cache) == 256, "four lines of the cache, of which most need two");
+_Static_assert(sizeof(struct path_cache) == 256, "four cache lines; most uses touch two");
 
 enum path_cache_flags {
     SHORTCUT_NEEDS_FP = 1 << 0,     // the start's fp counts

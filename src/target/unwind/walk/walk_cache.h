@@ -6,7 +6,7 @@
 //   index          0       1                    kept        count
 //   frames       entry   main   ...                         leaf      the result for the caller
 //   states        sp fp rule ...                                      the start of each step
-//   words        [ those that frame 1's step read ][ frame 2's ] ...  the inputs of each step
+//   words        [ read by frame 1's step ][ frame 2's ] ...  the inputs of each step
 //
 // Frame i's step leads to frame i - 1. Its words are words[states[i].first_word ..
 // states[i + 1].first_word); states[count] ends the last.
