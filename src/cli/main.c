@@ -14,6 +14,7 @@
 #include "cli/commands/cmd_help.h"
 #include "cli/options/command.h"
 #include "cli/options/completion.h"
+#include "cli/options/user_options.h"
 #include "host/os/quiet_thread.h"
 
 const struct command *const commands[] = {
@@ -42,7 +43,7 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; i < ARRAY_LEN(aliases); i++) {
         if (strcmp(argv[1], aliases[i].word) == 0) {
-            return aliases[i].command->run(argc - 1, argv + 1);
+            return user_options_run(aliases[i].command, argc - 1, argv + 1);
         }
     }
     if (strcmp(argv[1], "--complete") == 0) {
@@ -51,7 +52,7 @@ int main(int argc, char **argv)
     }
     const struct command *command = command_find(argv[1]);
     if (command != NULL) {
-        return command->run(argc - 1, argv + 1);
+        return user_options_run(command, argc - 1, argv + 1);
     }
-    return command_record.run(argc, argv);
+    return user_options_run(&command_record, argc, argv);
 }

@@ -21,7 +21,10 @@ void help_print_overview(FILE *out)
     (void)fputs("\n"
                 "'cairn PROGRAM' is short for 'cairn record -- PROGRAM' and takes the same\n"
                 "options. To record a program that has the name of a command, write\n"
-                "'cairn -- report' or 'cairn ./report'.\n",
+                "'cairn -- report' or 'cairn ./report'.\n"
+                "\n"
+                "Options that you always want can be in ~/.config/cairn/config.toml or in\n"
+                "CAIRN_OPTIONS; 'cairn version --verbose' prints what is read.\n",
                 out);
 }
 
@@ -53,5 +56,6 @@ const struct command command_help = {
     .summary = "describe a command and its options",
     .synopsis = "[COMMAND]",
     .description = "Describe COMMAND, or list the commands.\n",
+    .ignores_user_options = true,
     .run = run,
 };

@@ -2,23 +2,57 @@
 // cmd_version: `cairn version`, `cairn --version`.
 #include <stdio.h>
 
+#include <stdlib.h>
+
+#include "base/compiler.h"
 #include "cli/options/command.h"
+#include "cli/options/user_options.h"
+
+struct version_fields {
+    bool is_verbose;
+};
+
+static const struct option_spec specs[] = {
+    {.name = "verbose",
+     .kind = OPTION_FLAG,
+     .help = "also print which file of options is read, and CAIRN_OPTIONS",
+     .offset = offsetof(struct version_fields, is_verbose)},
+};
+
+// Check them too: each error is that of every other command.
+static int print_user_options(void)
+{
+    struct err_info info = {0};
+    CLEANUP(user_options_release) struct user_options options = {0};
+    if (user_options_read(&command_version, &options, &info) != ERR_OK) {
+        return command_error(&info);
+    }
+    const char *path = options.path.len > 0 ? strbuf_text(&options.path) : "none, without HOME";
+    const char *variable = getenv("CAIRN_OPTIONS");
+    (void)printf("config.toml: %s%s\n", path,
+                 options.is_read || options.path.len == 0 ? "" : " (does not exist)");
+    (void)printf("CAIRN_OPTIONS: %s\n", variable != NULL ? variable : "");
+    return STATUS_OK;
+}
 
 static int run(int argc, char **argv)
 {
+    struct version_fields fields = {0};
     int operand;
     int status;
-    if (!command_parse(&command_version, argc, argv, NULL, &operand, &status)) {
+    if (!command_parse(&command_version, argc, argv, &fields, &operand, &status)) {
         return status;
     }
     (void)printf("cairn %s\n", CAIRN_VERSION); // command_finish_output checks for errors
-    return command_finish_output(STATUS_OK);
+    return command_finish_output(fields.is_verbose ? print_user_options() : STATUS_OK);
 }
 
 const struct command command_version = {
     .name = "version",
     .summary = "print the version of cairn",
-    .synopsis = "",
+    .synopsis = "[--verbose]",
     .description = "Print the version of cairn.\n",
+    .options = {.specs = specs, .count = ARRAY_LEN(specs)},
+    .ignores_user_options = true,
     .run = run,
 };

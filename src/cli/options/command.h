@@ -25,6 +25,7 @@ struct command {
     struct option_table options;
     const char *const *words;          // operands that are one of these, for completion; NULL: none
     int words_after;                   // the number of operands before that one
+    bool ignores_user_options;         // of user_options.h
     int (*run)(int argc, char **argv); // argv[0] is the command's name; returns the exit status
 };
 

@@ -120,7 +120,10 @@ static void offer_options(FILE *out, struct option_table table, const char *type
             offer(out, typed, "", before, spec->help);
         }
     }
-    offer(out, typed, "", "--help", "show the help");
+    for (const struct option_spec *const *spec = options_of_all; *spec != NULL; spec++) {
+        (void)snprintf(before, sizeof(before), "--%s", (*spec)->name); // fits
+        offer(out, typed, "", before, (*spec)->help);
+    }
 }
 
 static void offer_commands(FILE *out, const char *typed)

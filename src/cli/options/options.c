@@ -20,10 +20,17 @@ enum {
 static const struct option_spec help_option = {
     .letter = 'h', .name = "help", .kind = OPTION_FLAG, .help = "show this text"};
 
+static const struct option_spec no_config_option = {
+    .name = "no-config",
+    .kind = OPTION_FLAG,
+    .help = "no options from config.toml and CAIRN_OPTIONS"};
+
+const struct option_spec *const options_of_all[] = {&no_config_option, &help_option, NULL};
+
 // The arguments of getopt_long.
 struct getopt_tables {
     char letters[2 * OPTIONS_MAX + 8];
-    struct option names[OPTIONS_MAX + 2];
+    struct option names[OPTIONS_MAX + ARRAY_LEN(options_of_all)];
 };
 
 static bool takes_value(const struct option_spec *spec)
@@ -82,7 +89,9 @@ static void build_tables(struct option_table table, struct getopt_tables *tables
     for (size_t i = 0; i < count; i++) {
         add_option(tables, options_at(table, i), i);
     }
-    add_option(tables, &help_option, count);
+    for (size_t i = 0; options_of_all[i] != NULL; i++) {
+        add_option(tables, options_of_all[i], count + i);
+    }
 }
 
 static const struct option_spec *find_spec(struct option_table table, int value)
@@ -90,7 +99,7 @@ static const struct option_spec *find_spec(struct option_table table, int value)
     size_t count = options_count(table);
     if (value >= LONG_ONLY_BASE) {
         size_t index = (size_t)(value - LONG_ONLY_BASE);
-        return index < count ? options_at(table, index) : &help_option;
+        return index < count ? options_at(table, index) : options_of_all[index - count];
     }
     for (size_t i = 0; i < count; i++) {
         if (options_at(table, i)->letter == value) {
@@ -309,8 +318,60 @@ enum options_outcome options_parse(struct option_table table,
         if (spec == &help_option) {
             return OPTIONS_HELP;
         }
-        if (store(spec, optarg, field_of(table, spec, fields), info) != ERR_OK) {
+        if (spec != &no_config_option &&
+            store(spec, optarg, field_of(table, spec, fields), info) != ERR_OK) {
             return OPTIONS_WRONG;
+        }
+    }
+}
+
+const struct option_spec *options_find(struct option_table table, const char *name)
+{
+    for (size_t i = 0; i < options_count(table); i++) {
+        if (strcmp(options_at(table, i)->name, name) == 0) {
+            return options_at(table, i);
+        }
+    }
+    return NULL;
+}
+
+enum err
+options_check(struct option_table table, const char *name, const char *value, struct err_info *info)
+{
+    const struct option_spec *spec = options_find(table, name);
+    union {
+        bool flag;
+        uint32_t count;
+        uint64_t number;
+        const char *text;
+        enum cost cost;
+        struct value_range range;
+    } unused;
+    if (spec == NULL) {
+        return err_set(info, ERR_NOT_FOUND, "unknown option '%.100s'", name);
+    }
+    if (takes_value(spec) != (value != NULL)) {
+        return err_set(info, ERR_INVALID,
+                       takes_value(spec) ? "%s needs a value" : "%s takes no value",
+                       label_of(spec).text);
+    }
+    const char *text = value != NULL ? value : ""; // flags have none
+    return spec->kind == OPTION_EACH ? ERR_OK : store(spec, text, &unused, info);
+}
+
+bool options_refuse_config(struct option_table table, int argc, char **argv)
+{
+    struct getopt_tables tables;
+    build_tables(table, &tables);
+    optind = 0; // glibc: restart the scan
+    opterr = 0;
+    for (;;) {
+        int value = getopt_long(argc, argv, tables.letters, tables.names, NULL);
+        if (value == -1) {
+            return false;
+        }
+        if (value != '?' && value != ':' && find_spec(table, value) == &no_config_option) {
+            return true;
         }
     }
 }
@@ -361,5 +422,7 @@ void options_print(struct option_table table, FILE *out)
             print_option(out, spec);
         }
     }
-    print_option(out, &help_option);
+    for (size_t i = 0; options_of_all[i] != NULL; i++) {
+        print_option(out, options_of_all[i]);
+    }
 }

@@ -4,9 +4,9 @@
 //
 // A command lists its options as `struct option_spec`. Each one names the field of the command's
 // struct that takes its value. Options end at the first operand, so that the options of the program
-// stay its own. After parsing, the operands are argv[*first_operand ..]. Every command also has -h
-// and --help. Failure: a sentence that names the option and the expected value. Context: H.
-// getopt's state is global, so only one thread may parse.
+// stay its own. After parsing, the operands are argv[*first_operand ..]. Every command also has -h,
+// --help and --no-config. Failure: a sentence that names the option and the expected value.
+// Context: H. getopt's state is global, so only one thread may parse.
 #pragma once
 
 #include <stdbool.h>
@@ -90,6 +90,20 @@ enum options_outcome options_parse(struct option_table table,
 // The options of a table, shared ones included: their number, and the one at `index` below that.
 size_t options_count(struct option_table table);
 const struct option_spec *options_at(struct option_table table, size_t index);
+
+// Return the option of that name, or NULL.
+const struct option_spec *options_find(struct option_table table, const char *name);
+
+// Check an option of the table with its value (NULL: none) as options_parse would, without a field.
+enum err
+options_check(struct option_table table, const char *name, const char *value, struct err_info *info)
+    MUST_USE;
+
+// Whether --no-config is among the options of argv[1..argc).
+bool options_refuse_config(struct option_table table, int argc, char **argv);
+
+// The options of every command; NULL ends the list.
+extern const struct option_spec *const options_of_all[];
 
 // Print the table as help, wrapped at 80 columns.
 void options_print(struct option_table table, FILE *out);

@@ -139,8 +139,14 @@ static _Noreturn void become_recorder(const struct top_run_options *options, con
         }
     }
     (void)snprintf(pid, sizeof(pid), "%" PRIu32, options->pid); // fits
-    const char *const words[] = {
-        "cairn", "record", "-q", "-o", strbuf_text(&pattern), options->pid != 0 ? "-p" : "--", pid};
+    const char *const words[] = {"cairn",
+                                 "record",
+                                 "--no-config",
+                                 "-q",
+                                 "-o",
+                                 strbuf_text(&pattern),
+                                 options->pid != 0 ? "-p" : "--",
+                                 pid};
     const size_t word_count = options->pid != 0 ? ARRAY_LEN(words) : ARRAY_LEN(words) - 1;
     char **argv = calloc(word_count + count + 1, sizeof(*argv));
     const int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
