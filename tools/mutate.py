@@ -7,10 +7,10 @@ usage: tools/mutate.py [--count N] [--seed N] [--skip N] [--only FOLDER] [--own 
 
 Works on a copy of the committed tree with its own build. A fault is drawn at random, from each
 module in proportion to its lines: a comparison that is off by one or negated, `and` for `or`, a
-sign, a constant, a condition, a removed statement. A fault that does not compile, or that leaves
-the object file as it was, is drawn again. The module's unit tests run first and with --own alone,
-then the entries of NEAREST, and with --all everything else of `make test`; the first failure ends
-the run. Only what these entries need is built, and a program that the fault did not change is not
+sign, a constant, a condition, a removed statement. A fault that does not compile without a warning,
+or that leaves the object file as it was, is drawn again. The module's unit tests run first and with --own alone,
+then the entries of NEAREST and those whose names share a word with the file's path, and with --all
+everything else of `make test`; the first failure ends the run. Only what these entries need is built, and a program that the fault did not change is not
 run. A test that fails is repeated, with the fault and without, because
 it may fail for another reason. A test that runs for its bound counts as failed.
 
@@ -28,6 +28,7 @@ import os
 import pathlib
 import random
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -77,7 +78,8 @@ EQUIVALENT = {
     "statement": re.compile(r"^ *(?:\w+_)?(?:release|free|decref|unref)\(", re.M),
 }
 
-# The entries after the module's own, quick ones first (expressions that match whole names).
+# The entries after the module's own, quick ones first (expressions that match whole names). Before them
+# come entries that share a word with the path: e2e.top for src/cli/top/top_run.c.
 NEAREST = {
     "base": r"unit\.(host|session|producer|unwind|recording)\..* cli e2e\.counts",
     "host": r"unit\.(recording|profile|server|cli|symbols)\..* transcripts cli.* e2e\.(command_line|output) formats",
@@ -96,9 +98,25 @@ NEAREST = {
     "profile": r"transcripts cli.* e2e\.growth formats\.series formats server.*",
     "views_json": r"transcripts cli.* server.* unit\.server\..*",
     "formats": r"transcripts formats.* fuzz\.import.* cli",
-    "server": r"server.* e2e\.command_line",
+    "server": r"server.* e2e\.(command_line|listen)",
     "cli": r"transcripts cli.* recording\.commands e2e\.(top|refusals|output|command_line|control|growth|leaks) formats",
 }
+
+
+# Words of paths and of entries that say nothing about the subject.
+COMMON_WORDS = {"src", "c", "h", "cli", "server", "formats", "import", "recording", "recorder", "symbols", "program",
+                "programs", "process", "processes", "memory", "api", "stacks", "output", "command", "line", "text"}
+
+
+def words_of(name):
+    """The words of a name, in the singular."""
+    return {word.removesuffix("s") for word in set(re.split(r"[/._]", name)) - COMMON_WORDS}
+
+
+def shares_a_word(entry, path):
+    """Whether the last part of the entry's name and the path have a word in common."""
+    family, _, subject = entry.rpartition(".")
+    return family not in ("viewer", "aarch64", "check") and not words_of(subject).isdisjoint(words_of(path))
 
 
 class Fault(NamedTuple):
@@ -181,6 +199,7 @@ class Copy:
                      "-DBUILD_TESTING=ON", "-DCAIRN_WERROR=OFF"]
         if not (run(configure, folder, self.log, BUILD_BOUND_S) and self.builds("all")):
             sys.exit(f"mutate: the copy does not build: see {self.log}")
+        self.compile_commands = json.loads((self.build / "compile_commands.json").read_text(encoding="utf-8"))
         self.entries = list(self.read_entries())
         self.digests = {entry.command[0]: self.digest(entry) for entry in self.entries}  # without a fault
         self.sound = set()  # names of entries that pass without a fault
@@ -221,12 +240,18 @@ class Copy:
         return str(folder)[len("src/"):]
 
     def object_of(self, path):
-        """The object file of a source, built; None for a header or if it does not compile."""
-        if not path.endswith(".c") or not self.builds(f"{self.source / path}^"):
+        """The object file of a source, built; None for a header or if `make test` does not compile it."""
+        if not path.endswith(".c") or not self.builds(f"{self.source / path}^") or self.is_warned_of(path):
             return None
         said = subprocess.run(["ninja", "-C", self.build, "-t", "query", f"{self.source / path}"], check=True,
                               capture_output=True, text=True).stdout
         return next(self.build / word for word in said.split() if word.endswith(".c.o")).read_bytes()
+
+    def is_warned_of(self, path):
+        """Whether the compiler warns of the source: `make test` refuses that, the copy's build does not."""
+        command = next(item["command"] for item in self.compile_commands if item["file"] == str(self.source / path))
+        return not run([*shlex.split(command), "-Werror", "-o", self.log.with_name("warned.o")], self.build, self.log,
+                       BUILD_BOUND_S)
 
     def start(self, entry):
         more = ["-x"] if "pytest" in entry.command else []
@@ -273,8 +298,9 @@ class Copy:
         entries = [entry for entry in self.entries if entry.name not in self.broken]
         own = [entry for entry in entries if entry.folder == str(self.build / "src" / module)]
         own.sort(key=lambda entry: entry.name.split(".")[-1] != noun)
-        found = [entry for wanted in NEAREST.get(module, "cli e2e.counts").split()
-                 for entry in entries if re.fullmatch(wanted, entry.name) and entry not in own]
+        found = [entry for entry in entries if entry not in own and shares_a_word(entry.name, fault.path)]
+        found += [entry for wanted in NEAREST.get(module, "cli e2e.counts").split() for entry in entries
+                  if re.fullmatch(wanted, entry.name) and entry not in own and entry not in found]
         units = [entry for entry in found if pathlib.Path(entry.folder).is_relative_to(self.build / "src")]
         whole = [entry for entry in found if entry not in units]
         for entries in (own, units, whole)[:1 if reach == "own" else None]:

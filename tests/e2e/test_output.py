@@ -139,6 +139,21 @@ def test_modules_count_their_frames_that_have_names(tmp_path):
     assert found[0][0] >= found[0][1] > found[0][2] > 0  # _start has no line
 
 
+@pytest.mark.parametrize("name", ["plain-1.0_a,b:c@d+f.cairn", "two words.cairn", "it's $HOME.cairn", "`id`;#.cairn",
+                                  'a"b\\c.cairn', "umlaut-\u00e4.cairn", "*.cairn", "''.cairn"])
+def test_the_last_line_is_a_command_that_reads_the_recording(tmp_path, name):
+    """Oracle: a shell."""
+    said = record(tmp_path, "-o", name).stderr.decode()
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    command = said.splitlines()[-1].strip()
+    assert command.startswith("cairn report ")
+    ran = subprocess.run(["/bin/sh", "-c", command], cwd=tmp_path, check=False, timeout=60, capture_output=True,
+                         env=environment({"PATH": f"{CAIRN.parent}:/usr/bin:/bin"}))
+    assert (ran.returncode, ran.stderr) == (0, b"")
+    assert ran.stdout == subprocess.run([CAIRN, "report", name], cwd=tmp_path, check=True, timeout=60,
+                                        capture_output=True, env=environment()).stdout
+
+
 @pytest.mark.parametrize("words, status", [((), 3), (("-q",), 3), (("--strict",), 2), (("-q", "--strict"), 2)])
 def test_a_recording_that_cannot_be_written_is_reported(tmp_path, words, status):
     """The program removes the folder of the recording."""

@@ -6,6 +6,7 @@ import csv
 import gzip
 import json
 import os
+import pathlib
 import random
 import re
 import sqlite3
@@ -20,6 +21,7 @@ from test_formats import Pprof, export
 KEYS = ("peak_bytes", "peak_blocks", "allocations", "allocated_bytes", "frees", "freed_bytes", "temporary",
         "temporary_bytes", "leaked_bytes", "leaked_allocations", "own_peak_bytes")
 LIBRARIES = "/usr/lib/x86_64-linux-gnu"
+CORPUS = pathlib.Path(__file__).resolve().parents[1] / "fuzz" / "corpus"
 
 
 @pytest.fixture(scope="module", name="files")
@@ -66,6 +68,30 @@ def test_dhat_says_the_same(files):
     assert found["totals"]["stacks"] == len({tuple(point["fs"]) for point in points})
     assert found["run"]["unknown"] == ["temporary", "temporary_bytes"]
     assert {"main", "churn(int)", "keep_forever(unsigned long)"} <= functions_of(found, "allocations")
+
+
+@pytest.mark.parametrize("name", ["massif/milliseconds", "massif/instructions", "heap_text/gperftools",
+                                  "heap_text/jemalloc", "heaptrack/interpreted", "heaptrack/raw"])
+def test_half_a_line_is_no_line(tmp_path, name):
+    """A file that is cut within a line is read as one that is cut before it: half a number is another one."""
+    whole = (CORPUS / f"import_{name}").read_bytes()
+    begins = [at + 1 for at, byte in enumerate(whole[:-2]) if byte == ord("\n") and whole[at + 2] != ord("\n")]
+    path, compared = tmp_path / "cut", 0
+    for begin in begins[::max(1, len(begins) // 10)]:
+        shown = []
+        for end in (begin, begin + 1, (begin + whole.index(b"\n", begin) + 1) // 2):
+            path.write_bytes(whole[:end])
+            done = cairn("report", "--json", "--no-builtin-suppressions", path)
+            shown.append((done.returncode, done.stdout, done.stderr))
+        if shown[0][0] != 0:
+            continue  # too little to tell whose file it is
+        assert shown[1] == shown[2], begin
+        before, cut = (json.loads(printed) for _, printed, _ in shown[:2])
+        assert "ends after line" in cut.pop("damage")
+        before.pop("damage")  # not every format says where it ends
+        assert before == cut
+        compared += 1
+    assert compared > 4
 
 
 @pytest.mark.parametrize("name", ["massif", "massif-ms"])

@@ -82,8 +82,9 @@ struct current_call proc_files_current_call(const struct target_process *target,
     struct current_call call = {.number = -1};
     if (proc_files_read(target, tid, "syscall", &text) == ERR_OK) {
         const char *said = strbuf_text(&text);
+        uint64_t number;
         call.is_running = strncmp(said, "running", strlen("running")) == 0;
-        call.number = call.is_running || said[0] == '-' ? -1 : (long)number_field(said);
+        call.number = number_take(&said, 10, &number) ? (long)number : -1;
     }
     return call;
 }

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -157,6 +158,69 @@ static void snapshots_of_one_moment_are_one_split(void **state)
     }
 }
 
+static void each_figure_of_a_split_is_a_sum(void **state)
+{
+    (void)state;
+#define KIND(kind, name)                                                            \
+    {                                                                               \
+        offsetof(struct rec_memory_snapshot, name),                                 \
+            offsetof(struct rss_breakdown_split, bytes) + (kind) * sizeof(uint64_t) \
+    }
+#define SAME(name)                                                                             \
+    {                                                                                          \
+        offsetof(struct rec_memory_snapshot, name), offsetof(struct rss_breakdown_split, name) \
+    }
+    static const struct {
+        size_t given;
+        size_t sum;
+    } figures[] = {
+        KIND(REC_PART_LIVE, live_bytes),
+        KIND(REC_PART_ROUNDING, rounding_bytes),
+        KIND(REC_PART_KEPT, kept_bytes),
+        KIND(REC_PART_MAPPED, mapped_bytes),
+        KIND(REC_PART_STACK, stack_bytes),
+        KIND(REC_PART_FILE, file_bytes),
+        KIND(REC_PART_SHARED, shared_bytes),
+        KIND(REC_PART_OWN, own_bytes),
+        KIND(REC_PART_REST, rest_bytes),
+        SAME(rss_bytes),
+        SAME(swap_bytes),
+        SAME(requested_bytes),
+        SAME(empty_page_bytes),
+        SAME(sparse_page_bytes),
+        SAME(sparse_block_bytes),
+    };
+#undef KIND
+#undef SAME
+    CLEANUP(recording_builder_release) struct recording_builder b = {0};
+    CLEANUP(recording_release) struct recording recording = {0};
+    CLEANUP(profile_closep) struct profile *profile = NULL;
+    CLEANUP(rss_breakdown_release) struct rss_breakdown rss_breakdown = {0};
+    expect_ok(recording_builder_init(&b));
+    for (uint32_t process = 0; process < 2; process++) {
+        struct rec_memory_snapshot snapshot = {.process = process,
+                                               .flags = REC_SNAPSHOT_PEAK | REC_SNAPSHOT_LAST};
+        uint32_t id;
+        expect_ok(recording_builder_process(&b, 100 + process, "program", &id));
+        for (size_t i = 0; i < ARRAY_LEN(figures); i++) {
+            const uint64_t value = (process == 0 ? 1000 : 30) + i;
+            memcpy((char *)&snapshot + figures[i].given, &value, sizeof(value));
+        }
+        expect_ok(memory_snapshots_vec_push(&b.memory_snapshots, snapshot));
+    }
+    expect_ok(recording_builder_finish(&b, &recording));
+    expect_ok(profile_from_recording(&recording, NULL, NULL, &profile, NULL));
+    expect_ok(rss_breakdown_build(profile, 0, &rss_breakdown));
+    const struct rss_breakdown_split *split = rss_breakdown_peak(&rss_breakdown);
+    assert_non_null(split);
+    for (size_t i = 0; i < ARRAY_LEN(figures); i++) {
+        uint64_t sum;
+        memcpy(&sum, (const char *)split + figures[i].sum, sizeof(sum));
+        print_message("figure %zu\n", i);
+        assert_int_equal(sum, 1030 + 2 * i);
+    }
+}
+
 static void a_split_of_one_process_is_its_own(void **state)
 {
     (void)state;
@@ -282,6 +346,7 @@ int main(void)
         cmocka_unit_test(one_process_has_its_own_rss_breakdown),
         cmocka_unit_test(a_peak_that_no_sample_saw_is_its_own_processes),
         cmocka_unit_test(snapshots_of_one_moment_are_one_split),
+        cmocka_unit_test(each_figure_of_a_split_is_a_sum),
         cmocka_unit_test(a_split_of_one_process_is_its_own),
         cmocka_unit_test(parts_of_one_path_are_merged),
         cmocka_unit_test(what_nobody_said_is_unknown),

@@ -13,6 +13,7 @@
 #include "base/compiler.h"
 #include "host/text/strbuf.h"
 #include "profile/time/growth.h"
+#include "profile/time/growth_shape.h"
 #include "recording/test_support/recording_text.h"
 
 enum {
@@ -610,10 +611,61 @@ static void too_little_is_too_little(void **state)
     }
 }
 
+// What is in memory around the arrays makes no difference, nor does the unit of the sizes.
+static void only_the_slices_count(void **state)
+{
+    (void)state;
+    enum {
+        SLICES = 120,
+        HISTORIES = 400,
+    };
+    static const uint64_t around[] = {0, 1 << 30};
+    unsigned seen = 0;
+    for (unsigned seed = 1; seed <= HISTORIES; seed++) {
+        struct play play = {.random = seed};
+        const size_t count = 20 + below(&play, SLICES - 20);
+        const size_t first = below(&play, (unsigned)count);
+        const unsigned rate = 1 + below(&play, 4);
+        const unsigned reset = 1 + below(&play, 60);
+        struct growth_verdict verdicts[2 * ARRAY_LEN(around)];
+        for (size_t k = 0; k < ARRAY_LEN(verdicts); k++) {
+            struct play same = {.random = seed};
+            const uint64_t unit = k < ARRAY_LEN(around) ? 64 : 64 * 1024;
+            uint64_t live[SLICES + 2];
+            uint64_t births[SLICES + 2];
+            uint64_t level = unit * 100 * below(&same, 3);
+            for (size_t i = 0; i < ARRAY_LEN(live); i++) {
+                live[i] = births[i] = around[k % ARRAY_LEN(around)];
+            }
+            for (size_t i = 0; i < count; i++) {
+                const bool is_born = i >= first && below(&same, rate) == 0;
+                level = is_born ? level + unit * below(&same, 9) : level;
+                level = i % reset == 0 ? level / 2 : level;
+                live[1 + i] = level;
+                births[1 + i] = is_born ? unit : 0;
+            }
+            const struct growth_history history = {.count = count,
+                                                   .live_bytes = live + 1,
+                                                   .birth_bytes = births + 1,
+                                                   .allocations = 1000,
+                                                   .step = 1};
+            assert_int_equal(growth_judge(&history, &verdicts[k]), ERR_OK);
+            assert_int_equal(verdicts[k].class, verdicts[0].class);
+            assert_int_equal(verdicts[k].confidence, verdicts[0].confidence);
+            assert_int_equal(verdicts[k].latest_birth, verdicts[0].latest_birth);
+        }
+        assert_true(verdicts[1].slope_bytes == verdicts[0].slope_bytes);
+        seen |= 1u << verdicts[0].class;
+    }
+    assert_true(seen & 1u << GROWTH_GROWING && seen & 1u << GROWTH_BOUNDED);
+    assert_true(seen & 1u << GROWTH_STOPPED && seen & 1u << GROWTH_SAWTOOTH);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(patterns_are_distinguished),
+        cmocka_unit_test(only_the_slices_count),
         cmocka_unit_test(slopes_are_those_of_the_leak),
         cmocka_unit_test(a_process_is_judged_by_its_own_life),
         cmocka_unit_test(too_little_is_too_little),

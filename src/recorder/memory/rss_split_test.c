@@ -2,6 +2,7 @@
 // rss_split on drawn memory maps: cuts, shares and sums, and hostile or unusual maps.
 #include "recorder/memory/rss_split.h"
 
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -367,6 +368,81 @@ static void survivors_of_sparse_pages_are_found(void **state)
     }
 }
 
+static unsigned draw_below(unsigned *random, unsigned limit)
+{
+    *random = *random * 1103515245u + 12345u;
+    return (*random >> 8) % limit;
+}
+
+// Append an area of the map with a drawn part of it in memory.
+static uint64_t
+draw_area(struct strbuf *map, unsigned *random, uint64_t start, unsigned pages, const char *rest)
+{
+    const uint64_t resident = draw_below(random, 3) == 0 ? pages : draw_below(random, pages + 1);
+    strbuf_printf(map, "%" PRIx64 "-%" PRIx64 " rw-p 00000000 %s\nRss: %" PRIu64 " kB\n", start,
+                  start + pages * PAGE, rest, resident * PAGE / 1024);
+    return resident * PAGE;
+}
+
+// Whatever the map, the blocks and the pages: the parts add up to what the kernel counts, and no
+// part has more in memory than it is large.
+static void parts_add_up_and_fit(void **state)
+{
+    (void)state;
+    enum {
+        HEAP = 0x200000,
+        ARENA = 0x5000000,
+        SEEDS = 300,
+    };
+    for (unsigned seed = 1; seed <= SEEDS; seed++) {
+        unsigned random = seed * 2654435761u;
+        struct fixture f;
+        CLEANUP(strbuf_release) struct strbuf map = {0};
+        const unsigned heap_pages = 1 + draw_below(&random, 64);
+        const unsigned arena_pages = 48 + draw_below(&random, 64);
+        uint64_t rss_bytes = draw_area(&map, &random, HEAP, heap_pages, "00:00 0   [heap]");
+        rss_bytes += draw_area(&map, &random, ARENA, arena_pages, "00:00 0");
+        rss_bytes += draw_area(&map, &random, 0x9000000, 8, "fe:00 1   /usr/bin/program");
+        open_fixture(&f, strbuf_text(&map));
+        f.has_pages = draw_below(&random, 4) != 0;
+        f.is_partial = draw_below(&random, 4) == 0;
+        f.absent_from =
+            (draw_below(&random, 2) == 0 ? HEAP : ARENA) + PAGE * draw_below(&random, 32);
+        f.absent_to = f.absent_from + PAGE * draw_below(&random, 32);
+        for (unsigned i = draw_below(&random, 4); i > 0;
+             i--) { // from low to high, within the arena
+            map_range(&f, ARENA + PAGE * 16 * i - PAGE * draw_below(&random, 8),
+                      1 + draw_below(&random, 8), WIRE_MAPPING_ANONYMOUS);
+        }
+        if (draw_below(&random, 2) == 0) {
+            const struct address_range own = {.start = ARENA + 4 * PAGE, .end = ARENA + 7 * PAGE};
+            assert_int_equal(address_range_vec_push(&f.own, own), ERR_OK);
+        }
+        const unsigned size_limit = 1 + draw_below(&random, 20000);
+        for (uint64_t at = HEAP + 16;;) {
+            const uint64_t size_bytes = 1 + draw_below(&random, size_limit);
+            if (at + size_bytes > HEAP + heap_pages * PAGE) {
+                break;
+            }
+            allocate(&f, at, size_bytes);
+            at += (size_bytes + 8 + 31) / 16 * 16 + (uint64_t)16 * draw_below(&random, size_limit);
+        }
+        split(&f);
+        assert_int_equal(f.snapshot.rss_bytes, rss_bytes);
+        uint64_t sum_bytes = 0;
+        for (size_t i = 0; i < f.tables.parts.len; i++) {
+            const struct rec_part *part = &f.tables.parts.items[i];
+            if (part->rss_bytes > part->virtual_bytes) {
+                fail_msg("seed %u: part %zu of kind %u: %" PRIu64 " of %" PRIu64 " bytes", seed, i,
+                         part->kind, part->rss_bytes, part->virtual_bytes);
+            }
+            sum_bytes += part->rss_bytes;
+        }
+        assert_int_equal(sum_bytes, rss_bytes);
+        close_fixture(&f);
+    }
+}
+
 static void a_map_that_is_none_is_refused(void **state)
 {
     (void)state;
@@ -485,6 +561,7 @@ int main(void)
         cmocka_unit_test(estimates_are_reported),
         cmocka_unit_test(blocks_that_a_program_makes_up_do_no_harm),
         cmocka_unit_test(survivors_of_sparse_pages_are_found),
+        cmocka_unit_test(parts_add_up_and_fit),
         cmocka_unit_test(a_map_that_is_none_is_refused),
         cmocka_unit_test(no_area_has_more_in_memory_than_it_is_large),
         cmocka_unit_test(names_are_taken_as_they_are),

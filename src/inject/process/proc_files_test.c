@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+// Tests of what is read from /proc: drawn texts, read in pieces and with errors, and the kernel's
+// own words about a child of the test.
+#include "inject/process/proc_files.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+
+// What the next file of /proc is, and how its reading fails.
+static struct {
+    const char *text; // NULL: there is no such file
+    int open_errno;
+    int read_errno; // at the end of the text; 0: none
+    bool is_interrupted;
+    char path[80];
+} g_file;
+
+static int open_drawn(const char *path, int flags)
+{
+    (void)flags;
+    (void)snprintf(g_file.path, sizeof(g_file.path), "%s", path);
+    if (g_file.text == NULL) {
+        errno = g_file.open_errno;
+        return -1;
+    }
+    return memfd_create("file of /proc", 0);
+}
+
+// Return at most 3 bytes at a time, with an interruption before each.
+static ssize_t read_drawn(int fd, void *into, size_t len, off_t at)
+{
+    (void)fd;
+    g_file.is_interrupted = !g_file.is_interrupted;
+    const size_t rest = strlen(g_file.text) - (size_t)at;
+    if (g_file.is_interrupted || (rest == 0 && g_file.read_errno != 0)) {
+        errno = g_file.is_interrupted ? EINTR : g_file.read_errno;
+        return -1;
+    }
+    const size_t count = rest < 3 ? rest : 3;
+    assert_true(count <= len);
+    memcpy(into, g_file.text + at, count);
+    return (ssize_t)count;
+}
+
+static const struct kernel_calls g_drawn_calls = {.open = open_drawn, .read_at = read_drawn};
+static const struct target_process g_drawn = {.pid = 17, .calls = &g_drawn_calls};
+
+static void draw(const char *text)
+{
+    g_file = (typeof(g_file)){.text = text, .open_errno = ENOENT};
+}
+
+static void files_are_read_to_their_end(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"", "a", "abc", "abcd", "two lines\nof text\n"};
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
+        struct strbuf text = {0};
+        draw(texts[i]);
+        assert_int_equal(proc_files_read(&g_drawn, 18, "maps", &text), ERR_OK);
+        assert_string_equal(strbuf_text(&text), texts[i]);
+        assert_int_equal(text.len, strlen(texts[i]));
+        assert_string_equal(g_file.path, "/proc/17/task/18/maps");
+        strbuf_release(&text);
+    }
+}
+
+static void each_failure_has_its_error(void **state)
+{
+    (void)state;
+    static const struct {
+        int error;
+        enum err expected;
+    } cases[] = {{EACCES, ERR_PERMISSION},
+                 {EPERM, ERR_PERMISSION},
+                 {ENOENT, ERR_NOT_FOUND},
+                 {ESRCH, ERR_NOT_FOUND},
+                 {EIO, ERR_NOT_FOUND}};
+    for (size_t i = 0; i < 2 * ARRAY_LEN(cases); i++) {
+        const int error = cases[i / 2].error;
+        draw(i % 2 == 0 ? NULL : "begun");
+        g_file.open_errno = error;
+        g_file.read_errno = error;
+        struct strbuf text = {0};
+        assert_int_equal(proc_files_read(&g_drawn, 18, "maps", &text), cases[i / 2].expected);
+        strbuf_release(&text);
+    }
+}
+
+static void a_state_is_behind_the_name(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        char expected;
+    } cases[] = {
+        {"18 (program) S 1 18 18 0", 'S'},
+        {"18 (a) R 1) t 1 18", 't'},
+        {"18 (()) Z 1", 'Z'},
+        {"18 (program)", 'X'},
+        {"18 (program)S", 'X'},
+        {"18 program S", 'X'},
+        {"", 'X'},
+        {NULL, 'X'},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        draw(cases[i].text);
+        assert_int_equal(proc_files_thread_state(&g_drawn, 18), cases[i].expected);
+    }
+}
+
+static void a_call_is_a_number_none_or_running(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        struct current_call expected;
+    } cases[] = {
+        {"0 0x3 0x7ffe 0x400 0x7ffd 0x7f11\n", {.number = 0}},
+        {"271 0x7ffe 0x1 0x0 0x0 0x8 0x0 0x7ffd 0x7f11\n", {.number = 271}},
+        {"-1 0x7ffd18c1f8a8 0x5581\n", {.number = -1}},
+        {"running\n", {.number = -1, .is_running = true}},
+        {"", {.number = -1}},
+        {NULL, {.number = -1}},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        draw(cases[i].text);
+        const struct current_call call = proc_files_current_call(&g_drawn, 18);
+        assert_int_equal(call.number, cases[i].expected.number);
+        assert_int_equal(call.is_running, cases[i].expected.is_running);
+    }
+}
+
+// A child that waits for the end of a pipe, in read(2), and that has ended.
+static void the_kernel_says_the_same_of_a_child(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    const int pid = fork();
+    if (pid == 0) {
+        char byte;
+        (void)close(ends[1]);
+        _exit(read(ends[0], &byte, 1) == 0 ? 0 : 1);
+    }
+    const struct target_process child = {.pid = pid, .calls = &kernel_calls_real};
+    while (proc_files_current_call(&child, pid).number != SYS_read ||
+           proc_files_thread_state(&child, pid) != 'S') {
+        (void)sched_yield(); // it must come there
+    }
+    struct u32_vec tids = {0};
+    assert_int_equal(proc_files_list_threads(&child, &tids), ERR_OK);
+    assert_int_equal(tids.len, 1);
+    assert_int_equal(tids.items[0], pid);
+    u32_vec_release(&tids);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+    siginfo_t ended;
+    assert_int_equal(waitid(P_PID, (id_t)pid, &ended, WEXITED | WNOWAIT), 0);
+    assert_int_equal(proc_files_thread_state(&child, pid), 'Z');
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_int_equal(proc_files_thread_state(&child, pid), 'X');
+    assert_int_equal(proc_files_list_threads(&child, &tids), ERR_NOT_FOUND);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(files_are_read_to_their_end),
+        cmocka_unit_test(each_failure_has_its_error),
+        cmocka_unit_test(a_state_is_behind_the_name),
+        cmocka_unit_test(a_call_is_a_number_none_or_running),
+        cmocka_unit_test(the_kernel_says_the_same_of_a_child),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
