@@ -8,11 +8,12 @@ usage: tools/mutate.py [--count N] [--seed N] [--skip N] [--only FOLDER] [--own 
 Works on a copy of the committed tree with its own build. A fault is drawn at random, from each
 module in proportion to its lines: a comparison that is off by one or negated, `and` for `or`, a
 sign, a constant, a condition, a removed statement. A fault that does not compile without a warning,
-or that leaves the object file as it was, is drawn again. The module's unit tests run first and with --own alone,
-then the entries of NEAREST and those whose names share a word with the file's path, and with --all
-everything else of `make test`; the first failure ends the run. Only what these entries need is built, and a program that the fault did not change is not
-run. A test that fails is repeated, with the fault and without, because
-it may fail for another reason. A test that runs for its bound counts as failed.
+or that leaves the object file as it was, is drawn again. The module's unit tests run first and with
+--own alone, then the entries whose names share a word with the file's path and those of NEAREST,
+and with --all everything else of `make test`; the first failure ends the run. Only what these
+entries need is built, and a program that the fault did not change is not run. A test that fails is
+repeated, with the fault and without, because it may fail for another reason. A test that runs for
+its bound counts as failed.
 
 Prints a line for each fault, and the share of noticed faults with the 95 % interval (Wilson); exit
 status 1 if the share is below 85 of 100. Without --all the share is a lower bound. Some faults
