@@ -13,7 +13,7 @@ COMPILE   = cmake --build $(BUILD) -j $(JOBS)
 VIEWER    = cmake -DWEB=$(CURDIR)/web -DWORK=$(abspath $(BUILD))/web
 
 .DEFAULT_GOAL := all
-.PHONY: all deps test-deps test check test-fresh sweep sweep-deps soak demo install deb lint fmt asan tsan bench bench-scale bench-web viewer screenshots fuzz-smoke mutate clean help
+.PHONY: all deps test-deps test check test-fresh sweep sweep-deps soak demo install deb tarball test-tarball lint fmt asan tsan bench bench-scale bench-web viewer screenshots fuzz-smoke mutate clean help
 
 all: ## build everything; the program is build/bin/cairn
 	@$(CONFIGURE) -DBUILD_TESTING=OFF >/dev/null
@@ -67,6 +67,14 @@ deb: ## build a Debian package in the build directory
 	@$(CONFIGURE) -DBUILD_TESTING=OFF >/dev/null
 	@$(COMPILE)
 	@cd $(BUILD) && cpack -G DEB
+
+tarball: ## build an archive for any x86-64 Linux with glibc 2.31 or newer; needs Debian's archive
+	@tools/packages.sh install build package tarball
+	@tools/build_tarball.sh $(BUILD)
+
+test-tarball: tarball ## try it on a minimal Debian 11, 12 and 13; minutes, and Debian's archive
+	@tools/packages.sh install fresh
+	@tools/test_tarball.sh $(BUILD)
 
 lint: ## clang-tidy, layers, sizes, style and the subjects of commits
 	@$(CONFIGURE) -DBUILD_TESTING=ON >/dev/null

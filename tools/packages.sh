@@ -29,7 +29,10 @@ test="g++ rustc llvm clang clang-format clang-tidy libclang-rt-14-dev libcmocka-
 # For the pictures of docs/user.
 pictures="chromium pngquant"
 
-# For test_fresh.sh.
+# For build_tarball.sh.
+tarball="mmdebstrap binutils git"
+
+# For test_fresh.sh and test_tarball.sh.
 fresh="mmdebstrap util-linux"
 
 # For sweep.py, and programs for it: of all kinds, languages and libraries.
@@ -50,11 +53,12 @@ words_of() {
     fresh) echo $fresh ;;
     package) echo $package ;;
     sweep) echo $sweep ;;
+    tarball) echo $tarball ;;
     sweep-more) echo $sweep_more ;;
     pictures) echo $pictures ;;
     test) echo $test ;;
     *)
-        echo "packages: no set is called $1; there are build, demo, fresh, package, pictures, sweep, sweep-more and test" >&2
+        echo "packages: no set is called $1; there are build, demo, fresh, package, pictures, sweep, sweep-more, tarball and test" >&2
         exit 2
         ;;
     esac

@@ -28,6 +28,17 @@ def test_it_imports_only_what_was_reviewed():
     assert sorted(allowed) == sorted(set(allowed)), "each has one reason"
 
 
+def test_its_symbols_are_old_or_weak():
+    """So that the same sources, built on Debian 11, load into programs of every glibc since 2.17. Before
+    2.34 the functions for keys had an old version, in libpthread (tools/build_tarball.sh)."""
+    text = subprocess.run(["readelf", "-W", "--dyn-syms", LIBRARY], capture_output=True, text=True, check=True).stdout
+    imports = re.findall(r" (GLOBAL|WEAK) +DEFAULT +UND (\w+)@GLIBC_([\d.]+) ", text)
+    assert len(imports) > 10
+    newer = {name for binding, name, version in imports
+             if binding == "GLOBAL" and tuple(map(int, version.split("."))) > (2, 17)}
+    assert newer <= {"pthread_getspecific", "pthread_setspecific", "pthread_key_create"}
+
+
 def test_it_asks_the_loader_for_nothing():
     """These take the loader's lock, allocate or translate: whoever calls malloc may hold any lock."""
     assert [name for name in symbols("--undefined-only")
