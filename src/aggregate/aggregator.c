@@ -437,7 +437,9 @@ ALWAYS_INLINE enum err allocate(struct aggregator *aggregator,
     if (UNLIKELY(thread->stamp != 0)) {
         aggregator->stamped_count++;
     }
-    if (since != thread->stamp) { // held back: the thread's earlier events are no later for it
+    const bool is_unstamped = since == 0 && aggregator->stamped_count > 0;
+    // Held back: the thread's earlier events are no later for it.
+    if (since != thread->stamp || UNLIKELY(is_unstamped)) {
         peak_bound_joined(&aggregator->bound, thread->stamp, aggregator_live_bytes(aggregator));
     } else if (UNLIKELY(since != 0)) {
         peak_bound_allocated(&aggregator->bound, &thread->flight, since, block.size_bytes,

@@ -177,7 +177,11 @@ void aggregator_thread_begin(struct aggregator_thread *thread,
                              uint32_t lane,
                              uint32_t thread_id,
                              uint64_t start_ms);
-void aggregator_thread_end(struct aggregator *aggregator, struct aggregator_thread *thread);
+
+// `until_stamp`: the thread finished its latest free by then.
+void aggregator_thread_end(struct aggregator *aggregator,
+                           struct aggregator_thread *thread,
+                           uint64_t until_stamp);
 enum err aggregator_thread_name(struct aggregator *aggregator,
                                 struct aggregator_thread *thread,
                                 struct bytes name) MUST_USE;

@@ -142,7 +142,7 @@ struct nursery_moment {
 
 // "Sum" means the bytes that the thread has allocated less those it has freed, with the sizes that
 // it knows: ceiling_bytes - room_bytes. If is_ordered, room_bytes is the rest of budget_bytes, and
-// NURSERY_NOTHING_SENT until a block was sent.
+// NURSERY_NOTHING_SENT until a block was sent in this tick.
 #define NURSERY_NOTHING_SENT (-1)
 struct nursery {
     _Atomic uint64_t budget_bytes; // upper limit of held bytes in this tick, if is_ordered

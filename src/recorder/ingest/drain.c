@@ -275,9 +275,17 @@ static enum err relieve_lanes(struct drain *drain, bool is_last)
     return ERR_OK;
 }
 
-// Return how many bytes the thread of `lane` may have held at most since the previous pass, if
-// there are several threads. It takes its budget at each of its ticks. If it had several ticks, the
-// drain may have missed the budgets in between. *out_is_awake: it had one.
+// Whether this pass leaves events to later ones that precede the moment of its start.
+static bool leaves_events(const struct drain *drain)
+{
+    return drain->pending_stamp < drain->alive_stamp;
+}
+
+// Return how many bytes the thread of `lane` may have held at most at the events of this pass, if
+// there are several threads. They begin before the budget of the previous pass was read, because
+// the moment up to which that pass counted was read earlier. The thread takes its budget at each of
+// its ticks. If it had several ticks, the drain may have missed the budgets in between.
+// *out_is_awake: it had one.
 static uint64_t budget_of(const struct drain *drain, struct drain_lane *lane, bool *out_is_awake)
 {
     const struct nursery *n = &lane->reader.consumer.lane->nursery;
@@ -287,12 +295,13 @@ static uint64_t budget_of(const struct drain *drain, struct drain_lane *lane, bo
     const uint64_t now = min_u64(said, drain->hold_bytes_most); // more is impossible
     const uint64_t before = lane->budget_bytes;
     const uint32_t taken = count - lane->budget_count;
-    lane->budget_count = count;
+    const uint64_t missed = taken > 1 ? max_u64(drain->hold_bytes, drain->hold_bytes_before) : 0;
+    const uint64_t recent = max_u64(max_u64(now, before), missed);
+    const uint64_t most = max_u64(recent, lane->due_bytes);
     *out_is_awake = taken != 0;
-    const uint64_t most = max_u64(
-        max_u64(now, before), taken > 1 ? max_u64(drain->hold_bytes, drain->hold_bytes_before) : 0);
-    // Events that this pass leaves to later ones had this budget, too.
-    lane->budget_bytes = drain->pending_stamp < drain->alive_stamp ? most : now;
+    lane->budget_count = count;
+    lane->budget_bytes = now;
+    lane->due_bytes = leaves_events(drain) ? most : recent;
     return most;
 }
 
@@ -320,8 +329,9 @@ static void allow_holding(struct drain *drain, uint32_t awake_count)
 // Note what threads still hold, and which threads rest.
 static void note_threads(struct drain *drain)
 {
-    uint64_t budget_bytes = 0;
+    uint64_t budget_bytes = drain->ended_due_bytes;
     uint32_t awake_count = 0;
+    drain->ended_due_bytes = leaves_events(drain) ? budget_bytes : 0;
     aggregator_clear_holds(drain->aggregator);
     for (uint32_t i = 0; i < drain->active_count; i++) {
         struct drain_lane *lane = drain->lanes[drain->active[i]];
@@ -444,7 +454,9 @@ static void lane_end(struct drain *drain, uint32_t i)
     if (!lane->is_corrupt && !lane_note_unsampled(drain, lane)) {
         lane_distrust(drain, lane);
     }
-    aggregator_thread_end(drain->aggregator, &lane->reader.thread);
+    // The next pass begins with events that precede the thread's end.
+    aggregator_thread_end(drain->aggregator, &lane->reader.thread, session_stamp(drain->session));
+    drain->ended_due_bytes += lane->due_bytes;
     struct drain_process *process = drain->processes + lane->process;
     process->lane_count--;
     if (lane->reader.thread.tick_ms > process->end_ms) {
@@ -496,7 +508,7 @@ static void end_finished_lanes(struct drain *drain)
 // including those that threads still hold.
 static uint64_t complete_tick_of_pass(const struct drain *drain, uint64_t clock_ms)
 {
-    if (drain->pending_stamp < drain->alive_stamp) {
+    if (leaves_events(drain)) {
         return 0;
     }
     uint64_t beyond_ms = drain->active_count == 1 ? UINT64_MAX : complete_ms(drain, clock_ms);

@@ -48,7 +48,8 @@ struct drain_lane {
     bool is_relieved;         // its thread is dead, and the contents of its nursery were taken
     struct nursery_hold hold; // at the start of the pass, if it could not be taken
     uint32_t budget_count;    // how often the thread had taken a budget
-    uint64_t budget_bytes;    // of its nursery, since the end of the latest pass
+    uint64_t budget_bytes;    // of its nursery, at the latest pass
+    uint64_t due_bytes;       // the largest budget of the events that were left to the next pass
     uint64_t given_up[LANE_PENDING_STAMPS]; // stamps that were pending for too long
 };
 
@@ -93,6 +94,7 @@ struct drain {
     uint64_t hold_bytes_before; // what each thread could hold in the previous pass
     uint64_t hold_bytes;        // what each thread may hold at present
     uint64_t hold_bytes_most;   // and could at most
+    uint64_t ended_due_bytes;   // due_bytes of the lanes that ended in the latest pass
     bool has_unknown;           // an unknown process has lanes in use
     bool has_begun;             // processes have begun in this pass
     bool has_found_dead;        // some processes are found dead and have no time of death

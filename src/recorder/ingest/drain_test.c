@@ -704,6 +704,37 @@ static void budgets_count_until_their_time_is_booked(void **state)
     close_fixture(&f);
 }
 
+// A pass begins with events that precede the moment at which the previous one read the budgets: the
+// budgets before that moment count, also those of threads that have ended since.
+static void budgets_count_for_the_events_before_they_were_read(void **state)
+{
+    (void)state;
+    for (int ends = 0; ends < 2; ends++) {
+        static struct fixture f;
+        struct lane_producer holding;
+        struct lane_producer other;
+        open_fixture(&f);
+        const uint32_t slot = join(&f, (uint32_t)getpid(), 0);
+        open_lane(&f, slot, &holding);
+        open_lane(&f, slot, &other);
+        f.on.drain.hold_bytes_most = 1000;
+        take_budget(&holding, 100);
+        pass(&f);
+        if (ends != 0) {
+            lane_producer_close(&holding);
+        } else {
+            take_budget(&holding, 0);
+        }
+        static const uint64_t expected[] = {100, 100, 0};
+        for (size_t i = 0; i < ARRAY_LEN(expected); i++) {
+            pass(&f);
+            assert_int_equal(f.on.aggregator.bound.unseen_bytes, expected[i]);
+        }
+        assert_int_equal(f.on.drain.active_count, ends != 0 ? 1 : 2);
+        close_fixture(&f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -711,6 +742,7 @@ int main(void)
         cmocka_unit_test(queries_are_answered_when_all_before_them_is_counted),
         cmocka_unit_test(blocks_freed_by_another_thread_are_paired),
         cmocka_unit_test(budgets_count_until_their_time_is_booked),
+        cmocka_unit_test(budgets_count_for_the_events_before_they_were_read),
         cmocka_unit_test(a_dead_process_is_read_to_its_last_record),
         cmocka_unit_test(a_process_that_was_overlooked_lived_beside_the_dead),
         cmocka_unit_test(a_slot_s_next_process_is_not_taken_for_the_one_before),

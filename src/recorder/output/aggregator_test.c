@@ -401,7 +401,7 @@ static void a_process_that_ends_leaves_the_sum_but_not_its_rows(void **state)
         .kind = EVENT_ALLOCATE, .address = address_of(1), .size_bytes = 500, .tick = 1};
     feed(&f, &e);
     assert_int_equal(f.aggregator.totals.peak_bytes, 1100);
-    aggregator_thread_end(&f.aggregator, &other);
+    aggregator_thread_end(&f.aggregator, &other, 0);
     assert_int_equal(aggregator_process_end(
                          &f.aggregator, second,
                          &(struct aggregator_process_ending){.end_ms = f.aggregator.totals.now_ms}),
@@ -420,6 +420,56 @@ static void a_process_that_ends_leaves_the_sum_but_not_its_rows(void **state)
     assert_int_equal(f.aggregator.totals.rows.rows.items[row].peak_bytes, 0);
     assert_int_equal(f.aggregator.totals.rows.rows.items[row].freed_bytes,
                      0); // leaked all the same
+    aggregator_release(&f.aggregator);
+}
+
+static void allocate_at(struct fixture *f, uint32_t lane, uint64_t stamp, uint64_t size_bytes)
+{
+    uint32_t row = 0;
+    f->threads[lane].stamp = stamp;
+    assert_int_equal(aggregator_row(&f->aggregator, &f->threads[lane], 1, &row), ERR_OK);
+    assert_int_equal(
+        aggregator_allocate(&f->aggregator, &f->threads[lane], 0x100 * size_bytes, row, size_bytes),
+        ERR_OK);
+}
+
+// The recorder may find that a thread has ended before it has counted what others did meanwhile.
+static void the_latest_free_of_a_thread_is_over_when_it_ends(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t other_stamp;
+        uint64_t above;
+    } cases[] = {{29, 100}, {30, 100}, {31, 0}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct fixture f = {0};
+        open_fixture(&f, 2);
+        allocate_at(&f, 1, 5, 1);
+        allocate_at(&f, 0, 10, 100);
+        f.threads[0].stamp = 20;
+        assert_int_equal(aggregator_free(&f.aggregator, &f.threads[0], 0x6400, false), ERR_OK);
+        aggregator_thread_end(&f.aggregator, &f.threads[0], 30);
+        f.threads[1].stamp = cases[i].other_stamp;
+        assert_int_equal(aggregator_free(&f.aggregator, &f.threads[1], 0x100, false), ERR_OK);
+        allocate_at(&f, 1, cases[i].other_stamp, 500);
+        assert_int_equal(f.aggregator.totals.peak_bytes, 500);
+        assert_int_equal(peak_bound_above(&f.aggregator.bound, 500), cases[i].above);
+        aggregator_release(&f.aggregator);
+    }
+}
+
+// A thread that was alone sends a block without a stamp, after others have begun.
+static void a_peak_without_a_stamp_has_a_bound_if_others_have_stamps(void **state)
+{
+    (void)state;
+    struct fixture f = {0};
+    open_fixture(&f, 2);
+    allocate_at(&f, 0, 10, 100);
+    f.threads[0].stamp = 20;
+    assert_int_equal(aggregator_free(&f.aggregator, &f.threads[0], 0x6400, false), ERR_OK);
+    allocate_at(&f, 1, 0, 500);
+    assert_int_equal(f.aggregator.totals.peak_bytes, 500);
+    assert_int_equal(peak_bound_above(&f.aggregator.bound, 500), 100); // the freed block, perhaps
     aggregator_release(&f.aggregator);
 }
 
@@ -520,6 +570,8 @@ int main(void)
         cmocka_unit_test(random_histories_agree_with_the_naive_replay),
         cmocka_unit_test(what_a_thread_calls_temporary_is_counted),
         cmocka_unit_test(a_process_that_ends_leaves_the_sum_but_not_its_rows),
+        cmocka_unit_test(the_latest_free_of_a_thread_is_over_when_it_ends),
+        cmocka_unit_test(a_peak_without_a_stamp_has_a_bound_if_others_have_stamps),
         cmocka_unit_test(an_executed_program_is_the_next_epoch_of_its_process),
         cmocka_unit_test(a_free_of_nothing_is_counted_once),
         cmocka_unit_test(a_false_sampling_weight_marks_all_figures_as_estimates),

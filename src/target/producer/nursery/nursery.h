@@ -26,10 +26,12 @@
 // Once several threads record, each record that is sent has a stamp (stamp.h), because the sum of
 // all threads depends on the order of all their events. Then each thread has a budget instead of a
 // ceiling: it holds at most the bytes that the recorder allows, and the recorder counts them into
-// the bound of the peak. A larger block is sent, and so is the thread's first block: later blocks
-// were allocated after it, so the recorder knows an upper limit of their age. A block that another
-// thread may have freed (freed_table.h) does not count as a pair: the nursery sends it as
-// ALLOC_LATE, and also sends the free of the block now at its address.
+// the bound of the peak. A larger block is sent, and so is the first block of each tick: the thread
+// may have got it from the allocator in an earlier tick, while it still held that tick's blocks,
+// and then lost its processor. Of blocks that are sent the recorder expects this (peak_bound.h), of
+// held ones it knows the budget only. A block that another thread may have freed (freed_table.h)
+// does not count as a pair: the nursery sends it as ALLOC_LATE, and also sends the free of the
+// block now at its address.
 //
 // The nursery holds no block beyond its tick: the first event of a new tick sends the remaining
 // blocks, then the TICK. The recorder drains the nursery of an idle thread and of a killed one

@@ -201,7 +201,8 @@ static bool is_of_our_earlier_image(const struct lane_producer *p, uint32_t orde
            own->pid_namespace != 0;
 }
 
-// Take a budget for held bytes: several threads record, and nothing is held.
+// Take a budget for held bytes: several threads record, and nothing is held. The next block is
+// sent: the thread may have allocated it long ago, while it held others and was not running.
 static void take_budget(struct lane_producer *p)
 {
     struct nursery *n = &p->lane->nursery;
@@ -213,7 +214,7 @@ static void take_budget(struct lane_producer *p)
     atomic_store_explicit(&n->budget_count,
                           atomic_load_explicit(&n->budget_count, memory_order_relaxed) + 1,
                           memory_order_release);
-    n->room_bytes = n->room_bytes == NURSERY_NOTHING_SENT ? NURSERY_NOTHING_SENT : (int64_t)budget;
+    n->room_bytes = NURSERY_NOTHING_SENT;
     n->ceiling_bytes = 0;
     n->size_max = NURSERY_SIZE_MAX; // sizes need not be learned
 }
@@ -240,7 +241,6 @@ static void check_order(struct lane_producer *p)
         n->trade.trial_ticks = 0;
         n->is_ordered = 1;
         p->is_ordered = true;
-        n->room_bytes = NURSERY_NOTHING_SENT;
         take_budget(p);
     }
 }

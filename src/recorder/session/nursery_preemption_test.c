@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: MIT
+// The peak of several threads that lose their processors at any moment, and of a recorder that
+// does, against a replay that knows when each block was in the allocator.
+//
+// A thread's events have two halves, and between them the others may do anything:
+//
+//   malloc    the block exists                        | the hook records it
+//   free      the hook records it                     | the block is gone
+//   realloc   the hook announces it | the block moves | the hook records it
+//   a pass    the recorder reads the present moment   | it reads the lanes
+//
+// A thread that has lost its processor comes back after some ticks. Threads end, and others begin.
+// The true peak must be inside the stated bound, and the recorded one must have been reached.
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/test_support/random_numbers.h"
+#include "recorder/session/test_nursery.h"
+
+enum {
+    ADDRESSES = 120,
+    ROUNDS = 12,     // of a run; each has a higher peak than the one before
+    STEPS = 500,     // of a round
+    RUNS = 40,       // of each program
+    TICK_STEPS = 60, // on average, as the next four
+    HALF_PASS_STEPS = 40,
+    TURN_STEPS = 8,
+    STALL_EVENTS = 40,
+    STALL_STEPS = 400,     // at most
+    TOP_STEPS = 12,        // of a peak
+    OLD_INDEX = ADDRESSES, // of the addresses of other blocks
+    TOP_INDEX,
+    STEP_INDEX,
+    FIRST_INDEX, // of each thread
+};
+#define OLD_BYTES  ((uint64_t)1 << 20) // live throughout, so that threads may hold a 256th of it
+#define STEP_BYTES 10000u              // more than a thread may hold
+
+// What the threads do, in parts of their free choices.
+struct program {
+    const char *name;
+    uint32_t lanes;
+    uint32_t size_max;
+    uint32_t frees_of_16;
+    uint32_t moves_of_16;
+    uint32_t foreign_of_16; // of the blocks taken: whichever thread has made them
+    uint32_t ends_of_256;
+    uint32_t flags;
+};
+
+static const struct program programs[] = {
+    {"two that grow", 2, 400, 1, 0, 0, 0, SESSION_ALWAYS_HOLD},
+    {"blocks nearly as large as a budget", 2, 2000, 3, 1, 0, 0, SESSION_ALWAYS_HOLD},
+    {"blocks that move", 2, 3000, 2, 8, 0, 0, SESSION_ALWAYS_HOLD},
+    {"each other's blocks", 3, 1000, 3, 3, 8, 0, SESSION_ALWAYS_HOLD},
+    {"threads that end", 2, 1000, 3, 1, 0, 30, SESSION_ALWAYS_HOLD},
+    {"a nursery that pauses", 2, 600, 6, 2, 0, 0, 0},
+    {"no nursery", 2, 2000, 5, 2, 4, 30, SESSION_NO_NURSERY},
+};
+
+enum half {
+    IDLE,
+    ALLOCATED,
+    FREEING,
+    MOVING,
+    MOVED,
+};
+
+struct worker {
+    enum half half;
+    uint32_t at; // address of the block
+    uint32_t to; // that it moves to
+    uint64_t size_bytes;
+    struct freed_note note;
+    uint32_t stalled_until;
+};
+
+enum state {
+    VACANT,
+    LIVE,
+    TAKEN, // a worker is at it
+};
+
+struct world {
+    const struct program *program;
+    struct test_nursery f;
+    uint64_t random;
+    struct worker workers[TEST_LANES_MAX];
+    struct {
+        enum state state;
+        uint64_t size_bytes;
+        uint32_t lane;
+    } blocks[ADDRESSES];
+    uint64_t live_bytes;
+    uint64_t peak_bytes;
+    uint64_t bound_bytes; // of the peak, as the recorder saw it
+    uint64_t width_bytes; // of the bounds, in all
+    uint64_t allocations;
+    uint64_t frees;
+    uint32_t begun_count; // threads
+    bool is_passing;      // the recorder has read the moment up to which it will count events
+};
+
+static uint32_t below(struct world *w, uint32_t limit)
+{
+    return (uint32_t)(next_random(&w->random) % limit);
+}
+
+static void change_live(struct world *w, uint64_t more_bytes, uint64_t less_bytes)
+{
+    w->live_bytes += more_bytes - less_bytes;
+    w->peak_bytes = max_u64(w->peak_bytes, w->live_bytes);
+}
+
+// Return an address, or ADDRESSES if this try finds none of that state.
+static uint32_t draw(struct world *w, enum state state, uint32_t lane)
+{
+    const uint32_t at = below(w, ADDRESSES);
+    const bool is_any = state == VACANT || below(w, 16) < w->program->foreign_of_16;
+    return w->blocks[at].state == state && (is_any || w->blocks[at].lane == lane) ? at : ADDRESSES;
+}
+
+static void give(struct world *w, uint32_t at, uint32_t lane, uint64_t size_bytes)
+{
+    w->blocks[at].state = LIVE;
+    w->blocks[at].lane = lane;
+    w->blocks[at].size_bytes = size_bytes;
+}
+
+static void begin_thread(struct world *w, uint32_t lane)
+{
+    struct worker *worker = w->workers + lane;
+    test_nursery_open_lane(&w->f, 0, w->f.lanes + lane);
+    *worker = (struct worker){.half = IDLE};
+    // Its first event: until then the bound considers that it may have been late since the start.
+    change_live(w, 1, 0);
+    assert_true(nursery_allocate(w->f.lanes + lane, test_address(FIRST_INDEX + lane), 1, lane));
+    assert_true(nursery_free(w->f.lanes + lane, test_address(FIRST_INDEX + lane)));
+    change_live(w, 0, 1);
+    w->allocations++;
+    w->frees++;
+}
+
+static void end_thread(struct world *w, uint32_t lane)
+{
+    assert_true(nursery_flush(w->f.lanes + lane));
+    lane_producer_close(w->f.lanes + lane);
+}
+
+static void begin_free(struct world *w, uint32_t lane)
+{
+    struct worker *worker = w->workers + lane;
+    struct lane_producer *p = w->f.lanes + lane;
+    worker->at = draw(w, LIVE, lane);
+    if (worker->at == ADDRESSES) {
+        return;
+    }
+    w->blocks[worker->at].state = TAKEN;
+    assert_true(nursery_begin(p) && nursery_free(p, test_address(worker->at)));
+    worker->half = FREEING;
+}
+
+// As record_realloc_begins does.
+static void begin_move(struct world *w, uint32_t lane)
+{
+    struct worker *worker = w->workers + lane;
+    struct lane_producer *p = w->f.lanes + lane;
+    worker->at = draw(w, LIVE, lane);
+    if (worker->at == ADDRESSES) {
+        return;
+    }
+    w->blocks[worker->at].state = TAKEN;
+    worker->half = MOVING;
+    worker->note = (struct freed_note){0};
+    if (atomic_load(&p->session->order) == SESSION_ORDER_SEVERAL) {
+        const uint64_t stamp = stamp_now(p->session);
+        atomic_store(&p->lane->pending_stamps[LANE_PENDING_REALLOC], stamp);
+        worker->note = (struct freed_note){
+            .stamp = stamp, .latest = freed_table_note(p->freed, test_address(worker->at), stamp)};
+    }
+}
+
+static void begin_allocation(struct world *w, uint32_t lane)
+{
+    struct worker *worker = w->workers + lane;
+    worker->at = draw(w, VACANT, lane);
+    if (worker->at == ADDRESSES) {
+        return;
+    }
+    w->blocks[worker->at].state = TAKEN;
+    worker->size_bytes = 1 + below(w, w->program->size_max);
+    change_live(w, worker->size_bytes, 0);
+    worker->half = ALLOCATED;
+}
+
+static void begin_event(struct world *w, uint32_t lane)
+{
+    const struct program *program = w->program;
+    const uint32_t what = below(w, 16);
+    if (below(w, 256) < program->ends_of_256) {
+        end_thread(w, lane);
+        begin_thread(w, lane);
+    } else if (what < program->frees_of_16) {
+        begin_free(w, lane);
+    } else if (what < program->frees_of_16 + program->moves_of_16) {
+        begin_move(w, lane);
+    } else {
+        begin_allocation(w, lane);
+    }
+}
+
+// The block moves, perhaps to where it is.
+static void move(struct world *w, struct worker *worker, uint32_t lane)
+{
+    const uint32_t to = draw(w, VACANT, lane);
+    worker->to = to < ADDRESSES ? to : worker->at;
+    worker->size_bytes = 1 + below(w, w->program->size_max);
+    change_live(w, worker->size_bytes, w->blocks[worker->at].size_bytes);
+    w->blocks[worker->at].state = VACANT;
+    w->blocks[worker->to].state = TAKEN;
+    w->frees++;
+}
+
+static void step(struct world *w, uint32_t lane)
+{
+    struct worker *worker = w->workers + lane;
+    struct lane_producer *p = w->f.lanes + lane;
+    const enum half half = worker->half;
+    worker->half = IDLE;
+    switch (half) {
+    case IDLE:
+        begin_event(w, lane);
+        break;
+    case ALLOCATED:
+        assert_true(nursery_begin(p) &&
+                    nursery_allocate(p, test_address(worker->at), worker->size_bytes, lane));
+        give(w, worker->at, lane, worker->size_bytes);
+        w->allocations++;
+        break;
+    case FREEING:
+        change_live(w, 0, w->blocks[worker->at].size_bytes);
+        w->blocks[worker->at].state = VACANT;
+        w->frees++;
+        break;
+    case MOVING:
+        move(w, worker, lane);
+        worker->half = MOVED;
+        break;
+    case MOVED:
+        assert_true(nursery_begin(p) &&
+                    nursery_reallocate(p, test_address(worker->at), test_address(worker->to),
+                                       worker->size_bytes, lane, worker->note));
+        atomic_store(&p->lane->pending_stamps[LANE_PENDING_REALLOC], 0);
+        give(w, worker->to, lane, worker->size_bytes);
+        w->allocations++;
+        break;
+    }
+}
+
+// Run one half of the recorder's pass.
+static void half_a_pass(struct world *w)
+{
+    struct test_nursery *f = &w->f;
+    if (!w->is_passing) {
+        drain_find_dead(&f->on.drain);
+    } else {
+        test_nursery_read(f, false);
+    }
+    w->is_passing = !w->is_passing;
+}
+
+// Allocate a block in one step. No thread may hold it.
+static void allocate(struct world *w, uint32_t lane, uint32_t index, uint64_t size_bytes)
+{
+    struct lane_producer *p = w->f.lanes + lane;
+    change_live(w, size_bytes, 0);
+    assert_true(nursery_begin(p));
+    assert_true(nursery_allocate(p, test_address(index), size_bytes, lane));
+    w->allocations++;
+}
+
+static void release(struct world *w, uint32_t lane, uint32_t index, uint64_t size_bytes)
+{
+    struct lane_producer *p = w->f.lanes + lane;
+    assert_true(nursery_begin(p) && nursery_free(p, test_address(index)));
+    change_live(w, 0, size_bytes);
+    w->frees++;
+}
+
+// Make a new peak in a thread, while the others stop wherever they are. It has an event just
+// before, so that it cannot have been late for long. Return the size of the block of the peak.
+static uint64_t rise(struct world *w, uint32_t lane, uint32_t now)
+{
+    for (uint32_t i = 0; i < w->begun_count; i++) {
+        w->workers[i].stalled_until =
+            i != lane ? now + below(w, below(w, 2) == 0 ? STALL_STEPS : TOP_STEPS) : 0;
+    }
+    if (!w->is_passing && below(w, 2) == 0) {
+        half_a_pass(w);
+    }
+    allocate(w, lane, STEP_INDEX, STEP_BYTES);
+    const uint64_t size_bytes = max_u64(w->bound_bytes, w->peak_bytes) + STEP_BYTES - w->live_bytes;
+    allocate(w, lane, TOP_INDEX, size_bytes);
+    return size_bytes;
+}
+
+static void fall(struct world *w, uint32_t lane, uint64_t size_bytes)
+{
+    release(w, lane, TOP_INDEX, size_bytes);
+    release(w, lane, STEP_INDEX, STEP_BYTES);
+}
+
+// Run steps of the threads and the recorder. Return the thread of the last one.
+static uint32_t run_steps(struct world *w, uint32_t from, uint32_t to, uint32_t lane)
+{
+    for (uint32_t i = from; i < to; i++) {
+        if (below(w, TICK_STEPS) == 0) {
+            test_nursery_advance(&w->f, 1);
+        }
+        if (below(w, w->is_passing ? 2 * HALF_PASS_STEPS : HALF_PASS_STEPS) == 0) {
+            half_a_pass(w);
+        }
+        struct worker *worker = w->workers + lane;
+        if (i >= worker->stalled_until && below(w, TURN_STEPS) != 0) {
+            step(w, lane);
+            worker->stalled_until = below(w, STALL_EVENTS) == 0 ? i + below(w, STALL_STEPS) : 0;
+        } else {
+            lane = below(w, w->begun_count);
+        }
+    }
+    return lane;
+}
+
+static void finish_event(struct world *w, uint32_t lane)
+{
+    while (w->workers[lane].half != IDLE) {
+        step(w, lane);
+    }
+}
+
+static void check(struct world *w)
+{
+    struct aggregator *aggregator = &w->f.on.aggregator;
+    const struct heap_totals *totals = &aggregator->totals;
+    aggregator_expire_frees(aggregator, aggregator->processes.items[0], UINT64_MAX);
+    assert_int_equal(w->f.on.drain.corrupt_lanes, 0);
+    assert_int_equal(aggregator->unknown_frees, 0);
+    assert_int_equal(totals->sums.allocations, w->allocations);
+    assert_int_equal(totals->sums.frees, w->frees);
+    assert_int_equal(totals->sums.live_bytes, w->live_bytes);
+    const uint64_t above = peak_bound_above(&aggregator->bound, totals->peak_bytes);
+    assert_in_range(w->peak_bytes, totals->peak_bytes, totals->peak_bytes + above);
+    w->bound_bytes = totals->peak_bytes + above;
+    w->width_bytes += above;
+}
+
+// Let threads run and make a peak at a random moment. Then let all events end, and the recorder
+// read them.
+static void run_round(struct world *w)
+{
+    const uint32_t top = below(w, STEPS);
+    const uint32_t lane = run_steps(w, 0, top, 0);
+    finish_event(w, lane);
+    const uint64_t size_bytes = rise(w, lane, top);
+    (void)run_steps(w, top, top + TOP_STEPS, lane);
+    finish_event(w, lane);
+    fall(w, lane, size_bytes);
+    (void)run_steps(w, top + TOP_STEPS, STEPS, lane);
+    for (uint32_t i = 0; i < w->begun_count; i++) {
+        finish_event(w, i);
+        w->workers[i].stalled_until = 0;
+    }
+    for (uint32_t i = 0; i < 6; i++) {
+        test_nursery_advance(&w->f, 2);
+        half_a_pass(w);
+        half_a_pass(w);
+    }
+    check(w);
+}
+
+// Return the mean width of the bound.
+static uint64_t run(const struct program *program, uint64_t seed)
+{
+    static struct world w;
+    w = (struct world){.program = program, .random = seed * 0x9e3779b97f4a7c15 + 1};
+    test_nursery_open(&w.f, 1, program->flags);
+    w.begun_count = 1;
+    assert_true(nursery_allocate(w.f.lanes, test_address(OLD_INDEX), OLD_BYTES, 0));
+    change_live(&w, OLD_BYTES, 0);
+    w.allocations++;
+    for (uint32_t i = 0; i < ROUNDS; i++) {
+        if (w.begun_count < program->lanes) {
+            begin_thread(&w, w.begun_count++);
+        }
+        run_round(&w);
+    }
+    test_nursery_close(&w.f);
+    return w.width_bytes / ROUNDS;
+}
+
+static void the_true_peak_is_within_the_bound_whoever_loses_a_processor(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(programs); i++) {
+        uint64_t width_bytes = 0;
+        for (uint64_t seed = 1; seed <= RUNS; seed++) {
+            width_bytes += run(programs + i, seed);
+        }
+        print_message("%s: %d bytes wide\n", programs[i].name, (int)(width_bytes / RUNS));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_true_peak_is_within_the_bound_whoever_loses_a_processor),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
