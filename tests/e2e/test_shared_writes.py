@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: MIT
+"""Threads that allocate write to no cache line that another thread writes, too. One thread of a
+program works, then the other, while the recorder is stopped; the test compares the program's memory
+before and after each and intersects the cache lines that have changed. Only the table of latest
+frees may be shared: it is larger than what two threads free, but its places go by a hash."""
+import os
+import signal
+import subprocess
+
+import pytest
+
+from cairn_run import PROGRAMS
+from conversation import Conversation
+from waiting import read_until, wait_until
+
+LINE = 64
+PAGE = 4096
+ROUNDS = 4  # of 30 pairs: the events stay below half of the smallest ring, so nobody is woken
+WARM_UP = 2000
+WAYS = {"held": {"CAIRN_NURSERY": "always"}, "sent": {"CAIRN_NURSERY": "0"}, "usual": {}}
+
+
+def writable_areas(pid):
+    """[(start, end, name)] of what the process may write, but for stacks and its own data."""
+    with open(f"/proc/{pid}/maps", encoding="ascii") as maps:
+        lines = [line.split(maxsplit=5) for line in maps]
+    areas = [(*(int(word, 16) for word in words[0].split("-")), words[5].strip() if len(words) > 5 else "")
+             for words in lines if words[1][1] == "w"]
+    return [area for area in areas if "[stack]" not in area[2] and "taking_turns" not in area[2]]
+
+
+def present_pages(pid):
+    """{address: bytes} of the writable pages that the process has touched."""
+    pages = {}
+    with open(f"/proc/{pid}/pagemap", "rb") as pagemap, open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+        for start, end, _ in writable_areas(pid):
+            pagemap.seek(start // PAGE * 8)
+            entries = pagemap.read((end - start) // PAGE * 8)
+            for number in range(0, len(entries), 8):
+                if entries[number + 7] & 0x80:
+                    address = start + number // 8 * PAGE
+                    memory.seek(address)
+                    pages[address] = memory.read(PAGE)
+    return pages
+
+
+def quiet_pages(pid):
+    """The same once all threads wait for what they read: they write to their stacks until then."""
+    wait_until(lambda: all_are(pid, "S"), "the threads to sleep")
+    return present_pages(pid)
+
+
+def changed_lines(before, after):
+    """The addresses of the cache lines that differ."""
+    zero = bytes(PAGE)
+    found = set()
+    for address, new in after.items():
+        old = before.get(address, zero)
+        if new != old:
+            found |= {address + at for at in range(0, PAGE, LINE) if new[at:at + LINE] != old[at:at + LINE]}
+    return found
+
+
+def threads_of(pid):
+    return [int(name) for name in os.listdir(f"/proc/{pid}/task")]
+
+
+def all_are(pid, state):
+    """Whether all threads are in that state, by the letters of proc(5)."""
+    def state_of(thread):
+        with open(f"/proc/{pid}/task/{thread}/stat", encoding="ascii") as stat:
+            return stat.read().rpartition(")")[2].split()[0]
+    return all(state_of(thread) == state for thread in threads_of(pid))
+
+
+def module_starts(pid):
+    """[(address, file)] of all mapped files."""
+    with open(f"/proc/{pid}/maps", encoding="ascii") as maps:
+        words = [line.split(maxsplit=5) for line in maps]
+    starts = {}
+    for line in words:
+        starts.setdefault(line[5].strip() if len(line) > 5 else "", int(line[0].split("-")[0], 16))
+    return sorted((start, name) for name, start in starts.items() if name)
+
+
+def place(modules, address):
+    """FILE+OFFSET, as `nm` counts; data behind a file's own is its zeroed data."""
+    start, name = [module for module in modules if module[0] <= address][-1]
+    return f"{name}+{address - start:#x}"
+
+
+def table_of_frees(pid):
+    """The cache lines of g_freed in the preload library."""
+    with open(f"/proc/{pid}/maps", encoding="ascii") as maps:
+        start, path = next((int(line.split("-")[0], 16), line.split()[-1]) for line in maps if "libcairn" in line)
+    listing = subprocess.run(["nm", "-S", path], capture_output=True, text=True, check=True).stdout
+    offset, size = next(line.split()[:2] for line in listing.splitlines() if line.endswith(" g_freed"))
+    return range(start + int(offset, 16), start + int(offset, 16) + int(size, 16))
+
+
+class Turns(Conversation):
+    """The program reads from two pipes instead of its standard input."""
+
+    def __init__(self, path, way):
+        self.way = way
+        self.pipes = [path.with_suffix(f".{name}") for name in "12"]
+        for pipe in self.pipes:
+            os.mkfifo(pipe)
+        super().__init__(path, program=[PROGRAMS / "taking_turns", *self.pipes])
+        self.ends = [os.open(pipe, os.O_WRONLY) for pipe in self.pipes]  # opens when the thread does
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for end in self.ends:
+            os.close(end)
+        super().__exit__()
+
+    def command(self, options, program):
+        return ["/usr/bin/env", *(f"{name}={value}" for name, value in self.way.items()),
+                *super().command(options, program)]
+
+    def work(self, thread, rounds):
+        os.write(self.ends[thread], f"{rounds}\n".encode())
+        read_until(self.process.stdout.fileno(), b"done\n")
+
+
+def lines_of_both(turns):
+    """The cache lines that both threads have written, but for the table of latest frees."""
+    for thread in (0, 1, 0, 1):
+        turns.work(thread, WARM_UP)
+    pid = turns.status()["program_pid"]
+    turns.ctl("checkpoint")  # the recorder has read all
+    turns.process.send_signal(signal.SIGSTOP)
+    wait_until(lambda: all_are(turns.process.pid, "T"), "the recorder to stop")
+    states = [quiet_pages(pid)]
+    for thread in range(2):
+        turns.work(thread, ROUNDS)
+        states.append(quiet_pages(pid))
+    turns.process.send_signal(signal.SIGCONT)
+    first, second = (changed_lines(*states[i:i + 2]) for i in range(2))
+    assert first and second
+    table, modules = table_of_frees(pid), module_starts(pid)
+    return [place(modules, address) for address in sorted(first & second) if address not in table]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_threads_write_to_no_common_line(scratch, way):
+    with Turns(scratch / "t.cairn", WAYS[way]) as turns:
+        assert not lines_of_both(turns)
+
+
+def test_a_common_counter_is_found(scratch):
+    """Where the processor's clock cannot order the events, all threads count."""
+    with Turns(scratch / "t.cairn", {"CAIRN_STAMPS": "counter"}) as turns:
+        assert len(lines_of_both(turns)) == 1
