@@ -98,6 +98,20 @@ def test_go_finds_the_same_top_functions(recording, index, cost, tmp_path):
     assert found.items() >= expected.items() and len(expected) > 2
 
 
+@pytest.mark.parametrize("options", [["--focus=load"], ["--ignore=load"], ["--show-from=load"], ["--focus=app[.]c"],
+                                     ["--focus=main", "--ignore=grow", "--show-from=load|push"]])
+def test_focus_ignore_and_show_from_are_those_of_pprof(server, tmp_path, options):
+    """pprof applies the same words to the whole profile."""
+    def top(name, profile, *words):
+        (tmp_path / name).write_bytes(profile)
+        text = pprof(tmp_path, "-top", "-nodecount=0", "-nodefraction=0", "-sample_index=alloc_objects", *words,
+                     tmp_path / name).decode()
+        return set(re.findall(r"^ *(\d+) +[\d.e-]+% +[\d.e-]+% +(\d+) +[\d.e-]+% +(.*)$", text, re.M))
+    words = [option[1:].replace("show-from", "show_from") for option in options]
+    wanted = top("whole", export(server, "pprof"), *words)
+    assert wanted and top("filtered", export(server, "pprof", *options)) == wanted
+
+
 def test_stacks_and_inlined_functions_arrive(server, tmp_path):
     path = tmp_path / "profile.pb.gz"
     path.write_bytes(export(server, "pprof"))

@@ -67,6 +67,8 @@ FILTERS = [
     ({"function_regex": "^load$"}, ["--filter-function", "^load$"]),
     ({"function_regex": "strdup|spin"}, ["--filter-function", "strdup|spin"]),
     ({"module_regex": "libc"}, ["--module", "libc"]),
+    ({"focus": "load", "ignore": "[.]so", "show_from": "app[.]c"}, ["--focus=load", "--ignore=[.]so", "--show-from=app[.]c"]),
+    ({"show_from": "load|spin"}, ["--show-from", "load|spin"]),
     ({"thread": "worker-*"}, ["--thread", "worker-*"]),
     ({"function_regex": "nobody"}, ["--filter-function", "nobody"]),
     ({"thread": "main", "module_regex": "server$", "function_regex": "walk"},

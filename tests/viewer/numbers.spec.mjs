@@ -279,6 +279,7 @@ describe('filters', () => {
     { fragment: 'function_regex=%5Ekeep_cache', args: ['--filter-function', '^keep_cache'] },
     { fragment: 'thread=helper', args: ['--thread', 'helper'] },
     { fragment: 'module_regex=workload', args: ['--module', 'workload'] },
+    { fragment: 'show_from=^main%24&ignore=no_such', args: ['--show-from', '^main$', '--ignore', 'no_such'] },
     { fragment: 'thread=helper&module_regex=workload', args: ['--thread', 'helper', '--module', 'workload'] },
     { fragment: 'size_min_bytes=2000&size_max_bytes=4096', args: ['--size', '2000..4096'] },
     { fragment: 'size_max_bytes=64&thread=helper', args: ['--size', '..64', '--thread', 'helper'] },

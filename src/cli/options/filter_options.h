@@ -21,6 +21,9 @@ struct filter_words {
     const char *function;
     const char *file;
     const char *module;
+    const char *focus;
+    const char *ignore;
+    const char *show_from;
     const char *thread;
     const char *classes;
     struct value_range time;
@@ -42,7 +45,7 @@ struct applied_filter {
 void applied_filter_release(struct applied_filter *applied);
 
 enum {
-    FILTER_OPTION_COUNT = 12
+    FILTER_OPTION_COUNT = 15
 };
 extern const struct option_spec filter_option_specs[FILTER_OPTION_COUNT];
 

@@ -34,7 +34,7 @@ static const struct rec_thread *thread_of(const struct report *report,
 static uint32_t location_of(const struct report *report, const struct rec_block *block)
 {
     const uint32_t node = report->profile->recording.rows[block->row].node;
-    return profile_call_site(report->profile, node).location;
+    return selection_call_site(&report->selection, node).location;
 }
 
 static size_t shown_of(const struct report *report, const struct block_table *table)

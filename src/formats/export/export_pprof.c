@@ -263,11 +263,15 @@ static MUST_USE enum err emit_sample(struct pprof *p, size_t index)
 {
     const struct recording *recording = &p->view->profile->recording;
     const struct rec_row *row = &recording->rows[p->view->selection.rows.items[index]];
-    for (uint32_t at = row->node; at != 0; at = recording->nodes[at].parent) {
+    uint32_t end = row->node; // the first frame that is not shown
+    while (end != 0 && selection_chain(&p->view->selection, end).count > 0) {
+        end = recording->nodes[end].parent;
+    }
+    for (uint32_t at = row->node; at != end; at = recording->nodes[at].parent) {
         TRY(need_location(p, recording->nodes[at].frame));
     }
     strbuf_clear(&p->part);
-    for (uint32_t at = row->node; at != 0; at = recording->nodes[at].parent) {
+    for (uint32_t at = row->node; at != end; at = recording->nodes[at].parent) {
         protobuf_varint(&p->part, (uint64_t)recording->nodes[at].frame + 1);
     }
     TRY(strbuf_result(&p->part));

@@ -79,12 +79,13 @@ static void builder_release(struct builder *builder)
 
 static struct cursor begin_node(const struct builder *builder, uint32_t node)
 {
-    const struct profile *profile = builder->selection->profile;
     if (node == 0) {
         return (struct cursor){0};
     }
-    struct code_chain chain =
-        code_index_chain(&profile->code, profile->recording.nodes[node].frame);
+    const struct code_chain chain = selection_chain(builder->selection, node);
+    if (chain.count == 0) { // nor are its callers shown
+        return (struct cursor){0};
+    }
     return (struct cursor){.node = node, .left = (uint32_t)chain.count, .at = chain.locations};
 }
 
@@ -366,14 +367,12 @@ static MUST_USE enum err begin(struct builder *builder)
 // Count the frames of all selected stacks, inlined ones included.
 static MUST_USE enum err count_frames(const struct selection *selection, uint64_t *out)
 {
-    const struct profile *profile = selection->profile;
-    const struct recording *recording = &profile->recording;
+    const struct recording *recording = &selection->profile->recording;
     CLEANUP(u32_vec_release) struct u32_vec depths = {0};
     TRY(u32_vec_resize(&depths, recording->node_count));
     for (size_t i = 1; i < recording->node_count; i++) {
-        struct rec_node node = recording->nodes[i];
-        size_t own = code_index_chain(&profile->code, node.frame).count;
-        depths.items[i] = depths.items[node.parent] + (uint32_t)own;
+        const size_t own = selection_chain(selection, (uint32_t)i).count;
+        depths.items[i] = depths.items[recording->nodes[i].parent] + (uint32_t)own;
     }
     uint64_t sum = 0;
     for (size_t i = 0; i < selection->rows.len; i++) {

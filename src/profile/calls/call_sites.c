@@ -55,7 +55,7 @@ assign(struct call_sites *sites, struct assignment *assignment, const struct sel
         uint32_t *site = &assignment->site_of.items[stack];
         if (*site == REC_NONE) {
             const uint32_t node = recording->rows[selection->rows.items[i]].node;
-            TRY(find_site(sites, assignment, profile_call_site(selection->profile, node), site));
+            TRY(find_site(sites, assignment, selection_call_site(selection, node), site));
             sites->sites.items[*site].stack_count++;
             sites->costs_of.items[stack] = (uint32_t)sites->costs.len;
             TRY(costs_vec_push(&sites->costs, (struct costs){0}));
@@ -110,7 +110,7 @@ enum err call_sites_build_alone(const struct selection *selection, struct call_s
         const uint32_t node = profile->recording.rows[selection->rows.items[i]].node;
         const struct costs costs = selection_costs(selection, i);
         uint32_t site;
-        TRY(find_site(&sites, &assignment, profile_call_site(profile, node), &site));
+        TRY(find_site(&sites, &assignment, selection_call_site(selection, node), &site));
         costs_add(&sites.sites.items[site].costs, &costs);
         TRY(u32_vec_push(&sites.row_sites, site));
     }

@@ -17,7 +17,8 @@ enum {
 };
 
 struct builder {
-    const struct profile *profile; // borrowed
+    const struct profile *profile;     // borrowed
+    const struct selection *selection; // borrowed
     enum call_tree_key key;
     struct map_u64 children; // owned; (parent, id and inlined) -> node, of parents with many
     struct call_tree tree;   // owned until it is returned
@@ -113,11 +114,13 @@ descend(struct builder *builder, uint32_t location, uint32_t frame, bool is_inli
     return add_child(builder, &node, count);
 }
 
-// Move over all locations of a frame, from the real function to the innermost or the reverse.
+// Move over the shown locations of a node's frame, from the real function to the innermost or the
+// reverse.
 static MUST_USE enum err
-descend_frame(struct builder *builder, uint32_t frame, bool innermost_first, uint32_t *at)
+descend_frame(struct builder *builder, uint32_t node, bool innermost_first, uint32_t *at)
 {
-    struct code_chain chain = code_index_chain(&builder->profile->code, frame);
+    const struct code_chain chain = selection_chain(builder->selection, node);
+    const uint32_t frame = builder->profile->recording.nodes[node].frame;
     for (size_t i = 0; i < chain.count; i++) {
         size_t position = innermost_first ? i : chain.count - 1 - i;
         bool is_inlined = position + 1 < chain.count;
@@ -162,9 +165,8 @@ static MUST_USE enum err place_top_down(struct builder *builder, const struct se
         if (places.items[i] == 0) {
             continue;
         }
-        struct rec_node node = recording->nodes[i];
-        uint32_t at = places.items[node.parent];
-        TRY(descend_frame(builder, node.frame, false, &at));
+        uint32_t at = places.items[recording->nodes[i].parent];
+        TRY(descend_frame(builder, (uint32_t)i, false, &at));
         places.items[i] = at;
     }
     for (size_t i = 0; i < selection->rows.len; i++) {
@@ -186,9 +188,10 @@ struct progress_in_sites {
 DEFINE_VEC(progress_in_sites_vec, struct progress_in_sites);
 
 static MUST_USE enum err
-descend_sites(struct builder *builder, uint32_t frame, struct progress_in_sites *progress)
+descend_sites(struct builder *builder, uint32_t node, struct progress_in_sites *progress)
 {
-    struct code_chain chain = code_index_chain(&builder->profile->code, frame);
+    const struct code_chain chain = selection_chain(builder->selection, node);
+    const uint32_t frame = builder->profile->recording.nodes[node].frame;
     for (size_t i = chain.count; i-- > 0;) {
         const uint32_t location = chain.locations[i];
         if (!profile_is_wrapper(builder->profile, location)) {
@@ -221,14 +224,14 @@ static MUST_USE enum err place_sites(struct builder *builder, const struct selec
         TRY(cancel_step(selection->cancel));
         if (needed.items[i] != 0) {
             places.items[i] = places.items[recording->nodes[i].parent];
-            TRY(descend_sites(builder, recording->nodes[i].frame, &places.items[i]));
+            TRY(descend_sites(builder, (uint32_t)i, &places.items[i]));
         }
     }
     for (size_t i = 0; i < selection->rows.len; i++) {
         const uint32_t node = recording->rows[selection->rows.items[i]].node;
         struct progress_in_sites *place = &places.items[node];
         if (place->at == 0 && node != 0) { // wrapper frames alone
-            const struct call_site_location site = profile_call_site(selection->profile, node);
+            const struct call_site_location site = selection_call_site(selection, node);
             TRY(descend(builder, site.location, site.frame, site.is_inlined, &place->at));
         }
         builder->tree.row_nodes.items[i] = place->at;
@@ -246,7 +249,7 @@ static MUST_USE enum err place_bottom_up(struct builder *builder, const struct s
         uint32_t node = recording->rows[selection->rows.items[i]].node;
         for (; node != 0; node = recording->nodes[node].parent) {
             TRY(cancel_step(selection->cancel));
-            TRY(descend_frame(builder, recording->nodes[node].frame, true, &at));
+            TRY(descend_frame(builder, node, true, &at));
         }
         builder->tree.row_nodes.items[i] = at;
     }
@@ -268,7 +271,8 @@ enum err call_tree_build_shape(const struct selection *selection,
                                enum call_tree_key key,
                                struct call_tree *out)
 {
-    CLEANUP(builder_release) struct builder builder = {.profile = selection->profile, .key = key};
+    CLEANUP(builder_release)
+    struct builder builder = {.profile = selection->profile, .selection = selection, .key = key};
     TRY(begin(&builder));
     TRY(u32_vec_resize(&builder.tree.row_nodes, selection->rows.len));
     if (direction == CALL_TREE_TOP_DOWN) {
@@ -285,7 +289,8 @@ enum err call_tree_build_sites(const struct selection *selection,
                                enum call_tree_key key,
                                struct call_tree *out)
 {
-    CLEANUP(builder_release) struct builder builder = {.profile = selection->profile, .key = key};
+    CLEANUP(builder_release)
+    struct builder builder = {.profile = selection->profile, .selection = selection, .key = key};
     TRY(begin(&builder));
     TRY(u32_vec_resize(&builder.tree.row_nodes, selection->rows.len));
     TRY(place_sites(&builder, selection));

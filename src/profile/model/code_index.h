@@ -70,7 +70,7 @@ struct code_index {
 // The locations of a frame, innermost first. Each but the last is inlined into the next.
 struct code_chain {
     const uint32_t *locations;
-    size_t count; // at least 1
+    size_t count; // at least 1, for a frame of the recording
 };
 
 // Add the next frame. `positions` has `count` entries, innermost first; 0 if nothing is known.

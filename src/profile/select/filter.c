@@ -12,22 +12,36 @@
 #include "host/text/number.h"
 #include "profile/select/pattern.h"
 
-DEFINE_VEC(mark_vec, uint8_t);
+// Which parts of a location are compared. Of several, one must match.
+struct compared {
+    enum filter_name parts[3];
+    size_t count;
+};
+
+static const struct compared by_function = {{FILTER_FUNCTION}, 1};
+static const struct compared by_file = {{FILTER_FILE}, 1};
+static const struct compared by_module = {{FILTER_MODULE}, 1};
+static const struct compared by_any = {{FILTER_FUNCTION, FILTER_FILE, FILTER_MODULE}, 3};
 
 struct restriction {
-    const char *name;    // in errors
-    enum filter_name by; // which part of a location is compared
+    const char *name; // in errors
+    enum filter_name by;
+    const struct compared *compared;
     enum pattern_kind kind;
     size_t offset; // of the text in struct filter
 };
 
 static const struct restriction restrictions[] = {
-    {"function", FILTER_FUNCTION, PATTERN_REGEX, offsetof(struct filter, function)},
-    {"function", FILTER_FUNCTION, PATTERN_TEXT, offsetof(struct filter, function_text)},
-    {"file", FILTER_FILE, PATTERN_REGEX, offsetof(struct filter, file)},
-    {"file", FILTER_FILE, PATTERN_TEXT, offsetof(struct filter, file_text)},
-    {"module", FILTER_MODULE, PATTERN_REGEX, offsetof(struct filter, module)},
-    {"module", FILTER_MODULE, PATTERN_TEXT, offsetof(struct filter, module_text)},
+    {"function", FILTER_FUNCTION, &by_function, PATTERN_REGEX, offsetof(struct filter, function)},
+    {"function", FILTER_FUNCTION, &by_function, PATTERN_TEXT,
+     offsetof(struct filter, function_text)},
+    {"file", FILTER_FILE, &by_file, PATTERN_REGEX, offsetof(struct filter, file)},
+    {"file", FILTER_FILE, &by_file, PATTERN_TEXT, offsetof(struct filter, file_text)},
+    {"module", FILTER_MODULE, &by_module, PATTERN_REGEX, offsetof(struct filter, module)},
+    {"module", FILTER_MODULE, &by_module, PATTERN_TEXT, offsetof(struct filter, module_text)},
+    {"focus", FILTER_FOCUS, &by_any, PATTERN_REGEX, offsetof(struct filter, focus)},
+    {"ignore", FILTER_IGNORE, &by_any, PATTERN_REGEX, offsetof(struct filter, ignore)},
+    {"show_from", FILTER_SHOW_FROM, &by_any, PATTERN_REGEX, offsetof(struct filter, show_from)},
 };
 
 static const char *text_of(const struct filter *filter, const struct restriction *restriction)
@@ -49,6 +63,9 @@ name_of(const struct profile *profile, enum filter_name by, const struct code_lo
         return function->module;
     case FILTER_THREAD:
     case FILTER_PROCESS:
+    case FILTER_FOCUS:
+    case FILTER_IGNORE:
+    case FILTER_SHOW_FROM:
     case FILTER_NAME_COUNT:
         break; // not a part of a location
     }
@@ -67,12 +84,12 @@ static const char *get_name(const struct profile *profile, enum filter_name by, 
                                : string_table_get(&profile->code.names, name);
 }
 
-// Mark the locations whose name matches. Each name is compared once.
+// Mark the locations whose name matches, beside those that are marked. Each name is compared once.
 static MUST_USE enum err mark_locations(const struct profile *profile,
                                         enum filter_name by,
                                         struct cancel *cancel,
                                         struct pattern *pattern,
-                                        struct mark_vec *locations,
+                                        struct flag_vec *locations,
                                         struct err_info *info)
 {
     enum verdict {
@@ -81,9 +98,9 @@ static MUST_USE enum err mark_locations(const struct profile *profile,
         YES
     };
     const struct code_location_vec *all = &profile->code.locations;
-    CLEANUP(mark_vec_release) struct mark_vec verdicts = {0};
-    TRY(mark_vec_resize(&verdicts, name_count(profile, by)));
-    TRY(mark_vec_resize(locations, all->len));
+    CLEANUP(flag_vec_release) struct flag_vec verdicts = {0};
+    TRY(flag_vec_resize(&verdicts, name_count(profile, by)));
+    TRY(flag_vec_resize(locations, all->len));
     cancel_stage(cancel, all->len);
     for (size_t i = 0; i < all->len; i++) {
         uint32_t name = name_of(profile, by, &all->items[i]);
@@ -99,13 +116,13 @@ static MUST_USE enum err mark_locations(const struct profile *profile,
             *verdict = matches ? YES : NO;
             TRY(pattern_result(pattern, info));
         }
-        locations->items[i] = *verdict == YES;
+        locations->items[i] |= *verdict == YES;
     }
     return ERR_OK;
 }
 
 static bool
-frame_has(const struct profile *profile, uint32_t frame, const struct mark_vec *locations)
+frame_has(const struct profile *profile, uint32_t frame, const struct flag_vec *locations)
 {
     struct code_chain chain = code_index_chain(&profile->code, frame);
     for (size_t i = 0; i < chain.count; i++) {
@@ -116,46 +133,46 @@ frame_has(const struct profile *profile, uint32_t frame, const struct mark_vec *
     return false;
 }
 
-// Clear the marks of `nodes` whose stack has no marked location.
+// Mark the nodes whose stack has a marked location.
 static MUST_USE enum err
-keep_nodes(const struct profile *profile, const struct mark_vec *locations, struct mark_vec *nodes)
+mark_nodes(const struct profile *profile, const struct flag_vec *locations, struct flag_vec *nodes)
 {
     const struct recording *recording = &profile->recording;
-    CLEANUP(mark_vec_release) struct mark_vec frames = {0};
-    CLEANUP(mark_vec_release) struct mark_vec has = {0};
-    TRY(mark_vec_resize(&frames, recording->frame_count));
+    CLEANUP(flag_vec_release) struct flag_vec frames = {0};
+    TRY(flag_vec_resize(&frames, recording->frame_count));
     for (size_t i = 0; i < recording->frame_count; i++) {
         frames.items[i] = frame_has(profile, (uint32_t)i, locations);
     }
-    TRY(mark_vec_resize(&has, recording->node_count));
+    TRY(flag_vec_resize(nodes, recording->node_count));
     for (size_t i = 1; i < recording->node_count; i++) {
         struct rec_node node = recording->nodes[i];
-        has.items[i] = has.items[node.parent] | frames.items[node.frame];
-    }
-    for (size_t i = 0; i < recording->node_count; i++) {
-        nodes->items[i] &= has.items[i];
+        nodes->items[i] = nodes->items[node.parent] | frames.items[node.frame];
     }
     return ERR_OK;
 }
 
 // The parts of the recording that pass; an empty vector passes everything.
 struct passes {
-    struct mark_vec threads;
-    struct mark_vec nodes;
+    struct flag_vec threads;
+    struct flag_vec nodes;
     struct costs_vec costs; // by row of the recording, if there is a time range
-    uint32_t unmatched;     // see struct selection
-    struct u32_vec rules;   // by node: the rule that suppresses its leaks, + 1
+    uint32_t unmatched;     // these three: see struct selection
+    struct flag_vec shown;
+    struct flag_vec starts;
+    struct u32_vec rules; // by node: the rule that suppresses its leaks, + 1
 };
 
 static void passes_release(struct passes *passes)
 {
-    mark_vec_release(&passes->threads);
-    mark_vec_release(&passes->nodes);
+    flag_vec_release(&passes->threads);
+    flag_vec_release(&passes->nodes);
+    flag_vec_release(&passes->shown);
+    flag_vec_release(&passes->starts);
     costs_vec_release(&passes->costs);
     u32_vec_release(&passes->rules);
 }
 
-static bool has_mark(const struct mark_vec *marks)
+static bool has_mark(const struct flag_vec *marks)
 {
     return marks->len > 0 && memchr(marks->items, 1, marks->len) != NULL;
 }
@@ -166,13 +183,26 @@ static MUST_USE enum err restrict_nodes(const struct profile *profile,
                                         struct passes *passes,
                                         struct err_info *info)
 {
-    CLEANUP(pattern_release) struct pattern pattern = {0};
-    CLEANUP(mark_vec_release) struct mark_vec locations = {0};
-    TRY(pattern_init(&pattern, restriction->kind, text_of(filter, restriction), restriction->name,
-                     info));
-    TRY(mark_locations(profile, restriction->by, filter->cancel, &pattern, &locations, info));
+    CLEANUP(flag_vec_release) struct flag_vec locations = {0};
+    CLEANUP(flag_vec_release) struct flag_vec has = {0};
+    for (size_t i = 0; i < restriction->compared->count; i++) {
+        CLEANUP(pattern_release) struct pattern pattern = {0};
+        TRY(pattern_init(&pattern, restriction->kind, text_of(filter, restriction),
+                         restriction->name, info));
+        TRY(mark_locations(profile, restriction->compared->parts[i], filter->cancel, &pattern,
+                           &locations, info));
+    }
     passes->unmatched |= has_mark(&locations) ? 0 : 1U << restriction->by;
-    return keep_nodes(profile, &locations, &passes->nodes);
+    TRY(mark_nodes(profile, &locations, &has));
+    for (size_t i = 0; i < has.len; i++) {
+        passes->nodes.items[i] &= has.items[i] ^ (restriction->by == FILTER_IGNORE);
+    }
+    if (restriction->by == FILTER_SHOW_FROM) {
+        passes->shown = has;
+        passes->starts = locations;
+        has = locations = (struct flag_vec){0};
+    }
+    return ERR_OK;
 }
 
 // Match by id or by name, since a name may be a number.
@@ -190,7 +220,7 @@ mark_threads(const struct profile *profile, const struct filter *filter, struct 
     const struct recording *recording = &profile->recording;
     bool has_process = filter->pid == 0;
     bool has_thread = filter->thread == NULL;
-    TRY(mark_vec_resize(&passes->threads, recording->thread_count));
+    TRY(flag_vec_resize(&passes->threads, recording->thread_count));
     for (size_t i = 0; i < recording->thread_count; i++) {
         const struct rec_thread *thread = &recording->threads[i];
         bool is_of_process =
@@ -218,7 +248,7 @@ static MUST_USE enum err find_passes(const struct profile *profile,
             continue;
         }
         if (passes->nodes.len == 0) {
-            TRY(mark_vec_resize(&passes->nodes, profile->recording.node_count));
+            TRY(flag_vec_resize(&passes->nodes, profile->recording.node_count));
             for (size_t node = 0; node < passes->nodes.len; node++) {
                 passes->nodes.items[node] = 1;
             }
@@ -231,7 +261,7 @@ static MUST_USE enum err find_passes(const struct profile *profile,
     return filter->has_range ? time_range_costs(profile, filter->range, &passes->costs) : ERR_OK;
 }
 
-static bool lets_pass(const struct mark_vec *marks, uint32_t index)
+static bool lets_pass(const struct flag_vec *marks, uint32_t index)
 {
     return marks->items == NULL || marks->items[index] != 0;
 }
@@ -357,6 +387,9 @@ enum err profile_select(const struct profile *profile,
     selection.is_everything = !restricts(filter);
     selection.unknown = unknown_costs(filter);
     selection.unmatched = passes.unmatched;
+    selection.shown = passes.shown;
+    selection.starts = passes.starts;
+    passes.shown = passes.starts = (struct flag_vec){0};
     selection.has_range = filter->has_range;
     selection.range = filter->has_range ? filter->range : whole_run;
     selection.sizes = filter->has_sizes ? filter->sizes : all_buckets;
@@ -373,68 +406,4 @@ enum err profile_select(const struct profile *profile,
     *out = selection;
     selection = (struct selection){0};
     return ERR_OK;
-}
-
-bool selection_row_exists(const struct selection *selection, uint32_t row)
-{
-    const struct profile *profile = selection->profile;
-    return process_lives_left(&profile->lives, profile_process_of_row(profile, row)) >=
-           selection->range.end;
-}
-
-enum err selection_at_end(const struct selection *selection, struct selection *out)
-{
-    CLEANUP(selection_release) struct selection part = *selection;
-    part.rows = (struct u32_vec){0};
-    part.costs = (struct costs_vec){0};
-    part.rules = (struct u32_vec){0};
-    part.matches = (struct suppression_match_vec){0};
-    part.is_everything = false;
-    for (size_t i = 0; i < selection->rows.len; i++) {
-        const uint32_t row = selection->rows.items[i];
-        if (selection_row_exists(selection, row)) {
-            TRY(u32_vec_push(&part.rows, row));
-            TRY(costs_vec_push(&part.costs, selection_costs(selection, i)));
-        }
-    }
-    *out = part;
-    part = (struct selection){0};
-    return ERR_OK;
-}
-
-void selection_release(struct selection *selection)
-{
-    u32_vec_release(&selection->rows);
-    costs_vec_release(&selection->costs);
-    u32_vec_release(&selection->rules);
-    suppression_match_vec_release(&selection->matches);
-}
-
-bool selection_knows(const struct selection *selection, enum cost cost)
-{
-    return profile_knows(selection->profile, cost) && (selection->unknown >> cost & 1) == 0;
-}
-
-uint64_t selection_length_ms(const struct selection *selection)
-{
-    const struct recording *recording = &selection->profile->recording;
-    if (!selection->has_range) {
-        return recording->meta.runtime_ms;
-    }
-    uint64_t start_ms = selection->range.first * recording->slice_ms;
-    uint64_t end_ms = time_range_end_ms(recording, selection->range);
-    return end_ms > start_ms ? end_ms - start_ms : 0;
-}
-
-struct costs selection_costs(const struct selection *selection, size_t index)
-{
-    struct costs costs =
-        selection->costs.items != NULL
-            ? selection->costs.items[index]
-            : costs_of_row(&selection->profile->recording.rows[selection->rows.items[index]]);
-    if (index < selection->rules.len && selection->rules.items[index] != 0) {
-        costs.values[COST_LEAKED_BYTES] = 0;
-        costs.values[COST_LEAKED_ALLOCATIONS] = 0;
-    }
-    return costs;
 }

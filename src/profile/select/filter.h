@@ -8,6 +8,8 @@
 // the wanted classes (time_range.h); a range of sizes or lifetimes counts the blocks in it
 // (bucket_range.h). Rows without such blocks do not pass. The selection says which costs are
 // unknown, and how much of each is an estimate.
+// show_from also shortens the stacks: what calls the outermost matching frame is in no view that
+// lists frames. Views take frames from selection_chain, and call sites from selection_call_site.
 // Suppressions remove no row: they set the leaked costs of a row to 0, and sum them up by rule.
 // Context: H.
 #pragma once
@@ -34,8 +36,11 @@ struct filter {
     const char *file_text;
     const char *module; // path of the executable or library
     const char *module_text;
-    const char *thread; // a thread id, or a name in which * and ? match anything
-    uint32_t pid;       // all programs that this process executed; 0: any
+    const char *focus;     // a stack has a frame whose function, file or module matches
+    const char *ignore;    // no frame of a stack does
+    const char *show_from; // like focus, and stacks begin at the outermost such frame
+    const char *thread;    // a thread id, or a name in which * and ? match anything
+    uint32_t pid;          // all programs that this process executed; 0: any
     bool has_range;
     struct time_range range; // must come from time_range_covering of the same recording
     bool has_sizes;
@@ -53,6 +58,9 @@ enum filter_name {
     FILTER_MODULE,
     FILTER_THREAD,
     FILTER_PROCESS,
+    FILTER_FOCUS,
+    FILTER_IGNORE,
+    FILTER_SHOW_FROM,
     FILTER_NAME_COUNT,
 };
 
@@ -71,9 +79,11 @@ struct selection {
                           // empty if no rule suppresses any
     struct suppression_match_vec matches; // owned; by rule of the filter's suppressions
     struct suppression_match suppressed;  // all of them
-    bool is_everything;                   // no restriction was set
-    struct cancel *cancel;                // borrowed; the filter's
-    struct progress *progress;            // borrowed; shows the progress of long work; NULL: silent
+    struct flag_vec shown; // owned; by node of the recording: its stack shows its frame; empty: all
+    struct flag_vec starts;    // owned; by location: stacks begin at the outermost one
+    bool is_everything;        // no restriction was set
+    struct cancel *cancel;     // borrowed; the filter's
+    struct progress *progress; // borrowed; shows the progress of long work; NULL: silent
 };
 
 // Select the rows that pass. `filter` may be NULL: everything passes. A selection without rows is
@@ -98,6 +108,13 @@ bool selection_row_exists(const struct selection *selection, uint32_t row);
 // then; the given selection also has the leaks of processes that left. `out` is a selection like
 // any other. ERR_NO_MEMORY.
 enum err selection_at_end(const struct selection *selection, struct selection *out) MUST_USE;
+
+// The frame of a node as a part of a selected stack: its locations, innermost first. The node must
+// not be 0. Without locations, this frame and those of its callers are not shown.
+struct code_chain selection_chain(const struct selection *selection, uint32_t node);
+
+// The call site of a node as a part of a selected stack.
+struct call_site_location selection_call_site(const struct selection *selection, uint32_t node);
 
 // The length of the selected part of the run.
 uint64_t selection_length_ms(const struct selection *selection);

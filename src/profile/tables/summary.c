@@ -196,15 +196,17 @@ enum err summary_build(const struct selection *selection, struct summary *out)
     return ERR_OK;
 }
 
-static uint32_t group_of(const struct profile *profile, const struct rec_row *row, enum group_by by)
+static uint32_t
+group_of(const struct selection *selection, const struct rec_row *row, enum group_by by)
 {
+    const struct profile *profile = selection->profile;
     switch (by) {
     case GROUP_BY_PROCESS:
         return profile->recording.threads[row->thread].process;
     case GROUP_BY_THREAD:
         return row->thread;
     case GROUP_BY_MODULE: {
-        struct call_site_location site = profile_call_site(profile, row->node);
+        struct call_site_location site = selection_call_site(selection, row->node);
         return site.frame == REC_NONE ? REC_NONE : profile->recording.frames[site.frame].module;
     }
     }
@@ -236,7 +238,7 @@ enum err groups_build(const struct selection *selection, enum group_by by, struc
     for (size_t i = 0; i < selection->rows.len; i++) {
         TRY(cancel_step(selection->cancel));
         const struct rec_row *row = &recording->rows[selection->rows.items[i]];
-        uint32_t id = group_of(selection->profile, row, by);
+        uint32_t id = group_of(selection, row, by);
         size_t place = id == REC_NONE ? count : id;
         struct costs costs = selection_costs(selection, i);
         costs_add(&groups.items[place].costs, &costs);

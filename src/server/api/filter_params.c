@@ -11,8 +11,9 @@ enum {
 };
 
 static const enum param text_params[] = {
-    PARAM_FUNCTION,     PARAM_FUNCTION_REGEX, PARAM_FILE,    PARAM_FILE_REGEX, PARAM_MODULE,
-    PARAM_MODULE_REGEX, PARAM_THREAD,         PARAM_CLASSES, PARAM_RECORDING,
+    PARAM_FUNCTION,  PARAM_FUNCTION_REGEX, PARAM_FILE,    PARAM_FILE_REGEX,
+    PARAM_MODULE,    PARAM_MODULE_REGEX,   PARAM_FOCUS,   PARAM_IGNORE,
+    PARAM_SHOW_FROM, PARAM_THREAD,         PARAM_CLASSES, PARAM_RECORDING,
 };
 static const enum param number_params[] = {
     PARAM_PROCESS,  PARAM_FROM_MS,      PARAM_TO_MS,        PARAM_SIZE_MIN,
@@ -25,9 +26,15 @@ static void read_names(const struct request *request, struct filter *filter)
         enum param param;
         const char **field;
     } texts[] = {
-        {PARAM_FUNCTION, &filter->function_text}, {PARAM_FUNCTION_REGEX, &filter->function},
-        {PARAM_FILE, &filter->file_text},         {PARAM_FILE_REGEX, &filter->file},
-        {PARAM_MODULE, &filter->module_text},     {PARAM_MODULE_REGEX, &filter->module},
+        {PARAM_FUNCTION, &filter->function_text},
+        {PARAM_FUNCTION_REGEX, &filter->function},
+        {PARAM_FILE, &filter->file_text},
+        {PARAM_FILE_REGEX, &filter->file},
+        {PARAM_MODULE, &filter->module_text},
+        {PARAM_MODULE_REGEX, &filter->module},
+        {PARAM_FOCUS, &filter->focus},
+        {PARAM_IGNORE, &filter->ignore},
+        {PARAM_SHOW_FROM, &filter->show_from},
         {PARAM_THREAD, &filter->thread},
     };
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
@@ -110,7 +117,8 @@ enum err filter_params_read_time(const struct request *request,
 static void blame_pattern(struct problem *problem)
 {
     static const enum param patterns[] = {PARAM_FUNCTION_REGEX, PARAM_FILE_REGEX,
-                                          PARAM_MODULE_REGEX};
+                                          PARAM_MODULE_REGEX,   PARAM_FOCUS,
+                                          PARAM_IGNORE,         PARAM_SHOW_FROM};
     for (size_t i = 0; i < ARRAY_LEN(patterns); i++) {
         const char *name = request_param_name(patterns[i]);
         size_t len = strcspn(problem->info.text, ":");

@@ -9,6 +9,7 @@
 #define STACKED                                                                                   \
     (SIDE | PARAM_BIT(PARAM_FUNCTION) | PARAM_BIT(PARAM_FUNCTION_REGEX) | PARAM_BIT(PARAM_FILE) | \
      PARAM_BIT(PARAM_FILE_REGEX) | PARAM_BIT(PARAM_MODULE) | PARAM_BIT(PARAM_MODULE_REGEX) |      \
+     PARAM_BIT(PARAM_FOCUS) | PARAM_BIT(PARAM_IGNORE) | PARAM_BIT(PARAM_SHOW_FROM) |              \
      PARAM_BIT(PARAM_PROCESS) | PARAM_BIT(PARAM_THREAD))
 #define RANGE (PARAM_BIT(PARAM_FROM_MS) | PARAM_BIT(PARAM_TO_MS) | PARAM_BIT(PARAM_CLASSES))
 // Filters by size or lifetime, for answers by stack. Not over time: lifetimes have no times.

@@ -30,8 +30,9 @@ static const struct column block_columns[] = {
     COLUMN(CELL_LOCATION, block_row, place),
 };
 
-static struct block_row row_of(const struct profile *profile, uint32_t index, uint32_t flag)
+static struct block_row row_of(const struct selection *selection, uint32_t index, uint32_t flag)
 {
+    const struct profile *profile = selection->profile;
     const struct recording *recording = &profile->recording;
     const struct rec_block *block = &recording->blocks[index];
     const struct rec_row *row = &recording->rows[block->row];
@@ -45,7 +46,7 @@ static struct block_row row_of(const struct profile *profile, uint32_t index, ui
         .thread_id = thread->thread_id,
         .thread = thread->name,
         .stack = row->node,
-        .place = {SIDE_NEW, profile_call_site(profile, row->node).location},
+        .place = {SIDE_NEW, selection_call_site(selection, row->node).location},
     };
 }
 
@@ -60,7 +61,7 @@ static MUST_USE enum err write_blocks(struct view *view,
         TRY(block_table_build(view->selection, view->filter, flag, &blocks, NULL));
     }
     for (size_t i = 0; i < blocks.blocks.len && (options->limit == 0 || i < options->limit); i++) {
-        TRY(block_row_vec_push(&rows, row_of(view->profile, blocks.blocks.items[i], flag)));
+        TRY(block_row_vec_push(&rows, row_of(view->selection, blocks.blocks.items[i], flag)));
     }
     view_table(view, &TABLE(key, block_columns, rows.items, rows.len));
     return ERR_OK;

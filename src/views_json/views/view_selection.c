@@ -56,8 +56,10 @@ write_range(struct json_writer *w, const char *key, bool is_set, struct bucket_r
 static void write_unmatched(struct view *view)
 {
     static const char *const names[FILTER_NAME_COUNT] = {
-        [FILTER_FUNCTION] = "function", [FILTER_FILE] = "file",       [FILTER_MODULE] = "module",
-        [FILTER_THREAD] = "thread",     [FILTER_PROCESS] = "process",
+        [FILTER_FUNCTION] = "function", [FILTER_FILE] = "file",
+        [FILTER_MODULE] = "module",     [FILTER_THREAD] = "thread",
+        [FILTER_PROCESS] = "process",   [FILTER_FOCUS] = "focus",
+        [FILTER_IGNORE] = "ignore",     [FILTER_SHOW_FROM] = "show_from",
     };
     json_key(view->w, "unmatched");
     json_begin_array(view->w);
@@ -76,9 +78,15 @@ static void write_filter(struct view *view)
         const char *key;
         const char *text;
     } texts[] = {
-        {"function", filter->function_text}, {"function_regex", filter->function},
-        {"file", filter->file_text},         {"file_regex", filter->file},
-        {"module", filter->module_text},     {"module_regex", filter->module},
+        {"function", filter->function_text},
+        {"function_regex", filter->function},
+        {"file", filter->file_text},
+        {"file_regex", filter->file},
+        {"module", filter->module_text},
+        {"module_regex", filter->module},
+        {"focus", filter->focus},
+        {"ignore", filter->ignore},
+        {"show_from", filter->show_from},
         {"thread", filter->thread},
     };
     struct json_writer *w = view->w;

@@ -8,7 +8,7 @@ interface Group {
 
 const TIME: Group = { name: 'the time range', fields: TIME_FIELDS };
 const BLOCKS: Group = { name: 'sizes and lifetimes', fields: BLOCK_FIELDS };
-const CODE: Group = { name: 'functions, files and modules', fields: ['function', 'function_regex', 'file', 'file_regex', 'module', 'module_regex'] };
+const CODE: Group = { name: 'functions, files and modules', fields: ['function', 'function_regex', 'file', 'file_regex', 'module', 'module_regex', 'focus', 'ignore', 'show_from'] };
 const THREAD: Group = { name: 'the thread', fields: ['thread'] };
 const PROCESS: Group = { name: 'the process', fields: ['process'] };
 const GROUPS: readonly Group[] = [CODE, PROCESS, THREAD, TIME, BLOCKS];

@@ -22,6 +22,8 @@ interface Kind {
   readonly label: string;
   /** For blocks, by a range; null: for stacks, by a text. */
   readonly range: RangeKind | null;
+  /** The text is a regular expression for the function, file or module of a frame. */
+  readonly isFrame?: boolean;
 }
 
 const FUNCTION: Kind = { field: 'function', label: 'Function', range: null };
@@ -29,6 +31,9 @@ const KINDS: readonly Kind[] = [
   FUNCTION,
   { field: 'file', label: 'File', range: null },
   { field: 'module', label: 'Module', range: null },
+  { field: 'focus', label: 'Focus', range: null, isFrame: true },
+  { field: 'ignore', label: 'Ignore', range: null, isFrame: true },
+  { field: 'show_from', label: 'Show from', range: null, isFrame: true },
   { field: 'size', label: 'Size', range: SIZE_RANGE },
   { field: 'lifetime', label: 'Lifetime', range: LIFETIME_RANGE },
 ];
@@ -36,7 +41,7 @@ const KINDS: readonly Kind[] = [
 /** The address's value for a text of this kind; null if the text is invalid. */
 function patchFor(kind: Kind, text: string, isRegex: boolean): Partial<Address> | null {
   if (kind.range === null) {
-    return { [isRegex ? `${kind.field}_regex` : kind.field]: text };
+    return { [isRegex && kind.isFrame !== true ? `${kind.field}_regex` : kind.field]: text };
   }
   const range = parseRange(text, kind.range);
   if (range === null) {
@@ -137,11 +142,11 @@ function FilterForm(): JSX.Element {
           aria-label="Filter text"
           aria-invalid={isWrong}
           title={isWrong ? `A range such as ${kind.range?.example ?? ''}` : ''}
-          placeholder={kind.range !== null ? kind.range.example : isRegex ? 'regular expression (PCRE2)' : 'contains… (press / to come here)'}
+          placeholder={kind.range !== null ? kind.range.example : isRegex || kind.isFrame === true ? 'regular expression (PCRE2)' : 'contains… (press / to come here)'}
           value={text}
           onInput={(e) => setText(e.currentTarget.value)}
         />
-        {kind.range === null ? <RegexToggle isOn={isRegex} onChange={setIsRegex} /> : null}
+        {kind.range === null && kind.isFrame !== true ? <RegexToggle isOn={isRegex} onChange={setIsRegex} /> : null}
         <button type="submit" disabled={patch === null}>
           Filter
         </button>

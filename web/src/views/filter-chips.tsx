@@ -13,6 +13,9 @@ const LABELS: Readonly<Partial<Record<FilterField, string>>> = {
   file_regex: 'file matches',
   module: 'module has',
   module_regex: 'module matches',
+  focus: 'focus',
+  ignore: 'ignore',
+  show_from: 'show from',
   process: 'process',
   thread: 'thread',
 };
