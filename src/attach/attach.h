@@ -49,15 +49,17 @@ struct attach_options {
     // The calling thread holds the program before its first instruction (fresh_stop.h), from
     // attach_open until after attach_begin.
     bool is_fresh;
+    bool may_lack_names; // it is one of many programs: not each of them has the user's functions
 };
 
 // Whether processes of this machine can be recorded so.
 bool attach_is_possible(void);
 
-// Hold a child that waits before its exec (fresh_stop.h): trace it, wait until its program is about
+// Hold a program that will be executed (fresh_stop.h): trace it, wait until its program is about
 // to begin, let that begin. The errors are those of fresh_stop.h.
-enum err attach_hold_begin(struct fresh_start *child, int pid, struct err_info *info) MUST_USE;
-enum err attach_hold_run(const struct fresh_start *child, struct err_info *info) MUST_USE;
+// `child` names the thread; the rest is set here.
+enum err attach_hold_begin(struct fresh_start *child, struct err_info *info) MUST_USE;
+enum err attach_hold_run(struct fresh_start *child, struct err_info *info) MUST_USE;
 void attach_hold_release(const struct fresh_start *child);
 
 // Accepts nothing but an unused `attach`; call attach_release() in either case. ERR_NOT_FOUND if

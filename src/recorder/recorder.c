@@ -22,6 +22,7 @@
 static uint32_t session_flags_of(const struct recorder_options *options)
 {
     return (options->follow_children ? SESSION_FOLLOW_CHILDREN : 0) |
+           (options->follow_children && attach_is_possible() ? SESSION_FOLLOW_EXECS : 0) |
            (options->check_unwind ? SESSION_CHECK_UNWIND : 0) |
            (options->may_sample ? SESSION_OVERFLOW_SAMPLE : 0) |
            (options->always_holds ? SESSION_ALWAYS_HOLD : 0) |
@@ -137,8 +138,9 @@ static enum err launch(struct recorder_state *s, int *exit_status, struct err_in
     s->wait_status = -1;
     s->drain.main_pid = s->program.pid;
     s->drain.own_pid = getpid();
+    recorder_follow_begin(s);
     return session_clock_start(&s->clock, &s->session,
-                               s->is_attached ? s->attached->pidfd : s->program.pidfd, info);
+                               s->is_attached ? s->attached.items->pidfd : s->program.pidfd, info);
 }
 
 // Add a program that never allocated and so never joined: the recording lists it, too.
@@ -342,6 +344,7 @@ enum err recorder_run(const struct recorder_options *options,
     if (err == ERR_OK) {
         err = record(s, result, info);
     }
+    exec_follow_stop(&s->follow); // after a failure
     recorder_attach_end(s);
     if (s->is_attached && err == ERR_OK) {
         result->exit_status = 0;

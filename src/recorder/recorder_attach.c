@@ -14,11 +14,12 @@
 #include "host/containers/map_u64.h"
 #include "host/os/file.h"
 #include "host/os/process_search.h"
+#include "recorder/processes/pid_lookup.h"
 #include "recorder/recorder_state.h"
 
 static int pid_of(const struct attached_process *process)
 {
-    return process->attach.inject.target.pid;
+    return process->attach->inject.target.pid;
 }
 
 static void log_lines(const struct recorder_state *s, const struct strbuf *lines)
@@ -51,16 +52,21 @@ open_one(struct recorder_state *s, uint32_t pid, bool is_fresh, struct err_info 
 {
     const struct attach_options options = {.names = s->options->allocator_names,
                                            .is_fresh = is_fresh};
-    struct attached_process *process = s->attached + s->attached_count;
-    *process = (struct attached_process){.pidfd = -1};
-    const enum err err = attach_open(&process->attach, (int)pid, &options, info);
+    const struct attached_process process = {.attach = calloc(1, sizeof(*process.attach)),
+                                             .pidfd = -1};
+    if (process.attach == NULL || attached_process_vec_reserve(&s->attached, 1) != ERR_OK) {
+        free(process.attach);
+        return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
+    }
+    const enum err err = attach_open(process.attach, (int)pid, &options, info);
     if (err != ERR_OK) {
-        attach_release(&process->attach);
+        attach_release(process.attach);
+        free(process.attach);
         return err;
     }
-    s->attached_count++;
-    log_lines(s, &process->attach.hidden);
-    return tell_unpatched(s, &process->attach) == ERR_OK
+    s->attached.items[s->attached.len++] = process;
+    log_lines(s, &process.attach->hidden);
+    return tell_unpatched(s, process.attach) == ERR_OK
                ? ERR_OK
                : err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
 }
@@ -78,32 +84,32 @@ enum err recorder_attach_open(struct recorder_state *s, struct err_info *info)
 {
     const struct recorder_options *options = s->options;
     s->is_attached = true;
-    s->attached = calloc(options->attach_count, sizeof(*s->attached));
-    if (s->attached == NULL) {
-        return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
-    }
     for (size_t i = 0; i < options->attach_count; i++) {
         const enum err err = open_one(s, options->attach_pids[i], false, info);
-        const bool is_last = i + 1 == options->attach_count && s->attached_count == 0;
+        const bool is_last = i + 1 == options->attach_count && s->attached.len == 0;
         if (err != ERR_OK && (is_last || !may_omit(s, info))) {
             return err;
         }
     }
-    s->program.pid = pid_of(s->attached);
-    strbuf_append_text(&s->preflight.executable, strbuf_text(&s->attached->attach.executable));
+    s->program.pid = pid_of(s->attached.items);
+    strbuf_append_text(&s->preflight.executable,
+                       strbuf_text(&s->attached.items->attach->executable));
     return strbuf_result(&s->preflight.executable) == ERR_OK
                ? ERR_OK
                : err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
 }
 
-// Add the process before it joins, because a child may be the first to do so.
-static enum err begin_process(struct recorder_state *s, const struct attached_process *process)
+// A child may be the first to join.
+enum err
+recorder_attach_describe(struct recorder_state *s, const struct attach *attach, uint64_t now_ms)
 {
-    const struct attach *attach = &process->attach;
+    const int pid = attach->inject.target.pid;
     struct string_table *strings = &s->aggregator.strings;
-    struct rec_process record = {.pid = (uint32_t)pid_of(process),
-                                 .flags = (s->is_attached ? REC_PROCESS_ATTACHED : 0) |
-                                          (process == s->attached ? REC_PROCESS_MAIN : 0),
+    struct rec_process record = {.pid = (uint32_t)pid,
+                                 .parent_pid = attach->is_fresh ? pid_lookup_parent(pid) : 0,
+                                 .flags = (attach->is_fresh ? 0 : REC_PROCESS_ATTACHED) |
+                                          (pid == s->program.pid ? REC_PROCESS_MAIN : 0),
+                                 .start_ms = now_ms,
                                  .exit_status = -1};
     TRY(command_line_intern(strings, strbuf_bytes(&attach->command_line), &record.command_line));
     TRY(string_table_intern_text(strings, strbuf_text(&attach->executable), &record.executable));
@@ -120,36 +126,37 @@ begin_one(struct recorder_state *s, struct attached_process *process, struct err
     if (process->pidfd < 0) {
         return err_set(info, ERR_NOT_FOUND, "process %d has ended", pid_of(process));
     }
-    if (begin_process(s, process) != ERR_OK) {
+    if (recorder_attach_describe(s, process->attach, 0) != ERR_OK) {
         return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
     }
-    return attach_begin(&process->attach, s->session.memfd, info);
+    return attach_begin(process->attach, s->session.memfd, info);
 }
 
 // Say how long the threads were stopped for the latest change of the functions.
-static void tell_stop(const struct recorder_state *s, const struct attached_process *process)
+static void tell_stop(const struct recorder_state *s, const struct attach *attach)
 {
-    const struct stop_report *stop = &process->attach.inject.stop;
+    const struct stop_report *stop = &attach->inject.stop;
     if (s->options->tells_stops && stop->attempts > 0) {
         recorder_log(s,
                      "process %d was stopped for %.2f ms (threads: %u; %.2f ms until all had "
                      "stopped; %.2f ms for %zu functions; attempt %u; %s priority)",
-                     pid_of(process), (double)stop->held_ns / NS_PER_MS, stop->threads,
+                     attach->inject.target.pid, (double)stop->held_ns / NS_PER_MS, stop->threads,
                      (double)stop->stop_ns / NS_PER_MS, (double)stop->work_ns / NS_PER_MS,
-                     process->attach.plan.patches.len, stop->attempts,
+                     attach->plan.patches.len, stop->attempts,
                      stop->is_realtime ? "real-time" : "ordinary");
     }
 }
 
 enum err recorder_attach_begin(struct recorder_state *s, struct err_info *info)
 {
-    for (size_t i = 0; i < s->attached_count; i++) {
-        const enum err err = begin_one(s, s->attached + i, info);
+    for (size_t i = 0; i < s->attached.len; i++) {
+        struct attached_process *process = s->attached.items + i;
+        const enum err err = begin_one(s, process, info);
         if (err != ERR_OK && !may_omit(s, info)) {
             return err;
         }
-        s->attached[i].has_ended = err != ERR_OK;
-        tell_stop(s, s->attached + i);
+        process->has_ended = err != ERR_OK;
+        tell_stop(s, process->attach);
     }
     return ERR_OK;
 }
@@ -158,7 +165,8 @@ static enum err trace_child(void *context, pid_t pid, struct err_info *info)
 {
     struct recorder_state *s = context;
     struct err_info reason = {0};
-    const enum err err = attach_hold_begin(&s->fresh, pid, &reason);
+    s->fresh = (struct fresh_start){.pid = pid, .tid = pid};
+    const enum err err = attach_hold_begin(&s->fresh, &reason);
     return err == ERR_OK ? ERR_OK
                          : err_set(info, err, "%s; cairn could record it as it is, but %s",
                                    strbuf_text(&s->preflight.refusal), reason.text);
@@ -166,18 +174,14 @@ static enum err trace_child(void *context, pid_t pid, struct err_info *info)
 
 static enum err await_beginning(void *context, struct err_info *info)
 {
-    const struct recorder_state *s = context;
+    struct recorder_state *s = context;
     return attach_hold_run(&s->fresh, info);
 }
 
 static enum err put_agent_in(struct recorder_state *s, struct err_info *info)
 {
-    s->attached = calloc(1, sizeof(*s->attached));
-    if (s->attached == NULL) {
-        return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
-    }
     TRY(open_one(s, (uint32_t)s->program.pid, true, info));
-    return begin_one(s, s->attached, info);
+    return begin_one(s, s->attached.items, info);
 }
 
 enum err recorder_launch_with_agent(struct recorder_state *s,
@@ -203,19 +207,19 @@ enum err recorder_launch_with_agent(struct recorder_state *s,
 bool recorder_attach_is_over(struct recorder_state *s)
 {
     size_t running = 0;
-    for (size_t i = 0; i < s->attached_count; i++) {
-        struct attached_process *process = s->attached + i;
+    for (size_t i = 0; i < s->attached.len; i++) {
+        struct attached_process *process = s->attached.items + i;
         struct pollfd end = {.fd = process->pidfd, .events = POLLIN};
         process->has_ended = process->has_ended || poll(&end, 1, 0) == 1;
-        running += !process->has_ended;
+        running += !process->has_ended && !process->is_followed;
     }
     return running == 0;
 }
 
 static bool is_attached(const struct recorder_state *s, uint32_t pid)
 {
-    for (size_t i = 0; i < s->attached_count; i++) {
-        if ((uint32_t)pid_of(s->attached + i) == pid) {
+    for (size_t i = 0; i < s->attached.len; i++) {
+        if ((uint32_t)pid_of(s->attached.items + i) == pid) {
             return true;
         }
     }
@@ -227,8 +231,8 @@ static bool is_attached(const struct recorder_state *s, uint32_t pid)
 static enum err list_family(const struct recorder_state *s, struct u32_vec *out)
 {
     CLEANUP(map_u64_release) struct map_u64 seen = {0};
-    for (size_t i = 0; i < s->attached_count; i++) {
-        TRY(u32_vec_push(out, (uint32_t)pid_of(s->attached + i)));
+    for (size_t i = 0; i < s->attached.len; i++) {
+        TRY(u32_vec_push(out, (uint32_t)pid_of(s->attached.items + i)));
     }
     for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
         const struct drain_process *process = s->drain.processes + slot;
@@ -274,16 +278,17 @@ static void leave_children(const struct recorder_state *s)
 void recorder_attach_end(struct recorder_state *s)
 {
     bool was_attached = false;
-    for (size_t i = 0; i < s->attached_count; i++) {
+    for (size_t i = 0; i < s->attached.len; i++) {
         struct err_info trouble = {0};
-        if (!s->attached[i].attach.is_patched) {
+        const struct attached_process *process = s->attached.items + i;
+        if (!process->attach->is_patched) {
             continue;
         }
         was_attached = true;
-        if (attach_end(&s->attached[i].attach, &trouble) != ERR_OK) {
+        if (attach_end(process->attach, &trouble) != ERR_OK) {
             recorder_log(s, "%s", trouble.text);
-        } else if (!s->attached[i].has_ended) {
-            tell_stop(s, s->attached + i);
+        } else if (!process->has_ended) {
+            tell_stop(s, process->attach);
         }
     }
     if (was_attached) {
@@ -293,12 +298,12 @@ void recorder_attach_end(struct recorder_state *s)
 
 void recorder_attach_release(struct recorder_state *s)
 {
-    for (size_t i = 0; i < s->attached_count; i++) {
-        attach_release(&s->attached[i].attach);
-        fd_closep(&s->attached[i].pidfd);
+    for (size_t i = 0; i < s->attached.len; i++) {
+        attach_release(s->attached.items[i].attach);
+        free(s->attached.items[i].attach);
+        fd_closep(&s->attached.items[i].pidfd);
     }
     strbuf_release(&s->unpatched);
-    free(s->attached);
-    s->attached = NULL;
-    s->attached_count = 0;
+    attached_process_vec_release(&s->attached);
+    exec_follow_release(&s->follow);
 }

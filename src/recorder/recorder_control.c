@@ -32,8 +32,8 @@ static bool records_pid(const struct recorder_state *s, const char *text)
     if (pid == (uint64_t)getpid() || pid == (uint64_t)s->program.pid) {
         return true;
     }
-    for (size_t i = 0; i < s->attached_count; i++) {
-        if (pid == (uint64_t)s->attached[i].attach.inject.target.pid) {
+    for (size_t i = 0; i < s->attached.len; i++) {
+        if (pid == (uint64_t)s->attached.items[i].attach->inject.target.pid) {
             return true;
         }
     }

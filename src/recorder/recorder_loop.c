@@ -45,6 +45,13 @@ static void reap_program(struct recorder_state *s)
     }
     int status = 0;
     struct rusage usage = {0};
+    siginfo_t change = {0};
+    // A thread of ours may trace it: its stops are that thread's to hear of.
+    if (waitid(P_PID, (id_t)s->program.pid, &change, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+        change.si_code != CLD_EXITED && change.si_code != CLD_KILLED &&
+        change.si_code != CLD_DUMPED) {
+        return;
+    }
     if (!s->has_ended && wait4(s->program.pid, &status, WNOHANG, &usage) == s->program.pid) {
         s->has_ended = true;
         s->wait_status = status;
@@ -205,7 +212,8 @@ static bool is_over(struct recorder_state *s, bool was_busy, uint64_t now_ms)
     if (!s->has_ended || was_busy) {
         return false;
     }
-    if (s->drain.process_count == 0) {
+    const uint32_t followed = recorder_follow_running(s);
+    if (s->drain.process_count == 0 && followed == 0) {
         return !s->options->follow_children || none_is_late(s, now_ms);
     }
     s->quiet_since_ms = now_ms;
@@ -221,7 +229,7 @@ static bool is_over(struct recorder_state *s, bool was_busy, uint64_t now_ms)
         recorder_log(s,
                      "the program has ended, but %u of the processes that it started are still "
                      "running; recording continues until they end (Ctrl-C stops it now)",
-                     (unsigned)s->drain.process_count);
+                     (unsigned)max_u64(s->drain.process_count, followed));
     }
     return false;
 }
@@ -316,6 +324,7 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
         recorder_follow_log(s, now_ms);
         see_abandonment(s);
         TRY(recorder_hear_of_unrecorded(s, now_ms));
+        TRY(recorder_follow_round(s, now_ms));
         TRY(unrecorded_tree_round(&s->unrecorded_tree, &s->unrecorded, &s->aggregator,
                                   clock_monotonic_ns()));
         see_code(s);
@@ -336,6 +345,7 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
         }
     }
     see_abandonment(s);
+    TRY(recorder_follow_end(s));
     recorder_attach_end(s); // before the last records are read
     // Hooks pass everything through from now on; records written until now still count.
     atomic_store_explicit(&s->session.header->state, SESSION_ENDED, memory_order_seq_cst);

@@ -26,6 +26,7 @@
 #include "recorder/output/checkpoint.h"
 #include "recorder/output/event_log.h"
 #include "recorder/output/rotation.h"
+#include "recorder/processes/exec_follow.h"
 #include "recorder/processes/unrecorded_list.h"
 #include "recorder/processes/unrecorded_tree.h"
 #include "recorder/recorder.h"
@@ -33,10 +34,13 @@
 
 // A process that the recorder has attached to.
 struct attached_process {
-    struct attach attach;
-    int pidfd; // owned; -1: none
+    struct attach *attach; // owned
+    int pidfd;             // owned; -1: none
     bool has_ended;
+    bool is_followed;    // it was executed by a recorded process
+    uint32_t end_rounds; // of the loop since it has ended
 };
+DEFINE_VEC(attached_process_vec, struct attached_process);
 
 struct recorder_state {
     const struct recorder_options *options; // borrowed
@@ -83,13 +87,15 @@ struct recorder_state {
     int wait_status;  // of the program; -1 while it runs
     bool has_signals; // they must be restored
     bool is_launched;
-    bool has_ended;                    // the program has ended
-    bool has_said_others;              // the user knows that other processes still run
-    bool is_stopped;                   // recording ends although processes still run
-    bool was_abandoned;                // threads took the recorder for dead, and missed events
-    bool is_attached;                  // to processes: nothing is launched
-    struct attached_process *attached; // owned; also the program, if it has the agent
-    size_t attached_count;
+    bool has_ended;       // the program has ended
+    bool has_said_others; // the user knows that other processes still run
+    bool is_stopped;      // recording ends although processes still run
+    bool was_abandoned;   // threads took the recorder for dead, and missed events
+    bool is_attached;     // to processes: nothing is launched
+    // The processes of the user's choice first; also the program, if it has the agent, and what was
+    // followed (recorder_follow.c).
+    struct attached_process_vec attached;
+    struct exec_follow follow;
     struct strbuf unpatched; // of all processes: the text of the counter of that name
     uint64_t unpatched_count;
     struct fresh_start fresh; // with preflight.wants_agent: the program until it begins
@@ -103,6 +109,17 @@ enum err recorder_attach_begin(struct recorder_state *s, struct err_info *info) 
 bool recorder_attach_is_over(struct recorder_state *s);
 void recorder_attach_end(struct recorder_state *s);
 void recorder_attach_release(struct recorder_state *s);
+
+// Of recorder_attach_begin: tell the recording about a process, before it joins.
+enum err recorder_attach_describe(struct recorder_state *s,
+                                  const struct attach *attach,
+                                  uint64_t now_ms) MUST_USE;
+// Follow what recorded processes execute, as far as it cannot load the library (exec_follow.h):
+// begin, do what is due, ask whether such a program runs, end. Recorded programs stay attached to.
+void recorder_follow_begin(struct recorder_state *s);
+enum err recorder_follow_round(struct recorder_state *s, uint64_t now_ms) MUST_USE;
+uint32_t recorder_follow_running(const struct recorder_state *s);
+enum err recorder_follow_end(struct recorder_state *s) MUST_USE;
 
 // Start the program with the agent instead of the preload library (preflight.wants_agent): launch
 // it as `plan` says, put the agent in before its first instruction, let it begin.

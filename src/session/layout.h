@@ -32,7 +32,7 @@
 #include "session/nursery_layout.h"
 
 #define SESSION_MAGIC          0x6e7269616373ULL // "scairn", little endian
-#define SESSION_VERSION        10
+#define SESSION_VERSION        11
 #define SESSION_MAX_PROCESSES  1024u
 #define SESSION_MAX_LANES      4096u
 #define SESSION_PAGE_BYTES     4096u
@@ -98,6 +98,7 @@ enum session_flags {
     SESSION_CHECK_UNWIND = 1 << 2,    // compare every incremental walk with a full one
     SESSION_NO_NURSERY = 1 << 3,      // send every event
     SESSION_ALWAYS_HOLD = 1 << 4,     // nurseries hold blocks even if that does not pay
+    SESSION_FOLLOW_EXECS = 1 << 5,    // R puts the agent into programs that are executed
 };
 
 enum session_door {
@@ -236,19 +237,32 @@ enum exec_note_state {
     EXEC_NOTE_FREE = 0,
     EXEC_NOTE_CLAIMED = 1, // P, by compare and swap: being filled in
     EXEC_NOTE_READY = 2,   // P, release: the fields below are final
+    EXEC_NOTE_HEARD = 3,   // R: it follows the exec, and frees the entry afterwards
 };
 
-// A program that is about to be executed unrecorded (exec_note.h).
+// Whether R traces the exec in order to record the program (exec_follow.h).
+enum exec_follow_answer {
+    EXEC_FOLLOW_NO = 0,     // P: not wanted. R: it will not
+    EXEC_FOLLOW_WANTED = 1, // P: waits
+    EXEC_FOLLOW_TRACED = 2, // R: P may execute the program
+    EXEC_FOLLOW_LEFT = 3,   // P: has not waited for R
+};
+
+// A program that is about to be executed, and cannot load the library (exec_note.h).
 #define SESSION_EXEC_NOTES   128u
-#define EXEC_NOTE_PATH_BYTES 216u
+#define EXEC_NOTE_PATH_BYTES 200u
 struct exec_note {
-    _Atomic uint32_t state; // enum exec_note_state
-    uint32_t obstacle;      // P: enum exec_obstacle; EXEC_NONE takes `number` back
-    uint32_t pid;           // P: of the process that executes it, in its own namespace; 0: unknown
-    uint32_t pid_namespace; // P: inode number, 0 if unknown
-    uint64_t number;        // P
-    uint64_t time_ms;       // P: clock_ms
-    uint64_t joins;         // P: join_count
+    _Atomic uint32_t state;  // enum exec_note_state
+    uint32_t obstacle;       // P: enum exec_obstacle; EXEC_NONE takes `number` back
+    uint32_t pid;            // P: of the process that executes it, in its own namespace; 0: unknown
+    uint32_t pid_namespace;  // P: inode number, 0 if unknown
+    uint32_t thread_id;      // P: of the thread that executes it, or that makes the child
+    uint32_t makes_child;    // P: 1: the thread's next child executes it (posix_spawn)
+    _Atomic uint32_t follow; // P and R: enum exec_follow_answer
+    uint32_t reserved;
+    uint64_t number;                 // P
+    uint64_t time_ms;                // P: clock_ms
+    uint64_t joins;                  // P: join_count
     char path[EXEC_NOTE_PATH_BYTES]; // P: the end of the path, ended by a zero byte
 };
 _Static_assert(sizeof(struct exec_note) == 256, "whole cache lines");

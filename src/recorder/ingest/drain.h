@@ -139,6 +139,7 @@ struct drain_replacement {
     pid_t pid;        // 0: not known
     uint64_t joins;   // images that had joined by then
     uint64_t time_ms; // time of the note
+    bool is_certain;  // it has succeeded
 };
 
 // End the image that the process had then if it has another one now: its blocks left with it. The

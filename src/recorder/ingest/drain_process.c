@@ -188,7 +188,7 @@ is_replaced(const struct drain *drain, uint32_t slot, const struct drain_replace
     const struct drain_process *process = drain->processes + slot;
     return process->aggregator != NULL && process->pid == exec->pid && !process->is_dead &&
            process->aggregator->join_number < exec->joins &&
-           !pid_lookup_may_map(process->pid, drain->session->memfd);
+           (exec->is_certain || !pid_lookup_may_map(process->pid, drain->session->memfd));
 }
 
 enum err

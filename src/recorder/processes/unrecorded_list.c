@@ -26,6 +26,7 @@ void unrecorded_list_release(struct unrecorded_list *list)
     rec_unrecorded_vec_release(&list->entries);
     unrecorded_exec_vec_release(&list->recent);
     unrecorded_exec_vec_release(&list->fresh);
+    wanted_exec_vec_release(&list->wanted);
 }
 
 // Return the entry of that program and reason, or NULL.
@@ -89,14 +90,17 @@ static void forget(struct unrecorded_list *list, size_t index)
     recent->items[index] = recent->items[--recent->len];
 }
 
-static void take_back(struct unrecorded_list *list, uint64_t number)
+// One that is not in the list may be followed.
+static enum err take_back(struct unrecorded_list *list, uint64_t number)
 {
     for (size_t i = 0; i < list->recent.len; i++) {
         if (list->recent.items[i].number == number) {
             forget(list, i);
-            return;
+            return ERR_OK;
         }
     }
+    const struct wanted_exec withdrawn = {.exec = {.number = number, .obstacle = EXEC_NONE}};
+    return list->may_follow ? wanted_exec_vec_push(&list->wanted, withdrawn) : ERR_OK;
 }
 
 static pid_t pid_of(const struct session *session, const struct exec_note *note)
@@ -108,15 +112,40 @@ static pid_t pid_of(const struct session *session, const struct exec_note *note)
     return is_ours ? (pid_t)note->pid : pid_lookup(note->pid, note->pid_namespace);
 }
 
+// Return our number of the note's thread, 0 if it is not known.
+static pid_t thread_of(const struct exec_note *note, pid_t pid)
+{
+    const bool is_first = note->thread_id == note->pid;
+    return is_first || (pid_t)note->pid == pid ? (is_first ? pid : (pid_t)note->thread_id) : 0;
+}
+
+enum err unrecorded_list_add(struct unrecorded_list *list,
+                             struct aggregator *aggregator,
+                             const struct unrecorded_exec *exec)
+{
+    TRY(unrecorded_exec_vec_push(&list->fresh, *exec));
+    return list->recent.len < UNRECORDED_RECENT_MAX ? unrecorded_exec_vec_push(&list->recent, *exec)
+                                                    : count(list, aggregator, exec);
+}
+
+// Keep the shared entry for the one who answers it, or free it.
 static enum err take_note(struct unrecorded_list *list,
                           struct aggregator *aggregator,
                           const struct session *session,
-                          const struct exec_note *note,
+                          struct exec_note *shared,
                           uint64_t now_ms)
 {
-    if (note->obstacle == EXEC_NONE || note->obstacle >= EXEC_OBSTACLE_COUNT) {
-        take_back(list, note->number);
-        return ERR_OK;
+    struct exec_note copy;
+    const struct exec_note *note = &copy;
+    memcpy(&copy, shared, sizeof(copy));
+    const bool is_exec = note->obstacle != EXEC_NONE && note->obstacle < EXEC_OBSTACLE_COUNT;
+    const bool is_wanted = is_exec && list->may_follow && now_ms != UINT64_MAX &&
+                           note->thread_id != 0 && note->follow == EXEC_FOLLOW_WANTED;
+    // Release: pairs with the acquire of the next claim.
+    atomic_store_explicit(&shared->state, is_wanted ? EXEC_NOTE_HEARD : EXEC_NOTE_FREE,
+                          memory_order_release);
+    if (!is_exec) {
+        return take_back(list, note->number);
     }
     struct unrecorded_exec exec = {.number = note->number,
                                    .joins = note->joins,
@@ -126,9 +155,12 @@ static enum err take_note(struct unrecorded_list *list,
                                    .obstacle = note->obstacle};
     TRY(string_table_intern(&aggregator->strings, note->path,
                             strnlen(note->path, sizeof(note->path)), &exec.program));
-    TRY(unrecorded_exec_vec_push(&list->fresh, exec));
-    return list->recent.len < UNRECORDED_RECENT_MAX ? unrecorded_exec_vec_push(&list->recent, exec)
-                                                    : count(list, aggregator, &exec);
+    const struct wanted_exec wanted = {.exec = exec,
+                                       .note = shared,
+                                       .thread = thread_of(note, exec.pid),
+                                       .makes_child = note->makes_child != 0};
+    return is_wanted ? wanted_exec_vec_push(&list->wanted, wanted)
+                     : unrecorded_list_add(list, aggregator, &exec);
 }
 
 enum err unrecorded_list_hear(struct unrecorded_list *list,
@@ -150,11 +182,7 @@ enum err unrecorded_list_hear(struct unrecorded_list *list,
         if (state != EXEC_NOTE_READY) {
             continue;
         }
-        struct exec_note note;
-        memcpy(&note, shared, sizeof(note));
-        // Release: pairs with the acquire of the next claim.
-        atomic_store_explicit(&shared->state, EXEC_NOTE_FREE, memory_order_release);
-        TRY(take_note(list, aggregator, session, &note, now_ms));
+        TRY(take_note(list, aggregator, session, shared, now_ms));
     }
     list->seen_count = is_whole ? noted : list->seen_count;
     return ERR_OK;

@@ -2,6 +2,7 @@
 // unrecorded_list: the programs that recorded processes executed and that are not in the recording.
 //
 //   unrecorded_list_hear()       takes the notes out of the session (target/producer/exec_note.h)
+//                                those that are to be followed wait in `wanted` for their taker
 //   unrecorded_list_count_due()  counts those that were not withdrawn within WITHDRAW_MS, by
 //                                program and reason
 //
@@ -16,6 +17,7 @@
 // Failure: ERR_NO_MEMORY, ERR_LIMIT.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -24,6 +26,7 @@
 #include "recording/format/tables.h"
 
 struct aggregator;
+struct exec_note;
 struct session;
 
 #define UNRECORDED_PROGRAMS_MAX 256u
@@ -41,6 +44,15 @@ struct unrecorded_exec {
 };
 
 DEFINE_VEC(unrecorded_exec_vec, struct unrecorded_exec);
+
+// An exec whose process waits until the recorder follows it (target/producer/exec_note.h).
+struct wanted_exec {
+    struct unrecorded_exec exec; // obstacle EXEC_NONE: it has failed, forget its number
+    struct exec_note *note;      // borrowed from the session; the taker frees the entry
+    pid_t thread;                // in our namespace
+    bool makes_child;
+};
+DEFINE_VEC(wanted_exec_vec, struct wanted_exec);
 DEFINE_VEC(rec_unrecorded_vec, struct rec_unrecorded);
 
 // A zeroed list is empty.
@@ -48,6 +60,8 @@ struct unrecorded_list {
     struct rec_unrecorded_vec entries;
     struct unrecorded_exec_vec recent;
     struct unrecorded_exec_vec fresh; // new ones, for unrecorded_tree to take
+    struct wanted_exec_vec wanted;    // new ones, for exec_follow to take
+    bool may_follow;                  // otherwise no exec is followed
     uint64_t seen_count;              // of notes, as the session counts them
 };
 
@@ -63,6 +77,11 @@ enum err unrecorded_list_hear(struct unrecorded_list *list,
 enum err unrecorded_list_count_due(struct unrecorded_list *list,
                                    struct aggregator *aggregator,
                                    uint64_t now_ms) MUST_USE;
+
+// Add an exec that was to be followed and is not recorded after all.
+enum err unrecorded_list_add(struct unrecorded_list *list,
+                             struct aggregator *aggregator,
+                             const struct unrecorded_exec *exec) MUST_USE;
 
 // Add processes that the program of that exec started. If it is not counted yet, its entry has no
 // execs so far.

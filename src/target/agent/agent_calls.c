@@ -9,10 +9,15 @@
 // Compiled with frame pointers: unwind_caller_regs() reads them.
 #include "target/agent/agent_calls.h"
 
+#include <fcntl.h>
 #include <stddef.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/compiler.h"
 #include "base/sys.h"
+#include "session/exec_check.h"
+#include "session/session_env.h"
 #include "target/preload/process/process.h"
 #include "target/preload/record/record_hot.h"
 #include "target/producer/exec_note.h"
@@ -223,16 +228,54 @@ static struct session_header *followed_session(void)
     return is_followed ? session : NULL;
 }
 
-// The new program has neither the agent nor the variables of the preload library. If it is recorded
-// all the same, it joins, which voids the note. Also called by children of vfork.
+// Whether a program with this environment finds a session by itself: it was started by a static
+// program that was started by cairn.
+static bool has_session(char *const *variables)
+{
+    static const char name[] = SESSION_ENV_NAME "=";
+    for (; variables != NULL && *variables != NULL; variables++) {
+        size_t at = 0;
+        while (at < sizeof(name) - 1 && (*variables)[at] == name[at]) {
+            at++;
+        }
+        if (at == sizeof(name) - 1) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool may_execute(const char *path)
+{
+    return !sys_failed(sys_call6(SYS_faccessat, AT_FDCWD, (long)path, R_OK | X_OK, 0, 0, 0));
+}
+
+// Note a program that does not load the library, and wait until the recorder traces its exec. Where
+// the environment has a session the program joins by itself, which voids the note. A path that
+// cannot be read fails, is one of many that execvp tries, or changes the identity unseen.
+static uint64_t note_exec(struct session_header *session, const char *path, char *const *variables)
+{
+    bool is_traced = false;
+    struct exec_notice notice = {.path = path,
+                                 .obstacle = exec_check(path),
+                                 .pid = (uint32_t)sys_getpid(),
+                                 .pid_namespace = process_pid_namespace()};
+    const bool joins = notice.obstacle == EXEC_NONE && has_session(variables);
+    notice.obstacle = notice.obstacle == EXEC_NONE ? EXEC_AGENT : notice.obstacle;
+    notice.is_to_be_followed =
+        !joins && may_execute(path) && exec_note_may_follow(session, notice.obstacle);
+    return exec_note_put(session, &notice, &is_traced);
+}
+
+// The new program does not have the agent. Also called by children of vfork.
 uint64_t agent_on_exec(struct agent_call *call, enum agent_hook hook)
 {
     struct session_header *session = followed_session();
-    const char *path = (const char *)call->arguments[agent_hook_shape(hook).block_argument];
-    const uint64_t number = session != NULL && path != NULL
-                                ? exec_note_put(session, EXEC_AGENT, path, (uint32_t)sys_getpid(),
-                                                process_pid_namespace())
-                                : 0;
+    const uint8_t path_argument = agent_hook_shape(hook).block_argument;
+    const char *path = (const char *)call->arguments[path_argument];
+    char *const *variables = (char *const *)call->arguments[path_argument + 2];
+    const uint64_t number =
+        session != NULL && path != NULL ? note_exec(session, path, variables) : 0;
     const uint64_t result = call_original(call); // returns only to fail
     exec_note_take_back(session, number);
     return result;

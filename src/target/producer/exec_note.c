@@ -2,10 +2,17 @@
 // exec_note: see exec_note.h.
 #include "target/producer/exec_note.h"
 
-#include <stdbool.h>
 #include <stddef.h>
+#include <time.h>
 
+#include "base/sys.h"
+#include "target/producer/recorder_liveness.h"
 #include "target/producer/session_join.h"
+
+enum {
+    FOLLOW_WAIT_MS = 15000,
+    FOLLOW_NAP_NS = 20000000,
+};
 
 // Claim an entry to fill in, or return NULL.
 static struct exec_note *claim(struct session_header *session, uint64_t first)
@@ -45,12 +52,54 @@ static void publish(struct session_header *session, struct exec_note *note)
     atomic_store_explicit(&note->state, EXEC_NOTE_READY, memory_order_release);
 }
 
-uint64_t exec_note_put(struct session_header *session,
-                       enum exec_obstacle obstacle,
-                       const char *path,
-                       uint32_t pid,
-                       uint32_t pid_namespace)
+static void wake_recorder(struct session_header *session)
 {
+    const void *word = &session->recorder_wake;
+    atomic_fetch_add_explicit(&session->recorder_wake, 1, memory_order_release);
+    (void)sys_futex_wake(word, 1); // it is fine if R does not sleep
+}
+
+// Wait for R's answer to the note. If the entry has another number R has freed it.
+static bool await_tracer(struct session_header *session,
+                         struct exec_note *note,
+                         const struct exec_notice *notice,
+                         uint64_t number)
+{
+    const struct timespec nap = {.tv_nsec = FOLLOW_NAP_NS};
+    const void *word = &note->follow;
+    struct patience patience;
+    patience_init_without_lane(&patience, session, notice->pid_namespace);
+    wake_recorder(session);
+    uint32_t answer = EXEC_FOLLOW_WANTED;
+    // Relaxed, here and below: the answer guards no other data.
+    while ((answer = atomic_load_explicit(&note->follow, memory_order_relaxed)) ==
+               EXEC_FOLLOW_WANTED &&
+           __atomic_load_n(&note->number, __ATOMIC_RELAXED) == number) {
+        const bool is_dead = patience_is_over(&patience, session, NULL);
+        if (is_dead) {
+            session_abandon(session);
+        }
+        if (is_dead || session_is_over(session) || patience.unread_ms > FOLLOW_WAIT_MS) {
+            (void)atomic_compare_exchange_strong_explicit(&note->follow, &answer, EXEC_FOLLOW_LEFT,
+                                                          memory_order_relaxed,
+                                                          memory_order_relaxed);
+            break;
+        }
+        (void)sys_futex_wait(word, EXEC_FOLLOW_WANTED, &nap); // we check, whatever wakes us
+    }
+    return answer == EXEC_FOLLOW_TRACED;
+}
+
+bool exec_note_may_follow(const struct session_header *session, enum exec_obstacle obstacle)
+{
+    return (session->flags & SESSION_FOLLOW_EXECS) != 0 &&
+           (obstacle == EXEC_STATIC || obstacle == EXEC_LIBC || obstacle == EXEC_AGENT);
+}
+
+uint64_t
+exec_note_put(struct session_header *session, const struct exec_notice *notice, bool *out_is_traced)
+{
+    *out_is_traced = false;
     // Relaxed: the count only shows that there are new notes.
     const uint64_t number =
         1 + atomic_fetch_add_explicit(&session->exec_count, 1, memory_order_relaxed);
@@ -58,12 +107,18 @@ uint64_t exec_note_put(struct session_header *session,
     if (note == NULL) {
         return 0;
     }
-    note->obstacle = obstacle;
-    note->number = number;
-    note->pid = pid;
-    note->pid_namespace = pid_namespace;
-    copy_path(note->path, path);
+    note->obstacle = notice->obstacle;
+    __atomic_store_n(&note->number, number, __ATOMIC_RELAXED); // await_tracer may read it
+    note->pid = notice->pid;
+    note->pid_namespace = notice->pid_namespace;
+    note->thread_id = notice->is_to_be_followed ? (uint32_t)sys_gettid() : 0;
+    note->makes_child = notice->makes_child;
+    atomic_store_explicit(&note->follow,
+                          notice->is_to_be_followed ? EXEC_FOLLOW_WANTED : EXEC_FOLLOW_NO,
+                          memory_order_relaxed);
+    copy_path(note->path, notice->path);
     publish(session, note);
+    *out_is_traced = notice->is_to_be_followed && await_tracer(session, note, notice, number);
     return number;
 }
 
@@ -76,7 +131,8 @@ void exec_note_take_back(struct session_header *session, uint64_t number)
     struct exec_note *note = claim(session, number);
     if (note != NULL) {
         note->obstacle = EXEC_NONE;
-        note->number = number;
+        __atomic_store_n(&note->number, number, __ATOMIC_RELAXED);
+        atomic_store_explicit(&note->follow, EXEC_FOLLOW_NO, memory_order_relaxed);
         publish(session, note);
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// exec_note: notes a program that a process is about to execute and that will not be recorded.
+// exec_note: notes a program that a process is about to execute and that does not load the library.
 //
 // A process has no time after an exec, and the child of a vfork has only its parent's thread. So a
 // note is an entry in the session's memory, claimed by one compare and swap, without a lane, lock
@@ -8,22 +8,43 @@
 // named (NOTE_unnamed_execs).
 //
 //   FREE --P, compare and swap--> CLAIMED --P, release--> READY --R, release--> FREE
+//                                                           `--R--> HEARD --R, followed--> FREE
 //
-// Context: T writes, async-signal-safe; R reads, and treats the contents as hostile.
+// The recorder can follow most programs: it traces the exec and puts its agent into the program
+// before that begins. Then the process waits for the tracer:
+//
+//   WANTED --R, traces the thread--> TRACED
+//        | `--R, cannot--> NO
+//        `--P, has waited long enough--> LEFT
+//
+// It waits as long as the recorder lives, and FOLLOW_WAIT_MS at most. Whatever R answers, the
+// program is executed next. Context: T writes, async-signal-safe; errno kept; R reads, and treats
+// the contents as hostile.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "session/exec_check.h"
 #include "session/layout.h"
 
-// Note that the process `pid` (0: unknown) of that pid namespace executes the program at `path`
-// unrecorded. Returns the note's number; 0 if there was no room.
+struct exec_notice {
+    const char *path;
+    enum exec_obstacle obstacle;
+    uint32_t pid; // of the process that executes it, 0: unknown
+    uint32_t pid_namespace;
+    bool is_to_be_followed; // by the recorder; the caller's thread executes the program
+    bool makes_child;       // with that: or makes the child that will, by posix_spawn
+};
+
+// Whether the recorder follows such an exec.
+bool exec_note_may_follow(const struct session_header *session, enum exec_obstacle obstacle);
+
+// Note the exec. *out_is_traced: the recorder follows it. Returns the note's number; 0 if there was
+// no room.
 uint64_t exec_note_put(struct session_header *session,
-                       enum exec_obstacle obstacle,
-                       const char *path,
-                       uint32_t pid,
-                       uint32_t pid_namespace);
+                       const struct exec_notice *notice,
+                       bool *out_is_traced);
 
 // Take back that note, because the exec failed. Does nothing if `number` is 0.
 void exec_note_take_back(struct session_header *session, uint64_t number);

@@ -71,18 +71,11 @@ static bool is_zombie(uint32_t pid)
     return false;
 }
 
-// Whether the recorder's pid is known to be in our pid namespace.
-static bool is_of_our_namespace(struct session_header *session, const struct lane_header *lane)
-{
-    const uint32_t ours = session_process(session, lane->process_index)->pid_namespace;
-    const uint32_t theirs = session->recorder_namespace;
-    return ours == theirs; // both 0 where there is no /proc at all
-}
-
-static bool is_dead(struct session_header *session, const struct lane_header *lane)
+static bool is_dead(const struct patience *p, const struct session_header *session)
 {
     const uint32_t pid = session->recorder_pid;
-    return is_of_our_namespace(session, lane) &&
+    // The pid is known to be of our namespace; both are 0 where there is no /proc at all.
+    return p->pid_namespace == session->recorder_namespace &&
            (sys_kill((int)pid, 0) == -ESRCH || is_zombie(pid));
 }
 
@@ -93,7 +86,8 @@ static uint64_t clock_of(const struct session_header *session)
 
 static uint64_t read_pos_of(const struct lane_header *lane)
 {
-    return atomic_load_explicit(&lane->read_pos, memory_order_relaxed); // only compared
+    // Relaxed: only compared.
+    return lane != NULL ? atomic_load_explicit(&lane->read_pos, memory_order_relaxed) : 0;
 }
 
 void session_abandon(struct session_header *session)
@@ -107,11 +101,21 @@ void session_abandon(struct session_header *session)
 }
 
 void patience_init(struct patience *p,
-                   const struct session_header *session,
+                   struct session_header *session,
                    const struct lane_header *lane)
 {
-    *p = (struct patience){
-        .now_ns = sys_monotonic_ns(), .clock_ms = clock_of(session), .read_pos = read_pos_of(lane)};
+    patience_init_without_lane(p, session,
+                               session_process(session, lane->process_index)->pid_namespace);
+    p->read_pos = read_pos_of(lane);
+}
+
+void patience_init_without_lane(struct patience *p,
+                                const struct session_header *session,
+                                uint32_t pid_namespace)
+{
+    *p = (struct patience){.now_ns = sys_monotonic_ns(),
+                           .clock_ms = clock_of(session),
+                           .pid_namespace = pid_namespace};
 }
 
 // Add to *still_ms if `now` is still `*before`, else begin anew.
@@ -144,5 +148,5 @@ bool patience_is_over_at(struct patience *p,
     if (p->still_ms >= LANE_PATIENCE_MS || p->unread_ms >= LANE_FORGOTTEN_MS) {
         return true;
     }
-    return p->still_ms >= LANE_SUSPECT_MS && is_dead(session, lane);
+    return p->still_ms >= LANE_SUSPECT_MS && is_dead(p, session);
 }

@@ -16,16 +16,22 @@
 #define LANE_FORGOTTEN_MS 30000u // lane not read for so long: dead, whatever its clock
 
 struct patience {
-    uint64_t now_ns;    // monotonic, at the last check
-    uint64_t clock_ms;  // the recorder's clock at the last check
-    uint64_t still_ms;  // how long the clock has not moved
-    uint64_t read_pos;  // of our lane, at the last check
-    uint64_t unread_ms; // how long read_pos has not moved
+    uint64_t now_ns;        // monotonic, at the last check
+    uint64_t clock_ms;      // the recorder's clock at the last check
+    uint64_t still_ms;      // how long the clock has not moved
+    uint64_t read_pos;      // of our lane, at the last check
+    uint64_t unread_ms;     // how long read_pos has not moved
+    uint32_t pid_namespace; // of this process, as in process_slot
 };
 
 void patience_init(struct patience *p,
-                   const struct session_header *session,
+                   struct session_header *session,
                    const struct lane_header *lane);
+
+// Without a lane, for a wait of a process of that pid namespace: pass NULL for the lane below.
+void patience_init_without_lane(struct patience *p,
+                                const struct session_header *session,
+                                uint32_t pid_namespace);
 
 // Declare the recorder dead for this process: all hooks pass through from now on.
 void session_abandon(struct session_header *session);

@@ -7,13 +7,13 @@ bool attach_is_possible(void)
     return false;
 }
 
-enum err attach_hold_begin(struct fresh_start *child, int pid, struct err_info *info)
+enum err attach_hold_begin(struct fresh_start *child, struct err_info *info)
 {
-    *child = (struct fresh_start){.pid = pid, .tid = pid};
-    return err_set(info, ERR_UNSUPPORTED, "cairn cannot hold process %d on this machine", pid);
+    return err_set(info, ERR_UNSUPPORTED, "cairn cannot hold process %d on this machine",
+                   child->pid);
 }
 
-enum err attach_hold_run(const struct fresh_start *child, struct err_info *info)
+enum err attach_hold_run(struct fresh_start *child, struct err_info *info)
 {
     return err_set(info, ERR_UNSUPPORTED, "process %d is not held", child->pid);
 }

@@ -232,13 +232,13 @@ bool attach_is_possible(void)
     return true;
 }
 
-enum err attach_hold_begin(struct fresh_start *child, int pid, struct err_info *info)
+enum err attach_hold_begin(struct fresh_start *child, struct err_info *info)
 {
-    *child = (struct fresh_start){.pid = pid, .tid = pid, .calls = &kernel_calls_real};
+    child->calls = &kernel_calls_real;
     return fresh_stop_begin(child, info);
 }
 
-enum err attach_hold_run(const struct fresh_start *child, struct err_info *info)
+enum err attach_hold_run(struct fresh_start *child, struct err_info *info)
 {
     return fresh_stop_run(child, info);
 }
@@ -262,7 +262,7 @@ enum err attach_open(struct attach *attach,
             return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
         }
     }
-    TRY(check_names(attach, options->names, info));
+    TRY(options->may_lack_names ? ERR_OK : check_names(attach, options->names, info));
     if (!has_allocator(attach)) {
         const char *separator = attach->hidden.len > 0 ? ": " : "";
         return options->is_fresh

@@ -40,6 +40,8 @@ static const uint8_t waiting[] = {
 };
 _Static_assert(sizeof(waiting) <= FUNCTION_ALIGNMENT, "it fits");
 
+#define EXEC_OPTIONS (PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD)
+
 struct loader_symbols {
     uint64_t state_function; // _dl_debug_state
     uint64_t debug;          // _r_debug; 0: not exported, and the first call is the one (musl)
@@ -47,7 +49,8 @@ struct loader_symbols {
 
 enum err fresh_stop_begin(const struct fresh_start *start, struct err_info *info)
 {
-    const long options = PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD;
+    const long births = PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE;
+    const long options = start->makes_child ? births : EXEC_OPTIONS;
     if (start->calls->ptrace(PTRACE_SEIZE, start->tid, NULL, (void *)options) != 0) {
         return err_set_errno(info, errno, "the system does not let cairn trace process %d",
                              start->pid);
@@ -55,9 +58,23 @@ enum err fresh_stop_begin(const struct fresh_start *start, struct err_info *info
     return ERR_OK;
 }
 
+// The end of a process is its parent's to hear of, and the parent may be this process.
+static bool has_ended(int tid)
+{
+    siginfo_t change = {0};
+    const int options = WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL;
+    return waitid(P_PID, (id_t)tid, &change, options) == 0 && change.si_pid == tid &&
+           (change.si_code == CLD_EXITED || change.si_code == CLD_KILLED ||
+            change.si_code == CLD_DUMPED);
+}
+
 // A thread that executes a program gets the number of its process.
 static int wait_for_any(const struct fresh_start *start, int *status)
 {
+    if (has_ended(start->pid)) {
+        errno = ECHILD;
+        return -1;
+    }
     int got = start->calls->wait(start->tid, status, __WALL | WNOHANG);
     if (got < 0 && errno == ECHILD && start->tid != start->pid) {
         got = start->calls->wait(start->pid, status, __WALL | WNOHANG);
@@ -85,6 +102,14 @@ static bool is_cancelled(const struct fresh_start *start)
            atomic_load_explicit(start->is_cancelled, memory_order_relaxed);
 }
 
+// Whether a stop is the awaited one. PTRACE_EVENT_FORK stands for each way to make a child.
+static bool is_awaited(int status, int event)
+{
+    const int found = status >> 16;
+    return found == event || (event == PTRACE_EVENT_FORK &&
+                              (found == PTRACE_EVENT_VFORK || found == PTRACE_EVENT_CLONE));
+}
+
 // Wait for a stop of this event.
 static enum err wait_for_event(const struct fresh_start *start, int event)
 {
@@ -92,7 +117,7 @@ static enum err wait_for_event(const struct fresh_start *start, int event)
     while (clock_monotonic_ns() < deadline_ns) {
         int status = 0;
         const int got = wait_for_any(start, &status);
-        if (got > 0 && WIFSTOPPED(status) && status >> 16 == event) {
+        if (got > 0 && WIFSTOPPED(status) && is_awaited(status, event)) {
             return ERR_OK;
         }
         if ((got > 0 && !WIFSTOPPED(status)) || (got < 0 && errno != EINTR)) {
@@ -303,10 +328,32 @@ static enum err run_loader(const struct fresh_start *start, const struct target_
                                                                     : ERR_UNSUPPORTED;
 }
 
-enum err fresh_stop_run(const struct fresh_start *start, struct err_info *info)
+// Let the thread go when it has made the child, and trace that instead. Both stop by themselves.
+static enum err go_over_to_child(struct fresh_start *start)
+{
+    unsigned long child = 0;
+    TRY(wait_for_event(start, PTRACE_EVENT_FORK));
+    const bool is_known =
+        start->calls->ptrace(PTRACE_GETEVENTMSG, start->tid, NULL, &child) == 0 && child != 0;
+    (void)start->calls->ptrace(PTRACE_DETACH, start->tid, NULL, NULL); // it may have been killed
+    if (!is_known) {
+        return ERR_NOT_FOUND;
+    }
+    start->makes_child = false;
+    start->pid = (int)child;
+    start->tid = (int)child;
+    TRY(wait_for_event(start, PTRACE_EVENT_STOP));
+    const bool is_set =
+        start->calls->ptrace(PTRACE_SETOPTIONS, start->pid, NULL, (void *)(long)EXEC_OPTIONS) == 0;
+    return is_set && start->calls->ptrace(PTRACE_CONT, start->pid, NULL, NULL) == 0 ? ERR_OK
+                                                                                    : ERR_NOT_FOUND;
+}
+
+enum err fresh_stop_run(struct fresh_start *start, struct err_info *info)
 {
     CLEANUP(target_process_close) struct target_process target = {0};
-    enum err err = wait_for_event(start, PTRACE_EVENT_EXEC);
+    enum err err = start->makes_child ? go_over_to_child(start) : ERR_OK;
+    err = err == ERR_OK ? wait_for_event(start, PTRACE_EVENT_EXEC) : err;
     if (err != ERR_OK) {
         return err_set(info, err, "process %d has not become another program", start->pid);
     }

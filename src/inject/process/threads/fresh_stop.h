@@ -23,8 +23,9 @@
 
 // A thread that will execute a program.
 struct fresh_start {
-    int pid; // of its process, which the program will have
-    int tid; // of the thread; the same in a forked child
+    int pid;          // of its process, which the program will have
+    int tid;          // of the thread; the same in a forked child
+    bool makes_child; // the thread's next child executes it; then both numbers become the child's
     // Set by another thread: the program will not be executed after all. May be NULL.
     const _Atomic bool *is_cancelled;
     const struct kernel_calls *calls; // borrowed
@@ -36,7 +37,7 @@ enum err fresh_stop_begin(const struct fresh_start *start, struct err_info *info
 // Wait for the exec and for the moment. ERR_NOT_FOUND if the process ends before, ERR_CANCELLED,
 // ERR_UNSUPPORTED if the loader is unknown, ERR_LIMIT if the moment has not come within 30 seconds
 // or was missed, and the errors of target_process_open. The program is unchanged after a failure.
-enum err fresh_stop_run(const struct fresh_start *start, struct err_info *info) MUST_USE;
+enum err fresh_stop_run(struct fresh_start *start, struct err_info *info) MUST_USE;
 
 // Let the program begin, whether fresh_stop_run has succeeded or not.
 void fresh_stop_release(const struct fresh_start *start);

@@ -39,7 +39,7 @@ EXPORT int execle(const char *path, const char *first, ...);
 static void begin(struct exec_plan *plan, const char *path, char *const *variables)
 {
     exec_plan_make(plan, path, variables);
-    exec_plan_announce(plan, (uint32_t)sys_getpid());
+    exec_plan_announce(plan);
 }
 
 // End the plan after a call that returns only to fail.
@@ -146,11 +146,9 @@ execveat(int folder, const char *path, char *const *argv, char *const *environme
 // End the plan after a spawn, when the child's pid is known.
 static int spawned(struct exec_plan *plan, int result, pid_t child, pid_t *pid)
 {
-    if (result == 0) {
-        exec_plan_announce(plan, (uint32_t)child);
-        if (pid != NULL) {
-            *pid = child;
-        }
+    exec_plan_spawned(plan, result == 0 ? (uint32_t)child : 0);
+    if (result == 0 && pid != NULL) {
+        *pid = child;
     }
     exec_plan_end(plan, false);
     return result;
@@ -166,6 +164,7 @@ EXPORT int posix_spawn(pid_t *pid,
     struct exec_plan plan;
     pid_t child = 0;
     exec_plan_make(&plan, path, environment);
+    exec_plan_announce_spawn(&plan);
     const int result = g_real_process.posix_spawn(&child, path, actions, attributes, argv,
                                                   plan.environment.variables);
     return spawned(&plan, result, child, pid);
@@ -182,6 +181,7 @@ EXPORT int posix_spawnp(pid_t *pid,
     char path[PATH_BYTES_MAX];
     pid_t child = 0;
     exec_plan_make(&plan, find(name, path), environment);
+    exec_plan_announce_spawn(&plan);
     const int result = g_real_process.posix_spawnp(&child, name, actions, attributes, argv,
                                                    plan.environment.variables);
     return spawned(&plan, result, child, pid);

@@ -96,6 +96,7 @@ void exec_plan_make(struct exec_plan *plan, const char *path, char *const *varia
     plan->path = path;
     plan->number = 0;
     plan->obstacle = EXEC_NONE;
+    plan->is_traced = false;
     environment_as_is(&plan->environment, variables);
     const bool has_ours = environment_scan(variables).ours != NULL;
     if (path == NULL || (plan->session == NULL && !has_ours)) {
@@ -113,11 +114,49 @@ void exec_plan_make(struct exec_plan *plan, const char *path, char *const *varia
     }
 }
 
-void exec_plan_announce(struct exec_plan *plan, uint32_t pid)
+static void announce(struct exec_plan *plan, uint32_t pid, bool is_to_be_followed, bool makes_child)
 {
-    if (plan->session != NULL && plan->obstacle != EXEC_NONE) {
-        plan->number =
-            exec_note_put(plan->session, plan->obstacle, plan->path, pid, process_pid_namespace());
+    const struct exec_notice notice = {.path = plan->path,
+                                       .obstacle = plan->obstacle,
+                                       .pid = pid,
+                                       .pid_namespace = process_pid_namespace(),
+                                       .is_to_be_followed = is_to_be_followed,
+                                       .makes_child = makes_child};
+    plan->number = exec_note_put(plan->session, &notice, &plan->is_traced);
+}
+
+static bool has_obstacle(const struct exec_plan *plan)
+{
+    return plan->session != NULL && plan->obstacle != EXEC_NONE;
+}
+
+static bool may_follow(const struct exec_plan *plan)
+{
+    return has_obstacle(plan) && exec_note_may_follow(plan->session, plan->obstacle);
+}
+
+void exec_plan_announce(struct exec_plan *plan)
+{
+    if (has_obstacle(plan)) {
+        announce(plan, (uint32_t)sys_getpid(), may_follow(plan), false);
+    }
+}
+
+void exec_plan_announce_spawn(struct exec_plan *plan)
+{
+    if (may_follow(plan)) {
+        announce(plan, (uint32_t)sys_getpid(), true, true);
+    }
+}
+
+void exec_plan_spawned(struct exec_plan *plan, uint32_t pid)
+{
+    if (pid != 0 && plan->is_traced) {
+        return;
+    }
+    exec_note_take_back(plan->session, plan->number);
+    if (pid != 0 && has_obstacle(plan)) {
+        announce(plan, pid, false, false);
     }
 }
 

@@ -11,10 +11,13 @@
 //     static, or another identity      unchanged: harmless, and its      yes
 //                                      children may be recorded
 //     musl, a sanitizer, 32 bits, ...  taken out                         yes
+//     static, musl                     as above                          yes, and waits until the
+//                                                                        recorder traces the exec
 //     the library or the recorder is   taken out                         yes
 //     out of reach; a seccomp filter
 //
-//   exec_plan_announce()   just before an exec, or after a spawn, when the pid is known
+//   exec_plan_announce()   just before an exec
+//   exec_plan_announce_spawn(), exec_plan_spawned()   just before a spawn, and after it
 //   exec_plan_end()        the exec has failed, or the spawn is over
 //
 // Context: T, any caller of exec: threads, forked children that have not joined, children of vfork
@@ -37,12 +40,18 @@ struct exec_plan {
     const char *path;               // borrowed
     enum exec_obstacle obstacle;
     uint64_t number; // of the note, 0: none
+    bool is_traced;  // the recorder follows the exec
 };
 
 // Make the plan. `path` is the file to execute, NULL if it cannot be found.
 void exec_plan_make(struct exec_plan *plan, const char *path, char *const *variables);
 
-// Announce the exec. `pid` is the process that executes the program.
-void exec_plan_announce(struct exec_plan *plan, uint32_t pid);
+// Announce the exec, by the calling process.
+void exec_plan_announce(struct exec_plan *plan);
+
+// Announce that the calling thread makes a child which executes the program. Afterwards: it has
+// this pid, 0: it has failed.
+void exec_plan_announce_spawn(struct exec_plan *plan);
+void exec_plan_spawned(struct exec_plan *plan, uint32_t pid);
 
 void exec_plan_end(struct exec_plan *plan, bool has_failed);

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+// recorder_follow: the recorder's part of following execs (exec_follow.h). See recorder_state.h.
+//
+// A program that is followed is attached to like one of the user's choice, and replaces the former
+// program of its process. It stays in the list until it has ended.
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "aggregate/aggregator_process.h"
+#include "host/os/file.h"
+#include "recorder/recorder_state.h"
+
+enum {
+    END_ROUNDS = 2, // of the loop, in which the drain hears of a process that has joined and ended
+};
+
+void recorder_follow_begin(struct recorder_state *s)
+{
+    s->follow.session = &s->session;
+    s->follow.names = s->options->allocator_names;
+    s->unrecorded.may_follow = (s->session.header->flags & SESSION_FOLLOW_EXECS) != 0;
+}
+
+// Forget that a process was going to join: its program has ended without an allocation.
+static enum err forget(struct recorder_state *s, int pid, uint64_t now_ms)
+{
+    struct aggregator_process_vec *awaited = &s->drain.awaited;
+    for (size_t i = 0; i < awaited->len; i++) {
+        struct aggregator_process *process = awaited->items[i];
+        if (process->record.pid == (uint32_t)pid) {
+            awaited->items[i] = awaited->items[--awaited->len];
+            const struct aggregator_process_ending ending = {.end_ms = now_ms};
+            return aggregator_process_end(&s->aggregator, process, &ending);
+        }
+    }
+    return ERR_OK;
+}
+
+// Put the program into the list, in place of the former one of its process.
+static enum err list(struct recorder_state *s, struct attach *attach)
+{
+    const int pid = attach->inject.target.pid;
+    for (size_t i = 0; i < s->attached.len; i++) {
+        struct attached_process *process = s->attached.items + i;
+        if (process->attach->inject.target.pid == pid && !process->has_ended) {
+            attach_release(process->attach); // its memory is gone
+            free(process->attach);
+            process->attach = attach;
+            return ERR_OK;
+        }
+    }
+    const struct attached_process process = {
+        .attach = attach, .pidfd = (int)syscall(SYS_pidfd_open, pid, 0), .is_followed = true};
+    return attached_process_vec_push(&s->attached, process);
+}
+
+// Make a held program a part of the recording, and let it begin.
+static enum err accept_one(struct recorder_state *s, struct followed_exec *item, uint64_t now_ms)
+{
+    struct attach *attach = item->attach;
+    const int pid = attach->inject.target.pid;
+    const struct drain_replacement replacement = {.pid = pid,
+                                                  .joins = item->wanted.exec.joins,
+                                                  .time_ms = item->wanted.exec.time_ms,
+                                                  .is_certain = true};
+    enum err err = forget(s, pid, now_ms);
+    err = err == ERR_OK ? drain_end_replaced(&s->drain, &replacement, now_ms) : err;
+    err = err == ERR_OK ? recorder_attach_describe(s, attach, now_ms) : err;
+    err = err == ERR_OK ? list(s, attach) : err;
+    if (err == ERR_OK) {
+        item->attach = NULL;
+    }
+    exec_follow_accept(item);
+    return err;
+}
+
+static enum err take_wanted(struct recorder_state *s)
+{
+    struct wanted_exec_vec *wanted = &s->unrecorded.wanted;
+    for (size_t i = 0; i < wanted->len; i++) {
+        TRY(exec_follow_take(&s->follow, wanted->items + i));
+    }
+    wanted_exec_vec_clear(wanted);
+    exec_follow_start(&s->follow);
+    return ERR_OK;
+}
+
+static enum err visit_items(struct recorder_state *s, uint64_t now_ms)
+{
+    for (size_t i = 0; i < s->follow.items.len;) {
+        struct followed_exec *item = s->follow.items.items[i];
+        const enum follow_stage stage = exec_follow_stage(item);
+        if (stage == FOLLOW_HELD && item->attach != NULL) {
+            TRY(accept_one(s, item, now_ms));
+        }
+        if (stage != FOLLOW_OVER) {
+            i++;
+            continue;
+        }
+        struct unrecorded_exec exec = item->wanted.exec;
+        const bool is_unrecorded = item->has_failed && !item->was_taken_back;
+        exec.pid = item->start.makes_child ? 0 : item->start.pid;
+        exec.heard_ms = now_ms;
+        exec_follow_remove(&s->follow, i);
+        if (is_unrecorded) {
+            TRY(unrecorded_list_add(&s->unrecorded, &s->aggregator, &exec));
+        }
+    }
+    return ERR_OK;
+}
+
+static enum err leave_ended(struct recorder_state *s, uint64_t now_ms)
+{
+    for (size_t i = 0; i < s->attached.len;) {
+        struct attached_process *process = s->attached.items + i;
+        struct pollfd end = {.fd = process->pidfd, .events = POLLIN};
+        process->has_ended = process->has_ended || poll(&end, 1, 0) == 1 || process->pidfd < 0;
+        if (!process->is_followed || !process->has_ended || process->end_rounds++ < END_ROUNDS) {
+            i++;
+            continue;
+        }
+        TRY(forget(s, process->attach->inject.target.pid, now_ms));
+        attach_release(process->attach);
+        free(process->attach);
+        fd_closep(&process->pidfd);
+        *process = s->attached.items[--s->attached.len];
+    }
+    return ERR_OK;
+}
+
+enum err recorder_follow_round(struct recorder_state *s, uint64_t now_ms)
+{
+    TRY(take_wanted(s));
+    TRY(visit_items(s, now_ms));
+    return leave_ended(s, now_ms);
+}
+
+uint32_t recorder_follow_running(const struct recorder_state *s)
+{
+    uint32_t running = (uint32_t)s->follow.items.len;
+    for (size_t i = 0; i < s->attached.len; i++) {
+        running += s->attached.items[i].is_followed;
+    }
+    return running;
+}
+
+enum err recorder_follow_end(struct recorder_state *s)
+{
+    const uint64_t now_ms = session_clock_now(&s->clock);
+    s->unrecorded.may_follow = false;
+    enum err err = take_wanted(s);
+    exec_follow_stop(&s->follow);
+    err = err == ERR_OK ? visit_items(s, now_ms) : err;
+    for (size_t i = 0; i < s->follow.items.len; i++) {
+        exec_follow_accept(s->follow.items.items[i]); // it waits, or it does not matter
+    }
+    return err;
+}
