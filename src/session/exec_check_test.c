@@ -169,6 +169,11 @@ static void test_scripts(void **state)
             snprintf(text, sizeof(text), "%s%s%s", forms[i][0], program, forms[i][1]);
         expect(w, text, (size_t)length, EXEC_LIBC);
     }
+    static const char *const false_heads[] = {"#", "#x", "# ", "x!", "!#", " #!", ""};
+    for (size_t i = 0; i < ARRAY_LEN(false_heads); i++) {
+        const int length = snprintf(text, sizeof(text), "%s%s\n", false_heads[i], program);
+        expect(w, text, (size_t)length, EXEC_NONE);
+    }
     // The kernel reads 256 bytes: an interpreter's path may have as many, less "#!" and the end.
     char line[257] = "#!";
     size_t at = 2;

@@ -376,6 +376,40 @@ def test_names_may_be_left_for_later(record, whole):
     assert names_of(recording) != NAMED
 
 
+def table_of(path, name):
+    """The rows of a table of the file itself."""
+    names, *rows = (line.split("\t") for line in cairn("dump", "--table", name, path).stdout.split("\n")[:-1])
+    return [dict(zip(names, row)) for row in rows]
+
+
+def frames_of(path):
+    """What the file says of each frame, by its place in the code."""
+    modules, symbols = table_of(path, "modules"), table_of(path, "symbols")
+    found = {}
+    for frame in table_of(path, "frames"):
+        first, count = int(frame["symbol_first"]), int(frame["symbol_count"])
+        place = modules[int(frame["module"])]["path"] if int(frame["module"]) < len(modules) else "", frame["offset"]
+        found[place] = (frame["flags"], frame["function_start"], [tuple(row.values()) for row in symbols[first:first + count]])
+    return found
+
+
+@pytest.mark.parametrize("flag", ["-g", "-s"])
+def test_names_of_later_are_those_of_at_once(record, whole, flag):
+    """The same frames, files and lines, and the beginnings of functions without a name."""
+    run("gcc", "-O2", flag, "-Wl,--build-id=sha1", whole.parents[1] / "app.c", "-o", whole)
+    at_once, later = record(whole).path, record(whole, options=["--no-symbols"]).path
+    unnamed = frames_of(later)
+    run("/bin/sh", "-c", 'exec "$0" "$@" <&-', CAIRN, "symbolize", later)  # files may get descriptor 0
+    wanted = frames_of(at_once)
+    assert frames_of(later) == wanted != unnamed
+    assert cairn("symbolize", later).stdout.endswith("nothing new was found; the file is unchanged\n")
+    of_program = [begin for (module, _), (_, begin, _) in wanted.items() if module == str(whole)]
+    assert of_program and any(int(begin) > 0 for begin in of_program) == (flag == "-s")
+    columns = ("path", "build_id", "symbol_source", "frames", "frames_with_function", "frames_with_line")
+    assert ([[row[name] for name in columns] for row in table_of(later, "modules")]
+            == [[row[name] for name in columns] for row in table_of(at_once, "modules")])
+
+
 def test_a_program_that_was_built_again_gives_no_names_later(record, scratch):
     """Without a build-id, the program's time shows the change."""
     source = scratch / "app.c"

@@ -64,7 +64,7 @@ static int tell(const char *path, const struct named_recording *named)
 {
     CLEANUP(strbuf_release) struct strbuf safe = {0};
     screen_append(&safe, path);
-    if (named->named_frames == 0) {
+    if (!named->is_changed) {
         (void)printf("%s: nothing new was found; the file is unchanged\n", strbuf_text(&safe));
     } else {
         (void)printf("%s: %s %s named, %" PRIu64 " %s with debug information\n", strbuf_text(&safe),
@@ -90,7 +90,7 @@ static int symbolize(const char *path, const struct symbolize_fields *fields)
     if (problem == ERR_OK && named_recording_make(profile, &named) != ERR_OK) {
         problem = err_set(&info, ERR_NO_MEMORY, "not enough memory to name '%s'", path);
     }
-    if (problem == ERR_OK && named.named_frames > 0) {
+    if (problem == ERR_OK && named.is_changed) {
         problem = recording_rewrite(path, &named.recording, generation, &info);
     }
     return problem == ERR_OK ? tell(path, &named) : command_error(&info);

@@ -89,13 +89,16 @@ static MUST_USE enum err take_frames(struct named_recording *named, const struct
     }
     for (size_t i = 0; i < recording->frame_count; i++) {
         struct rec_frame frame = recording->frames[i];
-        if (i < chains->len && chains->items[i].function_start != 0) {
-            frame.function_start = chains->items[i].function_start;
+        const uint64_t start = i < chains->len ? chains->items[i].function_start : 0;
+        if (start != 0 && start != frame.function_start) {
+            frame.function_start = start;
+            named->is_changed = true;
         }
         if (i < chains->len && chains->items[i].count > 0) {
             frame.symbol_first = (uint32_t)named->symbols.len;
             frame.symbol_count = chains->items[i].count;
             named->named_frames++;
+            named->is_changed = true;
             TRY(add_found(named, profile, chains->items[i]));
         }
         if (named->symbols.len > UINT32_MAX) {

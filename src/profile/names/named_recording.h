@@ -6,6 +6,7 @@
 // Context: H.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -26,6 +27,7 @@ struct named_recording {
     struct u64_vec text_offsets;
     uint64_t named_frames;  // frames whose names are not the recording's
     uint64_t named_modules; // modules with such frames
+    bool is_changed;        // it has names, or beginnings of functions, that the recording lacks
 };
 
 // Errors: ERR_NO_MEMORY; ERR_LIMIT for too many names for one file. Call named_recording_release()
