@@ -8,7 +8,8 @@
 // wait until `malloc` was called, and detach; each time the code must be what it was. hold: the
 // same, but print "attached" and wait for a line of input before the detach. faults: COUNT
 // attaches, in the nth of which the nth call to the kernel fails, each followed by a good one.
-// Variables: STEP (the (STEP * n)th call fails), ATTEMPTS and LIMIT_MS (of each stop).
+// Variables: STEP (the (STEP * n)th call fails), ATTEMPTS and LIMIT_MS (of each stop), PROTECTED (the
+// kernel does not write to protected pages through /proc/PID/mem).
 //
 // Prints one line of JSON: what the stops took, and the agent's counts. `given_up` counts cycles
 // that were refused because the target was busy; any other failure is printed, and ends with
@@ -30,6 +31,7 @@
 static struct stop_options g_stop;
 static long g_fault_step = 1;
 static bool g_is_past_last_fault;
+static bool g_is_protected;
 
 struct totals {
     uint64_t *held_ns;
@@ -257,6 +259,50 @@ static const struct kernel_calls faulty_calls = {.ptrace = faulty_ptrace,
                                                  .read_at = faulty_read_at,
                                                  .write_at = faulty_write_at};
 
+// A kernel with proc_mem.force_override=never (Linux 6.12): page protection holds for /proc/PID/mem.
+
+static int g_pid;
+static unsigned g_refused_writes;
+
+static bool is_protected(uint64_t addr)
+{
+    char path[40];
+    char line[512];
+    uint64_t start;
+    uint64_t end;
+    char writable = '-';
+    bool is_found = false;
+    (void)snprintf(path, sizeof(path), "/proc/%d/maps", g_pid); // fits
+    FILE *maps = fopen(path, "re");
+    while (maps != NULL && !is_found && fgets(line, sizeof(line), maps) != NULL) {
+        is_found = sscanf(line, "%" SCNx64 "-%" SCNx64 " %*c%c", &start, &end, &writable) == 3 &&
+                   addr >= start && addr < end;
+    }
+    if (maps != NULL) {
+        (void)fclose(maps);
+    }
+    return is_found && writable != 'w';
+}
+
+static ssize_t protected_write_at(int fd, const void *from, size_t len, off_t at)
+{
+    if (is_protected((uint64_t)at)) {
+        g_refused_writes++;
+        errno = EIO;
+        return -1;
+    }
+    return kernel_calls_real.write_at(fd, from, len, at);
+}
+
+static const struct kernel_calls *protecting_calls(int pid)
+{
+    static struct kernel_calls calls;
+    calls = kernel_calls_real;
+    calls.write_at = protected_write_at;
+    g_pid = pid;
+    return &calls;
+}
+
 // One attach with a fault, then one without, which restores what the first may have left. Some
 // faults do no harm, and the first attach succeeds.
 static enum err cycle_fault(int pid, struct totals *totals, struct err_info *info)
@@ -324,7 +370,8 @@ static enum err run_cycle(const char *kind,
                           struct err_info *info)
 {
     if (strcmp(kind, "attach") == 0 || strcmp(kind, "hold") == 0) {
-        return cycle_attach(pid, NULL, kind[0] == 'h' ? UNTIL_INPUT : SHORTLY, totals, info);
+        return cycle_attach(pid, g_is_protected ? protecting_calls(pid) : NULL,
+                            kind[0] == 'h' ? UNTIL_INPUT : SHORTLY, totals, info);
     }
     if (strcmp(kind, "faults") == 0) {
         return cycle_fault(pid, totals, info);
@@ -349,6 +396,7 @@ int main(int argc, char **argv)
         return 2;
     }
     g_fault_step = number_of("STEP", 1);
+    g_is_protected = number_of("PROTECTED", 0) != 0;
     g_stop.attempts = (uint32_t)number_of("ATTEMPTS", 0);
     g_stop.limit_ms = (uint32_t)number_of("LIMIT_MS", 0);
     const int pid = (int)strtol(argv[1], NULL, 10);
@@ -364,6 +412,10 @@ int main(int argc, char **argv)
         if (err != ERR_OK) {
             fprintf(stderr, "%s: %s\n", err_name(err), info.text);
         }
+    }
+    if (g_is_protected && g_refused_writes == 0) {
+        fprintf(stderr, "no write was refused\n");
+        return 1;
     }
     print_totals(&totals);
     target_process_close(&target);

@@ -45,10 +45,10 @@ SELF_CHECKING = {
 }
 
 
-def hold(arguments):
+def hold(arguments, **variables):
     """Start an injector that attaches, and return it when it has."""
     injector = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                env={**os.environ, **PATIENT})
+                                env={**os.environ, **PATIENT, **variables})
     read_until(injector.stdout.fileno(), b"attached\n")
     return injector
 
@@ -83,11 +83,13 @@ def test_memory_is_used_again():
         target.end()
 
 
+@pytest.mark.parametrize("is_protected", [False, True])
 @pytest.mark.parametrize("program,module", [("heap", LIBC), ("heap_static", OWN)])
-def test_counts_are_exact(program, module):
-    """Between attach and detach the agent counts each call that the program counts."""
+def test_counts_are_exact(program, module, is_protected):
+    """Between attach and detach the agent counts each call that the program counts, also where the
+    kernel keeps the protection of pages, so that code is written by ptrace."""
     with Target([program, "4", "counted"], module) as target:
-        injector = hold(target.command(1, "hold"))
+        injector = hold(target.command(1, "hold"), PROTECTED=str(int(is_protected)))
         said = next_step(target.process, b"done\n").decode()
         out, _ = injector.communicate(b"\n", timeout=60)
         counts = dict(re.findall(r"(\w+) (\d+)", said))
