@@ -15,7 +15,10 @@
 //   !loss NAME VALUE TEXT                   !note NAME VALUE TEXT
 //   !suppressions RULES, a line feed being 03, as below
 //   !advice MODULE-INDEX TEXT               !rss TIME_MS PROCESS-INDEX BYTES
-//   !mark TIME_MS TEXT
+//   !mark TIME_MS TEXT                      !flags PROCESS-INDEX FLAGS
+//   !snapshot, !fragments, !survivor and !part, whose numbers are at the functions that read them
+//   !unrecorded PID EXECS DESCENDANTS PROGRAM REASON TEXT
+//   !merged FRAME-INDEX, which is the mark of stacks that were merged
 // Names cannot hold the characters that end them: the bytes 02 and 03 mean a semicolon and a line
 // feed.
 #include <inttypes.h>
@@ -145,6 +148,70 @@ static void set_part(struct recording_builder *b, const char *rest)
     check(parts_vec_push(&b->parts, part), &(struct err_info){.text = "part"});
 }
 
+// Parse "LOOK EMPTY-PAGES SPARSE-PAGES SPARSE-BLOCKS SWAP", in bytes.
+static void set_fragments(struct recording_builder *b, const char *rest)
+{
+    uint32_t look;
+    struct rec_memory_snapshot f;
+    if (sscanf(rest, "%" SCNu32 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &look,
+               &f.empty_page_bytes, &f.sparse_page_bytes, &f.sparse_block_bytes,
+               &f.swap_bytes) != 5) {
+        check(ERR_INVALID, &(struct err_info){.text = "fragments"});
+    }
+    struct rec_memory_snapshot *snapshot = &b->memory_snapshots.items[look];
+    snapshot->empty_page_bytes = f.empty_page_bytes;
+    snapshot->sparse_page_bytes = f.sparse_page_bytes;
+    snapshot->sparse_block_bytes = f.sparse_block_bytes;
+    snapshot->swap_bytes = f.swap_bytes;
+}
+
+// Parse "LOOK NODE BLOCKS BLOCK-BYTES HELD-BYTES OLDEST-MS NEWEST-MS".
+static void set_survivor(struct recording_builder *b, const char *rest)
+{
+    struct rec_survivor s = {0};
+    if (sscanf(rest,
+               "%" SCNu32 " %" SCNu32 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64,
+               &s.snapshot, &s.node, &s.blocks, &s.block_bytes, &s.held_bytes, &s.oldest_ms,
+               &s.newest_ms) != 7) {
+        check(ERR_INVALID, &(struct err_info){.text = "survivor"});
+    }
+    check(survivors_vec_push(&b->survivors, s), &(struct err_info){.text = "survivor"});
+}
+
+// Parse "PID EXECS DESCENDANTS PROGRAM REASON TEXT".
+static void set_unrecorded(struct recording_builder *b, const char *rest)
+{
+    struct rec_unrecorded u = {0};
+    char program[64];
+    char reason[64];
+    int text = 0;
+    if (sscanf(rest, "%" SCNu32 " %" SCNu64 " %" SCNu64 " %63s %63s %n", &u.pid, &u.execs,
+               &u.descendants, program, reason, &text) != 5) {
+        check(ERR_INVALID, &(struct err_info){.text = "unrecorded"});
+    }
+    u.program = intern(b, program);
+    u.reason = intern(b, reason);
+    u.text = intern(b, rest + text);
+    check(unrecorded_vec_push(&b->unrecorded, u), &(struct err_info){.text = "unrecorded"});
+}
+
+static void set_flags(struct recording_builder *b, const char *rest)
+{
+    uint32_t process;
+    uint32_t flags;
+    if (sscanf(rest, "%" SCNu32 " %" SCNu32, &process, &flags) != 2) {
+        check(ERR_INVALID, &(struct err_info){.text = "flags"});
+    }
+    b->processes.items[process].flags = flags;
+}
+
+static void set_merged(struct recording_builder *b, const char *rest)
+{
+    struct rec_frame *frame = &b->frames.items[strtoul(rest, NULL, 10)];
+    frame->flags |= REC_FRAME_CUT;
+    frame->offset = REC_CUT_MERGED;
+}
+
 // Parse "TIME_MS TEXT".
 static void set_mark(struct recording_builder *b, const char *rest)
 {
@@ -157,12 +224,32 @@ static void set_mark(struct recording_builder *b, const char *rest)
 // Apply one "!KEY REST" line after the drawing was read.
 static void apply(struct recording_builder *b, char *line)
 {
+    static const struct {
+        const char *key;
+        void (*set)(struct recording_builder *b, const char *rest);
+    } settings[] = {
+        {"rss", set_sample},
+        {"mark", set_mark},
+        {"snapshot", set_snapshot},
+        {"part", set_part},
+        {"fragments", set_fragments},
+        {"survivor", set_survivor},
+        {"unrecorded", set_unrecorded},
+        {"flags", set_flags},
+        {"merged", set_merged},
+    };
     char *rest = strchr(line, ' ');
     if (rest == NULL) {
         check(ERR_INVALID, &(struct err_info){.text = "a ! line needs a value"});
         return;
     }
     *rest++ = '\0';
+    for (size_t i = 0; i < ARRAY_LEN(settings); i++) {
+        if (strcmp(line, settings[i].key) == 0) {
+            settings[i].set(b, rest);
+            return;
+        }
+    }
     if (strcmp(line, "suppressions") == 0) {
         b->meta.suppressions = intern(b, rest);
     } else if (strcmp(line, "program") == 0) {
@@ -175,14 +262,6 @@ static void apply(struct recording_builder *b, char *line)
         set_counter(b, rest, REC_COUNTER_LOSS);
     } else if (strcmp(line, "note") == 0) {
         set_counter(b, rest, REC_COUNTER_NOTE);
-    } else if (strcmp(line, "rss") == 0) {
-        set_sample(b, rest);
-    } else if (strcmp(line, "mark") == 0) {
-        set_mark(b, rest);
-    } else if (strcmp(line, "snapshot") == 0) {
-        set_snapshot(b, rest);
-    } else if (strcmp(line, "part") == 0) {
-        set_part(b, rest);
     } else if (strcmp(line, "advice") == 0) {
         char *text;
         size_t module = strtoul(rest, &text, 10);
