@@ -8,8 +8,8 @@
 // wait until `malloc` was called, and detach; each time the code must be what it was. hold: the
 // same, but print "attached" and wait for a line of input before the detach. faults: COUNT
 // attaches, in the nth of which the nth call to the kernel fails, each followed by a good one.
-// Variables: STEP (the (STEP * n)th call fails), ATTEMPTS and LIMIT_MS (of each stop), PROTECTED (the
-// kernel does not write to protected pages through /proc/PID/mem).
+// Variables: STEP (the (STEP * n)th call fails), ATTEMPTS and LIMIT_MS (of each stop), PROTECTED
+// (the kernel does not write to protected pages through /proc/PID/mem).
 //
 // Prints one line of JSON: what the stops took, and the agent's counts. `given_up` counts cycles
 // that were refused because the target was busy; any other failure is printed, and ends with
@@ -259,7 +259,7 @@ static const struct kernel_calls faulty_calls = {.ptrace = faulty_ptrace,
                                                  .read_at = faulty_read_at,
                                                  .write_at = faulty_write_at};
 
-// A kernel with proc_mem.force_override=never (Linux 6.12): page protection holds for /proc/PID/mem.
+// A kernel with proc_mem.force_override=never (Linux 6.12): protection holds for /proc/PID/mem, too.
 
 static int g_pid;
 static unsigned g_refused_writes;
