@@ -259,7 +259,7 @@ static const struct kernel_calls faulty_calls = {.ptrace = faulty_ptrace,
                                                  .read_at = faulty_read_at,
                                                  .write_at = faulty_write_at};
 
-// A kernel with proc_mem.force_override=never (Linux 6.12): protection holds for /proc/PID/mem, too.
+// A kernel with proc_mem.force_override=never (Linux 6.12): /proc/PID/mem obeys page protection.
 
 static int g_pid;
 static unsigned g_refused_writes;
