@@ -2,11 +2,30 @@
 # What `make install` and `make deb` put where. The executable finds its library by its own place
 # (../lib/cairn), so that any prefix works; hence lib and never lib/<triplet>.
 install(FILES "${CMAKE_SOURCE_DIR}/LICENSE" "${CMAKE_SOURCE_DIR}/README.md"
-    "${CMAKE_SOURCE_DIR}/CHANGELOG.md" DESTINATION share/doc/cairn)
+    "${CMAKE_SOURCE_DIR}/CHANGELOG.md" "${CMAKE_SOURCE_DIR}/cmake/debian/copyright"
+    DESTINATION share/doc/cairn)
+install(FILES "${CMAKE_SOURCE_DIR}/cmake/debian/lintian-overrides" DESTINATION share/lintian/overrides RENAME cairn)
 install(FILES "${CMAKE_SOURCE_DIR}/include/cairn.h" DESTINATION include)
-install(FILES "${CMAKE_SOURCE_DIR}/docs/man/cairn.1" "${CMAKE_SOURCE_DIR}/docs/man/cairn-top.1"
-    DESTINATION share/man/man1)
-install(FILES "${CMAKE_SOURCE_DIR}/docs/man/cairn.h.3" DESTINATION share/man/man3)
+
+# cairn_install_packed(SOURCE FOLDER NAME): install a file in the form of gzip, with the same bytes each time.
+set(packed_files "")
+function(cairn_install_packed source folder name)
+    set(packed "${CMAKE_BINARY_DIR}/packed/${name}")
+    add_custom_command(OUTPUT "${packed}" DEPENDS "${source}" VERBATIM
+        COMMAND "${CMAKE_COMMAND}" -E make_directory "${CMAKE_BINARY_DIR}/packed"
+        COMMAND sh -c "gzip -9nc \"$1\" >\"$2\"" sh "${source}" "${packed}")
+    install(FILES "${packed}" DESTINATION "${folder}")
+    set(packed_files ${packed_files} "${packed}" PARENT_SCOPE)
+endfunction()
+file(GLOB man_pages CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/docs/man/*")
+foreach(page IN LISTS man_pages)
+    string(REGEX MATCH "[0-9]$" section "${page}")
+    get_filename_component(name "${page}" NAME)
+    cairn_install_packed("${page}" share/man/man${section} "${name}.gz")
+endforeach()
+configure_file("${CMAKE_SOURCE_DIR}/cmake/debian/changelog.in" "${CMAKE_BINARY_DIR}/debian/changelog" @ONLY)
+cairn_install_packed("${CMAKE_BINARY_DIR}/debian/changelog" share/doc/cairn changelog.gz)
+add_custom_target(packed ALL DEPENDS ${packed_files})
 
 install(FILES "${CMAKE_SOURCE_DIR}/completion/cairn.bash" DESTINATION share/bash-completion/completions RENAME cairn)
 install(FILES "${CMAKE_SOURCE_DIR}/completion/cairn.fish" DESTINATION share/fish/vendor_completions.d)
@@ -21,9 +40,10 @@ set(CPACK_PACKAGE_VENDOR "the cairn authors")
 set(CPACK_PACKAGE_CONTACT "the cairn authors <cairn@localhost>")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "${PROJECT_DESCRIPTION}")
 set(CPACK_PACKAGE_DESCRIPTION
-    "cairn runs a program, records where it allocates memory, how much and for how long, and reports
-it: peak, leaks, temporary allocations, by call site and with whole stacks, for the whole
-process tree. It needs no rebuild of the program and costs little.")
+    "cairn runs a program, records where it allocates memory, how much and for how
+long, and reports it: peak, leaks, temporary allocations, by call site and
+with whole stacks, for the whole process tree. It needs no rebuild of the
+program and costs little.")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)

@@ -96,7 +96,7 @@ check_glibc() {
 
 [ "$(cat "$sysroot/packages" 2>/dev/null)" = "$(echo $packages)" ] || make_sysroot
 configure
-cmake --build "$build/tarball" --target cairn
+cmake --build "$build/tarball"
 version=$(sed -n 's/^CMAKE_PROJECT_VERSION:.*=//p' "$build/tarball/CMakeCache.txt")
 archive=cairn-$version-linux-x86_64
 tree=$build/$archive

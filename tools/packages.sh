@@ -32,8 +32,9 @@ pictures="chromium pngquant"
 # For build_tarball.sh.
 tarball="mmdebstrap binutils git"
 
-# For test_fresh.sh and test_tarball.sh.
+# For test_fresh.sh, test_tarball.sh and test_deb.sh.
 fresh="mmdebstrap util-linux"
+test_deb="lintian"
 
 # For sweep.py, and programs for it: of all kinds, languages and libraries.
 sweep="binutils util-linux"
@@ -53,12 +54,13 @@ words_of() {
     fresh) echo $fresh ;;
     package) echo $package ;;
     sweep) echo $sweep ;;
+    test-deb) echo $test_deb ;;
     tarball) echo $tarball ;;
     sweep-more) echo $sweep_more ;;
     pictures) echo $pictures ;;
     test) echo $test ;;
     *)
-        echo "packages: no set is called $1; there are build, demo, fresh, package, pictures, sweep, sweep-more, tarball and test" >&2
+        echo "packages: no set is called $1; there are build, demo, fresh, package, pictures, sweep, sweep-more, tarball, test and test-deb" >&2
         exit 2
         ;;
     esac

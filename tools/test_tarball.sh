@@ -63,8 +63,8 @@ test_suite() {
     tar -x -z -f "$tarball" -C "$root/opt"
     cp -r "$work/programs" "$root/programs"
 
-    within "$root" "$cairn" version >"$work/version.txt"
-    expect "$work/version.txt" "cairn"
+    within "$root" "$cairn" version --verbose >"$work/version.txt"
+    expect "$work/version.txt" "^libc +glibc $2" "^libcurl +libcurl/" "^libdebuginfod +installed" "^libmicrohttpd +[0-9]"
     within "$root" "$cairn" record -q -o /recordings/one.cairn /programs/malloc_family
     report "$root" one '"allocations":4,"allocated_bytes":1000,"frees":3' '"function":"main","file":"[^"]*malloc_family.c"'
     within "$root" "$cairn" record -q -o /recordings/threads.cairn /programs/threads

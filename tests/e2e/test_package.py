@@ -6,10 +6,11 @@ import subprocess
 from cairn_run import BUILD, PROGRAMS, ROOT, Recording, environment, assert_totals, expected_totals
 
 FILES = ["bin/cairn", "lib/cairn/libcairn_preload.so", "share/doc/cairn/LICENSE",
-         "share/doc/cairn/README.md", "share/doc/cairn/CHANGELOG.md", "share/man/man1/cairn.1",
-         "share/man/man1/cairn-top.1", "share/bash-completion/completions/cairn",
+         "share/doc/cairn/README.md", "share/doc/cairn/CHANGELOG.md", "share/man/man1/cairn.1.gz",
+         "share/man/man1/cairn-top.1.gz", "share/bash-completion/completions/cairn",
          "share/fish/vendor_completions.d/cairn.fish", "share/zsh/site-functions/_cairn",
-         "share/zsh/vendor-completions/_cairn", "share/man/man3/cairn.h.3"]
+         "share/zsh/vendor-completions/_cairn", "share/man/man3/cairn.h.3.gz", "share/doc/cairn/copyright",
+         "share/doc/cairn/changelog.gz"]
 VIEWER = ROOT / "web/dist/assets/viewer.js"
 
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // cmd_version: `cairn version`, `cairn --version`.
 #include <stdio.h>
-
 #include <stdlib.h>
 
 #include "base/compiler.h"
 #include "cli/options/command.h"
 #include "cli/options/user_options.h"
+#include "cli/text/build_details.h"
 
 struct version_fields {
     bool is_verbose;
@@ -15,7 +15,8 @@ struct version_fields {
 static const struct option_spec specs[] = {
     {.name = "verbose",
      .kind = OPTION_FLAG,
-     .help = "also print which file of options is read, and CAIRN_OPTIONS",
+     .help = "also print compiler, libraries, kernel, what cairn may attach to here, and which "
+             "options of the user are read",
      .offset = offsetof(struct version_fields, is_verbose)},
 };
 
@@ -44,6 +45,9 @@ static int run(int argc, char **argv)
         return status;
     }
     (void)printf("cairn %s\n", CAIRN_VERSION); // command_finish_output checks for errors
+    if (fields.is_verbose) {
+        build_details_print();
+    }
     return command_finish_output(fields.is_verbose ? print_user_options() : STATUS_OK);
 }
 
