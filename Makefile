@@ -13,7 +13,7 @@ COMPILE   = cmake --build $(BUILD) -j $(JOBS)
 VIEWER    = cmake -DWEB=$(CURDIR)/web -DWORK=$(abspath $(BUILD))/web
 
 .DEFAULT_GOAL := all
-.PHONY: all deps test-deps test check test-fresh sweep sweep-deps soak demo install deb test-deb tarball test-tarball lint fmt asan tsan bench bench-scale bench-web viewer screenshots fuzz-smoke mutate clean help
+.PHONY: all deps test-deps test test-clickhouse check test-fresh sweep sweep-deps soak demo install deb test-deb tarball test-tarball lint fmt asan tsan bench bench-scale bench-web viewer screenshots fuzz-smoke mutate clean help
 
 all: ## build everything; the program is build/bin/cairn
 	@$(CONFIGURE) -DBUILD_TESTING=OFF >/dev/null
@@ -38,6 +38,12 @@ check: deps test-deps ## clang-tidy, and the tests again under the sanitizers; h
 test-fresh: ## make demo and the viewer on a minimal Debian of its own; minutes, and Debian's archive
 	@tools/packages.sh install fresh
 	@tools/test_fresh.sh
+
+test-clickhouse: deps test-deps ## `cairn store` with ClickHouse servers on the loopback; a minute
+	@$(CONFIGURE) -DBUILD_TESTING=ON >/dev/null
+	@$(COMPILE)
+	@tools/packages.sh install clickhouse
+	@CAIRN_BUILD=$(BUILD) /usr/bin/python3 -B -m pytest -q -p no:cacheprovider --rootdir tests tests/store/test_clickhouse.py
 
 sweep: deps ## run every program of /usr/bin bare and recorded, and compare; a quarter of an hour
 	@$(CONFIGURE) -DBUILD_TESTING=OFF >/dev/null

@@ -26,6 +26,9 @@ test="g++ rustc llvm clang clang-format clang-tidy libclang-rt-14-dev libcmocka-
     golang-go chromium-headless-shell sqlite3 git xz-utils zstd ripgrep redis-server nodejs postgresql-15 procps
     curl python3-yaml musl-tools bubblewrap strace libjemalloc-dev libgoogle-perftools-dev"
 
+# For make test-clickhouse.
+clickhouse="clickhouse-server"
+
 # For the pictures of docs/user.
 pictures="chromium pngquant"
 
@@ -50,6 +53,7 @@ sweep_more="gtk-3-examples gtk-4-examples zenity qttools5-dev-tools qt6-tools-de
 words_of() {
     case $1 in
     build) echo $build ;;
+    clickhouse) echo $clickhouse ;;
     demo) echo $demo ;;
     fresh) echo $fresh ;;
     package) echo $package ;;
@@ -60,7 +64,7 @@ words_of() {
     pictures) echo $pictures ;;
     test) echo $test ;;
     *)
-        echo "packages: no set is called $1; there are build, demo, fresh, package, pictures, sweep, sweep-more, tarball, test and test-deb" >&2
+        echo "packages: no set is called $1; there are build, clickhouse, demo, fresh, package, pictures, sweep, sweep-more, tarball, test and test-deb" >&2
         exit 2
         ;;
     esac

@@ -18,9 +18,10 @@
 #include "host/os/quiet_thread.h"
 
 const struct command *const commands[] = {
-    &command_record,  &command_report, &command_diff, &command_check,   &command_top,
-    &command_analyze, &command_export, &command_dump, &command_verify,  &command_symbolize,
-    &command_cache,   &command_ctl,    &command_help, &command_version, NULL,
+    &command_record, &command_report,    &command_diff,    &command_check,
+    &command_top,    &command_analyze,   &command_export,  &command_dump,
+    &command_verify, &command_symbolize, &command_cache,   &command_store,
+    &command_ctl,    &command_help,      &command_version, NULL,
 };
 
 // Words that mean a command without being its name.

@@ -41,6 +41,7 @@ extern const struct command command_symbolize;
 extern const struct command command_top;
 extern const struct command command_cache;
 extern const struct command command_ctl;
+extern const struct command command_store;
 extern const struct command command_help;
 extern const struct command command_version;
 

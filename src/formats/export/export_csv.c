@@ -17,13 +17,13 @@
 
 #include "base/compiler.h"
 #include "formats/codec/clean_text.h"
+#include "formats/codec/csv_text.h"
 #include "formats/export/export_formats.h"
 #include "profile/tables/adhoc.h"
 #include "views_json/layout/csv_cell.h"
 
 static const struct clean_rule stack_rule = {.reserved = ';', .replacement = ':'};
 
-// Write a text, quoted if needed.
 static MUST_USE enum err write_text(FILE *out, const struct strbuf *text)
 {
     TRY(strbuf_result(text));

@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: MIT
+// cmd_store: `cairn store ACTION`: adds recordings to a store and asks it.
+//
+// Each action is a row of a table: its name, its operands and its function. All of them share the
+// options of the scope. Context: H.
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/compiler.h"
+#include "cli/options/command.h"
+#include "cli/options/filter_options.h"
+#include "cli/options/name_options.h"
+#include "cli/options/option_values.h"
+#include "cli/store/table_output.h"
+#include "cli/text/screen_text.h"
+#include "formats/import/input_file.h"
+#include "host/text/json_writer.h"
+#include "host/text/number.h"
+#include "store/store.h"
+
+enum {
+    ROWS_BY_DEFAULT = 20,
+    MS_PER_S = 1000,
+};
+
+struct store_fields {
+    const char *place;
+    const char *service;
+    const char *version;
+    const char *host;
+    const char *since;
+    const char *until;
+    const char *recording;
+    struct option_word_vec labels; // owned
+    enum cost cost;
+    uint32_t limit;
+    bool use_json;
+    bool use_csv;
+    bool is_oom;
+    struct name_words names; // owned
+};
+
+static const struct store_fields defaults = {.limit = ROWS_BY_DEFAULT};
+
+#define FIELD(field) offsetof(struct store_fields, field)
+
+static const struct option_spec specs[] = {
+    {.name = "store",
+     .kind = OPTION_TEXT,
+     .value = "URL",
+     .help = "the store: a path, or http://HOST:PORT/DATABASE of a ClickHouse "
+             "server (default: $CAIRN_STORE, or ~/.local/share/cairn/store.db)",
+     .offset = FIELD(place)},
+    {.name = "service",
+     .kind = OPTION_TEXT,
+     .value = "NAME",
+     .help = "only recordings of this service; for add: its name (default: the program's)",
+     .offset = FIELD(service)},
+    {.name = "version",
+     .kind = OPTION_TEXT,
+     .value = "TEXT",
+     .help = "only this version; for add: the version (default: the program's build-id)",
+     .offset = FIELD(version)},
+    {.name = "host",
+     .kind = OPTION_TEXT,
+     .value = "NAME",
+     .help = "only this host; for add: the host (default: the recorded one)",
+     .offset = FIELD(host)},
+    {.name = "since",
+     .kind = OPTION_TEXT,
+     .value = "TIME",
+     .help = "only recordings that began at or after TIME: 2026-01-31, a Unix time such as "
+             "@1790000000, or an age such as 7d",
+     .offset = FIELD(since)},
+    {.name = "until",
+     .kind = OPTION_TEXT,
+     .value = "TIME",
+     .help = "only recordings that began before TIME",
+     .offset = FIELD(until)},
+    {.name = "recording",
+     .kind = OPTION_TEXT,
+     .value = "ID",
+     .help = "only this recording, by its recording_id in the list",
+     .offset = FIELD(recording)},
+    {.name = "label",
+     .kind = OPTION_EACH,
+     .value = "NAME=VALUE",
+     .help = "for add: a label of the recordings; can be repeated",
+     .offset = FIELD(labels)},
+    {.name = "oom",
+     .kind = OPTION_FLAG,
+     .help = "for add: memory ran out at the end (default: if SIGKILL ended the program)",
+     .offset = FIELD(is_oom)},
+    {.name = "cost",
+     .kind = OPTION_COST,
+     .value = "COST",
+     .help = "the compared cost: " COST_OPTION_NAMES " (default: peak)",
+     .offset = FIELD(cost)},
+    {.letter = 'n',
+     .name = "limit",
+     .kind = OPTION_COUNT,
+     .value = "N",
+     .help = "maximum lines; 0: all (default: 20)",
+     .offset = FIELD(limit)},
+    {.name = "json",
+     .kind = OPTION_FLAG,
+     .help = "write JSON (docs/format/json.md)",
+     .offset = FIELD(use_json)},
+    {.name = "csv", .kind = OPTION_FLAG, .help = "write CSV", .offset = FIELD(use_csv)},
+};
+
+// --- the scope -----------------------------------------------------------------------------------
+
+// Parse a time into seconds of Unix time.
+static MUST_USE enum err
+parse_time(const char *option, const char *text, int64_t *out, struct err_info *info)
+{
+    uint64_t number;
+    struct tm day = {0};
+    const char *rest = strptime(text, "%Y-%m-%d", &day);
+    if (rest != NULL && rest[0] == '\0') {
+        *out = timegm(&day);
+    } else if (text[0] == '@' && number_parse(text + 1, INT64_MAX, &number)) {
+        *out = (int64_t)number;
+    } else if (duration_parse(text, &number)) {
+        *out = time(NULL) - (int64_t)(number / MS_PER_S);
+    } else {
+        return err_set(info, ERR_INVALID,
+                       "--%s: '%.100s' is not a time such as 2026-01-31, @1790000000 or 7d", option,
+                       text);
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err parse_id(const char *text, int64_t *out, struct err_info *info)
+{
+    const char *at = text;
+    uint64_t number = 0;
+    if (strlen(text) != 16 || !number_take(&at, 16, &number) || *at != '\0') {
+        return err_set(info, ERR_INVALID,
+                       "--recording: '%.100s' is not a recording_id of `cairn store list`", text);
+    }
+    *out = (int64_t)number;
+    return ERR_OK;
+}
+
+static MUST_USE enum err
+scope_of(const struct store_fields *fields, struct store_scope *out, struct err_info *info)
+{
+    struct store_scope scope = {.service = fields->service,
+                                .version = fields->version,
+                                .host = fields->host,
+                                .cost = fields->cost,
+                                .limit = fields->limit};
+    if (fields->since != NULL) {
+        TRY(parse_time("since", fields->since, &scope.since, info));
+    }
+    if (fields->until != NULL) {
+        TRY(parse_time("until", fields->until, &scope.until, info));
+    }
+    if (fields->recording != NULL) {
+        TRY(parse_id(fields->recording, &scope.recording_id, info));
+    }
+    *out = scope;
+    return ERR_OK;
+}
+
+// --- actions -------------------------------------------------------------------------------------
+
+struct call {
+    const struct store_fields *fields;
+    struct store_scope scope;
+    char **words; // operands after the action's name
+    int count;
+};
+
+static MUST_USE enum err
+write_labels(const struct option_word_vec *words, struct strbuf *out, struct err_info *info)
+{
+    struct json_writer w;
+    CLEANUP(strbuf_release) struct strbuf key = {0};
+    json_to_strbuf(&w, out, JSON_COMPACT);
+    json_begin_object(&w);
+    for (size_t i = 0; i < words->len; i++) {
+        const char *text = words->items[i].text;
+        const char *equals = strchr(text, '=');
+        if (equals == NULL || equals == text) {
+            return err_set(info, ERR_INVALID, "--label: '%.100s' is not NAME=VALUE", text);
+        }
+        strbuf_clear(&key);
+        strbuf_append(&key, text, (size_t)(equals - text));
+        json_key_string(&w, strbuf_text(&key), equals + 1);
+    }
+    json_end_object(&w);
+    return json_finish(&w) == ERR_OK ? ERR_OK : err_set(info, ERR_NO_MEMORY, "not enough memory");
+}
+
+static MUST_USE enum err add_file(struct store *store,
+                                  const char *path,
+                                  const struct name_sources *names,
+                                  const struct store_labels *labels,
+                                  bool *out_is_new,
+                                  struct err_info *info)
+{
+    static const struct filter_words words = {.suppresses = true};
+    CLEANUP(profile_closep) struct profile *profile = NULL;
+    CLEANUP(applied_filter_release) struct applied_filter applied = {0};
+    CLEANUP(selection_release) struct selection selection = {0};
+    TRY(input_open_profile(path, names, NULL, &profile, info));
+    TRY(filter_words_apply(&words, &profile->recording, &applied, info));
+    TRY(profile_select(profile, &applied.filter, &selection, info));
+    if (profile->damage[0] != '\0') {
+        (void)fprintf(stderr, "cairn: %s: %s\n", path, profile->damage);
+    }
+    return store_add(store, path, &selection, labels, out_is_new, info);
+}
+
+static MUST_USE enum err add(struct store *store, const struct call *call, struct err_info *info)
+{
+    CLEANUP(strbuf_release) struct strbuf labels_text = {0};
+    CLEANUP(name_places_release) struct name_places names = {0};
+    uint64_t added = 0;
+    uint64_t known = 0;
+    TRY(write_labels(&call->fields->labels, &labels_text, info));
+    TRY(name_places_init(&names, &call->fields->names, info));
+    const struct store_labels labels = {.service = call->fields->service,
+                                        .version = call->fields->version,
+                                        .host = call->fields->host,
+                                        .labels = strbuf_text(&labels_text),
+                                        .is_oom = call->fields->is_oom};
+    for (int i = 0; i < call->count; i++) {
+        bool is_new = false;
+        TRY(add_file(store, call->words[i], &names.sources, &labels, &is_new, info));
+        added += is_new;
+        known += !is_new;
+    }
+    (void)printf("%" PRIu64 " added", added);
+    if (known > 0) {
+        (void)printf(", %" PRIu64 " already in the store", known);
+    }
+    (void)puts("");
+    return ERR_OK;
+}
+
+static MUST_USE enum err
+show(const struct call *call, const struct store_table *table, struct err_info *info)
+{
+    const enum table_form form = call->fields->use_json  ? TABLE_JSON
+                                 : call->fields->use_csv ? TABLE_CSV
+                                                         : TABLE_TEXT;
+    const enum err problem = table_write(table, form, stdout);
+    // command_finish_output has a sentence for a stream that cannot be written to.
+    return problem == ERR_OK || problem == ERR_IO
+               ? ERR_OK
+               : err_set(info, problem, "not enough memory for the answer");
+}
+
+static MUST_USE enum err ask(struct store *store,
+                             const struct store_query *query,
+                             const struct call *call,
+                             const char *const *words,
+                             struct err_info *info)
+{
+    CLEANUP(store_table_release) struct store_table table = {0};
+    TRY(store_ask(store, query, &call->scope, words, &table, info));
+    return show(call, &table, info);
+}
+
+static MUST_USE enum err list(struct store *store, const struct call *call, struct err_info *info)
+{
+    return ask(store, &query_list, call, NULL, info);
+}
+
+static MUST_USE enum err top(struct store *store, const struct call *call, struct err_info *info)
+{
+    return ask(store, &query_top, call, NULL, info);
+}
+
+static MUST_USE enum err diff(struct store *store, const struct call *call, struct err_info *info)
+{
+    return ask(store, &query_diff, call, (const char *const *)call->words, info);
+}
+
+static MUST_USE enum err
+run_query(struct store *store, const struct call *call, struct err_info *info)
+{
+    CLEANUP(store_table_release) struct store_table table = {0};
+    const struct store_query *query = store_query_find(call->words[0]);
+    int needed = 0;
+    if (query != NULL) {
+        while (needed < QUERY_WORDS_MAX && query->words[needed] != NULL) {
+            needed++;
+        }
+    }
+    if (call->count != 1 + needed) {
+        return err_set(info, ERR_UNSUPPORTED, "query %s takes %d more %s", call->words[0], needed,
+                       needed == 1 ? "word" : "words");
+    }
+    if (query != NULL) {
+        return ask(store, query, call, (const char *const *)call->words + 1, info);
+    }
+    TRY(store_select(store, call->words[0], &table, info));
+    return show(call, &table, info);
+}
+
+static MUST_USE enum err prune(struct store *store, const struct call *call, struct err_info *info)
+{
+    const struct store_fields *fields = call->fields;
+    struct store_scope scope = call->scope;
+    uint64_t count = 0;
+    if (fields->service == NULL && fields->version == NULL && fields->host == NULL &&
+        fields->since == NULL && fields->until == NULL && fields->recording == NULL) {
+        return err_set(info, ERR_UNSUPPORTED,
+                       "prune needs an option that says which recordings, such as --until 30d");
+    }
+    scope.limit = 0;
+    scope.is_any_cost = true;
+    TRY(store_prune(store, &scope, &count, info));
+    (void)printf("%" PRIu64 " removed\n", count);
+    return ERR_OK;
+}
+
+static const struct action {
+    const char *name;
+    int words_min;
+    int words_max;
+    const char *needs; // for messages
+    bool creates;
+    enum err (*run)(struct store *store, const struct call *call, struct err_info *info);
+} actions[] = {
+    {"add", 1, INT32_MAX, "FILE...", true, add},
+    {"list", 0, 0, "no operand", false, list},
+    {"top", 0, 0, "no operand", false, top},
+    {"diff", 2, 2, "two versions: OLD and NEW", false, diff},
+    {"query", 1, 1 + QUERY_WORDS_MAX, "a query by name or a SELECT", false, run_query},
+    {"prune", 0, 0, "no operand", false, prune},
+};
+
+// Find the action and check the number of its operands.
+static MUST_USE enum err find_action(const struct call *call,
+                                     const char *name,
+                                     const struct action **out,
+                                     struct err_info *info)
+{
+    for (size_t i = 0; i < ARRAY_LEN(actions) && name != NULL; i++) {
+        const struct action *action = &actions[i];
+        if (strcmp(action->name, name) == 0) {
+            if (call->count < action->words_min || call->count > action->words_max) {
+                return err_set(info, ERR_INVALID, "%s takes %s", name, action->needs);
+            }
+            *out = action;
+            return ERR_OK;
+        }
+    }
+    return err_set(info, ERR_INVALID, "the action must be add, list, top, diff, query or prune");
+}
+
+static MUST_USE enum err
+act(const struct action *action, const struct call *call, struct err_info *info)
+{
+    CLEANUP(store_closep) struct store *store = NULL;
+    TRY(store_open(call->fields->place, action->creates, &store, info));
+    return action->run(store, call, info);
+}
+
+static void fields_release(struct store_fields *fields)
+{
+    option_word_vec_release(&fields->labels);
+    name_words_release(&fields->names);
+}
+
+static int run(int argc, char **argv)
+{
+    struct err_info info = {0};
+    CLEANUP(fields_release) struct store_fields fields = defaults;
+    int operand;
+    int status;
+    if (!command_parse(&command_store, argc, argv, &fields, &operand, &status)) {
+        return status;
+    }
+    if (fields.use_json && fields.use_csv) {
+        (void)err_set(&info, ERR_INVALID, "--json and --csv cannot be combined");
+        return command_usage_error(&command_store, &info);
+    }
+    struct call call = {
+        .fields = &fields, .words = argv + operand + 1, .count = argc - operand - 1};
+    const struct action *action = NULL;
+    if (find_action(&call, operand < argc ? argv[operand] : NULL, &action, &info) != ERR_OK ||
+        scope_of(&fields, &call.scope, &info) != ERR_OK) {
+        return command_usage_error(&command_store, &info);
+    }
+    const enum err problem = act(action, &call, &info);
+    return problem == ERR_OK ? command_finish_output(STATUS_OK) : command_error(&info);
+}
+
+static const char *const action_names[] = {"add", "list", "top", "diff", "query", "prune", NULL};
+
+const struct command command_store = {
+    .name = "store",
+    .summary = "keep many recordings in one database and compare them",
+    .synopsis = "ACTION [options] [FILE... | OLD NEW | QUERY]",
+    .description =
+        "Add recordings to a store, a database of many recordings, and ask it about\n"
+        "versions, hosts and times. The store is a SQLite file, or a ClickHouse server.\n\n"
+        "  add FILE...           add recordings; one that is in the store is not added again\n"
+        "  list                  list the recordings, newest first\n"
+        "  top                   list the call sites with the highest cost\n"
+        "  diff OLD NEW          list what changed between two versions, over all hosts\n"
+        "  query growth OLD NEW  list what grew between two versions, over all hosts\n"
+        "  query hosts           list where a host differs from the other hosts\n"
+        "  query history FUNCTION  list what one function cost in each recording\n"
+        "  query oom             list what is common to recordings that ended for lack of\n"
+        "                        memory\n"
+        "  query SELECT...       run a SQL statement, which may only read\n"
+        "  prune                 remove the recordings that the options name\n\n"
+        "The options select recordings, such as --service web --since 7d. Figures of\n"
+        "diff, growth and hosts are means per recording.\n",
+    .options = {.specs = specs,
+                .count = ARRAY_LEN(specs),
+                .shared = {NAME_OPTIONS(store_fields, names)},
+                .follows_operands = true},
+    .words = action_names,
+    .run = run,
+};

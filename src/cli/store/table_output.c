@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT
+// table_output: see table_output.h.
+#include "cli/store/table_output.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "cli/text/screen_text.h"
+#include "formats/codec/clean_text.h"
+#include "formats/codec/csv_text.h"
+#include "host/text/format.h"
+#include "host/text/json_writer.h"
+
+enum {
+    NS_PER_MS = 1000000,
+};
+
+static bool is_id(const char *name)
+{
+    return strcmp(name, "recording_id") == 0;
+}
+
+static bool is_signed(const char *name)
+{
+    return strncmp(name, "change_", strlen("change_")) == 0;
+}
+
+static uint64_t magnitude(int64_t number)
+{
+    return number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+}
+
+static void append_time(struct strbuf *out, int64_t seconds)
+{
+    char text[32] = "";
+    struct tm utc;
+    const time_t moment = (time_t)seconds;
+    if (gmtime_r(&moment, &utc) != NULL) {
+        (void)strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc); // fits
+    }
+    strbuf_append_text(out, text);
+}
+
+static void append_integer(struct strbuf *out, const char *name, int64_t number)
+{
+    if (is_id(name)) {
+        strbuf_printf(out, "%016" PRIx64, (uint64_t)number);
+        return;
+    }
+    if (strcmp(name, "time") == 0) {
+        append_time(out, number);
+        return;
+    }
+    if (number < 0 || is_signed(name)) {
+        strbuf_append_char(out, number < 0 ? '-' : '+');
+    }
+    const struct human human = screen_ends_with(name, "_bytes") ? format_bytes(magnitude(number))
+                               : screen_ends_with(name, "_ms")
+                                   ? format_duration(magnitude(number) < UINT64_MAX / NS_PER_MS
+                                                         ? magnitude(number) * NS_PER_MS
+                                                         : UINT64_MAX)
+                                   : format_count(magnitude(number));
+    // The numbers of lines are no amounts.
+    if (strcmp(name, "line") == 0) {
+        strbuf_printf(out, "%" PRId64, number);
+    } else {
+        strbuf_append_text(out, human.text);
+    }
+}
+
+static void append_cell(struct strbuf *out, const char *name, const struct store_value *value)
+{
+    switch (value->kind) {
+    case STORE_NULL:
+        strbuf_append_char(out, '-');
+        break;
+    case STORE_INTEGER:
+        append_integer(out, name, value->integer);
+        break;
+    case STORE_REAL:
+        strbuf_printf(out, "%.1f", value->real);
+        break;
+    case STORE_TEXT:
+        screen_append(out, value->text);
+        break;
+    }
+}
+
+static bool is_number(const struct store_table *table, size_t column)
+{
+    for (size_t row = 0; row < store_table_rows(table); row++) {
+        const enum store_kind kind = store_table_get(table, row, column).kind;
+        if (kind == STORE_TEXT) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Print one line. `row` beyond the last: the names of the columns.
+static MUST_USE enum err
+write_line(const struct store_table *table, size_t row, const struct u32_vec *widths, FILE *out)
+{
+    CLEANUP(strbuf_release) struct strbuf cell = {0};
+    for (size_t column = 0; column < table->names.len; column++) {
+        const char *name = store_table_name(table, column);
+        strbuf_clear(&cell);
+        if (row < store_table_rows(table)) {
+            const struct store_value value = store_table_get(table, row, column);
+            append_cell(&cell, name, &value);
+        } else {
+            screen_append(&cell, name);
+        }
+        TRY(strbuf_result(&cell));
+        const bool is_last = column + 1 == table->names.len;
+        const int padding = (int)(widths->items[column] - screen_columns(strbuf_text(&cell)));
+        const bool is_right = is_number(table, column);
+        (void)fprintf(out, "%*s%s%*s%s", is_right ? padding : 0, "", strbuf_text(&cell),
+                      is_right || is_last ? 0 : padding, "", is_last ? "\n" : "  ");
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err write_text(const struct store_table *table, FILE *out)
+{
+    CLEANUP(u32_vec_release) struct u32_vec widths = {0};
+    CLEANUP(strbuf_release) struct strbuf cell = {0};
+    TRY(u32_vec_resize(&widths, table->names.len));
+    for (size_t column = 0; column < table->names.len; column++) {
+        const char *name = store_table_name(table, column);
+        size_t width = screen_columns(name);
+        for (size_t row = 0; row < store_table_rows(table); row++) {
+            const struct store_value value = store_table_get(table, row, column);
+            strbuf_clear(&cell);
+            append_cell(&cell, name, &value);
+            TRY(strbuf_result(&cell));
+            const size_t columns = screen_columns(strbuf_text(&cell));
+            width = columns > width ? columns : width;
+        }
+        widths.items[column] = width < 10000 ? (uint32_t)width : 10000;
+    }
+    const size_t rows = store_table_rows(table);
+    TRY(write_line(table, rows, &widths, out));
+    for (size_t row = 0; row < rows; row++) {
+        TRY(write_line(table, row, &widths, out));
+    }
+    return ERR_OK;
+}
+
+static void json_value(struct json_writer *w, const char *name, const struct store_value *value)
+{
+    char id[20];
+    switch (value->kind) {
+    case STORE_NULL:
+        json_null(w);
+        break;
+    case STORE_INTEGER:
+        if (is_id(name)) {
+            (void)snprintf(id, sizeof(id), "%016" PRIx64, (uint64_t)value->integer); // fits
+            json_string(w, id);
+        } else {
+            json_i64(w, value->integer);
+        }
+        break;
+    case STORE_REAL:
+        json_double(w, value->real);
+        break;
+    case STORE_TEXT:
+        json_string(w, value->text);
+        break;
+    }
+}
+
+static MUST_USE enum err write_json(const struct store_table *table, FILE *out)
+{
+    struct json_writer w;
+    json_to_stream(&w, out, isatty(fileno(out)) == 1 ? JSON_INDENTED : JSON_COMPACT);
+    json_begin_object(&w);
+    json_key(&w, "columns");
+    json_begin_array(&w);
+    for (size_t column = 0; column < table->names.len; column++) {
+        json_string(&w, store_table_name(table, column));
+    }
+    json_end_array(&w);
+    json_key(&w, "rows");
+    json_begin_array(&w);
+    for (size_t row = 0; row < store_table_rows(table); row++) {
+        json_begin_object(&w);
+        for (size_t column = 0; column < table->names.len; column++) {
+            const char *name = store_table_name(table, column);
+            const struct store_value value = store_table_get(table, row, column);
+            json_key(&w, name);
+            json_value(&w, name, &value);
+        }
+        json_end_object(&w);
+    }
+    json_end_array(&w);
+    json_end_object(&w);
+    return json_finish(&w);
+}
+
+static void append_csv(struct strbuf *out, const char *name, const struct store_value *value)
+{
+    switch (value->kind) {
+    case STORE_NULL:
+        break;
+    case STORE_INTEGER:
+        strbuf_printf(out, is_id(name) ? "%016" PRIx64 : "%" PRId64, value->integer);
+        break;
+    case STORE_REAL:
+        strbuf_printf(out, "%.17g", value->real);
+        break;
+    case STORE_TEXT:
+        clean_append(out, value->text, (struct clean_rule){0});
+        break;
+    }
+}
+
+static MUST_USE enum err write_csv(const struct store_table *table, FILE *out)
+{
+    CLEANUP(strbuf_release) struct strbuf cell = {0};
+    const size_t rows = store_table_rows(table);
+    for (size_t line = 0; line <= rows; line++) {
+        for (size_t column = 0; column < table->names.len; column++) {
+            const char *name = store_table_name(table, column);
+            const struct store_value value =
+                line > 0 ? store_table_get(table, line - 1, column) : store_text(name);
+            strbuf_clear(&cell);
+            append_csv(&cell, name, &value);
+            TRY(strbuf_result(&cell));
+            if (value.kind == STORE_TEXT) {
+                csv_write_text(out, strbuf_text(&cell));
+            } else {
+                (void)fputs(strbuf_text(&cell), out);
+            }
+            (void)fputs(column + 1 < table->names.len ? "," : "\r\n", out);
+        }
+    }
+    return ERR_OK;
+}
+
+enum err table_write(const struct store_table *table, enum table_form form, FILE *out)
+{
+    switch (form) {
+    case TABLE_TEXT:
+        return write_text(table, out);
+    case TABLE_JSON:
+        return write_json(table, out);
+    case TABLE_CSV:
+        return write_csv(table, out);
+    }
+    return ERR_OK;
+}

@@ -1,0 +1,505 @@
+// SPDX-License-Identifier: MIT
+// clickhouse_engine: a store in a ClickHouse server, through its HTTP interface.
+//
+//   http://HOST:8123/DATABASE     USER:PASSWORD is in the environment, CAIRN_STORE_LOGIN
+//
+// Each statement is one POST. Values become literals, in which every quote and backslash is
+// escaped. Answers come as TabSeparatedWithNamesAndTypes, only after the statement has ended
+// (wait_end_of_query), so a late failure is not taken for a short answer. A user's statement runs
+// with readonly=1. There are no transactions: commit sends the tables in the order of enum
+// store_part, each in one INSERT, and a recording counts when its row of `recordings` has arrived.
+//
+// The tables of a database may be Distributed tables over several servers; docs/user/store.md has
+// an example. Removing works on a server's own tables. Context: H. Trust: the server is hostile, so
+// its answers are bounded and checked.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "host/http/http_client.h"
+#include "host/text/number.h"
+#include "host/text/visible_text.h"
+#include "store/engine.h"
+#include "store/store_schema.h"
+
+enum {
+    TIMEOUT_MS = 120000,
+    MESSAGE_MAX = 300, // bytes of a server's message
+    STATUS_GOOD = 200,
+};
+
+// What needs no escape in the name of a database.
+#define PLAIN "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
+
+struct clickhouse_engine {
+    struct engine engine;
+    struct http_client *client;        // owned
+    struct strbuf base;                // owned; the URL without the database
+    struct strbuf database;            // owned; its name
+    struct strbuf pending[PART_COUNT]; // owned; lines of an addition
+};
+
+static struct clickhouse_engine *of(struct engine *engine)
+{
+    return (struct clickhouse_engine *)engine;
+}
+
+static void close_engine(struct engine *engine)
+{
+    struct clickhouse_engine *e = of(engine);
+    http_client_free(e->client);
+    strbuf_release(&e->base);
+    strbuf_release(&e->database);
+    for (size_t i = 0; i < PART_COUNT; i++) {
+        strbuf_release(&e->pending[i]);
+    }
+    free(e);
+}
+
+// --- statements ----------------------------------------------------------------------------------
+
+static void append_escaped(struct strbuf *out, const char *text)
+{
+    static const char characters[] = "\\'\t\n\r";
+    static const char letters[] = "\\'tnr";
+    for (; *text != '\0'; text++) {
+        const char *found = strchr(characters, *text);
+        strbuf_append_text(out, found != NULL ? "\\" : "");
+        strbuf_append(out, found != NULL ? &letters[found - characters] : text, 1);
+    }
+}
+
+// Append a parameter of the URL (RFC 3986).
+static void append_parameter(struct strbuf *out, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if (strchr(PLAIN "-.~", *text) != NULL) {
+            strbuf_append(out, text, 1);
+        } else {
+            strbuf_printf(out, "%%%02X", (unsigned char)*text);
+        }
+    }
+}
+
+static void append_value(struct strbuf *out, const struct store_value *value, bool is_literal)
+{
+    const char *quote = is_literal ? "'" : "";
+    switch (value->kind) {
+    case STORE_NULL:
+        strbuf_append_text(out, is_literal ? "NULL" : "\\N");
+        break;
+    case STORE_INTEGER:
+        strbuf_printf(out, "%lld", (long long)value->integer);
+        break;
+    case STORE_REAL:
+        strbuf_printf(out, "%.17g", value->real);
+        break;
+    case STORE_TEXT:
+        strbuf_append_text(out, quote);
+        append_escaped(out, value->text);
+        strbuf_append_text(out, quote);
+        break;
+    }
+}
+
+// Append `sql` with each ?N replaced by a literal. Without values it stays as it is.
+static void append_statement(struct strbuf *out,
+                             const char *sql,
+                             const struct store_value *values,
+                             size_t count)
+{
+    while (*sql != '\0') {
+        size_t number = 0;
+        const char *at = sql + 1;
+        while (*sql == '?' && *at >= '0' && *at <= '9' && number < count) {
+            number = number * 10 + (size_t)(*at++ - '0');
+        }
+        if (number > 0 && number <= count) {
+            append_value(out, &values[number - 1], true);
+            sql = at;
+        } else {
+            strbuf_append_char(out, *sql++);
+        }
+    }
+}
+
+// Describe an answer that is an error: the first line, made safe.
+static enum err refuse(const struct http_answer *answer, struct err_info *info)
+{
+    CLEANUP(strbuf_release) struct strbuf line = {0};
+    CLEANUP(strbuf_release) struct strbuf shown = {0};
+    const char *text = strbuf_text(&answer->body);
+    strbuf_append(&line, text, strcspn(text, "\n"));
+    strbuf_truncate(&line, MESSAGE_MAX);
+    visible_append(&shown, strbuf_text(&line));
+    return err_set(info, ERR_IO, "the store's server refused with HTTP status %u: %.400s",
+                   answer->status, strbuf_text(&shown));
+}
+
+// Send one statement. `data` follows it, for an INSERT. `answer` may be NULL.
+static MUST_USE enum err send(struct clickhouse_engine *e,
+                              const char *statement,
+                              const struct strbuf *data,
+                              const char *settings,
+                              struct strbuf *answer,
+                              struct err_info *info)
+{
+    CLEANUP(strbuf_release) struct strbuf url = {0};
+    CLEANUP(http_answer_release) struct http_answer got = {0};
+    strbuf_printf(&url, "%s/?wait_end_of_query=1%s&database=%s", strbuf_text(&e->base), settings,
+                  strbuf_text(&e->database));
+    if (data != NULL) {
+        strbuf_append_text(&url, "&query=");
+        append_parameter(&url, statement);
+    }
+    if (strbuf_result(&url) != ERR_OK) {
+        return err_set(info, ERR_NO_MEMORY, "not enough memory for a request");
+    }
+    const struct http_request request = {
+        .url = strbuf_text(&url),
+        .content_type = "text/plain; charset=UTF-8",
+        .body = data != NULL ? strbuf_bytes(data)
+                             : (struct bytes){(const uint8_t *)statement, strlen(statement)},
+    };
+    struct err_info trouble = {0};
+    const enum err problem = http_client_send(e->client, &request, &got, &trouble);
+    if (problem != ERR_OK) {
+        return err_set(info, problem, "the store's server: %s", trouble.text);
+    }
+    if (got.is_cut) {
+        return err_set(info, ERR_LIMIT, "the answer is too long: use LIMIT");
+    }
+    if (got.status != STATUS_GOOD) {
+        return refuse(&got, info);
+    }
+    if (answer != NULL) {
+        strbuf_release(answer);
+        *answer = got.body;
+        got.body = (struct strbuf){0};
+    }
+    return ERR_OK;
+}
+
+// --- answers -------------------------------------------------------------------------------------
+
+// Undo the escapes of a field, in place.
+static void unescape(char *text)
+{
+    static const char letters[] = "bfnrt0";
+    static const char characters[] = "\b\f\n\r\t ";
+
+    char *to = text;
+    for (; *text != '\0'; text++) {
+        const char *from = text;
+        if (*text == '\\' && text[1] != '\0') {
+            const char *found = strchr(letters, *++text);
+            from = found != NULL ? &characters[found - letters] : text;
+        }
+        *to++ = *from;
+    }
+    *to = '\0';
+}
+
+// Cut the next line off *at. False at the end.
+static bool next_line(char **at, char **out)
+{
+    if (**at == '\0') {
+        return false;
+    }
+    *out = *at;
+    char *end = *at + strcspn(*at, "\n");
+    *at = *end != '\0' ? end + 1 : end;
+    *end = '\0';
+    return true;
+}
+
+// The same for the fields of a line. *line is NULL after the last.
+static char *next_field(char **line)
+{
+    char *field = *line;
+    char *end = field + strcspn(field, "\t");
+    *line = *end != '\0' ? end + 1 : NULL;
+    *end = '\0';
+    return field;
+}
+
+static enum store_kind kind_of_type(const char *type)
+{
+    const char *inner = strncmp(type, "Nullable(", 9) == 0 ? type + 9 : type;
+    if (strncmp(inner, "Int", 3) == 0 || strncmp(inner, "UInt", 4) == 0) {
+        return STORE_INTEGER;
+    }
+    return strncmp(inner, "Float", 5) == 0 ? STORE_REAL : STORE_TEXT;
+}
+
+static MUST_USE enum err add_field(struct store_table *out, enum store_kind kind, char *field)
+{
+    struct store_value value = {.kind = kind};
+    char *end = field;
+    if (strcmp(field, "\\N") == 0) {
+        value.kind = STORE_NULL;
+        return store_table_add(out, &value, 0);
+    }
+    switch (kind) {
+    case STORE_NULL:
+    case STORE_TEXT:
+        unescape(field);
+        value = store_text(field);
+        return store_table_add(out, &value, strlen(field));
+    case STORE_INTEGER: {
+        const bool is_negative = field[0] == '-';
+        const char *digits = field + is_negative;
+        uint64_t number = 0;
+        if (!number_take(&digits, 10, &number) || *digits != '\0') {
+            return ERR_CORRUPT;
+        }
+        value.integer = (int64_t)(is_negative ? 0 - number : number);
+        return store_table_add(out, &value, 0);
+    }
+    case STORE_REAL:
+        value.real = strtod(field, &end);
+        break;
+    }
+    return end != field && *end == '\0' ? store_table_add(out, &value, 0) : ERR_CORRUPT;
+}
+
+// Parse an answer: a line of names, a line of types, and the rows.
+static MUST_USE enum err parse(char *text, struct store_table *out)
+{
+    enum store_kind kinds[STORE_COLUMNS_MAX];
+    char *line = NULL;
+    size_t columns = 0;
+    if (!next_line(&text, &line)) {
+        return ERR_OK; // of a statement without an answer
+    }
+    while (line != NULL) {
+        char *name = next_field(&line);
+        unescape(name);
+        TRY(store_table_add_column(out, name));
+    }
+    if (!next_line(&text, &line)) {
+        return ERR_CORRUPT;
+    }
+    while (line != NULL && columns < out->names.len) {
+        kinds[columns++] = kind_of_type(next_field(&line));
+    }
+    if (columns != out->names.len || line != NULL) {
+        return ERR_CORRUPT;
+    }
+    while (next_line(&text, &line)) {
+        for (size_t i = 0; i < columns; i++) {
+            if (line == NULL) {
+                return ERR_CORRUPT;
+            }
+            TRY(add_field(out, kinds[i], next_field(&line)));
+        }
+        if (line != NULL) {
+            return ERR_CORRUPT;
+        }
+    }
+    return ERR_OK;
+}
+
+static enum err query(struct engine *engine,
+                      const char *sql,
+                      const struct store_value *values,
+                      size_t count,
+                      bool is_foreign,
+                      struct store_table *out,
+                      struct err_info *info)
+{
+    CLEANUP(strbuf_release) struct strbuf statement = {0};
+    CLEANUP(strbuf_release) struct strbuf answer = {0};
+    append_statement(&statement, sql, values, count);
+    while (statement.len > 0 && strchr("; \t\r\n", statement.data[statement.len - 1]) != NULL) {
+        strbuf_truncate(&statement, statement.len - 1);
+    }
+    strbuf_append_text(&statement, "\nFORMAT TabSeparatedWithNamesAndTypes");
+    if (strbuf_result(&statement) != ERR_OK) {
+        return err_set(info, ERR_NO_MEMORY, "not enough memory for a request");
+    }
+    TRY(send(of(engine), strbuf_text(&statement), NULL, is_foreign ? "&readonly=1" : "", &answer,
+             info));
+    strbuf_append_char(&answer, '\0'); // data is not NULL then
+    const enum err problem =
+        strbuf_result(&answer) == ERR_OK ? parse(answer.data, out) : ERR_NO_MEMORY;
+    switch (problem) {
+    case ERR_OK:
+        return ERR_OK;
+    case ERR_LIMIT:
+        return err_set(info, problem, "the answer is too long: use LIMIT");
+    case ERR_NO_MEMORY:
+        return err_set(info, problem, "not enough memory for the answer");
+    default:
+        return err_set(info, ERR_CORRUPT, "the store's server does not answer as ClickHouse does");
+    }
+}
+
+// --- additions -----------------------------------------------------------------------------------
+
+static void abandon(struct engine *engine)
+{
+    for (size_t i = 0; i < PART_COUNT; i++) {
+        strbuf_clear(&of(engine)->pending[i]);
+    }
+}
+
+static enum err begin(struct engine *engine, struct err_info *info)
+{
+    (void)info;
+    abandon(engine);
+    return ERR_OK;
+}
+
+static enum err put(struct engine *engine,
+                    enum store_part part,
+                    const struct store_value *values,
+                    size_t count,
+                    struct err_info *info)
+{
+    struct strbuf *lines = &of(engine)->pending[part];
+    for (size_t i = 0; i < count; i++) {
+        strbuf_append_text(lines, i > 0 ? "\t" : "");
+        append_value(lines, &values[i], false);
+    }
+    strbuf_append_char(lines, '\n');
+    return strbuf_result(lines) == ERR_OK
+               ? ERR_OK
+               : err_set(info, ERR_NO_MEMORY, "not enough memory for the recording");
+}
+
+static enum err commit(struct engine *engine, struct err_info *info)
+{
+    struct clickhouse_engine *e = of(engine);
+    for (size_t i = 0; i < PART_COUNT; i++) {
+        if (e->pending[i].len > 0) {
+            TRY(send(e, clickhouse_dialect.insert[i], &e->pending[i], "&insert_distributed_sync=1",
+                     NULL, info));
+        }
+    }
+    abandon(engine);
+    return ERR_OK;
+}
+
+static MUST_USE enum err
+run(struct clickhouse_engine *e, const char *statement, struct err_info *info)
+{
+    return send(e, statement, NULL, "", NULL, info);
+}
+
+static enum err
+remove_recordings(struct engine *engine, const int64_t *ids, size_t count, struct err_info *info)
+{
+    static const char *const tables[] = {"recordings", "rows"};
+    for (size_t t = 0; t < ARRAY_LEN(tables); t++) {
+        CLEANUP(strbuf_release) struct strbuf statement = {0};
+        strbuf_printf(&statement, "ALTER TABLE %s DELETE WHERE recording_id IN (", tables[t]);
+        for (size_t i = 0; i < count; i++) {
+            strbuf_printf(&statement, "%s%lld", i > 0 ? "," : "", (long long)ids[i]);
+        }
+        strbuf_append_char(&statement, ')');
+        if (strbuf_result(&statement) != ERR_OK) {
+            return err_set(info, ERR_NO_MEMORY, "not enough memory for a request");
+        }
+        TRY(run(of(engine), strbuf_text(&statement), info));
+    }
+    return ERR_OK;
+}
+
+// --- opening -------------------------------------------------------------------------------------
+
+static MUST_USE enum err
+read_number(struct clickhouse_engine *e, const char *sql, int64_t *out, struct err_info *info)
+{
+    CLEANUP(store_table_release) struct store_table table = {0};
+    const struct store_value database = store_text(strbuf_text(&e->database));
+    TRY(query(&e->engine, sql, &database, 1, false, &table, info));
+    *out = store_table_rows(&table) > 0 ? store_table_integer(&table, 0, 0) : 0;
+    return ERR_OK;
+}
+
+static MUST_USE enum err check(struct clickhouse_engine *e, bool creates, struct err_info *info)
+{
+    int64_t tables = 0;
+    int64_t version = 0;
+    TRY(read_number(e, "SELECT count() FROM system.tables WHERE database=?1 AND name='cairn_store'",
+                    &tables, info));
+    if (tables == 0 && !creates) {
+        return err_set(info, ERR_UNSUPPORTED,
+                       "the database '%.100s' is not a store of cairn, or it is empty",
+                       strbuf_text(&e->database));
+    }
+    if (tables == 0) {
+        for (const char *const *at = clickhouse_dialect.schema; *at != NULL; at++) {
+            TRY(run(e, *at, info));
+        }
+    }
+    TRY(read_number(e, "SELECT max(version) FROM cairn_store", &version, info));
+    return version == STORE_VERSION
+               ? ERR_OK
+               : err_set(info, ERR_UNSUPPORTED,
+                         "the store has version %lld, and this cairn reads version %d",
+                         (long long)version, STORE_VERSION);
+}
+
+// Split an URL into the server and the database, whose name may have letters, digits and _.
+static MUST_USE enum err split(struct clickhouse_engine *e, const char *url, struct err_info *info)
+{
+    const char *host = strstr(url, "://");
+    const char *path = host != NULL ? strchr(host + strlen("://"), '/') : NULL;
+    const size_t len = path != NULL ? (size_t)(path - url) : strlen(url);
+    const char *name = path != NULL && path[1] != '\0' ? path + 1 : "cairn";
+    if (name[strspn(name, PLAIN)] != '\0') {
+        return err_set(info, ERR_INVALID,
+                       "the name of a database has letters, digits and _ only: '%.100s'", name);
+    }
+    strbuf_append(&e->base, url, len);
+    strbuf_append_text(&e->database, name);
+    return strbuf_result(&e->base) == ERR_OK && strbuf_result(&e->database) == ERR_OK
+               ? ERR_OK
+               : err_set(info, ERR_NO_MEMORY, "not enough memory");
+}
+
+static MUST_USE enum err connect_client(struct clickhouse_engine *e, struct err_info *info)
+{
+    const struct http_client_options options = {.credentials = getenv("CAIRN_STORE_LOGIN"),
+                                                .timeout_ms = TIMEOUT_MS,
+                                                .body_max_bytes = STORE_TEXTS_MAX};
+    TRY(http_client_check_url(strbuf_text(&e->base), options.credentials != NULL, "--store", info));
+    return http_client_new(&options, &e->client, info);
+}
+
+static const struct engine_kind clickhouse_kind = {
+    .dialect = &clickhouse_dialect,
+    .close = close_engine,
+    .query = query,
+    .begin = begin,
+    .put = put,
+    .commit = commit,
+    .abandon = abandon,
+    .remove = remove_recordings,
+};
+
+enum err
+clickhouse_engine_open(const char *url, bool creates, struct engine **out, struct err_info *info)
+{
+    struct clickhouse_engine *e = calloc(1, sizeof(*e));
+    if (e == NULL) {
+        return err_set(info, ERR_NO_MEMORY, "not enough memory");
+    }
+    e->engine.kind = &clickhouse_kind;
+    enum err problem = split(e, url, info);
+    if (problem == ERR_OK) {
+        problem = connect_client(e, info);
+    }
+    if (problem == ERR_OK) {
+        problem = check(e, creates, info);
+    }
+    if (problem != ERR_OK) {
+        close_engine(&e->engine);
+        return problem;
+    }
+    *out = &e->engine;
+    return ERR_OK;
+}

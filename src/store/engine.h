@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// engine: a database behind a store: SQLite or ClickHouse.
+//
+// Both hold the same tables (store_schema.h) and answer the same queries (store_queries.h).
+// What differs is in the dialect, a table of words, and in the functions below. Values never become
+// SQL: SQLite binds them, and ClickHouse gets them as escaped literals.
+//
+// begin, put and commit add rows. SQLite adds them in one transaction. ClickHouse gets one INSERT
+// for each table, in the order of enum store_part, and counts a recording only when its last row,
+// that of `recordings`, has arrived. After a failed put or commit, `abandon` forgets what was put.
+// Failure: a sentence. Context: H; one thread.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "store/store_table.h"
+
+// The tables, in the order in which they are written.
+enum store_part {
+    PART_FUNCTIONS,
+    PART_STACKS,
+    PART_ROWS,
+    PART_RECORDINGS,
+    PART_COUNT,
+};
+
+// The words in which the dialects differ. Queries have them in braces.
+struct dialect {
+    const char *left_join; // {JOIN}: takes at most one row of the right side
+    const char *in;        // {IN}: in a table of all machines
+    const char *integer;   // {INT}: the type of whole numbers
+    const char *insert[PART_COUNT];
+    const char *const *schema; // statements, ended by NULL
+};
+
+struct engine;
+
+struct engine_kind {
+    const struct dialect *dialect;
+    void (*close)(struct engine *engine);
+    // Run one statement and add its answer to `out`. `values` replace ?1, ?2, ... `is_foreign`: the
+    // statement is a user's, and may only read.
+    enum err (*query)(struct engine *engine,
+                      const char *sql,
+                      const struct store_value *values,
+                      size_t count,
+                      bool is_foreign,
+                      struct store_table *out,
+                      struct err_info *info);
+    enum err (*begin)(struct engine *engine, struct err_info *info);
+    enum err (*put)(struct engine *engine,
+                    enum store_part part,
+                    const struct store_value *values,
+                    size_t count,
+                    struct err_info *info);
+    enum err (*commit)(struct engine *engine, struct err_info *info);
+    void (*abandon)(struct engine *engine);
+    // Remove the recordings whose ids are in `ids`, their rows, and what no other recording uses.
+    enum err (*remove)(struct engine *engine,
+                       const int64_t *ids,
+                       size_t count,
+                       struct err_info *info);
+};
+
+struct engine {
+    const struct engine_kind *kind;
+};
+
+// Open the database in a file, and create it if it does not exist and `creates`. ERR_UNSUPPORTED
+// for a file that is no store, or one of a newer version. Other errors: those of the file.
+enum err
+sqlite_engine_open(const char *path, bool creates, struct engine **out, struct err_info *info)
+    MUST_USE;
+
+// Open the database at an URL: http://HOST:PORT/DATABASE. ERR_IO if the server does
+// not answer; ERR_INVALID for another URL; ERR_UNSUPPORTED for a database that is no store.
+enum err
+clickhouse_engine_open(const char *url, bool creates, struct engine **out, struct err_info *info)
+    MUST_USE;
+
+// The number of the schema.
+enum {
+    STORE_VERSION = 1
+};

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: MIT
+// recording_rows: see recording_rows.h.
+#include "store/recording_rows.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/compiler.h"
+#include "formats/codec/clean_text.h"
+#include "host/containers/map_u64.h"
+#include "host/os/file.h"
+#include "profile/accuracy/sampling.h"
+#include "profile/calls/call_sites.h"
+#include "profile/model/function_name.h"
+#include "profile/tables/summary.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+enum {
+    NS_PER_S = 1000000000,
+    NAMES_MAX = 8, // texts of one table row
+};
+
+// The merged costs of a stack.
+struct stack_costs {
+    int64_t id;
+    int64_t function;
+    struct costs costs;
+};
+
+DEFINE_VEC(stack_costs_vec, struct stack_costs);
+
+struct work {
+    const struct recording_source *source; // borrowed
+    const struct profile *profile;         // borrowed
+    struct engine *engine;                 // borrowed
+    struct err_info *info;                 // borrowed
+    struct u64_vec functions;              // owned; by function: its id, 0 before it was put
+    struct map_u64 by_id;                  // owned; id of a stack: index in `stacks`
+    struct stack_costs_vec stacks;         // owned
+    struct strbuf texts[NAMES_MAX];        // owned; scratch
+};
+
+static void work_release(struct work *work)
+{
+    u64_vec_release(&work->functions);
+    map_u64_release(&work->by_id);
+    stack_costs_vec_release(&work->stacks);
+    for (size_t i = 0; i < NAMES_MAX; i++) {
+        strbuf_release(&work->texts[i]);
+    }
+}
+
+static int64_t hash_of(const struct strbuf *text)
+{
+    return (int64_t)XXH3_64bits(strbuf_text(text), text->len);
+}
+
+// Return the text cleaned, in scratch buffer `at`.
+static struct store_value clean(struct work *work, size_t at, const char *text)
+{
+    struct strbuf *out = &work->texts[at];
+    strbuf_clear(out);
+    clean_append(out, text, (struct clean_rule){0});
+    if (out->len > STORE_NAME_MAX) {
+        size_t len = STORE_NAME_MAX;
+        while ((out->data[len] & 0xc0) == 0x80) { // not within a character of UTF-8
+            len--;
+        }
+        strbuf_truncate(out, len);
+    }
+    return store_text(strbuf_text(out));
+}
+
+static MUST_USE enum err
+put(struct work *work, enum store_part part, const struct store_value *values, size_t count)
+{
+    for (size_t i = 0; i < NAMES_MAX; i++) {
+        if (strbuf_result(&work->texts[i]) != ERR_OK) {
+            return err_set(work->info, ERR_NO_MEMORY, "not enough memory for the recording");
+        }
+    }
+    return work->engine->kind->put(work->engine, part, values, count, work->info);
+}
+
+static const char *module_of(const struct work *work, uint32_t module, bool wants_build_id)
+{
+    if (module == REC_NONE) {
+        return "";
+    }
+    const struct rec_module *found = &work->profile->recording.modules[module];
+    return wants_build_id ? profile_string(work->profile, found->build_id)
+                          : path_file_name(profile_string(work->profile, found->path));
+}
+
+// Find the id of a function, and put it when it is seen first. REC_NONE: no function.
+static MUST_USE enum err find_function(struct work *work, uint32_t function, int64_t *out)
+{
+    enum {
+        NAME,
+        SHORT_NAME,
+        MODULE,
+        KEY
+    };
+    const struct code_index *code = &work->profile->code;
+    uint64_t *known = &work->functions.items[function != REC_NONE ? function : code->functions.len];
+    if (*known != 0) {
+        *out = (int64_t)*known;
+        return ERR_OK;
+    }
+    const char *name = "(no stack)";
+    const char *module = "";
+    const char *build_id = "";
+    if (function != REC_NONE) {
+        const struct code_function *found = &code->functions.items[function];
+        name = string_table_get(&code->names, found->name);
+        module = module_of(work, found->module, false);
+        build_id = (found->flags & CODE_UNKNOWN) != 0 ? module_of(work, found->module, true) : "";
+    }
+    struct store_value values[] = {{0}, clean(work, NAME, name), {0}, clean(work, MODULE, module)};
+    struct strbuf *key = &work->texts[KEY];
+    struct strbuf *clone_free = &work->texts[NAME];
+    strbuf_truncate(clone_free, name_len_without_clones(strbuf_text(clone_free)));
+    strbuf_clear(&work->texts[SHORT_NAME]);
+    name_append(&work->texts[SHORT_NAME], strbuf_text(clone_free), NAME_NO_TEMPLATES);
+    strbuf_clear(key);
+    strbuf_printf(key, "%s\n%s\n%s", strbuf_text(clone_free), values[3].text, build_id);
+    values[2] = store_text(strbuf_text(&work->texts[SHORT_NAME]));
+    const int64_t id = hash_of(key);
+    values[0] = store_integer(id != 0 ? id : 1);
+    TRY(put(work, PART_FUNCTIONS, values, ARRAY_LEN(values)));
+    *known = (uint64_t)values[0].integer;
+    *out = values[0].integer;
+    return ERR_OK;
+}
+
+static uint32_t function_at(const struct work *work, uint32_t location)
+{
+    return location != REC_NONE ? work->profile->code.locations.items[location].function : REC_NONE;
+}
+
+// Append the ids of the stack's functions, innermost first.
+static MUST_USE enum err
+append_frames(struct work *work, const struct call_tree *tree, uint32_t node, struct strbuf *out)
+{
+    for (; node != 0; node = tree->nodes.items[node].parent) {
+        int64_t id = 0;
+        TRY(find_function(work, function_at(work, tree->nodes.items[node].location), &id));
+        strbuf_printf(out, "%s%lld", out->len > 0 ? "," : "", (long long)id);
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err add_stack(struct work *work,
+                                   const struct call_sites *sites,
+                                   const struct call_site *site,
+                                   uint32_t node)
+{
+    enum {
+        FILE_NAME = 4,
+        FRAMES,
+        KEY
+    };
+    const bool is_known = site->location != REC_NONE;
+    const char *file = is_known ? profile_location_file(work->profile, site->location) : "";
+    const uint32_t line = is_known ? profile_location_get(work->profile, site->location)->line : 0;
+    struct strbuf *frames = &work->texts[FRAMES];
+    struct strbuf *key = &work->texts[KEY];
+    struct stack_costs stack = {.costs = *call_sites_costs(sites, node)};
+    const struct store_value file_value = clean(work, FILE_NAME, file);
+    TRY(find_function(work, function_at(work, site->location), &stack.function));
+    strbuf_clear(frames);
+    TRY(append_frames(work, &sites->tree, node, frames));
+    strbuf_clear(key);
+    strbuf_printf(key, "%lld\n%s\n%u\n%s", (long long)stack.function, file_value.text, line,
+                  strbuf_text(frames));
+    stack.id = hash_of(key);
+    const uint32_t *known = map_u64_find(&work->by_id, (uint64_t)stack.id);
+    if (known != NULL) {
+        costs_add(&work->stacks.items[*known].costs, &stack.costs);
+        return ERR_OK;
+    }
+    const struct store_value values[] = {store_integer(stack.id), store_integer(stack.function),
+                                         file_value, store_integer(line),
+                                         store_text(strbuf_text(frames))};
+    TRY(put(work, PART_STACKS, values, ARRAY_LEN(values)));
+    TRY(map_u64_put(&work->by_id, (uint64_t)stack.id, (uint32_t)work->stacks.len));
+    return stack_costs_vec_push(&work->stacks, stack);
+}
+
+static MUST_USE enum err put_stacks(struct work *work)
+{
+    CLEANUP(call_sites_release) struct call_sites sites = {0};
+    TRY(call_sites_build(work->source->selection, &sites));
+    for (size_t i = 0; i < sites.sites.len; i++) {
+        const struct call_site *site = &sites.sites.items[i];
+        for (uint32_t s = 0; s < site->stack_count; s++) {
+            TRY(add_stack(work, &sites, site, sites.stacks.items[site->stack_first + s]));
+        }
+    }
+    return ERR_OK;
+}
+
+static struct store_value clamped(uint64_t number)
+{
+    return store_integer(number > INT64_MAX ? INT64_MAX : (int64_t)number);
+}
+
+static const char *chosen(const char *label, const char *recorded)
+{
+    return label != NULL ? label : recorded;
+}
+
+// The build-id of the program, "" if it is unknown.
+static const char *program_version(const struct work *work)
+{
+    const struct recording *recording = &work->profile->recording;
+    for (size_t i = 0; i < recording->module_count; i++) {
+        if (strcmp(profile_string(work->profile, recording->modules[i].path),
+                   profile_string(work->profile, recording->meta.program)) == 0) {
+            return profile_string(work->profile, recording->modules[i].build_id);
+        }
+    }
+    return "";
+}
+
+// The facts that `recordings` and each of `rows` have. Their texts are in scratch buffers 0 to 2.
+struct facts {
+    struct store_value service;
+    struct store_value version;
+    struct store_value host;
+    struct store_value time;
+};
+
+static struct facts facts_of(struct work *work)
+{
+    const struct store_labels *labels = work->source->labels;
+    const struct rec_meta *meta = &work->profile->recording.meta;
+    const char *program = path_file_name(profile_string(work->profile, meta->program));
+    return (struct facts){
+        .service = clean(work, 0, chosen(labels->service, program)),
+        .version = clean(work, 1, chosen(labels->version, program_version(work))),
+        .host = clean(work, 2, chosen(labels->host, profile_string(work->profile, meta->host))),
+        .time = clamped(meta->start_unix_ns / NS_PER_S),
+    };
+}
+
+static MUST_USE enum err put_rows(struct work *work, const struct facts *facts)
+{
+    for (size_t i = 0; i < work->stacks.len; i++) {
+        const struct stack_costs *stack = &work->stacks.items[i];
+        struct store_value values[7 + COST_COUNT] = {
+            facts->service,
+            facts->version,
+            facts->host,
+            facts->time,
+            store_integer(work->source->id),
+            store_integer(stack->id),
+            store_integer(stack->function),
+        };
+        for (int cost = 0; cost < COST_COUNT; cost++) {
+            values[7 + cost] = clamped(stack->costs.values[cost]);
+        }
+        TRY(put(work, PART_ROWS, values, ARRAY_LEN(values)));
+    }
+    return ERR_OK;
+}
+
+static uint64_t lost_events(const struct recording *recording)
+{
+    uint64_t lost = 0;
+    for (size_t i = 0; i < recording->counter_count; i++) {
+        lost += recording->counters[i].kind == REC_COUNTER_LOSS ? recording->counters[i].value : 0;
+    }
+    return lost;
+}
+
+// Write the unknown costs: "peak_blocks,frees,", each followed by a comma.
+static struct store_value unknown_costs(struct work *work, size_t at)
+{
+    strbuf_clear(&work->texts[at]);
+    for (int cost = 0; cost < COST_COUNT; cost++) {
+        if (!selection_knows(work->source->selection, (enum cost)cost)) {
+            strbuf_printf(&work->texts[at], ",%s,", cost_get_info((enum cost)cost)->key);
+        }
+    }
+    return store_text(strbuf_text(&work->texts[at]));
+}
+
+// Whether memory ran out: SIGKILL ended the program, as the kernel does, or the recording ends
+// without an end after the mark of --oom-guard.
+static bool looks_like_oom(const struct profile *profile)
+{
+    const struct recording *recording = &profile->recording;
+    const int32_t status = recording->meta.exit_status;
+    bool is_marked = false;
+    for (size_t i = 0; i < recording->mark_count; i++) {
+        is_marked |=
+            strcmp(profile_string(profile, recording->marks[i].text), "memory limit near") == 0;
+    }
+    return (status >= 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) ||
+           (is_marked && recording->meta.state == REC_STATE_RUNNING);
+}
+
+static MUST_USE enum err put_recording(struct work *work, const struct facts *facts)
+{
+    const struct recording *recording = &work->profile->recording;
+    const struct rec_meta *meta = &recording->meta;
+    struct summary summary;
+    TRY(summary_build(work->source->selection, &summary));
+    struct store_value values[19 + COST_COUNT] = {
+        store_integer(work->source->id),
+        facts->service,
+        facts->version,
+        facts->host,
+        facts->time,
+        clean(work, 3, work->source->path),
+        clean(work, 4, profile_string(work->profile, meta->program)),
+        clean(work, 5, profile_string(work->profile, meta->command_line)),
+        store_text(work->source->labels->labels), // JSON, escaped already
+        store_text(profile_state_name(work->profile)),
+        store_integer(meta->exit_status),
+        store_integer(work->source->labels->is_oom || looks_like_oom(work->profile)),
+        store_integer(sampling_of(recording).is_sampled),
+        unknown_costs(work, 7),
+        clamped(summary.runtime_ms),
+        clamped(summary.peak_time_ms),
+        clamped(summary.peak_error_bytes),
+        clamped(summary.peak_rss_bytes),
+        clamped(lost_events(recording)),
+    };
+    for (int cost = 0; cost < COST_COUNT; cost++) {
+        values[19 + cost] = clamped(summary.costs.values[cost]);
+    }
+    return put(work, PART_RECORDINGS, values, ARRAY_LEN(values));
+}
+
+static MUST_USE enum err put_all(struct work *work)
+{
+    TRY(u64_vec_resize(&work->functions, work->profile->code.functions.len + 1));
+    TRY(put_stacks(work));
+    const struct facts facts = facts_of(work);
+    if (!work->source->has_rows) {
+        TRY(put_rows(work, &facts));
+    }
+    return put_recording(work, &facts);
+}
+
+enum err recording_rows_put(const struct recording_source *source,
+                            struct engine *engine,
+                            struct err_info *info)
+{
+    CLEANUP(work_release)
+    struct work work = {
+        .source = source, .profile = source->selection->profile, .engine = engine, .info = info};
+    const enum err problem = put_all(&work);
+    if (problem == ERR_NO_MEMORY) {
+        return err_set(info, problem, "not enough memory for the recording");
+    }
+    return problem;
+}

@@ -1,0 +1,388 @@
+// SPDX-License-Identifier: MIT
+// sqlite_engine: a store in one file.
+//
+// The file has a write-ahead log, so queries do not wait for additions. A writer waits for other
+// writers for up to BUSY_MS. Ctrl-C or a full disk during a transaction leaves the state before it.
+// The file is private to its user, because recordings have command lines.
+//
+// A user's statement may only read: an authorizer refuses every other action. A file is taken for a
+// store only by its application id. Nothing in a foreign or damaged file is changed. Context: H.
+#include <errno.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "host/os/file.h"
+#include "store/engine.h"
+#include "store/store_schema.h"
+
+enum {
+    BUSY_MS = 60000,
+    APPLICATION_ID = 0x6361736f, // as in store_schema.c
+};
+
+struct sqlite_engine {
+    struct engine engine;
+    sqlite3 *database;                 // owned
+    char *path;                        // owned
+    sqlite3_stmt *inserts[PART_COUNT]; // owned; NULL until the first put
+};
+
+static struct sqlite_engine *of(struct engine *engine)
+{
+    return (struct sqlite_engine *)engine;
+}
+
+static enum err fail(const struct sqlite_engine *e, struct err_info *info)
+{
+    const int code = sqlite3_errcode(e->database);
+    switch (code) {
+    case SQLITE_FULL:
+        return err_set(info, ERR_IO, "the disk of the store '%s' is full", e->path);
+    case SQLITE_BUSY:
+        return err_set(info, ERR_IO, "the store '%s' is in use by another program", e->path);
+    case SQLITE_NOTADB:
+    case SQLITE_CORRUPT:
+        return err_set(info, ERR_CORRUPT, "'%s' is not a store, or it is damaged", e->path);
+    case SQLITE_NOMEM:
+        return err_set(info, ERR_NO_MEMORY, "not enough memory for the store");
+    case SQLITE_CANTOPEN:
+        return err_set_errno(info, sqlite3_system_errno(e->database), "cannot open the store '%s'",
+                             e->path);
+    case SQLITE_READONLY:
+        return err_set(info, ERR_PERMISSION, "the store '%s' cannot be written to", e->path);
+    default:
+        return err_set(info, ERR_IO, "the store '%s': %s", e->path, sqlite3_errmsg(e->database));
+    }
+}
+
+static MUST_USE enum err run(struct sqlite_engine *e, const char *sql, struct err_info *info)
+{
+    return sqlite3_exec(e->database, sql, NULL, NULL, NULL) == SQLITE_OK ? ERR_OK : fail(e, info);
+}
+
+static void close_engine(struct engine *engine)
+{
+    struct sqlite_engine *e = of(engine);
+    for (size_t i = 0; i < PART_COUNT; i++) {
+        (void)sqlite3_finalize(e->inserts[i]); // repeats an error that was reported
+    }
+    (void)sqlite3_close(e->database); // no statement is left
+    free(e->path);
+    free(e);
+}
+
+static void bind(sqlite3_stmt *statement, const struct store_value *values, size_t count)
+{
+    const int used = sqlite3_bind_parameter_count(statement);
+    for (int i = 0; i < (int)count && i < used; i++) {
+        const struct store_value *value = &values[i];
+        switch (value->kind) { // sqlite3_step reports failures
+        case STORE_NULL:
+            (void)sqlite3_bind_null(statement, i + 1);
+            break;
+        case STORE_INTEGER:
+            (void)sqlite3_bind_int64(statement, i + 1, value->integer);
+            break;
+        case STORE_REAL:
+            (void)sqlite3_bind_double(statement, i + 1, value->real);
+            break;
+        case STORE_TEXT:
+            (void)sqlite3_bind_text(statement, i + 1, value->text, -1, SQLITE_STATIC);
+            break;
+        }
+    }
+}
+
+// --- queries -----------------------------------------------------------------------------------
+
+static int permit_reading(void *context,
+                          int action,
+                          const char *first,
+                          const char *second,
+                          const char *database,
+                          const char *trigger)
+{
+    (void)context;
+    (void)first;
+    (void)database;
+    (void)trigger;
+    const bool reads = action == SQLITE_SELECT || action == SQLITE_READ ||
+                       action == SQLITE_RECURSIVE ||
+                       (action == SQLITE_FUNCTION && strcmp(second, "load_extension") != 0);
+    return reads ? SQLITE_OK : SQLITE_DENY;
+}
+
+static MUST_USE enum err add_row(sqlite3_stmt *statement, struct store_table *out)
+{
+    for (int i = 0; i < sqlite3_column_count(statement); i++) {
+        struct store_value value = {0};
+        size_t len = 0;
+        switch (sqlite3_column_type(statement, i)) {
+        case SQLITE_NULL:
+            break;
+        case SQLITE_INTEGER:
+            value = store_integer(sqlite3_column_int64(statement, i));
+            break;
+        case SQLITE_FLOAT:
+            value.kind = STORE_REAL;
+            value.real = sqlite3_column_double(statement, i);
+            break;
+        default: { // SQLITE_TEXT and SQLITE_BLOB
+            const char *text = (const char *)sqlite3_column_text(statement, i);
+            value = store_text(text != NULL ? text : "");
+            len = strlen(value.text);
+        }
+        }
+        TRY(store_table_add(out, &value, len));
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err fetch(sqlite3_stmt *statement, int *status, struct store_table *out)
+{
+    for (int i = 0; i < sqlite3_column_count(statement); i++) {
+        const char *name = sqlite3_column_name(statement, i);
+        TRY(store_table_add_column(out, name != NULL ? name : ""));
+    }
+    while ((*status = sqlite3_step(statement)) == SQLITE_ROW) {
+        TRY(add_row(statement, out));
+    }
+    return ERR_OK;
+}
+
+// Compile one statement. A user's may only read, and nothing may follow it.
+static MUST_USE enum err prepare(struct sqlite_engine *e,
+                                 const char *sql,
+                                 bool is_foreign,
+                                 sqlite3_stmt **out,
+                                 struct err_info *info)
+{
+    const char *rest = "";
+    // json_each declares its own table at its first use, which the authorizer would refuse.
+    (void)sqlite3_exec(e->database, "SELECT 1 FROM json_each('[]')", NULL, NULL, NULL);
+    (void)sqlite3_set_authorizer(e->database, is_foreign ? permit_reading : NULL, NULL); // OK
+    const int status = sqlite3_prepare_v2(e->database, sql, -1, out, &rest);
+    (void)sqlite3_set_authorizer(e->database, NULL, NULL); // always succeeds
+    // The authorizer is not asked about VACUUM.
+    if (status == SQLITE_AUTH ||
+        (status == SQLITE_OK && is_foreign && sqlite3_stmt_readonly(*out) == 0)) {
+        (void)sqlite3_finalize(*out); // it never ran; NULL is accepted
+        *out = NULL;
+        return err_set(info, ERR_PERMISSION, "a query may only read the store");
+    }
+    if (status != SQLITE_OK && is_foreign) {
+        return err_set(info, ERR_INVALID, "the query: %s", sqlite3_errmsg(e->database));
+    }
+    if (status != SQLITE_OK) {
+        return fail(e, info);
+    }
+    if (*out == NULL || rest[strspn(rest, "; \t\r\n")] != '\0') {
+        (void)sqlite3_finalize(*out); // it never ran
+        *out = NULL;
+        return err_set(info, ERR_INVALID, "a query must be one statement");
+    }
+    return ERR_OK;
+}
+
+static enum err query(struct engine *engine,
+                      const char *sql,
+                      const struct store_value *values,
+                      size_t count,
+                      bool is_foreign,
+                      struct store_table *out,
+                      struct err_info *info)
+{
+    struct sqlite_engine *e = of(engine);
+    sqlite3_stmt *statement = NULL;
+    TRY(prepare(e, sql, is_foreign, &statement, info));
+    bind(statement, values, count);
+    int status = SQLITE_OK;
+    enum err problem = fetch(statement, &status, out);
+    if (problem == ERR_LIMIT) {
+        (void)err_set(info, problem, "the answer is too long: use LIMIT"); // returned below
+    } else if (problem != ERR_OK) {
+        (void)err_set(info, problem, "not enough memory for the answer"); // returned below
+    } else if (status != SQLITE_DONE) {
+        problem = fail(e, info);
+    }
+    (void)sqlite3_finalize(statement); // repeats the result of sqlite3_step
+    return problem;
+}
+
+// --- additions -----------------------------------------------------------------------------------
+
+static enum err begin(struct engine *engine, struct err_info *info)
+{
+    return run(of(engine), "BEGIN IMMEDIATE", info);
+}
+
+static enum err put(struct engine *engine,
+                    enum store_part part,
+                    const struct store_value *values,
+                    size_t count,
+                    struct err_info *info)
+{
+    struct sqlite_engine *e = of(engine);
+    sqlite3_stmt **insert = &e->inserts[part];
+    if (*insert == NULL &&
+        sqlite3_prepare_v3(e->database, sqlite_dialect.insert[part], -1, SQLITE_PREPARE_PERSISTENT,
+                           insert, NULL) != SQLITE_OK) {
+        return fail(e, info);
+    }
+    bind(*insert, values, count);
+    const int status = sqlite3_step(*insert);
+    const enum err problem = status == SQLITE_DONE ? ERR_OK : fail(e, info);
+    (void)sqlite3_reset(*insert);          // repeats the result of sqlite3_step
+    (void)sqlite3_clear_bindings(*insert); // always succeeds; the texts may end now
+    return problem;
+}
+
+static enum err commit(struct engine *engine, struct err_info *info)
+{
+    return run(of(engine), "COMMIT", info);
+}
+
+static void abandon(struct engine *engine)
+{
+    // Without a transaction there is nothing to do; some failures have ended it already.
+    (void)sqlite3_exec(of(engine)->database, "ROLLBACK", NULL, NULL, NULL);
+}
+
+static MUST_USE enum err
+remove_all(struct sqlite_engine *e, const int64_t *ids, size_t count, struct err_info *info)
+{
+    static const char *const tables[] = {"DELETE FROM row_costs WHERE recording_id=?1",
+                                         "DELETE FROM recordings WHERE recording_id=?1"};
+    for (size_t i = 0; i < count; i++) {
+        for (size_t t = 0; t < ARRAY_LEN(tables); t++) {
+            CLEANUP(store_table_release) struct store_table none = {0};
+            const struct store_value id = store_integer(ids[i]);
+            TRY(query(&e->engine, tables[t], &id, 1, false, &none, info));
+        }
+    }
+    return run(e,
+               "DELETE FROM stacks WHERE stack_id NOT IN (SELECT stack_id FROM row_costs);"
+               "DELETE FROM functions WHERE function_id NOT IN (SELECT function_id FROM stacks)"
+               " AND function_id NOT IN (SELECT value FROM stacks,"
+               " json_each('['||stacks.frames||']'));",
+               info);
+}
+
+static enum err
+remove_recordings(struct engine *engine, const int64_t *ids, size_t count, struct err_info *info)
+{
+    TRY(begin(engine, info));
+    enum err problem = remove_all(of(engine), ids, count, info);
+    problem = problem == ERR_OK ? commit(engine, info) : problem;
+    if (problem != ERR_OK) {
+        abandon(engine);
+    }
+    return problem;
+}
+
+// --- opening -------------------------------------------------------------------------------------
+
+static MUST_USE enum err
+read_number(struct sqlite_engine *e, const char *sql, int64_t *out, struct err_info *info)
+{
+    CLEANUP(store_table_release) struct store_table table = {0};
+    TRY(query(&e->engine, sql, NULL, 0, false, &table, info));
+    *out = store_table_rows(&table) > 0 ? store_table_integer(&table, 0, 0) : 0;
+    return ERR_OK;
+}
+
+static MUST_USE enum err create(struct sqlite_engine *e, struct err_info *info)
+{
+    // Neither may be set within a transaction. Without them the store works, too.
+    (void)sqlite3_exec(e->database, "PRAGMA auto_vacuum=FULL", NULL, NULL, NULL);
+    (void)sqlite3_exec(e->database, "PRAGMA journal_mode=WAL", NULL, NULL, NULL);
+    TRY(begin(&e->engine, info));
+    enum err problem = ERR_OK;
+    for (const char *const *at = sqlite_dialect.schema; *at != NULL && problem == ERR_OK; at++) {
+        problem = run(e, *at, info);
+    }
+    problem = problem == ERR_OK ? commit(&e->engine, info) : problem;
+    if (problem != ERR_OK) {
+        abandon(&e->engine);
+    }
+    return problem;
+}
+
+// Check that the file is a store of this version. An empty one becomes a store if `creates`.
+static MUST_USE enum err check(struct sqlite_engine *e, bool creates, struct err_info *info)
+{
+    int64_t application = 0;
+    int64_t version = 0;
+    int64_t tables = 0;
+    TRY(read_number(e, "PRAGMA application_id", &application, info));
+    TRY(read_number(e, "PRAGMA user_version", &version, info));
+    TRY(read_number(e, "SELECT count(*) FROM sqlite_master", &tables, info));
+    if (application == 0 && tables == 0 && creates) {
+        return create(e, info);
+    }
+    if (application != APPLICATION_ID) {
+        return err_set(info, ERR_UNSUPPORTED, "'%s' is not a store of cairn", e->path);
+    }
+    if (version != STORE_VERSION) {
+        return err_set(info, ERR_UNSUPPORTED,
+                       "the store '%s' has version %lld, and this cairn reads version %d", e->path,
+                       (long long)version, STORE_VERSION);
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err open_file(struct sqlite_engine *e, bool creates, struct err_info *info)
+{
+    if (creates) {
+        TRY(file_make_parents(e->path, info));
+        CLEANUP(fd_closep) int fd = open(e->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        if (fd < 0) {
+            return err_set_errno(info, errno, "cannot open the store '%s'", e->path);
+        }
+    } else if (access(e->path, R_OK) != 0) {
+        return err_set_errno(info, errno, "cannot open the store '%s'", e->path);
+    }
+    if (sqlite3_open_v2(e->path, &e->database, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK) {
+        return e->database != NULL ? fail(e, info)
+                                   : err_set(info, ERR_NO_MEMORY, "not enough memory");
+    }
+    (void)sqlite3_busy_timeout(e->database, BUSY_MS); // always succeeds
+    (void)sqlite3_db_config(e->database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL); // known to both
+    (void)sqlite3_db_config(e->database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);      // the same
+    TRY(check(e, creates, info));
+    return run(e, "PRAGMA synchronous=NORMAL", info);
+}
+
+static const struct engine_kind sqlite_kind = {
+    .dialect = &sqlite_dialect,
+    .close = close_engine,
+    .query = query,
+    .begin = begin,
+    .put = put,
+    .commit = commit,
+    .abandon = abandon,
+    .remove = remove_recordings,
+};
+
+enum err
+sqlite_engine_open(const char *path, bool creates, struct engine **out, struct err_info *info)
+{
+    struct sqlite_engine *e = calloc(1, sizeof(*e));
+    if (e == NULL) {
+        return err_set(info, ERR_NO_MEMORY, "not enough memory");
+    }
+    e->engine.kind = &sqlite_kind;
+    e->path = strdup(path);
+    const enum err problem = e->path != NULL ? open_file(e, creates, info)
+                                             : err_set(info, ERR_NO_MEMORY, "not enough memory");
+    if (problem != ERR_OK) {
+        close_engine(&e->engine);
+        return problem;
+    }
+    *out = &e->engine;
+    return ERR_OK;
+}

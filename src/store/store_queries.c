@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+// store_queries: see store_queries.h.
+#include "store/store_queries.h"
+
+#include <string.h>
+
+#include "base/compiler.h"
+
+// The scope, of the table `recordings`.
+#define SCOPE                                                                             \
+    "(?1='' OR service=?1) AND (?2='' OR version=?2) AND (?3='' OR host=?3) AND time>=?4" \
+    " AND time<?5 AND unknown NOT LIKE ?6 AND (?7=0 OR recording_id=?7)"
+#define CHOSEN(condition) \
+    " recording_id {IN} (SELECT recording_id FROM recordings WHERE " condition SCOPE ") "
+#define COUNT(condition) "(SELECT count(*) FROM recordings WHERE " condition SCOPE ")"
+#define NAMES            "{JOIN} (SELECT function_id,name,module FROM functions) " BY_FUNCTION
+#define BY_FUNCTION      "USING (function_id)"
+
+#define CHANGES(order)                                                                           \
+    "SELECT CAST(round(old_mean) AS {INT}) AS old_{COST},"                                       \
+    "CAST(round(new_mean) AS {INT}) AS new_{COST},"                                              \
+    "CAST(round(new_mean-old_mean) AS {INT}) AS change_{COST},hosts,name AS function,module"     \
+    " FROM (SELECT function_id,old_mean,new_mean,hosts FROM (SELECT function_id,"                \
+    "sum(CASE WHEN version=?9 THEN {COST} ELSE 0 END)*1.0/" COUNT(                               \
+        "version=?9 AND ") " AS old_mean,sum(CASE WHEN version=?10 THEN {COST} ELSE 0 "          \
+                           "END)*1.0/" COUNT(                                                    \
+                               "version=?10 AND ") " AS new_mean,count(DISTINCT "                \
+                                                   "host) AS hosts FROM rows "                   \
+                                                   "WHERE" CHOSEN(                               \
+                                                       "version IN "                             \
+                                                       "(?9,?10) AND ") "GROUP BY function_id) " \
+                                                                        "WHERE " order           \
+                                                                        " LIMIT ?8) " NAMES      \
+                                                                        " ORDER BY "
+
+const struct store_query query_list = {
+    .name = "list",
+    .sql = "SELECT recording_id,service,version,host,time,{COST},allocations,leaked_bytes,"
+           "runtime_ms,is_oom,path FROM recordings WHERE " SCOPE
+           " ORDER BY time DESC,recording_id LIMIT ?8",
+};
+
+const struct store_query query_top = {
+    .name = "top",
+    .sql =
+        "SELECT cost AS {COST},name AS function,module,file,line FROM (SELECT function_id,file,"
+        "line,sum(stack_cost) AS cost FROM (SELECT stack_id,sum({COST}) AS stack_cost FROM rows"
+        " WHERE" CHOSEN(
+            "") "GROUP BY stack_id) {JOIN} (SELECT stack_id,function_id,file,line"
+                " FROM stacks) USING (stack_id) GROUP BY function_id,file,line ORDER BY cost DESC,"
+                "function_id,file,line LIMIT ?8) " NAMES " WHERE cost>0"
+                " ORDER BY cost DESC,function,file,line",
+};
+
+const struct store_query query_diff = {
+    .name = "diff",
+    .words = {"OLD", "NEW"},
+    .words_are_versions = true,
+    .help = "what changed between two versions over all hosts, per recording",
+    .sql = CHANGES(
+        "new_mean<>old_mean ORDER BY abs(new_mean-old_mean) DESC,function_id") "abs(change_{COST}) "
+                                                                               "DESC,function",
+};
+
+static const struct store_query query_growth = {
+    .name = "growth",
+    .words = {"OLD", "NEW"},
+    .words_are_versions = true,
+    .help = "what grew between two versions over all hosts, per recording",
+    .sql = CHANGES("new_mean>old_mean ORDER BY new_mean-old_mean DESC,function_id") "change_{COST} "
+                                                                                    "DESC,function",
+};
+
+static const struct store_query query_hosts = {
+    .name = "hosts",
+    .help = "which functions of which hosts differ most from the other hosts, per recording",
+    .sql =
+        "SELECT host,CAST(round(own_mean) AS {INT}) AS host_{COST},"
+        "CAST(round(other_mean) AS {INT}) AS others_{COST},"
+        "CAST(round(own_mean-other_mean) AS {INT}) AS change_{COST},name AS function,module"
+        " FROM (SELECT host,function_id,own_sum*1.0/own_count AS own_mean,"
+        "(all_sum-own_sum)*1.0/(" COUNT(
+            "") "-own_count) AS other_mean"
+                " FROM (SELECT host,function_id,own_sum,own_count"
+                " FROM (SELECT host,function_id,sum({COST}) AS own_sum FROM rows WHERE" CHOSEN(
+                    "") "GROUP BY host,function_id) {JOIN} (SELECT host,count(*) AS own_count FROM "
+                        "recordings"
+                        " WHERE " SCOPE " GROUP BY host) USING (host)) {JOIN} (SELECT function_id,"
+                        "sum({COST}) AS all_sum FROM rows WHERE" CHOSEN(
+                            "") "GROUP BY function_id)"
+                                " USING (function_id) WHERE own_mean<>other_mean AND "
+                                "own_count<" COUNT(
+                                    "") " ORDER BY abs(own_mean-other_mean) DESC,host,function_id "
+                                        "LIMIT ?8) " NAMES
+                                        " ORDER BY abs(change_{COST}) DESC,host,function",
+};
+
+static const struct store_query query_history = {
+    .name = "history",
+    .words = {"FUNCTION"},
+    .help = "what the call sites in one function cost in each recording, oldest first",
+    .sql =
+        "SELECT time,version,host,sum({COST}) AS cost_{COST},recording_id FROM rows WHERE" CHOSEN(
+            "") "AND function_id {IN} (SELECT function_id FROM functions WHERE name=?9"
+                " OR short_name=?9) GROUP BY time,version,host,recording_id"
+                " ORDER BY time,recording_id LIMIT ?8",
+};
+
+static const struct store_query query_oom = {
+    .name = "oom",
+    .help = "which functions hold 1% or more of the heap when memory has run out, and how often",
+    .sql =
+        "SELECT ooms,of_ooms,mean_percent,name AS function,module FROM (SELECT function_id,"
+        "count(*) AS ooms," COUNT(
+            "is_oom=1 AND ") " AS of_ooms,"
+                             "round(avg(bytes*100.0/total_bytes),1) AS mean_percent"
+                             " FROM (SELECT recording_id,function_id,bytes,total_bytes FROM "
+                             "(SELECT recording_id,"
+                             "function_id,sum(leaked_bytes) AS bytes FROM rows WHERE" CHOSEN(
+                                 "is_oom=1 AND ") "GROUP BY recording_id,function_id) {JOIN} "
+                                                  "(SELECT recording_id,"
+                                                  "leaked_bytes AS total_bytes FROM recordings "
+                                                  "WHERE is_oom=1 AND " SCOPE
+                                                  ") USING (recording_id)) WHERE bytes>0 AND "
+                                                  "bytes*100>=total_bytes GROUP BY function_id"
+                                                  " ORDER BY ooms DESC,mean_percent "
+                                                  "DESC,function_id LIMIT ?8) " NAMES
+                                                  " ORDER BY ooms DESC,mean_percent DESC,function",
+};
+
+const struct store_query query_ids = {
+    .name = "ids",
+    .sql = "SELECT recording_id FROM recordings WHERE " SCOPE " ORDER BY recording_id LIMIT ?8",
+};
+
+const struct store_query query_versions = {
+    .name = "versions",
+    .sql = "SELECT version,count(*) AS recordings FROM recordings WHERE " SCOPE
+           " GROUP BY version ORDER BY version LIMIT ?8",
+};
+
+const struct store_query *const store_queries[] = {
+    &query_growth, &query_hosts, &query_history, &query_oom, NULL,
+};
+
+const struct store_query *store_query_find(const char *name)
+{
+    for (const struct store_query *const *at = store_queries; *at != NULL; at++) {
+        if (strcmp((*at)->name, name) == 0) {
+            return *at;
+        }
+    }
+    return NULL;
+}
+
+enum err store_query_render(const struct store_query *query,
+                            const struct dialect *dialect,
+                            enum cost cost,
+                            struct strbuf *out)
+{
+    const struct {
+        const char *token;
+        const char *word;
+    } words[] = {{"{JOIN}", dialect->left_join},
+                 {"{IN}", dialect->in},
+                 {"{INT}", dialect->integer},
+                 {"{COST}", cost_get_info(cost)->key}};
+    for (const char *at = query->sql; *at != '\0';) {
+        size_t taken = 0;
+        for (size_t i = 0; *at == '{' && i < ARRAY_LEN(words); i++) {
+            if (strncmp(at, words[i].token, strlen(words[i].token)) == 0) {
+                strbuf_append_text(out, words[i].word);
+                taken = strlen(words[i].token);
+            }
+        }
+        if (taken == 0) {
+            strbuf_append_char(out, *at);
+            taken = 1;
+        }
+        at += taken;
+    }
+    return strbuf_result(out);
+}

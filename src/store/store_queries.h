@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// store_queries: the queries that a store answers, as one table of SQL for both databases.
+//
+// A text has {JOIN}, {IN}, {INT} and {COST}, which become words of the dialect and the key of a
+// cost. Parameters are numbered: ?1 to ?8 are the scope of the query, and ?9 and ?10 are its own
+// words. Means are per recording, so that hosts with many recordings do not count more. Context: H;
+// pure.
+#pragma once
+
+#include <stddef.h>
+
+#include "base/err.h"
+#include "host/text/strbuf.h"
+#include "profile/model/cost.h"
+#include "store/engine.h"
+
+enum {
+    QUERY_WORDS_MAX = 2,
+    QUERY_VALUES = 8 + QUERY_WORDS_MAX,
+};
+
+struct store_query {
+    const char *name;
+    const char *words[QUERY_WORDS_MAX]; // what it needs, for messages; NULL: nothing
+    bool words_are_versions;            // each must be of a recording in the scope
+    const char *help;                   // one line
+    const char *sql;
+};
+
+extern const struct store_query query_list;
+extern const struct store_query query_top;
+extern const struct store_query query_diff;
+extern const struct store_query query_ids;      // of the recordings in the scope
+extern const struct store_query query_versions; // one row for each version in the scope
+
+// The queries that `cairn store query` has by name.
+extern const struct store_query *const store_queries[];
+
+// Return the query of that name, or NULL.
+const struct store_query *store_query_find(const char *name);
+
+// Append the SQL of a query. ERR_NO_MEMORY.
+enum err store_query_render(const struct store_query *query,
+                            const struct dialect *dialect,
+                            enum cost cost,
+                            struct strbuf *out) MUST_USE;

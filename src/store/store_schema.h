@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// store_schema: the tables of a store, in the dialects of both databases.
+//
+//   recordings   one row for each recording: where it comes from, and its totals
+//   functions    the distinct functions of all recordings; the id is a hash of name and module
+//   stacks       the distinct call stacks; the id is a hash of the functions and the call site
+//   rows         the costs of each stack in each recording, with service, version, host and time
+//
+// In SQLite, `rows` is a view of the table row_costs and of recordings, which holds the texts once.
+// docs/user/store.md describes the columns. A change of their meaning raises STORE_VERSION
+// (engine.h). Context: H; pure.
+#pragma once
+
+#include "store/engine.h"
+
+extern const struct dialect sqlite_dialect;
+extern const struct dialect clickhouse_dialect;

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// store_table: see store_table.h.
+#include "store/store_table.h"
+
+#include "base/compiler.h"
+
+static MUST_USE enum err
+add_text(struct store_table *table, const char *text, size_t len, size_t *out_at)
+{
+    if (table->texts.len + len >= STORE_TEXTS_MAX) {
+        return ERR_LIMIT;
+    }
+    *out_at = table->texts.len;
+    strbuf_append(&table->texts, text, len);
+    strbuf_append_char(&table->texts, '\0');
+    return strbuf_result(&table->texts);
+}
+
+enum err store_table_add_column(struct store_table *table, const char *name)
+{
+    size_t at;
+    if (table->names.len >= STORE_COLUMNS_MAX) {
+        return ERR_LIMIT;
+    }
+    TRY(add_text(table, name, strlen(name), &at));
+    return u64_vec_push(&table->names, at);
+}
+
+enum err store_table_add(struct store_table *table, const struct store_value *value, size_t len)
+{
+    struct store_cell cell = {.kind = value->kind};
+    if (table->names.len == 0 || table->cells.len >= table->names.len * STORE_ROWS_MAX) {
+        return ERR_LIMIT;
+    }
+    switch (value->kind) {
+    case STORE_NULL:
+        break;
+    case STORE_INTEGER:
+        cell.integer = value->integer;
+        break;
+    case STORE_REAL:
+        cell.real = value->real;
+        break;
+    case STORE_TEXT:
+        TRY(add_text(table, value->text, len, &cell.text_at));
+        break;
+    }
+    return store_cell_vec_push(&table->cells, cell);
+}
+
+void store_table_release(struct store_table *table)
+{
+    u64_vec_release(&table->names);
+    store_cell_vec_release(&table->cells);
+    strbuf_release(&table->texts);
+}
+
+const char *store_table_name(const struct store_table *table, size_t column)
+{
+    return strbuf_text(&table->texts) + table->names.items[column];
+}
+
+struct store_value store_table_get(const struct store_table *table, size_t row, size_t column)
+{
+    const struct store_cell *cell = &table->cells.items[row * table->names.len + column];
+    struct store_value value = {.kind = cell->kind, .text = ""};
+    switch (cell->kind) {
+    case STORE_NULL:
+        break;
+    case STORE_INTEGER:
+        value.integer = cell->integer;
+        break;
+    case STORE_REAL:
+        value.real = cell->real;
+        break;
+    case STORE_TEXT:
+        value.text = strbuf_text(&table->texts) + cell->text_at;
+        break;
+    }
+    return value;
+}
+
+int64_t store_table_integer(const struct store_table *table, size_t row, size_t column)
+{
+    return store_table_get(table, row, column).integer;
+}

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: MIT
+"""`cairn store` in ClickHouse: Debian's server as a process of the test, on the loopback alone.
+
+The same fleet as in SQLite must give the answers that Python computes. Two servers hold the parts
+of one fleet, and Distributed tables over both answer for all of it.
+"""
+import contextlib
+import shutil
+import socket
+import subprocess
+import urllib.request
+
+import pytest
+
+from fleet import Fleet, Store, check_answers
+from waiting import wait_until
+
+SERVER = shutil.which("clickhouse-server")
+CONFIG = """<yandex>
+<logger><level>warning</level><log>{folder}/log</log><errorlog>{folder}/errors</errorlog></logger>
+<http_port>{http}</http_port><tcp_port>{tcp}</tcp_port><listen_host>127.0.0.1</listen_host>
+<path>{folder}/data/</path><tmp_path>{folder}/tmp/</tmp_path><format_schema_path>{folder}/</format_schema_path>
+<mark_cache_size>5000000</mark_cache_size><uncompressed_cache_size>1000000</uncompressed_cache_size>
+<users_config>{folder}/users.xml</users_config><default_profile>default</default_profile>
+<default_database>default</default_database><remote_servers><both>{shards}</both></remote_servers></yandex>
+"""
+SHARD = """<shard><replica><host>127.0.0.1</host><port>{tcp}</port><user>me</user><password>pass</password></replica>
+</shard>"""
+USERS = """<yandex><profiles><default><max_memory_usage>1000000000</max_memory_usage></default></profiles>
+<users><me><password>pass</password><networks><ip>127.0.0.1</ip></networks><profile>default</profile>
+<quota>default</quota></me></users><quotas><default/></quotas></yandex>
+"""
+TABLES = ("recordings", "functions", "stacks", "rows", "cairn_store")
+
+
+def free_ports(count):
+    """Ports that are free now: all are bound at a time, so they differ."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+
+
+class Server:
+    """A server in a folder of its own."""
+
+    def __init__(self, folder, http_port, tcp, shards):
+        self.folder, self.http = folder, http_port
+        for name in ("data", "tmp"):
+            (folder / name).mkdir(parents=True)
+        (folder / "users.xml").write_text(USERS)
+        (folder / "config.xml").write_text(CONFIG.format(folder=folder, http=http_port, tcp=tcp, shards=shards))
+        with open(folder / "out", "wb") as out:
+            self.process = subprocess.Popen([SERVER, f"--config-file={folder}/config.xml"], cwd=folder, stdout=out,
+                                            stderr=out, stdin=subprocess.DEVNULL)
+
+    def url(self, database):
+        return f"http://127.0.0.1:{self.http}/{database}"
+
+    def sql(self, statement):
+        request = urllib.request.Request(f"http://127.0.0.1:{self.http}/", statement.encode(),
+                                         {"X-ClickHouse-User": "me", "X-ClickHouse-Key": "pass"})
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.read().decode()
+
+    def is_ready(self):
+        assert self.process.poll() is None, (self.folder / "out").read_text()
+        try:
+            return self.sql("SELECT 1") == "1\n"
+        except OSError:
+            return False
+
+
+def start(folder, count):
+    """Start servers. A port that another process takes meanwhile ends one; then others are tried."""
+    ports = free_ports(2 * count)
+    shards = "".join(SHARD.format(tcp=tcp) for tcp in ports[count:])
+    servers = [Server(folder / str(i), ports[i], ports[count + i], shards) for i in range(count)]
+    try:
+        for server in servers:
+            wait_until(server.is_ready, "the server")
+    except AssertionError:
+        stop(servers)
+        raise
+    return servers
+
+
+def stop(servers):
+    for server in servers:
+        server.process.kill()
+        server.process.wait(timeout=60)
+
+
+@pytest.fixture(name="servers", scope="module")
+def fixture_servers(tmp_path_factory):
+    for attempt in range(3):
+        try:
+            servers = start(tmp_path_factory.mktemp("clickhouse"), 2)
+            break
+        except AssertionError:
+            if attempt == 2:
+                raise
+    yield servers
+    stop(servers)
+
+
+@pytest.fixture(name="fleet", scope="module")
+def fixture_fleet(tmp_path_factory):
+    return Fleet(tmp_path_factory.mktemp("fleet"), 12)
+
+
+def test_one_server_answers_as_python_computes(servers, fleet):
+    server = servers[0]
+    server.sql("CREATE DATABASE one")
+    store = Store(server.url("one"))
+    assert "not a store of cairn, or it is empty" in store.run("list", status=2)
+    fleet.add(store)
+    check_answers(fleet, store)
+    paths = [recording["path"] for recording in fleet.recordings]
+    assert store.run("add", *paths) == f"0 added, {len(paths)} already in the store\n"
+    assert int(server.sql("SELECT count() FROM one.rows")) == 10 * len(paths)
+
+
+def test_it_prints_what_sqlite_prints(servers, fleet, tmp_path):
+    server = servers[0]
+    server.sql("CREATE DATABASE same")
+    stores = [Store(server.url("same")), Store(tmp_path / "store.db")]
+    for store in stores:
+        fleet.add(store)
+    for words in (("list",), ("top", "-n", "0"), ("diff", "1.0", "2.0"), ("query", "growth", "1.0", "2.0"),
+                  ("query", "hosts"), ("query", "history", "work1"), ("query", "oom"), ("list", "--host", "node2")):
+        for form in ((), ("--json",), ("--csv",)):
+            assert stores[0].run(*words, *form) == stores[1].run(*words, *form), words
+    assert stores[0].rows("query", "SELECT sum(peak_bytes) AS s, max(host) AS h FROM rows") == stores[1].rows(
+        "query", "SELECT sum(peak_bytes) AS s, max(host) AS h FROM rows")
+
+
+def test_two_servers_answer_together(servers, fleet):
+    halves = []
+    for i, server in enumerate(servers):
+        server.sql("CREATE DATABASE part")
+        halves.append(Store(server.url("part")))
+        for version in ("1.0", "1.1", "2.0"):
+            paths = [r["path"] for at, r in enumerate(fleet.recordings) if r["version"] == version and at % 2 == i]
+            assert halves[i].run("add", *paths, "--version", version) == f"{len(paths)} added\n"
+    servers[0].sql("CREATE DATABASE all")
+    for table in TABLES:
+        key = "0" if table == "cairn_store" else "cityHash64(service)" if table in ("rows", "recordings") else "rand()"
+        servers[0].sql(f"CREATE TABLE all.{table} AS part.{table} ENGINE = Distributed(both, part, {table}, {key})")
+    everything = Store(servers[0].url("all"))
+    assert len(everything.rows("list", "-n", "0")) == len(fleet.recordings)
+    check_answers(fleet, everything)
+
+
+def test_names_are_values_and_queries_only_read(servers, draw):
+    server = servers[1]
+    server.sql("CREATE DATABASE names")
+    store = Store(server.url("names"))
+    names = ["a'); DROP TABLE rows;--", "back\\slash", "\\'", "\\N", "{JOIN}?9x", "'", "tab\\tx", "=1+1"]
+    for i, name in enumerate(names):
+        path = draw(f"!host {name}\nmain;call {i + 1} 64 0 0 0 0 1 64 64\n", f"{i}.cairn")
+        store.run("add", path, "--service", name, "--version", name)
+        (row,) = store.rows("list", "--service", name)
+        assert (row["service"], row["version"], row["allocations"]) == (name, name, i + 1)
+        assert store.rows("top", "--version", name, "--cost", "allocations")[0]["allocations"] == i + 1
+    assert len(store.rows("list")) == len(names)
+    for sql in ("DROP TABLE rows", "INSERT INTO cairn_store VALUES(9)", "ALTER TABLE rows DELETE WHERE 1"):
+        assert "refused" in store.run("query", sql, status=2)
+    assert len(store.rows("list")) == len(names)
+
+
+def test_prune_removes_recordings(servers, fleet):
+    server = servers[1]
+    server.sql("CREATE DATABASE pruned")
+    store = Store(server.url("pruned"))
+    fleet.add(store)
+    assert store.run("prune", "--version", "1.1") == "4 removed\n"
+    # The server removes them in its own time.
+    wait_until(lambda: int(server.sql("SELECT count() FROM pruned.rows")) == 80, "the rows")
+    wait_until(lambda: len(store.rows("list", "-n", "0")) == 8, "the recordings")

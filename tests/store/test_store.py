@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: MIT
+"""`cairn store` in a SQLite file.
+
+Oracles: Python's sqlite3 reads the file, `cairn report --json` has the figures of each recording,
+and fleet.py computes each answer from the drawings.
+"""
+import csv
+import io
+import json
+import os
+import random
+import resource
+import signal
+import sqlite3
+
+import pytest
+
+from drawn import json_of
+from fleet import Fleet, Store, check_answers
+from waiting import wait_until
+
+COSTS = ("peak_bytes", "peak_blocks", "allocations", "allocated_bytes", "frees", "freed_bytes", "temporary",
+         "temporary_bytes", "leaked_bytes", "leaked_allocations", "own_peak_bytes")
+OPTIONS = {"peak_bytes": "peak", "allocations": "allocations", "temporary": "temporary", "leaked_bytes": "leaked"}
+HOSTILE = ["a'); DROP TABLE rows;--", 'quote " and \\ backslash', "tab\there", "\\N", "line\x03feed", "%s%n{COST}?9x",
+           "x\u202ey", "back`tick", "=cmd()", "a,b", "$(id)", "'", "\\'", "?1x"]
+
+
+@pytest.fixture(name="store")
+def fixture_store(tmp_path):
+    return Store(tmp_path / "data" / "store.db")
+
+
+@pytest.fixture(name="server")
+def fixture_server(draw):
+    drawings = os.path.join(os.path.dirname(__file__), "..", "transcripts")
+    with open(os.path.join(drawings, "server.drawing"), "rb") as stream:
+        return draw(stream.read(), "server.cairn")
+
+
+def tables(store):
+    database = sqlite3.connect(f"file:{store.place}?mode=ro", uri=True)
+    assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    return database
+
+
+@pytest.fixture(name="fleet", scope="module")
+def fixture_fleet(tmp_path_factory):
+    return Fleet(tmp_path_factory.mktemp("fleet"))
+
+
+def test_the_queries_have_the_answers_that_python_computes(fleet, store):
+    fleet.add(store)
+    check_answers(fleet, store)
+    assert len(store.rows("list")) == 20
+    assert len(store.rows("list", "-n", "0", "--host", "node1")) == sum(
+        r["host"] == "node1" for r in fleet.recordings)
+    # One day is one recording: the first time is included, the last is not.
+    start = fleet.recordings[0]["time"]
+    assert len(store.rows("list", "--since", f"@{start}", "--until", f"@{start + 86400}")) == 1
+    assert store.rows("list", "--service", "mail") == []
+
+
+def test_top_of_one_recording_equals_its_report(server, store):
+    store.run("add", server)
+    report = json_of(server, "-n", "0")
+    (listed,) = store.rows("list")
+    for cost, option in OPTIONS.items():
+        sites = [(site["costs"][cost], site["function"], os.path.basename(site["module"]), site["file"], site["line"])
+                 for site in report["top"][cost]]
+        rows = store.rows("top", "--cost", option, "-n", "0", "--recording", listed["recording_id"])
+        assert sorted(tuple(row.values()) for row in rows) == sorted(sites)
+        assert [row[cost] for row in rows] == sorted((site[0] for site in sites), reverse=True)
+    recording = tables(store).execute(f"SELECT {','.join(COSTS[:-1])} FROM recordings").fetchone()
+    assert dict(zip(COSTS, recording)) == {cost: report["totals"][cost] for cost in COSTS[:-1]}
+
+
+def test_rows_add_up_and_what_is_interned_is_shared(server, draw, store):
+    again = draw("main;load 1 8 0 0 0 0 1 8 8\n", "other.cairn")
+    assert store.run("add", server, again, "--service", "web") == "2 added\n"
+    assert store.run("add", server, again) == "0 added, 2 already in the store\n"
+    database = tables(store)
+    for recording_id, path in database.execute("SELECT recording_id, path FROM recordings").fetchall():
+        rows = database.execute(f"SELECT {','.join(f'sum({cost})' for cost in COSTS)} FROM rows WHERE recording_id=?",
+                                (recording_id,)).fetchone()
+        totals = json_of(path)["totals"]
+        assert dict(zip(COSTS[:-1], rows)) == {cost: totals[cost] for cost in COSTS[:-1]}
+    for key, table in (("function_id", "functions"), ("stack_id", "stacks")):
+        count, distinct = database.execute(f"SELECT count(*), count(DISTINCT {key}) FROM {table}").fetchone()
+        assert count == distinct > 0
+    known = {row[0] for row in database.execute("SELECT function_id FROM functions")}
+    for (frames,) in database.execute("SELECT frames FROM stacks"):
+        assert {int(frame) for frame in frames.split(",")} <= known
+
+
+def test_hostile_names_are_values(draw, store):
+    for i, name in enumerate(HOSTILE):
+        frame = name.replace(";", "\x02").replace("(", "[").replace("\n", "\x03")
+        path = draw(f"!program /opt/{frame.replace('/', '|')}\n!host {frame}\nmain;{frame} {i + 1} 64 0 0 0 0 1 64 64\n",
+                    f"{i}.cairn")
+        assert store.run("add", path, "--service", name, "--label", f"k={name}", "--version", name) == "1 added\n"
+    database = tables(store)
+    assert len(store.rows("list", "-n", "0")) == len(HOSTILE)
+    for i, name in enumerate(HOSTILE):
+        cleaned = name.replace("\t", " ").replace("\x03", " ").replace("\u202e", "\\u{202e}")
+        assert [row["service"] for row in store.rows("list", "--service", cleaned)] == [cleaned], name
+        rows = store.rows("top", "--cost", "allocations", "--version", cleaned)
+        assert [row["allocations"] for row in rows] == [i + 1], name
+        (labels,) = database.execute("SELECT labels FROM recordings WHERE service=?", (cleaned,)).fetchone()
+        assert json.loads(labels) == {"k": name}
+        assert len(store.rows("query", "growth", cleaned, cleaned)) == 0
+    for row in csv.DictReader(io.StringIO(store.run("list", "--csv", "-n", "0"))):
+        assert row["path"].endswith(".cairn")
+    assert "\u202e" not in store.run("list", "-n", "0")
+    # A name that is not UTF-8, and one that is long.
+    path = draw(b"main;\xff\xfe 1 8 0 0 0 0 1 8 8\n", "bytes.cairn")
+    assert store.run("add", path, "--service", "\u00e9" * 20000) == "1 added\n"
+    assert tables(store).execute("SELECT max(length(service)) FROM recordings").fetchone() == (8192,)
+    assert tables(store).execute("SELECT count(*) FROM functions WHERE name='\ufffd\ufffd'").fetchone() == (1,)
+
+
+READING = ["SELECT count(*) AS n FROM rows", "WITH x AS (SELECT 1 AS n) SELECT n FROM x;",
+           "SELECT value AS n FROM json_each('[1]')"]
+REFUSED = [("DELETE FROM recordings", "a query may only read"), ("DROP TABLE stacks", "a query may only read"),
+           ("ATTACH 'other.db' AS other", "a query may only read"), ("PRAGMA user_version=9", "a query may only read"),
+           ("SELECT 1; DELETE FROM recordings", "a query must be one statement"), ("", "a query must be one statement"),
+           ("SELECT load_extension('x')", "the query: "), ("SELEKT 1", "the query: "), ("VACUUM", "a query may only read"),
+           ("CREATE TEMP TABLE x(y)", "a query may only read"), ("INSERT INTO stacks VALUES(1,2,3,4,5)", "a query may")]
+
+
+def test_a_query_may_only_read(server, store):
+    store.run("add", server)
+    before = list(tables(store).iterdump())
+    for sql in READING:
+        assert len(store.rows("query", sql)) == 1, sql
+    for sql, message in REFUSED:
+        assert message in store.run("query", sql, status=2), sql
+    assert list(tables(store).iterdump()) == before
+    assert sorted(name for name in os.listdir(store.place.parent) if name.startswith("other")) == []
+
+
+def test_a_file_that_is_no_store_is_refused_and_kept(server, store, tmp_path):
+    store.place.parent.mkdir()
+    foreign = sqlite3.connect(store.place)
+    foreign.executescript("CREATE TABLE mine(x); INSERT INTO mine VALUES(1);")
+    foreign.close()
+    kept = store.place.read_bytes()
+    assert store.run("add", server, status=2) == f"cairn: '{store.place}' is not a store of cairn\n"
+    assert store.run("list", status=2) == f"cairn: '{store.place}' is not a store of cairn\n"
+    assert store.place.read_bytes() == kept
+    for data, message in ((b"no database" * 1000, "is not a store, or it is damaged"),
+                          (b"SQLite format 3\0" + bytes(4000), "is not a store")):
+        other = Store(tmp_path / "garbage.db")
+        other.place.write_bytes(data)
+        assert message in other.run("add", server, status=2)
+        assert other.place.read_bytes() == data
+    missing = Store(tmp_path / "missing.db")
+    assert "cannot open the store" in missing.run("list", status=2)
+    assert not missing.place.exists()
+    newer = Store(tmp_path / "newer.db")
+    newer.run("add", server)
+    database = sqlite3.connect(newer.place)
+    database.execute("PRAGMA user_version=2")
+    database.close()
+    assert "has version 2, and this cairn reads version 1" in newer.run("list", status=2)
+    assert "http://" in Store("ftp://host/x").run("list", status=2)
+
+
+def test_a_damaged_store_ends_with_a_sentence(fleet, store):
+    fleet.add(store)
+    whole = store.place.read_bytes()
+    chance = random.Random(5)
+    for at in range(1, len(whole) // 4096):
+        broken = Store(store.place.parent / "broken.db")
+        broken.place.write_bytes(whole[:at * 4096] + chance.randbytes(4096) + whole[(at + 1) * 4096:])
+        for words in (("list",), ("top",), ("query", "hosts")):
+            process = broken.start(*words)
+            _, errors = process.communicate(timeout=60)
+            assert process.returncode in (0, 2), (at, words, errors)
+            assert (process.returncode == 0) == (errors == "") and errors.count("\n") <= 1
+
+
+def counts(store):
+    """{path: number of rows} of the recordings."""
+    return dict(tables(store).execute("SELECT path, count(stack_id) FROM recordings LEFT JOIN row_costs"
+                                      " USING (recording_id) GROUP BY recording_id").fetchall())
+
+
+def test_two_add_at_a_time(fleet, store):
+    paths = [recording["path"] for recording in fleet.recordings]
+    processes = [store.start("add", *paths[:16]), store.start("add", *paths[8:])]
+    added = 0
+    for process in processes:
+        out, errors = process.communicate(timeout=120)
+        assert (process.returncode, errors) == (0, "")
+        added += int(out.split()[0])
+    assert added == len(paths)
+    assert counts(store) == {str(path): 10 for path in paths}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_addition_leaves_whole_recordings(fleet, store, number):
+    paths = [recording["path"] for recording in fleet.recordings]
+    process = store.start("add", *paths)
+    # The command may also be at its end by then.
+    wait_until(lambda: process.poll() is not None or
+               (store.place.exists() and store.place.stat().st_size > 0), "the store")
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    process.wait(timeout=60)
+    store.run("add", *paths)
+    assert counts(store) == {str(path): 10 for path in paths}
+
+
+def test_a_full_disk_leaves_the_store_as_it_was(fleet, store):
+    paths = [recording["path"] for recording in fleet.recordings]
+    store.run("add", paths[0])
+    before = counts(store)
+    limit = 4096  # of each file: the write-ahead log has no room
+
+    def confine():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    message = store.run("add", *paths, status=2, preexec_fn=confine)
+    assert message.count("\n") == 1 and message.startswith("cairn: the ")
+    assert counts(store) == before
+    assert store.run("add", *paths) == f"{len(paths) - 1} added, 1 already in the store\n"
+
+
+def test_prune_removes_what_only_these_recordings_use(fleet, store, server):
+    fleet.add(store)
+    before = {table: tables(store).execute(f"SELECT * FROM {table} ORDER BY 1").fetchall()
+              for table in ("functions", "stacks", "recordings")}
+    store.run("add", server, "--service", "other")
+    assert "prune needs an option" in store.run("prune", status=2)
+    assert store.run("prune", "--service", "other") == "1 removed\n"
+    for table, rows in before.items():
+        assert tables(store).execute(f"SELECT * FROM {table} ORDER BY 1").fetchall() == rows
+    half = fleet.recordings[12]["time"]
+    assert store.run("prune", "--until", f"@{half}") == "12 removed\n"
+    assert store.run("prune", "--since", "2020-01-01") == "12 removed\n"
+    assert tables(store).execute("SELECT (SELECT count(*) FROM functions)+(SELECT count(*) FROM stacks)+"
+                                 "(SELECT count(*) FROM row_costs)").fetchone() == (0,)
+
+
+def test_the_store_is_private_and_in_the_data_folder(server, tmp_path):
+    store = Store("")
+    for variables in ({"XDG_DATA_HOME": str(tmp_path / "data"), "HOME": "/nonexistent"},
+                      {"HOME": str(tmp_path / "home"), "XDG_DATA_HOME": ""}):
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in variables.items():
+                patch.setenv(name, value)
+            store.run("add", server)
+    for path in ("data/cairn/store.db", "home/.local/share/cairn/store.db"):
+        assert (tmp_path / path).stat().st_mode & 0o777 == 0o600
+
+
+def test_a_wrong_recording_ends_the_addition(server, store, tmp_path):
+    (tmp_path / "text").write_text("no recording\n")
+    assert "text" in store.run("add", server, tmp_path / "text", status=2)
+    assert len(store.rows("list")) == 1
+    assert "NAME=VALUE" in store.run("add", server, "--label", "novalue", status=2)
+    assert "no recording has the version '9'" in store.run("diff", "9", "8", status=2)
