@@ -28,11 +28,11 @@ enum {
     FUNCTION_ALIGNMENT = 16, // so the function below overwrites only padding
 };
 
-// What _dl_debug_state does meanwhile: count down from 2^29, with a pause at each step, and return.
-// That takes 2 to 25 seconds, depending on the processor. It uses a register that a caller does not
-// rely on.
+// What _dl_debug_state does meanwhile: count down from 2^26, with a pause at each step, and return.
+// That takes 0.3 to 3 seconds of a processor, depending on its kind: longer than a look is late,
+// and short if the recorder was killed. It uses a register that a caller does not rely on.
 static const uint8_t waiting[] = {
-    0xb9, 0x00, 0x00, 0x00, 0x20, // mov $0x20000000, %ecx
+    0xb9, 0x00, 0x00, 0x00, 0x04, // mov $0x4000000, %ecx
     0xf3, 0x90,                   // pause
     0xff, 0xc9,                   // dec %ecx
     0x75, 0xfa,                   // jnz to the pause
