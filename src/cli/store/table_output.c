@@ -10,9 +10,9 @@
 #include "base/compiler.h"
 #include "cli/text/screen_text.h"
 #include "formats/codec/clean_text.h"
-#include "formats/codec/csv_text.h"
 #include "host/text/format.h"
 #include "host/text/json_writer.h"
+#include "views_json/layout/csv_cell.h"
 
 enum {
     NS_PER_MS = 1000000,
@@ -236,7 +236,7 @@ static MUST_USE enum err write_csv(const struct store_table *table, FILE *out)
             } else {
                 (void)fputs(strbuf_text(&cell), out);
             }
-            (void)fputs(column + 1 < table->names.len ? "," : "\r\n", out);
+            (void)fputs(column + 1 < table->names.len ? "," : CSV_LINE_END, out);
         }
     }
     return ERR_OK;

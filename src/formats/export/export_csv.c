@@ -17,7 +17,6 @@
 
 #include "base/compiler.h"
 #include "formats/codec/clean_text.h"
-#include "formats/codec/csv_text.h"
 #include "formats/export/export_formats.h"
 #include "profile/tables/adhoc.h"
 #include "views_json/layout/csv_cell.h"
