@@ -13,7 +13,7 @@ COMPILE   = cmake --build $(BUILD) -j $(JOBS)
 VIEWER    = cmake -DWEB=$(CURDIR)/web -DWORK=$(abspath $(BUILD))/web
 
 .DEFAULT_GOAL := all
-.PHONY: all deps test-deps test test-clickhouse check test-fresh sweep sweep-deps soak demo install deb test-deb tarball test-tarball lint fmt asan tsan bench bench-scale bench-web viewer screenshots fuzz-smoke mutate clean help
+.PHONY: all deps test-deps test test-clickhouse check test-fresh sweep sweep-deps soak demo install deb test-deb tarball test-tarball lint fmt asan tsan bench bench-scale bench-store bench-web viewer screenshots fuzz-smoke mutate clean help
 
 all: ## build everything; the program is build/bin/cairn
 	@$(CONFIGURE) -DBUILD_TESTING=OFF >/dev/null
@@ -107,6 +107,11 @@ bench-scale: ## measure 1 to 16 threads on as many processors, as far as this ma
 	@$(CONFIGURE) -DCAIRN_BENCH=ON >/dev/null
 	@$(COMPILE)
 	@bench/run.py --build $(BUILD) --scaling --markdown docs/performance.md
+
+bench-store: ## measure `cairn store` with 2,000 recordings of 500 stacks; two minutes
+	@$(CONFIGURE) -DBUILD_TESTING=ON >/dev/null
+	@$(COMPILE)
+	@bench/store.py $(BUILD)
 
 bench-web: ## measure the viewer in a browser, and bring docs/performance.md up to date
 	@$(CONFIGURE) -DCAIRN_BENCH=ON >/dev/null
