@@ -60,11 +60,12 @@ MODULES = {
     "views_json": Module("H", "base host recording profile", "layout views"),
     "formats": Module("H", "base host recording aggregate profile views_json", "codec import export"),
     "store": Module("H", "base host recording profile formats"),
+    "push": Module("H", "base host recording profile formats"),
     "server": Module("H", "base host recording profile views_json formats",
                      "http access state metrics api pages ."),
     "cli": Module("H", "base session host recording aggregate symbols inject/allocators recorder profile "
-                  "views_json formats store server",
-                  "text options warnings diff report names check top store commands ."),
+                  "views_json formats store push server",
+                  "text options warnings diff report names check top store record commands ."),
 }
 
 FILES_MAX = 25

@@ -38,6 +38,10 @@ recorder_snapshot(struct recorder_state *s, enum rec_state state, struct aggrega
         .log = s->options->logs_events ? &s->events : NULL,
         .marks = s->aggregator.marks.marks.items,
         .mark_count = s->aggregator.marks.marks.len,
+        // Relaxed: the count orders nothing else.
+        .lost_profiles = s->options->lost_profiles != NULL
+                             ? atomic_load_explicit(s->options->lost_profiles, memory_order_relaxed)
+                             : 0,
         .unpatched = strbuf_text(&s->unpatched),
         .unpatched_count = s->unpatched_count,
         .unrecorded = s->unrecorded.entries.items,

@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: MIT
 // metrics_server: serves collectors while a program is recorded (`cairn record --listen`).
 //
-//   recorder --fork--> server process: one thread a connection, as for the viewer
-//      |  <-- "it serves", or the reason why not
-//      |  --> the path of the recording, as soon as it is known
-//      '- the end of the channel: the recorder has ended, and so does the server
-//
-// The server is a process of its own: whatever a client does, the recorder drains the lanes. It
-// reads the checkpoints that the recorder writes anyway (metrics_source.h). It yields to the
-// program: nice 5, and the first victim if memory runs out.
+// The server is a process of its own (side_process.h): one thread a connection, as for the viewer.
+// It reads the checkpoints that the recorder writes anyway (metrics_source.h).
 // Context: H. metrics_server_start forks, so the caller must have one thread.
 #pragma once
 
 #include <stdbool.h>
-#include <sys/types.h>
 
 #include "base/err.h"
+#include "host/os/side_process.h"
 #include "profile/model/profile.h"
 #include "server/access/access.h"
 #include "server/http/listener.h"
@@ -28,8 +22,7 @@ struct metrics_server_options {
 };
 
 struct metrics_server {
-    pid_t process;            // 0: not started
-    int channel;              // owned
+    struct side_process side; // tell it the path of the recording
     struct listener listener; // the name of the address
 };
 
@@ -38,9 +31,6 @@ struct metrics_server {
 enum err metrics_server_start(const struct metrics_server_options *options,
                               struct metrics_server *out,
                               struct err_info *info) MUST_USE;
-
-// Tell the server where the recording is.
-void metrics_server_tell_path(const struct metrics_server *server, const char *path);
 
 // End the server at once. Accepts a zeroed one. Return whether it still ran.
 bool metrics_server_stop(struct metrics_server *server);

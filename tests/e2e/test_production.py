@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from cairn_run import CAIRN, ROOT, Recording, environment
+from collector import Collector
 from waiting import DEADLINE_SECONDS, wait_until
 
 CONTRIB = ROOT / "contrib"
@@ -47,8 +48,8 @@ def commands_of(text):
 class Session:
     """A user at a terminal, with one recording in the background at a time."""
 
-    def __init__(self, scratch):
-        self.scratch, self.recorder, self.port = scratch, None, free_port()
+    def __init__(self, scratch, collector):
+        self.scratch, self.recorder, self.port, self.collector = scratch, None, free_port(), collector
         (scratch / "lib").mkdir()
         (scratch / "run").mkdir()
         (scratch / "server").write_text("#!/bin/sh\nexec cat\n")  # until its input ends
@@ -57,6 +58,7 @@ class Session:
     def here(self, command):
         for path, ours in (("/var/lib/cairn", "lib"), ("/run/cairn", "run")):
             command = command.replace(path, str(self.scratch / ours))
+        command = command.replace("https://pyroscope.example.org", f"{self.collector.url} --push-timeout 60s")
         return command.replace("9464", str(self.port))
 
     def run(self, command):
@@ -79,7 +81,13 @@ class Session:
 
 
 def test_each_command_of_the_guide_runs(scratch):
-    session = Session(scratch)
+    with Collector() as collector:
+        run_the_guide(Session(scratch, collector), scratch)
+    assert len(collector.accepted) >= 2 and not list((scratch / "spool").iterdir())
+    assert all("authorization" in request.headers for request in collector.accepted)
+
+
+def run_the_guide(session, scratch):
     commands = commands_of(GUIDE.read_text())
     assert len([command for command in commands if command.startswith("cairn record")]) >= 3
     for command in commands:
@@ -98,6 +106,16 @@ def test_the_scrape_configuration_is_yaml_with_the_port_of_the_guide():
     text = GUIDE.read_text()
     (job,) = yaml.safe_load(re.search(r"```yaml\n(.*?)```", text, re.S)[1])["scrape_configs"]
     assert job["static_configs"] == [{"targets": ["127.0.0.1:9464"]}] and "127.0.0.1:9464" in commands_of(text)[0]
+
+
+def test_collectors_read_the_endpoint_of_the_guide():
+    (job,) = yaml.safe_load((CONTRIB / "collectors/parca.yaml").read_text())["scrape_configs"]
+    profiles = job["profiling_config"]["pprof_config"]
+    text = (CONTRIB / "collectors/config.alloy").read_text()
+    assert job["static_configs"] == [{"targets": ["127.0.0.1:9464"]}] and '"__address__" = "127.0.0.1:9464"' in text
+    assert [profile["path"] for profile in profiles.values() if profile["enabled"]] == ["/debug/pprof/heap"]
+    enabled = re.findall(r"profile\.(\w+) \{\s+enabled = true\s+path    = \"(\S+)\"", text)
+    assert enabled == [("memory", "/debug/pprof/heap")] and text.count("{") == text.count("}")
 
 
 # --- contrib --------------------------------------------------------------------------------------

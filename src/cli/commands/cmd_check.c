@@ -13,9 +13,9 @@
 
 #include "base/compiler.h"
 #include "cli/check/check_results.h"
-#include "cli/commands/record_run.h"
 #include "cli/options/command.h"
 #include "cli/options/name_options.h"
+#include "cli/record/record_run.h"
 #include "cli/warnings/warnings.h"
 #include "host/os/file.h"
 

@@ -15,10 +15,12 @@
 
 #include "aggregate/memory_budget.h"
 #include "base/compiler.h"
-#include "cli/commands/record_run.h"
+#include "base/minmax.h"
 #include "cli/options/attach_options.h"
 #include "cli/options/command.h"
 #include "cli/options/output_name.h"
+#include "cli/record/record_push.h"
+#include "cli/record/record_run.h"
 #include "host/os/file.h"
 #include "host/text/number.h"
 
@@ -28,6 +30,8 @@ struct record_fields {
     const char *mode;
     const char *allocator;
     struct option_word_vec attached; // uses of --pid and --name
+    struct option_word_vec labels;
+    const char *push_auth;
     bool is_analyze;
     bool is_version;
     bool is_ignored; // accepted options without an effect
@@ -161,6 +165,53 @@ static const struct option_spec specs[] = {
      .help = "with --listen HOST:PORT: serve https with the certificate and the key in FILE (PEM); "
              "beyond the loopback a token needs this",
      .offset = FIELD(settings.listen.tls_file)},
+    {.name = "push",
+     .kind = OPTION_TEXT,
+     .value = "URL",
+     .help = "send profiles to the collector at URL, which takes Pyroscope's ingest API, while "
+             "PROGRAM runs and at the end",
+     .offset = FIELD(settings.push.url)},
+    {.name = "push-interval",
+     .kind = OPTION_DURATION_MS,
+     .value = "TIME",
+     .help = "with --push: how often to send a profile of the changes since the previous one "
+             "(default: 15s)",
+     .offset = FIELD(settings.push.interval_ms)},
+    {.name = "push-auth",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "with --push: the file has a token, or USER:PASSWORD (default: the environment's "
+             "CAIRN_PUSH_AUTH)",
+     .offset = FIELD(push_auth)},
+    {.name = "push-ca",
+     .kind = OPTION_TEXT,
+     .value = "FILE",
+     .help = "with --push: trust the certificates in FILE (PEM) instead of the system's",
+     .offset = FIELD(settings.push.ca_file)},
+    {.name = "push-spool",
+     .kind = OPTION_TEXT,
+     .value = "DIR",
+     .help = "with --push: keep profiles in DIR until the collector has taken them, also after the "
+             "end (default: in memory)",
+     .offset = FIELD(settings.push.spool)},
+    {.name = "push-spool-size",
+     .kind = OPTION_SIZE,
+     .value = "SIZE",
+     .help = "with --push: drop the oldest profiles that wait beyond SIZE, and count them "
+             "(default: 64MiB)",
+     .offset = FIELD(settings.push.spool_max_bytes)},
+    {.name = "push-timeout",
+     .kind = OPTION_DURATION_MS,
+     .value = "TIME",
+     .help = "with --push: how long to wait for the answer to a request, and at the end for all "
+             "of them (default: 10s)",
+     .offset = FIELD(settings.push.timeout_ms)},
+    {.name = "label",
+     .kind = OPTION_EACH,
+     .value = "NAME=VALUE",
+     .help = "with --push: a label of the profiles; service_name=VALUE names the service (default: "
+             "the name of the program); repeatable",
+     .offset = FIELD(labels)},
     {.name = "force",
      .kind = OPTION_FLAG,
      .help = "use the preload library even if PROGRAM has an allocator of its own, which it does "
@@ -337,6 +388,15 @@ static int run_program(const struct record_fields *fields, char **argv)
     if (check_settings(fields, &settings, &info) != ERR_OK) {
         return command_usage_error(&command_record, &info);
     }
+    CLEANUP(push_inputs_release) struct push_inputs inputs = {0};
+    if (record_push_prepare(&fields->labels, fields->push_auth, &settings.push, &inputs, &info) !=
+        ERR_OK) {
+        return command_usage_error(&command_record, &info);
+    }
+    if (settings.push.url != NULL) { // each profile is made of a checkpoint; 0: they are off
+        settings.checkpoint_interval_ms =
+            min_u64(settings.checkpoint_interval_ms, settings.push.interval_ms);
+    }
     CLEANUP(allocator_names_release) struct allocator_name_vec names = {0};
     struct err_info detail = {0};
     if (fields->allocator != NULL &&
@@ -362,6 +422,7 @@ static int run_program(const struct record_fields *fields, char **argv)
 static void release_fields(struct record_fields *fields)
 {
     option_word_vec_release(&fields->attached);
+    option_word_vec_release(&fields->labels);
 }
 
 static int run(int argc, char **argv)

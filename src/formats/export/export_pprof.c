@@ -259,10 +259,41 @@ static bool has_value(const struct pprof *p, size_t value)
     return selection_knows(&p->view->selection, cost_of_value(p, value));
 }
 
+// Return the costs of a sample: blocks of ended processes are not in use now, and of allocations
+// only the recent ones count if the view has changes.
+static struct costs sample_costs(const struct pprof *p, size_t index)
+{
+    const uint32_t row = p->view->selection.rows.items[index];
+    struct costs costs = selection_costs(&p->view->selection, index);
+    if (p->view->is_now && !selection_row_exists(&p->view->selection, row)) {
+        costs.values[COST_LEAKED_BYTES] = 0;
+        costs.values[COST_LEAKED_ALLOCATIONS] = 0;
+    }
+    if (p->view->changes != NULL) {
+        costs.values[COST_ALLOCATIONS] = p->view->changes->rows.items[row].allocations;
+        costs.values[COST_ALLOCATED_BYTES] = p->view->changes->rows.items[row].allocated_bytes;
+    }
+    return costs;
+}
+
+static bool is_empty(const struct pprof *p, const struct costs *costs)
+{
+    for (size_t i = 0; i < VALUE_COUNT; i++) {
+        if (costs_get(costs, cost_of_value(p, i)) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static MUST_USE enum err emit_sample(struct pprof *p, size_t index)
 {
     const struct recording *recording = &p->view->profile->recording;
     const struct rec_row *row = &recording->rows[p->view->selection.rows.items[index]];
+    const struct costs costs = sample_costs(p, index);
+    if (p->view->changes != NULL && is_empty(p, &costs)) {
+        return ERR_OK; // most stacks of a long run
+    }
     uint32_t end = row->node; // the first frame that is not shown
     while (end != 0 && selection_chain(&p->view->selection, end).count > 0) {
         end = recording->nodes[end].parent;
@@ -277,12 +308,6 @@ static MUST_USE enum err emit_sample(struct pprof *p, size_t index)
     TRY(strbuf_result(&p->part));
     protobuf_message(&p->message, 1, &p->part);
 
-    struct costs costs = selection_costs(&p->view->selection, index);
-    if (p->view->is_now &&
-        !selection_row_exists(&p->view->selection, p->view->selection.rows.items[index])) {
-        costs.values[COST_LEAKED_BYTES] = 0;
-        costs.values[COST_LEAKED_ALLOCATIONS] = 0;
-    }
     strbuf_clear(&p->part);
     for (size_t i = 0; i < VALUE_COUNT; i++) {
         if (has_value(p, i)) {
@@ -301,6 +326,27 @@ static MUST_USE enum err emit_sample(struct pprof *p, size_t index)
     return emit(p, PROFILE_SAMPLE);
 }
 
+struct time_span {
+    uint64_t start_ns; // since 1970
+    uint64_t duration_ns;
+};
+
+// Return the time that the profile covers. Collectors take a profile with a duration for the
+// difference of two states.
+static struct time_span time_of(const struct export_view *view)
+{
+    const struct rec_meta *meta = &view->profile->recording.meta;
+    const uint64_t runtime_ns =
+        meta->runtime_ms < INT64_MAX / NS_PER_MS ? meta->runtime_ms * NS_PER_MS : INT64_MAX;
+    const uint64_t start_ns = signed_value(meta->start_unix_ns);
+    if (view->changes != NULL) {
+        return (struct time_span){view->changes->from_unix_ns,
+                                  view->changes->until_unix_ns - view->changes->from_unix_ns};
+    }
+    return view->is_now ? (struct time_span){signed_value(start_ns + runtime_ns), 0}
+                        : (struct time_span){start_ns, runtime_ns};
+}
+
 // Write the fields of the profile that are not messages.
 static MUST_USE enum err write_scalars(struct pprof *p)
 {
@@ -312,13 +358,9 @@ static MUST_USE enum err write_scalars(struct pprof *p)
     const bool shows_use = has_value(p, VALUE_COUNT - 1) && p->view->cost != COST_ALLOCATED_BYTES;
     TRY(intern(p, shows_use ? "inuse_space" : "alloc_space", &type));
     CLEANUP(strbuf_release) struct strbuf fields = {0};
-    const uint64_t runtime_ns =
-        meta->runtime_ms < INT64_MAX / NS_PER_MS ? meta->runtime_ms * NS_PER_MS : INT64_MAX;
-    const uint64_t start_ns = signed_value(meta->start_unix_ns);
-    // Collectors take a profile with a duration for the difference of two states.
-    protobuf_u64(&fields, PROFILE_TIME_NS,
-                 p->view->is_now ? signed_value(start_ns + runtime_ns) : start_ns);
-    protobuf_u64(&fields, PROFILE_DURATION_NS, p->view->is_now ? 0 : runtime_ns);
+    const struct time_span time = time_of(p->view);
+    protobuf_u64(&fields, PROFILE_TIME_NS, time.start_ns);
+    protobuf_u64(&fields, PROFILE_DURATION_NS, time.duration_ns);
     protobuf_u64(&fields, PROFILE_PERIOD, 1); // every byte was counted, without sampling
     protobuf_u64(&fields, PROFILE_COMMENT, comment);
     protobuf_u64(&fields, PROFILE_DEFAULT_TYPE, type);

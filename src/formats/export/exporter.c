@@ -67,6 +67,7 @@ enum err export_view_build(const struct profile *profile,
                                .cost = request->cost,
                                .moment = request->moment,
                                .packing = request->packing,
+                               .changes = request->changes,
                                .is_now = request->is_now};
     TRY(profile_select(profile, filter, &view.selection, info));
     TRY(choose_figures(&view, request, info));

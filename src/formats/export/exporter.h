@@ -20,6 +20,7 @@
 #include "base/err.h"
 #include "formats/codec/packed_stream.h"
 #include "profile/calls/call_tree.h"
+#include "profile/compare/row_changes.h"
 #include "profile/model/cost.h"
 #include "profile/model/profile.h"
 #include "profile/select/filter.h"
@@ -33,25 +34,34 @@ enum export_moment {
 
 struct exporter;
 
+// What was allocated between two checkpoints of one run, for collectors that add profiles up.
+struct export_changes {
+    struct row_change_vec rows; // owned by the caller; by row of the recording
+    uint64_t from_unix_ns;
+    uint64_t until_unix_ns;
+};
+
 // The options of an export.
 struct export_request {
     const struct exporter *exporter;
     enum cost cost; // COST_COUNT: unspecified
     enum export_moment moment;
-    enum packing packing; // from the suffix of the output's name
-    bool is_now;          // the state of a program that runs, for collectors
+    enum packing packing;                 // from the suffix of the output's name
+    bool is_now;                          // the state of a program that runs, for collectors
+    const struct export_changes *changes; // with is_now, for pprof: allocations since then; or NULL
 };
 
 struct export_view {
-    const char *path;              // borrowed; path of the recording, as given
-    const struct profile *profile; // borrowed
-    const struct filter *filter;   // borrowed; source of `selection`
-    struct selection selection;    // owned
-    struct call_tree tree;         // owned; top-down, by location, with inclusive costs
-    enum cost cost;                // COST_COUNT: unspecified
-    enum cost usual_cost;          // `cost`, or the first known default cost
-    enum export_moment moment;     // at the peak or at the end
-    enum packing packing;          // for a format that may be packed
+    const char *path;                     // borrowed; path of the recording, as given
+    const struct profile *profile;        // borrowed
+    const struct filter *filter;          // borrowed; source of `selection`
+    struct selection selection;           // owned
+    struct call_tree tree;                // owned; top-down, by location, with inclusive costs
+    enum cost cost;                       // COST_COUNT: unspecified
+    enum cost usual_cost;                 // `cost`, or the first known default cost
+    enum export_moment moment;            // at the peak or at the end
+    enum packing packing;                 // for a format that may be packed
+    const struct export_changes *changes; // borrowed; NULL: allocations since the start
     bool is_now; // blocks of ended processes are not in use; the time is that of the checkpoint
 };
 

@@ -2,6 +2,8 @@
 // file: see file.h.
 #include "host/os/file.h"
 
+#include "base/compiler.h"
+#include "base/hash.h"
 #include "host/text/number.h"
 
 #include <errno.h>
@@ -426,4 +428,15 @@ const char *path_file_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash != NULL ? slash + 1 : path;
+}
+
+uint64_t file_identity(const struct stat *status)
+{
+    const uint64_t parts[] = {status->st_dev, status->st_ino, (uint64_t)status->st_size,
+                              (uint64_t)status->st_mtim.tv_sec, (uint64_t)status->st_mtim.tv_nsec};
+    uint64_t identity = 0;
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+        identity = hash_mix(identity ^ parts[i]);
+    }
+    return identity;
 }

@@ -11,7 +11,9 @@
 #include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include "base/bytes.h"
@@ -95,6 +97,9 @@ void replacement_abandon(struct replacement *r);
 
 // Replace the file at `path` by `data`, with the permissions of the umask.
 enum err file_replace(const char *path, struct bytes data, struct err_info *info) MUST_USE;
+
+// A hash of device, inode, size and modification time; it identifies one state of a file.
+uint64_t file_identity(const struct stat *status);
 
 // The part of a path after the last slash.
 const char *path_file_name(const char *path);

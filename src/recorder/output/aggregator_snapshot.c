@@ -249,6 +249,11 @@ static enum err fill_counters(struct aggregator_snapshot *s,
 #define X(name, text) TRY(push_counter(s, aggregator, #name, text, REC_COUNTER_NOTE, name));
     RECORDER_NOTE_COUNTERS(X)
 #undef X
+    if (facts->lost_profiles != 0) {
+        TRY(push_counter(s, aggregator, "lost_profiles",
+                         "profiles that the collector of --push did not get", REC_COUNTER_NOTE,
+                         facts->lost_profiles));
+    }
     return facts->unpatched_count == 0
                ? ERR_OK
                : push_counter(s, aggregator, "unpatched_functions", facts->unpatched,

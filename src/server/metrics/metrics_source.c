@@ -43,15 +43,14 @@ static void unlock(struct metrics_source *source)
     (void)pthread_mutex_unlock(&source->mutex); // cannot fail: this thread holds it
 }
 
-enum err metrics_source_set_path(struct metrics_source *source, const char *path)
+enum err metrics_source_set_path(struct metrics_source *source, const struct side_message *message)
 {
-    char *copy = strdup(path);
-    struct stat status;
+    char *copy = strdup(message->path);
     if (copy == NULL) {
         return ERR_NO_MEMORY;
     }
     lock(source);
-    source->identity = stat(path, &status) == 0 ? file_identity(&status) : 0;
+    source->identity = message->old_identity;
     free(source->path);
     source->path = copy;
     unlock(source);

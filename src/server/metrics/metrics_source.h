@@ -21,6 +21,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "host/os/side_process.h"
 #include "profile/model/profile.h"
 
 enum metrics_document {
@@ -47,9 +48,9 @@ struct metrics_source {
         .mutex = PTHREAD_MUTEX_INITIALIZER \
     }
 
-// Serve the recording that will be written to `path`. A file that is there already is an older one.
-// ERR_NO_MEMORY.
-enum err metrics_source_set_path(struct metrics_source *source, const char *path) MUST_USE;
+// Serve the recording that the message names. ERR_NO_MEMORY.
+enum err metrics_source_set_path(struct metrics_source *source, const struct side_message *message)
+    MUST_USE;
 
 // Return whether there is a checkpoint to serve. It never waits for another request.
 bool metrics_source_is_ready(struct metrics_source *source);

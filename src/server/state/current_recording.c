@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/compiler.h"
+#include "host/os/file.h"
 
 static void lock(pthread_mutex_t *mutex)
 {

@@ -10,8 +10,8 @@
 
 #include "base/compiler.h"
 #include "formats/import/input_file.h"
+#include "host/os/file.h"
 #include "host/text/json_writer.h"
-#include "server/http/encoding.h"
 
 static bool drop_reference(atomic_uint *references)
 {
@@ -23,13 +23,6 @@ static void add_reference(atomic_uint *references)
 {
     // Relaxed: the caller already has a reference.
     (void)atomic_fetch_add_explicit(references, 1, memory_order_relaxed);
-}
-
-uint64_t file_identity(const struct stat *status)
-{
-    const uint64_t parts[] = {status->st_dev, status->st_ino, (uint64_t)status->st_size,
-                              (uint64_t)status->st_mtim.tv_sec, (uint64_t)status->st_mtim.tv_nsec};
-    return content_hash(parts, sizeof(parts));
 }
 
 static MUST_USE enum err summarize(struct opened *opened, struct err_info *info)

@@ -11,7 +11,6 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/stat.h>
 
 #include "base/err.h"
 #include "host/text/strbuf.h"
@@ -46,9 +45,6 @@ enum err opened_borrow(const struct profile *profile, const char *path, struct o
 struct opened *opened_ref(struct opened *opened);
 void opened_unref(struct opened *opened); // accepts NULL
 void opened_unrefp(struct opened **opened);
-
-// A hash of device, inode, size and modification time; it identifies one state of a file.
-uint64_t file_identity(const struct stat *status);
 
 struct snapshot {
     atomic_uint references;

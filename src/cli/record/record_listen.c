@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // record_listen: see record_listen.h.
-#include "cli/commands/record_listen.h"
+#include "cli/record/record_listen.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // record_run: runs a program from its settings to its exit status. See record_run.h.
-#include "cli/commands/record_run.h"
+#include "cli/record/record_run.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -20,6 +20,7 @@
 #include "cli/names/record_names.h"
 #include "cli/options/command.h"
 #include "cli/options/output_name.h"
+#include "cli/record/record_push.h"
 #include "cli/report/run_summary.h"
 #include "cli/text/screen_text.h"
 #include "host/memory/memory_limit.h"
@@ -39,6 +40,7 @@ static const char preload_library[] = "/../lib/cairn/libcairn_preload.so";
 const struct record_settings record_default_settings = {
     .checkpoint_interval_ms = 10000,
     .max_frames = SESSION_FRAMES_DEFAULT,
+    .push = {.interval_ms = 15000, .timeout_ms = 10000, .spool_max_bytes = 64 << 20},
 };
 
 // Return the memory limit of the recorder. The default is a quarter of the available memory: the
@@ -67,12 +69,14 @@ struct run {
     struct background_symbolizer ahead;
     struct jit_names jit;
     struct metrics_server server;
+    struct push_process push;
     struct recorder_result result;
 };
 
 static void run_release(struct run *run)
 {
     recorder_result_release(&run->result);
+    push_process_release(&run->push);
     strbuf_release(&run->pattern);
     background_symbolizer_release(&run->ahead);
     jit_names_release(&run->jit);
@@ -88,7 +92,8 @@ static enum err output_path(void *context, uint32_t pid, struct strbuf *out, str
     }
     TRY(output_name_expand(strbuf_text(&run->pattern), pid, host, out, info));
     if (pid != (uint32_t)getpid()) { // else it is only the check before the start
-        metrics_server_tell_path(&run->server, strbuf_text(out));
+        side_process_tell(&run->server.side, strbuf_text(out));
+        side_process_tell(&run->push.side, strbuf_text(out));
     }
     return ERR_OK;
 }
@@ -212,16 +217,20 @@ static bool variable_is(const char *name, const char *value)
     return is != NULL && strcmp(is, value) == 0;
 }
 
-// Start the server of --listen.
+// Start the processes of --listen and --push.
 static MUST_USE enum err
-start_server(const struct record_settings *settings, struct run *run, struct err_info *info)
+start_side_processes(const struct record_settings *settings, struct run *run, struct err_info *info)
 {
     CLEANUP(strbuf_release) struct strbuf said = {0};
     TRY(record_listen_start(&settings->listen, &run->sources, &run->server, &said, info));
     if (said.len > 0 && !settings->is_quiet) {
         say(run, strbuf_text(&said));
     }
-    return ERR_OK;
+    const enum err err = record_push_start(&settings->push, &run->sources, &run->push, info);
+    if (err != ERR_OK) {
+        (void)metrics_server_stop(&run->server); // nothing is recorded, so nothing is served
+    }
+    return err;
 }
 
 // Prepare a run up to the start of threads.
@@ -246,7 +255,7 @@ static MUST_USE enum err prepare(const struct record_settings *settings,
     fill_pattern(settings, argv[0] != NULL ? argv[0] : executable_of(settings, attached),
                  &run->pattern);
     TRY(find_library(library, info));
-    return start_server(settings, run, info);
+    return start_side_processes(settings, run, info);
 }
 
 // Print the summary. It reads the file, and a large recording should not be in memory twice. Small
@@ -293,6 +302,7 @@ static void record(const struct record_settings *settings,
         .file_mode = settings->file_mode,
         .cgroup_root = cgroup_root != NULL ? cgroup_root : "/sys/fs/cgroup",
         .guards_oom = settings->guards_oom,
+        .lost_profiles = run->push.report != NULL ? &run->push.report->lost_count : NULL,
         .lists_blocks = settings->lists_blocks,
         .logs_events = settings->logs_events,
         .follow_children = !settings->no_children,
@@ -313,6 +323,11 @@ static void record(const struct record_settings *settings,
     struct recorder_result *result = &run->result;
     enum err problem = recorder_run(&options, result, &info);
     progress_clear(&run->progress);
+    CLEANUP(strbuf_release) struct strbuf unsent = {0};
+    record_push_stop(&run->push, &settings->push, &unsent);
+    if (unsent.len > 0) {
+        say(run, strbuf_text(&unsent));
+    }
     if (!metrics_server_stop(&run->server)) {
         say(run, "the server of --listen ended early; the recording is not affected");
     }

@@ -7,9 +7,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cli/commands/record_listen.h"
+#include "cli/record/record_listen.h"
 #include "host/containers/vec.h"
 #include "inject/allocators/allocator_names.h"
+#include "push/push_process.h"
 #include "recorder/control/run_control.h"
 #include "recorder/output/rotation.h"
 
@@ -19,6 +20,7 @@ struct record_settings {
     uint32_t max_frames;
     struct run_control_options run;
     struct listen_settings listen;
+    struct push_options push;
     struct rotation_options rotation;
     uint64_t max_memory_bytes; // limit of the recorder; 0: a share of the available memory
     uint32_t file_mode;        // permissions of the recording; 0: only the owner

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// record_push: see record_push.h.
+#include "cli/record/record_push.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "host/http/http_client.h"
+#include "host/http/http_credentials.h"
+#include "push/push_labels.h"
+
+enum {
+    LABELS_MAX = 32,
+    INTERVAL_MIN_MS = 100,
+};
+
+static const char option[] = "--push";
+
+void push_inputs_release(struct push_inputs *inputs)
+{
+    free(inputs->credentials);
+    free(inputs->labels);
+    *inputs = (struct push_inputs){0};
+}
+
+static MUST_USE enum err
+check_labels(const struct option_word_vec *labels, struct push_inputs *out, struct err_info *info)
+{
+    if (labels->len > LABELS_MAX) {
+        return err_set(info, ERR_INVALID, "--label: at most %d labels", (int)LABELS_MAX);
+    }
+    out->labels = calloc(labels->len + 1, sizeof(*out->labels));
+    if (out->labels == NULL) {
+        return err_set(info, ERR_NO_MEMORY, "not enough memory");
+    }
+    for (size_t i = 0; i < labels->len; i++) {
+        TRY(push_label_check(labels->items[i].text, info));
+        out->labels[i] = labels->items[i].text;
+    }
+    return ERR_OK;
+}
+
+enum err record_push_prepare(const struct option_word_vec *labels,
+                             const char *auth,
+                             struct push_options *options,
+                             struct push_inputs *out,
+                             struct err_info *info)
+{
+    const bool has_more =
+        auth != NULL || options->ca_file != NULL || options->spool != NULL || labels->len > 0;
+    if (options->url == NULL) {
+        return has_more ? err_set(info, ERR_INVALID,
+                                  "--label, --push-auth, --push-ca and --push-spool need --push")
+                        : ERR_OK;
+    }
+    if (options->interval_ms < INTERVAL_MIN_MS || options->timeout_ms < INTERVAL_MIN_MS) {
+        return err_set(info, ERR_INVALID,
+                       "--push-interval, --push-timeout: the shortest time is 100ms");
+    }
+    if (strpbrk(options->url, "?#") != NULL) {
+        return err_set(info, ERR_INVALID, "--push: the URL must have no query");
+    }
+    TRY(http_credentials_read(auth, "CAIRN_PUSH_AUTH", "--push-auth", &out->credentials, info));
+    TRY(http_client_check_url(options->url, out->credentials != NULL, option, info));
+    TRY(check_labels(labels, out, info));
+    options->credentials = out->credentials;
+    options->labels = out->labels;
+    options->label_count = labels->len;
+    return ERR_OK;
+}
+
+enum err record_push_start(const struct push_options *options,
+                           const struct name_sources *names,
+                           struct push_process *out,
+                           struct err_info *info)
+{
+    struct err_info reason = {0};
+    const enum err err =
+        options->url != NULL ? push_process_start(options, names, out, &reason) : ERR_OK;
+    return err == ERR_OK ? ERR_OK : err_set(info, err, "%s: %s", option, reason.text);
+}
+
+void record_push_stop(struct push_process *push,
+                      const struct push_options *options,
+                      struct strbuf *said)
+{
+    if (push->report == NULL) {
+        return;
+    }
+    const bool has_run = push_process_stop(push, options);
+    const struct push_report *report = push->report;
+    // Relaxed: the process has ended.
+    const uint64_t lost = atomic_load_explicit(&report->lost_count, memory_order_relaxed);
+    const uint64_t waiting = atomic_load_explicit(&report->waiting_count, memory_order_relaxed);
+    if (!has_run) {
+        strbuf_append_text(said,
+                           "the process of --push ended early; the recording is not affected");
+    } else if (lost > 0 || waiting > 0) {
+        strbuf_printf(said, "--push: %" PRIu64 " profiles lost, %" PRIu64 " wait in the spool: %s",
+                      lost, waiting, report->failure.text);
+    }
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// record_push: the options of `cairn record --push`, and the process that they ask for.
+//
+// Context: H. Prints nothing; the caller shows sentences.
+#pragma once
+
+#include "base/err.h"
+#include "cli/options/options.h"
+#include "host/text/strbuf.h"
+#include "profile/model/profile.h"
+#include "push/push_process.h"
+
+// What push_options borrows.
+struct push_inputs {
+    char *credentials;   // owned
+    const char **labels; // owned; the texts are those of argv
+};
+
+void push_inputs_release(struct push_inputs *inputs);
+
+// Check the options and complete them. `labels`: uses of --label; `auth`: the file of --push-auth,
+// or NULL. ERR_INVALID and the errors of reading the file, with a sentence.
+enum err record_push_prepare(const struct option_word_vec *labels,
+                             const char *auth,
+                             struct push_options *options,
+                             struct push_inputs *out,
+                             struct err_info *info) MUST_USE;
+
+// Start to push, if it is asked for. Call it before there are threads. Errors: those of
+// push_process_start.
+enum err record_push_start(const struct push_options *options,
+                           const struct name_sources *names,
+                           struct push_process *out,
+                           struct err_info *info) MUST_USE;
+
+// Send what is left, and end. `said` becomes a sentence if profiles were not delivered.
+void record_push_stop(struct push_process *push,
+                      const struct push_options *options,
+                      struct strbuf *said);

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+// push_labels: see push_labels.h.
+#include "push/push_labels.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "base/minmax.h"
+#include "host/os/file.h"
+
+enum {
+    CONTAINER_ID_LEN = 64,
+    POD_UID_LEN = 36,
+    VALUE_MAX_BYTES = 256,
+};
+
+static const char service_label[] = "service_name";
+
+// Characters that end a value.
+static bool is_plain(char character)
+{
+    return (unsigned char)character > ' ' && character != '\x7f' &&
+           strchr("{},=\"", character) == NULL;
+}
+
+enum err push_label_check(const char *label, struct err_info *info)
+{
+    const size_t name_len =
+        strspn(label, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+    const char *value = label + name_len + 1;
+    if (name_len == 0 || isdigit((unsigned char)label[0]) || label[name_len] != '=' ||
+        strlen(value) == 0 || strlen(label) > VALUE_MAX_BYTES) {
+        return err_set(info, ERR_INVALID,
+                       "--label: '%.80s' is not NAME=VALUE with a name of letters, digits and '_'",
+                       label);
+    }
+    for (; *value != '\0'; value++) {
+        if (!is_plain(*value)) {
+            return err_set(info, ERR_INVALID,
+                           "--label: '%.80s' has a blank or one of {},=\" in its value", label);
+        }
+    }
+    return ERR_OK;
+}
+
+static void append_value(struct strbuf *out, const char *value, size_t len)
+{
+    for (size_t i = 0; i < min_u64(len, VALUE_MAX_BYTES); i++) {
+        if (is_plain(value[i])) {
+            strbuf_append_char(out, value[i]);
+        } else {
+            strbuf_append_char(out, '_');
+        }
+    }
+}
+
+// Return the value of the user's label, NULL if there is none.
+static const char *value_of(const char *const *labels, size_t count, const char *name)
+{
+    const size_t len = strlen(name);
+    for (size_t i = 0; i < count; i++) {
+        if (strncmp(labels[i], name, len) == 0 && labels[i][len] == '=') {
+            return labels[i] + len + 1;
+        }
+    }
+    return NULL;
+}
+
+struct part {
+    const char *text; // borrowed
+    size_t len;       // 0: not found
+};
+
+// Find the last run of 64 hexadecimal digits: docker-ID.scope, cri-containerd-ID.scope, /docker/ID.
+static struct part container_in(const char *cgroup)
+{
+    struct part found = {0};
+    for (const char *at = cgroup; *at != '\0';) {
+        const size_t len = strspn(at, "0123456789abcdef");
+        if (len == CONTAINER_ID_LEN) {
+            found = (struct part){at, len};
+        }
+        at += len > 0 ? len : 1;
+    }
+    return found;
+}
+
+// Find podUID, in which systemd writes '_' for '-'.
+static struct part pod_in(const char *cgroup)
+{
+    static const char form[] = "00000000-0000-0000-0000-000000000000";
+    for (const char *at = strstr(cgroup, "pod"); at != NULL; at = strstr(at + 1, "pod")) {
+        size_t len = 0;
+        for (const char *uid = at + 3; len < POD_UID_LEN; len++) {
+            const bool is_right = form[len] == '-' ? uid[len] == '-' || uid[len] == '_'
+                                                   : isxdigit((unsigned char)uid[len]) != 0;
+            if (!is_right) {
+                break;
+            }
+        }
+        if (len == POD_UID_LEN) {
+            return (struct part){at + 3, len};
+        }
+    }
+    return (struct part){0};
+}
+
+enum err push_labels_write(const char *const *labels,
+                           size_t count,
+                           const struct push_origin *origin,
+                           struct strbuf *out)
+{
+    const char *name = value_of(labels, count, service_label);
+    name = name != NULL ? name : path_file_name(origin->program);
+    const struct {
+        const char *name;
+        struct part value;
+    } found[] = {
+        {"build_id", {origin->build_id, strlen(origin->build_id)}},
+        {"container_id", container_in(origin->cgroup)},
+        {"host", {origin->host, strlen(origin->host)}},
+        {"pod_uid", pod_in(origin->cgroup)},
+    };
+    const char *between = "{";
+    append_value(out, name[0] != '\0' ? name : "program", name[0] != '\0' ? strlen(name) : 7);
+    for (size_t i = 0; i < count; i++) {
+        if (value_of(labels + i, 1, service_label) == NULL) {
+            strbuf_printf(out, "%s%s", between, labels[i]);
+            between = ",";
+        }
+    }
+    for (size_t i = 0; i < ARRAY_LEN(found); i++) {
+        if (found[i].value.len > 0 && value_of(labels, count, found[i].name) == NULL) {
+            strbuf_printf(out, "%s%s=", between, found[i].name);
+            append_value(out, found[i].value.text, found[i].value.len);
+            between = ",";
+        }
+    }
+    strbuf_append_text(out, between[0] == ',' ? "}" : "");
+    return strbuf_result(out);
+}

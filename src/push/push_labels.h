@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// push_labels: the name and the labels of a pushed profile, as Pyroscope takes them.
+//
+//   server{build_id=4f1c...,env=prod,host=node7}
+//
+// The user's labels come first and win over those that cairn finds: host, build_id, and in a
+// container container_id and pod_uid, which are in the path of its control group.
+// Context: H; pure.
+#pragma once
+
+#include "base/err.h"
+#include "host/text/strbuf.h"
+
+// What cairn finds. Texts are borrowed; "" is unknown.
+struct push_origin {
+    const char *program; // path of the executable
+    const char *host;
+    const char *build_id;
+    const char *cgroup; // content of /proc/PID/cgroup
+};
+
+// Check a label of the user, NAME=VALUE. ERR_INVALID with a sentence.
+enum err push_label_check(const char *label, struct err_info *info) MUST_USE;
+
+// Append the name with its labels. `labels` have passed push_label_check; service_name=NAME is the
+// name before the braces, by default the file name of the program. A character that the syntax
+// cannot express becomes '_'. ERR_NO_MEMORY.
+enum err push_labels_write(const char *const *labels,
+                           size_t count,
+                           const struct push_origin *origin,
+                           struct strbuf *out) MUST_USE;

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// push_labels: names of Pyroscope from labels and the paths of control groups that Docker,
+// containerd, CRI-O and Kubernetes make, with both of its drivers.
+#include "push/push_labels.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+
+#define ID          "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define UID         "8a7d6c5b-1234-4321-9876-0123456789ab"
+#define UID_SYSTEMD "8a7d6c5b_1234_4321_9876_0123456789ab"
+
+static void test_names(void **state)
+{
+    static const struct {
+        const char *labels[3];
+        struct push_origin origin;
+        const char *wanted;
+    } cases[] = {
+        {{NULL}, {"/usr/bin/server", "", "", ""}, "server"},
+        {{NULL}, {"", "", "", ""}, "program"},
+        {{NULL},
+         {"server", "node7", "4f1c", "0::/user.slice\n"},
+         "server{build_id=4f1c,host=node7}"},
+        {{"env=prod", "service_name=api"}, {"server", "n", "", ""}, "api{env=prod,host=n}"},
+        {{"service_name=api"}, {"server", "", "", ""}, "api"},
+        {{"host=mine", "pod=x"}, {"server", "n", "", ""}, "server{host=mine,pod=x}"},
+        {{NULL}, {"a b{c}", "x=y,z", "", ""}, "a_b_c_{host=x_y_z}"},
+        {{NULL}, {"a", "", "", "0::/docker/" ID "\n"}, "a{container_id=" ID "}"},
+        {{NULL}, {"a", "", "", "0::/system.slice/docker-" ID ".scope\n"}, "a{container_id=" ID "}"},
+        {{NULL},
+         {"a", "", "",
+          "12:memory:/kubepods/burstable/pod" UID "/" ID "\n11:cpu:/kubepods/burstable/pod" UID
+          "/" ID "\n"},
+         "a{container_id=" ID ",pod_uid=" UID "}"},
+        {{NULL},
+         {"a", "", "",
+          "0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" UID_SYSTEMD
+          ".slice/cri-containerd-" ID ".scope\n"},
+         "a{container_id=" ID ",pod_uid=" UID_SYSTEMD "}"},
+        {{NULL}, {"a", "", "", "0::/podman/pod8a7d-nothing/0" ID "\n"}, "a"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(strbuf_release) struct strbuf got = {0};
+        size_t count = 0;
+        while (count < 3 && cases[i].labels[count] != NULL) {
+            count++;
+        }
+        assert_int_equal(push_labels_write(cases[i].labels, count, &cases[i].origin, &got), ERR_OK);
+        assert_string_equal(strbuf_text(&got), cases[i].wanted);
+    }
+}
+
+static void test_labels(void **state)
+{
+    static const struct {
+        const char *label;
+        bool is_good;
+    } cases[] = {
+        {"env=prod", true},    {"a_1=x.y/z:1-2", true},
+        {"_a=\xc3\xa4", true}, {"env", false},
+        {"env=", false},       {"=x", false},
+        {"1a=x", false},       {"a-b=x", false},
+        {"a=x y", false},      {"a=x,b=y", false},
+        {"a={}", false},       {"a=\"x\"", false},
+        {"a=x\ny", false},     {"", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct err_info info = {0};
+        const enum err err = push_label_check(cases[i].label, &info);
+        if ((err == ERR_OK) != cases[i].is_good) {
+            fail_msg("'%s': status %d", cases[i].label, (int)err);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_names), cmocka_unit_test(test_labels)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: MIT
+"""`cairn record --push`: what a collector gets, and that nothing it does reaches the recording.
+
+Profiles are read by `go tool pprof`; their sums are compared with `cairn report --json`. Backoff and
+the bound of the spool have unit tests with a clock of their own."""
+import base64
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+
+import pytest
+
+from cairn_run import CAIRN, PROGRAMS, Recording, environment
+from collector import Collector, answer, endless, stall
+from conversation import Conversation
+from waiting import DEADLINE_SECONDS, wait_until
+
+PEM = pathlib.Path(__file__).with_name("localhost.pem")  # a self-signed certificate for localhost
+
+
+class Pushing(Conversation):
+    """A conversation that pushes; checkpoints, and so profiles, are made on request only."""
+
+    def __init__(self, path, url, *options, timeout="60s"):
+        super().__init__(path, ["--checkpoint-interval", "0", "--push", url, "--push-interval", "100ms",
+                                "--push-timeout", timeout, *options])
+
+    def pusher(self):
+        """The process id of the process that pushes."""
+        pids = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        return next(int(pid) for pid in pids
+                    if pathlib.Path(f"/proc/{pid}/comm").read_text() == "cairn-push\n")
+
+    def end_saying(self):
+        """End; return the recording and what cairn said."""
+        _, errors = self.process.communicate(b"q\n", timeout=DEADLINE_SECONDS)
+        assert self.process.returncode == 0, errors
+        return Recording(self.path, self.process), errors.decode()
+
+
+def allocated(requests, folder):
+    """The sums of the allocations of several profiles."""
+    sums = [request.sums(folder) for request in requests]
+    return tuple(sum(one[name] for one in sums) for name in ("alloc_objects", "alloc_space"))
+
+
+def assert_allocated(requests, recording, folder):
+    totals = recording.totals
+    assert allocated(requests, folder) == (totals["allocations"], totals["allocated_bytes"])
+
+
+# --- what a collector gets ------------------------------------------------------------------------
+
+
+def test_changes_add_up_to_the_totals(scratch):
+    with Collector() as collector, Pushing(scratch / "c.cairn", collector.url, "--label", "env=prod") as c:
+        c.do("a 10 1000", "f 3")
+        c.ctl("checkpoint")
+        collector.wait_for("accepted", 1)
+        c.do("a 4 50")
+        c.ctl("checkpoint")
+        collector.wait_for("accepted", 2)
+        c.do("a 1 24")
+        recording, said = c.end_saying()
+        first, second, last = collector.accepted
+    assert said == ""
+    recording.assert_whole()
+    assert_allocated(collector.accepted, recording, scratch)
+    assert first.sums(scratch)["inuse_space"] == 7000 and second.sums(scratch)["inuse_space"] == 7200
+    assert second.sums(scratch)["alloc_space"] == 200 and second.sums(scratch)["alloc_objects"] == 4
+    assert last.sums(scratch)["inuse_space"] == recording.totals["leaked_bytes"] == 7224
+    spans = [(int(request.query["from"]), int(request.query["until"])) for request in collector.accepted]
+    assert all(start < end for start, end in spans) and [start for start, _ in spans] == sorted(s for s, _ in spans)
+    notes = subprocess.run(["readelf", "-n", PROGRAMS / "obedient"], check=True, capture_output=True, text=True)
+    name, labels = first.labels
+    assert (first.method, first.path, first.query["format"], name) == ("POST", "/ingest", "pprof", "obedient")
+    assert labels["env"] == "prod" and labels["host"] == os.uname().nodename
+    assert f"Build ID: {labels['build_id']}\n" in notes.stdout
+    assert b'"alloc_space":{"units":"bytes","aggregation":"sum","cumulative":false}' in first.form["sample_type_config"]
+
+
+def test_the_last_profile_of_a_short_run_is_sent(scratch):
+    with Collector() as collector:
+        run = subprocess.run([CAIRN, "record", "-q", "--push", f"{collector.url}/prefix/", "--label", "service_name=api",
+                              "--push-timeout", "60s", "-o", scratch / "c.cairn", "--", "ls", "/"],
+                             check=False, capture_output=True, env=environment(), timeout=DEADLINE_SECONDS)
+    assert run.returncode == 0 and run.stderr == b"", run.stderr
+    (request,) = collector.accepted
+    assert request.labels[0] == "api" and request.path == "/prefix/ingest"
+    assert_allocated([request], Recording(scratch / "c.cairn", run), scratch)
+
+
+# --- whatever the collector does ------------------------------------------------------------------
+
+endless_body = endless(b"x" * 65536, b"HTTP/1.1 200 OK\r\n\r\n")
+Collector.taking = (endless_body,)
+
+
+@pytest.mark.parametrize("reaction", [
+    answer(500), answer(429, "Retry-After: 1"), answer(503, "Retry-After: Wed, 21 Oct 2015 07:28:00 GMT"),
+    b"garbage\r\n\r\n", b"", b"HTTP/1.1 2",
+    endless(b"X: y\r\n", b"HTTP/1.1 200 OK\r\n"), endless_body,
+], ids=["500", "429", "503", "garbage", "closed", "half a line", "endless headers", "endless body"])
+def test_a_failure_delays_and_loses_nothing(reaction, scratch):
+    with Collector([reaction]) as collector, Pushing(scratch / "c.cairn", collector.url) as c:
+        c.do("a 10 1000")
+        c.ctl("checkpoint")
+        collector.wait_for("accepted", 1)
+        recording, said = c.end_saying()
+    assert said == "" and len(collector.accepted) == 2
+    recording.assert_whole()
+    assert_allocated(collector.accepted, recording, scratch)
+
+
+def test_a_redirection_is_not_followed(scratch):
+    auth = scratch / "auth"
+    auth.write_text("secret\n")
+    with socket.create_server(("127.0.0.1", 0)) as elsewhere:
+        elsewhere.setblocking(False)
+        target = f"Location: http://127.0.0.1:{elsewhere.getsockname()[1]}/ingest"
+        with Collector([answer(status, target) for status in (302, 307)]) as collector, \
+                Pushing(scratch / "c.cairn", collector.url, "--push-auth", auth) as c:
+            c.ctl("checkpoint")
+            collector.wait_for("accepted", 1)
+            c.end_saying()
+        with pytest.raises(BlockingIOError):
+            elsewhere.accept()
+    assert len(collector.requests) == 4
+    assert all(request.headers["authorization"] == "Bearer secret" for request in collector.requests)
+
+
+def test_what_a_refusal_costs_is_counted(scratch):
+    with Collector([answer(400)]) as collector, Pushing(scratch / "c.cairn", collector.url) as c:
+        c.ctl("checkpoint")
+        collector.wait_for("requests", 1)
+
+        def is_noted():
+            c.ctl("checkpoint")
+            return Recording(c.path, None).notes.get("lost_profiles") == 1
+        wait_until(is_noted, "the loss in the report")
+        recording, said = c.end_saying()
+    assert re.fullmatch(r"cairn: --push: 1 profiles lost, 0 wait in the spool: .* status 400\n", said), said
+    recording.assert_whole()
+
+
+def test_the_spool_has_a_bound_and_every_loss_is_counted(scratch):
+    with Collector(then=answer(500)) as collector, \
+            Pushing(scratch / "c.cairn", collector.url, "--push-spool", scratch / "spool", "--push-spool-size", "1") as c:
+        c.ctl("checkpoint")
+        wait_until(lambda: c.ctl("checkpoint") is not None
+                   and Recording(c.path, None).notes.get("lost_profiles", 0) >= 1, "the loss in the report")
+        recording, said = c.end_saying()
+    assert collector.requests == [] and re.search(r"--push: \d+ profiles lost, 0 wait", said)
+    assert list((scratch / "spool").iterdir()) == []
+    recording.assert_whole()
+
+
+def test_a_collector_that_stalls_holds_nothing_up_and_the_next_run_sends_the_rest(scratch):
+    spool = ["--push-spool", scratch / "spool"]
+    with Collector(then=stall) as collector, \
+            Pushing(scratch / "c.cairn", collector.url, *spool, "--label", "run=1", timeout="100ms") as c:
+        c.do("a 10 1000")
+        c.ctl("checkpoint")
+        collector.wait_for("requests", 1)
+        c.do("a 10 1000")
+        recording, said = c.end_saying()
+    recording.assert_whole()
+    assert re.search(r"--push: 0 profiles lost, (\d) wait in the spool: ", said), said
+    assert len(list((scratch / "spool").iterdir())) == int(re.search(r"(\d) wait", said)[1])
+    with Collector() as collector, Pushing(scratch / "d.cairn", collector.url, *spool, "--label", "run=2") as c:
+        assert c.end_saying()[1] == ""
+    earlier = [request for request in collector.accepted if request.labels[1]["run"] == "1"]
+    assert_allocated(earlier, recording, scratch)
+    assert list((scratch / "spool").iterdir()) == []
+
+
+def test_a_spool_serves_one_recorder_and_its_other_files_stay(scratch):
+    spool = scratch / "spool"
+    spool.mkdir()
+    (spool / "mine").write_text("mine")
+    (spool / f"{7:020}.push").write_text("not a profile")
+    (spool / f"{8:020}.push").symlink_to("mine")
+    with Collector() as collector, Pushing(scratch / "c.cairn", collector.url, "--push-spool", spool) as c:
+        run = subprocess.run([CAIRN, "record", "--push", collector.url, "--push-spool", spool, "-o", scratch / "d.cairn",
+                              "--", "echo", "started"], capture_output=True, text=True, check=False, env=environment(),
+                             timeout=DEADLINE_SECONDS)
+        assert run.returncode == 2 and "is used by another cairn" in run.stderr and run.stdout == ""
+        _, said = c.end_saying()
+    assert "1 profiles lost" in said and len(collector.requests) == 1
+    assert sorted(path.name for path in spool.iterdir()) == [f"{8:020}.push", "mine"]
+
+
+@pytest.mark.parametrize("who", ["recorder", "pusher"])
+def test_the_death_of_one_does_not_hold_the_others_up(who, scratch):
+    with Collector() as collector, Pushing(scratch / "c.cairn", collector.url) as c:
+        c.do("a 10 1000")
+        c.ctl("checkpoint")
+        collector.wait_for("accepted", 1)
+        pusher = c.pusher()
+        if who == "recorder":
+            os.kill(c.process.pid, signal.SIGKILL)
+            c.process.wait(DEADLINE_SECONDS)
+            wait_until(lambda: not pathlib.Path(f"/proc/{pusher}/maps").exists(), "the end of the pusher")
+        else:
+            os.kill(pusher, signal.SIGKILL)
+            recording, said = c.end_saying()
+            assert "ended early; the recording is not affected" in said
+            recording.assert_whole()
+
+
+# --- whom cairn trusts ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("secret, header", [
+    ("a token", "Bearer a token"), ("user:pass", "Basic " + base64.b64encode(b"user:pass").decode())])
+@pytest.mark.parametrize("way", ["file", "environment"])
+def test_credentials_come_from_a_file_or_the_environment(way, secret, header, scratch):
+    (scratch / "auth").write_text(f"{secret}\n")
+    options = ["--push-auth", scratch / "auth"] if way == "file" else []
+    with Collector() as collector:
+        run = subprocess.run([CAIRN, "record", "-q", "--push", collector.url, *options, "--push-timeout", "60s",
+                              "-o", scratch / "c.cairn", "--", "env"], check=False, capture_output=True, text=True,
+                             env=environment({"CAIRN_PUSH_AUTH": secret} if way == "environment" else {}),
+                             timeout=DEADLINE_SECONDS)
+    assert run.returncode == 0 and run.stderr == ""
+    assert collector.accepted[0].headers["authorization"] == header
+    assert "CAIRN_PUSH_AUTH" not in run.stdout  # the program does not inherit it
+
+
+def test_certificates_are_verified(scratch):
+    with Collector(pem=PEM) as collector:
+        with Pushing(scratch / "c.cairn", collector.url, "--push-ca", PEM) as c:
+            recording, said = c.end_saying()
+            assert said == ""
+        assert_allocated(collector.accepted, recording, scratch)
+        with Pushing(scratch / "d.cairn", collector.url, timeout="100ms") as c:
+            _, said = c.end_saying()
+        assert "1 profiles lost" in said and len(collector.requests) == 1
+
+
+@pytest.mark.parametrize("options, words", [
+    (["--push", "ftp://localhost"], "must begin with http:// or https://"),
+    (["--push", "http://a:b@localhost"], "credentials do not belong into the URL"),
+    (["--push", "http://localhost/?x"], "must have no query"), (["--push", "http://"], "has no host"),
+    (["--push", "http://collector", "--push-auth", "/etc/hostname"], "credentials need https://"),
+    (["--push", "http://localhost", "--push-auth", "/nowhere"], "/nowhere"),
+    (["--push", "http://localhost", "--label", "a b=c"], "is not NAME=VALUE"),
+    (["--push", "http://localhost", "--label", "a=b,c"], "has a blank or one of"),
+    (["--push", "http://localhost", "--push-interval", "0"], "the shortest time is 100ms"),
+    (["--push", "http://localhost", "--push-spool", "/proc/spool"], "cannot create the folder"),
+    (["--label", "a=b"], "need --push"), (["--push-spool", "x"], "need --push"),
+])
+def test_what_cannot_be_pushed_is_refused_before_the_program_starts(options, words, scratch):
+    run = subprocess.run([CAIRN, "record", *options, "-o", scratch / "c.cairn", "--", "echo", "started"],
+                         capture_output=True, text=True, check=False, timeout=DEADLINE_SECONDS, env=environment())
+    assert run.returncode == 2 and words in run.stderr and run.stdout == "", run.stderr
+    assert run.stderr.count("\n") == 1 and not list(scratch.iterdir())
