@@ -557,6 +557,22 @@ def test_source_files_are_shown_with_their_costs(serve, tmp_path):
     assert not answer["is_readable"] and answer["lines"]["count"] == 2
 
 
+def test_lines_of_two_recordings_are_compared(serve, tmp_path):
+    def path(name, drawing):
+        return draw(tmp_path / name, "".join(f"app!main(/src/a.c:1);app!{line}\n" for line in drawing))
+    new = path("new.cairn", ["load(/src/a.c:30) 10 100", "only_new(/src/a.c:50) 1 1"])
+    old = path("old.cairn", ["load(/src/a.c:30) 4 40", "only_old(/src/a.c:40) 2 2", "gone(/src/b.c:7) 3 3"])
+    server = serve(new, "--diff", old)
+    lines = server.get("source", file_path="/src/a.c", costs="allocations", diff=1)["lines"]
+    found = {line: tuple(lines[key]["allocations"][row] for key in ("self", "inclusive", "old_self", "old_inclusive"))
+             for row, line in enumerate(lines["line"])}
+    assert found == {1: (0, 11, 0, 9), 30: (10, 10, 4, 4), 40: (0, 0, 2, 2), 50: (1, 1, 0, 0)}
+    lines = server.get("source", file_path="/src/b.c", costs="allocations", diff=1)["lines"]
+    assert (lines["self"], lines["old_self"]) == ({"allocations": [0]}, {"allocations": [3]})
+    assert server.try_get("source", file_path="/src/b.c").status == 404
+    assert "old_self" not in server.get("source", file_path="/src/a.c")["lines"]
+
+
 def test_lines_of_a_source_are_in_their_order(serve, tmp_path):
     """Whatever order the stacks name them in; a line counts once in a stack."""
     called = [(40, 9), (7, 40), (100, 7), (9, 2), (7, 7), (40, 100)]

@@ -37,10 +37,18 @@ describe('comparison', () => {
       await diff.follow(`#/${view}?diff=1`);
       const said = await diff.text('verdict');
       assert.match(said, /^Compared with old\.cairn: grew beyond 1%: .*leaked \+24\.4 KiB \(\+50\.0%\)\./);
-      assert.equal(said.includes('Not compared here'), view === 'source');
       assert.ok((await diff.page.locator('.time-old').getAttribute('d')).length > 20);
     });
   }
+
+  it('compares the lines of a source file', async () => {
+    const site = report(changed).top.leaked_bytes.find((candidate) => candidate.function.startsWith('leak_receipt'));
+    await diff.open(`#/source?path=${encodeURIComponent(site.file)}&line=${site.line}&diff=1&cost=leaked_bytes`);
+    const row = (await diff.rows(`Source ${site.file}`)).find((candidate) => candidate.cells[2] === String(site.line));
+    assert.equal(exactNumber(row.costs[0]), 75_000);
+    assert.match(row.costs[0], /before: 48\.8 KiB \(50,000 B\)/);
+    assert.match(await diff.page.locator('main').innerText(), /Lines with the same number are compared/);
+  });
 
   it('lists the call sites that changed most, and both resident sizes', async () => {
     await diff.open('#/summary?diff=1');

@@ -195,11 +195,23 @@ void report_print_totals(const struct report *report, FILE *out)
     }
 }
 
+// Say how much of the recording passes the filter.
+static void print_share(const struct report *report, FILE *out)
+{
+    const struct rec_totals *all = &report->profile->recording.totals;
+    const uint64_t *part = report->summary.costs.values;
+    (void)fprintf(out, "    %s of ", format_count(part[COST_ALLOCATIONS]).text);
+    (void)fprintf(out, "%s allocations pass, ", format_count(all->allocations).text);
+    (void)fprintf(out, "%s of ", format_bytes(part[COST_ALLOCATED_BYTES]).text);
+    (void)fprintf(out, "%s\n", format_bytes(all->allocated_bytes).text);
+}
+
 void report_print_filter(const struct report *report, FILE *out)
 {
     if (!report->selection.is_everything) {
         (void)fprintf(out, "\n  Only data that matches the filter is counted:\n");
         filter_print(&report->selection, &report->options->filter, report_width(report), out);
+        print_share(report, out);
     }
 }
 

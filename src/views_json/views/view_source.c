@@ -1,24 +1,12 @@
 // SPDX-License-Identifier: MIT
-// view_source: the costs of the lines of a source file.
+// view_source: the costs of the lines of a source file. In a comparison, lines of equal numbers are
+// compared: the page says that they may have moved.
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
 #include "profile/tables/keyed_costs.h"
 #include "views_json/views/views.h"
-
-// The lines of one file. Each has a key, in ascending order.
-struct file_lines {
-    uint32_t file;         // id in the profile's names
-    struct u32_vec lines;  // by key
-    struct u32_vec key_of; // by location; REC_NONE in other files
-};
-
-static void file_lines_release(struct file_lines *lines)
-{
-    u32_vec_release(&lines->lines);
-    u32_vec_release(&lines->key_of);
-}
 
 static int compare_lines(const void *left, const void *right)
 {
@@ -27,42 +15,49 @@ static int compare_lines(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-// List the lines of the file that frames name; none if no frame names it.
-static MUST_USE enum err find_lines(const struct profile *profile, struct file_lines *out)
+// Find the id of the file in the profile's names. Return false if no name is equal.
+static bool find_file(const struct profile *profile, const char *path, uint32_t *out)
+{
+    return string_table_find(&profile->code.names, path, strlen(path), out) == ERR_OK;
+}
+
+// Add the lines of the file that frames of the profile name.
+static MUST_USE enum err
+add_lines(const struct profile *profile, const char *path, struct u32_vec *lines)
 {
     const struct code_location_vec *locations = &profile->code.locations;
-    struct u32_vec *lines = &out->lines;
-    TRY(u32_vec_resize(&out->key_of, locations->len));
+    uint32_t file;
+    if (!find_file(profile, path, &file)) {
+        return ERR_OK;
+    }
     for (size_t i = 0; i < locations->len; i++) {
-        if (locations->items[i].file == out->file) {
+        if (locations->items[i].file == file) {
             TRY(u32_vec_push(lines, locations->items[i].line));
         }
     }
+    return ERR_OK;
+}
+
+static void sort_lines(struct u32_vec *lines)
+{
+    size_t kept = 0;
     if (lines->len > 1) {
         qsort(lines->items, lines->len, sizeof(lines->items[0]), compare_lines);
     }
-    size_t kept = 0;
     for (size_t i = 0; i < lines->len; i++) {
         if (kept == 0 || lines->items[i] != lines->items[kept - 1]) {
             lines->items[kept++] = lines->items[i];
         }
     }
     lines->len = kept;
-    for (size_t i = 0; i < locations->len; i++) {
-        out->key_of.items[i] = REC_NONE;
-        if (locations->items[i].file == out->file) {
-            const uint32_t *place = bsearch(&locations->items[i].line, lines->items, kept,
-                                            sizeof(lines->items[0]), compare_lines);
-            out->key_of.items[i] = (uint32_t)(place - lines->items);
-        }
-    }
-    return ERR_OK;
 }
 
 struct line_row {
     uint32_t line;
     const struct costs *self;
     const struct costs *inclusive;
+    const struct costs *old_self;
+    const struct costs *old_inclusive;
 };
 
 DEFINE_VEC(line_row_vec, struct line_row);
@@ -71,51 +66,86 @@ static const struct column line_columns[] = {
     COLUMN(CELL_U32, line_row, line),
     COLUMN(CELL_COSTS_AT, line_row, self),
     COLUMN(CELL_COSTS_AT, line_row, inclusive),
+    COLUMN_WHEN(WHEN_COMPARED, CELL_COSTS_AT, line_row, old_self),
+    COLUMN_WHEN(WHEN_COMPARED, CELL_COSTS_AT, line_row, old_inclusive),
 };
 
-static MUST_USE enum err write_lines(struct view *view, const struct file_lines *lines)
+// Sum up the costs of each line: by its index in `lines`, which are sorted. No costs are 0.
+static MUST_USE enum err sum_lines(const struct selection *selection,
+                                   const char *path,
+                                   const struct u32_vec *lines,
+                                   struct keyed_costs *out)
 {
     CLEANUP(call_tree_release) struct call_tree tree = {0};
     CLEANUP(u32_vec_release) struct u32_vec keys = {0};
-    CLEANUP(keyed_costs_release) struct keyed_costs costs = {0};
-    CLEANUP(line_row_vec_release) struct line_row_vec rows = {0};
-    TRY(call_tree_build(view->selection, CALL_TREE_TOP_DOWN, CALL_TREE_BY_LOCATION, &tree));
+    uint32_t file;
+    if (selection == NULL || !find_file(selection->profile, path, &file)) {
+        return ERR_OK;
+    }
+    TRY(call_tree_build(selection, CALL_TREE_TOP_DOWN, CALL_TREE_BY_LOCATION, &tree));
     TRY(call_tree_add_up(&tree));
     TRY(u32_vec_resize(&keys, tree.nodes.len));
     keys.items[0] = REC_NONE;
     for (size_t i = 1; i < tree.nodes.len; i++) {
-        keys.items[i] = lines->key_of.items[tree.nodes.items[i].location];
+        const struct code_location *location =
+            profile_location_get(selection->profile, tree.nodes.items[i].location);
+        keys.items[i] = REC_NONE;
+        if (location->file == file && lines->len > 0) {
+            const uint32_t *place = bsearch(&location->line, lines->items, lines->len,
+                                            sizeof(lines->items[0]), compare_lines);
+            keys.items[i] = (uint32_t)(place - lines->items);
+        }
     }
-    TRY(keyed_costs_build(&tree, &keys, lines->lines.len, &costs));
-    for (size_t i = 0; i < lines->lines.len; i++) {
-        const struct line_row row = {.line = lines->lines.items[i],
-                                     .self = &costs.self.items[i],
-                                     .inclusive = &costs.inclusive.items[i]};
-        TRY(line_row_vec_push(&rows, row));
+    return keyed_costs_build(&tree, &keys, lines->len, out);
+}
+
+static const struct costs *costs_at(const struct costs_vec *costs, size_t key)
+{
+    return key < costs->len ? &costs->items[key] : NULL;
+}
+
+static const struct profile *old_profile(const struct view *view)
+{
+    return view->old_selection != NULL ? view->old_selection->profile : NULL;
+}
+
+static bool names_file(const struct profile *profile, const char *path)
+{
+    const struct code_location_vec *locations = &profile->code.locations;
+    uint32_t file;
+    bool is_named = false;
+    const bool is_known = find_file(profile, path, &file);
+    for (size_t i = 0; is_known && !is_named && i < locations->len; i++) {
+        is_named = locations->items[i].file == file;
     }
-    view_table(view, &TABLE("lines", line_columns, rows.items, rows.len));
-    return ERR_OK;
+    return is_named;
 }
 
 bool view_source_is_named(const struct view *view, const char *path)
 {
-    uint32_t file;
-    const struct code_location_vec *locations = &view->profile->code.locations;
-    if (string_table_find(&view->profile->code.names, path, strlen(path), &file) != ERR_OK) {
-        return false;
-    }
-    for (size_t i = 0; i < locations->len; i++) {
-        if (locations->items[i].file == file) {
-            return true;
-        }
-    }
-    return false;
+    const struct profile *old = old_profile(view);
+    return names_file(view->profile, path) || (old != NULL && names_file(old, path));
 }
 
 enum err view_source_lines(struct view *view, const char *path)
 {
-    CLEANUP(file_lines_release) struct file_lines lines = {0};
-    TRY(string_table_find(&view->profile->code.names, path, strlen(path), &lines.file));
-    TRY(find_lines(view->profile, &lines));
-    return write_lines(view, &lines);
+    CLEANUP(u32_vec_release) struct u32_vec lines = {0};
+    CLEANUP(keyed_costs_release) struct keyed_costs new = {0};
+    CLEANUP(keyed_costs_release) struct keyed_costs old = {0};
+    CLEANUP(line_row_vec_release) struct line_row_vec rows = {0};
+    TRY(add_lines(view->profile, path, &lines));
+    TRY(old_profile(view) != NULL ? add_lines(old_profile(view), path, &lines) : ERR_OK);
+    sort_lines(&lines);
+    TRY(sum_lines(view->selection, path, &lines, &new));
+    TRY(sum_lines(view->old_selection, path, &lines, &old));
+    for (size_t i = 0; i < lines.len; i++) {
+        const struct line_row row = {.line = lines.items[i],
+                                     .self = costs_at(&new.self, i),
+                                     .inclusive = costs_at(&new.inclusive, i),
+                                     .old_self = costs_at(&old.self, i),
+                                     .old_inclusive = costs_at(&old.inclusive, i)};
+        TRY(line_row_vec_push(&rows, row));
+    }
+    view_table(view, &TABLE("lines", line_columns, rows.items, rows.len));
+    return ERR_OK;
 }

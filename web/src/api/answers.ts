@@ -251,7 +251,7 @@ export const source = object({
   reason: orNull(str),
   text: orNull(str),
   is_newer: bool,
-  lines: object({ count: num, line: nums, self: costs, inclusive: costs }),
+  lines: object({ count: num, line: nums, self: costs, inclusive: costs, old_self: orNull(costs), old_inclusive: orNull(costs) }),
 });
 
 export const series = object({

@@ -24,14 +24,16 @@ function columnsOf(source: Source, lines: readonly string[] | null, cost: string
   const total = source.selection.totals[cost] ?? 0;
   const highest = Math.max(1, ...(source.lines.inclusive[cost] ?? []));
   const lineAt = (row: number): number => (lines === null ? at(source.lines.line, row) : row + 1);
+  const isCompared = source.lines.old_self !== null;
   const costColumn = (key: 'self' | 'inclusive', title: string): Column => ({
     key,
     title,
-    widthPx: costWidthPx(cost, false),
+    widthPx: costWidthPx(cost, isCompared),
     numeric: true,
     cell: (row) => {
       const entry = rowOfLine.get(lineAt(row));
-      return entry === undefined ? '' : <CostCell cost={cost} value={at(source.lines[key][cost], entry)} total={total} />;
+      const old = source.lines[`old_${key}`];
+      return entry === undefined ? '' : <CostCell cost={cost} value={at(source.lines[key][cost], entry)} total={total} old={old === null ? undefined : at(old[cost], entry)} />;
     },
   });
   return [
@@ -64,6 +66,7 @@ function SourceTable(props: { readonly source: Source; readonly address: Address
   return (
     <>
       {source.is_readable ? null : <Notice>{`The file cannot be shown: ${source.reason ?? 'unknown reason'}.`}</Notice>}
+      {source.lines.old_self === null ? null : <Notice>Lines with the same number are compared. If the file changed between the recordings, lines may have moved.</Notice>}
       {source.is_newer ? <Notice>The file was changed after the recording began: lines may have moved.</Notice> : null}
       <DataTable
         label={`Source ${source.path}`}
@@ -116,7 +119,7 @@ function OneFile(props: { readonly address: Address }): JSX.Element {
   const { editor } = useMeta();
   const asked = useAsk(
     address.path === '' ? null : 'source',
-    { ...filterParams(address), file_path: address.path, costs: ALL_COSTS.join(',') },
+    { ...filterParams(address), file_path: address.path, costs: ALL_COSTS.join(','), diff: address.diff },
     sourceAnswer,
   );
   if (address.path === '') {

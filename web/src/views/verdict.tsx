@@ -19,7 +19,6 @@ export function Verdict(): JSX.Element | null {
     <p class={verdict.grew ? 'verdict verdict-grew' : 'verdict'} role="status" data-testid="verdict">
       <strong>{`Compared with ${baseline.file.name}: `}</strong>
       {`${verdict.sentence}.`}
-      {address.view === 'source' ? ' Not compared here: the lines of a file.' : ''}
     </p>
   );
 }
