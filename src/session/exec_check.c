@@ -230,6 +230,13 @@ static bool changes_identity(int fd)
            (user != 0 && sys_call6(SYS_fgetxattr, fd, (long)"security.capability", 0, 0, 0, 0) > 0);
 }
 
+// A static program and one of musl can be traced, and the kernel would not let a traced program
+// change its identity.
+static bool may_run_here(enum exec_obstacle obstacle)
+{
+    return obstacle == EXEC_NONE || obstacle == EXEC_STATIC || obstacle == EXEC_LIBC;
+}
+
 // Reduce the line "#! interpreter argument" to the interpreter. NULL if it names none.
 static const char *interpreter_of(char line[static SCRIPT_LINE_BYTES])
 {
@@ -262,7 +269,7 @@ enum exec_obstacle exec_check(const char *path)
         if (is_program) {
             obstacle = check_elf(&file, path);
             obstacle =
-                obstacle == EXEC_NONE && changes_identity(file.fd) ? EXEC_IDENTITY : obstacle;
+                may_run_here(obstacle) && changes_identity(file.fd) ? EXEC_IDENTITY : obstacle;
         }
         (void)sys_close(file.fd); // read only
         if (is_program) {
