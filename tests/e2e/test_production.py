@@ -4,17 +4,19 @@ command line of cairn in it is accepted and records.
 
 Paths, ports and the program are those of the test; all else is as it is printed."""
 import configparser
+import json
 import pathlib
 import re
 import shlex
 import shutil
 import socket
 import subprocess
+import xml.etree.ElementTree
 
 import pytest
 import yaml
 
-from cairn_run import CAIRN, ROOT, Recording, environment
+from cairn_run import CAIRN, PROGRAMS, ROOT, Recording, environment
 from collector import Collector
 from waiting import DEADLINE_SECONDS, wait_until
 
@@ -178,3 +180,126 @@ def test_the_image_has_steps_that_exist():
     sets = re.search(r"tools/packages.sh install (.*)", text)[1].split()
     subprocess.run([ROOT / "tools/packages.sh", "list", *sets], check=True, capture_output=True, timeout=60)
     assert (ROOT / "CMakeLists.txt").read_text().count("CairnPackage") and "cpack -G DEB" in text
+
+
+# --- Prometheus and Grafana -----------------------------------------------------------------------
+
+DASHBOARD = CONTRIB / "grafana/cairn.json"
+RULES = CONTRIB / "prometheus/cairn.rules.yml"
+
+
+def promtool(scratch, *words, **settings):
+    done = subprocess.run(["promtool", *words], cwd=scratch, capture_output=True, text=True, check=False,
+                          timeout=DEADLINE_SECONDS, **settings)
+    assert done.returncode == 0 and "WARNING" not in done.stdout + done.stderr, (words, done)
+    return done.stdout
+
+
+@pytest.fixture(scope="module", name="metrics")
+def served_metrics(tmp_path_factory):
+    """What /metrics serves: {name: set of labels}. cat holds its buffer until its input ends, so a
+    checkpoint with a call site comes."""
+    folder = tmp_path_factory.mktemp("served")
+    (folder / "server").write_text("#!/bin/sh\nexec cat\n")
+    (folder / "server").chmod(0o755)
+    with subprocess.Popen([CAIRN, "record", "-q", "--checkpoint-interval", "200ms", "--listen", folder / "s",
+                           "-o", folder / "x.cairn", folder / "server"], stdin=subprocess.PIPE, env=environment()) as recorder:
+        fetched = []
+
+        def fetch():
+            assert recorder.poll() is None
+            done = subprocess.run(["curl", "-s", "-f", "--unix-socket", folder / "s", "http://localhost/metrics"],
+                                  capture_output=True, text=True, check=False, timeout=DEADLINE_SECONDS)
+            fetched[:] = [done.stdout]
+            return "cairn_call_site_live_bytes{" in done.stdout and "cairn_own_resident_bytes{" in done.stdout
+        wait_until(fetch, "metrics with a call site")
+        recorder.communicate(timeout=DEADLINE_SECONDS)
+    (text,) = fetched
+    promtool(folder, "check", "metrics", input=text)
+    families = {name: set() for name in re.findall(r"^# TYPE (\S+)", text, re.M)}
+    for name, labels in re.findall(r"^(\w+)\{(.*)\} \S+$", text, re.M):
+        families[name] |= set(re.findall(r'(\w+)="', labels))
+    return families
+
+
+# Missing while a program is too young to have been measured.
+RESIDENT = {"cairn_resident_part_bytes": {"kind"}}
+
+
+def assert_exist(expression, legend, metrics):
+    names = re.findall(r"cairn_\w+", expression)
+    assert names
+    for name in names:
+        assert name in metrics, expression
+    labels = set().union(*(metrics[name] for name in names), {"instance"})
+    assert set(re.findall(r"\{\{\s*(?:\$labels\.)?(\w+)\s*\}\}", legend)) <= labels, (expression, legend)
+
+
+def test_the_dashboard_asks_for_metrics_that_exist(scratch, metrics):
+    dashboard = json.loads(DASHBOARD.read_text())
+    targets = [target for panel in dashboard["panels"] for target in panel["targets"]]
+    rules = []
+    for number, target in enumerate(targets):
+        assert_exist(target["expr"], target["legendFormat"], {**RESIDENT, **metrics})
+        expression = target["expr"].replace("$__rate_interval", "5m").replace("$instance", ".+")
+        rules.append({"record": f"panel:{number}", "expr": expression})
+    (scratch / "rules.yml").write_text(yaml.safe_dump({"groups": [{"name": "panels", "rules": rules}]}))
+    assert f"{len(rules)} rules found" in promtool(scratch, "check", "rules", "rules.yml")
+    places = [(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in dashboard["panels"]]
+    assert len(set(places)) == len(places) == len({panel["id"] for panel in dashboard["panels"]})
+    variables = [variable["name"] for variable in dashboard["templating"]["list"]]
+    assert set(re.findall(r"\$\{?([a-z]\w*)", DASHBOARD.read_text())) == set(variables)
+
+
+def test_the_alerts_fire_when_they_should_and_not_before(scratch, metrics):
+    (group,) = yaml.safe_load(RULES.read_text())["groups"]
+    for rule in group["rules"]:
+        assert_exist(rule["expr"], rule["annotations"]["summary"], metrics)
+    assert "3 rules found" in promtool(scratch, "check", "rules", str(RULES))
+
+    def fires(values, alert, at, is_firing):
+        summary = next(rule for rule in group["rules"] if rule["alert"] == alert)
+        expected = [{"exp_labels": {**summary["labels"], "instance": "a"}, "exp_annotations": {
+            "summary": summary["annotations"]["summary"].replace("{{ $labels.instance }}", "a")}}]
+        return {"interval": "10m", "input_series": [{"series": series, "values": text} for series, text in values.items()],
+                "alert_rule_test": [{"eval_time": at, "alertname": alert, "exp_alerts": expected * is_firing}]}
+
+    heap, lost = 'cairn_heap_live_bytes{instance="a"}', 'cairn_lost_events_total{instance="a",reason="no_lane"}'
+    checkpoint = 'cairn_checkpoint_timestamp_seconds{instance="a"}'
+    tests = {"rule_files": [str(RULES)], "evaluation_interval": "10m", "tests": [
+        fires({heap: "1000+10x144"}, "HeapGrows", "8h", True),     # by more than half in a day
+        fires({heap: "1000000+10x144"}, "HeapGrows", "8h", False),
+        fires({heap: "1000+10x144"}, "HeapGrows", "30m", False),   # not for an hour yet
+        fires({lost: "0 0 0 0 7 7 7"}, "HeapEventsLost", "50m", True),
+        fires({lost: "7x12"}, "HeapEventsLost", "50m", False),
+        fires({checkpoint: "0x12"}, "HeapFiguresAreOld", "40m", True),
+        fires({checkpoint: "0+600x12"}, "HeapFiguresAreOld", "40m", False)]}
+    (scratch / "test.yml").write_text(yaml.safe_dump(tests))
+    assert "SUCCESS" in promtool(scratch, "test", "rules", "test.yml")
+
+
+# --- continuous integration -----------------------------------------------------------------------
+
+
+def commands_of_jobs():
+    github = yaml.safe_load((CONTRIB / "ci/github.yml").read_text())
+    gitlab = yaml.safe_load((CONTRIB / "ci/gitlab.yml").read_text())
+    (job,) = github["jobs"].values()
+    steps = [step["run"] for step in job["steps"] if "run" in step]
+    (other,) = gitlab.values()
+    assert other["artifacts"]["reports"]["junit"] in other["script"][-1]
+    return [line for line in steps + other["script"] if line.startswith("cairn ")]
+
+
+@pytest.mark.parametrize("command", commands_of_jobs(), ids=["github", "gitlab"])
+@pytest.mark.parametrize("limit, status", [("64MiB", 0), ("10", 1)])
+def test_jobs_check_the_budgets_of_the_file(command, limit, status, scratch):
+    shutil.copy(PROGRAMS / "malloc_family", scratch / "app")
+    (scratch / "cairn.toml").write_text(f'[check]\nmax-peak = "{limit}"\n')
+    done = subprocess.run(command, shell=True, cwd=scratch, env=our_environment(scratch), capture_output=True, text=True,
+                          check=False, timeout=DEADLINE_SECONDS)
+    assert done.returncode == status, done
+    suite = xml.etree.ElementTree.parse(scratch / "memory.xml").getroot()
+    assert len(suite.findall(".//testcase")) == 2 and len(suite.findall(".//failure")) == status
+    assert ("::error" in done.stdout) == (status == 1 and "--github" in command)
+    assert Recording(scratch / "memory.cairn", None).totals["allocations"] == 4
