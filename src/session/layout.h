@@ -194,6 +194,7 @@ enum process_flags {
     PROCESS_OWN_ALLOCATOR = 1 << 1, // the executable exports malloc, so it does not call our hooks
     PROCESS_GO = 1 << 2,            // the executable is a Go program that uses C
     PROCESS_ATTACHED = 1 << 3,      // it ran before it was recorded
+    PROCESS_NOTES_EXIT = 1 << 4,    // it notes its exit, unless it is killed
 };
 
 // The best moment for the last memory snapshot of a process is when it begins to exit: see

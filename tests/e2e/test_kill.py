@@ -142,6 +142,9 @@ def test_the_program_dies(counting):
     report = Recording(counting.path, None).report
     assert report["run"]["state"] == "finished"
     assert_is_the_truth(report, counting.counts())
+    (process,) = report["processes"]
+    assert process["killed"]
+    assert process["killed_threads"] <= counting.threads + 1
 
 
 @pytest.mark.parametrize("seed", range(KILLS // 3))

@@ -79,6 +79,22 @@ def test_processes_are_counted_once(tree):
     assert listed + more == processes == threads == 1 + ROUNDS * len(WORDS)
 
 
+def test_processes_that_were_killed_are_named(tree):
+    """By their pids in the report: each is a forked child with one thread."""
+    run = subprocess.run([CAIRN, "report", "--json", tree], check=True, capture_output=True,
+                         env=environment(), timeout=60)
+    processes = json.loads(run.stdout)["processes"]
+    killed = [process for process in processes if process["killed"]]
+    assert len(killed) == ROUNDS
+    assert all(process["forked"] and not process["execed"] and process["killed_threads"] == 1
+               for process in killed)
+    assert all(process["killed_threads"] == 0 for process in processes if not process["killed"])
+    text = subprocess.run([CAIRN, "report", "-n", "1", tree], check=True, capture_output=True, text=True,
+                          env=environment(), timeout=60).stdout
+    (pids,) = re.findall(rf"{ROUNDS} processes were killed \((.*), \.\.\.\): one call .* {ROUNDS} threads", text)
+    assert pids == ", ".join(f"{process['pid']} process_tree" for process in killed[:3])
+
+
 def test_rates_are_those_of_the_part(tree):
     whole = totals(tree)
     for part, length in ((whole, whole["runtime_ms"]), (totals(tree, "--time", "16ms..48ms"), 32)):

@@ -63,6 +63,37 @@ static void write_attached(const struct profile *profile, const char *prefix, FI
     }
 }
 
+// The summary states how the program itself ended.
+static void write_killed(const struct profile *profile, const char *prefix, FILE *out)
+{
+    enum {
+        NAMED = 3
+    };
+    const struct recording *recording = &profile->recording;
+    CLEANUP(strbuf_release) struct strbuf names = {0};
+    size_t count = 0;
+    uint64_t threads = 0;
+    for (uint32_t i = 0; i < recording->process_count; i++) {
+        const struct rec_process *process = &recording->processes[i];
+        if ((process->flags & (REC_PROCESS_KILLED | REC_PROCESS_MAIN)) != REC_PROCESS_KILLED) {
+            continue;
+        }
+        if (count++ < NAMED) {
+            strbuf_printf(&names, "%s%u ", count > 1 ? ", " : "", (unsigned)process->pid);
+            screen_append(&names, screen_basename(profile_string(profile, process->executable)));
+        }
+        threads += process->killed_threads;
+    }
+    if (count > 0) {
+        (void)fprintf(out,
+                      "%s%zu %s killed (%s%s): one call that had not returned may be missing of "
+                      "each of %s %s threads\n",
+                      prefix, count, count == 1 ? "process was" : "processes were",
+                      strbuf_text(&names), count > NAMED ? ", ..." : "",
+                      count == 1 ? "its" : "their", format_count(threads).text);
+    }
+}
+
 static void write_sampling(const struct profile *profile, const char *prefix, FILE *out)
 {
     const struct sampling sampling = sampling_of(&profile->recording);
@@ -107,6 +138,7 @@ void warnings_write(const struct profile *profile, const char *prefix, FILE *out
     }
     write_stops(profile, prefix, out);
     write_attached(profile, prefix, out);
+    write_killed(profile, prefix, out);
     write_sampling(profile, prefix, out);
     write_merged(profile, prefix, out);
     write_losses(profile, prefix, out);

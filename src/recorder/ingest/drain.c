@@ -459,6 +459,10 @@ static void lane_end(struct drain *drain, uint32_t i)
     drain->ended_due_bytes += lane->due_bytes;
     struct drain_process *process = drain->processes + lane->process;
     process->lane_count--;
+    // Relaxed: its writer is dead.
+    process->killed_threads +=
+        process->is_dead && atomic_load_explicit(&lane->reader.consumer.lane->state,
+                                                 memory_order_relaxed) != LANE_CLOSED;
     if (lane->reader.thread.tick_ms > process->end_ms) {
         process->end_ms = lane->reader.thread.tick_ms;
     }

@@ -16,6 +16,7 @@
 enum {
     DEATHS_AT_ONCE = 64,
     SLOT_SCAN_MS = 10, // interval of the scans of all process slots
+    STRANGE_CHECKS_ENOUGH = 2,
 };
 
 bool drain_process_has_thread(const struct drain_process *process, pid_t thread_id)
@@ -121,10 +122,26 @@ void drain_process_forget(struct drain *drain, uint32_t slot)
     drain->process_count--;
 }
 
+// Note whether the dead process was killed: it neither noted its exit nor executed another program.
+static void note_killed(const struct drain *drain, uint32_t slot)
+{
+    const struct drain_process *process = drain->processes + slot;
+    struct rec_process *record = &process->aggregator->record;
+    const uint32_t flags = session_process(drain->session->memory, slot)->flags;
+    const bool was_found = process->pid > 0 && process->strange_checks < STRANGE_CHECKS_ENOUGH;
+    const bool has_left = process->end_stamp != 0 || process->is_replaced ||
+                          (record->flags & REC_PROCESS_EXECED) != 0;
+    if ((flags & PROCESS_NOTES_EXIT) != 0 && was_found && !has_left) {
+        record->flags |= REC_PROCESS_KILLED;
+        record->killed_threads = process->killed_threads;
+    }
+}
+
 // End the process in `slot` and free the slot.
 static enum err slot_end(struct drain *drain, uint32_t slot)
 {
     const struct drain_process *process = drain->processes + slot;
+    note_killed(drain, slot);
     const struct aggregator_process_ending ending = {.end_ms = process->end_ms,
                                                      .death_stamp = process->death_stamp};
     TRY(aggregator_process_end(drain->aggregator, process->aggregator, &ending));
@@ -373,9 +390,6 @@ void drain_process_find_dead(struct drain *drain)
 
 void drain_find_strangers(struct drain *drain)
 {
-    enum {
-        CHECKS_ENOUGH = 2
-    };
     for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
         struct drain_process *process = drain->processes + slot;
         if (process->aggregator == NULL || process->is_dead) {
@@ -384,7 +398,7 @@ void drain_find_strangers(struct drain *drain)
         const bool is_ours =
             process->pid > 0 && pid_lookup_may_map(process->pid, drain->session->memfd);
         process->strange_checks = is_ours ? 0 : process->strange_checks + 1;
-        if (process->strange_checks >= CHECKS_ENOUGH) {
+        if (process->strange_checks >= STRANGE_CHECKS_ENOUGH) {
             find_dead(drain, slot);
         }
     }

@@ -369,17 +369,18 @@ static void a_slot_s_next_process_is_not_taken_for_the_one_before(void **state)
 
 // The live bytes and the error of the peak are known for each order of these: a child makes a block
 // and exits, or is killed; its parent makes one, all in one tick or in two, before the recorder's
-// pass or between its passes.
+// pass or between its passes. Only a process that would have noted its exit counts as killed.
 static void the_peak_is_bounded_when_a_process_ends(void **state)
 {
     (void)state;
     enum {
-        ORDERS = 8
+        ORDERS = 16
     };
     for (unsigned order = 0; order < ORDERS; order++) {
         const bool has_noted_exit = (order & 1) != 0;
         const bool is_later = (order & 2) != 0;
         const bool is_looked_at = (order & 4) != 0;
+        const bool notes_exit = (order & 8) != 0; // if it is not killed
         static struct fixture f;
         open_fixture(&f);
         const pid_t child = test_session_sleeping_child();
@@ -387,8 +388,11 @@ static void the_peak_is_bounded_when_a_process_ends(void **state)
         struct lane_producer inner;
         open_lane(&f, join(&f, (uint32_t)getpid(), 0), &outer);
         send_allocation(&outer, 0x1000, 1000);
-        const uint32_t slot = join(&f, (uint32_t)child, PROCESS_FORKED);
+        const uint32_t slot =
+            join(&f, (uint32_t)child, PROCESS_FORKED | (notes_exit ? PROCESS_NOTES_EXIT : 0));
+        session_process(f.on.mapping.header, slot)->pid_namespace = f.on.session.pid_namespace;
         open_lane(&f, slot, &inner);
+        inner.lane->thread_id = (uint32_t)child; // so that the recorder finds the thread
         send_allocation(&inner, 0x1000, 500);
         if (is_looked_at) {
             pass(&f);
@@ -418,6 +422,10 @@ static void the_peak_is_bounded_when_a_process_ends(void **state)
                         aggregator->totals.peak_bytes + above);
         assert_int_equal(below, 0);
         assert_true(above <= 500); // the parent's block may have been there earlier
+        const struct rec_process *ended = &aggregator->processes.items[1]->record;
+        const bool is_killed = notes_exit && !has_noted_exit;
+        assert_int_equal((ended->flags & REC_PROCESS_KILLED) != 0, is_killed);
+        assert_int_equal(ended->killed_threads, is_killed ? 1 : 0);
         close_fixture(&f);
     }
 }

@@ -63,6 +63,26 @@ static enum err entry_of(struct unrecorded_list *list,
     return ERR_OK;
 }
 
+// Return the latest recorded image of the process that executed the program; NULL: none.
+static struct aggregator_process *process_of(struct aggregator *aggregator,
+                                             const struct unrecorded_exec *exec)
+{
+    const uint32_t *index =
+        exec->pid > 0 ? map_u64_find(&aggregator->last_of_pid, (uint64_t)exec->pid) : NULL;
+    return index != NULL ? aggregator->processes.items[*index] : NULL;
+}
+
+// Note that the image of the process was replaced. If it was found dead, it had not been killed.
+static void note_replaced(struct aggregator *aggregator, const struct unrecorded_exec *exec)
+{
+    struct aggregator_process *process = process_of(aggregator, exec);
+    if (process != NULL && process->join_number < exec->joins) {
+        process->record.flags |= REC_PROCESS_EXECED;
+        process->record.flags &= ~(uint32_t)REC_PROCESS_KILLED;
+        process->record.killed_threads = 0;
+    }
+}
+
 static enum err count(struct unrecorded_list *list,
                       struct aggregator *aggregator,
                       const struct unrecorded_exec *exec)
@@ -70,6 +90,7 @@ static enum err count(struct unrecorded_list *list,
     struct rec_unrecorded *entry = NULL;
     TRY(entry_of(list, aggregator, exec, &entry));
     entry->execs++;
+    note_replaced(aggregator, exec);
     return ERR_OK;
 }
 
@@ -191,13 +212,9 @@ enum err unrecorded_list_hear(struct unrecorded_list *list,
 // Return whether an image of the process has joined after the note.
 static bool was_recorded(struct aggregator *aggregator, const struct unrecorded_exec *exec)
 {
-    const uint32_t *index =
-        exec->pid > 0 ? map_u64_find(&aggregator->last_of_pid, (uint64_t)exec->pid) : NULL;
-    if (index == NULL) {
-        return false;
-    }
-    const struct aggregator_process *process = aggregator->processes.items[*index];
-    return (process->record.flags & REC_PROCESS_FORKED) == 0 && process->join_number >= exec->joins;
+    const struct aggregator_process *process = process_of(aggregator, exec);
+    return process != NULL && (process->record.flags & REC_PROCESS_FORKED) == 0 &&
+           process->join_number >= exec->joins;
 }
 
 enum err unrecorded_list_count_due(struct unrecorded_list *list,

@@ -122,6 +122,7 @@ enum rec_process_flags {
     REC_PROCESS_MAIN = 1 << 3,          // the started program
     REC_PROCESS_GO = 1 << 4,            // a Go program that uses C: only C's heap is recorded
     REC_PROCESS_ATTACHED = 1 << 5,      // ran before: its earlier blocks are not recorded
+    REC_PROCESS_KILLED = 1 << 6,        // ended without exit or _exit: mostly by a signal
 };
 
 // One image of one process. An exec makes a new entry with the same pid and the next epoch.
@@ -138,9 +139,10 @@ struct rec_process {
     uint64_t peak_rss_bytes; // highest sample, 0 if never sampled
     rec_string executable;
     rec_string command_line;
-    rec_string allocator; // path of the object that served malloc
-    uint64_t left_ms;     // 1 + the time when its blocks left the heap, because it ended or
-                          // executed another program; 0: they stay to the end of the recording
+    rec_string allocator;    // path of the object that served malloc
+    uint64_t left_ms;        // 1 + the time when its blocks left the heap, because it ended or
+                             // executed another program; 0: they stay to the end of the recording
+    uint64_t killed_threads; // REC_PROCESS_KILLED: threads that had not ended by then
 };
 
 enum rec_thread_flags {

@@ -13,6 +13,7 @@ struct process_row {
     bool execed;
     bool own_allocator;
     bool attached;
+    bool killed;
     struct costs costs;
 };
 
@@ -36,6 +37,8 @@ static const struct column process_columns[] = {
     COLUMN(CELL_BOOL, process_row, execed),
     COLUMN(CELL_BOOL, process_row, own_allocator),
     COLUMN(CELL_BOOL, process_row, attached),
+    COLUMN(CELL_BOOL, process_row, killed),
+    COLUMN_AS("killed_threads", CELL_U64, process_row, process.killed_threads),
     COLUMN_AS("start_ms", CELL_U64, process_row, process.start_ms),
     COLUMN_AS("end_ms", CELL_U64, process_row, process.end_ms),
     COLUMN_WRITTEN("wait_status", write_wait_status),
@@ -58,6 +61,7 @@ enum err view_processes(struct view *view)
             .execed = (process->flags & REC_PROCESS_EXECED) != 0,
             .own_allocator = (process->flags & REC_PROCESS_OWN_ALLOCATOR) != 0,
             .attached = (process->flags & REC_PROCESS_ATTACHED) != 0,
+            .killed = (process->flags & REC_PROCESS_KILLED) != 0,
             .costs = groups.items[i].costs,
         };
         TRY(process_row_vec_push(&rows, row));

@@ -239,8 +239,13 @@ void process_note_exit(void)
 
 void process_note_own_exit(void)
 {
-    const struct session_header *session = process_session();
-    if (session != NULL && !sys_is_forbidden() && (uint32_t)sys_getpid() == g_image.pid) {
+    struct session_header *session = process_session();
+    if (session == NULL) {
+        return;
+    }
+    if (sys_is_forbidden()) { // whose exit it is cannot be asked
+        session_process(session, g_process->index)->flags &= ~(uint32_t)PROCESS_NOTES_EXIT;
+    } else if ((uint32_t)sys_getpid() == g_image.pid) {
         process_note_exit();
     }
 }

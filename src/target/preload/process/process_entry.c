@@ -67,5 +67,6 @@ enum err process_entry_find_session(struct session_mapping *mapping)
 uint32_t process_entry_flags(bool is_forked)
 {
     const bool is_bypassed = !is_forked && real_functions_are_bypassed();
-    return (is_bypassed ? PROCESS_OWN_ALLOCATOR : 0) | (g_is_go ? PROCESS_GO : 0);
+    return (is_bypassed ? PROCESS_OWN_ALLOCATOR : 0) | (g_is_go ? PROCESS_GO : 0) |
+           PROCESS_NOTES_EXIT;
 }
