@@ -53,7 +53,7 @@ static const struct option_spec *find_waiting(struct option_table table, const c
         const struct option_spec *spec = options_at(table, i);
         found = spec->letter == word[1] ? spec : found;
     }
-    return found != NULL && found->value != NULL ? found : NULL;
+    return found != NULL && found->value != NULL && found->when_alone == NULL ? found : NULL;
 }
 
 static struct unfinished read_words(int count, char *const *words)

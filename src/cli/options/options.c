@@ -42,7 +42,9 @@ static void add_option(struct getopt_tables *tables, const struct option_spec *s
 {
     tables->names[index] = (struct option){
         .name = spec->name,
-        .has_arg = takes_value(spec) ? required_argument : no_argument,
+        .has_arg = spec->when_alone != NULL ? optional_argument
+                   : takes_value(spec)      ? required_argument
+                                            : no_argument,
         .val = LONG_ONLY_BASE + (int)index,
     };
     if (spec->letter != '\0') {
@@ -318,8 +320,9 @@ enum options_outcome options_parse(struct option_table table,
         if (spec == &help_option) {
             return OPTIONS_HELP;
         }
+        const char *text = optarg != NULL ? optarg : spec->when_alone;
         if (spec != &no_config_option &&
-            store(spec, optarg, field_of(table, spec, fields), info) != ERR_OK) {
+            store(spec, text, field_of(table, spec, fields), info) != ERR_OK) {
             return OPTIONS_WRONG;
         }
     }
@@ -405,7 +408,9 @@ static void print_option(FILE *out, const struct option_spec *spec)
     int at = spec->letter != '\0' ? fprintf(out, "  -%c, --%s", spec->letter, spec->name)
                                   : fprintf(out, "      --%s", spec->name);
     if (takes_value(spec)) {
-        at += fprintf(out, spec->letter != '\0' ? " %s" : "=%s", spec->value);
+        at += spec->when_alone != NULL ? fprintf(out, "[=%s]", spec->value)
+              : spec->letter != '\0'   ? fprintf(out, " %s", spec->value)
+                                       : fprintf(out, "=%s", spec->value);
     }
     if (at > HELP_COLUMN - 2) {
         (void)fputc('\n', out);

@@ -39,6 +39,7 @@ struct option_spec {
     const char *name; // without the two dashes
     enum option_kind kind;
     const char *value;          // name of the value in the help, NULL for flags
+    const char *when_alone;     // value of --name without "=VALUE"; NULL: a value must follow
     const char *help;           // one or more lines of words; the help wraps them
     size_t offset;              // of the field in the command's struct
     uint32_t minimum;           // for OPTION_COUNT
