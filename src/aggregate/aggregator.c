@@ -114,10 +114,21 @@ void aggregator_end_scope(struct aggregator *aggregator,
     aggregator_drop_idle_scopes(aggregator);
 }
 
+// Estimate live bytes. `waiting`: frees that may concern blocks that were lost.
+static struct live_estimate estimate_of(const struct aggregator *aggregator,
+                                        const struct unsampled_sums *sums,
+                                        uint64_t counted_bytes,
+                                        uint64_t waiting)
+{
+    return aggregator->byte_weight.mean_bytes != 0 ? live_estimate_by_weight(sums, counted_bytes)
+                                                   : live_estimate_of(sums, counted_bytes, waiting);
+}
+
 static struct live_estimate estimate_of_all(const struct aggregator *aggregator,
                                             uint64_t counted_bytes)
 {
-    return live_estimate_of(&aggregator->estimate.now, counted_bytes, aggregator->waiting_count);
+    return estimate_of(aggregator, &aggregator->estimate.now, counted_bytes,
+                       aggregator->waiting_count);
 }
 
 uint64_t aggregator_live_bytes(const struct aggregator *aggregator)
@@ -138,7 +149,8 @@ static NOINLINE uint64_t estimate_height(struct aggregator *aggregator,
     peak_estimate_update(&aggregator->estimate, &live, counted_bytes,
                          live.bytes > aggregator->totals.peak_bytes);
     *own_bytes =
-        live_estimate_of(&process->unsampled, *own_bytes, process->waiting.waiting_count).bytes;
+        estimate_of(aggregator, &process->unsampled, *own_bytes, process->waiting.waiting_count)
+            .bytes;
     return live.bytes;
 }
 
@@ -507,6 +519,10 @@ enum err aggregator_allocate_sampled(struct aggregator *aggregator,
                                      uint64_t size_bytes,
                                      uint32_t shift)
 {
+    if (shift == 0 && aggregator->byte_weight.mean_bytes != 0) {
+        shift = byte_weight_shift(&aggregator->byte_weight, size_bytes);
+        aggregator->estimate.is_there = true;
+    }
     return LIKELY(aggregator->budget.level == 0)
                ? allocate(aggregator, thread, address, row, size_bytes, shift, thread->stamp)
                : allocate_sparsely(aggregator, thread, address, row, size_bytes, shift,
@@ -656,7 +672,8 @@ uint64_t aggregator_margin(const struct aggregator *aggregator,
     uint64_t own_bytes = process->live_bytes;
     if (UNLIKELY(aggregator->estimate.is_there)) {
         own_bytes =
-            live_estimate_of(&process->unsampled, own_bytes, process->waiting.waiting_count).bytes;
+            estimate_of(aggregator, &process->unsampled, own_bytes, process->waiting.waiting_count)
+                .bytes;
     }
     const uint64_t all =
         margin_of(aggregator->totals.peak_bytes, aggregator_live_bytes(aggregator));

@@ -29,6 +29,7 @@
 #include "aggregate/aggregator_process.h"
 #include "aggregate/memory_budget.h"
 #include "aggregate/observer.h"
+#include "aggregate/peak/byte_weight.h"
 #include "aggregate/peak/peak_bound.h"
 #include "aggregate/peak_scopes.h"
 #include "aggregate/tables/mark_list.h"
@@ -55,7 +56,7 @@ struct aggregator_stop {
 
 DEFINE_VEC(aggregator_stop_vec, struct aggregator_stop);
 
-// What --overflow=sample did not record, and what the recorded blocks stand for. All fields are 0
+// What sampling did not record, and what the recorded blocks stand for. All fields are 0
 // if every event was recorded.
 struct aggregator_sampling {
     uint64_t unsampled_allocations; // exact
@@ -101,6 +102,7 @@ struct aggregator {
     uint64_t held_bytes;    // bytes of the missing allocations
     uint64_t stamped_count; // events with stamps
     rec_string libc;
+    struct byte_weight byte_weight; // --sample
 };
 
 // One thread as the aggregator sees it. aggregator_thread_begin sets some fields; the others begin

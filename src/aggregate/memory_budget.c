@@ -97,7 +97,7 @@ bool memory_budget_adds(struct memory_budget *budget)
 bool memory_budget_takes(struct memory_budget *budget, uint64_t size_bytes, uint32_t *shift)
 {
     const uint32_t wanted = sampler_shift(budget->level, size_bytes);
-    const uint32_t room = WIRE_SHIFT_MAX - *shift;
+    const uint32_t room = *shift < WIRE_SHIFT_MAX ? WIRE_SHIFT_MAX - *shift : 0;
     const uint32_t more = wanted < room ? wanted : room;
     budget->random += 0x9e3779b97f4a7c15ULL; // SplitMix64, as in the sampler
     if ((hash_mix(budget->random) & (((uint64_t)1 << more) - 1)) == 0) {

@@ -26,8 +26,9 @@ static uint32_t session_flags_of(const struct recorder_options *options)
            (options->check_unwind ? SESSION_CHECK_UNWIND : 0) |
            (options->may_sample ? SESSION_OVERFLOW_SAMPLE : 0) |
            (options->always_holds ? SESSION_ALWAYS_HOLD : 0) |
-           (options->no_nursery || options->logs_events || options->lists_blocks
-                ? SESSION_NO_NURSERY // coalesced pairs have no addresses
+           (options->no_nursery || options->logs_events || options->lists_blocks ||
+                    options->sample_bytes != 0
+                ? SESSION_NO_NURSERY // coalesced pairs have no addresses; chosen blocks are few
                 : 0);
 }
 
@@ -71,13 +72,16 @@ static enum err prepare(struct recorder_state *s,
         TRY(event_log_probe(strbuf_text(&probe), info));
     }
     *exit_status = PREFLIGHT_STATUS_CANNOT_RECORD;
-    const struct session_options session = {.flags = session_flags_of(options),
-                                            .max_frames = options->max_frames,
-                                            .counts_stamps = options->counts_stamps};
-    TRY(session_create(&session, &s->session, info));
     uint64_t seed = 0;
     // without it hash attacks become possible, nothing else
     (void)!getrandom(&seed, sizeof(seed), 0);
+    const uint64_t sample_seed = options->sample_seed != 0 ? options->sample_seed : hash_mix(seed);
+    const struct session_options session = {.flags = session_flags_of(options),
+                                            .max_frames = options->max_frames,
+                                            .sample_bytes = options->sample_bytes,
+                                            .sample_seed = sample_seed,
+                                            .counts_stamps = options->counts_stamps};
+    TRY(session_create(&session, &s->session, info));
     if (aggregator_init(&s->aggregator, seed) != ERR_OK) {
         return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
     }
@@ -85,6 +89,8 @@ static enum err prepare(struct recorder_state *s,
         (struct memory_budget){.max_bytes = options->max_memory_bytes,
                                .keeps_rows = options->lists_blocks || options->logs_events,
                                .random = hash_mix(~seed)};
+    s->aggregator.byte_weight =
+        (struct byte_weight){.mean_bytes = options->sample_bytes, .random = hash_mix(~sample_seed)};
     s->own_memory = own_memory_open();
     s->blocks.seed = hash_mix(seed);
     s->blocks.rows = &s->aggregator.totals.rows;

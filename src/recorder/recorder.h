@@ -95,6 +95,8 @@ struct recorder_options {
     bool counts_stamps;    // session_options
     bool always_holds;     // SESSION_ALWAYS_HOLD
     bool may_sample;       // SESSION_OVERFLOW_SAMPLE; not with logs_events
+    uint64_t sample_bytes; // session_header; at most BYTE_WEIGHT_MEAN_MAX; not with may_sample
+    uint64_t sample_seed;  // 0: any
     struct recorder_callbacks callbacks;
 };
 

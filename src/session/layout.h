@@ -116,6 +116,8 @@ enum session_recording {
     SESSION_RECORD_FREES = 1,   // stopped: frees of recorded blocks are still recorded
     SESSION_RECORD_NOTHING = 2, // not started yet: no recorded block exists
     SESSION_RECORD_SAMPLE = 3,  // as ALL, in a session with SESSION_OVERFLOW_SAMPLE
+    SESSION_RECORD_BYTES = 4,   // as ALL, in a session with sample_bytes: some blocks, see below
+    SESSION_RECORD_BYTES_FREES = 5, // as FREES, in such a session
 };
 
 // Sources of stamps (stamp.h).
@@ -179,6 +181,11 @@ struct session_header {
     // A socket in the file system, for processes of another network namespace (session_door.h).
     _Atomic uint32_t door;           // enum session_door
     char door_path[DOOR_PATH_BYTES]; // R, before DOOR_OPEN
+
+    // R: one moment in so many allocated bytes chooses a block to record (byte_sampler.h); 0: every
+    // block is recorded.
+    uint64_t sample_bytes;
+    uint64_t sample_seed; // R: of the threads' random numbers
 };
 _Static_assert(sizeof(struct session_header) <= SESSION_PAGE_BYTES, "one page");
 
@@ -312,7 +319,8 @@ struct lane_header {
     // release of write_pos, so R reads it after that acquire.
     _Atomic uint32_t ring_bytes;
     // T: allocations that were not sampled because the ring was full (sampler.h), written before
-    // its next release of write_pos. Frees: the frees of such blocks that were not sent.
+    // its next release of write_pos. Frees: the frees of such blocks that were not sent. With
+    // sample_bytes: all allocations that were not chosen (byte_sampler.h); frees are not counted.
     _Atomic uint64_t unsampled_allocations;
     _Atomic uint64_t unsampled_bytes;
     _Atomic uint64_t unsampled_frees;

@@ -57,13 +57,14 @@
 // that the thread's previous event allocated.
 //
 // Sampling (sampler.h). ALLOC_SAMPLED is an ALLOC that was chosen with the probability of one in
-// 1 << shift, and so represents that many allocations. `shift` is 1 to WIRE_SHIFT_MAX, `size` below
-// 1 << WIRE_SAMPLED_SIZE_BITS. Its free is a usual free. UNSAMPLED describes the live blocks that
-// were not chosen. Its first bytes (signed) are the bytes that the lane's thread did not sample so
-// far, less the unsampled bytes of any thread that it freed; until the next UNSAMPLED they are
-// accurate to a grain of SAMPLER_GRAIN_BYTES << grain. Its `count` blocks, with their bytes, leave
-// the accounting: the sum no longer contains them, and their frees are sent as if they had been
-// recorded.
+// 1 << shift, and so represents that many allocations. `shift` is at most WIRE_SHIFT_MAX; 0: the
+// block was chosen by session_header.sample_bytes (byte_sampler.h), and the recorder computes what
+// it represents. `size` is below 1 << WIRE_SAMPLED_SIZE_BITS. Its free is a usual free. UNSAMPLED
+// describes the live blocks that were not chosen. Its first bytes (signed) are the bytes that the
+// lane's thread did not sample so far, less the unsampled bytes of any thread that it freed; until
+// the next UNSAMPLED they are accurate to a grain of SAMPLER_GRAIN_BYTES << grain. Its `count`
+// blocks, with their bytes, leave the accounting: the sum no longer contains them, and their frees
+// are sent as if they had been recorded.
 //
 // Nursery (nursery.h). A pair is a block that its own thread allocated and freed in the same tick,
 // and that was never sent. PAIRS are `count` pairs, whose sizes have one bucket (base/bucket.h).

@@ -13,6 +13,7 @@ import pytest
 from cairn_run import CAIRN, PROGRAMS, Recording, assert_totals, environment
 from conversation import Conversation
 from screen import Terminal
+from test_sample import SIGMAS, assert_near, errors_of
 from waiting import DEADLINE_SECONDS, wait_until
 
 
@@ -102,6 +103,19 @@ def test_counts_are_exact_between_attach_and_detach(attachable):
     # The blocks that it freed and reallocated were from before, except the temporary ones.
     assert recording.totals["frees"] == 2 and recording.totals["unknown_frees"] == 3 + 2
     attachable.end()
+
+
+def test_an_attached_program_is_sampled(attachable):
+    attachable.do("a 1000 100")
+    attachable.attach("--sample=1KiB")
+    attachable.do("a 20000 100", "f 5000")
+    recording = attachable.detach()
+    attachable.do("f 10000")
+    attachable.end()
+    sampling = recording.report["run"]["sampling"]
+    assert (sampling["allocations"], sampling["allocated_bytes"]) == (20000, 2000000)
+    assert_near(recording.totals["allocated_bytes"], 2000000, errors_of([(100, 20000)], 1024)[1])
+    assert recording.totals["frees"] < 5000 + SIGMAS * errors_of([(100, 5000)], 1024)[0]
 
 
 def test_blocks_from_before_are_counted_apart(attachable):

@@ -7,6 +7,7 @@
 #include "session/unsampled_blocks.h"
 
 #define SIGMAS          2.0
+#define SIGMAS_OF_PEAK  3.0 // see live_estimate_by_weight
 #define LOST_MEAN_ERROR 0.2 // of lost bytes that are estimated by their mean
 
 void unsampled_sums_add(struct unsampled_sums *sums, const struct unsampled_sums *change)
@@ -70,6 +71,14 @@ live_estimate_of(const struct unsampled_sums *sums, uint64_t counted_bytes, uint
     return (struct live_estimate){.bytes = whole_bytes(estimate),
                                   .error_bytes =
                                       rounding_bytes + whole_bytes(fmin(most_lost, spread))};
+}
+
+struct live_estimate live_estimate_by_weight(const struct unsampled_sums *sums,
+                                             uint64_t counted_bytes)
+{
+    return (struct live_estimate){.bytes = counted_bytes,
+                                  .error_bytes =
+                                      whole_bytes(SIGMAS_OF_PEAK * root_of(sums->variance))};
 }
 
 void peak_estimate_update(struct peak_estimate *estimate,

@@ -64,6 +64,12 @@ struct unsampled_sums unsampled_sums_freed(const struct unsampled_sums *sums, ui
 struct live_estimate
 live_estimate_of(const struct unsampled_sums *sums, uint64_t counted_bytes, uint64_t waiting);
 
+// Estimate the live bytes if threads do not follow unsampled blocks (--sample): `counted`. It is
+// stated with three standard errors. The maximum of an estimate is taken at a moment at which it
+// errs upwards, which two would not cover.
+struct live_estimate live_estimate_by_weight(const struct unsampled_sums *sums,
+                                             uint64_t counted_bytes);
+
 // Take an estimate of all processes into the bounds. `is_peak`: it is the highest so far.
 void peak_estimate_update(struct peak_estimate *estimate,
                           const struct live_estimate *live,

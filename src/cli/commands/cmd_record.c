@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "aggregate/memory_budget.h"
+#include "aggregate/peak/byte_weight.h"
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "cli/options/attach_options.h"
@@ -36,6 +37,8 @@ struct record_fields {
     bool is_version;
     bool is_ignored; // accepted options without an effect
 };
+
+#define SAMPLE_BYTES_MIN 16u
 
 #define FIELD(field) offsetof(struct record_fields, field)
 
@@ -75,6 +78,13 @@ static const struct option_spec specs[] = {
      .help = "what to do when a thread allocates faster than the recorder reads: wait loses "
              "nothing; sample records some blocks as estimates for the rest (default: wait)",
      .offset = FIELD(overflow)},
+    {.name = "sample",
+     .kind = OPTION_SIZE,
+     .value = "BYTES",
+     .when_alone = "512KiB",
+     .help = "record about one block in BYTES allocated bytes, 16B to 64MiB, as estimates for all "
+             "blocks; the totals of allocations and bytes stay exact (default: 512KiB)",
+     .offset = FIELD(settings.sample_bytes)},
     {.name = "max-frames",
      .kind = OPTION_COUNT,
      .value = "N",
@@ -348,6 +358,14 @@ static MUST_USE enum err check_settings(const struct record_fields *fields,
     }
     if (settings->may_sample && settings->logs_events) {
         return err_set(info, ERR_INVALID, "--events and --overflow=sample cannot be combined");
+    }
+    if (settings->sample_bytes != 0 && (settings->sample_bytes < SAMPLE_BYTES_MIN ||
+                                        settings->sample_bytes > BYTE_WEIGHT_MEAN_MAX)) {
+        return err_set(info, ERR_INVALID, "--sample: give 16 to 64MiB bytes");
+    }
+    if (settings->sample_bytes != 0 && (settings->may_sample || settings->logs_events)) {
+        return err_set(info, ERR_INVALID, "--sample and %s cannot be combined",
+                       settings->may_sample ? "--overflow=sample" : "--events");
     }
     if (settings->max_memory_bytes != 0 && settings->max_memory_bytes < MEMORY_BUDGET_MIN) {
         return err_set(info, ERR_INVALID, "--max-memory: the recorder needs at least 64MiB");

@@ -25,6 +25,7 @@
 #include "cli/text/screen_text.h"
 #include "host/memory/memory_limit.h"
 #include "host/os/progress.h"
+#include "host/text/number.h"
 #include "recorder/recorder.h"
 #include "session/layout.h"
 #include "symbols/name_cache.h"
@@ -211,6 +212,14 @@ static const char *executable_of(const struct record_settings *settings, char pa
 }
 
 // For tests of cairn itself.
+// Return the seed of the random numbers of --sample, for tests of cairn itself; 0: any.
+static uint64_t sample_seed(void)
+{
+    const char *text = getenv("CAIRN_SAMPLE_SEED");
+    uint64_t seed = 0;
+    return text != NULL && number_parse(text, UINT64_MAX, &seed) ? seed : 0;
+}
+
 static bool variable_is(const char *name, const char *value)
 {
     const char *is = getenv(name);
@@ -312,6 +321,8 @@ static void record(const struct record_settings *settings,
         .counts_stamps = variable_is("CAIRN_STAMPS", "counter"),
         .always_holds = variable_is("CAIRN_NURSERY", "always"),
         .may_sample = settings->may_sample,
+        .sample_bytes = settings->sample_bytes,
+        .sample_seed = sample_seed(),
         .callbacks = {.context = run,
                       .output_path = output_path,
                       .log = say,

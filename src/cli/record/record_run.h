@@ -28,7 +28,8 @@ struct record_settings {
     bool guards_oom;
     bool lists_blocks;
     bool logs_events;
-    bool may_sample; // --overflow=sample
+    bool may_sample;       // --overflow=sample
+    uint64_t sample_bytes; // --sample; 0: every block is recorded
     bool is_quiet;
     bool no_children;
     bool without_symbols; // --no-symbols: names are looked up when the recording is opened

@@ -361,7 +361,9 @@ static MUST_USE enum err write_scalars(struct pprof *p)
     const struct time_span time = time_of(p->view);
     protobuf_u64(&fields, PROFILE_TIME_NS, time.start_ns);
     protobuf_u64(&fields, PROFILE_DURATION_NS, time.duration_ns);
-    protobuf_u64(&fields, PROFILE_PERIOD, 1); // every byte was counted, without sampling
+    // Without sampling every byte was counted. Samples are already scaled, as Go does it.
+    const uint64_t period_bytes = profile->recording.totals.sample_bytes;
+    protobuf_u64(&fields, PROFILE_PERIOD, period_bytes != 0 ? period_bytes : 1);
     protobuf_u64(&fields, PROFILE_COMMENT, comment);
     protobuf_u64(&fields, PROFILE_DEFAULT_TYPE, type);
     TRY(strbuf_result(&fields));

@@ -19,6 +19,7 @@ struct sampling sampling_of(const struct recording *recording)
         .allocated_bytes =
             totals->allocated_bytes - totals->represented_bytes + totals->unsampled_bytes,
         .recorded_allocations = recorded,
+        .bytes = totals->sample_bytes,
         .max_weight = totals->max_weight > 1 ? totals->max_weight : 1,
         .peak_standard_error_bytes = totals->peak_standard_error_bytes,
     };
@@ -47,8 +48,9 @@ void sampling_append(const struct sampling *sampling, struct strbuf *out)
     strbuf_printf(out,
                   "all figures are estimates because %s: %s allocations was recorded, at times "
                   "only 1 of %s; the exact totals are %s allocations ",
-                  sampling->is_for_memory ? "live blocks reached the memory limit (--max-memory)"
-                                          : "the program was faster than the recorder",
+                  sampling->bytes != 0      ? "blocks were sampled (--sample)"
+                  : sampling->is_for_memory ? "live blocks reached the memory limit (--max-memory)"
+                                            : "the program was faster than the recorder",
                   sampling_format_rate(sampling).text, format_count(sampling->max_weight).text,
                   format_count(sampling->allocations).text);
     strbuf_printf(out, "and %s bytes", format_count(sampling->allocated_bytes).text);

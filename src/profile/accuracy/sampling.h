@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // sampling: whether a recording is exact or sampled, and which figures of a sampled one are exact.
 //
-// A recording is sampled if the program was faster than the recorder under
-// `cairn record --overflow=sample`. All figures summed over blocks are then estimates: totals,
-// stacks, times. The fields below are exact. Context: H; pure.
+// A recording is sampled with `cairn record --sample`, or if the program was faster than the
+// recorder under `cairn record --overflow=sample`. All figures summed over blocks are then
+// estimates: totals, stacks, times. The fields below are exact. Context: H; pure.
 #pragma once
 
 #include <stdbool.h>
@@ -15,6 +15,7 @@
 struct sampling {
     bool is_sampled;
     bool is_for_memory;   // the only cause was too many live blocks for the recorder
+    uint64_t bytes;       // --sample: one block in so many allocated bytes; 0: another cause
     uint64_t allocations; // all that were made
     uint64_t allocated_bytes;
     uint64_t recorded_allocations; // one in allocations / recorded_allocations

@@ -116,6 +116,7 @@ fill_totals(const struct aggregator *aggregator, uint64_t events, struct rec_tot
         .represented_allocations = aggregator->sampling.represented_allocations,
         .represented_bytes = aggregator->sampling.represented_bytes,
         .max_weight = aggregator->sampling.max_weight,
+        .sample_bytes = aggregator->byte_weight.mean_bytes,
     };
 }
 

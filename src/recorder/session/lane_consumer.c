@@ -204,8 +204,8 @@ enum wire_result wire_decode_rare(const uint64_t *words, size_t count, struct wi
         out->slot = (uint32_t)(words[1] >> WIRE_SIZE_BITS);
         out->size_bytes = words[1] & WIRE_SIZE_MAX;
         out->shift = (uint32_t)words[2];
-        const bool is_sound = words[2] >= 1 && words[2] <= WIRE_SHIFT_MAX &&
-                              out->size_bytes >> WIRE_SAMPLED_SIZE_BITS == 0;
+        const bool is_sound =
+            words[2] <= WIRE_SHIFT_MAX && out->size_bytes >> WIRE_SAMPLED_SIZE_BITS == 0;
         return is_sound ? WIRE_DECODED : WIRE_MALFORMED;
     } else if (out->tag == WIRE_UNSAMPLED) {
         out->size_bytes = wire_pairs_bytes(words[1]);

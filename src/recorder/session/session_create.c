@@ -162,6 +162,8 @@ session_create(const struct session_options *options, struct session *out, struc
     s.header->version = SESSION_VERSION;
     s.header->flags = options->flags;
     s.header->session_bytes = SESSION_BYTES;
+    s.header->sample_bytes = options->sample_bytes;
+    s.header->sample_seed = options->sample_seed;
     s.header->max_frames =
         options->max_frames < SESSION_FRAMES_MAX ? options->max_frames : SESSION_FRAMES_MAX;
     s.pid_namespace = own_pid_namespace();

@@ -17,6 +17,8 @@
 struct session_options {
     uint32_t flags; // enum session_flags
     uint32_t max_frames;
+    uint64_t sample_bytes; // session_header
+    uint64_t sample_seed;
     bool counts_stamps; // stamps come from the session's counter with any clock: for tests
 };
 

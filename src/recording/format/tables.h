@@ -100,9 +100,9 @@ struct rec_totals {
     uint64_t peak_blocks;   // live blocks at the peak
     uint64_t unknown_frees; // frees of blocks that were not recorded (inherited over fork, foreign)
     uint64_t events;        // counted allocations and frees; a realloc is both
-    // --overflow=sample: 0 if every event was recorded. Otherwise all figures above and in rows are
-    // estimates. Exact: allocations - represented_allocations + unsampled_allocations; likewise
-    // for bytes.
+    // --sample, --overflow=sample: 0 if every event was recorded. Otherwise all figures above and
+    // in rows are estimates. Exact: allocations - represented_allocations + unsampled_allocations;
+    // likewise for bytes.
     uint64_t unsampled_allocations; // exact; represented by others
     uint64_t unsampled_bytes;
     uint64_t unsampled_frees;         // frees of unsampled blocks
@@ -112,6 +112,7 @@ struct rec_totals {
     uint64_t max_weight;                // highest sampling weight; 0 or 1: none above 1
     uint64_t peak_standard_error_bytes; // standard error of the live bytes at the peak
     uint64_t peak_at_least_bytes;       // 0: unknown, then peak_bytes - peak_error_bytes
+    uint64_t sample_bytes;              // --sample: one block in so many allocated bytes; 0: none
 };
 
 enum rec_process_flags {

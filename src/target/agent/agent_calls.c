@@ -166,8 +166,11 @@ uint64_t agent_on_resize(struct agent_call *call, enum agent_hook hook)
         record_realloc(&caller, old, block, size_bytes, freed);
     } else if (block != NULL) {
         record_alloc(&caller, block, size_bytes);
-    } else if (is_resize && shape.effect == AGENT_RESIZES_OR_FREES) {
-        record_free(old);
+    } else if (is_resize) {
+        record_realloc_fails(old, freed);
+        if (shape.effect == AGENT_RESIZES_OR_FREES) {
+            record_free(old);
+        }
     }
     record_realloc_ends(freed);
     return result;
@@ -187,6 +190,8 @@ uint64_t agent_on_resize_in_place(struct agent_call *call, enum agent_hook hook)
     const uint64_t size_bytes = size_of(call, hook);
     if (usable_bytes >= size_bytes) {
         record_realloc(&caller, block, block, size_bytes, freed);
+    } else {
+        record_realloc_fails(block, freed);
     }
     record_realloc_ends(freed);
     return usable_bytes;

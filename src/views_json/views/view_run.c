@@ -54,6 +54,7 @@ void view_sampling(struct view *view)
                         ? (double)sampling.recorded_allocations / (double)sampling.allocations
                         : 0);
     json_key_u64(w, "max_weight", sampling.max_weight);
+    json_key_u64(w, "sample_bytes", sampling.bytes);
     json_key_u64(w, "peak_standard_error_bytes", sampling.peak_standard_error_bytes);
     json_end_object(w);
 }

@@ -93,6 +93,8 @@ ALWAYS_INLINE void *reallocate(const struct unwind_regs *caller, void *block, si
     void *moved = g_real.realloc(block, size);
     if (moved != NULL) {
         record_realloc(caller, block, moved, size, freed);
+    } else {
+        record_realloc_fails(block, freed);
     }
     record_realloc_ends(freed);
     return moved;

@@ -82,6 +82,9 @@ static struct thread_state *fill_lane(struct lane_header *lane)
     nursery_init(&t->producer);
     sampler_init(&t->sampler, &t->producer,
                  ((uint64_t)lane->thread_id << 32 ^ lane->start_ms) + (uint64_t)(uintptr_t)lane);
+    // With a given seed a thread draws the same numbers in each run.
+    byte_sampler_init(&t->bytes, lane, session->sample_bytes,
+                      session->sample_seed + (uint64_t)((uint8_t *)lane - (uint8_t *)session));
     stack_dictionary_init(&t->stacks,
                           &(struct stack_dictionary_memory){
                               .first_names = home->names,

@@ -26,6 +26,7 @@
 #include "base/compiler.h"
 #include "target/preload/process/deferred.h"
 #include "target/preload/process/stack_dictionary.h"
+#include "target/producer/byte_sampler.h"
 #include "target/producer/lane_producer.h"
 #include "target/producer/sampler.h"
 #include "thread_way.h"
@@ -45,6 +46,7 @@ struct thread_state {
     struct unwind_thread *unwind;
     struct lane_producer producer;
     struct sampler sampler;
+    struct byte_sampler bytes;
     struct stack_dictionary stacks;
     struct deferred deferred;
 };

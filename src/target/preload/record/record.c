@@ -3,6 +3,7 @@
 #include "target/preload/record/record.h"
 
 #include "target/preload/process/missed_events.h"
+#include "target/preload/record/record_bytes.h"
 #include "target/preload/record/record_hot.h"
 #include "target/preload/record/record_mapping.h"
 #include "target/preload/record/record_sampled.h"
@@ -143,16 +144,33 @@ static struct thread_state *state_here(void)
 struct freed_note record_realloc_begins(const void *block)
 {
     struct session_header *session = process_session();
-    const struct thread_state *t = session != NULL && is_ordered(session) ? state_here() : NULL;
-    if (t == NULL) {
+    if (session == NULL) {
+        return (struct freed_note){0};
+    }
+    const struct thread_state *t = state_here();
+    // Relaxed: see layout.h.
+    const bool is_sampled =
+        atomic_load_explicit(&session->recording, memory_order_relaxed) >= SESSION_RECORD_BYTES;
+    if (is_sampled ? !record_bytes_takes_out((uint64_t)block) : t == NULL || !is_ordered(session)) {
         return (struct freed_note){0};
     }
     const uint64_t stamp = stamp_now(session);
-    expect(t, LANE_PENDING_REALLOC, stamp);
+    if (t != NULL) {
+        expect(t, LANE_PENDING_REALLOC, stamp);
+    }
     return (struct freed_note){
         .stamp = stamp,
-        .latest = freed_table_note(t->producer.freed, (uint64_t)block, stamp),
+        .latest = is_sampled ? 0 : freed_table_note(t->producer.freed, (uint64_t)block, stamp),
     };
+}
+
+void record_realloc_fails(const void *block, struct freed_note freed)
+{
+    const struct session_header *session = freed.stamp != 0 ? process_session() : NULL;
+    if (session != NULL &&
+        atomic_load_explicit(&session->recording, memory_order_relaxed) >= SESSION_RECORD_BYTES) {
+        record_bytes_put_back((uint64_t)block);
+    }
 }
 
 void record_realloc_ends(struct freed_note freed)
@@ -197,13 +215,20 @@ static NOINLINE void take_down_otherwise(struct thread_state *t,
                                          uint64_t size_bytes,
                                          struct freed_note freed)
 {
-    const struct event event = {.kind = old_address != 0 ? EVENT_REALLOC : EVENT_ALLOC,
-                                .address = address,
-                                .old_address = old_address,
-                                .size_bytes = size_bytes,
-                                .freed = freed};
+    struct event event = {.kind = old_address != 0 ? EVENT_REALLOC : EVENT_ALLOC,
+                          .address = address,
+                          .old_address = old_address,
+                          .size_bytes = size_bytes,
+                          .freed = freed};
+    const uint32_t recording = what_to_record(t);
     uint32_t shift;
-    if (what_to_record(t) != SESSION_RECORD_SAMPLE) {
+    if (recording >= SESSION_RECORD_BYTES) {
+        if (record_bytes_keeps(t, &event, recording)) {
+            const bool is_free = event.kind == EVENT_FREE;
+            const uint32_t slot = is_free ? STACK_SLOT_NONE : record_slot_of_caller(t, caller);
+            record_bytes_send(t, &event, slot);
+        }
+    } else if (recording != SESSION_RECORD_SAMPLE) {
         pass_block(t, &event);
     } else if (record_sampled_takes(t, &event, &shift)) {
         record_sampled_send(t, &event, record_slot_of_caller(t, caller), shift);
@@ -213,14 +238,21 @@ static NOINLINE void take_down_otherwise(struct thread_state *t,
 
 static NOINLINE void take_down_free_otherwise(struct thread_state *t, uint64_t address)
 {
-    if (what_to_record(t) == SESSION_RECORD_SAMPLE) {
+    const uint32_t recording = what_to_record(t);
+    struct event event = {.kind = EVENT_FREE, .address = address};
+    if (recording == SESSION_RECORD_SAMPLE) {
         (void)record_sampled_free(t, address); // if false, the next event fails too
+    } else if (recording >= SESSION_RECORD_BYTES && record_bytes_keeps(t, &event, recording)) {
+        record_bytes_send(t, &event, STACK_SLOT_NONE);
     }
 }
 
 // Reduce an event to the part to record while recording is stopped; false: nothing.
 static bool keep_of_stopped(struct event *event, uint32_t recording)
 {
+    if (recording >= SESSION_RECORD_BYTES) {
+        return true; // decided when it happened
+    }
     if (recording == SESSION_RECORD_SAMPLE) {
         return true; // sampling is decided when it is sent
     }
@@ -249,7 +281,11 @@ static NOINLINE void without_guard(enum event_kind kind,
                               .size_bytes = size_bytes,
                               .freed = freed};
         struct thread_state *t = thread_way_state();
-        if (is_ordered(t->producer.session)) {
+        const uint32_t recording = what_to_record(t);
+        if (recording >= SESSION_RECORD_BYTES && !record_bytes_keeps(t, &event, recording)) {
+            return;
+        }
+        if (is_ordered(t->producer.session) && event.stamp == 0) {
             event.stamp = stamp_now(t->producer.session);
             if (kind == EVENT_FREE) {
                 (void)freed_table_note(t->producer.freed, address, event.stamp);
@@ -258,7 +294,6 @@ static NOINLINE void without_guard(enum event_kind kind,
                 expect(t, LANE_PENDING_DEFERRED, freed.stamp != 0 ? freed.stamp : event.stamp);
             }
         }
-        const uint32_t recording = what_to_record(t);
         if (recording != SESSION_RECORD_ALL && !keep_of_stopped(&event, recording)) {
             return;
         }
@@ -378,7 +413,8 @@ static void send_deferred(struct thread_state *t, const struct deferred_event *d
     }
     uint32_t shift = 0;
     const bool is_block = deferred->event.kind != EVENT_MAPPING;
-    const bool may_sample = what_to_record(t) == SESSION_RECORD_SAMPLE;
+    const uint32_t recording = what_to_record(t);
+    const bool may_sample = recording == SESSION_RECORD_SAMPLE;
     if (is_block && may_sample && !record_sampled_takes(t, &deferred->event, &shift)) {
         return;
     }
@@ -388,6 +424,8 @@ static void send_deferred(struct thread_state *t, const struct deferred_event *d
                                                           .name = deferred->name});
     if (is_block && may_sample) {
         record_sampled_send(t, &deferred->event, slot, shift);
+    } else if (is_block && recording >= SESSION_RECORD_BYTES) {
+        record_bytes_send(t, &deferred->event, slot);
     } else if (is_block) {
         take_down(t, &deferred->event, slot);
     } else if (slot != STACK_SLOT_NONE) {
@@ -406,6 +444,8 @@ void record_deferred(void *context, const struct deferred_event *deferred)
         send_deferred(t, deferred);
     } else if (what_to_record(t) == SESSION_RECORD_SAMPLE) {
         (void)record_sampled_free(t, deferred->event.address); // if false, the next event fails too
+    } else if (what_to_record(t) >= SESSION_RECORD_BYTES) {
+        record_bytes_send(t, &deferred->event, STACK_SLOT_NONE);
     } else {
         take_down_free(t, deferred->event.address);
     }

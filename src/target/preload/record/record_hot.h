@@ -15,6 +15,7 @@
 
 #include "base/compiler.h"
 #include "target/preload/record/record.h"
+#include "target/preload/record/record_bytes.h"
 #include "target/preload/record/record_guard.h"
 #include "target/producer/nursery/nursery_try.h"
 #include "target/unwind/walk/fast_path.h"
@@ -45,10 +46,31 @@ ALWAYS_INLINE bool still_ours(const struct thread_state *t)
 }
 
 // Return the calling thread's state if guard_enter would take its guard at once, else NULL.
-ALWAYS_INLINE struct thread_state *hot_state(uint32_t recording_max)
+ALWAYS_INLINE struct thread_state *hot_state(void)
 {
     struct thread_state *t = thread_way_state();
-    return guard_may_enter(t) && LIKELY(what_to_record(t) <= recording_max) ? t : NULL;
+    return guard_may_enter(t) ? t : NULL;
+}
+
+// Whether only some blocks are recorded, and this one is not: then it is counted.
+ALWAYS_INLINE bool hot_passes(struct thread_state *t, const void *block, size_t size_bytes)
+{
+    if (t == NULL || what_to_record(t) != SESSION_RECORD_BYTES ||
+        !byte_sampler_passes(&t->bytes, t->producer.lane, size_bytes)) {
+        return false;
+    }
+    t->last_allocated = (uint64_t)block;
+    return true;
+}
+
+ALWAYS_INLINE bool hot_passes_free(struct thread_state *t, const void *block)
+{
+    if (t == NULL || what_to_record(t) < SESSION_RECORD_BYTES ||
+        !record_bytes_passes_free((uint64_t)block)) {
+        return false;
+    }
+    t->last_freed = (uint64_t)block;
+    return true;
 }
 
 // Return the registers of the hook's caller, read again from the hook's frame, so that they need
@@ -62,8 +84,11 @@ ALWAYS_INLINE struct unwind_regs hot_caller_again(void)
 // Do record_alloc for the caller of the hook that this is inlined into; returns the block.
 ALWAYS_INLINE void *record_alloc_hot(void *block, size_t size_bytes)
 {
-    struct thread_state *t = hot_state(SESSION_RECORD_ALL);
-    if (UNLIKELY(t == NULL)) {
+    struct thread_state *t = hot_state();
+    if (UNLIKELY(t == NULL || what_to_record(t) != SESSION_RECORD_ALL)) {
+        if (hot_passes(t, block, size_bytes)) {
+            return block;
+        }
         const struct unwind_regs caller = hot_caller_again();
         return record_alloc_slowly(caller.pc, caller.sp, caller.fp, block, size_bytes);
     }
@@ -87,9 +112,11 @@ ALWAYS_INLINE void *record_alloc_hot(void *block, size_t size_bytes)
 // Do record_free.
 ALWAYS_INLINE void record_free_hot(const void *block)
 {
-    struct thread_state *t = hot_state(SESSION_RECORD_FREES);
-    if (UNLIKELY(t == NULL)) {
-        record_free(block);
+    struct thread_state *t = hot_state();
+    if (UNLIKELY(t == NULL || what_to_record(t) > SESSION_RECORD_FREES)) {
+        if (!hot_passes_free(t, block)) {
+            record_free(block);
+        }
         return;
     }
     t->guard_frame = OUR_FRAME;

@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "session/wire.h"
 #include "target/preload/record/record.h"
+#include "target/preload/record/record_bytes.h"
 #include "target/preload/record/record_guard.h"
 #include "target/preload/record/record_sampled.h"
 #include "target/producer/nursery/nursery.h"
@@ -22,7 +23,8 @@ ALWAYS_INLINE struct thread_state *enter_recording(uint64_t frame)
         return NULL;
     }
     const uint32_t recording = what_to_record(t);
-    if (recording != SESSION_RECORD_ALL && recording != SESSION_RECORD_SAMPLE) {
+    if (recording != SESSION_RECORD_ALL && recording != SESSION_RECORD_SAMPLE &&
+        recording != SESSION_RECORD_BYTES) {
         guard_leave(t);
         return NULL;
     }
@@ -64,8 +66,16 @@ static void take_down(struct thread_state *t,
                       uint64_t name_pc,
                       const struct event *event)
 {
+    const uint32_t recording = what_to_record(t);
     uint32_t shift;
-    if (what_to_record(t) == SESSION_RECORD_SAMPLE) {
+    if (recording >= SESSION_RECORD_BYTES) {
+        struct event kept = *event;
+        if (record_bytes_keeps(t, &kept, recording)) {
+            const bool is_free = kept.kind == EVENT_FREE;
+            const uint32_t slot = is_free ? STACK_SLOT_NONE : slot_of_named(t, caller, name_pc);
+            record_bytes_send(t, &kept, slot);
+        }
+    } else if (recording == SESSION_RECORD_SAMPLE) {
         if (record_sampled_takes(t, event, &shift)) {
             record_sampled_send(t, event, slot_of_named(t, caller, name_pc), shift);
         }

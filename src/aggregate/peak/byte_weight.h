@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// byte_weight: how many blocks a block stands for that was chosen with `cairn record
+// --sample=BYTES`.
+//
+// A block of `size` bytes is chosen with the probability p = 1 - exp(-(size + 1) / BYTES)
+// (target/producer/byte_sampler.h). It stands for 1 / p blocks on average: Horvitz and Thompson's
+// estimator, as pprof and jeprof apply it to the samples of tcmalloc, jemalloc and Go. Weights are
+// powers of two, so that all sums stay whole numbers. 1 / p is between two of them; one is drawn,
+// so that their mean is 1 / p. This adds at most an eighth to the variance. For a weight W, W * (W
+// - 1) * size^2 is an unbiased estimate of the variance that the block adds. Context: H, one
+// thread; pure.
+#pragma once
+
+#include <stdint.h>
+
+#define BYTE_WEIGHT_MEAN_MAX  ((uint64_t)64 << 20)
+#define BYTE_WEIGHT_SHIFT_MAX 27u
+
+struct byte_weight {
+    uint64_t mean_bytes; // BYTES, at most BYTE_WEIGHT_MEAN_MAX; 0: not in use
+    uint64_t random;
+};
+
+// Return the shift of a chosen block: it stands for 1 << shift blocks. mean_bytes is not 0.
+uint32_t byte_weight_shift(struct byte_weight *weight, uint64_t size_bytes);

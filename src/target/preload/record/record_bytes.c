@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+// record_bytes: see the header.
+#include "target/preload/record/record_bytes.h"
+
+#include "base/page_alloc.h"
+#include "target/preload/process/missed_events.h"
+#include "target/preload/process/process.h"
+#include "target/producer/nursery/nursery.h"
+
+_Atomic(struct sampled_blocks *) g_sampled_blocks;
+
+// Return the set of this process; NULL: there is no memory for one.
+static struct sampled_blocks *blocks_here(void)
+{
+    // Acquire: pairs with the release below.
+    struct sampled_blocks *blocks = atomic_load_explicit(&g_sampled_blocks, memory_order_acquire);
+    if (LIKELY(blocks != NULL)) {
+        return blocks;
+    }
+    struct sampled_blocks *fresh = page_alloc(SAMPLED_BLOCKS_BYTES);
+    if (fresh == NULL) {
+        return NULL;
+    }
+    sampled_blocks_init(fresh);
+    if (!atomic_compare_exchange_strong_explicit(&g_sampled_blocks, &blocks, fresh,
+                                                 memory_order_acq_rel, memory_order_acquire)) {
+        page_free(fresh, SAMPLED_BLOCKS_BYTES); // another thread was first
+        return blocks;
+    }
+    return fresh;
+}
+
+bool record_bytes_takes_out(uint64_t address)
+{
+    if (record_bytes_passes_free(address)) {
+        return false;
+    }
+    return sampled_blocks_take(blocks_here(), address);
+}
+
+void record_bytes_put_back(uint64_t address)
+{
+    struct sampled_blocks *blocks = blocks_here();
+    if (blocks != NULL) {
+        sampled_blocks_add(blocks, address);
+    }
+}
+
+// Count a new block; true: it is chosen, and in the set.
+static bool choose(struct thread_state *t, uint64_t address, uint64_t size_bytes)
+{
+    struct lane_header *lane = t->producer.lane;
+    if (byte_sampler_passes(&t->bytes, lane, size_bytes)) {
+        return false;
+    }
+    struct sampled_blocks *blocks = blocks_here();
+    byte_sampler_draw(&t->bytes, lane);
+    if (blocks == NULL) {
+        arch_own_counter_add(&lane->unsampled_bytes, size_bytes);
+        arch_own_counter_add(&lane->unsampled_allocations, 1);
+        return false;
+    }
+    sampled_blocks_add(blocks, address);
+    return true;
+}
+
+static bool keeps_free(struct thread_state *t, uint64_t address)
+{
+    if (record_bytes_takes_out(address)) {
+        return true;
+    }
+    t->last_freed = address;
+    return false;
+}
+
+bool record_bytes_keeps(struct thread_state *t, struct event *event, uint32_t recording)
+{
+    if (event->kind == EVENT_FREE) {
+        return keeps_free(t, event->address);
+    }
+    // The program moves blocks of its own allocators without record_realloc_begins.
+    const bool is_freed =
+        event->kind == EVENT_REALLOC &&
+        (event->freed.stamp != 0 || ((event->old_address & WIRE_CUSTOM_BLOCK) != 0 &&
+                                     record_bytes_takes_out(event->old_address)));
+    if (event->kind == EVENT_REALLOC && !is_freed) {
+        t->last_freed = event->old_address;
+    }
+    const bool is_chosen =
+        recording == SESSION_RECORD_BYTES && choose(t, event->address, event->size_bytes);
+    if (is_chosen) {
+        event->kind = is_freed ? EVENT_REALLOC : EVENT_ALLOC;
+        return true;
+    }
+    t->last_allocated = event->address;
+    if (is_freed) {
+        *event = (struct event){
+            .kind = EVENT_FREE, .address = event->old_address, .stamp = event->freed.stamp};
+    }
+    return is_freed;
+}
+
+static bool send_free(struct thread_state *t, uint64_t address, uint64_t stamp)
+{
+    struct lane_producer *p = &t->producer;
+    const uint64_t given = p->given_stamp;
+    p->given_stamp = stamp != 0 ? stamp : given;
+    if (t->last_allocated != address || t->last_freed != 0) { // the thread had events since
+        nursery_forget_latest(p);
+    }
+    const bool is_sent = nursery_begin(p) && nursery_free(p, address);
+    p->given_stamp = given;
+    t->last_freed = address;
+    return is_sent;
+}
+
+static bool send_block(struct thread_state *t, const struct event *event, uint32_t slot)
+{
+    struct lane_producer *p = &t->producer;
+    t->last_allocated = event->address;
+    t->last_freed = 0; // until the thread's next free
+    if (!nursery_begin(p)) {
+        return false;
+    }
+    return event->size_bytes >> WIRE_SAMPLED_SIZE_BITS == 0
+               ? nursery_allocate_sampled(p, event->address, event->size_bytes, slot, 0)
+               : nursery_allocate(p, event->address, event->size_bytes, slot);
+}
+
+void record_bytes_send(struct thread_state *t, const struct event *event, uint32_t slot)
+{
+    bool is_sent = true;
+    if (event->kind == EVENT_FREE) {
+        is_sent = send_free(t, event->address, event->stamp);
+    } else if (event->kind == EVENT_REALLOC) {
+        is_sent = send_free(t, event->old_address, event->freed.stamp);
+    }
+    if (is_sent && event->kind != EVENT_FREE && slot != STACK_SLOT_NONE) {
+        is_sent = send_block(t, event, slot);
+    } else if (event->kind != EVENT_FREE && slot == STACK_SLOT_NONE) {
+        missed_events_count(EVENT_ALLOC);
+    }
+    if (!is_sent) {
+        process_leave();
+        missed_events_count(event->kind);
+    }
+}

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: MIT
+"""`cairn record --sample`: totals are exact, and each call site is within its error.
+
+The oracle of totals is an exact recording of the same program. The oracle of errors is the theory,
+computed here: a block of s bytes is chosen with p = 1 - exp(-(s + 1) / BYTES) and adds at most
+9/8 * (1/p - 1) * s * s to the variance of the bytes. A right program is beyond six standard errors
+once in 500 million figures.
+"""
+import math
+import subprocess
+
+import pytest
+
+from cairn_run import CAIRN, PROGRAMS, Recording, environment
+from conversation import Conversation
+
+SIGMAS = 6
+CHURN = 300000
+ROUND = {"churn": [(size, CHURN / 496) for size in range(16, 512)],
+         "leak": [(264, CHURN / 100)],
+         "brief": [(1000, 20000)],
+         "grow": [(64 << step, 100) for step in range(12)],
+         "large": [(1000000, 40)]}
+
+
+def errors_of(kinds, mean, rounds=1):
+    """(standard error of the blocks, of their bytes) of `rounds` times these (size, blocks)."""
+    blocks = size_squares = 0
+    for size, count in kinds:
+        variance = 9 / 8 * (1 / -math.expm1(-(size + 1) / mean) - 1) * count * rounds
+        blocks += variance
+        size_squares += variance * size * size
+    return math.sqrt(blocks), math.sqrt(size_squares)
+
+
+def record(path, *options, seed="1"):
+    run = subprocess.run([CAIRN, "record", "-q", "-o", path, *options], capture_output=True,
+                         env=environment({"CAIRN_SAMPLE_SEED": seed}), check=False, timeout=300)
+    assert run.returncode == 0, run.stderr.decode()
+    recording = Recording(path, run)
+    recording.assert_whole()
+    verified = subprocess.run([CAIRN, "verify", path], capture_output=True, text=True,
+                              env=environment(), check=False, timeout=120)
+    assert verified.stdout.startswith("sound: "), verified.stdout
+    return recording
+
+
+def assert_near(found, wanted, error):
+    assert abs(found - wanted) <= SIGMAS * error, (found, wanted, error)
+
+
+@pytest.mark.parametrize("how,rounds", [("once", 1), ("threads", 4), ("fork", 2)])
+def test_totals_are_exact_and_sites_within_their_errors(scratch, how, rounds):
+    mean = 16384
+    program = [PROGRAMS / "sampled", how]
+    exact = record(scratch / "e.cairn", "--", *program)
+    sampled = record(scratch / "s.cairn", f"--sample={mean}", "--", *program)
+    sampling = sampled.report["run"]["sampling"]
+    totals = exact.totals
+    assert sampling["sample_bytes"] == mean
+    assert sampling["allocations"] == totals["allocations"]
+    assert sampling["allocated_bytes"] == totals["allocated_bytes"]
+    assert sampling["recorded_allocations"] < totals["allocations"] / 20
+    for function, kinds in ROUND.items():
+        wanted, found = exact.costs_within(function), sampled.costs_within(function)
+        blocks_error, bytes_error = errors_of(kinds, mean, rounds)
+        for cost in ("allocations", "frees", "temporary", "leaked_allocations"):
+            assert_near(found[cost], wanted[cost], blocks_error)
+        for cost in ("allocated_bytes", "leaked_bytes"):
+            assert_near(found[cost], wanted[cost], bytes_error)
+    if how == "threads":
+        return  # the peak depends on how they overlap
+    # The bound of the peak is three standard errors at the peak; blocks of a megabyte have none.
+    assert abs(sampled.totals["peak_bytes"] - totals["peak_bytes"]) <= (
+        2 * sampled.totals["peak_error_bytes"] + totals["peak_error_bytes"])
+    assert sampled.totals["peak_error_bytes"] < totals["peak_bytes"] / 10
+
+
+def test_a_slow_leak_is_found(scratch):
+    """3000 blocks of 264 bytes, 1 % of the traffic, some 50 of them chosen, lead the leaks."""
+    recording = record(scratch / "l.cairn", "--sample=16KiB", "--", PROGRAMS / "sampled")
+    first = recording.report["top"]["leaked_bytes"][0]
+    assert first["function"] == "leak"
+    assert_near(first["costs"]["leaked_bytes"], 792000, errors_of(ROUND["leak"], 16384)[1])
+
+
+def test_the_default_and_what_is_said_about_it(scratch):
+    recording = record(scratch / "d.cairn", "--sample", "--", PROGRAMS / "sampled")
+    assert recording.report["run"]["sampling"]["sample_bytes"] == 512 << 10
+    run = subprocess.run([CAIRN, "report", recording.path], capture_output=True, text=True,
+                         env=environment(), check=False, timeout=120)
+    assert "because blocks were sampled (--sample)" in " ".join(run.stdout.split())
+    assert "[estimates: 1 of " in run.stdout
+    exported = scratch / "d.pb.gz"
+    subprocess.run([CAIRN, "export", "--to", "pprof", "-o", exported, recording.path], check=True,
+                   env=environment(), timeout=120)
+    assert Recording(exported, None).notes["sampling_period_bytes"] == 512 << 10
+
+
+def test_stopping_counts_nothing_and_frees_are_followed(scratch):
+    with Conversation(scratch / "c.cairn", ["--sample=1KiB"]) as c:
+        c.do("a 10000 100")
+        c.ctl("stop")
+        c.do("a 5000 100", "f 2000")
+        c.ctl("start")
+        c.do("a 10000 100")
+        recording = c.end()
+    recording.assert_whole()
+    sampling = recording.report["run"]["sampling"]
+    assert (sampling["allocations"], sampling["allocated_bytes"]) == (20000, 2000000)
+    blocks_error, bytes_error = errors_of([(100, 20000)], 1024)
+    assert_near(recording.totals["allocations"], 20000, blocks_error)
+    assert_near(recording.totals["allocated_bytes"], 2000000, bytes_error)
+
+
+@pytest.mark.parametrize("options,word", [
+    (["--sample=1"], "16"), (["--sample=65MiB"], "64MiB"), (["--sample=x"], "size"),
+    (["--sample", "--overflow=sample"], "--overflow=sample"), (["--sample", "--events"], "--events")])
+def test_options_that_make_no_sense(options, word):
+    run = subprocess.run([CAIRN, "record", *options, "true"], capture_output=True, text=True,
+                         env=environment(), check=False, timeout=60)
+    assert run.returncode == 2 and word in run.stderr
