@@ -60,6 +60,7 @@ bool attach_is_possible(void);
 // `child` names the thread; the rest is set here.
 enum err attach_hold_begin(struct fresh_start *child, struct err_info *info) MUST_USE;
 enum err attach_hold_run(struct fresh_start *child, struct err_info *info) MUST_USE;
+bool attach_hold_has_ended(const struct fresh_start *child);
 void attach_hold_release(const struct fresh_start *child);
 
 // Accepts nothing but an unused `attach`; call attach_release() in either case. ERR_NOT_FOUND if

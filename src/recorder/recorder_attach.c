@@ -175,7 +175,9 @@ static enum err trace_child(void *context, pid_t pid, struct err_info *info)
 static enum err await_beginning(void *context, struct err_info *info)
 {
     struct recorder_state *s = context;
-    return attach_hold_run(&s->fresh, info);
+    const enum err err = attach_hold_run(&s->fresh, info);
+    // A program that its loader has ended is reported as one that allocated nothing.
+    return attach_hold_has_ended(&s->fresh) ? ERR_OK : err;
 }
 
 static enum err put_agent_in(struct recorder_state *s, struct err_info *info)
@@ -195,7 +197,7 @@ enum err recorder_launch_with_agent(struct recorder_state *s,
         held.preload_library = NULL;
     }
     TRY(launch_program(&held, &s->program, info));
-    const enum err err = put_agent_in(s, info);
+    const enum err err = attach_hold_has_ended(&s->fresh) ? ERR_OK : put_agent_in(s, info);
     if (err != ERR_OK) { // none of it has run
         (void)kill(s->program.pid, SIGKILL);
         (void)waitpid(s->program.pid, NULL, 0);

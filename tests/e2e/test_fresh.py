@@ -263,6 +263,23 @@ def test_the_loader_does_not_hide_what_it_runs(scratch):
     assert Recording(scratch / "fresh.cairn", recorder).totals["allocations"] == EXTENDED[0]
 
 
+def test_what_the_loader_ends_has_its_own_status(scratch):
+    """It ran none of its code, so nothing was recorded."""
+    (scratch / "empty.c").write_text("int nothing;\n")
+    library = scratch / "libempty.so"
+    subprocess.run(["musl-gcc", "-shared", "-fPIC", "-o", library, scratch / "empty.c"], check=True, timeout=60)
+    (scratch / "main.c").write_text("extern int nothing; int main(void) { return nothing; }\n")
+    subprocess.run(["musl-gcc", "-o", scratch / "lacking", scratch / "main.c", library, f"-Wl,-rpath,{scratch}"],
+                   check=True, timeout=60)
+    library.unlink()
+    for command in [scratch / "lacking"], ["/lib64/ld-linux-x86-64.so.2", "--version"]:
+        bare = subprocess.run(command, capture_output=True, check=False, timeout=60)
+        run = subprocess.run([CAIRN, "record", "-q", "-o", scratch / "x.cairn", *command], capture_output=True,
+                             env=environment(), check=False, timeout=25)
+        assert (run.returncode, run.stdout, run.stderr) == (bare.returncode, bare.stdout, bare.stderr)
+        assert Recording(scratch / "x.cairn", run).totals["allocations"] == 0
+
+
 @pytest.mark.parametrize("name", ["musl_static", "jemalloc_inside"])
 def test_each_failing_call_is_survived_or_refused(scratch, name):
     """The nth ptrace fails: the program is recorded all the same, or refused with a sentence."""

@@ -243,6 +243,11 @@ enum err attach_hold_run(struct fresh_start *child, struct err_info *info)
     return fresh_stop_run(child, info);
 }
 
+bool attach_hold_has_ended(const struct fresh_start *child)
+{
+    return fresh_stop_has_ended(child);
+}
+
 void attach_hold_release(const struct fresh_start *child)
 {
     fresh_stop_release(child);

@@ -59,11 +59,11 @@ enum err fresh_stop_begin(const struct fresh_start *start, struct err_info *info
 }
 
 // The end of a process is its parent's to hear of, and the parent may be this process.
-static bool has_ended(int tid)
+bool fresh_stop_has_ended(const struct fresh_start *start)
 {
     siginfo_t change = {0};
     const int options = WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL;
-    return waitid(P_PID, (id_t)tid, &change, options) == 0 && change.si_pid == tid &&
+    return waitid(P_PID, (id_t)start->pid, &change, options) == 0 && change.si_pid == start->pid &&
            (change.si_code == CLD_EXITED || change.si_code == CLD_KILLED ||
             change.si_code == CLD_DUMPED);
 }
@@ -71,7 +71,7 @@ static bool has_ended(int tid)
 // A thread that executes a program gets the number of its process.
 static int wait_for_any(const struct fresh_start *start, int *status)
 {
-    if (has_ended(start->pid)) {
+    if (fresh_stop_has_ended(start)) {
         errno = ECHILD;
         return -1;
     }
@@ -262,8 +262,8 @@ static enum err let_run(struct loading *loading, uint64_t run_ns, uint64_t deadl
     loading->is_running = true;
     do {
         clock_sleep_ns(POLL_NS);
-        if (clock_gettime(clock, &now) != 0 || is_cancelled(start)) {
-            return ERR_NOT_FOUND;
+        if (clock_gettime(clock, &now) != 0 || is_cancelled(start) || fresh_stop_has_ended(start)) {
+            return ERR_NOT_FOUND; // the time of a process that has ended stands still
         }
         if (clock_monotonic_ns() > deadline_ns) {
             return ERR_LIMIT;

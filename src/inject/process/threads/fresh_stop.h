@@ -39,5 +39,9 @@ enum err fresh_stop_begin(const struct fresh_start *start, struct err_info *info
 // or was missed, and the errors of target_process_open. The program is unchanged after a failure.
 enum err fresh_stop_run(struct fresh_start *start, struct err_info *info) MUST_USE;
 
+// Return whether the process has ended, by itself or killed: its loader may have found no library.
+// Its parent still has to wait for it.
+bool fresh_stop_has_ended(const struct fresh_start *start);
+
 // Let the program begin, whether fresh_stop_run has succeeded or not.
 void fresh_stop_release(const struct fresh_start *start);
