@@ -93,7 +93,7 @@ def changes_identity(path):
 
 # cairn's reasons for a refusal, and checks whether each holds.
 REASONS = (
-    ("is a program of Go", lambda path: ".note.go.buildid" in readelf(path, "-S")),
+    ("is a Go program", lambda path: ".note.go.buildid" in readelf(path, "-S")),
     ("is a static executable", lambda path: "INTERP" not in readelf(path, "-l")),
     ("is a 32-bit program", lambda path: "ELF32" in readelf(path, "-h")),
     ("another kind of processor",

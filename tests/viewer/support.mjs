@@ -70,14 +70,14 @@ export function recordEmpty(folder) {
   return record(folder, 'empty.cairn', [program]);
 }
 
-/** A program that maps most of its memory itself, and executes a static program: neither is in the recording. */
+/** A program that maps most of its memory itself, and executes a stripped static program: neither is in the recording. */
 export function recordUnseen(folder) {
   const build = (name, source, options) => {
     fs.writeFileSync(path.join(folder, `${name}.c`), source);
     run('cc', ['-o', path.join(folder, name), path.join(folder, `${name}.c`), ...options]);
     return path.join(folder, name);
   };
-  const child = build('static_child', 'int main(void) { return 0; }\n', ['-static']);
+  const child = build('static_child', 'int main(void) { return 0; }\n', ['-static', '-s']);
   const program = build('carver', `#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

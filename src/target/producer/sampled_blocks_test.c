@@ -48,7 +48,7 @@ static void blocks_come_and_go(void **state)
     for (uint64_t i = 0; i < OTHERS; i++) {
         in_vain += sampled_blocks_may_have(blocks, BASE * 2 + i * 48);
     }
-    assert_in_range(in_vain, 0, OTHERS / 10);
+    assert_true(in_vain <= OTHERS / 10);
     for (uint64_t i = 0; i < BLOCKS; i++) {
         assert_true(sampled_blocks_may_have(blocks, BASE + i * 4112));
         assert_true(sampled_blocks_take(blocks, BASE + i * 4112));
