@@ -267,6 +267,18 @@ static MUST_USE enum err prepare(const struct record_settings *settings,
     return start_side_processes(settings, run, info);
 }
 
+static void stop_side_processes(const struct record_settings *settings, struct run *run)
+{
+    CLEANUP(strbuf_release) struct strbuf unsent = {0};
+    record_push_stop(&run->push, &settings->push, &unsent);
+    if (unsent.len > 0) {
+        say(run, strbuf_text(&unsent));
+    }
+    if (!metrics_server_stop(&run->server)) {
+        say(run, "the server of --listen ended early; the recording is not affected");
+    }
+}
+
 // Print the summary. It reads the file, and a large recording should not be in memory twice. Small
 // ones stay: releasing takes longer than the end of the process.
 static void print_summary(struct recorder_result *result, bool is_written)
@@ -334,14 +346,7 @@ static void record(const struct record_settings *settings,
     struct recorder_result *result = &run->result;
     enum err problem = recorder_run(&options, result, &info);
     progress_clear(&run->progress);
-    CLEANUP(strbuf_release) struct strbuf unsent = {0};
-    record_push_stop(&run->push, &settings->push, &unsent);
-    if (unsent.len > 0) {
-        say(run, strbuf_text(&unsent));
-    }
-    if (!metrics_server_stop(&run->server)) {
-        say(run, "the server of --listen ended early; the recording is not affected");
-    }
+    stop_side_processes(settings, run);
     (void)background_symbolizer_end(&run->ahead); // needed if name_frames was not called
     // A recording that could not be written can be summarized all the same.
     if (result->recording.process_count > 0 && !settings->is_quiet && !run->is_printed) {
