@@ -489,6 +489,9 @@ static bool lane_is_finished(struct drain *drain, struct drain_lane *lane)
     if (lane->is_corrupt) {
         return true;
     }
+    if (!lane->is_relieved) {
+        return false; // earlier blocks of its nursery were uncounted when this pass began
+    }
     // Records written after the snapshot are for the next pass.
     if (lane_consumer_refresh(&lane->reader.consumer) != ERR_OK) {
         lane_distrust(drain, lane);
@@ -613,6 +616,9 @@ enum err drain_image(struct drain *drain, uint32_t slot, uint64_t clock_ms)
             i++;
             continue;
         }
+        if (!lane->is_corrupt && lane->reader.late.len > 0) { // they precede what it holds now
+            TRY(lane_run(drain, lane, UINT64_MAX, clock_ms));
+        }
         if (!lane->is_corrupt) {
             TRY(lane_take(drain, lane, false));
         }
@@ -681,6 +687,12 @@ enum err drain_pass(struct drain *drain, uint64_t clock_ms, bool is_last, bool *
     note_threads(drain);
     TRY(merge_lanes(drain, last_stamp, clock_ms));
     TRY(end_before(drain, last_stamp));
+    if (is_last) { // threads whose earlier blocks were uncounted hold others
+        TRY(relieve_lanes(drain, true));
+        snapshot_lanes(drain);
+        TRY(merge_lanes(drain, last_stamp, clock_ms));
+        TRY(end_before(drain, last_stamp));
+    }
     bool has_queries = false;
     TRY(drain_queries_answer(drain, complete_tick, &has_queries));
     *out_was_busy = has_unread || has_queries;

@@ -257,6 +257,40 @@ static void a_relieved_thread_stands_on_no_high_water(void **state)
     test_nursery_close(&f);
 }
 
+// The recorder takes what a thread holds, but counts it only after an event that has not been
+// published. Meanwhile the thread holds more, and ends without sending it.
+static void what_is_held_while_taken_blocks_wait_is_counted(void **state)
+{
+    (void)state;
+    for (int is_last = 0; is_last < 2; is_last++) {
+        static struct test_nursery f;
+        struct lane_producer *p = leave_a_high_water(&f);
+        const uint64_t clock_ms = f.clock_ms;
+        _Atomic uint64_t *pending = &p->lane->pending_stamps[LANE_PENDING_REALLOC];
+        atomic_store(pending, stamp_now(f.on.session.header));
+        for (uint32_t i = 0; i < 4; i++) {
+            f.clock_ms += 5;
+            test_nursery_pass(&f, false);
+        }
+        assert_int_equal(p->lane->nursery.hold_count, 0);
+        assert_int_equal(f.on.aggregator.totals.sums.allocations, 0);
+        f.clock_ms = clock_ms; // to the thread it is still the same tick
+        assert_true(nursery_begin(p));
+        assert_true(nursery_allocate(p, test_address(2), 40, 2));
+        assert_true(p->lane->nursery.hold_count > 0);
+        f.on.drain.lanes[0]->is_done = true; // the thread was killed
+        if (is_last == 0) {
+            atomic_store(pending, 0);
+        }
+        for (uint32_t i = 0; i < 3 && (is_last == 0 || i == 0); i++) {
+            test_nursery_pass(&f, is_last != 0);
+        }
+        assert_int_equal(f.on.aggregator.totals.sums.allocations, 3);
+        assert_int_equal(f.on.aggregator.totals.sums.frees, 1);
+        test_nursery_close(&f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -268,6 +302,7 @@ int main(void)
         cmocka_unit_test(what_is_displaced_is_no_part_of_the_high_water),
         cmocka_unit_test(two_blocks_of_one_address_are_both_sent),
         cmocka_unit_test(a_relieved_thread_stands_on_no_high_water),
+        cmocka_unit_test(what_is_held_while_taken_blocks_wait_is_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
