@@ -67,8 +67,9 @@ class Session:
         settings = {"shell": True, "cwd": self.scratch, "env": our_environment(self.scratch)}
         if command.startswith("cairn record"):
             self.stop()
-            self.recorder = subprocess.Popen("exec " + self.here(command), stdin=subprocess.PIPE, **settings)
             output = self.scratch / re.search(r"-o (\S+)", self.here(command))[1]
+            output.unlink(missing_ok=True)  # of an earlier command
+            self.recorder = subprocess.Popen("exec " + self.here(command), stdin=subprocess.PIPE, **settings)
             wait_until(lambda: output.exists() or self.recorder.poll(), "the first checkpoint")
             assert self.recorder.poll() is None
             return

@@ -45,13 +45,14 @@ void sampling_append_mark(const struct recording *recording, struct strbuf *out)
 
 void sampling_append(const struct sampling *sampling, struct strbuf *out)
 {
-    strbuf_printf(out,
-                  "all figures are estimates because %s: %s allocations was recorded, at times "
-                  "only 1 of %s; the exact totals are %s allocations ",
-                  sampling->bytes != 0      ? "blocks were sampled (--sample)"
-                  : sampling->is_for_memory ? "live blocks reached the memory limit (--max-memory)"
-                                            : "the program was faster than the recorder",
-                  sampling_format_rate(sampling).text, format_count(sampling->max_weight).text,
-                  format_count(sampling->allocations).text);
+    strbuf_printf(
+        out,
+        "all figures are estimates because %s: %s allocations was recorded, at times "
+        "only 1 of %s; the exact totals are %s allocations ",
+        sampling->bytes != 0      ? "blocks were sampled (--sample)"
+        : sampling->is_for_memory ? "live blocks reached the memory limit (--max-memory)"
+                                  : "the program was faster than the recorder",
+        sampling->recorded_allocations != 0 ? sampling_format_rate(sampling).text : "none of the",
+        format_count(sampling->max_weight).text, format_count(sampling->allocations).text);
     strbuf_printf(out, "and %s bytes", format_count(sampling->allocated_bytes).text);
 }
