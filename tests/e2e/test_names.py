@@ -335,7 +335,7 @@ def test_ctrl_c_ends_the_asking_and_not_the_command(record, split, scratch, comm
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
         may_end.set()
-    assert process.returncode == 0
+    assert process.returncode == 0, err
     assert err.startswith("cairn: debuginfod is no longer asked; names may be missing\n")
     # The same Ctrl-C stops a server of analyze that has started.
     assert ("4.22 KiB" if command == "report" else "http://127.0.0.1:") in out

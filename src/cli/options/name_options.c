@@ -96,7 +96,12 @@ static void end_request(void *context, enum debuginfod_end end)
         (void)fprintf(stderr, "cairn: %s\n", sentences[end]); // no other place to report an error
     }
     if (places->is_catching) {
-        (void)sigaction(SIGINT, &(struct sigaction){.sa_handler = SIG_DFL}, NULL); // cannot fail
+        // The signal that ended the request may still be on its way, and must not end the command.
+        const struct sigaction once = {.sa_handler = interrupt,
+                                       .sa_flags = SA_RESETHAND | SA_RESTART};
+        const struct sigaction usual = {.sa_handler = SIG_DFL};
+        (void)sigaction(SIGINT, end == DEBUGINFOD_INTERRUPTED ? &once : &usual,
+                        NULL); // cannot fail
         places->is_catching = false;
     }
 }
