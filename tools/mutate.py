@@ -89,7 +89,7 @@ NEAREST = {
     "target/unwind": r"unit\.preload\..* e2e\.(stacks|check_unwind|counts|jit)",
     "target/preload": r"unit\.preload\..* e2e\.(counts|stacks|lifecycle|control|program_api|api_.*|unrecorded|leaks|hardship)",
     "recording": r"transcripts recording\..* unit\.recorder\..* cli e2e\.output",
-    "inject": r"inject\..* e2e\.attach.*",
+    "inject": r"unit\.(inject|attach)\..* inject\..* e2e\.attach.*",
     "attach": r"attach\..* e2e\.attach.* inject\..*",
     "target/agent": r"inject\..* attach\..* e2e\.attach.*",
     "aggregate": r"transcripts unit\.recorder\..* e2e\.(counts|blocks|leaks|growth|process_.*|events)",
@@ -99,6 +99,8 @@ NEAREST = {
     "profile": r"transcripts cli.* e2e\.growth formats\.series formats server.*",
     "views_json": r"transcripts cli.* server.* unit\.server\..*",
     "formats": r"transcripts formats.* fuzz\.import.* cli",
+    "push": r"e2e\.push server.* e2e\.rotation",
+    "store": r"store.*",
     "server": r"server.* e2e\.(command_line|listen)",
     "cli": r"transcripts cli.* recording\.commands e2e\.(top|refusals|output|command_line|control|growth|leaks) formats",
 }
@@ -118,6 +120,12 @@ def shares_a_word(entry, path):
     """Whether the last part of the entry's name and the path have a word in common."""
     family, _, subject = entry.rpartition(".")
     return family not in ("viewer", "aarch64", "check") and not words_of(subject).isdisjoint(words_of(path))
+
+
+def nearest_to(module):
+    """The entries of NEAREST for the module, or for the folder that contains it."""
+    folder = pathlib.PurePath(module)
+    return next((NEAREST[str(path)] for path in (folder, *folder.parents) if str(path) in NEAREST), "cli e2e.counts")
 
 
 class Fault(NamedTuple):
@@ -300,7 +308,7 @@ class Copy:
         own = [entry for entry in entries if entry.folder == str(self.build / "src" / module)]
         own.sort(key=lambda entry: entry.name.split(".")[-1] != noun)
         found = [entry for entry in entries if entry not in own and shares_a_word(entry.name, fault.path)]
-        found += [entry for wanted in NEAREST.get(module, "cli e2e.counts").split() for entry in entries
+        found += [entry for wanted in nearest_to(module).split() for entry in entries
                   if re.fullmatch(wanted, entry.name) and entry not in own and entry not in found]
         units = [entry for entry in found if pathlib.Path(entry.folder).is_relative_to(self.build / "src")]
         whole = [entry for entry in found if entry not in units]
