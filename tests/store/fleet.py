@@ -139,3 +139,27 @@ def near(number, rows, name, column):
     found = next((row[column] for row in rows if row["function"] == name), None)
     return found if found is not None and abs(found - number) <= 0.5 else number
 
+
+def check_same_output(store, other):
+    """Both have the same fleet, and print the same."""
+    for words in (("list",), ("top", "-n", "0"), ("diff", "1.0", "2.0"), ("query", "growth", "1.0", "2.0"),
+                  ("query", "hosts"), ("query", "history", "work1"), ("query", "oom"), ("list", "--host", "node2")):
+        for form in ((), ("--json",), ("--csv",)):
+            assert store.run(*words, *form) == other.run(*words, *form), words
+    select = "SELECT sum(peak_bytes) AS s, max(host) AS h FROM rows"
+    assert store.rows("query", select) == other.rows("query", select)
+
+
+def check_names(store, draw):
+    """Hostile names arrive as they are, and a user's statement changes nothing."""
+    names = ["a'); DROP TABLE rows;--", "back\\slash", "\\'", "\\N", "{JOIN}?9x", "'", "tab\\tx", "=1+1"]
+    for i, name in enumerate(names):
+        path = draw(f"!host {name}\nmain;call {i + 1} 64 0 0 0 0 1 64 64\n", f"{i}.cairn")
+        store.run("add", path, "--service", name, "--version", name)
+        (row,) = store.rows("list", "--service", name)
+        assert (row["service"], row["version"], row["allocations"]) == (name, name, i + 1)
+        assert store.rows("top", "--version", name, "--cost", "allocations")[0]["allocations"] == i + 1
+    assert len(store.rows("list")) == len(names)
+    for sql in ("DROP TABLE rows", "INSERT INTO cairn_store VALUES(9)", "ALTER TABLE rows DELETE WHERE 1"):
+        assert "refused" in store.run("query", sql, status=2)
+    assert len(store.rows("list")) == len(names)

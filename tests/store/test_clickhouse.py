@@ -12,7 +12,7 @@ import urllib.request
 
 import pytest
 
-from fleet import Fleet, Store, check_answers
+from fleet import Fleet, Store, check_answers, check_names, check_same_output
 from waiting import wait_until
 
 SERVER = shutil.which("clickhouse-server")
@@ -128,12 +128,7 @@ def test_it_prints_what_sqlite_prints(servers, fleet, tmp_path):
     stores = [Store(server.url("same")), Store(tmp_path / "store.db")]
     for store in stores:
         fleet.add(store)
-    for words in (("list",), ("top", "-n", "0"), ("diff", "1.0", "2.0"), ("query", "growth", "1.0", "2.0"),
-                  ("query", "hosts"), ("query", "history", "work1"), ("query", "oom"), ("list", "--host", "node2")):
-        for form in ((), ("--json",), ("--csv",)):
-            assert stores[0].run(*words, *form) == stores[1].run(*words, *form), words
-    assert stores[0].rows("query", "SELECT sum(peak_bytes) AS s, max(host) AS h FROM rows") == stores[1].rows(
-        "query", "SELECT sum(peak_bytes) AS s, max(host) AS h FROM rows")
+    check_same_output(*stores)
 
 
 def test_two_servers_answer_together(servers, fleet):
@@ -156,18 +151,7 @@ def test_two_servers_answer_together(servers, fleet):
 def test_names_are_values_and_queries_only_read(servers, draw):
     server = servers[1]
     server.sql("CREATE DATABASE names")
-    store = Store(server.url("names"))
-    names = ["a'); DROP TABLE rows;--", "back\\slash", "\\'", "\\N", "{JOIN}?9x", "'", "tab\\tx", "=1+1"]
-    for i, name in enumerate(names):
-        path = draw(f"!host {name}\nmain;call {i + 1} 64 0 0 0 0 1 64 64\n", f"{i}.cairn")
-        store.run("add", path, "--service", name, "--version", name)
-        (row,) = store.rows("list", "--service", name)
-        assert (row["service"], row["version"], row["allocations"]) == (name, name, i + 1)
-        assert store.rows("top", "--version", name, "--cost", "allocations")[0]["allocations"] == i + 1
-    assert len(store.rows("list")) == len(names)
-    for sql in ("DROP TABLE rows", "INSERT INTO cairn_store VALUES(9)", "ALTER TABLE rows DELETE WHERE 1"):
-        assert "refused" in store.run("query", sql, status=2)
-    assert len(store.rows("list")) == len(names)
+    check_names(Store(server.url("names")), draw)
 
 
 def test_prune_removes_recordings(servers, fleet):

@@ -1,11 +1,69 @@
 # SPDX-License-Identifier: MIT
-"""`cairn store` with servers that are no ClickHouse, and with places that are no stores."""
+"""`cairn store` with a server that speaks as ClickHouse does, with other servers, and with places that
+are no stores."""
 import http.server
 import threading
 
 import pytest
 
-from fleet import Store
+from fleet import Fleet, Store, check_answers, check_names, check_same_output
+from sql_server import serve
+
+
+@pytest.fixture(name="server")
+def fixture_server():
+    with serve() as server:
+        yield server
+
+
+@pytest.fixture(name="fleet", scope="module")
+def fixture_fleet(tmp_path_factory):
+    return Fleet(tmp_path_factory.mktemp("fleet"), 12)
+
+
+def store_of(server, database="one"):
+    return Store(f"http://127.0.0.1:{server.server_port}/{database}")
+
+
+def test_a_server_answers_as_python_computes(server, fleet, tmp_path):
+    store = store_of(server)
+    assert "not a store of cairn, or it is empty" in store.run("list", status=2)
+    fleet.add(store)
+    check_answers(fleet, store)
+    paths = [recording["path"] for recording in fleet.recordings]
+    assert store.run("add", *paths) == f"0 added, {len(paths)} already in the store\n"
+    sqlite = Store(tmp_path / "store.db")
+    fleet.add(sqlite)
+    check_same_output(store, sqlite)
+    assert store.run("prune", "--version", "1.1") == "4 removed\n"
+    left = "SELECT count(*) FROM {}"
+    for table, rows in (("rows", 80), ("recordings", 8)):
+        assert server.databases["one"].sqlite.execute(left.format(table)).fetchall() == [(rows,)]
+
+
+def test_names_are_values_and_queries_only_read(server, draw):
+    check_names(store_of(server, "names_2"), draw)
+
+
+@pytest.mark.parametrize("select, wanted", [
+    ("'a\\tb' AS x, '\\b\\f\\n\\r\\\\n' AS y", [{"x": "a\tb", "y": "\b\f\n\r\\n"}]),
+    ("1 AS x, -9223372036854775807-1 AS y", [{"x": 1, "y": -2**63}]),
+    ("9223372036854775807 AS x, NULL AS y", [{"x": 2**63 - 1, "y": None}]),
+    ("0.1 AS x, -2.5e300 AS y", [{"x": 0.1, "y": -2.5e300}]),
+    ("'' AS x, '\\\\N' AS y ; \n", [{"x": "", "y": "\\N"}]),
+    ("1 AS x, 1.5 AS y UNION ALL SELECT NULL, NULL", [{"x": None, "y": None}, {"x": 1, "y": 1.5}]),
+    ("1 AS x, '?1' AS y WHERE 1=0", [])])
+def test_each_type_of_value_arrives(server, draw, select, wanted):
+    store = store_of(server)
+    store.run("add", draw("main;f 1 8 0 0 0 0 1 8 8\n", "a.cairn"))
+    assert sorted(store.rows("query", f"SELECT {select}"), key=str, reverse=True) == sorted(wanted, key=str, reverse=True)
+
+
+def test_a_store_of_another_version(server, draw):
+    store = store_of(server)
+    store.run("add", draw("main;f 1 8 0 0 0 0 1 8 8\n", "a.cairn"))
+    server.databases["one"].sqlite.execute("UPDATE cairn_store SET version=2")
+    assert "the store has version 2, and this cairn reads version 1" in store.run("list", status=2)
 
 
 class Garbage(http.server.BaseHTTPRequestHandler):
