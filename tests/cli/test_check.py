@@ -139,6 +139,25 @@ def test_a_function_that_exists_and_never_allocates_counts_as_zero(tmp_path, fla
         assert (b"some names of app" in done.stderr) == (status == 2 and flags != ["-g"])
 
 
+SCOPES = """
+#define INLINED inline __attribute__((always_inline))
+namespace app {
+extern "C" INLINED int in_c(int n) { return n * 2; } // without a mangled name
+struct pool { INLINED int grow(int n) { return n + 1; } };
+}
+int main(int argc, char **argv) { return app::pool().grow(app::in_c(argc)) == 0; }
+"""
+
+
+def test_functions_that_only_debug_information_names_have_their_scopes(tmp_path):
+    (tmp_path / "app.cc").write_text(SCOPES)
+    subprocess.run(["g++", "-O1", "-g", "-o", tmp_path / "app", tmp_path / "app.cc"], check=True)
+    program = ["-o", tmp_path / "app.cairn", "--", tmp_path / "app"]
+    for name, status in (("app::in_c", 0), ("app::pool::grow", 0), ("in_c", 2), ("pool::grow", 2), ("app::", 2)):
+        done = check("--function", f"^{name}$", "--max-allocations", "0", *program, cwd=tmp_path, status=(0, 2))
+        assert done.returncode == status, (name, done.stdout, done.stderr)
+
+
 @pytest.mark.parametrize("leaf, place", [
     ("app!take(pool.c:9)=>cairn_pool_alloc(cairn.h:181);[pool nodes]![pool nodes]", ("pool.c", 9)),
     ("app!take(pool.c:9);lib!decode;lib!grow", ("pool.c", 9)), ("lib!decode", ("app.c", 1)),

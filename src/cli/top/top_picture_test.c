@@ -146,6 +146,21 @@ static void the_state_is_in_the_title(void **state)
     }
 }
 
+static void changes_have_signs(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t change_bytes;
+        const char *wanted;
+    } cases[] = {{0, "0 B"},          {1, "+1 B"},          {-1, "-1 B"},
+                 {1536, "+1.50 KiB"}, {-1536, "-1.50 KiB"}, {INT64_MIN, "-8.00 EiB"}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(strbuf_release) struct strbuf out = {0};
+        top_append_change(&out, cases[i].change_bytes);
+        assert_string_equal(strbuf_text(&out), cases[i].wanted);
+    }
+}
+
 static void charts_are_as_high_as_their_values(void **state)
 {
     (void)state;
@@ -203,6 +218,7 @@ int main(void)
         cmocka_unit_test(every_size_fits),
         cmocka_unit_test(the_bottom_says_what_is_typed_asked_or_wrong),
         cmocka_unit_test(the_state_is_in_the_title),
+        cmocka_unit_test(changes_have_signs),
         cmocka_unit_test(charts_are_as_high_as_their_values),
         cmocka_unit_test(plain_text_has_whole_numbers_and_names),
     };

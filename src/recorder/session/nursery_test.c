@@ -83,21 +83,28 @@ static void holding_is_tried_again(void **state)
     test_nursery_close(&f);
 }
 
+// Open a session that no recorder reads, and send frees, at most so many, until the ring is full.
+static uint32_t fill(struct test_nursery *f, uint32_t most, uint32_t is_holding)
+{
+    test_nursery_open(f, 1, 0);
+    f->lanes->lane->nursery.is_holding = is_holding;
+    atomic_store(&f->on.session.header->state, SESSION_ENDED);
+    uint32_t sent = 0;
+    while (sent < most && nursery_free(f->lanes, test_address(0))) {
+        sent++;
+    }
+    return sent;
+}
+
 // The ring is full and no recorder reads it: each kind of event reports that it was not sent.
 static void what_cannot_be_sent_is_reported(void **state)
 {
     (void)state;
     static struct test_nursery f;
     for (uint32_t is_holding = 0; is_holding < 2; is_holding++) {
-        test_nursery_open(&f, 1, 0);
+        const uint32_t sent = fill(&f, LANE_RING_BYTES_MAX, is_holding);
         struct lane_producer *p = f.lanes;
-        p->lane->nursery.is_holding = is_holding;
-        atomic_store(&f.on.session.header->state, SESSION_ENDED);
         const uint64_t large_bytes = WIRE_SIZE_MAX + 1;
-        uint32_t sent = 0;
-        while (sent < LANE_RING_BYTES_MAX && nursery_free(p, test_address(0))) {
-            sent++;
-        }
         assert_in_range(sent, 1000, LANE_RING_BYTES_MAX - 1);
         assert_false(nursery_allocate(p, test_address(1), large_bytes, 0));
         assert_false(nursery_allocate_sampled(p, test_address(2), 1u << 20, 0, 3));
@@ -109,6 +116,32 @@ static void what_cannot_be_sent_is_reported(void **state)
             assert_false(nursery_reallocate(p, test_address(7), test_address(8), 10, 0,
                                             (struct freed_note){0}));
         }
+        test_nursery_close(&f);
+    }
+}
+
+// A high-water mark with several freed blocks needs more room than the ring has left. An event that
+// must come after the mark would fit, and is not sent.
+static void nothing_overtakes_a_high_water(void **state)
+{
+    (void)state;
+    enum {
+        HELD = 6
+    };
+    static struct test_nursery f;
+    const uint32_t room = fill(&f, LANE_RING_BYTES_MAX, 1);
+    test_nursery_close(&f);
+    for (uint32_t left = 1; left <= HELD; left++) {
+        assert_int_equal(fill(&f, room - left, 1), room - left);
+        for (uint32_t i = 1; i <= HELD; i++) {
+            assert_true(nursery_allocate(f.lanes, test_address(i), 100, 0));
+        }
+        for (uint32_t i = 1; i <= HELD; i++) {
+            assert_true(nursery_free(f.lanes, test_address(i)));
+        }
+        assert_int_equal(f.lanes->lane->nursery.freed_count, HELD);
+        assert_false(nursery_allocate(f.lanes, test_address(HELD + 1), WIRE_SIZE_MAX + 1, 0));
+        assert_false(nursery_free(f.lanes, test_address(0)));
         test_nursery_close(&f);
     }
 }
@@ -297,6 +330,7 @@ int main(void)
         cmocka_unit_test(more_is_held_back_once_several_threads_record),
         cmocka_unit_test(holding_is_tried_again),
         cmocka_unit_test(what_cannot_be_sent_is_reported),
+        cmocka_unit_test(nothing_overtakes_a_high_water),
         cmocka_unit_test(a_freed_block_that_was_sent_leaves_the_sum),
         cmocka_unit_test(there_may_be_more_high_water_than_stamps),
         cmocka_unit_test(what_is_displaced_is_no_part_of_the_high_water),
