@@ -155,7 +155,6 @@ static MUST_USE enum err fill_gzip(struct unpacked *u, struct err_info *info)
     struct unpacker *p = u->unpacker;
     if (!p->is_within) {           // the next member
         (void)inflateReset(&p->z); // its state is valid
-        p->is_within = true;
     }
     size_t given = min_u64(p->rest.len, INPUT_BYTES); // zlib counts in 32 bits
     p->z.next_in = p->rest.data;
