@@ -79,9 +79,12 @@ const struct option_spec *options_at(struct option_table table, size_t index)
     return &table.shared[group].specs[index];
 }
 
+// Begin a scan of a command line: next_option() uses `tables`.
 // "+": stop at the first operand. ":": distinguish a missing value from an unknown option.
-static void build_tables(struct option_table table, struct getopt_tables *tables)
+static void begin_scan(struct option_table table, struct getopt_tables *tables)
 {
+    optind = 0; // glibc: restart the scan
+    opterr = 0;
     *tables = (struct getopt_tables){.letters = "+:"};
     if (table.follows_operands) {
         tables->letters[0] = ':';
@@ -109,6 +112,18 @@ static const struct option_spec *find_spec(struct option_table table, int value)
         }
     }
     return &help_option;
+}
+
+// Return getopt_long's value, which is -1 at the end. *spec is NULL there and for a wrong word.
+static int next_option(struct option_table table,
+                       const struct getopt_tables *tables,
+                       int argc,
+                       char **argv,
+                       const struct option_spec **spec)
+{
+    const int value = getopt_long(argc, argv, tables->letters, tables->names, NULL);
+    *spec = value == -1 || value == '?' || value == ':' ? NULL : find_spec(table, value);
+    return value;
 }
 
 // Return the field that takes the option's value.
@@ -303,20 +318,14 @@ enum options_outcome options_parse(struct option_table table,
                                    struct err_info *info)
 {
     struct getopt_tables tables;
-    build_tables(table, &tables);
-    optind = 0; // glibc: restart the scan
-    opterr = 0;
-    for (;;) {
-        int value = getopt_long(argc, argv, tables.letters, tables.names, NULL);
-        if (value == -1) {
-            *first_operand = optind;
-            return OPTIONS_OK;
-        }
-        if (value == '?' || value == ':') {
+    const struct option_spec *spec;
+    int value;
+    begin_scan(table, &tables);
+    while ((value = next_option(table, &tables, argc, argv, &spec)) != -1) {
+        if (spec == NULL) {
             (void)wrong_option(value, argv, info); // always an error, which the outcome returns
             return OPTIONS_WRONG;
         }
-        const struct option_spec *spec = find_spec(table, value);
         if (spec == &help_option) {
             return OPTIONS_HELP;
         }
@@ -326,6 +335,8 @@ enum options_outcome options_parse(struct option_table table,
             return OPTIONS_WRONG;
         }
     }
+    *first_operand = optind;
+    return OPTIONS_OK;
 }
 
 const struct option_spec *options_find(struct option_table table, const char *name)
@@ -365,18 +376,14 @@ options_check(struct option_table table, const char *name, const char *value, st
 bool options_refuse_config(struct option_table table, int argc, char **argv)
 {
     struct getopt_tables tables;
-    build_tables(table, &tables);
-    optind = 0; // glibc: restart the scan
-    opterr = 0;
-    for (;;) {
-        int value = getopt_long(argc, argv, tables.letters, tables.names, NULL);
-        if (value == -1) {
-            return false;
-        }
-        if (value != '?' && value != ':' && find_spec(table, value) == &no_config_option) {
+    const struct option_spec *spec;
+    begin_scan(table, &tables);
+    while (next_option(table, &tables, argc, argv, &spec) != -1) {
+        if (spec == &no_config_option) {
             return true;
         }
     }
+    return false;
 }
 
 // Print words from column `at` on. Further lines begin at HELP_COLUMN.
