@@ -36,9 +36,19 @@ write_side(const struct diff_report *report, enum side side, struct json_writer 
     return ERR_OK;
 }
 
-static struct diff_view_options view_options(const struct diff_report *report)
+// Write the changes as JSON, or their rows as CSV if `csv` is not NULL.
+static MUST_USE enum err
+write_changes(const struct diff_report *report, struct json_writer *w, struct view_csv *csv)
 {
-    return (struct diff_view_options){
+    CLEANUP(view_release)
+    struct view view = {
+        .profile = report->comparison->profiles[SIDE_NEW],
+        .code = &report->comparison->code,
+        .w = w,
+        .layout = VIEW_ROWS,
+        .csv = csv,
+    };
+    const struct diff_view_options options = {
         .diff = &report->comparison->diff,
         .findings = &report->findings,
         .costs = report->costs,
@@ -47,26 +57,19 @@ static struct diff_view_options view_options(const struct diff_report *report)
         .limit = report->options->site_limit,
         .stack_limit = report->options->stack_limit,
     };
+    TRY(view_diff(&view, &options));
+    return view_end(&view);
 }
 
 enum err diff_report_write_json(const struct diff_report *report, enum json_style style, FILE *out)
 {
     struct json_writer w;
-    CLEANUP(view_release)
-    struct view view = {
-        .profile = report->comparison->profiles[SIDE_NEW],
-        .code = &report->comparison->code,
-        .w = &w,
-        .layout = VIEW_ROWS,
-    };
-    const struct diff_view_options options = view_options(report);
     json_to_stream(&w, out, style);
     json_begin_object(&w);
     json_key_u64(&w, "version", VIEW_JSON_VERSION);
     TRY(write_side(report, SIDE_OLD, &w));
     TRY(write_side(report, SIDE_NEW, &w));
-    TRY(view_diff(&view, &options));
-    TRY(view_end(&view));
+    TRY(write_changes(report, &w, NULL));
     json_end_object(&w);
     return json_finish(&w);
 }
@@ -75,19 +78,9 @@ enum err diff_report_write_csv(const struct diff_report *report, FILE *out)
 {
     struct json_writer w;
     struct view_csv csv = {.out = out, .keys = {"changes"}, .tags = {{.name = "cost"}}};
-    CLEANUP(view_release)
-    struct view view = {
-        .profile = report->comparison->profiles[SIDE_NEW],
-        .code = &report->comparison->code,
-        .w = &w,
-        .layout = VIEW_ROWS,
-        .csv = &csv,
-    };
-    const struct diff_view_options options = view_options(report);
     view_csv_drop(&w);
     json_begin_object(&w);
-    TRY(view_diff(&view, &options));
-    TRY(view_end(&view));
+    TRY(write_changes(report, &w, &csv));
     json_end_object(&w);
     return ERR_OK;
 }
