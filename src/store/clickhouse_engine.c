@@ -409,22 +409,14 @@ remove_recordings(struct engine *engine, const int64_t *ids, size_t count, struc
 
 // --- opening -------------------------------------------------------------------------------------
 
-static MUST_USE enum err
-read_number(struct clickhouse_engine *e, const char *sql, int64_t *out, struct err_info *info)
-{
-    CLEANUP(store_table_release) struct store_table table = {0};
-    const struct store_value database = store_text(strbuf_text(&e->database));
-    TRY(query(&e->engine, sql, &database, 1, false, &table, info));
-    *out = store_table_rows(&table) > 0 ? store_table_integer(&table, 0, 0) : 0;
-    return ERR_OK;
-}
-
 static MUST_USE enum err check(struct clickhouse_engine *e, bool creates, struct err_info *info)
 {
     int64_t tables = 0;
     int64_t version = 0;
-    TRY(read_number(e, "SELECT count() FROM system.tables WHERE database=?1 AND name='cairn_store'",
-                    &tables, info));
+    const struct store_value database = store_text(strbuf_text(&e->database));
+    TRY(engine_number(&e->engine,
+                      "SELECT count() FROM system.tables WHERE database=?1 AND name='cairn_store'",
+                      database, &tables, info));
     if (tables == 0 && !creates) {
         return err_set(info, ERR_UNSUPPORTED,
                        "the database '%.100s' is not a store of cairn, or it is empty",
@@ -435,7 +427,8 @@ static MUST_USE enum err check(struct clickhouse_engine *e, bool creates, struct
             TRY(run(e, *at, info));
         }
     }
-    TRY(read_number(e, "SELECT max(version) FROM cairn_store", &version, info));
+    TRY(engine_number(&e->engine, "SELECT max(version) FROM cairn_store", database, &version,
+                      info));
     return version == STORE_VERSION
                ? ERR_OK
                : err_set(info, ERR_UNSUPPORTED,
@@ -496,10 +489,5 @@ clickhouse_engine_open(const char *url, bool creates, struct engine **out, struc
     if (problem == ERR_OK) {
         problem = check(e, creates, info);
     }
-    if (problem != ERR_OK) {
-        close_engine(&e->engine);
-        return problem;
-    }
-    *out = &e->engine;
-    return ERR_OK;
+    return engine_finish_open(&e->engine, problem, out);
 }

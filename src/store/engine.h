@@ -6,8 +6,9 @@
 // SQL: SQLite binds them, and ClickHouse gets them as escaped literals.
 //
 // begin, put and commit add rows. SQLite adds them in one transaction. ClickHouse gets one INSERT
-// for each table, in the order of enum store_part, and counts a recording only when its last row,
-// that of `recordings`, has arrived. After a failed put or commit, `abandon` forgets what was put.
+// for each table, in the order of enum store_part: the row in `recordings` is the last to arrive,
+// and without it a recording does not count. After a failed put or commit, `abandon` forgets what
+// was put.
 // Failure: a sentence. Context: H; one thread.
 #pragma once
 
@@ -68,6 +69,18 @@ struct engine_kind {
 struct engine {
     const struct engine_kind *kind;
 };
+
+// Run a query of the store with a value for ?1, and return the number in its first cell; 0 without
+// rows.
+enum err engine_number(struct engine *engine,
+                       const char *sql,
+                       struct store_value value,
+                       int64_t *out,
+                       struct err_info *info) MUST_USE;
+
+// End the opening of an engine: give it to *out, or close it if there was a problem, and return
+// that. For the engines.
+enum err engine_finish_open(struct engine *engine, enum err problem, struct engine **out) MUST_USE;
 
 // Open the database in a file, and create it if it does not exist and `creates`. ERR_UNSUPPORTED
 // for a file that is no store, or one of a newer version. Other errors: those of the file.

@@ -252,6 +252,17 @@ static void abandon(struct engine *engine)
     (void)sqlite3_exec(of(engine)->database, "ROLLBACK", NULL, NULL, NULL);
 }
 
+// Commit what was done without a problem, else abandon it. Return the first problem.
+static MUST_USE enum err
+end_transaction(struct engine *engine, enum err problem, struct err_info *info)
+{
+    problem = problem == ERR_OK ? commit(engine, info) : problem;
+    if (problem != ERR_OK) {
+        abandon(engine);
+    }
+    return problem;
+}
+
 static MUST_USE enum err
 remove_all(struct sqlite_engine *e, const int64_t *ids, size_t count, struct err_info *info)
 {
@@ -276,24 +287,10 @@ static enum err
 remove_recordings(struct engine *engine, const int64_t *ids, size_t count, struct err_info *info)
 {
     TRY(begin(engine, info));
-    enum err problem = remove_all(of(engine), ids, count, info);
-    problem = problem == ERR_OK ? commit(engine, info) : problem;
-    if (problem != ERR_OK) {
-        abandon(engine);
-    }
-    return problem;
+    return end_transaction(engine, remove_all(of(engine), ids, count, info), info);
 }
 
 // --- opening -------------------------------------------------------------------------------------
-
-static MUST_USE enum err
-read_number(struct sqlite_engine *e, const char *sql, int64_t *out, struct err_info *info)
-{
-    CLEANUP(store_table_release) struct store_table table = {0};
-    TRY(query(&e->engine, sql, NULL, 0, false, &table, info));
-    *out = store_table_rows(&table) > 0 ? store_table_integer(&table, 0, 0) : 0;
-    return ERR_OK;
-}
 
 static MUST_USE enum err create(struct sqlite_engine *e, struct err_info *info)
 {
@@ -305,11 +302,7 @@ static MUST_USE enum err create(struct sqlite_engine *e, struct err_info *info)
     for (const char *const *at = sqlite_dialect.schema; *at != NULL && problem == ERR_OK; at++) {
         problem = run(e, *at, info);
     }
-    problem = problem == ERR_OK ? commit(&e->engine, info) : problem;
-    if (problem != ERR_OK) {
-        abandon(&e->engine);
-    }
-    return problem;
+    return end_transaction(&e->engine, problem, info);
 }
 
 // Check that the file is a store of this version. An empty one becomes a store if `creates`.
@@ -318,9 +311,10 @@ static MUST_USE enum err check(struct sqlite_engine *e, bool creates, struct err
     int64_t application = 0;
     int64_t version = 0;
     int64_t tables = 0;
-    TRY(read_number(e, "PRAGMA application_id", &application, info));
-    TRY(read_number(e, "PRAGMA user_version", &version, info));
-    TRY(read_number(e, "SELECT count(*) FROM sqlite_master", &tables, info));
+    const struct store_value none = {0};
+    TRY(engine_number(&e->engine, "PRAGMA application_id", none, &application, info));
+    TRY(engine_number(&e->engine, "PRAGMA user_version", none, &version, info));
+    TRY(engine_number(&e->engine, "SELECT count(*) FROM sqlite_master", none, &tables, info));
     if (application == 0 && tables == 0 && creates) {
         return create(e, info);
     }
@@ -379,10 +373,5 @@ sqlite_engine_open(const char *path, bool creates, struct engine **out, struct e
     e->path = strdup(path);
     const enum err problem = e->path != NULL ? open_file(e, creates, info)
                                              : err_set(info, ERR_NO_MEMORY, "not enough memory");
-    if (problem != ERR_OK) {
-        close_engine(&e->engine);
-        return problem;
-    }
-    *out = &e->engine;
-    return ERR_OK;
+    return engine_finish_open(&e->engine, problem, out);
 }

@@ -114,16 +114,6 @@ static MUST_USE enum err hash_file(const char *path, int64_t *out, struct err_in
     return problem;
 }
 
-static MUST_USE enum err count_rows(
-    struct store *store, const char *sql, int64_t recording_id, int64_t *out, struct err_info *info)
-{
-    CLEANUP(store_table_release) struct store_table table = {0};
-    const struct store_value id = store_integer(recording_id);
-    TRY(store->engine->kind->query(store->engine, sql, &id, 1, false, &table, info));
-    *out = store_table_rows(&table) > 0 ? store_table_integer(&table, 0, 0) : 0;
-    return ERR_OK;
-}
-
 static MUST_USE enum err add_new(struct store *store,
                                  struct recording_source *source,
                                  bool *out_is_new,
@@ -131,15 +121,16 @@ static MUST_USE enum err add_new(struct store *store,
 {
     int64_t known = 0;
     int64_t rows = 0;
-    TRY(count_rows(store, "SELECT count(*) FROM recordings WHERE recording_id=?1", source->id,
-                   &known, info));
+    const struct store_value id = store_integer(source->id);
+    TRY(engine_number(store->engine, "SELECT count(*) FROM recordings WHERE recording_id=?1", id,
+                      &known, info));
     if (known > 0) {
         *out_is_new = false;
         return ERR_OK;
     }
     // A server that failed between two tables has the rows already.
-    TRY(count_rows(store, "SELECT count(*) FROM rows WHERE recording_id=?1", source->id, &rows,
-                   info));
+    TRY(engine_number(store->engine, "SELECT count(*) FROM rows WHERE recording_id=?1", id, &rows,
+                      info));
     source->has_rows = rows > 0;
     TRY(recording_rows_put(source, store->engine, info));
     TRY(store->engine->kind->commit(store->engine, info));

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// engine: see engine.h.
+#include "store/engine.h"
+
+#include "base/compiler.h"
+
+enum err engine_finish_open(struct engine *engine, enum err problem, struct engine **out)
+{
+    if (problem != ERR_OK) {
+        engine->kind->close(engine);
+        return problem;
+    }
+    *out = engine;
+    return ERR_OK;
+}
+
+enum err engine_number(struct engine *engine,
+                       const char *sql,
+                       struct store_value value,
+                       int64_t *out,
+                       struct err_info *info)
+{
+    CLEANUP(store_table_release) struct store_table table = {0};
+    TRY(engine->kind->query(engine, sql, &value, 1, false, &table, info));
+    *out = store_table_rows(&table) > 0 ? store_table_integer(&table, 0, 0) : 0;
+    return ERR_OK;
+}
