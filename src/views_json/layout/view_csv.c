@@ -33,6 +33,19 @@ bool view_nests(const struct view *view)
     return view->layout == VIEW_ROWS && view->csv == NULL;
 }
 
+// One field of a row.
+struct cell {
+    const struct table *table;
+    const struct column *column;
+    size_t row;
+};
+
+static const void *field_of(const struct cell *cell)
+{
+    return (const char *)cell->table->rows + cell->row * cell->table->row_bytes +
+           cell->column->offset;
+}
+
 // A line of the file that is being written.
 struct line {
     FILE *out;
@@ -65,20 +78,16 @@ static bool names_module(const struct column *column)
 }
 
 // A cell whose JSON is one value, so that both are equal.
-static void add_value(struct view *view,
-                      const struct table *table,
-                      const struct column *column,
-                      size_t row,
-                      struct line *line)
+static void add_value(struct view *view, const struct cell *cell, struct line *line)
 {
-    const bool is_text =
-        column->kind == CELL_TEXT || column->kind == CELL_STRING || column->kind == CELL_WRITE;
+    const enum cell_kind kind = cell->column->kind;
+    const bool is_text = kind == CELL_TEXT || kind == CELL_STRING || kind == CELL_WRITE;
     CLEANUP(strbuf_release) struct strbuf text = {0};
     struct json_writer *const usual = view->w;
     struct json_writer bare;
     json_to_strbuf(&bare, &text, JSON_BARE);
     view->w = &bare;
-    view_value(view, table, column, row);
+    view_value(view, cell->table, cell->column, cell->row);
     view->w = usual;
     if (json_finish(&bare) != ERR_OK) {
         view->failed = true;
@@ -86,8 +95,15 @@ static void add_value(struct view *view,
     (is_text ? add_text : add_number)(line, strbuf_text(&text));
 }
 
-static void add_location(const struct view *view, struct place place, struct line *line)
+static void name_value(const struct view *view, const struct column *column, struct line *line)
 {
+    (void)view;
+    add_text(line, column->key);
+}
+
+static void add_location(struct view *view, const struct cell *cell, struct line *line)
+{
+    const struct place place = *(const struct place *)field_of(cell);
     const struct profile *profile = view->code->profiles[place.side];
     const bool is_known = place.location != REC_NONE;
     add_text(line, is_known ? profile_location_function(profile, place.location) : "");
@@ -96,20 +112,38 @@ static void add_location(const struct view *view, struct place place, struct lin
     add_text(line, is_known ? profile_location_module(profile, place.location) : "");
 }
 
-static void add_function(const struct view *view,
-                         const struct column *column,
-                         uint32_t function,
-                         struct line *line)
+static void name_location(const struct view *view, const struct column *column, struct line *line)
 {
+    (void)view;
+    (void)column;
+    add_text(line, "function");
+    add_text(line, "file");
+    add_text(line, "line");
+    add_text(line, "module");
+}
+
+static void add_function(struct view *view, const struct cell *cell, struct line *line)
+{
+    const uint32_t function = *(const uint32_t *)field_of(cell);
     const bool is_known = function != REC_NONE;
     add_text(line, is_known ? code_union_name(view->code, function) : "");
-    if (names_module(column)) {
+    if (names_module(cell->column)) {
         add_text(line, is_known ? code_union_module(view->code, function) : "");
     }
 }
 
-static void add_frames(struct view *view, const struct frame_list *frames, struct line *line)
+static void name_function(const struct view *view, const struct column *column, struct line *line)
 {
+    (void)view;
+    add_text(line, column->key);
+    if (names_module(column)) {
+        add_text(line, "module");
+    }
+}
+
+static void add_frames(struct view *view, const struct cell *cell, struct line *line)
+{
+    const struct frame_list *frames = field_of(cell);
     CLEANUP(strbuf_release) struct strbuf text = {0};
     uint32_t place = frame_list_begin(frames);
     struct frame_at frame;
@@ -129,97 +163,48 @@ static void add_frames(struct view *view, const struct frame_list *frames, struc
     add_text(line, strbuf_text(&text));
 }
 
-// For a header, `costs` is NULL.
-static void add_costs(const struct view *view,
-                      const struct column *column,
-                      const struct costs *costs,
-                      struct line *line)
+static void add_costs(struct view *view, const struct cell *cell, struct line *line)
+{
+    const struct costs *costs = view_costs_at(cell->table, cell->column, cell->row);
+    for (int cost = 0; cost < COST_COUNT; cost++) {
+        if ((view->costs >> cost & 1) != 0) {
+            add_count(line, costs->values[cost]);
+        }
+    }
+}
+
+static void name_costs(const struct view *view, const struct column *column, struct line *line)
 {
     CLEANUP(strbuf_release) struct strbuf name = {0};
+    const bool is_plain = strcmp(column->key, "costs") == 0;
+    const size_t stem = strcmp(column->key, "old_costs") == 0 ? strlen("old") : strlen(column->key);
     for (int cost = 0; cost < COST_COUNT; cost++) {
-        if ((view->costs >> cost & 1) == 0) {
-            continue;
+        if ((view->costs >> cost & 1) != 0) {
+            strbuf_clear(&name);
+            strbuf_append(&name, column->key, is_plain ? 0 : stem);
+            strbuf_append_text(&name, is_plain ? "" : "_");
+            strbuf_append_text(&name, cost_get_info((enum cost)cost)->key);
+            add_text(line, strbuf_text(&name));
         }
-        if (costs != NULL) {
-            add_count(line, costs->values[cost]);
-            continue;
-        }
-        const bool is_plain = strcmp(column->key, "costs") == 0;
-        const size_t stem =
-            strcmp(column->key, "old_costs") == 0 ? strlen("old") : strlen(column->key);
-        strbuf_clear(&name);
-        strbuf_append(&name, column->key, is_plain ? 0 : stem);
-        strbuf_append_text(&name, is_plain ? "" : "_");
-        strbuf_append_text(&name, cost_get_info((enum cost)cost)->key);
-        add_text(line, strbuf_text(&name));
     }
 }
 
-static void add_names(const struct view *view, const struct column *column, struct line *line)
-{
-    switch (column->kind) {
-    case CELL_LOCATION:
-        add_text(line, "function");
-        add_text(line, "file");
-        add_text(line, "line");
-        add_text(line, "module");
-        return;
-    case CELL_COSTS:
-    case CELL_COSTS_AT:
-        add_costs(view, column, NULL, line);
-        return;
-    case CELL_U64:
-    case CELL_U32:
-    case CELL_POSITION:
-    case CELL_BOOL:
-    case CELL_OPTIONAL:
-    case CELL_DOUBLE:
-    case CELL_TEXT:
-    case CELL_STRING:
-    case CELL_FUNCTION:
-    case CELL_FRAMES:
-    case CELL_WRITE:
-        add_text(line, column->key);
-        if (column->kind == CELL_FUNCTION && names_module(column)) {
-            add_text(line, "module");
-        }
-        return;
-    }
-}
+// The kinds that are not one value: the columns of a field, and their cells.
+static const struct csv_kind {
+    void (*name)(const struct view *view, const struct column *column, struct line *line);
+    void (*add)(struct view *view, const struct cell *cell, struct line *line);
+} csv_kinds[CELL_WRITE + 1] = {
+    [CELL_LOCATION] = {name_location, add_location},
+    [CELL_FUNCTION] = {name_function, add_function},
+    [CELL_COSTS] = {name_costs, add_costs},
+    [CELL_COSTS_AT] = {name_costs, add_costs},
+    [CELL_FRAMES] = {name_value, add_frames},
+};
 
-static void add_cells(struct view *view,
-                      const struct table *table,
-                      const struct column *column,
-                      size_t row,
-                      struct line *line)
+static struct csv_kind kind_of(const struct column *column)
 {
-    const void *field = (const char *)table->rows + row * table->row_bytes + column->offset;
-    switch (column->kind) {
-    case CELL_LOCATION:
-        add_location(view, *(const struct place *)field, line);
-        return;
-    case CELL_FUNCTION:
-        add_function(view, column, *(const uint32_t *)field, line);
-        return;
-    case CELL_COSTS:
-    case CELL_COSTS_AT:
-        add_costs(view, column, view_costs_at(table, column, row), line);
-        return;
-    case CELL_FRAMES:
-        add_frames(view, field, line);
-        return;
-    case CELL_U64:
-    case CELL_U32:
-    case CELL_POSITION:
-    case CELL_BOOL:
-    case CELL_OPTIONAL:
-    case CELL_DOUBLE:
-    case CELL_TEXT:
-    case CELL_STRING:
-    case CELL_WRITE:
-        add_value(view, table, column, row, line);
-        return;
-    }
+    const struct csv_kind *kind = &csv_kinds[column->kind];
+    return kind->add != NULL ? *kind : (struct csv_kind){name_value, add_value};
 }
 
 static void
@@ -250,10 +235,12 @@ static void add_line(struct view *view, const struct table *table, bool is_heade
         if (!view_has_column(view, table, c)) {
             continue;
         }
+        const struct cell cell = {table, &table->columns[c], row};
+        const struct csv_kind kind = kind_of(cell.column);
         if (is_header) {
-            add_names(view, &table->columns[c], &line);
+            kind.name(view, cell.column, &line);
         } else {
-            add_cells(view, table, &table->columns[c], row, &line);
+            kind.add(view, &cell, &line);
         }
     }
     (void)fputs(CSV_LINE_END, line.out);
