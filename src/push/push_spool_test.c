@@ -106,7 +106,7 @@ static void entries_outlive_the_process_and_the_bound_holds(void **state)
     open_spool(folder, 8, &spool); // a smaller bound: the oldest goes
     assert_int_equal(spool.lost_count, 1);
     assert_oldest(&spool, "two");
-    push_spool_add(&spool, 0, text_bytes("")); // older than those that wait: it is last
+    push_spool_add(&spool, 0, text_bytes("")); // not older than the others, whatever its time says
     push_spool_drop(&spool, false);
     assert_oldest(&spool, "three");
     push_spool_drop(&spool, false);

@@ -15,7 +15,7 @@ from waiting import read_until, wait_until
 
 LINE = 64
 PAGE = 4096
-ROUNDS = 4  # of 30 pairs: the events stay below half of the smallest ring, so nobody is woken
+ROUNDS = 4  # of 30 pairs: the events stay below half of the smallest ring, so no thread wakes the recorder
 WARM_UP = 2000
 WAYS = {"held": {"CAIRN_NURSERY": "always"}, "sent": {"CAIRN_NURSERY": "0"}, "usual": {}}
 

@@ -20,7 +20,7 @@
 
 // Zeroed before use; owned.
 struct user_options {
-    struct strbuf path;  // of the file; empty if there is no home
+    struct strbuf path;  // of the file; empty without XDG_CONFIG_HOME and HOME
     bool is_read;        // the file exists
     struct strbuf words; // each ended by a zero byte
     size_t word_count;
