@@ -97,6 +97,9 @@ TABLES = {
     "ADHC": ("adhoc", [
         (1, "process", 32, NONE), (2, "node", 32, NONE), (3, "events", 64, 0),
         (4, "weight", 64, 0)]),
+    "RALC": ("reallocs", [
+        (1, "row", 32, NONE), (2, "reallocs", 64, 0), (3, "moved_bytes", 64, 0),
+        (4, "grown_bytes", 64, 0), (5, "largest_bytes", 64, 0)]),
     "LOOK": ("memory_snapshots", [
         (1, "time_ms", 64, 0), (2, "process", 32, NONE), (3, "flags", 32, 0),
         (4, "rss_bytes", 64, 0), (5, "swap_bytes", 64, 0), (6, "requested_bytes", 64, 0),

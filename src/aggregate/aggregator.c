@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/minmax.h"
+#include "session/wire.h"
 
 enum err aggregator_init(struct aggregator *aggregator, uint64_t seed)
 {
@@ -601,6 +602,7 @@ enum err aggregator_free(struct aggregator *aggregator,
     if (is_temporary && is_known) {
         TRY(count_temporary(aggregator, thread, address, &block));
     }
+    thread->freed_bytes = is_known ? block.size_bytes : 0;
     if (UNLIKELY(!is_known)) {
         return free_unknown(aggregator, thread, address);
     }
@@ -614,11 +616,22 @@ enum err aggregator_free(struct aggregator *aggregator,
     return ERR_OK;
 }
 
+enum err aggregator_grew(struct aggregator *aggregator,
+                         uint32_t row,
+                         uint64_t old_bytes,
+                         uint64_t size_bytes)
+{
+    return LIKELY(old_bytes == 0 || size_bytes < WIRE_GREW_MIN || size_bytes <= old_bytes)
+               ? ERR_OK
+               : realloc_table_add(&aggregator->reallocs, row, old_bytes, size_bytes);
+}
+
 enum err aggregator_reallocate(struct aggregator *aggregator,
                                struct aggregator_thread *thread,
                                const struct aggregator_move *move)
 {
     TRY(aggregator_free(aggregator, thread, move->from, move->is_temporary));
+    TRY(aggregator_grew(aggregator, move->row, thread->freed_bytes, move->size_bytes));
     return aggregator_allocate(aggregator, thread, move->to, move->row, move->size_bytes);
 }
 

@@ -32,6 +32,7 @@
 #include "aggregate/peak/byte_weight.h"
 #include "aggregate/peak/peak_bound.h"
 #include "aggregate/peak_scopes.h"
+#include "aggregate/rows/realloc_table.h"
 #include "aggregate/tables/mark_list.h"
 #include "aggregate/tables/stack_table.h"
 #include "aggregate/tables/thread_table.h"
@@ -77,6 +78,7 @@ struct aggregator {
     struct thread_table threads;
     struct rec_mapping_vec mappings;
     struct rec_adhoc_vec adhoc;
+    struct realloc_table reallocs;
     struct mark_list marks;
     struct aggregator_process_vec processes; // owned; indexed as in the recording
     struct map_u64 last_of_pid;              // pid -> index of its latest image
@@ -116,6 +118,7 @@ struct aggregator_thread {
     uint64_t start_ms;
     uint64_t tick_ms;        // of its latest event
     uint64_t stamp;          // of its next or latest event; 0: no event had one
+    uint64_t freed_bytes;    // size of the block that it freed latest; 0: unknown
     uint64_t stamped_before; // aggregator.stamped_count at the start of its present tick
     struct peak_flight flight;
     int64_t unsampled_bytes; // its balance of unsampled bytes (target/producer/sampler.h)
@@ -308,6 +311,14 @@ struct aggregator_move {
 enum err aggregator_reallocate(struct aggregator *aggregator,
                                struct aggregator_thread *thread,
                                const struct aggregator_move *move) MUST_USE;
+
+// Count that a realloc at `row` changed a block of old_bytes to size_bytes. Its free and its
+// allocation are counted by themselves. Only growth to WIRE_GREW_MIN or more counts. `old_bytes` 0:
+// unknown. aggregator_reallocate does all of it.
+enum err aggregator_grew(struct aggregator *aggregator,
+                         uint32_t row,
+                         uint64_t old_bytes,
+                         uint64_t size_bytes) MUST_USE;
 
 // Count coalesced pairs: `count` > 0 blocks of `bytes` in all, whose sizes have one bucket. The
 // thread allocated and freed each within its present tick.

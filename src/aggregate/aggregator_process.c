@@ -33,6 +33,7 @@ void aggregator_release(struct aggregator *aggregator)
     map_u64_release(&aggregator->last_of_pid);
     rec_mapping_vec_release(&aggregator->mappings);
     rec_adhoc_vec_release(&aggregator->adhoc);
+    realloc_table_release(&aggregator->reallocs);
     mark_list_release(&aggregator->marks);
     peak_scopes_release(&aggregator->scopes);
     thread_table_release(&aggregator->threads);

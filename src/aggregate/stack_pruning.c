@@ -286,6 +286,7 @@ static enum err join_rows(struct aggregator *aggregator, const struct stack_slot
     CLEANUP(u32_vec_release) struct u32_vec numbers = {0};
     TRY(u32_vec_resize(&numbers, aggregator->totals.rows.rows.len));
     TRY(row_table_join(&aggregator->totals.rows, numbers.items));
+    TRY(realloc_table_renumber(&aggregator->reallocs, numbers.items));
     for (size_t i = 0; i < aggregator->processes.len; i++) {
         live_map_renumber(&aggregator->processes.items[i]->live, numbers.items);
     }

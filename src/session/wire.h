@@ -27,6 +27,7 @@
 //                                             old size ; old number
 //   EVENT          slot 24                    weight
 //   QUERY       number 32, what 8, scope 8 -
+//   GREW           old bytes (56)             slot 24 | size 40
 //   UNSAMPLED       bytes 48, grain 8          bytes 40 high | count 24
 //
 // Fields of word 0 after the tag are packed from bit 8 upwards in the order given.
@@ -52,6 +53,10 @@
 // names it. QUERY asks for the sums of all records before it; the lane's header receives the
 // response (stats_query.h). The field `what` is an enum stats_query_what. Number 0 asks for no
 // response.
+//
+// Growth. GREW states that the lane's next allocation is a realloc that grew a block. Its old size
+// is that of the block that the lane freed latest if `old bytes` is 0. REALLOC needs no GREW, and
+// blocks below WIRE_GREW_MIN have none.
 //
 // Temporary. Tags marked * have a twin, _TEMPORARY: the freed block is, by its address, the block
 // that the thread's previous event allocated.
@@ -110,6 +115,7 @@ enum wire_tag {
     WIRE_EVENT = 24,
     WIRE_QUERY = 25,
     WIRE_UNSAMPLED = 26,
+    WIRE_GREW = 27,
 };
 
 enum wire_mapping_kind {
@@ -163,6 +169,7 @@ enum wire_text_flags {
 #define WIRE_TEXT_BYTES_MAX    4096u
 #define WIRE_MARK_BYTES_MAX    1024u
 #define WIRE_RECORD_BYTES_MAX  8192u // the largest MODULE; below half of the smallest ring
+#define WIRE_GREW_MIN          4096u // bytes
 #define WIRE_OFFSET_BITS       52
 #define WIRE_OFFSET_MASK       (((uint64_t)1 << WIRE_OFFSET_BITS) - 1)
 #define WIRE_MODULE_SLOTS      4094u // 1..4094; 0 means no module, 4095 marks WIRE_FRAME_CUT

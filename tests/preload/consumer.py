@@ -25,7 +25,7 @@ PROCESSES, LANES = 1024, 4096
 PROCESS_OFFSET, LANES_OFFSET, STRIDE = 4096, 256 << 10, (1 << 20) + (256 << 10)
 RING_MIN, RING_MAX, RING_OFFSET = 16 << 10, 512 << 10, STRIDE - (512 << 10)
 SESSION_BYTES = LANES_OFFSET + LANES * STRIDE
-MAGIC, VERSION = 0x6E7269616373, 11
+MAGIC, VERSION = 0x6E7269616373, 12
 STATE_WORD, CLOCK, WAKE, COUNTERS, BITMAP = 32 // 4, 64 // 8, 192 // 4, 256 // 8, None
 COUNTER_NAMES = re.findall(
     r"^ +X\((\w+),",
@@ -41,6 +41,7 @@ MAPPING = 16
 MAPPING_KINDS = {1: "anonymous", 2: "file", 3: "shared", 4: "break", 5: "same"}
 FREE_TEMPORARY, REALLOC_TEMPORARY, REALLOC_LARGE_TEMPORARY = 11, 12, 13
 PAIR, PAIR_TEMPORARY, PAIRS, PAIRS_TEMPORARY, SUMMIT, STAMP, ALLOC_LATE = 14, 15, 17, 20, 21, 22, 23
+GREW, GREW_MIN = 27, 4096
 TEXT_KINDS = {1: "executable", 2: "command_line", 3: "thread_name", 4: "working_directory",
               5: "allocator", 6: "libc"}
 MASK64 = (1 << 64) - 1
@@ -215,16 +216,13 @@ class Lane:
                 self.event("free", rest, None, 0)
                 self.latest = None
                 i += 1
-            elif tag == ALLOC:
+            elif tag in (ALLOC, ALLOC_LATE):
                 self.event("alloc", rest, words[i + 1] >> 40, words[i + 1] & ((1 << 40) - 1))
-                i += 2
+                i += 2 if tag == ALLOC else 3
             elif tag in (REALLOC, REALLOC_TEMPORARY):
                 self.check_temporary(words[i + 2], tag == REALLOC_TEMPORARY)
                 self.event("realloc", rest, words[i + 1] >> 40, words[i + 1] & ((1 << 40) - 1),
                            words[i + 2])
-                i += 3
-            elif tag == ALLOC_LATE:
-                self.event("alloc", rest, words[i + 1] >> 40, words[i + 1] & ((1 << 40) - 1))
                 i += 3
             elif tag == ALLOC_LARGE:
                 assert words[i + 2] >> 40
@@ -241,6 +239,9 @@ class Lane:
             elif tag in (PAIRS, PAIRS_TEMPORARY):
                 sums = words[i + 1]
                 self.pairs(word, sums & 0xFFFFFF, sums >> 24, tag == PAIRS_TEMPORARY)
+                i += 2
+            elif tag == GREW:
+                assert words[i + 1] >> 40 in self.slots and words[i + 1] & ((1 << 40) - 1) >= GREW_MIN
                 i += 2
             elif tag == STAMP:
                 assert rest > 0, "stamps are not 0"

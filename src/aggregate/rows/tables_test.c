@@ -11,9 +11,11 @@
 
 #include "aggregate/pending_frees.h"
 #include "aggregate/rows/bucket_set.h"
+#include "aggregate/rows/realloc_table.h"
 #include "aggregate/rows/row_table.h"
 #include "aggregate/tables/stack_table.h"
 #include "aggregate/tables/thread_table.h"
+#include "base/compiler.h"
 #include "base/test_support/random_numbers.h"
 
 static struct bytes bytes_of(const char *text)
@@ -272,6 +274,39 @@ static void one_address_freed_for_ever_does_not_grow_a_chain(void **state)
     pending_frees_release(&w);
 }
 
+// Rows 3 and 9 become one, and keep their sums.
+static void reallocs_of_joined_rows_are_added(void **state)
+{
+    (void)state;
+    struct realloc_table table = {0};
+    CLEANUP(rec_realloc_vec_release) struct rec_realloc_vec got = {0};
+    assert_int_equal(realloc_table_collect(&table, &got), ERR_OK);
+    assert_int_equal(got.len, 0);
+    assert_int_equal(realloc_table_add(&table, 9, 4000, 5000), ERR_OK);
+    assert_int_equal(realloc_table_add(&table, 3, 8192, 16384), ERR_OK);
+    assert_int_equal(realloc_table_add(&table, 5, UINT64_MAX - 1, UINT64_MAX), ERR_OK);
+    assert_int_equal(realloc_table_add(&table, 5, 4096, 4097), ERR_OK); // saturates
+    const uint32_t numbers[10] = {[3] = 2, [5] = 1, [9] = 2};
+    assert_int_equal(realloc_table_renumber(&table, numbers), ERR_OK);
+    assert_int_equal(realloc_table_add(&table, 2, 100, 4096), ERR_OK);
+    assert_int_equal(realloc_table_collect(&table, &got), ERR_OK);
+    const struct rec_realloc want[] = {
+        {.row = 1,
+         .reallocs = 2,
+         .moved_bytes = UINT64_MAX,
+         .grown_bytes = 2,
+         .largest_bytes = UINT64_MAX},
+        {.row = 2,
+         .reallocs = 3,
+         .moved_bytes = 12292,
+         .grown_bytes = 13188,
+         .largest_bytes = 16384},
+    };
+    assert_int_equal(got.len, ARRAY_LEN(want));
+    assert_memory_equal(got.items, want, sizeof(want));
+    realloc_table_release(&table);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -279,6 +314,7 @@ int main(void)
         cmocka_unit_test(nodes_are_unique_and_their_parents_come_first),
         cmocka_unit_test(a_cut_is_a_frame_of_its_own),
         cmocka_unit_test(histograms_are_those_of_a_plain_array),
+        cmocka_unit_test(reallocs_of_joined_rows_are_added),
         cmocka_unit_test(what_is_unknown_is_in_no_histogram),
         cmocka_unit_test(beyond_the_cap_threads_take_over_ended_ones_of_their_name),
         cmocka_unit_test(a_waiting_free_is_taken_by_an_allocation_that_came_first),

@@ -43,6 +43,7 @@ static const char *const table_choices[] = {"meta",
                                             "unrecorded",
                                             "blocks",
                                             "adhoc",
+                                            "reallocs",
                                             NULL};
 
 static const struct option_spec specs[] = {
@@ -54,7 +55,7 @@ static const struct option_spec specs[] = {
      .help = "print the entries of one table, one per line: meta, totals, "
              "counters, strings, processes, threads, modules, slices, rss_samples, frames, nodes, "
              "rows, symbols, cells, size_buckets, lifetime_buckets, cohorts, mappings, "
-             "memory_snapshots, parts, survivors, marks, blocks or adhoc",
+             "memory_snapshots, parts, survivors, marks, blocks, adhoc or reallocs",
      .offset = offsetof(struct dump_fields, table)},
     {.name = "events",
      .kind = OPTION_FLAG,

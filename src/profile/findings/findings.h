@@ -4,17 +4,17 @@
 //   peak      a function holds a large share of the heap's peak; what it gained since the trough
 //   growth    memory of a call site grows until the end of the run
 //   unfreed   much memory is live at the end and does not grow
-//   churn     a function makes many temporary allocations
+//   churn     a function makes many temporary allocations, or grows blocks step by step
 //   rss       resident memory is much larger than the live heap, and which part is
 //   sparse    few blocks keep many pages of the heap resident (fragmentation)
 //   uneven    a thread or process holds much more than its siblings
 //   unseen    a process has a heap that cairn does not see
 //
-// A finding is made only above the limits in findings.c, which are in bytes and shares, so that a
-// healthy program has none but that of its peak. Findings are ranked by the bytes that they are
-// about: growth counts with what it would add in a minute, temporary bytes and settled memory with
-// a part. Growth and unfreed memory are not judged in runs of less than a second: such programs
-// need not free anything.
+// A finding is made only above the limits in findings.c and findings_churn.c. These are in bytes
+// and shares, so that a healthy program has none but that of its peak. Findings are ranked by the
+// bytes that they are about: growth counts with what it would add in a minute; temporary bytes,
+// moved bytes and settled memory count with a part. Growth and unfreed memory are not judged in
+// runs of less than a second: such programs need not free anything.
 // Context: H.
 #pragma once
 

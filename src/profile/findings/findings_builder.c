@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "host/os/file.h"
 #include "profile/model/function_name.h"
 
@@ -38,4 +39,35 @@ void finding_append_site(const struct findings_builder *builder,
         name_append_in_sentence(out, path_file_name(file));
         strbuf_printf(out, line > 0 ? ":%" PRIu32 ")" : ")", line);
     }
+}
+
+enum err
+finding_leader(const struct findings_builder *builder, enum cost cost, struct finding_leader *out)
+{
+    const struct code_index *code = &builder->selection->profile->code;
+    const struct row_groups *groups = &builder->out.groups;
+    CLEANUP(u64_vec_release) struct u64_vec sums = {0};  // by function
+    TRY(u64_vec_resize(&sums, code->functions.len + 1)); // the last: no stack
+    size_t leader = code->functions.len;
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        *out = (struct finding_leader){.group = REC_NONE};
+        uint64_t largest = 0;
+        for (uint32_t i = 0; i < groups->groups.len; i++) {
+            const uint32_t location = row_groups_location(groups, i);
+            const size_t function = location == REC_NONE ? code->functions.len
+                                                         : code->locations.items[location].function;
+            const uint64_t value = costs_get(&groups->groups.items[i].costs, cost);
+            if (pass == 0) {
+                sums.items[function] += value;
+                leader = sums.items[function] > sums.items[leader] ? function : leader;
+            } else if (function == leader && value > 0) {
+                costs_add(&out->costs, &groups->groups.items[i].costs);
+                out->gained +=
+                    builder->out.rise.gained.len > 0 ? builder->out.rise.gained.items[i] : 0;
+                out->group = value > largest ? i : out->group;
+                largest = max_u64(value, largest);
+            }
+        }
+    }
+    return ERR_OK;
 }

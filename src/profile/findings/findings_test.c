@@ -117,6 +117,39 @@ static void a_pause_ends_no_rise(void **state)
     }
 }
 
+// A block that grows from nothing to 4 MiB by 4 KiB moves 2 GiB; by an eighth of its size, 32 MiB.
+static void growth_step_by_step_is_found(void **state)
+{
+    (void)state;
+    static const char stacks[] = "main;push(v.c:5) 1024 2149580800 1023 2145386496\n%s"
+                                 "main;keep(a.c:9) 1 10485760 0 0 0 0 1 10485760 10485760\n";
+    static const struct {
+        const char *reallocs;
+        const char *sentence; // NULL: no finding
+    } cases[] = {
+        {"realloc 1023 2145386496 4190208 4194304\n",
+         "push (v.c:5) grows blocks step by step: 1,023 reallocs by 4.00 KiB on average, up to "
+         "4.00 "
+         "MiB, moved up to 2.00 GiB. Doubling the size would move about 4.00 MiB."},
+        {"realloc 1023 2145386496 134086657 4194304\n", NULL}, // 16 times and a bit less
+        {"realloc 60 33554432 4190208 4194304\n", NULL},       // an eighth
+        {"realloc 1023 16777216 4096 4194304\n", NULL},        // little beside all allocations
+        {"", NULL},                                            // as from another profiler
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(drawn_profile_release) struct drawn_profile drawn = {0};
+        CLEANUP(findings_release) struct findings findings = {0};
+        char text[512];
+        (void)snprintf(text, sizeof(text), stacks, cases[i].reallocs);
+        build(text, 1000, &drawn, &findings);
+        const struct finding *found = find(&findings, FINDING_CHURN);
+        assert_int_equal(found != NULL, cases[i].sentence != NULL);
+        if (found != NULL) {
+            assert_string_equal(findings_sentence(&findings, found), cases[i].sentence);
+        }
+    }
+}
+
 static void growth_is_found_only_in_long_runs(void **state)
 {
     (void)state;
@@ -218,6 +251,7 @@ int main(void)
         cmocka_unit_test(the_peak_is_explained),
         cmocka_unit_test(a_peak_of_a_moment_is_explained),
         cmocka_unit_test(a_pause_ends_no_rise),
+        cmocka_unit_test(growth_step_by_step_is_found),
         cmocka_unit_test(growth_is_found_only_in_long_runs),
         cmocka_unit_test(other_faults_have_their_kind),
     };

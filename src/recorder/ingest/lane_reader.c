@@ -422,6 +422,16 @@ static inline enum err add_moved(struct lane_reader *reader,
     return move.from != 0 ? aggregator_reallocate(aggregator, &reader->thread, &move) : ERR_CORRUPT;
 }
 
+static enum err add_growth(struct lane_reader *reader,
+                           struct aggregator *aggregator,
+                           const struct wire_record *record)
+{
+    uint32_t row;
+    TRY(row_of_slot(reader, aggregator, record->slot, &row));
+    const uint64_t old_bytes = record->address != 0 ? record->address : reader->thread.freed_bytes;
+    return aggregator_grew(aggregator, row, old_bytes, record->size_bytes);
+}
+
 static inline enum err add_pair(struct lane_reader *reader,
                                 struct aggregator *aggregator,
                                 const struct wire_record *record)
@@ -498,6 +508,8 @@ static inline enum err add_record(struct lane_reader *reader,
     case WIRE_PAIRS:
     case WIRE_PAIRS_TEMPORARY:
         return add_pair(reader, aggregator, record);
+    case WIRE_GREW:
+        return add_growth(reader, aggregator, record);
     case WIRE_HIGH_WATER:
         return add_high_water(reader, aggregator, record);
     case WIRE_STACK:

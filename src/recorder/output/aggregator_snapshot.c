@@ -362,6 +362,8 @@ static void lend_tables(struct aggregator_snapshot *s,
     r->mapping_count = aggregator->mappings.len;
     r->adhoc = aggregator->adhoc.items;
     r->adhoc_count = aggregator->adhoc.len;
+    r->reallocs = s->reallocs.items;
+    r->realloc_count = s->reallocs.len;
     r->counters = s->counters.items;
     r->counter_count = s->counters.len;
     if (sampler != NULL) {
@@ -406,6 +408,7 @@ enum err aggregator_snapshot_take(struct aggregator *aggregator,
     TRY(fit_peak(&s, aggregator));
     TRY(fill_slices(&s, aggregator));
     TRY(row_history_begin(&s.history, &aggregator->totals.rows));
+    TRY(realloc_table_collect(&aggregator->reallocs, &s.reallocs));
     TRY(fill_counters(&s, aggregator, facts));
     TRY(fill_blocks(&s, aggregator, facts));
     TRY(count_events(&s, aggregator, facts));
@@ -441,6 +444,7 @@ void aggregator_snapshot_release(struct aggregator_snapshot *snapshot)
     rec_row_vec_release(&snapshot->rows);
     row_history_release(&snapshot->history);
     rec_slice_vec_release(&snapshot->slices);
+    rec_realloc_vec_release(&snapshot->reallocs);
     rec_counter_vec_release(&snapshot->counters);
     rec_block_vec_release(&snapshot->blocks);
     rec_memory_snapshot_vec_release(&snapshot->memory_snapshots);

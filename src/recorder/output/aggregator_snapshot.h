@@ -60,6 +60,7 @@ struct aggregator_snapshot {
     struct rec_row_vec rows;
     struct row_history history;
     struct rec_slice_vec slices;
+    struct rec_realloc_vec reallocs;
     struct rec_counter_vec counters;
     struct rec_block_vec blocks;
     struct rec_memory_snapshot_vec memory_snapshots;

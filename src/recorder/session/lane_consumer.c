@@ -110,6 +110,7 @@ static uint64_t record_words(uint64_t head)
     case WIRE_PAIRS:
     case WIRE_PAIRS_TEMPORARY:
     case WIRE_UNSAMPLED:
+    case WIRE_GREW:
         return 2;
     case WIRE_HIGH_WATER:
         return 1 + (head >> 8);
@@ -161,6 +162,7 @@ static bool is_sound(uint64_t head, uint64_t words)
     case WIRE_EVENT:
     case WIRE_QUERY:
     case WIRE_UNSAMPLED:
+    case WIRE_GREW:
     case WIRE_REALLOC_LARGE_TEMPORARY:
     case WIRE_PAIRS:
     case WIRE_PAIRS_TEMPORARY:
@@ -207,6 +209,9 @@ enum wire_result wire_decode_rare(const uint64_t *words, size_t count, struct wi
         const bool is_sound =
             words[2] <= WIRE_SHIFT_MAX && out->size_bytes >> WIRE_SAMPLED_SIZE_BITS == 0;
         return is_sound ? WIRE_DECODED : WIRE_MALFORMED;
+    } else if (out->tag == WIRE_GREW) {
+        out->slot = (uint32_t)(words[1] >> WIRE_SIZE_BITS);
+        out->size_bytes = words[1] & WIRE_SIZE_MAX;
     } else if (out->tag == WIRE_UNSAMPLED) {
         out->size_bytes = wire_pairs_bytes(words[1]);
         out->count = wire_pairs_count(words[1]);

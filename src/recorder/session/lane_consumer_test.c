@@ -177,6 +177,8 @@ static void records_are_decoded_as_wire_h_says(void **state)
          {.tag = WIRE_HIGH_WATER, .words = 2, .address = 1, .count = 1}},
         {{WIRE_EVENT | SLOT << 8, UINT64_MAX},
          {.tag = WIRE_EVENT, .words = 2, .address = SLOT, .slot = SLOT, .size_bytes = UINT64_MAX}},
+        {{WIRE_GREW | 4000 << 8, (uint64_t)SLOT << 40 | 4096},
+         {.tag = WIRE_GREW, .words = 2, .address = 4000, .slot = SLOT, .size_bytes = 4096}},
         {{WIRE_QUERY | (uint64_t)77 << 8 | (uint64_t)1 << 40 | (uint64_t)6 << 48},
          {.tag = WIRE_QUERY,
           .words = 1,
@@ -263,7 +265,7 @@ static void no_record_reaches_beyond_what_was_given(void **state)
         for (size_t k = 0; k < count; k++) {
             words[k] = random * (k + 1) * 0x9e3779b97f4a7c15ULL;
         }
-        words[0] = (words[0] & ~(uint64_t)0xff) | random % (WIRE_QUERY + 1);
+        words[0] = (words[0] & ~(uint64_t)0xff) | random % (WIRE_GREW + 1);
         words[0] &= i % 2 == 0 ? UINT64_MAX : 0x0000001f001f0fffULL;
         struct wire_record record;
         if (wire_decode(words, count, &record) == WIRE_DECODED) {

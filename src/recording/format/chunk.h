@@ -70,6 +70,7 @@ enum chunk_flags {
 #define CHUNK_COHORTS_COMPACT   CHUNK_TYPE('C', 'O', 'H', 'M')
 #define CHUNK_MAPPINGS          CHUNK_TYPE('M', 'A', 'P', 'S')
 #define CHUNK_ADHOC             CHUNK_TYPE('A', 'D', 'H', 'C')
+#define CHUNK_REALLOCS          CHUNK_TYPE('R', 'A', 'L', 'C')
 #define CHUNK_MEMORY_SNAPSHOTS  CHUNK_TYPE('L', 'O', 'O', 'K')
 #define CHUNK_PARTS             CHUNK_TYPE('P', 'A', 'R', 'T')
 #define CHUNK_SURVIVORS         CHUNK_TYPE('S', 'U', 'R', 'V')

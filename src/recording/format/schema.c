@@ -217,6 +217,14 @@ static const struct rec_column adhoc_columns[] = {
     COLUMN(rec_adhoc, 4, weight),
 };
 
+static const struct rec_column realloc_columns[] = {
+    INDEX(rec_realloc, 1, row),
+    COLUMN(rec_realloc, 2, reallocs),
+    COLUMN(rec_realloc, 3, moved_bytes),
+    COLUMN(rec_realloc, 4, grown_bytes),
+    COLUMN(rec_realloc, 5, largest_bytes),
+};
+
 static const struct rec_column memory_snapshot_columns[] = {
     COLUMN(rec_memory_snapshot, 1, time_ms),
     INDEX(rec_memory_snapshot, 2, process),
@@ -361,6 +369,8 @@ const struct rec_table rec_tables[REC_TABLE_STORED_COUNT] = {
     [REC_TABLE_MAPPINGS] =
         ARRAY(rec_mapping, mappings, mapping_count, CHUNK_MAPPINGS, mapping_columns),
     [REC_TABLE_ADHOC] = ARRAY(rec_adhoc, adhoc, adhoc_count, CHUNK_ADHOC, adhoc_columns),
+    [REC_TABLE_REALLOCS] =
+        ARRAY(rec_realloc, reallocs, realloc_count, CHUNK_REALLOCS, realloc_columns),
     [REC_TABLE_MEMORY_SNAPSHOTS] = ARRAY(rec_memory_snapshot,
                                          memory_snapshots,
                                          memory_snapshot_count,

@@ -389,6 +389,17 @@ struct rec_adhoc {
     uint64_t weight; // sum of the weights, in the program's own unit
 };
 
+// The reallocs of a row that grew a block to a page of 4 KiB or more. Sorted by row, without rows
+// that have none. Foreign formats have none.
+struct rec_realloc {
+    uint32_t row;
+    uint32_t reserved;
+    uint64_t reallocs;
+    uint64_t moved_bytes;   // sum of the old sizes: realloc copies them unless it finds room behind
+    uint64_t grown_bytes;   // sum of the new sizes, less the old ones
+    uint64_t largest_bytes; // largest new size
+};
+
 struct rec_counter {
     rec_string name; // as in JSON: snake_case
     rec_string text; // one phrase for readers
@@ -481,6 +492,7 @@ struct rec_unrecorded {
     X(rec_rss_sample, rss_samples, rss_sample_count)                \
     X(rec_mapping, mappings, mapping_count)                         \
     X(rec_adhoc, adhoc, adhoc_count)                                \
+    X(rec_realloc, reallocs, realloc_count)                         \
     X(rec_memory_snapshot, memory_snapshots, memory_snapshot_count) \
     X(rec_part, parts, part_count)                                  \
     X(rec_survivor, survivors, survivor_count)                      \

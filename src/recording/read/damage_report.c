@@ -34,6 +34,7 @@ static const char *const meanings[REC_TABLE_COUNT] = {
     [REC_TABLE_LIFETIME_BUCKETS] = "lifetimes of blocks",
     [REC_TABLE_MAPPINGS] = "mappings",
     [REC_TABLE_ADHOC] = "events of the program",
+    [REC_TABLE_REALLOCS] = "reallocs that grew blocks",
     [REC_TABLE_MEMORY_SNAPSHOTS] = "what RSS consisted of",
     [REC_TABLE_PARTS] = "parts of RSS",
     [REC_TABLE_SURVIVORS] = "blocks on sparse pages",

@@ -297,6 +297,14 @@ static bool is_good_adhoc(struct repair *p, void *entry, const void *before)
     return adhoc->process < p->r->process_count && adhoc->node < p->r->node_count;
 }
 
+static bool is_good_realloc(struct repair *p, void *entry, const void *before)
+{
+    struct rec_realloc *grown = entry;
+    const struct rec_realloc *last = before;
+    grown->row = mapped(&p->row_map, grown->row);
+    return grown->row != REC_NONE && (last == NULL || last->row < grown->row);
+}
+
 static bool is_good_snapshot(struct repair *p, void *entry, const void *before)
 {
     const struct rec_memory_snapshot *snapshot = entry;
@@ -377,6 +385,7 @@ static enum err repair_all(struct repair *p, bool has_totals)
              NULL));
     TRY(keep(p, r->mappings, &r->mapping_count, sizeof(*r->mappings), is_good_mapping, NULL));
     TRY(keep(p, r->adhoc, &r->adhoc_count, sizeof(*r->adhoc), is_good_adhoc, NULL));
+    TRY(keep(p, r->reallocs, &r->realloc_count, sizeof(*r->reallocs), is_good_realloc, NULL));
     TRY(keep(p, r->memory_snapshots, &r->memory_snapshot_count, sizeof(*r->memory_snapshots),
              is_good_snapshot, &p->memory_snapshot_map));
     TRY(keep(p, r->parts, &r->part_count, sizeof(*r->parts), is_good_part, NULL));

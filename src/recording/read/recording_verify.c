@@ -473,6 +473,17 @@ static void check_adhoc(struct verification *v)
     }
 }
 
+static void check_reallocs(struct verification *v)
+{
+    const struct recording *r = v->r;
+    for (size_t i = 0; i < r->realloc_count; i++) {
+        check_index(v, "reallocs", i, "row", r->reallocs[i].row, r->row_count);
+        if (i > 0 && r->reallocs[i - 1].row >= r->reallocs[i].row) {
+            find(v, INVARIANT_ORDER, "reallocs[%zu] is out of order", i);
+        }
+    }
+}
+
 static void check_snapshots(struct verification *v)
 {
     const struct recording *r = v->r;
@@ -556,7 +567,7 @@ enum err recording_verify(const struct recording *recording, struct recording_fi
         {check_snapshots, false}, {check_part_sums, true},
         {check_survivors, false}, {check_marks, false},
         {check_blocks, false},    {check_block_sums, true},
-        {check_adhoc, false},
+        {check_adhoc, false},     {check_reallocs, false},
     };
     struct verification v = {.r = recording, .out = out};
     for (size_t i = 0; i < ARRAY_LEN(checks) && v.err == ERR_OK; i++) {

@@ -29,11 +29,13 @@ static const char text[] = "process server\n"
                            "  size 14 10 640\n"
                            "  life 3 4 256\n"
                            "  cohort 0 3 4 256\n"
+                           "  realloc 2 8192 4096 8192\n"
                            "thread worker\n"
                            "main;work 3 30 3 30 3 30\n"
                            "  @1 3 30 3 30 3\n"
                            "  size 8 2 20\n"
                            "  size 9 1 10\n"
+                           "  realloc 1 4096 4096 8192\n"
                            "process child\n"
                            "main;load 1 8\n"
                            "  @1 1 8\n"
@@ -125,6 +127,8 @@ BREAK(life_row, r->lifetime_buckets[0].row = 3)
 BREAK(cohort_row, r->cohorts[0].row = 3)
 BREAK(cohort_born, r->cohorts[0].born_slice = 4)
 BREAK(cohort_freed, r->cohorts[0].freed_slice = 5)
+BREAK(realloc_row, r->reallocs[1].row = 3)
+BREAK(realloc_order, r->reallocs[1].row = 0)
 
 static void freed_before_it_was_born(struct recording *r)
 {
@@ -179,6 +183,8 @@ static void each_contradiction_is_found_and_named(void **state)
         {break_cohort_row, INVARIANT_INDEX, "cohorts[0]: there is no row 3"},
         {break_cohort_born, INVARIANT_INDEX, "cohorts[0]: there is no slice 4"},
         {break_cohort_freed, INVARIANT_INDEX, "cohorts[0]: there is no slice 5"},
+        {break_realloc_row, INVARIANT_INDEX, "reallocs[1]: there is no row 3"},
+        {break_realloc_order, INVARIANT_ORDER, "reallocs[1] is out of order"},
         {freed_before_it_was_born, INVARIANT_COST, "cohorts[0] was freed before"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -206,7 +212,7 @@ static void nothing_is_read_out_of_bounds_whatever_is_verified(void **state)
         CLEANUP(recording_findings_release) struct recording_findings findings = {0};
         assert_int_equal(recording_random_wild(seed, 60, &wild), ERR_OK);
         assert_int_equal(recording_verify(&wild, &findings), ERR_OK);
-        assert_true(findings.items.len <= 80); // five of each check
+        assert_true(findings.items.len <= 85); // five of each check
         assert_true(recording_findings_count(&findings) >= findings.items.len);
     }
     struct recording zeroed = {0};
@@ -251,12 +257,12 @@ static void the_dump_shows_every_chunk_and_its_damage(void **state)
     assert_int_equal(recording_dump(path, see, &seen, &summary, &info), ERR_OK);
     assert_string_equal(seen.types, "SBEG META TOTL STRS STRS STRS STRS STRS PROC THRD THRD MODS "
                                     "SLIC SLIC FRAM FRAM NODE NODE ROWS ROWS SYMB SYMB COHO "
-                                    "CELL CELL SIZB SIZB LIFB SEND ");
+                                    "CELL CELL SIZB SIZB LIFB RALC SEND ");
     assert_true(summary.has_contents);
     assert_true(summary.has_footer);
     assert_int_equal(summary.damaged_chunks, 0);
     assert_int_equal(summary.unreadable_bytes, 0);
-    assert_int_equal(summary.chunk_count, 29);
+    assert_int_equal(summary.chunk_count, 30);
     // The visitor stops the dump.
     seen = (struct seen){.stop_after = 2};
     assert_int_equal(recording_dump(path, see, &seen, &summary, &info), ERR_CANCELLED);
@@ -276,7 +282,7 @@ static void the_dump_shows_every_chunk_and_its_damage(void **state)
     assert_int_equal(summary.damaged_chunks, 1);
     assert_true(summary.unreadable_bytes > CHUNK_HEAD_BYTES);
     assert_false(summary.has_contents);
-    assert_int_equal(summary.chunk_count, 28);
+    assert_int_equal(summary.chunk_count, 29);
     // A file that is not a recording is refused as by recording_open.
     assert_int_equal(recording_dump("/dev/null", see, &seen, &summary, &info), ERR_INVALID);
 }

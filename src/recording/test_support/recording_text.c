@@ -199,6 +199,19 @@ static enum err draw_process(struct drawing *d, const char *name)
     return ERR_OK;
 }
 
+static enum err draw_realloc(struct drawing *d, const char *line)
+{
+    uint64_t n[4];
+    if (d->row == REC_NONE || !take_numbers(line, 4, 4, n)) {
+        return ERR_INVALID;
+    }
+    return reallocs_vec_push(&d->b->reallocs, (struct rec_realloc){.row = d->row,
+                                                                   .reallocs = n[0],
+                                                                   .moved_bytes = n[1],
+                                                                   .grown_bytes = n[2],
+                                                                   .largest_bytes = n[3]});
+}
+
 static enum err draw_left(struct drawing *d, const char *line)
 {
     uint64_t left_ms;
@@ -292,6 +305,7 @@ static enum err draw_line(struct drawing *d, const char *line)
         {"cohort ", draw_cohort},
         {"event ", draw_event},
         {"left ", draw_left},
+        {"realloc ", draw_realloc},
     };
     line += strspn(line, " \t");
     if (*line == '\0' || *line == '#') {

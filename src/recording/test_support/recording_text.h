@@ -15,6 +15,8 @@
 //   life 2 4 40                         in lifetime bucket 2: count and bytes
 //   cohort 0 5 3 96                     born in slice 0, freed in slice 5 ("-": never): its blocks
 //                                         and bytes
+//   realloc 3 8192 4096 8192            3 of its reallocs grew blocks: bytes moved, bytes added,
+//                                         largest block
 //   event main;send;[event sent] 3 512  events of this name and their weight, outside of the heap
 //
 // A frame is [MODULE!]FUNCTION[(FILE:LINE)]; `outer=>inner` is one frame in which inner was inlined

@@ -286,6 +286,31 @@ static bool pass_reallocation(struct lane_producer *p,
     return true;
 }
 
+// Return the size of the block if it is held; else 0: then the recorder knows it.
+static uint64_t held_size(const struct lane_producer *p, uint64_t address)
+{
+    const struct nursery_block *block = nursery_block_of(p->lane, address);
+    return p->lane->nursery.is_holding != 0 && block->place == address ? nursery_size(block->kind)
+                                                                       : 0;
+}
+
+// Tell the recorder that the next allocation is a realloc that grows a block of old_bytes.
+static bool pass_growth(struct lane_producer *p, uint64_t old_bytes, uint64_t bytes, uint32_t slot)
+{
+    if (LIKELY(bytes < WIRE_GREW_MIN) || bytes <= old_bytes || bytes > WIRE_SIZE_MAX) {
+        return true;
+    }
+    uint64_t *word = lane_producer_reserve(p, 2);
+    if (UNLIKELY(word == NULL)) {
+        return false;
+    }
+    word[0] = wire_word(WIRE_GREW, old_bytes);
+    word[1] = wire_slot_size(slot, bytes);
+    lane_producer_advance(p, 2);
+    lane_producer_publish(p);
+    return true;
+}
+
 static bool free_at(struct lane_producer *p, uint64_t address, struct freed_note freed)
 {
     const uint64_t given_stamp = p->given_stamp;
@@ -305,14 +330,18 @@ bool nursery_reallocate(struct lane_producer *p,
 {
     struct nursery *n = &p->lane->nursery;
     if (p->is_ordered) { // two moments
-        return free_at(p, old_address, freed) && nursery_allocate(p, address, size_bytes, slot);
+        const uint64_t old_bytes = held_size(p, old_address);
+        return free_at(p, old_address, freed) && pass_growth(p, old_bytes, size_bytes, slot) &&
+               nursery_allocate(p, address, size_bytes, slot);
     }
     if (n->is_holding == 0) {
         return pass_reallocation(p, old_address, address, size_bytes, slot);
     }
     struct nursery_block *old_block = nursery_block_of(p->lane, old_address);
     if (old_block->place == old_address || nursery_may_hold(n, size_bytes)) {
-        return nursery_free(p, old_address) && nursery_allocate(p, address, size_bytes, slot);
+        const uint64_t old_bytes = held_size(p, old_address);
+        return nursery_free(p, old_address) && pass_growth(p, old_bytes, size_bytes, slot) &&
+               nursery_allocate(p, address, size_bytes, slot);
     }
     forget_sent(n, old_block, old_address);
     struct nursery_block *block = nursery_block_of(p->lane, address);

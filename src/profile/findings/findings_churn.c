@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+// findings_churn: work that blocks cause without staying: they die young, or grow step by step.
+#include "base/compiler.h"
+#include "base/minmax.h"
+#include "host/text/format.h"
+#include "profile/findings/findings_builder.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+enum {
+    TEMPORARY_MIN = 10000,    // allocations
+    TEMPORARY_SHARE = 10,     // a tenth of all allocations
+    SHORT_LIVED_MIN = 100000, // allocations
+    SHORT_LIVED_SHARE = 4,    // a quarter of all allocations
+    STEPS_MOVED_PER_BYTE = 16,
+    STEPS_SHARE = 10,      // a tenth of all allocated bytes
+    BYTES_PER_SCORE = 256, // short-lived or moved bytes that count as one
+};
+
+#define TEMPORARY_BYTES_MIN MIB
+#define STEPS_BYTES_MIN     (16 * MIB)
+
+DEFINE_VEC(realloc_vec, struct rec_realloc);
+
+static MUST_USE enum err find_temporary(struct findings_builder *builder)
+{
+    const uint64_t allocations = builder->summary->costs.values[COST_ALLOCATIONS];
+    struct finding_leader leader;
+    if (!profile_knows(builder->selection->profile, COST_TEMPORARY)) {
+        return ERR_OK;
+    }
+    TRY(finding_leader(builder, COST_TEMPORARY, &leader));
+    const uint64_t count = costs_get(&leader.costs, COST_TEMPORARY);
+    if (leader.group == REC_NONE || count < TEMPORARY_MIN ||
+        count < allocations / TEMPORARY_SHARE) {
+        return ERR_OK;
+    }
+    const uint64_t bytes = costs_get(&leader.costs, COST_TEMPORARY_BYTES);
+    if (bytes < TEMPORARY_BYTES_MIN) {
+        return ERR_OK;
+    }
+    struct finding finding = {.kind = FINDING_CHURN,
+                              .confidence = CONFIDENCE_HIGH,
+                              .location = row_groups_location(&builder->out.groups, leader.group),
+                              .bytes = bytes,
+                              .whole_bytes = builder->summary->costs.values[COST_ALLOCATED_BYTES],
+                              .blocks = count,
+                              .score = bytes / BYTES_PER_SCORE,
+                              .look = "-T"};
+    struct strbuf *out = finding_begin(builder, &finding);
+    finding_append_site(builder, out, finding.location);
+    strbuf_printf(out, " makes %s temporary allocations, ", format_count(count).text);
+    strbuf_printf(out, "%s of all allocations", format_percent(count, allocations).text);
+    strbuf_printf(out, " (%s): its thread frees each with its next heap call.",
+                  format_bytes(bytes).text);
+    return finding_add(builder, &finding);
+}
+
+// Count the blocks of each call site that lived for less than a millisecond.
+static MUST_USE enum err count_short_lives(const struct row_groups *groups, struct u64_vec *out)
+{
+    const struct recording *recording = &groups->profile->recording;
+    TRY(u64_vec_resize(out, groups->groups.len));
+    for (uint32_t group = 0; group < groups->groups.len; group++) {
+        for (uint32_t i = groups->row_first.items[group]; i < groups->row_first.items[group + 1];
+             i++) {
+            const uint32_t row = groups->rows.items[i];
+            const size_t at = rec_first_entry_of_row(recording->lifetime_buckets,
+                                                     recording->lifetime_bucket_count,
+                                                     sizeof(recording->lifetime_buckets[0]), row);
+            if (at < recording->lifetime_bucket_count &&
+                recording->lifetime_buckets[at].row == row &&
+                recording->lifetime_buckets[at].bucket == 0) {
+                out->items[group] += recording->lifetime_buckets[at].count;
+            }
+        }
+    }
+    return ERR_OK;
+}
+
+// Find a call site whose blocks are freed soon, if not by the next heap call.
+static MUST_USE enum err find_short_lived(struct findings_builder *builder)
+{
+    const uint64_t allocations = builder->summary->costs.values[COST_ALLOCATIONS];
+    const struct row_groups *groups = &builder->out.groups;
+    CLEANUP(u64_vec_release) struct u64_vec counts = {0};
+    TRY(count_short_lives(groups, &counts));
+    uint32_t most = 0;
+    for (uint32_t i = 1; i < counts.len; i++) {
+        most = counts.items[i] > counts.items[most] ? i : most;
+    }
+    const uint64_t count = counts.len > 0 ? counts.items[most] : 0;
+    if (count < SHORT_LIVED_MIN || count < allocations / SHORT_LIVED_SHARE) {
+        return ERR_OK;
+    }
+    const struct costs *costs = &groups->groups.items[most].costs;
+    const uint64_t bytes = costs_get(costs, COST_ALLOCATED_BYTES);
+    struct finding finding = {.kind = FINDING_CHURN,
+                              .confidence = CONFIDENCE_HIGH,
+                              .location = row_groups_location(groups, most),
+                              .bytes = bytes,
+                              .whole_bytes = builder->summary->costs.values[COST_ALLOCATED_BYTES],
+                              .blocks = count,
+                              .score = bytes / BYTES_PER_SCORE,
+                              .look = "--histogram"};
+    struct strbuf *out = finding_begin(builder, &finding);
+    finding_append_site(builder, out, finding.location);
+    strbuf_printf(out, " makes %s allocations that live for less than a millisecond, ",
+                  format_count(count).text);
+    strbuf_printf(out, "%s of all allocations.", format_percent(count, allocations).text);
+    return finding_add(builder, &finding);
+}
+
+// Add what the reallocs of each call site did.
+static MUST_USE enum err sum_reallocs(const struct row_groups *groups, struct realloc_vec *out)
+{
+    const struct recording *recording = &groups->profile->recording;
+    TRY(realloc_vec_resize(out, groups->groups.len));
+    for (uint32_t group = 0; group < groups->groups.len; group++) {
+        struct rec_realloc *sum = &out->items[group];
+        for (uint32_t i = groups->row_first.items[group]; i < groups->row_first.items[group + 1];
+             i++) {
+            const uint32_t row = groups->rows.items[i];
+            const size_t at = rec_first_entry_of_row(recording->reallocs, recording->realloc_count,
+                                                     sizeof(recording->reallocs[0]), row);
+            if (at < recording->realloc_count && recording->reallocs[at].row == row) {
+                const struct rec_realloc *entry = &recording->reallocs[at];
+                sum->reallocs += entry->reallocs;
+                sum->moved_bytes += entry->moved_bytes;
+                sum->grown_bytes += entry->grown_bytes;
+                sum->largest_bytes = max_u64(sum->largest_bytes, entry->largest_bytes);
+            }
+        }
+    }
+    return ERR_OK;
+}
+
+// Whether blocks grow by small steps. A block that doubles moves one byte for each byte that it
+// gains, one that grows by an eighth moves 8, and one that grows by a constant moves the more the
+// larger it is.
+static bool is_stepwise(const struct rec_realloc *sum)
+{
+    return sum->moved_bytes / STEPS_MOVED_PER_BYTE >= sum->grown_bytes;
+}
+
+// Find the call site whose reallocs move the most for growth in small steps.
+static MUST_USE enum err find_steps(struct findings_builder *builder)
+{
+    const struct row_groups *groups = &builder->out.groups;
+    const uint64_t allocated_bytes = builder->summary->costs.values[COST_ALLOCATED_BYTES];
+    CLEANUP(realloc_vec_release) struct realloc_vec sums = {0};
+    TRY(sum_reallocs(groups, &sums));
+    const struct rec_realloc *most = NULL;
+    for (uint32_t i = 0; i < sums.len; i++) {
+        const struct rec_realloc *sum = &sums.items[i];
+        if (is_stepwise(sum) && (most == NULL || sum->moved_bytes > most->moved_bytes)) {
+            most = sum;
+        }
+    }
+    if (most == NULL || most->moved_bytes < STEPS_BYTES_MIN ||
+        most->moved_bytes < allocated_bytes / STEPS_SHARE) {
+        return ERR_OK;
+    }
+    const uint32_t group = (uint32_t)(most - sums.items);
+    struct finding finding = {.kind = FINDING_CHURN,
+                              .confidence = CONFIDENCE_HIGH,
+                              .location = row_groups_location(groups, group),
+                              .bytes = most->moved_bytes,
+                              .whole_bytes = allocated_bytes,
+                              .blocks = most->reallocs,
+                              .score = most->moved_bytes / BYTES_PER_SCORE,
+                              .look = "-a"};
+    struct strbuf *out = finding_begin(builder, &finding);
+    finding_append_site(builder, out, finding.location);
+    strbuf_printf(out, " grows blocks step by step: %s reallocs ",
+                  format_count(most->reallocs).text);
+    strbuf_printf(out, "by %s on average, ", format_bytes(most->grown_bytes / most->reallocs).text);
+    strbuf_printf(out, "up to %s, ", format_bytes(most->largest_bytes).text);
+    strbuf_printf(out, "moved up to %s. Doubling the size ", format_bytes(most->moved_bytes).text);
+    strbuf_printf(out, "would move about %s.", format_bytes(most->grown_bytes).text);
+    return finding_add(builder, &finding);
+}
+
+enum err findings_add_churn(struct findings_builder *builder)
+{
+    const size_t before = builder->out.items.len;
+    TRY(find_temporary(builder));
+    TRY(builder->out.items.len == before ? find_short_lived(builder) : ERR_OK);
+    return find_steps(builder);
+}
