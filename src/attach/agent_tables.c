@@ -10,6 +10,7 @@
 #include "attach/agent_bytes.h"
 #include "base/compiler.h"
 #include "host/text/proc_text.h"
+#include "inject/process/loader_list.h"
 #include "inject/process/proc_files.h"
 #include "session/agent_page.h"
 
@@ -112,30 +113,6 @@ static uint64_t read_stack_top(const struct target_process *target)
                : 0;
 }
 
-// Return the address of the loader's list, from the executable's dynamic section; 0: none.
-static uint64_t find_loader_list(const struct target_process *target)
-{
-    enum {
-        ENTRIES_MAX = 256
-    };
-    for (size_t i = 0; i < target->modules.len; i++) {
-        const struct target_module *module = target->modules.items + i;
-        for (uint64_t n = 0; module->has_interpreter && module->dynamic != 0 && n < ENTRIES_MAX;
-             n++) {
-            Elf64_Dyn entry;
-            if (target_process_read(target, module->dynamic + n * sizeof(entry), &entry,
-                                    sizeof(entry)) != ERR_OK ||
-                entry.d_tag == DT_NULL) {
-                break;
-            }
-            if (entry.d_tag == DT_DEBUG) {
-                return entry.d_un.d_ptr;
-            }
-        }
-    }
-    return 0;
-}
-
 static enum err
 write_tables(const struct target_process *target, const struct tables *tables, uint64_t attachment)
 {
@@ -169,7 +146,7 @@ static enum err write_page(const struct target_process *target, const struct age
                              &places->process_flags, sizeof(places->process_flags)));
     // The fields from `attachment` to `loader_list`, in their order.
     const uint64_t fields[] = {places->attachment, places->process_page, places->session,
-                               read_stack_top(target), find_loader_list(target)};
+                               read_stack_top(target), loader_list_find(target)};
     _Static_assert(offsetof(struct agent_page, loader_list) + sizeof(uint64_t) -
                            offsetof(struct agent_page, attachment) ==
                        sizeof(fields),

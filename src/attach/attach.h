@@ -49,6 +49,7 @@ struct attach_options {
     // The calling thread holds the program before its first instruction (fresh_stop.h), from
     // attach_open until after attach_begin.
     bool is_fresh;
+    bool is_urgent;      // do not wait for the program's loader
     bool may_lack_names; // it is one of many programs: not each of them has the user's functions
 };
 
@@ -63,8 +64,10 @@ enum err attach_hold_run(struct fresh_start *child, struct err_info *info) MUST_
 bool attach_hold_has_ended(const struct fresh_start *child);
 void attach_hold_release(const struct fresh_start *child);
 
-// Accepts nothing but an unused `attach`; call attach_release() in either case. ERR_NOT_FOUND if
-// there is no such process or it has no allocator that cairn knows; errors of inject.h.
+// Accepts nothing but an unused `attach`; call attach_release() in either case. Waits until the
+// program's loader has mapped its libraries. ERR_NOT_FOUND if there is no such process or it has no
+// allocator that cairn knows; with is_urgent ERR_TRUNCATED if it has not loaded everything yet;
+// errors of inject.h.
 enum err attach_open(struct attach *attach,
                      int pid,
                      const struct attach_options *options,

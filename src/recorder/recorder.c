@@ -270,7 +270,7 @@ finish(struct recorder_state *s, struct recorder_result *result, struct err_info
         result->is_reported = s->checkpoint.has_failed;
         return err_set(info, err, "%s; %s", trouble.text, checkpoint_what_stays(&s->checkpoint));
     }
-    if (s->options->rotation.every_ms != 0) {
+    if (rotation_is_wanted(&s->options->rotation)) {
         recorder_keep_state(s);
     }
     const struct recorder_callbacks *callbacks = &s->options->callbacks;

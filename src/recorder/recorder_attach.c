@@ -47,11 +47,13 @@ static enum err tell_unpatched(struct recorder_state *s, const struct attach *at
     return strbuf_result(&s->unpatched);
 }
 
-static enum err
-open_one(struct recorder_state *s, uint32_t pid, bool is_fresh, struct err_info *info)
+static enum err open_one(struct recorder_state *s,
+                         uint32_t pid,
+                         const struct attach_options *kind,
+                         struct err_info *info)
 {
-    const struct attach_options options = {.names = s->options->allocator_names,
-                                           .is_fresh = is_fresh};
+    struct attach_options options = *kind;
+    options.names = s->options->allocator_names;
     const struct attached_process process = {.attach = calloc(1, sizeof(*process.attach)),
                                              .pidfd = -1};
     if (process.attach == NULL || attached_process_vec_reserve(&s->attached, 1) != ERR_OK) {
@@ -85,7 +87,8 @@ enum err recorder_attach_open(struct recorder_state *s, struct err_info *info)
     const struct recorder_options *options = s->options;
     s->is_attached = true;
     for (size_t i = 0; i < options->attach_count; i++) {
-        const enum err err = open_one(s, options->attach_pids[i], false, info);
+        const enum err err =
+            open_one(s, options->attach_pids[i], &(struct attach_options){0}, info);
         const bool is_last = i + 1 == options->attach_count && s->attached.len == 0;
         if (err != ERR_OK && (is_last || !may_omit(s, info))) {
             return err;
@@ -119,14 +122,16 @@ recorder_attach_describe(struct recorder_state *s, const struct attach *attach, 
     return aggregator_process_vec_push(&s->drain.awaited, begun);
 }
 
-static enum err
-begin_one(struct recorder_state *s, struct attached_process *process, struct err_info *info)
+static enum err begin_one(struct recorder_state *s,
+                          struct attached_process *process,
+                          uint64_t now_ms,
+                          struct err_info *info)
 {
     process->pidfd = (int)syscall(SYS_pidfd_open, pid_of(process), 0);
     if (process->pidfd < 0) {
         return err_set(info, ERR_NOT_FOUND, "process %d has ended", pid_of(process));
     }
-    if (recorder_attach_describe(s, process->attach, 0) != ERR_OK) {
+    if (recorder_attach_describe(s, process->attach, now_ms) != ERR_OK) {
         return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
     }
     return attach_begin(process->attach, s->session.memfd, info);
@@ -151,13 +156,56 @@ enum err recorder_attach_begin(struct recorder_state *s, struct err_info *info)
 {
     for (size_t i = 0; i < s->attached.len; i++) {
         struct attached_process *process = s->attached.items + i;
-        const enum err err = begin_one(s, process, info);
+        const enum err err = begin_one(s, process, 0, info);
         if (err != ERR_OK && !may_omit(s, info)) {
             return err;
         }
         process->has_ended = err != ERR_OK;
         tell_stop(s, process->attach);
     }
+    return ERR_OK;
+}
+
+// Return whether a process or one of its ancestors is recorded: what recorded processes start is
+// followed as far as it can be recorded (recorder_follow.c).
+static bool is_in_family(const struct recorder_state *s, uint32_t pid)
+{
+    enum {
+        ANCESTORS_MAX = 1000 // pids may change hands meanwhile
+    };
+    for (int i = 0; i < ANCESTORS_MAX && pid > 1; i++) {
+        if (pid_lookup_maps((pid_t)pid, s->session.memfd)) {
+            return pid != (uint32_t)getpid();
+        }
+        pid = pid_lookup_parent((pid_t)pid);
+    }
+    return false;
+}
+
+enum err recorder_attach_join(struct recorder_state *s,
+                              uint32_t pid,
+                              uint64_t now_ms,
+                              enum join_result *out,
+                              struct err_info *info)
+{
+    if (is_in_family(s, pid)) {
+        *out = JOIN_KNOWN;
+        return ERR_OK;
+    }
+    // The programs that are recorded must not wait for a loader.
+    const enum err opened = open_one(s, pid, &(struct attach_options){.is_urgent = true}, info);
+    if (opened == ERR_TRUNCATED) {
+        *out = JOIN_LOADING;
+        return ERR_OK;
+    }
+    TRY(opened);
+    struct attached_process *process = s->attached.items + s->attached.len - 1;
+    process->has_joined = true;
+    const enum err err = begin_one(s, process, now_ms, info);
+    process->has_ended = err != ERR_OK;
+    tell_stop(s, process->attach);
+    TRY(err);
+    *out = JOIN_DONE;
     return ERR_OK;
 }
 
@@ -182,8 +230,8 @@ static enum err await_beginning(void *context, struct err_info *info)
 
 static enum err put_agent_in(struct recorder_state *s, struct err_info *info)
 {
-    TRY(open_one(s, (uint32_t)s->program.pid, true, info));
-    return begin_one(s, s->attached.items, info);
+    TRY(open_one(s, (uint32_t)s->program.pid, &(struct attach_options){.is_fresh = true}, info));
+    return begin_one(s, s->attached.items, 0, info);
 }
 
 enum err recorder_launch_with_agent(struct recorder_state *s,

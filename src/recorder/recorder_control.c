@@ -96,6 +96,28 @@ answer_detach(struct recorder_state *s, uint64_t now_ms, const char *text, struc
     return accept(reply, "detaching");
 }
 
+// Of `record --follow`: record one more process. The answer is "recorded", "known", or "later".
+static uint64_t
+answer_attach(struct recorder_state *s, uint64_t now_ms, const char *text, struct strbuf *reply)
+{
+    struct err_info info = {0};
+    static const char *const words[] = {
+        [JOIN_DONE] = "recorded", [JOIN_KNOWN] = "known", [JOIN_LOADING] = "later"};
+    enum join_result result = JOIN_KNOWN;
+    if (!s->is_attached || s->has_ended || s->is_stopped) {
+        return accept(reply, "later"); // to the next recorder
+    }
+    const uint64_t pid = number_field(text);
+    const enum err err = pid == 0 || pid > INT32_MAX
+                             ? err_set(&info, ERR_INVALID, "'%.20s' is not a process", text)
+                             : recorder_attach_join(s, (uint32_t)pid, now_ms, &result, &info);
+    if (err != ERR_OK) {
+        recorder_log(s, "warning: %s; it is omitted", info.text);
+        return refuse(reply, &info);
+    }
+    return accept(reply, words[result]);
+}
+
 static uint64_t
 answer_checkpoint(struct recorder_state *s, uint64_t now_ms, const char *text, struct strbuf *reply)
 {
@@ -190,6 +212,7 @@ static uint64_t answer(void *context, const char *word, const char *text, struct
         {"is", answer_is},         {"start", answer_start},           {"stop", answer_stop},
         {"mark", answer_mark},     {"checkpoint", answer_checkpoint}, {"rotate", answer_rotate},
         {"status", answer_status}, {"snapshot", answer_snapshot},     {"detach", answer_detach},
+        {"attach", answer_attach},
     };
     struct recorder_state *s = context;
     for (size_t i = 0; i < ARRAY_LEN(answers); i++) {

@@ -117,7 +117,8 @@ static enum err leave_ended(struct recorder_state *s, uint64_t now_ms)
         struct attached_process *process = s->attached.items + i;
         struct pollfd end = {.fd = process->pidfd, .events = POLLIN};
         process->has_ended = process->has_ended || poll(&end, 1, 0) == 1 || process->pidfd < 0;
-        if (!process->is_followed || !process->has_ended || process->end_rounds++ < END_ROUNDS) {
+        if ((!process->is_followed && !process->has_joined) || !process->has_ended ||
+            process->end_rounds++ < END_ROUNDS) {
             i++;
             continue;
         }

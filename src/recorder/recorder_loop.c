@@ -157,7 +157,8 @@ static void follow_checkpoint(struct recorder_state *s, uint64_t now_ms)
     if (s->checkpoint.ended_count != ended_before) {
         const bool is_awaited =
             s->rotation.checkpoint != 0 && s->checkpoint.ended_count >= s->rotation.checkpoint;
-        if (is_awaited && !s->checkpoint.has_failed) {
+        const bool is_wanted = is_awaited || rotation_has_grown(&s->rotation);
+        if (is_wanted && !s->checkpoint.has_failed) {
             recorder_keep_state(s);
         }
         recorder_control_tell_checkpoint(s, is_awaited);

@@ -38,6 +38,7 @@ struct attached_process {
     int pidfd;             // owned; -1: none
     bool has_ended;
     bool is_followed;    // it was executed by a recorded process
+    bool has_joined;     // recorder_attach_join
     uint32_t end_rounds; // of the loop since it has ended
 };
 DEFINE_VEC(attached_process_vec, struct attached_process);
@@ -109,6 +110,19 @@ enum err recorder_attach_begin(struct recorder_state *s, struct err_info *info) 
 bool recorder_attach_is_over(struct recorder_state *s);
 void recorder_attach_end(struct recorder_state *s);
 void recorder_attach_release(struct recorder_state *s);
+
+enum join_result {
+    JOIN_DONE,
+    JOIN_KNOWN,   // it is a part of the recording, or was started by one
+    JOIN_LOADING, // its loader has not mapped its libraries yet: try again
+};
+
+// Attach to one more process, which has begun since. After a failure it is left out.
+enum err recorder_attach_join(struct recorder_state *s,
+                              uint32_t pid,
+                              uint64_t now_ms,
+                              enum join_result *out,
+                              struct err_info *info) MUST_USE;
 
 // Of recorder_attach_begin: tell the recording about a process, before it joins.
 enum err recorder_attach_describe(struct recorder_state *s,

@@ -18,6 +18,8 @@ import yaml
 
 from cairn_run import CAIRN, PROGRAMS, ROOT, Recording, environment
 from collector import Collector
+from test_attach import Attachable
+from test_follow import is_recorded, wanted
 from waiting import DEADLINE_SECONDS, wait_until
 
 CONTRIB = ROOT / "contrib"
@@ -36,6 +38,26 @@ def free_port():
 def our_environment(scratch):
     home = {"HOME": str(scratch), "PPROF_TMPDIR": str(scratch), "GOCACHE": str(scratch / "go"), "GO111MODULE": "off"}
     return environment({"PATH": f"{CAIRN.parent}:/usr/bin:/bin", **home})
+
+
+def follow_once(words, output, scratch):
+    """Run a command line with --follow, whose name is that of `wanted`, until it has recorded a run of
+    the program."""
+    recorder = subprocess.Popen(words, cwd=scratch, env=our_environment(scratch), stderr=subprocess.DEVNULL)
+    try:
+        with Attachable(scratch, [wanted(scratch)]) as program:
+            wait_until(lambda: recorder.poll() is not None or is_recorded(program), "the recorder's answer")
+            assert recorder.poll() is None
+            program.do("a 3 100")
+            program.end()
+            wait_until(lambda: output.exists() and Recording(output, None).report["run"]["state"] == "finished",
+                       "the recording")
+        recorder.terminate()
+        assert recorder.wait(DEADLINE_SECONDS) == 0
+        assert Recording(output, None).totals["allocations"] == 3
+    finally:
+        recorder.kill()
+        recorder.wait()
 
 
 # --- the guide ------------------------------------------------------------------------------------
@@ -60,6 +82,7 @@ class Session:
     def here(self, command):
         for path, ours in (("/var/lib/cairn", "lib"), ("/run/cairn", "run")):
             command = command.replace(path, str(self.scratch / ours))
+        command = re.sub(r"--name (\S+)", rf"--name {wanted(self.scratch).name}", command)
         command = command.replace("https://pyroscope.example.org", f"{self.collector.url} --push-timeout 60s")
         return command.replace("9464", str(self.port))
 
@@ -69,6 +92,9 @@ class Session:
             self.stop()
             output = self.scratch / re.search(r"-o (\S+)", self.here(command))[1]
             output.unlink(missing_ok=True)  # of an earlier command
+            if "--follow" in command:
+                follow_once(shlex.split(self.here(command)), output, self.scratch)
+                return
             self.recorder = subprocess.Popen("exec " + self.here(command), stdin=subprocess.PIPE, **settings)
             wait_until(lambda: output.exists() or self.recorder.poll(), "the first checkpoint")
             assert self.recorder.poll() is None
@@ -81,6 +107,7 @@ class Session:
         if self.recorder is not None:
             self.recorder.communicate(timeout=DEADLINE_SECONDS)
             assert self.recorder.returncode == 0
+        self.recorder = None
 
 
 def test_each_command_of_the_guide_runs(scratch):
@@ -129,11 +156,13 @@ def assert_records(words, scratch):
     """Run a command line of cairn with a program of ours instead of the named one."""
     assert words[0] == "record"
     words = [word for word in words[1:words.index("--") if "--" in words else None]]
-    if "--name" in words:
-        del words[words.index("--name"):words.index("--name") + 2]
-    words = [word for word in words if not word.startswith("--name=")]
+    if "--follow" in words:
+        words = [re.sub(r"^(--name=)?(?:server|%i)$", rf"\g<1>{wanted(scratch).name}", word) for word in words]
     words = [re.sub(r"/(?:var/lib/cairn|run/cairn|recordings)/", f"{scratch}/", word).replace("%i", "server")
              .replace("0.0.0.0:9464", "0.0.0.0:0") for word in words]
+    if "--follow" in words:
+        follow_once([CAIRN, "record", *words], scratch / "server.cairn", scratch)
+        return
     done = subprocess.run([CAIRN, "record", *words, "--", "ls", "/"], capture_output=True, text=True, check=False,
                           env=environment(), timeout=DEADLINE_SECONDS)
     assert done.returncode == 0, done.stderr

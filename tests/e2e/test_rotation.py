@@ -55,6 +55,17 @@ def test_states_are_kept_by_the_clock_and_at_the_end(scratch):
     assert allocations(kept(scratch)[-1]) == 7 and kept(scratch)[-1].samefile(c.path)
 
 
+def test_states_are_kept_by_size_and_at_the_end(scratch):
+    with Conversation(scratch / "c.cairn", ["--rotate", "1B", *ON_REQUEST]) as c:
+        c.do("a 3 100")
+        c.ctl("checkpoint")
+        (first,) = kept(scratch)
+        assert first.samefile(c.path) and allocations(first) == 3
+        c.do("a 4 100")
+        c.end()
+    assert allocations(first) == 3 and allocations(kept(scratch)[-1]) == 7
+
+
 def test_the_disk_is_bounded_over_runs(scratch):
     options = [*ON_REQUEST, "--rotate", "1h", "--max-disk", "1"]
     for _ in range(2):
@@ -82,7 +93,7 @@ def test_the_last_state_of_a_killed_recorder_is_not_lost(scratch):
 @pytest.mark.parametrize("options, words", [
     (["--keep", "7d"], "need --rotate"), (["--max-disk", "1G"], "need --rotate"), (["--rotate", "10ms"], "a second"),
     (["--rotate", "1h", "--events"], "--events"), (["--rotate", "1h", "--keep", "1d"], "--output"),
-    (["--rotate", "1h", "--max-disk", "1G", "-o", "x.%p.cairn"], "%p"), (["--rotate", "64MiB"], "--rotate"),
+    (["--rotate", "1h", "--max-disk", "1G", "-o", "x.%p.cairn"], "%p"), (["--rotate", "often"], "--rotate"), (["--rotate", "0M"], "--rotate"),
 ])
 def test_what_makes_no_sense_is_refused_in_words(options, words, scratch):
     run = subprocess.run([CAIRN, "record", *options, "--", "true"], capture_output=True, text=True, check=False,

@@ -19,7 +19,9 @@
 #include "base/minmax.h"
 #include "cli/options/attach_options.h"
 #include "cli/options/command.h"
+#include "cli/options/option_values.h"
 #include "cli/options/output_name.h"
+#include "cli/record/record_follow.h"
 #include "cli/record/record_push.h"
 #include "cli/record/record_run.h"
 #include "host/os/file.h"
@@ -33,6 +35,8 @@ struct record_fields {
     struct option_word_vec attached; // uses of --pid and --name
     struct option_word_vec labels;
     const char *push_auth;
+    const char *rotate;
+    bool follows;
     bool is_analyze;
     bool is_version;
     bool is_ignored; // accepted options without an effect
@@ -137,21 +141,22 @@ static const struct option_spec specs[] = {
              "near, so that it shows the heap before an OOM kill",
      .offset = FIELD(settings.guards_oom)},
     {.name = "rotate",
-     .kind = OPTION_DURATION_MS,
-     .value = "TIME",
-     .help = "also keep the recording so far under a name with the time, each TIME and at the end: "
-             "1h, 1d",
-     .offset = FIELD(settings.rotation.every_ms)},
+     .kind = OPTION_TEXT,
+     .value = "TIME|SIZE",
+     .help = "also keep the recording so far under a name with the time, each TIME (1h, 1d) or "
+             "each time that the file has grown by SIZE (512M), and at the end",
+     .offset = FIELD(rotate)},
     {.name = "keep",
      .kind = OPTION_DURATION_MS,
      .value = "TIME",
-     .help = "with --rotate: remove kept files older than TIME: 7d; needs --output without %p",
+     .help = "with --rotate or --follow: remove kept files older than TIME: 7d; needs --output "
+             "without %p",
      .offset = FIELD(settings.rotation.keep_ms)},
     {.name = "max-disk",
      .kind = OPTION_SIZE,
      .value = "SIZE",
-     .help = "with --rotate: remove the oldest kept files so that all take at most SIZE; needs "
-             "--output without %p",
+     .help = "with --rotate or --follow: remove the oldest kept files so that all take at most "
+             "SIZE; needs --output without %p",
      .offset = FIELD(settings.rotation.max_bytes)},
     {.name = "listen",
      .kind = OPTION_TEXT,
@@ -264,6 +269,11 @@ static const struct option_spec specs[] = {
      .help = "like --pid, for all processes with this command name or file name of the "
              "executable; repeatable",
      .offset = FIELD(attached)},
+    {.name = "follow",
+     .kind = OPTION_FLAG,
+     .help = "with --name: wait for processes, and record each whenever it starts, until Ctrl-C or "
+             "--duration; one that ends within a moment is missed",
+     .offset = FIELD(follows)},
     {.name = "allocator",
      .kind = OPTION_TEXT,
      .value = "FUNCTION=NAME,...",
@@ -318,27 +328,58 @@ static bool parse_mode(const char *text, uint32_t *out)
 }
 
 // Without a fixed name, kept files of earlier runs would not be found, and the disk not be bounded.
-static MUST_USE enum err check_rotation(const struct record_settings *settings,
+static MUST_USE enum err check_rotation(const struct record_fields *fields,
+                                        struct record_settings *settings,
                                         struct err_info *info)
 {
     enum {
         SHORTEST_MS = 1000
     };
-    const struct rotation_options *rotation = &settings->rotation;
+    struct rotation_options *rotation = &settings->rotation;
     const bool is_bounded = rotation->keep_ms != 0 || rotation->max_bytes != 0;
-    if (is_bounded && rotation->every_ms == 0) {
-        return err_set(info, ERR_INVALID, "--keep and --max-disk need --rotate");
+    if (is_bounded && fields->rotate == NULL && !fields->follows) {
+        return err_set(info, ERR_INVALID, "--keep and --max-disk need --rotate or --follow");
+    }
+    if (fields->rotate != NULL && !duration_parse(fields->rotate, &rotation->every_ms) &&
+        (!size_parse(fields->rotate, &rotation->every_bytes) || rotation->every_bytes == 0)) {
+        return err_set(info, ERR_INVALID,
+                       "--rotate: '%.40s' is neither a time such as 1h nor a size such as 512M",
+                       fields->rotate);
     }
     if (rotation->every_ms != 0 && rotation->every_ms < SHORTEST_MS) {
         return err_set(info, ERR_INVALID, "--rotate: the shortest time is a second");
     }
-    if (rotation->every_ms != 0 && settings->logs_events) {
+    if (fields->rotate != NULL && settings->logs_events) {
         return err_set(info, ERR_INVALID, "--rotate and --events cannot be combined");
     }
-    if (is_bounded && (settings->output == NULL || strstr(settings->output, "%p") != NULL)) {
+    const bool has_default = settings->output == NULL && !fields->follows;
+    if (is_bounded &&
+        (has_default || (settings->output != NULL && strstr(settings->output, "%p") != NULL))) {
         return err_set(info, ERR_INVALID,
                        "--keep and --max-disk need --output with a name without %%p, so that the "
                        "files of earlier runs are found");
+    }
+    return ERR_OK;
+}
+
+// --follow takes names, which may mean nothing yet.
+static MUST_USE enum err check_follow(const struct record_fields *fields, struct err_info *info)
+{
+    if (!fields->follows) {
+        return ERR_OK;
+    }
+    if (fields->attached.len == 0 || fields->settings.logs_events) {
+        return err_set(info, ERR_INVALID,
+                       fields->attached.len == 0 ? "--follow needs --name"
+                                                 : "--events and --follow cannot be combined");
+    }
+    for (size_t i = 0; i < fields->attached.len; i++) {
+        const struct option_word *word = fields->attached.items + i;
+        if (word->spec->letter == 'p' || word->text[0] == '\0') {
+            return err_set(info, ERR_INVALID,
+                           word->text[0] == '\0' ? "--name: the name is empty"
+                                                 : "--pid and --follow cannot be combined");
+        }
     }
     return ERR_OK;
 }
@@ -373,7 +414,8 @@ static MUST_USE enum err check_settings(const struct record_fields *fields,
     if (settings->run.is_paused && settings->run.delay_ms != 0) {
         return err_set(info, ERR_INVALID, "--delay and --start-paused cannot be combined");
     }
-    TRY(check_rotation(settings, info));
+    TRY(check_rotation(fields, settings, info));
+    TRY(check_follow(fields, info));
     return record_listen_check(&settings->listen, info);
 }
 
@@ -384,6 +426,9 @@ run_attached(const struct record_fields *fields, struct record_settings settings
         STATUS_CANNOT_RECORD = 126
     };
     struct err_info info = {0};
+    if (fields->follows) {
+        return record_follow(&settings, &fields->attached);
+    }
     CLEANUP(attach_targets_release) struct attach_targets targets = {0};
     const enum err err = attach_targets_find(&fields->attached, &targets, &info);
     if (err == ERR_INVALID) {

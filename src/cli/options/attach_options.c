@@ -7,10 +7,6 @@
 #include "host/os/process_search.h"
 #include "host/text/number.h"
 
-enum {
-    TARGETS_MAX = 256, // each needs three descriptors, of usually 1024
-};
-
 void attach_targets_release(struct attach_targets *targets)
 {
     u32_vec_release(&targets->pids);
@@ -81,8 +77,8 @@ enum err attach_targets_find(const struct option_word_vec *words,
     if (out->pids.len > 1) {
         keep_each_once(&out->pids);
     }
-    return out->pids.len <= TARGETS_MAX
+    return out->pids.len <= ATTACH_TARGETS_MAX
                ? ERR_OK
                : err_set(info, ERR_LIMIT, "%zu processes are too many, the limit is %d",
-                         out->pids.len, (int)TARGETS_MAX);
+                         out->pids.len, ATTACH_TARGETS_MAX);
 }

@@ -10,6 +10,9 @@
 #include "cli/options/options.h"
 #include "host/containers/vec.h"
 
+// Each needs three descriptors, of usually 1024.
+#define ATTACH_TARGETS_MAX 256
+
 struct attach_targets {
     struct u32_vec pids; // ascending, each once
     bool is_by_name;     // some were found by name

@@ -27,7 +27,7 @@ static size_t len_of_kept(const char *text)
     return len > 0 && !visible_is_hidden(code) ? len : 0;
 }
 
-void output_name_append_default(struct strbuf *out, const char *program)
+void output_name_append_default(struct strbuf *out, const char *program, bool has_pid)
 {
     const char *name = screen_basename(program);
     strbuf_append_text(out, "cairn.");
@@ -40,7 +40,7 @@ void output_name_append_default(struct strbuf *out, const char *program)
         }
         strbuf_append(out, is_kept ? name + at : "_", len);
     }
-    strbuf_append_text(out, ".%p.cairn");
+    strbuf_append_text(out, has_pid ? ".%p.cairn" : ".cairn");
 }
 
 enum err output_name_expand(

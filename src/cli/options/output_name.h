@@ -14,8 +14,8 @@
 #include "base/err.h"
 #include "host/text/strbuf.h"
 
-// Append the default pattern of a program.
-void output_name_append_default(struct strbuf *out, const char *program);
+// Append the default pattern of a program, with or without its pid.
+void output_name_append_default(struct strbuf *out, const char *program, bool has_pid);
 
 // Expand a pattern. Return ERR_INVALID with a sentence for an invalid one.
 enum err output_name_expand(const char *pattern,

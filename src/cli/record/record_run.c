@@ -84,14 +84,20 @@ static void run_release(struct run *run)
     name_cache_release(&run->cache);
 }
 
-static enum err output_path(void *context, uint32_t pid, struct strbuf *out, struct err_info *info)
+enum err
+record_output_path(const char *pattern, uint32_t pid, struct strbuf *out, struct err_info *info)
 {
-    struct run *run = context;
     char host[HOST_NAME_MAX + 1] = "";
     if (gethostname(host, sizeof(host) - 1) != 0) {
         return err_set_errno(info, errno, "cannot get the name of this host");
     }
-    TRY(output_name_expand(strbuf_text(&run->pattern), pid, host, out, info));
+    return output_name_expand(pattern, pid, host, out, info);
+}
+
+static enum err output_path(void *context, uint32_t pid, struct strbuf *out, struct err_info *info)
+{
+    struct run *run = context;
+    TRY(record_output_path(strbuf_text(&run->pattern), pid, out, info));
     if (pid != (uint32_t)getpid()) { // else it is only the check before the start
         side_process_tell(&run->server.side, strbuf_text(out));
         side_process_tell(&run->push.side, strbuf_text(out));
@@ -196,7 +202,7 @@ fill_pattern(const struct record_settings *settings, const char *program, struct
     if (settings->output != NULL) {
         strbuf_append_text(out, settings->output);
     } else {
-        output_name_append_default(out, program);
+        output_name_append_default(out, program, true);
     }
 }
 

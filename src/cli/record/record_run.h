@@ -42,6 +42,12 @@ struct record_settings {
 
 extern const struct record_settings record_default_settings;
 
+// Append the path of the recording of a process on this host. ERR_INVALID for an invalid pattern
+// (output_name.h).
+enum err
+record_output_path(const char *pattern, uint32_t pid, struct strbuf *out, struct err_info *info)
+    MUST_USE;
+
 struct record_outcome {
     bool has_run;     // then wait_status is valid
     bool is_recorded; // a file was written

@@ -117,14 +117,14 @@ static void default_names_are_safe_file_names(void **state)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         CLEANUP(strbuf_release) struct strbuf out = {0};
-        output_name_append_default(&out, cases[i].program);
+        output_name_append_default(&out, cases[i].program, true);
         assert_string_equal(strbuf_text(&out), cases[i].wanted);
     }
     char long_name[1024];
     memset(long_name, 'x', sizeof(long_name) - 1);
     long_name[sizeof(long_name) - 1] = '\0';
     CLEANUP(strbuf_release) struct strbuf out = {0};
-    output_name_append_default(&out, long_name);
+    output_name_append_default(&out, long_name, true);
     assert_int_equal(out.len, strlen("cairn.") + 128 + strlen(".%p.cairn"));
 }
 

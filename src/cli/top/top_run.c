@@ -95,7 +95,7 @@ static MUST_USE enum err append_path(const struct top_run_options *options,
     if (options->output != NULL) {
         strbuf_append_text(&pattern, options->output);
     } else {
-        output_name_append_default(&pattern, program);
+        output_name_append_default(&pattern, program, true);
     }
     TRY(strbuf_result(&pattern));
     return output_name_expand(strbuf_text(&pattern), (uint32_t)pid, host, out, info);

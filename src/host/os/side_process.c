@@ -75,8 +75,10 @@ bool side_process_hear(int channel, struct side_message *out)
 static int end(struct side_process *side)
 {
     int status = 0;
-    (void)kill(side->process, SIGKILL); // ours, and not reaped
-    (void)waitpid(side->process, &status, 0);
+    if (side->process > 0) { // else kill and waitpid would mean the whole process group
+        (void)kill(side->process, SIGKILL); // ours, and not reaped
+        (void)waitpid(side->process, &status, 0);
+    }
     fd_closep(&side->channel);
     *side = (struct side_process){.channel = -1};
     return status;

@@ -57,11 +57,14 @@ enum err rotation_init(struct rotation *rotation,
 {
     struct stat status;
     *rotation = (struct rotation){.options = *options, .path = path, .next_ms = options->every_ms};
-    if (options->every_ms == 0 || lstat(path, &status) != 0 || !S_ISREG(status.st_mode) ||
+    if (!rotation_is_wanted(options) || lstat(path, &status) != 0 || !S_ISREG(status.st_mode) ||
         status.st_nlink > 1) {
         return ERR_OK;
     }
-    return rotation_keep(rotation, (uint64_t)status.st_mtim.tv_sec * 1000000000u, info);
+    const enum err err =
+        rotation_keep(rotation, (uint64_t)status.st_mtim.tv_sec * 1000000000u, info);
+    rotation->kept_bytes = 0; // this run begins with a small file
+    return err;
 }
 
 void rotation_release(struct rotation *rotation)
@@ -77,6 +80,18 @@ bool rotation_is_due(struct rotation *rotation, uint64_t now_ms)
     // After a pause of the machine one state is kept, not one for each interval.
     rotation->next_ms = now_ms + rotation->options.every_ms;
     return true;
+}
+
+static uint64_t file_bytes(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 ? (uint64_t)status.st_size : 0;
+}
+
+bool rotation_has_grown(const struct rotation *rotation)
+{
+    const uint64_t every = rotation->options.every_bytes;
+    return every != 0 && file_bytes(rotation->path) >= rotation->kept_bytes + every;
 }
 
 // --- the bounds ---------------------------------------------------------------------------------
@@ -233,6 +248,7 @@ enum err rotation_keep(struct rotation *rotation, uint64_t unix_ns, struct err_i
 {
     const struct stamp stamp = stamp_of(unix_ns);
     const enum err linked = link_file(rotation, &stamp, info);
+    rotation->kept_bytes = linked == ERR_OK ? file_bytes(rotation->path) : rotation->kept_bytes;
     const enum err pruned = prune(rotation, unix_ns); // a full disk may be why nothing can be kept
     if (linked == ERR_OK && pruned != ERR_OK) {
         return err_set(info, pruned, "cannot look for old recordings beside '%s'", rotation->path);

@@ -2,7 +2,8 @@
 // rotation: keeps states of the recording under names with a time, and bounds the disk that they
 // take.
 //
-//   server.cairn --link(2)--> server.20261123T161009Z.cairn     each hour, at the end, on request
+//   server.cairn --link(2)--> server.20261123T161009Z.cairn     each hour, or by the size of the
+//                                                               file; at the end, on request
 //
 // A recording is cumulative: each kept file has everything since the start, so nothing is lost
 // between two of them, and `cairn diff` of two shows what happened in between. A checkpoint
@@ -24,10 +25,18 @@
 #include "host/text/strbuf.h"
 
 struct rotation_options {
-    uint64_t every_ms;  // 0: only on request
-    uint64_t keep_ms;   // 0: forever
-    uint64_t max_bytes; // of the recording and all kept files; 0: unlimited
+    uint64_t every_ms;    // 0: not by time
+    uint64_t every_bytes; // growth of the file since the latest kept state; 0: not by size
+    bool keeps_last;      // only the state at the end
+    uint64_t keep_ms;     // 0: forever
+    uint64_t max_bytes;   // of the recording and all kept files; 0: unlimited
 };
+
+// Return whether states are kept, the last one among them, not only on request.
+static inline bool rotation_is_wanted(const struct rotation_options *options)
+{
+    return options->every_ms != 0 || options->every_bytes != 0 || options->keeps_last;
+}
 
 struct rotation {
     struct rotation_options options;
@@ -35,6 +44,7 @@ struct rotation {
     uint64_t next_ms;    // time of the next one, if options.every_ms is not 0
     uint64_t checkpoint; // the number of the checkpoint to keep; 0: none
     struct strbuf kept;  // owned; path of the latest kept file
+    uint64_t kept_bytes; // its size; 0: none of this run
     bool has_failed;     // the latest one could not be kept
 };
 
@@ -48,6 +58,9 @@ void rotation_release(struct rotation *rotation);
 
 // Return whether a state should be kept now. It is due again after the next interval.
 bool rotation_is_due(struct rotation *rotation, uint64_t now_ms);
+
+// Return whether the file has grown by options.every_bytes since the latest kept state.
+bool rotation_has_grown(const struct rotation *rotation);
 
 // Keep the present file under the name of `unix_ns`, and remove what the bounds say. ERR_IO with a
 // sentence, ERR_NO_MEMORY.

@@ -95,6 +95,31 @@ static void keep(struct rotation *rotation, uint64_t after_ms)
     }
 }
 
+static void states_are_due_by_the_growth_of_the_file(void **state)
+{
+    (void)state;
+    const struct place place = enter();
+    write_file(&place, "app.cairn", "a killed run");
+    struct rotation rotation =
+        begin(&place, (struct rotation_options){.every_bytes = FILE_BYTES / 2});
+    assert_int_equal(count_files(&place, false), 2);
+    write_file(&place, "app.cairn", "first");
+    assert_true(rotation_has_grown(&rotation));
+    keep(&rotation, 0);
+    assert_false(rotation_has_grown(&rotation));
+    assert_int_equal(truncate(place.path, (off_t)(FILE_BYTES + FILE_BYTES / 2 - 1)), 0);
+    assert_false(rotation_has_grown(&rotation));
+    assert_int_equal(truncate(place.path, (off_t)(FILE_BYTES + FILE_BYTES / 2)), 0);
+    assert_true(rotation_has_grown(&rotation));
+    assert_false(rotation_is_due(&rotation, UINT64_MAX));
+    rotation_release(&rotation);
+
+    rotation = begin(&place, (struct rotation_options){.every_ms = HOUR_MS});
+    assert_false(rotation_has_grown(&rotation));
+    rotation_release(&rotation);
+    leave(&place);
+}
+
 static void a_kept_file_stays_as_it_was(void **state)
 {
     (void)state;
@@ -219,6 +244,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_kept_file_stays_as_it_was),
+        cmocka_unit_test(states_are_due_by_the_growth_of_the_file),
         cmocka_unit_test(a_week_stays_within_its_bounds),
         cmocka_unit_test(other_files_are_never_removed),
         cmocka_unit_test(the_last_state_of_a_killed_run_is_kept_once),

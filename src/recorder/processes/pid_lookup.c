@@ -108,6 +108,12 @@ uint32_t pid_lookup_namespace(uint32_t inner_pid, int mapped_file)
     return is_it((pid_t)inner_pid, &sought) ? namespace_of((pid_t)inner_pid) : 0;
 }
 
+bool pid_lookup_maps(pid_t pid, int mapped_file)
+{
+    char mapping[MAPPING_TEXT_BYTES];
+    return mapping_of(mapped_file, mapping) && has_mapping(pid, mapping, false);
+}
+
 bool pid_lookup_may_map(pid_t pid, int mapped_file)
 {
     char mapping[MAPPING_TEXT_BYTES];

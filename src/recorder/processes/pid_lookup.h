@@ -26,6 +26,9 @@ uint32_t pid_lookup_namespace(uint32_t inner_pid, int mapped_file);
 // Return our pid of the parent of one of our processes; 0 if it has none or has ended.
 uint32_t pid_lookup_parent(pid_t pid);
 
+// Return whether one of our processes maps this file, as far as its mappings are readable.
+bool pid_lookup_maps(pid_t pid, int mapped_file);
+
 // Return whether one of our processes may map this file: it does, or its mappings are unreadable
 // and it is not older than the recorder. This distinguishes a recorded process from an unrelated
 // one whose pid was written into a slot, and from the next image of a process, which is not

@@ -12,15 +12,20 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "attach/agent_bytes.h"
 #include "attach/agent_tables.h"
 #include "attach/descriptor_gift.h"
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/hash.h"
 #include "host/os/file.h"
 #include "inject/inject_mapping.h"
+#include "inject/process/loader_list.h"
+#include "inject/process/proc_files.h"
+#include "inject/process/target_reading.h"
 #include "session/agent_page.h"
 #include "session/layout.h"
 
@@ -253,6 +258,28 @@ void attach_hold_release(const struct fresh_start *child)
     fresh_stop_release(child);
 }
 
+// Wait until the loader of a program that has just begun has mapped its libraries: an allocator
+// that comes later is not found. A program that is stopped, or takes very long, is taken as it is.
+static enum err await_loader(struct target_process *target, bool is_urgent, struct err_info *info)
+{
+    enum {
+        PATIENCE_MS = 30000,
+        LOOK_NS = 1000000,
+    };
+    const uint64_t end_ms = clock_monotonic_ms() + PATIENCE_MS;
+    while (!loader_list_is_complete(target) && clock_monotonic_ms() < end_ms &&
+           strchr("tT", proc_files_thread_state(target, target->live_tid)) == NULL) {
+        if (is_urgent) {
+            return err_set(info, ERR_TRUNCATED, "process %d has not loaded its libraries yet",
+                           target->pid);
+        }
+        const struct timespec pause = {.tv_nsec = LOOK_NS};
+        (void)nanosleep(&pause, NULL); // a signal may end it early
+        TRY(target_process_refresh(target, info));
+    }
+    return target_process_refresh(target, info); // they were read before the loader's list
+}
+
 enum err attach_open(struct attach *attach,
                      int pid,
                      const struct attach_options *options,
@@ -261,6 +288,9 @@ enum err attach_open(struct attach *attach,
     const struct inject_options injection = {.stop.is_held = options->is_fresh};
     *attach = (struct attach){.is_fresh = options->is_fresh};
     TRY(inject_open(&attach->inject, pid, &injection, info));
+    if (!options->is_fresh) {
+        TRY(await_loader(&attach->inject.target, options->is_urgent, info));
+    }
     const struct target_module_vec *modules = &attach->inject.target.modules;
     for (size_t i = 0; i < modules->len; i++) {
         if (examine(attach, modules->items + i, options->names) != ERR_OK) {

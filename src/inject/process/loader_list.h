@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// loader_list: the dynamic loader's list of modules in a target (struct r_debug, <link.h>).
+//
+// An executable's dynamic section has its address as soon as the loader runs. Everything that is
+// read is the target's, and may be anything. Context: H, one thread.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "inject/process/target_process.h"
+
+// Return the address of the list; 0: none, or not yet.
+uint64_t loader_list_find(const struct target_process *target);
+
+// Return whether the loader has mapped and relocated what the program needs, and loads nothing now.
+// Until then the modules of the target are incomplete. True for programs without a loader, and for
+// those whose list cannot be found.
+bool loader_list_is_complete(const struct target_process *target);
