@@ -67,11 +67,13 @@ static void catch_interrupts(struct name_places *places)
     }
 }
 
-// Return whether a blocked SIGINT is pending. Commands that wait for signals themselves block them.
-static bool is_interrupt_pending(void)
+// Return whether SIGINT is pending for a command that waits for it itself. Otherwise a pending one
+// is on its way to the handler: this thread may block it, and the main thread does not.
+static bool is_interrupt_pending(const struct name_places *places)
 {
     sigset_t pending;
-    return sigpending(&pending) == 0 && sigismember(&pending, SIGINT) == 1;
+    return places->awaits_interrupts && sigpending(&pending) == 0 &&
+           sigismember(&pending, SIGINT) == 1;
 }
 
 static bool go_on(void *context, uint64_t done_bytes, uint64_t total_bytes)
@@ -80,7 +82,7 @@ static bool go_on(void *context, uint64_t done_bytes, uint64_t total_bytes)
     catch_interrupts(places);
     progress_update(&places->progress, "asking debuginfod for names (Ctrl-C: do without)",
                     done_bytes, total_bytes);
-    return g_interrupted == 0 && !is_interrupt_pending();
+    return g_interrupted == 0 && !is_interrupt_pending(places);
 }
 
 static void end_request(void *context, enum debuginfod_end end)
@@ -96,12 +98,7 @@ static void end_request(void *context, enum debuginfod_end end)
         (void)fprintf(stderr, "cairn: %s\n", sentences[end]); // no other place to report an error
     }
     if (places->is_catching) {
-        // The signal that ended the request may still be on its way, and must not end the command.
-        const struct sigaction once = {.sa_handler = interrupt,
-                                       .sa_flags = SA_RESETHAND | SA_RESTART};
-        const struct sigaction usual = {.sa_handler = SIG_DFL};
-        (void)sigaction(SIGINT, end == DEBUGINFOD_INTERRUPTED ? &once : &usual,
-                        NULL); // cannot fail
+        (void)sigaction(SIGINT, &(struct sigaction){.sa_handler = SIG_DFL}, NULL); // cannot fail
         places->is_catching = false;
     }
 }
@@ -173,7 +170,10 @@ take_words(struct name_places *places, const struct name_words *words, struct er
 enum err
 name_places_init(struct name_places *places, const struct name_words *words, struct err_info *info)
 {
+    sigset_t blocked;
     *places = (struct name_places){0};
+    places->awaits_interrupts =
+        pthread_sigmask(SIG_SETMASK, NULL, &blocked) == 0 && sigismember(&blocked, SIGINT) == 1;
     progress_init(&places->progress, stderr);
     TRY(words != NULL ? take_words(places, words, info) : ERR_OK);
     TRY(take_settings(places, info));

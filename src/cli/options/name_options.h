@@ -6,7 +6,7 @@
 // The sources follow from the options and from the environment. The user's cache is used if it
 // exists. The debuginfod servers in DEBUGINFOD_URLS are asked. Meanwhile a line shows the progress.
 // Ctrl-C ends the requests but not the command; a second Ctrl-C ends the command. Context: H; the
-// main thread.
+// main thread, and the thread that asks the servers, in which SIGINT is blocked (quiet_thread.h).
 #pragma once
 
 #include <stdbool.h>
@@ -50,11 +50,13 @@ struct name_places {
     struct name_cache cache;           // owned
     struct debuginfod servers;         // owned
     struct progress progress;
-    bool is_catching; // the handler of Ctrl-C is installed
+    bool awaits_interrupts; // the command has blocked SIGINT, and reads it from a descriptor
+    bool is_catching;       // the handler of Ctrl-C is installed
 };
 
-// Fill in `places`. `words` may be NULL and must outlive it. Return ERR_NOT_FOUND with a sentence
-// if a folder does not exist, ERR_INVALID for a malformed expression or cairn.toml.
+// Fill in `places`. A command that waits for SIGINT itself has blocked it before. `words` may be
+// NULL and must outlive it. Return ERR_NOT_FOUND with a sentence if a folder does not exist,
+// ERR_INVALID for a malformed expression or cairn.toml.
 enum err name_places_init(struct name_places *places,
                           const struct name_words *words,
                           struct err_info *info) MUST_USE;
