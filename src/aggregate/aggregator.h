@@ -165,8 +165,8 @@ struct aggregator_process_ending {
     uint64_t death_stamp;
 };
 
-// End a process. All its events must have been counted, and the events of other processes up to its
-// last sign of life.
+// End a process, and advance to its last sign of life. All its events must have been counted, and
+// the events of other processes up to that moment.
 enum err aggregator_process_end(struct aggregator *aggregator,
                                 struct aggregator_process *process,
                                 const struct aggregator_process_ending *ending) MUST_USE;

@@ -171,12 +171,13 @@ enum err aggregator_process_end(struct aggregator *aggregator,
     if (process->is_ended) {
         return ERR_OK;
     }
+    TRY(aggregator_tick(aggregator, ending->end_ms)); // also if nothing happened since then
     aggregator_expire_frees(aggregator, process, UINT64_MAX);
     if (aggregator->observers.count > 0) {
         TRY(row_table_count(&aggregator->totals.rows));
         TRY(observers_tell(
             &aggregator->observers,
-            &(struct observed_event){.event = {.time_ms = ending->end_ms,
+            &(struct observed_event){.event = {.time_ms = aggregator->totals.now_ms,
                                                .kind = REC_EVENT_PROCESS_END,
                                                .process = process->index,
                                                .thread = REC_NONE,

@@ -40,6 +40,13 @@ intern_command_line(struct aggregator *aggregator, char *const *argv, rec_string
     return command_line_intern(&aggregator->strings, strbuf_bytes(&arguments), out);
 }
 
+// Return the end of the run. Events may be later than the recorder's clock was (session_clock.c).
+static uint64_t runtime_ms_of(const struct aggregator *aggregator,
+                              const struct aggregator_snapshot_facts *facts)
+{
+    return max_u64(facts->runtime_ms, aggregator->totals.now_ms);
+}
+
 static enum err fill_meta(struct aggregator *aggregator,
                           const struct aggregator_snapshot_facts *facts,
                           struct rec_meta *out)
@@ -57,7 +64,7 @@ static enum err fill_meta(struct aggregator *aggregator,
         .exit_status = facts->exit_status,
         .max_frames = facts->max_frames,
         .start_unix_ns = facts->start_unix_ns,
-        .runtime_ms = facts->runtime_ms,
+        .runtime_ms = runtime_ms_of(aggregator, facts),
         .memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE),
         .checkpoint_count = facts->checkpoint_count,
         .checkpoint_interval_ms = facts->checkpoint_interval_ms,
@@ -131,7 +138,7 @@ static enum err fill_processes(struct aggregator_snapshot *s,
         aggregator_process_inherit(aggregator, process); // what its parent reported later
         struct rec_process record = process->record;
         if (!process->is_ended) {
-            record.end_ms = facts->runtime_ms;
+            record.end_ms = runtime_ms_of(aggregator, facts);
         }
         last_main = (record.flags & REC_PROCESS_MAIN) != 0 ? i : last_main;
         TRY(rec_process_vec_push(&s->processes, record));
@@ -403,7 +410,7 @@ enum err aggregator_snapshot_take(struct aggregator *aggregator,
     fill_totals(aggregator, facts->events, &s.recording.totals);
     TRY(fill_processes(&s, aggregator, sampler, facts));
     TRY(name_threads(aggregator));
-    TRY(aggregator_extend(aggregator, facts->runtime_ms));
+    TRY(aggregator_extend(aggregator, runtime_ms_of(aggregator, facts)));
     TRY(aggregator_complete_rows(aggregator));
     TRY(fit_peak(&s, aggregator));
     TRY(fill_slices(&s, aggregator));

@@ -33,7 +33,7 @@ struct aggregator_snapshot_facts {
     int32_t exit_status; // wait status, -1 while it runs
     uint32_t max_frames;
     uint64_t start_unix_ns;
-    uint64_t runtime_ms;
+    uint64_t runtime_ms; // the run lasts at least until the latest event, too
     uint64_t checkpoint_count;
     uint64_t checkpoint_interval_ms;
     uint64_t events;

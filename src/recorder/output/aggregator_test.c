@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "base/compiler.h"
 #include "base/test_support/random_numbers.h"
 #include "recorder/output/test_snapshot.h"
 
@@ -423,6 +424,68 @@ static void a_process_that_ends_leaves_the_sum_but_not_its_rows(void **state)
     aggregator_release(&f.aggregator);
 }
 
+static enum err keep_event(void *context, const struct observed_event *what)
+{
+    *(struct rec_event *)context = what->event;
+    return ERR_OK;
+}
+
+// A process may end in the millisecond in which it is reaped, or the recorder's clock may be behind
+// the time that the process saw.
+static void the_slices_and_the_run_include_the_end_of_each_process(void **state)
+{
+    (void)state;
+    static const uint64_t seen_ends_ms[] = {9, 7, 0};
+    for (size_t i = 0; i < ARRAY_LEN(seen_ends_ms); i++) {
+        struct fixture f = {0};
+        struct rec_event last = {0};
+        open_fixture(&f, 1);
+        observer_add(&f.aggregator.observers,
+                     (struct observer){.context = &last, .observe = keep_event});
+        feed(&f,
+             &(struct event){
+                 .kind = EVENT_ALLOCATE, .address = address_of(1), .size_bytes = 500, .tick = 5});
+        aggregator_thread_end(&f.aggregator, &f.threads[0], 0);
+        assert_int_equal(aggregator_process_end(&f.aggregator, f.process,
+                                                &(struct aggregator_process_ending){.end_ms = 9}),
+                         ERR_OK);
+        const struct aggregator_snapshot_facts facts = {.state = REC_STATE_FINISHED,
+                                                        .runtime_ms = seen_ends_ms[i],
+                                                        .tool_version = "test",
+                                                        .program = "program"};
+        struct aggregator_snapshot snapshot = {0};
+        assert_int_equal(aggregator_snapshot_take(&f.aggregator, NULL, NULL, &facts, &snapshot),
+                         ERR_OK);
+        const struct recording *r = &snapshot.recording;
+        assert_int_equal(last.kind, REC_EVENT_PROCESS_END);
+        assert_int_equal(last.time_ms, 9);
+        assert_int_equal(r->slice_ms, 1);
+        assert_int_equal(r->slice_count, 10);
+        assert_int_equal(r->slices[8].live_bytes, 500);
+        assert_int_equal(r->meta.runtime_ms, 9);
+        aggregator_snapshot_release(&snapshot);
+        aggregator_release(&f.aggregator);
+    }
+}
+
+// The log runs forward, whichever process the recorder finds dead first.
+static void an_end_in_the_past_is_an_event_of_now(void **state)
+{
+    (void)state;
+    struct fixture f = {0};
+    struct rec_event last = {0};
+    open_fixture(&f, 1);
+    observer_add(&f.aggregator.observers,
+                 (struct observer){.context = &last, .observe = keep_event});
+    assert_int_equal(aggregator_tick(&f.aggregator, 20), ERR_OK);
+    assert_int_equal(aggregator_process_end(&f.aggregator, f.process,
+                                            &(struct aggregator_process_ending){.end_ms = 9}),
+                     ERR_OK);
+    assert_int_equal(last.time_ms, 20);
+    assert_int_equal(f.process->record.end_ms, 9);
+    aggregator_release(&f.aggregator);
+}
+
 static void allocate_at(struct fixture *f, uint32_t lane, uint64_t stamp, uint64_t size_bytes)
 {
     uint32_t row = 0;
@@ -570,6 +633,8 @@ int main(void)
         cmocka_unit_test(random_histories_agree_with_the_naive_replay),
         cmocka_unit_test(what_a_thread_calls_temporary_is_counted),
         cmocka_unit_test(a_process_that_ends_leaves_the_sum_but_not_its_rows),
+        cmocka_unit_test(the_slices_and_the_run_include_the_end_of_each_process),
+        cmocka_unit_test(an_end_in_the_past_is_an_event_of_now),
         cmocka_unit_test(the_latest_free_of_a_thread_is_over_when_it_ends),
         cmocka_unit_test(a_peak_without_a_stamp_has_a_bound_if_others_have_stamps),
         cmocka_unit_test(an_executed_program_is_the_next_epoch_of_its_process),
