@@ -104,6 +104,21 @@ uint32_t unwind_thread_check(struct unwind_thread *thread,
                              const struct unwind_regs *start,
                              const struct unwind_walk *walk);
 
+// A frame of an interpreted language.
+struct unwind_insert {
+    uint64_t pc;
+    uint64_t place; // an address in the native frame that interprets it
+};
+
+// Replace native frames of `walk`, the thread's last one, by the frames that interpret() gives,
+// innermost first, until it returns false. Each native frame with such a place is replaced by all
+// frames that have a place in it. A walk that was not remembered does not change, because the
+// places of its frames are not known. `walk` then is valid until the thread's next walk.
+void unwind_thread_mix(struct unwind_thread *thread,
+                       struct unwind_walk *walk,
+                       bool (*interpret)(void *context, struct unwind_insert *out),
+                       void *context);
+
 // Void cached rules and remembered walks, because code was unloaded (dlclose). Any thread may call
 // this, after the unmapping. Costs a sweep over the cache.
 void unwind_flush(void);

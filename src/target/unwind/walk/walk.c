@@ -512,6 +512,36 @@ uint64_t unwind_thread_again(struct unwind_thread *thread, const struct unwind_r
     return unwind_again(thread, start);
 }
 
+void unwind_thread_mix(struct unwind_thread *thread,
+                       struct unwind_walk *walk,
+                       bool (*interpret)(void *context, struct unwind_insert *out),
+                       void *context)
+{
+    const struct walk_cache *r = &thread->walk_cache;
+    struct unwind_insert insert;
+    if ((walk->flags & UNWIND_NOT_REMEMBERED) != 0 || !interpret(context, &insert)) {
+        return;
+    }
+    bool has_more = true;
+    thread->sink.count = 0;
+    for (uint32_t i = r->count; i > 0; i--) { // frame i - 1 has the memory from `low` to `high`
+        const uint64_t low = r->states[i - 1].sp;
+        const uint64_t high = i > 1 ? r->states[i - 2].sp : thread->bounds.top;
+        bool is_native = true;
+        while (has_more && insert.place >= low && insert.place < high) {
+            is_native = false;
+            frame_sink_push(&thread->sink, insert.pc);
+            has_more = interpret(context, &insert);
+        }
+        if (is_native) {
+            frame_sink_push(&thread->sink, r->frames[i - 1].pc);
+        }
+    }
+    const uint32_t flags = walk->flags & ~(uint32_t)UNWIND_CUT;
+    frame_sink_finish(&thread->sink, walk);
+    walk->flags |= flags;
+}
+
 uint32_t unwind_thread_check(struct unwind_thread *thread,
                              const struct unwind_regs *start,
                              const struct unwind_walk *walk)

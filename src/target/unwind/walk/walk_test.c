@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Walks this test's own stack, from two starts by turns, one the other's caller, and stacks that
-// are too deep to be returned whole.
+// are too deep to be returned whole. Mixes frames of an interpreter into
+// its own.
 #include "target/unwind/unwind.h"
 
 #include <setjmp.h>
@@ -11,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "base/hash.h"
 
 #define CAPACITY   256u
 #define MAX_FRAMES 16u
@@ -114,12 +116,85 @@ static void a_flush_voids_what_is_walk_cache(void **state)
     free(thread);
 }
 
+// Frames to mix in, innermost first.
+struct inserts {
+    struct unwind_insert items[8];
+    size_t count;
+    size_t at;
+};
+
+static bool next_insert(void *context, struct unwind_insert *out)
+{
+    struct inserts *inserts = context;
+    if (inserts->at == inserts->count) {
+        return false;
+    }
+    *out = inserts->items[inserts->at++];
+    return true;
+}
+
+// Mix frames into two of the stack's frames, this one and its caller, whose variable is at `outer`.
+static NOINLINE void mix_into_two(struct unwind_thread *thread, uint64_t outer)
+{
+    volatile uint64_t own = 0;
+    struct unwind_regs regs;
+    struct unwind_walk walk;
+    regs_of_caller(&regs);
+    unwind_thread_walk(thread, &regs, &walk);
+    const uint64_t inner_pc = walk.frames[walk.count - 1].pc;
+    const uint64_t outermost_name = walk.frames[walk.count - 3].name;
+    const uint32_t count = walk.count;
+    struct inserts inserts = {
+        .items = {{.pc = 1001, .place = (uint64_t)&own},
+                  {.pc = 1002, .place = (uint64_t)&own},
+                  {.pc = 1003, .place = outer},
+                  {.pc = 1004, .place = (uint64_t)&own}}, // further in: no place
+        .count = 4};
+    unwind_thread_mix(thread, &walk, next_insert, &inserts);
+    assert_int_equal(walk.count, count + 1);
+    assert_int_not_equal(inner_pc, walk.frames[count].pc);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(walk.frames[count - i].pc, 1001 + i);
+    }
+    assert_int_equal(walk.frames[count - 3].name, outermost_name);
+    uint64_t name = outermost_name;
+    for (uint32_t i = count - 2; i < walk.count; i++) {
+        name = stack_name(name, walk.frames[i].pc);
+        assert_int_equal(walk.frames[i].name, name);
+    }
+    assert_int_equal(walk.name, name);
+    unwind_thread_walk(thread, &regs, &walk); // the remembered walk is still native
+    assert_int_equal(walk.count, count);
+    assert_int_equal(walk.frames[count - 1].pc, inner_pc);
+    const uint64_t native = walk.name;
+    unwind_thread_mix(thread, &walk, next_insert, &(struct inserts){.count = 0});
+    assert_int_equal(walk.name, native);
+    own++;
+}
+
+static NOINLINE void call_mix(struct unwind_thread *thread)
+{
+    volatile uint64_t own = 0;
+    mix_into_two(thread, (uint64_t)&own);
+    own++;
+}
+
+static void inserted_frames_replace_the_frames_that_hold_their_places(void **state)
+{
+    (void)state;
+    struct unwind_thread *thread = new_thread(CAPACITY);
+    call_mix(thread);
+    call_mix(thread);
+    free(thread);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_walk_from_further_out_drops_what_lies_further_in),
         cmocka_unit_test(what_was_cut_is_named_by_walks_only),
         cmocka_unit_test(a_flush_voids_what_is_walk_cache),
+        cmocka_unit_test(inserted_frames_replace_the_frames_that_hold_their_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
