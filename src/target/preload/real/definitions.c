@@ -53,13 +53,23 @@ static uint64_t function_of(const struct link_map *module, const char *name)
                : 0;
 }
 
-static struct definition search(const char *name, bool is_behind_us)
+static uint64_t variable_of(const struct link_map *module, const char *name)
+{
+    struct dynamic_section section;
+    return module->l_ld != NULL && dynamic_section_read(module->l_addr, module->l_ld, &section)
+               ? dynamic_section_variable(&section, name)
+               : 0;
+}
+
+static struct definition search(const char *name,
+                                bool is_behind_us,
+                                uint64_t (*find)(const struct link_map *module, const char *name))
 {
     const struct link_map *last = last_at_start();
     const struct link_map *module = last != NULL ? first_module() : NULL;
     bool may_be_here = !is_behind_us;
     while (module != NULL) {
-        const uint64_t address = may_be_here ? function_of(module, name) : 0;
+        const uint64_t address = may_be_here ? find(module, name) : 0;
         if (address != 0) {
             return (struct definition){.module = module, .address = address};
         }
@@ -71,12 +81,17 @@ static struct definition search(const char *name, bool is_behind_us)
 
 struct definition definition_first(const char *name)
 {
-    return search(name, false);
+    return search(name, false, function_of);
 }
 
 struct definition definition_next(const char *name)
 {
-    return search(name, true);
+    return search(name, true, function_of);
+}
+
+struct definition definition_first_variable(const char *name)
+{
+    return search(name, false, variable_of);
 }
 
 const struct link_map *definition_next_into(const char *name, void *place)

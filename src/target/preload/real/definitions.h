@@ -27,6 +27,9 @@ struct definition {
 struct definition definition_first(const char *name);
 struct definition definition_next(const char *name);
 
+// Find the first definition of a variable in the same way.
+struct definition definition_first_variable(const char *name);
+
 // Store the next definition of `name` in the function pointer at `place`; leave it unchanged if
 // there is none. Returns the module that defines it, or NULL.
 const struct link_map *definition_next_into(const char *name, void *place);

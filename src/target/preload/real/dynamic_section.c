@@ -68,7 +68,8 @@ bool dynamic_section_read(uint64_t bias, const ElfW(Dyn) * entries, struct dynam
 }
 
 // Like the loader's dlsym(), this skips local and hidden symbols and older versions.
-static bool defines(const struct dynamic_section *module, uint32_t index, const char *name)
+static bool
+defines(const struct dynamic_section *module, uint32_t index, const char *name, uint32_t types)
 {
     const ElfW(Sym) *symbol = &module->symbols[index];
     const uint32_t type = ELF64_ST_TYPE(symbol->st_info);
@@ -77,12 +78,13 @@ static bool defines(const struct dynamic_section *module, uint32_t index, const 
     const bool is_default =
         (version & VERSION_HIDDEN) == 0 || (version & ~VERSION_HIDDEN) < VERSION_FIRST;
     return symbol->st_shndx != SHN_UNDEF && symbol->st_value != 0 && binding != STB_LOCAL &&
-           (type == STT_FUNC || type == STT_NOTYPE || type == STT_GNU_IFUNC) && is_default &&
+           (types >> type & 1) != 0 && is_default &&
            strcmp(module->names + symbol->st_name, name) == 0;
 }
 
 // Return the symbol's index, or 0, which is never a symbol's.
-static uint32_t find_by_gnu_hash(const struct dynamic_section *module, const char *name)
+static uint32_t
+find_by_gnu_hash(const struct dynamic_section *module, const char *name, uint32_t types)
 {
     uint32_t hash = 5381;
     for (const char *c = name; *c != '\0'; c++) {
@@ -102,7 +104,7 @@ static uint32_t find_by_gnu_hash(const struct dynamic_section *module, const cha
     }
     for (;; index++) {
         const uint32_t link = chain[index - head[1]];
-        if ((link | 1) == (hash | 1) && defines(module, index, name)) {
+        if ((link | 1) == (hash | 1) && defines(module, index, name, types)) {
             return index;
         }
         if ((link & 1) != 0) {
@@ -111,7 +113,7 @@ static uint32_t find_by_gnu_hash(const struct dynamic_section *module, const cha
     }
 }
 
-static uint32_t find_by_hash(const struct dynamic_section *module, const char *name)
+static uint32_t find_by_hash(const struct dynamic_section *module, const char *name, uint32_t types)
 {
     uint32_t hash = 0;
     for (const char *c = name; *c != '\0'; c++) {
@@ -121,7 +123,7 @@ static uint32_t find_by_hash(const struct dynamic_section *module, const char *n
     const uint32_t *buckets = module->hash + 2; // after the counts of buckets and of symbols
     const uint32_t *chain = buckets + module->hash[0];
     uint32_t index = buckets[hash % module->hash[0]];
-    while (index != 0 && !defines(module, index, name)) {
+    while (index != 0 && !defines(module, index, name, types)) {
         index = chain[index];
     }
     return index;
@@ -137,19 +139,37 @@ static uint64_t choose(uint64_t resolver)
     return ask(argument[1] | IFUNC_HAS_ARGUMENT, argument);
 }
 
-uint64_t dynamic_section_function(const struct dynamic_section *module, const char *name)
+// Return the symbol `name` of one of the types (1 << STT_...), or NULL.
+static const ElfW(Sym) *
+    find(const struct dynamic_section *module, const char *name, uint32_t types)
 {
     uint32_t index = 0;
     if (module->gnu_hash != NULL && module->gnu_hash[0] != 0 && module->gnu_hash[2] != 0) {
-        index = find_by_gnu_hash(module, name);
+        index = find_by_gnu_hash(module, name, types);
     } else if (module->hash != NULL && module->hash[0] != 0) {
-        index = find_by_hash(module, name);
+        index = find_by_hash(module, name, types);
     }
-    if (index == 0) {
+    return index != 0 ? &module->symbols[index] : NULL;
+}
+
+static uint64_t symbol_address(const struct dynamic_section *module, const ElfW(Sym) * symbol)
+{
+    return (symbol->st_shndx == SHN_ABS ? 0 : module->bias) + symbol->st_value;
+}
+
+uint64_t dynamic_section_function(const struct dynamic_section *module, const char *name)
+{
+    const ElfW(Sym) *symbol =
+        find(module, name, 1u << STT_FUNC | 1u << STT_NOTYPE | 1u << STT_GNU_IFUNC);
+    if (symbol == NULL) {
         return 0;
     }
-    const ElfW(Sym) *symbol = &module->symbols[index];
-    const uint64_t bias = symbol->st_shndx == SHN_ABS ? 0 : module->bias;
-    const uint64_t address = bias + symbol->st_value;
+    const uint64_t address = symbol_address(module, symbol);
     return ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC ? choose(address) : address;
+}
+
+uint64_t dynamic_section_variable(const struct dynamic_section *module, const char *name)
+{
+    const ElfW(Sym) *symbol = find(module, name, 1u << STT_OBJECT);
+    return symbol != NULL ? symbol_address(module, symbol) : 0;
 }

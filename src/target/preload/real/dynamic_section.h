@@ -33,3 +33,6 @@ bool dynamic_section_read(uint64_t bias, const ElfW(Dyn) * entries, struct dynam
 // version; 0 if there is none. An address that an executable provides for a function of another
 // module (a symbol with a value but without a section) is not a definition.
 uint64_t dynamic_section_function(const struct dynamic_section *module, const char *name);
+
+// Return the address of such a variable; 0 if there is none.
+uint64_t dynamic_section_variable(const struct dynamic_section *module, const char *name);
