@@ -3,6 +3,7 @@
 #include "recorder/recorder.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -24,6 +25,7 @@ static uint32_t session_flags_of(const struct recorder_options *options)
     return (options->follow_children ? SESSION_FOLLOW_CHILDREN : 0) |
            (options->follow_children && attach_is_possible() ? SESSION_FOLLOW_EXECS : 0) |
            (options->check_unwind ? SESSION_CHECK_UNWIND : 0) |
+           (options->reads_python ? SESSION_PYTHON : 0) |
            (options->may_sample ? SESSION_OVERFLOW_SAMPLE : 0) |
            (options->always_holds ? SESSION_ALWAYS_HOLD : 0) |
            (options->no_nursery || options->logs_events || options->lists_blocks ||
@@ -282,6 +284,29 @@ finish(struct recorder_state *s, struct recorder_result *result, struct err_info
                                        : err_set(info, ERR_NO_MEMORY, "no memory for a file name");
 }
 
+// Say it if the frames of Python are missing although they were wanted.
+static void tell_missing_python(const struct recorder_state *s)
+{
+    if (!s->options->reads_python) {
+        return;
+    }
+    // Relaxed: the word is all there is.
+    const uint32_t seen =
+        atomic_load_explicit(&s->session.header->python_version, memory_order_relaxed);
+    const uint32_t version = seen & ~SESSION_PYTHON_REFUSED;
+    if (seen == 0) {
+        recorder_log(s, "--python: no interpreter of Python was found; all frames are native");
+    } else if (seen == SESSION_PYTHON_REFUSED) {
+        recorder_log(s, "--python reads Python 3.11 only, and this one is older; its frames are "
+                        "those of its interpreter");
+    } else if (seen != version) {
+        recorder_log(s,
+                     "--python reads Python 3.11 only, and this one is %" PRIu32 ".%" PRIu32
+                     "; its frames are those of its interpreter",
+                     version >> 8 & 0xff, version & 0xff);
+    }
+}
+
 static enum err
 record(struct recorder_state *s, struct recorder_result *result, struct err_info *info)
 {
@@ -303,6 +328,7 @@ record(struct recorder_state *s, struct recorder_result *result, struct err_info
     }
     enum err err = recorder_loop(s, &trouble);
     control_socket_close(&s->socket);
+    tell_missing_python(s);
     if (err != ERR_OK) {
         recorder_log(s, "recording ends early: %s", trouble.text);
         s->is_stopped = true;

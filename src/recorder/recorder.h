@@ -91,6 +91,7 @@ struct recorder_options {
     bool follow_children;
     bool allow_own_malloc; // record as much as possible of a program with an allocator of its own
     bool check_unwind;     // SESSION_CHECK_UNWIND
+    bool reads_python;     // SESSION_PYTHON
     bool no_nursery;       // SESSION_NO_NURSERY
     bool counts_stamps;    // session_options
     bool always_holds;     // SESSION_ALWAYS_HOLD

@@ -99,6 +99,7 @@ enum session_flags {
     SESSION_NO_NURSERY = 1 << 3,      // send every event
     SESSION_ALWAYS_HOLD = 1 << 4,     // nurseries hold blocks even if that does not pay
     SESSION_FOLLOW_EXECS = 1 << 5,    // R puts the agent into programs that are executed
+    SESSION_PYTHON = 1 << 6,          // stacks have the frames of CPython
 };
 
 enum session_door {
@@ -107,7 +108,8 @@ enum session_door {
     DOOR_OPEN = 2,    // R, release
     DOOR_REFUSED = 3, // R: it cannot be opened
 };
-#define DOOR_PATH_BYTES 100u // with a zero byte
+#define SESSION_PYTHON_REFUSED ((uint32_t)1 << 31)
+#define DOOR_PATH_BYTES        100u // with a zero byte
 
 // Selects the events that hooks record. A thread that has seen a recorded block sees a value that
 // records its free: the values are of one atomic, and never return to NOTHING.
@@ -186,6 +188,10 @@ struct session_header {
     // block is recorded.
     uint64_t sample_bytes;
     uint64_t sample_seed; // R: of the threads' random numbers
+
+    // P: the version of an interpreter that was found with SESSION_PYTHON, major << 8 | minor, 0 if
+    // that is unknown; 0: none was found. SESSION_PYTHON_REFUSED: its frames are not read.
+    _Atomic uint32_t python_version;
 };
 _Static_assert(sizeof(struct session_header) <= SESSION_PAGE_BYTES, "one page");
 

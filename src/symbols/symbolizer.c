@@ -481,6 +481,40 @@ static enum err resolve_named(struct symbolizer *s,
     return ERR_OK;
 }
 
+// Return NAME:/FILE of a module that stands for a function of Python, whose addresses are lines
+// (target/preload/python/python_code.h); NULL for any other module.
+static const char *python_code_of(const struct module *module)
+{
+    static const char prefix[] = "[python] ";
+    const bool is_python = strncmp(module->path, prefix, sizeof(prefix) - 1) == 0;
+    return is_python ? module->path + sizeof(prefix) - 1 : NULL;
+}
+
+static enum err resolve_python(struct symbolizer *s,
+                               struct module *module,
+                               const struct symbol_query *queries,
+                               size_t count,
+                               struct symbol_chain *out_chains,
+                               struct symbol_frame_vec *out_frames)
+{
+    const char *name = python_code_of(module);
+    const char *end = strstr(name, ":/");
+    const size_t name_bytes = end != NULL ? (size_t)(end - name) : strlen(name);
+    const char *file = end != NULL ? end + 2 : "";
+    struct symbol_frame frame = {0};
+    module->gap = SYMBOL_GAP_NONE;
+    TRY(string_table_intern(s->options.strings, name, name_bytes, &frame.function));
+    TRY(string_table_intern(s->options.strings, file, strlen(file), &frame.file));
+    for (size_t i = 0; i < count; i++) {
+        const uint64_t line = queries[i].address - (!queries[i].is_exact && queries[i].address > 0);
+        frame.line = line <= UINT32_MAX ? (uint32_t)line : 0;
+        out_chains[i] = (struct symbol_chain){.first = (uint32_t)out_frames->len, .count = 1};
+        TRY(append_frame(out_frames, frame));
+        count_coverage(module, out_frames, out_frames->len - 1);
+    }
+    return ERR_OK;
+}
+
 static void close_module(struct symbolizer *s, struct module *module)
 {
     if (module->is_open) {
@@ -505,6 +539,9 @@ enum err symbolizer_resolve(struct symbolizer *symbolizer,
     struct module *module = &symbolizer->modules.items[module_id];
     if (is_named_by_program(module)) {
         return resolve_named(symbolizer, module, count, out_chains, out_frames);
+    }
+    if (python_code_of(module) != NULL) {
+        return resolve_python(symbolizer, module, queries, count, out_chains, out_frames);
     }
     if (!module->memo.is_open) {
         TRY(open_memo(symbolizer, module));

@@ -89,6 +89,10 @@ static const struct option_spec specs[] = {
      .help = "record about one block in BYTES allocated bytes, 16B to 64MiB, as estimates for all "
              "blocks; the totals of allocations and bytes stay exact (default: 512KiB)",
      .offset = FIELD(settings.sample_bytes)},
+    {.name = "python",
+     .kind = OPTION_FLAG,
+     .help = "show the functions of Python 3.11 in call stacks instead of its interpreter's",
+     .offset = FIELD(settings.reads_python)},
     {.name = "max-frames",
      .kind = OPTION_COUNT,
      .value = "N",
@@ -437,6 +441,10 @@ run_attached(const struct record_fields *fields, struct record_settings settings
     if (err != ERR_OK) {
         (void)command_error(&info); // the status is the one of a program that cannot be recorded
         return STATUS_CANNOT_RECORD;
+    }
+    if (settings.reads_python) {
+        (void)err_set(&info, ERR_INVALID, "--python needs a program that cairn starts");
+        return command_usage_error(&command_record, &info);
     }
     settings.attach_pids = &targets.pids;
     settings.attaches_by_name = targets.is_by_name;

@@ -29,6 +29,7 @@ struct record_settings {
     bool lists_blocks;
     bool logs_events;
     bool may_sample;       // --overflow=sample
+    bool reads_python;     // --python
     uint64_t sample_bytes; // --sample; 0: every block is recorded
     bool is_quiet;
     bool no_children;

@@ -16,6 +16,7 @@
 #include "session/layout.h"
 #include "target/preload/process/process.h"
 #include "target/preload/process/thread_exit.h"
+#include "target/preload/python/python_stack.h"
 #include "target/producer/session_join.h"
 #include "thread_way.h"
 
@@ -117,4 +118,11 @@ struct agent_thread *agent_thread_take(uint64_t thread_pointer)
 
 void thread_exit_arm(void)
 {
+}
+
+// The key of an interpreter's threads needs libc.
+void python_stack_mix(struct unwind_thread *thread, struct unwind_walk *walk)
+{
+    (void)thread;
+    (void)walk;
 }

@@ -13,6 +13,7 @@
 #include "target/preload/exports/program_api.h"
 #include "target/preload/process/process.h"
 #include "target/preload/process/thread_exit.h"
+#include "target/preload/python/python_stack.h"
 #include "target/preload/real/environment.h"
 #include "target/preload/real/real_functions.h"
 #include "target/preload/real/real_mappings.h"
@@ -46,7 +47,10 @@ __attribute__((constructor(101))) static void start(void)
     if (process_session() != NULL || process_join()) {
         process_texts_send();
     }
-    const struct session_header *session = process_mapping()->header;
+    struct session_header *session = process_mapping()->header;
+    if (session != NULL && (session->flags & SESSION_PYTHON) != 0) {
+        python_stack_find(session);
+    }
     if (session != NULL && (session->flags & SESSION_FOLLOW_CHILDREN) == 0) {
         environment_strip();
     }

@@ -4,6 +4,7 @@
 
 #include "session/wire.h"
 #include "target/preload/process/name_frames.h"
+#include "target/preload/python/python_code.h"
 #include "target/unwind/unwind.h"
 
 void module_dictionary_reset(struct module_dictionary *d)
@@ -82,7 +83,7 @@ enum err module_dictionary_introduce(struct module_dictionary *d,
     }
     struct unwind_module module;
     if (!(is_guess ? unwind_find_guessed_module : unwind_find_module)(pc - 1, &module) &&
-        !name_frame_module(pc, &module)) {
+        !name_frame_module(pc, &module) && !python_code_module(pc, &module)) {
         return ERR_OK;
     }
     const enum err result = d->count < MODULE_DICTIONARY_MAX ? send(d, p, &module) : ERR_LIMIT;

@@ -97,7 +97,7 @@ static struct thread_state *fill_lane(struct lane_header *lane)
     unwind_thread_grow_to(t->unwind, UNWIND_FRAMES_MAX);
     t->max_frames = l.max_frames;
     t->deferred.memory = memory + l.deferred;
-    t->check_unwind = (session->flags & SESSION_CHECK_UNWIND) != 0;
+    t->extras = session->flags & (SESSION_CHECK_UNWIND | SESSION_PYTHON);
     (void)get_name(t->name); // zeros if not
     t->name_pending = memcmp(t->name, process_name(), THREAD_NAME_BYTES) != 0;
     t->generation = current_generation();

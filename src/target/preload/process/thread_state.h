@@ -40,7 +40,7 @@ struct thread_state {
     uint64_t last_allocated; // addresses of the last events; see record.h
     uint64_t last_freed;
     uint64_t generation; // of process_page, when this was opened or last renewed
-    bool check_unwind;   // SESSION_CHECK_UNWIND
+    uint32_t extras;     // SESSION_CHECK_UNWIND, SESSION_PYTHON: more to do for each stack
     bool name_pending;   // `name` has not been sent
     char name[THREAD_NAME_BYTES];
     struct unwind_thread *unwind;

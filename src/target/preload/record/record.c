@@ -3,6 +3,7 @@
 #include "target/preload/record/record.h"
 
 #include "target/preload/process/missed_events.h"
+#include "target/preload/python/python_stack.h"
 #include "target/preload/record/record_bytes.h"
 #include "target/preload/record/record_hot.h"
 #include "target/preload/record/record_mapping.h"
@@ -46,11 +47,14 @@ static NOINLINE uint32_t walk_to_slot(struct thread_state *t,
 {
     struct unwind_walk walk;
     unwind_thread_walk(t->unwind, caller, &walk);
-    if (UNLIKELY(t->check_unwind)) {
+    if (UNLIKELY((t->extras & SESSION_CHECK_UNWIND) != 0)) {
         check_walk(t, caller, &walk);
         if (again != 0 && again != walk.name) {
             session_count(t->producer.session, NOTE_unwind_differences, 1);
         }
+    }
+    if (UNLIKELY((t->extras & SESSION_PYTHON) != 0)) {
+        python_stack_mix(t->unwind, &walk);
     }
     return slot_of(
         t, &(struct stack_view){
@@ -63,7 +67,7 @@ ALWAYS_INLINE uint32_t find_slot_named(struct thread_state *t,
                                        uint64_t again)
 {
     const uint32_t slot = stack_dictionary_find(&t->stacks, again);
-    if (UNLIKELY(slot == STACK_SLOT_NONE || t->check_unwind)) {
+    if (UNLIKELY(slot == STACK_SLOT_NONE || t->extras != 0)) {
         return walk_to_slot(t, caller, again);
     }
     return slot;
@@ -346,8 +350,8 @@ void *record_alloc_walking(
     struct thread_state *t, uint64_t pc, uint64_t sp, uint64_t fp, void *block, size_t size_bytes)
 {
     const struct unwind_regs caller = {.pc = pc, .sp = sp, .fp = fp};
-    const uint64_t name = LIKELY(!t->check_unwind) ? unwind_again_by_steps(t->unwind, &caller)
-                                                   : unwind_again(t->unwind, &caller);
+    const uint64_t name = LIKELY(t->extras == 0) ? unwind_again_by_steps(t->unwind, &caller)
+                                                 : unwind_again(t->unwind, &caller);
     finish_alloc(t, block, size_bytes, find_slot_named(t, &caller, name));
     return block;
 }

@@ -96,7 +96,7 @@ ALWAYS_INLINE void *record_alloc_hot(void *block, size_t size_bytes)
     guard_take(t);
     const struct unwind_regs regs = unwind_caller_regs();
     const uint32_t slot = stack_dictionary_find(&t->stacks, unwind_same(t->unwind, &regs));
-    if (slot == STACK_SLOT_NONE || UNLIKELY(t->check_unwind)) {
+    if (slot == STACK_SLOT_NONE || UNLIKELY(t->extras != 0)) {
         const struct unwind_regs caller = hot_caller_again();
         return record_alloc_walking(t, caller.pc, caller.sp, caller.fp, block, size_bytes);
     }

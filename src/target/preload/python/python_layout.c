@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// python_layout: see python_layout.h.
+#include "target/preload/python/python_layout.h"
+
+#include <stddef.h>
+
+#include "base/compiler.h"
+
+static const struct python_layout layouts[] = {
+    {
+        .version = 0x030b, // the offsets are the same in all releases of 3.11
+        .runtime = {.finalizing = 24, .current = 576, .has_thread_key = 592, .thread_key = 596},
+        .thread = {.cframe = 56},
+        .cframe = {.frame = 8, .previous = 16, .bytes = 24},
+        .frame = {.code = 32, .previous = 48, .instruction = 56, .is_entry = 68, .bytes = 72},
+        .code = {.first_line = 72, .file = 112, .name = 128, .lines = 136, .instructions = 184},
+        .bytes = {.size = 16, .data = 32},
+        .text = {.length = 16, .hash = 24, .state = 32, .ascii_data = 48, .other_data = 72},
+    },
+};
+
+const struct python_layout *python_layout_of(uint32_t version)
+{
+    for (size_t i = 0; i < ARRAY_LEN(layouts); i++) {
+        if (layouts[i].version == version) {
+            return &layouts[i];
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+"""cairn record --python: the frames of CPython in native stacks, against Python's own traceback at
+the allocation (tests/programs/stacks/python_frames.py)."""
+import json
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+from cairn_run import CAIRN, PROGRAMS, counters, environment
+
+PROGRAM = pathlib.Path(__file__).parent.parent / "programs/stacks/python_frames.py"
+PYTHON = "/usr/bin/python3.11"
+INTERPRETER = "_PyEval_EvalFrameDefault"
+
+
+@pytest.fixture(autouse=True)
+def has_python():
+    assert shutil.which(PYTHON), f"no {PYTHON}"
+
+
+def is_python(frame):
+    return frame["module"].startswith("[python] ")
+
+
+def python_frames(frames):
+    return [[frame["function"], frame["file"], frame["line"]] for frame in frames if is_python(frame)]
+
+
+def truth_of(finished):
+    return {int(size): frames for line in finished.stdout.splitlines()
+            for size, frames in json.loads(line).items()}
+
+
+def stacks_of(recording):
+    """The stacks through allocate() and its like; one report has far less text than a whole one."""
+    report = recording.report_json("-a", "--filter-function=^allocate")
+    assert all(count == 0 for count in counters(report, "loss").values())
+    return [(stack["costs"], stack["frames"]) for site in report["top"]["allocations"] for stack in site["stacks"]]
+
+
+def stacks_by_size(recording):
+    return {costs["allocated_bytes"]: frames for costs, frames in stacks_of(recording) if costs["allocations"] == 1}
+
+
+def record_aloud(path, *command):
+    return subprocess.run([CAIRN, "record", "--python", "-o", path, *command], env=environment(),
+                          capture_output=True, check=False, timeout=120)
+
+
+def test_frames_are_those_of_pythons_own_traceback(record):
+    recording = record(PYTHON, PROGRAM, options=["--python"], is_compared=False, is_whole=False)
+    assert recording.finished.stderr == b""
+    truth, stacks = truth_of(recording.finished), stacks_by_size(recording)
+    assert len(truth) > 160
+    assert {size: python_frames(stacks[size]) for size in truth} == truth
+    for size, frames in truth.items():
+        assert all(frame["function"] != INTERPRETER for frame in stacks[size])
+        if any(name == "Base.__lt__" for name, _, _ in frames):  # sorted() is between the two
+            names = [frame["function"] for frame in stacks[size]]
+            between = stacks[size][names.index("Base.__lt__") + 1:names.index("main")]
+            assert between and not any(is_python(frame) for frame in between)
+
+
+def test_a_sampled_recording_has_the_same_frames(record):
+    recording = record(PYTHON, PROGRAM, options=["--python", "--sample=16"], is_compared=False, is_whole=False)
+    truth, stacks = truth_of(recording.finished), stacks_by_size(recording)
+    assert {size: python_frames(stacks[size]) for size in truth} == truth
+
+
+def test_stacks_are_native_unless_asked(record):
+    recording = record(PYTHON, PROGRAM, is_compared=False, is_whole=False)
+    functions = recording.report_json("--functions")["functions"]["functions"]
+    assert truth_of(recording.finished) and not any(is_python(function) for function in functions)
+    assert any(function["function"] == INTERPRETER for function in functions)
+
+
+@pytest.mark.parametrize("program, sentence", [
+    ("other_python", b"--python reads Python 3.11 only, and this one is 3.12;"),
+    ("older_python", b"--python reads Python 3.11 only, and this one is older;")])
+def test_other_versions_are_refused_by_name(scratch, program, sentence):
+    finished = record_aloud(scratch / "a.cairn", PROGRAMS / program)
+    assert finished.returncode == 0
+    assert sentence in finished.stderr, finished.stderr
+
+
+def test_a_program_without_python_is_recorded_natively(scratch):
+    finished = record_aloud(scratch / "a.cairn", "/bin/true")
+    assert finished.returncode == 0
+    assert b"--python: no interpreter of Python was found; all frames are native" in finished.stderr
+
+
+def test_a_running_program_is_refused(scratch):
+    finished = record_aloud(scratch / "a.cairn", "-p", "1")
+    assert finished.returncode == 2
+    assert b"--python needs a program that cairn starts" in finished.stderr
