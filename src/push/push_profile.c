@@ -2,7 +2,6 @@
 // push_profile: see push_profile.h.
 #include "push/push_profile.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -15,6 +14,7 @@
 #include "base/minmax.h"
 #include "formats/export/export_formats.h"
 #include "formats/import/input_file.h"
+#include "host/http/http_client.h"
 #include "host/os/file.h"
 #include "host/os/proc_file.h"
 #include "push/push_labels.h"
@@ -62,22 +62,6 @@ enum err push_source_set_path(struct push_source *source, const struct side_mess
 }
 
 // --- the query ----------------------------------------------------------------------------------
-
-static bool is_unreserved(char character) // RFC 3986
-{
-    return isalnum((unsigned char)character) != 0 || strchr("-._~", character) != NULL;
-}
-
-static void append_escaped(struct strbuf *out, const struct strbuf *text)
-{
-    for (size_t i = 0; i < text->len; i++) {
-        if (is_unreserved(text->data[i])) {
-            strbuf_append_char(out, text->data[i]);
-        } else {
-            strbuf_printf(out, "%%%02X", (unsigned)(unsigned char)text->data[i]);
-        }
-    }
-}
 
 static const char *build_id_of(const struct profile *profile)
 {
@@ -164,7 +148,7 @@ static MUST_USE enum err make_entry(struct push_source *source,
                                     struct err_info *info)
 {
     strbuf_append_text(out, "name=");
-    append_escaped(out, &source->name);
+    http_append_escaped(out, strbuf_text(&source->name));
     strbuf_printf(out, "&from=%" PRIu64 "&until=%" PRIu64 "&format=pprof&spyName=cairn\n",
                   changes->from_unix_ns / NS_PER_SECOND,
                   max_u64(changes->until_unix_ns / NS_PER_SECOND,
@@ -228,9 +212,8 @@ static size_t query_len(struct bytes entry)
     const char *text = (const char *)entry.data;
     const size_t max = min_u64(entry.len, QUERY_MAX_BYTES);
     size_t len = 0;
-    while (len < max &&
-           (is_unreserved(text[len]) ? text[len] != '\0'
-                                     : text[len] == '%' || text[len] == '&' || text[len] == '=')) {
+    while (len < max && (http_is_unreserved(text[len]) || text[len] == '%' || text[len] == '&' ||
+                         text[len] == '=')) {
         len++;
     }
     const bool is_ours = len < max && text[len] == '\n' && len >= sizeof(start) - 1 &&

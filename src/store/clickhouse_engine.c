@@ -70,18 +70,6 @@ static void append_escaped(struct strbuf *out, const char *text)
     }
 }
 
-// Append a parameter of the URL (RFC 3986).
-static void append_parameter(struct strbuf *out, const char *text)
-{
-    for (; *text != '\0'; text++) {
-        if (strchr(PLAIN "-.~", *text) != NULL) {
-            strbuf_append(out, text, 1);
-        } else {
-            strbuf_printf(out, "%%%02X", (unsigned char)*text);
-        }
-    }
-}
-
 static void append_value(struct strbuf *out, const struct store_value *value, bool is_literal)
 {
     const char *quote = is_literal ? "'" : "";
@@ -151,7 +139,7 @@ static MUST_USE enum err send(struct clickhouse_engine *e,
                   strbuf_text(&e->database));
     if (data != NULL) {
         strbuf_append_text(&url, "&query=");
-        append_parameter(&url, statement);
+        http_append_escaped(&url, statement);
     }
     if (strbuf_result(&url) != ERR_OK) {
         return err_set(info, ERR_NO_MEMORY, "not enough memory for a request");

@@ -4,6 +4,7 @@
 // Only functions of libcurl 7.74 (Debian 11) and older are used.
 #include "host/http/http_client.h"
 
+#include <ctype.h>
 #include <curl/curl.h>
 #include <dlfcn.h>
 #include <limits.h>
@@ -150,6 +151,23 @@ void http_client_free(struct http_client *client)
 
 // --- the URL ------------------------------------------------------------------------------------
 
+bool http_is_unreserved(char character)
+{
+    return character != '\0' &&
+           (isalnum((unsigned char)character) != 0 || strchr("-._~", character) != NULL);
+}
+
+void http_append_escaped(struct strbuf *out, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if (http_is_unreserved(*text)) {
+            strbuf_append_char(out, *text);
+        } else {
+            strbuf_printf(out, "%%%02X", (unsigned)(unsigned char)*text);
+        }
+    }
+}
+
 static bool is_loopback(const char *host, size_t len)
 {
     static const char *const names[] = {"localhost", "[::1]", "127.0.0.1"};
@@ -161,7 +179,7 @@ static bool is_loopback(const char *host, size_t len)
     return false;
 }
 
-// Return the length of HOST in HOST:PORT, of which [::1]:80 is one.
+// Return the length of HOST in HOST:PORT. HOST may have colons itself: [::1]:80.
 static size_t host_len(const char *authority, size_t len)
 {
     const char *end = authority[0] == '[' ? memchr(authority, ']', len) : NULL;
@@ -237,7 +255,7 @@ hear_progress(void *context, curl_off_t down, curl_off_t got, curl_off_t up, cur
     return request->is_cancelled != NULL && request->is_cancelled(request->owner);
 }
 
-// Append the headers. NULL without memory; the list so far is freed.
+// Append a header. Without memory the list stays as it was.
 static MUST_USE enum err add_header(struct curl_slist **list, const char *header)
 {
     struct curl_slist *longer = library.slist_append(*list, header);

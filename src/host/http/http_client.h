@@ -47,6 +47,10 @@ enum err http_client_new(const struct http_client_options *options,
                          struct err_info *info) MUST_USE;
 void http_client_free(struct http_client *client); // accepts NULL
 
+// Append a text as a part of a URL: each byte that RFC 3986 reserves as %XX.
+void http_append_escaped(struct strbuf *out, const char *text);
+bool http_is_unreserved(char character);
+
 // Check that a request to the URL with credentials or without them would be sent: http or https, no
 // credentials within the URL, none in clear text beyond the loopback. ERR_INVALID with a sentence
 // that begins with `option`.
