@@ -31,15 +31,10 @@ static bool is_url(const char *place)
 // Append the path of the user's own store.
 static MUST_USE enum err append_own(struct strbuf *out, struct err_info *info)
 {
-    const char *base = getenv("XDG_DATA_HOME");
-    const char *home = getenv("HOME");
-    if (base != NULL && base[0] == '/') { // relative paths are ignored
-        strbuf_printf(out, "%s/cairn/store.db", base);
-    } else if (home != NULL && home[0] != '\0') {
-        strbuf_printf(out, "%s/.local/share/cairn/store.db", home);
-    } else {
+    if (!file_append_user_folder(out, "XDG_DATA_HOME", ".local/share")) {
         return err_set(info, ERR_NOT_FOUND, "HOME is not set: name the store with --store");
     }
+    strbuf_append_text(out, "/store.db");
     return strbuf_result(out) == ERR_OK ? ERR_OK
                                         : err_set(info, ERR_NO_MEMORY, "not enough memory");
 }

@@ -45,13 +45,7 @@ static void find_reader(char *out, size_t size)
 enum err name_cache_init(struct name_cache *cache)
 {
     *cache = (struct name_cache){0};
-    const char *base = getenv("XDG_CACHE_HOME"); // relative paths are ignored
-    const char *home = getenv("HOME");
-    if (base != NULL && *base == '/') {
-        strbuf_printf(&cache->folder, "%s/cairn", base);
-    } else if (home != NULL && *home == '/') {
-        strbuf_printf(&cache->folder, "%s/.cache/cairn", home);
-    }
+    (void)file_append_user_folder(&cache->folder, "XDG_CACHE_HOME", ".cache"); // else no cache
     find_reader(cache->reader, sizeof(cache->reader));
     return strbuf_result(&cache->folder);
 }

@@ -25,18 +25,6 @@ void user_options_release(struct user_options *options)
     strbuf_release(&options->words);
 }
 
-static void find_path(struct strbuf *out)
-{
-    // A relative path is invalid (XDG Base Directory Specification).
-    const char *config = getenv("XDG_CONFIG_HOME");
-    const char *home = getenv("HOME");
-    if (config != NULL && config[0] == '/') {
-        strbuf_printf(out, "%s/cairn/config.toml", config);
-    } else if (home != NULL && home[0] == '/') {
-        strbuf_printf(out, "%s/.config/cairn/config.toml", home);
-    }
-}
-
 // Whether the user has such a file. A home that this user may not enter has none.
 static bool exists(const char *path)
 {
@@ -137,7 +125,9 @@ add_file(struct user_options *options, const struct command *command, struct err
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};
     CLEANUP(toml_release) struct toml toml = {0};
-    find_path(&options->path);
+    if (file_append_user_folder(&options->path, "XDG_CONFIG_HOME", ".config")) {
+        strbuf_append_text(&options->path, "/config.toml");
+    }
     TRY(strbuf_result(&options->path));
     const char *path = strbuf_text(&options->path);
     if (!exists(path)) {

@@ -137,6 +137,21 @@ enum err file_absolute_path(const char *path, struct strbuf *out, struct err_inf
     return strbuf_result(out);
 }
 
+bool file_append_user_folder(struct strbuf *out, const char *variable, const char *below_home)
+{
+    const char *base = getenv(variable);
+    const char *home = getenv("HOME");
+    if (base != NULL && base[0] == '/') {
+        strbuf_printf(out, "%s/cairn", base);
+        return true;
+    }
+    if (home != NULL && home[0] == '/') {
+        strbuf_printf(out, "%s/%s/cairn", home, below_home);
+        return true;
+    }
+    return false;
+}
+
 bool file_is_in_path(const char *program)
 {
     const char *path = getenv("PATH");

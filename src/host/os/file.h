@@ -48,6 +48,11 @@ enum err file_make_parents(const char *path, struct err_info *info) MUST_USE;
 // as the last part stays.
 enum err file_absolute_path(const char *path, struct strbuf *out, struct err_info *info) MUST_USE;
 
+// Append cairn's folder among the user's files of the kind that `variable` is for:
+// "$XDG_CACHE_HOME/cairn", or below the home, "$HOME/.cache/cairn". Relative paths are ignored (XDG
+// Base Directory Specification). False: nothing was appended.
+bool file_append_user_folder(struct strbuf *out, const char *variable, const char *below_home);
+
 // Return whether a shell would find the program: in a folder of PATH, or in /usr/bin and /bin if
 // PATH is not set.
 bool file_is_in_path(const char *program);
