@@ -10,6 +10,7 @@
 #include "base/compiler.h"
 #include "cli/text/screen_text.h"
 #include "formats/codec/clean_text.h"
+#include "host/containers/vec.h"
 #include "host/text/format.h"
 #include "host/text/json_writer.h"
 #include "views_json/layout/csv_cell.h"
@@ -89,20 +90,17 @@ static void append_cell(struct strbuf *out, const char *name, const struct store
     }
 }
 
-static bool is_number(const struct store_table *table, size_t column)
-{
-    for (size_t row = 0; row < store_table_rows(table); row++) {
-        const enum store_kind kind = store_table_get(table, row, column).kind;
-        if (kind == STORE_TEXT) {
-            return false;
-        }
-    }
-    return true;
-}
+// How a column is printed: texts left, numbers right.
+struct shape {
+    uint32_t width;
+    bool is_number; // in all rows
+};
+
+DEFINE_VEC(shape_vec, struct shape);
 
 // Print one line. `row` beyond the last: the names of the columns.
 static MUST_USE enum err
-write_line(const struct store_table *table, size_t row, const struct u32_vec *widths, FILE *out)
+write_line(const struct store_table *table, size_t row, const struct shape_vec *shapes, FILE *out)
 {
     CLEANUP(strbuf_release) struct strbuf cell = {0};
     for (size_t column = 0; column < table->names.len; column++) {
@@ -116,22 +114,23 @@ write_line(const struct store_table *table, size_t row, const struct u32_vec *wi
         }
         TRY(strbuf_result(&cell));
         const bool is_last = column + 1 == table->names.len;
-        const int padding = (int)(widths->items[column] - screen_columns(strbuf_text(&cell)));
-        const bool is_right = is_number(table, column);
-        (void)fprintf(out, "%*s%s%*s%s", is_right ? padding : 0, "", strbuf_text(&cell),
-                      is_right || is_last ? 0 : padding, "", is_last ? "\n" : "  ");
+        const struct shape shape = shapes->items[column];
+        const int padding = (int)(shape.width - screen_columns(strbuf_text(&cell)));
+        (void)fprintf(out, "%*s%s%*s%s", shape.is_number ? padding : 0, "", strbuf_text(&cell),
+                      shape.is_number || is_last ? 0 : padding, "", is_last ? "\n" : "  ");
     }
     return ERR_OK;
 }
 
 static MUST_USE enum err write_text(const struct store_table *table, FILE *out)
 {
-    CLEANUP(u32_vec_release) struct u32_vec widths = {0};
+    CLEANUP(shape_vec_release) struct shape_vec shapes = {0};
     CLEANUP(strbuf_release) struct strbuf cell = {0};
-    TRY(u32_vec_resize(&widths, table->names.len));
+    TRY(shape_vec_resize(&shapes, table->names.len));
     for (size_t column = 0; column < table->names.len; column++) {
         const char *name = store_table_name(table, column);
         size_t width = screen_columns(name);
+        bool is_number = true;
         for (size_t row = 0; row < store_table_rows(table); row++) {
             const struct store_value value = store_table_get(table, row, column);
             strbuf_clear(&cell);
@@ -139,13 +138,14 @@ static MUST_USE enum err write_text(const struct store_table *table, FILE *out)
             TRY(strbuf_result(&cell));
             const size_t columns = screen_columns(strbuf_text(&cell));
             width = columns > width ? columns : width;
+            is_number &= value.kind != STORE_TEXT;
         }
-        widths.items[column] = width < 10000 ? (uint32_t)width : 10000;
+        shapes.items[column] = (struct shape){(uint32_t)(width < 10000 ? width : 10000), is_number};
     }
     const size_t rows = store_table_rows(table);
-    TRY(write_line(table, rows, &widths, out));
+    TRY(write_line(table, rows, &shapes, out));
     for (size_t row = 0; row < rows; row++) {
-        TRY(write_line(table, row, &widths, out));
+        TRY(write_line(table, row, &shapes, out));
     }
     return ERR_OK;
 }
