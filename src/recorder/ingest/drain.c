@@ -267,11 +267,13 @@ static enum err lane_relieve(struct drain *drain, struct drain_lane *lane, bool 
     return ERR_OK;
 }
 
-static enum err relieve_lanes(struct drain *drain, bool is_last)
+// Take what threads will not send themselves, and note how far each lane has been written.
+static enum err begin_round(struct drain *drain, bool is_last)
 {
     for (uint32_t i = 0; i < drain->active_count; i++) {
         TRY(lane_relieve(drain, drain->lanes[drain->active[i]], is_last));
     }
+    snapshot_lanes(drain);
     return ERR_OK;
 }
 
@@ -562,7 +564,8 @@ static enum err end_before(struct drain *drain, uint64_t stamp)
 }
 
 // Count the events of the snapshot in the unread lanes up to last_stamp, in the order of stamps.
-// Dead processes end between events: when their lanes have been read, and at their exit.
+// Dead processes end between events: when their lanes have been read, at their exit, and at the
+// end.
 static enum err merge_lanes(struct drain *drain, uint64_t last_stamp, uint64_t clock_ms)
 {
     bool is_over = drain->has_dead; // for some process, perhaps
@@ -571,7 +574,7 @@ static enum err merge_lanes(struct drain *drain, uint64_t last_stamp, uint64_t c
         uint64_t second;
         uint32_t place = first_lane(drain, &first, &second);
         if (first > last_stamp) {
-            return ERR_OK;
+            break;
         }
         if (UNLIKELY(drain->has_dead && (is_over || first > drain->next_end_stamp))) {
             TRY(end_before(drain, first));
@@ -589,7 +592,7 @@ static enum err merge_lanes(struct drain *drain, uint64_t last_stamp, uint64_t c
             is_over = drain->processes[lane->process].is_dead;
         }
     }
-    return ERR_OK;
+    return end_before(drain, last_stamp);
 }
 
 // Find threads that ended without closing their lanes: by a raw system call, or because another
@@ -679,19 +682,15 @@ enum err drain_pass(struct drain *drain, uint64_t clock_ms, bool is_last, bool *
         check_threads(drain);
     }
     const uint64_t last_stamp = is_last ? UINT64_MAX : limit_of_pass(drain, clock_ms);
-    TRY(relieve_lanes(drain, is_last));
-    snapshot_lanes(drain);
+    TRY(begin_round(drain, is_last));
     drain->latest_stamp = session_stamp(drain->session);
     const bool has_unread = drain->unread_count > 0;
     const uint64_t complete_tick = complete_tick_of_pass(drain, clock_ms);
     note_threads(drain);
     TRY(merge_lanes(drain, last_stamp, clock_ms));
-    TRY(end_before(drain, last_stamp));
     if (is_last) { // threads whose earlier blocks were uncounted hold others
-        TRY(relieve_lanes(drain, true));
-        snapshot_lanes(drain);
+        TRY(begin_round(drain, true));
         TRY(merge_lanes(drain, last_stamp, clock_ms));
-        TRY(end_before(drain, last_stamp));
     }
     bool has_queries = false;
     TRY(drain_queries_answer(drain, complete_tick, &has_queries));
