@@ -17,11 +17,20 @@ function(cairn_install_packed source folder name)
     install(FILES "${packed}" DESTINATION "${folder}")
     set(packed_files ${packed_files} "${packed}" PARENT_SCOPE)
 endfunction()
-file(GLOB man_pages CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/docs/man/*")
+
+# Pages of the manual, build/man/<name>: each with the parts that it shares with others.
+file(GLOB man_pages CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/docs/man/*.[13]")
+file(GLOB man_parts CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/docs/man/parts/*.mdoc")
 foreach(page IN LISTS man_pages)
     string(REGEX MATCH "[0-9]$" section "${page}")
     get_filename_component(name "${page}" NAME)
-    cairn_install_packed("${page}" share/man/man${section} "${name}.gz")
+    set(joined "${CMAKE_BINARY_DIR}/man/${name}")
+    set(join_man "${CMAKE_SOURCE_DIR}/tools/join_man.awk")
+    add_custom_command(OUTPUT "${joined}" DEPENDS "${page}" ${man_parts} "${join_man}" VERBATIM
+        COMMAND "${CMAKE_COMMAND}" -E make_directory "${CMAKE_BINARY_DIR}/man"
+        COMMAND sh -c "awk -v parts=\"$1\" -f \"$2\" \"$3\" >\"$4\"" sh
+            "${CMAKE_SOURCE_DIR}/docs/man/parts" "${join_man}" "${page}" "${joined}")
+    cairn_install_packed("${joined}" share/man/man${section} "${name}.gz")
 endforeach()
 configure_file("${CMAKE_SOURCE_DIR}/cmake/debian/changelog.in" "${CMAKE_BINARY_DIR}/debian/changelog" @ONLY)
 cairn_install_packed("${CMAKE_BINARY_DIR}/debian/changelog" share/doc/cairn changelog.gz)

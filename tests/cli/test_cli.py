@@ -4,7 +4,6 @@ import collections
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 
@@ -14,7 +13,6 @@ from drawn import CAIRN, ROOT, cairn, counters, environment, json_of, on_termina
 
 COMMANDS = ("record", "report", "diff", "check", "top", "analyze", "export", "symbolize", "cache", "help",
             "version")
-PAGES = sorted((ROOT / "docs" / "man").glob("*.1"))
 
 SERVER = """\
 !program /usr/bin/server
@@ -118,15 +116,6 @@ def test_every_command_explains_itself(command):
     text = run.stdout.decode()
     assert text.startswith(f"Usage: cairn {command}")
     assert max(map(len, text.splitlines())) <= 80, max(text.splitlines(), key=len)
-
-
-def test_the_man_page_names_every_option():
-    page = "".join(path.read_text() for path in PAGES)
-    for command in COMMANDS:
-        shown = cairn("help", command).stdout.decode()
-        for option in re.findall(r"--([a-z-]+)", shown.partition("Options:")[2]):
-            if option != "help":
-                assert f"-{option}" in page, option
 
 
 @pytest.mark.parametrize("command, option", [("report", "--sort"), ("export", "--cost")])
@@ -609,16 +598,3 @@ def test_a_full_disk_is_reported(server):
                              check=False, env=environment(), timeout=60)
     assert run.returncode == 2
     assert b"No space left" in run.stderr and run.stderr.count(b"\n") == 1
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_the_man_pages_are_clean(page):
-    mandoc = shutil.which("mandoc")
-    groff = shutil.which("groff") or shutil.which("man")
-    if mandoc:
-        command = [mandoc, "-T", "lint", "-W", "warning", page]
-    else:
-        assert groff, "neither mandoc nor groff is installed"
-        command = [groff, "-mandoc", "-ww", "-z", "-Tutf8", page]
-    run = subprocess.run(command, capture_output=True, check=False, timeout=60)
-    assert (run.returncode, run.stdout + run.stderr) == (0, b"")

@@ -7,7 +7,7 @@ from cairn_run import BUILD, PROGRAMS, ROOT, Recording, environment, assert_tota
 
 FILES = ["bin/cairn", "lib/cairn/libcairn_preload.so", "share/doc/cairn/LICENSE",
          "share/doc/cairn/README.md", "share/doc/cairn/CHANGELOG.md", "share/man/man1/cairn.1.gz",
-         "share/man/man1/cairn-top.1.gz", "share/bash-completion/completions/cairn",
+         "share/man/man1/cairn-record.1.gz", "share/man/man1/cairn-top.1.gz", "share/bash-completion/completions/cairn",
          "share/fish/vendor_completions.d/cairn.fish", "share/zsh/site-functions/_cairn",
          "share/zsh/vendor-completions/_cairn", "share/man/man3/cairn.h.3.gz", "share/doc/cairn/copyright",
          "share/doc/cairn/changelog.gz"]
