@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """`cairn record --push`: what a collector gets, and that nothing it does reaches the recording.
 
-Profiles are read by `go tool pprof`; their sums are compared with `cairn report --json`. Backoff and
+Profiles are read by `go tool pprof` and protoc; their sums are compared with `cairn report --json`. Backoff and
 the bound of the spool have unit tests with a clock of their own."""
 import base64
+import collections
 import os
 import pathlib
 import re
@@ -16,6 +17,7 @@ import pytest
 from cairn_run import CAIRN, PROGRAMS, Recording, environment
 from collector import Collector, answer, endless, stall
 from conversation import Conversation
+from protoc import Decoded
 from waiting import DEADLINE_SECONDS, wait_until
 
 PEM = pathlib.Path(__file__).with_name("localhost.pem")  # a self-signed certificate for localhost
@@ -91,6 +93,26 @@ def test_the_last_profile_of_a_short_run_is_sent(scratch):
     (request,) = collector.accepted
     assert request.labels[0] == "api" and request.path == "/prefix/ingest"
     assert_allocated([request], Recording(scratch / "c.cairn", run), scratch)
+
+
+def test_protoc_reads_what_is_pushed_and_exported(scratch):
+    with Collector() as collector:
+        subprocess.run([CAIRN, "record", "-q", "--push", collector.url, "--push-timeout", "60s", "-o", scratch / "c.cairn",
+                        "--", PROGRAMS / "obedient"], input=b"a 7 100\nf 2\nq\n", check=True, capture_output=True,
+                       env=environment(), timeout=DEADLINE_SECONDS)
+    exported = subprocess.run([CAIRN, "export", "--to", "pprof", "--at", "end", "-o", scratch / "c.pb.gz",
+                               scratch / "c.cairn"], check=True, capture_output=True, env=environment(),
+                              timeout=DEADLINE_SECONDS)
+    assert exported.returncode == 0
+    pushed = collections.Counter()
+    for request in collector.accepted:
+        profile = Decoded(request.form["profile"])
+        pushed.update({name: value for name, value in profile.sums().items() if name.startswith("alloc")})
+        assert profile.sums() == request.sums(scratch)
+    whole = Decoded((scratch / "c.pb.gz").read_bytes())
+    truth = {"alloc_objects": 7, "alloc_space": 700, "inuse_objects": 5, "inuse_space": 500}
+    assert whole.sums() == truth and pushed == {name: truth[name] for name in ("alloc_objects", "alloc_space")}
+    assert {"keep", "main"} <= whole.functions()
 
 
 # --- whatever the collector does ------------------------------------------------------------------
