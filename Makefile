@@ -13,7 +13,7 @@ COMPILE   = cmake --build $(BUILD) -j $(JOBS)
 VIEWER    = cmake -DWEB=$(CURDIR)/web -DWORK=$(abspath $(BUILD))/web
 
 .DEFAULT_GOAL := all
-.PHONY: all deps test-deps test test-clickhouse check test-fresh sweep sweep-deps soak demo install deb test-deb tarball test-tarball lint fmt asan tsan bench bench-scale bench-store bench-web viewer screenshots fuzz-smoke mutate clean help
+.PHONY: all deps test-deps test test-clickhouse check test-fresh sweep sweep-deps soak demo install deb test-deb test-image tarball test-tarball lint fmt asan tsan bench bench-scale bench-store bench-web viewer screenshots fuzz-smoke mutate clean help
 
 all: ## build everything; the program is build/bin/cairn
 	@$(CONFIGURE) -DBUILD_TESTING=OFF >/dev/null
@@ -77,6 +77,10 @@ deb: ## build a Debian package in the build directory
 test-deb: deb ## check the package with lintian, and try it on a minimal Debian 12; needs Debian's archive
 	@tools/packages.sh install fresh test-deb
 	@tools/test_deb.sh $(BUILD)
+
+test-image: ## carry out the Dockerfile in minimal systems of Debian 12; minutes, and Debian's archive
+	@tools/packages.sh install fresh
+	@tools/test_image.sh
 
 tarball: ## build an archive for any x86-64 Linux with glibc 2.31 or newer; needs Debian's archive
 	@tools/packages.sh install build package tarball

@@ -35,7 +35,7 @@ pictures="chromium pngquant"
 # For build_tarball.sh.
 tarball="mmdebstrap binutils git"
 
-# For test_fresh.sh, test_tarball.sh and test_deb.sh.
+# For test_fresh.sh, test_tarball.sh, test_deb.sh and test_image.sh.
 fresh="mmdebstrap util-linux"
 test_deb="lintian"
 
