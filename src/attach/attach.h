@@ -3,6 +3,7 @@
 //
 //   attach_open     open the process, find its allocators, map the agent; no function changes yet
 //   attach_begin    map the session in the process, tell the agent, patch the allocators
+//   attach_late     patch the allocators of modules that were loaded since
 //   attach_end      restore the functions, and switch the agent off
 //   attach_release  let go of the process, in whatever state it is
 //
@@ -19,18 +20,23 @@
 #include "inject/inject.h"
 #include "inject/process/threads/fresh_stop.h"
 
+struct map_u64;
+
 DEFINE_VEC(inject_near_vec, struct inject_near);
 
 // What attach_open finds in one module.
 struct attach_module {
     struct allocator_scan scan;  // owned
-    struct target_module module; // a copy
+    struct target_module module; // a copy; its path is the next field
+    struct strbuf path;          // owned; as the process names it
+    size_t patch_count;          // its patches in the plan, behind those of the modules before
     struct unwind_copy unwind;   // owned; of a module without an index of its unwind tables
 };
 DEFINE_VEC(attach_module_vec, struct attach_module);
 
 struct attach {
     struct inject inject;
+    // Of attach_open, or of the latest module of attach_late:
     struct attach_module_vec modules; // those with allocators
     struct inject_near_vec nears;     // one for each of them
     struct patch_plan plan;
@@ -38,8 +44,11 @@ struct attach {
     struct strbuf executable;   // path
     struct strbuf command_line; // the arguments, each ended by a zero byte
     struct strbuf allocator;    // path of the module whose malloc is patched first
-    struct strbuf hidden;       // sentences about allocators without names, each in a line
-    struct strbuf unpatched;    // plan.refusals: "NAME of 'PATH' is too short", ...
+    // Of the latest attach_open or attach_late:
+    struct strbuf hidden;    // sentences about allocators without names, each in a line
+    struct strbuf unpatched; // plan.refusals: "NAME of 'PATH' is too short", ...
+    size_t unpatched_count;
+    size_t hooked_count; // functions in the process that are patched
     bool is_fresh;
     bool is_patched;
 };
@@ -51,6 +60,7 @@ struct attach_options {
     bool is_fresh;
     bool is_urgent;      // do not wait for the program's loader
     bool may_lack_names; // it is one of many programs: not each of them has the user's functions
+    struct map_u64 *plain_modules; // files without allocators, for attach_late
 };
 
 // Whether processes of this machine can be recorded so.
@@ -75,6 +85,21 @@ enum err attach_open(struct attach *attach,
 
 // `session_fd`: the memory of a running session (session/layout.h). Several processes may share it.
 enum err attach_begin(struct attach *attach, int session_fd, struct err_info *info) MUST_USE;
+
+// Find and patch the allocators of modules that the process has loaded since. is_fresh and
+// may_lack_names of the options mean nothing. ERR_NOT_FOUND if the process has ended; errors of
+// inject.h, then some modules may be patched.
+enum err attach_late(struct attach *attach,
+                     const struct attach_options *options,
+                     struct err_info *info) MUST_USE;
+
+// Do the same in a process that was forked while its parent was attached to. ERR_NOT_FOUND if it
+// has no copies of our hooks. Otherwise call attach_release() afterwards; attach_end_copy() ends
+// it.
+enum err attach_late_copy(struct attach *attach,
+                          int pid,
+                          const struct attach_options *options,
+                          struct err_info *info) MUST_USE;
 
 // Succeeds if the process has ended.
 enum err attach_end(struct attach *attach, struct err_info *info) MUST_USE;

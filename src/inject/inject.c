@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/minmax.h"
 #include "host/os/proc_file.h"
 #include "inject/agent_image.h"
 #include "inject/code/patch_plan.h"
@@ -101,6 +102,16 @@ static enum err restore_noted(struct inject *inject, struct err_info *info)
     return write_note(inject, info);
 }
 
+static enum err keep_noted(struct inject *inject, struct err_info *info)
+{
+    if (inject->note.patch_count == 0 || inject->note.owner_pid != getpid()) {
+        return err_set(info, ERR_NOT_FOUND, "process %d has no functions that cairn has hooked",
+                       inject->target.pid);
+    }
+    inject->image_addr = inject->note.image_addr;
+    return ERR_OK;
+}
+
 static enum err open_target(struct inject *inject, int pid, struct err_info *info)
 {
     TRY(target_process_open(&inject->target, pid, inject->options.kernel, info));
@@ -128,7 +139,8 @@ enum err inject_open(struct inject *inject,
     }
     enum err err = open_target(inject, pid, info);
     if (err == ERR_OK) {
-        err = restore_noted(inject, info);
+        err =
+            inject->options.keeps_patches ? keep_noted(inject, info) : restore_noted(inject, info);
     }
     if (err != ERR_OK) {
         inject_close(inject);
@@ -189,28 +201,31 @@ write_block(struct inject *inject, const struct near_block *block, struct err_in
 enum err inject_patch(struct inject *inject, const struct patch_plan *plan, struct err_info *info)
 {
     struct inject_note *note = &inject->note;
-    if (plan->patches.len > INJECT_PATCHES_MAX) {
-        return err_set(info, ERR_LIMIT, "%zu allocation functions are too many, the limit is %d",
-                       plan->patches.len, (int)INJECT_PATCHES_MAX);
+    const uint32_t earlier = note->patch_count;
+    const uint64_t end = plan->first_index + plan->patches.len;
+    if (end > INJECT_PATCHES_MAX) {
+        return err_set(info, ERR_LIMIT,
+                       "%" PRIu64 " allocation functions are too many, the limit is %d", end,
+                       (int)INJECT_PATCHES_MAX);
     }
     for (size_t i = 0; i < plan->blocks.len; i++) {
         TRY(write_block(inject, plan->blocks.items + i, info));
     }
     for (size_t i = 0; i < plan->patches.len; i++) {
         const struct patch *patch = plan->patches.items + i;
-        struct inject_note_patch *noted = note->patches + i;
+        struct inject_note_patch *noted = note->patches + plan->first_index + i;
         noted->entry = patch->entry_addr;
         memcpy(noted->old_bytes, patch->old_bytes, PATCH_BYTES);
         memcpy(noted->new_bytes, patch->new_bytes, PATCH_BYTES);
     }
-    note->patch_count = (uint32_t)plan->patches.len;
+    note->patch_count = (uint32_t)max_u64(earlier, end);
     note->owner_pid = getpid();
     note->owner_start = proc_file_start(getpid());
     TRY(write_note(inject, info)); // before the first jump, so that the next attach finds it
     const enum err err =
         patching_apply(&inject->target, &inject->options.stop, plan, &inject->stop, info);
     if (err != ERR_OK) {
-        note->patch_count = 0; // the one in the target names entries with their old bytes
+        note->patch_count = earlier; // the one in the target names entries with their old bytes
     }
     return err;
 }

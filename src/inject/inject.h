@@ -34,6 +34,8 @@ struct patch_plan;
 struct inject_options {
     struct stop_options stop;
     const struct kernel_calls *kernel; // NULL: kernel_calls_real
+    // This recorder has hooked the process, or the one that it was forked from: leave its jumps.
+    bool keeps_patches;
 };
 
 // Memory for the stubs and trampolines of a module, within reach of each of its bytes. It is r-x
@@ -58,7 +60,7 @@ struct inject {
 // Open a process for injection. `inject` must stay where it is. `options` may be NULL. If an
 // earlier recorder left jumps behind, the old bytes are restored. Errors of target_process_open and
 // thread_stop_run; ERR_PERMISSION for a target with seccomp filters that cannot be suspended, or
-// with another recorder.
+// with another recorder; ERR_NOT_FOUND if there are no jumps to keep.
 enum err inject_open(struct inject *inject,
                      int pid,
                      const struct inject_options *options,
@@ -79,8 +81,9 @@ enum err inject_map(struct inject *inject,
 uint64_t inject_symbol(const struct inject *inject, struct bytes image, const char *name);
 
 // Write the plan's blocks, and its jumps under one stop. Its blocks are at the addresses that
-// inject_map gave. ERR_INVALID if a block holds other bytes already; then its key was wrong.
-// Otherwise fails as patching_apply does. After a failure no entry is changed.
+// inject_map gave. Its first index is that of its first jump in the note, or the next one there:
+// jumps of earlier plans stay. ERR_INVALID if a block holds other bytes already; then its key was
+// wrong. Otherwise fails as patching_apply does. After a failure no entry is changed.
 enum err inject_patch(struct inject *inject, const struct patch_plan *plan, struct err_info *info)
     MUST_USE;
 

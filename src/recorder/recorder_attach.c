@@ -34,7 +34,7 @@ static void log_lines(const struct recorder_state *s, const struct strbuf *lines
 // Say which functions could not be patched, now and in the recording.
 static enum err tell_unpatched(struct recorder_state *s, const struct attach *attach)
 {
-    if (attach->plan.refusals.len == 0) {
+    if (attach->unpatched_count == 0) {
         return ERR_OK;
     }
     const char *text = strbuf_text(&attach->unpatched);
@@ -43,8 +43,14 @@ static enum err tell_unpatched(struct recorder_state *s, const struct attach *at
     strbuf_printf(&s->unpatched, "%s%s",
                   s->unpatched_count == 0 ? "calls of functions that cannot be patched: " : ", ",
                   text);
-    s->unpatched_count += attach->plan.refusals.len;
+    s->unpatched_count += attach->unpatched_count;
     return strbuf_result(&s->unpatched);
+}
+
+enum err recorder_attach_tell(struct recorder_state *s, const struct attach *attach)
+{
+    log_lines(s, &attach->hidden);
+    return tell_unpatched(s, attach);
 }
 
 static enum err open_one(struct recorder_state *s,
@@ -54,6 +60,7 @@ static enum err open_one(struct recorder_state *s,
 {
     struct attach_options options = *kind;
     options.names = s->options->allocator_names;
+    options.plain_modules = &s->plain_modules;
     const struct attached_process process = {.attach = calloc(1, sizeof(*process.attach)),
                                              .pidfd = -1};
     if (process.attach == NULL || attached_process_vec_reserve(&s->attached, 1) != ERR_OK) {
@@ -67,8 +74,7 @@ static enum err open_one(struct recorder_state *s,
         return err;
     }
     s->attached.items[s->attached.len++] = process;
-    log_lines(s, &process.attach->hidden);
-    return tell_unpatched(s, process.attach) == ERR_OK
+    return recorder_attach_tell(s, process.attach) == ERR_OK
                ? ERR_OK
                : err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
 }
@@ -138,7 +144,9 @@ static enum err begin_one(struct recorder_state *s,
 }
 
 // Say how long the threads were stopped for the latest change of the functions.
-static void tell_stop(const struct recorder_state *s, const struct attach *attach)
+void recorder_attach_tell_stop(const struct recorder_state *s,
+                               const struct attach *attach,
+                               size_t function_count)
 {
     const struct stop_report *stop = &attach->inject.stop;
     if (s->options->tells_stops && stop->attempts > 0) {
@@ -147,21 +155,34 @@ static void tell_stop(const struct recorder_state *s, const struct attach *attac
                      "stopped; %.2f ms for %zu functions; attempt %u; %s priority)",
                      attach->inject.target.pid, (double)stop->held_ns / NS_PER_MS, stop->threads,
                      (double)stop->stop_ns / NS_PER_MS, (double)stop->work_ns / NS_PER_MS,
-                     attach->plan.patches.len, stop->attempts,
-                     stop->is_realtime ? "real-time" : "ordinary");
+                     function_count, stop->attempts, stop->is_realtime ? "real-time" : "ordinary");
     }
+}
+
+// Libraries that were loaded between the look and the stop were not announced.
+static enum err begin_running(struct recorder_state *s,
+                              struct attached_process *process,
+                              uint64_t now_ms,
+                              struct err_info *info)
+{
+    bool unused = false;
+    const enum err err = begin_one(s, process, now_ms, info);
+    process->has_ended = err != ERR_OK;
+    recorder_attach_tell_stop(s, process->attach, process->attach->hooked_count);
+    TRY(err);
+    return recorder_modules_search(s, process->attach, &unused) == ERR_OK
+               ? ERR_OK
+               : err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
 }
 
 enum err recorder_attach_begin(struct recorder_state *s, struct err_info *info)
 {
     for (size_t i = 0; i < s->attached.len; i++) {
         struct attached_process *process = s->attached.items + i;
-        const enum err err = begin_one(s, process, 0, info);
+        const enum err err = begin_running(s, process, 0, info);
         if (err != ERR_OK && !may_omit(s, info)) {
             return err;
         }
-        process->has_ended = err != ERR_OK;
-        tell_stop(s, process->attach);
     }
     return ERR_OK;
 }
@@ -201,10 +222,7 @@ enum err recorder_attach_join(struct recorder_state *s,
     TRY(opened);
     struct attached_process *process = s->attached.items + s->attached.len - 1;
     process->has_joined = true;
-    const enum err err = begin_one(s, process, now_ms, info);
-    process->has_ended = err != ERR_OK;
-    tell_stop(s, process->attach);
-    TRY(err);
+    TRY(begin_running(s, process, now_ms, info));
     *out = JOIN_DONE;
     return ERR_OK;
 }
@@ -338,7 +356,7 @@ void recorder_attach_end(struct recorder_state *s)
         if (attach_end(process->attach, &trouble) != ERR_OK) {
             recorder_log(s, "%s", trouble.text);
         } else if (!process->has_ended) {
-            tell_stop(s, process->attach);
+            recorder_attach_tell_stop(s, process->attach, process->attach->hooked_count);
         }
     }
     if (was_attached) {
@@ -356,4 +374,5 @@ void recorder_attach_release(struct recorder_state *s)
     strbuf_release(&s->unpatched);
     attached_process_vec_release(&s->attached);
     exec_follow_release(&s->follow);
+    map_u64_release(&s->plain_modules);
 }

@@ -325,6 +325,7 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
         recorder_follow_log(s, now_ms);
         see_abandonment(s);
         TRY(recorder_hear_of_unrecorded(s, now_ms));
+        TRY(recorder_modules_round(s));
         TRY(recorder_follow_round(s, now_ms));
         TRY(unrecorded_tree_round(&s->unrecorded_tree, &s->unrecorded, &s->aggregator,
                                   clock_monotonic_ns()));

@@ -11,6 +11,7 @@
 #include "aggregate/aggregator.h"
 #include "aggregate/block_list.h"
 #include "attach/attach.h"
+#include "host/containers/map_u64.h"
 #include "host/os/file.h"
 #include "recorder/control/control_socket.h"
 #include "recorder/control/run_control.h"
@@ -97,7 +98,8 @@ struct recorder_state {
     // followed (recorder_follow.c).
     struct attached_process_vec attached;
     struct exec_follow follow;
-    struct strbuf unpatched; // of all processes: the text of the counter of that name
+    struct map_u64 plain_modules; // of attach_options
+    struct strbuf unpatched;      // of all processes: the text of the counter of that name
     uint64_t unpatched_count;
     struct fresh_start fresh; // with preflight.wants_agent: the program until it begins
 };
@@ -134,6 +136,19 @@ void recorder_follow_begin(struct recorder_state *s);
 enum err recorder_follow_round(struct recorder_state *s, uint64_t now_ms) MUST_USE;
 uint32_t recorder_follow_running(const struct recorder_state *s);
 enum err recorder_follow_end(struct recorder_state *s) MUST_USE;
+
+// Say what could not be hooked in a process, or how long it was stopped.
+enum err recorder_attach_tell(struct recorder_state *s, const struct attach *attach) MUST_USE;
+void recorder_attach_tell_stop(const struct recorder_state *s,
+                               const struct attach *attach,
+                               size_t function_count);
+
+// Hook allocators in libraries that processes with the agent have loaded: of those that wait for
+// it, and let them go on; or of one. Fails for lack of memory alone.
+enum err recorder_modules_round(struct recorder_state *s) MUST_USE;
+enum err recorder_modules_search(struct recorder_state *s,
+                                 struct attach *attach,
+                                 bool *out_is_hooked) MUST_USE;
 
 // Start the program with the agent instead of the preload library (preflight.wants_agent): launch
 // it as `plan` says, put the agent in before its first instruction, let it begin.

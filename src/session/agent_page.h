@@ -25,7 +25,7 @@
 #include "session/freed_table.h"
 
 #define AGENT_MAGIC              0x746e656761ULL // "agent", little endian
-#define AGENT_VERSION            3u
+#define AGENT_VERSION            4u
 #define AGENT_THREADS            4096u // power of two
 #define AGENT_PATCHES_MAX        4096u
 #define AGENT_MODULES_MAX        2048u
@@ -98,7 +98,7 @@ struct agent_page {
     _Atomic uint32_t tid_offset;
     uint32_t pid;           // of the process, in its own pid namespace; others are forked from it
     uint32_t process_flags; // of that process: enum process_flags (layout.h)
-    uint32_t reserved;
+    uint32_t load_count;    // T, under the loader's lock: how often it has found new modules
     // R: what its system calls in the target need in memory.
     uint64_t scratch[AGENT_SCRATCH_WORDS];
     // Of the image: where the stubs of each kind jump to, relocated.

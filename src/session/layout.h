@@ -32,7 +32,7 @@
 #include "session/nursery_layout.h"
 
 #define SESSION_MAGIC          0x6e7269616373ULL // "scairn", little endian
-#define SESSION_VERSION        12
+#define SESSION_VERSION        13
 #define SESSION_MAX_PROCESSES  1024u
 #define SESSION_MAX_LANES      4096u
 #define SESSION_PAGE_BYTES     4096u
@@ -64,15 +64,16 @@
     X(corrupt_counter, "counters that the program overwrote")
 
 // Counters of shortcomings that lose no event.
-#define SESSION_NOTE_COUNTERS(X)                                                  \
-    X(frame_pointer_walks, "stacks walked by frame pointer for lack of tables")   \
-    X(unfinished_stacks, "stacks that end before the thread's entry")             \
-    X(cut_stacks, "stacks deeper than --max-frames, truncated in the middle")     \
-    X(producer_waits, "times a thread waited for the recorder")                   \
-    X(order_timeouts, "times the order of threads was guessed")                   \
-    X(lane_timeout, "threads that gave up waiting for the recorder")              \
-    X(unnamed_execs, "further programs that ran unrecorded, without a name here") \
-    X(unwind_checks, "stacks that CAIRN_CHECK_UNWIND walked a second time")       \
+#define SESSION_NOTE_COUNTERS(X)                                                   \
+    X(frame_pointer_walks, "stacks walked by frame pointer for lack of tables")    \
+    X(unfinished_stacks, "stacks that end before the thread's entry")              \
+    X(cut_stacks, "stacks deeper than --max-frames, truncated in the middle")      \
+    X(producer_waits, "times a thread waited for the recorder")                    \
+    X(order_timeouts, "times the order of threads was guessed")                    \
+    X(lane_timeout, "threads that gave up waiting for the recorder")               \
+    X(unnamed_execs, "further programs that ran unrecorded, without a name here")  \
+    X(late_hooks, "times a library ran before cairn had looked for its allocator") \
+    X(unwind_checks, "stacks that CAIRN_CHECK_UNWIND walked a second time")        \
     X(unwind_differences, "stacks that CAIRN_CHECK_UNWIND found to be wrong")
 
 enum session_counter {
@@ -262,7 +263,8 @@ enum exec_follow_answer {
     EXEC_FOLLOW_LEFT = 3,   // P: has not waited for R
 };
 
-// A program that is about to be executed, and cannot load the library (exec_note.h).
+// A program that is about to be executed, and cannot load the library, or libraries that a process
+// with the agent has loaded (exec_note.h).
 #define SESSION_EXEC_NOTES   128u
 #define EXEC_NOTE_PATH_BYTES 200u
 struct exec_note {
@@ -273,10 +275,10 @@ struct exec_note {
     uint32_t thread_id;      // P: of the thread that executes it, or that makes the child
     uint32_t makes_child;    // P: 1: the thread's next child executes it (posix_spawn)
     _Atomic uint32_t follow; // P and R: enum exec_follow_answer
-    uint32_t reserved;
-    uint64_t number;                 // P
-    uint64_t time_ms;                // P: clock_ms
-    uint64_t joins;                  // P: join_count
+    uint32_t has_loaded;     // P: 1: it executes nothing, but has loaded libraries (exec_note.h)
+    uint64_t number;         // P
+    uint64_t time_ms;        // P: clock_ms
+    uint64_t joins;          // P: join_count
     char path[EXEC_NOTE_PATH_BYTES]; // P: the end of the path, ended by a zero byte
 };
 _Static_assert(sizeof(struct exec_note) == 256, "whole cache lines");

@@ -27,6 +27,7 @@ void unrecorded_list_release(struct unrecorded_list *list)
     unrecorded_exec_vec_release(&list->recent);
     unrecorded_exec_vec_release(&list->fresh);
     wanted_exec_vec_release(&list->wanted);
+    loaded_note_vec_release(&list->loaded);
 }
 
 // Return the entry of that program and reason, or NULL.
@@ -149,6 +150,21 @@ enum err unrecorded_list_add(struct unrecorded_list *list,
                                                     : count(list, aggregator, exec);
 }
 
+// Keep the shared entry for the one who answers it, unless the recording ends.
+static enum err take_loaded(struct unrecorded_list *list,
+                            const struct session *session,
+                            struct exec_note *shared,
+                            const struct exec_note *copy,
+                            uint64_t now_ms)
+{
+    const bool is_last = now_ms == UINT64_MAX;
+    // Release: pairs with the acquire of the next claim.
+    atomic_store_explicit(&shared->state, is_last ? EXEC_NOTE_FREE : EXEC_NOTE_HEARD,
+                          memory_order_release);
+    const struct loaded_note loaded = {.pid = pid_of(session, copy), .note = shared};
+    return is_last ? ERR_OK : loaded_note_vec_push(&list->loaded, loaded);
+}
+
 // Keep the shared entry for the one who answers it, or free it.
 static enum err take_note(struct unrecorded_list *list,
                           struct aggregator *aggregator,
@@ -159,6 +175,9 @@ static enum err take_note(struct unrecorded_list *list,
     struct exec_note copy;
     const struct exec_note *note = &copy;
     memcpy(&copy, shared, sizeof(copy));
+    if (copy.has_loaded != 0) {
+        return take_loaded(list, session, shared, note, now_ms);
+    }
     const bool is_exec = note->obstacle != EXEC_NONE && note->obstacle < EXEC_OBSTACLE_COUNT;
     const bool is_wanted = is_exec && list->may_follow && now_ms != UINT64_MAX &&
                            note->thread_id != 0 && note->follow == EXEC_FOLLOW_WANTED;

@@ -2,7 +2,8 @@
 // unrecorded_list: the programs that recorded processes executed and that are not in the recording.
 //
 //   unrecorded_list_hear()       takes the notes out of the session (target/producer/exec_note.h)
-//                                those that are to be followed wait in `wanted` for their taker
+//                                those that are to be followed wait in `wanted` for their taker,
+//                                those of loaded libraries in `loaded`
 //   unrecorded_list_count_due()  counts those that were not withdrawn within WITHDRAW_MS, by
 //                                program and reason
 //
@@ -53,6 +54,13 @@ struct wanted_exec {
     bool makes_child;
 };
 DEFINE_VEC(wanted_exec_vec, struct wanted_exec);
+
+// A process that has loaded libraries, and waits until allocators in them are hooked.
+struct loaded_note {
+    pid_t pid;              // in our namespace; 0: not known
+    struct exec_note *note; // borrowed from the session; the taker frees the entry
+};
+DEFINE_VEC(loaded_note_vec, struct loaded_note);
 DEFINE_VEC(rec_unrecorded_vec, struct rec_unrecorded);
 
 // A zeroed list is empty.
@@ -61,6 +69,7 @@ struct unrecorded_list {
     struct unrecorded_exec_vec recent;
     struct unrecorded_exec_vec fresh; // new ones, for unrecorded_tree to take
     struct wanted_exec_vec wanted;    // new ones, for exec_follow to take
+    struct loaded_note_vec loaded;    // new ones, for the recorder to take
     bool may_follow;                  // otherwise no exec is followed
     uint64_t seen_count;              // of notes, as the session counts them
 };

@@ -212,12 +212,35 @@ uint64_t agent_on_free(struct agent_call *call, enum agent_hook hook)
     return result;
 }
 
+// The new modules may have allocators: wait until the recorder has hooked them. None of their
+// functions has run yet, not even a constructor. Where system calls may be forbidden the recorder
+// looks at all its processes, a little later.
+static void note_modules(struct session_header *session)
+{
+    const bool may_wait = !sys_is_forbidden();
+    const struct exec_notice notice = {.path = "",
+                                       .pid = may_wait ? (uint32_t)sys_getpid() : 0,
+                                       .pid_namespace = may_wait ? process_pid_namespace() : 0,
+                                       .is_to_be_followed = may_wait,
+                                       .has_loaded = true};
+    bool is_hooked = false;
+    (void)exec_note_put(session, &notice, &is_hooked);
+    if (!is_hooked && !session_is_over(session)) {
+        session_count(session, NOTE_late_hooks, 1);
+    }
+}
+
 uint64_t agent_on_modules(struct agent_call *call, enum agent_hook hook)
 {
     (void)hook;
     const uint64_t result = call_original(call);
     if (atomic_load_explicit(&g_agent_page.enabled, memory_order_acquire) != 0) {
+        struct session_header *session = (struct session_header *)g_agent_page.session;
+        const uint32_t count = g_agent_page.load_count;
         unwind_modules_refresh();
+        if (g_agent_page.load_count != count && !session_is_over(session)) {
+            note_modules(session);
+        }
     }
     return result;
 }

@@ -153,13 +153,14 @@ static bool describe(const struct link_map *map, struct agent_module *out)
     return out->end > out->start;
 }
 
-// Whether a module of `before` is missing in `now`.
-static bool has_lost(const struct agent_module_list *before, const struct agent_module_list *now)
+// Whether a module of `list` is missing in `other`.
+static bool is_any_missing(const struct agent_module_list *list,
+                           const struct agent_module_list *other)
 {
-    for (uint32_t i = 0; i < before->count; i++) {
-        const struct agent_module *found = find(now, before->modules[i].start);
-        if (found == NULL || found->end != before->modules[i].end ||
-            found->path != before->modules[i].path) {
+    for (uint32_t i = 0; i < list->count; i++) {
+        const struct agent_module *found = find(other, list->modules[i].start);
+        if (found == NULL || found->end != list->modules[i].end ||
+            found->path != list->modules[i].path) {
             return true;
         }
     }
@@ -190,7 +191,8 @@ void module_table_refresh(void)
             add(list, &module);
         }
     }
-    const bool is_unloaded = has_lost(before, list);
+    const bool is_unloaded = is_any_missing(before, list);
+    g_agent_page.load_count += is_any_missing(list, before);
     // Release: pairs with the acquire in find_module.
     atomic_store_explicit(&a->list_count, count + 1, memory_order_release);
     if (is_unloaded) {

@@ -27,8 +27,16 @@ static struct exec_note *claim(struct session_header *session, uint64_t first)
             return note;
         }
     }
-    session_count(session, NOTE_unnamed_execs, 1);
     return NULL;
+}
+
+static struct exec_note *claim_for_exec(struct session_header *session, uint64_t first)
+{
+    struct exec_note *note = claim(session, first);
+    if (note == NULL) {
+        session_count(session, NOTE_unnamed_execs, 1);
+    }
+    return note;
 }
 
 // Copy the end of a path, which is more informative than its beginning.
@@ -103,7 +111,8 @@ exec_note_put(struct session_header *session, const struct exec_notice *notice, 
     // Relaxed: the count only shows that there are new notes.
     const uint64_t number =
         1 + atomic_fetch_add_explicit(&session->exec_count, 1, memory_order_relaxed);
-    struct exec_note *note = claim(session, number);
+    struct exec_note *note =
+        notice->has_loaded ? claim(session, number) : claim_for_exec(session, number);
     if (note == NULL) {
         return 0;
     }
@@ -113,6 +122,7 @@ exec_note_put(struct session_header *session, const struct exec_notice *notice, 
     note->pid_namespace = notice->pid_namespace;
     note->thread_id = notice->is_to_be_followed ? (uint32_t)sys_gettid() : 0;
     note->makes_child = notice->makes_child;
+    note->has_loaded = notice->has_loaded;
     atomic_store_explicit(&note->follow,
                           notice->is_to_be_followed ? EXEC_FOLLOW_WANTED : EXEC_FOLLOW_NO,
                           memory_order_relaxed);
@@ -128,9 +138,10 @@ void exec_note_take_back(struct session_header *session, uint64_t number)
         return;
     }
     (void)atomic_fetch_add_explicit(&session->exec_count, 1, memory_order_relaxed);
-    struct exec_note *note = claim(session, number);
+    struct exec_note *note = claim_for_exec(session, number);
     if (note != NULL) {
         note->obstacle = EXEC_NONE;
+        note->has_loaded = 0;
         __atomic_store_n(&note->number, number, __ATOMIC_RELAXED);
         atomic_store_explicit(&note->follow, EXEC_FOLLOW_NO, memory_order_relaxed);
         publish(session, note);

@@ -18,7 +18,11 @@
 //        `--P, has waited long enough--> LEFT
 //
 // It waits as long as the recorder lives, and FOLLOW_WAIT_MS at most. Whatever R answers, the
-// program is executed next. Context: T writes, async-signal-safe; errno kept; R reads, and treats
+// program is executed next.
+//
+// The agent also puts notes of libraries that the dynamic loader has mapped (has_loaded), and waits
+// in the same way until R has hooked the allocators in them, before their first function runs.
+// Context: T writes, async-signal-safe; errno kept; R reads, and treats
 // the contents as hostile.
 #pragma once
 
@@ -35,6 +39,7 @@ struct exec_notice {
     uint32_t pid_namespace;
     bool is_to_be_followed; // by the recorder; the caller's thread executes the program
     bool makes_child;       // with that: or makes the child that will, by posix_spawn
+    bool has_loaded;        // no exec: the process has loaded libraries, and waits for their hooks
 };
 
 // Whether the recorder follows such an exec.

@@ -3,7 +3,8 @@
 //
 // The names of the allocator's functions begin with PREFIX. With ALLOCX it also has jemalloc's. The
 // program reads commands, one to a line, and answers each with "done": p does nothing, r does a
-// round. It ends with q or its input. It allocates nothing outside the rounds.
+// round. It ends with q or its input. It allocates nothing outside the rounds. With LIBRARY it is a
+// library that does a round in its constructor, and one in each call of library_round.
 //
 // TRUTH of a round: allocations 280, bytes 41370; with ALLOCX allocations 340, bytes 59370; each
 // block is freed in its round. A realloc or rallocx is an allocation and a free.
@@ -100,6 +101,21 @@ static void do_round(void)
     do_extended();
 }
 
+#ifdef LIBRARY
+extern const char library_text[];
+const char library_text[] = "<jemalloc>: a text by which an allocator without names is noticed";
+
+__attribute__((visibility("default"))) void library_round(void);
+void library_round(void)
+{
+    do_round();
+}
+
+__attribute__((constructor)) static void do_first_round(void)
+{
+    do_round();
+}
+#else
 int main(void)
 {
     char command;
@@ -114,3 +130,4 @@ int main(void)
     }
     return 0;
 }
+#endif

@@ -48,6 +48,21 @@ enum err attach_begin(struct attach *attach, int session_fd, struct err_info *in
     return err_set(info, ERR_UNSUPPORTED, "process %d is not open", attach->inject.target.pid);
 }
 
+enum err
+attach_late(struct attach *attach, const struct attach_options *options, struct err_info *info)
+{
+    (void)options;
+    return err_set(info, ERR_UNSUPPORTED, "process %d is not open", attach->inject.target.pid);
+}
+
+enum err attach_late_copy(struct attach *attach,
+                          int pid,
+                          const struct attach_options *options,
+                          struct err_info *info)
+{
+    return attach_open(attach, pid, options, info);
+}
+
 enum err attach_end(struct attach *attach, struct err_info *info)
 {
     (void)attach; // nothing was changed

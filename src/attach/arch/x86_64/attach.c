@@ -17,10 +17,10 @@
 
 #include "attach/agent_bytes.h"
 #include "attach/agent_tables.h"
+#include "attach/attach_plan.h"
 #include "attach/descriptor_gift.h"
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "base/hash.h"
 #include "host/os/file.h"
 #include "inject/inject_mapping.h"
 #include "inject/process/loader_list.h"
@@ -30,145 +30,6 @@
 #include "session/layout.h"
 
 #define COMMAND_LINE_MAX (64u << 10)
-
-// Find the allocator in one module. A module whose file cannot be read has none.
-static enum err examine(struct attach *attach,
-                        const struct target_module *module,
-                        const struct allocator_name_vec *names)
-{
-    struct err_info unused = {0};
-    int fd = -1;
-    if (module->is_vdso ||
-        target_process_open_module_file(&attach->inject.target, module, &fd, &unused) != ERR_OK) {
-        return ERR_OK;
-    }
-    const char *path = target_process_path(&attach->inject.target, module->path);
-    CLEANUP(elf_file_close) struct elf_file file = {0};
-    if (elf_file_open_fd(&file, fd, path, &unused) != ERR_OK) {
-        return ERR_OK;
-    }
-    struct attach_module found = {.module = *module};
-    const struct name_sources sources = {.root_pid = attach->inject.target.pid};
-    enum err err = allocator_scan(&file, path, &sources, names, &found.scan);
-    if (err == ERR_OK && found.scan.hidden != NULL) {
-        strbuf_append_text(&attach->hidden, attach->hidden.len > 0 ? "\n" : "");
-        allocator_scan_explain(&found.scan, &file, path, &attach->hidden);
-    }
-    if (err == ERR_OK && module->eh_frame_hdr == 0) {
-        err = unwind_copy_read(&file, &found.unwind);
-    }
-    if (err == ERR_OK && found.scan.entries.len > 0) {
-        err = attach_module_vec_push(&attach->modules, found);
-        if (err == ERR_OK) {
-            return ERR_OK;
-        }
-    }
-    allocator_scan_release(&found.scan);
-    unwind_copy_release(&found.unwind);
-    return err;
-}
-
-// A near block has the slots of the patches and, for a module without them, unwind tables.
-static uint64_t slots_bytes(const struct attach_module *found)
-{
-    return (patch_plan_block_bytes(found->scan.entries.len) + 15) & ~UINT64_C(15);
-}
-
-// Return a number for all that a module's near block will hold: its code, and the patches' numbers.
-static uint64_t key_of(const struct attach_module *found, uint64_t first_index)
-{
-    uint64_t key = hash_mix(found->module.start ^ first_index);
-    for (size_t i = 0; i < found->module.build_id_len; i++) {
-        key = hash_mix(key ^ found->module.build_id[i]);
-    }
-    for (size_t i = 0; i < found->scan.entries.len; i++) {
-        const struct allocator_entry *entry = found->scan.entries.items + i;
-        key = hash_mix(key ^ entry->addr);
-        key = hash_mix(key ^ (uint64_t)entry->hook << 32 ^ (uint32_t)entry->nothrow);
-    }
-    return key;
-}
-
-static enum err want_near_blocks(struct attach *attach, struct err_info *info)
-{
-    uint64_t index = 0;
-    for (size_t i = 0; i < attach->modules.len; i++) {
-        const struct attach_module *found = attach->modules.items + i;
-        const struct inject_near near = {
-            .module_start = found->module.start,
-            .module_end = found->module.end,
-            .bytes = slots_bytes(found) + unwind_copy_bytes(&found->unwind),
-            .key = key_of(found, index),
-        };
-        if (inject_near_vec_push(&attach->nears, near) != ERR_OK) {
-            return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
-        }
-        index += found->scan.entries.len;
-    }
-    return index <= AGENT_PATCHES_MAX
-               ? ERR_OK
-               : err_set(info, ERR_LIMIT,
-                         "process %d has %" PRIu64 " allocation functions; cairn can record %u",
-                         attach->inject.target.pid, index, AGENT_PATCHES_MAX);
-}
-
-static size_t read_code(void *context, uint64_t addr, uint8_t *out, size_t len)
-{
-    const struct target_process *target = context;
-    while (len > 0 && target_process_read(target, addr, out, len) != ERR_OK) {
-        len /= 2; // the end of the module
-    }
-    return len;
-}
-
-static enum err plan_module(struct attach *attach, size_t index)
-{
-    const struct attach_module *found = attach->modules.items + index;
-    const size_t count = found->scan.entries.len;
-    const size_t before = attach->plan.refusals.len;
-    struct patch_target *targets = calloc(count, sizeof(*targets));
-    if (targets == NULL) {
-        return ERR_NO_MEMORY;
-    }
-    for (size_t i = 0; i < count; i++) {
-        const struct allocator_entry *entry = found->scan.entries.items + i;
-        targets[i] = (struct patch_target){.addr = entry->addr + found->module.load_bias,
-                                           .size_bytes = entry->size_bytes,
-                                           .hook = entry->hook,
-                                           .nothrow = entry->nothrow,
-                                           .name = entry->name};
-    }
-    const struct code_reader reader = {.read = read_code, .context = &attach->inject.target};
-    const enum err err =
-        patch_plan_add(&attach->plan, targets, count, attach->nears.items[index].addr, &reader);
-    free(targets);
-    for (size_t i = before; i < attach->plan.refusals.len; i++) {
-        const struct patch_refusal *refusal = attach->plan.refusals.items + i;
-        strbuf_printf(&attach->unpatched, "%s%s of '%s' %s", i > 0 ? ", " : "", refusal->name,
-                      target_process_path(&attach->inject.target, found->module.path),
-                      refusal->reason);
-    }
-    return err == ERR_OK ? strbuf_result(&attach->unpatched) : err;
-}
-
-static enum err plan_patches(struct attach *attach, struct err_info *info)
-{
-    struct agent_page page;
-    const struct target_process *target = &attach->inject.target;
-    attach->page_addr = inject_symbol(&attach->inject, agent_bytes(), AGENT_PAGE_SYMBOL);
-    if (attach->page_addr == 0 ||
-        target_process_read(target, attach->page_addr, &page, sizeof(page)) != ERR_OK ||
-        page.magic != AGENT_MAGIC || page.version != AGENT_VERSION) {
-        return err_set(info, ERR_CORRUPT, "the agent in process %d is damaged", target->pid);
-    }
-    memcpy(attach->plan.hook_addrs, page.hooks, sizeof(attach->plan.hook_addrs));
-    for (size_t i = 0; i < attach->modules.len; i++) {
-        if (plan_module(attach, i) != ERR_OK) {
-            return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
-        }
-    }
-    return ERR_OK;
-}
 
 // Read what the recording says about the process. What cannot be read stays empty.
 static enum err describe(struct attach *attach, int pid)
@@ -187,9 +48,7 @@ static enum err describe(struct attach *attach, int pid)
         strbuf_append(&attach->command_line, text, (size_t)got);
     }
     for (size_t i = 0; i < attach->modules.len && attach->allocator.len == 0; i++) {
-        strbuf_append_text(
-            &attach->allocator,
-            target_process_path(&attach->inject.target, attach->modules.items[i].module.path));
+        strbuf_append_text(&attach->allocator, strbuf_text(&attach->modules.items[i].path));
     }
     TRY(strbuf_result(&attach->executable));
     TRY(strbuf_result(&attach->command_line));
@@ -293,7 +152,7 @@ enum err attach_open(struct attach *attach,
     }
     const struct target_module_vec *modules = &attach->inject.target.modules;
     for (size_t i = 0; i < modules->len; i++) {
-        if (examine(attach, modules->items + i, options->names) != ERR_OK) {
+        if (attach_plan_examine(attach, modules->items + i, options) != ERR_OK) {
             return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
         }
     }
@@ -306,12 +165,12 @@ enum err attach_open(struct attach *attach,
                    : err_set(info, ERR_NOT_FOUND, "found no allocator in process %d%s%s", pid,
                              separator, strbuf_text(&attach->hidden));
     }
-    TRY(want_near_blocks(attach, info));
+    TRY(attach_plan_nears(attach, info));
     if (describe(attach, pid) != ERR_OK) {
         return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
     }
     TRY(inject_map(&attach->inject, agent_bytes(), attach->nears.items, attach->nears.len, info));
-    return plan_patches(attach, info);
+    return attach_plan_patches(attach, info);
 }
 
 static enum err check_call(const struct attach *attach,
@@ -380,7 +239,7 @@ write_unwind(struct attach *attach, struct agent_unwind_vec *out, struct err_inf
         const struct attach_module *found = attach->modules.items + i;
         const struct agent_unwind unwind = {
             .module_start = found->module.start,
-            .addr = attach->nears.items[i].addr + slots_bytes(found),
+            .addr = attach->nears.items[i].addr + attach_plan_slots_bytes(found),
             .bytes = unwind_copy_bytes(&found->unwind),
         };
         if (unwind.bytes == 0) {
@@ -422,6 +281,7 @@ enum err attach_begin(struct attach *attach, int session_fd, struct err_info *in
     attach->inject.options.stop.is_held = false; // from now on it is like any other process
     attach->inject.calls.stop.is_held = false;
     attach->is_patched = err == ERR_OK;
+    attach->hooked_count = attach->plan.patches.len;
     if (err != ERR_OK) {
         (void)set_enabled(&attach->inject, attach->page_addr, 0); // nothing calls the agent
     }
@@ -458,13 +318,7 @@ enum err attach_end_copy(int pid, struct err_info *info)
 
 void attach_release(struct attach *attach)
 {
-    for (size_t i = 0; i < attach->modules.len; i++) {
-        allocator_scan_release(&attach->modules.items[i].scan);
-        unwind_copy_release(&attach->modules.items[i].unwind);
-    }
-    attach_module_vec_release(&attach->modules);
-    inject_near_vec_release(&attach->nears);
-    patch_plan_release(&attach->plan);
+    attach_plan_release(attach);
     strbuf_release(&attach->executable);
     strbuf_release(&attach->command_line);
     strbuf_release(&attach->allocator);

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+// attach_plan: see attach_plan.h.
+#include "attach/attach_plan.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attach/agent_bytes.h"
+#include "base/compiler.h"
+#include "base/hash.h"
+#include "host/containers/map_u64.h"
+#include "session/agent_page.h"
+
+static void release_module(struct attach_module *module)
+{
+    allocator_scan_release(&module->scan);
+    unwind_copy_release(&module->unwind);
+    strbuf_release(&module->path);
+}
+
+static uint64_t build_id_hash(const struct target_module *module)
+{
+    uint64_t hash = module->build_id_len;
+    for (size_t i = 0; i < module->build_id_len; i++) {
+        hash = hash_mix(hash ^ module->build_id[i]);
+    }
+    return hash;
+}
+
+// Return a number for the module's file: of its build-id, or of its inode and size.
+static uint64_t file_key(const struct attach *attach, const struct target_module *module)
+{
+    const struct target_mapping *mapping =
+        target_process_mapping_at(&attach->inject.target, module->start);
+    const uint64_t inode = mapping != NULL ? mapping->inode : 0;
+    return module->build_id_len > 0 ? build_id_hash(module)
+                                    : hash_mix(hash_mix(inode) ^ (module->end - module->start));
+}
+
+static enum err
+note_plain(const struct attach *attach, const struct target_module *module, struct map_u64 *plain)
+{
+    return plain != NULL ? map_u64_put(plain, file_key(attach, module), 1) : ERR_OK;
+}
+
+bool attach_plan_is_plain(const struct attach *attach,
+                          const struct target_module *module,
+                          const struct attach_options *options)
+{
+    return options->plain_modules != NULL &&
+           map_u64_find(options->plain_modules, file_key(attach, module)) != NULL;
+}
+
+// A module whose file cannot be read has none.
+enum err attach_plan_examine(struct attach *attach,
+                             const struct target_module *module,
+                             const struct attach_options *options)
+{
+    struct err_info unused = {0};
+    int fd = -1;
+    if (module->is_vdso ||
+        target_process_open_module_file(&attach->inject.target, module, &fd, &unused) != ERR_OK) {
+        return ERR_OK;
+    }
+    const char *path = target_process_path(&attach->inject.target, module->path);
+    CLEANUP(elf_file_close) struct elf_file file = {0};
+    if (elf_file_open_fd(&file, fd, path, &unused) != ERR_OK) {
+        return ERR_OK;
+    }
+    struct attach_module found = {.module = *module};
+    strbuf_append_text(&found.path, path);
+    const struct name_sources sources = {.root_pid = attach->inject.target.pid};
+    enum err err = allocator_scan(&file, path, &sources, options->names, &found.scan);
+    if (err == ERR_OK && found.scan.hidden != NULL) {
+        strbuf_append_text(&attach->hidden, attach->hidden.len > 0 ? "\n" : "");
+        allocator_scan_explain(&found.scan, &file, path, &attach->hidden);
+    }
+    if (err == ERR_OK && module->eh_frame_hdr == 0) {
+        err = unwind_copy_read(&file, &found.unwind);
+    }
+    err = err == ERR_OK ? strbuf_result(&found.path) : err;
+    if (err == ERR_OK && found.scan.entries.len > 0) {
+        err = attach_module_vec_push(&attach->modules, found);
+        if (err == ERR_OK) {
+            return ERR_OK;
+        }
+    } else if (err == ERR_OK) {
+        err = note_plain(attach, module, options->plain_modules);
+    }
+    release_module(&found);
+    return err;
+}
+
+// A near block has the slots of the patches and, for a module without them, unwind tables.
+uint64_t attach_plan_slots_bytes(const struct attach_module *found)
+{
+    return (patch_plan_block_bytes(found->scan.entries.len) + 15) & ~UINT64_C(15);
+}
+
+// Return a number for all that a module's near block will hold: its code, and the patches' numbers.
+static uint64_t key_of(const struct attach_module *found, uint64_t first_index)
+{
+    uint64_t key =
+        hash_mix(hash_mix(found->module.start ^ first_index) ^ build_id_hash(&found->module));
+    for (size_t i = 0; i < found->scan.entries.len; i++) {
+        const struct allocator_entry *entry = found->scan.entries.items + i;
+        key = hash_mix(key ^ entry->addr);
+        key = hash_mix(key ^ (uint64_t)entry->hook << 32 ^ (uint32_t)entry->nothrow);
+    }
+    return key;
+}
+
+enum err attach_plan_nears(struct attach *attach, struct err_info *info)
+{
+    uint64_t index = attach->plan.first_index;
+    for (size_t i = 0; i < attach->modules.len; i++) {
+        const struct attach_module *found = attach->modules.items + i;
+        const struct inject_near near = {
+            .module_start = found->module.start,
+            .module_end = found->module.end,
+            .bytes = attach_plan_slots_bytes(found) + unwind_copy_bytes(&found->unwind),
+            .key = key_of(found, index),
+        };
+        if (inject_near_vec_push(&attach->nears, near) != ERR_OK) {
+            return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
+        }
+        index += found->scan.entries.len;
+    }
+    return index <= AGENT_PATCHES_MAX
+               ? ERR_OK
+               : err_set(info, ERR_LIMIT,
+                         "process %d has %" PRIu64 " allocation functions; cairn can record %u",
+                         attach->inject.target.pid, index, AGENT_PATCHES_MAX);
+}
+
+static size_t read_code(void *context, uint64_t addr, uint8_t *out, size_t len)
+{
+    const struct target_process *target = context;
+    while (len > 0 && target_process_read(target, addr, out, len) != ERR_OK) {
+        len /= 2; // the end of the module
+    }
+    return len;
+}
+
+static enum err plan_module(struct attach *attach, size_t index)
+{
+    struct attach_module *found = attach->modules.items + index;
+    const size_t count = found->scan.entries.len;
+    const size_t before = attach->plan.refusals.len;
+    const size_t planned = attach->plan.patches.len;
+    struct patch_target *targets = calloc(count, sizeof(*targets));
+    if (targets == NULL) {
+        return ERR_NO_MEMORY;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct allocator_entry *entry = found->scan.entries.items + i;
+        targets[i] = (struct patch_target){.addr = entry->addr + found->module.load_bias,
+                                           .size_bytes = entry->size_bytes,
+                                           .hook = entry->hook,
+                                           .nothrow = entry->nothrow,
+                                           .name = entry->name};
+    }
+    const struct code_reader reader = {.read = read_code, .context = &attach->inject.target};
+    const enum err err =
+        patch_plan_add(&attach->plan, targets, count, attach->nears.items[index].addr, &reader);
+    free(targets);
+    found->patch_count = attach->plan.patches.len - planned;
+    for (size_t i = before; i < attach->plan.refusals.len; i++) {
+        const struct patch_refusal *refusal = attach->plan.refusals.items + i;
+        strbuf_printf(&attach->unpatched, "%s%s of '%s' %s",
+                      attach->unpatched_count++ > 0 ? ", " : "", refusal->name,
+                      strbuf_text(&found->path), refusal->reason);
+    }
+    return err == ERR_OK ? strbuf_result(&attach->unpatched) : err;
+}
+
+enum err attach_plan_patches(struct attach *attach, struct err_info *info)
+{
+    struct agent_page page;
+    const struct target_process *target = &attach->inject.target;
+    attach->page_addr = inject_symbol(&attach->inject, agent_bytes(), AGENT_PAGE_SYMBOL);
+    if (attach->page_addr == 0 ||
+        target_process_read(target, attach->page_addr, &page, sizeof(page)) != ERR_OK ||
+        page.magic != AGENT_MAGIC || page.version != AGENT_VERSION) {
+        return err_set(info, ERR_CORRUPT, "the agent in process %d is damaged", target->pid);
+    }
+    memcpy(attach->plan.hook_addrs, page.hooks, sizeof(attach->plan.hook_addrs));
+    for (size_t i = 0; i < attach->modules.len; i++) {
+        if (plan_module(attach, i) != ERR_OK) {
+            return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
+        }
+    }
+    return ERR_OK;
+}
+
+void attach_plan_release(struct attach *attach)
+{
+    for (size_t i = 0; i < attach->modules.len; i++) {
+        release_module(attach->modules.items + i);
+    }
+    attach_module_vec_release(&attach->modules);
+    inject_near_vec_release(&attach->nears);
+    patch_plan_release(&attach->plan);
+    attach->plan = (struct patch_plan){0};
+}

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: MIT
+"""Libraries with an allocator inside that a program loads while it is recorded: their functions are
+hooked before the first of them runs, also in forked children, and when a library comes again."""
+from cairn_run import PROGRAMS, Recording
+from test_attach import Attachable
+from test_attach_allocators import PLAIN
+from waiting import DEADLINE_SECONDS
+
+INSIDE = PROGRAMS / "attach"
+JE, MI = INSIDE / "liblate_je.so", INSIDE / "liblate_mi.so"
+
+
+def late_loader(scratch, *libraries):
+    return Attachable(scratch, [INSIDE / "late_loader", *libraries])
+
+
+def assert_rounds(recording, library, rounds):
+    """The rounds of a library, each of which frees what it allocates. The loader allocates, too."""
+    assert set(recording.lost.values()) == {0}
+    costs = [costs for costs, frames in recording.stacks()
+             if any(frame["module"] == str(library) for frame in frames)]
+    found = [sum(cost[name] for cost in costs) for name in ("allocations", "allocated_bytes", "leaked_bytes")]
+    assert found == [rounds * PLAIN[0], rounds * PLAIN[1], 0]
+
+
+def test_a_library_that_comes_late_is_counted_from_its_constructor_on(scratch):
+    with late_loader(scratch, JE) as program:
+        program.attach()
+        program.do("l0", "r0", "r0")
+        recording = program.detach()
+        program.do("r0")
+        program.end()
+    assert recording.notes["late_hooks"] == 0
+    assert_rounds(recording, JE, 3)
+
+
+def test_several_libraries_before_and_after_the_attach(scratch):
+    with late_loader(scratch, JE, MI) as program:
+        program.do("l0", "r0")
+        program.attach()
+        program.do("r0", "l1", "r1", "r0")
+        recording = program.detach()
+        assert_rounds(recording, JE, 2)
+        assert_rounds(recording, MI, 2)
+        program.do("r0", "r1")
+        program.attach()
+        program.do("r0", "r1")
+        recording = program.detach()
+        assert_rounds(recording, JE, 1)
+        assert_rounds(recording, MI, 1)
+        program.end()
+
+
+def test_a_library_that_comes_and_goes_fills_no_table(scratch):
+    """The agent has room for 64 modules and 320 functions in all."""
+    times = 70
+    with late_loader(scratch, JE, MI) as program:
+        program.do("l1")
+        program.attach()
+        for _ in range(times):
+            program.do("l0", "r0", "u0")
+        program.do("u1", "l1")
+        recording = program.detach()
+        program.do("l0", "r0", "r1")
+        program.end()
+    assert recording.notes["late_hooks"] == 0
+    assert_rounds(recording, JE, 2 * times)
+    assert_rounds(recording, MI, 1)
+
+
+def test_a_forked_child_loads_a_library(scratch):
+    with late_loader(scratch, JE) as program:
+        program.attach()
+        program.do("f0", "f0", "l0", "f0")
+        recording = program.detach()
+        program.do("f0", "r0")
+        program.end()
+    assert recording.totals["processes"] == 4
+    assert_rounds(recording, JE, 2 + 2 + 1 + 1)
+
+
+def test_an_allocator_without_names_is_said(scratch):
+    library = INSIDE / "liblate_unnamed.so"
+    with late_loader(scratch, library) as program:
+        program.attach()
+        program.do("l0", "u0", "l0")
+        program.ctl("detach")
+        _, errors = program.recorder.communicate(timeout=DEADLINE_SECONDS)
+        program.end()
+    said = f"warning: '{library}' contains jemalloc, but has no symbols that name its functions"
+    assert errors.decode().count(said) == 1
+    assert_rounds(Recording(program.path, program.recorder), library, 0)
