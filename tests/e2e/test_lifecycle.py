@@ -174,10 +174,12 @@ def test_a_plugin_bound_to_itself_first_harms_no_other_thread_s(record):
 
 
 @pytest.mark.parametrize("plugin", [PROGRAMS / "libdeep_plugin.so", PROGRAMS / "libdeep_chain.so",
-                                    "libdeep_plugin.so"], ids=["path", "chain", "name"])
+                                    "libdeep_plugin.so", PROGRAMS / "libdeep_now.so"],
+                         ids=["path", "chain", "name", "now"])
 def test_a_plugin_bound_to_itself_first_is_recorded_too(record, plugin):
     """By its path, or by a name that the loader finds through the environment."""
     recording = record(PROGRAMS / "deep_bind", plugin, env={"LD_LIBRARY_PATH": str(PROGRAMS)})
+    assert recording.finished.returncode == 0
     truth = truth_of("deep_bind")
     ours, theirs = recording.costs_within("main"), recording.costs_within("deep_plugin_make")
     assert {cost: ours.get(cost, 0) + theirs.get(cost, 0) for cost in truth} == truth

@@ -15,6 +15,7 @@ import pytest
 import terminal
 
 from cairn_run import CAIRN, ROOT, environment
+from waiting import wait_until
 
 SOURCE = """
 #include <stdlib.h>
@@ -513,9 +514,15 @@ def test_analyze_names_again(record, split, scratch):
     address = command.stdout.readline().strip()
     token = address.partition("token=")[2]
     base = address.partition("?")[0]
-    request = urllib.request.Request(f"{base}api/v1/functions", headers={"Authorization": f"Bearer {token}"})
-    with urllib.request.urlopen(request, timeout=60) as answer:
-        assert b"innermost" in answer.read()
+
+    def ask(route):
+        request = urllib.request.Request(f"{base}api/v1/{route}", headers={"Authorization": f"Bearer {token}"})
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.read()
+    assert b"innermost" in ask("functions")
+    os.replace(record(split.program, "and", "more").path, recording.path)  # read again, and named again
+    wait_until(lambda: json.loads(ask("meta"))["generation"] == 2, "the second recording")
+    assert b"innermost" in ask("functions")
     command.send_signal(signal.SIGINT)
     assert command.wait(60) == 0
     assert finished.returncode != 0 or "innermost" in page.read_text(errors="replace")

@@ -157,6 +157,40 @@ static void one_area_may_have_many_owners(void **state)
     close_fixture(&f);
 }
 
+// Neighbours with one owner are one piece, neighbours of two areas are not.
+static void neighbours_of_one_owner_are_one_piece(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t start;
+        uint64_t end;
+        bool is_own;
+    } wanted[] = {
+        {0x5000000, 0x5004000, false}, {0x5004000, 0x500c000, true},  {0x500c000, 0x5010000, false},
+        {0x5010000, 0x5014000, true},  {0x5014000, 0x5020000, false},
+    };
+    struct fixture f;
+    open_fixture(&f, "5000000-5010000 rw-p 00000000 00:00 0\nRss: 64 kB\n"
+                     "5010000-5020000 rw-p 00000000 00:00 0\nRss: 64 kB\n");
+    static const struct address_range own[] = {
+        {0x5004000, 0x5006000}, {0x5006000, 0x500c000}, {0x5010000, 0x5014000}};
+    for (size_t i = 0; i < ARRAY_LEN(own); i++) {
+        assert_int_equal(address_range_vec_push(&f.own, own[i]), ERR_OK);
+    }
+    const struct rss_process what = {
+        .aggregator = &f.aggregator, .process = f.process, .own = &f.own, .stack_tops = &f.tops};
+    CLEANUP(rss_piece_vec_release) struct rss_piece_vec pieces = {0};
+    assert_int_equal(rss_pieces_cut(&what, &f.map, &pieces), ERR_OK);
+    assert_int_equal(pieces.len, ARRAY_LEN(wanted));
+    for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
+        assert_int_equal(pieces.items[i].start, wanted[i].start);
+        assert_int_equal(pieces.items[i].end, wanted[i].end);
+        assert_int_equal(pieces.items[i].kind == REC_PART_OWN, wanted[i].is_own);
+        assert_int_equal(pieces.items[i].area, wanted[i].start >= 0x5010000);
+    }
+    close_fixture(&f);
+}
+
 static void a_known_stack_is_cut_out(void **state)
 {
     (void)state;
@@ -553,6 +587,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_area_has_an_owner),
         cmocka_unit_test(one_area_may_have_many_owners),
+        cmocka_unit_test(neighbours_of_one_owner_are_one_piece),
         cmocka_unit_test(a_known_stack_is_cut_out),
         cmocka_unit_test(live_is_what_is_resident_of_what_was_asked_for),
         cmocka_unit_test(without_pages_the_heap_is_an_estimate_and_the_sum_is_not),

@@ -26,8 +26,12 @@ static void play_tick(struct test_nursery *f)
         const uint64_t size_bytes = (uint64_t)(4 + bucket % 4) << (1 + bucket / 4);
         assert_true(nursery_begin(p));
         assert_true(nursery_allocate(p, test_address(i % 5), size_bytes, i % TEST_STACKS));
+        if (i == TWINS) {
+            test_nursery_check(f);
+        }
         assert_true(nursery_free(p, test_address(i % 5)));
     }
+    test_nursery_check(f);
     test_nursery_pass(f, false);
 }
 

@@ -59,6 +59,20 @@ static inline void test_nursery_close(struct test_nursery *f)
     test_session_close(&f->on);
 }
 
+// What a thread holds is the sum of its held blocks.
+static inline void test_nursery_check(const struct test_nursery *f)
+{
+    for (uint32_t i = 0; i < f->lane_count; i++) {
+        struct lane_header *lane = f->lanes[i].lane;
+        const struct nursery_block *blocks = lane_nursery_tables(lane)->blocks;
+        uint64_t bytes = 0;
+        for (uint32_t k = 0; k < NURSERY_BLOCKS; k++) {
+            bytes += nursery_is_held(blocks + k) ? nursery_size(blocks[k].kind) : 0;
+        }
+        assert_int_equal(nursery_relaxed(&lane->nursery.held_bytes), bytes);
+    }
+}
+
 // Tell the threads that time has passed.
 static inline void test_nursery_advance(struct test_nursery *f, uint64_t ms)
 {
