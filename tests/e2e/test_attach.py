@@ -172,6 +172,17 @@ def test_the_recording_ends_with_the_program(attachable):
     assert said in text.stdout + text.stderr
 
 
+def test_a_process_that_does_not_allocate(attachable):
+    attachable.attach()
+    recording = attachable.detach()
+    assert recording.totals["allocations"] == 0
+    (process,) = recording.report["processes"]
+    assert os.path.basename(process["allocator"]) == "libc.so.6"
+    text = subprocess.run([CAIRN, "report", recording.path], capture_output=True, text=True,
+                          env=environment(), check=True).stdout
+    assert "No allocation was recorded: the program called no allocation function." in " ".join(text.split())
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_to_the_recorder_detaches(attachable, number):
     attachable.attach()

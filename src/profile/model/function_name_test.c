@@ -125,6 +125,36 @@ static void any_brackets_make_shorter_forms(void **state)
     }
 }
 
+// Of a long name the middle is left out, and no character is cut in two.
+static void a_sentence_has_the_ends_of_a_long_name(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        const char *wanted;
+    } cases[] = {
+        {"main", "main"},
+        {"app::load<char>(int)", "app::load"},
+        {"a234567890b234567890c234567890d234567890e234567890f23456",
+         "a234567890b234567890c234567890d234567890e234567890f23456"},
+        {"a234567890b234567890c234567890d234567890e234567890f234567",
+         "a234567890b234567890c2345678...0d234567890e234567890f234567"},
+        // Characters of two bytes, at the 28th byte and at the 28th from the end
+        {"a234567890b234567890c234567\xc3\xa9|\xc3\xa9"
+         "d234567890e234567890f234567",
+         "a234567890b234567890c234567...d234567890e234567890f234567"},
+        {"a234567890b234567890c23456\xc3\xa9|\xc3\xa9"
+         "d234567890e234567890f23456",
+         "a234567890b234567890c23456\xc3\xa9...\xc3\xa9"
+         "d234567890e234567890f23456"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(strbuf_release) struct strbuf out = {0};
+        name_append_in_sentence(&out, cases[i].name);
+        assert_string_equal(strbuf_text(&out), cases[i].wanted);
+    }
+}
+
 static void wrapper_frames_is_reported_from_what_people_wrote(void **state)
 {
     (void)state;
@@ -170,6 +200,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_shortened_without_losing_what_they_name),
         cmocka_unit_test(any_brackets_make_shorter_forms),
+        cmocka_unit_test(a_sentence_has_the_ends_of_a_long_name),
         cmocka_unit_test(wrapper_frames_is_reported_from_what_people_wrote),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
