@@ -19,8 +19,8 @@ static uint64_t read_clock(void *context)
     return (*(uint64_t *)context)++;
 }
 
-// At 10, 20, ... ms: < starts, > stops, m sets a mark, . lets time pass. Upper case M: a mark without
-// text. `refused` has an x for each request that is refused.
+// At 10, 20, ... ms: < starts, > stops, m sets a mark, M one without text, . lets time pass.
+// `refused` has an x for each request that is refused.
 static const struct request_case {
     struct run_control_options options;
     const char *requests;

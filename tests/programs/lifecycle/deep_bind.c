@@ -4,8 +4,8 @@
 //
 // deep_bind PLUGIN: opens deep_plugin.c with RTLD_DEEPBIND, so that its malloc is looked up in libc
 // first. Each side frees blocks of the other. Every block here has 900 bytes; no block of the
-// dynamic loader has, so that the test can distinguish them. What the plugin has read-only after its
-// relocation (PT_GNU_RELRO) must be so: else it ends with status 3.
+// dynamic loader has, so that the test can distinguish them. Ends with status 3 if a page of the
+// plugin that must be read-only after its relocation (PT_GNU_RELRO) is writable.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
