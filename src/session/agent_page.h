@@ -40,8 +40,9 @@ struct agent_thread {
     uint64_t tid_word;               // T: the word at tid_offset, when the thread took the slot
     uint64_t outer_call; // T: the frame of the hook whose original function runs; 0: none
     void *state;         // T: its struct thread_state
+    void *filter;        // T: the struct sampled_blocks that its frees may ask; NULL: none
     uint32_t thread_id;  // T
-    uint32_t reserved[7];
+    uint32_t reserved[5];
 };
 _Static_assert(sizeof(struct agent_thread) == 64, "a cache line");
 

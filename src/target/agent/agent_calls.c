@@ -77,6 +77,16 @@ ALWAYS_INLINE uint64_t size_of(const struct agent_call *call, enum agent_hook ho
                : size_bytes * call->arguments[shape.count_argument]; // an overflow: the call fails
 }
 
+ALWAYS_INLINE uint64_t record_block_hot(struct agent_thread *thread,
+                                        void *block,
+                                        uint64_t size_bytes)
+{
+    if (UNLIKELY(thread->filter != NULL) && record_alloc_passes(thread->state, block, size_bytes)) {
+        return (uint64_t)block;
+    }
+    return (uint64_t)record_alloc_hot(thread->state, block, size_bytes);
+}
+
 uint64_t agent_on_allocation(struct agent_call *call, enum agent_hook hook)
 {
     struct agent_thread *thread = enter(call);
@@ -85,7 +95,7 @@ uint64_t agent_on_allocation(struct agent_call *call, enum agent_hook hook)
         return (uint64_t)block;
     }
     leave(thread);
-    return LIKELY(block != NULL) ? (uint64_t)record_alloc_hot(block, size_of(call, hook)) : 0;
+    return LIKELY(block != NULL) ? record_block_hot(thread, block, size_of(call, hook)) : 0;
 }
 
 uint64_t agent_on_throwing(struct agent_call *call, enum agent_hook hook)
@@ -96,7 +106,7 @@ uint64_t agent_on_throwing(struct agent_call *call, enum agent_hook hook)
         void *block = (void *)call_function(call, patch->nothrow);
         leave(thread);
         if (LIKELY(block != NULL)) {
-            return (uint64_t)record_alloc_hot(block, size_of(call, hook));
+            return record_block_hot(thread, block, size_of(call, hook));
         }
     }
     call->patch = patch->original;
@@ -203,7 +213,9 @@ uint64_t agent_on_free(struct agent_call *call, enum agent_hook hook)
     struct agent_thread *thread = enter(call);
     const void *block = (const void *)call->arguments[0];
     if (LIKELY(thread != NULL) && LIKELY(block != NULL)) {
-        record_free_hot(block);
+        if (!record_free_passes(thread->filter, block)) {
+            record_free_hot(thread->state, block);
+        }
     }
     const uint64_t result = call_original(call);
     if (LIKELY(thread != NULL)) {

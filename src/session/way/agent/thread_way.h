@@ -15,9 +15,10 @@
 #include "session/agent_page.h"
 #include "thread_pointer_arch.h"
 
+struct sampled_blocks;
 struct thread_state;
 
-extern struct agent_page g_agent_page;
+extern struct agent_page g_agent_page __attribute__((visibility("hidden")));
 
 // Take a slot for the calling thread. NULL: all are taken (counted).
 struct agent_thread *agent_thread_take(uint64_t thread_pointer);
@@ -64,6 +65,21 @@ ALWAYS_INLINE void thread_way_set_state(struct thread_state *state)
     struct agent_thread *thread = agent_thread_here();
     if (thread != NULL) {
         thread->state = state;
+        thread->filter = NULL;
+    }
+}
+
+ALWAYS_INLINE struct sampled_blocks *thread_way_filter(void)
+{
+    const struct agent_thread *thread = agent_thread_here();
+    return LIKELY(thread != NULL) ? thread->filter : NULL;
+}
+
+ALWAYS_INLINE void thread_way_set_filter(struct sampled_blocks *filter)
+{
+    struct agent_thread *thread = agent_thread_here();
+    if (thread != NULL) {
+        thread->filter = filter;
     }
 }
 

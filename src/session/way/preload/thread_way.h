@@ -13,10 +13,16 @@
 #include "base/compiler.h"
 #include "session/freed_table.h"
 
+struct sampled_blocks;
 struct thread_state;
 
+struct thread_way {
+    struct thread_state *state;
+    struct sampled_blocks *filter;
+};
+
 // The only thread-local variable of the library; initial-exec.
-extern __thread struct thread_state *t_thread_state;
+extern __thread struct thread_way t_thread_way;
 
 // The stamps of freed blocks, of all threads.
 extern struct freed_table g_freed;
@@ -27,12 +33,23 @@ extern void *__libc_stack_end __attribute__((weak));
 // Return the calling thread's state; NULL: none yet.
 ALWAYS_INLINE struct thread_state *thread_way_state(void)
 {
-    return t_thread_state;
+    return t_thread_way.state;
 }
 
 ALWAYS_INLINE void thread_way_set_state(struct thread_state *state)
 {
-    t_thread_state = state;
+    t_thread_way = (struct thread_way){.state = state};
+}
+
+// Return the set that the thread's frees may ask (record_bytes.h); NULL: they must look closer.
+ALWAYS_INLINE struct sampled_blocks *thread_way_filter(void)
+{
+    return t_thread_way.filter;
+}
+
+ALWAYS_INLINE void thread_way_set_filter(struct sampled_blocks *filter)
+{
+    t_thread_way.filter = filter;
 }
 
 ALWAYS_INLINE struct freed_table *thread_way_freed(void)

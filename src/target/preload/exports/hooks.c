@@ -12,6 +12,7 @@
 
 #include "base/compiler.h"
 #include "target/preload/exports/hooks.h"
+#include "target/preload/exports/sampled_hooks.h"
 #include "target/preload/real/real_functions.h"
 #include "target/preload/record/record_hot.h"
 
@@ -25,17 +26,29 @@
         }                                                            \
     } while (0)
 
-EXPORT void *malloc(size_t size)
+// The two ways of a hook are functions of their own, so that the hook needs no frame: the frame of
+// the function that it jumps to has the place of the hook's.
+static NOINLINE void *malloc_recorded(size_t size)
 {
     void *block = g_real.malloc(size);
-    return LIKELY(block != NULL) ? record_alloc_hot(block, size) : NULL;
+    return LIKELY(block != NULL) ? record_alloc_hot(thread_way_state(), block, size) : NULL;
+}
+
+EXPORT void *malloc(size_t size)
+{
+    return thread_way_filter() == NULL ? malloc_recorded(size) : malloc_sampled(size);
+}
+
+static NOINLINE void *calloc_recorded(size_t count, size_t size)
+{
+    void *block = g_real.calloc(count, size);
+    // If the product overflowed, there is no block.
+    return LIKELY(block != NULL) ? record_alloc_hot(thread_way_state(), block, count * size) : NULL;
 }
 
 EXPORT void *calloc(size_t count, size_t size)
 {
-    void *block = g_real.calloc(count, size);
-    // If the product overflowed, there is no block.
-    return LIKELY(block != NULL) ? record_alloc_hot(block, count * size) : NULL;
+    return thread_way_filter() == NULL ? calloc_recorded(count, size) : calloc_sampled(count, size);
 }
 
 EXPORT void *memalign(size_t alignment, size_t size)
@@ -117,11 +130,21 @@ EXPORT void *reallocarray(void *block, size_t count, size_t size)
     return reallocate(&caller, block, bytes);
 }
 
+static NOINLINE void free_recorded(void *block)
+{
+    record_free_hot(thread_way_state(), block);
+    g_real.free(block);
+}
+
 EXPORT void free(void *block)
 {
-    if (block != NULL) {
-        record_free_hot(block);
+    if (block == NULL) {
+        return;
+    }
+    if (record_free_passes(thread_way_filter(), block)) {
         g_real.free(block);
+    } else {
+        free_recorded(block);
     }
 }
 

@@ -45,7 +45,7 @@ struct process_page {
 };
 
 // Never NULL: points to a page of zeros at first.
-extern struct process_page *g_process;
+extern struct process_page *g_process __attribute__((visibility("hidden")));
 
 // Decide whether this process takes part. `g_process->session` was NULL. True if it is joined now.
 bool process_join(void);

@@ -12,7 +12,7 @@
 #include "target/preload/process/process.h"
 #include "target/preload/process/thread_state.h"
 
-__thread struct thread_state *t_thread_state;
+__thread struct thread_way t_thread_way;
 
 struct freed_table g_freed;
 
@@ -38,7 +38,7 @@ void thread_exit_arm(void)
 // guard set, and never returns to that hook.
 static void thread_exit(void *value)
 {
-    struct thread_state *t = t_thread_state;
+    struct thread_state *t = thread_way_state();
     const bool is_ours =
         process_session() != NULL && t != NULL && t->generation >> 32 == process_generation() >> 32;
     if (!is_ours) {

@@ -61,6 +61,12 @@ _Static_assert(sizeof(struct thread_home) <= 4096, "one page");
 _Static_assert(offsetof(struct thread_home, state.guard) == LANE_GUARD_OFFSET - LANE_HEADER_BYTES,
                "where the recorder looks for it");
 
+// Return the lane that has the state, which is behind its header.
+ALWAYS_INLINE struct lane_header *thread_state_lane(struct thread_state *t)
+{
+    return (struct lane_header *)(void *)((uint8_t *)t - LANE_HEADER_BYTES);
+}
+
 ALWAYS_INLINE bool guard_is_held(const struct thread_state *t)
 {
     return atomic_load_explicit(&t->guard, memory_order_relaxed) != 0; // our own

@@ -44,7 +44,9 @@ struct real_functions {
     enum operators_kind operators;
 };
 
-extern struct real_functions g_real;
+// Hidden in the declaration too: then code accesses it directly. -fvisibility=hidden only is for
+// definitions.
+extern struct real_functions g_real __attribute__((visibility("hidden")));
 
 // Look everything up, unless that was done before.
 void real_functions_resolve(void);

@@ -479,5 +479,6 @@ void record_forget_last(void)
     if (t != NULL) {
         t->last_allocated = 0;
         t->last_freed = 0;
+        thread_way_set_filter(NULL);
     }
 }

@@ -7,7 +7,7 @@
 #include "target/preload/process/process.h"
 #include "target/producer/nursery/nursery.h"
 
-_Atomic(struct sampled_blocks *) g_sampled_blocks;
+static _Atomic(struct sampled_blocks *) g_sampled_blocks;
 
 // Return the set of this process; NULL: there is no memory for one.
 static struct sampled_blocks *blocks_here(void)
@@ -32,10 +32,10 @@ static struct sampled_blocks *blocks_here(void)
 
 bool record_bytes_takes_out(uint64_t address)
 {
-    if (record_bytes_passes_free(address)) {
-        return false;
-    }
-    return sampled_blocks_take(blocks_here(), address);
+    // Acquire: pairs with the release after it was initialized.
+    struct sampled_blocks *blocks = atomic_load_explicit(&g_sampled_blocks, memory_order_acquire);
+    return blocks != NULL && sampled_blocks_may_have(blocks, address) &&
+           sampled_blocks_take(blocks, address);
 }
 
 void record_bytes_put_back(uint64_t address)
@@ -64,12 +64,25 @@ static bool choose(struct thread_state *t, uint64_t address, uint64_t size_bytes
     return true;
 }
 
+// Let the thread's next events take the shortest way, as soon as there is a filter.
+static void pass_hot(void)
+{
+    // Acquire: as above.
+    thread_way_set_filter(atomic_load_explicit(&g_sampled_blocks, memory_order_acquire));
+}
+
+static void note_free(struct thread_state *t, uint64_t address)
+{
+    t->last_freed = address;
+    pass_hot();
+}
+
 static bool keeps_free(struct thread_state *t, uint64_t address)
 {
     if (record_bytes_takes_out(address)) {
         return true;
     }
-    t->last_freed = address;
+    note_free(t, address);
     return false;
 }
 
@@ -93,6 +106,7 @@ bool record_bytes_keeps(struct thread_state *t, struct event *event, uint32_t re
         return true;
     }
     t->last_allocated = event->address;
+    pass_hot();
     if (is_freed) {
         *event = (struct event){
             .kind = EVENT_FREE, .address = event->old_address, .stamp = event->freed.stamp};
@@ -110,7 +124,7 @@ static bool send_free(struct thread_state *t, uint64_t address, uint64_t stamp)
     }
     const bool is_sent = nursery_begin(p) && nursery_free(p, address);
     p->given_stamp = given;
-    t->last_freed = address;
+    note_free(t, address);
     return is_sent;
 }
 
@@ -118,7 +132,8 @@ static bool send_block(struct thread_state *t, const struct event *event, uint32
 {
     struct lane_producer *p = &t->producer;
     t->last_allocated = event->address;
-    t->last_freed = 0; // until the thread's next free
+    t->last_freed = 0; // until the thread's next free, which is not to pass unseen
+    thread_way_set_filter(NULL);
     if (!nursery_begin(p)) {
         return false;
     }

@@ -24,17 +24,6 @@
 #include "target/preload/process/thread_state.h"
 #include "target/producer/sampled_blocks.h"
 
-extern _Atomic(struct sampled_blocks *) g_sampled_blocks;
-
-// Whether the block was certainly not chosen, so that its free concerns nobody.
-ALWAYS_INLINE bool record_bytes_passes_free(uint64_t address)
-{
-    // Acquire: pairs with the release after it was initialized.
-    const struct sampled_blocks *blocks =
-        atomic_load_explicit(&g_sampled_blocks, memory_order_acquire);
-    return blocks == NULL || !sampled_blocks_may_have(blocks, address);
-}
-
 // Take a block that is about to be freed out of the set. False: there is nothing to send.
 bool record_bytes_takes_out(uint64_t address);
 

@@ -34,14 +34,20 @@ void guard_drain(struct thread_state *t);
 // Whether code that the caller interrupted holds this thread's guard.
 bool guard_is_nested(void);
 
-// Whether guard_enter takes the guard of `t`, which is thread_way_state(), at once.
-ALWAYS_INLINE bool guard_may_enter(const struct thread_state *t)
+// Whether `t`, which is thread_way_state(), is this process's, and up to date.
+ALWAYS_INLINE bool thread_state_is_current(const struct thread_state *t)
 {
     // A session implies a generation: see process.h. In a forked child `t` is its parent's, whose
     // lane may have been recycled meanwhile: then it reads as zero, as the child's own generation
     // does.
     const uint64_t generation = process_generation();
-    return LIKELY(t != NULL && generation != 0 && !guard_is_held(t) && t->generation == generation);
+    return LIKELY(t != NULL && generation != 0 && t->generation == generation);
+}
+
+// Whether guard_enter takes the guard of `t`, which is thread_way_state(), at once.
+ALWAYS_INLINE bool guard_may_enter(const struct thread_state *t)
+{
+    return LIKELY(thread_state_is_current(t) && !guard_is_held(t));
 }
 
 // Take the guard of the calling thread, whose hook's frame is at `frame`. NULL: the event must not

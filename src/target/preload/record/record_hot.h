@@ -45,34 +45,6 @@ ALWAYS_INLINE bool still_ours(const struct thread_state *t)
     return LIKELY(t->generation == generation) || t->generation >> 32 == generation >> 32;
 }
 
-// Return the calling thread's state if guard_enter would take its guard at once, else NULL.
-ALWAYS_INLINE struct thread_state *hot_state(void)
-{
-    struct thread_state *t = thread_way_state();
-    return guard_may_enter(t) ? t : NULL;
-}
-
-// Whether only some blocks are recorded, and this one is not: then it is counted.
-ALWAYS_INLINE bool hot_passes(struct thread_state *t, const void *block, size_t size_bytes)
-{
-    if (t == NULL || what_to_record(t) != SESSION_RECORD_BYTES ||
-        !byte_sampler_passes(&t->bytes, t->producer.lane, size_bytes)) {
-        return false;
-    }
-    t->last_allocated = (uint64_t)block;
-    return true;
-}
-
-ALWAYS_INLINE bool hot_passes_free(struct thread_state *t, const void *block)
-{
-    if (t == NULL || what_to_record(t) < SESSION_RECORD_BYTES ||
-        !record_bytes_passes_free((uint64_t)block)) {
-        return false;
-    }
-    t->last_freed = (uint64_t)block;
-    return true;
-}
-
 // Return the registers of the hook's caller, read again from the hook's frame, so that they need
 // not be kept for a rare path.
 ALWAYS_INLINE struct unwind_regs hot_caller_again(void)
@@ -81,14 +53,30 @@ ALWAYS_INLINE struct unwind_regs hot_caller_again(void)
     return unwind_caller_regs();
 }
 
-// Do record_alloc for the caller of the hook that this is inlined into; returns the block.
-ALWAYS_INLINE void *record_alloc_hot(void *block, size_t size_bytes)
+// For a thread that has a filter: whether a new block is not chosen; then it is counted. The guard
+// may be held: a handler's additions come before or after those of the hook that it interrupted.
+ALWAYS_INLINE bool record_alloc_passes(struct thread_state *t, const void *block, size_t size_bytes)
 {
-    struct thread_state *t = hot_state();
-    if (UNLIKELY(t == NULL || what_to_record(t) != SESSION_RECORD_ALL)) {
-        if (hot_passes(t, block, size_bytes)) {
-            return block;
-        }
+    if (UNLIKELY(!thread_state_is_current(t)) ||
+        UNLIKELY(what_to_record(t) != SESSION_RECORD_BYTES) ||
+        UNLIKELY(!byte_sampler_passes(&t->bytes, thread_state_lane(t), size_bytes))) {
+        return false;
+    }
+    t->last_allocated = (uint64_t)block;
+    return true;
+}
+
+// Whether the block is one that was not chosen, so that its free concerns nobody.
+ALWAYS_INLINE bool record_free_passes(const struct sampled_blocks *filter, const void *block)
+{
+    return filter != NULL && !sampled_blocks_may_have(filter, (uint64_t)block);
+}
+
+// Do record_alloc for the caller of the hook that this is inlined into; returns the block. `t` is
+// thread_way_state().
+ALWAYS_INLINE void *record_alloc_hot(struct thread_state *t, void *block, size_t size_bytes)
+{
+    if (UNLIKELY(!guard_may_enter(t) || what_to_record(t) != SESSION_RECORD_ALL)) {
         const struct unwind_regs caller = hot_caller_again();
         return record_alloc_slowly(caller.pc, caller.sp, caller.fp, block, size_bytes);
     }
@@ -109,14 +97,11 @@ ALWAYS_INLINE void *record_alloc_hot(void *block, size_t size_bytes)
     return guard_has_deferred(t) ? record_drain(t, block) : block;
 }
 
-// Do record_free.
-ALWAYS_INLINE void record_free_hot(const void *block)
+// Do record_free. `t` is thread_way_state().
+ALWAYS_INLINE void record_free_hot(struct thread_state *t, const void *block)
 {
-    struct thread_state *t = hot_state();
-    if (UNLIKELY(t == NULL || what_to_record(t) > SESSION_RECORD_FREES)) {
-        if (!hot_passes_free(t, block)) {
-            record_free(block);
-        }
+    if (UNLIKELY(!guard_may_enter(t) || what_to_record(t) > SESSION_RECORD_FREES)) {
+        record_free(block);
         return;
     }
     t->guard_frame = OUR_FRAME;

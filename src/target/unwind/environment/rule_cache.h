@@ -37,7 +37,7 @@ struct rule_cache {
     _Atomic bool unknown_code;   // since the last flush, a rule was made for a pc in no module
 };
 
-extern struct rule_cache g_rule_cache;
+extern struct rule_cache g_rule_cache __attribute__((visibility("hidden")));
 
 // The cache as one walk sees it.
 struct rule_view {
