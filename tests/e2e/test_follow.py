@@ -15,11 +15,11 @@ from waiting import DEADLINE_SECONDS, read_to_end, read_until, wait_until
 KEPT = re.compile(r"w\.\d{8}T\d{6}Z(?:_\d\d)?\.cairn")
 
 
-def wanted(scratch):
+def wanted(scratch, source="obedient"):
     """A copy of the program, with a name that no other process has."""
     path = scratch / f"wanted{os.getpid()}"
     if not path.exists():
-        shutil.copy(PROGRAMS / "obedient", path)
+        shutil.copy(PROGRAMS / source, path)
     return path
 
 
@@ -32,10 +32,10 @@ def is_recorded(program):
 class Follower:
     """`cairn record --follow` for the program of `wanted`."""
 
-    def __init__(self, scratch, *options):
+    def __init__(self, scratch, *options, source="obedient"):
         self.folder = scratch / "out"
         self.scratch = scratch
-        self.program = wanted(scratch)
+        self.program = wanted(scratch, source)
         self.unread = b""
         self.process = subprocess.Popen(
             [CAIRN, "record", "--name", self.program.name, "--follow", "-o", self.folder / "w.cairn", *options],
@@ -112,6 +112,22 @@ def test_what_starts_meanwhile_joins_the_recording(scratch):
         (recording,) = follower.kept()
         assert_totals(recording, {"processes": 3, "allocations": 11, "allocated_bytes": 300 + 60 + 2})
         assert recording.report["run"]["state"] == "finished"
+
+
+def test_children_of_a_recorded_process_are_not_attached_to_again(scratch):
+    """They have its name; one has allocated and joined, the other one has only the changed code."""
+    with Follower(scratch, source="spreading") as follower:
+        with follower.start() as first:
+            first.do("k 5 100", "k 0 0")
+            with follower.start() as second:  # found by a look that finds the children, too
+                second.do("c")
+                second.end()
+            first.do("c")
+            first.end()
+        assert "warning" not in follower.await_idle()
+        (recording,) = follower.kept()
+        assert_totals(recording, {"allocations": 5 + 2, "frees": 2, "leaked_bytes": 500, "unknown_frees": 0})
+        assert len([one for one in recording.report["processes"] if one["attached"]]) == 2
 
 
 def test_a_signal_ends_the_recording_and_the_program_runs_on(scratch):

@@ -40,6 +40,9 @@ static void a_mapping_finds_who_has_no_proc(void **state)
     assert_int_equal(pid_lookup_namespace((uint32_t)getppid(), file), 0); // but not this one
     assert_int_equal(pid_lookup_namespace(0, file), 0);
     assert_true(pid_lookup_may_map(getpid(), file));
+    assert_true(pid_lookup_maps(getpid(), file));
+    assert_false(pid_lookup_maps(getppid(), file));
+    assert_false(pid_lookup_maps(0, file));
     assert_false(pid_lookup_may_map(getppid(), file));
     assert_false(pid_lookup_may_map(1, file)); // older than this process, if unreadable
     assert_int_equal(munmap(memory, 4096), 0);
