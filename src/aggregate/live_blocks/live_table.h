@@ -26,30 +26,15 @@
 #include <stdint.h>
 
 #include "aggregate/live_blocks/live_boxes.h"
+#include "aggregate/live_blocks/live_segments.h"
 #include "base/err.h"
 #include "host/containers/map_u64.h"
 
-struct live_slot; // see slot_line.h
-
-struct live_segment {
-    struct live_slot *slots; // owned; page_count pages of 256 slots
-    uint32_t page_count;
-    uint32_t used_count;
-    uint32_t depth; // number of top bits of the hash that all its addresses share
-};
-
 struct live_table {
-    uint64_t seed;
-    uint32_t *directory; // owned; 1 << depth segment numbers
-    uint32_t depth;
-    struct live_segment *segments; // owned
-    uint32_t segment_count;
-    uint32_t segment_cap;
-    uint32_t kept_pages; // a segment of at most so many pages does not shrink
+    struct live_segments segments;
     struct live_boxes boxes;
     struct map_u64 odd;  // addresses that no slot can hold -> first box
     uint64_t live_count; // blocks, younger ones of an address included
-    uint64_t page_count; // of all segments
 };
 
 // Initialize an empty map. The program should not know `seed`.

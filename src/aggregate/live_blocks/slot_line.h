@@ -4,6 +4,7 @@
 // Context: H; pure.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
