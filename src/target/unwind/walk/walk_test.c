@@ -133,10 +133,11 @@ static bool next_insert(void *context, struct unwind_insert *out)
     return true;
 }
 
-// Mix frames into two of the stack's frames, this one and its caller, whose variable is at `outer`.
+// Mix frames into two of the stack's frames, this one and its caller, whose frame has `outer`.
 static NOINLINE void mix_into_two(struct unwind_thread *thread, uint64_t outer)
 {
-    volatile uint64_t own = 0;
+    // A variable would be elsewhere under AddressSanitizer.
+    const uint64_t own = (uint64_t)__builtin_frame_address(0);
     struct unwind_regs regs;
     struct unwind_walk walk;
     regs_of_caller(&regs);
@@ -144,12 +145,11 @@ static NOINLINE void mix_into_two(struct unwind_thread *thread, uint64_t outer)
     const uint64_t inner_pc = walk.frames[walk.count - 1].pc;
     const uint64_t outermost_name = walk.frames[walk.count - 3].name;
     const uint32_t count = walk.count;
-    struct inserts inserts = {
-        .items = {{.pc = 1001, .place = (uint64_t)&own},
-                  {.pc = 1002, .place = (uint64_t)&own},
-                  {.pc = 1003, .place = outer},
-                  {.pc = 1004, .place = (uint64_t)&own}}, // further in: no place
-        .count = 4};
+    struct inserts inserts = {.items = {{.pc = 1001, .place = own},
+                                        {.pc = 1002, .place = own},
+                                        {.pc = 1003, .place = outer},
+                                        {.pc = 1004, .place = own}}, // further in: no place
+                              .count = 4};
     unwind_thread_mix(thread, &walk, next_insert, &inserts);
     assert_int_equal(walk.count, count + 1);
     assert_int_not_equal(inner_pc, walk.frames[count].pc);
@@ -169,14 +169,13 @@ static NOINLINE void mix_into_two(struct unwind_thread *thread, uint64_t outer)
     const uint64_t native = walk.name;
     unwind_thread_mix(thread, &walk, next_insert, &(struct inserts){.count = 0});
     assert_int_equal(walk.name, native);
-    own++;
+    __asm__ volatile("" : : : "memory"); // prevents a tail call
 }
 
 static NOINLINE void call_mix(struct unwind_thread *thread)
 {
-    volatile uint64_t own = 0;
-    mix_into_two(thread, (uint64_t)&own);
-    own++;
+    mix_into_two(thread, (uint64_t)__builtin_frame_address(0));
+    __asm__ volatile("" : : : "memory"); // prevents a tail call
 }
 
 static void inserted_frames_replace_the_frames_that_hold_their_places(void **state)
