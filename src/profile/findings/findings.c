@@ -20,7 +20,7 @@ enum {
     JUDGED_RUN_MS = 1000, // shorter runs have no growth and no unfreed memory
     UNFREED_SHARE = 10,   // a tenth of the peak
     UNFREED_PER_SCORE = 4,
-    SECONDS_OF_GROWTH = 60,
+    SECONDS_OF_GROWTH = 60, // at most; not longer than the growth was seen
 };
 
 #define PEAK_BYTES_MIN    MIB
@@ -97,7 +97,7 @@ static MUST_USE enum err add_growth(struct findings_builder *builder,
         .whole_bytes = builder->summary->costs.values[COST_LEAKED_BYTES],
         .blocks = costs_get(costs, COST_LEAKED_ALLOCATIONS),
         .bytes_per_s = entry->slope_bytes_per_s,
-        .score = bytes + slope * SECONDS_OF_GROWTH,
+        .score = bytes + slope * min_u64(SECONDS_OF_GROWTH, builder->summary->counted_ms / 1000),
         .look = "-l",
     };
     struct strbuf *out = finding_begin(builder, &finding);

@@ -12,9 +12,10 @@
 //
 // A finding is made only above the limits in findings.c and findings_churn.c. These are in bytes
 // and shares, so that a healthy program has none but that of its peak. Findings are ranked by the
-// bytes that they are about: growth counts with what it would add in a minute; temporary bytes,
-// moved bytes and settled memory count with a part. Growth and unfreed memory are not judged in
-// runs of less than a second: such programs need not free anything.
+// bytes that they are about. Growth counts with what it would add in a minute, or in the length of
+// the run if that is less. Temporary bytes, moved bytes, settled memory and estimates of resident
+// memory count with a part. Growth and unfreed memory are not judged in runs of less than a second:
+// such programs need not free anything.
 // Context: H.
 #pragma once
 

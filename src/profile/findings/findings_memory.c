@@ -11,7 +11,8 @@
 #define SPARSE_BYTES_MIN (4 * MIB)
 
 enum {
-    SPARSE_SHARE = 4, // a quarter of the resident heap without its empty pages
+    SPARSE_SHARE = 4,       // a quarter of the resident heap without its empty pages
+    ESTIMATE_PER_SCORE = 4, // estimated bytes that count as one
 };
 
 // The function that mapped most resident memory of a kind, over all its call sites.
@@ -56,16 +57,16 @@ static MUST_USE enum err find_rss(struct findings_builder *builder)
     if (split == NULL || other_bytes < RSS_BYTES_MIN || other_bytes < split->bytes[REC_PART_LIVE]) {
         return ERR_OK;
     }
+    const bool is_estimate = rss_breakdown_is_estimate(split, largest);
     struct mapper mapper;
     TRY(find_mapper(builder->selection->profile, split, largest, &mapper));
-    struct finding finding = {
-        .kind = FINDING_RSS,
-        .confidence = rss_breakdown_is_estimate(split, largest) ? CONFIDENCE_LOW : CONFIDENCE_HIGH,
-        .location = mapper.location,
-        .bytes = split->bytes[largest],
-        .whole_bytes = split->rss_bytes,
-        .score = other_bytes,
-        .look = "-r"};
+    struct finding finding = {.kind = FINDING_RSS,
+                              .confidence = is_estimate ? CONFIDENCE_LOW : CONFIDENCE_HIGH,
+                              .location = mapper.location,
+                              .bytes = split->bytes[largest],
+                              .whole_bytes = split->rss_bytes,
+                              .score = is_estimate ? other_bytes / ESTIMATE_PER_SCORE : other_bytes,
+                              .look = "-r"};
     struct strbuf *out = finding_begin(builder, &finding);
     strbuf_printf(out, "RSS was %s. Live heap blocks took ", format_bytes(split->rss_bytes).text);
     strbuf_printf(out, "%s of it. The largest other part is \"%s\": ",

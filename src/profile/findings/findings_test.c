@@ -150,6 +150,22 @@ static void growth_step_by_step_is_found(void **state)
     }
 }
 
+// In ten seconds 6.25 MiB of growth were seen. That it goes on for a minute is not known.
+static void growth_of_seconds_does_not_outrank_the_peak(void **state)
+{
+    (void)state;
+    CLEANUP(drawn_profile_release) struct drawn_profile drawn = {0};
+    CLEANUP(findings_release) struct findings findings = {0};
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    strbuf_append_text(&text, peak);
+    draw_growth(&text, 100);
+    build(strbuf_text(&text), 10000, &drawn, &findings);
+    const struct finding *growth = find(&findings, FINDING_GROWTH);
+    assert_non_null(growth);
+    assert_int_equal(findings.items.items[0].kind, FINDING_PEAK);
+    assert_int_equal(growth->score, 100 * 65536 + 10 * (uint64_t)growth->bytes_per_s);
+}
+
 static void growth_is_found_only_in_long_runs(void **state)
 {
     (void)state;
@@ -252,6 +268,7 @@ int main(void)
         cmocka_unit_test(a_peak_of_a_moment_is_explained),
         cmocka_unit_test(a_pause_ends_no_rise),
         cmocka_unit_test(growth_step_by_step_is_found),
+        cmocka_unit_test(growth_of_seconds_does_not_outrank_the_peak),
         cmocka_unit_test(growth_is_found_only_in_long_runs),
         cmocka_unit_test(other_faults_have_their_kind),
     };

@@ -164,6 +164,9 @@ static const char *const prefixes[] = {
     "_PyObject_Realloc",
     "v8::internal::AlignedAlloc", // V8's and node's
     "v8::internal::AllocWithRetry",
+    "v8::internal::Heap::AllocateExternalBackingStore",
+    "v8::internal::BackingStore::Allocate",
+    "v8::ArrayBuffer::NewBackingStore",
     "node::NodeArrayBufferAllocator::",
     "QArrayData::allocate", // Qt's
     "__rust_alloc",         // Rust: from the language's hooks ...
