@@ -292,3 +292,33 @@ def test_each_failing_call_is_survived_or_refused(scratch, name):
             assert run.stdout == b"done\n", number
         else:
             assert run.returncode == 126 and run.stdout == b"" and run.stderr.startswith(b"cairn: "), (number, run)
+
+
+def test_the_projects_functions_are_recorded(scratch):
+    """[record] of cairn.toml is --allocator, which wins; a mistake there is a sentence."""
+    settings = scratch / "cairn.toml"
+
+    def run(*options):
+        return subprocess.run(
+            [CAIRN, "record", "-q", "-o", scratch / "fresh.cairn", *options, "--", PROGRAMS / "attach/own_pool"],
+            cwd=scratch, input=b"r\nr\nq\n", capture_output=True, env=environment(), check=False,
+            timeout=DEADLINE_SECONDS)
+
+    settings.write_text(f'[report]\nwrappers = "^own_get$"\n[record]\nallocator = "{OWN_FUNCTIONS}"\n')
+    finished = run()
+    assert (finished.returncode, finished.stdout, finished.stderr) == (0, b"done\n" * 2, b"")
+    costs = [costs for costs, frames in Recording(scratch / "fresh.cairn", finished).stacks()
+             if any(frame["function"] == "do_round" for frame in frames)]
+    found = [sum(cost[name] for cost in costs) for name in ("allocations", "allocated_bytes")]
+    assert found == [2 * PLAIN[0], 2 * PLAIN[1]]
+    assert b"no function 'my_other'" in run("--allocator", "malloc=my_other").stderr
+    for text, said in (("allocator = 3", b"cairn.toml:2: [record] has one setting"),
+                       ("speed = 1", b"cairn.toml:2: [record] has one setting"),
+                       ('allocator = "x"', b"[record] allocator of cairn.toml: ")):
+        settings.write_text(f"[record]\n{text}\n")
+        refused = run()
+        assert refused.returncode == 2 and said in refused.stderr
+    settings.write_text('[record]\nallocator = "malloc=my_alloc"\n[check]\nmax-leaked = "1TiB"\n')
+    checked = subprocess.run([CAIRN, "check", "fresh.cairn"], cwd=scratch, capture_output=True, env=environment(),
+                             check=False)
+    assert checked.returncode == 0, checked.stderr

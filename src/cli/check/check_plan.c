@@ -171,10 +171,10 @@ static MUST_USE enum err set_in_function(struct setting setting)
     return strcmp(key, "match") == 0 ? ERR_OK : refuse(&setting, "unknown setting");
 }
 
-// Whether the table is for all commands; name_options.c reads it.
-static bool is_of_report(const char *table)
+// Whether the table is for other commands, too; name_options.c and allocator_options.c read it.
+static bool is_of_others(const char *table)
 {
-    return strcmp(table, "report") == 0;
+    return strcmp(table, "report") == 0 || strcmp(table, "record") == 0;
 }
 
 static MUST_USE enum err
@@ -184,7 +184,7 @@ apply_file(struct check_plan *plan, const char *path, struct err_info *info)
         const struct toml_table *table = &plan->file.tables.items[i];
         const char *name = toml_text(&plan->file, table->name);
         bool is_known = table->is_element ? strcmp(name, "function") == 0
-                                          : strcmp(name, "check") == 0 || is_of_report(name);
+                                          : strcmp(name, "check") == 0 || is_of_others(name);
         if (!is_known && i > 0) {
             return err_set(info, ERR_INVALID, "%.200s:%u: unknown table %s%.60s%s", path,
                            table->line, table->is_element ? "[[" : "[", name,
@@ -198,7 +198,7 @@ apply_file(struct check_plan *plan, const char *path, struct err_info *info)
         if (entry->table == 0) {
             return refuse(&setting, "settings belong in [check] or [[function]]");
         }
-        if (!is_of_report(toml_text(&plan->file, table->name))) {
+        if (!is_of_others(toml_text(&plan->file, table->name))) {
             TRY(table->is_element ? set_in_function(setting) : set_in_check(&setting));
         }
     }

@@ -17,6 +17,7 @@
 #include "aggregate/peak/byte_weight.h"
 #include "base/compiler.h"
 #include "base/minmax.h"
+#include "cli/options/allocator_options.h"
 #include "cli/options/attach_options.h"
 #include "cli/options/command.h"
 #include "cli/options/option_values.h"
@@ -469,10 +470,7 @@ static int run_program(const struct record_fields *fields, char **argv)
             min_u64(settings.checkpoint_interval_ms, settings.push.interval_ms);
     }
     CLEANUP(allocator_names_release) struct allocator_name_vec names = {0};
-    struct err_info detail = {0};
-    if (fields->allocator != NULL &&
-        allocator_names_parse(fields->allocator, &names, &detail) != ERR_OK) {
-        (void)err_set(&info, ERR_INVALID, "--allocator: %s", detail.text);
+    if (allocator_options_read(fields->allocator, &names, &info) != ERR_OK) {
         return command_usage_error(&command_record, &info);
     }
     settings.allocator_names = &names;
