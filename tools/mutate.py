@@ -69,14 +69,15 @@ BODIES = re.compile(r"^\{\n.*?^\}|^\S[^\n]* = \{\n.*?^\};", re.M | re.S)
 
 # Faults that no test can notice: the larger or the smaller of two equal values, one more or less than
 # the 4,294,967,295 entries that fit, the guard of a call that does nothing with an empty array, the
-# first value of a variable that the next line passes to be set, and memory leaks, which the
-# sanitizers of `make check` find.
+# first value of a variable that the next line passes to be set, prefetching, and memory leaks, which
+# the sanitizers of `make check` find. "a > b ? a - b : 0" is 0 for equal numbers either way.
 EQUIVALENT = {
     "comparison": re.compile(r"([\w.>\[\]*-]+) [<>]=? ([\w.>\[\]*-]+)\s\?\s(?:\1 : \2|\2 : \1)\b"
                              r"| [<>]=? (?:UINT32_MAX|REC_NONE)\b"
-                             r"| > [01]\) \{\n +(?:qsort(?:_r)?|memcpy)\("),
+                             r"| > [01]\) \{\n +(?:qsort(?:_r)?|memcpy)\("
+                             r"|([\w.>()\[\]*-]+) > (?:\(\w+\))?([\w.>()\[\]*-]+)\s\? \3 - \4 : 0;"),
     "constant": re.compile(r"(?<= )(\w+) = 0;\n +TRY\([^\n]*&\1\b"),
-    "statement": re.compile(r"^ *(?:\w+_)?(?:release|free|decref|unref)\(", re.M),
+    "statement": re.compile(r"^ *(?:\w+_)?(?:release|free|decref|unref|prefetch)\(", re.M),
 }
 
 # The entries after the module's own, quick ones first (expressions that match whole names). Before them

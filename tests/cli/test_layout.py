@@ -382,3 +382,9 @@ def test_a_small_count_has_a_bar(draw):
 ])
 def test_the_exit_status(tool, options, status):
     assert cairn("report", "--all", *options.split(), tool).returncode == status
+
+
+@pytest.mark.parametrize("runtime_ms, rate", [(0, ""), (1, "  1,124,000 a second"), (2, "  562,000 a second")])
+def test_a_rate_needs_time(draw, runtime_ms, rate):
+    path = draw(TOOL.replace("!runtime_ms 2000", f"!runtime_ms {runtime_ms}").replace("!peak_time_ms 250\n", ""))
+    assert f"  allocations       1,124{rate}\n" in text_of(path)
