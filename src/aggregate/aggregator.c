@@ -355,7 +355,6 @@ enum err aggregator_tick(struct aggregator *aggregator, uint64_t tick_ms)
     if (UNLIKELY(aggregator->waiting_count > 0)) {
         expire_waiting(aggregator, tick_ms);
     }
-    peak_bound_tick(&aggregator->bound, tick_ms);
     return heap_totals_advance(&aggregator->totals, tick_ms);
 }
 
@@ -385,18 +384,6 @@ void aggregator_end_holds(struct aggregator *aggregator, uint64_t budget_bytes, 
         is_alone && !aggregator->estimate.is_there ? 0 : aggregator->held_bytes;
     peak_bound_unseen(&aggregator->bound, held_bytes + budget_bytes,
                       aggregator_live_bytes(aggregator));
-}
-
-void aggregator_thread_waits(struct aggregator *aggregator)
-{
-    peak_bound_waits(&aggregator->bound, aggregator->totals.now_ms);
-}
-
-void aggregator_thread_rests(struct aggregator *aggregator, struct aggregator_thread *thread)
-{
-    if (thread->flight.bytes > 0 && peak_bound_is_over(&aggregator->bound, thread->tick_ms)) {
-        peak_bound_landed(&aggregator->bound, &thread->flight);
-    }
 }
 
 // Count the allocation of the blocks that a new block stands for.

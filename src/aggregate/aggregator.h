@@ -183,6 +183,11 @@ void aggregator_thread_begin(struct aggregator_thread *thread,
                              uint32_t thread_id,
                              uint64_t start_ms);
 
+// Note that the thread is in no event at `stamp`. All its events up to then have been counted.
+void aggregator_thread_rests(struct aggregator *aggregator,
+                             struct aggregator_thread *thread,
+                             uint64_t stamp);
+
 // `until_stamp`: the thread finished its latest free by then.
 void aggregator_thread_end(struct aggregator *aggregator,
                            struct aggregator_thread *thread,
@@ -245,12 +250,6 @@ void aggregator_add_hold(struct aggregator *aggregator, uint64_t since_ms, uint6
 // high-water mark. `is_alone`: the thread that holds is the only one, and shows each high-water
 // mark.
 void aggregator_end_holds(struct aggregator *aggregator, uint64_t budget_bytes, bool is_alone);
-
-// Note that a thread waits for the recorder: what it sends then may be of an earlier time.
-void aggregator_thread_waits(struct aggregator *aggregator);
-
-// Note that the thread sent nothing for a while.
-void aggregator_thread_rests(struct aggregator *aggregator, struct aggregator_thread *thread);
 
 // The events. An address is never 0; rows come from aggregator_row.
 enum err aggregator_allocate(struct aggregator *aggregator,

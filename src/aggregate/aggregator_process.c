@@ -216,14 +216,21 @@ void aggregator_thread_begin(struct aggregator_thread *thread,
     process->thread_count++;
 }
 
+void aggregator_thread_rests(struct aggregator *aggregator,
+                             struct aggregator_thread *thread,
+                             uint64_t stamp)
+{
+    const uint64_t flight_bytes = thread->flight.bytes;
+    peak_bound_landed(&aggregator->bound, &thread->flight);
+    peak_bound_leave(&aggregator->bound, flight_bytes, stamp, aggregator_live_bytes(aggregator));
+    thread->flight.stamp = max_u64(thread->flight.stamp, stamp);
+}
+
 void aggregator_thread_end(struct aggregator *aggregator,
                            struct aggregator_thread *thread,
                            uint64_t until_stamp)
 {
-    const uint64_t flight_bytes = thread->flight.bytes;
-    peak_bound_landed(&aggregator->bound, &thread->flight);
-    peak_bound_leave(&aggregator->bound, flight_bytes, until_stamp,
-                     aggregator_live_bytes(aggregator));
+    aggregator_thread_rests(aggregator, thread, until_stamp);
     aggregator->estimate.grain_bytes -= thread->grain_bytes;
     thread->grain_bytes = 0;
     if (thread->entry != REC_NONE) {

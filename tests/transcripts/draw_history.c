@@ -223,7 +223,7 @@ static void report_unsent(struct history *h, struct thread *thread)
     aggregator_add_hold(a, h->now_ms - below(h, 2), below(h, 5000));
     aggregator_add_hold(a, UINT64_MAX, 0);
     aggregator_end_holds(a, below(h, 10000), false);
-    aggregator_thread_rests(a, &thread->state);
+    aggregator_thread_rests(a, &thread->state, thread->state.stamp);
 }
 
 // Begin or end a scope in which a thread's peak is followed.

@@ -23,13 +23,27 @@ static void drop_step(struct peak_bound *bound, uint32_t i)
             (bound->step_count - i) * sizeof(bound->steps[0]));
 }
 
+// Merge the two neighbours that differ least, in proportion.
+static void merge_steps(struct peak_bound *bound)
+{
+    uint32_t least = 0;
+    double least_part = 1;
+    for (uint32_t i = 0; i + 1 < bound->step_count; i++) {
+        const double height = (double)bound->steps[i].height_bytes;
+        const double part = (height - (double)bound->steps[i + 1].height_bytes) / height;
+        least = part < least_part ? i : least;
+        least_part = part < least_part ? part : least_part;
+    }
+    bound->steps[least + 1].height_bytes = bound->steps[least].height_bytes;
+    drop_step(bound, least);
+}
+
 // Add a step: from the latest stamp on, the height is height_bytes. A step that is hardly higher
 // extends until now, and two merged steps have the height of the earlier one: steps may be too
 // high, never too low.
 static void add_step(struct peak_bound *bound, uint64_t height_bytes)
 {
-    struct peak_step step = {
-        .stamp = bound->latest_stamp, .tick_ms = bound->now_ms, .height_bytes = height_bytes};
+    struct peak_step step = {.stamp = bound->latest_stamp, .height_bytes = height_bytes};
     while (bound->step_count > 0 &&
            bound->steps[bound->step_count - 1].height_bytes <= height_bytes) {
         bound->step_count--;
@@ -42,8 +56,7 @@ static void add_step(struct peak_bound *bound, uint64_t height_bytes)
         }
     }
     if (bound->step_count == PEAK_STEPS_MAX) {
-        bound->steps[1].height_bytes = bound->steps[0].height_bytes;
-        drop_step(bound, 0);
+        merge_steps(bound);
     }
     bound->steps[bound->step_count++] = step;
 }
@@ -68,7 +81,6 @@ static void note_height(struct peak_bound *bound, uint64_t live_bytes)
     if (bound->step_count > 0 && last->height_bytes >= height_bytes &&
         last->height_bytes - height_bytes <= last->height_bytes >> PEAK_STEP_SHIFT) {
         last->stamp = bound->latest_stamp;
-        last->tick_ms = bound->now_ms;
         return;
     }
     add_step(bound, height_bytes);
@@ -163,12 +175,12 @@ void peak_bound_landed(struct peak_bound *bound, struct peak_flight *flight)
     flight->bytes = 0;
 }
 
-void peak_bound_tick(struct peak_bound *bound, uint64_t now_ms)
+void peak_bound_followed(struct peak_bound *bound,
+                         struct peak_flight *flight,
+                         const struct peak_flight *before)
 {
-    bound->now_ms = now_ms;
-    while (bound->step_count > 1 && peak_bound_is_over(bound, bound->steps[0].tick_ms)) {
-        drop_step(bound, 0);
-    }
+    bound->flight_bytes += before->bytes - flight->bytes;
+    *flight = *before;
 }
 
 void peak_bound_unseen(struct peak_bound *bound, uint64_t bytes, uint64_t live_bytes)

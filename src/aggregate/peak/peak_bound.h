@@ -11,9 +11,11 @@
 // So each thread counts with one block more (its flight). From a free until the thread's next event
 // this is the freed block. From an event until an allocation it is the allocated block, whose size
 // is known only then; so the bound keeps the latest heights (steps). Before the thread's first
-// event this interval begins with its process: a thread holds nothing back (nursery.h) before it
-// has sent a block. A thread without events for PEAK_FLIGHT_MS has finished what it did, unless a
-// thread waited for the recorder meanwhile, which may take longer.
+// event this interval begins with the last event of the previous thread with its stack, or with its
+// process: a thread holds nothing back (nursery.h) before it has sent a block. No time limits the
+// interval, because a thread may be without a processor for any time. It ends when the recorder
+// sees the thread asleep, which it is not between an event and its stamp, and the next one begins
+// then.
 //
 // Two more things may raise the true peak: blocks that a thread held back before other threads came
 // (nursery.h), and the heap of a process that was found dead without a record of its exit, which
@@ -29,9 +31,8 @@
 #include "base/minmax.h"
 
 enum {
-    PEAK_FLIGHT_MS = 200,
     PEAK_GHOSTS_MAX = 8,  // beyond it the latest two are merged
-    PEAK_STEPS_MAX = 128, // beyond it the oldest two are merged
+    PEAK_STEPS_MAX = 128, // beyond it the two that differ least are merged
     PEAK_STEP_SHIFT = 7,  // two steps differ by at least a 128th
 };
 
@@ -50,7 +51,6 @@ struct peak_flight {
 // The height was at most height_bytes since some moment.
 struct peak_step {
     uint64_t stamp; // latest moment of this height
-    uint64_t tick_ms;
     uint64_t height_bytes;
 };
 
@@ -58,8 +58,6 @@ struct peak_bound {
     uint64_t upper_bytes;
     uint64_t flight_bytes; // of all threads
     uint64_t unseen_bytes; // held back by threads that were alone
-    uint64_t now_ms;
-    uint64_t waited_ms;    // a thread waited for the recorder then
     uint64_t latest_stamp; // of the counted events
     uint64_t peak_stamp;   // of the peak
     uint64_t below_bytes;  // the true peak may be lower by so much
@@ -93,27 +91,17 @@ void peak_bound_besides(struct peak_bound *bound, uint64_t bytes, uint64_t live_
 // Note that the thread has finished its latest free.
 void peak_bound_landed(struct peak_bound *bound, struct peak_flight *flight);
 
+// Begin `flight` of a thread that began when the thread of `before` had ended.
+void peak_bound_followed(struct peak_bound *bound,
+                         struct peak_flight *flight,
+                         const struct peak_flight *before);
+
 // Note a new peak.
 static inline void peak_bound_peaked(struct peak_bound *bound)
 {
     bound->peak_stamp = bound->latest_stamp;
     bound->below_bytes = 0;
 }
-
-// Note that a thread waits for the recorder at now_ms.
-static inline void peak_bound_waits(struct peak_bound *bound, uint64_t now_ms)
-{
-    bound->waited_ms = now_ms;
-}
-
-// Return whether a thread without events since `since_ms` has finished what it did.
-static inline bool peak_bound_is_over(const struct peak_bound *bound, uint64_t since_ms)
-{
-    return max_u64(since_ms, bound->waited_ms) + PEAK_FLIGHT_MS < bound->now_ms;
-}
-
-// Advance to now_ms.
-void peak_bound_tick(struct peak_bound *bound, uint64_t now_ms);
 
 // Set the bytes of blocks that threads hold back and that have not been read.
 void peak_bound_unseen(struct peak_bound *bound, uint64_t bytes, uint64_t live_bytes);

@@ -213,12 +213,10 @@ static void ghosts_and_steps_are_bounded(void **state)
     }
     peak_bound_freed(&bound, &flight, 2000000, 1, 5000);
     assert_int_equal(bound.ghost_count, 0);
-    peak_bound_tick(&bound, (uint64_t)2 * PEAK_FLIGHT_MS);
-    assert_int_equal(bound.step_count, 1);
 }
 
-// There are more steps than are kept, and the oldest are merged: a block of a thread that was late
-// all the time may have existed at the first of them.
+// There are more steps than are kept, and some are merged: a block of a thread that was late all
+// the time may have existed at the first of them.
 static void steps_that_become_one_are_as_high_as_the_higher(void **state)
 {
     (void)state;
@@ -230,35 +228,85 @@ static void steps_that_become_one_are_as_high_as_the_higher(void **state)
     for (uint64_t i = 0; i < (uint64_t)3 * PEAK_STEPS_MAX; i++) {
         height_bytes -= height_bytes / 64;
         peak_bound_joined(&bound, 2 + i, height_bytes);
+        for (uint32_t k = 1; k < bound.step_count; k++) {
+            assert_true(bound.steps[k].stamp > bound.steps[k - 1].stamp);
+            assert_true(bound.steps[k].height_bytes < bound.steps[k - 1].height_bytes);
+        }
     }
     assert_int_equal(bound.step_count, PEAK_STEPS_MAX);
+    assert_true(bound.steps[PEAK_STEPS_MAX - 1].height_bytes >= height_bytes);
     peak_bound_allocated(&bound, &late, 1000, 5000, height_bytes + 5000);
     assert_int_equal(peak_bound_above(&bound, top_bytes), 5000);
 }
 
-// Its block may have existed while the others made the peak, however long it waited.
-static void a_thread_that_waits_for_the_recorder_is_not_taken_for_a_resting_one(void **state)
+// Threads follow each other on one stack: no two of their blocks exist at the same time.
+static void a_thread_follows_the_one_that_had_its_stack(void **state)
 {
     (void)state;
-    for (int waits = 0; waits < 2; waits++) {
-        struct peak_bound bound = {0};
-        struct peak_flight late = {0};
-        struct peak_flight other = {0};
-        peak_bound_allocated(&bound, &late, 1, 10, 10);
-        peak_bound_allocated(&bound, &other, 2, 1000, 1010);
-        peak_bound_freed(&bound, &other, 3, 1000, 10);
-        peak_bound_allocated(&bound, &other, 4, 1, 11);
-        for (uint64_t now_ms = 100; now_ms <= (uint64_t)10 * PEAK_FLIGHT_MS; now_ms += 100) {
-            peak_bound_tick(&bound, now_ms);
-            if (waits != 0) {
-                peak_bound_waits(&bound, now_ms);
-            }
+    struct peak_bound bound = {0};
+    struct peak_flight threads[10] = {0};
+    struct peak_flight other = {0};
+    peak_bound_allocated(&bound, &other, 1, 1000, 1000);
+    for (uint64_t i = 0; i < 10; i++) {
+        if (i > 0) {
+            const struct peak_flight before = threads[i - 1];
+            peak_bound_landed(&bound, &threads[i - 1]);
+            peak_bound_followed(&bound, threads + i, &before);
         }
-        peak_bound_joined(&bound, 5, 11);
-        peak_bound_tick(&bound, (uint64_t)10 * PEAK_FLIGHT_MS + 1);
-        peak_bound_allocated(&bound, &late, 6, 500, 511);
-        assert_int_equal(peak_bound_above(&bound, 1010), waits != 0 ? 500 : 0);
+        peak_bound_allocated(&bound, threads + i, 10 * i + 2, 500, 1500);
+        peak_bound_freed(&bound, threads + i, 10 * i + 3, 500, 1000);
     }
+    // its first thread may have begun with the process
+    assert_int_equal(peak_bound_above(&bound, 1500), 0);
+    assert_int_equal(bound.flight_bytes, 500);
+}
+
+// After its peak a program fills and empties a tenth of it for ever. Each block counts only for the
+// steps since the thread's event before it, so the bound of the peak stays.
+static void blocks_long_after_the_peak_do_not_widen_its_bound(void **state)
+{
+    (void)state;
+    static struct peak_bound bound;
+    struct peak_flight flights[2] = {0};
+    const uint64_t top_bytes = 100 << 20;
+    const uint64_t block_bytes = 4096;
+    uint64_t stamp = 0;
+    bound = (struct peak_bound){0};
+    peak_bound_allocated(&bound, flights, ++stamp, top_bytes, top_bytes);
+    peak_bound_allocated(&bound, flights + 1, ++stamp, 1, top_bytes + 1);
+    peak_bound_freed(&bound, flights, ++stamp, top_bytes, 1);
+    uint64_t live = 1;
+    for (uint32_t round = 0; round < 20; round++) {
+        for (; live < top_bytes / 10; live += block_bytes) {
+            stamp++;
+            peak_bound_allocated(&bound, flights + stamp % 2, stamp, block_bytes,
+                                 live + block_bytes);
+        }
+        for (; live > block_bytes; live -= block_bytes) {
+            stamp++;
+            peak_bound_freed(&bound, flights + stamp % 2, stamp, block_bytes, live - block_bytes);
+        }
+    }
+    // What each thread did next after the peak may have begun before it.
+    assert_in_range(peak_bound_above(&bound, top_bytes + 1), 0, 2 * block_bytes);
+}
+
+// Its block may have existed while the others made the peak, however long it took until its stamp.
+static void a_thread_may_be_without_a_processor_for_any_time(void **state)
+{
+    (void)state;
+    struct peak_bound bound = {0};
+    struct peak_flight late = {0};
+    struct peak_flight other = {0};
+    peak_bound_allocated(&bound, &late, 1, 10, 10);
+    peak_bound_allocated(&bound, &other, 2, 1000, 1010);
+    peak_bound_freed(&bound, &other, 3, 1000, 10);
+    for (uint64_t stamp = 4; stamp < 100000; stamp += 2) {
+        peak_bound_allocated(&bound, &other, stamp, 1, 11);
+        peak_bound_freed(&bound, &other, stamp + 1, 1, 10);
+    }
+    peak_bound_allocated(&bound, &late, 100000, 500, 510);
+    assert_int_equal(peak_bound_above(&bound, 1010), 500);
 }
 
 int main(void)
@@ -270,7 +318,9 @@ int main(void)
         cmocka_unit_test(who_was_found_dead_may_have_lived_until_then),
         cmocka_unit_test(steps_that_become_one_are_as_high_as_the_higher),
         cmocka_unit_test(ghosts_and_steps_are_bounded),
-        cmocka_unit_test(a_thread_that_waits_for_the_recorder_is_not_taken_for_a_resting_one),
+        cmocka_unit_test(a_thread_follows_the_one_that_had_its_stack),
+        cmocka_unit_test(blocks_long_after_the_peak_do_not_widen_its_bound),
+        cmocka_unit_test(a_thread_may_be_without_a_processor_for_any_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "aggregate/stack_pruning.h"
+#include "base/hash.h"
 #include "base/minmax.h"
 #include "recorder/ingest/drain_names.h"
 #include "recorder/ingest/drain_process.h"
@@ -22,6 +23,8 @@ enum {
     STABLE_NS = 1000000,
     HOLD_SHIFT = 8,
     HOLD_SMALL = 1024,      // bytes
+    LOOK_MS = 200,          // interval of the looks at a thread without events
+    LOOKS_MAX = 16,         // in a pass
     THREAD_CHECK_MS = 1000, // interval of the checks whether the lanes' threads still live
 };
 
@@ -163,13 +166,56 @@ latest_ms_of(const struct drain *drain, const struct drain_lane *lane, uint64_t 
     return process->is_dead ? process->dead_ms : clock_ms + DRAIN_TIME_SLACK_MS;
 }
 
+// Return the place of the stack of the lane's thread in `stacks`.
+static struct drain_stack *stack_of(struct drain *drain, const struct drain_lane *lane)
+{
+    const uint64_t process = lane->reader.thread.process->index;
+    return drain->stacks + hash_mix(lane->self_address ^ hash_mix(process)) % DRAIN_STACKS;
+}
+
+// Date the beginning of a thread when its first event with a stamp is next: the previous thread
+// with its stack had ended by then, and its events have been counted.
+static void date_thread(struct drain *drain, struct drain_lane *lane)
+{
+    lane->self_address = lane->reader.consumer.lane->self_address; // written before the event
+    lane->is_dated = true;
+    const struct drain_stack *stack = stack_of(drain, lane);
+    struct aggregator_thread *thread = &lane->reader.thread;
+    if (lane->self_address == 0 || stack->self_address != lane->self_address ||
+        stack->process != thread->process->index) {
+        return;
+    }
+    struct drain_lane *before = drain->lanes[stack->lane];
+    if (before != NULL && before->self_address == lane->self_address &&
+        before->process == lane->process) {
+        peak_bound_landed(&drain->aggregator->bound, &before->reader.thread.flight);
+    }
+    peak_bound_followed(&drain->aggregator->bound, &thread->flight, &stack->flight);
+}
+
 // Read one lane up to last_stamp. An error in the lane is not an error of the drain.
 static enum err
 lane_run(struct drain *drain, struct drain_lane *lane, uint64_t last_stamp, uint64_t clock_ms)
 {
     const struct lane_limits limits = {.time_ms = latest_ms_of(drain, lane, clock_ms),
                                        .stamp = drain->latest_stamp};
-    enum err err = lane_reader_run(&lane->reader, drain->aggregator, last_stamp, &limits);
+    enum err err = ERR_OK;
+    if (!lane->is_dated) { // up to the first event with a stamp
+        err = lane_reader_run(&lane->reader, drain->aggregator, 0, &limits);
+        if (lane->reader.next_stamp != 0 && lane->reader.next_stamp <= last_stamp) {
+            date_thread(drain, lane);
+        }
+    }
+    if (err == ERR_OK) {
+        err = lane_reader_run(&lane->reader, drain->aggregator, last_stamp, &limits);
+    }
+    struct drain_stack *stack = stack_of(drain, lane);
+    if (lane->is_dated && lane->reader.thread.flight.stamp >= stack->flight.stamp) {
+        *stack = (struct drain_stack){.self_address = lane->self_address,
+                                      .flight = lane->reader.thread.flight,
+                                      .process = lane->reader.thread.process->index,
+                                      .lane = lane->reader.thread.lane};
+    }
     if (err != ERR_CORRUPT) {
         return err;
     }
@@ -328,11 +374,45 @@ static void allow_holding(struct drain *drain, uint32_t awake_count)
     atomic_store_explicit(&header->hold_bytes, drain->hold_bytes, memory_order_relaxed);
 }
 
+// Whether the thread may be in an event, or has sent some that have not been counted.
+static bool is_in_event(const struct drain_lane *lane)
+{
+    struct lane_header *header = lane->reader.consumer.lane;
+    bool is_pending = false;
+    for (uint32_t k = 0; k < LANE_PENDING_STAMPS; k++) {
+        is_pending |= atomic_load_explicit(&header->pending_stamps[k], memory_order_acquire) != 0;
+    }
+    // Acquire: pairs with the thread's releases before it slept.
+    return is_pending || lane->reader.late.len > 0 || lane_reader_has_unread(&lane->reader) ||
+           atomic_load_explicit(&header->producer_waiting, memory_order_acquire) != 0 ||
+           atomic_load_explicit(&header->write_pos, memory_order_acquire) !=
+               lane->reader.consumer.write_pos;
+}
+
+// Look now and then whether a thread without events sleeps. *looks_left: in this pass.
+static void look_at_thread(struct drain *drain, struct drain_lane *lane, uint32_t *looks_left)
+{
+    const struct drain_process *process = drain->processes + lane->process;
+    const uint64_t due_ms = max_u64(lane->look_ms, lane->reader.thread.tick_ms + LOOK_MS);
+    if (*looks_left == 0 || due_ms > drain->clock_ms || lane->is_corrupt || process->is_dead ||
+        !process->is_our_namespace || drain->active_count == 1) {
+        return;
+    }
+    *looks_left -= 1;
+    lane->look_ms = drain->clock_ms + LOOK_MS;
+    const uint64_t stamp = session_stamp(drain->session);
+    if (drain_process_thread_sleeps(process, (pid_t)lane->reader.thread.thread_id) &&
+        !is_in_event(lane)) {
+        aggregator_thread_rests(drain->aggregator, &lane->reader.thread, stamp);
+    }
+}
+
 // Note what threads still hold, and which threads rest.
 static void note_threads(struct drain *drain)
 {
     uint64_t budget_bytes = drain->ended_due_bytes;
     uint32_t awake_count = 0;
+    uint32_t looks_left = LOOKS_MAX;
     drain->ended_due_bytes = leaves_events(drain) ? budget_bytes : 0;
     aggregator_clear_holds(drain->aggregator);
     for (uint32_t i = 0; i < drain->active_count; i++) {
@@ -344,14 +424,9 @@ static void note_threads(struct drain *drain)
             aggregator_add_hold(drain->aggregator, lane->hold.since_ms, lane->hold.held_bytes);
         }
         bool is_awake;
-        // Relaxed: it orders nothing else.
-        if (atomic_load_explicit(&lane->reader.consumer.lane->producer_waiting,
-                                 memory_order_relaxed) != 0) {
-            aggregator_thread_waits(drain->aggregator);
-        }
         budget_bytes += budget_of(drain, lane, &is_awake);
         awake_count += is_awake;
-        aggregator_thread_rests(drain->aggregator, &lane->reader.thread);
+        look_at_thread(drain, lane, &looks_left);
     }
     aggregator_end_holds(drain->aggregator, budget_bytes, drain->active_count == 1);
     allow_holding(drain, awake_count);

@@ -39,18 +39,31 @@
 #include "recorder/session/session_create.h"
 
 #define DRAIN_PATIENCE_MS 100u
+#define DRAIN_STACKS      1024u
 
 struct drain_lane {
     struct lane_reader reader;
     uint32_t process;         // slot
     bool is_corrupt;          // its contents are ignored from now on
     bool is_done;             // its thread has ended: recycle it when it is empty
+    bool is_dated;            // self_address has been looked up in `stacks`
     bool is_relieved;         // its thread is dead, and the contents of its nursery were taken
+    uint64_t self_address;    // of its thread
+    uint64_t look_ms;         // when to look next whether its thread sleeps
     struct nursery_hold hold; // at the start of the pass, if it could not be taken
     uint32_t budget_count;    // how often the thread had taken a budget
     uint64_t budget_bytes;    // of its nursery, at the latest pass
     uint64_t due_bytes;       // the largest budget of the events that were left to the next pass
     uint64_t given_up[LANE_PENDING_STAMPS]; // stamps that were pending for too long
+};
+
+// The latest event of the latest thread with one stack. A stack of the same place replaces it; a
+// thread whose stack is not found may have begun with its process.
+struct drain_stack {
+    uint64_t self_address;
+    struct peak_flight flight;
+    uint32_t process; // index in the aggregator
+    uint32_t lane;    // index of the lane of that thread, if it has not ended
 };
 
 struct drain_process {
@@ -86,6 +99,7 @@ struct drain {
     uint32_t active_count;
     uint32_t unread_count; // number of those
     struct drain_process processes[SESSION_MAX_PROCESSES];
+    struct drain_stack stacks[DRAIN_STACKS]; // by their hash
     uint32_t process_count;
     uint64_t alive_stamp;       // processes that were not found dead lived then
     uint64_t latest_stamp;      // no existing event has a later one

@@ -3,6 +3,7 @@
 #include "recorder/ingest/drain_process.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/compiler.h"
+#include "host/os/file.h"
 #include "recorder/ingest/drain_names.h"
 #include "recorder/processes/pid_lookup.h"
 
@@ -29,6 +32,17 @@ bool drain_process_has_thread(const struct drain_process *process, pid_t thread_
     // Without its process a missing thread proves nothing: leave that to the pidfd.
     (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)process->pid);
     return access(path, F_OK) != 0;
+}
+
+bool drain_process_thread_sleeps(const struct drain_process *process, pid_t thread_id)
+{
+    char text[64];
+    (void)snprintf(text, sizeof(text), "/proc/%d/task/%d/stat", (int)process->pid, (int)thread_id);
+    CLEANUP(fd_closep) int fd = open(text, O_RDONLY | O_CLOEXEC);
+    const ssize_t len = fd >= 0 ? read(fd, text, sizeof(text)) : -1;
+    // proc_pid_stat(5): the number, the name in parentheses, which may contain some, the state.
+    const char *name_end = len > 0 ? memrchr(text, ')', (size_t)len) : NULL;
+    return name_end != NULL && name_end + 2 < text + len && name_end[2] == 'S';
 }
 
 uint64_t drain_process_time(uint64_t written_ms, uint64_t clock_ms)

@@ -32,6 +32,9 @@ void drain_process_date_dead(struct drain *drain, uint64_t clock_ms);
 // `before_stamp`; free their slots. Set drain->next_end_stamp to the earliest of the later exits.
 enum err drain_process_end_dead(struct drain *drain, uint64_t before_stamp) MUST_USE;
 
+// Return whether the thread sleeps at some moment of the call. False if that is unknown.
+bool drain_process_thread_sleeps(const struct drain_process *process, pid_t thread_id);
+
 // Return whether the thread exists. Only for processes in our own pid namespace.
 bool drain_process_has_thread(const struct drain_process *process, pid_t thread_id);
 

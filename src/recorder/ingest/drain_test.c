@@ -367,6 +367,36 @@ static void a_slot_s_next_process_is_not_taken_for_the_one_before(void **state)
     close_fixture(&f);
 }
 
+// Its block is freed when it sleeps. This thread runs, and may be about to free one for ever.
+static void a_thread_that_sleeps_has_finished_its_latest_free(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_fixture(&f);
+    const pid_t child = test_session_sleeping_child();
+    struct lane_producer running;
+    struct lane_producer asleep;
+    open_lane(&f, join(&f, (uint32_t)getpid(), 0), &running);
+    open_lane(&f, join(&f, (uint32_t)child, 0), &asleep);
+    asleep.lane->thread_id = (uint32_t)child;
+    send_allocation(&running, 0x1000, 100);
+    send_allocation(&asleep, 0x2000, 700);
+    send_free(&running, 0x1000);
+    send_free(&asleep, 0x2000);
+    pass(&f);
+    assert_int_equal(f.on.aggregator.bound.flight_bytes, 800);
+    const uint64_t deadline = now_s() + DEADLINE_S;
+    while (f.on.aggregator.bound.flight_bytes != 100) { // the child may not sleep yet
+        assert_true(now_s() < deadline);
+        f.clock_ms += 1000;
+        pass(&f);
+        assert_in_range(f.on.aggregator.bound.flight_bytes, 100, 800);
+    }
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    close_fixture(&f);
+}
+
 // The live bytes and the error of the peak are known for each order of these: a child makes a block
 // and exits, or is killed; its parent makes one, all in one tick or in two, before the recorder's
 // pass or between its passes. Only a process that would have noted its exit counts as killed.
@@ -746,6 +776,7 @@ static void budgets_count_for_the_events_before_they_were_read(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_thread_that_sleeps_has_finished_its_latest_free),
         cmocka_unit_test(everything_that_threads_write_is_booked),
         cmocka_unit_test(queries_are_answered_when_all_before_them_is_counted),
         cmocka_unit_test(blocks_freed_by_another_thread_are_paired),

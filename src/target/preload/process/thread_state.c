@@ -76,7 +76,7 @@ static struct thread_state *fill_lane(struct lane_header *lane)
     struct thread_state *t = &home->state;
     struct session_header *session = process_session();
     const struct thread_layout l = plan_layout(session->max_frames);
-    lane->self_address = thread_way_descriptor(); // read on demand, not by the drain
+    lane->self_address = thread_way_descriptor(); // before its first event
     lane_producer_init(&t->producer, session, lane);
     t->producer.freed = thread_way_freed();
     nursery_init(&t->producer);
