@@ -28,12 +28,13 @@ async function view() {
 /** What every page of the recording must show first. */
 async function assertCards(on) {
   const first = on.locator('.card').first();
-  assert.equal(await first.getAttribute('data-testid'), 'finding-growth');
-  assert.match(await first.locator('.code').getAttribute('title'), /^remember_client\n/);
-  assert.equal(await first.locator('.card-figure > span').first().innerText(), humanBytes(LEAKED));
-  assert.ok((await first.innerText()).includes(`${humanBytes(LEAKED)} in 120 blocks`), await first.innerText());
-  assert.match(await card('peak', on).locator('.code').getAttribute('title'), /^fill_cache\n/);
-  assert.equal(await card('peak', on).locator('.card-figure > span').first().innerText(), humanBytes(CACHE));
+  assert.equal(await first.getAttribute('data-testid'), 'finding-peak');
+  assert.match(await first.locator('.code').getAttribute('title'), /^fill_cache\n/);
+  assert.equal(await first.locator('.card-figure > span').first().innerText(), humanBytes(CACHE));
+  const growth = card('growth', on);
+  assert.match(await growth.locator('.code').getAttribute('title'), /^remember_client\n/);
+  assert.equal(await growth.locator('.card-figure > span').first().innerText(), humanBytes(LEAKED));
+  assert.ok((await growth.innerText()).includes(`${humanBytes(LEAKED)} in 120 blocks`), await growth.innerText());
   assert.match(await card('churn', on).locator('.code').getAttribute('title'), /^parse_request\n/);
   assert.ok((await card('churn', on).innerText()).includes(`${humanCount(TEMPORARY)} temporary allocations`));
   const sentences = await on.locator('.card-sentence').allInnerTexts();
