@@ -91,6 +91,9 @@ def changes_identity(path):
     return has_capabilities or bool(os.stat(path).st_mode & (stat.S_ISUID | stat.S_ISGID))
 
 
+# What cairn says while it waits for processes that the program left behind.
+LEFT_BEHIND = "of the processes that it started are still running"
+
 # cairn's reasons for a refusal, and checks whether each holds.
 REASONS = (
     ("is a Go program", lambda path: ".note.go.buildid" in readelf(path, "-S")),
@@ -99,11 +102,11 @@ REASONS = (
     ("another kind of processor",
      lambda path: platform.machine().replace("_", "-").lower() not in
      readelf(path, "-h").replace("_", "-").lower()),
-    ("another libc than glibc", lambda path: "/ld-linux" not in readelf(path, "-l")),
+    ("with a libc other than glibc", lambda path: "/ld-linux" not in readelf(path, "-l")),
     ("is built with a sanitizer",
      lambda path: re.search(r"lib[atm]san|lib(?:hwasan)|__[atm]san_init",
                             readelf(path, "-d", "--syms", "--dyn-syms")) is not None),
-    ("another identity than yours", changes_identity),
+    ("changes its identity", changes_identity),
     ("has its own malloc built in", has_own_malloc),
     ("found no allocator in the program", lambda path: "INTERP" not in readelf(path, "-l") and not has_own_malloc(path)),
 )
@@ -192,7 +195,7 @@ def examine(sandbox, path, arguments, patience_s):
               else "recording.cairn", "--", *command]
     recorded = sandbox.run(record, patience_s)
     if recorded.status == RUNS_ON:
-        if b"that it started still run" in recorded.err and leaves_processes(sandbox, command):
+        if LEFT_BEHIND.encode() in recorded.err and leaves_processes(sandbox, command):
             return "left out", "leaves processes that run on"
         return "hang", f"not at its end after {patience_s} s: {recorded.err[-200:]!r}"
     refused = refusal(path, recorded)

@@ -93,9 +93,11 @@ def load(*command):
     """A client that asks until it is stopped, and would end at a failed request."""
     with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           env=environment()) as client:
-        yield
-        assert client.poll() is None, client.communicate()
-        client.kill()
+        try:
+            yield
+            assert client.poll() is None, client.communicate()
+        finally:
+            client.kill()
         said, _ = client.communicate(timeout=120)
         assert b"rror" not in said, said
 

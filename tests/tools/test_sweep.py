@@ -2,6 +2,7 @@
 """The sweep notices what it is there to notice: a cairn that hangs, changes or refuses."""
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -12,10 +13,16 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
 from sandbox import RUNS_ON, TOO_MUCH, Sandbox
-from sweep import leaves_processes
+from sweep import LEFT_BEHIND, REASONS, leaves_processes
 
 # Recorded programs are what follows `--`.
 FAITHFUL = 'while [ "$1" != -- ]; do shift; done; shift; '
+
+
+@pytest.mark.parametrize("words", [LEFT_BEHIND, *(words for words, _ in REASONS)])
+def test_cairn_says_what_the_sweep_looks_for(words):
+    sources = (path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.c"))
+    assert any(words in re.sub(r'"\s*\n\s*"', "", source) for source in sources)
 
 
 @pytest.fixture
@@ -48,7 +55,7 @@ def sweep(build, *options):
     (FAITHFUL + 'echo more >&2; exec "$@"', "differ", "stderr"),
     (FAITHFUL + '"$@"; exit 3', "differ", "status 3, not 0"),
     ("sleep 100", "hang", "not at its end"),
-    ('echo "cairn: 1 of the processes that it started still run" >&2; sleep 100', "hang", "still run"),
+    (f'echo "cairn: 1 {LEFT_BEHIND}" >&2; sleep 100', "hang", LEFT_BEHIND),
     ('echo "cairn: it is a static executable" >&2; exit 126', "wrong", "static"),
     ('echo "cairn: it is bad" >&2; exit 126', "wrong", "it is bad"),
 ])
