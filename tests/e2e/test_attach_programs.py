@@ -23,17 +23,21 @@ const { Worker, isMainThread, parentPort } = require('worker_threads');
 const zlib = require('zlib'), crypto = require('crypto');
 if (isMainThread) {
   let rounds = 0, bad = 0;
-  for (let i = 0; i < 3; i++) new Worker(__filename).on('message', (good) => { rounds++; if (!good) bad++; });
-  process.stdin.on('end', () => { console.log(`rounds ${rounds > 0} bad ${bad}`); process.exit(0); });
+  const workers = [1, 2, 3].map(() => new Worker(__filename).on('message', (good) => { rounds++; if (!good) bad++; }));
+  process.stdin.on('end', () => { for (const worker of workers) worker.postMessage('end'); });
+  process.on('exit', () => console.log(`rounds ${rounds > 0} bad ${bad}`));
   process.stdin.resume();
   console.log('ready');
 } else {
+  // A worker that is ended from outside, within zlib, is an error of some versions of node.
+  let over = false;
+  parentPort.once('message', () => { over = true; });
   const round = () => {
     const bytes = crypto.randomBytes(20000);
     const text = JSON.parse(JSON.stringify({ hex: bytes.toString('hex') })).hex;
     parentPort.postMessage(zlib.inflateSync(zlib.deflateSync(bytes)).equals(bytes) &&
                            Buffer.from(text, 'hex').equals(bytes));
-    setImmediate(round);
+    if (!over) setImmediate(round);
   };
   round();
 }
@@ -93,11 +97,9 @@ def load(*command):
     """A client that asks until it is stopped, and would end at a failed request."""
     with subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           env=environment()) as client:
-        try:
-            yield
-            assert client.poll() is None, client.communicate()
-        finally:
-            client.kill()
+        yield
+        assert client.poll() is None, client.communicate()
+        client.kill()
         said, _ = client.communicate(timeout=120)
         assert b"rror" not in said, said
 
@@ -119,7 +121,8 @@ def children_of(pid):
 
 
 def test_postgres_under_load(scratch):
-    """The server and its workers, one per connection, in one recording."""
+    """The server and its workers, one per connection, in one recording. Without autovacuum, whose workers
+    come and go: a process that is given by its number must exist."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="cairn-postgres-"))
     user = pwd.getpwnam("nobody") if os.geteuid() == 0 else pwd.getpwuid(os.geteuid())
     os.chown(folder, user.pw_uid, user.pw_gid)
@@ -127,13 +130,14 @@ def test_postgres_under_load(scratch):
     data, place = folder / "data", ["-h", folder, "-U", "me"]
     subprocess.run([POSTGRES / "initdb", "-D", data, "--locale=C", "-E", "UTF8", "-N", "-A", "trust", "-U", "me"],
                    check=True, capture_output=True, **who)
-    with subprocess.Popen([POSTGRES / "postgres", "-D", data, "-k", folder, "-h", "", "-F"],
+    with subprocess.Popen([POSTGRES / "postgres", "-D", data, "-k", folder, "-h", "", "-F",
+                           "-c", "autovacuum=off"],
                           stderr=subprocess.DEVNULL, **who) as server:
         wait_until(lambda: subprocess.run([POSTGRES / "pg_isready", "-q", *place], check=False).returncode == 0,
                    "the server")
         subprocess.run([POSTGRES / "pgbench", "-i", "-q", *place, "postgres"], check=True, capture_output=True)
         with load(POSTGRES / "pgbench", "-c", "4", "-T", "86400", "-n", *place, "postgres"):
-            wait_until(lambda: len(children_of(server.pid)) >= 9, "the connections")
+            wait_until(lambda: len(children_of(server.pid)) >= 8, "the connections")
             cycle(scratch, [server.pid, *children_of(server.pid)])
         server.terminate()
         assert server.wait(60) == 0
