@@ -522,6 +522,16 @@ static uint64_t limit_of_pass(struct drain *drain, uint64_t clock_ms)
     return min_u64(drain->alive_stamp, pending - 1);
 }
 
+// Return the latest moment at which a thread that has ended can have done so. Events before it may be
+// counted later, in this pass or the next.
+static uint64_t latest_end_of(const struct drain *drain, const struct drain_process *process)
+{
+    if (!process->is_dead) {
+        return session_stamp(drain->session);
+    }
+    return process->end_stamp != 0 ? process->end_stamp : process->death_stamp;
+}
+
 // Recycle lane active[i].
 static void lane_end(struct drain *drain, uint32_t i)
 {
@@ -531,10 +541,9 @@ static void lane_end(struct drain *drain, uint32_t i)
     if (!lane->is_corrupt && !lane_note_unsampled(drain, lane)) {
         lane_distrust(drain, lane);
     }
-    // The next pass begins with events that precede the thread's end.
-    aggregator_thread_end(drain->aggregator, &lane->reader.thread, session_stamp(drain->session));
-    drain->ended_due_bytes += lane->due_bytes;
     struct drain_process *process = drain->processes + lane->process;
+    aggregator_thread_end(drain->aggregator, &lane->reader.thread, latest_end_of(drain, process));
+    drain->ended_due_bytes += lane->due_bytes;
     process->lane_count--;
     // Relaxed: its writer is dead.
     process->killed_threads +=

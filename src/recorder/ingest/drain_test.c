@@ -460,6 +460,40 @@ static void the_peak_is_bounded_when_a_process_ends(void **state)
     }
 }
 
+// A process frees its block and exits. Another one begins then and makes such a block, before the
+// recorder's pass: they did not exist at the same time.
+static void what_a_process_freed_ends_with_it(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_fixture(&f);
+    const pid_t child = test_session_sleeping_child();
+    struct lane_producer ended;
+    struct lane_producer next;
+    open_lane(&f, join(&f, (uint32_t)getpid(), 0), &next);
+    send_allocation(&next, 0x1000, 1);
+    const uint32_t slot = join(&f, (uint32_t)child, PROCESS_FORKED);
+    session_process(f.on.mapping.header, slot)->pid_namespace = f.on.session.pid_namespace;
+    open_lane(&f, slot, &ended);
+    send_allocation(&ended, 0x1000, 5000);
+    send_free(&ended, 0x1000);
+    struct process_slot *shared = session_process(f.on.mapping.header, slot);
+    atomic_store(&shared->exit_stamp, stamp_now(f.on.mapping.header));
+    atomic_store(&shared->exit_ms, f.clock_ms);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    send_allocation(&next, 0x2000, 1);
+    send_allocation(&next, 0x3000, 5000);
+    const uint64_t deadline = now_s() + DEADLINE_S;
+    while (f.on.drain.process_count > 1 || f.on.aggregator.totals.sums.allocations < 4) {
+        assert_true(now_s() < deadline);
+        pass(&f);
+    }
+    assert_int_equal(f.on.aggregator.totals.peak_bytes, 5002);
+    assert_in_range(peak_bound_above(&f.on.aggregator.bound, 5002), 0, 100);
+    close_fixture(&f);
+}
+
 static void a_new_slot_of_the_same_pid_is_the_next_image(void **state)
 {
     (void)state;
@@ -786,6 +820,7 @@ int main(void)
         cmocka_unit_test(a_process_that_was_overlooked_lived_beside_the_dead),
         cmocka_unit_test(a_slot_s_next_process_is_not_taken_for_the_one_before),
         cmocka_unit_test(the_peak_is_bounded_when_a_process_ends),
+        cmocka_unit_test(what_a_process_freed_ends_with_it),
         cmocka_unit_test(a_new_slot_of_the_same_pid_is_the_next_image),
         cmocka_unit_test(a_lane_that_breaks_the_rules_is_closed_and_no_other),
         cmocka_unit_test(slots_that_lie_harm_nobody),
