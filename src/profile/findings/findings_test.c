@@ -163,7 +163,7 @@ static void growth_of_seconds_does_not_outrank_the_peak(void **state)
     const struct finding *growth = find(&findings, FINDING_GROWTH);
     assert_non_null(growth);
     assert_int_equal(findings.items.items[0].kind, FINDING_PEAK);
-    assert_int_equal(growth->score, 100 * 65536 + 10 * (uint64_t)growth->bytes_per_s);
+    assert_int_equal(growth->score, 100 * UINT64_C(65536) + 10 * (uint64_t)growth->bytes_per_s);
 }
 
 static void growth_is_found_only_in_long_runs(void **state)

@@ -522,8 +522,8 @@ static uint64_t limit_of_pass(struct drain *drain, uint64_t clock_ms)
     return min_u64(drain->alive_stamp, pending - 1);
 }
 
-// Return the latest moment at which a thread that has ended can have done so. Events before it may be
-// counted later, in this pass or the next.
+// Return the latest moment at which a thread that has ended can have done so. Events before it may
+// be counted later, in this pass or the next.
 static uint64_t latest_end_of(const struct drain *drain, const struct drain_process *process)
 {
     if (!process->is_dead) {

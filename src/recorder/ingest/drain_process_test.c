@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: MIT
+// drain_process: processes that exit, are killed or execute another program, and threads that rest:
+// what they leave in the sums and in the bound of the peak.
+#include "recorder/ingest/drain_process.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/test_support/open_files.h"
+#include "recorder/ingest/test_drain.h"
+
+static void a_dead_process_is_read_to_its_last_record(void **state)
+{
+    (void)state;
+    static struct fixture f;
+    open_fixture(&f);
+    const pid_t child = fork();
+    if (child == 0) {
+        struct lane_producer p;
+        open_lane(&f, join(&f, (uint32_t)getpid(), PROCESS_FORKED), &p);
+        for (uint64_t i = 1; i <= 100; i++) {
+            send_allocation(&p, i * 64, i);
+        }
+        _exit(0); // without closing its lane
+    }
+    const uint64_t deadline = now_s() + DEADLINE_S;
+    bool is_reaped = false;
+    while (!is_reaped || f.on.drain.process_count > 0 || f.on.aggregator.processes.len == 0) {
+        pass(&f);
+        is_reaped = is_reaped || waitpid(child, NULL, WNOHANG) == child;
+        assert_true(now_s() < deadline);
+    }
+    assert_int_equal(f.on.aggregator.totals.sums.allocations, 100);
+    assert_int_equal(row_table_count(&f.on.aggregator.totals.rows), ERR_OK);
+    assert_int_equal(f.on.aggregator.totals.rows.rows.items[0].allocated_bytes, 5050);
+    assert_true(f.on.aggregator.processes.items[0]->is_ended);
+    assert_int_equal(f.on.aggregator.totals.sums.live_bytes, 0);
+    assert_int_equal(f.on.drain.active_count, 0);
+    const struct process_slot *slot = session_process(f.on.session.memory, 0);
+    assert_int_equal(atomic_load(&slot->state), PROCESS_FREE);
+    close_fixture(&f);
+}
+
+// The slot of the process was counted and not filled in at the scan. Then the process did all its
+// work, and the process that waited for it ended.
+static void a_process_that_was_overlooked_lived_beside_the_dead(void **state)
+{
+    (void)state;
+    static struct fixture f;
+    open_fixture(&f);
+    const pid_t parent = test_session_sleeping_child();
+    struct lane_producer outer;
+    struct lane_producer inner;
+    const uint32_t slot = join(&f, (uint32_t)parent, 0);
+    open_lane(&f, slot, &outer);
+    send_allocation(&outer, 0x1000, 200);
+    pass(&f);
+    const uint32_t late = join(&f, (uint32_t)getpid(), PROCESS_FORKED);
+    atomic_store(&session_process(f.on.mapping.header, late)->state, PROCESS_CLAIMED);
+    pass(&f);
+    atomic_store(&session_process(f.on.mapping.header, late)->state, PROCESS_ACTIVE);
+    open_lane(&f, late, &inner);
+    send_allocation(&inner, 0x1000, 100);
+    send_free(&inner, 0x1000);
+    atomic_store(&f.on.session.header->clock_ms, ++f.clock_ms);
+    struct process_slot *shared = session_process(f.on.mapping.header, slot);
+    atomic_store(&shared->exit_stamp, stamp_now(f.on.mapping.header));
+    atomic_store(&shared->exit_ms, f.clock_ms);
+    assert_int_equal(kill(parent, SIGKILL), 0);
+    const uint64_t deadline = now_s() + DEADLINE_S;
+    for (bool is_reaped = false; !is_reaped || f.on.drain.process_count > 1;) {
+        assert_true(now_s() < deadline);
+        is_reaped = is_reaped || waitpid(parent, NULL, WNOHANG) == parent;
+        if (is_reaped) {
+            pass(&f);
+        }
+    }
+    assert_int_equal(f.on.aggregator.totals.sums.allocations, 2);
+    assert_int_equal(f.on.aggregator.totals.peak_bytes, 300);
+    close_fixture(&f);
+}
+
+// The writer of a checkpoint is a copy of the recorder, with all its open files.
+static void a_slot_s_next_process_is_not_taken_for_the_one_before(void **state)
+{
+    (void)state;
+    static struct fixture f;
+    open_fixture(&f);
+    const pid_t first = test_session_sleeping_child();
+    struct lane_producer p;
+    const uint32_t slot = join(&f, (uint32_t)first, 0);
+    open_lane(&f, slot, &p);
+    pass(&f);
+    const pid_t writer = test_session_sleeping_child();
+    assert_int_equal(kill(first, SIGKILL), 0);
+    assert_int_equal(waitpid(first, NULL, 0), first);
+    const uint64_t deadline = now_s() + DEADLINE_S;
+    while (f.on.drain.process_count > 0) {
+        assert_true(now_s() < deadline);
+        pass(&f);
+    }
+    assert_int_equal(join(&f, (uint32_t)getpid(), 0), slot);
+    open_lane(&f, slot, &p);
+    for (int i = 0; i < 20; i++) {
+        pass(&f);
+    }
+    assert_int_equal(f.on.drain.process_count, 1);
+    assert_int_equal(f.on.drain.active_count, 1);
+    assert_int_equal(kill(writer, SIGKILL), 0);
+    assert_int_equal(waitpid(writer, NULL, 0), writer);
+    close_fixture(&f);
+}
+
+// Its block is freed when it sleeps. This thread runs, and may be about to free one for ever.
+static void a_thread_that_sleeps_has_finished_its_latest_free(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_fixture(&f);
+    const pid_t child = test_session_sleeping_child();
+    struct lane_producer running;
+    struct lane_producer asleep;
+    open_lane(&f, join(&f, (uint32_t)getpid(), 0), &running);
+    open_lane(&f, join(&f, (uint32_t)child, 0), &asleep);
+    asleep.lane->thread_id = (uint32_t)child;
+    send_allocation(&running, 0x1000, 100);
+    send_allocation(&asleep, 0x2000, 700);
+    send_free(&running, 0x1000);
+    send_free(&asleep, 0x2000);
+    pass(&f);
+    assert_int_equal(f.on.aggregator.bound.flight_bytes, 800);
+    const uint64_t deadline = now_s() + DEADLINE_S;
+    while (f.on.aggregator.bound.flight_bytes != 100) { // the child may not sleep yet
+        assert_true(now_s() < deadline);
+        f.clock_ms += 1000;
+        pass(&f);
+        assert_in_range(f.on.aggregator.bound.flight_bytes, 100, 800);
+    }
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    close_fixture(&f);
+}
+
+// The live bytes and the error of the peak are known for each order of these: a child makes a block
+// and exits, or is killed; its parent makes one, all in one tick or in two, before the recorder's
+// pass or between its passes. Only a process that would have noted its exit counts as killed.
+static void the_peak_is_bounded_when_a_process_ends(void **state)
+{
+    (void)state;
+    enum {
+        ORDERS = 16
+    };
+    for (unsigned order = 0; order < ORDERS; order++) {
+        const bool has_noted_exit = (order & 1) != 0;
+        const bool is_later = (order & 2) != 0;
+        const bool is_looked_at = (order & 4) != 0;
+        const bool notes_exit = (order & 8) != 0; // if it is not killed
+        static struct fixture f;
+        open_fixture(&f);
+        const pid_t child = test_session_sleeping_child();
+        struct lane_producer outer;
+        struct lane_producer inner;
+        open_lane(&f, join(&f, (uint32_t)getpid(), 0), &outer);
+        send_allocation(&outer, 0x1000, 1000);
+        const uint32_t slot =
+            join(&f, (uint32_t)child, PROCESS_FORKED | (notes_exit ? PROCESS_NOTES_EXIT : 0));
+        session_process(f.on.mapping.header, slot)->pid_namespace = f.on.session.pid_namespace;
+        open_lane(&f, slot, &inner);
+        inner.lane->thread_id = (uint32_t)child; // so that the recorder finds the thread
+        send_allocation(&inner, 0x1000, 500);
+        if (is_looked_at) {
+            pass(&f);
+        }
+        if (has_noted_exit) {
+            struct process_slot *shared = session_process(f.on.mapping.header, slot);
+            atomic_store(&shared->exit_stamp, stamp_now(f.on.mapping.header));
+            atomic_store(&shared->exit_ms, f.clock_ms);
+        }
+        assert_int_equal(kill(child, SIGKILL), 0);
+        assert_int_equal(waitpid(child, NULL, 0), child);
+        if (is_later) {
+            atomic_store(&f.on.session.header->clock_ms, ++f.clock_ms);
+        }
+        assert_true(lane_producer_tick(&outer));
+        send_allocation(&outer, 0x2000, 500);
+        const uint64_t deadline = now_s() + DEADLINE_S;
+        while (f.on.drain.process_count > 1 || f.on.aggregator.totals.sums.allocations < 3) {
+            assert_true(now_s() < deadline);
+            pass(&f);
+        }
+        const struct aggregator *aggregator = &f.on.aggregator;
+        const uint64_t above = peak_bound_above(&aggregator->bound, aggregator->totals.peak_bytes);
+        const uint64_t below = peak_bound_below(&aggregator->bound, aggregator->totals.peak_bytes);
+        assert_int_equal(aggregator->totals.sums.live_bytes, 1500);
+        assert_in_range(1500, aggregator->totals.peak_bytes - below,
+                        aggregator->totals.peak_bytes + above);
+        assert_int_equal(below, 0);
+        assert_true(above <= 500); // the parent's block may have been there earlier
+        const struct rec_process *ended = &aggregator->processes.items[1]->record;
+        const bool is_killed = notes_exit && !has_noted_exit;
+        assert_int_equal((ended->flags & REC_PROCESS_KILLED) != 0, is_killed);
+        assert_int_equal(ended->killed_threads, is_killed ? 1 : 0);
+        close_fixture(&f);
+    }
+}
+
+// A process frees its block and exits. Another one begins then and makes such a block, before the
+// recorder's pass: they did not exist at the same time.
+static void what_a_process_freed_ends_with_it(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_fixture(&f);
+    const pid_t child = test_session_sleeping_child();
+    struct lane_producer ended;
+    struct lane_producer next;
+    open_lane(&f, join(&f, (uint32_t)getpid(), 0), &next);
+    send_allocation(&next, 0x1000, 1);
+    const uint32_t slot = join(&f, (uint32_t)child, PROCESS_FORKED);
+    session_process(f.on.mapping.header, slot)->pid_namespace = f.on.session.pid_namespace;
+    open_lane(&f, slot, &ended);
+    send_allocation(&ended, 0x1000, 5000);
+    send_free(&ended, 0x1000);
+    struct process_slot *shared = session_process(f.on.mapping.header, slot);
+    atomic_store(&shared->exit_stamp, stamp_now(f.on.mapping.header));
+    atomic_store(&shared->exit_ms, f.clock_ms);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    send_allocation(&next, 0x2000, 1);
+    send_allocation(&next, 0x3000, 5000);
+    const uint64_t deadline = now_s() + DEADLINE_S;
+    while (f.on.drain.process_count > 1 || f.on.aggregator.totals.sums.allocations < 4) {
+        assert_true(now_s() < deadline);
+        pass(&f);
+    }
+    assert_int_equal(f.on.aggregator.totals.peak_bytes, 5002);
+    assert_in_range(peak_bound_above(&f.on.aggregator.bound, 5002), 0, 100);
+    close_fixture(&f);
+}
+
+static void a_new_slot_of_the_same_pid_is_the_next_image(void **state)
+{
+    (void)state;
+    static struct fixture f;
+    open_fixture(&f);
+    struct lane_producer before;
+    struct lane_producer after;
+    open_lane(&f, join(&f, (uint32_t)getpid(), 0), &before);
+    send_allocation(&before, 0x1000, 5);
+    pass(&f);
+    send_allocation(&before, 0x2000, 6); // not read yet when the next image joins
+    open_lane(&f, join(&f, (uint32_t)getpid(), 0), &after);
+    send_free(&after, 0x1000); // an address of the old image is meaningless in the new one
+    pass(&f);
+    pass(&f);
+    assert_int_equal(f.on.aggregator.processes.len, 2);
+    assert_true((f.on.aggregator.processes.items[0]->record.flags & REC_PROCESS_EXECED) != 0);
+    assert_int_equal(f.on.aggregator.processes.items[1]->record.epoch, 1);
+    assert_int_equal(f.on.aggregator.totals.sums.allocations, 2);
+    assert_int_equal(f.on.aggregator.totals.sums.frees, 0);
+    assert_int_equal(f.on.drain.process_count, 1);
+    assert_int_equal(f.on.drain.active_count, 1);
+    close_fixture(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_dead_process_is_read_to_its_last_record),
+        cmocka_unit_test(a_process_that_was_overlooked_lived_beside_the_dead),
+        cmocka_unit_test(a_slot_s_next_process_is_not_taken_for_the_one_before),
+        cmocka_unit_test(a_thread_that_sleeps_has_finished_its_latest_free),
+        cmocka_unit_test(the_peak_is_bounded_when_a_process_ends),
+        cmocka_unit_test(what_a_process_freed_ends_with_it),
+        cmocka_unit_test(a_new_slot_of_the_same_pid_is_the_next_image),
+    };
+    return cmocka_run_group_tests(tests, open_files_note, open_files_expect);
+}

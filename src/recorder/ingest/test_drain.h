@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// test_drain: a session whose threads and processes a test plays, and the drain that reads it.
+//
+// Context: tests only, after cmocka.h.
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "recorder/ingest/drain.h"
+#include "recorder/ingest/test_session.h"
+#include "target/producer/lane_producer.h"
+#include "target/producer/session_join.h"
+
+enum {
+    DEADLINE_S = 120, // of a hang; a loaded machine with ThreadSanitizer has taken 20
+    SLOT = 7,         // of the one stack that test lanes define
+};
+
+struct fixture {
+    struct test_session on;
+    uint64_t clock_ms;
+};
+
+static inline void open_fixture(struct fixture *f)
+{
+    *f = (struct fixture){.clock_ms = 1};
+    test_session_open(&f->on, SESSION_FOLLOW_CHILDREN);
+}
+
+static inline void close_fixture(struct fixture *f)
+{
+    test_session_close(&f->on);
+}
+
+static inline uint32_t join(struct fixture *f, uint32_t pid, uint32_t flags)
+{
+    uint32_t index;
+    assert_int_equal(session_claim_process(f->on.mapping.header, &index), ERR_OK);
+    struct process_slot *slot = session_process(f->on.mapping.header, index);
+    slot->pid = pid;
+    slot->parent_pid = 1;
+    slot->flags = flags;
+    slot->start_ms = 1;
+    slot->join_number = atomic_fetch_add(&f->on.mapping.header->join_count, 1);
+    atomic_store(&slot->state, PROCESS_ACTIVE);
+    return index;
+}
+
+static inline void define_stack(struct lane_producer *p)
+{
+    uint64_t *frames = lane_producer_begin_stack(p, SLOT, WIRE_STACK_HAS_SLOT, 0, 2);
+    assert_non_null(frames);
+    frames[0] = 0x1000; // no module: plain pcs
+    frames[1] = 0x2000;
+    lane_producer_advance(p, lane_stack_words(2));
+}
+
+static inline void open_lane(struct fixture *f, uint32_t process, struct lane_producer *p)
+{
+    struct lane_header *lane;
+    assert_int_equal(session_claim_lane(&f->on.mapping, process, (uint32_t)getpid(), &lane),
+                     ERR_OK);
+    lane_producer_init(p, f->on.mapping.header, lane);
+    assert_true(lane_producer_tick(p));
+    define_stack(p);
+    lane_producer_publish(p);
+}
+
+static inline void send(struct lane_producer *p, const uint64_t *words, size_t count)
+{
+    uint64_t *to = lane_producer_reserve(p, count);
+    if (to != NULL) {
+        memcpy(to, words, count * sizeof(*to));
+        lane_producer_advance(p, count);
+        lane_producer_publish(p);
+    }
+}
+
+// Send events with stamps, as several threads do.
+static inline void send_allocation(struct lane_producer *p, uint64_t address, uint64_t size)
+{
+    const uint64_t words[] = {wire_word(WIRE_STAMP, stamp_now(p->session)),
+                              wire_word(WIRE_ALLOC, address), wire_slot_size(SLOT, size)};
+    send(p, words, 3);
+}
+
+static inline void send_free(struct lane_producer *p, uint64_t address)
+{
+    const uint64_t words[] = {wire_word(WIRE_STAMP, stamp_now(p->session)),
+                              wire_word(WIRE_FREE, address)};
+    send(p, words, 2);
+}
+
+static inline void pass(struct fixture *f)
+{
+    bool was_busy;
+    drain_find_dead(&f->on.drain);
+    f->clock_ms++;
+    atomic_store(&f->on.session.header->clock_ms, f->clock_ms);
+    for (uint64_t i = 0; i < 2; i++) { // it was as late a while ago, too
+        drain_note_time(&f->on.drain, f->clock_ms, (2 * f->clock_ms + i) * 1000000);
+    }
+    assert_int_equal(drain_pass(&f->on.drain, f->clock_ms, false, &was_busy), ERR_OK);
+}
+
+static inline uint64_t now_s(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec;
+}
