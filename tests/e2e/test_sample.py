@@ -33,6 +33,18 @@ def errors_of(kinds, mean, rounds=1):
     return math.sqrt(blocks), math.sqrt(size_squares)
 
 
+def stated_error(sum_bytes, mean):
+    """What the report states, as a share of the sum: two standard errors of blocks that are small."""
+    return 2 * math.sqrt(9 / 8 * mean / sum_bytes)
+
+
+@pytest.mark.parametrize("mean", [1024, 16384, 512 << 10])
+def test_what_the_report_states_is_never_less_than_the_error(mean):
+    for kinds in ROUND.values():
+        sum_bytes = sum(size * count for size, count in kinds)
+        assert stated_error(sum_bytes, mean) * sum_bytes >= 2 * errors_of(kinds, mean)[1] * 0.999
+
+
 def record(path, *options, seed="1"):
     run = subprocess.run([CAIRN, "record", "-q", "-o", path, *options], capture_output=True,
                          env=environment({"CAIRN_SAMPLE_SEED": seed}), check=False, timeout=300)
@@ -91,6 +103,9 @@ def test_the_default_and_what_is_said_about_it(scratch):
                          env=environment(), check=False, timeout=120)
     assert "because blocks were sampled (--sample)" in " ".join(run.stdout.split())
     assert "[estimates: 1 of " in run.stdout
+    first = recording.report["top"]["peak_bytes"][0]
+    assert f"±{100 * stated_error(first['costs']['peak_bytes'], 512 << 10):.0f}%" in next(
+        line for line in run.stdout.splitlines() if "±" in line and first["function"] in line)
     exported = scratch / "d.pb.gz"
     subprocess.run([CAIRN, "export", "--to", "pprof", "-o", exported, recording.path], check=True,
                    env=environment(), timeout=120)

@@ -2,6 +2,9 @@
 // report_lines: formats colours, names and numbers of the text report. See report_lines.h.
 #include "cli/report/report_lines.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "cli/text/location_text.h"
 #include "cli/text/screen_text.h"
 #include "profile/accuracy/sampling.h"
@@ -32,6 +35,25 @@ const char *report_string(const struct report *report, struct strbuf *buffer, re
 struct human report_format_cost(enum cost cost, uint64_t value)
 {
     return cost_get_info(cost)->unit == COST_UNIT_BYTES ? format_bytes(value) : format_count(value);
+}
+
+size_t
+report_append_error(const struct report *report, struct strbuf *out, enum cost cost, uint64_t value)
+{
+    enum {
+        ERROR_COLUMNS = 6
+    };
+    const struct sampling sampling = sampling_of(&report->profile->recording);
+    if (sampling.bytes == 0 || cost_get_info(cost)->unit != COST_UNIT_BYTES) {
+        return 0;
+    }
+    char share[16];
+    const double percent = 100 * sampling_error_share(&sampling, value);
+    (void)snprintf(share, sizeof(share), percent < 1000 ? "%.0f%%" : "999%%", percent); // fits
+    const size_t taken = 1 + strlen(share); // the sign is one column
+    strbuf_printf(out, "%*s±%s", taken < ERROR_COLUMNS ? (int)(ERROR_COLUMNS - taken) : 0, "",
+                  share);
+    return ERROR_COLUMNS;
 }
 
 void report_print_title(const struct report *report, FILE *out, const char *title)

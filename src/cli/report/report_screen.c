@@ -43,7 +43,9 @@ static void print_site(const struct report *report,
     }
     screen_append_cut(&cut, strbuf_text(&place), PLACE_COLUMNS, SCREEN_CUT_START);
     size_t taken = SITE_INDENT + 2 + screen_columns(strbuf_text(&cut));
-    (void)fprintf(out, "  %10s", report_format_cost(cost, value).text);
+    CLEANUP(strbuf_release) struct strbuf error = {0};
+    taken += report_append_error(report, &error, cost, value);
+    (void)fprintf(out, "  %10s%s", report_format_cost(cost, value).text, strbuf_text(&error));
     if (whole > 0) {
         taken += SHARE_COLUMNS;
         (void)fprintf(out, "  %6s", format_percent(value, whole).text);

@@ -107,12 +107,13 @@ static void print_site_head(const struct report *report,
     CLEANUP(strbuf_release) struct strbuf text = {0};
     uint64_t value = costs_get(&site->costs, cost);
     uint64_t whole = costs_get(&report->summary.costs, cost);
-    char head[96];
-    int used = snprintf(head, sizeof(head), "%3zu. %10s %6s", rank,
-                        report_format_cost(cost, value).text, format_percent(value, whole).text);
+    CLEANUP(strbuf_release) struct strbuf head = {0};
+    strbuf_printf(&head, "%3zu. %10s", rank, report_format_cost(cost, value).text);
+    (void)report_append_error(report, &head, cost, value);
+    strbuf_printf(&head, " %6s", format_percent(value, whole).text);
     report_append_function(report, &text, site->location, site->is_inlined,
-                           report_width(report) - (size_t)used - 2);
-    (void)fprintf(out, "%s%s%s  %s%s%s\n", report_paint(report, PAINT_COST), head,
+                           report_width(report) - screen_columns(strbuf_text(&head)) - 2);
+    (void)fprintf(out, "%s%s%s  %s%s%s\n", report_paint(report, PAINT_COST), strbuf_text(&head),
                   report_unpaint(report), report_paint(report, PAINT_FUNCTION), strbuf_text(&text),
                   report_unpaint(report));
 }

@@ -2,6 +2,7 @@
 // sampling: see sampling.h.
 #include "profile/accuracy/sampling.h"
 
+#include <math.h>
 #include <stdio.h>
 
 #include "host/text/format.h"
@@ -23,6 +24,13 @@ struct sampling sampling_of(const struct recording *recording)
         .max_weight = totals->max_weight > 1 ? totals->max_weight : 1,
         .peak_standard_error_bytes = totals->peak_standard_error_bytes,
     };
+}
+
+double sampling_error_share(const struct sampling *sampling, uint64_t sum_bytes)
+{
+    const double weight_spread = 9.0 / 8; // of weights that are powers of two
+    return sum_bytes == 0 ? 0
+                          : 2 * sqrt(weight_spread * (double)sampling->bytes / (double)sum_bytes);
 }
 
 struct sampling_rate sampling_format_rate(const struct sampling *sampling)

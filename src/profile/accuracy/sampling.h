@@ -25,6 +25,11 @@ struct sampling {
 
 struct sampling sampling_of(const struct recording *recording);
 
+// Return two standard errors of a sum of blocks' bytes, as a share of the sum: the true value is
+// within it in at least 95 of 100 cases. 0: the recording was not sampled by bytes, or nothing was
+// seen. Source: docs/accuracy.md, Sampling by bytes.
+double sampling_error_share(const struct sampling *sampling, uint64_t sum_bytes);
+
 // "1 of 12.3": how many of all allocations were recorded. It fits into 32 bytes.
 struct sampling_rate {
     char text[32];
