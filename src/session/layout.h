@@ -178,7 +178,7 @@ struct session_header {
     // join_number.
     _Alignas(64) _Atomic uint64_t join_count;
 
-    // Number of notes put into exec_note. P adds 1.
+    // P adds 1 for the number of a note in exec_note, and 1 when a note is ready.
     _Atomic uint64_t exec_count;
 
     // A socket in the file system, for processes of another network namespace (session_door.h).

@@ -208,23 +208,19 @@ enum err unrecorded_list_hear(struct unrecorded_list *list,
                               const struct session *session,
                               uint64_t now_ms)
 {
-    // Relaxed: a note that is counted and not claimed yet is taken with the next one or at the end.
-    const uint64_t noted = atomic_load_explicit(&session->header->exec_count, memory_order_relaxed);
+    // Acquire: pairs with the release of the writer, which counts its note when that is ready.
+    const uint64_t noted = atomic_load_explicit(&session->header->exec_count, memory_order_acquire);
     if (noted == list->seen_count && now_ms != UINT64_MAX) {
         return ERR_OK;
     }
-    bool is_whole = true;
+    list->seen_count = noted;
     for (uint32_t i = 0; i < SESSION_EXEC_NOTES; i++) {
         struct exec_note *shared = session_exec_note(session->memory, i);
         // Acquire: pairs with the release of READY; the rest is final.
-        const uint32_t state = atomic_load_explicit(&shared->state, memory_order_acquire);
-        is_whole = is_whole && state != EXEC_NOTE_CLAIMED;
-        if (state != EXEC_NOTE_READY) {
-            continue;
+        if (atomic_load_explicit(&shared->state, memory_order_acquire) == EXEC_NOTE_READY) {
+            TRY(take_note(list, aggregator, session, shared, now_ms));
         }
-        TRY(take_note(list, aggregator, session, shared, now_ms));
     }
-    list->seen_count = is_whole ? noted : list->seen_count;
     return ERR_OK;
 }
 

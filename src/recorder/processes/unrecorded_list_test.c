@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
-// unrecorded_list: notes that are counted before they are ready.
+// unrecorded_list: notes at any moment, and what they say of a process.
 #include "recorder/processes/unrecorded_list.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -12,42 +15,66 @@
 #include <cmocka.h>
 
 #include "aggregate/aggregator.h"
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "recorder/session/session_create.h"
 #include "session/exec_check.h"
 #include "session/layout.h"
+#include "target/producer/exec_note.h"
 
-// A thread has counted its note and is stopped before it has claimed an entry. The recorder has
-// seen the count then, and finds the note nevertheless: with the next one, or at the end.
-static void a_note_that_is_late_is_heard_at_the_end(void **state)
+enum {
+    NOTES = 20000,
+    DEADLINE_S = 60,
+};
+
+struct writer {
+    struct session_header *session;
+    _Atomic uint32_t heard;
+    _Atomic bool is_over;
+};
+
+// Put one note after the other, each when the recorder has heard the one before.
+static void *write_notes(void *context)
+{
+    struct writer *writer = context;
+    const struct exec_notice notice = {.path = "/bin/other", .obstacle = EXEC_STATIC};
+    bool is_traced;
+    for (uint32_t i = 0; i < NOTES; i++) {
+        (void)exec_note_put(writer->session, &notice, &is_traced);
+        while (atomic_load(&writer->heard) <= i && !atomic_load(&writer->is_over)) {
+            (void)sched_yield(); // there may be only one processor
+        }
+    }
+    return NULL;
+}
+
+// The recorder looks at any moment, also when a note has its number and is not ready. A process
+// that is to be followed waits until the recorder has heard its note.
+static void each_note_is_heard_without_another_one(void **state)
 {
     (void)state;
-    for (uint32_t has_next = 0; has_next < 2; has_next++) {
-        struct session session;
-        struct aggregator aggregator;
-        CLEANUP(unrecorded_list_release) struct unrecorded_list list = {0};
-        assert_int_equal(session_create(&(struct session_options){0}, &session, NULL), ERR_OK);
-        assert_int_equal(aggregator_init(&aggregator, 1), ERR_OK);
-        atomic_store(&session.header->exec_count, 1);
+    struct session session;
+    struct aggregator aggregator;
+    pthread_t thread;
+    CLEANUP(unrecorded_list_release) struct unrecorded_list list = {0};
+    assert_int_equal(session_create(&(struct session_options){0}, &session, NULL), ERR_OK);
+    assert_int_equal(aggregator_init(&aggregator, 1), ERR_OK);
+    struct writer writer = {.session = session.header};
+    assert_int_equal(pthread_create(&thread, NULL, write_notes, &writer), 0);
+    const uint64_t deadline_ns = clock_monotonic_ns() + DEADLINE_S * NS_PER_S;
+    uint32_t heard = 0;
+    while (heard < NOTES && clock_monotonic_ns() < deadline_ns) {
         assert_int_equal(unrecorded_list_hear(&list, &aggregator, &session, 5), ERR_OK);
-        assert_int_equal(list.recent.len, 0);
-        for (uint32_t i = 0; i <= has_next; i++) {
-            struct exec_note *note = session_exec_note(session.memory, i);
-            note->obstacle = EXEC_STATIC;
-            note->number = i + 1;
-            memcpy(note->path, "/bin/late", sizeof("/bin/late"));
-            atomic_store(&note->state, EXEC_NOTE_READY);
-            atomic_store(&session.header->exec_count, i + 1);
-        }
-        assert_int_equal(unrecorded_list_hear(&list, &aggregator, &session, 6), ERR_OK);
-        assert_int_equal(list.recent.len, 2 * has_next);
-        assert_int_equal(unrecorded_list_hear(&list, &aggregator, &session, UINT64_MAX), ERR_OK);
-        assert_int_equal(list.recent.len, 1 + has_next);
-        assert_int_equal(unrecorded_list_count_due(&list, &aggregator, UINT64_MAX), ERR_OK);
-        assert_int_equal(list.entries.items[0].execs, 1 + has_next);
-        aggregator_release(&aggregator);
-        session_release(&session);
+        heard += (uint32_t)list.fresh.len;
+        unrecorded_exec_vec_clear(&list.fresh);
+        atomic_store(&writer.heard, heard);
+        (void)sched_yield();
     }
+    atomic_store(&writer.is_over, true);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(heard, NOTES);
+    aggregator_release(&aggregator);
+    session_release(&session);
 }
 
 // The recorder finds the process dead before it believes the note of the program that it executed.
@@ -89,7 +116,7 @@ static void a_process_that_executed_a_program_was_not_killed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_note_that_is_late_is_heard_at_the_end),
+        cmocka_unit_test(each_note_is_heard_without_another_one),
         cmocka_unit_test(a_process_that_executed_a_program_was_not_killed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

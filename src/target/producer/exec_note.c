@@ -58,6 +58,9 @@ static void publish(struct session_header *session, struct exec_note *note)
     note->time_ms = atomic_load_explicit(&session->clock_ms, memory_order_relaxed);
     // Release: all fields are final for a recorder that acquires READY.
     atomic_store_explicit(&note->state, EXEC_NOTE_READY, memory_order_release);
+    // Release: a recorder that sees this count finds the note. The count that gave the note its
+    // number does not do, because the recorder may have looked before there was a note.
+    (void)atomic_fetch_add_explicit(&session->exec_count, 1, memory_order_release);
 }
 
 static void wake_recorder(struct session_header *session)
@@ -108,7 +111,7 @@ uint64_t
 exec_note_put(struct session_header *session, const struct exec_notice *notice, bool *out_is_traced)
 {
     *out_is_traced = false;
-    // Relaxed: the count only shows that there are new notes.
+    // Relaxed: the number only has to be another one.
     const uint64_t number =
         1 + atomic_fetch_add_explicit(&session->exec_count, 1, memory_order_relaxed);
     struct exec_note *note =
@@ -137,7 +140,6 @@ void exec_note_take_back(struct session_header *session, uint64_t number)
     if (number == 0) {
         return;
     }
-    (void)atomic_fetch_add_explicit(&session->exec_count, 1, memory_order_relaxed);
     struct exec_note *note = claim_for_exec(session, number);
     if (note != NULL) {
         note->obstacle = EXEC_NONE;
