@@ -46,6 +46,7 @@ static enum err check_program(struct recorder_state *s,
     const struct preflight_options rules = {.allow_own_malloc = options->allow_own_malloc,
                                             .follow_children = options->follow_children,
                                             .allocator_names = options->allocator_names,
+                                            .searches_libraries = options->searches_libraries,
                                             .can_use_agent = attach_is_possible()};
     const enum err err = preflight_check(options->argv, &rules, &s->preflight, info);
     if (err != ERR_OK) {

@@ -34,6 +34,15 @@ def test_a_library_that_comes_late_is_counted_from_its_constructor_on(scratch):
     assert_rounds(recording, JE, 3)
 
 
+def test_a_program_that_is_started_may_be_searched_too(record):
+    """Without the option the preloaded library sees only what goes through malloc."""
+    commands = b"l0\nr0\nr0\nq\n"
+    program = INSIDE / "late_loader", JE
+    assert_rounds(record(*program, options=["--all-allocators"], stdin=commands), JE, 3)
+    recording = record(*program, stdin=commands)
+    assert not any(frame["module"] == str(JE) for _, frames in recording.stacks() for frame in frames)
+
+
 def test_several_libraries_before_and_after_the_attach(scratch):
     with late_loader(scratch, JE, MI) as program:
         program.do("l0", "r0")

@@ -285,6 +285,11 @@ static const struct option_spec specs[] = {
      .help = "also record calls of NAME, which has the arguments of FUNCTION: "
              "malloc=my_alloc,free=my_free; C++ names are mangled",
      .offset = FIELD(allocator)},
+    {.name = "all-allocators",
+     .kind = OPTION_FLAG,
+     .help = "find allocators in the libraries of PROGRAM by the names that are in use (je_malloc, "
+             "mi_malloc), also in libraries that it loads later; --pid always does",
+     .offset = FIELD(settings.searches_libraries)},
     {.name = "verbose",
      .kind = OPTION_FLAG,
      .help = "with --pid or --name: print how long the threads of the processes were stopped",
@@ -412,6 +417,9 @@ static MUST_USE enum err check_settings(const struct record_fields *fields,
     if (settings->sample_bytes != 0 && (settings->may_sample || settings->logs_events)) {
         return err_set(info, ERR_INVALID, "--sample and %s cannot be combined",
                        settings->may_sample ? "--overflow=sample" : "--events");
+    }
+    if (settings->searches_libraries && settings->is_forced) {
+        return err_set(info, ERR_INVALID, "--all-allocators and --force cannot be combined");
     }
     if (settings->max_memory_bytes != 0 && settings->max_memory_bytes < MEMORY_BUDGET_MIN) {
         return err_set(info, ERR_INVALID, "--max-memory: the recorder needs at least 64MiB");

@@ -33,8 +33,9 @@ struct record_settings {
     uint64_t sample_bytes; // --sample; 0: every block is recorded
     bool is_quiet;
     bool no_children;
-    bool without_symbols; // --no-symbols: names are looked up when the recording is opened
-    bool is_forced;       // record a program that has its own allocator
+    bool without_symbols;    // --no-symbols: names are looked up when the recording is opened
+    bool searches_libraries; // --all-allocators
+    bool is_forced;          // record a program that has its own allocator
     const struct u32_vec *attach_pids; // record these processes instead of a program; NULL: none
     bool attaches_by_name;             // recorder_options
     bool is_verbose;                   // say how long threads were stopped

@@ -272,6 +272,11 @@ static void explain_own_malloc(const struct preflight_options *options,
                                const struct elf_facts *facts,
                                struct preflight *out)
 {
+    if (options->searches_libraries) {
+        strbuf_printf(&out->refusal, "cairn would have to trace '%s' for --all-allocators",
+                      strbuf_text(&out->executable));
+        return;
+    }
     const char *allocator = facts->allocator != NULL ? facts->allocator
                             : facts->exports_malloc  ? "exported by the executable"
                                                      : "with names of its own";
@@ -297,7 +302,7 @@ static enum err check_executable(const struct preflight_options *options,
         strbuf_printf(&out->refusal, "'%s' %s", path, sentence);
         out->wants_agent = obstacle == EXEC_LIBC || (obstacle == EXEC_STATIC && !facts.is_go);
     } else if (!options->allow_own_malloc) {
-        has_own = facts.imports_private ||
+        has_own = facts.imports_private || options->searches_libraries ||
                   (options->allocator_names != NULL && options->allocator_names->len > 0);
         TRY(find_own_allocator(out, &has_own));
         out->wants_agent = has_own && !facts.is_sanitized;
