@@ -39,6 +39,7 @@ from sandbox import RUNS_ON, TOO_MUCH, Sandbox
 
 WAYS = {"version": ["--version"], "help": ["--help"], "nothing": []}
 BARE_S = 6
+SHORT_S = 15  # in which nearly all recorded runs end, or say for what they wait
 FAILURES = ("hang", "differ", "wrong")
 
 # Never run, because of their effects outside of namespaces or on each other.
@@ -193,11 +194,13 @@ def examine(sandbox, path, arguments, patience_s):
             return "left out", run.status
     record = [sandbox.cairn, "record", "-q", "-o", "/tmp/recording.cairn" if sandbox.has_namespaces
               else "recording.cairn", "--", *command]
-    recorded = sandbox.run(record, patience_s)
+    recorded = sandbox.run(record, min(patience_s, SHORT_S))
     if recorded.status == RUNS_ON:
         if LEFT_BEHIND.encode() in recorded.err and leaves_processes(sandbox, command):
             return "left out", "leaves processes that run on"
-        return "hang", f"not at its end after {patience_s} s: {recorded.err[-200:]!r}"
+        recorded = sandbox.run(record, patience_s)
+    if recorded.status == RUNS_ON:
+        return "hang", f"not at its end in {patience_s} s: {recorded.err[-200:]!r}"
     refused = refusal(path, recorded)
     if refused is not None:
         return refused

@@ -69,7 +69,7 @@ def test_what_cairn_does_wrong_is_noticed(build, script, result, words):
 
 
 def test_a_refusal_that_is_right_passes(build):
-    refuse = 'echo "cairn: it runs with another identity than yours" >&2; exit 126'
+    refuse = 'echo "cairn: it changes its identity" >&2; exit 126'
     status, said = sweep(build(refuse), "--way", "version", "passwd")
     assert (status, "1 refused" in said) == (0, True), said
 
