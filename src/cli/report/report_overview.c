@@ -161,11 +161,9 @@ static void print_sampling(const struct report *report, FILE *out)
         strbuf_printf(&line, "%s allocations ", format_count(sampling.allocations).text);
         strbuf_printf(&line, "of %s bytes were made.", format_count(sampling.allocated_bytes).text);
         if (sampling.bytes != 0) {
-            strbuf_printf(
-                &line,
-                " In at least 95 of 100 cases an estimate of 100 MiB is within ±%.2g%%, and "
-                "others are within their ±.",
-                100 * sampling_error_share(&sampling, 100 << 20));
+            strbuf_append_char(&line, ' ');
+            sampling_append_error(&sampling, &line);
+            strbuf_append_text(&line, ", and others are within their ±.");
         }
         screen_print_wrapped(out, strbuf_text(&line), 2, report_width(report));
     }

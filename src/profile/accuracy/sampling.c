@@ -64,3 +64,11 @@ void sampling_append(const struct sampling *sampling, struct strbuf *out)
         format_count(sampling->max_weight).text, format_count(sampling->allocations).text);
     strbuf_printf(out, "and %s bytes", format_count(sampling->allocated_bytes).text);
 }
+
+void sampling_append_error(const struct sampling *sampling, struct strbuf *out)
+{
+    if (sampling->bytes != 0) {
+        strbuf_printf(out, "In at least 95 of 100 cases an estimate of 100 MiB is within ±%.2g%%",
+                      100 * sampling_error_share(sampling, 100 << 20));
+    }
+}

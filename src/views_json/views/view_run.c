@@ -39,6 +39,7 @@ void view_damage(struct view *view)
 void view_sampling(struct view *view)
 {
     const struct sampling sampling = sampling_of(&view->profile->recording);
+    CLEANUP(strbuf_release) struct strbuf sentence = {0};
     struct json_writer *w = view->w;
     json_key(w, "sampling");
     if (!sampling.is_sampled) {
@@ -56,6 +57,12 @@ void view_sampling(struct view *view)
     json_key_u64(w, "max_weight", sampling.max_weight);
     json_key_u64(w, "sample_bytes", sampling.bytes);
     json_key_u64(w, "peak_standard_error_bytes", sampling.peak_standard_error_bytes);
+    sampling_append(&sampling, &sentence);
+    if (sampling.bytes != 0) {
+        strbuf_append_text(&sentence, ". ");
+        sampling_append_error(&sampling, &sentence);
+    }
+    json_key_string(w, "sentence", strbuf_text(&sentence));
     json_end_object(w);
 }
 

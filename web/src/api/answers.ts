@@ -59,7 +59,7 @@ const run = object({
   source_format: str,
   /** Costs that an imported file does not have: their figures are meaningless. */
   unknown: texts,
-  sampling: orNull(object({ allocations: num, recorded_allocations: num })),
+  sampling: orNull(object({ allocations: num, recorded_allocations: num, sentence: str })),
 });
 
 const markTable = object({ count: num, time_ms: nums, kind: texts, text: texts });

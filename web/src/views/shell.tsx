@@ -92,7 +92,7 @@ function Header(): JSX.Element {
         </button>
       )}
       {meta.run.sampling === null ? null : (
-        <span class="head-damage" title="The program outran the recorder: every number is an estimate from those that were recorded">
+        <span class="head-damage" title={meta.run.sampling.sentence}>
           {`estimates: 1 of ${(meta.run.sampling.allocations / Math.max(meta.run.sampling.recorded_allocations, 1)).toPrecision(3)} recorded`}
         </span>
       )}
