@@ -103,6 +103,9 @@ def test_the_default_and_what_is_said_about_it(scratch):
                          env=environment(), check=False, timeout=120)
     assert "because blocks were sampled (--sample)" in " ".join(run.stdout.split())
     assert "[estimates: 1 of " in run.stdout
+    sentence = recording.report["run"]["sampling"]["sentence"]
+    assert "because blocks were sampled (--sample): 1 of " in sentence
+    assert f"100 MiB is within ±{100 * stated_error(100 << 20, 512 << 10):.2g}%" in sentence
     first = recording.report["top"]["peak_bytes"][0]
     assert f"±{100 * stated_error(first['costs']['peak_bytes'], 512 << 10):.0f}%" in next(
         line for line in run.stdout.splitlines() if "±" in line and first["function"] in line)

@@ -42,6 +42,6 @@ void sampling_append_mark(const struct recording *recording, struct strbuf *out)
 // Append a sentence without its full stop: what was sampled and what is exact.
 void sampling_append(const struct sampling *sampling, struct strbuf *out);
 
-// Append "In at least 95 of 100 cases an estimate of 100 MiB is within ±5.3%"; append nothing if the
-// recording was not sampled by bytes.
+// Append "In at least 95 of 100 cases an estimate of 100 MiB is within ±5.3%"; append nothing if
+// the recording was not sampled by bytes.
 void sampling_append_error(const struct sampling *sampling, struct strbuf *out);
