@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "aggregate/aggregator_sampling.h"
 #include "base/minmax.h"
 #include "session/wire.h"
 
@@ -20,31 +21,6 @@ enum err aggregator_init(struct aggregator *aggregator, uint64_t seed)
 enum err aggregator_note_stop(struct aggregator *aggregator, struct aggregator_stop stop)
 {
     return aggregator_stop_vec_push(&aggregator->stops, stop);
-}
-
-static void change_unsampled(struct aggregator *aggregator,
-                             struct aggregator_process *process,
-                             const struct unsampled_sums *change)
-{
-    unsampled_sums_add(&process->unsampled, change);
-    unsampled_sums_add(&aggregator->estimate.now, change);
-}
-
-// Count frees whose blocks were never seen. A forked process inherits such blocks. In other
-// processes their allocations happened while recording was stopped, if it ever was, or were left
-// out.
-static void
-count_unknown(struct aggregator *aggregator, struct aggregator_process *process, uint64_t count)
-{
-    const bool is_forked = (process->record.flags & REC_PROCESS_FORKED) != 0;
-    if (aggregator->sampling.unsampled_allocations != 0) {
-        aggregator->sampling.sent_unsampled_frees += count;
-        const struct unsampled_sums freed = unsampled_sums_freed(&process->unsampled, count);
-        change_unsampled(aggregator, process, &freed);
-        return;
-    }
-    *(aggregator->stops.len > 0 && !is_forked ? &aggregator->unrecorded_frees
-                                              : &aggregator->unknown_frees) += count;
 }
 
 static MUST_USE enum err ensure_entry(struct aggregator *aggregator,
@@ -115,46 +91,6 @@ void aggregator_end_scope(struct aggregator *aggregator,
     aggregator_drop_idle_scopes(aggregator);
 }
 
-// Estimate live bytes. `waiting`: frees that may concern blocks that were lost.
-static struct live_estimate estimate_of(const struct aggregator *aggregator,
-                                        const struct unsampled_sums *sums,
-                                        uint64_t counted_bytes,
-                                        uint64_t waiting)
-{
-    return aggregator->byte_weight.mean_bytes != 0 ? live_estimate_by_weight(sums, counted_bytes)
-                                                   : live_estimate_of(sums, counted_bytes, waiting);
-}
-
-static struct live_estimate estimate_of_all(const struct aggregator *aggregator,
-                                            uint64_t counted_bytes)
-{
-    return estimate_of(aggregator, &aggregator->estimate.now, counted_bytes,
-                       aggregator->waiting_count);
-}
-
-uint64_t aggregator_live_bytes(const struct aggregator *aggregator)
-{
-    const uint64_t counted_bytes = aggregator->totals.sums.live_bytes;
-    return LIKELY(!aggregator->estimate.is_there)
-               ? counted_bytes
-               : estimate_of_all(aggregator, counted_bytes).bytes;
-}
-
-// Like note_height, if blocks are unsampled. *own_bytes: of the process.
-static NOINLINE uint64_t estimate_height(struct aggregator *aggregator,
-                                         const struct aggregator_process *process,
-                                         uint64_t counted_bytes,
-                                         uint64_t *own_bytes)
-{
-    const struct live_estimate live = estimate_of_all(aggregator, counted_bytes);
-    peak_estimate_update(&aggregator->estimate, &live, counted_bytes,
-                         live.bytes > aggregator->totals.peak_bytes);
-    *own_bytes =
-        estimate_of(aggregator, &process->unsampled, *own_bytes, process->waiting.waiting_count)
-            .bytes;
-    return live.bytes;
-}
-
 // Note the height of the sums plus `count` blocks of `bytes` in all, and the peaks that it sets.
 // Return true if it is a new peak of the recording.
 static inline bool note_height(struct aggregator *aggregator,
@@ -165,7 +101,7 @@ static inline bool note_height(struct aggregator *aggregator,
     uint64_t all_bytes = aggregator->totals.sums.live_bytes + bytes;
     uint64_t own_bytes = process->live_bytes + bytes;
     if (UNLIKELY(aggregator->estimate.is_there)) {
-        all_bytes = estimate_height(aggregator, process, all_bytes, &own_bytes);
+        all_bytes = aggregator_estimate_height(aggregator, process, all_bytes, &own_bytes);
     }
     if (own_bytes > process->record.peak_bytes) {
         process->record.peak_bytes = own_bytes;
@@ -268,27 +204,6 @@ static NOINLINE enum err tell_freed(struct aggregator *aggregator,
     return observers_tell(&aggregator->observers, &what);
 }
 
-// Count the free of the blocks that a block stands for. The block itself is counted afterwards.
-static NOINLINE enum err remove_represented(struct aggregator *aggregator,
-                                            struct aggregator_process *process,
-                                            const struct live_block *block,
-                                            uint64_t lifetime_ms,
-                                            uint32_t born_slice)
-{
-    const uint32_t more = ((uint32_t)1 << block->shift) - 1;
-    const uint64_t more_bytes = more * block->size_bytes;
-    heap_totals_lower(&aggregator->totals, more, more_bytes);
-    process->live_bytes -= more_bytes;
-    process->represented_blocks -= more;
-    aggregator->represented_blocks -= more;
-    change_unsampled(
-        aggregator, process,
-        &(struct unsampled_sums){.represented_bytes = -more_bytes,
-                                 .variance = -peak_estimate_variance(block->size_bytes, more + 1)});
-    return row_table_freed_more(&aggregator->totals.rows, block->row, block->size_bytes,
-                                lifetime_ms, born_slice, more);
-}
-
 // Count the free of a block that was taken out of the live map, or never got there.
 static inline enum err close_block(struct aggregator *aggregator,
                                    struct aggregator_process *process,
@@ -310,102 +225,7 @@ static inline enum err close_block(struct aggregator *aggregator,
                         rec_bucket_of(lifetime_ms), born_slice));
     return LIKELY(block->shift == 0)
                ? ERR_OK
-               : remove_represented(aggregator, process, block, lifetime_ms, born_slice);
-}
-
-void aggregator_expire_frees(struct aggregator *aggregator,
-                             struct aggregator_process *process,
-                             uint64_t now_tick)
-{
-    if (process->waiting.waiting_count == 0) {
-        return;
-    }
-    // A thread that has had no time to send may hold the missing allocation.
-    const bool is_held =
-        aggregator->held_since_ms < UINT64_MAX - WAITING_TICKS && now_tick != UINT64_MAX;
-    const uint64_t held_until = is_held ? aggregator->held_since_ms + WAITING_TICKS : now_tick;
-    uint64_t expired =
-        pending_frees_expire(&process->waiting, held_until < now_tick ? held_until : now_tick);
-    count_unknown(aggregator, process, expired);
-    aggregator->waiting_count -= expired;
-}
-
-static void expire_waiting(struct aggregator *aggregator, uint64_t now_tick)
-{
-    for (size_t i = 0; i < aggregator->processes.len && aggregator->waiting_count > 0; i++) {
-        aggregator_expire_frees(aggregator, aggregator->processes.items[i], now_tick);
-    }
-}
-
-void aggregator_seal(struct aggregator *aggregator)
-{
-    expire_waiting(aggregator, UINT64_MAX); // of processes that still run
-    id_index_release(&aggregator->stacks.module_index);
-    id_index_release(&aggregator->stacks.frame_index);
-    id_index_release(&aggregator->stacks.node_index);
-    id_index_release(&aggregator->totals.rows.index);
-    u32_vec_release(&aggregator->totals.rows.latest_of_nodes);
-}
-
-enum err aggregator_tick(struct aggregator *aggregator, uint64_t tick_ms)
-{
-    if (tick_ms <= aggregator->totals.now_ms) {
-        return ERR_OK;
-    }
-    if (UNLIKELY(aggregator->waiting_count > 0)) {
-        expire_waiting(aggregator, tick_ms);
-    }
-    return heap_totals_advance(&aggregator->totals, tick_ms);
-}
-
-enum err aggregator_extend(struct aggregator *aggregator, uint64_t end_ms)
-{
-    // A slice that begins at the very end would be empty.
-    return end_ms > 0 ? heap_totals_extend(&aggregator->totals, end_ms - 1) : ERR_OK;
-}
-
-void aggregator_clear_holds(struct aggregator *aggregator)
-{
-    aggregator->held_since_ms = UINT64_MAX;
-    aggregator->held_bytes = 0;
-}
-
-void aggregator_add_hold(struct aggregator *aggregator, uint64_t since_ms, uint64_t held_bytes)
-{
-    aggregator->held_since_ms = min_u64(aggregator->held_since_ms, since_ms);
-    // A thread cannot hold more: the value is wrong.
-    aggregator->held_bytes += min_u64(held_bytes, AGGREGATOR_HELD_MAX);
-}
-
-void aggregator_end_holds(struct aggregator *aggregator, uint64_t budget_bytes, bool is_alone)
-{
-    // A thread that leaves blocks out does not show them in order with the blocks that it holds.
-    const uint64_t held_bytes =
-        is_alone && !aggregator->estimate.is_there ? 0 : aggregator->held_bytes;
-    peak_bound_unseen(&aggregator->bound, held_bytes + budget_bytes,
-                      aggregator_live_bytes(aggregator));
-}
-
-// Count the allocation of the blocks that a new block stands for.
-static NOINLINE enum err add_represented(struct aggregator *aggregator,
-                                         struct aggregator_process *process,
-                                         const struct live_block *block)
-{
-    const uint32_t weight = (uint32_t)1 << block->shift;
-    struct aggregator_sampling *sampling = &aggregator->sampling;
-    process->represented_blocks += weight - 1;
-    aggregator->represented_blocks += weight - 1;
-    aggregator->estimate.is_there = true;
-    change_unsampled(
-        aggregator, process,
-        &(struct unsampled_sums){.represented_bytes = (weight - 1) * block->size_bytes,
-                                 .variance = peak_estimate_variance(block->size_bytes, weight)});
-    sampling->sampled_allocations++;
-    sampling->represented_allocations += weight - 1;
-    sampling->represented_bytes += (weight - 1) * block->size_bytes;
-    sampling->max_weight = max_u64(sampling->max_weight, weight);
-    return row_table_allocated_more(&aggregator->totals.rows, block->row, block->size_bytes,
-                                    weight - 1);
+               : aggregator_remove_represented(aggregator, process, block, lifetime_ms, born_slice);
 }
 
 // Inline to make the shift a constant.
@@ -427,7 +247,7 @@ ALWAYS_INLINE enum err allocate(struct aggregator *aggregator,
     }
     TRY(row_table_allocated(&aggregator->totals.rows, row, size_bytes));
     if (shift != 0) {
-        TRY(add_represented(aggregator, process, &block));
+        TRY(aggregator_add_represented(aggregator, process, &block));
     }
     const uint64_t peak_before = aggregator->totals.rows.peak_number;
     raise_sums(aggregator, process, (uint64_t)1 << shift, weighted_bytes(&block), is_freed);
@@ -453,28 +273,6 @@ ALWAYS_INLINE enum err allocate(struct aggregator *aggregator,
     return ERR_OK;
 }
 
-// Leave out a block for lack of memory: count it; its free will match no block.
-static enum err skip_block(struct aggregator *aggregator,
-                           struct aggregator_thread *thread,
-                           uint64_t address,
-                           uint64_t size_bytes,
-                           uint64_t since)
-{
-    struct aggregator_sampling *sampling = &aggregator->sampling;
-    sampling->unsampled_allocations++;
-    sampling->unsampled_bytes += size_bytes;
-    if (pending_frees_take(&thread->process->waiting, address, since)) {
-        aggregator->waiting_count--;
-        sampling->sent_unsampled_frees++;
-    } else {
-        sampling->forgotten++;
-        aggregator->estimate.is_there = true;
-        change_unsampled(aggregator, thread->process,
-                         &(struct unsampled_sums){.lost_blocks = 1, .lost_bytes = size_bytes});
-    }
-    return ERR_OK;
-}
-
 // Allocate while live blocks use their part of the memory (memory_budget.h).
 static NOINLINE enum err allocate_sparsely(struct aggregator *aggregator,
                                            struct aggregator_thread *thread,
@@ -486,7 +284,7 @@ static NOINLINE enum err allocate_sparsely(struct aggregator *aggregator,
 {
     return memory_budget_takes(&aggregator->budget, size_bytes, &shift)
                ? allocate(aggregator, thread, address, row, size_bytes, shift, since)
-               : skip_block(aggregator, thread, address, size_bytes, since);
+               : aggregator_skip_block(aggregator, thread, address, size_bytes, since);
 }
 
 enum err aggregator_allocate(struct aggregator *aggregator,
@@ -543,7 +341,7 @@ free_unknown(struct aggregator *aggregator, struct aggregator_thread *thread, ui
     uint64_t before = waiting->waiting_count;
     uint64_t expired = 0;
     TRY(pending_frees_add(waiting, address, aggregator->totals.now_ms, thread->stamp, &expired));
-    count_unknown(aggregator, thread->process, expired);
+    aggregator_count_unknown(aggregator, thread->process, expired);
     aggregator->waiting_count = aggregator->waiting_count + waiting->waiting_count - before;
     return ERR_OK;
 }
@@ -637,46 +435,19 @@ enum err aggregator_pairs(
     return ERR_OK;
 }
 
-void aggregator_thread_tick(const struct aggregator *aggregator,
-                            struct aggregator_thread *thread,
-                            uint64_t tick_ms)
-{
-    thread->tick_ms = tick_ms;
-    thread->stamped_before = aggregator->stamped_count;
-}
-
 void aggregator_note_unsampled(struct aggregator *aggregator,
                                struct aggregator_thread *thread,
                                const struct aggregator_balance *balance)
 {
-    change_unsampled(aggregator, thread->process,
-                     &(struct unsampled_sums){.known_bytes = (uint64_t)balance->bytes -
-                                                             (uint64_t)thread->unsampled_bytes,
-                                              .lost_blocks = balance->lost_blocks,
-                                              .lost_bytes = balance->lost_bytes});
+    aggregator_change_unsampled(
+        aggregator, thread->process,
+        &(struct unsampled_sums){.known_bytes =
+                                     (uint64_t)balance->bytes - (uint64_t)thread->unsampled_bytes,
+                                 .lost_blocks = balance->lost_blocks,
+                                 .lost_bytes = balance->lost_bytes});
     aggregator->estimate.is_there = true;
     aggregator->estimate.grain_bytes += balance->grain_bytes - thread->grain_bytes;
     thread->unsampled_bytes = balance->bytes;
     thread->grain_bytes = balance->grain_bytes;
     (void)note_height(aggregator, thread->process, 0, 0);
-}
-
-static uint64_t margin_of(uint64_t peak_bytes, uint64_t live_bytes)
-{
-    return peak_bytes > live_bytes ? peak_bytes - live_bytes : 0;
-}
-
-uint64_t aggregator_margin(const struct aggregator *aggregator,
-                           const struct aggregator_process *process)
-{
-    uint64_t own_bytes = process->live_bytes;
-    if (UNLIKELY(aggregator->estimate.is_there)) {
-        own_bytes =
-            estimate_of(aggregator, &process->unsampled, own_bytes, process->waiting.waiting_count)
-                .bytes;
-    }
-    const uint64_t all =
-        margin_of(aggregator->totals.peak_bytes, aggregator_live_bytes(aggregator));
-    const uint64_t own = margin_of(process->record.peak_bytes, own_bytes);
-    return all < own ? all : own;
 }

@@ -290,8 +290,15 @@ void aggregator_note_unsampled(struct aggregator *aggregator,
                                struct aggregator_thread *thread,
                                const struct aggregator_balance *balance);
 
+// Return the estimate of the live bytes of all processes, if blocks are unsampled.
+uint64_t aggregator_estimate_live(const struct aggregator *aggregator);
+
 // Return the live bytes of all processes: an estimate if blocks are unsampled.
-uint64_t aggregator_live_bytes(const struct aggregator *aggregator);
+static inline uint64_t aggregator_live_bytes(const struct aggregator *aggregator)
+{
+    return LIKELY(!aggregator->estimate.is_there) ? aggregator->totals.sums.live_bytes
+                                                  : aggregator_estimate_live(aggregator);
+}
 
 // Return the number of blocks in the live maps.
 static inline uint64_t aggregator_kept_blocks(const struct aggregator *aggregator)

@@ -11,8 +11,8 @@
 #include <sys/types.h>
 
 #include "aggregate/live_blocks/live_map.h"
+#include "aggregate/live_blocks/pending_frees.h"
 #include "aggregate/peak/peak_estimate.h"
-#include "aggregate/pending_frees.h"
 #include "aggregate/tables/mapping_map.h"
 #include "base/bytes.h"
 #include "base/err.h"

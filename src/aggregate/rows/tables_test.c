@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "aggregate/pending_frees.h"
+#include "aggregate/live_blocks/pending_frees.h"
 #include "aggregate/rows/bucket_set.h"
 #include "aggregate/rows/realloc_table.h"
 #include "aggregate/rows/row_table.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // pending_frees: see the header.
-#include "aggregate/pending_frees.h"
+#include "aggregate/live_blocks/pending_frees.h"
 
 #include <string.h>
 

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+// aggregator_sampling: see aggregator_sampling.h.
+#include "aggregate/aggregator_sampling.h"
+
+#include "base/minmax.h"
+
+void aggregator_change_unsampled(struct aggregator *aggregator,
+                                 struct aggregator_process *process,
+                                 const struct unsampled_sums *change)
+{
+    unsampled_sums_add(&process->unsampled, change);
+    unsampled_sums_add(&aggregator->estimate.now, change);
+}
+
+void aggregator_count_unknown(struct aggregator *aggregator,
+                              struct aggregator_process *process,
+                              uint64_t count)
+{
+    const bool is_forked = (process->record.flags & REC_PROCESS_FORKED) != 0;
+    if (aggregator->sampling.unsampled_allocations != 0) {
+        aggregator->sampling.sent_unsampled_frees += count;
+        const struct unsampled_sums freed = unsampled_sums_freed(&process->unsampled, count);
+        aggregator_change_unsampled(aggregator, process, &freed);
+        return;
+    }
+    *(aggregator->stops.len > 0 && !is_forked ? &aggregator->unrecorded_frees
+                                              : &aggregator->unknown_frees) += count;
+}
+
+// Estimate live bytes. `waiting`: frees that may concern blocks that were lost.
+static struct live_estimate estimate_of(const struct aggregator *aggregator,
+                                        const struct unsampled_sums *sums,
+                                        uint64_t counted_bytes,
+                                        uint64_t waiting)
+{
+    return aggregator->byte_weight.mean_bytes != 0 ? live_estimate_by_weight(sums, counted_bytes)
+                                                   : live_estimate_of(sums, counted_bytes, waiting);
+}
+
+static struct live_estimate estimate_of_all(const struct aggregator *aggregator,
+                                            uint64_t counted_bytes)
+{
+    return estimate_of(aggregator, &aggregator->estimate.now, counted_bytes,
+                       aggregator->waiting_count);
+}
+
+uint64_t aggregator_estimate_live(const struct aggregator *aggregator)
+{
+    return estimate_of_all(aggregator, aggregator->totals.sums.live_bytes).bytes;
+}
+
+uint64_t aggregator_estimate_height(struct aggregator *aggregator,
+                                    const struct aggregator_process *process,
+                                    uint64_t counted_bytes,
+                                    uint64_t *own_bytes)
+{
+    const struct live_estimate live = estimate_of_all(aggregator, counted_bytes);
+    peak_estimate_update(&aggregator->estimate, &live, counted_bytes,
+                         live.bytes > aggregator->totals.peak_bytes);
+    *own_bytes =
+        estimate_of(aggregator, &process->unsampled, *own_bytes, process->waiting.waiting_count)
+            .bytes;
+    return live.bytes;
+}
+
+enum err aggregator_remove_represented(struct aggregator *aggregator,
+                                       struct aggregator_process *process,
+                                       const struct live_block *block,
+                                       uint64_t lifetime_ms,
+                                       uint32_t born_slice)
+{
+    const uint32_t more = ((uint32_t)1 << block->shift) - 1;
+    const uint64_t more_bytes = more * block->size_bytes;
+    heap_totals_lower(&aggregator->totals, more, more_bytes);
+    process->live_bytes -= more_bytes;
+    process->represented_blocks -= more;
+    aggregator->represented_blocks -= more;
+    aggregator_change_unsampled(
+        aggregator, process,
+        &(struct unsampled_sums){.represented_bytes = -more_bytes,
+                                 .variance = -peak_estimate_variance(block->size_bytes, more + 1)});
+    return row_table_freed_more(&aggregator->totals.rows, block->row, block->size_bytes,
+                                lifetime_ms, born_slice, more);
+}
+
+enum err aggregator_add_represented(struct aggregator *aggregator,
+                                    struct aggregator_process *process,
+                                    const struct live_block *block)
+{
+    const uint32_t weight = (uint32_t)1 << block->shift;
+    struct aggregator_sampling *sampling = &aggregator->sampling;
+    process->represented_blocks += weight - 1;
+    aggregator->represented_blocks += weight - 1;
+    aggregator->estimate.is_there = true;
+    aggregator_change_unsampled(
+        aggregator, process,
+        &(struct unsampled_sums){.represented_bytes = (weight - 1) * block->size_bytes,
+                                 .variance = peak_estimate_variance(block->size_bytes, weight)});
+    sampling->sampled_allocations++;
+    sampling->represented_allocations += weight - 1;
+    sampling->represented_bytes += (weight - 1) * block->size_bytes;
+    sampling->max_weight = max_u64(sampling->max_weight, weight);
+    return row_table_allocated_more(&aggregator->totals.rows, block->row, block->size_bytes,
+                                    weight - 1);
+}
+
+enum err aggregator_skip_block(struct aggregator *aggregator,
+                               struct aggregator_thread *thread,
+                               uint64_t address,
+                               uint64_t size_bytes,
+                               uint64_t since)
+{
+    struct aggregator_sampling *sampling = &aggregator->sampling;
+    sampling->unsampled_allocations++;
+    sampling->unsampled_bytes += size_bytes;
+    if (pending_frees_take(&thread->process->waiting, address, since)) {
+        aggregator->waiting_count--;
+        sampling->sent_unsampled_frees++;
+    } else {
+        sampling->forgotten++;
+        aggregator->estimate.is_there = true;
+        aggregator_change_unsampled(
+            aggregator, thread->process,
+            &(struct unsampled_sums){.lost_blocks = 1, .lost_bytes = size_bytes});
+    }
+    return ERR_OK;
+}
+
+static uint64_t margin_of(uint64_t peak_bytes, uint64_t live_bytes)
+{
+    return peak_bytes > live_bytes ? peak_bytes - live_bytes : 0;
+}
+
+uint64_t aggregator_margin(const struct aggregator *aggregator,
+                           const struct aggregator_process *process)
+{
+    uint64_t own_bytes = process->live_bytes;
+    if (UNLIKELY(aggregator->estimate.is_there)) {
+        own_bytes =
+            estimate_of(aggregator, &process->unsampled, own_bytes, process->waiting.waiting_count)
+                .bytes;
+    }
+    const uint64_t all =
+        margin_of(aggregator->totals.peak_bytes, aggregator_live_bytes(aggregator));
+    const uint64_t own = margin_of(process->record.peak_bytes, own_bytes);
+    return all < own ? all : own;
+}
