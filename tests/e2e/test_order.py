@@ -69,7 +69,7 @@ def assert_counts(recording, truth):
         assert (found.get("allocations", 0), found.get("frees", 0), found.get("temporary", 0),
                 found.get("allocated_bytes", 0), found.get("leaked_bytes", 0)) == (
             reported["allocations"], reported["frees"], reported["temporary"], reported["allocated_bytes"],
-            reported["allocated_bytes"] - reported["freed_bytes"]), f"make_{kind}"
+            reported["allocated_bytes"] - reported["freed_bytes"]), f"make_{kind}: {found}, not {reported}"
 
 
 def assert_peak(totals, truth):
@@ -92,7 +92,7 @@ def test_random_runs_are_as_the_tracer_saw_them(record, tmp_path):
         widths.append(recording.totals["peak_error_bytes"] / recording.totals["peak_bytes"])
     widths.sort()
     print(f"bound: median {statistics.median(widths):.2%}, widest {widths[-1]:.2%}")
-    # The median of few runs varies: 1.3 to 2.8 % in thirty, 1.5 % in two thousand.
+    # The median of few runs varies: 1.3 to 2.8 % in thirty, 1.7 % in two thousand.
     assert statistics.median(widths) <= (0.02 if RUNS >= 200 else 0.04)
     # The 99th percentile of few runs is the widest one, which has little meaning.
     assert widths[len(widths) * (99 if RUNS >= 300 else 90) // 100] <= 0.2 and widths[-1] <= 1
