@@ -234,13 +234,23 @@ def test_refusals():
     assert "belongs to user 0; run cairn as that user or as root" in refusal(1, user=NOBODY)
     assert "thread of the kernel" in refusal(2)
     with Target(["jail", "undumpable"], until=b"jailed\n", user=NOBODY) as target:
-        assert "PR_SET_DUMPABLE" in refusal(target.pid, user=NOBODY)
+        said = refusal(target.pid, user=NOBODY)
+        assert "PR_SET_DUMPABLE" in said and "run cairn as root" in said
         target.attach(2)
         target.end()
     with Target(["heap", "2"]) as target:
         tids = [int(tid) for tid in os.listdir(f"/proc/{target.pid}/task")]
         thread = next(tid for tid in tids if tid != target.pid)
         assert f"{thread} is a thread of process {target.pid}" in refusal(thread)
+        target.end()
+
+
+def test_root_without_the_capability_is_not_told_to_be_root():
+    with Target(["jail", "undumpable"], until=b"jailed\n") as target:
+        done = subprocess.run(["setpriv", "--bounding-set", "-sys_ptrace", PROGRAMS / "cycles", str(target.pid), "1",
+                               "stop"], capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 1
+        assert "give cairn CAP_SYS_PTRACE" in done.stderr and "as root" not in done.stderr, done.stderr
         target.end()
 
 

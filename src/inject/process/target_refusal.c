@@ -144,8 +144,12 @@ static enum err explain_permission(const struct target_process *target, struct e
                        target->pid, yama);
     }
     return err_set(info, ERR_PERMISSION,
-                   "the kernel does not let this user attach to process %d, because it has "
-                   "privileges or protects itself (PR_SET_DUMPABLE); run cairn as root",
+                   geteuid() != 0
+                       ? "the kernel does not let this user attach to process %d, because it has "
+                         "privileges or protects itself (PR_SET_DUMPABLE); run cairn as root"
+                       : "the kernel does not let cairn attach to process %d, because it protects "
+                         "itself (PR_SET_DUMPABLE) or has capabilities that cairn lacks; give "
+                         "cairn CAP_SYS_PTRACE and the capabilities of the process",
                    target->pid);
 }
 
