@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "inject/process/target_refusal.h"
 
 // What the next file of /proc is, and how its reading fails.
 static struct {
@@ -177,6 +178,30 @@ static void the_kernel_says_the_same_of_a_child(void **state)
     assert_int_equal(proc_files_list_threads(&child, &tids), ERR_NOT_FOUND);
 }
 
+// The memory goes first when a process ends, so any error may be its end.
+static void an_error_is_the_end_of_a_process_without_memory(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *maps; // NULL: no file
+        int open_errno;
+        enum err err;
+        const char *said;
+    } cases[] = {
+        {"0-1000 r-xp 0 0:0 0\n", 0, ERR_IO, "cannot read process 17"},
+        {NULL, EACCES, ERR_IO, "cannot read process 17"},
+        {"", 0, ERR_NOT_FOUND, "process 17 has ended, or is a thread of the kernel"},
+        {NULL, ENOENT, ERR_NOT_FOUND, "process 17 has ended, or is a thread of the kernel"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        draw(cases[i].maps);
+        g_file.open_errno = cases[i].open_errno;
+        struct err_info info = {0};
+        assert_int_equal(target_refusal_explain(&g_drawn, ERR_IO, &info), cases[i].err);
+        assert_string_equal(info.text, cases[i].said);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -185,6 +210,7 @@ int main(void)
         cmocka_unit_test(a_state_is_behind_the_name),
         cmocka_unit_test(a_call_is_a_number_none_or_running),
         cmocka_unit_test(the_kernel_says_the_same_of_a_child),
+        cmocka_unit_test(an_error_is_the_end_of_a_process_without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

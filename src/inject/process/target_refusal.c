@@ -153,13 +153,26 @@ static enum err explain_permission(const struct target_process *target, struct e
                    target->pid);
 }
 
+static enum err explain_end(const struct target_process *target, struct err_info *info)
+{
+    return err_set(info, ERR_NOT_FOUND, "process %d has ended, or is a thread of the kernel",
+                   target->pid);
+}
+
+// A process loses its memory before it becomes a zombie; its list of mappings is empty then.
+static bool has_memory(const struct target_process *target)
+{
+    CLEANUP(strbuf_release) struct strbuf maps = {0};
+    const enum err err = proc_files_read(target, target->live_tid, "maps", &maps);
+    return err != ERR_NOT_FOUND && (err != ERR_OK || maps.len != 0);
+}
+
 enum err
 target_refusal_explain(const struct target_process *target, enum err err, struct err_info *info)
 {
     switch (err) {
     case ERR_NOT_FOUND:
-        return err_set(info, err, "process %d has ended, or is a thread of the kernel",
-                       target->pid);
+        return explain_end(target, info);
     case ERR_PERMISSION:
         return explain_permission(target, info);
     case ERR_NO_MEMORY:
@@ -175,5 +188,7 @@ target_refusal_explain(const struct target_process *target, enum err err, struct
     case ERR_CANCELLED:
         break;
     }
-    return err_set(info, err, "cannot read process %d", target->pid);
+    // The process may have ended between two of our looks.
+    return has_memory(target) ? err_set(info, err, "cannot read process %d", target->pid)
+                              : explain_end(target, info);
 }

@@ -12,8 +12,9 @@
 // has seccomp filters.
 enum err target_refusal_find(struct target_process *target, struct err_info *info) MUST_USE;
 
-// Fill `info` for `err` of a step at this target, and return the error that fits: of ERR_NOT_FOUND
-// that the process has ended, of ERR_PERMISSION which rule of the kernel refuses.
+// Fill `info` for `err` of a step at this target, and return the error that fits: of ERR_NOT_FOUND,
+// and of any error at a process without memory, that the process has ended, of ERR_PERMISSION which
+// rule of the kernel refuses.
 enum err target_refusal_explain(const struct target_process *target,
                                 enum err err,
                                 struct err_info *info) MUST_USE;
