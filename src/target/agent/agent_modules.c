@@ -136,7 +136,7 @@ static void add(struct agent_module_list *list, const struct agent_module *modul
 static bool describe(const struct link_map *map, struct agent_module *out)
 {
     const struct bytes headers =
-        map->l_addr != 0 ? module_table_headers(map->l_addr) : (struct bytes){NULL, 0};
+        map->l_addr != 0 ? module_table_headers(map->l_addr, UINT64_MAX) : (struct bytes){NULL, 0};
     *out = (struct agent_module){.bias = map->l_addr,
                                  .headers = (uint64_t)headers.data,
                                  .header_count = (uint32_t)(headers.len / sizeof(Elf64_Phdr))};

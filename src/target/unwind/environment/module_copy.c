@@ -91,9 +91,12 @@ bool module_copy_describe(struct module_copy *copy, struct bytes *build_id)
         sys_failed(sys_copy_own(path, name[1], NAME_BYTES - 1))) {
         return false;
     }
+    const struct bytes *bytes = &copy->table.image.bytes;
+    const uint64_t image = (uint64_t)bytes->data;
+    const Elf64_Ehdr *file = (const Elf64_Ehdr *)(const void *)bytes->data;
     fetch(&copy->table, start, PAGE_BYTES);
-    const uint64_t image = (uint64_t)copy->table.image.bytes.data;
-    copy->span.headers = module_table_headers(image);
+    fetch(&copy->table, start + file->e_phoff, (uint64_t)file->e_phnum * sizeof(Elf64_Phdr));
+    copy->span.headers = module_table_headers(image, image + bytes->len);
     uint64_t first_vaddr = 0;
     if (!find_first_vaddr(copy->span.headers, &first_vaddr)) {
         return false;

@@ -55,7 +55,7 @@ bool module_table_find(uint64_t pc, struct module_span *out)
     const struct link_map *map = (const struct link_map *)out->link_map;
     out->path = map != NULL && map->l_name != NULL ? map->l_name : "";
     out->bias = map != NULL ? map->l_addr : 0;
-    out->headers = *out->path == 0 ? headers_of_main() : module_table_headers(out->start);
+    out->headers = *out->path == 0 ? headers_of_main() : module_table_headers(out->start, out->end);
     return true;
 }
 

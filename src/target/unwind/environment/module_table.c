@@ -7,22 +7,62 @@
 
 #include "base/cursor.h"
 #include "base/page_alloc.h"
+#include "base/sys.h"
 
-struct bytes module_table_headers(uint64_t start)
+static uint64_t page_of(uint64_t addr)
 {
+    return addr & ~(uint64_t)(PAGE_BYTES - 1);
+}
+
+// Whether the headers, `offset` bytes behind the start of the file, are in a segment that is mapped
+// as far behind the start of the module.
+static bool are_in_segment(struct bytes headers, uint64_t offset)
+{
+    size_t index = 0;
+    const Elf64_Phdr *load = module_table_next_header(headers, PT_LOAD, &index);
+    const uint64_t first = load != NULL ? page_of(load->p_vaddr) : 0;
+    for (; load != NULL; load = module_table_next_header(headers, PT_LOAD, &index)) {
+        if (offset - load->p_offset < load->p_filesz &&
+            load->p_vaddr - first == load->p_offset) { // wraps around if it is before
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_readable(uint64_t start, uint64_t len)
+{
+    for (uint64_t addr = start; addr - start < len; addr = page_of(addr) + PAGE_BYTES) {
+        if (!sys_is_readable(addr & ~(uint64_t)7)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+struct bytes module_table_headers(uint64_t start, uint64_t end)
+{
+    static const struct bytes none = {NULL, 0};
     const Elf64_Ehdr *elf = (const Elf64_Ehdr *)start;
     const uint8_t *ident = elf->e_ident;
     bool is_elf = ident[EI_MAG0] == ELFMAG0 && ident[EI_MAG1] == ELFMAG1 &&
                   ident[EI_MAG2] == ELFMAG2 && ident[EI_MAG3] == ELFMAG3 &&
                   ident[EI_CLASS] == ELFCLASS64;
     if (!is_elf || elf->e_phentsize != sizeof(Elf64_Phdr)) {
-        return (struct bytes){NULL, 0};
+        return none;
     }
-    uint64_t len = (uint64_t)elf->e_phnum * sizeof(Elf64_Phdr);
-    if (elf->e_phoff > PAGE_BYTES || len > PAGE_BYTES - elf->e_phoff) {
-        return (struct bytes){NULL, 0};
+    const uint64_t len = (uint64_t)elf->e_phnum * sizeof(Elf64_Phdr);
+    const uint64_t offset = elf->e_phoff;
+    const struct bytes headers = {(const uint8_t *)start + offset, (size_t)len};
+    if (offset <= PAGE_BYTES && len <= PAGE_BYTES - offset) {
+        return headers;
     }
-    return (struct bytes){(const uint8_t *)elf + elf->e_phoff, (size_t)len};
+    // BOLT puts them into a segment of its own.
+    const bool is_inside =
+        offset <= end - start && len <= end - start - offset && offset % _Alignof(Elf64_Phdr) == 0;
+    return is_inside && is_readable(start + offset, len) && are_in_segment(headers, offset)
+               ? headers
+               : none;
 }
 
 const Elf64_Phdr *module_table_next_header(struct bytes headers, uint32_t type, size_t *index)

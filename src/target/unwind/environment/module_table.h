@@ -59,10 +59,11 @@ bool module_table_needs_refresh(void);
 // Find the unwind tables of the module; false if it has none that can be reached.
 bool module_table_unwind(const struct module_span *span, struct eh_table *out);
 
-// Return the program headers of a module whose first mapped page is at `start`. That page is
-// completely in memory even if the module is shorter. Empty if it does not begin with a suitable
-// ELF header.
-struct bytes module_table_headers(uint64_t start);
+// Return the program headers of the module that is mapped from `start` to `end`; UINT64_MAX: its end
+// is not known. The first page is completely in memory even if the module is shorter; headers behind
+// it are looked for where the file has them. Empty if the module does not begin with a suitable ELF
+// header, or its program headers are not mapped.
+struct bytes module_table_headers(uint64_t start, uint64_t end);
 
 // Return the next header of `type` at or after *index; NULL if there is none. Moves *index past it.
 const Elf64_Phdr *module_table_next_header(struct bytes headers, uint32_t type, size_t *index);

@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "base/compiler.h"
 #include "base/page_alloc.h"
 #include "target/unwind/unwind.h"
 
@@ -173,6 +174,65 @@ static void notes_that_leave_their_segment_are_not_read(void **state)
     assert_int_equal(munmap(page, 2 * PAGE_BYTES), 0);
 }
 
+enum {
+    FAR_PAGES = 6, // the last two cannot be read
+    FAR_OFFSET = 2 * PAGE_BYTES,
+};
+
+// Make a module as BOLT does, with its program headers behind the first page.
+static size_t far_headers(uint8_t *module, uint64_t offset, uint64_t load_vaddr, uint64_t end)
+{
+    const Elf64_Ehdr file = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64},
+                             .e_phoff = offset,
+                             .e_phentsize = sizeof(Elf64_Phdr),
+                             .e_phnum = 2};
+    const Elf64_Phdr headers[] = {
+        {.p_type = PT_LOAD, .p_vaddr = 0x10000, .p_filesz = PAGE_BYTES},
+        {.p_type = PT_LOAD,
+         .p_offset = FAR_OFFSET,
+         .p_vaddr = load_vaddr,
+         .p_filesz = 2 * PAGE_BYTES},
+    };
+    memcpy(module, &file, sizeof(file));
+    memcpy(module + FAR_OFFSET, headers, sizeof(headers));
+    const struct bytes found =
+        module_table_headers((uint64_t)module, end == UINT64_MAX ? end : (uint64_t)module + end);
+    assert_true(found.len == 0 || found.data == module + offset);
+    return found.len;
+}
+
+static void headers_may_be_behind_the_first_page(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t offset;
+        uint64_t load_vaddr;
+        uint64_t end;
+        bool is_found;
+    } cases[] = {
+        {FAR_OFFSET, 0x10000 + FAR_OFFSET, (uint64_t)FAR_PAGES * PAGE_BYTES, true},
+        {FAR_OFFSET, 0x10000 + FAR_OFFSET, UINT64_MAX, true},
+        {FAR_OFFSET, 0x10000 + FAR_OFFSET, FAR_OFFSET + 2 * sizeof(Elf64_Phdr), true},
+        {FAR_OFFSET, 0x10000 + FAR_OFFSET, FAR_OFFSET + 2 * sizeof(Elf64_Phdr) - 1, false},
+        {FAR_OFFSET, 0x10000 + FAR_OFFSET, FAR_OFFSET - 1, false},
+        {FAR_OFFSET, 0x10000 + FAR_OFFSET + PAGE_BYTES, UINT64_MAX, false}, // mapped elsewhere
+        {FAR_OFFSET + 4, 0x10000 + FAR_OFFSET, UINT64_MAX, false},
+        {4 * PAGE_BYTES, 0x10000 + FAR_OFFSET, UINT64_MAX, false}, // a hole
+        {4 * PAGE_BYTES - 64, 0x10000 + FAR_OFFSET, UINT64_MAX, false},
+        {UINT64_MAX - 7, 0x10000 + FAR_OFFSET, UINT64_MAX, false},
+    };
+    uint8_t *module = mmap(NULL, (size_t)FAR_PAGES * PAGE_BYTES, PROT_READ | PROT_WRITE,
+                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(module, MAP_FAILED);
+    assert_int_equal(mprotect(module + 4 * PAGE_BYTES, 2 * PAGE_BYTES, PROT_NONE), 0);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const size_t want = cases[i].is_found ? 2 * sizeof(Elf64_Phdr) : 0;
+        assert_int_equal(far_headers(module, cases[i].offset, cases[i].load_vaddr, cases[i].end),
+                         want);
+    }
+    assert_int_equal(munmap(module, (size_t)FAR_PAGES * PAGE_BYTES), 0);
+}
+
 static void lists_follow_what_is_loaded(void **state)
 {
     (void)state;
@@ -199,6 +259,7 @@ int main(void)
         cmocka_unit_test(every_table_begins_with_an_entry),
         cmocka_unit_test(what_is_in_no_module_is_not_found),
         cmocka_unit_test(notes_that_leave_their_segment_are_not_read),
+        cmocka_unit_test(headers_may_be_behind_the_first_page),
         cmocka_unit_test(lists_follow_what_is_loaded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
