@@ -127,6 +127,14 @@ def test_guessed_frames_in_a_library_that_is_being_closed_do_no_harm(record):
     assert (costs["allocations"], costs["allocated_bytes"]) == (blocks, 512 * blocks)
 
 
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_no_event_is_lost_to_data_that_looks_like_frames(record, seed):
+    recording = record(PROGRAMS / "junk_frames", seed)
+    costs = recording.costs_within("call_without_table")
+    assert (costs["allocations"], costs["allocated_bytes"]) == (20_000, 512 * 20_000)
+    assert [name for name in recording.notes if name.startswith("lost")] == []
+
+
 @pytest.mark.parametrize("depth, max_frames", [(200, None), (10_000, None), (100_000, None), (10_000, 256),
                                                (10_000, 1536), (1000, 16)])
 def test_deep_recursion_keeps_both_ends(record, depth, max_frames):

@@ -25,6 +25,7 @@
 #include "stack_probe.h"
 #include "stack_tree.h"
 #include "stack_variants.h"
+#include "target/unwind/walk/step.h"
 
 #define NODES_MAX       256u
 #define C_NODES         10u
@@ -592,11 +593,13 @@ static void errno_is_kept(void **state)
                                            {.pc = start.pc, .sp = 8, .fp = 8},
                                            {.pc = start.pc, .sp = UINT64_MAX - 7, .fp = 0},
                                            {.pc = 0, .sp = start.sp, .fp = start.fp},
+                                           {.pc = CODE_ADDR_MAX, .sp = start.sp, .fp = start.fp},
+                                           {.pc = UINT64_MAX, .sp = start.sp, .fp = start.fp},
                                            {.pc = 12345, .sp = start.sp, .fp = UINT64_MAX - 15}};
     for (size_t i = 0; i < ARRAY_LEN(nonsense); i++) {
         unwind_thread_walk(probe.thread, &nonsense[i], &walk);
         assert_true((walk.flags & UNWIND_UNFINISHED) != 0);
-        assert_int_equal(walk.count, nonsense[i].pc != 0 ? 1 : 0);
+        assert_int_equal(walk.count, step_may_be_code(nonsense[i].pc) ? 1 : 0);
     }
     assert_int_equal(errno, 4321);
     stack_probe_release(&probe);

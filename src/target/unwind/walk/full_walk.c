@@ -40,7 +40,7 @@ full_walk_run(struct full_walk *walk, const struct unwind_regs *start, struct fr
     struct frame_regs regs = {.pc = start->pc, .sp = start->sp, .fp = start->fp};
     walk->used_frame_pointer = false;
     walk->rising = true;
-    while (regs.pc != 0 && sink->count < UNWIND_FRAMES_MAX) {
+    while (step_may_be_code(regs.pc) && sink->count < UNWIND_FRAMES_MAX) {
         uint64_t old_sp = regs.sp;
         uint64_t old_pc = regs.pc;
         uint64_t rule = rule_cache_get(rules, regs.pc);

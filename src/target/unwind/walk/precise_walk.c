@@ -102,7 +102,7 @@ enum walk_end precise_walk_run(const struct unwind_source *source,
 {
     struct cpu at = *cpu;
     bool is_guess = false;
-    while (at.pc != 0 && sink->count < UNWIND_FRAMES_MAX) {
+    while (step_may_be_code(at.pc) && sink->count < UNWIND_FRAMES_MAX) {
         struct code code;
         find_code(source, at.pc, is_guess, &code);
         frame_sink_push(sink, at.pc + (code.is_entry ? 1 : 0));

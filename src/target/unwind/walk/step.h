@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "session/wire.h"
 #include "strip_arch.h"
 #include "target/unwind/cfi/rule.h"
 
@@ -35,7 +36,16 @@ enum step_result {
 #define FRAME_RECORD_REACH_BYTES ((uint64_t)1 << 20)
 #define FRAME_RECORD_BYTES       16u
 #define USER_ADDR_MIN            ((uint64_t)1 << 16)
-#define USER_ADDR_MAX            ((uint64_t)1 << 56)
+
+// A guessed frame can have any number as its return address. No code is at an address that the wire
+// cannot contain: the recorder would know the frame by another name than the thread.
+#define CODE_ADDR_MAX ((uint64_t)1 << WIRE_OFFSET_BITS)
+
+// Whether a walk may continue at `pc`; 0 ends every stack.
+ALWAYS_INLINE bool step_may_be_code(uint64_t pc)
+{
+    return pc - 1 < CODE_ADDR_MAX - 1;
+}
 
 // Return the rule by which such a frame is remembered: the rule of a function with a frame pointer.
 static inline uint64_t rule_frame_pointer(void)
@@ -59,7 +69,7 @@ ALWAYS_INLINE enum step_result step_frame_pointer(struct frame_regs *regs,
         return STEP_UNREADABLE;
     }
     ret_addr = arch_strip(ret_addr);
-    if (ret_addr < USER_ADDR_MIN || ret_addr >= USER_ADDR_MAX) {
+    if (ret_addr < USER_ADDR_MIN || !step_may_be_code(ret_addr)) {
         return STEP_UNREADABLE;
     }
     *regs = (struct frame_regs){.pc = ret_addr, .sp = record + FRAME_RECORD_BYTES, .fp = caller_fp};

@@ -229,7 +229,7 @@ walk_fresh(struct unwind_thread *t, const struct unwind_regs *start, struct prog
             }
             meet_sp = sp_to_meet(r, known);
         }
-        if (UNLIKELY(frame == end || regs.pc == 0)) {
+        if (UNLIKELY(frame == end || !step_may_be_code(regs.pc))) {
             return frame == end ? STEP_TOO_DEEP : STEP_UNREADABLE;
         }
         frame->regs = regs;
