@@ -182,13 +182,18 @@ def test_the_thread_that_was_first_recorded_after_an_exec_is_one_thread(scratch)
     assert re.search(r"^ +1 process, 1 thread, ", said, re.MULTILINE), said
 
 
+def sockets_of(recorder):
+    """The names of a recorder's socket and of the clients that wait there."""
+    with open("/proc/net/unix", encoding="utf-8", errors="replace") as sockets:
+        return re.findall(rf"@(cairn-control-{recorder}-\S+)", sockets.read())
+
+
 def test_a_recorder_that_does_not_answer_keeps_nobody_from_another(scratch):
     """Also when the queue of its socket is full."""
     with Conversation(scratch / "stopped.cairn") as stopped, Conversation(scratch / "c.cairn") as c:
         os.kill(stopped.process.pid, signal.SIGSTOP)
         try:
-            with open("/proc/net/unix", encoding="utf-8", errors="replace") as sockets:
-                name, = re.findall(rf"@(cairn-control-{stopped.process.pid}-\S+)", sockets.read())
+            name, = set(sockets_of(stopped.process.pid)) # each client that waits has a line too
             waiting = []
             for _ in range(100):
                 waiting.append(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
@@ -213,9 +218,8 @@ def test_a_request_may_come_before_the_recorder_is_ready(scratch):
 
 
 def waiting_for(recorder):
-    """How many clients wait at a recorder's socket."""
-    with open("/proc/net/unix", encoding="utf-8", errors="replace") as sockets:
-        return len(re.findall(rf"@cairn-control-{recorder}-", sockets.read())) - 1
+    """How many clients wait at a recorder's socket. Another test's `cairn ctl` can be one of them."""
+    return len(sockets_of(recorder)) - 1
 
 
 def test_all_recorders_are_asked_at_once(scratch):
@@ -227,7 +231,7 @@ def test_all_recorders_are_asked_at_once(scratch):
         try:
             with subprocess.Popen([CAIRN, "ctl", scratch / "c.cairn", "status"], stderr=subprocess.DEVNULL,
                                   env=environment()) as asking:
-                wait_until(lambda: min(map(waiting_for, recorders)) == 1, "both to be asked")
+                wait_until(lambda: min(map(waiting_for, recorders)) >= 1, "both to be asked")
                 asking.kill()
         finally:
             for recorder in recorders:

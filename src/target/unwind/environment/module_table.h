@@ -59,10 +59,10 @@ bool module_table_needs_refresh(void);
 // Find the unwind tables of the module; false if it has none that can be reached.
 bool module_table_unwind(const struct module_span *span, struct eh_table *out);
 
-// Return the program headers of the module that is mapped from `start` to `end`; UINT64_MAX: its end
-// is not known. The first page is completely in memory even if the module is shorter; headers behind
-// it are looked for where the file has them. Empty if the module does not begin with a suitable ELF
-// header, or its program headers are not mapped.
+// Return the program headers of the module that is mapped from `start` to `end`; UINT64_MAX: its
+// end is not known. The first page is completely in memory even if the module is shorter; headers
+// behind it are looked for where the file has them. Empty if the module does not begin with a
+// suitable ELF header, or its program headers are not mapped.
 struct bytes module_table_headers(uint64_t start, uint64_t end);
 
 // Return the next header of `type` at or after *index; NULL if there is none. Moves *index past it.
