@@ -76,7 +76,8 @@ static void write_process(const struct profile *profile,
     (void)fprintf(out, "%s%s (pid %" PRIu32 ") ", prefix, strbuf_text(&name), process->pid);
     switch (unseen->kind) {
     case UNSEEN_MALLOC:
-        (void)fprintf(out, "has its own malloc built in: its heap was not seen\n");
+        (void)fprintf(out, "has its own malloc built in: its heap was not seen; "
+                           "'cairn record --all-allocators' records it\n");
         return;
     case UNSEEN_GO:
         (void)fprintf(out, "is a Go program: only what its C code allocates was seen, not Go's own "

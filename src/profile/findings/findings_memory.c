@@ -123,7 +123,7 @@ static MUST_USE enum err find_sparse(struct findings_builder *builder)
 static MUST_USE enum err find_unseen(struct findings_builder *builder)
 {
     static const char *const reasons[] = {
-        [UNSEEN_MALLOC] = "it has its own malloc built in",
+        [UNSEEN_MALLOC] = "it has its own malloc built in, which --all-allocators records",
         [UNSEEN_GO] = "it is a Go program",
         [UNSEEN_MAPPED] = "it mapped most of its anonymous memory itself",
     };
