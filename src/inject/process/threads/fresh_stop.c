@@ -110,8 +110,8 @@ static bool is_awaited(int status, int event)
                               (found == PTRACE_EVENT_VFORK || found == PTRACE_EVENT_CLONE));
 }
 
-// Wait for a stop of this event.
-static enum err wait_for_event(const struct fresh_start *start, int event)
+// Wait for a stop of this event. ERR_CANCELLED only if `may_cancel`.
+static enum err wait_for_event(const struct fresh_start *start, int event, bool may_cancel)
 {
     const uint64_t deadline_ns = clock_monotonic_ns() + ARRIVAL_S * NS_PER_S;
     while (clock_monotonic_ns() < deadline_ns) {
@@ -125,7 +125,7 @@ static enum err wait_for_event(const struct fresh_start *start, int event)
         }
         if (got > 0) {
             TRY(pass(start, got, status, event));
-        } else if (is_cancelled(start)) {
+        } else if (may_cancel && is_cancelled(start)) {
             return ERR_CANCELLED;
         } else {
             clock_sleep_ns(POLL_NS);
@@ -211,7 +211,7 @@ static enum err interrupt(struct loading *loading, struct user_regs_struct *regs
         if (start->calls->ptrace(PTRACE_INTERRUPT, start->pid, NULL, NULL) != 0) {
             return ERR_NOT_FOUND;
         }
-        TRY(wait_for_event(start, PTRACE_EVENT_STOP));
+        TRY(wait_for_event(start, PTRACE_EVENT_STOP, false)); // it comes at once
         loading->is_running = false;
     }
     return start->calls->ptrace(PTRACE_GETREGS, start->pid, NULL, regs) == 0 ? ERR_OK
@@ -285,7 +285,8 @@ static enum err await_symbol(struct loading *loading)
     return ERR_OK;
 }
 
-// Restore the function also after a failure. A thread that is inside returns.
+// Restore the function also after a failure, if the program can be stopped for that: it may be
+// inside. Otherwise it waits there at each call for some seconds, which does it no other harm.
 static enum err run_to_symbol(struct loading *loading)
 {
     uint8_t old[sizeof(waiting)];
@@ -294,9 +295,12 @@ static enum err run_to_symbol(struct loading *loading)
     TRY(target_process_read(loading->target, at, old, sizeof(old)));
     TRY(target_process_write(loading->target, at, waiting, sizeof(waiting)));
     const enum err err = await_symbol(loading);
-    if (err != ERR_OK && interrupt(loading, &regs) == ERR_OK && regs.rip - at < sizeof(waiting)) {
-        regs.rip = at;
-        (void)set_regs(loading->start, &regs); // it has been killed meanwhile
+    if (err != ERR_OK) {
+        TRY(interrupt(loading, &regs));
+        if (regs.rip - at < sizeof(waiting)) {
+            regs.rip = at;
+            (void)set_regs(loading->start, &regs); // it has been killed meanwhile
+        }
     }
     const enum err restored = target_process_write(loading->target, at, old, sizeof(old));
     return err != ERR_OK ? err : restored;
@@ -332,7 +336,7 @@ static enum err run_loader(const struct fresh_start *start, const struct target_
 static enum err go_over_to_child(struct fresh_start *start)
 {
     unsigned long child = 0;
-    TRY(wait_for_event(start, PTRACE_EVENT_FORK));
+    TRY(wait_for_event(start, PTRACE_EVENT_FORK, true));
     const bool is_known =
         start->calls->ptrace(PTRACE_GETEVENTMSG, start->tid, NULL, &child) == 0 && child != 0;
     (void)start->calls->ptrace(PTRACE_DETACH, start->tid, NULL, NULL); // it may have been killed
@@ -342,7 +346,7 @@ static enum err go_over_to_child(struct fresh_start *start)
     start->makes_child = false;
     start->pid = (int)child;
     start->tid = (int)child;
-    TRY(wait_for_event(start, PTRACE_EVENT_STOP));
+    TRY(wait_for_event(start, PTRACE_EVENT_STOP, false));
     const bool is_set =
         start->calls->ptrace(PTRACE_SETOPTIONS, start->pid, NULL, (void *)(long)EXEC_OPTIONS) == 0;
     return is_set && start->calls->ptrace(PTRACE_CONT, start->pid, NULL, NULL) == 0 ? ERR_OK
@@ -353,7 +357,7 @@ enum err fresh_stop_run(struct fresh_start *start, struct err_info *info)
 {
     CLEANUP(target_process_close) struct target_process target = {0};
     enum err err = start->makes_child ? go_over_to_child(start) : ERR_OK;
-    err = err == ERR_OK ? wait_for_event(start, PTRACE_EVENT_EXEC) : err;
+    err = err == ERR_OK ? wait_for_event(start, PTRACE_EVENT_EXEC, true) : err;
     if (err != ERR_OK) {
         return err_set(info, err, "process %d has not become another program", start->pid);
     }
