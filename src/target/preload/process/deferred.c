@@ -170,7 +170,7 @@ void deferred_put(struct deferred *d,
     const bool written = event->kind == EVENT_FREE ? write_event(d, event, &no_walk)
                                                    : put_with_stack(d, event, caller, max_frames);
     if (!written) {
-        session_count(process_session(), LOST_reentrant, 1);
+        process_count(LOST_reentrant);
     }
 }
 
@@ -185,7 +185,7 @@ static void send_event(struct deferred_event *event,
         atomic_store_explicit(&event->state, DEFERRED_SENDING, memory_order_relaxed);
         send(context, event);
     } else if (state != DEFERRED_SENT) {
-        session_count(process_session(), LOST_reentrant, 1);
+        process_count(LOST_reentrant);
     }
     atomic_store_explicit(&event->state, DEFERRED_SENT, memory_order_relaxed);
 }

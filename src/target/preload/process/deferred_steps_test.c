@@ -91,6 +91,7 @@ static void begin(unsigned events)
     memset(&page, 0, sizeof(page));
     g.deferred.memory = g.memory;
     atomic_store(&page.session, &g.session);
+    process_mapping()->header = &g.session;
     g_process = &page;
     for (unsigned i = 0; i < events; i++) {
         put(i);

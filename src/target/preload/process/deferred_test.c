@@ -27,6 +27,7 @@ static int join(void **state)
     memset(&page, 0, sizeof(page));
     memset(&test_session, 0, sizeof(test_session));
     atomic_store(&page.session, &test_session);
+    process_mapping()->header = &test_session;
     g_process = &page;
     return 0;
 }

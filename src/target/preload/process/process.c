@@ -223,6 +223,11 @@ void process_leave(void)
     atomic_store_explicit(&g_process->generation, 0, memory_order_relaxed);
 }
 
+void process_count(enum session_counter counter)
+{
+    session_count(g_image.mapping.header, counter, 1);
+}
+
 void process_note_exit(void)
 {
     struct session_header *session = process_session();

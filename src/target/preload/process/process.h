@@ -56,8 +56,13 @@ void process_count_unrecorded(void);
 // Return the session that was left because its recorder was found dead; NULL if there is none.
 struct session_header *process_abandoned_session(void);
 
-// End recording for this process: from now on all hooks pass through.
+// End recording for this process: from now on all hooks pass through. Other threads may be inside
+// one: what those still need of the session, they have from process_mapping().
 void process_leave(void);
+
+// Count an event in the session that this process has joined, although another thread may have left
+// it meanwhile.
+void process_count(enum session_counter counter);
 
 // Note the beginning of the process's exit in its slot, and let the recorder take its last memory
 // snapshot, if it wants one. Events continue to be recorded.

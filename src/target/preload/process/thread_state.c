@@ -74,7 +74,7 @@ static struct thread_state *fill_lane(struct lane_header *lane)
     uint8_t *memory = lane_producer_state(lane);
     struct thread_home *home = (struct thread_home *)(void *)memory;
     struct thread_state *t = &home->state;
-    struct session_header *session = process_session();
+    struct session_header *session = process_mapping()->header; // another thread may leave
     const struct thread_layout l = plan_layout(session->max_frames);
     lane->self_address = thread_way_descriptor(); // before its first event
     lane_producer_init(&t->producer, session, lane);
@@ -107,7 +107,7 @@ static struct thread_state *fill_lane(struct lane_header *lane)
 struct thread_state *thread_state_open(void)
 {
     if (sys_is_forbidden()) {
-        session_count(process_session(), LOST_seccomp, 1);
+        process_count(LOST_seccomp);
         return NULL;
     }
     const uint64_t blocked = signals_block();
@@ -117,7 +117,7 @@ struct thread_state *thread_state_open(void)
     thread_way_set_state(result == ERR_OK ? fill_lane(lane) : NULL);
     signals_restore(blocked);
     if (result != ERR_OK) {
-        session_count(process_session(), LOST_no_lane, 1);
+        process_count(LOST_no_lane);
     }
     return thread_way_state();
 }
