@@ -42,7 +42,7 @@ MODULES = {
     "target/producer": Module("T", "base session", ". nursery"),
     "target/unwind": Module("T", "base session", "cfi environment . walk"),
     "target/preload": Module("T", "base session target/producer target/unwind",
-                             "real python process record exports"),
+                             "real python stacks process record exports"),
     "target/agent": Module("T", "base session target/producer target/unwind target/preload"),
     "host": Module("H", "base", "containers text os memory http"),
     "recording": Module("H", "base host", "format read write"),

@@ -159,6 +159,20 @@ def test_what_an_attached_shell_executes(scratch, shell):
     assert len(images_of(recording, PROGRAMS / "malloc_family")) == 1
 
 
+@pytest.mark.parametrize("duration", ["1ms", "5ms", "20ms"])
+def test_short_attachments_do_no_harm_to_what_is_started(scratch, duration):
+    """Whichever moment of an exec an attachment ends at. A shell prints how each program has ended."""
+    shell = subprocess.Popen(["sh", "-c", "while [ ! -e stop ]; do /bin/true; echo $?; done"], cwd=scratch,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    read_until(shell.stdout.fileno(), b"0\n")
+    for i in range(20):
+        subprocess.run([CAIRN, "record", "-q", "-o", scratch / "shell.cairn", "-p", str(shell.pid), "--duration",
+                        duration], check=True, env=environment(), timeout=DEADLINE_SECONDS, capture_output=True)
+    (scratch / "stop").touch()
+    output, errors = shell.communicate(timeout=DEADLINE_SECONDS)
+    assert (shell.returncode, set(output.split()), errors) == (0, {b"0"}, b"")
+
+
 def begin_shell(process):
     """Wait until a shell obeys: before, it may not have loaded its libraries."""
     process.stdin.write(b"echo here\n")

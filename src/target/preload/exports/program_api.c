@@ -15,11 +15,11 @@
 #include "base/compiler.h"
 #include "session/wire.h"
 #include "target/preload/exports/program_api.h"
-#include "target/preload/process/name_frames.h"
 #include "target/preload/process/stats_query.h"
 #include "target/preload/record/record.h"
 #include "target/preload/record/record_guard.h"
 #include "target/preload/record/record_named.h"
+#include "target/preload/stacks/name_frames.h"
 
 static const void *custom(const void *block)
 {

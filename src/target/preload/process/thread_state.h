@@ -25,7 +25,7 @@
 
 #include "base/compiler.h"
 #include "target/preload/process/deferred.h"
-#include "target/preload/process/stack_dictionary.h"
+#include "target/preload/stacks/stack_dictionary.h"
 #include "target/producer/byte_sampler.h"
 #include "target/producer/lane_producer.h"
 #include "target/producer/sampler.h"

@@ -23,7 +23,7 @@
 
 #include "base/compiler.h"
 #include "base/err.h"
-#include "target/preload/process/module_dictionary.h"
+#include "target/preload/stacks/module_dictionary.h"
 #include "target/producer/lane_producer.h"
 
 struct unwind_frame;

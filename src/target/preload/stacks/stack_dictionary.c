@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // stack_dictionary: see stack_dictionary.h.
-#include "target/preload/process/stack_dictionary.h"
+#include "target/preload/stacks/stack_dictionary.h"
 
 #include <stdbool.h>
 

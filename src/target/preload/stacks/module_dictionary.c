@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // module_dictionary: see module_dictionary.h.
-#include "target/preload/process/module_dictionary.h"
+#include "target/preload/stacks/module_dictionary.h"
 
 #include "session/wire.h"
-#include "target/preload/process/name_frames.h"
 #include "target/preload/python/python_code.h"
+#include "target/preload/stacks/name_frames.h"
 #include "target/unwind/unwind.h"
 
 void module_dictionary_reset(struct module_dictionary *d)

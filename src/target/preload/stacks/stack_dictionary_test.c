@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Tests that a reader that follows wire.h finds at each slot the intended stack, frame by frame,
 // whatever stacks are sent in whatever order.
-#include "target/preload/process/stack_dictionary.h"
+#include "target/preload/stacks/stack_dictionary.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

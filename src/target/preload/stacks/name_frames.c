@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // name_frames: see name_frames.h.
-#include "target/preload/process/name_frames.h"
+#include "target/preload/stacks/name_frames.h"
 
 #include <stdatomic.h>
 #include <string.h>
