@@ -39,6 +39,9 @@ def test_a_program_that_is_started_may_be_searched_too(record):
     commands = b"l0\nr0\nr0\nq\n"
     program = INSIDE / "late_loader", JE
     assert_rounds(record(*program, options=["--all-allocators"], stdin=commands), JE, 3)
+    # Both ways at once would record each block of malloc twice.
+    said = record("/usr/bin/env", options=["--all-allocators"], is_compared=False).finished.stdout
+    assert b"PATH=" in said and b"LD_PRELOAD" not in said
     recording = record(*program, stdin=commands)
     assert not any(frame["module"] == str(JE) for _, frames in recording.stacks() for frame in frames)
 

@@ -15,26 +15,12 @@
 #include "profile/time/cut_timeline.h"
 #include "profile/time/top_series.h"
 
-// If the history of stacks is coarser than the slices, dead and live blocks of one step are never
-// added up, for any part of the run.
-static void processes_of_one_coarse_step_do_not_meet(void **state)
+static void assert_processes_do_not_meet(const struct recording *recording,
+                                         struct rec_counter notes[static 2])
 {
-    (void)state;
-    CLEANUP(drawn_profile_release) struct drawn_profile fixture = {0};
-    // The processes have the names of the notes, so that the recording has these strings.
-    drawn_profile_open("process coarse_cells\nleft 250\n"
-                       "one 1 100 0 0 0 0 1 100 100\n@0 1 100 0 0 0\ncohort 0 - 1 100\n"
-                       "process coarse_cohorts\n"
-                       "two 1 90 0 0 0 0 0 0 90\n@0 1 90 0 0 0\ncohort 0 - 1 90\n"
-                       "three 1 1 0 0 0 0 0 0 1\n@8 1 1 0 0 0\ncohort 8 - 1 1\n",
-                       &fixture);
-    struct rec_counter notes[2] = {
-        {.name = fixture.recording.processes[0].executable, .value = 4},
-        {.name = fixture.recording.processes[1].executable, .value = 8},
-    };
-    struct recording coarse = fixture.recording;
+    struct recording coarse = *recording;
     coarse.counters = notes;
-    coarse.counter_count = ARRAY_LEN(notes);
+    coarse.counter_count = 2;
     CLEANUP(profile_closep) struct profile *profile = NULL;
     assert_int_equal(profile_from_recording(&coarse, NULL, NULL, &profile, NULL), ERR_OK);
     for (uint32_t first = 0; first < coarse.slice_count; first++) {
@@ -56,6 +42,28 @@ static void processes_of_one_coarse_step_do_not_meet(void **state)
             assert_in_range(timeline.points.items[slice].live_bytes, 90, 91);
         }
     }
+}
+
+// If the history of stacks is coarser than the slices, dead and live blocks of one step are never
+// added up, for any part of the run.
+static void processes_of_one_coarse_step_do_not_meet(void **state)
+{
+    (void)state;
+    CLEANUP(drawn_profile_release) struct drawn_profile fixture = {0};
+    // The processes have the names of the notes, so that the recording has these strings.
+    drawn_profile_open("process coarse_cells\nleft 250\n"
+                       "one 1 100 0 0 0 0 1 100 100\n@0 1 100 0 0 0\ncohort 0 - 1 100\n"
+                       "process coarse_cohorts\n"
+                       "two 1 90 0 0 0 0 0 0 90\n@0 1 90 0 0 0\ncohort 0 - 1 90\n"
+                       "three 1 1 0 0 0 0 0 0 1\n@8 1 1 0 0 0\ncohort 8 - 1 1\n",
+                       &fixture);
+    struct rec_counter notes[2] = {
+        {.name = fixture.recording.processes[0].executable, .value = 4},
+        {.name = fixture.recording.processes[1].executable, .value = 8},
+    };
+    assert_processes_do_not_meet(&fixture.recording, notes);
+    struct rec_counter swapped[2] = {notes[1], notes[0]};
+    assert_processes_do_not_meet(&fixture.recording, swapped);
 }
 
 // A stack's amount in a coarse step is distributed as the total is; the sum is kept, and no part

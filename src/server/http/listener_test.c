@@ -29,6 +29,13 @@ static void what_is_no_address_is_refused(void **state)
             fail_msg("\"%s\": %d %s", addresses[i], info.code, info.text);
         }
     }
+    char host[256 + sizeof(":80")] = ""; // the first that is too long
+    memset(host, 'x', 256);
+    memcpy(host + 256, ":80", sizeof(":80"));
+    CLEANUP(listener_release) struct listener far = {.fd = -1};
+    struct err_info why = {0};
+    assert_int_equal(listener_open(host, &far, &why), ERR_INVALID);
+    assert_non_null(strstr(why.text, "is not an address"));
     char path[300] = "/";
     memset(path + 1, 'x', sizeof(path) - 2);
     CLEANUP(listener_release) struct listener listener = {.fd = -1};

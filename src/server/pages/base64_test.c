@@ -59,12 +59,26 @@ static void hexadecimal_digits_are_bytes(void **state)
     assert_string_equal(strbuf_text(&out), "AP8Q");
 }
 
+// The longest digest is one of 512 bits.
+static void digits_beyond_the_longest_digest_are_left_out(void **state)
+{
+    (void)state;
+    char hex[2 * 65 + 1];
+    memset(hex, '0', sizeof(hex) - 1);
+    hex[sizeof(hex) - 1] = '\0';
+    CLEANUP(strbuf_release) struct strbuf out = {0};
+    base64_append_hex(&out, hex);
+    assert_int_equal(out.len, 88); // of 64 bytes
+    assert_string_equal(strbuf_text(&out) + 80, "AAAAAA==");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_examples_of_the_rfc),
         cmocka_unit_test(digits_of_all_values),
         cmocka_unit_test(hexadecimal_digits_are_bytes),
+        cmocka_unit_test(digits_beyond_the_longest_digest_are_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -170,6 +170,7 @@ static void pointers_that_lead_nowhere_give_no_frame(void **state)
     assert_int_equal(pc_of(&o, 0), 0);
     struct unwind_module module;
     assert_false(python_code_module(0, &module));
+    assert_false(python_code_module(PYTHON_CODE_BASE, &module)); // the first is one further
     assert_false(python_code_module((uint64_t)&o, &module));
     assert_false(
         python_code_module(PYTHON_CODE_BASE + PYTHON_CODES_MAX * PYTHON_CODE_LINES + 1, &module));
