@@ -16,6 +16,7 @@
 #include "attach/attach_plan.h"
 #include "host/containers/vec.h"
 #include "inject/process/target_reading.h"
+#include "inject/process/target_refusal.h"
 #include "session/agent_page.h"
 
 DEFINE_VEC(module_start_vec, uint64_t);
@@ -80,9 +81,7 @@ static enum err write_agents_patches(const struct attach *attach, struct err_inf
                                        patch->index * sizeof(row),
                                    &row, sizeof(row));
     }
-    return err == ERR_OK
-               ? ERR_OK
-               : err_set(info, ERR_IO, "cannot write to the memory of process %d", target->pid);
+    return err == ERR_OK ? ERR_OK : target_refusal_of_write(target, info);
 }
 
 static enum err hook_module(struct attach *attach,

@@ -27,8 +27,7 @@ static enum err write_note(struct inject *inject, struct err_info *info)
     inject->note.next_slot = inject->calls.next_slot;
     if (target_process_write(&inject->target, remote_calls_note(&inject->calls), &inject->note,
                              sizeof(inject->note)) != ERR_OK) {
-        return err_set(info, ERR_IO, "cannot write to the memory of process %d",
-                       inject->target.pid);
+        return target_refusal_of_write(&inject->target, info);
     }
     return ERR_OK;
 }

@@ -11,6 +11,7 @@
 #include "base/minmax.h"
 #include "inject/process/address_gaps.h"
 #include "inject/process/target_reading.h"
+#include "inject/process/target_refusal.h"
 
 enum {
     ROUNDS = 5, // of choosing addresses
@@ -34,9 +35,7 @@ static enum err write_stopped(struct thread_stop *stop, void *context, struct er
 {
     const struct pending_write *write = context;
     const enum err err = thread_stop_write(stop, write->addr, write->from, write->len);
-    return err == ERR_OK
-               ? ERR_OK
-               : err_set(info, err, "cannot write to the memory of process %d", stop->target->pid);
+    return err == ERR_OK ? ERR_OK : target_refusal_of_write(stop->target, info);
 }
 
 enum err inject_mapping_write(

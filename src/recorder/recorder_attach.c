@@ -353,7 +353,11 @@ void recorder_attach_end(struct recorder_state *s)
             continue;
         }
         was_attached = true;
-        if (attach_end(process->attach, &trouble) != ERR_OK) {
+        const enum err err = attach_end(process->attach, &trouble);
+        if (err == ERR_NOT_FOUND) {
+            continue; // it has ended by itself, and its hooks with it
+        }
+        if (err != ERR_OK) {
             recorder_log(s, "%s", trouble.text);
         } else if (!process->has_ended) {
             recorder_attach_tell_stop(s, process->attach, process->attach->hooked_count);

@@ -187,11 +187,16 @@ static void an_error_is_the_end_of_a_process_without_memory(void **state)
         int open_errno;
         enum err err;
         const char *said;
+        const char *said_of_write;
     } cases[] = {
-        {"0-1000 r-xp 0 0:0 0\n", 0, ERR_IO, "cannot read process 17"},
-        {NULL, EACCES, ERR_IO, "cannot read process 17"},
-        {"", 0, ERR_NOT_FOUND, "process 17 has ended, or is a thread of the kernel"},
-        {NULL, ENOENT, ERR_NOT_FOUND, "process 17 has ended, or is a thread of the kernel"},
+        {"0-1000 r-xp 0 0:0 0\n", 0, ERR_IO, "cannot read process 17",
+         "cannot write to the memory of process 17"},
+        {NULL, EACCES, ERR_IO, "cannot read process 17",
+         "cannot write to the memory of process 17"},
+        {"", 0, ERR_NOT_FOUND, "process 17 has ended, or is a thread of the kernel",
+         "process 17 has ended, or is a thread of the kernel"},
+        {NULL, ENOENT, ERR_NOT_FOUND, "process 17 has ended, or is a thread of the kernel",
+         "process 17 has ended, or is a thread of the kernel"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         draw(cases[i].maps);
@@ -199,6 +204,8 @@ static void an_error_is_the_end_of_a_process_without_memory(void **state)
         struct err_info info = {0};
         assert_int_equal(target_refusal_explain(&g_drawn, ERR_IO, &info), cases[i].err);
         assert_string_equal(info.text, cases[i].said);
+        assert_int_equal(target_refusal_of_write(&g_drawn, &info), cases[i].err);
+        assert_string_equal(info.text, cases[i].said_of_write);
     }
 }
 

@@ -167,6 +167,13 @@ static bool has_memory(const struct target_process *target)
     return err != ERR_NOT_FOUND && (err != ERR_OK || maps.len != 0);
 }
 
+enum err target_refusal_of_write(const struct target_process *target, struct err_info *info)
+{
+    return has_memory(target)
+               ? err_set(info, ERR_IO, "cannot write to the memory of process %d", target->pid)
+               : explain_end(target, info);
+}
+
 enum err
 target_refusal_explain(const struct target_process *target, enum err err, struct err_info *info)
 {

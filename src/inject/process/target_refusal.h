@@ -18,3 +18,7 @@ enum err target_refusal_find(struct target_process *target, struct err_info *inf
 enum err target_refusal_explain(const struct target_process *target,
                                 enum err err,
                                 struct err_info *info) MUST_USE;
+
+// Do the same for a write into the target's memory that has failed.
+enum err target_refusal_of_write(const struct target_process *target, struct err_info *info)
+    MUST_USE;

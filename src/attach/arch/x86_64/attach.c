@@ -26,6 +26,7 @@
 #include "inject/process/loader_list.h"
 #include "inject/process/proc_files.h"
 #include "inject/process/target_reading.h"
+#include "inject/process/target_refusal.h"
 #include "session/agent_page.h"
 #include "session/layout.h"
 
@@ -274,8 +275,7 @@ enum err attach_begin(struct attach *attach, int session_fd, struct err_info *in
     places.process_flags = attach->is_fresh ? 0 : PROCESS_ATTACHED;
     if (agent_tables_write(&attach->inject, &places, &attach->plan) != ERR_OK ||
         set_enabled(&attach->inject, attach->page_addr, 1) != ERR_OK) {
-        return err_set(info, ERR_IO, "cannot write to the memory of process %d",
-                       attach->inject.target.pid);
+        return target_refusal_of_write(&attach->inject.target, info);
     }
     const enum err err = inject_patch(&attach->inject, &attach->plan, info);
     attach->inject.options.stop.is_held = false; // from now on it is like any other process
