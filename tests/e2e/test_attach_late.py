@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Libraries with an allocator inside that a program loads while it is recorded: their functions are
 hooked before the first of them runs, also in forked children, and when a library comes again."""
+import subprocess
+
+import pytest
+
 from cairn_run import PROGRAMS, Recording
 from test_attach import Attachable
 from test_attach_allocators import PLAIN
@@ -102,3 +106,32 @@ def test_an_allocator_without_names_is_said(scratch):
     said = f"warning: '{library}' contains jemalloc, but has no symbols that name its functions"
     assert errors.decode().count(said) == 1
     assert_rounds(Recording(program.path, program.recorder), library, 0)
+
+
+MOVED = """#include <dlfcn.h>
+#include <stdlib.h>
+int main(int count, char **arguments)
+{
+    void *library = dlopen(arguments[count - 1], RTLD_NOW);
+    void *(*make)(unsigned long) = library != NULL ? (void *(*)(unsigned long))dlsym(library, "make") : NULL;
+    for (int i = 0; make != NULL && i < 100; i++) {
+        free(make(2000));
+    }
+    return make == NULL;
+}
+"""
+MAKER = """#include <stdlib.h>
+void *make(unsigned long size) { char *block = malloc(size); block[0] = 1; return block; }
+"""
+
+
+@pytest.mark.parametrize("options", [[], ["--all-allocators"]], ids=["preloaded", "agent"])
+def test_modules_that_do_not_begin_where_they_were_moved_to(record, scratch, options):
+    """Their headers are not at the address in the loader's list, where nothing is mapped."""
+    for name, source, flags in (("moved", MOVED, ["-pie"]), ("maker.so", MAKER, ["-shared"])):
+        subprocess.run(["gcc", "-xc", "-", "-fPIC", "-O1", *flags, "-Wl,-Ttext-segment=0x10000000", "-o",
+                        scratch / name], input=source.encode(), check=True)
+    recording = record(scratch / "moved", scratch / "maker.so", options=options)
+    assert recording.finished.returncode == 0
+    costs = [costs for costs, frames in recording.stacks() if frames[0]["function"] == "make"]
+    assert [sum(cost[name] for cost in costs) for name in ("allocations", "allocated_bytes")] == [100, 200_000]

@@ -14,10 +14,15 @@
 #include <stddef.h>
 
 #include "base/page_alloc.h"
+#include "base/sys.h"
 #include "target/preload/process/process.h"
 #include "target/unwind/environment/module_table.h"
 #include "target/unwind/unwind.h"
 #include "thread_way.h"
+
+enum {
+    PAGES_SEARCHED = 1 << 16, // for the beginning of a module: 256 MiB
+};
 
 static const struct agent_module *find(const struct agent_module_list *list, uint64_t pc)
 {
@@ -132,11 +137,44 @@ static void add(struct agent_module_list *list, const struct agent_module *modul
     list->modules[at] = *module;
 }
 
+// Whether the recorder has listed a module of the loader's list.
+static bool is_listed(const struct agent_module_list *list, const struct link_map *map)
+{
+    const struct agent_module *found = find(list, (uint64_t)map->l_ld);
+    return found != NULL && found->bias == map->l_addr;
+}
+
+static struct bytes headers_at(uint64_t start, const struct link_map *map)
+{
+    const struct bytes none = {NULL, 0};
+    const struct bytes headers =
+        sys_is_readable(start) ? module_table_headers(start, UINT64_MAX) : none;
+    size_t index = 0;
+    const Elf64_Phdr *dynamic = module_table_next_header(headers, PT_DYNAMIC, &index);
+    return dynamic != NULL && map->l_addr + dynamic->p_vaddr == (uint64_t)map->l_ld ? headers
+                                                                                    : none;
+}
+
+// Return the program headers of a module of the loader's list; empty if there are none. A module
+// whose lowest address in the file is not 0 does not begin at the address by which it was moved,
+// where something else may be, or nothing: then it begins before its dynamic section.
+static struct bytes headers_of(const struct link_map *map)
+{
+    struct bytes headers = headers_at(map->l_addr, map);
+    uint64_t at = (uint64_t)map->l_ld & ~(uint64_t)(PAGE_BYTES - 1);
+    for (uint32_t i = 0; headers.len == 0 && i < PAGES_SEARCHED && sys_is_readable(at); i++) {
+        if (__builtin_memcmp((const void *)at, ELFMAG, SELFMAG) == 0) {
+            return headers_at(at, map);
+        }
+        at -= PAGE_BYTES;
+    }
+    return headers;
+}
+
 // Describe a module of the loader's list, by its own headers; false if it has none at its start.
 static bool describe(const struct link_map *map, struct agent_module *out)
 {
-    const struct bytes headers =
-        map->l_addr != 0 ? module_table_headers(map->l_addr, UINT64_MAX) : (struct bytes){NULL, 0};
+    const struct bytes headers = headers_of(map);
     *out = (struct agent_module){.bias = map->l_addr,
                                  .headers = (uint64_t)headers.data,
                                  .header_count = (uint32_t)(headers.len / sizeof(Elf64_Phdr))};
@@ -186,7 +224,7 @@ void module_table_refresh(void)
     }
     for (const struct link_map *map = loader->r_map; map != NULL; map = map->l_next) {
         struct agent_module module;
-        if (describe(map, &module)) {
+        if (!is_listed(list, map) && describe(map, &module)) {
             module.path = intern(a, map->l_name != NULL ? map->l_name : "");
             add(list, &module);
         }
