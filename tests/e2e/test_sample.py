@@ -88,6 +88,39 @@ def test_totals_are_exact_and_sites_within_their_errors(scratch, how, rounds):
     assert sampled.totals["peak_error_bytes"] < totals["peak_bytes"] / 10
 
 
+def test_the_errors_of_each_call_site(scratch):
+    """They cover the theory, and are not much wider: blocks of one size have its error."""
+    mean = 1024
+    recording = record(scratch / "e.cairn", f"--sample={mean}", "--", PROGRAMS / "sampled")
+    sites = {site["function"]: site for site in recording.report["top"]["allocations"]}
+    for function, kinds in ROUND.items():
+        errors, costs = sites[function]["errors"], sites[function]["costs"]
+        of_blocks, of_bytes = errors_of(kinds, mean)
+        assert errors["allocations"] >= 2 * of_blocks * 0.7  # it comes from estimates, too
+        assert errors["allocated_bytes"] >= 2 * of_bytes * 0.7
+        assert errors["own_peak_bytes"] == 0
+        assert all(errors[cost] > 0 for cost in costs if costs[cost] > 0 and cost != "own_peak_bytes")
+    for function, size in (("leak", 264), ("brief", 1000)):
+        errors, costs = sites[function]["errors"], sites[function]["costs"]
+        for cost in ("allocations", "frees", "temporary", "leaked_allocations", "peak_blocks"):
+            wanted = 2 * math.sqrt(9 / 8 * mean * costs[cost] / (size + 1))
+            assert wanted - 1 <= errors[cost] <= wanted * 1.13 + 1  # buckets are an eighth wide
+    churn = sites["churn"]
+    assert churn["errors"]["allocations"] <= 2.3 * errors_of(ROUND["churn"], mean)[0]
+    run = subprocess.run([CAIRN, "report", "-a", recording.path], capture_output=True, text=True,
+                         env=environment(), check=False, timeout=120)
+    share = 100 * churn["errors"]["allocations"] / churn["costs"]["allocations"]
+    assert f"±{share:.0f}%" in next(line for line in run.stdout.splitlines() if line.endswith("churn"))
+
+
+def test_an_exact_recording_has_no_errors(scratch):
+    recording = record(scratch / "x.cairn", "--", PROGRAMS / "sampled")
+    assert all("errors" not in site for top in recording.report["top"].values() for site in top)
+    run = subprocess.run([CAIRN, "report", recording.path], capture_output=True, text=True,
+                         env=environment(), check=False, timeout=120)
+    assert run.returncode == 0 and "±" not in run.stdout
+
+
 def test_a_slow_leak_is_found(scratch):
     """3000 blocks of 264 bytes, 1 % of the traffic, some 50 of them chosen, lead the leaks."""
     recording = record(scratch / "l.cairn", "--sample=16KiB", "--", PROGRAMS / "sampled")

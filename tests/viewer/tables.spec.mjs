@@ -125,3 +125,27 @@ describe('lifetimes', () => {
     assert.equal(viewer.parameters().get('scale'), 'linear');
   });
 });
+
+describe('a sampled recording', () => {
+  it('shows the error of each call site, as the report states it', async () => {
+    const sampled = recordWorkload(stage.folder, 'sampled.cairn', [], ['--sample=4KiB']);
+    const { viewer: other } = await stage.open(sampled);
+    const shares = (cost) => report(sampled).top[cost].map(({ costs, errors }) => `±${Math.min((errors[cost] / costs[cost]) * 100, 999).toFixed(0)}%`);
+    for (const cost of ['leaked_bytes', 'leaked_allocations']) {
+      assert.ok((report(sampled).top.leaked_bytes ?? []).every((site) => site.errors[cost] > 0), cost);
+    }
+    await other.open('#/summary');
+    const shown = await other.page.locator('[data-testid="top-allocations"] .top-error').allTextContents();
+    assert.ok(shown.length > 1);
+    assert.deepEqual(shown, shares('allocations').slice(0, shown.length));
+    await other.open('#/leaks?leaks_by=call_site');
+    const errors = await other.page.locator('[role="row"] .cost-error').allTextContents();
+    assert.deepEqual(errors.filter((_, i) => i % 2 === 0), shares('leaked_bytes'));
+  });
+
+  it('has none if every block was recorded', async () => {
+    await viewer.open('#/leaks?leaks_by=call_site');
+    assert.ok((await viewer.rows('Leaks')).length > 0);
+    assert.equal(await page.locator('.cost-error, .top-error').count(), 0);
+  });
+});

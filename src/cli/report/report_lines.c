@@ -37,18 +37,26 @@ struct human report_format_cost(enum cost cost, uint64_t value)
     return cost_get_info(cost)->unit == COST_UNIT_BYTES ? format_bytes(value) : format_count(value);
 }
 
-size_t
-report_append_error(const struct report *report, struct strbuf *out, enum cost cost, uint64_t value)
+size_t report_append_error(const struct report *report,
+                           struct strbuf *out,
+                           enum cost cost,
+                           const struct call_site *site)
 {
     enum {
         ERROR_COLUMNS = 6
     };
     const struct sampling sampling = sampling_of(&report->profile->recording);
-    if (sampling.bytes == 0 || cost_get_info(cost)->unit != COST_UNIT_BYTES) {
+    if (sampling.bytes == 0) {
         return 0;
     }
+    const struct costs errors = sampling_errors(&sampling, &site->sizes, &site->costs);
+    const double error = (double)costs_get(&errors, cost);
+    if (error == 0) {
+        strbuf_printf(out, "%*s", ERROR_COLUMNS, "");
+        return ERROR_COLUMNS;
+    }
     char share[16];
-    const double percent = 100 * sampling_error_share(&sampling, value);
+    const double percent = 100 * error / (double)costs_get(&site->costs, cost);
     (void)snprintf(share, sizeof(share), percent < 1000 ? "%.0f%%" : "999%%", percent); // fits
     const size_t taken = 1 + strlen(share); // the sign is one column
     strbuf_printf(out, "%*s±%s", taken < ERROR_COLUMNS ? (int)(ERROR_COLUMNS - taken) : 0, "",

@@ -30,12 +30,12 @@ const char *report_string(const struct report *report, struct strbuf *buffer, re
 
 struct human report_format_cost(enum cost cost, uint64_t value);
 
-// Append the error of an estimate in bytes as " ±12%", right-aligned; nothing if the recording was
-// not sampled by bytes. Return its columns.
+// Append the error of a call site's cost as " ±12%", right-aligned; nothing if the recording was
+// not sampled by bytes, spaces if no error is known. Return its columns.
 size_t report_append_error(const struct report *report,
                            struct strbuf *out,
                            enum cost cost,
-                           uint64_t value);
+                           const struct call_site *site);
 
 // Print "1 process" or "2 processes", then `after`.
 void report_print_counted(

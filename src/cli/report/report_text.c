@@ -109,7 +109,7 @@ static void print_site_head(const struct report *report,
     uint64_t whole = costs_get(&report->summary.costs, cost);
     CLEANUP(strbuf_release) struct strbuf head = {0};
     strbuf_printf(&head, "%3zu. %10s", rank, report_format_cost(cost, value).text);
-    (void)report_append_error(report, &head, cost, value);
+    (void)report_append_error(report, &head, cost, site);
     strbuf_printf(&head, " %6s", format_percent(value, whole).text);
     report_append_function(report, &text, site->location, site->is_inlined,
                            report_width(report) - screen_columns(strbuf_text(&head)) - 2);

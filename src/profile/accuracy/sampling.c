@@ -26,11 +26,43 @@ struct sampling sampling_of(const struct recording *recording)
     };
 }
 
-double sampling_error_share(const struct sampling *sampling, uint64_t sum_bytes)
+void sampled_sizes_add(struct sampled_sizes *sizes, const struct recording *recording, uint32_t row)
+{
+    const struct rec_bucket *buckets = recording->size_buckets;
+    const size_t count = recording->size_bucket_count;
+    size_t at = rec_first_entry_of_row(buckets, count, sizeof(buckets[0]), row);
+    for (; at < count && buckets[at].row == row; at++) {
+        const uint64_t length = rec_bucket_low(buckets[at].bucket) + 1;
+        sizes->inverse_lengths += (double)buckets[at].count / (double)length;
+        if (sizes->shortest_length == 0 || length < sizes->shortest_length) {
+            sizes->shortest_length = length;
+        }
+    }
+}
+
+// Return two standard errors of a sum whose blocks have this sum of size * size / length.
+static double two_errors(const struct sampling *sampling, double squares)
 {
     const double weight_spread = 9.0 / 8; // of weights that are powers of two
-    return sum_bytes == 0 ? 0
-                          : 2 * sqrt(weight_spread * (double)sampling->bytes / (double)sum_bytes);
+    return 2 * sqrt(weight_spread * (double)sampling->bytes * squares);
+}
+
+struct costs sampling_errors(const struct sampling *sampling,
+                             const struct sampled_sizes *sizes,
+                             const struct costs *costs)
+{
+    struct costs errors = {0};
+    for (int cost = 0; sampling->bytes != 0 && cost < COST_COUNT; cost++) {
+        const double sum = (double)costs_get(costs, (enum cost)cost);
+        double squares = sum; // of bytes: size * size / length is at most the size
+        if (cost_get_info((enum cost)cost)->unit != COST_UNIT_BYTES) {
+            squares = fmin(sizes->inverse_lengths, sum / (double)sizes->shortest_length);
+        }
+        if (sum > 0 && cost != COST_OWN_PEAK_BYTES) {
+            errors.values[cost] = (uint64_t)ceil(two_errors(sampling, squares));
+        }
+    }
+    return errors;
 }
 
 struct sampling_rate sampling_format_rate(const struct sampling *sampling)
@@ -67,8 +99,11 @@ void sampling_append(const struct sampling *sampling, struct strbuf *out)
 
 void sampling_append_error(const struct sampling *sampling, struct strbuf *out)
 {
+    enum {
+        EXAMPLE_BYTES = 100 << 20
+    };
     if (sampling->bytes != 0) {
         strbuf_printf(out, "In at least 95 of 100 cases an estimate of 100 MiB is within ±%.2g%%",
-                      100 * sampling_error_share(sampling, 100 << 20));
+                      100 * two_errors(sampling, EXAMPLE_BYTES) / EXAMPLE_BYTES);
     }
 }

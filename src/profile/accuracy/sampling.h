@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "host/text/strbuf.h"
+#include "profile/model/cost.h"
 #include "recording/format/tables.h"
 
 struct sampling {
@@ -25,10 +26,25 @@ struct sampling {
 
 struct sampling sampling_of(const struct recording *recording);
 
-// Return two standard errors of a sum of blocks' bytes, as a share of the sum: the true value is
-// within it in at least 95 of 100 cases. 0: the recording was not sampled by bytes, or nothing was
-// seen. Source: docs/accuracy.md, Sampling by bytes.
-double sampling_error_share(const struct sampling *sampling, uint64_t sum_bytes);
+// The sizes of the blocks of some rows, on which the error of their number depends. The length of a
+// block is its size and one byte (target/producer/byte_sampler.h).
+struct sampled_sizes {
+    double inverse_lengths;   // sum of 1 / length of all allocations, rounded up
+    uint64_t shortest_length; // at most the shortest; 0: no allocations
+};
+
+// Add the sizes of a row's allocations.
+void sampled_sizes_add(struct sampled_sizes *sizes,
+                       const struct recording *recording,
+                       uint32_t row);
+
+// Return two standard errors of each of `costs`: the true value is within them in at least 95 of
+// 100 cases. `sizes` describes at least the blocks of these costs. All are 0 if the recording was
+// not sampled by bytes, and that of the own peak, whose error is not known. Source:
+// docs/accuracy.md, Sampling by bytes.
+struct costs sampling_errors(const struct sampling *sampling,
+                             const struct sampled_sizes *sizes,
+                             const struct costs *costs);
 
 // "1 of 12.3": how many of all allocations were recorded. It fits into 32 bytes.
 struct sampling_rate {

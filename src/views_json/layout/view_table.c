@@ -15,7 +15,11 @@ static struct code_tables *tables_of(struct view *view)
 
 bool view_has_column(const struct view *view, const struct table *table, size_t column)
 {
-    uint32_t has = table->has | (view->old_selection != NULL ? WHEN_COMPARED : 0) |
+    const bool is_compared = view->old_selection != NULL;
+    const bool is_sampled =
+        !is_compared && view->profile != NULL && view->profile->recording.totals.sample_bytes != 0;
+    uint32_t has = table->has | (is_compared ? WHEN_COMPARED : 0) |
+                   (is_sampled ? WHEN_SAMPLED : 0) |
                    (view->layout == VIEW_COLUMNS ? WHEN_COLUMNS : 0);
     uint32_t when = table->columns[column].when;
     return (when & has) == when;

@@ -69,6 +69,7 @@ enum column_when {
     WHEN_BY_LOCATION = 1 << 3,
     WHEN_SEARCHED = 1 << 4,
     WHEN_STACKS = 1 << 5,
+    WHEN_SAMPLED = 1 << 6, // set if the recording was sampled by bytes, and the view is of one
 };
 
 struct column {

@@ -23,6 +23,7 @@ struct site_row {
     uint64_t score;
     struct costs costs;
     struct costs old_costs;
+    struct costs errors; // sampling_errors()
 };
 
 DEFINE_VEC(site_row_vec, struct site_row);
@@ -32,6 +33,7 @@ static const struct column site_columns[] = {
     COLUMN(CELL_BOOL, site_row, inlined),
     COLUMN(CELL_COSTS, site_row, costs),
     COLUMN_WHEN(WHEN_COMPARED, CELL_COSTS, site_row, old_costs),
+    COLUMN_WHEN(WHEN_SAMPLED, CELL_COSTS, site_row, errors),
     COLUMN(CELL_U64, site_row, stack_count),
     COLUMN_WHEN(WHEN_STACKS, CELL_U64, site_row, stacks_shown),
     COLUMN_WHEN(WHEN_STACKS | WHEN_COLUMNS, CELL_U64, site_row, stack_first),
@@ -162,13 +164,16 @@ static MUST_USE enum err collect_alone(const struct view *view,
                                        size_t limit,
                                        struct site_row_vec *out)
 {
+    const struct sampling sampling = sampling_of(&view->profile->recording);
     for (size_t i = 0; i < limited(ids->len, limit); i++) {
         const struct call_site *site = &sites->sites.items[ids->items[i]];
         const struct site_row row = {.place = {SIDE_NEW, site->location},
                                      .inlined = site->is_inlined,
                                      .stack_count = count_stacks(sites, site, view->sort),
                                      .site = ids->items[i],
-                                     .costs = site->costs};
+                                     .costs = site->costs,
+                                     .errors =
+                                         sampling_errors(&sampling, &site->sizes, &site->costs)};
         TRY(site_row_vec_push(out, row));
     }
     return ERR_OK;

@@ -94,6 +94,7 @@ const topSites = object({
   inlined: flags,
   stack_count: nums,
   costs,
+  errors: orNull(costs),
 });
 
 const findings = object({
@@ -305,6 +306,7 @@ export const leaks = object({
     frame_first: nums,
     frame_count: nums,
     costs,
+    errors: orNull(costs),
     growth: texts,
     growth_confidence: texts,
     slope_bytes_per_s: refs,

@@ -70,6 +70,11 @@ export function formatCostBeside(key: CostKey, value: number): string {
   return !isBytes(key) && value >= 1e8 ? formatCountShort(value) : formatCost(key, value);
 }
 
+/** "±12%": the error of an estimate; nothing if it is exact, or its error is unknown. */
+export function formatError(value: number, error: number): string {
+  return value > 0 && error > 0 ? `±${Math.min((error / value) * 100, 999).toFixed(0)}%` : '';
+}
+
 /** For tooltips: the rounded figure and the exact one. */
 export function formatCostExact(key: CostKey, value: number): string {
   return isBytes(key) && value >= 1024
@@ -78,8 +83,8 @@ export function formatCostExact(key: CostKey, value: number): string {
 }
 
 /** The width of a column with the cost and its share, or with old, new and change. */
-export function costWidthPx(key: CostKey, isDiff: boolean): number {
-  return (isBytes(key) ? 116 : 138) + (isDiff ? (isBytes(key) ? 96 : 128) : 0);
+export function costWidthPx(key: CostKey, isDiff: boolean, hasErrors = false): number {
+  return (isBytes(key) ? 116 : 138) + (isDiff ? (isBytes(key) ? 96 : 128) : 0) + (hasErrors ? 44 : 0);
 }
 
 /**

@@ -109,9 +109,16 @@ function columnsOf(answer: Leaks, hasGrowth: boolean): readonly Column[] {
       key: cost,
       title: costTitle(cost),
       sortable: true,
-      widthPx: costWidthPx(cost, false),
+      widthPx: costWidthPx(cost, false, leaks.errors !== null),
       numeric: true,
-      cell: (row: number) => <CostCell cost={cost} value={at(leaks.costs[cost], row)} total={answer.selection.totals[cost] ?? 0} />,
+      cell: (row: number) => (
+        <CostCell
+          cost={cost}
+          value={at(leaks.costs[cost], row)}
+          total={answer.selection.totals[cost] ?? 0}
+          error={leaks.errors === null ? undefined : at(leaks.errors[cost], row)}
+        />
+      ),
     })),
     ...(hasGrowth ? growthColumns(answer) : []),
   ];

@@ -4,7 +4,7 @@ import { callSites, type Summary } from '../api/answers';
 import { at, range } from '../base/columns';
 import { formatPercent } from '../base/format';
 import { locationName } from '../model/code';
-import { costTitle, formatCost, formatCostChange, formatCostExact, type CostKey } from '../model/cost';
+import { costTitle, formatCost, formatCostChange, formatCostExact, formatError, type CostKey } from '../model/cost';
 import { filterParams } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
@@ -51,6 +51,11 @@ export function TopList(props: { readonly summary: Summary; readonly cost: CostK
               <span class="top-cost" title={formatCostExact(cost, at(values, row))}>
                 {formatCost(cost, at(values, row))}
               </span>
+              {top.errors === null ? null : (
+                <span class="top-error" title={`± ${formatCostExact(cost, at(top.errors[cost], row))} in 95 of 100 cases`}>
+                  {formatError(at(values, row), at(top.errors[cost], row))}
+                </span>
+              )}
               <span class="top-share">{formatPercent(at(values, row), total)}</span>
               <CodeLink name={locationName(summary.code, top.location[row])} inlined={top.inlined[row] === 1} />
             </li>

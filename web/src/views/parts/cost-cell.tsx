@@ -2,7 +2,7 @@
 // value, the new value, and the change.
 import type { JSX } from 'preact';
 import { formatPercent } from '../../base/format';
-import { costTitle, formatCost, formatCostBeside, formatCostChange, formatCostExact, type CostKey } from '../../model/cost';
+import { costTitle, formatCost, formatCostBeside, formatCostChange, formatCostExact, formatError, type CostKey } from '../../model/cost';
 import { useTells } from './unknown-costs';
 import './cost-cell.css';
 
@@ -12,6 +12,8 @@ export interface CostCellProps {
   readonly total: number;
   /** The old value in a diff. */
   readonly old?: number | undefined;
+  /** Two standard errors of an estimate. */
+  readonly error?: number | undefined;
 }
 
 function title(props: CostCellProps): string {
@@ -19,7 +21,8 @@ function title(props: CostCellProps): string {
   if (props.old !== undefined) {
     return `${now}\nbefore: ${formatCostExact(props.cost, props.old)}`;
   }
-  return `${now}\n${formatPercent(props.value, props.total)} of ${formatCostExact(props.cost, props.total)}`;
+  const error = props.error === undefined || props.error === 0 ? '' : ` ± ${formatCostExact(props.cost, props.error)} in 95 of 100 cases`;
+  return `${now}${error}\n${formatPercent(props.value, props.total)} of ${formatCostExact(props.cost, props.total)}`;
 }
 
 export function CostCell(props: CostCellProps): JSX.Element {
@@ -40,6 +43,7 @@ export function CostCell(props: CostCellProps): JSX.Element {
       {old === undefined ? (
         <>
           <span class={value === 0 ? 'cost-value cost-zero' : 'cost-value'}>{formatCost(cost, value)}</span>
+          {props.error === undefined ? null : <span class="cost-error">{formatError(value, props.error)}</span>}
           <span class="cost-share">{value === 0 ? '' : formatPercent(value, total)}</span>
         </>
       ) : (
