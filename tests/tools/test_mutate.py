@@ -8,7 +8,8 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tools/mutation")]
+import coverage_map  # noqa: E402  pylint: disable=wrong-import-position
 import mutate  # noqa: E402  pylint: disable=wrong-import-position
 
 SOURCE = '''// if (a == b) {
@@ -85,3 +86,77 @@ def test_modules_get_faults_by_their_lines():
 ])
 def test_interval(noticed, planted, low, high):
     assert mutate.interval(noticed, planted) == [pytest.approx(low, abs=1e-4), pytest.approx(high, abs=1e-4)]
+
+
+def selection(entry, seconds, *cases):
+    return mutate.Selection(entry, list(cases), seconds)
+
+
+def test_groups_grow_and_end_at_the_bound():
+    """The first one has 5 s, the next one 20 s; a longer test has a group of its own."""
+    times = [1, 3, 2, 17, 30, 1, 60]
+    groups = mutate.groups_of([selection("", seconds) for seconds in times], 60)
+    assert [[each.seconds for each in group] for group in groups] == [[1, 3], [2, 17], [30, 1]]
+    assert not list(mutate.groups_of([], 60))
+
+
+def test_the_failed_case_is_the_longest_that_fits(tmp_path):
+    log = tmp_path / "log"
+    log.write_text("..F\nFAILED ../a/test_a.py::test_x[1 - 2] - assert 1\nFAILED ../a/test_a.py::test_y\n")
+    cases = ["a/test_a.py::test_x", "a/test_a.py::test_x[1 - 2]", "a/test_a.py::test_y"]
+    assert mutate.failed_case(selection("a", 1, *cases), log) == cases[1]
+    log.write_text("Error: FAILED a/test_a.py::test_y\n")
+    assert mutate.failed_case(selection("a", 1, *cases), log) == ""
+
+
+class Kept(mutate.Copy):
+    """A copy with two entries and the map of a tree of two files, that builds nothing."""
+
+    def __init__(self, folder):  # pylint: disable=super-init-not-called
+        self.source, self.build, self.broken = folder, folder / "build", set()
+        (folder / "src/part").mkdir(parents=True)
+        (folder / "src/part/CMakeLists.txt").write_text("")
+        (folder / "src/part/a.c").write_text(SOURCE)
+        (folder / "src/part/b.c").write_text("static void idle(void)\n{\n    rest();\n}\n\n" + SOURCE)
+        python = ["python3", "-m", "pytest", "--rootdir", "/t", "/t/cli/test_cli.py", "more"]
+        self.entries = {name: mutate.Entry(name, command, str(self.build / where), {}) for name, command, where in [
+            ("cli", python, "tests/cli"), ("unit.part.a", ["a"], "src/part"), ("unit.far", ["far"], "src/far")]}
+        self.map = mutate.CoverageMap("commit")
+        whole = [(f"src/part/{name}", line) for name in ("a.c", "b.c") for line in (18, 19, 20, 23, 24, 25)]
+        for test in [("unit.far", "", 1, {}), ("cli", "cli/test_cli.py::test_1", 2, {}),
+                     ("cli", "cli/test_cli.py::test_2", 2, {}), ("unit.part.a", "", 30, {})]:
+            self.map.add(coverage_map.Test(*test), whole[:1] if test[1].endswith("2") else whole)
+        self.map.add_known([("src/part/a.c", 20), ("src/part/b.c", 3)])
+
+
+def fault_at(text):
+    start = SOURCE.index(text)
+    return mutate.Fault("src/part/a.c", start, start + len(text), "", "statement")
+
+
+@pytest.mark.parametrize("text, want", [
+    ('note("a > b");', [("unit.part.a", 0), ("unit.far", 0), ("cli", 2)]),
+    ("total += a;", [("unit.part.a", 0), ("unit.far", 0), ("cli", 1)]),
+])
+def test_own_tests_come_first(tmp_path, text, want):
+    found = Kept(tmp_path).selections_of(fault_at(text), SOURCE)
+    assert [(each.entry, len(each.cases)) for each in found] == want
+
+
+def test_broken_tests_do_not_run(tmp_path):
+    kept = Kept(tmp_path)
+    kept.broken = {"unit.far", "cli/test_cli.py::test_1"}
+    assert [each.entry for each in kept.selections_of(fault_at("total += a;"), SOURCE)] == ["unit.part.a"]
+
+
+def test_only_the_cases_of_the_line_run(tmp_path):
+    kept = Kept(tmp_path)
+    case = "cli/test_cli.py::test_2"
+    assert kept.command_of(selection("cli", 1, case))[5:] == [f"/t/{case}", "more", "-x"]
+    both = kept.command_of(selection("cli", 1, "cli/test_cli.py::test_1", case))
+    assert both[5:] == ["/t/cli/test_cli.py", "more", "-x"], "the file itself, where all of it runs"
+    assert kept.command_of(selection("unit.far", 1)) == ["far"]
+
+
+def test_functions_that_no_test_executes(tmp_path):
+    assert list(mutate.unexecuted(Kept(tmp_path))) == ["src/part/b.c:2: idle"]

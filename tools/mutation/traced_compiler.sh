@@ -1,0 +1,11 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# usage: traced_compiler.sh COMPILER ARGUMENT...
+# Runs the compiler, as CMake's compiler launcher, and lets it trace the basic blocks of what is below
+# src/ and no test. Tracing makes gcc warn of what it does not warn of else. CMake names the source last.
+for source; do :; done
+case $source in
+*/src/*_test.c | */src/*/test_*) ;;
+*/src/*.c) set -- "$@" -fsanitize-coverage=trace-pc -Wno-error ;;
+esac
+exec $CAIRN_TRACED_LAUNCHER "$@"
