@@ -3,59 +3,53 @@
 #include "aggregate/rows/bucket_set.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-enum {
-    FIRST_CAP = 6,
-};
-
-static size_t array_bytes(uint32_t cap)
+// Return the place of `bucket`, or a free one. One is always free.
+static struct bucket_count *find_place(const struct bucket_set *set, uint32_t bucket)
 {
-    return sizeof(struct bucket_array) + cap * (sizeof(struct bucket_count) + sizeof(uint8_t));
-}
-
-static struct bucket_array *array_new(uint32_t cap)
-{
-    struct bucket_array *array = calloc(1, array_bytes(cap));
-    if (array != NULL) {
-        array->cap = cap;
+    struct bucket_count *table = bucket_set_table(set);
+    const uint32_t mask = bucket_set_places(set) - 1;
+    uint32_t at = bucket & mask;
+    while (table[at].tagged != 0 && !bucket_count_is_of(table + at, bucket)) {
+        at = (at + 1) & mask;
     }
-    return array;
+    return table + at;
 }
 
-static void note_place(struct bucket_array *array, uint32_t bucket, uint32_t index)
+static uint32_t used_places(const struct bucket_set *set)
 {
-    array->places[bucket % BUCKET_PLACES] = (uint8_t)index;
+    const struct bucket_count *table = bucket_set_table(set);
+    uint32_t used = 0;
+    for (uint32_t i = 0; table != NULL && i < bucket_set_places(set); i++) {
+        used += table[i].tagged != 0;
+    }
+    return used;
 }
 
-static void array_put(struct bucket_array *array, uint32_t bucket, uint64_t count, uint64_t bytes)
+// Make *set an empty table of BUCKET_PLACES_MIN << `doublings` places.
+static enum err table_new(struct bucket_set *set, uintptr_t doublings)
 {
-    note_place(array, bucket, array->used);
-    bucket_array_numbers(array)[array->used] = (uint8_t)bucket;
-    array->counts[array->used] =
-        (struct bucket_count){.tagged = count << BUCKET_TAG_BITS | bucket, .bytes = bytes};
-    array->used++;
-}
-
-static void set_array(struct bucket_set *set, struct bucket_array *array)
-{
-    set->tagged = (uintptr_t)array; // malloc's addresses are even
-}
-
-static enum err array_grow(struct bucket_set *set)
-{
-    struct bucket_array *old = bucket_set_array(set);
-    uint32_t cap = old->cap * 2 < BUCKET_UNKNOWN ? old->cap * 2 : BUCKET_UNKNOWN + 1;
-    struct bucket_array *grown = array_new(cap);
-    if (grown == NULL) {
+    const size_t places = (size_t)BUCKET_PLACES_MIN << doublings;
+    struct bucket_count *table = calloc(places, sizeof(*table)); // at a multiple of 16
+    if (table == NULL) {
         return ERR_NO_MEMORY;
     }
-    memcpy(grown->counts, old->counts, old->used * sizeof(old->counts[0]));
-    memcpy(bucket_array_numbers(grown), bucket_array_numbers(old), old->used);
-    memcpy(grown->places, old->places, sizeof(old->places));
-    grown->used = old->used;
-    free(old);
-    set_array(set, grown);
+    set->tagged = (uintptr_t)table | doublings << 1;
+    return ERR_OK;
+}
+
+static enum err table_grow(struct bucket_set *set)
+{
+    struct bucket_set old = *set;
+    const struct bucket_count *table = bucket_set_table(&old);
+    TRY(table_new(set, (old.tagged >> 1 & 7) + 1));
+    for (uint32_t i = 0; i < bucket_set_places(&old); i++) {
+        const uint32_t bucket = table[i].tagged & ((1u << BUCKET_TAG_BITS) - 1);
+        if (table[i].tagged != 0) {
+            *find_place(set, bucket) = table[i];
+        }
+    }
+    bucket_set_release(&old);
     return ERR_OK;
 }
 
@@ -63,29 +57,28 @@ enum err bucket_set_add_other(
     struct bucket_set *set, uint32_t bucket, uint64_t bytes, uint64_t old_count, uint64_t old_bytes)
 {
     if (bucket_set_is_only(set)) {
-        struct bucket_array *first = array_new(FIRST_CAP);
-        if (first == NULL) {
-            return ERR_NO_MEMORY;
-        }
-        array_put(first, (uint32_t)(set->tagged >> 1), old_count, old_bytes);
-        set_array(set, first);
+        const uint32_t only = (uint32_t)(set->tagged >> 1);
+        TRY(table_new(set, 0));
+        *find_place(set, only) = (struct bucket_count){
+            .tagged = old_count << BUCKET_TAG_BITS | only, .bytes = old_bytes};
     }
-    struct bucket_array *array = bucket_set_array(set);
-    const uint8_t *buckets = bucket_array_numbers(array);
-    const uint8_t *found = memchr(buckets, (int)bucket, array->used);
-    if (found != NULL) {
-        struct bucket_count *count = array->counts + (found - buckets);
-        note_place(array, bucket, (uint32_t)(found - buckets));
-        count->tagged += 1u << BUCKET_TAG_BITS;
-        count->bytes += bytes;
-        return ERR_OK;
+    struct bucket_count *place = find_place(set, bucket);
+    if (place->tagged == 0 && used_places(set) + 1 == bucket_set_places(set)) {
+        TRY(table_grow(set));
+        place = find_place(set, bucket);
     }
-    if (array->used == array->cap) {
-        TRY(array_grow(set));
-        array = bucket_set_array(set);
-    }
-    array_put(array, bucket, 1, bytes);
+    place->tagged = (place->tagged | bucket) + (1u << BUCKET_TAG_BITS);
+    place->bytes += bytes;
     return ERR_OK;
+}
+
+void bucket_set_add_more(struct bucket_set *set, uint32_t bucket, uint64_t count, uint64_t bytes)
+{
+    if (bucket_set_table(set) != NULL) { // else the only bucket, which is not stored
+        struct bucket_count *place = find_place(set, bucket);
+        place->tagged += count << BUCKET_TAG_BITS;
+        place->bytes += bytes;
+    }
 }
 
 enum err bucket_set_join(struct bucket_set *into,
@@ -95,37 +88,36 @@ enum err bucket_set_join(struct bucket_set *into,
                          uint64_t from_count,
                          uint64_t from_bytes)
 {
-    struct bucket_array *array = bucket_set_array(from);
-    const uint32_t used = array != NULL ? array->used : from_count > 0;
-    for (uint32_t i = 0; i < used; i++) {
-        const uint32_t bucket =
-            array != NULL ? bucket_array_numbers(array)[i] : (uint32_t)(from->tagged >> 1);
-        const uint64_t count =
-            array != NULL ? array->counts[i].tagged >> BUCKET_TAG_BITS : from_count;
-        const uint64_t bytes = array != NULL ? array->counts[i].bytes : from_bytes;
-        TRY(bucket_set_add(into, bucket, bytes, into_count, into_bytes));
-        bucket_set_add_more(into, bucket, count - 1, 0);
-        into_count += count;
-        into_bytes += bytes;
+    const struct bucket_count *table = bucket_set_table(from);
+    const uint32_t places = table != NULL ? bucket_set_places(from) : from_count > 0;
+    for (uint32_t i = 0; i < places; i++) {
+        const struct bucket_count only = {
+            .tagged = from_count << BUCKET_TAG_BITS | from->tagged >> 1, .bytes = from_bytes};
+        const struct bucket_count *added = table != NULL ? table + i : &only;
+        const uint64_t count = added->tagged >> BUCKET_TAG_BITS;
+        const uint32_t bucket = added->tagged & ((1u << BUCKET_TAG_BITS) - 1);
+        if (count > 0) {
+            TRY(bucket_set_add(into, bucket, added->bytes, into_count, into_bytes));
+            bucket_set_add_more(into, bucket, count - 1, 0);
+            into_count += count;
+            into_bytes += added->bytes;
+        }
     }
     return ERR_OK;
 }
 
 size_t bucket_set_count(const struct bucket_set *set, uint64_t count)
 {
-    struct bucket_array *array = bucket_set_array(set);
-    if (array == NULL) {
+    if (bucket_set_table(set) == NULL) {
         return count > 0 && set->tagged != bucket_set_only(BUCKET_UNKNOWN);
     }
-    const bool has_unknown =
-        memchr(bucket_array_numbers(array), BUCKET_UNKNOWN, array->used) != NULL;
-    return array->used - has_unknown;
+    const bool has_unknown = find_place(set, BUCKET_UNKNOWN)->tagged != 0;
+    return used_places(set) - has_unknown;
 }
 
 size_t bucket_set_bytes(const struct bucket_set *set)
 {
-    const struct bucket_array *array = bucket_set_array(set);
-    return array != NULL ? array_bytes(array->cap) : 0;
+    return bucket_set_table(set) != NULL ? bucket_set_places(set) * sizeof(struct bucket_count) : 0;
 }
 
 enum err bucket_set_collect(const struct bucket_set *set,
@@ -134,35 +126,36 @@ enum err bucket_set_collect(const struct bucket_set *set,
                             uint64_t bytes,
                             struct rec_bucket_vec *out)
 {
-    if (bucket_set_count(set, count) == 0) {
-        return ERR_OK;
+    const struct bucket_count *table = bucket_set_table(set);
+    if (table == NULL) {
+        const struct rec_bucket only = {
+            .row = row, .bucket = (uint32_t)(set->tagged >> 1), .count = count, .bytes = bytes};
+        return bucket_set_count(set, count) > 0 ? rec_bucket_vec_push(out, only) : ERR_OK;
     }
-    struct bucket_array *array = bucket_set_array(set);
-    if (array == NULL) {
-        return rec_bucket_vec_push(out, (struct rec_bucket){.row = row,
-                                                            .bucket = (uint32_t)(set->tagged >> 1),
-                                                            .count = count,
-                                                            .bytes = bytes});
-    }
-    const uint8_t *buckets = bucket_array_numbers(array);
-    TRY(rec_bucket_vec_reserve(out, array->used));
+    TRY(rec_bucket_vec_reserve(out, bucket_set_places(set)));
     struct rec_bucket *sorted = out->items + out->len;
-    for (uint32_t i = 0; i < array->used; i++) { // they are few
-        uint32_t at = i;
-        for (; at > 0 && sorted[at - 1].bucket > buckets[i]; at--) {
+    size_t used = 0;
+    for (uint32_t i = 0; i < bucket_set_places(set); i++) { // they are few
+        const uint32_t bucket = table[i].tagged & ((1u << BUCKET_TAG_BITS) - 1);
+        size_t at = used;
+        if (table[i].tagged == 0 || bucket == BUCKET_UNKNOWN) {
+            continue;
+        }
+        for (; at > 0 && sorted[at - 1].bucket > bucket; at--) {
             sorted[at] = sorted[at - 1];
         }
-        sorted[at].row = row;
-        sorted[at].bucket = buckets[i];
-        sorted[at].count = array->counts[i].tagged >> BUCKET_TAG_BITS;
-        sorted[at].bytes = array->counts[i].bytes;
+        sorted[at] = (struct rec_bucket){.row = row,
+                                         .bucket = bucket,
+                                         .count = table[i].tagged >> BUCKET_TAG_BITS,
+                                         .bytes = table[i].bytes};
+        used++;
     }
-    out->len += bucket_set_count(set, count); // BUCKET_UNKNOWN is the last
+    out->len += used;
     return ERR_OK;
 }
 
 void bucket_set_release(struct bucket_set *set)
 {
-    free(bucket_set_array(set));
+    free(bucket_set_table(set));
     set->tagged = 0;
 }

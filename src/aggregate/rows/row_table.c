@@ -123,17 +123,7 @@ static bool is_pair(const struct row_note *note)
     return note->change == ROW_PAIRED || note->change == ROW_PAIRED_TEMPORARY;
 }
 
-// Prefetch the histogram position of `note`; its row is in the cache.
-static inline void prefetch_place(const struct row_table *table, const struct row_note *note)
-{
-    struct row_extra *extra = table->extras.items + note->row;
-    bucket_set_prefetch_place(histogram_of(extra, note), note->bucket);
-    if (is_pair(note)) {
-        bucket_set_prefetch_place(&extra->lifetimes, rec_bucket_of(0));
-    }
-}
-
-// Prefetch the count of `note`; its position is in the cache.
+// Prefetch the count of `note`; its row is in the cache.
 static inline void prefetch_count(const struct row_table *table, const struct row_note *note)
 {
     struct row_extra *extra = table->extras.items + note->row;
@@ -249,9 +239,6 @@ enum err row_table_count(struct row_table *table)
     const uint32_t count = table->note_count;
     enum err result = ERR_OK;
     table->note_count = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        prefetch_place(table, table->notes + i);
-    }
     for (uint32_t i = 0; i < count; i++) {
         prefetch_count(table, table->notes + i);
     }
