@@ -118,6 +118,29 @@ def test_an_attached_program_is_sampled(attachable):
     assert recording.totals["frees"] < 5000 + SIGMAS * errors_of([(100, 5000)], 1024)[0]
 
 
+def test_blocks_that_were_chosen_before_a_detach_are_not_seen_again(attachable):
+    """They are freed, and their addresses used again, while no recorder is attached and after it. What
+    the next recording says is what happened in it."""
+    mean = 1024
+    for _ in range(3):
+        attachable.attach(f"--sample={mean}")
+        attachable.do("a 20000 100", "t 10000 100")
+        first = attachable.detach()
+        assert_near(first.totals["leaked_bytes"], 2000000, errors_of([(100, 20000)], mean)[1])
+        assert_near(first.totals["frees"], 10000, errors_of([(100, 10000)], mean)[0])
+        attachable.do("f 10000", "a 10000 100")
+        attachable.attach(f"--sample={mean}")
+        attachable.do("f 10000", "a 10000 100", "f 10000", "t 5000 100")  # the frees are of earlier blocks
+        second = attachable.detach()
+        sampling = second.report["run"]["sampling"]
+        assert (sampling["allocations"], sampling["allocated_bytes"]) == (15000, 1500000)
+        assert_near(second.totals["leaked_allocations"], 10000, errors_of([(100, 10000)], mean)[0])
+        assert_near(second.totals["frees"], 5000, errors_of([(100, 5000)], mean)[0])
+        assert second.totals["unknown_frees"] == 0
+        attachable.do("f 10000")
+    attachable.end()
+
+
 def test_blocks_from_before_are_counted_apart(attachable):
     attachable.do("a 10 100")
     attachable.attach()
