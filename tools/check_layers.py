@@ -61,8 +61,8 @@ MODULES = {
     "formats": Module("H", "base host recording aggregate profile views_json", "codec import export"),
     "store": Module("H", "base host recording profile formats"),
     "push": Module("H", "base host recording profile formats"),
-    "server": Module("H", "base host recording profile views_json formats",
-                     "http access state metrics api pages ."),
+    "server": Module("H", "base host recording profile views_json formats store",
+                     "http access state metrics store api pages ."),
     "cli": Module("H", "base session host recording aggregate symbols inject/allocators recorder profile "
                   "views_json formats store push server",
                   "text options warnings diff report names check top store record commands ."),

@@ -186,6 +186,22 @@ static bool is_body_announced(struct MHD_Connection *connection)
            http_header(connection, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL;
 }
 
+static bool is_of_store(const char *target)
+{
+    return strncmp(target, STORE_REPLY_PREFIX, strlen(STORE_REPLY_PREFIX)) == 0;
+}
+
+// Return the methods that change what the target names; 0: it can only be read.
+static enum method writes_of(const struct http *http, const char *target)
+{
+    if (http->store != NULL) {
+        return target_has_path(target, STORE_REPLY_RECORDING) ? METHOD_PUT : 0;
+    }
+    return http->metrics == NULL && target_has_path(target, baseline_path)
+               ? METHOD_PUT | METHOD_DELETE
+               : 0;
+}
+
 // Answer a GET or HEAD of the target.
 static enum MHD_Result
 handle_read(struct http *http, struct MHD_Connection *connection, const char *target)
@@ -193,12 +209,15 @@ handle_read(struct http *http, struct MHD_Connection *connection, const char *ta
     if (http->metrics != NULL) {
         return metrics_reply(http->metrics, connection, target);
     }
-    const struct route *route = route_find(target);
+    const struct route *route = http->store == NULL ? route_find(target) : NULL;
     const struct asset *asset = asset_find(target);
+    if (http->store != NULL && is_of_store(target)) {
+        return store_reply_send(http->store, connection, target);
+    }
     if (route != NULL) {
         return answer_reply_send(&http->answers, connection, route, target);
     }
-    if (target_has_path(target, events_path)) {
+    if (http->store == NULL && target_has_path(target, events_path)) {
         return listen_to_events(http, connection);
     }
     if (target_has_path(target, AUTHENTICATION_TOKEN_PATH)) {
@@ -254,19 +273,18 @@ begin(struct http *http, struct MHD_Connection *connection, enum method method, 
         return reply_refuse(connection, MHD_HTTP_BAD_REQUEST, ERR_INVALID,
                             "the address contains an invalid % escape");
     }
-    bool is_baseline = http->metrics == NULL && target_has_path(target, baseline_path);
-    if (is_baseline && method != METHOD_PUT && method != METHOD_DELETE) {
-        return refuse_method(connection, "PUT, DELETE");
+    const enum method writes = writes_of(http, target);
+    if ((method & (writes != 0 ? writes : METHOD_READ)) == 0) {
+        return refuse_method(connection, writes == 0           ? "GET, HEAD"
+                                         : http->store != NULL ? "PUT"
+                                                               : "PUT, DELETE");
     }
-    if (!is_baseline && method != METHOD_READ) {
-        return refuse_method(connection, "GET, HEAD");
-    }
-    if (method != METHOD_PUT && is_body_announced(connection)) {
+    if ((method != METHOD_PUT || http->store != NULL) && is_body_announced(connection)) {
         return reply_refuse(connection, MHD_HTTP_CONTENT_TOO_LARGE, ERR_LIMIT,
                             "only PUT of a recording is allowed");
     }
     // The size of a chunked body is unbounded, whatever its Content-Length.
-    if (method == METHOD_PUT &&
+    if (method == METHOD_PUT && http->store == NULL &&
         (http_header(connection, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL ||
          !baseline_upload_may_come(http_header(connection, MHD_HTTP_HEADER_CONTENT_LENGTH)))) {
         return reply_refuse(connection, MHD_HTTP_CONTENT_TOO_LARGE, ERR_LIMIT,
@@ -281,8 +299,11 @@ static enum MHD_Result complete(struct http *http,
                                 struct exchange *exchange)
 {
     exchange->is_upload = method == METHOD_PUT;
-    return method == METHOD_READ ? handle_read(http, connection, exchange->target)
-                                 : change_baseline(http, connection, exchange);
+    if (method == METHOD_READ) {
+        return handle_read(http, connection, exchange->target);
+    }
+    return http->store != NULL ? store_reply_open(http->store, connection)
+                               : change_baseline(http, connection, exchange);
 }
 
 // The callback's signature is libmicrohttpd's. NOLINTNEXTLINE(readability-function-size)

@@ -27,6 +27,7 @@
 #include "server/http/http_library.h"
 #include "server/http/listener.h"
 #include "server/pages/assets.h"
+#include "store/store.h"
 
 enum {
     ANSWERS_MIN = 2,
@@ -43,6 +44,12 @@ struct server {
     bool has_semaphore;
     uint16_t port;
     int watch_fd; // owned; -1 if the folder cannot be watched
+    struct server_options options;
+    struct store_service store; // in use without options.path
+    struct opened_server {
+        char *path;              // owned
+        struct server *server;   // owned
+    } opened[SERVER_OPENED_MAX]; // recordings of the store, latest first
 };
 
 uint16_t server_port(const struct server *server)
@@ -86,6 +93,60 @@ static MUST_USE enum err check_editor(const char *pattern, struct err_info *info
     return ERR_OK;
 }
 
+static void opened_server_close(struct opened_server *opened)
+{
+    server_close(opened->server);
+    free(opened->path);
+    *opened = (struct opened_server){0};
+}
+
+static MUST_USE enum err append_address(const struct server *server, struct strbuf *out)
+{
+    strbuf_printf(out, "http://127.0.0.1:%u/?token=%s", (unsigned)server->port,
+                  server_token(server));
+    return strbuf_result(out);
+}
+
+// Serve a recording of the store, unless it is served already. The caller holds store.asking.
+static enum err
+open_of_store(void *context, const char *path, struct strbuf *out_address, struct err_info *info)
+{
+    struct server *server = context;
+    for (size_t i = 0; i < SERVER_OPENED_MAX; i++) {
+        if (server->opened[i].path != NULL && strcmp(server->opened[i].path, path) == 0) {
+            return append_address(server->opened[i].server, out_address);
+        }
+    }
+    struct opened_server opened = {.path = strdup(path)};
+    if (opened.path == NULL) {
+        return err_set(info, ERR_NO_MEMORY, "not enough memory");
+    }
+    struct server_options options = server->options;
+    options.path = opened.path;
+    options.port = 0;
+    enum err problem = server_open(&options, &opened.server, info);
+    if (problem != ERR_OK) {
+        opened_server_close(&opened);
+        return problem;
+    }
+    opened_server_close(&server->opened[SERVER_OPENED_MAX - 1]);
+    memmove(server->opened + 1, server->opened, sizeof(opened) * (SERVER_OPENED_MAX - 1));
+    server->opened[0] = opened;
+    return append_address(opened.server, out_address);
+}
+
+// Check that the store can be asked.
+static MUST_USE enum err prepare_store(struct server *server, struct err_info *info)
+{
+    CLEANUP(store_closep) struct store *store = NULL;
+    server->store = (struct store_service){.place = server->options.store_place,
+                                           .asking = PTHREAD_MUTEX_INITIALIZER,
+                                           .open = open_of_store,
+                                           .context = server};
+    server->http.store = &server->store;
+    return store_open(server->options.store_place, false, &store, info);
+}
+
 static MUST_USE enum err
 prepare(struct server *server, const struct server_options *options, struct err_info *info)
 {
@@ -107,6 +168,9 @@ prepare(struct server *server, const struct server_options *options, struct err_
         return err_set_errno(info, errno, "cannot make a semaphore");
     }
     server->has_semaphore = true;
+    if (options->path == NULL) {
+        return prepare_store(server, info);
+    }
     return served_init(&http->answers.served, options->path, options->baseline_path,
                        options->sources, info);
 }
@@ -148,11 +212,12 @@ server_open(const struct server_options *options, struct server **out, struct er
         return err_set(info, ERR_NO_MEMORY, "not enough memory");
     }
     server->watch_fd = -1;
+    server->options = *options;
     TRY(check_editor(options->editor, info));
     TRY(prepare(server, options, info));
     TRY(http_library_load(info));
     TRY(listen_on(server, options->port, info));
-    server->watch_fd = watch_folder(options->path);
+    server->watch_fd = options->path != NULL ? watch_folder(options->path) : -1;
     *out = server;
     server = NULL;
     return ERR_OK;
@@ -229,7 +294,9 @@ void server_run(struct server *server, int stop_fd)
             continue;
         }
         drain(server->watch_fd);
-        note_changed_file(&server->http);
+        if (server->options.path != NULL) {
+            note_changed_file(&server->http);
+        }
         not_before = clock_monotonic_ms() + pause_after(clock_monotonic_ms() - begin);
     }
 }
@@ -246,6 +313,9 @@ void server_close(struct server *server)
     }
     if (server->daemon != NULL) {
         MHD_stop_daemon(server->daemon); // waits until all connections ended
+    }
+    for (size_t i = 0; i < SERVER_OPENED_MAX; i++) {
+        opened_server_close(&server->opened[i]);
     }
     if (server->has_hub) {
         event_hub_release(&server->http.events);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-// server: the server of `cairn analyze`: serves a recording on 127.0.0.1 to a browser.
+// server: the server of `cairn analyze`: serves a recording on 127.0.0.1 to a browser, or a store.
+//
+// The server of a store opens recordings of it in servers of their own, SERVER_OPENED_MAX at most:
+// beyond that the oldest ends.
 //
 //   server_open -> server_run (until it is stopped) -> server_close
 //
@@ -18,7 +21,8 @@
 
 // Texts are borrowed and must outlive the server.
 struct server_options {
-    const char *path;          // of the recording
+    const char *path;          // of the recording; NULL: serve a store
+    const char *store_place;   // of the store; NULL: the user's own
     const char *baseline_path; // of the recording to compare with; NULL: none
     const char *tool_version;
     const char *editor; // pattern of a link that opens an editor; NULL: none
@@ -28,6 +32,10 @@ struct server_options {
 };
 
 struct server;
+
+enum {
+    SERVER_OPENED_MAX = 8,
+};
 
 // Read the recordings and listen. Errors: those of input_open_profile; ERR_INVALID if the editor
 // pattern is not a link; ERR_IO with a sentence if the port is unavailable.

@@ -82,7 +82,7 @@ void store_closep(struct store **store)
 
 // --- additions -----------------------------------------------------------------------------------
 
-static MUST_USE enum err hash_file(const char *path, int64_t *out, struct err_info *info)
+enum err store_identify(const char *path, int64_t *out, struct err_info *info)
 {
     CLEANUP(stream_closep) FILE *stream = NULL;
     CLEANUP(text_freep) char *buffer = malloc(HASH_STEP_BYTES);
@@ -142,7 +142,7 @@ enum err store_add(struct store *store,
 {
     struct recording_source source = {.selection = selection, .labels = labels, .path = path};
     bool is_new = false;
-    TRY(hash_file(path, &source.id, info));
+    TRY(store_identify(path, &source.id, info));
     TRY(store->engine->kind->begin(store->engine, info));
     const enum err problem = add_new(store, &source, &is_new, info);
     if (problem != ERR_OK || !is_new) {

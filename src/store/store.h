@@ -49,6 +49,9 @@ enum err store_add(struct store *store,
                    bool *out_is_new,
                    struct err_info *info) MUST_USE;
 
+// Return the recording_id of a file. Errors: those of reading it.
+enum err store_identify(const char *path, int64_t *out, struct err_info *info) MUST_USE;
+
 // Answer a query. `words` are its own, as many as it needs. ERR_NOT_FOUND if a word names a
 // version that no recording in the scope has.
 enum err store_ask(struct store *store,

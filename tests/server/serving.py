@@ -69,6 +69,7 @@ class Server:
             env={**os.environ, "DISPLAY": "", "WAYLAND_DISPLAY": "", **(env or {})})
         self.url = read_line(self.process.stdout)
         fragment = "#/summary?diff=1" if "--diff" in options else ""
+        fragment = "#/store" if str(path).startswith("--store") else fragment
         match = re.fullmatch(r"http://127\.0\.0\.1:(\d+)/\?token=([0-9a-f]{32})(.*)", self.url)
         if not match or match[3] != fragment:
             self.process.kill()

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-for folder in ("cli", "e2e"):
+for folder in ("cli", "e2e", "server"):
     sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / folder))
 
 

@@ -63,7 +63,7 @@ def fixture_folder(tmp_path_factory):
     return folder
 
 
-def shown(data):
+def shown(data, folder):
     """Output as lines, unpacked if it is gzip's: a binary or long one as its length and checksum."""
     if data[:2] == b"\x1f\x8b":
         data = gzip.decompress(data)
@@ -72,6 +72,7 @@ def shown(data):
     except UnicodeDecodeError:
         text = None
     if text is not None:
+        text = text.replace(f"{folder}/", "FOLDER/")
         text = re.sub(r"(chunks in )\d+( bytes)", r"\1...\2", text)
     if text is None or len(data) > BYTES_MAX:
         return [f"({len(data)} bytes, crc32 {zlib.crc32(data):08x})"]
@@ -85,9 +86,9 @@ def transcript_of(command, folder):
     run = subprocess.run([*without_input, BUILD / "bin/cairn", *words[1:]], cwd=folder, env=ENVIRONMENT,
                          capture_output=True, stdin=subprocess.DEVNULL, timeout=120, check=False)
     assert run.returncode >= 0, f"signal {-run.returncode} ended {command}"  # no approval makes that right
-    said = [f"! {line}" for line in shown(run.stderr)]
+    said = [f"! {line}" for line in shown(run.stderr, folder)]
     status = [f"[status {run.returncode}]"] if run.returncode != 0 else []
-    return [f"$ {command}", *shown(run.stdout), *said, *status]
+    return [f"$ {command}", *shown(run.stdout, folder), *said, *status]
 
 
 @pytest.mark.parametrize("path", sorted(HERE.glob("*.transcript")), ids=lambda path: path.stem)

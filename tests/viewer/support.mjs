@@ -184,8 +184,8 @@ export function exportHtml(file, page, args = []) {
 }
 
 /** Starts `cairn analyze`; gives its address and how to stop it. */
-export async function serve(file, args = []) {
-  const child = spawn(CAIRN, ['analyze', '--no-browser', ...args, file], { stdio: ['ignore', 'pipe', 'pipe'] });
+export async function serve(file, args = []) { // an empty list in place of a file: a store
+  const child = spawn(CAIRN, ['analyze', '--no-browser', ...args, ...[file].flat()], { stdio: ['ignore', 'pipe', 'pipe'] });
   let said = '';
   child.stderr.on('data', (data) => { said += data; });
   const lines = readline.createInterface({ input: child.stdout });

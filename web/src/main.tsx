@@ -7,6 +7,7 @@ import { followAddressBar } from './state/app-state';
 import { applyTheme, readTheme } from './state/theme';
 import { showSafeText } from './views/parts/safe-text';
 import { Shell } from './views/shell';
+import { StorePage } from './views/store/store-page';
 // The last of the styles: it overrides those of the views.
 import './views/parts/print.css';
 
@@ -18,5 +19,5 @@ applyTheme(readTheme());
 followAddressBar();
 const root = document.getElementById('app');
 if (root !== null) {
-  render(<Shell />, root);
+  render(!inReport() && location.hash.startsWith('#/store') ? <StorePage /> : <Shell />, root);
 }

@@ -23,6 +23,7 @@
 
 struct analyze_fields {
     const char *baseline;
+    const char *store; // NULL: not given; "": the user's own
     const char *editor;
     uint32_t port;
     bool no_browser;
@@ -38,6 +39,13 @@ static const struct option_spec specs[] = {
      .value = "OLD",
      .help = "compare with the recording OLD",
      .offset = FIELD(baseline)},
+    {.name = "store",
+     .kind = OPTION_TEXT,
+     .value = "URL",
+     .when_alone = "",
+     .help = "show a store of recordings (cairn store) in place of FILE; without URL "
+             "$CAIRN_STORE, or your own",
+     .offset = FIELD(store)},
     {.name = "port",
      .kind = OPTION_COUNT,
      .value = "N",
@@ -90,32 +98,33 @@ static void say_how_to_get_there(const struct server *server, bool is_opened)
     }
 }
 
-// The address of the page with its token. With a baseline, the page opens the comparison.
+// The address of the page with its token. The fragment names what the page opens.
 struct page_address {
     char text[160];
 };
 
 static struct page_address
-page_address_of(const struct server *server, const char *token, bool is_compared)
+page_address_of(const struct server *server, const char *token, const struct analyze_fields *fields)
 {
     struct page_address address;
     (void)snprintf(address.text, sizeof(address.text), "http://127.0.0.1:%" PRIu16 "/?token=%s%s",
-                   server_port(server), token, is_compared ? "#/summary?diff=1" : ""); // fits
+                   server_port(server), token,
+                   fields->store != NULL      ? "#/store"
+                   : fields->baseline != NULL ? "#/summary?diff=1"
+                                              : ""); // fits
     return address;
 }
 
 // Print the address. Return false if stdout cannot be written.
 static bool announce(const struct server *server, const struct analyze_fields *fields)
 {
-    bool is_compared = fields->baseline != NULL;
-    (void)puts(page_address_of(server, server_token(server), is_compared).text);
+    (void)puts(page_address_of(server, server_token(server), fields).text);
     if (command_finish_output(STATUS_OK) != STATUS_OK) {
         return false;
     }
     bool is_opened = false;
     if (!fields->no_browser && browser_is_there()) {
-        is_opened =
-            browser_open(page_address_of(server, server_launch_token(server), is_compared).text);
+        is_opened = browser_open(page_address_of(server, server_launch_token(server), fields).text);
     }
     say_how_to_get_there(server, is_opened);
     return true;
@@ -131,13 +140,15 @@ static int serve(const char *path, const struct analyze_fields *fields)
         (void)err_set_errno(&info, errno, "cannot catch signals"); // printed below
         return command_error(&info);
     }
-    const struct server_options options = {.path = path,
-                                           .baseline_path = fields->baseline,
-                                           .tool_version = CAIRN_VERSION,
-                                           .editor = fields->editor,
-                                           .port = (uint16_t)fields->port,
-                                           .hides_sources = fields->no_source,
-                                           .sources = &names.sources};
+    const struct server_options options = {
+        .path = path,
+        .baseline_path = fields->baseline,
+        .store_place = fields->store != NULL && fields->store[0] != '\0' ? fields->store : NULL,
+        .tool_version = CAIRN_VERSION,
+        .editor = fields->editor,
+        .port = (uint16_t)fields->port,
+        .hides_sources = fields->no_source,
+        .sources = &names.sources};
     if (name_places_init(&names, &fields->names, &info) != ERR_OK ||
         server_open(&options, &server, &info) != ERR_OK) {
         return command_error(&info);
@@ -163,13 +174,18 @@ static int run(int argc, char **argv)
     if (!command_parse(&command_analyze, argc, argv, &fields, &operand, &status)) {
         return status;
     }
-    if (argc - operand != 1) {
+    if (fields.store != NULL && (argc != operand || fields.baseline != NULL)) {
+        (void)err_set(&info, ERR_INVALID, "--store takes neither a FILE nor --diff%s",
+                      fields.store[0] == '\0' ? "; a store is named by --store=URL" : "");
+        return command_usage_error(&command_analyze, &info);
+    }
+    if (fields.store == NULL && argc - operand != 1) {
         (void)err_set(&info, ERR_INVALID,
                       argc == operand ? "no FILE given"
                                       : "only one FILE can be given; --diff OLD compares two");
         return command_usage_error(&command_analyze, &info);
     }
-    if (strcmp(argv[operand], "-") == 0) {
+    if (fields.store == NULL && strcmp(argv[operand], "-") == 0) {
         (void)err_set(&info, ERR_INVALID,
                       "analyze cannot read standard input; write it to a file first");
         return command_usage_error(&command_analyze, &info);
@@ -179,18 +195,20 @@ static int run(int argc, char **argv)
                       fields.port);
         return command_usage_error(&command_analyze, &info);
     }
-    return serve(argv[operand], &fields);
+    return serve(fields.store == NULL ? argv[operand] : NULL, &fields);
 }
 
 const struct command command_analyze = {
     .name = "analyze",
     .summary = "open a recording in the browser",
-    .synopsis = "[options] FILE",
+    .synopsis = "[options] FILE | --store",
     .description =
         "Serve the recording FILE as a web page on 127.0.0.1 until Ctrl-C, and open it in\n"
         "the browser. The printed address contains an access token; the page cannot be\n"
         "read without it. If FILE is still being recorded, the page follows it. Use\n"
-        "ssh -L to reach the page from another machine.\n",
+        "ssh -L to reach the page from another machine.\n\n"
+        "With --store, the page lists the recordings of a store, answers its queries, and\n"
+        "opens the recordings whose files are on this machine.\n",
     .options = {.specs = specs,
                 .count = ARRAY_LEN(specs),
                 .shared = {NAME_OPTIONS(analyze_fields, names)},

@@ -16,6 +16,7 @@
 #include "cli/store/table_output.h"
 #include "cli/text/screen_text.h"
 #include "formats/import/input_file.h"
+#include "host/os/file.h"
 #include "host/text/json_writer.h"
 #include "host/text/number.h"
 #include "store/store.h"
@@ -208,13 +209,15 @@ static MUST_USE enum err add_file(struct store *store,
     CLEANUP(profile_closep) struct profile *profile = NULL;
     CLEANUP(applied_filter_release) struct applied_filter applied = {0};
     CLEANUP(selection_release) struct selection selection = {0};
+    CLEANUP(strbuf_release) struct strbuf place = {0}; // `cairn analyze --store` may run elsewhere
+    TRY(file_absolute_path(path, &place, info));
     TRY(input_open_profile(path, names, NULL, &profile, info));
     TRY(filter_words_apply(&words, &profile->recording, &applied, info));
     TRY(profile_select(profile, &applied.filter, &selection, info));
     if (profile->damage[0] != '\0') {
         (void)fprintf(stderr, "cairn: %s: %s\n", path, profile->damage);
     }
-    return store_add(store, path, &selection, labels, out_is_new, info);
+    return store_add(store, strbuf_text(&place), &selection, labels, out_is_new, info);
 }
 
 static MUST_USE enum err add(struct store *store, const struct call *call, struct err_info *info)

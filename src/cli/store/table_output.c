@@ -13,6 +13,7 @@
 #include "host/containers/vec.h"
 #include "host/text/format.h"
 #include "host/text/json_writer.h"
+#include "store/store_json.h"
 #include "views_json/layout/csv_cell.h"
 
 enum {
@@ -150,54 +151,12 @@ static MUST_USE enum err write_text(const struct store_table *table, FILE *out)
     return ERR_OK;
 }
 
-static void json_value(struct json_writer *w, const char *name, const struct store_value *value)
-{
-    char id[20];
-    switch (value->kind) {
-    case STORE_NULL:
-        json_null(w);
-        break;
-    case STORE_INTEGER:
-        if (is_id(name)) {
-            (void)snprintf(id, sizeof(id), "%016" PRIx64, (uint64_t)value->integer); // fits
-            json_string(w, id);
-        } else {
-            json_i64(w, value->integer);
-        }
-        break;
-    case STORE_REAL:
-        json_double(w, value->real);
-        break;
-    case STORE_TEXT:
-        json_string(w, value->text);
-        break;
-    }
-}
-
 static MUST_USE enum err write_json(const struct store_table *table, FILE *out)
 {
     struct json_writer w;
     json_to_stream(&w, out, isatty(fileno(out)) == 1 ? JSON_INDENTED : JSON_COMPACT);
     json_begin_object(&w);
-    json_key(&w, "columns");
-    json_begin_array(&w);
-    for (size_t column = 0; column < table->names.len; column++) {
-        json_string(&w, store_table_name(table, column));
-    }
-    json_end_array(&w);
-    json_key(&w, "rows");
-    json_begin_array(&w);
-    for (size_t row = 0; row < store_table_rows(table); row++) {
-        json_begin_object(&w);
-        for (size_t column = 0; column < table->names.len; column++) {
-            const char *name = store_table_name(table, column);
-            const struct store_value value = store_table_get(table, row, column);
-            json_key(&w, name);
-            json_value(&w, name, &value);
-        }
-        json_end_object(&w);
-    }
-    json_end_array(&w);
+    store_json_write(table, &w);
     json_end_object(&w);
     return json_finish(&w);
 }

@@ -96,6 +96,12 @@ static const struct param_spec specs[PARAM_COUNT] = {
     [PARAM_RANK] = {.name = "rank", .kind = VALUE_CHOICE, .choices = ranks},
     [PARAM_GROWTH] = {.name = "growth", .kind = VALUE_CHOICE, .choices = growth_classes},
     [PARAM_MOMENT_MS] = {.name = "moment_ms", .kind = VALUE_NUMBER, .most = TIME_MAX},
+    [PARAM_SERVICE] = {.name = "service", .kind = VALUE_TEXT},
+    [PARAM_VERSION] = {.name = "version", .kind = VALUE_TEXT},
+    [PARAM_HOST] = {.name = "host", .kind = VALUE_TEXT},
+    [PARAM_OLD] = {.name = "old", .kind = VALUE_TEXT},
+    [PARAM_NEW] = {.name = "new", .kind = VALUE_TEXT},
+    [PARAM_RECORDING_ID] = {.name = "recording_id", .kind = VALUE_TEXT},
 };
 
 bool target_has_path(const char *target, const char *path)

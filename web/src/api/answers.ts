@@ -12,6 +12,7 @@ import {
   record,
   refs,
   str,
+  textOrNumber,
   type Decode,
   type Decoded,
 } from './decode';
@@ -438,6 +439,13 @@ export type Functions = Decoded<typeof functions>;
 export type FunctionDetail = Decoded<typeof functionDetail>;
 export type Series = Decoded<typeof series>;
 export type Histogram = Decoded<typeof histogram>;
+/** An answer of a store; the columns differ by question. */
+export const storeTable = object({ columns: texts, rows: list(record(textOrNumber)) });
+
+/** The viewer of a recording that was opened from a store. */
+export const storedAddress = object({ address: str });
+
+export type StoreTable = Decoded<typeof storeTable>;
 export type Leaks = Decoded<typeof leaks>;
 export type Rss = Decoded<typeof rss>;
 export type Adhoc = Decoded<typeof adhoc>;

@@ -1,7 +1,7 @@
 // Requests to the server: one function, cancellable, with every expected failure as a value. The
 // token of the page authorizes requests; the browser's own cache revalidates with the ETag.
 import type { AppError, Answered, Result } from '../base/result';
-import { problem, stamp } from './answers';
+import { problem, stamp, storedAddress } from './answers';
 import { DecodeError, type Decode } from './decode';
 import { answerFrom, problemOf, type AnswerSource } from './report-ask';
 import { reportFile } from './report-file';
@@ -85,6 +85,19 @@ export async function putBaseline(file: File | null): Promise<Result<null>> {
     }
     const body: unknown = await response.json();
     return { ok: false, error: errorOf(response.status, body) };
+  } catch {
+    return { ok: false, error: UNREACHABLE };
+  }
+}
+
+/** Open a recording of a store; gives the address of its viewer, which is on this machine. */
+export async function openStored(id: string): Promise<Result<string>> {
+  try {
+    const response = await fetch(`/api/v1/store/recording${query({ recording_id: id })}`, { method: 'PUT', headers: await authorization() });
+    const body: unknown = await response.json();
+    return response.ok
+      ? { ok: true, value: storedAddress(body, 'recording').address }
+      : { ok: false, error: errorOf(response.status, body) };
   } catch {
     return { ok: false, error: UNREACHABLE };
   }

@@ -18,6 +18,10 @@ export const num: Decode<number> = (value, path) =>
 export const str: Decode<string> = (value, path) =>
   typeof value === 'string' ? value : fail(path, 'text');
 
+/** A value of a database. */
+export const textOrNumber: Decode<string | number | null> = (value, path) =>
+  value === null || typeof value === 'string' ? value : num(value, path);
+
 export const bool: Decode<boolean> = (value, path) =>
   typeof value === 'boolean' ? value : fail(path, 'boolean');
 

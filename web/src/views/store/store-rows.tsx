@@ -1,0 +1,74 @@
+// The table of a store's answer. The names of its columns say what the values are, as in
+// `cairn store`: NAME_bytes, NAME_ms, change_NAME, and `time` in seconds since 1970.
+import type { JSX } from 'preact';
+import type { StoreTable } from '../../api/answers';
+import { formatBytes, formatChange, formatCount, formatMs } from '../../base/format';
+import { costTitle } from '../../model/cost';
+
+type Value = string | number | null | undefined;
+
+function titleOf(column: string): string {
+  const match = /^(old|new|change|host|others|cost)_(.+)$/.exec(column);
+  if (match !== null) {
+    return `${costTitle(match[2] ?? '')}, ${match[1] ?? ''}`;
+  }
+  return costTitle(column).replaceAll('_', ' ');
+}
+
+function numberText(column: string, value: number): string {
+  const format = column.endsWith('_bytes') ? formatBytes : column.endsWith('_ms') ? formatMs : formatCount;
+  if (column === 'time') {
+    return new Date(value * 1000).toISOString().replace('.000Z', 'Z');
+  }
+  if (column === 'line' || !Number.isInteger(value)) {
+    return String(value);
+  }
+  return value < 0 || column.startsWith('change_') ? formatChange(value, format) : format(value);
+}
+
+function cellText(column: string, value: Value): string {
+  return typeof value === 'number' ? numberText(column, value) : (value ?? '-');
+}
+
+export function StoreRows(props: { readonly label: string; readonly table: StoreTable; readonly onOpen: (id: string) => void }): JSX.Element {
+  const { table } = props;
+  const columns = table.columns.filter((column) => column !== 'recording_id');
+  const hasIds = table.columns.includes('recording_id');
+  if (table.rows.length === 0) {
+    return <p class="soft">Nothing.</p>;
+  }
+  return (
+    <div class="store-frame">
+      <table class="store-table" aria-label={props.label}>
+        <thead>
+          <tr>
+            {columns.map((column) => (
+              <th key={column} scope="col">
+                {titleOf(column)}
+              </th>
+            ))}
+            {hasIds ? <th scope="col">Recording</th> : null}
+          </tr>
+        </thead>
+        <tbody>
+          {table.rows.map((row, index) => (
+            <tr key={index}>
+              {columns.map((column) => (
+                <td key={column} class={typeof row[column] === 'number' ? 'store-number' : ''} title={String(row[column] ?? '')}>
+                  {cellText(column, row[column])}
+                </td>
+              ))}
+              {hasIds ? (
+                <td>
+                  <button type="button" onClick={() => props.onOpen(String(row['recording_id'] ?? ''))}>
+                    Open
+                  </button>
+                </td>
+              ) : null}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
