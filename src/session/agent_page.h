@@ -23,6 +23,7 @@
 
 #include "session/agent_hooks.h"
 #include "session/freed_table.h"
+#include "session/thread_pass.h"
 
 #define AGENT_MAGIC              0x746e656761ULL // "agent", little endian
 #define AGENT_VERSION            4u
@@ -37,12 +38,12 @@
 // What a thread has in the agent, found by its thread pointer.
 struct agent_thread {
     _Atomic uint64_t thread_pointer; // T; 0: free
-    uint64_t tid_word;               // T: the word at tid_offset, when the thread took the slot
-    uint64_t outer_call; // T: the frame of the hook whose original function runs; 0: none
-    void *state;         // T: its struct thread_state
-    void *filter;        // T: the struct sampled_blocks that its frees may ask; NULL: none
-    uint32_t thread_id;  // T
-    uint32_t reserved[5];
+    uint32_t tid_word;               // T: the word at tid_offset, when the thread took the slot
+    uint32_t thread_id;              // T
+    uint64_t outer_call;     // T: the frame of the hook whose original function runs; 0: none
+    void *state;             // T: its struct thread_state
+    struct thread_pass pass; // T
+    uint64_t reserved;
 };
 _Static_assert(sizeof(struct agent_thread) == 64, "a cache line");
 

@@ -81,7 +81,8 @@ ALWAYS_INLINE uint64_t record_block_hot(struct agent_thread *thread,
                                         void *block,
                                         uint64_t size_bytes)
 {
-    if (UNLIKELY(thread->filter != NULL) && record_alloc_passes(thread->state, block, size_bytes)) {
+    if (UNLIKELY(thread->pass.generation != 0) &&
+        record_alloc_passes(&thread->pass, thread->state, size_bytes)) {
         return (uint64_t)block;
     }
     return (uint64_t)record_alloc_hot(thread->state, block, size_bytes);
@@ -213,7 +214,7 @@ uint64_t agent_on_free(struct agent_call *call, enum agent_hook hook)
     struct agent_thread *thread = enter(call);
     const void *block = (const void *)call->arguments[0];
     if (LIKELY(thread != NULL) && LIKELY(block != NULL)) {
-        if (!record_free_passes(thread->filter, block)) {
+        if (!record_free_passes(&thread->pass, block)) {
             record_free_hot(thread->state, block);
         }
     }

@@ -69,7 +69,7 @@ static bool is_left(const struct agent_thread *thread)
 static struct agent_thread *begin(struct agent_thread *thread, uint64_t thread_pointer)
 {
     thread->state = NULL;
-    thread->filter = NULL;
+    thread->pass = (struct thread_pass){0};
     thread->outer_call = 0;
     thread->thread_id = (uint32_t)sys_gettid();
     thread->tid_word = agent_thread_tid_word(thread_pointer);

@@ -11,9 +11,10 @@
 // weight (aggregate/peak/byte_weight.h). The process has no memory: after a chosen block the
 // distance to the next moment is drawn anew.
 //
-// All other blocks cost two additions. The counters are in the lane, so the recorder can read them
-// at any moment, also after the thread was killed, and the totals are exact. The position is their
-// sum. Each addition is one instruction, so no guard is needed against signal handlers.
+// All other blocks cost two additions, and a subtraction from the budget, which the thread keeps
+// apart (session/thread_pass.h). The counters are in the lane, so the recorder can read them at any
+// moment, also after the thread was killed, and the totals are exact. The position is their sum.
+// Each addition is one instruction, so no guard is needed against signal handlers.
 // Context: T, the lane's thread and its handlers; no floating point; errno is kept.
 #pragma once
 
@@ -43,18 +44,31 @@ void byte_sampler_draw(struct byte_sampler *s, const struct lane_header *lane);
 // absolute error below 2^-31. mean < 2^32.
 uint64_t byte_sampler_exponential(uint64_t random, uint64_t mean);
 
-// Count an allocated block and return true, unless the block is chosen.
-ALWAYS_INLINE bool
-byte_sampler_passes(const struct byte_sampler *s, struct lane_header *lane, uint64_t size_bytes)
+// Return the distance to the next moment: smaller blocks are not chosen.
+ALWAYS_INLINE uint64_t byte_sampler_budget(const struct byte_sampler *s,
+                                           const struct lane_header *lane)
 {
     // Relaxed: our own counters.
     const uint64_t position =
         atomic_load_explicit(&lane->unsampled_bytes, memory_order_relaxed) +
         atomic_load_explicit(&lane->unsampled_allocations, memory_order_relaxed);
-    if (UNLIKELY(position + size_bytes >= s->next)) {
-        return false;
-    }
+    return s->next > position ? s->next - position : 0;
+}
+
+// Count an allocated block that is not chosen.
+ALWAYS_INLINE void byte_sampler_count(struct lane_header *lane, uint64_t size_bytes)
+{
     arch_own_counter_add(&lane->unsampled_bytes, size_bytes);
     arch_own_counter_add(&lane->unsampled_allocations, 1);
+}
+
+// Count an allocated block and return true, unless the block is chosen.
+ALWAYS_INLINE bool
+byte_sampler_passes(const struct byte_sampler *s, struct lane_header *lane, uint64_t size_bytes)
+{
+    if (UNLIKELY(size_bytes >= byte_sampler_budget(s, lane))) {
+        return false;
+    }
+    byte_sampler_count(lane, size_bytes);
     return true;
 }

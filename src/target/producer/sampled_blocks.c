@@ -4,30 +4,30 @@
 
 #define COUNTERS_PER_BLOCK 16u
 
-// Return the mask of level `level` of the filter.
-static uint64_t mask_of(uint32_t level)
-{
-    return ((uint64_t)1 << (SAMPLED_FILTER_BITS + 3 * level)) - 1;
-}
-
 // Choose the level for this number of blocks.
 static void fit_level(struct sampled_blocks *blocks, uint64_t count)
 {
     uint32_t level = 0;
-    while (level < SAMPLED_FILTER_LEVELS - 1 && count * COUNTERS_PER_BLOCK > mask_of(level)) {
+    while (level < SAMPLED_FILTER_LEVELS - 1 &&
+           count * COUNTERS_PER_BLOCK > blocks->levels[level].mask) {
         level++;
     }
-    atomic_store_explicit(&blocks->mask, mask_of(level), memory_order_relaxed);
+    atomic_store_explicit(&blocks->level, blocks->levels + level, memory_order_relaxed);
 }
 
 void sampled_blocks_init(struct sampled_blocks *blocks)
 {
+    for (uint32_t level = 0; level < SAMPLED_FILTER_LEVELS; level++) {
+        const uint64_t size = (uint64_t)1 << (SAMPLED_FILTER_BITS + 3 * level);
+        blocks->levels[level] =
+            (struct block_filter){.counters = blocks->filter + size, .mask = size - 1};
+    }
     fit_level(blocks, 0);
 }
 
 static _Atomic uint8_t *counter_of(struct sampled_blocks *blocks, uint64_t hash, uint32_t level)
 {
-    const uint64_t mask = mask_of(level);
+    const uint64_t mask = blocks->levels[level].mask;
     return blocks->filter + (hash & mask) + mask + 1;
 }
 

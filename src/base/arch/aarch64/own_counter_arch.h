@@ -13,3 +13,8 @@ ALWAYS_INLINE void arch_own_counter_add(_Atomic uint64_t *counter, uint64_t amou
     // Relaxed: a sum that orders nothing else.
     atomic_fetch_add_explicit(counter, amount, memory_order_relaxed);
 }
+
+ALWAYS_INLINE void arch_own_counter_subtract(_Atomic uint64_t *counter, uint64_t amount)
+{
+    atomic_fetch_sub_explicit(counter, amount, memory_order_relaxed);
+}

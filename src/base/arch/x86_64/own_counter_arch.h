@@ -12,3 +12,8 @@ ALWAYS_INLINE void arch_own_counter_add(_Atomic uint64_t *counter, uint64_t amou
 {
     __asm__ volatile("addq %1, %0" : "+m"(*counter) : "er"(amount) : "cc");
 }
+
+ALWAYS_INLINE void arch_own_counter_subtract(_Atomic uint64_t *counter, uint64_t amount)
+{
+    __asm__ volatile("subq %1, %0" : "+m"(*counter) : "er"(amount) : "cc");
+}

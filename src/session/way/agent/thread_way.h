@@ -15,7 +15,6 @@
 #include "session/agent_page.h"
 #include "thread_pointer_arch.h"
 
-struct sampled_blocks;
 struct thread_state;
 
 extern struct agent_page g_agent_page __attribute__((visibility("hidden")));
@@ -65,22 +64,15 @@ ALWAYS_INLINE void thread_way_set_state(struct thread_state *state)
     struct agent_thread *thread = agent_thread_here();
     if (thread != NULL) {
         thread->state = state;
-        thread->filter = NULL;
+        thread->pass = (struct thread_pass){0};
     }
 }
 
-ALWAYS_INLINE struct sampled_blocks *thread_way_filter(void)
-{
-    const struct agent_thread *thread = agent_thread_here();
-    return LIKELY(thread != NULL) ? thread->filter : NULL;
-}
-
-ALWAYS_INLINE void thread_way_set_filter(struct sampled_blocks *filter)
+// NULL: the thread has no slot, and so no state.
+ALWAYS_INLINE struct thread_pass *thread_way_pass(void)
 {
     struct agent_thread *thread = agent_thread_here();
-    if (thread != NULL) {
-        thread->filter = filter;
-    }
+    return LIKELY(thread != NULL) ? &thread->pass : NULL;
 }
 
 ALWAYS_INLINE struct freed_table *thread_way_freed(void)

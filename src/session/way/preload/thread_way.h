@@ -12,13 +12,13 @@
 
 #include "base/compiler.h"
 #include "session/freed_table.h"
+#include "session/thread_pass.h"
 
-struct sampled_blocks;
 struct thread_state;
 
 struct thread_way {
     struct thread_state *state;
-    struct sampled_blocks *filter;
+    struct thread_pass pass;
 };
 
 // The only thread-local variable of the library; initial-exec.
@@ -41,15 +41,9 @@ ALWAYS_INLINE void thread_way_set_state(struct thread_state *state)
     t_thread_way = (struct thread_way){.state = state};
 }
 
-// Return the set that the thread's frees may ask (record_bytes.h); NULL: they must look closer.
-ALWAYS_INLINE struct sampled_blocks *thread_way_filter(void)
+ALWAYS_INLINE struct thread_pass *thread_way_pass(void)
 {
-    return t_thread_way.filter;
-}
-
-ALWAYS_INLINE void thread_way_set_filter(struct sampled_blocks *filter)
-{
-    t_thread_way.filter = filter;
+    return &t_thread_way.pass;
 }
 
 ALWAYS_INLINE struct freed_table *thread_way_freed(void)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// hooks: the exported functions of C's allocator family.
+// hooks: the exported functions of C's allocator family, but those of hot_hooks.c.
 //
 // A hook only calls the real function, records the event, and returns the result. Only successful
 // calls count, with the requested size; a malloc(0) that returns a block counts with 0 bytes. errno
@@ -12,7 +12,7 @@
 
 #include "base/compiler.h"
 #include "target/preload/exports/hooks.h"
-#include "target/preload/exports/sampled_hooks.h"
+#include "target/preload/exports/recorded_hooks.h"
 #include "target/preload/real/real_functions.h"
 #include "target/preload/record/record_hot.h"
 
@@ -26,29 +26,17 @@
         }                                                            \
     } while (0)
 
-// The two ways of a hook are functions of their own, so that the hook needs no frame: the frame of
-// the function that it jumps to has the place of the hook's.
-static NOINLINE void *malloc_recorded(size_t size)
+void *malloc_recorded(size_t size)
 {
     void *block = g_real.malloc(size);
     return LIKELY(block != NULL) ? record_alloc_hot(thread_way_state(), block, size) : NULL;
 }
 
-EXPORT void *malloc(size_t size)
-{
-    return thread_way_filter() == NULL ? malloc_recorded(size) : malloc_sampled(size);
-}
-
-static NOINLINE void *calloc_recorded(size_t count, size_t size)
+void *calloc_recorded(size_t count, size_t size)
 {
     void *block = g_real.calloc(count, size);
     // If the product overflowed, there is no block.
     return LIKELY(block != NULL) ? record_alloc_hot(thread_way_state(), block, count * size) : NULL;
-}
-
-EXPORT void *calloc(size_t count, size_t size)
-{
-    return thread_way_filter() == NULL ? calloc_recorded(count, size) : calloc_sampled(count, size);
 }
 
 EXPORT void *memalign(size_t alignment, size_t size)
@@ -130,22 +118,13 @@ EXPORT void *reallocarray(void *block, size_t count, size_t size)
     return reallocate(&caller, block, bytes);
 }
 
-static NOINLINE void free_recorded(void *block)
+void free_recorded(void *block)
 {
-    record_free_hot(thread_way_state(), block);
-    g_real.free(block);
-}
-
-EXPORT void free(void *block)
-{
-    if (block == NULL) {
+    if (UNLIKELY(block == NULL)) {
         return;
     }
-    if (record_free_passes(thread_way_filter(), block)) {
-        g_real.free(block);
-    } else {
-        free_recorded(block);
-    }
+    record_free_hot(thread_way_state(), block);
+    g_real.free(block);
 }
 
 EXPORT void cfree(void *block)

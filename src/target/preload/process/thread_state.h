@@ -39,6 +39,7 @@ struct thread_state {
     uint64_t guard_frame;    // address of that hook's frame
     uint64_t last_allocated; // addresses of the last events; see record.h
     uint64_t last_freed;
+    bool is_watched;     // somebody will ask for them
     uint64_t generation; // of process_page, when this was opened or last renewed
     uint32_t extras;     // SESSION_CHECK_UNWIND, SESSION_PYTHON: more to do for each stack
     bool name_pending;   // `name` has not been sent

@@ -461,15 +461,25 @@ void record_no_deferred(const struct thread_state *t)
     expect_no_more(t, LANE_PENDING_DEFERRED);
 }
 
+// Return the thread's state, of which the last events are asked for.
+static struct thread_state *state_asked(void)
+{
+    struct thread_state *t = process_session() != NULL ? thread_way_state() : NULL;
+    if (t != NULL) {
+        t->is_watched = false;
+    }
+    return t;
+}
+
 uint64_t record_last_allocated(void)
 {
-    const struct thread_state *t = process_session() != NULL ? thread_way_state() : NULL;
+    const struct thread_state *t = state_asked();
     return t != NULL ? t->last_allocated : 0;
 }
 
 uint64_t record_last_freed(void)
 {
-    const struct thread_state *t = process_session() != NULL ? thread_way_state() : NULL;
+    const struct thread_state *t = state_asked();
     return t != NULL ? t->last_freed : 0;
 }
 
@@ -479,6 +489,7 @@ void record_forget_last(void)
     if (t != NULL) {
         t->last_allocated = 0;
         t->last_freed = 0;
-        thread_way_set_filter(NULL);
+        t->is_watched = true;
+        record_bytes_stop_passing();
     }
 }

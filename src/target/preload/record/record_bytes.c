@@ -7,22 +7,24 @@
 #include "target/preload/process/process.h"
 #include "target/producer/nursery/nursery.h"
 
-static _Atomic(struct sampled_blocks *) g_sampled_blocks;
+struct record_bytes g_record_bytes;
 
 // Return the set of this process; NULL: there is no memory for one.
 static struct sampled_blocks *blocks_here(void)
 {
     // Acquire: pairs with the release below.
-    struct sampled_blocks *blocks = atomic_load_explicit(&g_sampled_blocks, memory_order_acquire);
+    struct sampled_blocks *blocks =
+        atomic_load_explicit(&g_record_bytes.blocks, memory_order_acquire);
     if (LIKELY(blocks != NULL)) {
         return blocks;
     }
     struct sampled_blocks *fresh = page_alloc(SAMPLED_BLOCKS_BYTES);
     if (fresh == NULL) {
+        atomic_store_explicit(&g_record_bytes.is_refused, true, memory_order_relaxed);
         return NULL;
     }
     sampled_blocks_init(fresh);
-    if (!atomic_compare_exchange_strong_explicit(&g_sampled_blocks, &blocks, fresh,
+    if (!atomic_compare_exchange_strong_explicit(&g_record_bytes.blocks, &blocks, fresh,
                                                  memory_order_acq_rel, memory_order_acquire)) {
         page_free(fresh, SAMPLED_BLOCKS_BYTES); // another thread was first
         return blocks;
@@ -33,7 +35,8 @@ static struct sampled_blocks *blocks_here(void)
 bool record_bytes_takes_out(uint64_t address)
 {
     // Acquire: pairs with the release after it was initialized.
-    struct sampled_blocks *blocks = atomic_load_explicit(&g_sampled_blocks, memory_order_acquire);
+    struct sampled_blocks *blocks =
+        atomic_load_explicit(&g_record_bytes.blocks, memory_order_acquire);
     return blocks != NULL && sampled_blocks_may_have(blocks, address) &&
            sampled_blocks_take(blocks, address);
 }
@@ -64,17 +67,41 @@ static bool choose(struct thread_state *t, uint64_t address, uint64_t size_bytes
     return true;
 }
 
-// Let the thread's next events take the shortest way, as soon as there is a filter.
-static void pass_hot(void)
+static void set_pass(const struct thread_pass *pass)
 {
-    // Acquire: as above.
-    thread_way_set_filter(atomic_load_explicit(&g_sampled_blocks, memory_order_acquire));
+    struct thread_pass *own = thread_way_pass();
+    if (own != NULL) {
+        *own = *pass;
+    }
+}
+
+// Let the thread's next events take the shortest way. `t` may have been left by an unload of code:
+// then its generation is not the process's any more.
+static void pass_hot(const struct thread_state *t)
+{
+    if (t->is_watched) {
+        return;
+    }
+    const bool is_refused = atomic_load_explicit(&g_record_bytes.is_refused, memory_order_relaxed);
+    const struct sampled_blocks *blocks = is_refused ? NULL : blocks_here();
+    if (blocks != NULL) {
+        set_pass(&(struct thread_pass){
+            .filter = sampled_blocks_filter(blocks),
+            .generation = t->generation,
+            .budget_bytes = byte_sampler_budget(&t->bytes, t->producer.lane),
+        });
+    }
+}
+
+void record_bytes_stop_passing(void)
+{
+    set_pass(&(struct thread_pass){0});
 }
 
 static void note_free(struct thread_state *t, uint64_t address)
 {
     t->last_freed = address;
-    pass_hot();
+    pass_hot(t);
 }
 
 static bool keeps_free(struct thread_state *t, uint64_t address)
@@ -106,7 +133,7 @@ bool record_bytes_keeps(struct thread_state *t, struct event *event, uint32_t re
         return true;
     }
     t->last_allocated = event->address;
-    pass_hot();
+    pass_hot(t);
     if (is_freed) {
         *event = (struct event){
             .kind = EVENT_FREE, .address = event->old_address, .stamp = event->freed.stamp};
@@ -133,7 +160,7 @@ static bool send_block(struct thread_state *t, const struct event *event, uint32
     struct lane_producer *p = &t->producer;
     t->last_allocated = event->address;
     t->last_freed = 0; // until the thread's next free, which is not to pass unseen
-    thread_way_set_filter(NULL);
+    record_bytes_stop_passing();
     if (!nursery_begin(p)) {
         return false;
     }

@@ -53,23 +53,27 @@ ALWAYS_INLINE struct unwind_regs hot_caller_again(void)
     return unwind_caller_regs();
 }
 
-// For a thread that has a filter: whether a new block is not chosen; then it is counted. The guard
+// Whether a new block is within the budget of the thread, which has `pass` and `t`; then it is
+// counted. `t` may be NULL, or belong to a forked child's parent; then it is not read. The guard
 // may be held: a handler's additions come before or after those of the hook that it interrupted.
-ALWAYS_INLINE bool record_alloc_passes(struct thread_state *t, const void *block, size_t size_bytes)
+ALWAYS_INLINE bool
+record_alloc_passes(struct thread_pass *pass, struct thread_state *t, size_t size_bytes)
 {
-    if (UNLIKELY(!thread_state_is_current(t)) ||
-        UNLIKELY(what_to_record(t) != SESSION_RECORD_BYTES) ||
-        UNLIKELY(!byte_sampler_passes(&t->bytes, thread_state_lane(t), size_bytes))) {
+    // Relaxed: only we and our handlers write it.
+    if (UNLIKELY(pass->generation != process_generation()) ||
+        UNLIKELY(size_bytes >= atomic_load_explicit(&pass->budget_bytes, memory_order_relaxed)) ||
+        UNLIKELY(what_to_record(t) != SESSION_RECORD_BYTES)) {
         return false;
     }
-    t->last_allocated = (uint64_t)block;
+    arch_own_counter_subtract(&pass->budget_bytes, size_bytes + 1);
+    byte_sampler_count(thread_state_lane(t), size_bytes);
     return true;
 }
 
-// Whether the block is one that was not chosen, so that its free concerns nobody.
-ALWAYS_INLINE bool record_free_passes(const struct sampled_blocks *filter, const void *block)
+// Whether the block is one that was not chosen, so that its free concerns nobody; also NULL.
+ALWAYS_INLINE bool record_free_passes(const struct thread_pass *pass, const void *block)
 {
-    return filter != NULL && !sampled_blocks_may_have(filter, (uint64_t)block);
+    return pass->filter != NULL && !block_filter_may_have(pass->filter, (uint64_t)block);
 }
 
 // Do record_alloc for the caller of the hook that this is inlined into; returns the block. `t` is
