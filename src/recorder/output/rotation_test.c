@@ -182,6 +182,39 @@ static void a_week_stays_within_its_bounds(void **state)
     }
 }
 
+// As `record --follow` does: a recording of its own for each run, whose last state is kept.
+static void a_week_of_runs_stays_within_its_bounds(void **state)
+{
+    (void)state;
+    static const struct {
+        struct rotation_options options;
+        unsigned most; // files
+    } cases[] = {
+        {{.keeps_last = true}, 7 * 48 + 1},
+        {{.keeps_last = true, .keep_ms = DAY_MS}, 50}, // a day's, both of its ends, and app.cairn
+        {{.keeps_last = true, .max_bytes = 10 * FILE_BYTES}, 11},
+        {{.keeps_last = true, .keep_ms = DAY_MS, .max_bytes = 1}, 1},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct place place = enter();
+        unsigned most = 0;
+        for (uint64_t now_ms = 0; now_ms < 7 * DAY_MS; now_ms += HOUR_MS / 2) {
+            struct rotation rotation = begin(&place, cases[i].options);
+            write_file(&place, "app.cairn", "a run");
+            assert_false(rotation_is_due(&rotation, now_ms)); // only at the end
+            keep(&rotation, now_ms);
+            rotation_release(&rotation);
+            const unsigned count = count_files(&place, false);
+            most = count > most ? count : most;
+        }
+        if (most != cases[i].most) {
+            fail_msg("case %zu: at most %u files", i, most);
+        }
+        assert_true(has_file(&place, "app.cairn"));
+        leave(&place);
+    }
+}
+
 static void other_files_are_never_removed(void **state)
 {
     (void)state;
@@ -246,6 +279,7 @@ int main(void)
         cmocka_unit_test(a_kept_file_stays_as_it_was),
         cmocka_unit_test(states_are_due_by_the_growth_of_the_file),
         cmocka_unit_test(a_week_stays_within_its_bounds),
+        cmocka_unit_test(a_week_of_runs_stays_within_its_bounds),
         cmocka_unit_test(other_files_are_never_removed),
         cmocka_unit_test(the_last_state_of_a_killed_run_is_kept_once),
         cmocka_unit_test(a_file_that_cannot_be_kept_is_reported),

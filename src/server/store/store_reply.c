@@ -118,7 +118,7 @@ static MUST_USE enum err answer(struct store_service *service,
 {
     CLEANUP(store_table_release) struct store_table table = {0};
     struct request request;
-    struct store_scope scope;
+    struct store_scope scope = {0};
     const char *words[QUERY_WORDS_MAX] = {NULL};
     TRY(read_request(connection, route->params, &request, problem));
     TRY(scope_of(&request, &scope, problem));
