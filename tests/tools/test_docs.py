@@ -62,3 +62,11 @@ def test_links_lead_to_files(page):
 
 def test_a_missing_file_is_found():
     assert missing_files("`walk/walk.c`, `gone.c`, `malloc`, `a b.c`", ["/src/walk/walk.c"]) == ["gone.c"]
+
+
+def test_the_changelog_begins_with_the_version_of_the_project():
+    (version,) = re.findall(r"^project\(cairn VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text(), re.M)
+    first = re.search(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(), re.M)[1]
+    assert re.fullmatch(re.escape(version) + r", \d{4}-\d\d-\d\d", first), first
+    images = [line for path in (ROOT / "contrib").rglob("*.yaml") for line in path.read_text().splitlines() if "cairn:" in line and "image:" in line]
+    assert len(images) == 2 and all(line.endswith(f"/cairn:{version}") for line in images), images
