@@ -49,7 +49,7 @@ CASES = [
 
 
 @pytest.mark.parametrize("mode, is_noted", [
-    ("exit", True), ("_exit", True), ("other", True), ("kill", False), ("segv", False),
+    ("exit", True), ("_exit", True), ("quick_exit", True), ("other", True), ("kill", False), ("segv", False),
     ("vfork_exit", False)])
 def test_a_process_that_exits_says_when(mode, is_noted):
     """And a child of vfork, which exits in its parent's memory, says nothing for its parent."""

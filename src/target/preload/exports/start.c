@@ -35,6 +35,26 @@ static int resolve(struct dl_phdr_info *unused, size_t size, void *context)
     return 1;
 }
 
+// NOLINTBEGIN(readability-identifier-naming): libc's and the compiler's names
+// libc's at_quick_exit, whose own object is in libc_nonshared.a. Weak, because musl lacks it.
+extern int __cxa_at_quick_exit(void (*handler)(void *), void *module) __attribute__((weak));
+extern void *__dso_handle; // of this library
+// NOLINTEND(readability-identifier-naming)
+
+static void finish_quickly(void *unused)
+{
+    (void)unused;
+    process_note_own_exit();
+}
+
+// quick_exit runs its handlers in reverse order: the first one to be registered is the last to run.
+static void prepare_quick_exit(void)
+{
+    if (__cxa_at_quick_exit != NULL) {
+        (void)__cxa_at_quick_exit(finish_quickly, &__dso_handle); // fails without memory
+    }
+}
+
 __attribute__((constructor(101))) static void start(void)
 {
     const int saved_errno = errno;
@@ -42,6 +62,7 @@ __attribute__((constructor(101))) static void start(void)
     thread_exit_prepare();
     if (real_functions_are_hooked()) { // else this may be a late dlopen of the library itself
         unwind_modules_stay();
+        prepare_quick_exit();
     }
     unwind_modules_refresh();
     if (process_session() != NULL || process_join()) {
