@@ -84,6 +84,14 @@ def test_every_exec_is_counted_and_named(record, small):
         assert f"not recorded: {small['none']}: started without LD_PRELOAD" in said
 
 
+def test_valgrind_says_what_it_says_without_us(record):
+    """memcheck would find errors in our library, and name the hooks in the stacks of leaks."""
+    recording = record("valgrind", "-q", "--error-exitcode=9", "ls", "/")
+    assert recording.finished.returncode == 0
+    ((program, reason),) = unrecorded(recording)
+    assert program.endswith("memcheck-amd64-linux") and reason == "static"
+
+
 def test_the_summary_names_them(scratch, small):
     run = subprocess.run([CAIRN, "record", "-o", "x.cairn", "--", "env", small["static"]],
                          cwd=scratch, env=environment(), capture_output=True, text=True,

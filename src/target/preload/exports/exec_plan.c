@@ -34,8 +34,10 @@ static enum exec_obstacle find_obstacle(const struct environment_scan *scan)
     return session_is_reachable(scan->session) ? EXEC_NONE : EXEC_UNREACHABLE;
 }
 
-// Whether our library would disturb the kernel or the loader in that program.
-static bool is_harmed(enum exec_obstacle obstacle)
+// Whether our library would disturb the kernel, the loader or an emulator in that program. A tool of
+// valgrind is a static program that loads our library into the program inside. There memcheck finds
+// errors in our system calls, and the hooks are in its stacks.
+static bool is_harmed(enum exec_obstacle obstacle, const struct environment_scan *given)
 {
     switch (obstacle) {
     case EXEC_BITS32:
@@ -46,8 +48,9 @@ static bool is_harmed(enum exec_obstacle obstacle)
     case EXEC_UNREACHABLE:
     case EXEC_SECCOMP:
         return true;
-    case EXEC_NONE:
     case EXEC_STATIC:
+        return given->is_of_valgrind;
+    case EXEC_NONE:
     case EXEC_IDENTITY:
     case EXEC_ENVIRONMENT:
     case EXEC_AGENT:
@@ -98,7 +101,8 @@ void exec_plan_make(struct exec_plan *plan, const char *path, char *const *varia
     plan->obstacle = EXEC_NONE;
     plan->is_traced = false;
     environment_as_is(&plan->environment, variables);
-    const bool has_ours = environment_scan(variables).ours != NULL;
+    const struct environment_scan given = environment_scan(variables);
+    const bool has_ours = given.ours != NULL;
     if (path == NULL || (plan->session == NULL && !has_ours)) {
         return;
     }
@@ -107,7 +111,7 @@ void exec_plan_make(struct exec_plan *plan, const char *path, char *const *varia
         const enum exec_obstacle around = complete(plan, variables);
         plan->obstacle = plan->obstacle == EXEC_NONE ? around : plan->obstacle;
     }
-    if (is_harmed(plan->obstacle)) {
+    if (is_harmed(plan->obstacle, &given)) {
         environment_release(&plan->environment);
         environment_as_is(&plan->environment, variables);
         (void)(has_ours && environment_without_us(&plan->environment, variables)); // else unchanged

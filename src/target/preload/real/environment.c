@@ -9,10 +9,11 @@
 #include "base/page_alloc.h"
 #include "session/session_env.h"
 
-#define PRELOAD_ENV_NAME "LD_PRELOAD"
-#define PATH_ENV_NAME    "PATH"
-#define OUR_FILE_NAME    "libcairn_preload.so"
-#define ENTRY_BYTES_MAX  1024u
+#define PRELOAD_ENV_NAME  "LD_PRELOAD"
+#define PATH_ENV_NAME     "PATH"
+#define VALGRIND_ENV_NAME "VALGRIND_LAUNCHER"
+#define OUR_FILE_NAME     "libcairn_preload.so"
+#define ENTRY_BYTES_MAX   1024u
 
 // The variables at the process's start; empty strings before, or if they do not fit.
 static struct {
@@ -115,6 +116,7 @@ struct environment_scan environment_scan(char *const *variables)
         scan.preload = preload != NULL && *preload != '\0' ? preload : scan.preload;
         scan.session = session != NULL ? session : scan.session;
         scan.path = scan.path == NULL ? path : scan.path; // as getenv(3)
+        scan.is_of_valgrind = scan.is_of_valgrind || value_of(variable, VALGRIND_ENV_NAME) != NULL;
     }
     if (scan.preload != NULL) {
         find_ours(&scan);

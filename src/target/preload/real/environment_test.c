@@ -140,6 +140,9 @@ static void test_looking(void **state)
     assert_null(scan.path);
     assert_int_equal(environment_scan(NULL).count, 0);
     assert_null(environment_scan((char *const[]){(char[]){"LD_PRELOAD="}, NULL}).preload);
+    assert_false(scan.is_of_valgrind);
+    char *const valgrind[] = {(char[]){"VALGRIND_LAUNCHER=/usr/bin/valgrind"}, NULL};
+    assert_true(environment_scan(valgrind).is_of_valgrind);
 }
 
 int main(void)
