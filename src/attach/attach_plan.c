@@ -68,6 +68,9 @@ enum err attach_plan_examine(struct attach *attach,
     if (elf_file_open_fd(&file, fd, path, &unused) != ERR_OK) {
         return ERR_OK;
     }
+    if (options->is_fresh && allocator_scan_sanitizer(&file) != NULL) {
+        return ERR_UNSUPPORTED; // it is about to map its shadow, where the agent's memory may be
+    }
     struct attach_module found = {.module = *module};
     strbuf_append_text(&found.path, path);
     const struct name_sources sources = {.root_pid = attach->inject.target.pid};

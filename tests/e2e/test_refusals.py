@@ -99,6 +99,23 @@ def test_an_executable_with_a_sanitizer(scratch, sanitizer):
     refuse(scratch, [compiled(scratch, "gcc", f"-fsanitize={sanitizer}")], 126, "small", "sanitizer")
 
 
+@pytest.mark.parametrize("compiler, options, name", [
+    ("gcc", ["-fsanitize=address", "-static-libasan"], "AddressSanitizer"),
+    ("gcc", ["-fsanitize=thread", "-static-libtsan"], "ThreadSanitizer"),
+    ("clang", ["-fsanitize=address"], "AddressSanitizer"),
+    ("clang", ["-fsanitize=thread", "-s"], "ThreadSanitizer"),
+    ("clang", ["-fsanitize=memory", "-s"], "MemorySanitizer"),
+    ("clang", ["-fsanitize=dataflow"], "DataFlowSanitizer")])
+def test_an_executable_with_a_sanitizer_inside(scratch, compiler, options, name):
+    """It ends at once if cairn maps memory where the sanitizer's shadow belongs."""
+    program = compiled(scratch, compiler, *options)
+    refuse(scratch, [program], 126, "small", name)
+    run = subprocess.run([CAIRN, "record", "-q", "--all-allocators", "-o", "x.cairn", "--", "sh", "-c",
+                          f"{program} && echo fine"], cwd=scratch, env=environment(), check=False,
+                         capture_output=True, timeout=60)
+    assert run.stdout == b"fine\n", run.stderr
+
+
 def test_a_setuid_executable(scratch):
     refuse(scratch, [setuid_program(scratch)], 126, "setuid")
 

@@ -178,6 +178,24 @@ bool allocator_name_is_private(const char *name, size_t len)
     return !is_of_family || name[len - 1] == 'x'; // mallocx and its kin
 }
 
+const char *allocator_name_sanitizer(const char *name)
+{
+    static const struct {
+        const char *function;
+        const char *sanitizer;
+    } run_times[] = {
+        {"__asan_init", "AddressSanitizer"},      {"__hwasan_init", "HWAddressSanitizer"},
+        {"__msan_init", "MemorySanitizer"},       {"__tsan_init", "ThreadSanitizer"},
+        {"dfsan_set_label", "DataFlowSanitizer"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(run_times); i++) {
+        if (strcmp(name, run_times[i].function) == 0) {
+            return run_times[i].sanitizer;
+        }
+    }
+    return NULL;
+}
+
 void allocator_names_release(struct allocator_name_vec *names)
 {
     for (size_t i = 0; i < names->len; i++) {

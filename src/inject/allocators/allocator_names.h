@@ -34,6 +34,10 @@ DEFINE_VEC(allocator_name_vec, struct allocator_name);
 // mallocx. A library that replaces malloc does not replace it.
 bool allocator_name_is_private(const char *name, size_t len);
 
+// Return the sanitizer whose run-time defines the function, NULL if none does. It ends the program
+// if other memory is where its shadow belongs. Those without a shadow do not count.
+const char *allocator_name_sanitizer(const char *name);
+
 void allocator_names_release(struct allocator_name_vec *names);
 
 // Parse the value of --allocator and append its names. The words before `=` are functions of the

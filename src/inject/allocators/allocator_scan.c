@@ -374,6 +374,22 @@ enum err allocator_scan(const struct elf_file *module,
     return ERR_OK;
 }
 
+// gcc exports no name of a sanitizer that it links statically, so local symbols count as well.
+const char *allocator_scan_sanitizer(const struct elf_file *module)
+{
+    static const uint32_t types[] = {SHT_DYNSYM, SHT_SYMTAB};
+    const char *sanitizer = NULL;
+    for (size_t i = 0; sanitizer == NULL && i < ARRAY_LEN(types); i++) {
+        struct symbol_table table;
+        struct function_symbol function;
+        (void)symbol_table_open(&table, module->elf, types[i]); // a missing one is empty
+        while (sanitizer == NULL && symbol_table_next(&table, &function)) {
+            sanitizer = allocator_name_sanitizer(function.name);
+        }
+    }
+    return sanitizer;
+}
+
 bool allocator_scan_has_allocator(const struct allocator_scan *scan)
 {
     for (size_t i = 0; i < scan->entries.len; i++) {

@@ -26,7 +26,7 @@ struct elf_facts {
     bool is_go; // has the note that Go's linker writes into every program
     bool exports_malloc;
     bool imports_private;  // calls an allocator of a library by names that are not libc's
-    bool is_sanitized;     // AddressSanitizer is linked in
+    bool is_sanitized;     // a sanitizer is linked in, which lays out the address space
     const char *allocator; // name of the allocator that it exports, or NULL
 };
 
@@ -137,31 +137,27 @@ static const struct {
     const char *symbol;
     const char *allocator;
 } known_allocators[] = {
-    {"mallctl", "jemalloc"},
-    {"je_mallctl", "jemalloc"},
-    {"_rjem_mallctl", "jemalloc"},
-    {"mi_malloc", "mimalloc"},
-    {"tc_malloc", "tcmalloc"},
-    {"rallocx", "jemalloc"},
-    {"mallocx", "jemalloc"},
-    {"scalable_malloc", "tbbmalloc"},
-    {"__asan_init", "AddressSanitizer"},
+    {"mallctl", "jemalloc"},   {"je_mallctl", "jemalloc"},       {"_rjem_mallctl", "jemalloc"},
+    {"mi_malloc", "mimalloc"}, {"tc_malloc", "tcmalloc"},        {"rallocx", "jemalloc"},
+    {"mallocx", "jemalloc"},   {"scalable_malloc", "tbbmalloc"},
 };
 
 static void note_symbol(const char *name, struct elf_facts *facts)
 {
-    if (strcmp(name, "malloc") == 0) {
-        facts->exports_malloc = true;
-    }
-    facts->is_sanitized = facts->is_sanitized || strcmp(name, "__asan_init") == 0;
     for (size_t i = 0; i < ARRAY_LEN(known_allocators); i++) {
         if (strcmp(name, known_allocators[i].symbol) == 0) {
             facts->allocator = known_allocators[i].allocator;
         }
     }
+    const char *sanitizer = allocator_name_sanitizer(name);
+    if (sanitizer != NULL) {
+        facts->allocator = sanitizer;
+        facts->is_sanitized = true;
+    }
 }
 
-static void read_dynamic_symbols(Elf *elf, Elf_Scn *section, struct elf_facts *facts)
+// gcc exports no name of a sanitizer that it links statically, so local symbols count as well.
+static void read_symbols(Elf *elf, Elf_Scn *section, struct elf_facts *facts)
 {
     GElf_Shdr header;
     Elf_Data *data = elf_getdata(section, NULL);
@@ -174,11 +170,14 @@ static void read_dynamic_symbols(Elf *elf, Elf_Scn *section, struct elf_facts *f
         const char *name = gelf_getsym(data, (int)i, &symbol) != NULL
                                ? elf_strptr(elf, header.sh_link, symbol.st_name)
                                : NULL;
-        if (name != NULL && symbol.st_shndx == SHN_UNDEF) {
+        const bool is_dynamic = header.sh_type == SHT_DYNSYM;
+        if (name != NULL && symbol.st_shndx != SHN_UNDEF) {
+            note_symbol(name, facts);
+            facts->exports_malloc =
+                facts->exports_malloc || (is_dynamic && strcmp(name, "malloc") == 0);
+        } else if (name != NULL && is_dynamic) {
             facts->imports_private =
                 facts->imports_private || allocator_name_is_private(name, strcspn(name, "@"));
-        } else if (name != NULL) {
-            note_symbol(name, facts);
         }
     }
 }
@@ -194,8 +193,8 @@ static void read_elf(Elf *elf, struct elf_facts *facts)
         if (gelf_getshdr(section, &section_header) == NULL) {
             continue;
         }
-        if (section_header.sh_type == SHT_DYNSYM) {
-            read_dynamic_symbols(elf, section, facts);
+        if (section_header.sh_type == SHT_DYNSYM || section_header.sh_type == SHT_SYMTAB) {
+            read_symbols(elf, section, facts);
         }
         const char *name = elf_strptr(elf, names, section_header.sh_name);
         facts->is_go = facts->is_go || (name != NULL && strcmp(name, ".note.go.buildid") == 0);
@@ -272,7 +271,7 @@ static void explain_own_malloc(const struct preflight_options *options,
                                const struct elf_facts *facts,
                                struct preflight *out)
 {
-    if (options->searches_libraries) {
+    if (options->searches_libraries && !facts->is_sanitized) {
         strbuf_printf(&out->refusal, "cairn would have to trace '%s' for --all-allocators",
                       strbuf_text(&out->executable));
         return;

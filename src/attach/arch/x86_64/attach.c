@@ -153,8 +153,11 @@ enum err attach_open(struct attach *attach,
     }
     const struct target_module_vec *modules = &attach->inject.target.modules;
     for (size_t i = 0; i < modules->len; i++) {
-        if (attach_plan_examine(attach, modules->items + i, options) != ERR_OK) {
-            return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
+        const enum err err = attach_plan_examine(attach, modules->items + i, options);
+        if (err != ERR_OK) {
+            return err_set(info, err,
+                           err == ERR_UNSUPPORTED ? "the program has a sanitizer inside"
+                                                  : "no memory for the recorder");
         }
     }
     TRY(options->may_lack_names ? ERR_OK : check_names(attach, options->names, info));
