@@ -203,6 +203,15 @@ def test_single_calls_are_shown_by_threads():
     assert promises.malloc_p9999_ms(data["workloads"]["latency-8"]) == 0.0015
 
 
+def test_sampling_profilers_are_compared_with_the_same_allocator():
+    data = results_of("list-1", sitting(**{
+        "bare": [10], "null": [20], "cairn-sample": [22], "tcmalloc": [5], "tcmalloc-sample": [6]}))
+    row = tables.sampling_table(data).splitlines()[-1]
+    assert row == "| list push/pop, 1 thread | 2.00 | 2.20 | 1.10 | 0.50 | 1.20 |  |  |"
+    assert promises.sampled_against("null")(data["workloads"]["list-1"]) == pytest.approx(1.1)
+    assert "--sample" not in tables.slowdown_table(data).splitlines()[0]
+
+
 def test_threads_without_processors_are_left_out(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {3, 5})
     said = []

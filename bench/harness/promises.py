@@ -34,6 +34,14 @@ def slowdown(entry):
     return found.median if found else None
 
 
+def sampled_against(base):
+    """The time of `cairn --sample` against that of another tool."""
+    def figure(entry):
+        found = results.ratio(entry, "cairn-sample", base)
+        return found.median if found else None
+    return figure
+
+
 def throughput_lost(entry):
     found = results.throughput_ratio(entry, "cairn")
     return 100 * (1 - found.median) if found else None
@@ -94,6 +102,11 @@ PROMISES = (
     Promise("children", WALL, 1.5, slowdown),
     *(Promise(f"{name}-shared", WALL, SHARED, slowdown)
       for name in ("perl", "cc1plus-O0", "python3", "clang")),
+    *(Promise(workload, "--sample: wall time against hooks that do nothing", 1.10,
+              sampled_against("null")) for workload in ("list-1", "python3")),
+    *(Promise(workload, "--sample: wall time against bare", limit, sampled_against("bare"))
+      for workload, limit in (("churn-30-1", 1.15), ("cc1plus", 1.02), ("sqlite3", 1.02),
+                              ("perl", 1.02), ("redis", 1.02))),
     Promise("redis", "throughput lost, %", 12, throughput_lost, "{:.1f}"),
     Promise("latency-8", "99.99th percentile of malloc, ms", 0.2, malloc_p9999_ms, "{:.3f}"),
     *(Promise(workload, "attached: ns a pair above the preload library's", 6, attached_ns, "{:.1f}")

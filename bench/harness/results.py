@@ -124,10 +124,10 @@ def column(entry, tool, field):
     return _figures(measured(entry, tool), field)
 
 
-def bare_column(entry, tool, field):
-    """The field of every bare round in the tool's sitting."""
+def base_column(entry, tool, field, base=BARE):
+    """The field of every round of `base` in the tool's sitting."""
     sitting = sitting_with(entry, tool) if entry else None
-    return _figures(sitting["tools"].get(BARE), field) if sitting else []
+    return _figures(sitting["tools"].get(base), field) if sitting else []
 
 
 def _median(figures):
@@ -152,28 +152,28 @@ def did_less(entry, tool):
     return bool(found) and found["divisor"] != 1
 
 
-def ratio(entry, tool):
-    """Slowdown against bare: of the whole run, or of the timed loop if the tool had less work."""
+def ratio(entry, tool, base=BARE):
+    """Slowdown against `base`: of the whole run, or of the timed loop if the tool had less work."""
     field = "ns_per_op" if entry and did_less(entry, tool) else "wall"
-    return spread.paired_ratios(column(entry, tool, field), bare_column(entry, tool, field))
+    return spread.paired_ratios(column(entry, tool, field), base_column(entry, tool, field, base))
 
 
 def throughput_ratio(entry, tool):
     return spread.paired_ratios(column(entry, tool, "throughput"),
-                                bare_column(entry, tool, "throughput"))
+                                base_column(entry, tool, "throughput"))
 
 
 def in_bare_runs(entry, tool, field):
     """Seconds in units of the bare run, so that figures of two sittings can be compared."""
     seconds = median(entry, tool, field)
-    bare = _median(bare_column(entry, tool, "wall"))
+    bare = _median(base_column(entry, tool, "wall"))
     return seconds / bare if seconds is not None and bare else None
 
 
 def extra_target_kib(entry, tool):
     """Peak resident memory of the target minus that of the bare program with the same work."""
     with_tool = median(entry, tool, "target_rss")
-    bare = _median(bare_column(entry, tool, "target_rss"))
+    bare = _median(base_column(entry, tool, "target_rss"))
     if with_tool is None or bare is None or did_less(entry, tool):
         return None
     return with_tool - bare

@@ -45,7 +45,8 @@ def present_tools(data):
 def column_tools(data):
     """The tools with a column of their own. The cells of a failed tool show its fallback."""
     stand_ins = {tool.fallback for tool in tools.TOOLS}
-    return [tool for tool in present_tools(data) if tool.name not in stand_ins]
+    return [tool for tool in present_tools(data)
+            if tool.name not in stand_ins and not tool.is_sampling]
 
 
 def slowdown_figure(entry, tool):
@@ -96,6 +97,24 @@ def failure_notes(data):
     return "\n\nFailed runs:\n\n" + "\n".join(notes) if notes else ""
 
 
+def sampling_table(data):
+    """Each tool against the program that it profiles: with the same allocator, without profiling.
+    cairn also against hooks that do nothing."""
+    shown = [(tool, tool.base) for tool in tools.TOOLS if tool.is_sampling]
+    shown.insert(2, (tools.find_tool("cairn-sample"), "null"))
+    rows = []
+    for name in tools.SAMPLED:
+        entry = data["workloads"].get(name)
+        found = [results.ratio(entry, tool.name, base) for tool, base in shown] if entry else []
+        if any(found):
+            rows.append([programs.find_workload(name).title,
+                         *(one.text() if one else "" for one in found)])
+    if not rows:
+        return EMPTY
+    return table(["workload", *(f"{tool.title} / {tools.find_tool(base).title}"
+                                for tool, base in shown)], rows)
+
+
 def promise_table(data):
     rows = []
     for promise in promises.PROMISES:
@@ -127,7 +146,8 @@ def cost_table(data):
     rows = []
     for workload in programs.WORKLOADS + programs.LENGTHS:
         entry = data["workloads"].get(workload.name)
-        block = [cost_row(entry, tool) for tool in known_tools([entry])] if entry else []
+        block = [cost_row(entry, tool) for tool in known_tools([entry])
+                 if not tool.is_sampling] if entry else []
         for position, row in enumerate(filter(None, block)):
             rows.append(["" if position else f"**{workload.title}**", *row])
     if not rows:
@@ -301,6 +321,7 @@ SECTIONS = {
     "machine": sittings.sittings_text,
     "promises": promise_table,
     "slowdown": slowdown_table,
+    "sampling": sampling_table,
     "redis": latency_table,
     "latency": calls_table,
     "scaling": scaling_table,

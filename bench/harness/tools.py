@@ -13,11 +13,15 @@ import sys
 ATTACHED = pathlib.Path(__file__).resolve().parent.parent / "attached.py"
 TCMALLOC = ("/usr/lib/x86_64-linux-gnu/libtcmalloc.so.4",
             "/usr/lib/aarch64-linux-gnu/libtcmalloc.so.4")
+JEMALLOC = ("/usr/lib/x86_64-linux-gnu/libjemalloc.so.2",
+            "/usr/lib/aarch64-linux-gnu/libjemalloc.so.2")
+# The workloads of the table of sampling.
+SAMPLED = ("churn-30-1", "list-1", "cc1plus", "sqlite3", "python3", "redis", "perl")
 
 
 @dataclasses.dataclass(frozen=True)
 class Tool:
-    """`wrap` and `report` may contain {build}, {tcmalloc} and {file}."""
+    """`wrap` and `report` may contain {build}, {tcmalloc}, {jemalloc} and {file}."""
 
     name: str
     title: str
@@ -34,6 +38,8 @@ class Tool:
     is_default: bool = True     # measured unless --tools says otherwise
     is_tracer: bool = False     # of the target, which `measure` cannot trace then
     only: tuple = ()            # the workloads that it is measured with; empty: all
+    base: str = "bare"          # the tool that its time is compared with
+    is_sampling: bool = False   # has its place in the table of sampling
 
     def path(self, build):
         """The path of `needs`, or None."""
@@ -47,7 +53,8 @@ class Tool:
 
     @staticmethod
     def fill(text, build, file=""):
-        return text.format(build=build, tcmalloc=tcmalloc_library(), file=file)
+        return text.format(build=build, tcmalloc=tcmalloc_library(), file=file,
+                           jemalloc=first_existing(JEMALLOC))
 
     def command(self, build, argv):
         return [self.fill(word, build) for word in self.wrap] + argv
@@ -56,12 +63,21 @@ class Tool:
         return [self.fill(word, build, file) for word in self.report]
 
 
-def tcmalloc_library():
-    """gperftools' library: CAIRN_BENCH_TCMALLOC, or Debian's path, or a path that does not
-    exist."""
-    named = os.environ.get("CAIRN_BENCH_TCMALLOC")
-    candidates = (named,) if named else TCMALLOC
+def first_existing(candidates):
+    """The first path that exists, or a path that does not exist."""
     return next((path for path in candidates if pathlib.Path(path).exists()), "/nonexistent")
+
+
+def tcmalloc_library():
+    """gperftools' library: CAIRN_BENCH_TCMALLOC, or Debian's path."""
+    named = os.environ.get("CAIRN_BENCH_TCMALLOC")
+    return first_existing((named,) if named else TCMALLOC)
+
+
+def preloaded(name, title, library, *settings, base="bare"):
+    """A library that takes part in the table of sampling."""
+    return Tool(name, title, library, wrap=("env", *settings, f"LD_PRELOAD={library}"), only=SAMPLED,
+                base=base, is_sampling=True)
 
 
 VALGRIND = "/usr/libexec/valgrind/{}-amd64-linux"
@@ -75,6 +91,16 @@ TOOLS = (
     Tool("attached", "cairn -p", "{build}/bin/cairn",
          wrap=(sys.executable, str(ATTACHED), "{build}/bin/cairn"), recordings="*.cairn", divisor=2,
          is_tracer=True, only=("churn-30-1", "list-1")),
+    preloaded("null", "hooks that do nothing", "{build}/bench/null_hooks.so"),
+    Tool("cairn-sample", "cairn --sample", "{build}/bin/cairn",
+         wrap=("{build}/bin/cairn", "record", "--sample", "-q", "-o", "recording.cairn"),
+         recordings="*.cairn", only=SAMPLED, is_sampling=True),
+    preloaded("tcmalloc", "tcmalloc", "{tcmalloc}"),
+    preloaded("tcmalloc-sample", "tcmalloc, sampling", "{tcmalloc}",
+              "TCMALLOC_SAMPLE_PARAMETER=524288", base="tcmalloc"),
+    preloaded("jemalloc", "jemalloc", "{jemalloc}"),
+    preloaded("jemalloc-sample", "jemalloc, sampling", "{jemalloc}",
+              "MALLOC_CONF=prof:true,lg_prof_sample:19", base="jemalloc"),
     Tool("heaptrack", "heaptrack", "heaptrack", wrap=("heaptrack", "-o", "recording"),
          preload="/usr/lib/heaptrack/libheaptrack_preload.so",
          preload_env={"DUMP_HEAPTRACK_OUTPUT": "events"},
