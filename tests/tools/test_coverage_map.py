@@ -13,10 +13,13 @@ from coverage_map import CoverageMap, Selection, Tracer  # noqa: E402  pylint: d
 
 SOURCE = """#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include "odd.h"
+static void last(void) {}
 int main(int count, char **words)
 {
     puts(words[0]);
+    atexit(last);
     if (is_odd(count)) {
         puts("odd");
     } else {
@@ -33,7 +36,7 @@ HEADER = """static inline int is_odd(int count)
     return count % 2;
 }
 """
-ODD, EVEN = 8, 10
+ODD, EVEN, LAST = 11, 13, 5
 # A shared fixture and two cases that start the program: with its name alone (odd), and with a word.
 CASES = """
 import subprocess
@@ -89,6 +92,7 @@ def test_lines_of_entries(tracer, tmp_path):
     program = tracer.by_name["parity"]
     lines = traced(tracer, Entry("odd", [program], tmp_path), Entry("even", [program, "word"], tmp_path))
     assert lines["odd", ""] & {ODD, EVEN} == {ODD}
+    assert LAST in lines["odd", ""], "a function whose only block ends it, called by libc"
     assert lines["even", ""] & {ODD, EVEN} == {EVEN}, "a killed process leaves its blocks, too"
     assert ("src/odd.h", 3) in tracer.known
 
