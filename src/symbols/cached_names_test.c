@@ -12,6 +12,9 @@
 
 #include <cmocka.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "base/compiler.h"
 #include "base/hash.h"
 
@@ -140,6 +143,35 @@ static void no_cut_and_no_changed_byte_is_believed(void **state)
     assert_int_equal(cached_names_parse(strbuf_bytes(&file), &names), ERR_OK);
 }
 
+// Three labels are offsets into the texts, after the counts of places, frames and text bytes.
+static void labels_beyond_the_texts_are_refused(void **state)
+{
+    (void)state;
+    enum {
+        CHECKSUM_AT = 16,
+        SUMMED_AT = 24,
+        TEXT_BYTES_AT = 28,
+        LABELS_AT = 32,
+        LABELS = 3
+    };
+    CLEANUP(strbuf_release) struct strbuf file = {0};
+    struct cached_names names;
+    one_file(&file);
+    uint8_t *data = (uint8_t *)file.data;
+    const uint32_t text_bytes = get_u32(data + TEXT_BYTES_AT);
+    for (uint8_t *label = data + LABELS_AT; label < data + LABELS_AT + (size_t)LABELS * 4;
+         label += 4) {
+        const uint32_t offset = get_u32(label);
+        for (uint32_t beyond = 0; beyond < 2; beyond++) {
+            put_u32(label, text_bytes - 1 + beyond);
+            put_u64(data + CHECKSUM_AT, XXH3_64bits(data + SUMMED_AT, file.len - SUMMED_AT));
+            assert_int_equal(cached_names_parse(strbuf_bytes(&file), &names),
+                             beyond ? ERR_CORRUPT : ERR_OK);
+        }
+        put_u32(label, offset);
+    }
+}
+
 static void more_than_can_be_kept_is_not_kept(void **state)
 {
     (void)state;
@@ -168,6 +200,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_round_adds_to_what_was_there),
+        cmocka_unit_test(labels_beyond_the_texts_are_refused),
         cmocka_unit_test(no_cut_and_no_changed_byte_is_believed),
         cmocka_unit_test(more_than_can_be_kept_is_not_kept),
     };

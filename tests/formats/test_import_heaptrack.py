@@ -194,6 +194,20 @@ def test_suppressions_are_read_in_each_version(recorded, content, tmp_path):
     assert table(path, "meta")[0]["suppressions"] == rules
 
 
+def test_an_empty_string_is_empty_in_each_version(content, tmp_path):
+    """Without lengths, too, its line has a space and no text. The name of the first function is emptied."""
+    lines = content.split(b"\n")
+    strings = [place for place, line in enumerate(lines) if line.startswith(b"s ")]
+    function = next(int(line.split()[3], 16) for line in lines if line.startswith(b"i ") and len(line.split()) > 3)
+    lines[strings[function - 1]] = b"s 0 "
+    answers = []
+    for version in (2, 3):
+        path = tmp_path / f"version {version}"
+        path.write_bytes(b"\n".join(lines) if version == 3 else as_version(b"\n".join(lines), 2))
+        answers.append(table(path, "strings"))
+    assert answers[0] == answers[1]
+
+
 def test_a_line_feed_in_an_argument_is_the_argument_s(folder):
     """heaptrack writes arguments as they are, so that they can look like lines of the file."""
     path = heaptrack(folder, "lines", FOREIGN_PROGRAM, "0\nI am\n\nno line")

@@ -524,6 +524,17 @@ def test_filters_by_text_find_what_they_should(server):
         {"function": "LOAD", "thread": "main"}
 
 
+# Names
+
+def test_each_module_has_its_own_count_of_names(serve, tmp_path):
+    """Frames, those with a function, and those with a line, by hand; each distinct frame counts once."""
+    drawing = HEAD + ("one!main(x.c:1);two!f(y.c:2);two!g;two!h 10 100\n"
+                      "one!main(x.c:1);two!g;three!k 1 1\n")
+    answer = serve(draw(tmp_path / "modules.cairn", drawing)).get("modules")
+    assert sorted(rows(answer["modules"], "name", "frames", "frames_with_function", "frames_with_line")) == \
+        [("one", 1, 1, 1), ("three", 1, 1, 0), ("two", 3, 3, 1)]
+
+
 # Source files
 
 def test_source_files_are_shown_with_their_costs(serve, tmp_path):

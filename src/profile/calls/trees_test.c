@@ -296,7 +296,8 @@ static void a_union_knows_functions_by_name_and_file(void **state)
 static void trees_of_sites_omit_wrapper_frames(void **state)
 {
     (void)state;
-    static const char text[] = "std::start;main;load;strdup 1 10\n"
+    static const char text[] = "xmalloc 16 160\n"
+                               "std::start;main;load;strdup 1 10\n"
                                "std::start;main;std::sort;std::less;load;std::grow;xmalloc 2 20\n"
                                "main;std::sort;std::grow 4 40\n"
                                "std::start;operator new 8 80\n";
@@ -305,9 +306,9 @@ static void trees_of_sites_omit_wrapper_frames(void **state)
         const char *wanted; // each node's path and allocations, in the order of the nodes
     } cases[] = {
         {CALL_TREE_TOP_DOWN, "main 7, main/load 1, main/std::sort 2, main/std::sort/load 2, "
-                             "operator new 8, "},
-        {CALL_TREE_BOTTOM_UP, "load 3, main 4, operator new 8, load/main 1, load/std::sort 2, "
-                              "load/std::sort/main 2, "},
+                             "xmalloc 16, operator new 8, "},
+        {CALL_TREE_BOTTOM_UP, "xmalloc 16, load 3, main 4, operator new 8, load/main 1, "
+                              "load/std::sort 2, load/std::sort/main 2, "},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         CLEANUP(drawn_profile_release) struct drawn_profile drawn = {0};

@@ -47,7 +47,6 @@ static void put_column_head(
     head[0] = id;
     head[1] = (uint8_t)encoding;
     head[2] = encoding == COLUMN_DIFFERENCES ? reference : 0;
-    head[3] = 0;
     put_u32(head + 4, (uint32_t)(raw->len - start));
 }
 
