@@ -304,13 +304,19 @@ def test_programs_of_other_network_namespaces(record, small, way):
     assert glob.glob(f"/tmp/cairn-{(folder / 'recorder').read_text().strip()}-*.socket") == []
 
 
-LIMITED = """#include <stdio.h>
+LIMITED = """#define _GNU_SOURCE
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 int main(int argc, char **argv)
 {
     struct rlimit limit = {200 << 20, 200 << 20}, found;
-    if (argc == 1 && setrlimit(RLIMIT_AS, &limit) != 0) {
+    const char *way = argc == 2 ? argv[1] : "";
+    if ((strcmp(way, "own") == 0 && setrlimit(RLIMIT_AS, &limit) != 0) ||
+        (strcmp(way, "prlimit") == 0 && prlimit(0, RLIMIT_AS, &limit, NULL) != 0) ||
+        (strcmp(way, "by pid") == 0 && prlimit(getpid(), RLIMIT_AS, &limit, NULL) != 0)) {
         return 1;
     }
     int count = 0;
@@ -325,13 +331,14 @@ int main(int argc, char **argv)
 """
 
 
-@pytest.mark.parametrize("way", ["own", "inherited"])
+@pytest.mark.parametrize("way", ["own", "prlimit", "by pid", "inherited"])
 def test_a_limit_of_its_address_space_leaves_it_what_it_has_bare(record, scratch, way):
     """Except for a few MiB: the header of the session, its thread's lane, our library."""
     (scratch / "limited.c").write_text(LIMITED)
     subprocess.run(["gcc", "-o", scratch / "limited", scratch / "limited.c"], check=True, timeout=60)
-    command = {"own": [scratch / "limited"],
-               "inherited": ["sh", "-c", f"ulimit -v 204800; exec {scratch}/limited x"]}[way]
+    command = [scratch / "limited", way]
+    if way == "inherited":
+        command = ["sh", "-c", f"ulimit -v 204800; exec {scratch}/limited x"]
     bare = subprocess.run(command, env=environment(), capture_output=True, check=False, timeout=60)
     recording = record(*command, is_compared=False)
     assert recording.finished.returncode == bare.returncode == 0
