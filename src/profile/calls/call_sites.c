@@ -11,6 +11,7 @@
 struct assignment {
     struct map_u64 by_location; // location -> site
     struct u32_vec site_of;     // by tree node; REC_NONE where no stack ends
+    uint32_t latest;            // the site that was found last; mostly it is the next one, too
 };
 
 static void assignment_release(struct assignment *assignment)
@@ -24,16 +25,20 @@ static MUST_USE enum err find_site(struct call_sites *sites,
                                    struct call_site_location where,
                                    uint32_t *out)
 {
+    *out = assignment->latest;
+    if (*out < sites->sites.len && sites->sites.items[*out].location == where.location) {
+        return ERR_OK;
+    }
     const uint32_t *known = map_u64_find(&assignment->by_location, where.location);
     if (known != NULL) {
-        *out = *known;
+        *out = assignment->latest = *known;
         return ERR_OK;
     }
     uint32_t id = (uint32_t)sites->sites.len;
     struct call_site site = {.location = where.location, .is_inlined = where.is_inlined};
     TRY(map_u64_put(&assignment->by_location, where.location, id));
     TRY(call_site_vec_push(&sites->sites, site));
-    *out = id;
+    *out = assignment->latest = id;
     return ERR_OK;
 }
 

@@ -83,9 +83,9 @@ static MUST_USE enum err find_peak(struct findings_builder *builder)
 }
 
 static MUST_USE enum err add_growth(struct findings_builder *builder,
-                                    const struct row_groups *groups,
                                     const struct growth_entry *entry)
 {
+    const struct row_groups *groups = &builder->out.groups;
     const struct costs *costs = &groups->groups.items[entry->group].costs;
     const uint64_t bytes = costs_get(costs, COST_LEAKED_BYTES);
     const uint64_t slope = (uint64_t)entry->slope_bytes_per_s;
@@ -148,15 +148,18 @@ static MUST_USE enum err find_growth(struct findings_builder *builder)
         return ERR_OK;
     }
     CLEANUP(growth_release) struct growth growth = {0};
-    TRY(growth_build(selection, ROW_GROUPS_BY_SITE_ALONE, GROWING_SITES, &growth));
+    struct row_groups *groups = &builder->out.groups;
+    TRY(growth_of_groups(selection, groups, GROWING_SITES, &growth));
+    *groups = growth.groups; // back again
+    growth.groups = (struct row_groups){0};
     size_t count = 0;
     for (size_t i = 0; i < growth.entries.len && count < GROWTH_FINDINGS; i++) {
         const struct growth_entry *entry = &growth.entries.items[i];
-        const struct costs *costs = &growth.groups.groups.items[entry->group].costs;
+        const struct costs *costs = &groups->groups.items[entry->group].costs;
         if (i < GROWING_SITES && entry->class == GROWTH_GROWING &&
             entry->confidence >= CONFIDENCE_MEDIUM && entry->slope_bytes_per_s >= 1 &&
             costs_get(costs, COST_LEAKED_BYTES) >= GROWTH_BYTES_MIN) {
-            TRY(add_growth(builder, &growth.groups, entry));
+            TRY(add_growth(builder, entry));
             count++;
         }
     }

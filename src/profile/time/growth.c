@@ -191,18 +191,18 @@ static int compare_entries(const void *left, const void *right, void *context)
     return a->group < b->group ? -1 : a->group > b->group;
 }
 
-enum err growth_build(const struct selection *selection,
-                      enum row_group_by by,
-                      size_t described_max,
-                      struct growth *out)
+enum err growth_of_groups(const struct selection *selection,
+                          struct row_groups *groups,
+                          size_t described_max,
+                          struct growth *out)
 {
-    CLEANUP(growth_release) struct growth growth = {0};
+    CLEANUP(growth_release) struct growth growth = {.groups = *groups};
     CLEANUP(timeline_point_vec_release) struct timeline_point_vec points = {0};
+    *groups = (struct row_groups){0};
     TRY(timeline_point_vec_resize(&points, selection->profile->recording.slice_count));
-    TRY(row_groups_build(selection, by, &growth.groups));
-    const struct row_group_vec *groups = &growth.groups.groups;
-    for (size_t i = 0; i < groups->len; i++) {
-        if (costs_get(&groups->items[i].costs, COST_LEAKED_ALLOCATIONS) > 0) {
+    const struct row_group_vec *all = &growth.groups.groups;
+    for (size_t i = 0; i < all->len; i++) {
+        if (costs_get(&all->items[i].costs, COST_LEAKED_ALLOCATIONS) > 0) {
             struct growth_entry entry = {.group = (uint32_t)i,
                                          .first_slice = REC_NONE,
                                          .last_slice = REC_NONE,
@@ -212,7 +212,7 @@ enum err growth_build(const struct selection *selection,
     }
     if (growth.entries.len > 1) {
         qsort_r(growth.entries.items, growth.entries.len, sizeof(growth.entries.items[0]),
-                compare_entries, groups->items);
+                compare_entries, all->items);
     }
     cancel_stage(selection->cancel, min_u64(growth.entries.len, described_max));
     for (size_t i = 0; i < growth.entries.len && i < described_max; i++) {
@@ -222,6 +222,16 @@ enum err growth_build(const struct selection *selection,
     *out = growth;
     growth = (struct growth){0};
     return ERR_OK;
+}
+
+enum err growth_build(const struct selection *selection,
+                      enum row_group_by by,
+                      size_t described_max,
+                      struct growth *out)
+{
+    struct row_groups groups = {0};
+    TRY(row_groups_build(selection, by, &groups));
+    return growth_of_groups(selection, &groups, described_max, out);
 }
 
 void growth_release(struct growth *growth)

@@ -38,4 +38,11 @@ enum err growth_build(const struct selection *selection,
                       enum row_group_by by,
                       size_t described_max,
                       struct growth *out) MUST_USE;
+
+// The same of groups that exist already: they move to out->groups. A failure releases them.
+enum err growth_of_groups(const struct selection *selection,
+                          struct row_groups *groups,
+                          size_t described_max,
+                          struct growth *out) MUST_USE;
+
 void growth_release(struct growth *growth);
