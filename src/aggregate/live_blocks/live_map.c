@@ -103,7 +103,7 @@ static enum err add_recent(struct live_map *map, uint64_t address, const struct 
         TRY(live_table_add_first(&map->table, address_of(place), &place->block));
         map->absent = 0; // it may be that address
     }
-    *place = (struct recent_block){.address = address | RECENT_ALIVE, .block = *block};
+    recent_block_set(place, address, block);
     return ERR_OK;
 }
 

@@ -67,6 +67,18 @@ static inline struct recent_block *live_map_place(const struct live_map *map, ui
     return map->recent + ((address >> 4 ^ address >> 16) & (RECENT_PLACES - 1));
 }
 
+// Write each part for itself: a copy of a whole block would stall until the parts that were written
+// just now reach the cache.
+static inline void
+recent_block_set(struct recent_block *place, uint64_t address, const struct live_block *block)
+{
+    place->address = address | RECENT_ALIVE;
+    place->block.size_bytes = block->size_bytes;
+    place->block.born_ms = block->born_ms;
+    place->block.row = block->row;
+    place->block.shift = block->shift;
+}
+
 // Add a block as the youngest of its address, which is not 0 and has at most 56 bits.
 static inline MUST_USE enum err
 live_map_add(struct live_map *map, uint64_t address, const struct live_block *block)
@@ -74,7 +86,7 @@ live_map_add(struct live_map *map, uint64_t address, const struct live_block *bl
     if (LIKELY(map->recent != NULL)) {
         struct recent_block *place = live_map_place(map, address);
         if (LIKELY(place->address == address)) {
-            *place = (struct recent_block){.address = address | RECENT_ALIVE, .block = *block};
+            recent_block_set(place, address, block);
             map->live_count++;
             return ERR_OK;
         }
