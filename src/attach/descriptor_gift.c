@@ -12,6 +12,7 @@
 
 #include "base/compiler.h"
 #include "host/os/file.h"
+#include "inject/process/target_refusal.h"
 #include "session/agent_page.h"
 
 // What the calls need in the target's memory; addresses are the target's.
@@ -31,8 +32,10 @@ _Static_assert(sizeof(struct scratch) <= AGENT_SCRATCH_WORDS * sizeof(uint64_t),
 
 static enum err refused(const struct inject *inject, int errno_value, struct err_info *info)
 {
-    return err_set_errno(info, errno_value, "cannot share memory with process %d",
-                         inject->target.pid);
+    return errno_value == ESRCH
+               ? target_refusal_explain(&inject->target, ERR_NOT_FOUND, info)
+               : err_set_errno(info, errno_value, "cannot share memory with process %d",
+                               inject->target.pid);
 }
 
 // Send the descriptor through the target's socket.

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "inject/process/target_refusal.h"
 #include "inject/process/threads/stop_scan.h"
 
 struct application {
@@ -163,7 +164,9 @@ static enum err restore(struct thread_stop *stop, void *context, struct err_info
                              restoration->patches[i].entry, stop->target->pid);
         }
     }
-    return result;
+    return result != ERR_OK && target_refusal_is_replaced(stop->target)
+               ? target_refusal_explain(stop->target, ERR_NOT_FOUND, info)
+               : result;
 }
 
 enum err patching_restore(struct target_process *target,

@@ -31,13 +31,18 @@ static void log_lines(const struct recorder_state *s, const struct strbuf *lines
     }
 }
 
-// Say which functions could not be patched, now and in the recording.
+// Say which functions could not be patched, now and in the recording; of a program that runs again
+// and again, once.
 static enum err tell_unpatched(struct recorder_state *s, const struct attach *attach)
 {
     if (attach->unpatched_count == 0) {
         return ERR_OK;
     }
     const char *text = strbuf_text(&attach->unpatched);
+    if (strstr(strbuf_text(&s->unpatched), text) != NULL) {
+        s->unpatched_count += attach->unpatched_count;
+        return ERR_OK;
+    }
     recorder_log(s, "warning: calls of functions that cannot be patched are not recorded: %s",
                  text);
     strbuf_printf(&s->unpatched, "%s%s",

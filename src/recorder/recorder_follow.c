@@ -68,6 +68,7 @@ static enum err accept_one(struct recorder_state *s, struct followed_exec *item,
     enum err err = forget(s, pid, now_ms);
     err = err == ERR_OK ? drain_end_replaced(&s->drain, &replacement, now_ms) : err;
     err = err == ERR_OK ? recorder_attach_describe(s, attach, now_ms) : err;
+    err = err == ERR_OK ? recorder_attach_tell(s, attach) : err;
     err = err == ERR_OK ? list(s, attach) : err;
     if (err == ERR_OK) {
         item->attach = NULL;
@@ -154,8 +155,6 @@ enum err recorder_follow_end(struct recorder_state *s)
     enum err err = take_wanted(s);
     exec_follow_stop(&s->follow);
     err = err == ERR_OK ? visit_items(s, now_ms) : err;
-    for (size_t i = 0; i < s->follow.items.len; i++) {
-        exec_follow_accept(s->follow.items.items[i]); // it waits, or it does not matter
-    }
+    exec_follow_finish(&s->follow);
     return err;
 }

@@ -55,6 +55,9 @@ static const char *plan_patch(const struct patch_plan *plan,
     }
     const struct bytes readable = {
         code, reader->read(reader->context, target->addr, code, wanted + PADDING_BYTES)};
+    if (readable.len < target->size_bytes) {
+        return "cannot be read";
+    }
     struct relocated moved;
     enum relocate_refusal refusal = relocate_prologue(readable, target->size_bytes, target->addr,
                                                       patch->trampoline_addr, &moved);
@@ -98,7 +101,17 @@ static enum err add_target(struct patch_plan *plan,
     return patch_vec_push(&plan->patches, patch);
 }
 
-// Keep the reason, unless the function calls another one that is to be patched.
+// Whether the hook of the called function records what the calling one does to the heap.
+static bool records_as_well(enum agent_hook called, enum agent_hook calling)
+{
+    const enum agent_effect inner = agent_hook_shape(called).effect;
+    const enum agent_effect outer = agent_hook_shape(calling).effect;
+    return inner == outer || (inner == AGENT_ALLOCATES &&
+                              (outer == AGENT_ALLOCATES_OR_THROWS || outer == AGENT_ALLOCATES_AT ||
+                               outer == AGENT_COPIES_TEXT));
+}
+
+// Keep the reason, unless the function calls another one that is to be patched and does the same.
 static enum err refuse(struct patch_plan *plan,
                        const struct patch_target *targets,
                        size_t count,
@@ -111,7 +124,7 @@ static enum err refuse(struct patch_plan *plan,
     const uint64_t wanted = min_u64(target->size_bytes, FUNCTION_BYTES_MAX);
     const struct bytes body = {code, reader->read(reader->context, target->addr, code, wanted)};
     for (size_t i = 0; i < count; i++) {
-        if (targets[i].addr != target->addr &&
+        if (targets[i].addr != target->addr && records_as_well(targets[i].hook, target->hook) &&
             relocate_leads_to(body, target->addr, targets[i].addr)) {
             return ERR_OK;
         }

@@ -267,6 +267,7 @@ static const uint8_t made_up[] = {
     0xc3, 0x55, 0x90, 0x90, 0x90, 0x90, 0x90, 0x90, // 8: too short
     0x48, 0x85, 0xff, 0x74, 0x20, 0xc3, 0x90, 0x90, // 16: test, je
     0xe8, 0xe3, 0xff, 0xff, 0xff, 0xc3, 0x90, 0x90, // 24: call 0
+    0xe3, 0x05, 0xe8, 0xd9, 0xff, 0xff, 0xff, 0xc3, // 32: jrcxz, call 0
 };
 #define MADE_UP 0x400000u
 
@@ -298,8 +299,18 @@ static void what_cannot_be_patched_is_refused_and_the_rest_is_not(void **state)
         {.addr = MADE_UP + 16, .size_bytes = 6, .hook = AGENT_NEW, .nothrow = 0, .name = "throws"},
         {.addr = MADE_UP + 16, .size_bytes = 6, .hook = AGENT_NEW, .nothrow = -1, .name = "only"},
         {.addr = MADE_UP + 24, .size_bytes = 6, .hook = AGENT_NEW, .nothrow = -1, .name = "calls"},
-        {.addr = MADE_UP, .size_bytes = 2u << 20, .hook = AGENT_NEW, .nothrow = 9, .name = "bad"},
-        {.addr = MADE_UP + 32, .size_bytes = 9, .hook = AGENT_MALLOC, .nothrow = 0, .name = "gone"},
+        {.addr = MADE_UP, .size_bytes = 2u << 20, .hook = AGENT_NEW, .nothrow = 99, .name = "bad"},
+        {.addr = MADE_UP + 32,
+         .size_bytes = 8,
+         .hook = AGENT_CALLOC,
+         .nothrow = -1,
+         .name = "leads"},
+        {.addr = MADE_UP + 32,
+         .size_bytes = 8,
+         .hook = AGENT_REALLOC,
+         .nothrow = -1,
+         .name = "grows"},
+        {.addr = MADE_UP + 40, .size_bytes = 9, .hook = AGENT_MALLOC, .nothrow = 0, .name = "gone"},
         {.addr = MADE_UP, .size_bytes = 6, .hook = AGENT_FREE, .nothrow = 0, .name = "not hooked"},
     };
     static const char *const reasons[] = {
@@ -307,7 +318,8 @@ static void what_cannot_be_patched_is_refused_and_the_rest_is_not(void **state)
         "short: is too short for a jump",
         "only: has no form that returns instead of throwing",
         "bad: has no form that returns instead of throwing",
-        "gone: has instructions that cairn cannot decode",
+        "grows: begins with an instruction that cannot be moved",
+        "gone: cannot be read",
     };
     struct patch_plan plan = {0};
     for (size_t i = 0; i < AGENT_HOOK_COUNT; i++) {

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "host/os/file.h"
@@ -153,23 +154,38 @@ static enum err explain_permission(const struct target_process *target, struct e
                    target->pid);
 }
 
-static enum err explain_end(const struct target_process *target, struct err_info *info)
-{
-    return err_set(info, ERR_NOT_FOUND, "process %d has ended, or is a thread of the kernel",
-                   target->pid);
-}
-
-// A process loses its memory before it becomes a zombie; its list of mappings is empty then.
-static bool has_memory(const struct target_process *target)
+bool target_refusal_has_memory(const struct target_process *target)
 {
     CLEANUP(strbuf_release) struct strbuf maps = {0};
     const enum err err = proc_files_read(target, target->live_tid, "maps", &maps);
     return err != ERR_NOT_FOUND && (err != ERR_OK || maps.len != 0);
 }
 
+bool target_refusal_is_replaced(const struct target_process *target)
+{
+    uint8_t byte;
+    for (size_t i = 0; i < target->mappings.len; i++) {
+        const struct target_mapping *mapping = target->mappings.items + i;
+        if ((mapping->prot & PROT_READ) != 0 &&
+            target_process_read(target, mapping->start, &byte, sizeof(byte)) == ERR_OK) {
+            return false;
+        }
+    }
+    return target->mappings.len != 0 && target_refusal_has_memory(target);
+}
+
+static enum err explain_end(const struct target_process *target, struct err_info *info)
+{
+    return target_refusal_is_replaced(target)
+               ? err_set(info, ERR_NOT_FOUND,
+                         "process %d has executed another program; attach to it again", target->pid)
+               : err_set(info, ERR_NOT_FOUND, "process %d has ended, or is a thread of the kernel",
+                         target->pid);
+}
+
 enum err target_refusal_of_write(const struct target_process *target, struct err_info *info)
 {
-    return has_memory(target)
+    return target_refusal_has_memory(target) && !target_refusal_is_replaced(target)
                ? err_set(info, ERR_IO, "cannot write to the memory of process %d", target->pid)
                : explain_end(target, info);
 }
@@ -177,6 +193,9 @@ enum err target_refusal_of_write(const struct target_process *target, struct err
 enum err
 target_refusal_explain(const struct target_process *target, enum err err, struct err_info *info)
 {
+    if (target_refusal_is_replaced(target)) { // also if the new program may not be traced
+        return explain_end(target, info);
+    }
     switch (err) {
     case ERR_NOT_FOUND:
         return explain_end(target, info);
@@ -196,6 +215,7 @@ target_refusal_explain(const struct target_process *target, enum err err, struct
         break;
     }
     // The process may have ended between two of our looks.
-    return has_memory(target) ? err_set(info, err, "cannot read process %d", target->pid)
-                              : explain_end(target, info);
+    return target_refusal_has_memory(target)
+               ? err_set(info, err, "cannot read process %d", target->pid)
+               : explain_end(target, info);
 }

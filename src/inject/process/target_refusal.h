@@ -4,6 +4,8 @@
 // Context: H; one thread. Reads only /proc.
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/err.h"
 #include "inject/process/target_process.h"
 
@@ -13,8 +15,8 @@
 enum err target_refusal_find(struct target_process *target, struct err_info *info) MUST_USE;
 
 // Fill `info` for `err` of a step at this target, and return the error that fits: of ERR_NOT_FOUND,
-// and of any error at a process without memory, that the process has ended, of ERR_PERMISSION which
-// rule of the kernel refuses.
+// and of any error at a process without memory or with another program, that the process has ended
+// or has executed another one, of ERR_PERMISSION which rule of the kernel refuses.
 enum err target_refusal_explain(const struct target_process *target,
                                 enum err err,
                                 struct err_info *info) MUST_USE;
@@ -22,3 +24,11 @@ enum err target_refusal_explain(const struct target_process *target,
 // Do the same for a write into the target's memory that has failed.
 enum err target_refusal_of_write(const struct target_process *target, struct err_info *info)
     MUST_USE;
+
+// Return whether the process has memory. It loses that before it becomes a zombie, and its list of
+// mappings is empty then.
+bool target_refusal_has_memory(const struct target_process *target);
+
+// Return whether the process has executed another program since it was opened: nothing is mapped
+// any more in the memory that it had then.
+bool target_refusal_is_replaced(const struct target_process *target);

@@ -208,6 +208,17 @@ void exec_follow_stop(struct exec_follow *follow)
     }
 }
 
+void exec_follow_finish(struct exec_follow *follow)
+{
+    for (size_t i = 0; i < follow->items.len; i++) {
+        struct followed_exec *item = follow->items.items[i];
+        exec_follow_accept(item);
+        while (exec_follow_stage(item) != FOLLOW_OVER) {
+            await(&item->has_news);
+        }
+    }
+}
+
 void exec_follow_release(struct exec_follow *follow)
 {
     while (follow->items.len > 0) {

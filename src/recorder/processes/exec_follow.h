@@ -83,5 +83,9 @@ void exec_follow_remove(struct exec_follow *follow, size_t index);
 // Withdraw all, and wait until each is held or over.
 void exec_follow_stop(struct exec_follow *follow);
 
+// After that: let what is held begin, and wait until none is traced. Then their functions can be
+// restored.
+void exec_follow_finish(struct exec_follow *follow);
+
 // Accepts one without items, or whose items are over.
 void exec_follow_release(struct exec_follow *follow);

@@ -140,10 +140,10 @@ static enum err await_loader(struct target_process *target, bool is_urgent, stru
     return target_process_refresh(target, info); // they were read before the loader's list
 }
 
-enum err attach_open(struct attach *attach,
-                     int pid,
-                     const struct attach_options *options,
-                     struct err_info *info)
+static enum err open_once(struct attach *attach,
+                          int pid,
+                          const struct attach_options *options,
+                          struct err_info *info)
 {
     const struct inject_options injection = {.stop.is_held = options->is_fresh};
     *attach = (struct attach){.is_fresh = options->is_fresh};
@@ -174,7 +174,38 @@ enum err attach_open(struct attach *attach,
         return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
     }
     TRY(inject_map(&attach->inject, agent_bytes(), attach->nears.items, attach->nears.len, info));
-    return attach_plan_patches(attach, info);
+    TRY(attach_plan_patches(attach, info));
+    return attach->unpatched_count > 0 && target_refusal_is_replaced(&attach->inject.target)
+               ? target_refusal_explain(&attach->inject.target, ERR_NOT_FOUND, info)
+               : ERR_OK;
+}
+
+// Steps at memory that a process has left fail in many ways.
+static enum err explain_replaced(const struct attach *attach, enum err err, struct err_info *info)
+{
+    const struct target_process *target = &attach->inject.target;
+    return err != ERR_OK && target_refusal_is_replaced(target)
+               ? target_refusal_explain(target, ERR_NOT_FOUND, info)
+               : err;
+}
+
+// A process that executes another program meanwhile is opened anew.
+enum err attach_open(struct attach *attach,
+                     int pid,
+                     const struct attach_options *options,
+                     struct err_info *info)
+{
+    enum {
+        PROGRAMS_MAX = 5
+    };
+    enum err err = open_once(attach, pid, options, info);
+    for (int i = 1; i < PROGRAMS_MAX && err != ERR_OK && !options->is_fresh &&
+                    target_refusal_is_replaced(&attach->inject.target);
+         i++) {
+        attach_release(attach);
+        err = open_once(attach, pid, options, info);
+    }
+    return explain_replaced(attach, err, info);
 }
 
 static enum err check_call(const struct attach *attach,
@@ -267,7 +298,7 @@ static enum err set_enabled(const struct inject *inject, uint64_t page_addr, uin
                                 &enabled, sizeof(enabled));
 }
 
-enum err attach_begin(struct attach *attach, int session_fd, struct err_info *info)
+static enum err begin(struct attach *attach, int session_fd, struct err_info *info)
 {
     struct agent_places places;
     CLEANUP(agent_unwind_vec_release) struct agent_unwind_vec unwind = {0};
@@ -289,6 +320,11 @@ enum err attach_begin(struct attach *attach, int session_fd, struct err_info *in
         (void)set_enabled(&attach->inject, attach->page_addr, 0); // nothing calls the agent
     }
     return err;
+}
+
+enum err attach_begin(struct attach *attach, int session_fd, struct err_info *info)
+{
+    return explain_replaced(attach, begin(attach, session_fd, info), info);
 }
 
 enum err attach_end(struct attach *attach, struct err_info *info)

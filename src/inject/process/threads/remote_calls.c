@@ -23,7 +23,7 @@ enum {
     THREADS_LOOKED_AT = 64,
     THREADS_TRIED = 5, // in each attempt
     ATTEMPTS = 10,
-    DONE_MS = 2000, // a thread that is not scheduled for longer is given up
+    DONE_MS = 10000, // a thread that is not scheduled for longer is given up
     USER_CODE_SEGMENT = 0x33,
     RSEQ_CS_OFFSET = 8, // struct rseq, rseq(2)
 };
@@ -180,12 +180,19 @@ static enum err choose_threads(const struct target_process *target, struct u32_v
     return ERR_OK;
 }
 
+// The first thread of a process may have ended before the others, so its state alone says little.
+static bool has_ended(const struct target_process *target)
+{
+    const char state = proc_files_thread_state(target, target->pid);
+    return state == 'X' || (state == 'Z' && !target_refusal_has_memory(target)) ||
+           target_refusal_is_replaced(target);
+}
+
 static bool wait_until_done(struct run *run)
 {
     const uint64_t deadline_ns = clock_monotonic_ns() + DONE_MS * NS_PER_MS;
     while (!is_done(run)) {
-        if (clock_monotonic_ns() > deadline_ns ||
-            proc_files_thread_state(run->calls->target, run->calls->target->pid) == 'X') {
+        if (clock_monotonic_ns() > deadline_ns || has_ended(run->calls->target)) {
             return is_done(run);
         }
         clock_sleep_ns(DONE_POLL_NS);
@@ -234,6 +241,10 @@ static enum err run_list(struct run *run, struct err_info *info)
     if (run->is_over || (run->has_begun && !run->calls->stop.is_held &&
                          (err == ERR_OK || err == ERR_LIMIT) && wait_until_done(run))) {
         return ERR_OK;
+    }
+    if (!target_refusal_has_memory(run->calls->target) ||
+        target_refusal_is_replaced(run->calls->target)) {
+        return target_refusal_explain(run->calls->target, ERR_NOT_FOUND, info);
     }
     return err_set(info, ERR_LIMIT,
                    "no thread of process %d made cairn's system calls in time; it goes on "

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+"""Attaching to processes that end, or execute another program, at that moment. They go on as without cairn,
+and a refusal says what has happened."""
+import random
+import re
+import subprocess
+
+from cairn_run import CAIRN, environment
+from waiting import DEADLINE_SECONDS
+
+SHORT = """#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+static void *work(void *argument)
+{
+    struct timespec begin, now;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    do {
+        free(malloc(100));
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while ((now.tv_sec - begin.tv_sec) * 1000000000L + now.tv_nsec - begin.tv_nsec < 1000000L * atoi(getenv("LASTS_MS")));
+    return argument;
+}
+int main(int argc, char **argv)
+{
+    pthread_t threads[3];
+    char left[16];
+    for (int i = 0; i < 3; i++) {
+        pthread_create(threads + i, NULL, work, NULL);
+    }
+    for (int i = 0; i < 3; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    int count = atoi(argv[1]);
+    if (count > 0 && access("stop", F_OK) != 0) {
+        snprintf(left, sizeof(left), "%d", count - 1);
+        execl(argv[0], argv[0], left, NULL);
+        return 1;
+    }
+    puts("whole");
+    return argc != 2;
+}
+"""
+GONE = re.compile(r"cairn: (process \d+ has (ended, or is a thread of the kernel|executed another program; attach "
+                  r"to it again)|there is no process \d+)\n")
+
+
+def build(scratch):
+    (scratch / "short.c").write_text(SHORT)
+    subprocess.run(["gcc", "-O1", "-o", scratch / "short", scratch / "short.c", "-pthread"], check=True, timeout=60)
+    return scratch / "short"
+
+
+def attach(scratch, pid):
+    """Attach for a moment; return whether it was recorded."""
+    run = subprocess.run([CAIRN, "record", "-q", "-o", scratch / "short.cairn", "--no-symbols", "-p", str(pid),
+                          "--duration", "20ms"], capture_output=True, text=True, env=environment(), check=False,
+                         timeout=DEADLINE_SECONDS)
+    if run.returncode == 0:
+        assert run.stderr == ""
+    else:
+        assert run.returncode == 126 and GONE.fullmatch(run.stderr), run
+    return run.returncode == 0
+
+
+def test_programs_that_end_meanwhile(scratch):
+    program, draw, recorded = build(scratch), random.Random(6), 0
+    for _ in range(20):
+        with subprocess.Popen([program, "0"], stdout=subprocess.PIPE, cwd=scratch, env={"LASTS_MS": "500"}) as process:
+            try:
+                process.wait(draw.uniform(0, 0.5))
+            except subprocess.TimeoutExpired:
+                recorded += attach(scratch, process.pid)
+            assert (process.communicate(timeout=DEADLINE_SECONDS)[0], process.returncode) == (b"whole\n", 0)
+    assert recorded > 0
+
+
+def test_a_process_that_executes_one_program_after_another(scratch):
+    with subprocess.Popen([build(scratch), "100000"], stdout=subprocess.PIPE, cwd=scratch,
+                          env={"LASTS_MS": "60"}) as process:
+        recorded = sum(attach(scratch, process.pid) for _ in range(20))
+        (scratch / "stop").touch()
+        assert (process.communicate(timeout=DEADLINE_SECONDS)[0], process.returncode) == (b"whole\n", 0)
+    assert recorded > 0
