@@ -24,13 +24,14 @@
 
 enum {
     NOTES = 20000,
-    DEADLINE_S = 60,
+    DEADLINE_S = 10,
 };
 
 struct writer {
     struct session_header *session;
     _Atomic uint32_t heard;
     _Atomic bool is_over;
+    uint32_t put; // read it when the thread has ended
 };
 
 // Put one note after the other, each when the recorder has heard the one before.
@@ -39,17 +40,29 @@ static void *write_notes(void *context)
     struct writer *writer = context;
     const struct exec_notice notice = {.path = "/bin/other", .obstacle = EXEC_STATIC};
     bool is_traced;
-    for (uint32_t i = 0; i < NOTES; i++) {
+    while (writer->put < NOTES && !atomic_load(&writer->is_over)) {
         (void)exec_note_put(writer->session, &notice, &is_traced);
-        while (atomic_load(&writer->heard) <= i && !atomic_load(&writer->is_over)) {
+        writer->put++;
+        while (atomic_load(&writer->heard) < writer->put && !atomic_load(&writer->is_over)) {
             (void)sched_yield(); // there may be only one processor
         }
     }
     return NULL;
 }
 
+// Return the number of notes that are heard now.
+static uint32_t
+hear(struct unrecorded_list *list, struct aggregator *aggregator, struct session *session)
+{
+    assert_int_equal(unrecorded_list_hear(list, aggregator, session, 5), ERR_OK);
+    const uint32_t heard = (uint32_t)list->fresh.len;
+    unrecorded_exec_vec_clear(&list->fresh);
+    return heard;
+}
+
 // The recorder looks at any moment, also when a note has its number and is not ready. A process
-// that is to be followed waits until the recorder has heard its note.
+// that is to be followed waits until the recorder has heard its note. A busy machine puts fewer
+// notes until the deadline.
 static void each_note_is_heard_without_another_one(void **state)
 {
     (void)state;
@@ -64,15 +77,15 @@ static void each_note_is_heard_without_another_one(void **state)
     const uint64_t deadline_ns = clock_monotonic_ns() + DEADLINE_S * NS_PER_S;
     uint32_t heard = 0;
     while (heard < NOTES && clock_monotonic_ns() < deadline_ns) {
-        assert_int_equal(unrecorded_list_hear(&list, &aggregator, &session, 5), ERR_OK);
-        heard += (uint32_t)list.fresh.len;
-        unrecorded_exec_vec_clear(&list.fresh);
+        heard += hear(&list, &aggregator, &session);
         atomic_store(&writer.heard, heard);
         (void)sched_yield();
     }
     atomic_store(&writer.is_over, true);
     assert_int_equal(pthread_join(thread, NULL), 0);
-    assert_int_equal(heard, NOTES);
+    heard += hear(&list, &aggregator, &session);
+    assert_true(writer.put > 0);
+    assert_int_equal(heard, writer.put);
     aggregator_release(&aggregator);
     session_release(&session);
 }
