@@ -63,6 +63,34 @@ def test_frames_are_those_of_pythons_own_traceback(record):
             assert between and not any(is_python(frame) for frame in between)
 
 
+def test_call_sites_are_the_innermost_frames_of_python(record):
+    recording = record(PYTHON, PROGRAM, options=["--python"], is_compared=False, is_whole=False)
+    report = recording.report_json("-a", "--filter-function=^allocate")
+    found = {stack["costs"]["allocated_bytes"]: [site["function"], site["file"], site["line"]]
+             for site in report["top"]["allocations"] for stack in site["stacks"]
+             if stack["costs"]["allocations"] == 1}
+    # allocate() has several callers and many sizes, so it is a wrapper.
+    sites = {size: next(frame for frame in frames if frame[0] != "allocate")
+             for size, frames in truth_of(recording.finished).items()}
+    assert len(sites) > 160 and {size: found[size] for size in sites} == sites
+
+
+def test_lines_hold_what_tracemalloc_says(record, scratch):
+    program = pathlib.Path(__file__).parent.parent / "programs/stacks/python_objects.py"
+    settings = {"PYTHONHASHSEED": "0", "PYTHONMALLOC": "malloc"}
+    traced = subprocess.run([PYTHON, "-X", "tracemalloc=1", program], env=environment(settings), check=True,
+                            capture_output=True, timeout=120)
+    truth = {line: [bytes_, blocks] for line, bytes_, blocks in json.loads(traced.stdout)}
+    assert len(truth) == 4 and all(bytes_ > 50_000 for bytes_, _ in truth.values())
+    recording = record(PYTHON, program, options=["--python"], env=settings, is_compared=False, is_whole=False)
+    report = recording.report_json("-l")
+    found = {site["line"]: [site["costs"]["leaked_bytes"], site["costs"]["leaked_allocations"]]
+             for site in report["top"]["leaked_bytes"] if site["file"] == str(program)}
+    for line, (bytes_, blocks) in truth.items():  # an object that is taken from a free list is new to tracemalloc only
+        reused = blocks - found[line][1]
+        assert 0 <= reused <= 2 and 0 <= bytes_ - found[line][0] <= 64 * reused, (line, truth, found)
+
+
 def test_a_sampled_recording_has_the_same_frames(record):
     recording = record(PYTHON, PROGRAM, options=["--python", "--sample=16"], is_compared=False, is_whole=False)
     truth, stacks = truth_of(recording.finished), stacks_by_size(recording)

@@ -130,4 +130,5 @@ void code_index_release(struct code_index *index)
     code_location_vec_release(&index->locations);
     u32_vec_release(&index->chain);
     u32_vec_release(&index->chain_first);
+    u32_vec_release(&index->chain_of_node);
 }

@@ -12,8 +12,11 @@
 //   or by its own address if that start is unknown: libx.so+0x4f2.
 //   location = (function, file, line)
 //
-// Invariants: every frame has a chain of at least one location; all ids are below the counts of
-// their tables; chain_first has frame_count + 1 entries, in ascending order.
+// A frame may have a second chain, for its stacks below a function of Python (wrappers.h). It has the
+// same functions and places as the first, but all its locations are wrappers.
+// Invariants: every chain has at least one location; all ids are below the counts of their tables;
+// chain_first has one entry more than there are chains, in ascending order; the first chains are those
+// of the frames.
 // Context: H; one thread while it is built, any number of readers afterwards.
 #pragma once
 
@@ -61,7 +64,8 @@ struct code_index {
     struct code_function_vec functions; // owned
     struct code_location_vec locations; // owned
     struct u32_vec chain;               // owned; location ids
-    struct u32_vec chain_first;         // owned; by frame, where its chain begins
+    struct u32_vec chain_first;         // owned; by chain, where it begins
+    struct u32_vec chain_of_node;       // owned; by node of the recording; empty: that of its frame
     struct map_u64 function_ids;        // owned, while building; (name, module)
     struct map_u64 place_ids;           // owned, while building; (file, line)
     struct map_u64 location_ids;        // owned, while building; (function, place)
@@ -88,10 +92,18 @@ enum err code_index_add_frame(struct code_index *index,
 void code_index_finish(struct code_index *index);
 void code_index_release(struct code_index *index);
 
-// `frame` must be below the number of frames added.
-static inline struct code_chain code_index_chain(const struct code_index *index, uint32_t frame)
+// `chain` must be below the number of frames added, or from chain_of_node.
+static inline struct code_chain code_index_chain(const struct code_index *index, uint32_t chain)
 {
-    uint32_t first = index->chain_first.items[frame];
+    uint32_t first = index->chain_first.items[chain];
     return (struct code_chain){.locations = index->chain.items + first,
-                               .count = index->chain_first.items[frame + 1] - first};
+                               .count = index->chain_first.items[chain + 1] - first};
+}
+
+// The chain of a node of the recording, whose frame is `frame`.
+static inline struct code_chain
+code_index_node_chain(const struct code_index *index, uint32_t node, uint32_t frame)
+{
+    const bool is_frames = index->chain_of_node.len == 0;
+    return code_index_chain(index, is_frames ? frame : index->chain_of_node.items[node]);
 }

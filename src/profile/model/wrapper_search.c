@@ -5,6 +5,10 @@
 //                         caller     candidate: the function of the call site
 //
 // Each candidate's callers, sizes and places are counted as pairs in one map for each of the three.
+//
+// Below a function of Python every native frame is a wrapper, but not elsewhere: PyDict_New is one in
+// a Python function's stack, and a call site in the interpreter's start. Above the outermost one, the
+// frames of the interpreter are wrappers. Such frames have a second chain, see code_index.h.
 #include <string.h>
 
 #include "base/compiler.h"
@@ -55,7 +59,7 @@ wrappers_call_site(const struct recording *recording, const struct code_index *c
     struct call_site_location innermost = {.location = REC_NONE, .frame = REC_NONE};
     for (; node != 0; node = recording->nodes[node].parent) {
         uint32_t frame = recording->nodes[node].frame;
-        struct code_chain chain = code_index_chain(code, frame);
+        struct code_chain chain = code_index_node_chain(code, node, frame);
         for (size_t i = 0; i < chain.count; i++) {
             struct call_site_location here = {
                 .location = chain.locations[i], .frame = frame, .is_inlined = i + 1 < chain.count};
@@ -76,7 +80,7 @@ static uint32_t caller_of(const struct search *search, uint32_t node, uint32_t *
     *candidate = REC_NONE;
     for (; node != 0; node = search->recording->nodes[node].parent) {
         struct code_chain chain =
-            code_index_chain(search->code, search->recording->nodes[node].frame);
+            code_index_node_chain(search->code, node, search->recording->nodes[node].frame);
         for (size_t i = 0; i < chain.count; i++) {
             const struct code_location *here = &locations[chain.locations[i]];
             if ((here->flags & (CODE_WRAPPER | CODE_CUT)) != 0 || here->function == *candidate) {
@@ -186,6 +190,132 @@ enum err wrappers_add(struct code_index *code, struct wrapper wrapper, struct wr
     return wrapper_vec_push(out, wrapper);
 }
 
+// Add the chain of a frame again, with locations that are wrappers. `twins`: the twin of each location.
+static MUST_USE enum err
+add_twin_chain(struct code_index *code, uint32_t frame, struct map_u64 *twins)
+{
+    const uint32_t first = code->chain_first.items[frame];
+    const uint32_t end = code->chain_first.items[frame + 1];
+    for (uint32_t i = first; i < end; i++) {
+        const uint32_t own = code->chain.items[i];
+        const uint32_t *known = map_u64_find(twins, own);
+        const uint32_t twin = known != NULL ? *known : (uint32_t)code->locations.len;
+        if (known == NULL) {
+            struct code_location location = code->locations.items[own];
+            location.flags |= CODE_WRAPPER;
+            TRY(code_location_vec_push(&code->locations, location));
+            TRY(map_u64_put(twins, own, twin));
+        }
+        TRY(u32_vec_push(&code->chain, twin));
+    }
+    if (code->chain.len >= UINT32_MAX || code->locations.len >= UINT32_MAX) {
+        return ERR_LIMIT;
+    }
+    return u32_vec_push(&code->chain_first, (uint32_t)code->chain.len);
+}
+
+struct python_search {
+    const struct recording *recording;
+    struct flag_vec frames;       // by frame: 1 if it is a function of Python
+    struct flag_vec is_below;     // by node: 1 if it or a caller is one
+    struct flag_vec is_above;     // by node: 1 if it or a callee is one
+    struct flag_vec interpreters; // by module: 1 if it calls the outermost function of Python
+    struct u32_vec twin_of;       // by frame: its second chain; 0: none yet
+    struct map_u64 locations;     // location -> its twin
+};
+
+static void python_search_release(struct python_search *search)
+{
+    flag_vec_release(&search->frames);
+    flag_vec_release(&search->is_below);
+    flag_vec_release(&search->is_above);
+    flag_vec_release(&search->interpreters);
+    u32_vec_release(&search->twin_of);
+    map_u64_release(&search->locations);
+}
+
+// Mark the frames of Python. *found: whether there are any.
+static MUST_USE enum err mark_python(struct python_search *search, bool *found)
+{
+    static const char prefix[] = REC_PYTHON_MODULE;
+    const struct recording *recording = search->recording;
+    *found = false;
+    TRY(flag_vec_resize(&search->frames, recording->frame_count));
+    for (size_t i = 0; i < recording->frame_count; i++) {
+        const uint32_t module = recording->frames[i].module;
+        const char *path =
+            module == REC_NONE ? "" : rec_string_get(recording, recording->modules[module].path);
+        search->frames.items[i] = strncmp(path, prefix, sizeof(prefix) - 1) == 0;
+        *found = *found || search->frames.items[i] != 0;
+    }
+    return ERR_OK;
+}
+
+// Mark the nodes above and below the functions of Python, and the interpreter's modules.
+static MUST_USE enum err mark_sides_of_python(struct python_search *search)
+{
+    const struct recording *recording = search->recording;
+    TRY(flag_vec_resize(&search->is_below, recording->node_count));
+    TRY(flag_vec_resize(&search->is_above, recording->node_count));
+    TRY(flag_vec_resize(&search->interpreters, recording->module_count));
+    for (size_t i = 1; i < recording->node_count; i++) {
+        const struct rec_node node = recording->nodes[i];
+        const bool is_python = search->frames.items[node.frame] != 0;
+        search->is_below.items[i] = is_python || search->is_below.items[node.parent] != 0;
+        search->is_above.items[i] = is_python;
+        if (is_python && node.parent != 0 && search->is_below.items[node.parent] == 0) {
+            const uint32_t caller = recording->frames[recording->nodes[node.parent].frame].module;
+            if (caller != REC_NONE) {
+                search->interpreters.items[caller] = 1;
+            }
+        }
+    }
+    for (size_t i = recording->node_count; i-- > 1;) {
+        search->is_above.items[recording->nodes[i].parent] |= search->is_above.items[i];
+    }
+    return ERR_OK;
+}
+
+// Whether the node is a native frame that a function of Python called, or one of the interpreter's
+// on the way to it.
+static bool is_plumbing_of_python(const struct python_search *search, size_t node)
+{
+    const uint32_t frame = search->recording->nodes[node].frame;
+    const uint32_t module = search->recording->frames[frame].module;
+    if (search->frames.items[frame] != 0) {
+        return false;
+    }
+    return search->is_below.items[node] != 0 ||
+           (search->is_above.items[node] != 0 && module != REC_NONE &&
+            search->interpreters.items[module] != 0);
+}
+
+// Give the native frames around functions of Python their second chains.
+static MUST_USE enum err find_around_python(const struct recording *recording,
+                                            struct code_index *code)
+{
+    CLEANUP(python_search_release) struct python_search search = {.recording = recording};
+    bool found;
+    TRY(mark_python(&search, &found));
+    if (!found) {
+        return ERR_OK;
+    }
+    TRY(mark_sides_of_python(&search));
+    TRY(u32_vec_resize(&search.twin_of, recording->frame_count));
+    TRY(u32_vec_resize(&code->chain_of_node, recording->node_count));
+    for (size_t i = 1; i < recording->node_count; i++) {
+        const uint32_t frame = recording->nodes[i].frame;
+        const bool is_plumbing = is_plumbing_of_python(&search, i);
+        uint32_t *twin = &search.twin_of.items[frame];
+        if (is_plumbing && *twin == 0) {
+            *twin = (uint32_t)code->chain_first.len - 1;
+            TRY(add_twin_chain(code, frame, &search.locations));
+        }
+        code->chain_of_node.items[i] = is_plumbing ? *twin : frame;
+    }
+    return ERR_OK;
+}
+
 // Look at all rows once. *found: whether a wrapper was found.
 static MUST_USE enum err
 search_once(struct search *search, int round, struct wrapper_vec *out, bool *found)
@@ -213,6 +343,7 @@ wrappers_find(const struct recording *recording, struct code_index *code, struct
 {
     CLEANUP(search_release) struct search search = {.recording = recording, .code = code};
     bool found = true;
+    TRY(find_around_python(recording, code));
     for (int round = 0; round < ROUNDS && found; round++) {
         TRY(search_once(&search, round, out, &found));
         if (found) {

@@ -3,13 +3,15 @@
 //
 // A *call site* is the innermost frame of a stack that was written in order to allocate. operator
 // new, the inside of std::vector, strdup and a program's own xmalloc are wrapper frames: users look
-// for the line that they can change. There are three sources of wrappers:
+// for the line that they can change. There are four sources of wrappers:
 //
 //   by name   the standard libraries' functions, and names that many programs use: is_wrapper_frame
 //             of function_name.h
 //   found     functions of the recording that are called as an allocator is: by many functions, for
 //             blocks of many sizes
 //   asked     functions that match the user's expressions
+//   Python    in stacks with functions of Python (--python): all native frames that these call, and
+//             the interpreter's frames that call the outermost
 //
 // A function is found if its name contains a word such as "alloc" and it has several callers. Any
 // other function needs many callers, many sizes, at most two places that allocate, and a large

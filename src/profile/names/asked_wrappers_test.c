@@ -118,12 +118,46 @@ static void users_name_wrappers(void **state)
     }
 }
 
+static void native_frames_around_python_are_wrappers(void **state)
+{
+    (void)state;
+    // Each line's first word is the call site that its reader expects.
+    static const char text[] =
+        "py!main;py!Py_Init;py!new_type;malloc 1 8\n" // no Python in the stack
+        "py!main;py!Py_Run;py!eval;[python] run:/a.py!run;py!new_list;py!new_type 1 16\n"
+        "py!main;py!Py_Run;py!eval;[python] run:/a.py!run 1 32\n"
+        "py!main;py!Py_Run;py!eval;[python] run:/a.py!run;ext.so!sort;[python] less:/a.py!less;"
+        "ext.so!copy 1 64\n"
+        "app!work;py!eval;[python] run:/a.py!run;py!new_list 1 128\n" // an embedding program
+        "app!work;ext.so!sort 1 256\n";
+    static const char *const sites[] = {"new_type", "run", "run", "less", "run", "sort"};
+    static const size_t shown[] = {2, 1, 1, 2, 2, 2}; // frames that are not wrappers
+    CLEANUP(drawn_profile_release) struct drawn_profile drawn = {0};
+    drawn_profile_open(text, &drawn);
+    const struct recording *recording = &drawn.profile->recording;
+    assert_int_equal(recording->row_count, ARRAY_LEN(sites));
+    for (size_t row = 0; row < ARRAY_LEN(sites); row++) {
+        const uint32_t node = recording->rows[row].node;
+        const uint32_t site = profile_call_site(drawn.profile, node).location;
+        size_t others = 0;
+        assert_string_equal(profile_location_function(drawn.profile, site), sites[row]);
+        for (uint32_t at = node; at != 0; at = recording->nodes[at].parent) {
+            const struct code_chain chain = selection_chain(&drawn.selection, at);
+            others += !profile_is_wrapper(drawn.profile, chain.locations[0]);
+        }
+        if (others != shown[row]) {
+            fail_msg("row %zu: %zu frames, not %zu", row, others, shown[row]);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrappers_are_found_by_name_and_calls),
         cmocka_unit_test(other_functions_need_many_callers_and_sizes),
         cmocka_unit_test(users_name_wrappers),
+        cmocka_unit_test(native_frames_around_python_are_wrappers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

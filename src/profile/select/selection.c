@@ -17,7 +17,7 @@ struct code_chain selection_chain(const struct selection *selection, uint32_t no
 {
     const struct profile *profile = selection->profile;
     const struct rec_node *at = &profile->recording.nodes[node];
-    struct code_chain chain = code_index_chain(&profile->code, at->frame);
+    struct code_chain chain = code_index_node_chain(&profile->code, node, at->frame);
     if (selection->shown.len > 0 && selection->shown.items[at->parent] == 0) {
         while (chain.count > 0 && selection->starts.items[chain.locations[chain.count - 1]] == 0) {
             chain.count--;

@@ -375,7 +375,7 @@ enum err rss_breakdown_stack(const struct profile *profile,
     const struct recording *recording = &profile->recording;
     for (uint32_t at = node; at != REC_NONE && at != 0; at = recording->nodes[at].parent) {
         const struct code_chain chain =
-            code_index_chain(&profile->code, recording->nodes[at].frame);
+            code_index_node_chain(&profile->code, at, recording->nodes[at].frame);
         for (size_t i = 0; i < chain.count; i++) {
             TRY(u32_vec_push(locations, chain.locations[i]));
             TRY(u32_vec_push(inlined, i + 1 < chain.count));

@@ -181,6 +181,9 @@ enum rec_frame_flags {
 // same outer frames and without an entry of their own (--max-memory). Else the offset is 0.
 #define REC_CUT_MERGED 1u
 
+// How the path of a module begins that stands for a function of Python.
+#define REC_PYTHON_MODULE "[python] "
+
 // A distinct code location. Its symbols are symbols[symbol_first .. + symbol_count): the chain of
 // inlined functions, innermost first; the last one is the real function. The chain is empty if the
 // frame is not symbolized.
