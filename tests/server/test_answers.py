@@ -166,6 +166,29 @@ def test_trees_add_up(server, direction, by, collapse, hide_wrappers):
             assert all(code[child] != code[place] for child in below)
 
 
+@pytest.mark.parametrize("direction", ["top_down", "bottom_up"])
+def test_each_folded_run_unfolds_and_folds_again(server, direction):
+    shape = {"direction": direction, "hide_wrappers": 1, "collapse": 1, "costs": "all"}
+    folded = server.get("tree", **shape)
+    every = server.get("tree", **{**shape, "hide_wrappers": 0})
+    paths = [path for hidden, path in rows(folded["nodes"], "hidden", "path") if hidden]
+    assert len(paths) > 1 and not any(folded["nodes"]["unfolded_by"]) and "path" not in every["nodes"]
+    for path in paths:
+        nodes = server.get("tree", **shape, unfold=path)["nodes"]
+        assert path in nodes["unfolded_by"] and set(nodes["unfolded_by"]) <= {0, path}
+        assert {cost: column[0] for cost, column in nodes["total"].items()} == {
+            cost: column[0] for cost, column in folded["nodes"]["total"].items()}
+    both = server.get("tree", **shape, unfold=",".join(map(str, paths)))["nodes"]
+    assert both["count"] > folded["nodes"]["count"]
+    for place, below in enumerate(children_of(both)):
+        assert both["total"]["allocations"][place] == both["self"]["allocations"][place] + sum(
+            both["total"]["allocations"][child] for child in below)
+    assert server.get("tree", **shape, unfold="1")["nodes"] == folded["nodes"]  # no such path
+    for bad in ("x", "1;2", ",1", "-1", ",".join("1" * 1001)):
+        answer = server.try_get("tree", **shape, unfold=bad)
+        assert answer.status == 400 and answer.json["error"]["parameter"] == "unfold"
+
+
 def test_parts_of_a_tree_fit_into_the_whole(server):
     whole = server.get("tree", direction="bottom_up")
     nodes = whole["nodes"]

@@ -130,6 +130,49 @@ describe('wrappers', () => {
     assert.match(await viewer.text('flame-match'), new RegExp(`^3 frames match: ${humanBytes(reported.totals.peak_bytes)}`));
   });
 
+  it('unfold one by one in a tree, by the button and by its key, and fold again', async () => {
+    await viewer.open('#/bottom-up?cost=temporary');
+    const before = await names('Bottom-up tree');
+    await page.getByLabel(/^Show the wrapper frame/).first().click();
+    await viewer.idle();
+    const unfolded = await names('Bottom-up tree');
+    assert.equal(unfolded[0], 'my_alloc');
+    assert.ok(unfolded.includes('parse_request'), String(unfolded)); // the button opened what it shows
+    assert.match(viewer.parameters().get('unfold'), /^[0-9]+$/);
+    assert.equal(viewer.parameters().get('wrappers'), null);
+    await page.getByRole('treegrid').focus();
+    await page.keyboard.press('Home');
+    await page.locator('[aria-selected=true]').waitFor();
+    await page.keyboard.press('u');
+    await viewer.idle();
+    assert.deepEqual(await names('Bottom-up tree'), before);
+    assert.equal(viewer.parameters().get('unfold'), null);
+  });
+
+  it('keep the other open rows when one unfolds', async () => {
+    await viewer.open('#/top-down');
+    const before = await names('Top-down tree');
+    assert.ok(before.length > 2, String(before));
+    await page.getByLabel(/^Show the/).last().click();
+    await viewer.idle();
+    const after = await names('Top-down tree');
+    assert.ok(before.every((name) => after.includes(name)) && after.includes('my_alloc'), `${before} / ${after}`);
+  });
+
+  it('unfold in the flame graph', async () => {
+    await viewer.open('#/flame?min_share=0');
+    const count = async () => Number(/of (\d+) frame/.exec(await viewer.text('flame-count'))[1]);
+    const folded = await count();
+    await page.getByRole('application').focus();
+    for (let step = 0; step < 12 && viewer.parameters().get('unfold') === null; step++) {
+      await page.keyboard.press('ArrowDown');
+      await page.keyboard.press('u');
+      await viewer.idle();
+    }
+    assert.match(viewer.parameters().get('unfold') ?? '', /^[0-9]+$/);
+    assert.ok((await count()) > folded);
+  });
+
   it('are left out of the list of functions, which says so', async () => {
     await viewer.open('#/functions');
     assert.equal((await names('Functions'))[0], 'main');

@@ -82,7 +82,7 @@ enum err report_functions_text(const struct report *report, FILE *out)
         (void)fputs("  ", out);
         print_costs(report, out, &tables.functions, key, false);
         print_costs(report, out, &tables.functions, key, true);
-        report_print_function(report, out, key, is_diff ? 50 : 40);
+        report_print_function(report, out, key, 0, is_diff ? 50 : 40);
     }
     if (limit != 0 && tables.ranked.len > limit) {
         (void)fprintf(out, "  and ");
@@ -130,7 +130,7 @@ static MUST_USE enum err print_neighbours(const struct report *report,
             (void)fprintf(out, "%s\n",
                           by == BY_CALLER ? "(the thread's entry)" : "(it allocates itself)");
         } else {
-            report_print_function(report, out, key, 30);
+            report_print_function(report, out, key, 0, 30);
         }
     }
     return ERR_OK;
@@ -153,7 +153,7 @@ enum err report_callers_text(const struct report *report, FILE *out)
         uint32_t key = tables.ranked.items[matches.items[i]].key;
         (void)fputs(i > 0 ? "\n  " : "  ", out);
         print_costs(report, out, &tables.functions, key, false);
-        report_print_function(report, out, key, 26);
+        report_print_function(report, out, key, 0, 26);
         TRY(print_neighbours(report, out, &tables, BY_CALLER, key));
         TRY(print_neighbours(report, out, &tables, BY_CALLEE, key));
     }

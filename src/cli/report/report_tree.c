@@ -75,7 +75,10 @@ print_node(const struct report *report, FILE *out, const struct tree_view *tree,
         (void)fprintf(out, "%*s%s", INDENT_MAX, "", level);
         used += INDENT_MAX + strlen(level);
     }
-    report_print_function(report, out, tree->functions.items[node], used);
+    // A node that is no wrapper hides what the allocation passed through, which every call site has.
+    const bool is_run = tree_view_is_wrapper(tree, node) && tree->nodes.items[node].hidden > 0;
+    report_print_function(report, out, tree->functions.items[node],
+                          is_run ? tree->nodes.items[node].hidden : 0, used);
 }
 
 enum err report_tree_text(const struct report *report, FILE *out)

@@ -48,7 +48,8 @@ void report_print_sides(
     (void)fprintf(out, "%s  ", report_unpaint(report));
 }
 
-void report_print_function(const struct report *report, FILE *out, uint32_t function, size_t used)
+void report_print_function(
+    const struct report *report, FILE *out, uint32_t function, uint32_t inner, size_t used)
 {
     enum {
         MODULE_COLUMNS = 20
@@ -62,6 +63,11 @@ void report_print_function(const struct report *report, FILE *out, uint32_t func
                       report->options->use_full_names ? REPORT_WIDTH_UNLIMITED : MODULE_COLUMNS,
                       SCREEN_CUT_START);
     size_t width = report_width(report);
+    char others[40] = "";
+    if (inner > 0) {
+        used += (size_t)snprintf(others, sizeof(others), " (+ %u frame%s)", inner,
+                                 inner == 1 ? "" : "s"); // fits
+    }
     size_t taken = used + (cut.len > 0 ? 4 + screen_columns(strbuf_text(&cut)) : 0);
     const char *text = code_union_name(report->code, function);
     if (text[0] == '\0') {
@@ -71,8 +77,8 @@ void report_print_function(const struct report *report, FILE *out, uint32_t func
     } else {
         screen_append_function(&name, text, width > taken ? width - taken : 0);
     }
-    (void)fprintf(out, "%s%s%s", report_paint(report, PAINT_FUNCTION), strbuf_text(&name),
-                  report_unpaint(report));
+    (void)fprintf(out, "%s%s%s%s", report_paint(report, PAINT_FUNCTION), strbuf_text(&name),
+                  report_unpaint(report), others);
     if (cut.len > 0) {
         (void)fprintf(out, "  %s[%s]%s", report_paint(report, PAINT_PLACE), strbuf_text(&cut),
                       report_unpaint(report));

@@ -38,4 +38,6 @@ void report_print_sides(
     const struct report *report, FILE *out, uint64_t new, uint64_t old, uint64_t whole);
 
 // Print a function of the union and its module, in the columns of a line after the first `used`.
-void report_print_function(const struct report *report, FILE *out, uint32_t function, size_t used);
+// `inner`: the number of further frames that the line stands for.
+void report_print_function(
+    const struct report *report, FILE *out, uint32_t function, uint32_t inner, size_t used);

@@ -10,14 +10,17 @@
 #include "profile/calls/bottom_up_tree.h"
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 
 const struct bottom_up_bounds bottom_up_default_bounds = {.whole_frames = 1000000, .share = 20000};
 
 // How far a row's stack was followed: its next location.
 struct cursor {
-    uint32_t node;      // of the recording; 0 at the stack's outer end
-    uint32_t left;      // remaining locations in the chain of the node's frame
-    const uint32_t *at; // in that chain; NULL at the stack's outer end
+    uint32_t node;        // of the recording; 0 at the stack's outer end
+    uint32_t left;        // remaining locations in the chain of the node's frame
+    const uint32_t *at;   // in that chain; NULL at the stack's outer end
+    uint32_t hidden;      // wrapper frames inside of it that are not shown
+    uint64_t unfolded_by; // the path that unfolded its run; 0: none
 };
 
 // The rows of one node: order[first .. end).
@@ -47,7 +50,7 @@ DEFINE_VEC(run_vec, struct run);
 struct builder {
     const struct selection *selection;
     enum call_tree_key key;
-    enum call_tree_frames frames;
+    const struct call_tree_folds *folds; // borrowed; NULL: no frames are folded
     bool collapses;
     uint64_t share;              // a node is extended with 1/share of any cost; 0: always
     struct costs least;          // 1/share of each cost
@@ -103,46 +106,88 @@ static bool is_on_wrapper(const struct builder *builder, const struct cursor *cu
     return cursor->node != 0 && profile_is_wrapper(builder->selection->profile, *cursor->at);
 }
 
-// Move the cursor outwards by one frame of the tree. Of several wrapper frames in a row the
-// outermost is one, if another frame follows.
-static void advance(const struct builder *builder, struct cursor *cursor)
+static uint32_t function_of(const struct builder *builder, uint32_t location)
 {
+    return builder->selection->profile->code.locations.items[location].function;
+}
+
+// The path of the child of `node` for the location.
+static uint64_t path_below(const struct builder *builder, uint32_t node, uint32_t location)
+{
+    const struct call_tree_node *outer = &builder->out.tree.nodes.items[node];
+    const uint32_t function = node != 0 ? function_of(builder, outer->location) : 0;
+    return call_tree_child_path(builder->folds, outer, function, function_of(builder, location));
+}
+
+static void hide(struct builder *builder, uint32_t node, uint32_t count)
+{
+    uint32_t *hidden = &builder->out.tree.nodes.items[node].hidden;
+    *hidden = (uint32_t)max_u64(*hidden, count);
+}
+
+// Move the cursor outwards from `node` by one frame of the tree. Of several wrapper frames in a row
+// the outermost is one, if another frame follows.
+static void advance(struct builder *builder, struct cursor *cursor, uint32_t node)
+{
+    const uint64_t unfolded_by = cursor->unfolded_by;
     step(builder, cursor);
-    if (builder->frames == CALL_TREE_ALL || !is_on_wrapper(builder, cursor)) {
+    cursor->hidden = 0;
+    cursor->unfolded_by = 0;
+    if (builder->folds == NULL || !is_on_wrapper(builder, cursor)) {
         return;
     }
+    if (unfolded_by != 0) {
+        cursor->unfolded_by = unfolded_by;
+        return;
+    }
+    struct cursor outermost = *cursor;
     struct cursor next = *cursor;
-    while (is_on_wrapper(builder, &next)) {
-        *cursor = next;
+    uint32_t count = 0;
+    for (; is_on_wrapper(builder, &next); count++) {
+        outermost = next;
         step(builder, &next);
     }
-    if (next.node == 0) {
+    const bool is_end = next.node == 0;
+    const uint64_t path = is_end ? builder->out.tree.nodes.items[node].path
+                                 : path_below(builder, node, *outermost.at);
+    if (call_tree_unfolds(builder->folds, path)) {
+        cursor->unfolded_by = path;
+    } else if (is_end) {
+        hide(builder, node, count);
         *cursor = next;
+    } else {
+        *cursor = outermost;
+        cursor->hidden = count - 1;
     }
 }
 
 // Begin a stack at its innermost frame of the tree.
 static struct cursor begin_stack(const struct builder *builder, uint32_t node)
 {
-    const struct cursor innermost = begin_node(builder, node);
+    struct cursor innermost = begin_node(builder, node);
     struct cursor site = innermost;
-    while (builder->frames == CALL_TREE_SITES && is_on_wrapper(builder, &site)) {
+    uint32_t count = 0;
+    for (; builder->folds != NULL && is_on_wrapper(builder, &site); count++) {
         step(builder, &site);
     }
-    return site.node != 0 ? site : innermost;
-}
-
-static uint32_t function_of(const struct builder *builder, uint32_t location)
-{
-    return builder->selection->profile->code.locations.items[location].function;
+    if (count == 0 || site.node == 0) {
+        return innermost;
+    }
+    const uint64_t path = path_below(builder, 0, *site.at);
+    if (call_tree_unfolds(builder->folds, path)) {
+        innermost.unfolded_by = path;
+        return innermost;
+    }
+    site.hidden = count;
+    return site;
 }
 
 // Skip the locations of the same function that follow directly.
 static void
-skip_same_function(const struct builder *builder, struct cursor *cursor, uint32_t function)
+skip_same_function(struct builder *builder, struct cursor *cursor, uint32_t node, uint32_t function)
 {
     while (cursor->node != 0 && function_of(builder, *cursor->at) == function) {
-        advance(builder, cursor);
+        advance(builder, cursor, node);
     }
 }
 
@@ -173,7 +218,8 @@ add_child(struct builder *builder, uint32_t parent, uint32_t id, const struct cu
         .location = *cursor->at,
         .frame = builder->selection->profile->recording.nodes[cursor->node].frame,
         .depth = nodes->items[parent].depth + 1,
-        .is_inlined = cursor->left > 1};
+        .is_inlined = cursor->left > 1,
+        .path = builder->folds != NULL ? path_below(builder, parent, *cursor->at) : 0};
     TRY(add_node(builder, node));
     nodes->items[parent].first_child = child;
     return ERR_OK;
@@ -195,22 +241,28 @@ find_child(struct builder *builder, uint32_t parent, const struct cursor *cursor
     return ERR_OK;
 }
 
-// Move the row's cursor to the next node.
-static void step_outwards(const struct builder *builder, struct cursor *cursor)
+// Move the row's cursor from its node to the next one.
+static void step_outwards(struct builder *builder, struct cursor *cursor, uint32_t node)
 {
     uint32_t function = function_of(builder, *cursor->at);
-    advance(builder, cursor);
+    hide(builder, node, cursor->hidden);
+    if (cursor->unfolded_by != 0) {
+        builder->out.tree.nodes.items[node].unfolded_by = cursor->unfolded_by;
+    }
+    advance(builder, cursor, node);
     if (builder->collapses) {
-        skip_same_function(builder, cursor, function);
+        skip_same_function(builder, cursor, node, function);
     }
 }
 
 // Let an earlier row represent this one, if it reached the same place in the same node.
 static bool join_other(struct builder *builder, uint32_t row, uint32_t node)
 {
-    const struct cursor *cursors = builder->cursors.items;
+    struct cursor *cursors = builder->cursors.items;
     struct arrival *last = &builder->arrivals.items[cursors[row].node];
     if (last->tree_node == node && cursors[last->row].at == cursors[row].at) {
+        struct cursor *other = &cursors[last->row];
+        other->hidden = (uint32_t)max_u64(other->hidden, cursors[row].hidden);
         costs_add(&builder->costs.items[last->row], &builder->costs.items[row]);
         builder->goes_with.items[row] = last->row;
         return true;
@@ -233,7 +285,7 @@ send_row(struct builder *builder, uint32_t node, uint32_t row, uint32_t *out)
     }
     TRY(find_child(builder, node, cursor, &child));
     costs_add(&tree->total.items[child], &builder->costs.items[row]);
-    step_outwards(builder, cursor);
+    step_outwards(builder, cursor, child);
     tree->row_nodes.items[row] = child;
     if (!join_other(builder, row, child)) {
         builder->runs.items[child].end++; // only a count, until sort_rows
@@ -403,14 +455,14 @@ static void place_joined_rows(struct builder *builder)
 
 enum err bottom_up_tree_build(const struct selection *selection,
                               enum call_tree_key key,
-                              enum call_tree_frames frames,
+                              const struct call_tree_folds *folds,
                               bool collapses,
                               const struct bottom_up_bounds *bounds,
                               struct bottom_up_tree *out)
 {
     CLEANUP(builder_release)
     struct builder builder = {
-        .selection = selection, .key = key, .frames = frames, .collapses = collapses};
+        .selection = selection, .key = key, .folds = folds, .collapses = collapses};
     uint64_t frame_count;
     TRY(count_frames(selection, &frame_count));
     builder.share = frame_count > bounds->whole_frames ? bounds->share : 0;

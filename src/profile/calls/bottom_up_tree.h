@@ -27,11 +27,11 @@ struct bottom_up_bounds {
 // whole_frames is a million, share 20000.
 extern const struct bottom_up_bounds bottom_up_default_bounds;
 
-// Build the tree. `collapses`: a function that calls itself directly is one node. Errors:
-// ERR_NO_MEMORY, ERR_LIMIT.
+// Build the tree, of CALL_TREE_SITES with `folds`, or of all frames if that is NULL. `collapses`: a
+// function that calls itself directly is one node. Errors: ERR_NO_MEMORY, ERR_LIMIT.
 enum err bottom_up_tree_build(const struct selection *selection,
                               enum call_tree_key key,
-                              enum call_tree_frames frames,
+                              const struct call_tree_folds *folds,
                               bool collapses,
                               const struct bottom_up_bounds *bounds,
                               struct bottom_up_tree *out) MUST_USE;

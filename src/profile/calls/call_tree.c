@@ -8,6 +8,8 @@
 #include "profile/calls/call_tree.h"
 
 #include "base/compiler.h"
+#include "base/hash.h"
+#include "base/minmax.h"
 #include "host/containers/map_u64.h"
 #include "host/os/progress.h"
 
@@ -16,16 +18,28 @@ enum {
     FEW_CHILDREN = 8
 };
 
+// A frame of a stack at one of its locations.
+struct located {
+    uint32_t location;
+    uint32_t frame;
+    bool is_inlined;
+};
+
+DEFINE_VEC(located_vec, struct located);
+
 struct builder {
     const struct profile *profile;     // borrowed
     const struct selection *selection; // borrowed
     enum call_tree_key key;
+    const struct call_tree_folds *folds; // borrowed; NULL: no frames are folded
+    struct located_vec run;              // owned; the frames of an unfolded run, innermost first
     struct map_u64 children; // owned; (parent, id and inlined) -> node, of parents with many
     struct call_tree tree;   // owned until it is returned
 };
 
 static void builder_release(struct builder *builder)
 {
+    located_vec_release(&builder->run);
     map_u64_release(&builder->children);
     call_tree_release(&builder->tree);
 }
@@ -39,6 +53,48 @@ static MUST_USE enum err begin(struct builder *builder)
                                   .location = REC_NONE,
                                   .frame = REC_NONE};
     return call_tree_node_vec_push(&builder->tree.nodes, root);
+}
+
+uint64_t call_tree_path(uint64_t parent, uint64_t name)
+{
+    const uint64_t path = stack_name(parent, name) >> 12; // 52 bits
+    return path != 0 ? path : 1;
+}
+
+uint64_t call_tree_child_path(const struct call_tree_folds *folds,
+                              const struct call_tree_node *node,
+                              uint32_t outer,
+                              uint32_t function)
+{
+    const uint64_t name = folds->names[function];
+    const bool is_same = folds->collapses && node->depth > 0 && folds->names[outer] == name;
+    return is_same ? node->path : call_tree_path(node->path, name);
+}
+
+bool call_tree_unfolds(const struct call_tree_folds *folds, uint64_t path)
+{
+    for (size_t i = 0; i < folds->path_count; i++) {
+        if (folds->paths[i] == path) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static uint32_t function_of(const struct builder *builder, uint32_t location)
+{
+    return builder->profile->code.locations.items[location].function;
+}
+
+// The path of the child of node `at` for the location; 0 if nothing is folded.
+static uint64_t path_below(const struct builder *builder, uint32_t at, uint32_t location)
+{
+    const struct call_tree_node *node = &builder->tree.nodes.items[at];
+    if (builder->folds == NULL) {
+        return 0;
+    }
+    const uint32_t outer = at != 0 ? function_of(builder, node->location) : 0;
+    return call_tree_child_path(builder->folds, node, outer, function_of(builder, location));
 }
 
 // By function, inlined and called instances of one function are one node.
@@ -92,15 +148,15 @@ descend(struct builder *builder, uint32_t location, uint32_t frame, bool is_inli
 {
     bool by_location = builder->key == CALL_TREE_BY_LOCATION;
     const struct call_tree_node *parent = &builder->tree.nodes.items[*at];
-    struct call_tree_node node = {
-        .parent = *at,
-        .first_child = REC_NONE,
-        .next_sibling = parent->first_child,
-        .id = by_location ? location : builder->profile->code.locations.items[location].function,
-        .location = location,
-        .frame = frame,
-        .depth = parent->depth + 1,
-        .is_inlined = is_inlined};
+    struct call_tree_node node = {.parent = *at,
+                                  .first_child = REC_NONE,
+                                  .next_sibling = parent->first_child,
+                                  .id = by_location ? location : function_of(builder, location),
+                                  .location = location,
+                                  .frame = frame,
+                                  .depth = parent->depth + 1,
+                                  .is_inlined = is_inlined,
+                                  .path = path_below(builder, *at, location)};
     if (node.id >= UINT32_MAX / 2 || builder->tree.nodes.len >= UINT32_MAX) {
         return ERR_LIMIT;
     }
@@ -177,15 +233,67 @@ static MUST_USE enum err place_top_down(struct builder *builder, const struct se
 }
 
 // How far a stack is placed in a tree of sites: its place, and the outermost of the wrapper frames
-// that follow. That frame gets a node once a frame that is not a wrapper follows.
+// that follow. They get a node once a frame that is not a wrapper follows.
 struct progress_in_sites {
     uint32_t at;
-    uint32_t location; // REC_NONE: no wrapper frames follow
-    uint32_t frame;
-    bool is_inlined;
+    uint32_t count; // of the wrapper frames that follow
+    struct located outermost;
 };
 
 DEFINE_VEC(progress_in_sites_vec, struct progress_in_sites);
+
+// List the `count` frames of a stack from the `first` one of the node's chain outwards.
+static MUST_USE enum err
+list_run(struct builder *builder, uint32_t node, size_t first, size_t count)
+{
+    const struct rec_node *nodes = builder->profile->recording.nodes;
+    located_vec_clear(&builder->run);
+    for (; builder->run.len < count; node = nodes[node].parent, first = 0) {
+        const struct code_chain chain = selection_chain(builder->selection, node);
+        for (size_t i = first; i < chain.count && builder->run.len < count; i++) {
+            const struct located frame = {.location = chain.locations[i],
+                                          .frame = nodes[node].frame,
+                                          .is_inlined = i + 1 < chain.count};
+            TRY(located_vec_push(&builder->run, frame));
+        }
+    }
+    return ERR_OK;
+}
+
+// Give each of the `count` wrapper frames from the `first` one of the node's chain outwards a node.
+static MUST_USE enum err descend_unfolded(
+    struct builder *builder, uint32_t node, size_t first, size_t count, uint64_t path, uint32_t *at)
+{
+    TRY(list_run(builder, node, first, count));
+    for (size_t i = builder->run.len; i-- > 0;) {
+        const struct located frame = builder->run.items[i];
+        TRY(descend(builder, frame.location, frame.frame, frame.is_inlined, at));
+        builder->tree.nodes.items[*at].unfolded_by = path;
+    }
+    return ERR_OK;
+}
+
+static void hide(struct builder *builder, uint32_t node, size_t count)
+{
+    uint32_t *hidden = &builder->tree.nodes.items[node].hidden;
+    *hidden = (uint32_t)max_u64(*hidden, count);
+}
+
+// Place the wrapper frames before the frame `position` of the node's chain.
+static MUST_USE enum err
+end_run(struct builder *builder, uint32_t node, size_t position, struct progress_in_sites *progress)
+{
+    const struct located run = progress->outermost;
+    const size_t count = progress->count;
+    const uint64_t path = path_below(builder, progress->at, run.location);
+    progress->count = 0;
+    if (call_tree_unfolds(builder->folds, path)) {
+        return descend_unfolded(builder, node, position + 1, count, path, &progress->at);
+    }
+    TRY(descend(builder, run.location, run.frame, run.is_inlined, &progress->at));
+    hide(builder, progress->at, count - 1);
+    return ERR_OK;
+}
 
 static MUST_USE enum err
 descend_sites(struct builder *builder, uint32_t node, struct progress_in_sites *progress)
@@ -195,17 +303,37 @@ descend_sites(struct builder *builder, uint32_t node, struct progress_in_sites *
     for (size_t i = chain.count; i-- > 0;) {
         const uint32_t location = chain.locations[i];
         if (!profile_is_wrapper(builder->profile, location)) {
-            if (progress->location != REC_NONE) {
-                TRY(descend(builder, progress->location, progress->frame, progress->is_inlined,
-                            &progress->at));
-                progress->location = REC_NONE;
+            if (progress->count > 0) {
+                TRY(end_run(builder, node, i, progress));
             }
             TRY(descend(builder, location, frame, i > 0, &progress->at));
-        } else if (progress->location == REC_NONE && progress->at != 0) {
-            *progress = (struct progress_in_sites){
-                .at = progress->at, .location = location, .frame = frame, .is_inlined = i > 0};
+        } else if (progress->at != 0 && progress->count++ == 0) {
+            progress->outermost =
+                (struct located){.location = location, .frame = frame, .is_inlined = i > 0};
         }
     }
+    return ERR_OK;
+}
+
+// Find the place where a stack ends.
+static MUST_USE enum err end_stack(struct builder *builder,
+                                   uint32_t node,
+                                   const struct progress_in_sites *progress,
+                                   uint32_t *out)
+{
+    *out = progress->at;
+    if (node != 0 && progress->at == 0) { // wrapper frames alone
+        const struct call_site_location site = selection_call_site(builder->selection, node);
+        return descend(builder, site.location, site.frame, site.is_inlined, out);
+    }
+    if (progress->count == 0) {
+        return ERR_OK;
+    }
+    const uint64_t path = builder->tree.nodes.items[progress->at].path;
+    if (call_tree_unfolds(builder->folds, path)) {
+        return descend_unfolded(builder, node, 0, progress->count, path, out);
+    }
+    hide(builder, progress->at, progress->count);
     return ERR_OK;
 }
 
@@ -216,9 +344,6 @@ static MUST_USE enum err place_sites(struct builder *builder, const struct selec
     CLEANUP(progress_in_sites_vec_release) struct progress_in_sites_vec places = {0};
     TRY(mark_needed(selection, &needed));
     TRY(progress_in_sites_vec_resize(&places, recording->node_count));
-    if (places.len > 0) {
-        places.items[0].location = REC_NONE;
-    }
     cancel_stage(selection->cancel, recording->node_count);
     for (size_t i = 1; i < recording->node_count; i++) {
         TRY(cancel_step(selection->cancel));
@@ -229,12 +354,7 @@ static MUST_USE enum err place_sites(struct builder *builder, const struct selec
     }
     for (size_t i = 0; i < selection->rows.len; i++) {
         const uint32_t node = recording->rows[selection->rows.items[i]].node;
-        struct progress_in_sites *place = &places.items[node];
-        if (place->at == 0 && node != 0) { // wrapper frames alone
-            const struct call_site_location site = selection_call_site(selection, node);
-            TRY(descend(builder, site.location, site.frame, site.is_inlined, &place->at));
-        }
-        builder->tree.row_nodes.items[i] = place->at;
+        TRY(end_stack(builder, node, &places.items[node], &builder->tree.row_nodes.items[i]));
     }
     return ERR_OK;
 }
@@ -287,10 +407,12 @@ enum err call_tree_build_shape(const struct selection *selection,
 
 enum err call_tree_build_sites(const struct selection *selection,
                                enum call_tree_key key,
+                               const struct call_tree_folds *folds,
                                struct call_tree *out)
 {
     CLEANUP(builder_release)
-    struct builder builder = {.profile = selection->profile, .selection = selection, .key = key};
+    struct builder builder = {
+        .profile = selection->profile, .selection = selection, .key = key, .folds = folds};
     TRY(begin(&builder));
     TRY(u32_vec_resize(&builder.tree.row_nodes, selection->rows.len));
     TRY(place_sites(&builder, selection));

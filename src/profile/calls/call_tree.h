@@ -36,6 +36,21 @@ enum call_tree_frames {
     CALL_TREE_SITES,
 };
 
+// How a tree of CALL_TREE_SITES folds wrapper frames. A run of several in a row is one node, which
+// hides the others. Those at the inner end of a stack are hidden by the call site's node. A run is
+// unfolded, one node for each of its frames, if `paths` has the path of the node that would hide it.
+// A path is a number made of the functions from the root to the node, by their names, so it is the
+// same in every tree of the same shape. It fits into a double.
+struct call_tree_folds {
+    const uint64_t *names; // borrowed; by function: what stands for its name in paths
+    const uint64_t *paths; // borrowed
+    size_t path_count;
+    bool collapses; // a function that calls itself directly is in a path once
+};
+
+// The path of a node below the node with the path `parent`; the root's is 0.
+uint64_t call_tree_path(uint64_t parent, uint64_t name);
+
 struct call_tree_node {
     uint32_t parent;       // REC_NONE for the root
     uint32_t first_child;  // REC_NONE without children; children are unordered
@@ -44,7 +59,10 @@ struct call_tree_node {
     uint32_t location;     // of the first frame seen here
     uint32_t frame;        // of the recording; the first frame seen here
     uint32_t depth;        // 0 for the root
+    uint32_t hidden;       // wrapper frames that the node hides: the most of any stack
     bool is_inlined;
+    uint64_t path;        // with folds, else 0
+    uint64_t unfolded_by; // the path that unfolded the run of this frame; 0: none
 };
 
 DEFINE_VEC(call_tree_node_vec, struct call_tree_node);
@@ -70,9 +88,17 @@ enum err call_tree_build(const struct selection *selection,
 // Build a top-down tree of CALL_TREE_SITES. Errors: ERR_NO_MEMORY, ERR_LIMIT.
 enum err call_tree_build_sites(const struct selection *selection,
                                enum call_tree_key key,
+                               const struct call_tree_folds *folds,
                                struct call_tree *out) MUST_USE;
 
 // Fill in `total`. It is separate because lists of call sites do not need totals. ERR_NO_MEMORY.
 enum err call_tree_add_up(struct call_tree *tree) MUST_USE;
+
+// The path of a child of `node`, for the function `function`. `outer`: the function of `node`.
+uint64_t call_tree_child_path(const struct call_tree_folds *folds,
+                              const struct call_tree_node *node,
+                              uint32_t outer,
+                              uint32_t function);
+bool call_tree_unfolds(const struct call_tree_folds *folds, uint64_t path);
 
 void call_tree_release(struct call_tree *tree);

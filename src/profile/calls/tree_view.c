@@ -7,6 +7,8 @@
 #include "profile/calls/tree_view.h"
 
 #include "base/compiler.h"
+#include "base/hash.h"
+#include "base/minmax.h"
 #include "host/containers/map_u64.h"
 
 struct layer {
@@ -99,6 +101,12 @@ place_layer(struct builder *builder, struct layer *layer, struct cancel *cancel)
     return ERR_OK;
 }
 
+static void merge_folds(struct call_tree_node *place, const struct call_tree_node *node)
+{
+    place->hidden = (uint32_t)max_u64(place->hidden, node->hidden);
+    place->unfolded_by = node->unfolded_by != 0 ? node->unfolded_by : place->unfolded_by;
+}
+
 static MUST_USE enum err add_up(struct tree_view *out, const struct layer *layer)
 {
     struct costs_vec *self = &out->self[layer->side];
@@ -109,6 +117,7 @@ static MUST_USE enum err add_up(struct tree_view *out, const struct layer *layer
         uint32_t place = layer->places.items[i];
         bool is_pruned = layer->pruned->len > 0 && layer->pruned->items[i] != 0;
         out->pruned.items[place] |= is_pruned;
+        merge_folds(&out->nodes.items[place], &layer->tree->nodes.items[i]);
         costs_add(&self->items[place], &layer->tree->self.items[i]);
         // A pruned node adds its whole total, since it has no children to add theirs.
         const struct costs_vec *direct = is_pruned ? &layer->tree->total : &layer->tree->self;
@@ -142,18 +151,45 @@ static void side_tree_release(struct side_tree *side)
     flag_vec_release(&side->pruned);
 }
 
-static MUST_USE enum err side_tree_build(const struct selection *selection,
+// What stands for the name of each function of the side in paths. Names, not ids: both recordings
+// have the same, and a later checkpoint too.
+static MUST_USE enum err
+hash_names(const struct code_union *code, enum side side, struct u64_vec *out)
+{
+    const struct u32_vec *ids = &code->ids[side];
+    TRY(u64_vec_resize(out, ids->len));
+    for (size_t i = 0; i < ids->len; i++) {
+        uint64_t hash = 1;
+        for (const char *at = code_union_name(code, ids->items[i]); *at != '\0'; at++) {
+            hash = hash_mix(hash + (unsigned char)*at);
+        }
+        out->items[i] = hash;
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err side_tree_build(const struct code_union *code,
+                                         enum side side,
+                                         const struct selection *selection,
                                          struct tree_view_spec spec,
                                          struct side_tree *out)
 {
-    if (spec.direction == CALL_TREE_TOP_DOWN && spec.frames == CALL_TREE_SITES) {
-        return call_tree_build_sites(selection, spec.key, &out->tree);
+    CLEANUP(u64_vec_release) struct u64_vec names = {0};
+    struct call_tree_folds folds = {
+        .paths = spec.unfolded, .path_count = spec.unfolded_count, .collapses = spec.collapses};
+    const bool is_folded = spec.frames == CALL_TREE_SITES;
+    if (is_folded) {
+        TRY(hash_names(code, side, &names));
+        folds.names = names.items;
+    }
+    if (spec.direction == CALL_TREE_TOP_DOWN && is_folded) {
+        return call_tree_build_sites(selection, spec.key, &folds, &out->tree);
     }
     if (spec.direction == CALL_TREE_TOP_DOWN) {
         return call_tree_build(selection, spec.direction, spec.key, &out->tree);
     }
     struct bottom_up_tree built;
-    TRY(bottom_up_tree_build(selection, spec.key, spec.frames, spec.collapses,
+    TRY(bottom_up_tree_build(selection, spec.key, is_folded ? &folds : NULL, spec.collapses,
                              &bottom_up_default_bounds, &built));
     *out = (struct side_tree){.tree = built.tree, .pruned = built.pruned};
     return ERR_OK;
@@ -217,9 +253,9 @@ enum err tree_view_build(const struct code_union *code,
     CLEANUP(side_tree_release) struct side_tree old_side = {0};
     CLEANUP(tree_view_release) struct tree_view tree = {.code = code};
     const struct side_tree *sides[SIDE_COUNT] = {&new_side, &old_side};
-    TRY(side_tree_build(new, spec, &new_side));
+    TRY(side_tree_build(code, SIDE_NEW, new, spec, &new_side));
     if (old != NULL) {
-        TRY(side_tree_build(old, spec, &old_side));
+        TRY(side_tree_build(code, SIDE_OLD, old, spec, &old_side));
     }
     if (old == NULL && spec.direction == CALL_TREE_BOTTOM_UP) {
         TRY(adopt(&tree, &new_side, new->profile));

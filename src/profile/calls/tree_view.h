@@ -30,6 +30,9 @@ struct tree_view_spec {
     enum call_tree_key key; // must be CALL_TREE_BY_FUNCTION with two recordings
     enum call_tree_frames frames;
     bool collapses; // a function that calls itself directly is one node
+    // The paths of unfolded runs of wrapper frames, with CALL_TREE_SITES: call_tree.h.
+    const uint64_t *unfolded; // borrowed
+    size_t unfolded_count;
 };
 
 struct tree_view {

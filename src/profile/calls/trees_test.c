@@ -174,10 +174,10 @@ static void check_side(const struct model *model,
 }
 
 static const struct tree_view_spec specs[] = {
-    {CALL_TREE_TOP_DOWN, CALL_TREE_BY_FUNCTION, CALL_TREE_ALL, false},
-    {CALL_TREE_TOP_DOWN, CALL_TREE_BY_FUNCTION, CALL_TREE_ALL, true},
-    {CALL_TREE_BOTTOM_UP, CALL_TREE_BY_FUNCTION, CALL_TREE_ALL, false},
-    {CALL_TREE_BOTTOM_UP, CALL_TREE_BY_FUNCTION, CALL_TREE_ALL, true},
+    {CALL_TREE_TOP_DOWN, CALL_TREE_BY_FUNCTION, CALL_TREE_ALL, false, NULL, 0},
+    {CALL_TREE_TOP_DOWN, CALL_TREE_BY_FUNCTION, CALL_TREE_ALL, true, NULL, 0},
+    {CALL_TREE_BOTTOM_UP, CALL_TREE_BY_FUNCTION, CALL_TREE_ALL, false, NULL, 0},
+    {CALL_TREE_BOTTOM_UP, CALL_TREE_BY_FUNCTION, CALL_TREE_ALL, true, NULL, 0},
 };
 
 // Check that siblings differ, and that every stack has its node.
@@ -293,7 +293,47 @@ static void a_union_knows_functions_by_name_and_file(void **state)
     assert_int_equal(both.ids[SIDE_OLD].items[2], 2);
 }
 
-static void trees_of_sites_omit_wrapper_frames(void **state)
+// Append the functions from the root to the node.
+static void spell_path(const struct tree_view *tree, uint32_t node, struct strbuf *out)
+{
+    if (tree->nodes.items[node].depth > 1) {
+        spell_path(tree, tree->nodes.items[node].parent, out);
+        strbuf_append_char(out, '/');
+    }
+    strbuf_append_text(out, code_union_name(tree->code, tree->functions.items[node]));
+}
+
+// Append each node's path and allocations, how many frames it hides, and "*" if it was unfolded.
+static void spell_sites(const struct tree_view *tree, struct strbuf *out)
+{
+    for (uint32_t i = 1; i < tree->nodes.len; i++) {
+        const struct call_tree_node *node = &tree->nodes.items[i];
+        spell_path(tree, i, out);
+        strbuf_printf(
+            out, " %llu",
+            (unsigned long long)costs_get(&tree->total[SIDE_NEW].items[i], COST_ALLOCATIONS));
+        if (node->hidden > 0) {
+            strbuf_printf(out, " +%u", node->hidden);
+        }
+        strbuf_append_text(out, node->unfolded_by != 0 ? " *, " : ", ");
+    }
+}
+
+// The path number of the node that is spelled so.
+static uint64_t path_of(const struct tree_view *tree, const char *spelled)
+{
+    for (uint32_t i = 1; i < tree->nodes.len; i++) {
+        CLEANUP(strbuf_release) struct strbuf path = {0};
+        spell_path(tree, i, &path);
+        if (strcmp(strbuf_text(&path), spelled) == 0) {
+            return tree->nodes.items[i].path;
+        }
+    }
+    fail_msg("no node %s", spelled);
+    return 0;
+}
+
+static void trees_of_sites_fold_and_unfold_wrapper_frames(void **state)
 {
     (void)state;
     static const char text[] = "xmalloc 16 160\n"
@@ -303,39 +343,89 @@ static void trees_of_sites_omit_wrapper_frames(void **state)
                                "std::start;operator new 8 80\n";
     static const struct {
         enum call_tree_direction direction;
-        const char *wanted; // each node's path and allocations, in the order of the nodes
+        const char *unfolded; // a node of the folded tree
+        const char *wanted;
     } cases[] = {
-        {CALL_TREE_TOP_DOWN, "main 7, main/load 1, main/std::sort 2, main/std::sort/load 2, "
-                             "xmalloc 16, operator new 8, "},
-        {CALL_TREE_BOTTOM_UP, "xmalloc 16, load 3, main 4, operator new 8, load/main 1, "
-                              "load/std::sort 2, load/std::sort/main 2, "},
+        {CALL_TREE_TOP_DOWN, NULL,
+         "main 7 +2, main/load 1 +1, main/std::sort 2 +1, main/std::sort/load 2 +2, "
+         "xmalloc 16, operator new 8, "},
+        {CALL_TREE_TOP_DOWN, "main/std::sort",
+         "main 7 +2, main/load 1 +1, main/std::sort 2 *, main/std::sort/std::less 2 *, "
+         "main/std::sort/std::less/load 2 +2, xmalloc 16, operator new 8, "},
+        {CALL_TREE_TOP_DOWN, "main",
+         "main 7, main/load 1 +1, main/std::sort 6 +1 *, main/std::sort/load 2 +2, "
+         "xmalloc 16, main/std::sort/std::grow 4 *, operator new 8, "},
+        {CALL_TREE_TOP_DOWN, "main/std::sort/load",
+         "main 7 +2, main/load 1 +1, main/std::sort 2 +1, main/std::sort/load 2, "
+         "xmalloc 16, main/std::sort/load/std::grow 2 *, main/std::sort/load/std::grow/xmalloc 2 "
+         "*, "
+         "operator new 8, "},
+        {CALL_TREE_BOTTOM_UP, NULL,
+         "xmalloc 16, load 3 +2, main 4 +2, operator new 8 +1, load/main 1 +1, load/std::sort 2 "
+         "+1, "
+         "load/std::sort/main 2 +1, "},
+        {CALL_TREE_BOTTOM_UP, "load",
+         "xmalloc 18 *, strdup 1 *, main 4 +2, operator new 8 +1, xmalloc/std::grow 2 *, "
+         "strdup/load 1, xmalloc/std::grow/load 2, strdup/load/main 1 +1, "
+         "xmalloc/std::grow/load/std::sort 2 +1, xmalloc/std::grow/load/std::sort/main 2 +1, "},
+        {CALL_TREE_BOTTOM_UP, "load/std::sort",
+         "xmalloc 16, load 3 +2, main 4 +2, operator new 8 +1, load/main 1 +1, load/std::less 2 *, "
+         "load/std::less/std::sort 2 *, load/std::less/std::sort/main 2 +1, "},
+        {CALL_TREE_BOTTOM_UP, "load/main",
+         "xmalloc 16, load 3 +2, main 4 +2, operator new 8 +1, load/main 1, load/std::sort 2 +1, "
+         "load/main/std::start 1 *, load/std::sort/main 2 +1, "},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         CLEANUP(drawn_profile_release) struct drawn_profile drawn = {0};
         CLEANUP(code_union_release) struct code_union code = {0};
+        CLEANUP(tree_view_release) struct tree_view folded = {0};
         CLEANUP(tree_view_release) struct tree_view tree = {0};
         CLEANUP(strbuf_release) struct strbuf found = {0};
-        const struct tree_view_spec spec = {.direction = cases[i].direction,
-                                            .key = CALL_TREE_BY_FUNCTION,
-                                            .frames = CALL_TREE_SITES};
+        struct tree_view_spec spec = {.direction = cases[i].direction,
+                                      .key = CALL_TREE_BY_FUNCTION,
+                                      .frames = CALL_TREE_SITES};
         drawn_profile_open(text, &drawn);
         expect_ok(code_union_build(drawn.profile, NULL, &code));
-        expect_ok(tree_view_build(&code, &drawn.selection, NULL, spec, &tree));
-        for (uint32_t node = 1; node < tree.nodes.len; node++) {
-            CLEANUP(strbuf_release) struct strbuf path = {0};
-            for (uint32_t at = node; at != 0; at = tree.nodes.items[at].parent) {
-                CLEANUP(strbuf_release) struct strbuf inner = path;
-                path = (struct strbuf){0};
-                strbuf_append_text(&path, code_union_name(&code, tree.functions.items[at]));
-                strbuf_append_text(&path, inner.len > 0 ? "/" : "");
-                strbuf_append_text(&path, strbuf_text(&inner));
-            }
-            strbuf_printf(
-                &found, "%s %llu, ", strbuf_text(&path),
-                (unsigned long long)costs_get(&tree.total[SIDE_NEW].items[node], COST_ALLOCATIONS));
+        expect_ok(tree_view_build(&code, &drawn.selection, NULL, spec, &folded));
+        uint64_t path = 0;
+        if (cases[i].unfolded != NULL) {
+            path = path_of(&folded, cases[i].unfolded);
+            spec.unfolded = &path;
+            spec.unfolded_count = 1;
         }
+        expect_ok(tree_view_build(&code, &drawn.selection, NULL, spec, &tree));
+        spell_sites(&tree, &found);
         assert_string_equal(strbuf_text(&found), cases[i].wanted);
     }
+}
+
+// In a comparison one path unfolds both recordings, also where recursion is collapsed.
+static void one_path_unfolds_both_recordings(void **state)
+{
+    (void)state;
+    CLEANUP(drawn_profile_release) struct drawn_profile new = {0};
+    CLEANUP(drawn_profile_release) struct drawn_profile old = {0};
+    CLEANUP(code_union_release) struct code_union code = {0};
+    CLEANUP(tree_view_release) struct tree_view folded = {0};
+    CLEANUP(tree_view_release) struct tree_view tree = {0};
+    CLEANUP(strbuf_release) struct strbuf found = {0};
+    drawn_profile_open("main;walk;walk;std::a;std::b;leaf 1 10\n", &new);
+    drawn_profile_open("other 1 1\nmain;walk;std::a;std::b;leaf 2 20\n", &old);
+    struct tree_view_spec spec = {.direction = CALL_TREE_TOP_DOWN,
+                                  .key = CALL_TREE_BY_FUNCTION,
+                                  .frames = CALL_TREE_SITES,
+                                  .collapses = true};
+    expect_ok(code_union_build(new.profile, old.profile, &code));
+    expect_ok(tree_view_build(&code, &new.selection, &old.selection, spec, &folded));
+    const uint64_t path = path_of(&folded, "main/walk/std::a");
+    spec.unfolded = &path;
+    spec.unfolded_count = 1;
+    expect_ok(tree_view_build(&code, &new.selection, &old.selection, spec, &tree));
+    spell_sites(&tree, &found);
+    assert_string_equal(strbuf_text(&found),
+                        "main 1, main/walk 1, main/walk/std::a 1 *, main/walk/std::a/std::b 1 *, "
+                        "main/walk/std::a/std::b/leaf 1, other 0, ");
+    assert_int_equal(costs_get(&tree.total[SIDE_OLD].items[5], COST_ALLOCATIONS), 2);
 }
 
 static void pruned_trees_have_the_same_totals(void **state)
@@ -351,8 +441,8 @@ static void pruned_trees_have_the_same_totals(void **state)
         CLEANUP(bottom_up_tree_release) struct bottom_up_tree tree = {0};
         draw(&model, "app", &fixture);
         struct tree_view_spec spec = specs[2 + seed % 2];
-        expect_ok(bottom_up_tree_build(&fixture.selection, spec.key, spec.frames, spec.collapses,
-                                       &bounds, &tree));
+        expect_ok(bottom_up_tree_build(&fixture.selection, spec.key, NULL, spec.collapses, &bounds,
+                                       &tree));
         struct tree_view view = {.code = &fixture.code, .nodes = tree.tree.nodes};
         CLEANUP(u32_vec_release) struct u32_vec functions = {0};
         expect_ok(node_functions(fixture.profile, &tree.tree, &functions));
@@ -595,7 +685,8 @@ int main(void)
         cmocka_unit_test(trees_agree_with_texts),
         cmocka_unit_test(two_recordings_are_compared_by_names),
         cmocka_unit_test(a_union_knows_functions_by_name_and_file),
-        cmocka_unit_test(trees_of_sites_omit_wrapper_frames),
+        cmocka_unit_test(trees_of_sites_fold_and_unfold_wrapper_frames),
+        cmocka_unit_test(one_path_unfolds_both_recordings),
         cmocka_unit_test(pruned_trees_have_the_same_totals),
         cmocka_unit_test(cut_nodes_lose_their_children_and_nothing_else),
         cmocka_unit_test(the_highest_nodes_are_picked_in_order),

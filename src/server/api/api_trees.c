@@ -5,6 +5,7 @@
 // The stacks of a node are found by rows, since every tree of a selection knows the node where each
 // row's stack ends. Context: H.
 #include "base/compiler.h"
+#include "host/text/number.h"
 #include "profile/calls/call_tree.h"
 #include "profile/select/pattern.h"
 #include "server/api/api.h"
@@ -13,12 +14,33 @@
 enum {
     NODES_BY_DEFAULT = 20000,
     STACKS_BY_DEFAULT = 50,
+    UNFOLDED_MAX = 1000,
 };
 
-static MUST_USE enum err read_spec(struct query *q, struct tree_view_spec *out)
+// Read the paths of unfolded runs: numbers, separated by commas.
+static MUST_USE enum err read_unfolded(struct query *q, struct u64_vec *out)
+{
+    const char *at = request_text(q->request, PARAM_UNFOLD);
+    uint64_t path;
+    while (at != NULL && *at != '\0') {
+        if (out->len == UNFOLDED_MAX || !number_take(&at, 10, &path) ||
+            (*at != ',' && *at != '\0')) {
+            return problem_set(q->problem, 0, PARAM_UNFOLD, ERR_INVALID,
+                               "unfold: at most %d numbers, separated by commas", UNFOLDED_MAX);
+        }
+        TRY(u64_vec_push(out, path));
+        at += *at == ',';
+    }
+    return ERR_OK;
+}
+
+// `unfolded` has the paths that the spec borrows.
+static MUST_USE enum err
+read_spec(struct query *q, struct u64_vec *unfolded, struct tree_view_spec *out)
 {
     const struct request *request = q->request;
     enum request_by by;
+    TRY(read_unfolded(q, unfolded));
     TRY(query_choose_by(q, REQUEST_BY_LOCATION, REQUEST_BY_FUNCTION, &by));
     *out = (struct tree_view_spec){
         .direction =
@@ -27,14 +49,17 @@ static MUST_USE enum err read_spec(struct query *q, struct tree_view_spec *out)
         .frames =
             request_number(request, PARAM_HIDE_WRAPPERS, 0) == 1 ? CALL_TREE_SITES : CALL_TREE_ALL,
         .collapses = request_number(request, PARAM_COLLAPSE, 0) == 1,
+        .unfolded = unfolded->items,
+        .unfolded_count = unfolded->len,
     };
     return ERR_OK;
 }
 
 static MUST_USE enum err find_tree(struct query *q, struct cached_tree **out)
 {
+    CLEANUP(u64_vec_release) struct u64_vec unfolded = {0};
     struct tree_view_spec spec;
-    TRY(read_spec(q, &spec));
+    TRY(read_spec(q, &unfolded, &spec));
     if (q->is_diff && spec.key != CALL_TREE_BY_FUNCTION) {
         return problem_set(q->problem, 0, PARAM_BY, ERR_INVALID,
                            "by: a diff is always by function");
@@ -103,8 +128,9 @@ enum err api_tree(struct query *q)
 {
     CLEANUP(cached_tree_unrefp) struct cached_tree *cached = NULL;
     CLEANUP(tree_matches_release) struct tree_matches found = {0};
+    CLEANUP(u64_vec_release) struct u64_vec unfolded = {0};
     struct tree_options options = {0};
-    TRY(read_spec(q, &options.spec));
+    TRY(read_spec(q, &unfolded, &options.spec));
     bool has_search;
     TRY(find_tree(q, &cached));
     options.tree = &cached->tree;

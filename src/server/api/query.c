@@ -122,6 +122,9 @@ tree_key(const struct query *query, struct tree_view_spec spec, uint64_t *out)
     strbuf_printf(&all, "%llu %d %d %d %d %d", (unsigned long long)query->snapshot->generation,
                   query->is_diff, (int)spec.direction, (int)spec.key, (int)spec.frames,
                   spec.collapses);
+    for (size_t i = 0; i < spec.unfolded_count; i++) {
+        strbuf_printf(&all, " %llu", (unsigned long long)spec.unfolded[i]);
+    }
     filter_params_append(query->request, &all);
     TRY(strbuf_result(&all));
     *out = content_hash(all.data, all.len);

@@ -23,7 +23,7 @@
 #define LIMIT  PARAM_BIT(PARAM_LIMIT)
 #define SHAPE                                                                       \
     (PARAM_BIT(PARAM_DIRECTION) | PARAM_BIT(PARAM_BY) | PARAM_BIT(PARAM_COLLAPSE) | \
-     PARAM_BIT(PARAM_HIDE_WRAPPERS))
+     PARAM_BIT(PARAM_HIDE_WRAPPERS) | PARAM_BIT(PARAM_UNFOLD))
 
 static const struct route routes[] = {
     {"/api/v1/meta", SIDE, false, false, api_meta},

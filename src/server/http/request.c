@@ -78,6 +78,7 @@ static const struct param_spec specs[PARAM_COUNT] = {
     [PARAM_BY] = {.name = "by", .kind = VALUE_CHOICE, .choices = keys},
     [PARAM_COLLAPSE] = {.name = "collapse", .kind = VALUE_FLAG},
     [PARAM_HIDE_WRAPPERS] = {.name = "hide_wrappers", .kind = VALUE_FLAG},
+    [PARAM_UNFOLD] = {.name = "unfold", .kind = VALUE_TEXT},
     [PARAM_ROOT] = {.name = "root", .kind = VALUE_NUMBER, .most = UINT32_MAX},
     [PARAM_NODE] = {.name = "node", .kind = VALUE_NUMBER, .most = UINT32_MAX},
     [PARAM_DEPTH] = {.name = "depth", .kind = VALUE_NUMBER, .most = UINT32_MAX},

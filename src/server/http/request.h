@@ -53,6 +53,7 @@ enum param {
     PARAM_BY,
     PARAM_COLLAPSE,
     PARAM_HIDE_WRAPPERS,
+    PARAM_UNFOLD,
     PARAM_ROOT,
     PARAM_NODE,
     PARAM_DEPTH,

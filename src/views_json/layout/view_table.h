@@ -70,6 +70,7 @@ enum column_when {
     WHEN_SEARCHED = 1 << 4,
     WHEN_STACKS = 1 << 5,
     WHEN_SAMPLED = 1 << 6, // set if the recording was sampled by bytes, and the view is of one
+    WHEN_FOLDED = 1 << 7,  // of a tree with folded wrapper frames
 };
 
 struct column {

@@ -8,6 +8,9 @@ struct node_row {
     uint32_t parent; // index in the table; REC_NONE for the first
     uint32_t depth;
     uint32_t child_count;
+    uint32_t hidden;
+    uint64_t path;
+    uint64_t unfolded_by;
     bool inlined;
     bool pruned;
     uint32_t function; // id in the union, REC_NONE for the root
@@ -28,6 +31,9 @@ static const struct column node_columns[] = {
     COLUMN(CELL_BOOL, node_row, inlined),
     COLUMN(CELL_BOOL, node_row, pruned),
     COLUMN(CELL_U32, node_row, child_count),
+    COLUMN_WHEN(WHEN_FOLDED, CELL_U32, node_row, hidden),
+    COLUMN_WHEN(WHEN_FOLDED, CELL_U64, node_row, path),
+    COLUMN_WHEN(WHEN_FOLDED, CELL_U64, node_row, unfolded_by),
     COLUMN_WHEN(WHEN_BY_FUNCTION, CELL_FUNCTION, node_row, function),
     COLUMN_WHEN(WHEN_BY_LOCATION, CELL_LOCATION, node_row, place),
     COLUMN(CELL_COSTS_AT, node_row, self),
@@ -56,6 +62,9 @@ row_of(const struct view *view, const struct tree_options *options, uint32_t id)
         .id = id,
         .depth = node->depth,
         .child_count = count_children(tree, id),
+        .hidden = node->hidden,
+        .path = node->hidden > 0 ? node->path : 0,
+        .unfolded_by = node->unfolded_by,
         .inlined = node->is_inlined,
         .pruned = tree->pruned.items[id] != 0,
         .function = tree->functions.items[id],
@@ -113,6 +122,7 @@ enum err view_tree(struct view *view, const struct tree_options *options)
     TRY(list_rows(view, options, &nodes, &rows));
     struct table table = TABLE("nodes", node_columns, rows.items, rows.len);
     table.has = options->spec.key == CALL_TREE_BY_FUNCTION ? WHEN_BY_FUNCTION : WHEN_BY_LOCATION;
+    table.has |= options->spec.frames == CALL_TREE_SITES ? WHEN_FOLDED : 0;
     table.has |= options->matches != NULL ? WHEN_SEARCHED : 0;
     json_key_string(view->w, "direction", is_top_down ? "top_down" : "bottom_up");
     json_key_string(view->w, "sort", cost_get_info(view->sort)->key);

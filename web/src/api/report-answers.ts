@@ -178,7 +178,7 @@ export function narrowTree(raw: unknown, params: Params): unknown {
   const whole = fieldsOf(raw);
   const newPlace = new Map(rows.map((row, place) => [row, place]));
   const parent = rows.map((row, place) => (place === 0 ? null : (newPlace.get(tree.nodes.parent[row] ?? -1) ?? null)));
-  const nodes: Record<string, unknown> = { ...pickRows(fieldsOf(whole['nodes']), rows), parent };
+  const nodes: Record<string, unknown> = { ...pickRows(fieldsOf(whole['nodes']), rows), parent, path: null, unfolded_by: null }; // nothing can be asked for
   const text = params['search'] ?? '';
   let search: unknown = null;
   if (text !== '') {

@@ -1,7 +1,7 @@
 // Folded wrapper frames.
 import { describe, expect, it } from 'vitest';
 import { NO_CODE, type CodeName } from './code';
-import { foldFrames } from './folded-frames';
+import { foldAction, foldedLabel, foldFrames, NO_FOLD, toggleFold } from './folded-frames';
 
 const frame = (label: string, isWrapper: boolean, module = ''): CodeName => ({ ...NO_CODE, label, isWrapper, module });
 
@@ -26,4 +26,28 @@ describe('foldFrames', () => {
     }
   });
   it('has nothing to fold in no stack', () => expect(foldFrames([])).toEqual([]));
+});
+
+describe('a folded node of a tree', () => {
+  const run = { ...NO_FOLD, hidden: 2, path: 7 };
+  it('has the name of the run, a call site its own', () => {
+    expect(foldedLabel(frame('std::vector::push_back', true), run)).toBe('3 frames of std::vector');
+    expect(foldedLabel(frame('load', false), run)).toBe('load');
+    expect(foldedLabel(frame('std::vector::push_back', true), NO_FOLD)).toBe('std::vector::push_back');
+  });
+  it('unfolds and folds again', () => {
+    expect(toggleFold('', run)).toBe('7');
+    expect(toggleFold('5', run)).toBe('5,7');
+    expect(toggleFold('7,5', run)).toBe('5,7');
+    expect(toggleFold('5,7', { ...NO_FOLD, unfoldedBy: 5 })).toBe('7');
+    expect(toggleFold('5,7', { ...run, unfoldedBy: 5 })).toBe('5,7');
+    expect(toggleFold('5', NO_FOLD)).toBe('5');
+  });
+  it('says what its button does', () => {
+    expect(foldAction(run)).toBe('Show the 2 wrapper frames folded here (u)');
+    expect(foldAction({ ...NO_FOLD, hidden: 1, path: 7 })).toBe('Show the wrapper frame folded here (u)');
+    expect(foldAction({ ...NO_FOLD, unfoldedBy: 7 })).toBe('Fold these wrapper frames again (u)');
+    expect(foldAction({ ...NO_FOLD, hidden: 2 })).toBe(''); // a report in one file cannot ask
+    expect(foldAction(NO_FOLD)).toBe('');
+  });
 });

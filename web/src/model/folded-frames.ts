@@ -1,5 +1,6 @@
-// The frames of a stack with several wrapper frames in a row folded to one line. Pure.
+// Wrapper frames in a row folded to one line, in stacks and in trees. Pure.
 import type { CodeName } from './code';
+import type { TreeNodes } from './tree';
 
 export interface FrameRun {
   /** Position of the first frame, and the number of frames: 1 unless it is folded. */
@@ -29,4 +30,40 @@ export function foldFrames(names: readonly CodeName[]): readonly FrameRun[] {
     first = end;
   }
   return runs;
+}
+
+/** What a node of a tree hides. The paths are the server's numbers; 0: none. */
+export interface Fold {
+  /** Wrapper frames: the others of a run, or those between a call site and the allocation. */
+  readonly hidden: number;
+  readonly path: number;
+  readonly unfoldedBy: number;
+}
+
+export const NO_FOLD: Fold = { hidden: 0, path: 0, unfoldedBy: 0 };
+
+export function foldOf(nodes: TreeNodes, row: number): Fold {
+  return { hidden: nodes.hidden?.[row] ?? 0, path: nodes.path?.[row] ?? 0, unfoldedBy: nodes.unfolded_by?.[row] ?? 0 };
+}
+
+/** "3 frames of std::vector" for a node that stands for a run; else its name. */
+export function foldedLabel(name: CodeName, fold: Fold): string {
+  return name.isWrapper && fold.hidden > 0 ? `${fold.hidden + 1} frames of ${scopeOf(name)}` : name.label;
+}
+
+/** The list of unfolded paths, as in the address, after the reader unfolded or folded the node. */
+export function toggleFold(unfolded: string, fold: Fold): string {
+  const paths = unfolded === '' ? [] : unfolded.split(',');
+  if (fold.hidden > 0 && fold.path > 0) {
+    return [...paths.filter((path) => path !== String(fold.path)), String(fold.path)].join(',');
+  }
+  return paths.filter((path) => path !== String(fold.unfoldedBy)).join(',');
+}
+
+/** What toggleFold would do; "" for a node that hides nothing and was not unfolded. */
+export function foldAction(fold: Fold): string {
+  if (fold.hidden > 0 && fold.path > 0) {
+    return `Show ${fold.hidden === 1 ? 'the wrapper frame' : `the ${fold.hidden} wrapper frames`} folded here (u)`;
+  }
+  return fold.unfoldedBy > 0 ? 'Fold these wrapper frames again (u)' : '';
 }

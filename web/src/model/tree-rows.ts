@@ -2,6 +2,7 @@
 // rows. Pure: every change makes a new tree. Ids are the server's; 0 is the root, which has no row.
 import type { TreeNodes } from './tree';
 import type { CodeName } from './code';
+import { foldOf, type Fold } from './folded-frames';
 
 export interface TreeNode {
   readonly id: number;
@@ -9,6 +10,7 @@ export interface TreeNode {
   readonly name: CodeName;
   readonly isInlined: boolean;
   readonly childCount: number;
+  readonly fold: Fold;
   readonly total: Readonly<Record<string, number>>;
   readonly self: Readonly<Record<string, number>>;
   readonly old: Readonly<Record<string, number>> | null;
@@ -50,6 +52,7 @@ export function hangIn(
       name: name(row),
       isInlined: nodes.inlined[row] === 1,
       childCount: nodes.child_count[row] ?? 0,
+      fold: foldOf(nodes, row),
       total: rowOf(nodes.total, row),
       self: rowOf(nodes.self, row),
       old: nodes.old_total === null ? null : rowOf(nodes.old_total, row),

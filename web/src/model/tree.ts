@@ -13,6 +13,10 @@ export interface TreeNodes {
   readonly child_count: readonly number[];
   readonly self: CostColumns;
   readonly total: CostColumns;
+  /** Wrapper frames that the node hides, the number that unfolds them, and the one that unfolded it. */
+  readonly hidden: readonly number[] | null;
+  readonly path: readonly number[] | null;
+  readonly unfolded_by: readonly number[] | null;
   readonly matched: readonly number[] | null;
   readonly old_total: CostColumns | null;
   readonly old_self: CostColumns | null;

@@ -49,6 +49,8 @@ const VIEW_DEFAULTS = {
   collapse: '1',
   /** '1': wrapper frames are shown; '': folded. */
   wrappers: '',
+  /** The paths of unfolded runs of wrapper frames, as the server numbers them, with commas. */
+  unfold: '',
   min_share: '0.0005',
   zoom: '',
   search: '',
@@ -142,7 +144,8 @@ export function stackParams(address: Address): Record<string, string> {
 
 /** The parameters for the shape of a call tree. */
 export function shapeParams(address: Address): Record<string, string> {
-  return { collapse: address.collapse, hide_wrappers: address.wrappers === '1' ? '' : '1' };
+  const isFolded = address.wrappers !== '1';
+  return { collapse: address.collapse, hide_wrappers: isFolded ? '1' : '', unfold: isFolded ? address.unfold : '' };
 }
 
 export function isFiltered(address: Address): boolean {

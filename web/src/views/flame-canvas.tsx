@@ -26,6 +26,8 @@ export interface FlameCanvasProps {
   readonly zoomed: number;
   readonly onZoom: (frame: number) => void;
   readonly onStatus: (frame: number) => void;
+  /** Unfold the wrapper frames that a frame hides, or fold them again; -1: no frame. */
+  readonly onUnfold: (frame: number) => void;
 }
 
 interface Pointed {
@@ -253,6 +255,8 @@ function listen(painter: FlamePainter, target: HTMLElement, point: (pointed: Poi
     move: (key) => painter.move(key),
     zoomSelected: () => painter.props.onZoom(Math.max(painter.selected, 0)),
     openSelected: () => open(painter.selected),
+    unfoldAt: (x, y) => painter.props.onUnfold(painter.frameAt(x, y)),
+    unfoldSelected: () => painter.props.onUnfold(painter.selected),
     reset: () => painter.props.onZoom(0),
   });
 }
@@ -308,7 +312,7 @@ export function FlameCanvas(props: FlameCanvasProps): JSX.Element {
             class="flame-canvas"
             tabIndex={0}
             role="application"
-            aria-label="Flame graph. Arrow keys move, Enter zooms, o opens the function, Escape zooms out."
+            aria-label="Flame graph. Arrow keys move, Enter zooms, u unfolds wrapper frames, o opens the function, Escape zooms out."
           />
           <span ref={outline} class="flame-outline" data-testid="flame-outline" aria-hidden="true" />
         </div>

@@ -3,6 +3,7 @@ import type { Tree } from '../api/answers';
 import { at } from '../base/columns';
 import { formatPercent } from '../base/format';
 import { functionName, NO_CODE, type CodeName } from '../model/code';
+import { foldAction, foldedLabel, foldOf } from '../model/folded-frames';
 import { ALL_COSTS, costTitle, formatCost, formatCostChange, formatCostExact, type CostKey } from '../model/cost';
 import { palette } from '../render/colour';
 import { layoutFlame, type FlameLayout } from '../render/flame/layout';
@@ -70,6 +71,10 @@ export function frameLines(model: FlameModel, frame: number, isShort = false): r
     const change = old === undefined ? '' : `, ${formatCostChange(key, value - at(old, frame))} against before`;
     lines.push(`${costTitle(key)}: ${formatCostExact(key, value)}, ${share}${change}`);
   }
+  const action = foldAction(foldOf(nodes, frame));
+  if (action !== '') {
+    lines.push(action.replace('(u)', '(u, Shift+click)'));
+  }
   const self = at(nodes.self[model.cost], frame);
   if (self > 0) {
     lines.push(`by itself: ${formatCost(model.cost, self)}`);
@@ -115,7 +120,7 @@ export function flameLook(model: FlameModel, isDark: boolean): FlameLook {
   };
   return {
     fill: old === undefined ? byModule : byChange,
-    label: (frame) => model.name(frame).label,
+    label: (frame) => foldedLabel(model.name(frame), foldOf(nodes, frame)),
     isDim: (frame) => hasSearch && at(nodes.matched ?? [], frame) === 0,
     background: cssVariable('--bg'),
     text: cssVariable('--flame-text'),

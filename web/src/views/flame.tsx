@@ -7,6 +7,7 @@ import { inReport } from '../api/report-file';
 import { at } from '../base/columns';
 import { formatCount, formatCountOf, formatPercent } from '../base/format';
 import { ALL_COSTS, costTitle, formatCost, TABLE_COSTS } from '../model/cost';
+import { foldAction, foldedLabel, foldOf, NO_FOLD, toggleFold } from '../model/folded-frames';
 import { filterParams, shapeParams, type Address } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
@@ -104,6 +105,12 @@ function Graph(props: { readonly tree: Tree; readonly address: Address }): JSX.E
   const [pointed, setPointed] = useState(0);
   const frame = pointed < model.layout.count ? pointed : 0;
   const isFlame = address.layout === 'flame';
+  const unfold = (unfolded: number): void => {
+    const fold = unfolded < 0 ? NO_FOLD : foldOf(tree.nodes, unfolded);
+    if (foldAction(fold) !== '') {
+      go({ unfold: toggleFold(address.unfold, fold), zoom: '' });
+    }
+  };
   const total = tree.selection.totals[address.cost] ?? 0;
   return (
     <>
@@ -128,10 +135,10 @@ function Graph(props: { readonly tree: Tree; readonly address: Address }): JSX.E
       {total === 0 ? (
         <p class="notice">{`There is no ${costTitle(address.cost).toLowerCase()} to show here.`}</p>
       ) : (
-        <FlameCanvas model={model} look={look} isFlame={isFlame} zoomed={zoomed} onZoom={(f) => zoomTo(model, f)} onStatus={setPointed} />
+        <FlameCanvas model={model} look={look} isFlame={isFlame} zoomed={zoomed} onZoom={(f) => zoomTo(model, f)} onStatus={setPointed} onUnfold={unfold} />
       )}
       <p class="flame-status" data-testid="flame-status" aria-live="polite">
-        {`${model.name(frame).label}: ${formatCost(address.cost, model.value(frame))}, ${formatPercent(model.value(frame), total)}`}
+        {`${foldedLabel(model.name(frame), foldOf(tree.nodes, frame))}: ${formatCost(address.cost, model.value(frame))}, ${formatPercent(model.value(frame), total)}`}
         <span class="soft">{` ${frameLines(model, frame)[1] ?? ''}`}</span>
       </p>
     </>

@@ -15,6 +15,7 @@ const KEYS: readonly (readonly [string, string])[] = [
   ['Enter', 'in tables: open the function in Caller / Callee; in the flame graph: zoom'],
   ['c', 'in tables: copy the selected row'],
   ['h', 'in trees: open the hot path, from the selected row if there is one, and select its end'],
+  ['u, Shift+click', 'in trees (u) and the flame graph: unfold the wrapper frames that a row hides, or fold them again'],
   ['o, right click', 'in the flame graph: open the function'],
   ['Esc', 'in the flame graph: zoom out; here: close'],
   ['?', 'this'],

@@ -4,7 +4,7 @@ import { ask, query, targetOf } from '../api/client';
 import { tree as treeAnswer, type Selection, type Tree } from '../api/answers';
 import type { AppError } from '../base/result';
 import { functionName } from '../model/code';
-import { EMPTY_TREE, hangIn, setOpen, type PartialTree } from '../model/tree-rows';
+import { EMPTY_TREE, hangIn, setOpen, visibleRows, type PartialTree, type TreeNode } from '../model/tree-rows';
 import { noteGeneration } from '../state/app-state';
 import { CANCELLED, countWaiting, useAppState } from '../state/hooks';
 
@@ -41,6 +41,21 @@ function hang(tree: PartialTree, answer: Tree): PartialTree {
     (row) => functionName(answer.code, answer.nodes.function[row]),
     (row) => row === 0,
   );
+}
+
+function pathBelow(path: string, node: TreeNode | undefined): string {
+  return `${path}\n${node?.name.full ?? ''}`;
+}
+
+/** The open rows of a tree as the names from the root, and the row that the reader unfolded just now. */
+function openPaths(tree: PartialTree, unfolded: string): ReadonlySet<string> {
+  const paths = new Map<number, string>([[ROOT, '']]);
+  for (const { id } of visibleRows(tree)) {
+    const node = tree.nodes.get(id);
+    paths.set(id, pathBelow(paths.get(node?.parent ?? ROOT) ?? '', node));
+  }
+  const isNew = (id: number): boolean => unfolded !== '' && String(tree.nodes.get(id)?.fold.path) === unfolded;
+  return new Set([...paths].filter(([id]) => tree.open.has(id) || isNew(id)).map(([, path]) => path));
 }
 
 interface Loading {
@@ -116,6 +131,30 @@ class TreeLoader {
     }
   }
 
+  /** Open what was open in an earlier tree, by the names from the root, and what `unfolded` shows. */
+  async reopen(earlier: PartialTree, unfolded: string): Promise<void> {
+    const last = unfolded.slice(unfolded.lastIndexOf(',') + 1);
+    const paths = openPaths(earlier, last);
+    const queue: { readonly id: number; readonly path: string }[] = [{ id: ROOT, path: '' }];
+    for (let step = 0; step < MAX_HOT_STEPS; step++) {
+      const next = queue.shift();
+      if (next === undefined || !(await this.load(next.id))) {
+        break;
+      }
+      if (next.id !== ROOT) {
+        this.set({ tree: setOpen(this.state.tree, next.id, true) });
+      }
+      for (const id of this.state.tree.children.get(next.id) ?? []) {
+        const child = this.state.tree.nodes.get(id);
+        const path = pathBelow(next.path, child);
+        const isNew = child !== undefined && child.fold.unfoldedBy > 0 && String(child.fold.unfoldedBy) === last;
+        if (child !== undefined && child.childCount > 0 && (isNew || paths.has(path))) {
+          queue.push({ id, path });
+        }
+      }
+    }
+  }
+
   async toggle(id: number, open: boolean): Promise<void> {
     if (!open || (await this.load(id))) {
       this.set({ tree: setOpen(this.state.tree, id, open) });
@@ -146,12 +185,16 @@ export function useTree(params: Readonly<Record<string, string>>): LoadedTree {
   const question = `${query(params)}#${generation}.${attempt}`;
   const [state, setState] = useState<Loading>({ question: '', tree: EMPTY_TREE, selection: null, error: null, target: '' });
   const loader = useRef<TreeLoader | null>(null);
+  /** What the shown tree was asked for, but for what is unfolded: its open rows are kept. */
+  const shown = useRef('');
   const [busy, setBusy] = useState(true);
   useEffect(() => {
     const own = new TreeLoader(params, question, setState);
     loader.current = own;
     setBusy(true);
-    const opened = params['direction'] === 'top_down' ? own.openTrunk(params['sort'] ?? '') : own.load(ROOT);
+    const asked = query({ ...params, unfold: '' });
+    const opened = shown.current === asked ? own.reopen(state.tree, params['unfold'] ?? '') : params['direction'] === 'top_down' ? own.openTrunk(params['sort'] ?? '') : own.load(ROOT);
+    shown.current = asked;
     void opened.then(() => {
       if (loader.current === own) {
         setBusy(false);

@@ -3,6 +3,7 @@ import type { JSX } from 'preact';
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { inReport } from '../api/report-file';
 import { ALL_COSTS, columnCosts, costHeading, costMeaning, costWidthPx, type CostKey } from '../model/cost';
+import { foldAction, foldedLabel, NO_FOLD, toggleFold } from '../model/folded-frames';
 import { visibleRows, type TreeNode } from '../model/tree-rows';
 import { filterParams, isMoment, shapeParams, type Address } from '../state/address';
 import { go } from '../state/app-state';
@@ -34,6 +35,32 @@ function costColumn(cost: CostKey, address: Address, loaded: LoadedTree, node: (
   };
 }
 
+function unfold(address: Address, entry: TreeNode | undefined): boolean {
+  const fold = entry?.fold ?? NO_FOLD;
+  if (foldAction(fold) === '') {
+    return false;
+  }
+  go({ unfold: toggleFold(address.unfold, fold), zoom: '' }, 'refine');
+  return true;
+}
+
+/** The name of a node, and the button that unfolds what it hides or folds it again. */
+function NodeName(props: { readonly entry: TreeNode; readonly address: Address }): JSX.Element {
+  const { name, fold } = props.entry;
+  const label = foldedLabel(name, fold);
+  const action = foldAction(fold);
+  return (
+    <>
+      <CodeText name={label === name.label ? name : { ...name, label, file: '' }} />
+      {action === '' ? null : (
+        <button type="button" class="link tree-fold" tabIndex={-1} title={action} aria-label={action} onClick={() => unfold(props.address, props.entry)}>
+          {fold.hidden > 0 ? `+${fold.hidden}` : 'fold'}
+        </button>
+      )}
+    </>
+  );
+}
+
 function TreeTable(props: {
   readonly loaded: LoadedTree;
   readonly address: Address;
@@ -53,7 +80,7 @@ function TreeTable(props: {
       grows: true,
       cell: (row) => {
         const entry = node(row);
-        return entry === undefined ? '' : <CodeText name={entry.name} />;
+        return entry === undefined ? '' : <NodeName entry={entry} address={address} />;
       },
     },
     ...columnCosts(address.cost, address.diff === '1').map((cost) => costColumn(cost, address, loaded, node)),
@@ -106,7 +133,9 @@ function TreeView(props: { readonly direction: 'bottom_up' | 'top_down' }): JSX.
     }
   };
   const hot = (): void => void openHot();
-  useEffect(() => onKeyOutsideFields((key) => (key === 'h' ? (hot(), true) : false)));
+  useEffect(() =>
+    onKeyOutsideFields((key) => (key === 'h' ? (hot(), true) : key === 'u' && unfold(address, loaded.tree.nodes.get(selected)))),
+  );
   return (
     <div class="view">
       <div class="toolbar" role="toolbar" aria-label="Tree">

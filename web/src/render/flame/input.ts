@@ -9,6 +9,8 @@ export interface FlameIntent {
   readonly move: (direction: 'up' | 'down' | 'left' | 'right') => void;
   readonly zoomSelected: () => void;
   readonly openSelected: () => void;
+  readonly unfoldAt: (x: number, y: number) => void;
+  readonly unfoldSelected: () => void;
   readonly reset: () => void;
 }
 
@@ -27,6 +29,8 @@ function onKey(event: KeyboardEvent, intent: FlameIntent): boolean {
     intent.zoomSelected();
   } else if (event.key === 'o') {
     intent.openSelected();
+  } else if (event.key === 'u') {
+    intent.unfoldSelected();
   } else if (event.key === 'Escape') {
     intent.reset();
   } else {
@@ -40,7 +44,7 @@ export function listenFlame(target: HTMLElement, intent: FlameIntent): () => voi
   const { signal } = abort;
   target.addEventListener('pointermove', (e) => intent.hover(e.offsetX, e.offsetY), { signal });
   target.addEventListener('pointerleave', () => intent.leave(), { signal });
-  target.addEventListener('click', (e) => intent.zoomAt(e.offsetX, e.offsetY), { signal });
+  target.addEventListener('click', (e) => (e.shiftKey ? intent.unfoldAt(e.offsetX, e.offsetY) : intent.zoomAt(e.offsetX, e.offsetY)), { signal });
   target.addEventListener(
     'contextmenu',
     (e) => {
