@@ -33,40 +33,22 @@ struct analyze_fields {
 
 #define FIELD(field) offsetof(struct analyze_fields, field)
 
+// clang-format off
 static const struct option_spec specs[] = {
-    {.name = "diff",
-     .kind = OPTION_TEXT,
-     .value = "OLD",
-     .help = "compare with the recording OLD",
-     .offset = FIELD(baseline)},
-    {.name = "store",
-     .kind = OPTION_TEXT,
-     .value = "URL",
-     .when_alone = "",
-     .help = "show a store of recordings (cairn store) in place of FILE; without URL "
-             "$CAIRN_STORE, or your own",
-     .offset = FIELD(store)},
-    {.name = "port",
-     .kind = OPTION_COUNT,
-     .value = "N",
-     .minimum = 1,
-     .help = "port of 127.0.0.1 to listen on (default: any free port)",
-     .offset = FIELD(port)},
-    {.name = "no-browser",
-     .kind = OPTION_FLAG,
-     .help = "print the address, do not open a browser",
-     .offset = FIELD(no_browser)},
-    {.name = "editor",
-     .kind = OPTION_TEXT,
-     .value = "LINK",
-     .help = "URL that opens a source file; %f is the file, %l the line, %c the column: "
-             "vscode://file/%f:%l:%c",
-     .offset = FIELD(editor)},
-    {.name = "no-source",
-     .kind = OPTION_FLAG,
-     .help = "do not show source files",
-     .offset = FIELD(no_source)},
+    OPTION(0, "diff", TEXT, "OLD", FIELD(baseline), "compare with the recording OLD"),
+    OPTION(0, "store", TEXT, "URL", FIELD(store),
+           "show a store of recordings (cairn store) in place of FILE; without URL $CAIRN_STORE, or "
+           "your own", .when_alone = ""),
+    OPTION(0, "port", COUNT, "N", FIELD(port),
+           "port of 127.0.0.1 to listen on (default: any free port)", .minimum = 1),
+    OPTION(0, "no-browser", FLAG, NULL, FIELD(no_browser),
+           "print the address, do not open a browser"),
+    OPTION(0, "editor", TEXT, "LINK", FIELD(editor),
+           "URL that opens a source file; %f is the file, %l the line, %c the column: "
+           "vscode://file/%f:%l:%c"),
+    OPTION(0, "no-source", FLAG, NULL, FIELD(no_source), "do not show source files"),
 };
+// clang-format on
 
 // Return a descriptor that becomes readable when a signal asks the server to stop, or -1. Threads
 // that start later inherit the blocked signals.

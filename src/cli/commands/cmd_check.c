@@ -38,86 +38,46 @@ struct check_fields {
     bool no_color;
 };
 
-#define GROWTH_UNSET UINT64_MAX
-#define FIELD(field) offsetof(struct check_fields, field)
-#define BUDGET_OPTION(option, unit, sentence)                                       \
-    {                                                                               \
-        .name = (option), .kind = OPTION_EACH, .value = (unit), .help = (sentence), \
-        .offset = FIELD(words)                                                      \
-    }
+#define GROWTH_UNSET                        UINT64_MAX
+#define FIELD(field)                        offsetof(struct check_fields, field)
+#define BUDGET_OPTION(name, unit, sentence) OPTION(0, name, EACH, unit, FIELD(words), sentence)
 
+// clang-format off
 static const struct option_spec specs[] = {
     BUDGET_OPTION("max-peak", "SIZE", "maximum live heap, such as 64MiB"),
     BUDGET_OPTION("max-allocations", "N", "maximum number of allocations"),
     BUDGET_OPTION("max-allocated", "SIZE", "maximum bytes allocated over time"),
     BUDGET_OPTION("max-leaked", "SIZE", "maximum bytes that are never freed"),
-    BUDGET_OPTION(
-        "max-temporary-share", "PERCENT", "maximum share of temporary allocations, such as 20%"),
+    BUDGET_OPTION("max-temporary-share", "PERCENT",
+                  "maximum share of temporary allocations, such as 20%"),
     BUDGET_OPTION("max-rss", "SIZE", "maximum resident size of all processes together"),
-    BUDGET_OPTION(
-        "function", "REGEX", "apply the budgets that follow to stacks with a matching function"),
-    {.name = "baseline",
-     .kind = OPTION_TEXT,
-     .value = "FILE",
-     .help = "recording to compare with: peak, allocations, allocated and leaked bytes may "
-             "grow by at most --max-growth",
-     .offset = FIELD(baseline)},
-    {.name = "max-growth",
-     .kind = OPTION_PERCENT,
-     .value = "PERCENT",
-     .help = "allowed growth over the baseline (default: 0%)",
-     .offset = FIELD(growth)},
-    {.name = "per",
-     .kind = OPTION_TEXT,
-     .value = "second|N|OLD:NEW",
-     .help = "with --baseline: as for cairn diff",
-     .offset = FIELD(per)},
-    {.name = "config",
-     .kind = OPTION_TEXT,
-     .value = "FILE",
-     .help = "also read budgets from FILE (default: cairn.toml, if it exists)",
-     .offset = FIELD(config)},
-    {.name = "no-config",
-     .kind = OPTION_FLAG,
-     .help = "do not read cairn.toml",
-     .offset = FIELD(no_config)},
-    {.letter = 'o',
-     .name = "output",
-     .kind = OPTION_TEXT,
-     .value = "FILE",
-     .help = "keep the recording of PROGRAM as FILE; patterns as for 'cairn record -o'",
-     .offset = FIELD(output)},
-    {.name = "allow-failure",
-     .kind = OPTION_FLAG,
-     .help = "accept any exit status or signal of PROGRAM",
-     .offset = FIELD(is_failure_allowed)},
-    {.name = "allow-missing",
-     .kind = OPTION_FLAG,
-     .help = "accept functions that the program does not have and filters that match "
-             "nothing; by default both are errors",
-     .offset = FIELD(allows_missing)},
-    {.name = "no-children",
-     .kind = OPTION_FLAG,
-     .help = "record only PROGRAM, not its child processes",
-     .offset = FIELD(no_children)},
-    {.name = "junit",
-     .kind = OPTION_TEXT,
-     .value = "FILE",
-     .help = "also write the results as JUnit XML",
-     .offset = FIELD(junit)},
-    {.name = "github",
-     .kind = OPTION_FLAG,
-     .help = "also write GitHub annotations",
-     .offset = FIELD(use_github)},
-    {.name = "json",
-     .kind = OPTION_FLAG,
-     .help = "write JSON (docs/format/json.md)",
-     .offset = FIELD(use_json)},
-    {.name = "no-color",
-     .kind = OPTION_FLAG,
-     .help = "no colours, even on a terminal (also: NO_COLOR)",
-     .offset = FIELD(no_color)},
+    BUDGET_OPTION("function", "REGEX",
+                  "apply the budgets that follow to stacks with a matching function"),
+    OPTION(0, "baseline", TEXT, "FILE", FIELD(baseline),
+           "recording to compare with: peak, allocations, allocated and leaked bytes may grow by "
+           "at most --max-growth"),
+    OPTION(0, "max-growth", PERCENT, "PERCENT", FIELD(growth),
+           "allowed growth over the baseline (default: 0%)"),
+    OPTION(0, "per", TEXT, "second|N|OLD:NEW", FIELD(per), "with --baseline: as for cairn diff"),
+    OPTION(0, "config", TEXT, "FILE", FIELD(config),
+           "also read budgets from FILE (default: cairn.toml, if it exists)"),
+    OPTION(0, "no-config", FLAG, NULL, FIELD(no_config), "do not read cairn.toml"),
+    OPTION('o', "output", TEXT, "FILE", FIELD(output),
+           "keep the recording of PROGRAM as FILE; patterns as for 'cairn record -o'"),
+    OPTION(0, "allow-failure", FLAG, NULL, FIELD(is_failure_allowed),
+           "accept any exit status or signal of PROGRAM"),
+    OPTION(0, "allow-missing", FLAG, NULL, FIELD(allows_missing),
+           "accept functions that the program does not have and filters that match nothing; by "
+           "default both are errors"),
+    OPTION(0, "no-children", FLAG, NULL, FIELD(no_children),
+           "record only PROGRAM, not its child processes"),
+    OPTION(0, "junit", TEXT, "FILE", FIELD(junit), "also write the results as JUnit XML"),
+    OPTION(0, "github", FLAG, NULL, FIELD(use_github), "also write GitHub annotations"),
+    OPTION(0, "json", FLAG, NULL, FIELD(use_json), "write JSON (docs/format/json.md)"),
+    OPTION(0, "no-color", FLAG, NULL, FIELD(no_color),
+           "no colours, even on a terminal (also: NO_COLOR)"),
 };
+// clang-format on
 
 // A temporary folder, removed with the recording in it.
 struct scratch {

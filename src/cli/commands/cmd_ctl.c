@@ -15,12 +15,12 @@ struct ctl_fields {
     bool use_json;
 };
 
+// clang-format off
 static const struct option_spec specs[] = {
-    {.name = "json",
-     .kind = OPTION_FLAG,
-     .help = "write the status as JSON",
-     .offset = offsetof(struct ctl_fields, use_json)},
+    OPTION(0, "json", FLAG, NULL, offsetof(struct ctl_fields, use_json),
+           "write the status as JSON"),
 };
+// clang-format on
 
 static const char *const actions[] = {"start",    "stop",   "mark",   "checkpoint", "rotate",
                                       "snapshot", "detach", "status", NULL};

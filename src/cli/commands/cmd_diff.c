@@ -30,33 +30,25 @@ static const struct diff_fields defaults = {.output = OUTPUT_DEFAULTS,
 
 #define FIELD(field) offsetof(struct diff_fields, field)
 
+// clang-format off
 static const struct option_spec specs[] = {
     OUTPUT_OPTION_LIMIT(diff_fields, "maximum functions per cost; 0: all (default: 10)"),
-    OUTPUT_OPTION_STACKS(
-        diff_fields,
-        "maximum changed call stacks per function; 0: all (default: 1; 100 with --json)"),
+    OUTPUT_OPTION_STACKS(diff_fields,
+                         "maximum changed call stacks per function; 0: all (default: 1; 100 with "
+                         "--json)"),
     OUTPUT_OPTION_MAX_DEPTH(diff_fields),
-    {.name = "sort",
-     .kind = OPTION_COST,
-     .value = "COST",
-     .help = "compare only this cost: " COST_OPTION_NAMES,
-     .offset = FIELD(sort)},
-    {.name = "threshold",
-     .kind = OPTION_PERCENT,
-     .value = "PERCENT",
-     .help = "ignore growth below this share of the old total (default: 1%)",
-     .offset = FIELD(threshold)},
-    {.name = "per",
-     .kind = OPTION_TEXT,
-     .value = "second|N|OLD:NEW",
-     .help = "divide amounts (not peaks) by the run time, or by the number of requests served: "
-             "N by both, or OLD and NEW",
-     .offset = FIELD(per)},
-    OUTPUT_OPTION_JSON(diff_fields, "json.md"),
+    OPTION(0, "sort", COST, "COST", FIELD(sort), "compare only this cost: " COST_OPTION_NAMES),
+    OPTION(0, "threshold", PERCENT, "PERCENT", FIELD(threshold),
+           "ignore growth below this share of the old total (default: 1%)"),
+    OPTION(0, "per", TEXT, "second|N|OLD:NEW", FIELD(per),
+           "divide amounts (not peaks) by the run time, or by the number of requests served: N by "
+           "both, or OLD and NEW"),
+    OUTPUT_OPTION_JSON(diff_fields),
     OUTPUT_OPTION_CSV(diff_fields, "the changes"),
     OUTPUT_OPTION_FULL_NAMES(diff_fields, ""),
     OUTPUT_OPTION_NO_COLOR(diff_fields),
 };
+// clang-format on
 
 static struct diff_options options_of(const struct diff_fields *fields, const struct per *per)
 {

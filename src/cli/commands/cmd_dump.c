@@ -46,26 +46,19 @@ static const char *const table_choices[] = {"meta",
                                             "reallocs",
                                             NULL};
 
+// clang-format off
 static const struct option_spec specs[] = {
-    {.letter = 't',
-     .name = "table",
-     .kind = OPTION_CHOICE,
-     .value = "NAME",
-     .choices = table_choices,
-     .help = "print the entries of one table, one per line: meta, totals, "
-             "counters, strings, processes, threads, modules, slices, rss_samples, frames, nodes, "
-             "rows, symbols, cells, size_buckets, lifetime_buckets, cohorts, mappings, "
-             "memory_snapshots, parts, survivors, marks, blocks, adhoc or reallocs",
-     .offset = offsetof(struct dump_fields, table)},
-    {.name = "events",
-     .kind = OPTION_FLAG,
-     .help = "print the event log, one event per line (requires record --events)",
-     .offset = offsetof(struct dump_fields, use_events)},
-    {.name = "json",
-     .kind = OPTION_FLAG,
-     .help = "with --events: one JSON object per line",
-     .offset = offsetof(struct dump_fields, use_json)},
+    OPTION('t', "table", CHOICE, "NAME", offsetof(struct dump_fields, table),
+           "print the entries of one table, one per line: meta, totals, counters, strings, "
+           "processes, threads, modules, slices, rss_samples, frames, nodes, rows, symbols, cells, "
+           "size_buckets, lifetime_buckets, cohorts, mappings, memory_snapshots, parts, survivors, "
+           "marks, blocks, adhoc or reallocs", .choices = table_choices),
+    OPTION(0, "events", FLAG, NULL, offsetof(struct dump_fields, use_events),
+           "print the event log, one event per line (requires record --events)"),
+    OPTION(0, "json", FLAG, NULL, offsetof(struct dump_fields, use_json),
+           "with --events: one JSON object per line"),
 };
+// clang-format on
 
 static bool print_chunk(void *context, const struct dumped_chunk *chunk)
 {

@@ -34,37 +34,20 @@ struct export_fields {
 
 #define FIELD(field) offsetof(struct export_fields, field)
 
+// clang-format off
 static const struct option_spec specs[] = {
-    {.letter = 't',
-     .name = "to",
-     .kind = OPTION_TEXT,
-     .value = "FORMAT",
-     .help = "output format (see --list)",
-     .offset = FIELD(format)},
-    {.letter = 'o',
-     .name = "output",
-     .kind = OPTION_TEXT,
-     .value = "FILE",
-     .help = "output file; - is standard output",
-     .offset = FIELD(output)},
-    {.name = "cost",
-     .kind = OPTION_COST,
-     .value = "COST",
-     .help =
-         "cost to write, for formats with one figure per stack (default: peak): " COST_OPTION_NAMES,
-     .offset = FIELD(cost)},
-    {.name = "at",
-     .kind = OPTION_TEXT,
-     .value = "peak|end|TIME",
-     .help = "for pprof: moment of the in-use figures (default: peak); with a time such as "
-             "90s, later allocations are not counted",
-     .offset = FIELD(moment)},
-    {.name = "html", .kind = OPTION_FLAG, .help = "same as --to html", .offset = FIELD(is_page)},
-    {.name = "list",
-     .kind = OPTION_FLAG,
-     .help = "list the formats and exit",
-     .offset = FIELD(use_list)},
+    OPTION('t', "to", TEXT, "FORMAT", FIELD(format), "output format (see --list)"),
+    OPTION('o', "output", TEXT, "FILE", FIELD(output), "output file; - is standard output"),
+    OPTION(0, "cost", COST, "COST", FIELD(cost),
+           "cost to write, for formats with one figure per stack (default: peak): "
+           COST_OPTION_NAMES),
+    OPTION(0, "at", TEXT, "peak|end|TIME", FIELD(moment),
+           "for pprof: moment of the in-use figures (default: peak); with a time such as 90s, "
+           "later allocations are not counted"),
+    OPTION(0, "html", FLAG, NULL, FIELD(is_page), "same as --to html"),
+    OPTION(0, "list", FLAG, NULL, FIELD(use_list), "list the formats and exit"),
 };
+// clang-format on
 
 static const struct exporter *find_format(const char *name)
 {

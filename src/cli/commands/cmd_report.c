@@ -52,17 +52,14 @@ static const char *const group_choices[] = {"function", "file", "module", "threa
 
 #define FIELD(field) offsetof(struct report_fields, field)
 
-#define SECTION_OPTION(short_name, long_name, index, words)                                \
-    {                                                                                      \
-        .letter = (short_name), .name = (long_name), .kind = OPTION_FLAG, .help = (words), \
-        .offset = FIELD(sections) + (index) * sizeof(bool)                                 \
-    }
+#define SECTION_OPTION(letter, name, index, words) \
+    OPTION(letter, name, FLAG, NULL, FIELD(sections) + (index) * sizeof(bool), words)
 
+// clang-format off
 static const struct option_spec specs[] = {
-    OUTPUT_OPTION_LIMIT(
-        report_fields,
-        "maximum call sites per section, or lines of another view; 0: all (default: 10; "
-        "60 for trees, 20 for other views)"),
+    OUTPUT_OPTION_LIMIT(report_fields,
+                        "maximum call sites per section, or lines of another view; 0: all "
+                        "(default: 10; 60 for trees, 20 for other views)"),
     OUTPUT_OPTION_STACKS(report_fields,
                          "maximum call stacks per call site; 0: all (default: 1; 100 with --json)"),
     OUTPUT_OPTION_MAX_DEPTH(report_fields),
@@ -72,62 +69,36 @@ static const struct option_spec specs[] = {
     SECTION_OPTION('l', "leaks", 3, "print those with the most leaked memory, and its growth"),
     SECTION_OPTION('r', "rss", 4, "print what resident memory consisted of"),
     SECTION_OPTION('\0', "all", 5, "print all sections, and processes, marks and notes"),
-    {.name = "sort",
-     .kind = OPTION_COST,
-     .value = "COST",
-     .help = "print one section only, sorted by: " COST_OPTION_NAMES,
-     .offset = FIELD(sort)},
-    {.name = "blocks",
-     .kind = OPTION_FLAG,
-     .help = "list the blocks that were live at the end and at the peak, largest first "
-             "(requires record --blocks)",
-     .offset = FIELD(lists_blocks)},
-    {.name = "group-by",
-     .kind = OPTION_CHOICE,
-     .value = "WHAT",
-     .choices = group_choices,
-     .help = "print costs by function, file, module, thread, process or size instead of call sites",
-     .offset = FIELD(group_by)},
-    {.name = "functions",
-     .kind = OPTION_FLAG,
-     .help = "print inclusive and self cost per function",
-     .offset = FIELD(use_functions)},
-    {.name = "callers",
-     .kind = OPTION_REGEX,
-     .value = "REGEX",
-     .help = "print callers and callees of the matching functions",
-     .offset = FIELD(callers)},
-    {.name = "tree",
-     .kind = OPTION_CHOICE,
-     .value = "top-down|bottom-up",
-     .choices = tree_choices,
-     .help = "print the stacks as a tree, from the thread entries down or from the call "
-             "sites up",
-     .offset = FIELD(tree)},
-    {.name = "histogram",
-     .kind = OPTION_FLAG,
-     .help = "print histograms of block sizes and lifetimes",
-     .offset = FIELD(use_histogram)},
-    {.name = "diff",
-     .kind = OPTION_TEXT,
-     .value = "OLD",
-     .help = "print the changes since the recording OLD, as cairn diff does; also with --tree, "
-             "--functions and --callers",
-     .offset = FIELD(baseline)},
-    {.name = "show-wrappers",
-     .kind = OPTION_FLAG,
-     .help = "show every frame of std:: and of wrappers of an allocator in stacks and trees",
-     .offset = FIELD(shows_wrappers)},
-    OUTPUT_OPTION_JSON(report_fields, "json.md"),
+    OPTION(0, "sort", COST, "COST", FIELD(sort),
+           "print one section only, sorted by: " COST_OPTION_NAMES),
+    OPTION(0, "blocks", FLAG, NULL, FIELD(lists_blocks),
+           "list the blocks that were live at the end and at the peak, largest first (requires "
+           "record --blocks)"),
+    OPTION(0, "group-by", CHOICE, "WHAT", FIELD(group_by),
+           "print costs by function, file, module, thread, process or size instead of call sites",
+           .choices = group_choices),
+    OPTION(0, "functions", FLAG, NULL, FIELD(use_functions),
+           "print inclusive and self cost per function"),
+    OPTION(0, "callers", REGEX, "REGEX", FIELD(callers),
+           "print callers and callees of the matching functions"),
+    OPTION(0, "tree", CHOICE, "top-down|bottom-up", FIELD(tree),
+           "print the stacks as a tree, from the thread entries down or from the call sites up",
+           .choices = tree_choices),
+    OPTION(0, "histogram", FLAG, NULL, FIELD(use_histogram),
+           "print histograms of block sizes and lifetimes"),
+    OPTION(0, "diff", TEXT, "OLD", FIELD(baseline),
+           "print the changes since the recording OLD, as cairn diff does; also with --tree, "
+           "--functions and --callers"),
+    OPTION(0, "show-wrappers", FLAG, NULL, FIELD(shows_wrappers),
+           "show every frame of std:: and of wrappers of an allocator in stacks and trees"),
+    OUTPUT_OPTION_JSON(report_fields),
     OUTPUT_OPTION_CSV(report_fields, "one table, of the section or view,"),
     OUTPUT_OPTION_FULL_NAMES(report_fields, ", and show the frames outside main"),
-    {.name = "width",
-     .kind = OPTION_COUNT,
-     .value = "N",
-     .help = "columns of a line (default: the terminal's, else COLUMNS, else 80)",
-     .offset = FIELD(width)},
+    OPTION(0, "width", COUNT, "N", FIELD(width),
+           "columns of a line (default: the terminal's, else COLUMNS, else 80)"),
     OUTPUT_OPTION_NO_COLOR(report_fields),
 };
+// clang-format on
 
 static uint32_t sections_of(const struct report_fields *fields)
 {

@@ -38,62 +38,32 @@ struct top_fields {
 static const char *const sort_choices[] = {"live",        "change", "rate", "temporary",
                                            "allocations", "peak",   NULL};
 
+// clang-format off
 static const struct option_spec specs[] = {
-    {.letter = 'p',
-     .name = "pid",
-     .kind = OPTION_COUNT,
-     .value = "PID",
-     .minimum = 1,
-     .help =
-         "show a process that runs: its recording, or else attach to it; cairn detaches from it "
-         "when you quit, and it runs on",
-     .offset = FIELD(pid)},
-    {.letter = 'd',
-     .name = "interval",
-     .kind = OPTION_DURATION_MS,
-     .value = "TIME",
-     .help = "time between two updates: 1, 500ms, 1m (default: 2s); longer if an update takes long",
-     .offset = FIELD(interval_ms)},
-    {.name = "sort",
-     .kind = OPTION_CHOICE,
-     .value = "COLUMN",
-     .choices = sort_choices,
-     .help = "live, change, rate, temporary, allocations or peak (default: live)",
-     .offset = FIELD(sort)},
-    {.name = "filter",
-     .kind = OPTION_TEXT,
-     .value = "TEXT",
-     .help = "show only call sites whose function, file or module contains TEXT",
-     .offset = FIELD(filter)},
-    {.name = "plain",
-     .kind = OPTION_FLAG,
-     .help = "write each update as lines of text: for screen readers, pipes and logs",
-     .offset = FIELD(is_plain)},
-    {.letter = 'n',
-     .name = "count",
-     .kind = OPTION_COUNT,
-     .value = "N",
-     .help = "with --plain: quit after N updates; 0: at the end of the run (default: 0)",
-     .offset = FIELD(count)},
-    {.name = "limit",
-     .kind = OPTION_COUNT,
-     .value = "N",
-     .help = "with --plain: call sites in each update; 0: all (default: 20)",
-     .offset = FIELD(limit)},
-    {.letter = 'o',
-     .name = "output",
-     .kind = OPTION_TEXT,
-     .value = "FILE",
-     .help = "recording to write, if top starts one (default: cairn.PROGRAM.%p.cairn); %p is the "
-             "process id of the recorder, %h the host name",
-     .offset = FIELD(output)},
-    {.name = "program-output",
-     .kind = OPTION_TEXT,
-     .value = "FILE",
-     .help = "file for standard output and error of PROGRAM (default: as the recording, ending "
-             "in .output)",
-     .offset = FIELD(program_output)},
+    OPTION('p', "pid", COUNT, "PID", FIELD(pid),
+           "show a process that runs: its recording, or else attach to it; cairn detaches from it "
+           "when you quit, and it runs on", .minimum = 1),
+    OPTION('d', "interval", DURATION_MS, "TIME", FIELD(interval_ms),
+           "time between two updates: 1, 500ms, 1m (default: 2s); longer if an update takes long"),
+    OPTION(0, "sort", CHOICE, "COLUMN", FIELD(sort),
+           "live, change, rate, temporary, allocations or peak (default: live)",
+           .choices = sort_choices),
+    OPTION(0, "filter", TEXT, "TEXT", FIELD(filter),
+           "show only call sites whose function, file or module contains TEXT"),
+    OPTION(0, "plain", FLAG, NULL, FIELD(is_plain),
+           "write each update as lines of text: for screen readers, pipes and logs"),
+    OPTION('n', "count", COUNT, "N", FIELD(count),
+           "with --plain: quit after N updates; 0: at the end of the run (default: 0)"),
+    OPTION(0, "limit", COUNT, "N", FIELD(limit),
+           "with --plain: call sites in each update; 0: all (default: 20)"),
+    OPTION('o', "output", TEXT, "FILE", FIELD(output),
+           "recording to write, if top starts one (default: cairn.PROGRAM.%p.cairn); %p is the "
+           "process id of the recorder, %h the host name"),
+    OPTION(0, "program-output", TEXT, "FILE", FIELD(program_output),
+           "file for standard output and error of PROGRAM (default: as the recording, ending in "
+           ".output)"),
 };
+// clang-format on
 
 static MUST_USE enum err
 check_fields(const struct top_fields *fields, int operands, struct err_info *info)

@@ -12,13 +12,13 @@ struct version_fields {
     bool is_verbose;
 };
 
+// clang-format off
 static const struct option_spec specs[] = {
-    {.name = "verbose",
-     .kind = OPTION_FLAG,
-     .help = "also print compiler, libraries, kernel, what cairn may attach to here, and which "
-             "options of the user are read",
-     .offset = offsetof(struct version_fields, is_verbose)},
+    OPTION(0, "verbose", FLAG, NULL, offsetof(struct version_fields, is_verbose),
+           "also print compiler, libraries, kernel, what cairn may attach to here, and which "
+           "options of the user are read"),
 };
+// clang-format on
 
 // Check them too: each error is that of every other command.
 static int print_user_options(void)

@@ -20,28 +20,21 @@ enum {
     HIDE,
 };
 
+#define NAME_OPTION(name, value, help) \
+    OPTION(0, name, EACH, value, offsetof(struct name_words, words), help)
+
+// clang-format off
 const struct option_spec name_option_specs[NAME_OPTION_COUNT] = {
-    [DEBUG_DIR] =
-        {.name = "debug-dir",
-         .kind = OPTION_EACH,
-         .value = "DIR",
-         .help = "also search DIR for separate debug files, laid out as in /usr/lib/debug or as "
-                 "NAME.debug; repeatable",
-         .offset = offsetof(struct name_words, words)},
-    [EXECUTABLE_DIR] = {.name = "executable-dir",
-                        .kind = OPTION_EACH,
-                        .value = "DIR",
-                        .help = "search DIR first for programs and libraries, by path or by name; "
-                                "repeatable",
-                        .offset = offsetof(struct name_words, words)},
-    [HIDE] =
-        {.name = "hide",
-         .kind = OPTION_EACH,
-         .value = "REGEX",
-         .help = "treat matching functions as wrappers of an allocator: their callers are the call "
-                 "sites; repeatable",
-         .offset = offsetof(struct name_words, words)},
+    [DEBUG_DIR] = NAME_OPTION("debug-dir", "DIR",
+                "also search DIR for separate debug files, laid out as in /usr/lib/debug or as "
+                "NAME.debug; repeatable"),
+    [EXECUTABLE_DIR] = NAME_OPTION("executable-dir", "DIR",
+                "search DIR first for programs and libraries, by path or by name; repeatable"),
+    [HIDE] = NAME_OPTION("hide", "REGEX",
+                "treat matching functions as wrappers of an allocator: their callers are the call "
+                "sites; repeatable"),
 };
+// clang-format on
 
 void name_words_release(struct name_words *words)
 {

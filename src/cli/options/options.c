@@ -17,13 +17,10 @@ enum {
     HELP_WIDTH = 80,
 };
 
-static const struct option_spec help_option = {
-    .letter = 'h', .name = "help", .kind = OPTION_FLAG, .help = "show this text"};
+static const struct option_spec help_option = OPTION('h', "help", FLAG, NULL, 0, "show this text");
 
-static const struct option_spec no_config_option = {
-    .name = "no-config",
-    .kind = OPTION_FLAG,
-    .help = "no options from config.toml and CAIRN_OPTIONS"};
+static const struct option_spec no_config_option =
+    OPTION(0, "no-config", FLAG, NULL, 0, "no options from config.toml and CAIRN_OPTIONS");
 
 const struct option_spec *const options_of_all[] = {&no_config_option, &help_option, NULL};
 

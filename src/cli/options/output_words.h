@@ -60,42 +60,22 @@ static inline MUST_USE enum err output_words_check(const struct output_words *wo
 #define OUTPUT_FIELD(fields, field) \
     (offsetof(struct fields, output) + offsetof(struct output_words, field))
 
-#define OUTPUT_OPTION_LIMIT(fields, words)                                                   \
-    {                                                                                        \
-        .letter = 'n', .name = "limit", .kind = OPTION_COUNT, .value = "N", .help = (words), \
-        .offset = OUTPUT_FIELD(fields, site_limit)                                           \
-    }
-#define OUTPUT_OPTION_STACKS(fields, words)                                                   \
-    {                                                                                         \
-        .letter = 's', .name = "stacks", .kind = OPTION_COUNT, .value = "N", .help = (words), \
-        .offset = OUTPUT_FIELD(fields, stack_limit)                                           \
-    }
-#define OUTPUT_OPTION_MAX_DEPTH(fields)                                       \
-    {                                                                         \
-        .name = "max-depth", .kind = OPTION_COUNT, .value = "N",              \
-        .help = "maximum frames per stack in the text; 0: all (default: 24)", \
-        .offset = OUTPUT_FIELD(fields, depth_limit)                           \
-    }
-#define OUTPUT_OPTION_JSON(fields, document)                                                  \
-    {                                                                                         \
-        .name = "json", .kind = OPTION_FLAG, .help = "write JSON (docs/format/" document ")", \
-        .offset = OUTPUT_FIELD(fields, use_json)                                              \
-    }
-#define OUTPUT_OPTION_CSV(fields, what)                                                \
-    {                                                                                  \
-        .name = "csv", .kind = OPTION_FLAG,                                            \
-        .help = "write " what " as CSV (RFC 4180), with all lines unless -n is given", \
-        .offset = OUTPUT_FIELD(fields, use_csv)                                        \
-    }
-#define OUTPUT_OPTION_FULL_NAMES(fields, more)                  \
-    {                                                           \
-        .name = "full-names", .kind = OPTION_FLAG,              \
-        .help = "do not shorten function names and paths" more, \
-        .offset = OUTPUT_FIELD(fields, use_full_names)          \
-    }
-#define OUTPUT_OPTION_NO_COLOR(fields)                             \
-    {                                                              \
-        .name = "no-color", .kind = OPTION_FLAG,                   \
-        .help = "no colours, even on a terminal (also: NO_COLOR)", \
-        .offset = OUTPUT_FIELD(fields, no_color)                   \
-    }
+#define OUTPUT_OPTION_LIMIT(fields, words) \
+    OPTION('n', "limit", COUNT, "N", OUTPUT_FIELD(fields, site_limit), words)
+#define OUTPUT_OPTION_STACKS(fields, words) \
+    OPTION('s', "stacks", COUNT, "N", OUTPUT_FIELD(fields, stack_limit), words)
+#define OUTPUT_OPTION_MAX_DEPTH(fields)                                   \
+    OPTION(0, "max-depth", COUNT, "N", OUTPUT_FIELD(fields, depth_limit), \
+           "maximum frames per stack in the text; 0: all (default: 24)")
+#define OUTPUT_OPTION_JSON(fields)                                \
+    OPTION(0, "json", FLAG, NULL, OUTPUT_FIELD(fields, use_json), \
+           "write JSON (docs/format/json.md)")
+#define OUTPUT_OPTION_CSV(fields, what)                         \
+    OPTION(0, "csv", FLAG, NULL, OUTPUT_FIELD(fields, use_csv), \
+           "write " what " as CSV (RFC 4180), with all lines unless -n is given")
+#define OUTPUT_OPTION_FULL_NAMES(fields, more)                                \
+    OPTION(0, "full-names", FLAG, NULL, OUTPUT_FIELD(fields, use_full_names), \
+           "do not shorten function names and paths" more)
+#define OUTPUT_OPTION_NO_COLOR(fields)                                \
+    OPTION(0, "no-color", FLAG, NULL, OUTPUT_FIELD(fields, no_color), \
+           "no colours, even on a terminal (also: NO_COLOR)")
