@@ -62,6 +62,8 @@ PRIVATE_WORDS = {
     "told": "reported",
 }
 PRIVATE_WORD = re.compile(r"(?<![a-z])(" + "|".join(PRIVATE_WORDS) + r")s?(?![a-z])", re.I)
+# In comments of src/: words of no plain English sentence about code.
+ODD_WORDS = re.compile(r"//.*\b(for ever|of which|nobody|whoever)\b", re.I)
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 COMMENT = re.compile(r"//.*|/\*.*?\*/")
 
@@ -107,6 +109,9 @@ def code_findings(root, path, lines):
         if word and not path.stem.endswith("_test"):
             term = PRIVATE_WORDS[word.group(1).lower()]
             yield f"{where}:{number}: '{word.group(1)}' is a private word: {term}"
+        odd = ODD_WORDS.search(STRING.sub('""', line))
+        if odd:
+            yield f"{where}:{number}: '{odd.group(1)}' in a comment: name the subject"
         if GOTO.match(bare):
             yield f"{where}:{number}: goto is banned: CLEANUP, or a function of its own"
 

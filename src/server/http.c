@@ -265,7 +265,7 @@ begin(struct http *http, struct MHD_Connection *connection, enum method method, 
     if (verdict != ACCESS_GRANTED && !is_public) {
         return authentication_refuse(connection, verdict);
     }
-    // Without tokens nobody has shown one, and the oldest connection makes room for the newest.
+    // Without tokens no client has shown one, and the oldest connection makes room for the newest.
     if (verdict == ACCESS_GRANTED && !http->credentials.policy.is_open) {
         visitors_trust(&http->visitors, http_client_socket(connection));
     }

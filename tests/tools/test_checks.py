@@ -120,6 +120,7 @@ MODULE = HEAD + "// a: says what it is.\n"
     ("src/host/a.c", MODULE + "void x(char *a)\n{\n    strcpy(a, a);\n}\n", "strcpy is banned"),
     ("src/host/a.c", MODULE + "void x(void)\n{\n    goto end;\nend:;\n}\n", "goto is banned"),
     ("src/host/a.c", MODULE + "int young_count;\n", "'young' is a private word: recent"),
+    ("src/host/a.c", MODULE + "// Nobody reads it.\n", "'Nobody' in a comment: name the subject"),
     ("src/host/a.c", MODULE + "// TO" + "DO: later\n", "without the number of its issue"),
     ("src/host/a.c", MODULE + "// long " + "x" * 93 + "\n", "longer than 100 columns"),
     ("src/host/string_util.c", HEAD + "// string_util: bits.\n", "the name says nothing"),

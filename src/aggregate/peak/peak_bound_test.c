@@ -261,7 +261,7 @@ static void a_thread_follows_the_one_that_had_its_stack(void **state)
     assert_int_equal(bound.flight_bytes, 500);
 }
 
-// After its peak a program fills and empties a tenth of it for ever. Each block counts only for the
+// After its peak a program repeatedly fills and empties a tenth. Each block counts only for the
 // steps since the thread's event before it, so the bound of the peak stays.
 static void blocks_long_after_the_peak_do_not_widen_its_bound(void **state)
 {

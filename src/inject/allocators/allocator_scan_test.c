@@ -351,7 +351,7 @@ static void an_allocator_without_names_is_said(void **state)
     static const struct {
         const char *program;
         const char *hidden;
-        const char *sentence; // of which the build-id is not known here
+        const char *sentence; // its build-id is not known here
     } programs[] = {
         {"jemalloc_static_stripped", "jemalloc", " contains jemalloc, but has no symbols"},
         {"glibc_static_stripped", "an allocator", " contains an allocator, but has no symbols"},

@@ -78,7 +78,7 @@ struct drain_process {
     bool is_lingering;     // alive long after it noted its exit
     bool is_our_namespace; // its thread ids are valid for us
     uint32_t lane_count;
-    uint32_t killed_threads; // lanes that nobody had closed when it was dead
+    uint32_t killed_threads; // lanes that were open when it was dead
     uint32_t strange_checks; // checks in a row that found another process
     uint64_t dead_ms;        // when it was found dead: it did nothing later
     uint64_t end_ms;         // last sign of life so far: its events, and its noted exit

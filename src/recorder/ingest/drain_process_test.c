@@ -118,7 +118,7 @@ static void a_slot_s_next_process_is_not_taken_for_the_one_before(void **state)
     close_fixture(&f);
 }
 
-// Its block is freed when it sleeps. This thread runs, and may be about to free one for ever.
+// Its block is freed when it sleeps. This thread runs, and may be about to free one at any time.
 static void a_thread_that_sleeps_has_finished_its_latest_free(void **state)
 {
     (void)state;

@@ -31,7 +31,7 @@ bool access_is_token(const struct access_token *token, const char *text, size_t 
 
 // What a server demands. Zeroed: the token, and a name of the loopback as its own.
 struct access_policy {
-    bool is_open;      // no token: whoever reaches the server may read
+    bool is_open;      // no token: all clients may read
     bool has_any_name; // it listens beyond the loopback, or on a Unix socket
 };
 

@@ -90,7 +90,7 @@ static void a_unix_socket_is_private_and_removed_by_its_owner_only(void **state)
     assert_int_equal(stat(path, &status), 0);
     assert_int_equal(status.st_mode & 0777, 0600);
     assert_int_not_equal(listener_open(path, &second, &info), ERR_OK); // it is served
-    // Nobody serves it any more: replaced, and its first owner leaves the new one alone.
+    // No process serves it any more: replaced, and its first owner leaves the new one alone.
     assert_int_equal(close(first.fd), 0);
     first.fd = -1;
     assert_int_equal(listener_open(path, &second, &info), ERR_OK);

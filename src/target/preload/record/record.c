@@ -461,7 +461,7 @@ void record_no_deferred(const struct thread_state *t)
     expect_no_more(t, LANE_PENDING_DEFERRED);
 }
 
-// Return the thread's state, of which the last events are asked for.
+// Return the thread's state, whose last events are asked for.
 static struct thread_state *state_asked(void)
 {
     struct thread_state *t = process_session() != NULL ? thread_way_state() : NULL;

@@ -70,7 +70,7 @@ record_alloc_passes(struct thread_pass *pass, struct thread_state *t, size_t siz
     return true;
 }
 
-// Whether the block is one that was not chosen, so that its free concerns nobody; also NULL.
+// Whether the block is one that was not chosen, so that its free is not recorded; also NULL.
 ALWAYS_INLINE bool record_free_passes(const struct thread_pass *pass, const void *block)
 {
     return pass->filter != NULL && !block_filter_may_have(pass->filter, (uint64_t)block);

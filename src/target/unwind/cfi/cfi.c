@@ -241,7 +241,7 @@ static bool read_location(struct program *p, uint8_t op, uint64_t *location)
     return true;
 }
 
-// Run the short forms that compilers write, nearly all of a program: one byte, or two of which the
+// Run the short forms that compilers write, nearly all of a program: one byte, or two whose
 // second is a whole operand. Ends before the first instruction of another form, or that moves
 // beyond `pc`.
 static void run_short_forms(struct program *p, uint64_t pc)

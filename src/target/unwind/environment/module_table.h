@@ -36,7 +36,7 @@ struct module_span {
 // Find the module that contains `pc`. The span is written only on success.
 bool module_table_find(uint64_t pc, struct module_span *out);
 
-// Find the module of `pc` without reading memory of the module or the loader, either of which may
+// Find the module of `pc` without reading memory of the module or the loader, because both may
 // be unmapped: the span has no bias, headers and path.
 bool module_table_find_unread(uint64_t pc, struct module_span *out);
 

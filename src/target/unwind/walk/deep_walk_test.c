@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Walks stacks thousands of frames deep, of which only a part is read back. Each frame must equal
+// Walks stacks thousands of frames deep; only a part is read back. Each frame must equal
 // the one that the functions themselves noted, and the one of a full walk.
 #include "target/unwind/unwind.h"
 
