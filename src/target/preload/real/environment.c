@@ -12,6 +12,7 @@
 #define PRELOAD_ENV_NAME  "LD_PRELOAD"
 #define PATH_ENV_NAME     "PATH"
 #define VALGRIND_ENV_NAME "VALGRIND_LAUNCHER"
+#define INSIDE_ENV_NAME   "CAIRN_INSIDE_VALGRIND"
 #define OUR_FILE_NAME     "libcairn_preload.so"
 #define ENTRY_BYTES_MAX   1024u
 
@@ -108,6 +109,7 @@ static void find_ours(struct environment_scan *scan)
 struct environment_scan environment_scan(char *const *variables)
 {
     struct environment_scan scan = {.count = 0};
+    bool is_inside_wanted = false;
     for (; variables != NULL && variables[scan.count] != NULL; scan.count++) {
         char *variable = variables[scan.count];
         const char *preload = value_of(variable, PRELOAD_ENV_NAME);
@@ -117,7 +119,9 @@ struct environment_scan environment_scan(char *const *variables)
         scan.session = session != NULL ? session : scan.session;
         scan.path = scan.path == NULL ? path : scan.path; // as getenv(3)
         scan.is_of_valgrind = scan.is_of_valgrind || value_of(variable, VALGRIND_ENV_NAME) != NULL;
+        is_inside_wanted = is_inside_wanted || value_of(variable, INSIDE_ENV_NAME) != NULL;
     }
+    scan.is_of_valgrind = scan.is_of_valgrind && !is_inside_wanted;
     if (scan.preload != NULL) {
         find_ours(&scan);
     }

@@ -32,7 +32,9 @@ struct environment_scan {
     const char *session; // value of CAIRN_SESSION
     const char *preload; // value of LD_PRELOAD, if it is not empty
     const char *ours;    // our entry there
-    bool is_of_valgrind; // valgrind's launcher made it for its tool, which simulates the program
+    // Valgrind's launcher made it for its tool, which simulates the program; and
+    // CAIRN_INSIDE_VALGRIND, by which the bench counts our own instructions there, is not set.
+    bool is_of_valgrind;
     size_t ours_bytes;
     size_t count; // of variables
 };

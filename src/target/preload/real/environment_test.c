@@ -143,6 +143,8 @@ static void test_looking(void **state)
     assert_false(scan.is_of_valgrind);
     char *const valgrind[] = {(char[]){"VALGRIND_LAUNCHER=/usr/bin/valgrind"}, NULL};
     assert_true(environment_scan(valgrind).is_of_valgrind);
+    char *const counted[] = {(char[]){"CAIRN_INSIDE_VALGRIND=1"}, valgrind[0], NULL};
+    assert_false(environment_scan(counted).is_of_valgrind);
 }
 
 int main(void)
