@@ -133,7 +133,7 @@ function completed(asking: Asking, list: StoreTable): Asking {
 function Answer(props: { readonly asking: Asking; readonly onOpen: (id: string) => void }): JSX.Element {
   const { asking } = props;
   const question = QUESTIONS.find(({ ask }) => ask === asking.ask) ?? QUESTIONS[0];
-  const isReady = !(question.fields as readonly string[]).includes('function') || asking.function !== '';
+  const isReady = !question.fields.some((field) => field === 'function') || asking.function !== '';
   const own = Object.fromEntries(question.fields.map((field) => [field, asking[field]]));
   const params = { service: asking.service, host: asking.host, sort: asking.sort, ...own };
   const asked = useAsk(isReady ? `store/${question.ask}` : null, params, storeTable);
