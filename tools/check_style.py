@@ -50,9 +50,8 @@ GOTO = re.compile(r"^\s*goto\s+\w+;")
 COLUMNS = 100  # clang-format does not wrap comments, which keeps drawings intact
 OPEN_POINT = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b(?! ?\(?#\d+)")
 VAGUE_NAME = re.compile(r"(^|_)(util|utils|misc|common|helper|helpers|manager)(_|$)")
-# In identifiers of src/: private word -> term of docs/glossary.md. Folded stacks keep their name.
+# In identifiers of src/: private word -> term of docs/glossary.md.
 PRIVATE_WORDS = {
-    "fold": "coalesce, counter or commit",
     "young": "recent",
     "pressed": "under pressure",
     "left_out": "unsampled or omitted",

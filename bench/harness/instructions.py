@@ -80,7 +80,8 @@ def count(setup, tool, workload, work):
         folder = pathlib.Path(name)
         process = measuring.start_measured(
             setup.measure, callgrind_command(setup, tool, counted), folder,
-            env=workload.env | tool.preload_env | {"CAIRN_INSIDE_VALGRIND": "1"}, memory_bytes=setup.memory_bytes)
+            env=workload.env | tool.preload_env | {"CAIRN_INSIDE_VALGRIND": "1"},
+            memory_bytes=setup.memory_bytes)
         inside = {os.path.realpath("/usr/libexec/valgrind/callgrind-amd64-linux"),
                   os.path.realpath("/usr/libexec/valgrind/callgrind-arm64-linux")}
         outcome = measuring.collect(process, folder, inside)

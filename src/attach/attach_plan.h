@@ -17,8 +17,8 @@
 #include "attach/attach.h"
 #include "base/err.h"
 
-// Find the allocator in one module, or note that it has none. ERR_UNSUPPORTED: a fresh program has a
-// sanitizer inside. ERR_NO_MEMORY.
+// Find the allocator in one module, or note that it has none. ERR_UNSUPPORTED: a fresh program has
+// a sanitizer inside. ERR_NO_MEMORY.
 enum err attach_plan_examine(struct attach *attach,
                              const struct target_module *module,
                              const struct attach_options *options) MUST_USE;

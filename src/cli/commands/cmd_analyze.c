@@ -37,8 +37,8 @@ struct analyze_fields {
 static const struct option_spec specs[] = {
     OPTION(0, "diff", TEXT, "OLD", FIELD(baseline), "compare with the recording OLD"),
     OPTION(0, "store", TEXT, "URL", FIELD(store),
-           "show a store of recordings (cairn store) in place of FILE; without URL $CAIRN_STORE, or "
-           "your own", .when_alone = ""),
+           "show a store of recordings (cairn store) in place of FILE; without URL $CAIRN_STORE, "
+           "or your own", .when_alone = ""),
     OPTION(0, "port", COUNT, "N", FIELD(port),
            "port of 127.0.0.1 to listen on (default: any free port)", .minimum = 1),
     OPTION(0, "no-browser", FLAG, NULL, FIELD(no_browser),

@@ -47,8 +47,8 @@ struct option_spec {
     bool is_hidden;             // accepted, but not listed in the help
 };
 
-// An entry of a table: letter (0: none), name, the kind without OPTION_, name of the value (NULL for
-// a flag), offset of the field, help. Other members may follow: .minimum = 1.
+// An entry of a table: letter (0: none), name, the kind without OPTION_, name of the value (NULL
+// for a flag), offset of the field, help. Other members may follow: .minimum = 1.
 #define OPTION(short_name, long_name, of_kind, word, at, sentence, ...)                         \
     {                                                                                           \
         .letter = (short_name), .name = (long_name), .kind = OPTION_##of_kind, .value = (word), \

@@ -75,7 +75,7 @@ print_node(const struct report *report, FILE *out, const struct tree_view *tree,
         (void)fprintf(out, "%*s%s", INDENT_MAX, "", level);
         used += INDENT_MAX + strlen(level);
     }
-    // A node that is no wrapper hides what the allocation passed through, which every call site has.
+    // A node that is not a wrapper hides what the allocation passed through. Every call site does.
     const bool is_run = tree_view_is_wrapper(tree, node) && tree->nodes.items[node].hidden > 0;
     report_print_function(report, out, tree->functions.items[node],
                           is_run ? tree->nodes.items[node].hidden : 0, used);

@@ -38,9 +38,9 @@ enum call_tree_frames {
 
 // How a tree of CALL_TREE_SITES folds wrapper frames. A run of several in a row is one node, which
 // hides the others. Those at the inner end of a stack are hidden by the call site's node. A run is
-// unfolded, one node for each of its frames, if `paths` has the path of the node that would hide it.
-// A path is a number made of the functions from the root to the node, by their names, so it is the
-// same in every tree of the same shape. It fits into a double.
+// unfolded, one node for each of its frames, if `paths` has the path of the node that would hide
+// it. A path is a number made of the functions from the root to the node, by their names, so it is
+// the same in every tree of the same shape. It fits into a double.
 struct call_tree_folds {
     const uint64_t *names; // borrowed; by function: what stands for its name in paths
     const uint64_t *paths; // borrowed

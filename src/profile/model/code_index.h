@@ -12,11 +12,11 @@
 //   or by its own address if that start is unknown: libx.so+0x4f2.
 //   location = (function, file, line)
 //
-// A frame may have a second chain, for its stacks below a function of Python (wrappers.h). It has the
-// same functions and places as the first, but all its locations are wrappers.
+// A frame may have a second chain, for its stacks below a function of Python (wrappers.h). It has
+// the same functions and places as the first, but all its locations are wrappers.
 // Invariants: every chain has at least one location; all ids are below the counts of their tables;
-// chain_first has one entry more than there are chains, in ascending order; the first chains are those
-// of the frames.
+// chain_first has one entry more than there are chains, in ascending order; the first chains are
+// the chains of the frames.
 // Context: H; one thread while it is built, any number of readers afterwards.
 #pragma once
 

@@ -6,9 +6,10 @@
 //
 // Each candidate's callers, sizes and places are counted as pairs in one map for each of the three.
 //
-// Below a function of Python every native frame is a wrapper, but not elsewhere: PyDict_New is one in
-// a Python function's stack, and a call site in the interpreter's start. Above the outermost one, the
-// frames of the interpreter are wrappers. Such frames have a second chain, see code_index.h.
+// Below a function of Python every native frame is a wrapper, but not elsewhere: PyDict_New is one
+// in a Python function's stack, and a call site in the interpreter's start. Above the outermost
+// one, the frames of the interpreter are wrappers. Such frames have a second chain, see
+// code_index.h.
 #include <string.h>
 
 #include "base/compiler.h"
@@ -190,7 +191,8 @@ enum err wrappers_add(struct code_index *code, struct wrapper wrapper, struct wr
     return wrapper_vec_push(out, wrapper);
 }
 
-// Add the chain of a frame again, with locations that are wrappers. `twins`: the twin of each location.
+// Add the chain of a frame again, with locations that are wrappers. `twins`: the twin of each
+// location.
 static MUST_USE enum err
 add_twin_chain(struct code_index *code, uint32_t frame, struct map_u64 *twins)
 {

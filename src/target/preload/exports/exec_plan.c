@@ -34,9 +34,9 @@ static enum exec_obstacle find_obstacle(const struct environment_scan *scan)
     return session_is_reachable(scan->session) ? EXEC_NONE : EXEC_UNREACHABLE;
 }
 
-// Whether our library would disturb the kernel, the loader or an emulator in that program. A tool of
-// valgrind is a static program that loads our library into the program inside. There memcheck finds
-// errors in our system calls, and the hooks are in its stacks.
+// Whether our library would disturb the kernel, the loader or an emulator in that program. A tool
+// of valgrind is a static program that loads our library into the program inside. There memcheck
+// finds errors in our system calls, and the hooks are in its stacks.
 static bool is_harmed(enum exec_obstacle obstacle, const struct environment_scan *given)
 {
     switch (obstacle) {
