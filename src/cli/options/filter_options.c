@@ -182,9 +182,9 @@ static struct human format_ms(uint64_t duration_ms)
 static void print_time(const struct selection *selection, const struct filter *filter, FILE *out)
 {
     uint64_t slice_ms = selection->profile->recording.slice_ms;
+    const struct human end = format_ms(filter->range.end * slice_ms);
     (void)fprintf(out, "    blocks by the time from %s to %s:",
-                  format_ms(filter->range.first * slice_ms).text,
-                  format_ms(filter->range.end * slice_ms).text);
+                  format_ms(filter->range.first * slice_ms).text, end.text);
     const char *comma = "";
     for (size_t i = 0; i < ARRAY_LEN(class_names); i++) {
         if ((filter->range.classes & class_names[i].bit) != 0) {
@@ -192,7 +192,7 @@ static void print_time(const struct selection *selection, const struct filter *f
             comma = ",";
         }
     }
-    (void)fprintf(out, "\n");
+    (void)fprintf(out, "\n    leaked means live at %s, freed later or not\n", end.text);
 }
 
 static void print_blocks(const char *phrase,
