@@ -17,11 +17,15 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
+#include "inject/process/target_reading.h"
 #include "inject/process/target_refusal.h"
 
 // What the next file of /proc is, and how its reading fails.
 static struct {
-    const char *text; // NULL: there is no such file
+    const char *text;  // NULL: there is no such file
+    const char *later; // what it is when it is opened again; NULL: the same
+    bool is_opened;
     int open_errno;
     int read_errno; // at the end of the text; 0: none
     bool is_interrupted;
@@ -32,6 +36,8 @@ static int open_drawn(const char *path, int flags)
 {
     (void)flags;
     (void)snprintf(g_file.path, sizeof(g_file.path), "%s", path);
+    g_file.text = g_file.is_opened && g_file.later != NULL ? g_file.later : g_file.text;
+    g_file.is_opened = true;
     if (g_file.text == NULL) {
         errno = g_file.open_errno;
         return -1;
@@ -49,8 +55,7 @@ static ssize_t read_drawn(int fd, void *into, size_t len, off_t at)
         errno = g_file.is_interrupted ? EINTR : g_file.read_errno;
         return -1;
     }
-    const size_t count = rest < 3 ? rest : 3;
-    assert_true(count <= len);
+    const size_t count = min_u64(rest, min_u64(len, 3));
     memcpy(into, g_file.text + at, count);
     return (ssize_t)count;
 }
@@ -209,9 +214,30 @@ static void an_error_is_the_end_of_a_process_without_memory(void **state)
     }
 }
 
+// Two mappings that become one while the list is read are listed as the first and as both.
+static void a_list_in_which_mappings_overlap_is_read_again(void **state)
+{
+    (void)state;
+    static const char whole[] = "1000-3000 rw-p 10 0:0 0\n5000-6000 r--p 10 0:0 0\n";
+    static const char torn[] = "1000-2000 rw-p 10 0:0 0\n1000-3000 rw-p 10 0:0 0\n";
+    struct target_process target = g_drawn;
+    struct err_info info = {0};
+    draw(torn);
+    g_file.later = whole;
+    assert_int_equal(target_process_refresh(&target, &info), ERR_OK);
+    assert_int_equal(target.mappings.len, 2);
+    assert_int_equal(target.mappings.items[0].end, 0x3000);
+    draw(torn);
+    assert_int_equal(target_process_refresh(&target, &info), ERR_CORRUPT);
+    assert_int_equal(target.mappings.len, 2);
+    target.calls = NULL;
+    target_process_close(&target);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_list_in_which_mappings_overlap_is_read_again),
         cmocka_unit_test(files_are_read_to_their_end),
         cmocka_unit_test(each_failure_has_its_error),
         cmocka_unit_test(a_state_is_behind_the_name),

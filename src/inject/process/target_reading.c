@@ -101,13 +101,31 @@ parse_mappings(struct strbuf *text, struct target_mapping_vec *out, struct strbu
     return strbuf_result(paths);
 }
 
+// The kernel lists the mappings piece by piece. If two become one between two pieces, the first of
+// them is listed twice; then the list is read again.
+static enum err read_mappings(const struct target_process *target,
+                              struct target_mapping_vec *mappings,
+                              struct strbuf *paths)
+{
+    enum {
+        TRIES = 20
+    };
+    enum err err = ERR_CORRUPT;
+    for (int i = 0; i < TRIES && err == ERR_CORRUPT; i++) {
+        CLEANUP(strbuf_release) struct strbuf text = {0};
+        target_mapping_vec_clear(mappings);
+        strbuf_clear(paths);
+        TRY(proc_files_read(target, target->live_tid, "maps", &text));
+        err = parse_mappings(&text, mappings, paths);
+    }
+    return err;
+}
+
 static enum err refresh_mappings(struct target_process *target)
 {
-    CLEANUP(strbuf_release) struct strbuf text = {0};
-    TRY(proc_files_read(target, target->live_tid, "maps", &text));
     CLEANUP(target_mapping_vec_release) struct target_mapping_vec mappings = {0};
     CLEANUP(strbuf_release) struct strbuf paths = {0};
-    TRY(parse_mappings(&text, &mappings, &paths));
+    TRY(read_mappings(target, &mappings, &paths));
     if (mappings.len == 0) {
         return ERR_NOT_FOUND; // it has ended
     }
