@@ -37,7 +37,7 @@ const stage = withStage(async () => {
 function shownBy(page) {
   return page.page.evaluate(() => {
     const main = document.querySelector('main').cloneNode(true);
-    main.querySelectorAll('.toolbar, .charts-hint, .stack, .time').forEach((element) => element.remove());
+    main.querySelectorAll('.toolbar, .charts-hint, .stack, .time, .tree-fold').forEach((element) => element.remove());
     return [...main.querySelectorAll('*')].filter((e) => e.children.length === 0).map((e) => `${e.textContent}|${e.getAttribute('title') ?? ''}`);
   });
 }

@@ -49,12 +49,13 @@ function NodeName(props: { readonly entry: TreeNode; readonly address: Address }
   const { name, fold } = props.entry;
   const label = foldedLabel(name, fold);
   const action = foldAction(fold);
+  const button = fold.hidden > 0 ? `+${fold.hidden}` : 'fold';
   return (
     <>
       <CodeText name={label === name.label ? name : { ...name, label, file: '' }} />
       {action === '' ? null : (
-        <button type="button" class="link tree-fold" tabIndex={-1} title={action} aria-label={action} onClick={() => unfold(props.address, props.entry)}>
-          {fold.hidden > 0 ? `+${fold.hidden}` : 'fold'}
+        <button type="button" class="link tree-fold" tabIndex={-1} title={action} aria-label={`${button}: ${action}`} onClick={() => unfold(props.address, props.entry)}>
+          {button}
         </button>
       )}
     </>
