@@ -45,7 +45,7 @@ describe('the store', () => {
       await ask(label);
       const expected = asked(...words, '-n', '1000').map((row) => Object.values(row).map((value) => String(value ?? '')));
       if (expected.length === 0) {
-        assert.ok(await page.getByText('Nothing.').isVisible());
+        assert.ok(await page.getByText('The store has nothing that matches.').isVisible());
       } else {
         assert.deepEqual(await cells(label), expected);
       }

@@ -7,12 +7,15 @@ import { costTitle } from '../../model/cost';
 
 type Value = string | number | null | undefined;
 
+const TITLES: Readonly<Record<string, string>> = { runtime_ms: 'Runtime', is_oom: 'Out of memory' };
+
 function titleOf(column: string): string {
   const match = /^(old|new|change|host|others|cost)_(.+)$/.exec(column);
   if (match !== null) {
     return `${costTitle(match[2] ?? '')}, ${match[1] ?? ''}`;
   }
-  return costTitle(column).replaceAll('_', ' ');
+  const title = TITLES[column] ?? costTitle(column).replaceAll('_', ' ');
+  return title.charAt(0).toUpperCase() + title.slice(1);
 }
 
 function numberText(column: string, value: number): string {
@@ -27,6 +30,9 @@ function numberText(column: string, value: number): string {
 }
 
 function cellText(column: string, value: Value): string {
+  if (column.startsWith('is_')) {
+    return value === 1 ? 'yes' : 'no';
+  }
   return typeof value === 'number' ? numberText(column, value) : (value ?? '-');
 }
 
@@ -35,7 +41,7 @@ export function StoreRows(props: { readonly label: string; readonly table: Store
   const columns = table.columns.filter((column) => column !== 'recording_id');
   const hasIds = table.columns.includes('recording_id');
   if (table.rows.length === 0) {
-    return <p class="soft">Nothing.</p>;
+    return <p class="soft">The store has nothing that matches.</p>;
   }
   return (
     <div class="store-frame">
