@@ -40,7 +40,7 @@ void sampled_sizes_add(struct sampled_sizes *sizes,
 
 // Return two standard errors of each of `costs`: the true value is within them in at least 95 of
 // 100 cases. `sizes` describes at least the blocks of these costs. All are 0 if the recording was
-// not sampled by bytes, and that of the own peak, whose error is not known. Source:
+// not sampled by bytes. The error of the own peak is not known, and always 0. Source:
 // docs/accuracy.md, Sampling by bytes.
 struct costs sampling_errors(const struct sampling *sampling,
                              const struct sampled_sizes *sizes,
