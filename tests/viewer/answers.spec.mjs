@@ -133,7 +133,7 @@ describe('wrappers', () => {
   it('unfold one by one in a tree, by the button and by its key, and fold again', async () => {
     await viewer.open('#/bottom-up?cost=temporary');
     const before = await names('Bottom-up tree');
-    await page.getByLabel(/^Show the wrapper frame/).first().click();
+    await page.getByLabel(/Show the wrapper frame/).first().click();
     await viewer.idle();
     const unfolded = await names('Bottom-up tree');
     assert.equal(unfolded[0], 'my_alloc');
@@ -153,7 +153,7 @@ describe('wrappers', () => {
     await viewer.open('#/top-down');
     const before = await names('Top-down tree');
     assert.ok(before.length > 2, String(before));
-    await page.getByLabel(/^Show the/).last().click();
+    await page.getByLabel(/Show the/).last().click();
     await viewer.idle();
     const after = await names('Top-down tree');
     assert.ok(before.every((name) => after.includes(name)) && after.includes('my_alloc'), `${before} / ${after}`);

@@ -1,6 +1,6 @@
 // Bottom-up and top-down: the call tree as a table, beside the whole stacks of the selected row.
 import type { JSX } from 'preact';
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { inReport } from '../api/report-file';
 import { ALL_COSTS, columnCosts, costHeading, costMeaning, costWidthPx, type CostKey } from '../model/cost';
 import { foldAction, foldedLabel, NO_FOLD, toggleFold } from '../model/folded-frames';
@@ -134,7 +134,8 @@ function TreeView(props: { readonly direction: 'bottom_up' | 'top_down' }): JSX.
     }
   };
   const hot = (): void => void openHot();
-  useEffect(() =>
+  // A layout effect: a key that is pressed right after a row was selected acts on that row.
+  useLayoutEffect(() =>
     onKeyOutsideFields((key) => (key === 'h' ? (hot(), true) : key === 'u' && unfold(address, loaded.tree.nodes.get(selected)))),
   );
   return (
