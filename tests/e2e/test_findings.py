@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Findings on real programs: test_growth.py has those that leak; here are healthy ones."""
+"""Findings on real programs: test_growth.py has those that leak, and test_reallocs.py those that grow by steps."""
 import json
 import os
 import pathlib
+import re
 import subprocess
 
-from cairn_run import CAIRN, environment
+import pytest
+
+from cairn_run import CAIRN, PROGRAMS, ROOT, environment
 
 # Short programs of every Debian system. Most free nothing before they end, and none is at fault.
 HEALTHY = (["ls", "-lR", "/etc/apt"], ["sort", "/etc/services"], ["grep", "-c", "tcp", "/etc/services"],
@@ -47,6 +50,13 @@ def findings_of(path):
     return json.loads(run.stdout)["findings"]["items"]
 
 
+def findings_of_run(tmp_path, program, *arguments):
+    path = tmp_path / "x.cairn"
+    subprocess.run([CAIRN, "record", "-q", "-o", path, "--", PROGRAMS / program, *arguments], env=environment(),
+                   check=True, timeout=60)
+    return findings_of(path)
+
+
 def test_healthy_programs_have_no_leak_and_do_not_grow(tmp_path):
     seconds = []  # of a processor, for each report
     for command in HEALTHY:
@@ -75,6 +85,83 @@ def test_memory_that_a_program_maps_itself_explains_its_rss(tmp_path):
                    check=True, timeout=60)
     (finding,) = [item for item in findings_of(path) if item["kind"] == "rss"]
     assert finding["bytes"] >= 64 << 20 and "mapped by the program" in finding["sentence"]
+
+
+@pytest.mark.parametrize("kind", ["threads", "processes"])
+def test_the_sibling_that_holds_most_is_named(tmp_path, kind):
+    """Eight times as much as each of its three siblings."""
+    (finding,) = [item for item in findings_of_run(tmp_path, "siblings", kind, "8") if item["kind"] == "uneven"]
+    assert 31 << 20 <= finding["bytes"] <= 32 << 20  # the peak of several threads has a bound
+    who = r"Thread worker-3 holds" if kind == "threads" else r"Process siblings \(pid \d+\) held"
+    assert re.match(who + r" 3[12]\.\d MiB at (the|its own) peak; the median of 4 of its kind (holds|held) "
+                    r"(4\.00|3\.\d\d) MiB\.$", finding["sentence"]), finding
+    assert finding["look"] == ("--group-by=thread" if kind == "threads" else "--group-by=process")
+
+
+@pytest.mark.parametrize("kind", ["threads", "processes"])
+@pytest.mark.parametrize("factor", ["1", "3"])
+def test_siblings_that_differ_little_are_no_finding(tmp_path, kind, factor):
+    """Three times is 12 MiB: more than the least that is judged."""
+    kinds = [item["kind"] for item in findings_of_run(tmp_path, "siblings", kind, factor)]
+    assert "uneven" not in kinds and "peak" in kinds
+
+
+def test_blocks_that_live_under_a_millisecond_are_found(tmp_path):
+    """All 120,000; on a busy machine some wait for longer, which the program cannot see."""
+    (finding,) = [item for item in findings_of_run(tmp_path, "short_lives", "young") if item["kind"] == "churn"]
+    assert finding["function"] == "parse" and "that live for less than a millisecond" in finding["sentence"]
+    assert 110_000 <= finding["blocks"] <= 120_000
+    assert finding["bytes"] == 100 * finding["blocks"] and finding["whole_bytes"] >= 12_000_000
+
+
+def test_blocks_that_live_longer_are_no_finding(tmp_path):
+    assert not [item for item in findings_of_run(tmp_path, "short_lives", "old") if item["kind"] == "churn"]
+
+
+def said_findings(text):
+    """[kind and sentence] of each finding in a text for the terminal, with the lines joined."""
+    found = []
+    for line in text[text.index("FINDINGS\n"):].splitlines()[1:]:
+        if line.startswith("    "):
+            found[-1] += " " + line.strip()
+        elif line.startswith("  ") and line.strip():
+            found.append(line.strip())
+        else:
+            return found
+    return found
+
+
+def explained(path):
+    """What `cairn check` says of broken budgets, as one line."""
+    run = subprocess.run([CAIRN, "check", "--no-config", "--no-color", "--max-peak=0", "--max-leaked=0",
+                          "--max-allocations=0", "--max-allocated=0", "--max-temporary-share=0%", "--max-rss=0", path],
+                         capture_output=True, text=True, env=environment(), check=False, timeout=60)
+    assert run.returncode == 1
+    return " ".join(run.stdout.split())
+
+
+@pytest.mark.parametrize("program", [["leaky"], ["siblings", "threads", "8"], ["short_lives", "young"],
+                                     ["survivors"]])
+def test_all_outputs_have_one_list(tmp_path, program):
+    """The summary after a run, both forms of the report, and the explanations of `cairn check`, as the JSON says."""
+    program[0] = PROGRAMS / program[0]
+    if program[0].name == "leaky":
+        program[0] = tmp_path / "leaky"
+        subprocess.run(["cc", "-O1", "-g", "-o", program[0], ROOT / "tests" / "viewer" / "leaky.c"], check=True)
+    path = tmp_path / "x.cairn"
+    run = subprocess.run([CAIRN, "record", "-o", path, "--", *program], env=environment(), check=True,
+                         capture_output=True, text=True, timeout=60)
+    items = findings_of(path)
+    said = [item["sentence"] + f" [{item['look']}" +
+            ("" if item["confidence"] == "high" else f"; confidence: {item['confidence']}") + "]" for item in items]
+    listed = [f"{item['kind']} {sentence}" for item, sentence in zip(items, said)][:6]
+    assert said_findings(run.stderr) == listed
+    for options in ([], ["--all"]):
+        text = subprocess.run([CAIRN, "report", *options, path], check=True, capture_output=True, text=True,
+                              env=environment(), timeout=60).stdout
+        assert said_findings(text) == listed, options
+    explanations = explained(path)
+    assert [sentence for sentence in said if sentence not in explanations] == []
 
 
 def test_the_summary_after_a_run_has_the_findings_of_the_report(tmp_path):

@@ -25,7 +25,7 @@ async function view() {
   return page.locator('main').getAttribute('data-view');
 }
 
-/** What every page of the recording must show first. */
+/** What every page of the recording must show first: the list of the report, here with its figures. */
 async function assertCards(on) {
   const first = on.locator('.card').first();
   assert.equal(await first.getAttribute('data-testid'), 'finding-peak');
@@ -37,8 +37,12 @@ async function assertCards(on) {
   assert.ok((await growth.innerText()).includes(`${humanBytes(LEAKED)} in 120 blocks`), await growth.innerText());
   assert.match(await card('churn', on).locator('.code').getAttribute('title'), /^parse_request\n/);
   assert.ok((await card('churn', on).innerText()).includes(`${humanCount(TEMPORARY)} temporary allocations`));
-  const sentences = await on.locator('.card-sentence').allInnerTexts();
-  assert.deepEqual(sentences, reported.findings.items.map((item) => item.sentence).slice(0, 4));
+  const sure = { high: 'certain', medium: 'likely', low: 'an estimate' };
+  const shown = await on.locator('.card').evaluateAll((cards) => cards.map((one) => [
+    one.dataset.testid, one.querySelector('.card-sentence').textContent, one.querySelector('.card-figure > span').textContent,
+    one.querySelector('.card-sure').textContent, one.querySelector('.code')?.getAttribute('title')?.split('\n')[0] ?? '']));
+  assert.deepEqual(shown, reported.findings.items.map((item) => [
+    `finding-${item.kind}`, item.sentence, humanBytes(item.bytes), sure[item.confidence], item.function ?? '']));
 }
 
 describe('the findings', () => {

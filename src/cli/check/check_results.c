@@ -120,6 +120,11 @@ static enum err print_report_section(const void *context, FILE *out, enum cost c
     return report_print_section(context, out, cost);
 }
 
+static enum err print_explanations(const void *context, FILE *out, enum cost cost)
+{
+    return report_print_explanations(context, out, cost);
+}
+
 static enum err print_diff_section(const void *context, FILE *out, enum cost cost)
 {
     return diff_print_section(context, out, cost);
@@ -213,6 +218,8 @@ static MUST_USE enum err check_budget(struct check_results *results,
     if (result.is_broken && info->has_stacks) {
         TRY(collect(print_report_section, report, info->cost, &result.details));
         TRY(find_place(report, info->cost, &result));
+    } else if (result.is_broken) {
+        TRY(collect(print_explanations, report, COST_COUNT, &result.details));
     }
     return add_result(results, &result);
 }

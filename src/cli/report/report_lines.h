@@ -83,7 +83,7 @@ bool report_print_empty(const struct report *report, FILE *out);
 // Print the findings, ranked, each with the option that shows more; nothing without findings.
 enum err report_print_findings(const struct report *report, FILE *out) MUST_USE;
 
-// Print the findings about `cost`, as an explanation of a section.
+// Print the findings that explain the total of `cost`, or RSS for COST_COUNT.
 enum err report_print_explanations(const struct report *report, FILE *out, enum cost cost) MUST_USE;
 
 // Print what follows the totals on one screen.

@@ -106,20 +106,23 @@ print_finding(const struct report *report, FILE *out, const struct finding *find
 
 enum err report_print_explanations(const struct report *report, FILE *out, enum cost cost)
 {
-    static const enum cost costs[FINDING_KIND_COUNT] = {
-        [FINDING_PEAK] = COST_PEAK_BYTES,
-        [FINDING_GROWTH] = COST_LEAKED_BYTES,
-        [FINDING_UNFREED] = COST_LEAKED_BYTES,
-        [FINDING_CHURN] = COST_TEMPORARY,
-        [FINDING_RSS] = COST_COUNT,
-        [FINDING_SPARSE] = COST_COUNT,
-        [FINDING_UNEVEN] = COST_COUNT,
-        [FINDING_UNSEEN] = COST_COUNT,
+    enum {
+        PEAK = 1 << FINDING_PEAK | 1 << FINDING_UNEVEN,
+        LEAKED = 1 << FINDING_GROWTH | 1 << FINDING_UNFREED,
+        RSS = 1 << FINDING_RSS | 1 << FINDING_SPARSE | 1 << FINDING_UNSEEN,
+    };
+    static const unsigned kinds[COST_COUNT + 1] = {
+        [COST_PEAK_BYTES] = PEAK,
+        [COST_LEAKED_BYTES] = LEAKED,
+        [COST_ALLOCATIONS] = 1 << FINDING_CHURN,
+        [COST_ALLOCATED_BYTES] = 1 << FINDING_CHURN,
+        [COST_TEMPORARY] = 1 << FINDING_CHURN,
+        [COST_COUNT] = RSS,
     };
     bool is_first = true;
     for (size_t i = 0; i < report->findings.items.len; i++) {
         const struct finding *finding = &report->findings.items.items[i];
-        if (costs[finding->kind] == cost) {
+        if ((kinds[cost] >> finding->kind & 1) != 0) {
             (void)fputs(is_first ? "\n" : "", out);
             is_first = false;
             TRY(print_finding(report, out, finding));

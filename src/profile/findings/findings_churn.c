@@ -21,6 +21,7 @@ enum {
 #define STEPS_BYTES_MIN     (16 * MIB)
 
 DEFINE_VEC(realloc_vec, struct rec_realloc);
+DEFINE_VEC(bucket_vec, struct rec_bucket);
 
 static MUST_USE enum err find_temporary(struct findings_builder *builder)
 {
@@ -56,11 +57,11 @@ static MUST_USE enum err find_temporary(struct findings_builder *builder)
     return finding_add(builder, &finding);
 }
 
-// Count the blocks of each call site that lived for less than a millisecond.
-static MUST_USE enum err count_short_lives(const struct row_groups *groups, struct u64_vec *out)
+// Add the blocks of each call site that lived for less than a millisecond.
+static MUST_USE enum err sum_short_lives(const struct row_groups *groups, struct bucket_vec *out)
 {
     const struct recording *recording = &groups->profile->recording;
-    TRY(u64_vec_resize(out, groups->groups.len));
+    TRY(bucket_vec_resize(out, groups->groups.len));
     for (uint32_t group = 0; group < groups->groups.len; group++) {
         for (uint32_t i = groups->row_first.items[group]; i < groups->row_first.items[group + 1];
              i++) {
@@ -71,7 +72,8 @@ static MUST_USE enum err count_short_lives(const struct row_groups *groups, stru
             if (at < recording->lifetime_bucket_count &&
                 recording->lifetime_buckets[at].row == row &&
                 recording->lifetime_buckets[at].bucket == 0) {
-                out->items[group] += recording->lifetime_buckets[at].count;
+                out->items[group].count += recording->lifetime_buckets[at].count;
+                out->items[group].bytes += recording->lifetime_buckets[at].bytes;
             }
         }
     }
@@ -83,18 +85,17 @@ static MUST_USE enum err find_short_lived(struct findings_builder *builder)
 {
     const uint64_t allocations = builder->summary->costs.values[COST_ALLOCATIONS];
     const struct row_groups *groups = &builder->out.groups;
-    CLEANUP(u64_vec_release) struct u64_vec counts = {0};
-    TRY(count_short_lives(groups, &counts));
+    CLEANUP(bucket_vec_release) struct bucket_vec sums = {0};
+    TRY(sum_short_lives(groups, &sums));
     uint32_t most = 0;
-    for (uint32_t i = 1; i < counts.len; i++) {
-        most = counts.items[i] > counts.items[most] ? i : most;
+    for (uint32_t i = 1; i < sums.len; i++) {
+        most = sums.items[i].count > sums.items[most].count ? i : most;
     }
-    const uint64_t count = counts.len > 0 ? counts.items[most] : 0;
+    const uint64_t count = sums.len > 0 ? sums.items[most].count : 0;
     if (count < SHORT_LIVED_MIN || count < allocations / SHORT_LIVED_SHARE) {
         return ERR_OK;
     }
-    const struct costs *costs = &groups->groups.items[most].costs;
-    const uint64_t bytes = costs_get(costs, COST_ALLOCATED_BYTES);
+    const uint64_t bytes = sums.items[most].bytes;
     struct finding finding = {.kind = FINDING_CHURN,
                               .confidence = CONFIDENCE_HIGH,
                               .location = row_groups_location(groups, most),
@@ -107,7 +108,8 @@ static MUST_USE enum err find_short_lived(struct findings_builder *builder)
     finding_append_site(builder, out, finding.location);
     strbuf_printf(out, " makes %s allocations that live for less than a millisecond, ",
                   format_count(count).text);
-    strbuf_printf(out, "%s of all allocations.", format_percent(count, allocations).text);
+    strbuf_printf(out, "%s of all allocations", format_percent(count, allocations).text);
+    strbuf_printf(out, " (%s).", format_bytes(bytes).text);
     return finding_add(builder, &finding);
 }
 

@@ -223,11 +223,11 @@ static void other_faults_have_their_kind(void **state)
          "8.00 MiB are live at the end, and no call site with much of it grows. The largest "
          "part, 8.00 MiB, was allocated by init (i.c:2)."},
         {5000,
-         "main;parse(p.c:7) 150000 150000 150000 150000\nlife 0 140000 140000\nlife 9 10000 10000\n"
-         "main;work 200000 200000\n",
-         FINDING_CHURN,
+         "main;parse(p.c:7) 150000 1073741824 150000 1073741824\nlife 0 140000 1048576\n"
+         "life 9 10000 1072693248\nmain;work 200000 200000\n",
+         FINDING_CHURN, // with the bytes of those blocks alone
          "parse (p.c:7) makes 140,000 allocations that live for less than a millisecond, 40.0% of "
-         "all allocations."},
+         "all allocations (1.00 MiB)."},
         {5000, UNEVEN_THREADS("67108864"), FINDING_UNEVEN,
          "Thread worker-3 holds 64.0 MiB at the peak; the median of 4 of its kind holds 2.00 MiB."},
         {5000,
