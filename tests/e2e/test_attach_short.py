@@ -4,6 +4,7 @@ and a refusal says what has happened."""
 import random
 import re
 import subprocess
+import time
 
 from cairn_run import CAIRN, environment
 from waiting import DEADLINE_SECONDS
@@ -14,6 +15,7 @@ SHORT = """#include <pthread.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+static long lasts_ms;
 static void *work(void *argument)
 {
     struct timespec begin, now;
@@ -21,13 +23,14 @@ static void *work(void *argument)
     do {
         free(malloc(100));
         clock_gettime(CLOCK_MONOTONIC, &now);
-    } while ((now.tv_sec - begin.tv_sec) * 1000000000L + now.tv_nsec - begin.tv_nsec < 1000000L * atoi(getenv("LASTS_MS")));
+    } while ((now.tv_sec - begin.tv_sec) * 1000000000L + now.tv_nsec - begin.tv_nsec < 1000000L * lasts_ms);
     return argument;
 }
 int main(int argc, char **argv)
 {
     pthread_t threads[3];
     char left[16];
+    lasts_ms = atol(getenv("LASTS_MS")) * (atoi(argv[1]) % 8 == 1 ? 20 : 1);
     for (int i = 0; i < 3; i++) {
         pthread_create(threads + i, NULL, work, NULL);
     }
@@ -46,6 +49,8 @@ int main(int argc, char **argv)
 """
 GONE = re.compile(r"cairn: (process \d+ has (ended, or is a thread of the kernel|executed another program; attach "
                   r"to it again)|there is no process \d+)\n")
+BUSY = re.compile(r"cairn: (no thread of process \d+ made cairn's system calls in time|the threads of process \d+ could "
+                  r"not be stopped within \d+ ms).*\n")
 
 
 def build(scratch):
@@ -62,26 +67,35 @@ def attach(scratch, pid):
     if run.returncode == 0:
         assert run.stderr == ""
     else:
-        assert run.returncode == 126 and GONE.fullmatch(run.stderr), run
+        assert run.returncode == 126 and (GONE.fullmatch(run.stderr) or BUSY.fullmatch(run.stderr)), run
     return run.returncode == 0
 
 
+def attempts():
+    """Twenty, and as many more as it takes until one of them was recorded: on a slow machine most come too late."""
+    end, counts = time.monotonic() + 5 * DEADLINE_SECONDS, {"all": 0, "recorded": 0}
+    while counts["all"] < 20 or counts["recorded"] == 0:
+        assert time.monotonic() < end, counts
+        counts["all"] += 1
+        yield counts
+
+
 def test_programs_that_end_meanwhile(scratch):
-    program, draw, recorded = build(scratch), random.Random(6), 0
-    for _ in range(20):
-        with subprocess.Popen([program, "0"], stdout=subprocess.PIPE, cwd=scratch, env={"LASTS_MS": "500"}) as process:
+    program, draw = build(scratch), random.Random(6)
+    for counts in attempts():
+        lasts_ms = str(500 if counts["all"] <= 20 else 5000)
+        with subprocess.Popen([program, "0"], stdout=subprocess.PIPE, cwd=scratch, env={"LASTS_MS": lasts_ms}) as process:
             try:
                 process.wait(draw.uniform(0, 0.5))
             except subprocess.TimeoutExpired:
-                recorded += attach(scratch, process.pid)
+                counts["recorded"] += attach(scratch, process.pid)
             assert (process.communicate(timeout=DEADLINE_SECONDS)[0], process.returncode) == (b"whole\n", 0)
-    assert recorded > 0
 
 
 def test_a_process_that_executes_one_program_after_another(scratch):
     with subprocess.Popen([build(scratch), "100000"], stdout=subprocess.PIPE, cwd=scratch,
                           env={"LASTS_MS": "60"}) as process:
-        recorded = sum(attach(scratch, process.pid) for _ in range(20))
+        for counts in attempts():
+            counts["recorded"] += attach(scratch, process.pid)
         (scratch / "stop").touch()
         assert (process.communicate(timeout=DEADLINE_SECONDS)[0], process.returncode) == (b"whole\n", 0)
-    assert recorded > 0

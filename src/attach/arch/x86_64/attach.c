@@ -180,13 +180,13 @@ static enum err open_once(struct attach *attach,
                : ERR_OK;
 }
 
-// Steps at memory that a process has left fail in many ways.
-static enum err explain_replaced(const struct attach *attach, enum err err, struct err_info *info)
+// Steps at memory that a process has left, by its end or for another program, fail in many ways.
+static enum err explain_gone(const struct attach *attach, enum err err, struct err_info *info)
 {
     const struct target_process *target = &attach->inject.target;
-    return err != ERR_OK && target_refusal_is_replaced(target)
-               ? target_refusal_explain(target, ERR_NOT_FOUND, info)
-               : err;
+    const bool is_gone = target->mappings.len != 0 &&
+                         (!target_refusal_has_memory(target) || target_refusal_is_replaced(target));
+    return err != ERR_OK && is_gone ? target_refusal_explain(target, ERR_NOT_FOUND, info) : err;
 }
 
 // A process that executes another program meanwhile is opened anew.
@@ -205,7 +205,7 @@ enum err attach_open(struct attach *attach,
         attach_release(attach);
         err = open_once(attach, pid, options, info);
     }
-    return explain_replaced(attach, err, info);
+    return explain_gone(attach, err, info);
 }
 
 static enum err check_call(const struct attach *attach,
@@ -324,7 +324,7 @@ static enum err begin(struct attach *attach, int session_fd, struct err_info *in
 
 enum err attach_begin(struct attach *attach, int session_fd, struct err_info *info)
 {
-    return explain_replaced(attach, begin(attach, session_fd, info), info);
+    return explain_gone(attach, begin(attach, session_fd, info), info);
 }
 
 enum err attach_end(struct attach *attach, struct err_info *info)
