@@ -37,7 +37,7 @@ const stage = withStage(async () => {
 function shownBy(page) {
   return page.page.evaluate(() => {
     const main = document.querySelector('main').cloneNode(true);
-    main.querySelectorAll('.toolbar, .charts-hint, .stack, .time, .tree-fold').forEach((element) => element.remove());
+    main.querySelectorAll('.toolbar, .charts-hint, .stack, .time').forEach((element) => element.remove());
     return [...main.querySelectorAll('*')].filter((e) => e.children.length === 0).map((e) => `${e.textContent}|${e.getAttribute('title') ?? ''}`);
   });
 }
@@ -147,6 +147,41 @@ describe('a report file', () => {
     assert.match(said.policy, /^default-src 'none'; script-src 'sha256-[^']+'; style-src 'sha256-[^']+';/);
     assert.doesNotMatch(said.policy, /http|unsafe|\*/);
     viewer.complaints.length = 0; // of what was refused just now
+  });
+
+  it('unfolds single runs of wrapper frames as the server does', async () => {
+    const pages = [viewer, served];
+    // Rows of the same cost may be in another order.
+    const rows = async (page, label) => (await page.rows(label)).map((row) => JSON.stringify(row)).sort();
+    for (const [fragment, label] of [['#/bottom-up?cost=allocations', 'Bottom-up tree'], ['#/top-down?cost=allocations', 'Top-down tree']]) {
+      await Promise.all(pages.map((page) => page.follow(fragment)));
+      const buttons = (page) => page.page.getByLabel(/Show the .*wrapper frame/);
+      assert.ok(await buttons(viewer).count() > 0, label);
+      for (let round = 0; round < 3 && await buttons(viewer).count() > 0; round++) {
+        for (const page of pages) {
+          await buttons(page).first().click();
+          await page.idle();
+          assert.match(page.parameters().get('unfold'), /^\d+(,\d+)*$/);
+        }
+        assert.deepEqual(await rows(viewer, label), await rows(served, label), `${label}, ${round}`);
+      }
+      const unfolded = () => viewer.parameters().get('unfold')?.split(',').length ?? 0;
+      const before = unfolded();
+      await viewer.page.getByLabel(/Fold these wrapper frames/).first().click();
+      await viewer.idle();
+      assert.equal(unfolded(), before - 1);
+    }
+    for (const page of pages) {
+      await page.follow('#/flame?min_share=0');
+      await page.page.getByRole('application').focus();
+      for (let step = 0; step < 12 && page.parameters().get('unfold') === null; step++) {
+        await page.page.keyboard.press('ArrowDown');
+        await page.page.keyboard.press('u');
+        await page.idle();
+      }
+      assert.match(page.parameters().get('unfold') ?? '', /^\d+$/);
+    }
+    assert.equal(await viewer.text('flame-count'), await served.text('flame-count'));
   });
 
   it('draws no range where none can be chosen', async () => {

@@ -1,8 +1,9 @@
 // Answers of a report file: selects the stored answer for a query and converts it to the answer of
-// a server: rows are sorted, truncated and looked up. No displayed figure is summed here, with two
-// exceptions: the part of a chart's areas that goes to `rest`, and the matches of a search in a
-// complete tree.
+// a server: rows are sorted, truncated and looked up. No displayed figure is summed here, with three
+// exceptions: the part of a chart's areas that goes to `rest`, the matches of a search in a
+// complete tree, and the nodes of one whose wrapper frames are folded here.
 import { code as codeTables } from './answers';
+import { foldNodes, pathsOf } from './report-folds';
 import { list, num, nums, object, record, refs, str, type Decode, type Decoded } from './decode';
 
 export type Params = Readonly<Record<string, string>>;
@@ -178,7 +179,7 @@ export function narrowTree(raw: unknown, params: Params): unknown {
   const whole = fieldsOf(raw);
   const newPlace = new Map(rows.map((row, place) => [row, place]));
   const parent = rows.map((row, place) => (place === 0 ? null : (newPlace.get(tree.nodes.parent[row] ?? -1) ?? null)));
-  const nodes: Record<string, unknown> = { ...pickRows(fieldsOf(whole['nodes']), rows), parent, path: null, unfolded_by: null }; // nothing can be asked for
+  const nodes: Record<string, unknown> = { ...pickRows(fieldsOf(whole['nodes']), rows), parent };
   const text = params['search'] ?? '';
   let search: unknown = null;
   if (text !== '') {
@@ -188,6 +189,36 @@ export function narrowTree(raw: unknown, params: Params): unknown {
     search = tree.complete === true ? { matched_nodes: count, totals: matchTotals(tree, matched) } : null;
   }
   return { ...whole, complete: tree.complete === true && !isCut, nodes, search };
+}
+
+interface FoldedTree {
+  readonly unfold: string;
+  readonly tree: unknown;
+}
+
+/** By stored tree: how it was folded last. A page asks for it many times in a row. */
+const folded = new WeakMap<object, FoldedTree>();
+
+function fold(stored: Fields, all: Fields, params: Params): unknown {
+  const unfold = params['unfold'] ?? '';
+  if (unfold === '') {
+    return { ...stored, nodes: { ...fieldsOf(stored['nodes']), path: pathsOf(stored) } };
+  }
+  const nodes = foldNodes(all, new Set(unfold.split(',').map(Number)), params['direction'] === 'bottom_up');
+  return { ...all, total_nodes: nodes['count'], nodes };
+}
+
+/** A tree without wrapper frames. Single runs can only be unfolded if the report has all nodes of both trees. */
+export function narrowFolded(storedTree: unknown, all: unknown, params: Params): unknown {
+  const stored = fieldsOf(storedTree);
+  if (stored['complete'] !== true || fieldsOf(all)['complete'] !== true) {
+    const answer = fieldsOf(narrowTree(stored, params));
+    return { ...answer, nodes: { ...fieldsOf(answer['nodes']), path: null, unfolded_by: null } };
+  }
+  const known = folded.get(stored);
+  const now = known?.unfold === (params['unfold'] ?? '') ? known : { unfold: params['unfold'] ?? '', tree: fold(stored, fieldsOf(all), params) };
+  folded.set(stored, now);
+  return narrowTree(now.tree, params);
 }
 
 const areas = object({ top: list(fields), rest: anything });

@@ -3,6 +3,7 @@
 import { DecodeError } from './decode';
 import {
   functionOf,
+  narrowFolded,
   narrowFunctions,
   narrowHistogram,
   narrowLeaks,
@@ -41,6 +42,14 @@ function oneOf(params: Params, name: string, otherwise: string): string {
   return `${name}=${value === '' ? otherwise : value}`;
 }
 
+function treeKey(params: Params): string {
+  return `tree?${oneOf(params, 'direction', 'top_down')}${params['collapse'] === '1' ? '&collapse=1' : ''}`;
+}
+
+function isFolded(params: Params): boolean {
+  return params['hide_wrappers'] === '1';
+}
+
 const KEPT: Readonly<Record<string, Kept>> = {
   meta: whole('meta'),
   health: whole('health'),
@@ -48,10 +57,10 @@ const KEPT: Readonly<Record<string, Kept>> = {
   functions: narrowed(() => ['functions?'], narrowFunctions),
   function: { keys: () => ['functions?', 'call_graph?'], answer: ([all, graph], params) => functionOf(all, graph, params) },
   source: narrowed(() => ['call_graph?'], sourceOf),
-  tree: narrowed(
-    (params) => [`tree?${oneOf(params, 'direction', 'top_down')}${params['collapse'] === '1' ? '&collapse=1' : ''}${params['hide_wrappers'] === '1' ? '&hide_wrappers=1' : ''}`],
-    narrowTree,
-  ),
+  tree: {
+    keys: (params) => (isFolded(params) ? [`${treeKey(params)}&hide_wrappers=1`, treeKey(params)] : [treeKey(params)]),
+    answer: ([tree, all], params) => (isFolded(params) ? narrowFolded(tree, all, params) : narrowTree(tree, params)),
+  },
   series: narrowed((params) => [`series?${oneOf(params, 'value', 'live_bytes')}&${oneOf(params, 'by', 'stack')}`], narrowSeries),
   sizes: narrowed((params) => [`sizes?${oneOf(params, 'rank', 'blocks')}`], narrowHistogram),
   lifetimes: narrowed((params) => [`lifetimes?${oneOf(params, 'rank', 'blocks')}`], narrowHistogram),
