@@ -155,6 +155,12 @@ def git(*words):
     return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False).stdout
 
 
+def names_before(commit):
+    """The paths that files had in that commit, by their paths now, if these differ."""
+    listed = git("diff", "-M", "--name-status", "--diff-filter=R", commit, "HEAD", "--", "src")
+    return {words[2]: words[1] for words in (line.split("\t") for line in listed.splitlines())}
+
+
 def run(command, cwd, log, bound_s):
     """Return whether the command succeeded in time; its output goes to the log."""
     with open(log, "w", encoding="utf-8") as out:
@@ -201,9 +207,11 @@ class Copy:
         kept, head = self.folder / "map.json", git("rev-parse", "HEAD").strip()
         self.map = CoverageMap.load(kept) if kept.exists() else CoverageMap(head)
         if self.map.commit != head:
+            before = names_before(self.map.commit)
+            self.map.rename(before, lambda path: (self.source / path).exists())
             for path in sorted(self.source.glob("src/**/*.[ch]")):
                 name = str(path.relative_to(self.source))
-                self.map.move(name, git("show", f"{self.map.commit}:{name}").splitlines(),
+                self.map.move(name, git("show", f"{self.map.commit}:{before.get(name, name)}").splitlines(),
                               path.read_text(encoding="utf-8").splitlines())
         known = {test.entry for test in self.map.tests}
         wanted = [name for name in self.entries if name not in known or again and re.search(again, name)]

@@ -157,6 +157,13 @@ def test_lines_follow_the_text():
     assert tests.lines["x.c"].keys() == {6, 8, 21}
 
 
+def test_lines_of_renamed_files():
+    tests = CoverageMap("0")
+    tests.lines = {"old.c": {1: 1}, "same.c": {2: 2}, "gone.c": {3: 4}}
+    tests.rename({"new.c": "old.c"}, lambda path: path != "gone.c")
+    assert tests.lines == {"new.c": {1: 1}, "same.c": {2: 2}}
+
+
 def test_forgotten_entries_have_no_lines(tmp_path):
     tests = example()
     tests.forget({"a"})

@@ -263,6 +263,12 @@ class CoverageMap:
                         for name, at in kept["lines"].items()}
         return loaded
 
+    def rename(self, before, exists):
+        """Give the lines of renamed files to their new paths; drop those of files that are gone."""
+        for path, was in before.items():
+            self.lines[path] = self.lines.pop(was, {})
+        self.lines = {path: at for path, at in self.lines.items() if exists(path)}
+
     def move(self, path, before, after):
         """Let the lines of a file follow its text."""
         old, self.lines[path] = self.lines.get(path, {}), {}
