@@ -2,12 +2,14 @@
 // cycles: does something to a running process many times, for the tests of src/inject.
 //
 // usage: cycles PID COUNT stop
-//        cycles PID COUNT attach|hold|faults AGENT malloc@ADDRESS free@ADDRESS ...
+//        cycles PID COUNT attach|hold|faults|write AGENT malloc@ADDRESS free@ADDRESS ...
 //
 // stop: stop all threads and let them go. attach: put the agent of agent.c in, hook the functions,
 // wait until `malloc` was called, and detach; each time the code must be what it was. hold: the
 // same, but print "attached" and wait for a line of input before the detach. faults: COUNT
 // attaches, in the nth of which the nth call to the kernel fails, each followed by a good one.
+// write: with PROTECTED, write over the code of `malloc` and restore it, while all threads are
+// stopped.
 // Variables: STEP (the (STEP * n)th call fails), ATTEMPTS and LIMIT_MS (of each stop), PROTECTED
 // (the kernel does not write to protected pages through /proc/PID/mem).
 //
@@ -303,6 +305,41 @@ static const struct kernel_calls *protecting_calls(int pid)
     return &calls;
 }
 
+// Write code at addresses that no word begins or ends at, read it, and restore it: each stop that
+// writes ends with what was there.
+static enum err write_across_words(struct thread_stop *stop, void *context, struct err_info *info)
+{
+    enum {
+        BYTES = 21
+    };
+    (void)context;
+    for (uint64_t addr = g_wishes[0].addr; addr < g_wishes[0].addr + sizeof(uint64_t); addr++) {
+        uint8_t before[BYTES + 2 * sizeof(uint64_t)];
+        uint8_t wanted[sizeof(before)];
+        uint8_t found[sizeof(before)];
+        const uint64_t around = addr - sizeof(uint64_t);
+        TRY(target_process_read(stop->target, around, before, sizeof(before)));
+        memcpy(wanted, before, sizeof(before));
+        for (unsigned i = 0; i < BYTES; i++) {
+            wanted[sizeof(uint64_t) + i] = (uint8_t)(0xa0 + i);
+        }
+        TRY(thread_stop_write(stop, addr, wanted + sizeof(uint64_t), BYTES));
+        TRY(target_process_read(stop->target, around, found, sizeof(found)));
+        TRY(thread_stop_write(stop, addr, before + sizeof(uint64_t), BYTES));
+        if (memcmp(found, wanted, sizeof(found)) != 0) {
+            return err_set(info, ERR_CORRUPT, "%#" PRIx64 ": other bytes were written", addr);
+        }
+    }
+    return ERR_OK;
+}
+
+static enum err cycle_write(int pid, struct err_info *info)
+{
+    CLEANUP(target_process_close) struct target_process target = {0};
+    TRY(target_process_open(&target, pid, protecting_calls(pid), info));
+    return thread_stop_run(&target, &g_stop, write_across_words, NULL, NULL, info);
+}
+
 // One attach with a fault, then one without, which restores what the first may have left. Some
 // faults do no harm, and the first attach succeeds.
 static enum err cycle_fault(int pid, struct totals *totals, struct err_info *info)
@@ -375,6 +412,9 @@ static enum err run_cycle(const char *kind,
     }
     if (strcmp(kind, "faults") == 0) {
         return cycle_fault(pid, totals, info);
+    }
+    if (strcmp(kind, "write") == 0) {
+        return cycle_write(pid, info);
     }
     if (target->mem_fd == 0) {
         TRY(target_process_open(target, pid, &kernel_calls_real, info));

@@ -99,6 +99,17 @@ def test_counts_are_exact(program, module, is_protected):
         target.end()
 
 
+def test_code_is_written_across_words():
+    """ptrace writes words; what is written begins and ends within them."""
+    with Target(["heap", "4"], LIBC) as target:
+        before = text_of(target.pid, LIBC)
+        done = subprocess.run(target.command(1, "write"), env={**os.environ, **PATIENT, "PROTECTED": "1"},
+                              capture_output=True, text=True, check=False, timeout=60)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert text_of(target.pid, LIBC) == before
+        target.end()
+
+
 def kill_one(arguments, seconds):
     """Start an injector and kill it after some time, which is random anyway."""
     injector = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,

@@ -234,9 +234,76 @@ static void a_list_in_which_mappings_overlap_is_read_again(void **state)
     target_process_close(&target);
 }
 
+// The fields of each line, and the lines that are none.
+static void every_field_of_a_mapping_is_read(void **state)
+{
+    (void)state;
+    static const char listed[] = "1000-2000 r--p 00001000 08:01 77 /lib/a b.so\n"
+                                 "2000-4000 r-xp 00002000 08:01 77 /lib/a b.so\n"
+                                 "4000-5000 rw-s 00003000 08:01 78 /lib/a b.so (deleted)\n"
+                                 "6000-7000 -w-p 00004000 00:00 0 \n"
+                                 "7fff00000000-ffffffffff600000 --xp ffffffff00 00:00 0 [heap]";
+    static const struct {
+        struct target_mapping mapping;
+        const char *path;
+    } expected[] = {
+        {{0x1000, 0x2000, 0x1000, 77, 0, PROT_READ}, "/lib/a b.so"},
+        {{0x2000, 0x4000, 0x2000, 77, 0, PROT_READ | PROT_EXEC}, "/lib/a b.so"},
+        {{0x4000, 0x5000, 0x3000, 78, 0, PROT_READ | PROT_WRITE}, "/lib/a b.so"},
+        {{0x6000, 0x7000, 0x4000, 0, 0, PROT_WRITE}, ""},
+        {{0x7fff00000000, 0xffffffffff600000, 0xffffffff00, 0, 0, PROT_EXEC}, "[heap]"},
+    };
+    struct target_process target = g_drawn;
+    struct err_info info = {0};
+    draw(listed);
+    assert_int_equal(target_process_refresh(&target, &info), ERR_OK);
+    assert_int_equal(target.mappings.len, ARRAY_LEN(expected));
+    for (size_t i = 0; i < ARRAY_LEN(expected); i++) {
+        const struct target_mapping *mapping = &target.mappings.items[i];
+        assert_int_equal(mapping->start, expected[i].mapping.start);
+        assert_int_equal(mapping->end, expected[i].mapping.end);
+        assert_int_equal(mapping->file_off, expected[i].mapping.file_off);
+        assert_int_equal(mapping->inode, expected[i].mapping.inode);
+        assert_int_equal(mapping->prot, expected[i].mapping.prot);
+        assert_string_equal(target_process_path(&target, mapping->path), expected[i].path);
+    }
+    assert_int_equal(target.mappings.items[1].path, target.mappings.items[0].path); // kept once
+    assert_int_equal(target.mappings.items[2].path, target.mappings.items[0].path);
+    static const struct {
+        const char *text;
+        enum err err;
+    } wrong[] = {
+        {"1000-1000 r--p 0 0:0 0\n", ERR_CORRUPT},
+        {"2000-1000 r--p 0 0:0 0\n", ERR_CORRUPT},
+        {"1000-2000 r--p 0 0:0\n", ERR_CORRUPT},
+        {"1000 2000 r--p 0 0:0 0\n", ERR_CORRUPT},
+        {"1000-2000 r--p 10 0:0 0\nwords\n", ERR_CORRUPT},
+        {"", ERR_NOT_FOUND},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+        draw(wrong[i].text);
+        assert_int_equal(target_process_refresh(&target, &info), wrong[i].err);
+        assert_int_equal(target.mappings.len, ARRAY_LEN(expected)); // the old ones stay
+    }
+    static const struct {
+        uint64_t addr;
+        size_t mapping; // its place; ARRAY_LEN(expected): none
+    } places[] = {{0xfff, 5},  {0x1000, 0}, {0x1fff, 0}, {0x2000, 1}, {0x4fff, 2},
+                  {0x5000, 5}, {0x5fff, 5}, {0x6000, 3}, {0x7000, 5}, {UINT64_MAX, 5}};
+    for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+        const struct target_mapping *found = target_process_mapping_at(&target, places[i].addr);
+        assert_ptr_equal(found, places[i].mapping == ARRAY_LEN(expected)
+                                    ? NULL
+                                    : &target.mappings.items[places[i].mapping]);
+    }
+    target.calls = NULL;
+    target_process_close(&target);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_field_of_a_mapping_is_read),
         cmocka_unit_test(a_list_in_which_mappings_overlap_is_read_again),
         cmocka_unit_test(files_are_read_to_their_end),
         cmocka_unit_test(each_failure_has_its_error),

@@ -454,6 +454,45 @@ static void budgets_count_for_the_events_before_they_were_read(void **state)
     }
 }
 
+// What threads hold is what they say at the start of the pass, however often they said it before.
+static void holds_are_those_of_this_pass(void **state)
+{
+    (void)state;
+    static struct fixture f;
+    struct lane_producer lanes[2];
+    open_fixture(&f);
+    const uint32_t slot = join(&f, (uint32_t)getpid(), 0);
+    static const struct {
+        uint64_t held_bytes[2];
+        uint64_t since_ms[2]; // 0: it holds nothing
+        uint64_t sum_bytes;
+        uint64_t earliest_ms;
+    } cases[] = {
+        {{100, 30}, {5, 3}, 130, 3},
+        {{100, 30}, {5, 3}, 130, 3},
+        {{100, 30}, {5, 0}, 100, 5},
+        {{7, AGGREGATOR_HELD_MAX + 1}, {4, 6}, 7 + AGGREGATOR_HELD_MAX, 4},
+        {{100, 30}, {0, 0}, 0, UINT64_MAX},
+    };
+    open_lane(&f, slot, &lanes[0]);
+    open_lane(&f, slot, &lanes[1]);
+    pass(&f); // reads their stacks
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        for (size_t lane = 0; lane < 2; lane++) {
+            struct nursery *n = &lanes[lane].lane->nursery;
+            n->is_ordered = 0;
+            n->hold_count = cases[i].since_ms[lane] != 0;
+            atomic_store(&n->held_bytes, cases[i].held_bytes[lane]);
+            atomic_store(&n->since_ms, cases[i].since_ms[lane]);
+            atomic_store(lane_guard(lanes[lane].lane), 1); // it is in a hook, so nothing is taken
+        }
+        pass(&f);
+        assert_int_equal(f.on.aggregator.held_bytes, cases[i].sum_bytes);
+        assert_int_equal(f.on.aggregator.held_since_ms, cases[i].earliest_ms);
+    }
+    close_fixture(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -462,6 +501,7 @@ int main(void)
         cmocka_unit_test(blocks_freed_by_another_thread_are_paired),
         cmocka_unit_test(budgets_count_until_their_time_is_booked),
         cmocka_unit_test(budgets_count_for_the_events_before_they_were_read),
+        cmocka_unit_test(holds_are_those_of_this_pass),
         cmocka_unit_test(a_lane_that_breaks_the_rules_is_closed_and_no_other),
         cmocka_unit_test(slots_that_lie_harm_nobody),
         cmocka_unit_test(no_garbage_in_a_lane_gets_the_recorder_down),

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "aggregate/aggregator_sampling.h"
 #include "base/compiler.h"
 #include "base/test_support/random_numbers.h"
 #include "recorder/output/test_snapshot.h"
@@ -581,6 +582,39 @@ static void a_free_of_nothing_is_counted_once(void **state)
     aggregator_release(&f.aggregator);
 }
 
+// Frees of blocks that were never seen: whose they are depends on the process and on what was not
+// recorded before.
+static void a_free_of_an_unknown_block_has_a_reason(void **state)
+{
+    (void)state;
+    static const struct {
+        bool was_stopped;
+        bool is_forked;
+        uint64_t unsampled;
+        uint64_t unknown;
+        uint64_t unrecorded;
+        uint64_t of_unsampled;
+    } cases[] = {
+        {false, false, 0, 3, 0, 0}, {false, true, 0, 3, 0, 0}, {true, false, 0, 0, 3, 0},
+        {true, true, 0, 3, 0, 0},   {true, false, 9, 0, 0, 3}, {false, true, 9, 0, 0, 3},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct fixture f = {0};
+        open_fixture(&f, 1);
+        const struct aggregator_stop stop = {0};
+        assert_int_equal(cases[i].was_stopped ? aggregator_stop_vec_push(&f.aggregator.stops, stop)
+                                              : ERR_OK,
+                         ERR_OK);
+        f.process->record.flags |= cases[i].is_forked ? REC_PROCESS_FORKED : 0;
+        f.aggregator.sampling.unsampled_allocations = cases[i].unsampled;
+        aggregator_count_unknown(&f.aggregator, f.process, 3);
+        assert_int_equal(f.aggregator.unknown_frees, cases[i].unknown);
+        assert_int_equal(f.aggregator.unrecorded_frees, cases[i].unrecorded);
+        assert_int_equal(f.aggregator.sampling.sent_unsampled_frees, cases[i].of_unsampled);
+        aggregator_release(&f.aggregator);
+    }
+}
+
 // A program may overwrite records so that one block stands for many, but count no unsampled one.
 static void a_false_sampling_weight_marks_all_figures_as_estimates(void **state)
 {
@@ -639,6 +673,7 @@ int main(void)
         cmocka_unit_test(a_peak_without_a_stamp_has_a_bound_if_others_have_stamps),
         cmocka_unit_test(an_executed_program_is_the_next_epoch_of_its_process),
         cmocka_unit_test(a_free_of_nothing_is_counted_once),
+        cmocka_unit_test(a_free_of_an_unknown_block_has_a_reason),
         cmocka_unit_test(a_false_sampling_weight_marks_all_figures_as_estimates),
         cmocka_unit_test(command_lines_are_quoted_for_a_shell),
     };
