@@ -123,6 +123,9 @@ TABLES = {
     "UNRC": ("unrecorded", [
         (1, "program", 32, 0), (2, "reason", 32, 0), (3, "text", 32, 0), (4, "execs", 64, 0),
         (5, "descendants", 64, 0), (6, "pid", 32, 0)]),
+    "HOOK": ("hooks", [
+        (1, "module", 32, 0), (2, "function", 32, 0), (3, "allocator", 32, 0), (4, "reason", 32, 0),
+        (5, "processes", 32, 0)]),
     "LONE": ("lones", [
         (1, "slice", 32, NONE), (2, "has_one_size", 32, 0), (3, "lifetime_bucket", 32, NONE),
         (4, "cohort_slice", 32, NONE)]),

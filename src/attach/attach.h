@@ -34,6 +34,15 @@ struct attach_module {
 };
 DEFINE_VEC(attach_module_vec, struct attach_module);
 
+// A function that is hooked, or cannot be.
+struct attach_hook {
+    size_t module;         // offset of its path in hook_texts
+    size_t name;           // likewise
+    const char *allocator; // static; "": unknown, or it is no allocator's
+    const char *reason;    // static; the end of a sentence; "": it is hooked
+};
+DEFINE_VEC(attach_hook_vec, struct attach_hook);
+
 struct attach {
     struct inject inject;
     // Of attach_open, or of the latest module of attach_late:
@@ -48,7 +57,9 @@ struct attach {
     struct strbuf hidden;    // sentences about allocators without names, each in a line
     struct strbuf unpatched; // plan.refusals: "NAME of 'PATH' is too short", ...
     size_t unpatched_count;
-    size_t hooked_count; // functions in the process that are patched
+    struct attach_hook_vec hooks; // valid once the functions are patched
+    struct strbuf hook_texts;     // each ended by a zero byte
+    size_t hooked_count;          // functions in the process that are patched
     bool is_fresh;
     bool is_patched;
 };

@@ -147,6 +147,8 @@ attach_late(struct attach *attach, const struct attach_options *options, struct 
     strbuf_clear(&attach->hidden);
     strbuf_clear(&attach->unpatched);
     attach->unpatched_count = 0;
+    attach_hook_vec_clear(&attach->hooks);
+    strbuf_clear(&attach->hook_texts);
     TRY(target_process_refresh(&attach->inject.target, info));
     if (list_new(attach, options, &starts) != ERR_OK) {
         return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");

@@ -146,6 +146,50 @@ static size_t read_code(void *context, uint64_t addr, uint8_t *out, size_t len)
     return len;
 }
 
+// Return why the function at `addr` is not hooked, "" if it is. NULL: it calls one that is.
+static const char *
+reason_of(const struct patch_plan *plan, size_t first_patch, size_t first_refusal, uint64_t addr)
+{
+    for (size_t i = first_patch; i < plan->patches.len; i++) {
+        if (plan->patches.items[i].entry_addr == addr) {
+            return "";
+        }
+    }
+    for (size_t i = first_refusal; i < plan->refusals.len; i++) {
+        if (plan->refusals.items[i].addr == addr) {
+            return plan->refusals.items[i].reason;
+        }
+    }
+    return NULL;
+}
+
+// Note what becomes of each function of a module whose patches and refusals begin there.
+static enum err note_hooks(struct attach *attach,
+                           const struct attach_module *found,
+                           size_t first_patch,
+                           size_t first_refusal)
+{
+    const size_t module = attach->hook_texts.len;
+    strbuf_append(&attach->hook_texts, strbuf_text(&found->path), found->path.len + 1);
+    for (size_t i = 0; i < found->scan.entries.len; i++) {
+        const struct allocator_entry *entry = found->scan.entries.items + i;
+        const enum agent_effect effect = agent_hook_shape(entry->hook).effect;
+        const bool is_allocators = effect != AGENT_CHANGES_MODULES && effect != AGENT_EXECUTES;
+        struct attach_hook hook = {
+            .module = module,
+            .name = attach->hook_texts.len,
+            .allocator = is_allocators && found->scan.owner != NULL ? found->scan.owner : "",
+            .reason = reason_of(&attach->plan, first_patch, first_refusal,
+                                entry->addr + found->module.load_bias),
+        };
+        if (hook.reason != NULL) {
+            strbuf_append(&attach->hook_texts, entry->name, strlen(entry->name) + 1);
+            TRY(attach_hook_vec_push(&attach->hooks, hook));
+        }
+    }
+    return strbuf_result(&attach->hook_texts);
+}
+
 static enum err plan_module(struct attach *attach, size_t index)
 {
     struct attach_module *found = attach->modules.items + index;
@@ -165,9 +209,10 @@ static enum err plan_module(struct attach *attach, size_t index)
                                            .name = entry->name};
     }
     const struct code_reader reader = {.read = read_code, .context = &attach->inject.target};
-    const enum err err =
+    enum err err =
         patch_plan_add(&attach->plan, targets, count, attach->nears.items[index].addr, &reader);
     free(targets);
+    err = err == ERR_OK ? note_hooks(attach, found, planned, before) : err;
     found->patch_count = attach->plan.patches.len - planned;
     for (size_t i = before; i < attach->plan.refusals.len; i++) {
         const struct patch_refusal *refusal = attach->plan.refusals.items + i;

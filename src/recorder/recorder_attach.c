@@ -22,12 +22,13 @@ static int pid_of(const struct attached_process *process)
     return process->attach->inject.target.pid;
 }
 
-static void log_lines(const struct recorder_state *s, const struct strbuf *lines)
+static void
+log_lines(const struct recorder_state *s, const char *prefix, const struct strbuf *lines)
 {
     const char *line = strbuf_text(lines);
     for (size_t len; *line != '\0'; line += len + (line[len] == '\n')) {
         len = strcspn(line, "\n");
-        recorder_log(s, "warning: %.*s", (int)len, line);
+        recorder_log(s, "%s%.*s", prefix, (int)len, line);
     }
 }
 
@@ -54,8 +55,23 @@ static enum err tell_unpatched(struct recorder_state *s, const struct attach *at
 
 enum err recorder_attach_tell(struct recorder_state *s, const struct attach *attach)
 {
-    log_lines(s, &attach->hidden);
+    log_lines(s, "warning: ", &attach->hidden);
     return tell_unpatched(s, attach);
+}
+
+enum err recorder_attach_note_hooks(struct recorder_state *s, const struct attach *attach)
+{
+    TRY(hooked_list_add(&s->hooked, &s->aggregator, &attach->hooks, &attach->hook_texts));
+    if (!s->options->tells_stops) {
+        return ERR_OK;
+    }
+    CLEANUP(strbuf_release) struct strbuf lines = {0};
+    CLEANUP(strbuf_release) struct strbuf prefix = {0};
+    hooked_list_describe(&attach->hooks, &attach->hook_texts, &lines);
+    strbuf_printf(&prefix, "hooked in process %d: ", attach->inject.target.pid);
+    log_lines(s, strbuf_text(&prefix), &lines);
+    TRY(strbuf_result(&prefix));
+    return strbuf_result(&lines);
 }
 
 static enum err open_one(struct recorder_state *s,
@@ -145,7 +161,10 @@ static enum err begin_one(struct recorder_state *s,
     if (recorder_attach_describe(s, process->attach, now_ms) != ERR_OK) {
         return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
     }
-    return attach_begin(process->attach, s->session.memfd, info);
+    TRY(attach_begin(process->attach, s->session.memfd, info));
+    return recorder_attach_note_hooks(s, process->attach) == ERR_OK
+               ? ERR_OK
+               : err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
 }
 
 // Say how long the threads were stopped for the latest change of the functions.
@@ -381,6 +400,7 @@ void recorder_attach_release(struct recorder_state *s)
         fd_closep(&s->attached.items[i].pidfd);
     }
     strbuf_release(&s->unpatched);
+    rec_hook_vec_release(&s->hooked);
     attached_process_vec_release(&s->attached);
     exec_follow_release(&s->follow);
     map_u64_release(&s->plain_modules);

@@ -39,7 +39,11 @@ static enum err tell(struct recorder_state *s,
                      "recorded: %s",
                      pid, trouble->text);
     }
-    return result == ERR_OK ? recorder_attach_tell(s, attach) : ERR_OK;
+    if (result != ERR_OK) {
+        return ERR_OK;
+    }
+    TRY(recorder_attach_tell(s, attach));
+    return recorder_attach_note_hooks(s, attach);
 }
 
 enum err

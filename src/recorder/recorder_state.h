@@ -28,6 +28,7 @@
 #include "recorder/output/event_log.h"
 #include "recorder/output/rotation.h"
 #include "recorder/processes/exec_follow.h"
+#include "recorder/processes/hooked_list.h"
 #include "recorder/processes/unrecorded_list.h"
 #include "recorder/processes/unrecorded_tree.h"
 #include "recorder/recorder.h"
@@ -101,7 +102,8 @@ struct recorder_state {
     struct map_u64 plain_modules; // of attach_options
     struct strbuf unpatched;      // of all processes: the text of the counter of that name
     uint64_t unpatched_count;
-    struct fresh_start fresh; // with preflight.wants_agent: the program until it begins
+    struct rec_hook_vec hooked; // functions, of all processes
+    struct fresh_start fresh;   // with preflight.wants_agent: the program until it begins
 };
 
 // Attach instead of launching: find and check the processes, connect them with the session, ask
@@ -139,6 +141,8 @@ enum err recorder_follow_end(struct recorder_state *s) MUST_USE;
 
 // Say what could not be hooked in a process, or how long it was stopped.
 enum err recorder_attach_tell(struct recorder_state *s, const struct attach *attach) MUST_USE;
+// Note in the recording which functions are hooked now, and say so with --verbose.
+enum err recorder_attach_note_hooks(struct recorder_state *s, const struct attach *attach) MUST_USE;
 void recorder_attach_tell_stop(const struct recorder_state *s,
                                const struct attach *attach,
                                size_t function_count);

@@ -100,9 +100,49 @@ def test_a_function_that_cannot_be_patched_is_a_warning_and_a_loss(scratch):
     (loss,) = [counter for counter in counters if counter["name"] == "unpatched_functions"]
     assert (loss["kind"], loss["value"]) == ("loss", 1) and said in loss["text"]
     assert recording.totals["allocations"] == PLAIN[0]
+    hooks = [hook for hook in recording.report["hooks"] if hook["reason"] != ""]
+    assert hooks == [{"module": str(PROGRAMS / "attach" / "own_pool"), "function": "my_pool_none", "allocator": "",
+                      "reason": "is too short for a jump", "processes": 1}]
     shown = subprocess.run([CAIRN, "report", program.path], capture_output=True, text=True,
                            env=environment(), check=True)
     assert said in (shown.stdout + shown.stderr).replace("\n", " ")
+
+
+HOOKED = {  # the program's own allocator: a name of each of its functions, after the prefix
+    "jemalloc_prefixed": ("jemalloc", "_rjem_", {"malloc", "calloc", "free", "realloc", "aligned_alloc", "memalign",
+                                                 "posix_memalign", "valloc", "mallocx", "rallocx", "xallocx",
+                                                 "dallocx", "sdallocx"}),
+    "tcmalloc_inside": ("tcmalloc", "", {"malloc", "calloc", "free", "realloc"}),
+    "glibc_static": ("libc", "", {"malloc", "calloc", "free", "realloc", "memalign", "posix_memalign"}),
+}
+
+
+@pytest.mark.parametrize("name", HOOKED)
+def test_the_hooked_functions_are_named(scratch, name):
+    """In the report, in the JSON, and at once with --verbose: at the addresses that nm says."""
+    allocator, prefix, functions = HOOKED[name]
+    module = str(PROGRAMS / "attach" / name)
+    with Attachable(scratch, [module]) as program:
+        program.attach("--verbose")
+        program.ctl("detach")
+        _, errors = program.recorder.communicate(timeout=DEADLINE_SECONDS)
+        pid = program.process.pid
+        program.end()
+    recording = Recording(program.path, program.recorder)
+    own = [hook for hook in recording.report["hooks"] if hook["module"] == module]
+    named = [hook["function"] for hook in own]
+    assert {prefix + function for function in functions} <= set(named)
+    assert {(hook["reason"], hook["processes"]) for hook in own} == {("", 1)}
+    assert {hook["allocator"] for hook in own if hook["function"] not in ("_dl_debug_state", "execve")} == {allocator}
+    line = f"cairn: hooked in process {pid}: {', '.join(named)} of '{module}' ({allocator})"
+    assert line in errors.decode().splitlines()
+    listed = subprocess.run(["nm", "--defined-only", module], capture_output=True, text=True, check=True).stdout
+    addresses = {symbol.partition("@")[0]: address for address, _, symbol in map(str.split, listed.splitlines())}
+    assert len({addresses[function] for function in named}) == len(named)
+    shown = subprocess.run([CAIRN, "report", "--all", program.path], capture_output=True, text=True,
+                           env=environment(), check=True).stdout
+    section = " ".join(shown.partition("HOOKED FUNCTIONS")[2].split())
+    assert f"{module} ({allocator}) {', '.join(named)}" in section.replace("- ", "-")
 
 
 def refuse(scratch, name, *options):

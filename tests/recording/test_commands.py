@@ -60,7 +60,7 @@ def test_dump_marks_what_is_damaged(made):
                                    "slices", "frames", "nodes", "rows", "symbols", "cells",
                                    "size_buckets", "lifetime_buckets", "cohorts", "counters",
                                    "rss_samples", "mappings", "memory_snapshots", "parts", "survivors", "marks",
-                                   "unrecorded", "blocks", "adhoc"])
+                                   "unrecorded", "hooks", "blocks", "adhoc"])
 def test_dump_prints_each_table_with_a_line_for_each_entry(table, made):
     path = made("small")
     want = json.loads(subprocess.run([EXAMPLE, "read", path], stdout=subprocess.PIPE,

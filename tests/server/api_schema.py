@@ -103,6 +103,7 @@ ROUTES = {
     "summary": {
         "damage": Nullable(str), "run": RUN, "totals": TOTALS, "baseline_totals": Nullable(TOTALS),
         "counters": COUNTERS, "marks": MARKS,
+        "hooks": Table(module=str, function=str, allocator=str, reason=str, processes=int),
         "unrecorded": {"execs": int, "descendants_at_least": int, "programs": Table(
             program=str, reason=str, text=str, pid=int, execs=int, descendants_at_least=int)},
         "findings": {

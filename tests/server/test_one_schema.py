@@ -16,7 +16,7 @@ from serving import BUILD, CAIRN, DEADLINE_SECONDS, draw, report
 
 VIEWS = ("--functions", "--tree", "bottom-up", "--histogram", "--callers", ".", "--sort", "leaked", "-n", 0, "-s", 0,
          "--max-depth", 0)
-SUMMARY = ("damage", "run", "totals", "health", "counters", "unrecorded", "unseen", "marks")
+SUMMARY = ("damage", "run", "totals", "health", "counters", "unrecorded", "hooks", "unseen", "marks")
 FILTERS = [({}, []), ({"function_regex": "load|work"}, ["--filter-function", "load|work"])]
 
 # Three processes: the shell, one that it forks, and one that it executes itself into.

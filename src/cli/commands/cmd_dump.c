@@ -44,6 +44,7 @@ static const char *const table_choices[] = {"meta",
                                             "blocks",
                                             "adhoc",
                                             "reallocs",
+                                            "hooks",
                                             NULL};
 
 // clang-format off
@@ -52,7 +53,7 @@ static const struct option_spec specs[] = {
            "print the entries of one table, one per line: meta, totals, counters, strings, "
            "processes, threads, modules, slices, rss_samples, frames, nodes, rows, symbols, cells, "
            "size_buckets, lifetime_buckets, cohorts, mappings, memory_snapshots, parts, survivors, "
-           "marks, blocks, adhoc or reallocs", .choices = table_choices),
+           "marks, blocks, adhoc, reallocs or hooks", .choices = table_choices),
     OPTION(0, "events", FLAG, NULL, offsetof(struct dump_fields, use_events),
            "print the event log, one event per line (requires record --events)"),
     OPTION(0, "json", FLAG, NULL, offsetof(struct dump_fields, use_json),

@@ -68,7 +68,8 @@ static const struct option_spec specs[] = {
     SECTION_OPTION('T', "temporary", 2, "print those with the most temporary allocations"),
     SECTION_OPTION('l', "leaks", 3, "print those with the most leaked memory, and its growth"),
     SECTION_OPTION('r', "rss", 4, "print what resident memory consisted of"),
-    SECTION_OPTION('\0', "all", 5, "print all sections, and processes, marks and notes"),
+    SECTION_OPTION('\0', "all", 5, "print all sections, and processes, marks, hooked functions and "
+                   "notes"),
     OPTION(0, "sort", COST, "COST", FIELD(sort),
            "print one section only, sorted by: " COST_OPTION_NAMES),
     OPTION(0, "blocks", FLAG, NULL, FIELD(lists_blocks),

@@ -98,4 +98,5 @@ enum err report_print_processes(const struct report *report, FILE *out) MUST_USE
 enum err report_print_coverage(const struct report *report, FILE *out) MUST_USE;
 enum err report_print_adhoc(const struct report *report, FILE *out) MUST_USE;
 void report_print_marks(const struct report *report, FILE *out);
+void report_print_hooks(const struct report *report, FILE *out);
 void report_print_notes(const struct report *report, FILE *out);

@@ -293,6 +293,7 @@ enum err report_write_text(const struct report *report, FILE *out)
     TRY(report_print_coverage(report, out));
     TRY(report_print_adhoc(report, out));
     report_print_marks(report, out);
+    report_print_hooks(report, out);
     report_print_notes(report, out);
     return ERR_OK;
 }

@@ -30,10 +30,13 @@ static const struct allocator_form family[] = {
     {.name = "xallocx", .hook = AGENT_XALLOCX},
 };
 
-// jemalloc, jemalloc in Rust crates, mimalloc, gperftools, glibc and musl, linkers' --wrap, TBB,
-// snmalloc.
-static const char *const prefixes[] = {
-    "je_", "_rjem_", "mi_", "tc_", "__libc_", "__wrap_", "scalable_", "sn_",
+// _rjem_ is of jemalloc in Rust crates, __libc_ of glibc and musl, __wrap_ of linkers' --wrap.
+static const struct {
+    const char *text;
+    const char *owner; // NULL: any allocator
+} prefixes[] = {
+    {"je_", "jemalloc"}, {"_rjem_", "jemalloc"}, {"mi_", "mimalloc"},  {"tc_", "tcmalloc"},
+    {"__libc_", "libc"}, {"__wrap_", NULL},      {"scalable_", "tbb"}, {"sn_", "snmalloc"},
 };
 
 // Known by their full names: mimalloc's functions that inline their allocation, gperftools', TBB's,
@@ -159,12 +162,25 @@ const struct allocator_form *allocator_form_find(const char *name, size_t len)
         form = search(others, ARRAY_LEN(others), name, len);
     }
     for (size_t i = 0; form == NULL && i < ARRAY_LEN(prefixes); i++) {
-        const size_t prefix_len = strlen(prefixes[i]);
-        if (len > prefix_len && strncmp(name, prefixes[i], prefix_len) == 0) {
+        const size_t prefix_len = strlen(prefixes[i].text);
+        if (len > prefix_len && strncmp(name, prefixes[i].text, prefix_len) == 0) {
             form = search(family, ARRAY_LEN(family), name + prefix_len, len - prefix_len);
         }
     }
     return form;
+}
+
+const char *allocator_name_owner(const char *name, size_t len)
+{
+    for (size_t i = 0; i < ARRAY_LEN(prefixes); i++) {
+        const size_t prefix_len = strlen(prefixes[i].text);
+        if (prefixes[i].owner != NULL && len > prefix_len &&
+            strncmp(name, prefixes[i].text, prefix_len) == 0) {
+            return prefixes[i].owner;
+        }
+    }
+    const bool is_of_family = search(family, ARRAY_LEN(family), name, len) != NULL;
+    return is_of_family && name[len - 1] == 'x' ? "jemalloc" : NULL;
 }
 
 bool allocator_name_is_private(const char *name, size_t len)

@@ -30,6 +30,9 @@ struct allocator_name {
 };
 DEFINE_VEC(allocator_name_vec, struct allocator_name);
 
+// Return the allocator that has functions of that name, in lower case; NULL: several have, or none.
+const char *allocator_name_owner(const char *name, size_t len);
+
 // Whether a function has that name only in an allocator other than libc's, such as mi_malloc or
 // mallocx. A library that replaces malloc does not replace it.
 bool allocator_name_is_private(const char *name, size_t len);

@@ -190,6 +190,40 @@ static void names_of_libc_are_not_private(void **state)
     }
 }
 
+static void names_tell_their_allocator(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        const char *owner;
+    } cases[] = {
+        {"malloc", NULL},
+        {"free_sized", NULL},
+        {"mallocx", "jemalloc"},
+        {"sdallocx", "jemalloc"},
+        {"_rjem_malloc", "jemalloc"},
+        {"je_", NULL},
+        {"mi_new", "mimalloc"},
+        {"mi_", NULL},
+        {"tc_delete", "tcmalloc"},
+        {"__libc_malloc", "libc"},
+        {"__wrap_malloc", NULL},
+        {"scalable_free", "tbb"},
+        {"sn_malloc", "snmalloc"},
+        {"_Znwm", NULL},
+        {"execve", NULL},
+        {"boxx", NULL},
+        {"__wrap_mallocx", NULL},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const char *owner = allocator_name_owner(cases[i].name, strlen(cases[i].name));
+        if ((owner == NULL) != (cases[i].owner == NULL) ||
+            (owner != NULL && strcmp(owner, cases[i].owner) != 0)) {
+            fail_msg("%s: %s", cases[i].name, owner != NULL ? owner : "none");
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -197,6 +231,7 @@ int main(void)
         cmocka_unit_test(operators_are_known_in_all_forms),
         cmocka_unit_test(users_names_are_parsed),
         cmocka_unit_test(names_of_libc_are_not_private),
+        cmocka_unit_test(names_tell_their_allocator),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

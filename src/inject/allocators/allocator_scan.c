@@ -46,6 +46,7 @@ void allocator_scan_release(struct allocator_scan *scan)
     }
     allocator_entry_vec_release(&scan->entries);
     scan->hidden = NULL;
+    scan->owner = NULL;
 }
 
 static enum err find_code(const struct elf_file *module, struct code_range_vec *out)
@@ -337,6 +338,24 @@ static enum err search_apart(const struct elf_file *module,
     return find_candidates(debug->elf, SHT_SYMTAB, code, names, candidates);
 }
 
+// Return the allocator that the names belong to. Another one's names count before those of libc,
+// because allocators that replace it have its names, too. A library that executes programs is libc.
+static const char *find_owner(const struct candidate_vec *candidates, bool is_library)
+{
+    const char *owner = is_library && find_named(candidates, "execve") != NULL ? "libc" : NULL;
+    for (size_t i = 0; i < candidates->len; i++) {
+        const struct candidate *candidate = candidates->items + i;
+        const char *found = allocator_name_owner(candidate->name, candidate->name_len);
+        const bool is_libc = found != NULL && strcmp(found, "libc") == 0;
+        if (found != NULL && !is_libc && owner != NULL && strcmp(owner, "libc") != 0 &&
+            strcmp(owner, found) != 0) {
+            return NULL; // several
+        }
+        owner = found != NULL && (!is_libc || owner == NULL) ? found : owner;
+    }
+    return owner;
+}
+
 enum err allocator_scan(const struct elf_file *module,
                         const char *path,
                         const struct name_sources *sources,
@@ -365,6 +384,7 @@ enum err allocator_scan(const struct elf_file *module,
         qsort(candidates.items, candidates.len, sizeof(*candidates.items), compare);
     }
     TRY(add_entries(&candidates, &scan.entries));
+    scan.owner = find_owner(&candidates, !kind.is_executable);
     if (scan.entries.len == 0 && is_stripped && debug.elf == NULL) {
         const bool is_static = kind.is_executable && !kind.has_interpreter;
         scan.hidden = printed == NULL && is_static ? "an allocator" : printed;

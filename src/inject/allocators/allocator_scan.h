@@ -38,6 +38,7 @@ DEFINE_VEC(allocator_entry_vec, struct allocator_entry);
 
 struct allocator_scan {
     struct allocator_entry_vec entries; // sorted by address, which differ
+    const char *owner;  // static; the allocator, in lower case; NULL: unknown, or several
     const char *hidden; // static; an allocator that is in the module and has no entries; NULL: none
 };
 

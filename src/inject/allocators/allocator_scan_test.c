@@ -97,6 +97,7 @@ static const struct allocator_entry *find_entry(const struct allocator_scan *sca
 
 struct subject {
     const char *library;
+    const char *owner;  // NULL: unknown
     size_t entry_count; // distinct addresses
     struct {
         const char *name;
@@ -106,6 +107,7 @@ struct subject {
 
 static const struct subject subjects[] = {
     {"libc.so.6",
+     "libc",
      11,
      {{"malloc", AGENT_MALLOC},
       {"execve", AGENT_EXECVE},
@@ -119,9 +121,10 @@ static const struct subject subjects[] = {
       {"valloc", AGENT_MALLOC},
       {"pvalloc", AGENT_MALLOC}}},
     // No malloc of its own.
-    {"libstdc++.so.6", 0, {{NULL, 0}}},
-    {"/lib64/ld-linux-x86-64.so.2", 1, {{"_dl_debug_state", AGENT_DL_DEBUG_STATE}}},
+    {"libstdc++.so.6", NULL, 0, {{NULL, 0}}},
+    {"/lib64/ld-linux-x86-64.so.2", NULL, 1, {{"_dl_debug_state", AGENT_DL_DEBUG_STATE}}},
     {"/lib/ld-musl-x86_64.so.1",
+     "libc",
      11,
      {{"malloc", AGENT_MALLOC},
       {"execve", AGENT_EXECVE},
@@ -135,6 +138,7 @@ static const struct subject subjects[] = {
       {"valloc", AGENT_MALLOC},
       {"_dl_debug_state", AGENT_DL_DEBUG_STATE}}},
     {"libjemalloc.so.2",
+     "jemalloc",
      33,
      {{"malloc", AGENT_MALLOC},
       {"free", AGENT_FREE},
@@ -150,6 +154,7 @@ static const struct subject subjects[] = {
       {"_ZnwmSt11align_val_tRKSt9nothrow_t", AGENT_MALLOC},
       {"_ZdlPvSt11align_val_tRKSt9nothrow_t", AGENT_FREE}}},
     {"libtcmalloc.so.4",
+     "tcmalloc",
      0, // differs between builds
      {{"malloc", AGENT_MALLOC},
       {"tc_malloc", AGENT_MALLOC},
@@ -160,6 +165,7 @@ static const struct subject subjects[] = {
       {"tc_newarray", AGENT_NEW},
       {"tc_new_nothrow", AGENT_MALLOC}}},
     {"libmimalloc.so.2",
+     "mimalloc",
      0,
      {{"malloc", AGENT_MALLOC},
       {"mi_malloc", AGENT_MALLOC},
@@ -192,6 +198,8 @@ static void entries_of_libraries_are_those_of_nm(void **state)
                 fail_msg("%s of %s: %s", name, path, entry == NULL ? "not found" : entry->name);
             }
         }
+        assert_string_equal(scan.owner != NULL ? scan.owner : "none",
+                            subject->owner != NULL ? subject->owner : "none");
         if (subject->entry_count != 0 && scan.entries.len != subject->entry_count) {
             fail_msg("%s: %zu entries, wanted %zu", path, scan.entries.len, subject->entry_count);
         }

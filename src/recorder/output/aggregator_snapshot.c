@@ -426,6 +426,8 @@ enum err aggregator_snapshot_take(struct aggregator *aggregator,
     lend_tables(&s, aggregator, sampler);
     s.recording.marks = facts->marks;
     s.recording.mark_count = facts->mark_count;
+    s.recording.hooks = facts->hooks;
+    s.recording.hook_count = facts->hook_count;
     TRY(fill_unrecorded(&s, facts));
     *out = s;
     s = (struct aggregator_snapshot){0};

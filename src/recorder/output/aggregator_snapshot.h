@@ -47,6 +47,8 @@ struct aggregator_snapshot_facts {
     size_t mark_count;
     const struct rec_unrecorded *unrecorded; // copied
     size_t unrecorded_count;
+    struct rec_hook *hooks; // borrowed
+    size_t hook_count;
     uint64_t lost_profiles;   // which the collector of --push did not get
     const char *unpatched;    // says which functions of attached processes could not be patched
     uint64_t unpatched_count; // 0: none

@@ -310,6 +310,14 @@ static const struct rec_column unrecorded_columns[] = {
     COLUMN(rec_unrecorded, 6, pid),
 };
 
+static const struct rec_column hook_columns[] = {
+    STRING(rec_hook, 1, module),
+    STRING(rec_hook, 2, function),
+    STRING(rec_hook, 3, allocator),
+    STRING(rec_hook, 4, reason),
+    COLUMN(rec_hook, 5, processes),
+};
+
 // clang-format on
 
 // The fields of a table whose entries are an array of struct recording.
@@ -382,6 +390,7 @@ const struct rec_table rec_tables[REC_TABLE_STORED_COUNT] = {
     [REC_TABLE_MARKS] = ARRAY(rec_mark, marks, mark_count, CHUNK_MARKS, mark_columns),
     [REC_TABLE_UNRECORDED] =
         ARRAY(rec_unrecorded, unrecorded, unrecorded_count, CHUNK_UNRECORDED, unrecorded_columns),
+    [REC_TABLE_HOOKS] = ARRAY(rec_hook, hooks, hook_count, CHUNK_HOOKS, hook_columns),
     [REC_TABLE_BLOCKS] = ARRAY(rec_block, blocks, block_count, CHUNK_BLOCKS, block_columns),
     [REC_TABLE_LONES] = {.chunk_type = CHUNK_LONES,
                          .column_count = ARRAY_LEN(lone_columns),

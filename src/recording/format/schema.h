@@ -96,6 +96,7 @@ enum rec_table_index {
     REC_TABLE_SURVIVORS,
     REC_TABLE_MARKS,
     REC_TABLE_UNRECORDED,
+    REC_TABLE_HOOKS,
     REC_TABLE_BLOCKS,
     REC_TABLE_COUNT,
     // Folded files only, after the rows.

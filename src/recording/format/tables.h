@@ -479,6 +479,17 @@ struct rec_unrecorded {
     uint64_t descendants; // processes started by these, as far as seen: a lower bound
 };
 
+// A function that cairn's agent hooked in processes, or could not hook. Not sorted. Processes with
+// the preloaded library have none. Bounded: beyond the first thousand entries, one without a
+// function counts the rest.
+struct rec_hook {
+    rec_string module;    // path, as the process names it
+    rec_string function;  // without version; "" for the rest
+    rec_string allocator; // whose function it is, in lower case; "" if unknown, or of no allocator
+    rec_string reason;    // why it is not hooked, the end of a sentence; "" if it is
+    uint32_t processes;   // number of program images
+};
+
 #define REC_TABLES(X)                                               \
     X(rec_process, processes, process_count)                        \
     X(rec_thread, threads, thread_count)                            \
@@ -502,6 +513,7 @@ struct rec_unrecorded {
     X(rec_counter, counters, counter_count)                         \
     X(rec_mark, marks, mark_count)                                  \
     X(rec_unrecorded, unrecorded, unrecorded_count)                 \
+    X(rec_hook, hooks, hook_count)                                  \
     X(rec_block, blocks, block_count)
 
 struct recording {

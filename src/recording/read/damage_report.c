@@ -40,6 +40,7 @@ static const char *const meanings[REC_TABLE_COUNT] = {
     [REC_TABLE_SURVIVORS] = "blocks on sparse pages",
     [REC_TABLE_MARKS] = "marks",
     [REC_TABLE_UNRECORDED] = "programs that were not recorded",
+    [REC_TABLE_HOOKS] = "names of hooked functions",
     [REC_TABLE_BLOCKS] = "single blocks",
 };
 

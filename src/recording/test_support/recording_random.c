@@ -235,6 +235,18 @@ static enum err add_surroundings(struct recording_builder *b)
         TRY(recording_builder_string(b, "static executable", &other.text));
         TRY(unrecorded_vec_push(&b->unrecorded, other));
     }
+    for (uint32_t i = 0; i < 3; i++) { // hooked, not hooked, and the rest
+        struct rec_hook hook = {.processes = i + 1};
+        TRY(recording_builder_string(b, i < 2 ? "/usr/lib/libjemalloc.so.2" : "", &hook.module));
+        TRY(recording_builder_string(b,
+                                     i == 0   ? "mallocx"
+                                     : i == 1 ? "sdallocx"
+                                              : "",
+                                     &hook.function));
+        TRY(recording_builder_string(b, i < 2 ? "jemalloc" : "", &hook.allocator));
+        TRY(recording_builder_string(b, i == 1 ? "is too short" : "", &hook.reason));
+        TRY(hooks_vec_push(&b->hooks, hook));
+    }
     TRY(recording_builder_string(b, "events_lost", &counter.name));
     TRY(recording_builder_string(b, "events that did not reach the profile", &counter.text));
     TRY(counters_vec_push(&b->counters, counter));

@@ -10,6 +10,7 @@ void view_damage(struct view *view);
 void view_sampling(struct view *view);
 void view_counters(struct view *view);
 void view_unrecorded(struct view *view);
+void view_hooks(struct view *view);
 enum err view_unseen(struct view *view) MUST_USE;
 
 // Write a wait status as a value; null if it is unknown.

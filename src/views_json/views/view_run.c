@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // view_run: what was recorded, and how reliable it is: `run`, `totals`, `marks`, `counters`,
-// `unrecorded`, `unseen`.
+// `unrecorded`, `hooks`, `unseen`.
 #include "base/compiler.h"
 #include "profile/accuracy/merged_stacks.h"
 #include "profile/accuracy/sampling.h"
@@ -207,6 +207,18 @@ void view_unrecorded(struct view *view)
     view_table(view, &TABLE("programs", unrecorded_columns, recording->unrecorded,
                             recording->unrecorded_count));
     json_end_object(view->w);
+}
+
+static const struct column hook_columns[] = {
+    COLUMN(CELL_STRING, rec_hook, module),    COLUMN(CELL_STRING, rec_hook, function),
+    COLUMN(CELL_STRING, rec_hook, allocator), COLUMN(CELL_STRING, rec_hook, reason),
+    COLUMN(CELL_U32, rec_hook, processes),
+};
+
+void view_hooks(struct view *view)
+{
+    const struct recording *recording = &view->profile->recording;
+    view_table(view, &TABLE("hooks", hook_columns, recording->hooks, recording->hook_count));
 }
 
 static const struct rec_process *process_of(const struct view *view, const void *row)

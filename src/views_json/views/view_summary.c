@@ -77,6 +77,7 @@ enum err view_summary(struct view *view, const struct summary_options *options)
     TRY(write_health(view));
     view_counters(view);
     view_unrecorded(view);
+    view_hooks(view);
     TRY(view_unseen(view));
     json_key(view->w, "findings");
     json_begin_object(view->w);

@@ -46,7 +46,7 @@ struct summary_options {
 };
 
 // How the run went and what it cost: `damage`, `run`, `totals`, `top`, `health`, `counters`,
-// `unrecorded`, `unseen`, `marks`.
+// `unrecorded`, `hooks`, `unseen`, `marks`.
 enum err view_summary(struct view *view, const struct summary_options *options) MUST_USE;
 
 // `damage`, `sampling`, `counters` and `modules`: all modules of the recording, without costs.

@@ -363,6 +363,8 @@ void attach_release(struct attach *attach)
     strbuf_release(&attach->allocator);
     strbuf_release(&attach->hidden);
     strbuf_release(&attach->unpatched);
+    attach_hook_vec_release(&attach->hooks);
+    strbuf_release(&attach->hook_texts);
     inject_close(&attach->inject);
     *attach = (struct attach){0};
 }
