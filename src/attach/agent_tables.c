@@ -19,6 +19,7 @@ struct tables {
     struct agent_module_list list;
     uint32_t paths_bytes;
     char paths[AGENT_PATHS_BYTES];
+    uint32_t omitted;
 };
 
 static void add_module(struct tables *tables, const struct agent_module *module, const char *path)
@@ -26,6 +27,7 @@ static void add_module(struct tables *tables, const struct agent_module *module,
     const size_t bytes = strlen(path) + 1;
     if (tables->list.count == AGENT_MODULES_MAX ||
         bytes > AGENT_PATHS_BYTES - tables->paths_bytes) {
+        tables->omitted++;
         return;
     }
     uint32_t at = tables->list.count++;
@@ -137,7 +139,9 @@ static uint32_t read_inner_pid(const struct target_process *target)
     return inner != 0 ? inner : (uint32_t)target->pid;
 }
 
-static enum err write_page(const struct target_process *target, const struct agent_places *places)
+static enum err write_page(const struct target_process *target,
+                           const struct agent_places *places,
+                           uint64_t stack_top)
 {
     const uint32_t pid = read_inner_pid(target);
     TRY(target_process_write(target, places->page + offsetof(struct agent_page, pid), &pid,
@@ -145,8 +149,8 @@ static enum err write_page(const struct target_process *target, const struct age
     TRY(target_process_write(target, places->page + offsetof(struct agent_page, process_flags),
                              &places->process_flags, sizeof(places->process_flags)));
     // The fields from `attachment` to `loader_list`, in their order.
-    const uint64_t fields[] = {places->attachment, places->process_page, places->session,
-                               read_stack_top(target), loader_list_find(target)};
+    const uint64_t fields[] = {places->attachment, places->process_page, places->session, stack_top,
+                               loader_list_find(target)};
     _Static_assert(offsetof(struct agent_page, loader_list) + sizeof(uint64_t) -
                            offsetof(struct agent_page, attachment) ==
                        sizeof(fields),
@@ -157,7 +161,8 @@ static enum err write_page(const struct target_process *target, const struct age
 
 enum err agent_tables_write(const struct inject *inject,
                             const struct agent_places *places,
-                            const struct patch_plan *plan)
+                            const struct patch_plan *plan,
+                            struct agent_gaps *gaps)
 {
     struct tables *tables = calloc(1, sizeof(*tables));
     if (tables == NULL) {
@@ -174,6 +179,9 @@ enum err agent_tables_write(const struct inject *inject,
     list_modules(tables, &inject->target, places->unwind);
     list_agent(tables, inject->image_addr);
     enum err err = write_tables(&inject->target, tables, places->attachment);
+    const uint64_t stack_top = read_stack_top(&inject->target);
+    *gaps =
+        (struct agent_gaps){.omitted_modules = tables->omitted, .lacks_stack_top = stack_top == 0};
     free(tables);
-    return err == ERR_OK ? write_page(&inject->target, places) : err;
+    return err == ERR_OK ? write_page(&inject->target, places, stack_top) : err;
 }

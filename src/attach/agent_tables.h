@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // agent_tables: fills the agent's page and tables (session/agent_page.h) in a running process.
 //
-// Context: H, before the agent is enabled. Modules and paths beyond the tables' room are left out.
+// Context: H, before the agent is enabled. Modules and paths beyond the tables' room are left out,
+// and counted.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -29,7 +31,14 @@ struct agent_places {
     uint32_t process_flags; // of the process: 0 or PROCESS_ATTACHED (session/layout.h)
 };
 
+// What the tables lack.
+struct agent_gaps {
+    uint32_t omitted_modules; // for lack of room
+    bool lacks_stack_top;     // of the first thread
+};
+
 // Write page, patches and modules; `enabled` stays 0. ERR_NOT_FOUND if the process has ended.
 enum err agent_tables_write(const struct inject *inject,
                             const struct agent_places *places,
-                            const struct patch_plan *plan) MUST_USE;
+                            const struct patch_plan *plan,
+                            struct agent_gaps *gaps) MUST_USE;

@@ -57,6 +57,7 @@ struct attach {
     struct strbuf hidden;    // sentences about allocators without names, each in a line
     struct strbuf unpatched; // plan.refusals: "NAME of 'PATH' is too short", ...
     size_t unpatched_count;
+    struct strbuf unread;         // what could not be read, a name in each line
     struct attach_hook_vec hooks; // valid once the functions are patched
     struct strbuf hook_texts;     // each ended by a zero byte
     size_t hooked_count;          // functions in the process that are patched

@@ -149,7 +149,9 @@ attach_late(struct attach *attach, const struct attach_options *options, struct 
     attach->unpatched_count = 0;
     attach_hook_vec_clear(&attach->hooks);
     strbuf_clear(&attach->hook_texts);
+    strbuf_clear(&attach->unread);
     TRY(target_process_refresh(&attach->inject.target, info));
+    attach_plan_note_modules(attach);
     if (list_new(attach, options, &starts) != ERR_OK) {
         return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
     }

@@ -52,21 +52,45 @@ bool attach_plan_is_plain(const struct attach *attach,
            map_u64_find(options->plain_modules, file_key(attach, module)) != NULL;
 }
 
-// A module whose file cannot be read has none.
+// Of a process that has ended nothing can be read, and nothing is missing.
+static bool is_there(const struct target_process *target)
+{
+    uint8_t byte;
+    return target->modules.len > 0 &&
+           target_process_read(target, target->modules.items[0].start, &byte, 1) == ERR_OK;
+}
+
+void attach_plan_note_unread(struct attach *attach, const char *name)
+{
+    if (is_there(&attach->inject.target) && strstr(strbuf_text(&attach->unread), name) == NULL) {
+        strbuf_printf(&attach->unread, "%s\n", name);
+    }
+}
+
+void attach_plan_note_modules(struct attach *attach)
+{
+    const struct target_process *target = &attach->inject.target;
+    for (size_t i = 0; i < target->unread.len; i++) {
+        attach_plan_note_unread(attach, target_process_path(target, target->unread.items[i]));
+    }
+}
+
+// A module whose file cannot be read has none that could be found.
 enum err attach_plan_examine(struct attach *attach,
                              const struct target_module *module,
                              const struct attach_options *options)
 {
-    struct err_info unused = {0};
-    int fd = -1;
-    if (module->is_vdso ||
-        target_process_open_module_file(&attach->inject.target, module, &fd, &unused) != ERR_OK) {
-        return ERR_OK;
-    }
     const char *path = target_process_path(&attach->inject.target, module->path);
     CLEANUP(elf_file_close) struct elf_file file = {0};
-    if (elf_file_open_fd(&file, fd, path, &unused) != ERR_OK) {
+    struct err_info unused = {0};
+    int fd = -1;
+    if (module->is_vdso) {
         return ERR_OK;
+    }
+    if (target_process_open_module_file(&attach->inject.target, module, &fd, &unused) != ERR_OK ||
+        elf_file_open_fd(&file, fd, path, &unused) != ERR_OK) {
+        attach_plan_note_unread(attach, path);
+        return strbuf_result(&attach->unread);
     }
     if (options->is_fresh && allocator_scan_sanitizer(&file) != NULL) {
         return ERR_UNSUPPORTED; // it is about to map its shadow, where the agent's memory may be

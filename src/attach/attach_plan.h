@@ -17,6 +17,12 @@
 #include "attach/attach.h"
 #include "base/err.h"
 
+// Note that a part of the process could not be read, for the next words to the user. Once for each
+// name. What fails for lack of memory is found by the caller of the next step.
+void attach_plan_note_unread(struct attach *attach, const char *name);
+// Note the modules whose headers could not be read.
+void attach_plan_note_modules(struct attach *attach);
+
 // Find the allocator in one module, or note that it has none. ERR_UNSUPPORTED: a fresh program has
 // a sanitizer inside. ERR_NO_MEMORY.
 enum err attach_plan_examine(struct attach *attach,

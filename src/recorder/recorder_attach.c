@@ -59,7 +59,7 @@ enum err recorder_attach_tell(struct recorder_state *s, const struct attach *att
     return tell_unpatched(s, attach);
 }
 
-enum err recorder_attach_note_hooks(struct recorder_state *s, const struct attach *attach)
+static enum err note_hooks(struct recorder_state *s, const struct attach *attach)
 {
     TRY(hooked_list_add(&s->hooked, &s->aggregator, &attach->hooks, &attach->hook_texts));
     if (!s->options->tells_stops) {
@@ -72,6 +72,35 @@ enum err recorder_attach_note_hooks(struct recorder_state *s, const struct attac
     log_lines(s, strbuf_text(&prefix), &lines);
     TRY(strbuf_result(&prefix));
     return strbuf_result(&lines);
+}
+
+static void note_unread(struct recorder_state *s, const char *name, int len)
+{
+    CLEANUP(strbuf_release) struct strbuf quoted = {0};
+    strbuf_printf(&quoted, "'%.*s'", len, name);
+    if (strstr(strbuf_text(&s->unread), strbuf_text(&quoted)) != NULL) {
+        return;
+    }
+    recorder_log(s,
+                 "warning: cannot read %s: stacks may end there, and an allocator in it is not "
+                 "recorded",
+                 strbuf_text(&quoted));
+    strbuf_printf(&s->unread, "%s%s",
+                  s->unread_count++ == 0 ? "parts of processes that could not be read; stacks may "
+                                           "end there, and allocators in them are not recorded: "
+                                         : ", ",
+                  strbuf_text(&quoted));
+}
+
+enum err recorder_attach_note(struct recorder_state *s, const struct attach *attach)
+{
+    const char *line = strbuf_text(&attach->unread);
+    for (size_t len; *line != '\0'; line += len + (line[len] == '\n')) {
+        len = strcspn(line, "\n");
+        note_unread(s, line, (int)len);
+    }
+    TRY(strbuf_result(&s->unread));
+    return note_hooks(s, attach);
 }
 
 static enum err open_one(struct recorder_state *s,
@@ -162,7 +191,7 @@ static enum err begin_one(struct recorder_state *s,
         return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
     }
     TRY(attach_begin(process->attach, s->session.memfd, info));
-    return recorder_attach_note_hooks(s, process->attach) == ERR_OK
+    return recorder_attach_note(s, process->attach) == ERR_OK
                ? ERR_OK
                : err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
 }
@@ -401,6 +430,7 @@ void recorder_attach_release(struct recorder_state *s)
     }
     strbuf_release(&s->unpatched);
     rec_hook_vec_release(&s->hooked);
+    strbuf_release(&s->unread);
     attached_process_vec_release(&s->attached);
     exec_follow_release(&s->follow);
     map_u64_release(&s->plain_modules);

@@ -43,7 +43,7 @@ static enum err tell(struct recorder_state *s,
         return ERR_OK;
     }
     TRY(recorder_attach_tell(s, attach));
-    return recorder_attach_note_hooks(s, attach);
+    return recorder_attach_note(s, attach);
 }
 
 enum err

@@ -44,6 +44,8 @@ recorder_snapshot(struct recorder_state *s, enum rec_state state, struct aggrega
                              : 0,
         .unpatched = strbuf_text(&s->unpatched),
         .unpatched_count = s->unpatched_count,
+        .unread = strbuf_text(&s->unread),
+        .unread_count = s->unread_count,
         .hooks = s->hooked.items,
         .hook_count = s->hooked.len,
         .unrecorded = s->unrecorded.entries.items,

@@ -103,7 +103,9 @@ struct recorder_state {
     struct strbuf unpatched;      // of all processes: the text of the counter of that name
     uint64_t unpatched_count;
     struct rec_hook_vec hooked; // functions, of all processes
-    struct fresh_start fresh;   // with preflight.wants_agent: the program until it begins
+    struct strbuf unread;       // of all processes: the text of the counter unread_parts
+    uint64_t unread_count;
+    struct fresh_start fresh; // with preflight.wants_agent: the program until it begins
 };
 
 // Attach instead of launching: find and check the processes, connect them with the session, ask
@@ -141,8 +143,9 @@ enum err recorder_follow_end(struct recorder_state *s) MUST_USE;
 
 // Say what could not be hooked in a process, or how long it was stopped.
 enum err recorder_attach_tell(struct recorder_state *s, const struct attach *attach) MUST_USE;
-// Note in the recording which functions are hooked now, and say so with --verbose.
-enum err recorder_attach_note_hooks(struct recorder_state *s, const struct attach *attach) MUST_USE;
+// Note in the recording which functions are hooked now, and what could not be read; say the former
+// with --verbose, the latter once.
+enum err recorder_attach_note(struct recorder_state *s, const struct attach *attach) MUST_USE;
 void recorder_attach_tell_stop(const struct recorder_state *s,
                                const struct attach *attach,
                                size_t function_count);

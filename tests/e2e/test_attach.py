@@ -23,9 +23,10 @@ PTRACE_SEIZE, PTRACE_DETACH, PTRACE_INTERRUPT = 0x4206, 17, 0x4207
 class Attachable(Conversation):
     """A program that executes a test's commands one by one, and recorders that attach to it."""
 
-    def __init__(self, scratch, program=None):
+    def __init__(self, scratch, program=None, before=()):
         super().__init__(scratch / "attached.cairn", program=program)
         self.recorder = None
+        self.before = before  # words of the recorder's command line
 
     def command(self, _options, program):
         return program
@@ -44,7 +45,7 @@ class Attachable(Conversation):
         """Start a recorder with options that name processes."""
         self.path.unlink(missing_ok=True)
         self.recorder = subprocess.Popen(
-            [CAIRN, "record", "-q", "-o", self.path, *options],
+            [*self.before, CAIRN, "record", "-q", "-o", self.path, *options],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
         wait_until(self.is_answered, "the recorder's answer")
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Libraries with an allocator inside that a program loads while it is recorded: their functions are
 hooked before the first of them runs, also in forked children, and when a library comes again."""
+import shutil
 import subprocess
 
 import pytest
 
-from cairn_run import PROGRAMS, Recording
+from cairn_run import CAIRN, PROGRAMS, Recording, environment
 from test_attach import Attachable
 from test_attach_allocators import PLAIN
 from waiting import DEADLINE_SECONDS
@@ -135,3 +136,29 @@ def test_modules_that_do_not_begin_where_they_were_moved_to(record, scratch, opt
     assert recording.finished.returncode == 0
     costs = [costs for costs, frames in recording.stacks() if frames[0]["function"] == "make"]
     assert [sum(cost[name] for cost in costs) for name in ("allocations", "allocated_bytes")] == [100, 200_000]
+
+
+def test_what_cannot_be_read_is_said(scratch):
+    """The file of a library is gone, and cairn lacks the privilege to read what is mapped."""
+    library = scratch / "libgone.so"
+    shutil.copy(JE, library)
+    without = ("setpriv", "--bounding-set", "-sys_admin,-checkpoint_restore")
+    with Attachable(scratch, [INSIDE / "late_loader", library], before=without) as program:
+        program.do("l0", "r0")
+        library.unlink()
+        program.attach()
+        program.do("r0")
+        program.ctl("detach")
+        output, errors = program.recorder.communicate(timeout=DEADLINE_SECONDS)
+        program.do("r0")
+        program.end()
+    assert (program.recorder.returncode, output) == (0, b"")
+    assert errors.decode().splitlines() == [
+        f"cairn: warning: cannot read '{library}': stacks may end there, and an allocator in it is not recorded"]
+    recording = Recording(program.path, program.recorder)
+    (note,) = [counter for counter in recording.report["counters"] if counter["name"] == "unread_parts"]
+    assert (note["kind"], note["value"]) == ("note", 1) and f"'{library}'" in note["text"]
+    assert set(recording.lost.values()) == {0}
+    shown = subprocess.run([CAIRN, "report", "--all", program.path], capture_output=True, text=True,
+                           env=environment(), check=True).stdout
+    assert "could not be read" in " ".join(shown.partition("NOTES")[2].split())

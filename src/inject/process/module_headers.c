@@ -21,21 +21,21 @@ struct headers {
     size_t count;
 };
 
-static bool read_headers(const struct target_process *target, uint64_t start, struct headers *out)
+// ERR_NOT_FOUND: they cannot be read. ERR_INVALID: it is no module.
+static enum err
+read_headers(const struct target_process *target, uint64_t start, struct headers *out)
 {
-    if (target_process_read(target, start, &out->file, sizeof(out->file)) != ERR_OK) {
-        return false;
-    }
+    TRY(target_process_read(target, start, &out->file, sizeof(out->file)));
     const Elf64_Ehdr *file = &out->file;
     if (memcmp(file->e_ident, ELFMAG, SELFMAG) != 0 || file->e_ident[EI_CLASS] != ELFCLASS64 ||
         file->e_ident[EI_DATA] != ELFDATA2LSB || file->e_machine != EM_X86_64 ||
         file->e_phentsize != sizeof(Elf64_Phdr) || file->e_phnum == 0 ||
         file->e_phnum > SEGMENTS_MAX || file->e_phoff > SIZE_MAX_SANE) {
-        return false;
+        return ERR_INVALID;
     }
     out->count = file->e_phnum;
     return target_process_read(target, start + file->e_phoff, out->segments,
-                               out->count * sizeof(Elf64_Phdr)) == ERR_OK;
+                               out->count * sizeof(Elf64_Phdr));
 }
 
 // The notes of a segment, gABI: three words, name and description, each padded to 4 bytes.
@@ -129,10 +129,25 @@ static bool is_loaded(const struct target_process *target,
            text->inode == first->inode && text->path == first->path;
 }
 
-static bool read_module(const struct target_process *target,
-                        const struct target_mapping *mapping,
-                        struct target_module *out)
+// Whether executable memory of the same file follows.
+static bool has_code(const struct target_process *target, size_t index)
 {
+    const struct target_mapping *first = target->mappings.items + index;
+    for (size_t i = index; i < target->mappings.len && first[i - index].inode == first->inode &&
+                           first[i - index].path == first->path;
+         i++) {
+        if ((first[i - index].prot & PROT_EXEC) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Errors of read_headers.
+static enum err
+read_module(const struct target_process *target, size_t index, struct target_module *out)
+{
+    const struct target_mapping *mapping = target->mappings.items + index;
     struct headers headers;
     *out = (struct target_module){
         .start = mapping->start,
@@ -140,28 +155,37 @@ static bool read_module(const struct target_process *target,
         .is_vdso = strcmp(target_process_path(target, mapping->path), "[vdso]") == 0,
     };
     if ((mapping->inode == 0 && !out->is_vdso) || mapping->file_off != 0 ||
-        (mapping->prot & PROT_READ) == 0 || !read_headers(target, mapping->start, &headers) ||
-        !find_bias(&headers, mapping->start, out)) {
-        return false;
+        (mapping->prot & PROT_READ) == 0) {
+        return ERR_INVALID;
+    }
+    TRY(read_headers(target, mapping->start, &headers));
+    if (!find_bias(&headers, mapping->start, out)) {
+        return ERR_INVALID;
     }
     out->headers = mapping->start + headers.file.e_phoff;
     out->header_count = (uint32_t)headers.count;
     for (size_t i = 0; i < headers.count; i++) {
         take_segment(target, headers.segments + i, out);
     }
-    return is_loaded(target, mapping, out);
+    return is_loaded(target, mapping, out) ? ERR_OK : ERR_INVALID;
 }
 
-enum err module_headers_read(const struct target_process *target, struct target_module_vec *out)
+enum err module_headers_read(const struct target_process *target,
+                             struct target_module_vec *out,
+                             struct u32_vec *unread)
 {
     uint64_t end = 0; // of the previous module
     for (size_t i = 0; i < target->mappings.len; i++) {
         struct target_module module;
-        // The data of a small file may be mapped from its beginning too.
-        if (target->mappings.items[i].start >= end &&
-            read_module(target, target->mappings.items + i, &module)) {
+        if (target->mappings.items[i].start < end) {
+            continue; // the data of a small file may be mapped from its beginning too
+        }
+        const enum err err = read_module(target, i, &module);
+        if (err == ERR_OK) {
             TRY(target_module_vec_push(out, module));
             end = module.end;
+        } else if (err == ERR_NOT_FOUND && has_code(target, i)) {
+            TRY(u32_vec_push(unread, module.path));
         }
     }
     return ERR_OK;

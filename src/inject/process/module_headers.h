@@ -11,6 +11,8 @@
 #include "inject/process/target_process.h"
 
 // Append the modules in the order of their addresses. A module with damaged headers is left out.
+// One whose headers cannot be read is left out too, and its path appended to `unread`.
 // ERR_NO_MEMORY.
-enum err module_headers_read(const struct target_process *target, struct target_module_vec *out)
-    MUST_USE;
+enum err module_headers_read(const struct target_process *target,
+                             struct target_module_vec *out,
+                             struct u32_vec *unread) MUST_USE;

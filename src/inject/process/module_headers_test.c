@@ -3,6 +3,7 @@
 #include "inject/process/module_headers.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <link.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "base/compiler.h"
 #include "base/test_support/open_files.h"
 #include "inject/process/target_reading.h"
 
@@ -55,10 +57,9 @@ static int compare_module(struct dl_phdr_info *loaded, size_t size, void *contex
     return 0;
 }
 
-// A child is the same program, and may be read.
-static void modules_are_those_of_the_loader(void **state)
+// A child is the same program, and may be read. It ends when `*end` is closed.
+static pid_t begin_child(int *end)
 {
-    (void)state;
     int pipe_fds[2];
     assert_int_equal(pipe(pipe_fds), 0);
     const pid_t child = fork();
@@ -67,6 +68,24 @@ static void modules_are_those_of_the_loader(void **state)
         (void)close(pipe_fds[1]);
         _exit(read(pipe_fds[0], &byte, 1) == 0 ? 0 : 1);
     }
+    (void)close(pipe_fds[0]);
+    *end = pipe_fds[1];
+    return child;
+}
+
+static void end_child(pid_t child, int end)
+{
+    int status = 0;
+    (void)close(end);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+static void modules_are_those_of_the_loader(void **state)
+{
+    (void)state;
+    int end = -1;
+    const pid_t child = begin_child(&end);
     struct err_info info = {0};
     const enum err err = target_process_open(&g_target, child, &kernel_calls_real, &info);
     assert_string_equal(info.text, "");
@@ -78,16 +97,55 @@ static void modules_are_those_of_the_loader(void **state)
                      ERR_OK);
     assert_int_equal(target_process_read(&g_target, 8, &own, 1), ERR_NOT_FOUND);
     target_process_close(&g_target);
-    (void)close(pipe_fds[1]);
-    int status = 0;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_int_equal(status, 0);
+    end_child(child, end);
+}
+
+static const struct target_module *g_hidden; // whose memory cannot be read
+
+static ssize_t read_others(int fd, void *into, size_t len, off_t at)
+{
+    if ((uint64_t)at >= g_hidden->start && (uint64_t)at < g_hidden->start + TARGET_PAGE_BYTES) {
+        errno = EIO;
+        return -1;
+    }
+    return pread(fd, into, len, at);
+}
+
+static void a_module_that_cannot_be_read_is_named(void **state)
+{
+    (void)state;
+    int end = -1;
+    const pid_t child = begin_child(&end);
+    struct kernel_calls calls = kernel_calls_real;
+    struct target_process target = {0};
+    struct err_info info = {0};
+    assert_int_equal(target_process_open(&target, child, &calls, &info), ERR_OK);
+    assert_int_equal(target.unread.len, 0);
+    const size_t count = target.modules.len;
+    for (size_t i = 0; i < count; i++) {
+        const struct target_module hidden = target.modules.items[i];
+        CLEANUP(strbuf_release) struct strbuf path = {0};
+        strbuf_append_text(&path, target_process_path(&target, hidden.path));
+        g_hidden = &hidden;
+        calls.read_at = read_others;
+        assert_int_equal(target_process_refresh(&target, &info), ERR_OK);
+        assert_int_equal(target.modules.len, count - 1);
+        assert_int_equal(target.unread.len, 1);
+        assert_string_equal(target_process_path(&target, target.unread.items[0]),
+                            strbuf_text(&path));
+        calls.read_at = pread;
+        assert_int_equal(target_process_refresh(&target, &info), ERR_OK);
+        assert_int_equal(target.unread.len, 0);
+    }
+    target_process_close(&target);
+    end_child(child, end);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(modules_are_those_of_the_loader),
+        cmocka_unit_test(a_module_that_cannot_be_read_is_named),
     };
     return cmocka_run_group_tests(tests, open_files_note, open_files_expect);
 }

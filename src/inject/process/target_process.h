@@ -66,7 +66,8 @@ struct target_process {
     const struct kernel_calls *calls;   // borrowed
     struct target_mapping_vec mappings; // sorted by address
     struct target_module_vec modules;   // sorted by address
-    struct strbuf paths;                // zero-terminated, one after another
+    struct u32_vec unread; // paths of modules whose headers could not be read, as `path` above
+    struct strbuf paths;   // zero-terminated, one after another
 };
 
 // Read or write exactly `len` bytes. ERR_NOT_FOUND if some are not mapped or the process has ended;

@@ -24,6 +24,7 @@ void target_process_close(struct target_process *target)
     }
     target_mapping_vec_release(&target->mappings);
     target_module_vec_release(&target->modules);
+    u32_vec_release(&target->unread);
     strbuf_release(&target->paths);
     *target = (struct target_process){0};
 }
@@ -133,15 +134,19 @@ static enum err refresh_mappings(struct target_process *target)
     fresh.mappings = mappings;
     fresh.paths = paths;
     CLEANUP(target_module_vec_release) struct target_module_vec modules = {0};
-    TRY(module_headers_read(&fresh, &modules));
+    CLEANUP(u32_vec_release) struct u32_vec unread = {0};
+    TRY(module_headers_read(&fresh, &modules, &unread));
     target_mapping_vec_release(&target->mappings);
     target_module_vec_release(&target->modules);
+    u32_vec_release(&target->unread);
     strbuf_release(&target->paths);
     target->mappings = mappings;
     target->modules = modules;
+    target->unread = unread;
     target->paths = paths;
     mappings = (struct target_mapping_vec){0};
     modules = (struct target_module_vec){0};
+    unread = (struct u32_vec){0};
     paths = (struct strbuf){0};
     return ERR_OK;
 }

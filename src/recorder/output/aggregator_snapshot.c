@@ -262,6 +262,10 @@ static enum err fill_counters(struct aggregator_snapshot *s,
                          "profiles that the collector of --push did not get", REC_COUNTER_NOTE,
                          facts->lost_profiles));
     }
+    if (facts->unread_count != 0) {
+        TRY(push_counter(s, aggregator, "unread_parts", facts->unread, REC_COUNTER_NOTE,
+                         facts->unread_count));
+    }
     return facts->unpatched_count == 0
                ? ERR_OK
                : push_counter(s, aggregator, "unpatched_functions", facts->unpatched,

@@ -298,6 +298,22 @@ static enum err set_enabled(const struct inject *inject, uint64_t page_addr, uin
                                 &enabled, sizeof(enabled));
 }
 
+// Note what walks will miss.
+static enum err
+note_gaps(struct attach *attach, const struct agent_gaps *gaps, struct err_info *info)
+{
+    attach_plan_note_modules(attach);
+    if (gaps->lacks_stack_top) {
+        attach_plan_note_unread(attach, "the end of the first thread's stack");
+    }
+    if (gaps->omitted_modules > 0) {
+        attach_plan_note_unread(attach, "modules beyond the room of the agent's list");
+    }
+    return strbuf_result(&attach->unread) == ERR_OK
+               ? ERR_OK
+               : err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
+}
+
 static enum err begin(struct attach *attach, int session_fd, struct err_info *info)
 {
     struct agent_places places;
@@ -307,10 +323,12 @@ static enum err begin(struct attach *attach, int session_fd, struct err_info *in
     places.page = attach->page_addr;
     places.unwind = &unwind;
     places.process_flags = attach->is_fresh ? 0 : PROCESS_ATTACHED;
-    if (agent_tables_write(&attach->inject, &places, &attach->plan) != ERR_OK ||
+    struct agent_gaps gaps = {0};
+    if (agent_tables_write(&attach->inject, &places, &attach->plan, &gaps) != ERR_OK ||
         set_enabled(&attach->inject, attach->page_addr, 1) != ERR_OK) {
         return target_refusal_of_write(&attach->inject.target, info);
     }
+    TRY(note_gaps(attach, &gaps, info));
     const enum err err = inject_patch(&attach->inject, &attach->plan, info);
     attach->inject.options.stop.is_held = false; // from now on it is like any other process
     attach->inject.calls.stop.is_held = false;
@@ -365,6 +383,7 @@ void attach_release(struct attach *attach)
     strbuf_release(&attach->unpatched);
     attach_hook_vec_release(&attach->hooks);
     strbuf_release(&attach->hook_texts);
+    strbuf_release(&attach->unread);
     inject_close(&attach->inject);
     *attach = (struct attach){0};
 }
