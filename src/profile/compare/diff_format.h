@@ -11,5 +11,5 @@
 struct human diff_format(enum cost cost, double value);
 struct human diff_format_change(enum cost cost, double change);
 
-// Format "+11.9%", or "from nothing" if the old value was 0.
+// Format "+11.9%", or "from 0" if the old value was 0.
 struct human diff_format_ratio(struct diff_change change);
