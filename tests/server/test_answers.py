@@ -330,6 +330,27 @@ def test_stacks_behind_a_node_and_a_function(server):
     assert server.try_get("stacks", node=10**6).status == 404
 
 
+def test_a_node_and_a_function_together_have_the_stacks_of_both(server):
+    def stacks(**params):
+        answer = server.get("stacks", limit=0, costs="all", sort="allocations", **params)
+        assert answer["total_count"] == answer["stacks"]["count"]
+        return set(rows(answer["stacks"], "costs.allocations", "costs.allocated_bytes"))  # all differ
+
+    tree = server.get("tree", sort="allocations", limit=0)
+    functions = tree["code"]["functions"]["id"]
+    assert len(stacks()) == 5
+    parts = 0
+    for node in tree["nodes"]["id"]:
+        below = stacks(node=node)
+        for function in functions:
+            both = stacks(node=node, function_id=function)
+            assert both == below & stacks(function_id=function)
+            parts += 0 < len(both) < len(below)
+    assert parts > 0
+    for params in ({"node": max(tree["nodes"]["id"]) + 1}, {"function_id": max(functions) + 1}):
+        assert server.try_get("stacks", **params).status == 404
+
+
 def test_time_ranges_count_blocks_by_birth_and_death(server):
     def totals(**params):
         return server.get("summary", **params)["selection"]

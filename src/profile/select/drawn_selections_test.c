@@ -12,6 +12,7 @@
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "base/test_support/random_numbers.h"
+#include "host/text/strbuf.h"
 #include "profile/calls/call_sites.h"
 #include "profile/select/filter.h"
 #include "profile/tables/summary.h"
@@ -25,7 +26,6 @@ enum {
     STACKS_MAX = 24,
     FRAMES_MAX = 4,
     FUNCTIONS = 6,
-    TEXT_BYTES_MAX = 1 << 14,
     FIRST_PID = 1000, // of a drawing
 };
 
@@ -44,20 +44,8 @@ struct drawn_stack {
 struct drawing {
     struct drawn_stack stacks[STACKS_MAX];
     size_t count;
-    char text[TEXT_BYTES_MAX];
-    size_t len;
+    struct strbuf text;
 };
-
-__attribute__((format(printf, 2, 3))) static void
-write_text(struct drawing *drawing, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    drawing->len += (size_t)vsnprintf(drawing->text + drawing->len, TEXT_BYTES_MAX - drawing->len,
-                                      format, arguments);
-    va_end(arguments);
-    assert_true(drawing->len < TEXT_BYTES_MAX);
-}
 
 // Draw the cells, whose sums are the stack's costs. What was not freed is live at the peak.
 static void draw_cells(struct drawn_stack *stack, uint64_t *random)
@@ -109,8 +97,8 @@ static void write_stack(struct drawing *drawing, const struct drawn_stack *stack
     const uint64_t *costs = stack->costs.values;
     for (uint32_t i = 0; i < stack->frame_count; i++) {
         const char *function = g_functions[stack->frames[i]];
-        write_text(drawing, "%slib%u!%s(%s.c:1)", i == 0 ? "" : ";", stack->frames[i] % 2, function,
-                   function);
+        strbuf_printf(&drawing->text, "%slib%u!%s(%s.c:1)", i == 0 ? "" : ";", stack->frames[i] % 2,
+                      function, function);
     }
     static const enum cost columns[] = {
         COST_ALLOCATIONS, COST_ALLOCATED_BYTES, COST_FREES,
@@ -118,29 +106,30 @@ static void write_stack(struct drawing *drawing, const struct drawn_stack *stack
         COST_PEAK_BLOCKS, COST_PEAK_BYTES,      COST_OWN_PEAK_BYTES,
     };
     for (size_t i = 0; i < ARRAY_LEN(columns); i++) {
-        write_text(drawing, " %lu", (unsigned long)costs[columns[i]]);
+        strbuf_printf(&drawing->text, " %lu", (unsigned long)costs[columns[i]]);
     }
     for (unsigned slice = 0; slice < SLICES; slice++) {
         const struct timeline_point *point = &stack->points[slice];
         if (point->allocations != 0 || point->frees != 0 || slice == SLICES - 1) {
-            write_text(drawing, "\n@%u %lu %lu %lu %lu %lu", slice,
-                       (unsigned long)point->allocations, (unsigned long)point->allocated_bytes,
-                       (unsigned long)point->frees, (unsigned long)point->freed_bytes,
-                       (unsigned long)point->temporary);
+            strbuf_printf(&drawing->text, "\n@%u %lu %lu %lu %lu %lu", slice,
+                          (unsigned long)point->allocations, (unsigned long)point->allocated_bytes,
+                          (unsigned long)point->frees, (unsigned long)point->freed_bytes,
+                          (unsigned long)point->temporary);
         }
     }
-    write_text(drawing, "\n");
+    strbuf_printf(&drawing->text, "\n");
 }
 
 static void draw(struct drawing *drawing, uint64_t *random)
 {
-    *drawing = (struct drawing){0};
+    strbuf_clear(&drawing->text);
+    drawing->count = 0;
     const uint32_t processes = 1 + (uint32_t)(next_random(random) % 2);
     uint32_t thread = 0;
     for (uint32_t process = 0; process < processes; process++) {
-        write_text(drawing, "process program%u\n", process);
+        strbuf_printf(&drawing->text, "process program%u\n", process);
         for (uint64_t threads = 1 + next_random(random) % 3; threads != 0; threads--) {
-            write_text(drawing, "thread worker-%u\n", thread);
+            strbuf_printf(&drawing->text, "thread worker-%u\n", thread);
             for (uint64_t stacks = 1 + next_random(random) % 4; stacks != 0; stacks--) {
                 struct drawn_stack stack = {.process = process, .thread = thread};
                 stack.frame_count = 1 + (uint32_t)(next_random(random) % FRAMES_MAX);
@@ -346,7 +335,7 @@ static void every_view_of_a_filter_adds_up_what_passes(void **state)
     for (int run = 0; run < RUNS; run++) {
         draw(&drawing, &random);
         CLEANUP(drawn_profile_release) struct drawn_profile drawn = {0};
-        drawn_profile_open(drawing.text, &drawn);
+        drawn_profile_open(strbuf_text(&drawing.text), &drawn);
         for (int i = 0; i < 6; i++) {
             struct drawn_filter filter;
             struct wanted wanted;
@@ -360,6 +349,7 @@ static void every_view_of_a_filter_adds_up_what_passes(void **state)
             parts += wanted.rows != 0 && wanted.rows != drawing.count;
         }
     }
+    strbuf_release(&drawing.text);
     assert_in_range(parts, RUNS, 6 * RUNS); // enough filters select a part
 }
 
