@@ -9,7 +9,6 @@
 #include "host/containers/map_u64.h"
 #include "host/text/strbuf.h"
 #include "symbols/dwarf/dwarf_scopes.h"
-#include "symbols/jit/perf_map.h"
 #include "symbols/name_memo.h"
 #include "symbols/names/symbol_name.h"
 #include "symbols/symbol_source.h"
@@ -23,8 +22,7 @@ struct module {
     char *path;     // owned
     char *build_id; // owned bytes
     size_t build_id_bytes;
-    struct jit_map *perf_map;   // owned; NULL: an ELF file
-    struct symbol_source files; // owned; for an ELF file, while its files are open
+    struct symbol_source files; // owned, while is_open
     bool is_open;
     bool wants_debug_info; // use only debug information
     struct name_memo memo; // owned
@@ -69,10 +67,6 @@ static void module_release(struct module *module)
 {
     free(module->path);
     free(module->build_id);
-    if (module->perf_map != NULL) {
-        jit_map_release(module->perf_map);
-    }
-    free(module->perf_map);
     if (module->is_open) {
         symbol_source_close(&module->files);
     }
@@ -133,20 +127,6 @@ enum err symbolizer_add_module(struct symbolizer *symbolizer,
 void symbolizer_want_debug_info(struct symbolizer *symbolizer, uint32_t module)
 {
     symbolizer->modules.items[module].wants_debug_info = true;
-}
-
-enum err symbolizer_add_perf_map(struct symbolizer *symbolizer,
-                                 const char *path,
-                                 uint32_t *out_module,
-                                 struct err_info *info)
-{
-    CLEANUP(module_release)
-    struct module module = {.path = strdup(path), .perf_map = calloc(1, sizeof(*module.perf_map))};
-    if (module.path == NULL || module.perf_map == NULL) {
-        return err_set(info, ERR_NO_MEMORY, "no memory");
-    }
-    TRY(perf_map_read(module.perf_map, path, info));
-    return take_module(symbolizer, &module, out_module);
 }
 
 // Find or add the readable name of a function; 0 for NULL. `name` keeps its address while the
@@ -297,10 +277,8 @@ static enum err resolve_in_files(struct symbolizer *s,
     if (out->len != before) {
         return ERR_OK;
     }
-    const char *name = module->perf_map != NULL ? jit_map_find(module->perf_map, address)
-                                                : symtab_find(&source->symtab, address);
     struct symbol_frame frame = {0};
-    TRY(function_id(s, name, &frame.function));
+    TRY(function_id(s, symtab_find(&source->symtab, address), &frame.function));
     return frame.function != 0 ? append_frame(out, frame) : ERR_OK;
 }
 
@@ -363,7 +341,7 @@ static enum err open_module(struct symbolizer *s, struct module *module)
 static enum err open_memo(struct symbolizer *s, struct module *module)
 {
     struct elf_file file = {.fd = -1};
-    if (s->options.sources.cache == NULL || module->perf_map != NULL) {
+    if (s->options.sources.cache == NULL) {
         name_memo_close(&module->memo);
         return ERR_OK;
     }
@@ -384,13 +362,6 @@ static enum err open_memo(struct symbolizer *s, struct module *module)
         strbuf_append_text(&module->source, name_memo_source(&module->memo));
     }
     return ERR_OK;
-}
-
-static void describe_perf_map(struct module *module)
-{
-    module->gap = SYMBOL_GAP_NONE;
-    strbuf_clear(&module->source);
-    strbuf_append_text(&module->source, module->path);
 }
 
 // Return the start of the function if the chain frames->items[first ..] does not name it; else 0.
@@ -418,7 +389,7 @@ static enum err resolve_one(struct symbolizer *s,
     if (is_known) {
         return ERR_OK;
     }
-    if (!module->is_open && module->perf_map == NULL) {
+    if (!module->is_open) {
         TRY(open_module(s, module));
     }
     TRY(resolve_in_files(s, module, address, out));
@@ -545,9 +516,6 @@ enum err symbolizer_resolve(struct symbolizer *symbolizer,
     }
     if (!module->memo.is_open) {
         TRY(open_memo(symbolizer, module));
-    }
-    if (module->perf_map != NULL) {
-        describe_perf_map(module);
     }
     const enum err err = resolve_all(symbolizer, module, queries, count, out_chains, out_frames);
     if (symbolizer->open_bytes > symbolizer->options.keep_bytes) {

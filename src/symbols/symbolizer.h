@@ -57,12 +57,6 @@ enum err symbolizer_add_module(struct symbolizer *symbolizer,
 // caller already has.
 void symbolizer_want_debug_info(struct symbolizer *symbolizer, uint32_t module);
 
-// Read a perf map (see perf_map.h) as a module whose addresses are plain pcs.
-enum err symbolizer_add_perf_map(struct symbolizer *symbolizer,
-                                 const char *path,
-                                 uint32_t *out_module,
-                                 struct err_info *info) MUST_USE;
-
 // Write out_chains[0..count) and append to out_frames. Queries in ascending order are fastest. A
 // module without any information gives ERR_OK and empty chains. ERR_NO_MEMORY, ERR_LIMIT (string
 // table or frames full), ERR_CANCELLED, ERR_INVALID (unknown module). A failure keeps what was

@@ -24,8 +24,8 @@ static void fuzz_perf_map(const uint8_t *data, size_t size)
     struct strbuf text = {0};
     struct jit_map map = {0};
     strbuf_append(&text, data, size);
-    if (perf_map_parse(&map, &text) != ERR_OK) {
-        return;
+    if (perf_map_add_lines(&map, &text) != ERR_OK || jit_map_seal(&map) != ERR_OK) {
+        abort(); // no memory
     }
     for (size_t i = 0; i < map.ranges.ranges.len; i++) {
         const struct range *range = &map.ranges.ranges.items[i];
@@ -34,6 +34,7 @@ static void fuzz_perf_map(const uint8_t *data, size_t size)
         require(jit_map_find(&map, range->end - 1) != NULL);
     }
     jit_map_release(&map);
+    strbuf_release(&text);
 }
 
 static void fuzz_symbol_name(const uint8_t *data, size_t size)

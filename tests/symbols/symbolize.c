@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // symbolize: the symbolizer as a program, so that tests can hold it against others of its kind.
 //
-//   symbolize [-b BUILD-ID] [-s EXECUTABLE-DIR] [-d DEBUG-DIR] [-n] [-p] [-q] FILE < ADDRESSES
+//   symbolize [-b BUILD-ID] [-s EXECUTABLE-DIR] [-d DEBUG-DIR] [-n] [-q] FILE < ADDRESSES
 //
 // Reads exact hexadecimal addresses, one a line. Prints for each the address, then one line a
 // frame: function, file, line and "inlined" or "", separated by tabs. Last line: "coverage", asked,
 // functions, lines, inlined, gap, source, reason, advice; with -q this line only, and microseconds
-// and peak memory in KiB. -n asks debuginfod. -p: FILE is a perf map.
+// and peak memory in KiB. -n asks debuginfod.
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,7 +28,6 @@ struct arguments {
     struct debuginfod servers;
     uint8_t build_id[64];
     size_t build_id_bytes;
-    bool is_perf_map;
     bool is_quiet;
     const char *file;
 };
@@ -50,7 +49,7 @@ static void parse_build_id(struct arguments *a, const char *hex)
 static void parse(struct arguments *a, int argc, char **argv)
 {
     int option;
-    while ((option = getopt(argc, argv, "b:s:d:npq")) != -1) {
+    while ((option = getopt(argc, argv, "b:s:d:nq")) != -1) {
         switch (option) {
         case 'b':
             parse_build_id(a, optarg);
@@ -67,9 +66,6 @@ static void parse(struct arguments *a, int argc, char **argv)
             break;
         case 'n':
             a->options.sources.servers = &a->servers;
-            break;
-        case 'p':
-            a->is_perf_map = true;
             break;
         case 'q':
             a->is_quiet = true;
@@ -144,7 +140,6 @@ int main(int argc, char **argv)
     struct query_vec queries = {0};
     struct symbol_frame_vec frames = {0};
     struct symbolizer *symbolizer = NULL;
-    struct err_info info = {0};
     uint32_t module = 0;
     parse(&a, argc, argv);
     read_queries(&queries);
@@ -153,8 +148,7 @@ int main(int argc, char **argv)
     enum err result = symbolizer_new(&a.options, &symbolizer);
     if (result == ERR_OK) {
         struct bytes build_id = {.data = a.build_id, .len = a.build_id_bytes};
-        result = a.is_perf_map ? symbolizer_add_perf_map(symbolizer, a.file, &module, &info)
-                               : symbolizer_add_module(symbolizer, a.file, build_id, &module);
+        result = symbolizer_add_module(symbolizer, a.file, build_id, &module);
     }
     struct symbol_chain *chains = calloc(queries.len + 1, sizeof(*chains));
     if (result == ERR_OK && chains != NULL) {
@@ -162,7 +156,7 @@ int main(int argc, char **argv)
             symbolizer_resolve(symbolizer, module, queries.items, queries.len, chains, &frames);
     }
     if (result != ERR_OK || chains == NULL) {
-        fail(info.text[0] != 0 ? info.text : a.file, result);
+        fail(a.file, result);
     }
     for (size_t i = 0; i < queries.len && !a.is_quiet; i++) {
         print_chain(&strings, queries.items[i].address, &frames, chains[i]);

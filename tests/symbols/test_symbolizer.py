@@ -483,14 +483,6 @@ def test_the_executable_dir_goes_before_the_plain_path(build, tmp_path):
     assert got == want and coverage.source == str(copy)
 
 
-def test_a_perf_map_names_jit_code(tmp_path):
-    perf_map = tmp_path / "perf-1.map"
-    perf_map.write_text("7f0000001000 20 LazyCompile:~run /app.js:1\nrubbish\n")
-    answer, coverage = ask_ours(str(perf_map), [0x7f0000001010, 0x7f0000001020], "-p")
-    assert answer == {0x7f0000001010: [("LazyCompile:~run /app.js:1", "", 0)], 0x7f0000001020: []}
-    assert (coverage.asked, coverage.functions, coverage.gap) == (2, 1, "none")
-
-
 def sections(program):
     listing = subprocess.run(["readelf", "-SW", program], capture_output=True, text=True, check=True)
     pattern = r"\[ *\d+\] (\.debug_\S+|\.symtab|\.strtab|\.note\S*) +\S+ +\S+ +([0-9a-f]+) +([0-9a-f]+)"

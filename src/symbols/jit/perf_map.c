@@ -61,7 +61,7 @@ static enum err add_line(struct jit_map *map, const char *line)
     return jit_map_add(map, begin, size, text);
 }
 
-static enum err add_lines(struct jit_map *map, struct strbuf *text)
+enum err perf_map_add_lines(struct jit_map *map, struct strbuf *text)
 {
     char *end = text->data != NULL ? text->data + text->len : NULL;
     for (char *line = text->data; line < end;) {
@@ -71,18 +71,6 @@ static enum err add_lines(struct jit_map *map, struct strbuf *text)
         TRY(add_line(map, line));
         line = line_end + 1;
     }
-    return ERR_OK;
-}
-
-enum err perf_map_parse(struct jit_map *map, struct strbuf *text)
-{
-    CLEANUP(jit_map_release) struct jit_map fresh = {0};
-    CLEANUP(strbuf_release) struct strbuf taken = *text;
-    *text = (struct strbuf){0};
-    TRY(add_lines(&fresh, &taken));
-    TRY(jit_map_seal(&fresh));
-    *map = fresh;
-    fresh = (struct jit_map){0};
     return ERR_OK;
 }
 
@@ -110,24 +98,7 @@ enum err perf_map_add_file(struct jit_map *map,
     TRY(file_read_fd(fd, path, MAX_FILE_BYTES, &text, info));
     enum err result = jit_dump_parse(strbuf_bytes(&text), map);
     if (result == ERR_CORRUPT) {
-        result = add_lines(map, &text);
+        result = perf_map_add_lines(map, &text);
     }
     return result == ERR_OK ? ERR_OK : err_set(info, result, "no memory to read '%s'", path);
-}
-
-enum err perf_map_read(struct jit_map *map, const char *path, struct err_info *info)
-{
-    CLEANUP(fd_closep)
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
-    if (fd < 0) {
-        return err_set_errno(info, errno, "cannot open '%s'", path);
-    }
-    CLEANUP(jit_map_release) struct jit_map fresh = {0};
-    TRY(perf_map_add_file(&fresh, fd, path, geteuid(), INT64_MIN, info));
-    if (jit_map_seal(&fresh) != ERR_OK) {
-        return err_set(info, ERR_NO_MEMORY, "no memory to read '%s'", path);
-    }
-    *map = fresh;
-    fresh = (struct jit_map){0};
-    return ERR_OK;
 }

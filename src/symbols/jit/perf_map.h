@@ -4,7 +4,7 @@
 //
 // Each line is "START SIZE NAME". The numbers are hexadecimal, with or without a prefix; the name
 // extends to the end of the line. Code may replace older code at the same place: the later line
-// wins. Malformed lines are counted and skipped. Owns the text. Context: H.
+// wins. Malformed lines are counted and skipped. Context: H.
 #pragma once
 
 #include <stdint.h>
@@ -12,10 +12,6 @@
 #include "base/err.h"
 #include "host/text/strbuf.h"
 #include "symbols/jit/jit_map.h"
-
-// Read the file, which must not be a symbolic link. In a directory that is writable for all users,
-// another user may have created the file: ERR_PERMISSION unless this user or root owns it.
-enum err perf_map_read(struct jit_map *map, const char *path, struct err_info *info) MUST_USE;
 
 // Add the content of an open file of either form; the descriptor stays open. It must be a regular
 // file of `owner` or root, changed at `since_s` or later: an older file belongs to an earlier
@@ -27,5 +23,5 @@ enum err perf_map_add_file(struct jit_map *map,
                            int64_t since_s,
                            struct err_info *info) MUST_USE;
 
-// Parse and seal. Takes over `text` and zeroes it, also on failure.
-enum err perf_map_parse(struct jit_map *map, struct strbuf *text) MUST_USE;
+// Add the lines of a text, and overwrite their ends. The caller seals the map.
+enum err perf_map_add_lines(struct jit_map *map, struct strbuf *text) MUST_USE;
