@@ -186,40 +186,11 @@ static bool is_body_announced(struct MHD_Connection *connection)
            http_header(connection, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL;
 }
 
-static bool is_of_store(const char *target)
-{
-    return strncmp(target, STORE_REPLY_PREFIX, strlen(STORE_REPLY_PREFIX)) == 0;
-}
-
-// Return the methods that change what the target names; 0: it can only be read.
-static enum method writes_of(const struct http *http, const char *target)
-{
-    if (http->store != NULL) {
-        return target_has_path(target, STORE_REPLY_RECORDING) ? METHOD_PUT : 0;
-    }
-    return http->metrics == NULL && target_has_path(target, baseline_path)
-               ? METHOD_PUT | METHOD_DELETE
-               : 0;
-}
-
-// Answer a GET or HEAD of the target.
+// Answer a GET or HEAD of the target that every viewer has.
 static enum MHD_Result
-handle_read(struct http *http, struct MHD_Connection *connection, const char *target)
+read_shared(struct http *http, struct MHD_Connection *connection, const char *target)
 {
-    if (http->metrics != NULL) {
-        return metrics_reply(http->metrics, connection, target);
-    }
-    const struct route *route = http->store == NULL ? route_find(target) : NULL;
     const struct asset *asset = asset_find(target);
-    if (http->store != NULL && is_of_store(target)) {
-        return store_reply_send(http->store, connection, target);
-    }
-    if (route != NULL) {
-        return answer_reply_send(&http->answers, connection, route, target);
-    }
-    if (http->store == NULL && target_has_path(target, events_path)) {
-        return listen_to_events(http, connection);
-    }
     if (target_has_path(target, AUTHENTICATION_TOKEN_PATH)) {
         return authentication_send_token(&http->credentials, connection);
     }
@@ -230,6 +201,73 @@ handle_read(struct http *http, struct MHD_Connection *connection, const char *ta
         return asset_send(connection, asset);
     }
     return reply_refuse(connection, MHD_HTTP_NOT_FOUND, ERR_NOT_FOUND, "not found");
+}
+
+static enum MHD_Result
+read_recording(struct http *http, struct MHD_Connection *connection, const char *target)
+{
+    const struct route *route = route_find(target);
+    if (route != NULL) {
+        return answer_reply_send(&http->answers, connection, route, target);
+    }
+    return target_has_path(target, events_path) ? listen_to_events(http, connection)
+                                                : read_shared(http, connection, target);
+}
+
+static enum MHD_Result
+read_store(struct http *http, struct MHD_Connection *connection, const char *target)
+{
+    return strncmp(target, STORE_REPLY_PREFIX, strlen(STORE_REPLY_PREFIX)) == 0
+               ? store_reply_send(http->store, connection, target)
+               : read_shared(http, connection, target);
+}
+
+static enum MHD_Result
+open_recording(struct http *http, struct MHD_Connection *connection, struct exchange *exchange)
+{
+    (void)exchange;
+    return store_reply_open(http->store, connection);
+}
+
+static enum MHD_Result
+read_metrics(struct http *http, struct MHD_Connection *connection, const char *target)
+{
+    return metrics_reply(http->metrics, connection, target);
+}
+
+// What a server does with a request, by what it serves.
+static const struct service {
+    const char *written; // the path that can be changed; NULL: none
+    enum method writes;  // the methods that change it
+    const char *allowed; // their names
+    bool takes_uploads;  // PUT has a body
+    bool has_viewer;     // whose files are public: the page needs them before it can send the token
+    enum MHD_Result (*read)(struct http *http,
+                            struct MHD_Connection *connection,
+                            const char *target);
+    enum MHD_Result (*write)(struct http *http,
+                             struct MHD_Connection *connection,
+                             struct exchange *exchange);
+} service_of_recording = {.written = baseline_path,
+                          .writes = METHOD_PUT | METHOD_DELETE,
+                          .allowed = "PUT, DELETE",
+                          .takes_uploads = true,
+                          .has_viewer = true,
+                          .read = read_recording,
+                          .write = change_baseline},
+  service_of_store = {.written = STORE_REPLY_RECORDING,
+                      .writes = METHOD_PUT,
+                      .allowed = "PUT",
+                      .has_viewer = true,
+                      .read = read_store,
+                      .write = open_recording},
+  service_of_metrics = {.read = read_metrics};
+
+static const struct service *service_of(const struct http *http)
+{
+    return http->metrics != NULL ? &service_of_metrics
+           : http->store != NULL ? &service_of_store
+                                 : &service_of_recording;
 }
 
 static enum method method_of(const char *method)
@@ -258,9 +296,9 @@ begin(struct http *http, struct MHD_Connection *connection, enum method method, 
         return reply_refuse(connection, MHD_HTTP_URI_TOO_LONG, ERR_LIMIT,
                             "the address is too long");
     }
+    const struct service *service = service_of(http);
     enum access_verdict verdict = authentication_check(&http->credentials, connection, target);
-    // The viewer's own files are public: the page needs them before it can send the token.
-    bool is_public = http->metrics == NULL && verdict == ACCESS_NO_TOKEN && method == METHOD_READ &&
+    bool is_public = service->has_viewer && verdict == ACCESS_NO_TOKEN && method == METHOD_READ &&
                      asset_find(target) != NULL;
     if (verdict != ACCESS_GRANTED && !is_public) {
         return authentication_refuse(connection, verdict);
@@ -273,18 +311,17 @@ begin(struct http *http, struct MHD_Connection *connection, enum method method, 
         return reply_refuse(connection, MHD_HTTP_BAD_REQUEST, ERR_INVALID,
                             "the address contains an invalid % escape");
     }
-    const enum method writes = writes_of(http, target);
-    if ((method & (writes != 0 ? writes : METHOD_READ)) == 0) {
-        return refuse_method(connection, writes == 0           ? "GET, HEAD"
-                                         : http->store != NULL ? "PUT"
-                                                               : "PUT, DELETE");
+    const bool is_written = service->written != NULL && target_has_path(target, service->written);
+    if ((method & (is_written ? service->writes : METHOD_READ)) == 0) {
+        return refuse_method(connection, is_written ? service->allowed : "GET, HEAD");
     }
-    if ((method != METHOD_PUT || http->store != NULL) && is_body_announced(connection)) {
+    const bool is_upload = method == METHOD_PUT && service->takes_uploads;
+    if (!is_upload && is_body_announced(connection)) {
         return reply_refuse(connection, MHD_HTTP_CONTENT_TOO_LARGE, ERR_LIMIT,
                             "only PUT of a recording is allowed");
     }
     // The size of a chunked body is unbounded, whatever its Content-Length.
-    if (method == METHOD_PUT && http->store == NULL &&
+    if (is_upload &&
         (http_header(connection, MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL ||
          !baseline_upload_may_come(http_header(connection, MHD_HTTP_HEADER_CONTENT_LENGTH)))) {
         return reply_refuse(connection, MHD_HTTP_CONTENT_TOO_LARGE, ERR_LIMIT,
@@ -299,11 +336,8 @@ static enum MHD_Result complete(struct http *http,
                                 struct exchange *exchange)
 {
     exchange->is_upload = method == METHOD_PUT;
-    if (method == METHOD_READ) {
-        return handle_read(http, connection, exchange->target);
-    }
-    return http->store != NULL ? store_reply_open(http->store, connection)
-                               : change_baseline(http, connection, exchange);
+    return method == METHOD_READ ? service_of(http)->read(http, connection, exchange->target)
+                                 : service_of(http)->write(http, connection, exchange);
 }
 
 // The callback's signature is libmicrohttpd's. NOLINTNEXTLINE(readability-function-size)
