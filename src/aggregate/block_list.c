@@ -36,20 +36,18 @@ identity(const struct block_list *list, uint64_t address, const struct live_bloc
     return hash_mix(hash + block->row);
 }
 
-enum err block_list_allocated(struct block_list *list,
-                              uint64_t peak_number,
-                              uint64_t peak_before,
-                              uint64_t address,
-                              const struct live_block *block)
+// Note an allocation, after all sums were raised.
+static enum err note_allocation(struct block_list *list, const struct observed_event *what)
 {
+    const struct live_block *block = what->block;
     if (block->born_ms > list->latest_born_ms) {
         list->latest_born_ms = block->born_ms;
     }
-    follow_peak(list, peak_number);
-    if (peak_number != peak_before || block->born_ms > list->peak_ms) {
+    follow_peak(list, what->peak_number);
+    if (what->peak_number != what->peak_before || block->born_ms > list->peak_ms) {
         return ERR_OK; // it made the peak, or its birth shows that it is later
     }
-    const uint64_t key = identity(list, address, block);
+    const uint64_t key = identity(list, what->event.address, block);
     const uint32_t *count = map_u64_find(&list->after, key);
     return map_u64_put(&list->after, key, count != NULL ? *count + 1 : 1);
 }
@@ -82,23 +80,19 @@ static struct rec_block listed(uint64_t address, const struct live_block *block)
                               .row = block->row};
 }
 
-enum err block_list_freed(struct block_list *list,
-                          uint64_t peak_number,
-                          uint64_t address,
-                          const struct live_block *block,
-                          uint64_t freed_ms)
+static enum err note_free(struct block_list *list, const struct observed_event *what)
 {
-    follow_peak(list, peak_number);
-    if (!was_at_peak(list, address, block)) {
+    follow_peak(list, what->peak_number);
+    if (!was_at_peak(list, what->event.address, what->block)) {
         return ERR_OK;
     }
     if (list->freed.len >= BLOCKS_LISTED_MAX) {
         list->freed_omitted++;
         return ERR_OK;
     }
-    struct rec_block entry = listed(address, block);
+    struct rec_block entry = listed(what->event.address, what->block);
     entry.flags = REC_BLOCK_PEAK;
-    entry.freed_ms = freed_ms;
+    entry.freed_ms = what->event.time_ms;
     return rec_block_vec_push(&list->freed, entry);
 }
 
@@ -186,18 +180,14 @@ block_list_collect(const struct block_list *list, uint64_t peak_number, struct r
 static enum err observe(void *context, const struct observed_event *what)
 {
     struct block_list *list = context;
-    const uint64_t peak_number = what->peak_number;
     if (what->live != NULL) {
-        return block_list_ended(list, peak_number, list->rows, what->live);
+        return block_list_ended(list, what->peak_number, list->rows, what->live);
     }
     if (what->block == NULL) {
         return ERR_OK;
     }
-    const struct rec_event *event = &what->event;
-    return event->kind == REC_EVENT_ALLOCATION
-               ? block_list_allocated(list, peak_number, what->peak_before, event->address,
-                                      what->block)
-               : block_list_freed(list, peak_number, event->address, what->block, event->time_ms);
+    return what->event.kind == REC_EVENT_ALLOCATION ? note_allocation(list, what)
+                                                    : note_free(list, what);
 }
 
 struct observer block_list_observer(struct block_list *list)

@@ -60,20 +60,6 @@ void block_list_release(struct block_list *list);
 
 // Parameter peak_number: the number of peaks so far (row_table.h).
 
-// Note an allocation, after all sums were raised. peak_before: the number of peaks before it.
-enum err block_list_allocated(struct block_list *list,
-                              uint64_t peak_number,
-                              uint64_t peak_before,
-                              uint64_t address,
-                              const struct live_block *block) MUST_USE;
-
-// Note a free.
-enum err block_list_freed(struct block_list *list,
-                          uint64_t peak_number,
-                          uint64_t address,
-                          const struct live_block *block,
-                          uint64_t freed_ms) MUST_USE;
-
 // Note the end of a process or of the recording: the blocks in `live` are live at the end.
 enum err block_list_ended(struct block_list *list,
                           uint64_t peak_number,

@@ -42,13 +42,6 @@ static const char body_start[] =
     "filename=\"profile.pprof\"\r\nContent-Type: application/octet-stream\r\n\r\n";
 static const char body_end[] = "\r\n--" BOUNDARY "--\r\n";
 
-void push_source_release(struct push_source *source)
-{
-    free(source->path);
-    row_sums_release(&source->history);
-    strbuf_release(&source->name);
-}
-
 enum err push_source_set_path(struct push_source *source, const struct side_message *message)
 {
     char *copy = strdup(message->path);

@@ -32,8 +32,6 @@ struct push_source {
     struct strbuf name;      // owned; with the labels
 };
 
-void push_source_release(struct push_source *source);
-
 // Follow the recording that the message names. ERR_NO_MEMORY.
 enum err push_source_set_path(struct push_source *source, const struct side_message *message)
     MUST_USE;

@@ -95,7 +95,7 @@ static MUST_USE enum err check_editor(const char *pattern, struct err_info *info
 
 static void opened_server_close(struct opened_server *opened)
 {
-    server_close(opened->server);
+    server_closep(&opened->server);
     free(opened->path);
     *opened = (struct opened_server){0};
 }
@@ -301,8 +301,9 @@ void server_run(struct server *server, int stop_fd)
     }
 }
 
-void server_close(struct server *server)
+void server_closep(struct server **closing)
 {
+    struct server *server = *closing;
     if (server == NULL) {
         return;
     }
@@ -328,9 +329,4 @@ void server_close(struct server *server)
     served_release(&server->http.answers.served);
     fd_closep(&server->watch_fd);
     free(server);
-}
-
-void server_closep(struct server **server)
-{
-    server_close(*server);
 }

@@ -4,7 +4,7 @@
 // The server of a store opens recordings of it in servers of their own, SERVER_OPENED_MAX at most:
 // beyond that the oldest ends.
 //
-//   server_open -> server_run (until it is stopped) -> server_close
+//   server_open -> server_run (until it is stopped) -> server_closep
 //
 // Every connection has its own thread (libmicrohttpd). The thread in server_run watches the file
 // and reads it again when it is rewritten. access.h decides about access. Requests are answered by
@@ -54,5 +54,4 @@ const char *server_launch_token(const struct server *server);
 // Watch the file until `stop_fd` is readable.
 void server_run(struct server *server, int stop_fd);
 
-void server_close(struct server *server); // accepts NULL
-void server_closep(struct server **server);
+void server_closep(struct server **server); // accepts a pointer to NULL

@@ -44,9 +44,8 @@ static enum err table_grow(struct bucket_set *set)
     const struct bucket_count *table = bucket_set_table(&old);
     TRY(table_new(set, (old.tagged >> 1 & 7) + 1));
     for (uint32_t i = 0; i < bucket_set_places(&old); i++) {
-        const uint32_t bucket = table[i].tagged & ((1u << BUCKET_TAG_BITS) - 1);
         if (table[i].tagged != 0) {
-            *find_place(set, bucket) = table[i];
+            *find_place(set, bucket_count_bucket(table + i)) = table[i];
         }
     }
     bucket_set_release(&old);
@@ -95,7 +94,7 @@ enum err bucket_set_join(struct bucket_set *into,
             .tagged = from_count << BUCKET_TAG_BITS | from->tagged >> 1, .bytes = from_bytes};
         const struct bucket_count *added = table != NULL ? table + i : &only;
         const uint64_t count = added->tagged >> BUCKET_TAG_BITS;
-        const uint32_t bucket = added->tagged & ((1u << BUCKET_TAG_BITS) - 1);
+        const uint32_t bucket = bucket_count_bucket(added);
         if (count > 0) {
             TRY(bucket_set_add(into, bucket, added->bytes, into_count, into_bytes));
             bucket_set_add_more(into, bucket, count - 1, 0);
@@ -136,7 +135,7 @@ enum err bucket_set_collect(const struct bucket_set *set,
     struct rec_bucket *sorted = out->items + out->len;
     size_t used = 0;
     for (uint32_t i = 0; i < bucket_set_places(set); i++) { // they are few
-        const uint32_t bucket = table[i].tagged & ((1u << BUCKET_TAG_BITS) - 1);
+        const uint32_t bucket = bucket_count_bucket(table + i);
         size_t at = used;
         if (table[i].tagged == 0 || bucket == BUCKET_UNKNOWN) {
             continue;

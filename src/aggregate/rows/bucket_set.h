@@ -70,9 +70,15 @@ bucket_set_first(const struct bucket_set *set, struct bucket_count *table, uint3
     return table + (bucket & (bucket_set_places(set) - 1));
 }
 
+// Return the bucket of a place that is in use.
+static inline uint32_t bucket_count_bucket(const struct bucket_count *count)
+{
+    return count->tagged & ((1u << BUCKET_TAG_BITS) - 1);
+}
+
 static inline bool bucket_count_is_of(const struct bucket_count *count, uint32_t bucket)
 {
-    return count->tagged != 0 && (count->tagged & ((1u << BUCKET_TAG_BITS) - 1)) == bucket;
+    return count->tagged != 0 && bucket_count_bucket(count) == bucket;
 }
 
 // Prefetch what bucket_set_collect will read.

@@ -150,5 +150,3 @@ enum err heaptrack_read_run(struct heaptrack *h) MUST_USE;
 
 // Fill the builder's rows, their history, time slices, RSS samples and totals.
 enum err heaptrack_fill_tables(struct heaptrack *h) MUST_USE;
-
-uint64_t heaptrack_bytes(const struct heaptrack *h); // memory beside the builder's tables, roughly

@@ -211,6 +211,20 @@ static MUST_USE enum err read_line(struct heaptrack *h, struct bytes line)
     return lines[letter].read(h, (struct bytes){.data = line.data + 1, .len = line.len - 1});
 }
 
+// Return the memory beside the builder's tables, roughly.
+static uint64_t bytes_of(const struct heaptrack *h)
+{
+    enum {
+        MAP_SLOT_BYTES = sizeof(uint64_t) + sizeof(uint32_t),
+    };
+    uint64_t slots = h->module_of.slot_count + h->frame_of.slot_count + h->kind_of.slot_count +
+                     h->block_of.slot_count;
+    return heap_totals_bytes(&h->totals) + slots * MAP_SLOT_BYTES +
+           h->strings.cap * sizeof(uint32_t) + h->kinds.cap * sizeof(struct allocation_kind) +
+           h->births.cap * sizeof(struct birth) + h->ranges.cap * sizeof(struct raw_range) +
+           h->blocks.cap * sizeof(struct raw_block);
+}
+
 static MUST_USE enum err read_lines(struct heaptrack *h)
 {
     struct import *import = h->import;
@@ -231,24 +245,11 @@ static MUST_USE enum err read_lines(struct heaptrack *h)
         }
         TRY(read_line(h, line));
         if (UNLIKELY(in->line_number >= next_check)) {
-            TRY(import_check_memory(import, heaptrack_bytes(h)));
+            TRY(import_check_memory(import, bytes_of(h)));
             // The sum visits every row.
             next_check = in->line_number + LINES_PER_CHECK + h->totals.rows.rows.len;
         }
     }
-}
-
-uint64_t heaptrack_bytes(const struct heaptrack *h)
-{
-    enum {
-        MAP_SLOT_BYTES = sizeof(uint64_t) + sizeof(uint32_t),
-    };
-    uint64_t slots = h->module_of.slot_count + h->frame_of.slot_count + h->kind_of.slot_count +
-                     h->block_of.slot_count;
-    return heap_totals_bytes(&h->totals) + slots * MAP_SLOT_BYTES +
-           h->strings.cap * sizeof(uint32_t) + h->kinds.cap * sizeof(struct allocation_kind) +
-           h->births.cap * sizeof(struct birth) + h->ranges.cap * sizeof(struct raw_range) +
-           h->blocks.cap * sizeof(struct raw_block);
 }
 
 static void heaptrack_release(struct heaptrack *h)

@@ -42,7 +42,8 @@ void json_to_strbuf(struct json_writer *w, struct strbuf *out, enum json_style s
     json_to_sink(w, sink_strbuf, out, style);
 }
 
-void json_flush(struct json_writer *w)
+// Send the buffered bytes.
+static void flush(struct json_writer *w)
 {
     if (!w->failed && w->buffered > 0 && !w->sink(w->context, w->buffer, w->buffered)) {
         w->failed = true;
@@ -292,6 +293,6 @@ enum err json_finish(struct json_writer *w)
     if (w->style == JSON_INDENTED) {
         put(w, "\n", 1);
     }
-    json_flush(w);
+    flush(w);
     return w->failed ? ERR_IO : ERR_OK;
 }

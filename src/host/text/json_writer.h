@@ -76,8 +76,5 @@ void json_key_double(struct json_writer *w, const char *key, double value);
 void json_key_bool(struct json_writer *w, const char *key, bool value);
 void json_key_string(struct json_writer *w, const char *key, const char *text);
 
-// Send the buffered bytes, for replies that are streamed while they grow.
-void json_flush(struct json_writer *w);
-
 // End the document, with a line feed if it is indented, and flush. ERR_IO if the sink ever failed.
 enum err json_finish(struct json_writer *w) MUST_USE;

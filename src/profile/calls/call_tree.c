@@ -55,7 +55,8 @@ static MUST_USE enum err begin(struct builder *builder)
     return call_tree_node_vec_push(&builder->tree.nodes, root);
 }
 
-uint64_t call_tree_path(uint64_t parent, uint64_t name)
+// Return the path of a node below the node with the path `parent`; the root's is 0.
+static uint64_t extended_path(uint64_t parent, uint64_t name)
 {
     const uint64_t path = stack_name(parent, name) >> 12; // 52 bits
     return path != 0 ? path : 1;
@@ -68,7 +69,7 @@ uint64_t call_tree_child_path(const struct call_tree_folds *folds,
 {
     const uint64_t name = folds->names[function];
     const bool is_same = folds->collapses && node->depth > 0 && folds->names[outer] == name;
-    return is_same ? node->path : call_tree_path(node->path, name);
+    return is_same ? node->path : extended_path(node->path, name);
 }
 
 bool call_tree_unfolds(const struct call_tree_folds *folds, uint64_t path)

@@ -48,9 +48,6 @@ struct call_tree_folds {
     bool collapses; // a function that calls itself directly is in a path once
 };
 
-// The path of a node below the node with the path `parent`; the root's is 0.
-uint64_t call_tree_path(uint64_t parent, uint64_t name);
-
 struct call_tree_node {
     uint32_t parent;       // REC_NONE for the root
     uint32_t first_child;  // REC_NONE without children; children are unordered

@@ -123,7 +123,8 @@ void diff_release(struct diff *diff)
     u32_vec_release(&diff->stacks);
 }
 
-bool diff_is_amount(enum cost cost)
+// Return whether `cost` grows with the run, so that it is divided by the unit.
+static bool is_amount(enum cost cost)
 {
     return cost != COST_PEAK_BYTES && cost != COST_PEAK_BLOCKS && cost != COST_OWN_PEAK_BYTES;
 }
@@ -138,11 +139,12 @@ bool diff_knows(const struct diff *diff, enum cost cost)
     return !is_unknown(diff, SIDE_NEW, cost) && !is_unknown(diff, SIDE_OLD, cost);
 }
 
-double
-diff_value(const struct diff *diff, enum side side, const struct costs *costs, enum cost cost)
+// Return a cost of one side, divided by that side's unit if it is an amount.
+static double
+value_of(const struct diff *diff, enum side side, const struct costs *costs, enum cost cost)
 {
     double value = (double)costs_get(costs, cost);
-    return diff_is_amount(cost) ? value / diff->units[side] : value;
+    return is_amount(cost) ? value / diff->units[side] : value;
 }
 
 const char *diff_class_name(enum diff_class class)
@@ -158,8 +160,8 @@ static struct diff_change
 change_of(const struct diff *diff, const struct costs *new, const struct costs *old, enum cost cost)
 {
     struct diff_change change = {
-        .old = is_unknown(diff, SIDE_OLD, cost) ? NAN : diff_value(diff, SIDE_OLD, old, cost),
-        .new = is_unknown(diff, SIDE_NEW, cost) ? NAN : diff_value(diff, SIDE_NEW, new, cost)};
+        .old = is_unknown(diff, SIDE_OLD, cost) ? NAN : value_of(diff, SIDE_OLD, old, cost),
+        .new = is_unknown(diff, SIDE_NEW, cost) ? NAN : value_of(diff, SIDE_NEW, new, cost)};
     if (!diff_knows(diff, cost)) {
         change.change = NAN;
         change.class = DIFF_UNKNOWN;
@@ -268,6 +270,6 @@ diff_ranked_stacks(const struct diff *diff, size_t entry, enum cost cost, struct
 
 bool diff_is_beyond(const struct diff *diff, enum cost cost, double change, double threshold)
 {
-    double old = diff_value(diff, SIDE_OLD, &diff->summaries[SIDE_OLD].costs, cost);
+    double old = value_of(diff, SIDE_OLD, &diff->summaries[SIDE_OLD].costs, cost);
     return change > 0 && change > threshold * old;
 }

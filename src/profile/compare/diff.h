@@ -60,15 +60,8 @@ enum err diff_build(const struct code_union *code,
                     struct diff *out) MUST_USE;
 void diff_release(struct diff *diff);
 
-// Whether `cost` grows with the run, so that it is divided by the unit.
-bool diff_is_amount(enum cost cost);
-
 // Whether both recordings know `cost`.
 bool diff_knows(const struct diff *diff, enum cost cost);
-
-// A cost of one side, divided by that side's unit if it is an amount.
-double
-diff_value(const struct diff *diff, enum side side, const struct costs *costs, enum cost cost);
 
 enum diff_class {
     DIFF_SAME,

@@ -75,14 +75,6 @@ static void flush(struct event_log *log)
     rec_event_vec_clear(&log->group);
 }
 
-enum err event_log_put(struct event_log *log, const struct rec_event *event)
-{
-    if (log->group.len == GROUP_MAX_ENTRIES) {
-        flush(log);
-    }
-    return rec_event_vec_push(&log->group, *event);
-}
-
 bool event_log_tick(struct event_log *log, uint64_t now_ms)
 {
     if (log->fd < 0 || now_ms < log->flush_ms) {
@@ -123,7 +115,11 @@ enum err event_log_finish(struct event_log *log,
 
 static enum err observe(void *context, const struct observed_event *what)
 {
-    return event_log_put(context, &what->event);
+    struct event_log *log = context;
+    if (log->group.len == GROUP_MAX_ENTRIES) {
+        flush(log);
+    }
+    return rec_event_vec_push(&log->group, what->event);
 }
 
 struct observer event_log_observer(struct event_log *log)

@@ -54,9 +54,6 @@ enum err event_log_open(struct event_log *log, const char *path, mode_t mode, st
 // Close the log; an unfinished log stays in its file.
 void event_log_close(struct event_log *log);
 
-// Log an event. ERR_NO_MEMORY.
-enum err event_log_put(struct event_log *log, const struct rec_event *event) MUST_USE;
-
 // Advance to now_ms. Return true if the log has failed just now.
 bool event_log_tick(struct event_log *log, uint64_t now_ms);
 

@@ -89,13 +89,13 @@ enum err opened_borrow(const struct profile *profile, const char *path, struct o
     return ERR_OK;
 }
 
-struct opened *opened_ref(struct opened *opened)
+static struct opened *opened_ref(struct opened *opened)
 {
     add_reference(&opened->references);
     return opened;
 }
 
-void opened_unref(struct opened *opened)
+static void opened_unref(struct opened *opened) // accepts NULL
 {
     if (opened != NULL && drop_reference(&opened->references)) {
         profile_close(opened->owned);

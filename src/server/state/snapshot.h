@@ -42,8 +42,6 @@ enum err opened_new(const char *path,
 // Wrap a profile that is already open and must outlive the result. ERR_NO_MEMORY.
 enum err opened_borrow(const struct profile *profile, const char *path, struct opened **out)
     MUST_USE;
-struct opened *opened_ref(struct opened *opened);
-void opened_unref(struct opened *opened); // accepts NULL
 void opened_unrefp(struct opened **opened);
 
 struct snapshot {
