@@ -9,6 +9,7 @@
 #include <xxhash.h>
 
 #include "base/compiler.h"
+#include "base/search.h"
 
 static const char magic[8] = {'c', 'a', 'i', 'r', 'n', 'n', 'a', 'm'};
 
@@ -110,19 +111,13 @@ enum err cached_names_parse(struct bytes file, struct cached_names *out)
 
 bool cached_names_find(const struct cached_names *names, uint64_t address, struct cached_place *out)
 {
-    uint32_t begin = 0;
-    uint32_t end = names->place_count;
-    while (begin < end) {
-        const uint32_t middle = begin + (end - begin) / 2;
-        const struct cached_place place = cached_names_place(names, middle);
-        if (place.address == address) {
-            *out = place;
-            return true;
-        }
-        begin = place.address < address ? middle + 1 : begin;
-        end = place.address < address ? end : middle;
+    const size_t first = FIRST_WHERE(at, names->place_count,
+                                     cached_names_place(names, (uint32_t)at).address >= address);
+    if (first == names->place_count) {
+        return false;
     }
-    return false;
+    *out = cached_names_place(names, (uint32_t)first);
+    return out->address == address;
 }
 
 void fresh_names_release(struct fresh_names *fresh)

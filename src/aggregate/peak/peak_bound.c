@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/minmax.h"
+#include "base/search.h"
 
 // Return all bytes that may exist in addition to the live ones.
 static uint64_t besides(const struct peak_bound *bound)
@@ -97,17 +98,7 @@ static void advance(struct peak_bound *bound, uint64_t stamp)
 // Return the first step that lasts until `stamp` or longer.
 static uint32_t find_step(const struct peak_bound *bound, uint64_t stamp)
 {
-    uint32_t low = 0;
-    uint32_t high = bound->step_count;
-    while (low < high) {
-        const uint32_t middle = (low + high) / 2;
-        if (bound->steps[middle].stamp < stamp) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
+    return (uint32_t)FIRST_WHERE(at, bound->step_count, bound->steps[at].stamp >= stamp);
 }
 
 // Add `bytes` to all steps since `stamp`.

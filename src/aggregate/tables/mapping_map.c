@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/minmax.h"
+#include "base/search.h"
 
 enum {
     TIDY_MIN = 1024
@@ -20,17 +21,7 @@ void mapping_map_release(struct mapping_map *map)
 // Return the index of the first range that ends after `address`.
 static size_t first_behind(const struct mapping_map *map, uint64_t address)
 {
-    size_t low = 0;
-    size_t high = map->ranges.len;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (map->ranges.items[middle].end <= address) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
+    return FIRST_WHERE(at, map->ranges.len, map->ranges.items[at].end > address);
 }
 
 const struct mapped_range *mapping_map_at(const struct mapping_map *map, uint64_t address)

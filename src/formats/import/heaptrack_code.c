@@ -7,6 +7,8 @@
 // recording is opened. The addresses are already call addresses (return address - 1), hence exact.
 #include <string.h>
 
+#include "base/search.h"
+
 #include "formats/import/heaptrack_file.h"
 
 static MUST_USE enum err find_module(struct heaptrack *h, rec_string path, uint32_t *out)
@@ -138,17 +140,8 @@ static const struct raw_range *find_range(struct heaptrack *h, uint64_t address)
         qsort(ranges->items, ranges->len, sizeof(ranges->items[0]), compare_ranges);
     }
     h->is_sorted = true;
-    size_t low = 0;
-    size_t high = ranges->len;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (ranges->items[middle].start <= address) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low > 0 && address < ranges->items[low - 1].end ? &ranges->items[low - 1] : NULL;
+    const size_t next = FIRST_WHERE(at, ranges->len, ranges->items[at].start > address);
+    return next > 0 && address < ranges->items[next - 1].end ? &ranges->items[next - 1] : NULL;
 }
 
 static MUST_USE enum err find_raw_frame(struct heaptrack *h, uint64_t address, uint32_t *out)

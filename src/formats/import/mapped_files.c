@@ -2,6 +2,8 @@
 // mapped_files: see mapped_files.h.
 #include "formats/import/mapped_files.h"
 
+#include "base/search.h"
+
 enum {
     FIXED_BELOW = 0x10000000, // limit for the address of an executable that was linked for it
 };
@@ -63,17 +65,9 @@ void mapped_files_sort(struct mapped_files *files)
 const struct mapped_file *mapped_files_find(const struct mapped_files *files,
                                             uint64_t return_address)
 {
-    size_t low = 0;
-    size_t high = files->items.len;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (files->items.items[middle].start < return_address) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    const struct mapped_file *found = low > 0 ? &files->items.items[low - 1] : NULL;
+    const struct mapped_file *items = files->items.items;
+    const size_t next = FIRST_WHERE(at, files->items.len, items[at].start >= return_address);
+    const struct mapped_file *found = next > 0 ? &items[next - 1] : NULL;
     return found != NULL && return_address <= found->end ? found : NULL;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/search.h"
 
 // Of the malloc family, with any prefix. Sorted by name, as is the other table.
 static const struct allocator_form family[] = {
@@ -138,21 +139,11 @@ static const struct allocator_form others[] = {
 static const struct allocator_form *
 search(const struct allocator_form *forms, size_t count, const char *name, size_t len)
 {
-    size_t low = 0;
-    while (low < count) {
-        const size_t middle = low + (count - low) / 2;
-        const char *at = forms[middle].name;
-        const int order = strncmp(name, at, len);
-        if (order == 0 && at[len] == '\0') {
-            return forms + middle;
-        }
-        if (order > 0) {
-            low = middle + 1;
-        } else {
-            count = middle;
-        }
-    }
-    return NULL;
+    const size_t first = FIRST_WHERE(at, count, strncmp(name, forms[at].name, len) <= 0);
+    return first < count && strncmp(name, forms[first].name, len) == 0 &&
+                   forms[first].name[len] == '\0'
+               ? forms + first
+               : NULL;
 }
 
 const struct allocator_form *allocator_form_find(const char *name, size_t len)

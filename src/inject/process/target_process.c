@@ -7,6 +7,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/search.h"
+
 enum err
 target_process_read(const struct target_process *target, uint64_t addr, void *into, size_t len)
 {
@@ -40,20 +42,10 @@ enum err target_process_write(const struct target_process *target,
 const struct target_mapping *target_process_mapping_at(const struct target_process *target,
                                                        uint64_t addr)
 {
-    size_t low = 0;
-    size_t high = target->mappings.len;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        const struct target_mapping *mapping = target->mappings.items + middle;
-        if (addr >= mapping->end) {
-            low = middle + 1;
-        } else if (addr < mapping->start) {
-            high = middle;
-        } else {
-            return mapping;
-        }
-    }
-    return NULL;
+    const struct target_mapping *mappings = target->mappings.items;
+    const size_t count = target->mappings.len;
+    const size_t first = FIRST_WHERE(at, count, mappings[at].end > addr);
+    return first < count && mappings[first].start <= addr ? mappings + first : NULL;
 }
 
 // map_files gives the mapped file itself, whatever happened to its name; it needs privileges.

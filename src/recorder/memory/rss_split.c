@@ -7,6 +7,7 @@
 
 #include "base/compiler.h"
 #include "base/minmax.h"
+#include "base/search.h"
 
 enum {
     PAGE = 4096,
@@ -78,18 +79,9 @@ static const struct memory_area *area_of(const struct splitting *s, const struct
 // Return the piece that holds `address`, or NULL.
 static struct rss_piece *piece_at(const struct splitting *s, uint64_t address)
 {
-    size_t low = 0;
-    size_t high = s->pieces.len;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (s->pieces.items[middle].end <= address) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    struct rss_piece *piece = s->pieces.items + low;
-    return low < s->pieces.len && piece->start <= address ? piece : NULL;
+    const size_t first = FIRST_WHERE(at, s->pieces.len, s->pieces.items[at].end > address);
+    struct rss_piece *piece = s->pieces.items + first;
+    return first < s->pieces.len && piece->start <= address ? piece : NULL;
 }
 
 // Return the heap memory of a block of that size, its header included; see malloc.c of glibc.

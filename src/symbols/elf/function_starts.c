@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/search.h"
+
 enum {
     HEADER_BYTES = 12, // version, three encodings, the address of .eh_frame, the number of entries
     ENTRY_BYTES = 8
@@ -93,15 +95,6 @@ static bool covers(const struct function_starts *starts, uint64_t index, uint64_
 
 uint64_t function_starts_find(const struct function_starts *starts, uint64_t address)
 {
-    uint64_t low = 0;
-    uint64_t high = starts->count;
-    while (low < high) {
-        const uint64_t middle = low + (high - low) / 2;
-        if (start_at(starts, middle) <= address) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low > 0 && covers(starts, low - 1, address) ? start_at(starts, low - 1) : 0;
+    const size_t next = FIRST_WHERE(at, starts->count, start_at(starts, at) > address);
+    return next > 0 && covers(starts, next - 1, address) ? start_at(starts, next - 1) : 0;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/minmax.h"
+#include "base/search.h"
 
 enum {
     SEARCH_LIMIT = 10000
@@ -73,17 +74,9 @@ enum err range_index_seal(struct range_index *index)
 
 struct range_search range_index_search(const struct range_index *index, uint64_t address)
 {
-    size_t low = 0;
-    size_t high = index->reach.len;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (index->ranges.items[middle].begin <= address) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return (struct range_search){.next = low};
+    const struct range *ranges = index->ranges.items;
+    return (struct range_search){.next =
+                                     FIRST_WHERE(at, index->reach.len, ranges[at].begin > address)};
 }
 
 const struct range *

@@ -14,6 +14,7 @@
 #include <stddef.h>
 
 #include "base/page_alloc.h"
+#include "base/search.h"
 #include "base/sys.h"
 #include "target/preload/process/process.h"
 #include "target/unwind/environment/module_table.h"
@@ -26,17 +27,8 @@ enum {
 
 static const struct agent_module *find(const struct agent_module_list *list, uint64_t pc)
 {
-    uint32_t low = 0;
-    uint32_t high = list->count;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (list->modules[middle].start <= pc) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low != 0 && pc < list->modules[low - 1].end ? &list->modules[low - 1] : NULL;
+    const size_t next = FIRST_WHERE(at, list->count, list->modules[at].start > pc);
+    return next != 0 && pc < list->modules[next - 1].end ? &list->modules[next - 1] : NULL;
 }
 
 // Copy the module of `pc` from the current list.

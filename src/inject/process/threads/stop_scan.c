@@ -5,25 +5,15 @@
 #include <errno.h>
 
 #include "base/minmax.h"
+#include "base/search.h"
 
 #define SCAN_BYTES_MAX  UINT64_C(0x80000)
 #define SCAN_BYTES_STEP ((size_t)16 << 10)
 
 bool stop_scan_is_in(const struct address_range *ranges, size_t count, uint64_t addr)
 {
-    size_t low = 0;
-    size_t high = count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (addr >= ranges[middle].end) {
-            low = middle + 1;
-        } else if (addr < ranges[middle].start) {
-            high = middle;
-        } else {
-            return true;
-        }
-    }
-    return false;
+    const size_t first = FIRST_WHERE(at, count, ranges[at].end > addr);
+    return first < count && ranges[first].start <= addr;
 }
 
 bool stop_scan_stack(const struct target_process *target,

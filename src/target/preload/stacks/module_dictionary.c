@@ -2,6 +2,7 @@
 // module_dictionary: see module_dictionary.h.
 #include "target/preload/stacks/module_dictionary.h"
 
+#include "base/search.h"
 #include "session/wire.h"
 #include "target/preload/python/python_code.h"
 #include "target/preload/stacks/name_frames.h"
@@ -17,17 +18,7 @@ void module_dictionary_reset(struct module_dictionary *d)
 // Return the index of the first entry that ends behind `at`.
 static uint32_t lower_bound(const struct module_dictionary *d, uint64_t at)
 {
-    uint32_t low = 0;
-    uint32_t high = d->count;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (d->entries[middle].end <= at) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
+    return (uint32_t)FIRST_WHERE(i, d->count, d->entries[i].end > at);
 }
 
 // Find the entry of a pc. A return address may be the first byte behind a module, when a call that

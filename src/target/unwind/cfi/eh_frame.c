@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "base/cursor.h"
+#include "base/search.h"
 
 // DW_EH_PE: the format of a pointer (low four bits) and its base (next three).
 enum pointer_encoding {
@@ -289,28 +290,24 @@ static uint64_t row_addr(const struct eh_table *table, struct bytes index, size_
     return table->image.addr + (uint64_t)(index.data - table->image.bytes.data) + row * 8;
 }
 
+static uint64_t row_start(const struct eh_table *table, struct bytes index, size_t row)
+{
+    fetch(table, row_addr(table, index, row), 8);
+    return index_field(index, row, 0, table->hdr_addr);
+}
+
 // Find the last row whose function starts at or before `pc`.
 static enum err find_in_index(const struct eh_table *table,
                               struct bytes index,
                               uint64_t pc,
                               struct eh_function *out)
 {
-    size_t low = 0;
-    size_t high = index.len / 8;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        fetch(table, row_addr(table, index, middle), 8);
-        if (index_field(index, middle, 0, table->hdr_addr) <= pc) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    if (low == 0) {
+    const size_t next = FIRST_WHERE(row, index.len / 8, row_start(table, index, row) > pc);
+    if (next == 0) {
         return ERR_NOT_FOUND;
     }
-    fetch(table, row_addr(table, index, low - 1), 8);
-    return eh_read_fde(table, index_field(index, low - 1, 1, table->hdr_addr), out);
+    fetch(table, row_addr(table, index, next - 1), 8);
+    return eh_read_fde(table, index_field(index, next - 1, 1, table->hdr_addr), out);
 }
 
 static enum err

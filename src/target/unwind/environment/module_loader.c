@@ -9,6 +9,7 @@
 #include <sys/auxv.h>
 
 #include "base/page_alloc.h"
+#include "base/search.h"
 
 #define LIST_SPANS_MAX 2048u
 
@@ -83,20 +84,12 @@ bool module_table_find_listed(uint64_t pc, struct module_span *out)
 {
     // Acquire pairs with the release in module_table_refresh: the list is complete.
     const struct module_list *list = atomic_load_explicit(&g_modules.current, memory_order_acquire);
-    uint32_t low = 0;
-    uint32_t high = list != NULL ? list->count : 0;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (list->spans[middle].start <= pc) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    if (low == 0 || pc >= list->spans[low - 1].end) {
+    const uint32_t count = list != NULL ? list->count : 0;
+    const size_t next = FIRST_WHERE(at, count, list->spans[at].start > pc);
+    if (next == 0 || pc >= list->spans[next - 1].end) {
         return false;
     }
-    *out = list->spans[low - 1];
+    *out = list->spans[next - 1];
     return true;
 }
 
