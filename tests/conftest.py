@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""No test reads the options of the user who runs it (src/cli/options/user_options.h), and none hides its
+"""No test reads the options of the user who runs it (src/cli/user_options.h), and none hides its
 failure behind a child that it would wait for."""
 import os
 import subprocess

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // main: finds the command of a command line and runs it.
 //
-//   cairn COMMAND ...             a name from the table below
+//   cairn COMMAND ...             a name from command_table.h
 //   cairn --help | --version      the overview, the version
 //   cairn --complete WORDS ...    what can follow, for the shells (completion.h)
 //   cairn [options] PROGRAM ...   anything else is `cairn record`
@@ -11,18 +11,11 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "cli/commands/cmd_help.h"
-#include "cli/options/command.h"
-#include "cli/options/completion.h"
-#include "cli/options/user_options.h"
+#include "cli/cmd_help.h"
+#include "cli/command_table.h"
+#include "cli/completion.h"
+#include "cli/user_options.h"
 #include "host/os/quiet_thread.h"
-
-const struct command *const commands[] = {
-    &command_record, &command_report,    &command_diff,    &command_check,
-    &command_top,    &command_analyze,   &command_export,  &command_dump,
-    &command_verify, &command_symbolize, &command_cache,   &command_store,
-    &command_ctl,    &command_help,      &command_version, NULL,
-};
 
 // Words that mean a command without being its name.
 static const struct {

@@ -15,7 +15,7 @@
 
 #include "base/compiler.h"
 #include "cli/commands/browser.h"
-#include "cli/options/command.h"
+#include "cli/commands/commands.h"
 #include "cli/options/name_options.h"
 #include "cli/text/screen_text.h"
 #include "host/os/file.h"

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "base/compiler.h"
-#include "cli/options/command.h"
+#include "cli/commands/commands.h"
 #include "cli/options/option_values.h"
 #include "cli/text/screen_text.h"
 #include "host/text/format.h"

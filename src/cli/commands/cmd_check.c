@@ -13,7 +13,7 @@
 
 #include "base/compiler.h"
 #include "cli/check/check_results.h"
-#include "cli/options/command.h"
+#include "cli/commands/commands.h"
 #include "cli/options/name_options.h"
 #include "cli/record/record_run.h"
 #include "cli/warnings/warnings.h"

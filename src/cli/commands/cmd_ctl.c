@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "cli/options/command.h"
+#include "cli/commands/commands.h"
 #include "cli/text/screen_text.h"
 #include "host/text/json_writer.h"
 #include "recorder/control/control_client.h"

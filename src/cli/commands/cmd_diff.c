@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "cli/commands/commands.h"
 #include "cli/diff/diff_report.h"
-#include "cli/options/command.h"
 #include "cli/options/name_options.h"
 #include "cli/options/output_words.h"
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "cli/commands/commands.h"
 #include "cli/commands/dump_events.h"
-#include "cli/options/command.h"
 #include "formats/import/input_file.h"
 #include "recording/format/schema.h"
 #include "recording/read/recording_dump.h"

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "cli/commands/commands.h"
 #include "cli/commands/export_page.h"
-#include "cli/options/command.h"
 #include "cli/options/filter_options.h"
 #include "cli/options/name_options.h"
 #include "cli/options/option_values.h"

@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "cli/commands/commands.h"
 #include "cli/diff/comparison.h"
 #include "cli/diff/diff_report.h"
-#include "cli/options/command.h"
 #include "cli/options/filter_options.h"
 #include "cli/options/name_options.h"
 #include "cli/options/output_words.h"

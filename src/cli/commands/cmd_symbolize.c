@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/compiler.h"
-#include "cli/options/command.h"
+#include "cli/commands/commands.h"
 #include "cli/options/name_options.h"
 #include "cli/text/screen_text.h"
 #include "formats/import/input_file.h"

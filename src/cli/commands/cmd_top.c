@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "cli/options/command.h"
+#include "cli/commands/commands.h"
 #include "cli/options/name_options.h"
 #include "cli/options/output_name.h"
 #include "cli/top/top_terminal.h"

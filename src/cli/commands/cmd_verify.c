@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/compiler.h"
-#include "cli/options/command.h"
+#include "cli/commands/commands.h"
 #include "formats/import/input_file.h"
 #include "recording/read/recording_dump.h"
 #include "recording/read/recording_reader.h"

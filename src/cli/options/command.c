@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// command: finds commands and prints their messages. See command.h.
+// command: parses command lines and prints messages. See command.h.
 #include "cli/options/command.h"
 
 #include <errno.h>
@@ -15,67 +15,9 @@
 #include "host/text/number.h"
 
 enum {
-    NAME_MAX_LEN = 15, // a longer word is not a mistyped command
-    DISTANCE_MAX = 2,  // maximal edits between a word and the suggested command
     WIDTH_DEFAULT = 80,
     WIDTH_MAX = 160,
 };
-
-const struct command *command_find(const char *name)
-{
-    for (const struct command *const *command = commands; *command != NULL; command++) {
-        if (strcmp((*command)->name, name) == 0) {
-            return *command;
-        }
-    }
-    return NULL;
-}
-
-static unsigned minimum(unsigned left, unsigned right)
-{
-    return left < right ? left : right;
-}
-
-// Return the optimal string alignment distance: insertions, deletions, changes and swapped
-// neighbours.
-static unsigned edit_distance(const char *left, const char *right)
-{
-    unsigned table[NAME_MAX_LEN + 2][NAME_MAX_LEN + 2];
-    size_t rows = strlen(left);
-    size_t columns = strlen(right);
-    for (size_t i = 0; i <= rows; i++) {
-        for (size_t j = 0; j <= columns; j++) {
-            if (i == 0 || j == 0) {
-                table[i][j] = (unsigned)(i + j);
-                continue;
-            }
-            unsigned change = table[i - 1][j - 1] + (left[i - 1] != right[j - 1]);
-            unsigned shift = minimum(table[i - 1][j], table[i][j - 1]) + 1;
-            table[i][j] = minimum(change, shift);
-            if (i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1]) {
-                table[i][j] = minimum(table[i][j], table[i - 2][j - 2] + 1);
-            }
-        }
-    }
-    return table[rows][columns];
-}
-
-const struct command *command_suggest(const char *name)
-{
-    const struct command *best = NULL;
-    unsigned best_distance = DISTANCE_MAX + 1;
-    if (strlen(name) > NAME_MAX_LEN || strlen(name) <= DISTANCE_MAX) {
-        return NULL;
-    }
-    for (const struct command *const *command = commands; *command != NULL; command++) {
-        unsigned distance = edit_distance(name, (*command)->name);
-        if (distance < best_distance) {
-            best = *command;
-            best_distance = distance;
-        }
-    }
-    return best;
-}
 
 int command_error(const struct err_info *info)
 {

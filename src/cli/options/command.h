@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// command: a subcommand, and the table of all subcommands.
+// command: a subcommand, and the messages that all of them share.
 //
-// Each command is one const struct in its own file, cmd_<name>.c. The table in main.c lists them in
-// the order of the help. This file also has the messages that all commands share. Context: H.
+// Each command is one const struct in its own file, cmd_<name>.c; command_table.h lists them.
+// Context: H.
 #pragma once
 
 #include <stdbool.h>
@@ -28,31 +28,6 @@ struct command {
     bool ignores_user_options;         // of user_options.h
     int (*run)(int argc, char **argv); // argv[0] is the command's name; returns the exit status
 };
-
-extern const struct command command_record;
-extern const struct command command_report;
-extern const struct command command_analyze;
-extern const struct command command_check;
-extern const struct command command_diff;
-extern const struct command command_dump;
-extern const struct command command_export;
-extern const struct command command_verify;
-extern const struct command command_symbolize;
-extern const struct command command_top;
-extern const struct command command_cache;
-extern const struct command command_ctl;
-extern const struct command command_store;
-extern const struct command command_help;
-extern const struct command command_version;
-
-// All commands; NULL ends the table.
-extern const struct command *const commands[];
-
-// Return the command of that name, or NULL.
-const struct command *command_find(const char *name);
-
-// Return the command whose name is most similar to `name`, or NULL if none is similar.
-const struct command *command_suggest(const char *name);
 
 // Parse argv[1..argc) by the command's table into `fields`. Return false if the command is done
 // after help or an error. Both have been printed then, and *status is the exit status.

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
-#include "cli/options/command.h"
-#include "cli/options/user_options.h"
+#include "cli/command_table.h"
 #include "cli/text/build_details.h"
+#include "cli/user_options.h"
 
 struct version_fields {
     bool is_verbose;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // completion: see the header.
-#include "cli/options/completion.h"
+#include "cli/completion.h"
 
 #include <stdbool.h>
 #include <string.h>
 
 #include "base/compiler.h"
-#include "cli/options/command.h"
+#include "cli/command_table.h"
 #include "formats/export/export_formats.h"
 #include "formats/export/exporter.h"
 #include "profile/model/cost.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // cmd_help: `cairn help`, `cairn help COMMAND`, and the output of `cairn` alone.
-#include "cli/commands/cmd_help.h"
+#include "cli/cmd_help.h"
 
-#include "cli/options/command.h"
+#include "cli/command_table.h"
 
 void help_print_overview(FILE *out)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // user_options: see user_options.h.
-#include "cli/options/user_options.h"
+#include "cli/user_options.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "cli/command_table.h"
 #include "host/os/file.h"
 #include "host/text/toml.h"
 
