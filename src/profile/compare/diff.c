@@ -123,8 +123,7 @@ void diff_release(struct diff *diff)
     u32_vec_release(&diff->stacks);
 }
 
-// Return whether `cost` grows with the run, so that it is divided by the unit.
-static bool is_amount(enum cost cost)
+bool diff_is_amount(enum cost cost)
 {
     return cost != COST_PEAK_BYTES && cost != COST_PEAK_BLOCKS && cost != COST_OWN_PEAK_BYTES;
 }
@@ -144,7 +143,7 @@ static double
 value_of(const struct diff *diff, enum side side, const struct costs *costs, enum cost cost)
 {
     double value = (double)costs_get(costs, cost);
-    return is_amount(cost) ? value / diff->units[side] : value;
+    return diff_is_amount(cost) ? value / diff->units[side] : value;
 }
 
 const char *diff_class_name(enum diff_class class)

@@ -60,6 +60,9 @@ enum err diff_build(const struct code_union *code,
                     struct diff *out) MUST_USE;
 void diff_release(struct diff *diff);
 
+// Whether `cost` grows with the run, so that it is divided by the unit.
+bool diff_is_amount(enum cost cost);
+
 // Whether both recordings know `cost`.
 bool diff_knows(const struct diff *diff, enum cost cost);
 
