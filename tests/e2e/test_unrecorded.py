@@ -370,3 +370,39 @@ def test_who_begins_under_a_filter_is_counted_as_lost(record, who):
     spare = 1 if who == "thread" else 0
     assert list(lost) == ["seccomp"] and 2000 <= lost["seccomp"] <= 2000 + spare
     assert recording.totals["allocations"] == truth["allocations"] + spare
+
+
+CONFINED_EXEC = """#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    struct sock_filter code = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    struct sock_fprog program = {.len = 1, .filter = &code};
+    int status = 1;
+    if (fork() == 0) {
+        free(malloc(100));
+        if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0) {
+            free(malloc(200));
+            execv(argv[1], argv + 1);
+        }
+        _exit(9);
+    }
+    (void)argc;
+    wait(&status);
+    return WEXITSTATUS(status);
+}
+"""
+
+
+def test_an_exec_under_a_filter_is_no_kill(record, scratch, small):
+    (scratch / "confined_exec.c").write_text(CONFINED_EXEC)
+    subprocess.run(["gcc", "-o", scratch / "confined_exec", scratch / "confined_exec.c"], check=True, timeout=60)
+    recording = record(scratch / "confined_exec", small["none"], "there")
+    assert recording.finished.returncode == 7 and recording.finished.stdout == b"there 1 alone\n"
+    assert unrecorded(recording) == {(str(small["none"]), "seccomp"): 1}
+    assert b"killed" not in recording.finished.stderr
+    assert [process["killed"] for process in recording.report["processes"]] == [False, False]

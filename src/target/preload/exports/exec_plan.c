@@ -141,6 +141,9 @@ static bool may_follow(const struct exec_plan *plan)
 
 void exec_plan_announce(struct exec_plan *plan)
 {
+    if (sys_is_forbidden()) {
+        process_forgo_exit_note();
+    }
     if (has_obstacle(plan)) {
         announce(plan, (uint32_t)sys_getpid(), may_follow(plan), false);
     }

@@ -242,15 +242,19 @@ void process_note_exit(void)
     }
 }
 
-void process_note_own_exit(void)
+void process_forgo_exit_note(void)
 {
     struct session_header *session = process_session();
-    if (session == NULL) {
-        return;
-    }
-    if (sys_is_forbidden()) { // whose exit it is cannot be asked
+    if (session != NULL) {
         session_process(session, g_process->index)->flags &= ~(uint32_t)PROCESS_NOTES_EXIT;
-    } else if ((uint32_t)sys_getpid() == g_image.pid) {
+    }
+}
+
+void process_note_own_exit(void)
+{
+    if (sys_is_forbidden()) {
+        process_forgo_exit_note();
+    } else if (process_session() != NULL && (uint32_t)sys_getpid() == g_image.pid) {
         process_note_exit();
     }
 }

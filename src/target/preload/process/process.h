@@ -72,6 +72,10 @@ void process_note_exit(void);
 // process that recorded here lives on.
 void process_note_own_exit(void);
 
+// Say that the process may end without a note: under a seccomp filter it cannot be asked whether
+// the caller is this process or its child of vfork. The recorder takes no such end for a kill.
+void process_forgo_exit_note(void);
+
 // Void what threads remember of code, because code was unloaded.
 void process_code_unloaded(void);
 
