@@ -14,6 +14,7 @@ const VIEWS = [
 ];
 const COMPARED = ['summary', 'bottom-up', 'functions?fn=keep_cache()', 'flame', 'charts', 'sizes', 'leaks', 'threads'];
 const PHONE = { width: 844, height: 390 };
+const UPRIGHT = { width: 390, height: 844 };
 const SMALL_SCREEN = { width: 1280, height: 720 };
 
 let viewer, page;
@@ -94,7 +95,10 @@ function measure() {
   const main = document.querySelector('main');
   const tabs = document.querySelector('.tabs');
   const work = main.querySelector('.table, canvas, svg, .figures, .notice');
+  const parts = [...main.querySelectorAll('.view > *')].filter((part) => part.getBoundingClientRect().height > 0);
+  const lowest = (part) => Math.max(part.getBoundingClientRect().bottom, ...(part.matches('.split') ? [...part.children].map((child) => child.getBoundingClientRect().bottom) : []));
   return {
+    covered: parts.slice(1).filter((part, i) => part.getBoundingClientRect().top < lowest(parts[i]) - 1).map((part) => part.className),
     aside: document.documentElement.scrollWidth - document.documentElement.clientWidth,
     mainHeight: main.getBoundingClientRect().height,
     isReachable: work !== null && (work.getBoundingClientRect().top < innerHeight || main.scrollHeight > main.clientHeight),
@@ -103,7 +107,7 @@ function measure() {
   };
 }
 
-for (const [name, size, least] of [['on a phone held sideways', PHONE, 180], ['at 1280 pixels', SMALL_SCREEN, 480]]) {
+for (const [name, size, least] of [['on a phone held sideways', PHONE, 180], ['on a phone', UPRIGHT, 480], ['at 800 by 600', { width: 800, height: 600 }, 300], ['at 1280 pixels', SMALL_SCREEN, 480]]) {
   describe(name, () => {
     before(async () => {
       await page.setViewportSize(size);
@@ -114,6 +118,7 @@ for (const [name, size, least] of [['on a phone held sideways', PHONE, 180], ['a
         await viewer.follow(`#/${view}`);
         const seen = await page.evaluate(measure);
         assert.equal(seen.aside, 0);
+        assert.deepEqual(seen.covered, []);
         assert.ok(seen.mainHeight >= least, JSON.stringify(seen));
         assert.ok(seen.isReachable && seen.workHeight >= 24, JSON.stringify(seen));
         assert.equal(seen.tabsAside, 'auto');

@@ -271,6 +271,25 @@ describe('keys', () => {
     assert.equal(await count(), opened);
   });
 
+  it('a filter can be changed where it was typed, and Esc leaves the field', async () => {
+    await viewer.open('#/bottom-up');
+    await page.keyboard.press('/');
+    await page.keyboard.type('leak');
+    await page.keyboard.press('Enter');
+    await viewer.idle();
+    assert.equal(viewer.parameters().get('function'), 'leak');
+    await page.getByTitle('Change this filter').click();
+    await page.keyboard.press('End');
+    await page.keyboard.type('_receipt');
+    await page.keyboard.press('Enter');
+    await viewer.idle();
+    assert.equal(viewer.parameters().get('function'), 'leak_receipt');
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('x');
+    await viewer.idle();
+    assert.equal(viewer.parameters().get('function'), null);
+  });
+
   it('h opens the hot path down to the cache', async () => {
     await viewer.open('#/top-down');
     const table = await viewer.table('Top-down tree');

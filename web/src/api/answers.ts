@@ -107,6 +107,7 @@ const findings = object({
     location: refs,
     bytes: nums,
     whole_bytes: nums,
+    look: texts,
   }),
   /** Null without time slices, and for a part of the recording. */
   peak_rise: orNull(

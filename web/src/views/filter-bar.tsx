@@ -1,11 +1,11 @@
 // The filter of all views: its state, the share that passes, and its editor.
 import type { JSX } from 'preact';
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { inReport } from '../api/report-file';
 import { formatPercent } from '../base/format';
 import { LIFETIME_RANGE, parseRange, SIZE_RANGE, type RangeKind } from '../model/block-range';
 import { costTitle, formatCost } from '../model/cost';
-import { isFiltered, isMoment, type Address } from '../state/address';
+import { isFiltered, isMoment, type Address, type FilterField } from '../state/address';
 import { go, resetFilter } from '../state/app-state';
 import { useAddress } from '../state/hooks';
 import { FilterChips } from './filter-chips';
@@ -113,6 +113,7 @@ function FilterForm(): JSX.Element {
   const [kind, setKind] = useState(FUNCTION);
   const [text, setText] = useState('');
   const [isRegex, setIsRegex] = useState(false);
+  const input = useRef<HTMLInputElement>(null);
   const patch = text === '' ? null : patchFor(kind, text, isRegex);
   const isWrong = text !== '' && patch === null;
   const add = (event: Event): void => {
@@ -121,6 +122,12 @@ function FilterForm(): JSX.Element {
       go({ ...patch, zoom: '' });
       setText('');
     }
+  };
+  const edit = (field: FilterField): void => {
+    setKind(KINDS.find((candidate) => candidate.field === field.replace(/_regex$/, '')) ?? FUNCTION);
+    setIsRegex(field.endsWith('_regex'));
+    setText(address[field]);
+    input.current?.focus();
   };
   const isThere = (candidate: Kind): boolean => (candidate.field !== 'size' || hasSizes) && (candidate.field !== 'lifetime' || hasLifetimes);
   return (
@@ -138,6 +145,7 @@ function FilterForm(): JSX.Element {
         </select>
         <input
           id="filter-text"
+          ref={input}
           type="text"
           aria-label="Filter text"
           aria-invalid={isWrong}
@@ -145,6 +153,7 @@ function FilterForm(): JSX.Element {
           placeholder={kind.range !== null ? kind.range.example : isRegex || kind.isFrame === true ? 'regular expression (PCRE2)' : 'contains… (press / to come here)'}
           value={text}
           onInput={(e) => setText(e.currentTarget.value)}
+          onKeyDown={(e) => (e.key === 'Escape' ? e.currentTarget.blur() : undefined)}
         />
         {kind.range === null && kind.isFrame !== true ? <RegexToggle isOn={isRegex} onChange={setIsRegex} /> : null}
         <button type="submit" disabled={patch === null}>
@@ -155,7 +164,7 @@ function FilterForm(): JSX.Element {
         </button>
       </form>
       <WhoPicker address={address} />
-      <FilterChips address={address} />
+      <FilterChips address={address} onEdit={edit} />
       <Share address={address} />
     </section>
   );

@@ -29,10 +29,17 @@ const CLASS_SETS = [
   { value: 'in_in,in_out,out_in,out_out', label: 'all that lived inside' },
 ] as const;
 
-function Chip(props: { readonly label: string; readonly value: string; readonly onRemove: () => void }): JSX.Element {
+function Chip(props: { readonly label: string; readonly value: string; readonly onRemove: () => void; readonly onEdit?: () => void }): JSX.Element {
   return (
     <li class="chip">
-      <span class="soft">{props.label}</span> <span class="chip-value">{props.value}</span>
+      <span class="soft">{props.label}</span>{' '}
+      {props.onEdit === undefined ? (
+        <span class="chip-value">{props.value}</span>
+      ) : (
+        <button type="button" class="link chip-value" title="Change this filter" onClick={props.onEdit}>
+          {props.value}
+        </button>
+      )}
       <button type="button" class="chip-remove" aria-label={`remove filter: ${props.label} ${props.value}`} onClick={props.onRemove}>
         ×
       </button>
@@ -83,14 +90,21 @@ function RangeChip(props: {
   return <Chip label={props.label} value={rangeText(props, props.format)} onRemove={props.onRemove} />;
 }
 
-export function FilterChips(props: { readonly address: Address }): JSX.Element {
-  const { address } = props;
+/** `onEdit` brings a field's value back to where it was typed; processes and threads are chosen from lists. */
+export function FilterChips(props: { readonly address: Address; readonly onEdit?: (field: FilterField) => void }): JSX.Element {
+  const { address, onEdit } = props;
   return (
     <ul class="filter-chips" aria-label="Active filters">
       {FILTER_FIELDS.map((field) => {
         const label = LABELS[field];
         return label === undefined || address[field] === '' ? null : (
-          <Chip key={field} label={label} value={address[field]} onRemove={() => go({ [field]: '', zoom: '' })} />
+          <Chip
+            key={field}
+            label={label}
+            value={address[field]}
+            onRemove={() => go({ [field]: '', zoom: '' })}
+            {...(onEdit === undefined || field === 'process' || field === 'thread' ? {} : { onEdit: () => onEdit(field) })}
+          />
         );
       })}
       <RangeChip

@@ -27,6 +27,12 @@ const FLAME: Link = { label: 'Flame graph', to: (name) => ({ view: 'flame', cost
 const LEAKS: Link = { label: 'Leaks', to: () => ({ view: 'leaks', leaks_by: 'call_site' }) };
 const RSS: Link = { label: 'RSS', to: () => ({ view: 'rss' }) };
 
+/** By what the report says to look at: churn is of three sorts. */
+const CHURN: Readonly<Record<string, Link>> = {
+  '--histogram': { label: 'Lifetimes', to: (name) => ({ view: 'sizes', histogram: 'lifetimes', function: name.full }) },
+  '-a': { label: 'Bottom-up', to: () => ({ view: 'bottom-up', cost: 'allocated_bytes' }) },
+};
+
 const KINDS: Readonly<Record<string, Kind>> = {
   peak: { title: 'Holds the peak', whole: 'of the peak', links: [{ label: 'Why the peak', to: () => ({ view: 'peak' }) }, FLAME] },
   growth: { title: 'Grows until the end', whole: 'of what is live at the end', links: [LEAKS, { label: 'Over time', to: () => ({ view: 'charts' }) }] },
@@ -56,7 +62,8 @@ function Card(props: { readonly summary: Summary; readonly row: number }): JSX.E
   const name = locationName(code, items.location[row]);
   const bytes = at(items.bytes, row);
   const whole = at(items.whole_bytes, row);
-  const links = kind.links.filter((link) => link.to(name).view !== 'peak' || findings.peak_rise !== null);
+  const churn = id === 'churn' ? CHURN[items.look[row] ?? ''] : undefined;
+  const links = (churn === undefined ? kind.links : [churn]).filter((link) => link.to(name).view !== 'peak' || findings.peak_rise !== null);
   return (
     <li class={`card card-${id}`} data-testid={`finding-${id}`}>
       <h2 class="card-title">

@@ -7,7 +7,7 @@ import './help.css';
 const KEYS: readonly (readonly [string, string])[] = [
   ['1 … 9, 0', 'the first ten views, in the order of the tabs'],
   ['[ ]', 'the view before, the view after'],
-  ['/', 'type a filter'],
+  ['/', 'type a filter; Enter applies it, Esc leaves the field'],
   ['x', 'reset the filter'],
   ['Alt ←, Alt →', 'back and forward: views, filters and zooms'],
   ['↑ ↓ Home End', 'in tables: the row before, after, first, last'],

@@ -145,6 +145,11 @@ function Header(props: { readonly table: DataTableProps }): JSX.Element {
   );
 }
 
+/** Deep levels are indented less, so that their names keep their room. */
+function indentPx(level: number): number {
+  return 2 + 14 * Math.min(level, 8) + 5 * Math.min(Math.max(level - 8, 0), 24) + Math.min(Math.max(level - 32, 0), 100);
+}
+
 function Row(props: { readonly table: DataTableProps; readonly row: number; readonly id: string }): JSX.Element {
   const { table, row } = props;
   const open = table.isOpen?.(row) ?? null;
@@ -167,7 +172,7 @@ function Row(props: { readonly table: DataTableProps; readonly row: number; read
           key={column.key}
           role="gridcell"
           class={column.numeric === true ? 'table-cell table-numeric' : 'table-cell'}
-          style={index === 0 && level !== undefined ? { paddingLeft: `${level * 14 + 2}px` } : {}}
+          style={index === 0 && level !== undefined ? { paddingLeft: `${indentPx(level)}px` } : {}}
         >
           {index === 0 && table.isOpen !== undefined ? (
             <span
