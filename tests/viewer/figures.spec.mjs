@@ -3,7 +3,7 @@
 // JSON of both files. numbers.spec.mjs has the figures outside of tables, and filters.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { comparedNumbers, exactNumber, humanBytes, humanCount, recordFamily, recordWorkload, report, withStage } from './support.mjs';
+import { comparedNumbers, exactNumber, humanBytes, humanCount, recordFamily, recordTurns, recordWorkload, report, withStage } from './support.mjs';
 
 const COSTS = ['peak_bytes', 'leaked_bytes', 'allocations', 'temporary', 'allocated_bytes'];
 const TALL = { width: 1280, height: 4000 }; // a table draws the rows that are in sight
@@ -57,6 +57,17 @@ describe('threads, processes and modules', () => {
         Modules: await table(of, 'Modules', (row) => [row.name, ...costsOf(row)]),
       }, wantedOf(report(path)));
     }
+  });
+});
+
+describe('the summary', () => {
+  it('says why more is leaked than was live at once', async () => {
+    const { viewer: turns } = await stage.open(recordTurns(stage.folder, 'turns.cairn'));
+    const { totals } = report(`${stage.folder}/turns.cairn`);
+    assert.ok(totals.leaked_bytes > totals.peak_bytes);
+    const note = async (of) => (await of.open('#/summary'), of.page.locator('.figures').innerText());
+    assert.match(await note(turns), /unfreed blocks, left by processes one after the other/);
+    assert.doesNotMatch(await note(viewer), /one after the other/);
   });
 });
 

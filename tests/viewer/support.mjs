@@ -132,6 +132,11 @@ export function recordFamily(folder, name) {
   return record(folder, name, ['/bin/sh', '-c', './workload & ./workload more; wait']);
 }
 
+/** Three processes one after the other, each killed with what it holds. */
+export function recordTurns(folder, name) {
+  return record(folder, name, ['/bin/sh', '-c', 'for i in 1 2 3; do perl -e \'@a = map { $_ x 100 } 1 .. 2000; kill 9, $$\'; done; true']);
+}
+
 /** Everything in it that can have a name has one that is an attack. */
 export function recordHostile(folder) {
   const names = JSON.parse(fs.readFileSync(path.join(here, 'hostile_names.json'), 'utf8'));

@@ -69,7 +69,10 @@ export function Lives(): JSX.Element {
   const threads = useAsk('threads', params, threadsAnswer);
   return (
     <section class="lives" aria-label="Lives of processes and threads">
-      <h2>{`Processes and threads over the run of ${formatMs(meta.runtime_ms)}`}</h2>
+      <h2 class="lives-head">
+        {`Processes and threads over the run of ${formatMs(meta.runtime_ms)}`}
+        <span class="soft">held at the peak</span>
+      </h2>
       <Pane asked={processes} label="Lives">
         {(answer) => {
           const answers = { processes: answer.processes, threads: threads.value?.threads ?? { count: 0, thread_id: [], pid: [], name: [], merged_count: [], start_ms: [], end_ms: [], costs: {} } };

@@ -37,7 +37,8 @@ const TILES: readonly Tile[] = [
     cost: 'leaked_bytes',
     label: 'Leaked',
     go: { view: 'leaks' },
-    note: (t, suppressed) => `in ${formatCountOf(t['leaked_allocations'] ?? 0, 'unfreed block')}${suppressed === 0 ? '' : `; ${formatBytes(suppressed)} more is suppressed`}`,
+    note: (t, suppressed) =>
+      `in ${formatCountOf(t['leaked_allocations'] ?? 0, 'unfreed block')}${(t['processes'] ?? 0) > 1 && (t['leaked_bytes'] ?? 0) > (t['peak_bytes'] ?? 0) ? ', left by processes one after the other' : ''}${suppressed === 0 ? '' : `; ${formatBytes(suppressed)} more is suppressed`}`,
   },
   {
     cost: 'allocations',
