@@ -53,7 +53,7 @@ MODULES = {
     "inject/allocators": Module("H", "base session host symbols"),
     "inject": Module("H", "base session host inject/process inject/code inject/allocators"),
     "attach": Module("H", "base session host inject inject/process inject/code inject/allocators symbols"),
-    "recorder": Module("H", "base session host recording aggregate inject/allocators inject/process attach",
+    "recorder": Module("H", "base session host recording aggregate symbols inject/allocators inject/process attach",
                        "session processes launch memory output ingest control ."),
     "profile": Module("H", "base host recording symbols",
                       "model accuracy select names calls time tables compare findings"),

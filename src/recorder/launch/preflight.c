@@ -14,6 +14,7 @@
 #include "host/os/file.h"
 #include "inject/allocators/allocator_scan.h"
 #include "session/exec_check.h"
+#include "symbols/elf/elf_file.h"
 
 #define SCRIPT_DEPTH_MAX  4u   // as fs/exec.c: BINPRM_MAX_RECURSION
 #define SCRIPT_LINE_BYTES 256u // as the kernel's BINPRM_BUF_SIZE
