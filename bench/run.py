@@ -11,7 +11,7 @@
     bench/run.py --merge OTHER.json --markdown docs/performance.md
     bench/run.py --list
 
-The results are kept in a JSON file, the source of the document's tables. A new measurement of a
+The results are kept in bench/results.json, the source of the documents' tables. A new measurement of a
 tool replaces its old figures for those workloads. Other tools keep theirs, each with the bare runs
 of its own sitting. Exit status 1 if cairn failed in a run.
 """
@@ -48,7 +48,7 @@ def arguments():
     parser.add_argument("--instructions", metavar="WORKLOADS", nargs="?", const="all",
                         help="instructions an operation, by callgrind: all, or of these workloads")
     parser.add_argument("--json", type=pathlib.Path, help="where results are kept (default: "
-                        "bench.json in the build directory, bench-quick.json for --quick)")
+                        "bench/results.json, and bench-quick.json in the build directory for --quick)")
     parser.add_argument("--merge", metavar="FILE", type=pathlib.Path, nargs="*",
                         help="measure nothing; take over what these files have and the results lack")
     parser.add_argument("--markdown", type=pathlib.Path, nargs="+", default=[],
@@ -184,8 +184,8 @@ def main():
             print(f"{type(item).__name__.lower():10} {item.name:16} {item.title}")
         return 0
     options.build = options.build.resolve()
-    options.json = options.json or options.build / ("bench-quick.json" if options.quick
-                                                    else "bench.json")
+    options.json = options.json or (options.build / "bench-quick.json" if options.quick
+                                    else ROOT / "bench" / "results.json")
     data = results.load(options.json)
     measured = []
     if options.merge is None:
