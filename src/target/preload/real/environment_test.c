@@ -130,6 +130,95 @@ static void test_large_environments(void **state)
     }
 }
 
+// The list of libraries is as long as the array for it, or nearly: it is whole, and what follows the
+// array is too.
+static void test_lists_as_long_as_their_array(void **state)
+{
+    (void)state;
+    environ = variables_of_process;
+    environment_remember();
+    const size_t head_bytes = strlen("LD_PRELOAD=" OURS ":");
+    for (size_t bytes = ENVIRONMENT_BYTES - 3; bytes <= ENVIRONMENT_BYTES + 3; bytes++) {
+        char given[ENVIRONMENT_BYTES + 16] = "LD_PRELOAD=";
+        char want[ENVIRONMENT_BYTES + 16] = "LD_PRELOAD=" OURS ":";
+        const size_t others_bytes = bytes - 1 - head_bytes;
+        memset(given + strlen(given), 'x', others_bytes);
+        memset(want + head_bytes, 'x', others_bytes);
+        struct made_environment made;
+        memset(&made, 0x55, sizeof(made));
+        assert_true(environment_with_us(&made, (char *[]){given, NULL}, "/tmp/door"));
+        expect(&made, (const char *const[]){want, "CAIRN_SESSION=/proc/1/fd/3:/tmp/door", NULL});
+        assert_int_equal(made.mapped != NULL, bytes > ENVIRONMENT_BYTES);
+        environment_release(&made);
+    }
+}
+
+// A door that does not fit is left out, so that no recorder is found.
+static void test_doors_as_long_as_their_room(void **state)
+{
+    (void)state;
+    environ = variables_of_process;
+    environment_remember();
+    const size_t head_bytes = strlen("CAIRN_SESSION=/proc/1/fd/3:");
+    for (size_t bytes = ENVIRONMENT_SESSION_BYTES - 2; bytes <= ENVIRONMENT_SESSION_BYTES + 2;
+         bytes++) {
+        char door[ENVIRONMENT_SESSION_BYTES + 16] = "";
+        memset(door, 'd', bytes - 1 - head_bytes);
+        struct made_environment made;
+        assert_true(environment_with_us(&made, (char *[]){NULL}, door));
+        assert_memory_equal(made.variables[1], "CAIRN_SESSION=/proc/1/fd/3:", head_bytes);
+        assert_string_equal(made.variables[1] + head_bytes,
+                            bytes <= ENVIRONMENT_SESSION_BYTES ? door : "");
+        environment_release(&made);
+    }
+}
+
+// What does not fit is not remembered; what was remembered stays.
+static void test_names_that_are_too_long(void **state)
+{
+    (void)state;
+    static char preload[8192] = "LD_PRELOAD=/";
+    static char session[8192] = SESSION;
+    environ = variables_of_process;
+    environment_remember();
+    memset(preload + strlen(preload), 'x', 5000);
+    (void)strcat(preload, OURS);
+    memset(session + strlen(session), 'x', 5000);
+    char *const environments[][3] = {{preload, (char[]){SESSION}, NULL},
+                                     {(char[]){"LD_PRELOAD=" OURS}, session, NULL},
+                                     {(char[]){"LD_PRELOAD=" OURS}, NULL}};
+    for (size_t i = 0; i < ARRAY_LEN(environments); i++) {
+        environ = (char **)(uintptr_t)environments[i];
+        environment_remember();
+        struct made_environment made;
+        assert_true(environment_with_us(&made, NULL, NULL));
+        expect(&made, (const char *const[]){"LD_PRELOAD=" OURS, SESSION, NULL});
+        environment_release(&made);
+    }
+    environ = variables_of_process;
+}
+
+// As getenv(3) the first PATH counts, and as the loader the last LD_PRELOAD.
+static void test_variables_that_come_twice(void **state)
+{
+    (void)state;
+    char *const twice[] = {(char[]){"PATH=/a"},
+                           (char[]){"LD_PRELOAD=a.so"},
+                           (char[]){"CAIRN_SESSION=one"},
+                           (char[]){"PATH=/b"},
+                           (char[]){"LD_PRELOAD=b.so:" OURS ":c.so"},
+                           (char[]){"CAIRN_SESSION=two"},
+                           (char[]){"PATHS=/c"},
+                           NULL};
+    const struct environment_scan scan = environment_scan(twice);
+    assert_string_equal(scan.path, "/a");
+    assert_string_equal(scan.session, "two");
+    assert_string_equal(scan.preload, "b.so:" OURS ":c.so");
+    assert_string_equal(scan.ours, OURS ":c.so");
+    assert_int_equal(scan.ours_bytes, strlen(OURS));
+    assert_int_equal(scan.count, 7);
+}
+
 static void test_looking(void **state)
 {
     (void)state;
@@ -150,9 +239,15 @@ static void test_looking(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_taking_us_out),  cmocka_unit_test(test_putting_us_in),
-        cmocka_unit_test(test_another_way_in), cmocka_unit_test(test_large_environments),
+        cmocka_unit_test(test_taking_us_out),
+        cmocka_unit_test(test_putting_us_in),
+        cmocka_unit_test(test_another_way_in),
+        cmocka_unit_test(test_large_environments),
         cmocka_unit_test(test_looking),
+        cmocka_unit_test(test_lists_as_long_as_their_array),
+        cmocka_unit_test(test_doors_as_long_as_their_room),
+        cmocka_unit_test(test_names_that_are_too_long),
+        cmocka_unit_test(test_variables_that_come_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
