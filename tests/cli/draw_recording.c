@@ -16,6 +16,7 @@
 //   !suppressions RULES, a line feed being 03, as below
 //   !advice MODULE-INDEX TEXT               !rss TIME_MS PROCESS-INDEX BYTES
 //   !mark TIME_MS TEXT                      !flags PROCESS-INDEX FLAGS
+//   !process_peak PROCESS-INDEX BYTES
 //   !snapshot, !fragments, !survivor and !part, whose numbers are at the functions that read them
 //   !unrecorded PID EXECS DESCENDANTS PROGRAM REASON TEXT
 //   !merged FRAME-INDEX, which is the mark of stacks that were merged
@@ -195,6 +196,18 @@ static void set_unrecorded(struct recording_builder *b, const char *rest)
     check(unrecorded_vec_push(&b->unrecorded, u), &(struct err_info){.text = "unrecorded"});
 }
 
+static void set_process_peak(struct recording_builder *b, const char *rest)
+{
+    uint32_t process;
+    uint64_t peak_bytes;
+    if (sscanf(rest, "%" SCNu32 " %" SCNu64, &process, &peak_bytes) != 2 ||
+        process >= b->processes.len) {
+        check(ERR_INVALID, &(struct err_info){.text = "process_peak"});
+        return;
+    }
+    b->processes.items[process].peak_bytes = peak_bytes;
+}
+
 static void set_flags(struct recording_builder *b, const char *rest)
 {
     uint32_t process;
@@ -236,6 +249,7 @@ static void apply(struct recording_builder *b, char *line)
         {"survivor", set_survivor},
         {"unrecorded", set_unrecorded},
         {"flags", set_flags},
+        {"process_peak", set_process_peak},
         {"merged", set_merged},
     };
     char *rest = strchr(line, ' ');

@@ -264,15 +264,18 @@ def test_the_rate_is_for_a_second_of_the_run(draw, runtime_ms, allocations, rate
     assert line.split() == ["allocations", f"{allocations:,}", f"{rate:,}", "a", "second"]
 
 
-@pytest.mark.parametrize("sizes", [[30, 70], [30, 70, 50]], ids=len)
-def test_processes_stand_with_the_largest_peak_first(draw, sizes):
-    path = draw("".join(f"process p{size}\nthread main\nmain 1 {size} 0 0 0 0 1 {size} {size}\n"
-                        for size in sizes))
+@pytest.mark.parametrize("peaks", [[30, 70], [70, 30], [30, 70, 50], [50, 70, 50, 30]], ids=str)
+def test_processes_stand_with_the_largest_peak_first(draw, peaks):
+    """Equal ones stand in the order of the recording."""
+    path = draw("".join(f"process p{at}\nthread main\nmain 1 1\n!process_peak {at} {peak}\n"
+                        for at, peak in enumerate(peaks)))
     text = text_of(path)
-    lines = text[text.index("\nPROCESSES"):].splitlines()[2:2 + len(sizes)]
-    lines = [line for line in lines if "at its peak" in line]
-    peaks = [process["process_peak_bytes"] for process in json_of(path)["processes"]]
-    assert [int(line.split()[0]) for line in lines] == sorted(peaks, reverse=True), text
+    lines = [line for line in text[text.index("\nPROCESSES"):].splitlines() if "at its peak" in line]
+    wanted = sorted(enumerate(peaks), key=lambda one: -one[1])
+    assert [line.split() for line in lines] == [
+        [str(peak), "B", "at", "its", "peak,", "1", "allocations", str(1000 + at), f"p{at}"]
+        for at, peak in wanted], text
+    assert [process["process_peak_bytes"] for process in json_of(path)["processes"]] == peaks
 
 
 @pytest.mark.parametrize("count, more", [(40, None), (41, 1), (1234, 1194)])
