@@ -41,7 +41,7 @@ def rows_of(text):
     update = text.rstrip("\n").split("\n\n")[-1].splitlines()
     begin = next(number for number, line in enumerate(update) if line.lstrip().startswith("LIVE"))
     amount = r"([-+]?[\d.]+ (?:[KMGT]i)?B)"
-    row = re.compile(rf" *{amount} +{amount} +[\d.]+ +([\d,]+) +([\d,]+) +{amount}  (.*?)  \S*$")
+    row = re.compile(rf" *{amount} +{amount} +[\d.,]+ +([\d,]+) +([\d,]+) +{amount}  (.*?)  \S*$")
     rows = [row.fullmatch(line) for line in update[begin + 1:]]
     assert all(rows), update
     return [(live, int(temporary.replace(",", "")), int(allocations.replace(",", "")), peak, function)

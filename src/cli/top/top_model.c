@@ -167,6 +167,13 @@ static MUST_USE enum err sort_again(struct top_model *model)
     return list_rows(model, followed_site(model));
 }
 
+// List the rows in an order that the user has asked for, from the first one.
+static MUST_USE enum err list_from_first(struct top_model *model)
+{
+    model->cursor = 0;
+    return list_rows(model, SIZE_MAX);
+}
+
 void top_model_show_cursor(struct top_model *model)
 {
     const size_t count = model->rows.len;
@@ -246,14 +253,14 @@ static MUST_USE enum err mark(struct top_model *model)
     site_moment_unref(model->base);
     model->base = site_moment_ref(model->sample->moment);
     model->is_marked = true;
-    return sort_again(model);
+    return model->sort == TOP_CHANGE ? list_from_first(model) : sort_again(model);
 }
 
 static MUST_USE enum err sort_by(struct top_model *model, enum top_column column)
 {
     model->is_inverted = false;
     model->sort = column;
-    return sort_again(model);
+    return list_from_first(model);
 }
 
 // Move the cursor, or the page without one, by `by` lines; it stops at both ends.
@@ -289,7 +296,7 @@ static MUST_USE enum err type(struct top_model *model, uint32_t key)
         utf8_append(filter, key);
     }
     TRY(strbuf_result(filter));
-    return sort_again(model);
+    return list_from_first(model);
 }
 
 enum command {
@@ -399,7 +406,7 @@ obey(struct top_model *model, const struct binding *binding, enum top_action *ac
                        (enum top_column)((column + TOP_COLUMN_COUNT - 1) % TOP_COLUMN_COUNT));
     case INVERT:
         model->is_inverted = !model->is_inverted;
-        return sort_again(model);
+        return list_from_first(model);
     case MARK:
         return mark(model);
     case PAUSE:

@@ -7,8 +7,9 @@
 // The state changes in these two ways only, so it needs no terminal, no clock and no recorder. A
 // row has the figures of a call site now, the change of its live bytes since the base, and its rate
 // since the previous sample. The base is the first sample, and later the sample at the latest mark.
-// The cursor follows its call site when the order changes, but stays on the first row if it is
-// there. Context: H; one thread.
+// The cursor follows its call site when an update changes the order, but stays on the first row if
+// it is there. What the user asks to see in another way, by sorting or filtering, begins at the
+// first row. Context: H; one thread.
 #pragma once
 
 #include <stdbool.h>

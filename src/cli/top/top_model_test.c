@@ -179,9 +179,23 @@ static void the_cursor_follows_its_call_site(void **state)
     assert_string_equal(cursor_function(&model), "load");
     take(&model, late, 3500);
     assert_string_equal(cursor_function(&model), "load");
-    press(&model, 'g', TOP_NOTHING); // load is the last one now
+    press(&model, 'g', TOP_NOTHING); // load is the last one now, and what grew most is to be seen
+    assert_string_equal(cursor_function(&model), "keep");
+    assert_int_equal(model.cursor + model.first, 0);
+    press(&model, TOP_KEY_DOWN, TOP_NOTHING);
+    press(&model, 'm', TOP_NOTHING); // all changes are 0 now
+    assert_int_equal(model.cursor + model.first, 0);
+    press(&model, 'l', TOP_NOTHING);
+    press(&model, TOP_KEY_DOWN, TOP_NOTHING);
+    press(&model, 'm', TOP_NOTHING); // the order is the same
     assert_string_equal(cursor_function(&model), "load");
-    assert_int_equal(model.first, 2); // and in view
+    press(&model, '/', TOP_NOTHING);
+    press(&model, 'h', TOP_NOTHING); // fresh and churn
+    assert_int_equal(model.cursor + model.first, 0);
+    press(&model, TOP_KEY_ESCAPE, TOP_NOTHING);
+    assert_int_equal(model.cursor + model.first, 0);
+    press(&model, TOP_KEY_END, TOP_NOTHING);
+    assert_int_equal(model.first, 2); // in view
     press(&model, TOP_KEY_HOME, TOP_NOTHING);
     assert_int_equal(model.cursor + model.first, 0);
     press(&model, TOP_KEY_UP, TOP_NOTHING);

@@ -15,6 +15,7 @@
 
 enum {
     FINDING_LINES = 2,
+    LOW_LINES = 14,
     TALL_LINES = 34, // from here on, charts have several lines
     TALL_CHART_LINES = 3,
     CHART_LEFT = 18,  // columns before a chart
@@ -250,7 +251,13 @@ static size_t words_that_fit(const char *text, size_t columns)
     return fitting > 0 ? fitting : strlen(text);
 }
 
-// Draw the first finding in FINDING_LINES lines. The last one is cut.
+// A low terminal needs its lines for the list.
+static unsigned finding_lines(struct top_size size)
+{
+    return size.height < LOW_LINES ? 0 : FINDING_LINES;
+}
+
+// Draw the first finding in its lines. The last one is cut.
 static MUST_USE enum err draw_finding(struct drawing *d)
 {
     const struct findings *findings = &d->model->sample->findings;
@@ -259,9 +266,9 @@ static MUST_USE enum err draw_finding(struct drawing *d)
         screen_append(&safe, findings_sentence(findings, &findings->items.items[0]));
     }
     const char *text = strbuf_text(&safe);
-    for (unsigned line = 1; line <= FINDING_LINES; line++) {
-        const size_t len =
-            line < FINDING_LINES ? words_that_fit(text, d->size.width) : strlen(text);
+    const unsigned count = finding_lines(d->size);
+    for (unsigned line = 1; line <= count; line++) {
+        const size_t len = line < count ? words_that_fit(text, d->size.width) : strlen(text);
         strbuf_append(&d->line, text, len);
         TRY(end_line(d, TOP_STYLE_NOTE));
         text += len;
@@ -427,7 +434,7 @@ static MUST_USE enum err draw_bottom(struct drawing *d)
 // Lines besides the list: title, charts, two of totals, the finding, the head and the bottom.
 static size_t other_lines(struct top_size size)
 {
-    return 1 + (size_t)chart_lines(size) * 2 + 2 + FINDING_LINES + 1 + 1;
+    return 1 + (size_t)chart_lines(size) * 2 + 2 + finding_lines(size) + 1 + 1;
 }
 
 size_t top_picture_list_lines(struct top_size size)

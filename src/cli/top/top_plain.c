@@ -11,6 +11,17 @@
 #include "cli/top/top_picture.h"
 #include "host/text/format.h"
 
+// "12.5", "232,070": a rate with as many digits as it deserves.
+static struct human format_rate(double rate)
+{
+    struct human out;
+    if (rate >= 1000) {
+        return format_count((uint64_t)rate);
+    }
+    (void)snprintf(out.text, sizeof(out.text), "%.1f", rate); // fits
+    return out;
+}
+
 static MUST_USE enum err write_head(const struct top_model *model, FILE *out)
 {
     const struct top_sample *sample = model->sample;
@@ -25,8 +36,8 @@ static MUST_USE enum err write_head(const struct top_model *model, FILE *out)
                   format_bytes(costs_get(&sample->summary.costs, COST_PEAK_BYTES)).text);
     strbuf_printf(&text, "RSS: %s, peak %s\n", format_bytes(top_sample_rss_bytes(sample)).text,
                   format_bytes(sample->summary.peak_rss_bytes).text);
-    strbuf_printf(&text, "allocations: %s, %.1f per second, %s temporary (%s)\n",
-                  format_count(total->allocations).text, model->rate,
+    strbuf_printf(&text, "allocations: %s, %s per second, %s temporary (%s)\n",
+                  format_count(total->allocations).text, format_rate(model->rate).text,
                   format_count(total->temporary).text,
                   format_percent(total->temporary, total->allocations).text);
     strbuf_append_text(&text, "change of the live heap: ");
@@ -51,9 +62,10 @@ write_row(const struct top_model *model, const struct top_row *row, FILE *out)
     CLEANUP(strbuf_release) struct strbuf text = {0};
     CLEANUP(strbuf_release) struct strbuf change = {0};
     top_append_change(&change, row->change_bytes);
-    strbuf_printf(&text, "%10s %11s %9.1f %13s %13s %10s  ", format_bytes(row->now.live_bytes).text,
-                  strbuf_text(&change), row->rate, format_count(row->now.temporary).text,
-                  format_count(row->now.allocations).text, format_bytes(row->peak_bytes).text);
+    strbuf_printf(&text, "%10s %11s %9s %13s %13s %10s  ", format_bytes(row->now.live_bytes).text,
+                  strbuf_text(&change), format_rate(row->rate).text,
+                  format_count(row->now.temporary).text, format_count(row->now.allocations).text,
+                  format_bytes(row->peak_bytes).text);
     location_append_function(&text, profile, site->location, site->is_inlined, SIZE_MAX);
     strbuf_append_text(&text, "  ");
     const size_t before = text.len;
