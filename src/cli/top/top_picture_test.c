@@ -202,10 +202,10 @@ static void plain_text_has_whole_numbers_and_names(void **state)
     assert_non_null(strstr(is, " (process 0): running, 2.00 s\n"
                                "live heap: 1.00 MiB in 31 blocks, peak 1.00 MiB\n"));
     assert_non_null(
-        strstr(is, "allocations: 20,512, 10256.0 per second, 20,480 temporary (99.8%)\n"));
+        strstr(is, "allocations: 20,512, 10,256 per second, 20,480 temporary (99.8%)\n"));
     assert_non_null(strstr(is, "3 of 4 call sites, most live bytes first\n"));
     assert_non_null(
-        strstr(is, "  5.00 KiB         0 B   10250.0        20,480        20,500      500 B  "
+        strstr(is, "  5.00 KiB         0 B    10,250        20,480        20,500      500 B  "
                    "void app::Cache<std::string>::insert(int)  cache.cpp:9\n"));
     assert_null(strstr(is, "evil")); // beyond the limit
     free(is);
