@@ -6,6 +6,7 @@ computed here: a block of s bytes is chosen with p = 1 - exp(-(s + 1) / BYTES) a
 9/8 * (1/p - 1) * s * s to the variance of the bytes. A right program is beyond six standard errors
 once in 500 million figures.
 """
+import json
 import math
 import subprocess
 
@@ -111,6 +112,81 @@ def test_the_errors_of_each_call_site(scratch):
                          env=environment(), check=False, timeout=120)
     share = 100 * churn["errors"]["allocations"] / churn["costs"]["allocations"]
     assert f"±{share:.0f}%" in next(line for line in run.stdout.splitlines() if line.endswith("churn"))
+
+
+def answers_of(path, *options):
+    """The answer of `cairn report --json` with all functions and both trees, from the same figures."""
+    run = subprocess.run([CAIRN, "report", "--json", "--functions", "-n", "0", *options, path], capture_output=True,
+                         text=True, env=environment(), check=False, timeout=120)
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
+def costed(path):
+    """(costs, errors) by what they belong to: functions, and the nodes of both trees that are of one function."""
+    found = {}
+    for direction in ("top-down", "bottom-up"):
+        answer = answers_of(path, "--tree", direction)
+        for entry in answer["functions"]["functions"]:
+            for kind in ("self", "inclusive"):
+                found[kind, entry["function"]] = entry[kind], entry.get(f"{kind}_errors")
+        for node in answer["tree"]["nodes"]:
+            found[direction, node["depth"], node["function"]] = node["total"], node.get("total_errors")
+    return found
+
+
+def test_the_truth_is_within_the_errors_of_functions_and_trees(scratch):
+    exact = costed(record(scratch / "e.cairn", "--", PROGRAMS / "sampled").path)
+    assert all(errors is None for _, errors in exact.values())
+    within = figures = wide = 0
+    for seed in range(1, 9):
+        sampled = costed(record(scratch / f"{seed}.cairn", "--sample=8192", "--", PROGRAMS / "sampled", seed=str(seed)).path)
+        for place, (costs, errors) in sampled.items():
+            for cost, value in costs.items():
+                if errors[cost] > 0 and place in exact:
+                    figures += 1
+                    within += abs(value - exact[place][0][cost]) <= errors[cost]
+                    wide += errors[cost] > 2 * value
+    assert figures > 1000
+    assert within >= 0.93 * figures, (within, figures)  # 95 of 100; figures of one recording depend on each other
+    assert wide < figures / 10
+
+
+def compared(new, old, *options, status=(0, 1)):
+    run = subprocess.run([CAIRN, "diff", old, new, *options], capture_output=True, text=True, env=environment(),
+                         check=False, timeout=120)
+    assert run.returncode in status, run.stderr
+    return run
+
+
+def test_changes_have_errors_and_none_within_its_error_is_a_growth(scratch):
+    exact = record(scratch / "e.cairn", "--", PROGRAMS / "sampled").path
+    paths = [record(scratch / f"{seed}.cairn", "--sample=8192", "--", PROGRAMS / "sampled", seed=str(seed)).path
+             for seed in range(1, 7)]
+    within = figures = grown = 0
+    for old, new in zip(paths, paths[1:]):
+        diff = json.loads(compared(new, old, "--json", "-n", "0").stdout)
+        grown += diff["grew"]
+        changes = [*diff["totals"].values(), *(change for of_cost in diff["changes"].values() for change in of_cost)]
+        for change in changes:
+            if change["change_error"] > 0:
+                assert abs(change["change_error"] - math.hypot(change["old_error"], change["new_error"])) < 1
+                figures += 1
+                within += abs(change["change"]) <= change["change_error"]
+        for finding in diff["findings"]:
+            assert finding["change"] - finding["change_error"] > diff["threshold"] * diff["totals"][finding["cost"]]["old"]
+    assert figures > 50 and within >= 0.9 * figures, (within, figures)
+    assert grown <= 2  # each judges some 15 changes, 2 or 3 of 100 are above their error by chance
+    against_exact = json.loads(compared(paths[0], exact, "--json").stdout)["totals"]["leaked_bytes"]
+    assert against_exact["old_error"] == 0 and against_exact["new_error"] == against_exact["change_error"] > 0
+    assert "change_error" not in json.loads(compared(exact, exact, "--json", status=(0,)).stdout)["totals"]["leaked_bytes"]
+    text = compared(paths[1], paths[0]).stdout
+    assert "a change is within its ±" in text and text.count("±") > 8
+    assert "±" not in compared(exact, exact).stdout
+    more = record(scratch / "m.cairn", "--sample=8192", "--", PROGRAMS / "sampled", "threads").path
+    assert json.loads(compared(more, paths[0], "--json", status=(1,)).stdout)["grew"]
+    table = compared(more, paths[0], "--csv").stdout.splitlines()[0]
+    assert "change_error" in table
 
 
 def test_an_exact_recording_has_no_errors(scratch):

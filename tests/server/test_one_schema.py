@@ -30,10 +30,20 @@ def recorded(folder):
     return path
 
 
-@pytest.fixture(name="path", params=["drawn", "recorded"], scope="module")
+def sampled(folder):
+    path = folder / "sampled.cairn"
+    subprocess.run([CAIRN, "record", "-q", "--sample=1KiB", "-o", path, "--", "/bin/sh", "-c",
+                    '"$0" & wait; exec "$0"', BUILD / "programs" / "sampled"],
+                   check=True, timeout=DEADLINE_SECONDS, stdout=subprocess.DEVNULL)
+    return path
+
+
+@pytest.fixture(name="path", params=["drawn", "recorded", "sampled"], scope="module")
 def fixture_path(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp(request.param)
-    return draw(folder / "drawn.cairn", SERVER) if request.param == "drawn" else recorded(folder)
+    if request.param == "drawn":
+        return draw(folder / "drawn.cairn", SERVER)
+    return recorded(folder) if request.param == "recorded" else sampled(folder)
 
 
 def without(value, key):

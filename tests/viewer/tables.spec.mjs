@@ -143,6 +143,34 @@ describe('a sampled recording', () => {
     assert.deepEqual(errors.filter((_, i) => i % 2 === 0), shares('leaked_bytes'));
   });
 
+  it('shows the errors of functions and of trees', async () => {
+    const sampled = recordWorkload(stage.folder, 'trees.cairn', [], ['--sample=4KiB']);
+    const { viewer: other } = await stage.open(sampled);
+    const share = (errors, costs) => (errors > 0 ? `±${Math.min((errors / costs) * 100, 999).toFixed(0)}%` : '');
+    const shown = async () => (await other.page.locator('[role="row"] .cost-error').allTextContents()).sort();
+    const { functions } = report(sampled, ['--functions', '--sort', 'allocations']).functions;
+    const expected = new Set(functions.map(({ inclusive, inclusive_errors }) => share(inclusive_errors.allocations, inclusive.allocations)));
+    await other.open('#/functions?cost=allocations&wrappers=1');
+    const texts = await shown();
+    assert.ok([...expected].every((text) => texts.includes(text)), `${[...expected]} in ${texts}`);
+    for (const view of ['top-down', 'bottom-up', 'threads']) {
+      await other.follow(`#/${view}?cost=allocations`);
+      assert.ok((await shown()).some((text) => /^±\d+%$/.test(text)), view);
+    }
+  });
+
+  it('shows the error of each change in a comparison', async () => {
+    const old = recordWorkload(stage.folder, 'before.cairn', [], ['--sample=4KiB']);
+    const now = recordWorkload(stage.folder, 'after.cairn', ['more'], ['--sample=4KiB']);
+    const { viewer: other } = await stage.open(now, ['--diff', old]);
+    for (const view of ['functions', 'top-down', 'leaks', 'threads']) {
+      await other.open(`#/${view}?diff=1&cost=leaked_bytes`);
+      await other.page.locator('[role="row"] .cost-error').first().waitFor();
+      const cells = await other.page.locator('[role="row"] .cost:has(.cost-error:not(:empty))').evaluateAll((all) => all.map((cell) => cell.title));
+      assert.ok(cells.length > 0 && cells.every((title) => /change: .* ± .* in 95 of 100 cases/.test(title)), `${view}: ${cells[0]}`);
+    }
+  });
+
   it('has none if every block was recorded', async () => {
     await viewer.open('#/leaks?leaks_by=call_site');
     assert.ok((await viewer.rows('Leaks')).length > 0);

@@ -344,7 +344,7 @@ static MUST_USE enum err check_cost_growth(struct check_results *results,
     CLEANUP(result_release)
     struct check_result result = {
         .kind = CHECK_GROWTH,
-        .is_broken = diff_is_beyond(diff, cost, change.change, threshold),
+        .is_broken = diff_is_beyond(diff, cost, &change, threshold),
         .is_unknown = change.class == DIFF_UNKNOWN,
         .measure = cost_get_info(cost)->option,
         .value = growth_ratio(change),
@@ -354,8 +354,9 @@ static MUST_USE enum err check_cost_growth(struct check_results *results,
     if (result.is_unknown) {
         strbuf_append_text(&result.message, "not in both recordings");
     } else {
-        strbuf_printf(&result.message, "%s, %s -> %s, %s allowed", diff_format_ratio(change).text,
+        strbuf_printf(&result.message, "%s, %s -> %s%s, %s allowed", diff_format_ratio(change).text,
                       diff_format(cost, change.old).text, diff_format(cost, change.new).text,
+                      diff_format_error(cost, change.change_error).text,
                       format_limit(BUDGET_HUNDREDTHS, plan->growth).text);
         for (size_t side = 0; side < SIDE_COUNT; side++) {
             sampling_append_mark(&report->comparison->profiles[side]->recording, &result.message);

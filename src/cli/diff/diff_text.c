@@ -24,6 +24,7 @@ enum {
     FRAME_INDENT = 8,
     STACK_INDENT = 6,
     MODULE_COLUMNS = 24,
+    ERROR_END = 28, // the column at which the error of a change ends
     UNLIMITED = 1 << 20,
 };
 
@@ -130,10 +131,14 @@ static void print_totals(const struct diff_report *report, FILE *out)
     for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
         enum cost cost = lines[i].cost;
         struct diff_change change = diff_total_change(diff, cost);
-        (void)fprintf(out, "  %-12s%14s%14s%s%14s%s  %s\n", lines[i].name,
+        (void)fprintf(out, "  %-12s%14s%14s%s%14s%s  %s%s\n", lines[i].name,
                       diff_format(cost, change.old).text, diff_format(cost, change.new).text,
                       begin(report, PAINT_COST), diff_format_change(cost, change.change).text,
-                      end(report), diff_format_ratio(change).text);
+                      end(report), diff_format_ratio(change).text,
+                      diff_format_error(cost, change.change_error).text);
+    }
+    if (diff_has_errors(diff)) {
+        (void)fputs("  In at least 95 of 100 cases a change is within its ±.\n", out);
     }
     if (report->options->per.is_set) {
         CLEANUP(strbuf_release) struct strbuf unit = {0};
@@ -184,8 +189,9 @@ print_stacks(const struct diff_report *report, FILE *out, uint32_t entry, enum c
     for (size_t i = 0; i < stacks.len && (limit == 0 || i < limit); i++) {
         struct diff_change change = diff_stack_change(diff, stacks.items[i], cost);
         if (stacks.len > 1) {
-            (void)fprintf(out, "%*s%s%s%s, %s, by\n", STACK_INDENT, "", begin(report, PAINT_COST),
-                          diff_format_change(cost, change.change).text, end(report),
+            (void)fprintf(out, "%*s%s%s%s%s, %s, by\n", STACK_INDENT, "", begin(report, PAINT_COST),
+                          diff_format_change(cost, change.change).text,
+                          diff_format_error(cost, change.change_error).text, end(report),
                           diff_class_name(change.class));
         }
         print_frames(report, out, stacks.items[i]);
@@ -203,12 +209,20 @@ static MUST_USE enum err print_entry(
 {
     const struct diff *diff = &report->comparison->diff;
     struct diff_change change = diff_entry_change(diff, entry, cost);
-    char head[96];
-    int used = snprintf(head, sizeof(head), "%3zu. %11s  %-6s %10s -> %10s", rank,
-                        diff_format_change(cost, change.change).text, diff_class_name(change.class),
-                        diff_format(cost, change.old).text, diff_format(cost, change.new).text);
-    (void)fprintf(out, "\n%s%s%s  ", begin(report, PAINT_COST), head, end(report));
-    print_function(report, out, diff->entries.items[entry].function, (size_t)used + 2);
+    CLEANUP(strbuf_release) struct strbuf head = {0};
+    strbuf_printf(&head, "%3zu. %11s", rank, diff_format_change(cost, change.change).text);
+    if (diff_has_errors(diff)) {
+        strbuf_append_text(&head, diff_format_error(cost, change.change_error).text);
+        while (screen_columns(strbuf_text(&head)) < ERROR_END) {
+            strbuf_append_char(&head, ' ');
+        }
+    }
+    strbuf_printf(&head, "  %-6s %10s -> %10s", diff_class_name(change.class),
+                  diff_format(cost, change.old).text, diff_format(cost, change.new).text);
+    TRY(strbuf_result(&head));
+    (void)fprintf(out, "\n%s%s%s  ", begin(report, PAINT_COST), strbuf_text(&head), end(report));
+    print_function(report, out, diff->entries.items[entry].function,
+                   screen_columns(strbuf_text(&head)) + 2);
     return print_stacks(report, out, entry, cost);
 }
 

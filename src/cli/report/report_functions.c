@@ -42,9 +42,9 @@ static MUST_USE enum err build(const struct report *report, struct tables *out)
                                &out->ranked);
 }
 
-static uint64_t value_of(const struct costs_vec *costs, uint32_t key, enum cost cost)
+static const struct costs *costs_at(const struct costs_vec *costs, uint32_t key)
 {
-    return key < costs->len ? costs_get(&costs->items[key], cost) : 0;
+    return key < costs->len ? &costs->items[key] : NULL;
 }
 
 static uint64_t whole_of(const struct report *report)
@@ -58,12 +58,10 @@ static void print_costs(const struct report *report,
                         uint32_t key,
                         bool is_self)
 {
-    enum cost cost = report_view_cost(report);
     const struct keyed_costs *new = &costs->sides[SIDE_NEW];
     const struct keyed_costs *old = &costs->sides[SIDE_OLD];
-    report_print_sides(report, out, value_of(is_self ? &new->self : &new->inclusive, key, cost),
-                       value_of(is_self ? &old->self : &old->inclusive, key, cost),
-                       whole_of(report));
+    report_print_sides(report, out, costs_at(is_self ? &new->self : &new->inclusive, key),
+                       costs_at(is_self ? &old->self : &old->inclusive, key), whole_of(report));
 }
 
 enum err report_functions_text(const struct report *report, FILE *out)
@@ -74,15 +72,15 @@ enum err report_functions_text(const struct report *report, FILE *out)
                    cost_get_info(report_view_cost(report))->phrase); // fits
     TRY(build(report, &tables));
     report_view_title(report, out, title);
-    bool is_diff = report->options->comparison != NULL;
-    (void)fprintf(out, is_diff ? "  %22s  %22s\n" : "  %17s  %17s\n", "inclusive", "self");
+    const size_t columns = report_sides_columns(report);
+    (void)fprintf(out, "  %*s  %*s\n", (int)columns - 2, "inclusive", (int)columns - 2, "self");
     size_t limit = report_view_limit(report, FUNCTIONS_BY_DEFAULT);
     for (size_t i = 0; i < tables.ranked.len && (limit == 0 || i < limit); i++) {
         uint32_t key = tables.ranked.items[i].key;
         (void)fputs("  ", out);
         print_costs(report, out, &tables.functions, key, false);
         print_costs(report, out, &tables.functions, key, true);
-        report_print_function(report, out, key, 0, is_diff ? 50 : 40);
+        report_print_function(report, out, key, 0, 2 + 2 * columns);
     }
     if (limit != 0 && tables.ranked.len > limit) {
         (void)fprintf(out, "  and ");
@@ -130,7 +128,7 @@ static MUST_USE enum err print_neighbours(const struct report *report,
             (void)fprintf(out, "%s\n",
                           by == BY_CALLER ? "(the thread's entry)" : "(it allocates itself)");
         } else {
-            report_print_function(report, out, key, 0, 30);
+            report_print_function(report, out, key, 0, 6 + report_sides_columns(report));
         }
     }
     return ERR_OK;
@@ -153,7 +151,7 @@ enum err report_callers_text(const struct report *report, FILE *out)
         uint32_t key = tables.ranked.items[matches.items[i]].key;
         (void)fputs(i > 0 ? "\n  " : "  ", out);
         print_costs(report, out, &tables.functions, key, false);
-        report_print_function(report, out, key, 0, 26);
+        report_print_function(report, out, key, 0, 2 + report_sides_columns(report));
         TRY(print_neighbours(report, out, &tables, BY_CALLER, key));
         TRY(print_neighbours(report, out, &tables, BY_CALLEE, key));
     }

@@ -73,7 +73,10 @@ static void append_label(const struct report *report,
     bool is_full = report->options->use_full_names;
     bool is_path = groups->by == COST_GROUPS_BY_FILE || groups->by == COST_GROUPS_BY_MODULE ||
                    groups->by == COST_GROUPS_BY_PROCESS;
-    size_t columns = report_width(report) - NAME_AT;
+    const size_t errors = report->profile->recording.totals.sample_bytes != 0
+                              ? COLUMN_COUNT * REPORT_ERROR_COLUMNS
+                              : 0;
+    size_t columns = report_width(report) - NAME_AT - errors;
     cost_group_append_name(groups, index, &name);
     cost_group_append_detail(groups, index, &detail);
     if (name.len == 0) {
@@ -100,7 +103,8 @@ static void print_columns(const struct report *report,
                           const enum cost columns[COLUMN_COUNT],
                           const struct costs *costs) // NULL: print the column heads
 {
-    (void)fputs(costs != NULL ? report_paint(report, PAINT_COST) : "", out);
+    static const struct costs none = {0};
+    CLEANUP(strbuf_release) struct strbuf line = {0};
     for (size_t i = 0; i < COLUMN_COUNT; i++) {
         const char *text = "";
         struct human value;
@@ -110,9 +114,13 @@ static void print_columns(const struct report *report,
         } else if (columns[i] != COST_COUNT) {
             text = cost_get_info(columns[i])->option;
         }
-        (void)fprintf(out, "%14s", text);
+        strbuf_printf(&line, "%14s", text);
+        const bool has_error = columns[i] != COST_COUNT && costs != NULL;
+        (void)report_append_error(report, &line, has_error ? columns[i] : COST_PEAK_BYTES,
+                                  has_error ? costs : &none);
     }
-    (void)fputs(costs != NULL ? report_unpaint(report) : "", out);
+    (void)fprintf(out, "%s%s%s", costs != NULL ? report_paint(report, PAINT_COST) : "",
+                  strbuf_text(&line), costs != NULL ? report_unpaint(report) : "");
 }
 
 enum err report_groups_text(const struct report *report, FILE *out)

@@ -40,28 +40,26 @@ struct human report_format_cost(enum cost cost, uint64_t value)
 size_t report_append_error(const struct report *report,
                            struct strbuf *out,
                            enum cost cost,
-                           const struct call_site *site)
+                           const struct costs *costs)
 {
-    enum {
-        ERROR_COLUMNS = 6
-    };
     const struct sampling sampling = sampling_of(&report->profile->recording);
     if (sampling.bytes == 0) {
         return 0;
     }
-    const struct costs errors = sampling_errors(&sampling, &site->sizes, &site->costs);
+    const struct costs errors = sampling_errors(&sampling, costs);
     const double error = (double)costs_get(&errors, cost);
     if (error == 0) {
-        strbuf_printf(out, "%*s", ERROR_COLUMNS, "");
-        return ERROR_COLUMNS;
+        strbuf_printf(out, "%*s", REPORT_ERROR_COLUMNS, "");
+        return REPORT_ERROR_COLUMNS;
     }
     char share[16];
-    const double percent = 100 * error / (double)costs_get(&site->costs, cost);
+    const double percent = 100 * error / (double)costs_get(costs, cost);
     (void)snprintf(share, sizeof(share), percent < 1000 ? "%.0f%%" : "999%%", percent); // fits
     const size_t taken = 1 + strlen(share); // the sign is one column
-    strbuf_printf(out, "%*s±%s", taken < ERROR_COLUMNS ? (int)(ERROR_COLUMNS - taken) : 0, "",
+    strbuf_printf(out, "%*s±%s",
+                  taken < REPORT_ERROR_COLUMNS ? (int)(REPORT_ERROR_COLUMNS - taken) : 0, "",
                   share);
-    return ERROR_COLUMNS;
+    return REPORT_ERROR_COLUMNS;
 }
 
 void report_print_title(const struct report *report, FILE *out, const char *title)

@@ -15,6 +15,7 @@
 
 enum {
     REPORT_WIDTH_UNLIMITED = 1 << 20,
+    REPORT_ERROR_COLUMNS = 6, // of report_append_error
     MODULE_COLUMNS_MIN = 12,
 };
 
@@ -30,12 +31,12 @@ const char *report_string(const struct report *report, struct strbuf *buffer, re
 
 struct human report_format_cost(enum cost cost, uint64_t value);
 
-// Append the error of a call site's cost as " ±12%", right-aligned; nothing if the recording was
+// Append the error of one of `costs` as " ±12%", right-aligned; nothing if the recording was
 // not sampled by bytes, spaces if no error is known. Return its columns.
 size_t report_append_error(const struct report *report,
                            struct strbuf *out,
                            enum cost cost,
-                           const struct call_site *site);
+                           const struct costs *costs);
 
 // Print "1 process" or "2 processes", then `after`.
 void report_print_counted(

@@ -44,7 +44,7 @@ static void print_site(const struct report *report,
     screen_append_cut(&cut, strbuf_text(&place), PLACE_COLUMNS, SCREEN_CUT_START);
     size_t taken = SITE_INDENT + 2 + screen_columns(strbuf_text(&cut));
     CLEANUP(strbuf_release) struct strbuf error = {0};
-    taken += report_append_error(report, &error, cost, site);
+    taken += report_append_error(report, &error, cost, &site->costs);
     (void)fprintf(out, "  %10s%s", report_format_cost(cost, value).text, strbuf_text(&error));
     if (whole > 0) {
         taken += SHARE_COLUMNS;

@@ -83,11 +83,13 @@ print_stacks(const struct report *report, FILE *out, const struct call_site *sit
         }
         if (stacks.len > 1) {
             CLEANUP(strbuf_release) struct strbuf companion = {0};
+            CLEANUP(strbuf_release) struct strbuf error = {0};
             append_companion(report, &companion, costs, cost);
-            (void)fprintf(out, "%*s%s%s%s, %s, by\n", STACK_INDENT, "",
+            (void)report_append_error(report, &error, cost, costs);
+            (void)fprintf(out, "%*s%s%s%s%s, %s, by\n", STACK_INDENT, "",
                           report_paint(report, PAINT_COST),
                           report_format_cost(cost, costs_get(costs, cost)).text,
-                          report_unpaint(report), strbuf_text(&companion));
+                          strbuf_text(&error), report_unpaint(report), strbuf_text(&companion));
         }
         TRY(report_print_frames(report, out, stacks.items[i]));
     }
@@ -109,7 +111,7 @@ static void print_site_head(const struct report *report,
     uint64_t whole = costs_get(&report->summary.costs, cost);
     CLEANUP(strbuf_release) struct strbuf head = {0};
     strbuf_printf(&head, "%3zu. %10s", rank, report_format_cost(cost, value).text);
-    (void)report_append_error(report, &head, cost, site);
+    (void)report_append_error(report, &head, cost, &site->costs);
     strbuf_printf(&head, " %6s", format_percent(value, whole).text);
     report_append_function(report, &text, site->location, site->is_inlined,
                            report_width(report) - screen_columns(strbuf_text(&head)) - 2);

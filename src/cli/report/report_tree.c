@@ -61,11 +61,13 @@ static void
 print_node(const struct report *report, FILE *out, const struct tree_view *tree, uint32_t node)
 {
     enum cost cost = report_view_cost(report);
-    size_t used = report->options->comparison != NULL ? 2 + 11 + 1 + 10 + 2 : 2 + 10 + 1 + 6 + 2;
+    size_t used = 2 + report_sides_columns(report);
     uint32_t depth = tree->nodes.items[node].depth - 1;
     (void)fputs("  ", out);
-    report_print_sides(report, out, total_of(tree, SIDE_NEW, node, cost),
-                       total_of(tree, SIDE_OLD, node, cost), total_of(tree, SIDE_NEW, 0, cost));
+    const struct costs *old =
+        tree->total[SIDE_OLD].len > 0 ? &tree->total[SIDE_OLD].items[node] : NULL;
+    report_print_sides(report, out, &tree->total[SIDE_NEW].items[node], old,
+                       total_of(tree, SIDE_NEW, 0, cost));
     if (depth <= INDENT_MAX) {
         (void)fprintf(out, "%*s", (int)depth, "");
         used += depth;

@@ -8,7 +8,12 @@
 #include "cli/report/report_lines.h"
 #include "cli/text/screen_text.h"
 #include "host/os/file.h"
+#include "profile/accuracy/sampling.h"
 #include "profile/compare/diff_format.h"
+
+enum {
+    CHANGE_ERROR_COLUMNS = 12, // " ±1,023 KiB"
+};
 
 void report_view_title(const struct report *report, FILE *out, const char *title)
 {
@@ -32,20 +37,72 @@ const struct selection *report_old_selection(const struct report *report)
     return comparison != NULL ? &comparison->selections[SIDE_OLD] : NULL;
 }
 
-void report_print_sides(
-    const struct report *report, FILE *out, uint64_t new, uint64_t old, uint64_t whole)
+static double error_of(const struct recording *recording, const struct costs *costs, enum cost cost)
 {
-    enum cost cost = report_view_cost(report);
-    (void)fputs(report_paint(report, PAINT_COST), out);
-    if (report->options->comparison != NULL) {
-        double change = (double)new - (double)old;
-        (void)fprintf(out, "%11s %10s", diff_format_change(cost, change).text,
-                      report_format_cost(cost, new).text);
-    } else {
-        (void)fprintf(out, "%10s %6s", report_format_cost(cost, new).text,
-                      format_percent(new, whole).text);
+    const struct sampling sampling = sampling_of(recording);
+    const struct costs errors = sampling_errors(&sampling, costs);
+    return (double)costs_get(&errors, cost);
+}
+
+static bool has_change_errors(const struct report *report)
+{
+    return report->options->comparison != NULL &&
+           diff_has_errors(&report->options->comparison->diff);
+}
+
+// Append the change and its error.
+static void append_change(const struct report *report,
+                          struct strbuf *out,
+                          const struct costs *new,
+                          const struct costs *old)
+{
+    const struct comparison *comparison = report->options->comparison;
+    const enum cost cost = report_view_cost(report);
+    const double change = (double)costs_get(new, cost) - (double)costs_get(old, cost);
+    strbuf_printf(out, "%11s", diff_format_change(cost, change).text);
+    if (has_change_errors(report)) {
+        const double error =
+            sampling_change_error(error_of(&comparison->profiles[SIDE_NEW]->recording, new, cost),
+                                  error_of(&comparison->profiles[SIDE_OLD]->recording, old, cost));
+        const size_t end = screen_columns(strbuf_text(out)) + CHANGE_ERROR_COLUMNS;
+        strbuf_append_text(out, diff_format_error(cost, error).text);
+        while (screen_columns(strbuf_text(out)) < end && !out->failed) {
+            strbuf_append_char(out, ' ');
+        }
     }
-    (void)fprintf(out, "%s  ", report_unpaint(report));
+}
+
+void report_print_sides(const struct report *report,
+                        FILE *out,
+                        const struct costs *new,
+                        const struct costs *old,
+                        uint64_t whole)
+{
+    static const struct costs none = {0};
+    const enum cost cost = report_view_cost(report);
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    new = new != NULL ? new : &none;
+    old = old != NULL ? old : &none;
+    const uint64_t value = costs_get(new, cost);
+    if (report->options->comparison != NULL) {
+        append_change(report, &text, new, old);
+        strbuf_printf(&text, " %10s", report_format_cost(cost, value).text);
+    } else {
+        strbuf_printf(&text, "%10s", report_format_cost(cost, value).text);
+        (void)report_append_error(report, &text, cost, new);
+        strbuf_printf(&text, " %6s", format_percent(value, whole).text);
+    }
+    (void)fprintf(out, "%s%s%s  ", report_paint(report, PAINT_COST), strbuf_text(&text),
+                  report_unpaint(report));
+}
+
+size_t report_sides_columns(const struct report *report)
+{
+    if (report->options->comparison != NULL) {
+        return 11 + 1 + 10 + 2 + (has_change_errors(report) ? CHANGE_ERROR_COLUMNS : 0);
+    }
+    return 10 + 1 + 6 + 2 +
+           (report->profile->recording.totals.sample_bytes != 0 ? REPORT_ERROR_COLUMNS : 0);
 }
 
 void report_print_function(

@@ -33,9 +33,16 @@ size_t report_view_limit(const struct report *report, size_t by_default);
 // Return the selection of the older recording, or NULL.
 const struct selection *report_old_selection(const struct report *report);
 
-// Print "12.5 MiB  50.0%", or with a second recording "+1.2 MiB  13.7 MiB": 19 or 22 columns.
-void report_print_sides(
-    const struct report *report, FILE *out, uint64_t new, uint64_t old, uint64_t whole);
+// Print "12.5 MiB  50.0%", or with a second recording "+1.2 MiB  13.7 MiB". Of estimates the error
+// follows: "12.5 MiB  ±21%", "+1.2 MiB ±310 KiB". NULL: all costs are 0.
+void report_print_sides(const struct report *report,
+                        FILE *out,
+                        const struct costs *new,
+                        const struct costs *old,
+                        uint64_t whole);
+
+// The columns that it prints.
+size_t report_sides_columns(const struct report *report);
 
 // Print a function of the union and its module, in the columns of a line after the first `used`.
 // `inner`: the number of further frames that the line stands for.

@@ -26,18 +26,23 @@ struct sampling sampling_of(const struct recording *recording)
     };
 }
 
-void sampled_sizes_add(struct sampled_sizes *sizes, const struct recording *recording, uint32_t row)
+struct sampled_sizes sampled_sizes_of_row(const struct recording *recording, uint32_t row)
 {
+    struct sampled_sizes sizes = {0};
+    if (recording->totals.sample_bytes == 0) {
+        return sizes;
+    }
     const struct rec_bucket *buckets = recording->size_buckets;
     const size_t count = recording->size_bucket_count;
     size_t at = rec_first_entry_of_row(buckets, count, sizeof(buckets[0]), row);
     for (; at < count && buckets[at].row == row; at++) {
         const uint64_t length = rec_bucket_low(buckets[at].bucket) + 1;
-        sizes->inverse_lengths += (double)buckets[at].count / (double)length;
-        if (sizes->shortest_length == 0 || length < sizes->shortest_length) {
-            sizes->shortest_length = length;
+        sizes.inverse_lengths += (double)buckets[at].count / (double)length;
+        if (sizes.shortest_length == 0 || length < sizes.shortest_length) {
+            sizes.shortest_length = length;
         }
     }
+    return sizes;
 }
 
 // Return two standard errors of a sum whose blocks have this sum of size * size / length.
@@ -47,22 +52,26 @@ static double two_errors(const struct sampling *sampling, double squares)
     return 2 * sqrt(weight_spread * (double)sampling->bytes * squares);
 }
 
-struct costs sampling_errors(const struct sampling *sampling,
-                             const struct sampled_sizes *sizes,
-                             const struct costs *costs)
+struct costs sampling_errors(const struct sampling *sampling, const struct costs *costs)
 {
     struct costs errors = {0};
     for (int cost = 0; sampling->bytes != 0 && cost < COST_COUNT; cost++) {
         const double sum = (double)costs_get(costs, (enum cost)cost);
         double squares = sum; // of bytes: size * size / length is at most the size
         if (cost_get_info((enum cost)cost)->unit != COST_UNIT_BYTES) {
-            squares = fmin(sizes->inverse_lengths, sum / (double)sizes->shortest_length);
+            squares =
+                fmin(costs->sizes.inverse_lengths, sum / (double)costs->sizes.shortest_length);
         }
         if (sum > 0 && cost != COST_OWN_PEAK_BYTES) {
             errors.values[cost] = (uint64_t)ceil(two_errors(sampling, squares));
         }
     }
     return errors;
+}
+
+double sampling_change_error(double new_error, double old_error)
+{
+    return hypot(new_error, old_error);
 }
 
 struct sampling_rate sampling_format_rate(const struct sampling *sampling)

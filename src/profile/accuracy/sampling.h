@@ -26,25 +26,16 @@ struct sampling {
 
 struct sampling sampling_of(const struct recording *recording);
 
-// The sizes of the blocks of some rows, on which the error of their number depends. The length of a
-// block is its size and one byte (target/producer/byte_sampler.h).
-struct sampled_sizes {
-    double inverse_lengths;   // sum of 1 / length of all allocations, rounded up
-    uint64_t shortest_length; // at most the shortest; 0: no allocations
-};
-
-// Add the sizes of a row's allocations.
-void sampled_sizes_add(struct sampled_sizes *sizes,
-                       const struct recording *recording,
-                       uint32_t row);
+// Return the sizes of a row's allocations; all 0 if the recording was not sampled by bytes.
+struct sampled_sizes sampled_sizes_of_row(const struct recording *recording, uint32_t row);
 
 // Return two standard errors of each of `costs`: the true value is within them in at least 95 of
-// 100 cases. `sizes` describes at least the blocks of these costs. All are 0 if the recording was
-// not sampled by bytes. The error of the own peak is not known, and always 0. Source:
-// docs/accuracy.md, Sampling by bytes.
-struct costs sampling_errors(const struct sampling *sampling,
-                             const struct sampled_sizes *sizes,
-                             const struct costs *costs);
+// 100 cases. All are 0 if the recording was not sampled by bytes. The error of the own peak is not
+// known, and always 0. Source: docs/accuracy.md, Sampling by bytes.
+struct costs sampling_errors(const struct sampling *sampling, const struct costs *costs);
+
+// Return two standard errors of the difference of two estimates of independent recordings.
+double sampling_change_error(double new_error, double old_error);
 
 // "1 of 12.3": how many of all allocations were recorded. It fits into 32 bytes.
 struct sampling_rate {

@@ -42,16 +42,6 @@ static MUST_USE enum err find_site(struct call_sites *sites,
     return ERR_OK;
 }
 
-static void add_row(struct call_site *site, const struct selection *selection, size_t index)
-{
-    const struct recording *recording = &selection->profile->recording;
-    const struct costs costs = selection_costs(selection, index);
-    costs_add(&site->costs, &costs);
-    if (recording->totals.sample_bytes != 0) {
-        sampled_sizes_add(&site->sizes, recording, selection->rows.items[index]);
-    }
-}
-
 static MUST_USE enum err
 assign(struct call_sites *sites, struct assignment *assignment, const struct selection *selection)
 {
@@ -76,7 +66,7 @@ assign(struct call_sites *sites, struct assignment *assignment, const struct sel
             TRY(costs_vec_push(&sites->costs, (struct costs){0}));
         }
         costs_add(&sites->costs.items[sites->costs_of.items[stack]], &costs);
-        add_row(&sites->sites.items[*site], selection, i);
+        costs_add(&sites->sites.items[*site].costs, &costs);
     }
     return ERR_OK;
 }
@@ -125,7 +115,8 @@ enum err call_sites_build_alone(const struct selection *selection, struct call_s
         const uint32_t node = profile->recording.rows[selection->rows.items[i]].node;
         uint32_t site;
         TRY(find_site(&sites, &assignment, selection_call_site(selection, node), &site));
-        add_row(&sites.sites.items[site], selection, i);
+        const struct costs costs = selection_costs(selection, i);
+        costs_add(&sites.sites.items[site].costs, &costs);
         TRY(u32_vec_push(&sites.row_sites, site));
     }
     *out = sites;

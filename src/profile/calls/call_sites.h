@@ -17,7 +17,6 @@
 
 #include "base/err.h"
 #include "host/containers/vec.h"
-#include "profile/accuracy/sampling.h"
 #include "profile/calls/call_tree.h"
 #include "profile/model/cost.h"
 
@@ -27,7 +26,6 @@ struct call_site {
     uint32_t stack_first; // in stacks
     uint32_t stack_count;
     struct costs costs;
-    struct sampled_sizes sizes; // only if the recording was sampled by bytes
 };
 
 DEFINE_VEC(call_site_vec, struct call_site);

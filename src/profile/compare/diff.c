@@ -108,6 +108,7 @@ enum err diff_build(const struct code_union *code,
     TRY(summary_build(old, &diff.summaries[SIDE_OLD]));
     for (size_t side = 0; side < SIDE_COUNT; side++) {
         diff.units[side] = units.sides[side];
+        diff.sampling[side] = sampling_of(&code->profiles[side]->recording);
     }
     TRY(list_entries(&diff, &places));
     TRY(list_stacks(&diff, &places));
@@ -155,6 +156,18 @@ const char *diff_class_name(enum diff_class class)
     return class < DIFF_CLASS_COUNT ? names[class] : "same";
 }
 
+bool diff_has_errors(const struct diff *diff)
+{
+    return diff->sampling[SIDE_NEW].bytes != 0 || diff->sampling[SIDE_OLD].bytes != 0;
+}
+
+static double
+error_of(const struct diff *diff, enum side side, const struct costs *costs, enum cost cost)
+{
+    const struct costs errors = sampling_errors(&diff->sampling[side], costs);
+    return value_of(diff, side, &errors, cost);
+}
+
 static struct diff_change
 change_of(const struct diff *diff, const struct costs *new, const struct costs *old, enum cost cost)
 {
@@ -166,6 +179,9 @@ change_of(const struct diff *diff, const struct costs *new, const struct costs *
         change.class = DIFF_UNKNOWN;
         return change;
     }
+    change.old_error = error_of(diff, SIDE_OLD, old, cost);
+    change.new_error = error_of(diff, SIDE_NEW, new, cost);
+    change.change_error = sampling_change_error(change.new_error, change.old_error);
     change.change = change.new - change.old;
     double larger = change.new > change.old ? change.new : change.old;
     if (change.change < larger * ROUNDING && -change.change < larger * ROUNDING) {
@@ -267,8 +283,12 @@ diff_ranked_stacks(const struct diff *diff, size_t entry, enum cost cost, struct
     return take_ids(&scored, out);
 }
 
-bool diff_is_beyond(const struct diff *diff, enum cost cost, double change, double threshold)
+bool diff_is_beyond(const struct diff *diff,
+                    enum cost cost,
+                    const struct diff_change *change,
+                    double threshold)
 {
-    double old = value_of(diff, SIDE_OLD, &diff->summaries[SIDE_OLD].costs, cost);
-    return change > 0 && change > threshold * old;
+    const double old = value_of(diff, SIDE_OLD, &diff->summaries[SIDE_OLD].costs, cost);
+    const double sure = change->change - change->change_error;
+    return sure > 0 && sure > threshold * old;
 }

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "profile/accuracy/sampling.h"
 #include "profile/calls/tree_view.h"
 #include "profile/tables/summary.h"
 
@@ -40,6 +41,7 @@ struct diff {
     struct summary summaries[SIDE_COUNT]; // of the two selections
     double units[SIDE_COUNT];             // divisors of amounts
     uint32_t unknown[SIDE_COUNT];         // bit n: that side does not know enum cost n
+    struct sampling sampling[SIDE_COUNT]; // of the two recordings
 };
 
 // The number of units of work in each run; 1 for plain figures. Both must be above 0.
@@ -66,6 +68,9 @@ bool diff_is_amount(enum cost cost);
 // Whether both recordings know `cost`.
 bool diff_knows(const struct diff *diff, enum cost cost);
 
+// Whether at least one recording was sampled by bytes, so that changes have errors.
+bool diff_has_errors(const struct diff *diff);
+
 enum diff_class {
     DIFF_SAME,
     DIFF_NEW,  // all its costs were 0 before
@@ -84,6 +89,11 @@ struct diff_change {
     double new;
     double change; // new - old
     enum diff_class class;
+    // Two standard errors of estimates (sampling_errors): 0 if they are exact, or the error is not
+    // known. The recordings are independent, so the variance of the change is the sum of theirs.
+    double old_error;
+    double new_error;
+    double change_error;
 };
 
 // The change of an entry, and of the stack that ends at a node.
@@ -102,6 +112,9 @@ enum err
 diff_ranked_stacks(const struct diff *diff, size_t entry, enum cost cost, struct u32_vec *out)
     MUST_USE;
 
-// Whether a growth exceeds `threshold` (a ratio) of the whole's old value. If that is 0, any growth
-// does.
-bool diff_is_beyond(const struct diff *diff, enum cost cost, double change, double threshold);
+// Whether a growth, less its error, exceeds `threshold` (a ratio) of the whole's old value. If that
+// is 0, any growth does.
+bool diff_is_beyond(const struct diff *diff,
+                    enum cost cost,
+                    const struct diff_change *change,
+                    double threshold);

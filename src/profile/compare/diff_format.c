@@ -30,6 +30,16 @@ struct human diff_format_change(enum cost cost, double change)
     return out;
 }
 
+struct human diff_format_error(enum cost cost, double error)
+{
+    struct human out = {.text = ""};
+    if (error > 0) {
+        (void)snprintf(out.text, sizeof(out.text), " ±%.40s",
+                       diff_format(cost, error).text); // fits
+    }
+    return out;
+}
+
 struct human diff_format_ratio(struct diff_change change)
 {
     struct human out = {.text = ""};

@@ -11,5 +11,8 @@
 struct human diff_format(enum cost cost, double value);
 struct human diff_format_change(enum cost cost, double change);
 
+// Format " ±1.20 MiB", or "" if the error is 0.
+struct human diff_format_error(enum cost cost, double error);
+
 // Format "+11.9%", or "from 0" if the old value was 0.
 struct human diff_format_ratio(struct diff_change change);

@@ -14,7 +14,7 @@ judge_cost(const struct diff *diff, enum cost cost, double threshold, struct dif
 {
     struct diff_finding whole = {
         .cost = cost, .entry = REC_NONE, .change = diff_total_change(diff, cost)};
-    if (diff_is_beyond(diff, cost, whole.change.change, threshold)) {
+    if (diff_is_beyond(diff, cost, &whole.change, threshold)) {
         TRY(diff_finding_vec_push(out, whole));
     }
     CLEANUP(u32_vec_release) struct u32_vec ids = {0};
@@ -23,7 +23,7 @@ judge_cost(const struct diff *diff, enum cost cost, double threshold, struct dif
         struct diff_finding part = {.cost = cost,
                                     .entry = ids.items[i],
                                     .change = diff_entry_change(diff, ids.items[i], cost)};
-        if (diff_is_beyond(diff, cost, part.change.change, threshold)) {
+        if (diff_is_beyond(diff, cost, &part.change, threshold)) {
             TRY(diff_finding_vec_push(out, part));
         }
     }

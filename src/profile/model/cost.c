@@ -52,6 +52,12 @@ void costs_add(struct costs *sum, const struct costs *part)
     for (int cost = 0; cost < COST_COUNT; cost++) {
         sum->values[cost] += part->values[cost];
     }
+    sum->sizes.inverse_lengths += part->sizes.inverse_lengths;
+    const uint64_t shortest = part->sizes.shortest_length;
+    if (shortest != 0 &&
+        (sum->sizes.shortest_length == 0 || shortest < sum->sizes.shortest_length)) {
+        sum->sizes.shortest_length = shortest;
+    }
 }
 
 static uint64_t difference(uint64_t whole, uint64_t part)

@@ -39,8 +39,17 @@ struct cost_info {
     enum cost_unit unit;
 };
 
+// The sizes of the blocks of some rows, on which the error of their number depends. Only for rows
+// that were sampled by bytes. The length of a block is its size and one byte
+// (target/producer/byte_sampler.h).
+struct sampled_sizes {
+    double inverse_lengths;   // sum of 1 / length of all allocations, rounded up
+    uint64_t shortest_length; // at most the shortest; 0: no allocations
+};
+
 struct costs {
     uint64_t values[COST_COUNT];
+    struct sampled_sizes sizes; // at least of the blocks that are counted
 };
 
 DEFINE_VEC(costs_vec, struct costs);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "profile/accuracy/sampling.h"
 #include "profile/select/filter.h"
 
 bool selection_row_exists(const struct selection *selection, uint32_t row)
@@ -120,5 +121,7 @@ struct costs selection_costs(const struct selection *selection, size_t index)
         costs.values[COST_LEAKED_BYTES] = 0;
         costs.values[COST_LEAKED_ALLOCATIONS] = 0;
     }
+    costs.sizes =
+        sampled_sizes_of_row(&selection->profile->recording, selection->rows.items[index]);
     return costs;
 }

@@ -165,7 +165,8 @@ static void add_frames(struct view *view, const struct cell *cell, struct line *
 
 static void add_costs(struct view *view, const struct cell *cell, struct line *line)
 {
-    const struct costs *costs = view_costs_at(cell->table, cell->column, cell->row);
+    struct costs errors;
+    const struct costs *costs = view_costs_at(view, cell->table, cell->column, cell->row, &errors);
     for (int cost = 0; cost < COST_COUNT; cost++) {
         if ((view->costs >> cost & 1) != 0) {
             add_count(line, costs->values[cost]);
@@ -198,6 +199,8 @@ static const struct csv_kind {
     [CELL_FUNCTION] = {name_function, add_function},
     [CELL_COSTS] = {name_costs, add_costs},
     [CELL_COSTS_AT] = {name_costs, add_costs},
+    [CELL_ERRORS] = {name_costs, add_costs},
+    [CELL_ERRORS_AT] = {name_costs, add_costs},
     [CELL_FRAMES] = {name_value, add_frames},
 };
 

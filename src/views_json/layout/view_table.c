@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "profile/accuracy/sampling.h"
 #include "views_json/layout/view_csv.h"
 
 static struct code_tables *tables_of(struct view *view)
@@ -13,13 +14,26 @@ static struct code_tables *tables_of(struct view *view)
     return &view->tables;
 }
 
+// The recording of one side; NULL if the view has none.
+static const struct recording *recording_of(const struct view *view, enum side side)
+{
+    if (side == SIDE_OLD) {
+        return view->old_selection != NULL ? &view->old_selection->profile->recording : NULL;
+    }
+    return view->profile != NULL ? &view->profile->recording : NULL;
+}
+
+static bool is_sampled(const struct view *view, enum side side)
+{
+    const struct recording *recording = recording_of(view, side);
+    return recording != NULL && recording->totals.sample_bytes != 0;
+}
+
 bool view_has_column(const struct view *view, const struct table *table, size_t column)
 {
-    const bool is_compared = view->old_selection != NULL;
-    const bool is_sampled =
-        !is_compared && view->profile != NULL && view->profile->recording.totals.sample_bytes != 0;
-    uint32_t has = table->has | (is_compared ? WHEN_COMPARED : 0) |
-                   (is_sampled ? WHEN_SAMPLED : 0) |
+    uint32_t has = table->has | (view->old_selection != NULL ? WHEN_COMPARED : 0) |
+                   (is_sampled(view, SIDE_NEW) ? WHEN_SAMPLED : 0) |
+                   (is_sampled(view, SIDE_OLD) ? WHEN_OLD_SAMPLED : 0) |
                    (view->layout == VIEW_COLUMNS ? WHEN_COLUMNS : 0);
     uint32_t when = table->columns[column].when;
     return (when & has) == when;
@@ -35,21 +49,34 @@ static const void *field_at(const struct table *table, const struct column *colu
     return (const char *)row_at(table, row) + column->offset;
 }
 
-const struct costs *
-view_costs_at(const struct table *table, const struct column *column, size_t row)
+static struct costs errors_of(const struct view *view, enum side side, const struct costs *costs)
+{
+    const struct sampling sampling = sampling_of(recording_of(view, side));
+    return sampling_errors(&sampling, costs);
+}
+
+const struct costs *view_costs_at(const struct view *view,
+                                  const struct table *table,
+                                  const struct column *column,
+                                  size_t row,
+                                  struct costs *errors)
 {
     static const struct costs none = {0};
+    const bool is_direct = column->kind == CELL_COSTS || column->kind == CELL_ERRORS;
     const void *field = field_at(table, column, row);
-    if (column->kind == CELL_COSTS) {
-        return field;
+    const struct costs *costs = is_direct ? field : *(const struct costs *const *)field;
+    costs = costs != NULL ? costs : &none;
+    if (column->kind != CELL_ERRORS && column->kind != CELL_ERRORS_AT) {
+        return costs;
     }
-    const struct costs *costs = *(const struct costs *const *)field;
-    return costs != NULL ? costs : &none;
+    *errors = errors_of(view, (column->when & WHEN_OLD_SAMPLED) != 0 ? SIDE_OLD : SIDE_NEW, costs);
+    return errors;
 }
 
 static bool is_costs(const struct column *column)
 {
-    return column->kind == CELL_COSTS || column->kind == CELL_COSTS_AT;
+    return column->kind == CELL_COSTS || column->kind == CELL_COSTS_AT ||
+           column->kind == CELL_ERRORS || column->kind == CELL_ERRORS_AT;
 }
 
 static void write_position(struct json_writer *w, uint32_t position)
@@ -104,6 +131,8 @@ void view_value(struct view *view,
     case CELL_FUNCTION:
     case CELL_COSTS:
     case CELL_COSTS_AT:
+    case CELL_ERRORS:
+    case CELL_ERRORS_AT:
     case CELL_FRAMES:
         break; // not a single value in both layouts
     }
@@ -155,6 +184,14 @@ void view_costs(struct view *view, const char *key, uint64_t bits, const struct 
         }
     }
     json_end_object(view->w);
+}
+
+void view_errors(struct view *view, enum side side, const char *key, const struct costs *costs)
+{
+    if (is_sampled(view, side)) {
+        const struct costs errors = errors_of(view, side, costs);
+        view_costs(view, key, view->costs, &errors);
+    }
 }
 
 // `place` is a node or an index.
@@ -220,7 +257,9 @@ write_member(struct view *view, const struct table *table, const struct column *
     } else if (column->kind == CELL_FUNCTION) {
         view_function(view, column->key, *(const uint32_t *)field);
     } else if (is_costs(column)) {
-        view_costs(view, column->key, view->costs, view_costs_at(table, column, row));
+        struct costs errors;
+        view_costs(view, column->key, view->costs,
+                   view_costs_at(view, table, column, row, &errors));
     } else if (column->kind == CELL_FRAMES) {
         view_frames(view, field);
     } else {
@@ -263,7 +302,8 @@ write_costs_columns(struct view *view, const struct table *table, const struct c
         json_key(view->w, cost_get_info((enum cost)cost)->key);
         json_begin_array(view->w);
         for (size_t row = 0; row < table->count; row++) {
-            json_u64(view->w, view_costs_at(table, column, row)->values[cost]);
+            struct costs errors;
+            json_u64(view->w, view_costs_at(view, table, column, row, &errors)->values[cost]);
         }
         json_end_array(view->w);
     }

@@ -31,8 +31,10 @@ enum cell_kind {
     CELL_FUNCTION, // uint32_t: id in the code union, or REC_NONE
     CELL_COSTS,    // struct costs
     CELL_COSTS_AT, // const struct costs *; NULL: all 0
-    CELL_FRAMES,   // struct frame_list; written as `frames`, or as frame_first and frame_count
-    CELL_WRITE,    // written by column.write
+    CELL_ERRORS,   // struct costs, whose errors are written (sampling_errors)
+    CELL_ERRORS_AT,
+    CELL_FRAMES, // struct frame_list; written as `frames`, or as frame_first and frame_count
+    CELL_WRITE,  // written by column.write
 };
 
 #define VALUE_UNKNOWN UINT64_MAX
@@ -69,8 +71,10 @@ enum column_when {
     WHEN_BY_LOCATION = 1 << 3,
     WHEN_SEARCHED = 1 << 4,
     WHEN_STACKS = 1 << 5,
-    WHEN_SAMPLED = 1 << 6, // set if the recording was sampled by bytes, and the view is of one
-    WHEN_FOLDED = 1 << 7,  // of a tree with folded wrapper frames
+    WHEN_SAMPLED = 1 << 6,     // set if the recording was sampled by bytes
+    WHEN_OLD_SAMPLED = 1 << 7, // set if the view has two selections, and the old was so
+    WHEN_FOLDED = 1 << 8,      // of a tree with folded wrapper frames
+    WHEN_CHANGES_HAVE_ERRORS = 1 << 9,
 };
 
 struct column {
@@ -98,6 +102,11 @@ struct table {
     COLUMN_OF(key, kind, offsetof(struct row, field), ALWAYS, NULL)
 #define COLUMN_WHEN(when, kind, row, field) \
     COLUMN_OF(#field, kind, offsetof(struct row, field), when, NULL)
+// The errors of costs, of the new recording or the old one.
+#define COLUMN_ERRORS(key, kind, row, field) \
+    COLUMN_OF(key, kind, offsetof(struct row, field), WHEN_SAMPLED, NULL)
+#define COLUMN_OLD_ERRORS(key, kind, row, field) \
+    COLUMN_OF(key, kind, offsetof(struct row, field), WHEN_OLD_SAMPLED, NULL)
 #define COLUMN_WRITTEN(key, write) COLUMN_OF(key, CELL_WRITE, 0, ALWAYS, write)
 #define COLUMN_OF(key, kind, offset, when, write) \
     {                                             \
@@ -118,9 +127,12 @@ void view_value(struct view *view,
                 const struct column *column,
                 size_t row);
 
-// The costs in a cell; all 0 where there are none.
-const struct costs *
-view_costs_at(const struct table *table, const struct column *column, size_t row);
+// The costs in a cell; all 0 where there are none. `errors` is storage for a cell of errors.
+const struct costs *view_costs_at(const struct view *view,
+                                  const struct table *table,
+                                  const struct column *column,
+                                  size_t row,
+                                  struct costs *errors);
 
 // Iterate over a stack, innermost frame first. `place` begins with frame_list_begin(). Return false
 // after the last frame.
@@ -134,6 +146,9 @@ void view_row(struct view *view, const struct table *table, size_t row);
 void view_function(struct view *view, const char *key, uint32_t function);
 void view_location(struct view *view, struct place place);
 void view_costs(struct view *view, const char *key, uint64_t bits, const struct costs *costs);
+
+// Write the errors of the costs of one side, unless it is exact.
+void view_errors(struct view *view, enum side side, const char *key, const struct costs *costs);
 
 // Write the field `frames`: in rows as in a table, in columns as positions of locations.
 void view_frames(struct view *view, const struct frame_list *frames);

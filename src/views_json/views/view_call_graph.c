@@ -101,10 +101,9 @@ static int compare_keys(const void *left, const void *right, void *context)
 
 static MUST_USE enum err add_up(const struct call_tree *tree, struct keyed_table *table)
 {
-    static const struct costs nothing = {0};
     TRY(keyed_costs_build(tree, &table->keys, table->pairs.len, &table->costs));
     for (uint32_t key = 0; key < table->pairs.len; key++) {
-        if (memcmp(&table->costs.inclusive.items[key], &nothing, sizeof(nothing)) != 0) {
+        if (costs_any(&table->costs.inclusive.items[key])) {
             TRY(u32_vec_push(&table->order, key));
         }
     }
@@ -149,6 +148,7 @@ static const struct column edge_columns[] = {
     COLUMN(CELL_FUNCTION, edge_row, caller),
     COLUMN(CELL_FUNCTION, edge_row, callee),
     COLUMN(CELL_COSTS_AT, edge_row, inclusive),
+    COLUMN_ERRORS("inclusive_errors", CELL_ERRORS_AT, edge_row, inclusive),
 };
 
 static uint32_t union_id(const struct view *view, uint32_t function)
@@ -190,6 +190,8 @@ static const struct column place_columns[] = {
     COLUMN(CELL_LOCATION, place_row, place),
     COLUMN(CELL_COSTS_AT, place_row, self),
     COLUMN(CELL_COSTS_AT, place_row, inclusive),
+    COLUMN_ERRORS("self_errors", CELL_ERRORS_AT, place_row, self),
+    COLUMN_ERRORS("inclusive_errors", CELL_ERRORS_AT, place_row, inclusive),
 };
 
 // `location_of` is by key. NULL: the first number of the key is the location.

@@ -23,7 +23,6 @@ struct site_row {
     uint64_t score;
     struct costs costs;
     struct costs old_costs;
-    struct costs errors; // sampling_errors()
 };
 
 DEFINE_VEC(site_row_vec, struct site_row);
@@ -33,7 +32,8 @@ static const struct column site_columns[] = {
     COLUMN(CELL_BOOL, site_row, inlined),
     COLUMN(CELL_COSTS, site_row, costs),
     COLUMN_WHEN(WHEN_COMPARED, CELL_COSTS, site_row, old_costs),
-    COLUMN_WHEN(WHEN_SAMPLED, CELL_COSTS, site_row, errors),
+    COLUMN_ERRORS("errors", CELL_ERRORS, site_row, costs),
+    COLUMN_OLD_ERRORS("old_errors", CELL_ERRORS, site_row, old_costs),
     COLUMN(CELL_U64, site_row, stack_count),
     COLUMN_WHEN(WHEN_STACKS, CELL_U64, site_row, stacks_shown),
     COLUMN_WHEN(WHEN_STACKS | WHEN_COLUMNS, CELL_U64, site_row, stack_first),
@@ -48,6 +48,7 @@ DEFINE_VEC(stack_row_vec, struct stack_row);
 
 static const struct column stack_columns[] = {
     COLUMN(CELL_COSTS_AT, stack_row, costs),
+    COLUMN_ERRORS("errors", CELL_ERRORS_AT, stack_row, costs),
     COLUMN(CELL_FRAMES, stack_row, frames),
 };
 
@@ -164,16 +165,13 @@ static MUST_USE enum err collect_alone(const struct view *view,
                                        size_t limit,
                                        struct site_row_vec *out)
 {
-    const struct sampling sampling = sampling_of(&view->profile->recording);
     for (size_t i = 0; i < limited(ids->len, limit); i++) {
         const struct call_site *site = &sites->sites.items[ids->items[i]];
         const struct site_row row = {.place = {SIDE_NEW, site->location},
                                      .inlined = site->is_inlined,
                                      .stack_count = count_stacks(sites, site, view->sort),
                                      .site = ids->items[i],
-                                     .costs = site->costs,
-                                     .errors =
-                                         sampling_errors(&sampling, &site->sizes, &site->costs)};
+                                     .costs = site->costs};
         TRY(site_row_vec_push(out, row));
     }
     return ERR_OK;

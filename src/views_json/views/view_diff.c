@@ -6,12 +6,18 @@
 #include "views_json/layout/view_csv.h"
 #include "views_json/views/views.h"
 
-static void write_change(struct view *view, struct diff_change change)
+static void
+write_change(struct view *view, const struct diff *diff, const struct diff_change change)
 {
     json_key_double(view->w, "old", change.old);
     json_key_double(view->w, "new", change.new);
     json_key_double(view->w, "change", change.change);
     json_key_string(view->w, "class", diff_class_name(change.class));
+    if (diff_has_errors(diff)) {
+        json_key_double(view->w, "old_error", change.old_error);
+        json_key_double(view->w, "new_error", change.new_error);
+        json_key_double(view->w, "change_error", change.change_error);
+    }
 }
 
 static void write_function(struct view *view, uint32_t function)
@@ -28,7 +34,7 @@ static void write_stack(struct view *view,
 {
     const struct tree_view *tree = &options->diff->tree;
     json_begin_object(view->w);
-    write_change(view, diff_stack_change(options->diff, node, cost));
+    write_change(view, options->diff, diff_stack_change(options->diff, node, cost));
     json_key(view->w, "frames");
     json_begin_array(view->w);
     for (uint32_t at = node; at != 0; at = tree->nodes.items[at].parent) {
@@ -73,6 +79,21 @@ static const struct column change_columns[] = {
     COLUMN_AS("new", CELL_DOUBLE, change_row, change.new),
     COLUMN_AS("change", CELL_DOUBLE, change_row, change.change),
     COLUMN_WRITTEN("class", write_class),
+    COLUMN_OF("old_error",
+              CELL_DOUBLE,
+              offsetof(struct change_row, change.old_error),
+              WHEN_CHANGES_HAVE_ERRORS,
+              NULL),
+    COLUMN_OF("new_error",
+              CELL_DOUBLE,
+              offsetof(struct change_row, change.new_error),
+              WHEN_CHANGES_HAVE_ERRORS,
+              NULL),
+    COLUMN_OF("change_error",
+              CELL_DOUBLE,
+              offsetof(struct change_row, change.change_error),
+              WHEN_CHANGES_HAVE_ERRORS,
+              NULL),
     COLUMN(CELL_U64, change_row, stack_count),
 };
 
@@ -116,7 +137,8 @@ write_changes(struct view *view, const struct diff_view_options *options, enum c
 {
     CLEANUP(change_row_vec_release) struct change_row_vec rows = {0};
     TRY(list_changes(options, cost, &rows));
-    const struct table table = TABLE("changes", change_columns, rows.items, rows.len);
+    struct table table = TABLE("changes", change_columns, rows.items, rows.len);
+    table.has = diff_has_errors(options->diff) ? WHEN_CHANGES_HAVE_ERRORS : 0;
     if (!view_nests(view)) {
         view_csv_tag(view, 0, cost_get_info(cost)->key);
         view_table(view, &table);
@@ -141,7 +163,7 @@ static void write_totals(struct view *view, const struct diff *diff)
     for (int cost = 0; cost < COST_COUNT; cost++) {
         json_key(view->w, cost_get_info((enum cost)cost)->key);
         json_begin_object(view->w);
-        write_change(view, diff_total_change(diff, (enum cost)cost));
+        write_change(view, diff, diff_total_change(diff, (enum cost)cost));
         json_end_object(view->w);
     }
     json_end_object(view->w);
@@ -159,7 +181,7 @@ static void write_findings(struct view *view, const struct diff_view_options *op
         json_key_bool(view->w, "whole", is_whole);
         write_function(view,
                        is_whole ? REC_NONE : options->diff->entries.items[finding->entry].function);
-        write_change(view, finding->change);
+        write_change(view, options->diff, finding->change);
         json_end_object(view->w);
     }
     json_end_array(view->w);

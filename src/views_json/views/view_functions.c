@@ -22,18 +22,26 @@ static const struct column function_columns[] = {
     COLUMN(CELL_COSTS_AT, function_row, inclusive),
     COLUMN_WHEN(WHEN_COMPARED, CELL_COSTS_AT, function_row, old_self),
     COLUMN_WHEN(WHEN_COMPARED, CELL_COSTS_AT, function_row, old_inclusive),
+    COLUMN_ERRORS("self_errors", CELL_ERRORS_AT, function_row, self),
+    COLUMN_ERRORS("inclusive_errors", CELL_ERRORS_AT, function_row, inclusive),
+    COLUMN_OLD_ERRORS("old_self_errors", CELL_ERRORS_AT, function_row, old_self),
+    COLUMN_OLD_ERRORS("old_inclusive_errors", CELL_ERRORS_AT, function_row, old_inclusive),
 };
 
 static const struct column neighbour_columns[] = {
     COLUMN(CELL_FUNCTION, function_row, function),
     COLUMN(CELL_COSTS_AT, function_row, inclusive),
     COLUMN_WHEN(WHEN_COMPARED, CELL_COSTS_AT, function_row, old_inclusive),
+    COLUMN_ERRORS("inclusive_errors", CELL_ERRORS_AT, function_row, inclusive),
+    COLUMN_OLD_ERRORS("old_inclusive_errors", CELL_ERRORS_AT, function_row, old_inclusive),
 };
 
 static const struct column line_columns[] = {
     COLUMN(CELL_LOCATION, function_row, place),
     COLUMN(CELL_COSTS_AT, function_row, self),
     COLUMN(CELL_COSTS_AT, function_row, inclusive),
+    COLUMN_ERRORS("self_errors", CELL_ERRORS_AT, function_row, self),
+    COLUMN_ERRORS("inclusive_errors", CELL_ERRORS_AT, function_row, inclusive),
 };
 
 static const struct costs *costs_at(const struct costs_vec *costs, uint32_t key)
@@ -114,9 +122,13 @@ view_function_detail(struct view *view, const struct function_trees *trees, uint
     view_function(view, "function", function);
     view_costs(view, "self", view->costs, row.self);
     view_costs(view, "inclusive", view->costs, row.inclusive);
+    view_errors(view, SIDE_NEW, "self_errors", row.self);
+    view_errors(view, SIDE_NEW, "inclusive_errors", row.inclusive);
     if (view->old_selection != NULL) {
         view_costs(view, "old_self", view->costs, row.old_self);
         view_costs(view, "old_inclusive", view->costs, row.old_inclusive);
+        view_errors(view, SIDE_OLD, "old_self_errors", row.old_self);
+        view_errors(view, SIDE_OLD, "old_inclusive_errors", row.old_inclusive);
     }
     TRY(write_neighbours(view, trees, BY_CALLER, function,
                          TABLE("callers", neighbour_columns, none, 0)));

@@ -45,6 +45,7 @@ static const struct column process_columns[] = {
     COLUMN_AS("process_peak_bytes", CELL_U64, process_row, process.peak_bytes),
     COLUMN_AS("peak_rss_bytes", CELL_U64, process_row, process.peak_rss_bytes),
     COLUMN(CELL_COSTS, process_row, costs),
+    COLUMN_ERRORS("errors", CELL_ERRORS, process_row, costs),
 };
 
 enum err view_processes(struct view *view)
@@ -89,6 +90,7 @@ static const struct column thread_columns[] = {
     COLUMN_AS("start_ms", CELL_U64, thread_row, thread.start_ms),
     COLUMN_AS("end_ms", CELL_U64, thread_row, thread.end_ms),
     COLUMN(CELL_COSTS, thread_row, costs),
+    COLUMN_ERRORS("errors", CELL_ERRORS, thread_row, costs),
 };
 
 enum err view_threads(struct view *view)
@@ -133,6 +135,7 @@ static const struct column module_columns[] = {
     COLUMN(CELL_TEXT, module_row, symbol_source),
     COLUMN(CELL_TEXT, module_row, symbol_advice),
     COLUMN(CELL_COSTS, module_row, costs),
+    COLUMN_ERRORS("errors", CELL_ERRORS, module_row, costs),
 };
 
 // Add a module. `id` is REC_NONE for code outside any file, whose coverage is the last entry.
@@ -231,6 +234,7 @@ static const struct column group_columns[] = {
     COLUMN_WRITTEN("name", write_group_name),
     COLUMN_WRITTEN("detail", write_group_detail),
     COLUMN(CELL_COSTS, group_row, costs),
+    COLUMN_ERRORS("errors", CELL_ERRORS, group_row, costs),
 };
 
 enum err view_groups(struct view *view, enum cost_group_by by)

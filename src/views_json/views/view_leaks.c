@@ -11,7 +11,6 @@ struct leak_row {
     uint32_t stack_count;
     struct frame_list frames; // empty if grouped by call site
     const struct costs *costs;
-    struct costs errors; // sampling_errors()
     const char *growth;
     const char *growth_confidence;
     double slope_bytes_per_s; // NAN unless it is growing
@@ -28,7 +27,7 @@ static const struct column leak_columns[] = {
     COLUMN(CELL_U32, leak_row, stack_count),
     COLUMN(CELL_FRAMES, leak_row, frames),
     COLUMN(CELL_COSTS_AT, leak_row, costs),
-    COLUMN_WHEN(WHEN_SAMPLED, CELL_COSTS, leak_row, errors),
+    COLUMN_ERRORS("errors", CELL_ERRORS_AT, leak_row, costs),
     COLUMN(CELL_TEXT, leak_row, growth),
     COLUMN(CELL_TEXT, leak_row, growth_confidence),
     COLUMN(CELL_DOUBLE, leak_row, slope_bytes_per_s),
@@ -49,7 +48,6 @@ static struct leak_row row_of(const struct growth *growth, const struct growth_e
     const struct row_group *group = &groups->groups.items[entry->group];
     const struct call_site *site = &groups->sites.sites.items[group->site];
     const uint64_t slice_ms = groups->profile->recording.slice_ms;
-    const struct sampling sampling = sampling_of(&groups->profile->recording);
     bool is_growing = entry->class == GROWTH_GROWING;
     return (struct leak_row){
         .place = {SIDE_NEW, site->location},
@@ -58,7 +56,6 @@ static struct leak_row row_of(const struct growth *growth, const struct growth_e
         .frames = {.tree = &groups->sites.tree,
                    .node = group->stack != REC_NONE ? group->stack : 0},
         .costs = &group->costs,
-        .errors = sampling_errors(&sampling, &site->sizes, &group->costs),
         .growth = growth_class_name(entry->class),
         .growth_confidence = growth_confidence_name(entry->confidence),
         .slope_bytes_per_s = is_growing ? entry->slope_bytes_per_s : (double)NAN,

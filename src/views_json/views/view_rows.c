@@ -49,6 +49,7 @@ static const struct column row_columns[] = {
     COLUMN(CELL_U32, cost_row, thread),
     COLUMN(CELL_U32, cost_row, node),
     COLUMN(CELL_COSTS, cost_row, costs),
+    COLUMN_ERRORS("errors", CELL_ERRORS, cost_row, costs),
 };
 
 enum err view_rows(struct view *view, const struct call_tree *tree)

@@ -68,6 +68,7 @@ DEFINE_VEC(stack_row_vec, struct stack_row);
 
 static const struct column stack_columns[] = {
     COLUMN(CELL_COSTS_AT, stack_row, costs),
+    COLUMN_ERRORS("errors", CELL_ERRORS_AT, stack_row, costs),
     COLUMN(CELL_FRAMES, stack_row, frames),
 };
 
@@ -153,8 +154,12 @@ static const struct column pair_frame_columns[] = {
 };
 
 static const struct column pair_columns[] = {
-    COLUMN(CELL_COSTS_AT, stack_row, costs),  COLUMN(CELL_COSTS_AT, stack_row, old_costs),
-    COLUMN(CELL_U64, stack_row, frame_first), COLUMN(CELL_U32, stack_row, frame_count),
+    COLUMN(CELL_COSTS_AT, stack_row, costs),
+    COLUMN(CELL_COSTS_AT, stack_row, old_costs),
+    COLUMN_ERRORS("errors", CELL_ERRORS_AT, stack_row, costs),
+    COLUMN_OLD_ERRORS("old_errors", CELL_ERRORS_AT, stack_row, old_costs),
+    COLUMN(CELL_U64, stack_row, frame_first),
+    COLUMN(CELL_U32, stack_row, frame_count),
     COLUMN(CELL_U32, stack_row, site_frame),
 };
 

@@ -40,6 +40,10 @@ static const struct column node_columns[] = {
     COLUMN(CELL_COSTS_AT, node_row, total),
     COLUMN_WHEN(WHEN_COMPARED, CELL_COSTS_AT, node_row, old_self),
     COLUMN_WHEN(WHEN_COMPARED, CELL_COSTS_AT, node_row, old_total),
+    COLUMN_ERRORS("self_errors", CELL_ERRORS_AT, node_row, self),
+    COLUMN_ERRORS("total_errors", CELL_ERRORS_AT, node_row, total),
+    COLUMN_OLD_ERRORS("old_self_errors", CELL_ERRORS_AT, node_row, old_self),
+    COLUMN_OLD_ERRORS("old_total_errors", CELL_ERRORS_AT, node_row, old_total),
     COLUMN_WHEN(WHEN_SEARCHED, CELL_U32, node_row, matched),
 };
 

@@ -180,6 +180,8 @@ export const tree = object({
     matched: orNull(nums),
     old_self: orNull(costs),
     old_total: orNull(costs),
+    total_errors: orNull(costs),
+    old_total_errors: orNull(costs),
   }),
   search: orNull(object({ matched_nodes: num, totals })),
   code,
@@ -192,7 +194,7 @@ const frameTable = object({ location: refs, inlined: flags });
 export const stackPairs = object({
   selection,
   total_count: num,
-  stacks: object({ count: num, costs, old_costs: costs, frame_first: nums, frame_count: nums, site_frame: nums }),
+  stacks: object({ count: num, costs, old_costs: costs, errors: orNull(costs), old_errors: orNull(costs), frame_first: nums, frame_count: nums, site_frame: nums }),
   frames: object({ function: refs, inlined: flags }),
   code,
 });
@@ -220,6 +222,10 @@ export const functions = object({
     inclusive: costs,
     old_self: orNull(costs),
     old_inclusive: orNull(costs),
+    self_errors: orNull(costs),
+    inclusive_errors: orNull(costs),
+    old_self_errors: orNull(costs),
+    old_inclusive_errors: orNull(costs),
   }),
   code,
 });
@@ -227,11 +233,18 @@ export const functions = object({
 export const callSites = object({
   selection,
   total_count: num,
-  sites: object({ count: num, location: refs, inlined: flags, stack_count: nums, costs, old_costs: orNull(costs) }),
+  sites: object({ count: num, location: refs, inlined: flags, stack_count: nums, costs, old_costs: orNull(costs), errors: orNull(costs), old_errors: orNull(costs) }),
   code,
 });
 
-const neighbours = object({ count: num, function: refs, inclusive: costs, old_inclusive: orNull(costs) });
+const neighbours = object({
+  count: num,
+  function: refs,
+  inclusive: costs,
+  old_inclusive: orNull(costs),
+  inclusive_errors: orNull(costs),
+  old_inclusive_errors: orNull(costs),
+});
 
 export const functionDetail = object({
   selection,
@@ -240,7 +253,7 @@ export const functionDetail = object({
   inclusive: totals,
   callers: neighbours,
   callees: neighbours,
-  locations: object({ count: num, location: refs, self: costs, inclusive: costs }),
+  locations: object({ count: num, location: refs, self: costs, inclusive: costs, self_errors: orNull(costs), inclusive_errors: orNull(costs) }),
   code,
 });
 
@@ -401,6 +414,7 @@ export const threads = object({
     start_ms: nums,
     end_ms: nums,
     costs,
+    errors: orNull(costs),
   }),
 });
 
@@ -418,12 +432,13 @@ export const processes = object({
     process_peak_bytes: nums,
     peak_rss_bytes: nums,
     costs,
+    errors: orNull(costs),
   }),
 });
 
 export const modules = object({
   selection,
-  modules: object({ count: num, path: texts, name: texts, costs }),
+  modules: object({ count: num, path: texts, name: texts, costs, errors: orNull(costs) }),
 });
 
 export const problem = object({

@@ -82,9 +82,14 @@ export function formatCostExact(key: CostKey, value: number): string {
     : formatCost(key, value);
 }
 
-/** The width of a column with the cost and its share, or with old, new and change. */
+/** Two standard errors of a change: the recordings are independent. */
+export function changeError(error: number | undefined, oldError: number | undefined): number {
+  return Math.hypot(error ?? 0, oldError ?? 0);
+}
+
+/** The width of a column with the cost and its share, or with old, new and change; and with the error. */
 export function costWidthPx(key: CostKey, isDiff: boolean, hasErrors = false): number {
-  return (isBytes(key) ? 116 : 138) + (isDiff ? (isBytes(key) ? 96 : 128) : 0) + (hasErrors ? 44 : 0);
+  return (isBytes(key) ? 116 : 138) + (isDiff ? (isBytes(key) ? 96 : 128) : 0) + (hasErrors ? (isDiff ? 84 : 44) : 0);
 }
 
 /**

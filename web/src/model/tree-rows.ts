@@ -14,6 +14,8 @@ export interface TreeNode {
   readonly total: Readonly<Record<string, number>>;
   readonly self: Readonly<Record<string, number>>;
   readonly old: Readonly<Record<string, number>> | null;
+  readonly errors: Readonly<Record<string, number>> | null;
+  readonly oldErrors: Readonly<Record<string, number>> | null;
 }
 
 export interface PartialTree {
@@ -56,6 +58,8 @@ export function hangIn(
       total: rowOf(nodes.total, row),
       self: rowOf(nodes.self, row),
       old: nodes.old_total === null ? null : rowOf(nodes.old_total, row),
+      errors: nodes.total_errors === null ? null : rowOf(nodes.total_errors, row),
+      oldErrors: nodes.old_total_errors === null ? null : rowOf(nodes.old_total_errors, row),
     });
     if (isWholeBelow(row)) {
       fresh.set(id, []);

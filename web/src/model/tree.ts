@@ -20,4 +20,7 @@ export interface TreeNodes {
   readonly matched: readonly number[] | null;
   readonly old_total: CostColumns | null;
   readonly old_self: CostColumns | null;
+  /** Two standard errors of estimates; null: exact, or not asked. */
+  readonly total_errors: CostColumns | null;
+  readonly old_total_errors: CostColumns | null;
 }

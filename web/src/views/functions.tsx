@@ -13,7 +13,7 @@ import { go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
 import { CodeText, openFunction, PlaceLinks } from './parts/code-label';
 import { Choice, WrapperToggle } from './parts/controls';
-import { CostCell } from './parts/cost-cell';
+import { CostCell, errorAt } from './parts/cost-cell';
 import { DataTable, type Column } from './parts/data-table';
 import { useCapability, useMeta } from './parts/meta-context';
 import { Pane } from './parts/pane';
@@ -21,16 +21,32 @@ import './functions.css';
 
 type Totals = Readonly<Record<string, number>>;
 
-function costColumns(values: CostColumns, totals: Totals, old: CostColumns | null, costs: readonly CostKey[]): readonly Column[] {
+/** Costs with their errors, both null where there are none. */
+interface Costed {
+  readonly costs: CostColumns;
+  readonly old: CostColumns | null;
+  readonly errors: CostColumns | null;
+  readonly oldErrors: CostColumns | null;
+}
+
+function costColumns(values: Costed, totals: Totals, costs: readonly CostKey[]): readonly Column[] {
+  const { old } = values;
   return costs.map((cost) => ({
     key: cost,
     title: costHeading(cost, old !== null),
     help: `${costMeaning(cost)}: sort by this`,
-    widthPx: costWidthPx(cost, old !== null),
+    widthPx: costWidthPx(cost, old !== null, (values.errors ?? values.oldErrors) !== null),
     numeric: true,
     sortable: true,
     cell: (row) => (
-      <CostCell cost={cost} value={at(values[cost], row)} total={totals[cost] ?? 0} old={old === null ? undefined : at(old[cost], row)} />
+      <CostCell
+        cost={cost}
+        value={at(values.costs[cost], row)}
+        total={totals[cost] ?? 0}
+        old={old === null ? undefined : at(old[cost], row)}
+        error={errorAt(values.errors, cost, row)}
+        oldError={errorAt(values.oldErrors, cost, row)}
+      />
     ),
   }));
 }
@@ -47,7 +63,9 @@ function AllFunctions(props: { readonly answer: Functions; readonly address: Add
   const hidden = functions.count - rows.length;
   const name = (place: number): CodeName => functionName(code, functions.function[at(rows, place)]);
   const selected = rows.findIndex((_, place) => name(place).key === address.fn && name(place).modulePath === address.fn_module);
-  const old = isSelf ? functions.old_self : functions.old_inclusive;
+  const shown: Costed = isSelf
+    ? { costs: functions.self, old: functions.old_self, errors: functions.self_errors, oldErrors: functions.old_self_errors }
+    : { costs: functions.inclusive, old: functions.old_inclusive, errors: functions.inclusive_errors, oldErrors: functions.old_inclusive_errors };
   return (
     <>
       <p class="soft functions-count">
@@ -60,7 +78,7 @@ function AllFunctions(props: { readonly answer: Functions; readonly address: Add
         label="Functions"
         columns={[
           nameColumn('Function', name),
-          ...costColumns(isSelf ? functions.self : functions.inclusive, answer.selection.totals, old, old === null ? TABLE_COSTS : columnCosts(address.cost, true)).map((column) => ({
+          ...costColumns(shown, answer.selection.totals, shown.old === null ? TABLE_COSTS : columnCosts(address.cost, true)).map((column) => ({
             ...column,
             cell: (place: number) => column.cell(at(rows, place)),
           })),
@@ -91,6 +109,7 @@ function NeighbourTable(props: {
   readonly cost: CostKey;
 }): JSX.Element {
   const { table, detail } = props;
+  const shown: Costed = { costs: table.inclusive, old: table.old_inclusive, errors: table.inclusive_errors, oldErrors: table.old_inclusive_errors };
   const [selected, setSelected] = useState(-1);
   const name = (row: number): CodeName => {
     const index = table.function[row] ?? null;
@@ -101,7 +120,7 @@ function NeighbourTable(props: {
     <section class="neighbours">
       <DataTable
         label={props.label}
-        columns={[nameColumn(props.label, name), ...costColumns(table.inclusive, detail.inclusive, table.old_inclusive, neighbourCosts(props.cost, table.old_inclusive !== null))]}
+        columns={[nameColumn(props.label, name), ...costColumns(shown, detail.inclusive, neighbourCosts(props.cost, shown.old !== null))]}
         count={table.count}
         selected={selected}
         sortBy={props.cost}
@@ -135,8 +154,8 @@ function Lines(props: { readonly detail: FunctionDetail; readonly cost: CostKey 
         return name.file === '' ? <span class="soft">unknown</span> : <PlaceLinks name={name} editor={meta.editor} hasSource={hasSource} />;
       },
     },
-    ...costColumns(locations.self, detail.inclusive, null, [cost]).map((column) => ({ ...column, key: 'self', title: 'Self', sortable: false })),
-    ...costColumns(locations.inclusive, detail.inclusive, null, [cost]).map((column) => ({ ...column, key: 'inclusive', title: 'Inclusive', sortable: false })),
+    ...costColumns({ costs: locations.self, old: null, errors: locations.self_errors, oldErrors: null }, detail.inclusive, [cost]).map((column) => ({ ...column, key: 'self', title: 'Self', sortable: false })),
+    ...costColumns({ costs: locations.inclusive, old: null, errors: locations.inclusive_errors, oldErrors: null }, detail.inclusive, [cost]).map((column) => ({ ...column, key: 'inclusive', title: 'Inclusive', sortable: false })),
   ];
   return (
     <section class="neighbours">

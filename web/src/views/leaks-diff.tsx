@@ -11,7 +11,7 @@ import { wholeRunParams, type Address } from '../state/address';
 import { useAsk } from '../state/hooks';
 import { FrameList } from './frame-list';
 import { CodeText, openFunction } from './parts/code-label';
-import { CostCell } from './parts/cost-cell';
+import { CostCell, errorAt } from './parts/cost-cell';
 import { DataTable, type Column } from './parts/data-table';
 import { Pane } from './parts/pane';
 
@@ -21,16 +21,33 @@ const EMPTY = 'Nothing was alive at the end of either.';
 
 type Columns = Readonly<Record<string, readonly number[]>>;
 
-function columnsOf(title: string, name: (row: number) => CodeName, now: Columns, old: Columns | null, totals: Readonly<Record<string, number>>): readonly Column[] {
+interface Compared {
+  readonly costs: Columns;
+  readonly old_costs: Columns | null;
+  readonly errors: Columns | null;
+  readonly old_errors: Columns | null;
+}
+
+function columnsOf(title: string, name: (row: number) => CodeName, table: Compared, totals: Readonly<Record<string, number>>): readonly Column[] {
+  const { costs: now, old_costs: old, errors, old_errors: oldErrors } = table;
   return [
     { key: 'name', title, widthPx: 260, grows: true, cell: (row) => <CodeText name={name(row)} /> },
     ...COSTS.map((cost) => ({
       key: cost,
       title: costHeading(cost, true),
       help: costMeaning(cost),
-      widthPx: costWidthPx(cost, true),
+      widthPx: costWidthPx(cost, true, (errors ?? oldErrors) !== null),
       numeric: true,
-      cell: (row: number) => <CostCell cost={cost} value={at(now[cost], row)} old={at(old?.[cost], row)} total={totals[cost] ?? 0} />,
+      cell: (row: number) => (
+        <CostCell
+          cost={cost}
+          value={at(now[cost], row)}
+          old={at(old?.[cost], row)}
+          total={totals[cost] ?? 0}
+          error={errorAt(errors, cost, row)}
+          oldError={errorAt(oldErrors, cost, row)}
+        />
+      ),
     })),
   ];
 }
@@ -42,7 +59,7 @@ function SiteTable(props: { readonly answer: CallSites }): JSX.Element {
   return (
     <DataTable
       label="Leaks"
-      columns={columnsOf('Function that asked', name, sites.costs, sites.old_costs, selection.totals)}
+      columns={columnsOf('Function that asked', name, sites, selection.totals)}
       count={sites.count}
       selected={Math.min(selected, sites.count - 1)}
       onSelect={setSelected}
@@ -66,7 +83,7 @@ function StackTable(props: { readonly answer: StackPairs }): JSX.Element {
     <div class="split">
       <DataTable
         label="Leaks"
-        columns={columnsOf('Stack, by the function that asked', name, stacks.costs, stacks.old_costs, selection.totals)}
+        columns={columnsOf('Stack, by the function that asked', name, stacks, selection.totals)}
         count={stacks.count}
         selected={row}
         onSelect={setSelected}

@@ -75,7 +75,7 @@ export function Lives(): JSX.Element {
       </h2>
       <Pane asked={processes} label="Lives">
         {(answer) => {
-          const answers = { processes: answer.processes, threads: threads.value?.threads ?? { count: 0, thread_id: [], pid: [], name: [], merged_count: [], start_ms: [], end_ms: [], costs: {} } };
+          const answers = { processes: answer.processes, threads: threads.value?.threads ?? { count: 0, thread_id: [], pid: [], name: [], merged_count: [], start_ms: [], end_ms: [], costs: {}, errors: null } };
           const lives = processTree(answers.processes, answers.threads);
           return (
             <>

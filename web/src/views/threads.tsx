@@ -33,6 +33,7 @@ const THREADS: Kind<Decoded<typeof threadsAnswer>> = {
   side: ({ threads, selection }) => ({
     count: threads.count,
     costs: threads.costs,
+    errors: threads.errors,
     totals: selection.totals,
     key: (row) => threads.name[row] ?? '',
     texts: [
@@ -52,6 +53,7 @@ const PROCESSES: Kind<Decoded<typeof processesAnswer>> = {
   side: ({ processes, selection }) => ({
     count: processes.count,
     costs: processes.costs,
+    errors: processes.errors,
     totals: selection.totals,
     key: (row) => baseName(processes.executable[row] ?? ''),
     texts: [
@@ -71,6 +73,7 @@ const MODULES: Kind<Decoded<typeof modulesAnswer>> = {
   side: ({ modules, selection }) => ({
     count: modules.count,
     costs: modules.costs,
+    errors: modules.errors,
     totals: selection.totals,
     key: (row) => modules.name[row] ?? '',
     texts: [(row) => modules.path[row] ?? ''],

@@ -21,16 +21,17 @@ import './tree-view.css';
 
 function costColumn(cost: CostKey, address: Address, loaded: LoadedTree, node: (row: number) => TreeNode | undefined): Column {
   const total = loaded.selection?.totals[cost] ?? 0;
+  const root = loaded.tree.nodes.get(0);
   return {
     key: cost,
     title: costHeading(cost, address.diff === '1', isMoment(address)),
     help: `${costMeaning(cost)}: sort by this`,
-    widthPx: costWidthPx(cost, address.diff === '1'),
+    widthPx: costWidthPx(cost, address.diff === '1', (root?.errors ?? root?.oldErrors ?? null) !== null),
     numeric: true,
     sortable: true,
     cell: (row) => {
       const entry = node(row);
-      return <CostCell cost={cost} value={entry?.total[cost] ?? 0} total={total} old={entry?.old?.[cost]} />;
+      return <CostCell cost={cost} value={entry?.total[cost] ?? 0} total={total} old={entry?.old?.[cost]} error={entry?.errors?.[cost]} oldError={entry?.oldErrors?.[cost]} />;
     },
   };
 }

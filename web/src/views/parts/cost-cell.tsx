@@ -1,8 +1,10 @@
 // A cost in a table: its number over a bar of its share of the total; in a comparison the old
 // value, the new value, and the change.
 import type { JSX } from 'preact';
+import { at } from '../../base/columns';
 import { formatPercent } from '../../base/format';
-import { costTitle, formatCost, formatCostBeside, formatCostChange, formatCostExact, formatError, type CostKey } from '../../model/cost';
+import { changeError, costTitle, formatCost, formatCostBeside, formatCostChange, formatCostExact, formatError, type CostKey } from '../../model/cost';
+import type { CostColumns } from '../../model/tree';
 import { useTells } from './unknown-costs';
 import './cost-cell.css';
 
@@ -12,17 +14,28 @@ export interface CostCellProps {
   readonly total: number;
   /** The old value in a diff. */
   readonly old?: number | undefined;
-  /** Two standard errors of an estimate. */
+  /** Two standard errors of an estimate, and of the old value. */
   readonly error?: number | undefined;
+  readonly oldError?: number | undefined;
+}
+
+/** The error of a row; undefined if the column is exact. */
+export function errorAt(errors: CostColumns | null | undefined, cost: CostKey, row: number): number | undefined {
+  return errors === null || errors === undefined ? undefined : at(errors[cost], row);
+}
+
+function withError(cost: CostKey, error: number | undefined): string {
+  return error === undefined || error === 0 ? '' : ` ± ${formatCostExact(cost, error)} in 95 of 100 cases`;
 }
 
 function title(props: CostCellProps): string {
-  const now = `${costTitle(props.cost)}: ${formatCostExact(props.cost, props.value)}`;
+  const now = `${costTitle(props.cost)}: ${formatCostExact(props.cost, props.value)}${withError(props.cost, props.error)}`;
   if (props.old !== undefined) {
-    return `${now}\nbefore: ${formatCostExact(props.cost, props.old)}`;
+    const change = changeError(props.error, props.oldError);
+    const changed = change === 0 ? '' : `\nchange: ${formatCostChange(props.cost, props.value - props.old)}${withError(props.cost, change)}`;
+    return `${now}\nbefore: ${formatCostExact(props.cost, props.old)}${withError(props.cost, props.oldError)}${changed}`;
   }
-  const error = props.error === undefined || props.error === 0 ? '' : ` ± ${formatCostExact(props.cost, props.error)} in 95 of 100 cases`;
-  return `${now}${error}\n${formatPercent(props.value, props.total)} of ${formatCostExact(props.cost, props.total)}`;
+  return `${now}\n${formatPercent(props.value, props.total)} of ${formatCostExact(props.cost, props.total)}`;
 }
 
 export function CostCell(props: CostCellProps): JSX.Element {
@@ -37,6 +50,8 @@ export function CostCell(props: CostCellProps): JSX.Element {
   }
   const share = total > 0 ? Math.min((value / total) * 100, 100) : 0;
   const change = old === undefined ? 0 : value - old;
+  const hasErrors = props.error !== undefined || props.oldError !== undefined;
+  const error = changeError(props.error, props.oldError);
   return (
     <span class="cost" title={title(props)}>
       <span class="cost-bar" style={{ width: `${share.toFixed(2)}%` }} />
@@ -53,6 +68,7 @@ export function CostCell(props: CostCellProps): JSX.Element {
           <span class={change > 0 ? 'cost-change cost-more' : change < 0 ? 'cost-change cost-less' : 'cost-change'}>
             {change === 0 ? '=' : formatCostChange(cost, change)}
           </span>
+          {hasErrors ? <span class="cost-error">{error === 0 ? '' : `±${formatCost(cost, error)}`}</span> : null}
         </>
       )}
     </span>

@@ -7,13 +7,14 @@ import { costHeading, costMeaning, costWidthPx, type CostKey } from '../../model
 import { matchRows, type MatchedRow } from '../../model/match';
 import type { CostColumns } from '../../model/tree';
 import { go } from '../../state/app-state';
-import { CostCell } from './cost-cell';
+import { CostCell, errorAt } from './cost-cell';
 import { DataTable, type Column } from './data-table';
 
 /** One recording's side of the table. */
 export interface GroupSide {
   readonly count: number;
   readonly costs: CostColumns;
+  readonly errors: CostColumns | null;
   readonly totals: Readonly<Record<string, number>>;
   /** The name of a row, which matches the two sides. */
   readonly key: (row: number) => string;
@@ -27,6 +28,10 @@ export interface TextColumn {
 
 function valueOf(side: GroupSide | null, cost: CostKey, row: number | null): number {
   return side === null || row === null ? 0 : at(side.costs[cost], row);
+}
+
+function errorOf(side: GroupSide | null, cost: CostKey, row: number | null): number | undefined {
+  return side === null || row === null ? undefined : errorAt(side.errors, cost, row);
 }
 
 function keys(side: GroupSide): readonly string[] {
@@ -56,7 +61,7 @@ function costColumn(cost: CostKey, props: GroupTableProps, rows: readonly Matche
     key: cost,
     title: costHeading(cost, old !== null),
     help: `${costMeaning(cost)}: sort by this`,
-    widthPx: costWidthPx(cost, old !== null),
+    widthPx: costWidthPx(cost, old !== null, (now.errors ?? old?.errors ?? null) !== null),
     numeric: true,
     sortable: true,
     cell: (row: number) => (
@@ -65,6 +70,8 @@ function costColumn(cost: CostKey, props: GroupTableProps, rows: readonly Matche
         value={valueOf(now, cost, rows[row]?.now ?? null)}
         total={now.totals[cost] ?? 0}
         old={old === null ? undefined : valueOf(old, cost, rows[row]?.old ?? null)}
+        error={errorOf(now, cost, rows[row]?.now ?? null)}
+        oldError={errorOf(old, cost, rows[row]?.old ?? null)}
       />
     ),
   };
