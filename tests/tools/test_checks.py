@@ -87,6 +87,34 @@ def test_layers_finds_files_that_include_each_other_in_a_circle(tree, includes, 
     assert (status, said) == (int(finding != ""), finding)
 
 
+@pytest.mark.parametrize("user, definer, finding", [
+    ("host/os/a.c", "base/b.c", ""),
+    ("host/os/a.c", "host/os/b.c", ""),
+    ("host/text/a.c", "host/os/b.c", "src/host/text/a.c: may not use needed of host/os/b.c\n"),
+    ("base/a.c", "cli/b.c", "src/base/a.c: may not use needed of cli/b.c\n"),
+    ("base/a_test.c", "cli/b.c", ""),
+    ("host/os/a.c", "target/preload/exports/b.c", ""),  # libc has the name, too
+    ("target/preload/record/a.c", "target/agent/b.c", ""),  # a way into the target
+    ("host/os/a.c", "target/agent/b.c", "src/host/os/a.c: may not use needed of target/agent/b.c\n"),
+])
+def test_symbols_finds_what_a_lower_folder_takes_from_an_upper_one(tree, user, definer, finding):
+    root = tree({f"src/{user}": "int needed(void); int a(void); int a(void) { return needed(); }",
+                 f"src/{definer}": "int needed(void); int needed(void) { return 1; }"})
+    for name in (user, definer):
+        module, _, rest = name.partition("/")
+        place = root / f"build/src/{module}/CMakeFiles/x.dir/{rest}.o"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["cc", "-c", root / "src" / name, "-o", place], check=True)
+    status, said = run("check_symbols.py", root, root / "build")
+    assert (status, said) == (int(finding != ""), finding)
+
+
+def test_symbols_wants_objects(tree):
+    root = tree({"src/base/a.c": ""})
+    status, said = run("check_symbols.py", root, root)
+    assert (status, "there are no objects" in said) == (1, True), said
+
+
 def test_sizes_accepts_the_limits_themselves(tree):
     body = "    f();\n" * 70
     text = "void f(void)\n{\n" + body + "}\n"

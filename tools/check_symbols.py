@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""check_symbols: holds the symbols of compiled objects against the layers of check_layers.py.
+
+usage: tools/check_symbols.py ROOT BUILD
+
+A file may call only functions, and use only data, that its own folder, a folder below it or a module
+that its module may use defines. Includes alone do not show this: a lower folder can declare what an
+upper one defines. Exit status 1 and one line per finding.
+
+Two names are looked up elsewhere: those of libc, which the hooks define too, and those of a way
+into the target (session/way), which the agent or the preload library defines.
+"""
+import collections
+import pathlib
+import subprocess
+import sys
+
+import check_layers
+
+SAME_NAMES_AS_LIBC = ("target/preload/exports/", "target/agent/freestanding.c")
+WAYS = "target/agent/"
+OBJECTS_AT_ONCE = 200
+
+
+def source_of(entry, root, build):
+    """The source of an object below BUILD, from src/ on; None if it is no product code of ROOT."""
+    parts = pathlib.PurePath(entry).relative_to(build).parts
+    if "CMakeFiles" not in parts or parts[0] != "src":
+        return None
+    at = parts.index("CMakeFiles")
+    name = pathlib.PurePath(*parts[1:at], *parts[at + 2:]).as_posix().removesuffix(".o")
+    is_old = not (root / "src" / name).is_file()  # left over from a source that has moved
+    return None if is_old or check_layers.TEST.search(name) or not name.endswith(".c") else name
+
+
+def symbols(root, build):
+    """({symbol: sources that define it}, {symbol: sources that use it})."""
+    defined, used = collections.defaultdict(set), collections.defaultdict(set)
+    objects = [str(path) for path in (build / "src").rglob("*.o") if source_of(path, root, build)]
+    for first in range(0, len(objects), OBJECTS_AT_ONCE):
+        listing = subprocess.run(["nm", "-A", "-g", "-P", *objects[first:first + OBJECTS_AT_ONCE]],
+                                 capture_output=True, text=True, check=True).stdout
+        for line in listing.splitlines():
+            entry, _, rest = line.partition(": ")
+            name, kind = rest.split()[:2]
+            (used if kind in "Uw" else defined)[name].add(source_of(entry, root, build))
+    return defined, used
+
+
+def findings(root, build, modules):
+    """Uses of symbols that only folders above the user's define."""
+    defined, used = symbols(root, build)
+    if not defined:
+        yield f"{build}: there are no objects"
+    for name in sorted(used):
+        definitions = sorted(source for source in defined[name] if not source.startswith(SAME_NAMES_AS_LIBC))
+        for user in sorted(used[name]) if definitions else ():
+            place = check_layers.place_of(user, modules)
+            places = [check_layers.place_of(source, modules) for source in definitions]
+            by_way = user.startswith("target/") and all(source.startswith(WAYS) for source in definitions)
+            if place and not by_way and not any(
+                    other and check_layers.may_use(place, other, False, modules) for other in places):
+                yield f"src/{user}: may not use {name} of {definitions[0]}"
+
+
+def main():
+    root, build = (pathlib.Path(argument).resolve() for argument in sys.argv[1:])
+    found = list(findings(root, build, check_layers.MODULES))
+    for finding in found:
+        print(finding)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
