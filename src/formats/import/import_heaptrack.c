@@ -167,7 +167,7 @@ static MUST_USE enum err read_comment(struct heaptrack *h, struct bytes line)
 static const struct {
     enum err (*read)(struct heaptrack *h, struct bytes line);
     enum line_kind kind;
-} lines['z' + 1] = {
+} lines[] = {
     ['v'] = {read_version, LINE_BOTH},
     ['X'] = {read_command, LINE_BOTH},
     ['I'] = {read_pages, LINE_BOTH},
