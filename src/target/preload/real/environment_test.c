@@ -182,7 +182,7 @@ static void test_names_that_are_too_long(void **state)
     environ = variables_of_process;
     environment_remember();
     memset(preload + strlen(preload), 'x', 5000);
-    (void)strcat(preload, OURS);
+    memcpy(preload + strlen(preload), OURS, sizeof(OURS));
     memset(session + strlen(session), 'x', 5000);
     char *const environments[][3] = {{preload, (char[]){SESSION}, NULL},
                                      {(char[]){"LD_PRELOAD=" OURS}, session, NULL},
