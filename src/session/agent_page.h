@@ -12,7 +12,8 @@
 //
 // Order: everything, then `enabled` (release), then the patches in the code. At a detach the code
 // is restored and `enabled` becomes 0. Threads may still be inside hooks, so all memory stays
-// mapped. A later attach has fresh memory, so no state of the old one is mistaken for its own.
+// mapped, except lanes that were never accessible (attach/old_session.h). A later attach has fresh
+// memory, so no state of the old one is mistaken for its own.
 //
 // R writes all fields except those marked T. The agent trusts the recorder; the recorder trusts
 // nothing that it reads back. Context: T and H; no code.

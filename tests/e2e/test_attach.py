@@ -169,6 +169,51 @@ def test_it_can_be_attached_to_again_and_again(attachable):
         attachable.do("t 10 10")
 
 
+def address_space(pid):
+    text = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    return int(re.search(r"VmSize:\s+(\d+) kB", text)[1]) << 10
+
+
+def test_each_attach_gives_back_what_the_last_one_reserved(scratch):
+    """30 attaches to a program whose address space has room for one; every third recorder is killed."""
+    with Attachable(scratch, ["prlimit", f"--as={6_000_000_000}", PROGRAMS / "obedient"]) as program:
+        sizes = []
+        for count in range(30):
+            program.attach()
+            program.do("a 3 32")
+            if count % 3 == 2:
+                program.recorder.kill()
+                program.recorder.communicate()
+            else:
+                assert_totals(program.detach(), {"allocations": 3, "allocated_bytes": 96})
+            program.do("t 10 10")
+            sizes.append(address_space(program.process.pid))
+        assert max(after - before for before, after in zip(sizes, sizes[1:])) < 4 << 20, sizes
+        program.end()
+
+
+def test_a_thread_inside_the_agent_keeps_what_it_may_need(scratch):
+    """It waits in an allocator that an earlier attach has hooked, and returns through the hook."""
+    reserved = 5 << 30
+    with Attachable(scratch, [PROGRAMS / "attach" / "waiting_allocator"]) as program:
+        program.attach("--allocator", "malloc=own_malloc")
+        program.do("w")
+        program.detach()
+        bare = address_space(program.process.pid) - reserved
+        for attaches in (2, 3):
+            program.attach("--allocator", "malloc=own_malloc")
+            program.do("a")
+            program.detach()
+            assert address_space(program.process.pid) - bare > attaches * reserved
+        program.do("g")
+        for _ in range(3):  # the last one is given back, the others are forgotten
+            program.attach("--allocator", "malloc=own_malloc")
+            program.do("a", "a")
+            program.detach()
+            assert address_space(program.process.pid) - bare < 4 * reserved
+        program.end()
+
+
 def test_it_can_be_attached_to_after_the_recorder_was_killed(attachable):
     attachable.attach()
     attachable.do("a 5 100")

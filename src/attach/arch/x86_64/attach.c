@@ -19,6 +19,7 @@
 #include "attach/agent_tables.h"
 #include "attach/attach_plan.h"
 #include "attach/descriptor_gift.h"
+#include "attach/old_session.h"
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "host/os/file.h"
@@ -319,6 +320,7 @@ static enum err begin(struct attach *attach, int session_fd, struct err_info *in
     struct agent_places places;
     CLEANUP(agent_unwind_vec_release) struct agent_unwind_vec unwind = {0};
     TRY(write_unwind(attach, &unwind, info));
+    old_session_release(attach);
     TRY(map_memory(attach, session_fd, &places, info));
     places.page = attach->page_addr;
     places.unwind = &unwind;

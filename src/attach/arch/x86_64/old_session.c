@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+// old_session (x86-64): see attach/old_session.h.
+#include "attach/old_session.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "attach/agent_bytes.h"
+#include "base/compiler.h"
+#include "inject/agent_image.h"
+#include "inject/process/target_reading.h"
+#include "inject/process/threads/stop_scan.h"
+#include "session/agent_page.h"
+#include "session/layout.h"
+
+enum {
+    ATTEMPTS = 3, // a thread that waits in the agent is not waited for
+};
+
+// Whether the thread may be in the agent. One whose stack cannot be read may.
+static bool may_be_in(const struct thread_stop *stop,
+                      const struct user_regs_struct *regs,
+                      const struct address_range *agent)
+{
+    uint64_t word;
+    return stop_scan_is_in(agent, 1, regs->rip) ||
+           target_process_read(stop->target, regs->rsp, &word, sizeof(word)) != ERR_OK ||
+           stop_scan_stack(stop->target, regs, agent, 1);
+}
+
+static enum err look_at_threads(struct thread_stop *stop, void *context, struct err_info *info)
+{
+    (void)info;
+    for (size_t i = 0; i < stop->threads.len && !stop->try_again; i++) {
+        stop->try_again = may_be_in(stop, &stop->threads.items[i].regs, context);
+    }
+    return ERR_OK;
+}
+
+static enum err find_agent(const struct attach *attach, struct address_range *out)
+{
+    struct err_info unused = {0};
+    CLEANUP(agent_image_release) struct agent_image image = {0};
+    TRY(agent_image_init(&image, agent_bytes(), &unused));
+    *out = (struct address_range){.start = attach->inject.image_addr,
+                                  .end = attach->inject.image_addr + image.span};
+    return ERR_OK;
+}
+
+// The program can write to the agent's page, so the address is not believed: only memory of that
+// file which is at its place in a session counts.
+static bool is_reserved(const struct target_process *target,
+                        const struct target_mapping *mapping,
+                        uint64_t session)
+{
+    const struct target_mapping *first = target_process_mapping_at(target, session);
+    return first != NULL && first->start == session && first->inode != 0 && first->file_off == 0 &&
+           strcmp(target_process_path(target, first->path), "/memfd:cairn-session") == 0 &&
+           mapping->inode == first->inode && mapping->path == first->path && mapping->prot == 0 &&
+           mapping->start >= session + SESSION_LANES_OFFSET &&
+           mapping->end <= session + SESSION_BYTES && mapping->file_off == mapping->start - session;
+}
+
+// Unmap at most REMOTE_CALLS_MAX pieces: there is one more than lanes that were opened apart from
+// each other, and lanes are opened from the first one on.
+static void unmap_reserved(struct attach *attach, uint64_t session)
+{
+    struct err_info unused = {0};
+    struct remote_call calls[REMOTE_CALLS_MAX];
+    size_t count = 0;
+    const struct target_process *target = &attach->inject.target;
+    for (size_t i = target->mappings.len; i-- > 0 && count < REMOTE_CALLS_MAX;) {
+        const struct target_mapping *mapping = target->mappings.items + i;
+        if (is_reserved(target, mapping, session)) {
+            calls[count++] = (struct remote_call){
+                .number = SYS_munmap, .arguments = {mapping->start, mapping->end - mapping->start}};
+        }
+    }
+    if (count > 0) { // refused, they stay reserved
+        (void)!remote_calls_run(&attach->inject.calls, calls, count, &unused);
+    }
+}
+
+void old_session_release(struct attach *attach)
+{
+    struct err_info unused = {0};
+    struct inject *inject = &attach->inject;
+    struct address_range agent;
+    uint64_t session = 0;
+    const uint64_t at = attach->page_addr + offsetof(struct agent_page, session);
+    if (target_process_read(&inject->target, at, &session, sizeof(session)) != ERR_OK ||
+        session == 0 || inject->options.stop.is_held || find_agent(attach, &agent) != ERR_OK) {
+        return;
+    }
+    struct stop_options options = inject->options.stop;
+    options.attempts = ATTEMPTS;
+    if (thread_stop_run(&inject->target, &options, look_at_threads, &agent, NULL, &unused) ==
+            ERR_OK &&
+        target_process_refresh(&inject->target, &unused) == ERR_OK) {
+        unmap_reserved(attach, session);
+        (void)!target_process_refresh(&inject->target,
+                                      &unused); // the next step reads what it needs
+    }
+}
