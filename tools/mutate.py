@@ -84,13 +84,16 @@ BODIES = re.compile(r"^\{\n.*?^\}|^\S[^\n]* = \{\n.*?^\};", re.M | re.S)
 # Faults that no test can notice: the larger or the smaller of two equal values, one more or less than
 # the 4,294,967,295 entries that fit, the guard of a call that does nothing with an empty array, the
 # first value of a variable that the next line passes to be set, prefetching, and memory leaks, which
-# the sanitizers of `make check` find. "a > b ? a - b : 0" is 0 for equal numbers either way.
+# the sanitizers of `make check` find. "a > b ? a - b : 0" is 0 for equal numbers either way, and
+# "if (a != b) { return a < b ? -1 : 1; }" never compares equal ones; of
+# an order only the sign counts.
 EQUIVALENT = {
     "comparison": re.compile(r"([\w.>\[\]*-]+) [<>]=? ([\w.>\[\]*-]+)\s\?\s(?:\1 : \2|\2 : \1)\b"
                              r"| [<>]=? (?:UINT32_MAX|REC_NONE)\b"
                              r"| > [01]\) \{\n +(?:qsort(?:_r)?|memcpy)\("
-                             r"|([\w.>()\[\]*-]+) > (?:\(\w+\))?([\w.>()\[\]*-]+)\s\? \3 - \4 : 0;"),
-    "constant": re.compile(r"(?<= )(\w+) = 0;\n +TRY\([^\n]*&\1\b"),
+                             r"|if \(([\w.>\[\]*-]+) != ([\w.>\[\]*-]+)\) \{\n +return \3 [<>] \4 \? -?1 : -?1;"
+                             r"|([\w.>()\[\]*-]+) > (?:\(\w+\))?([\w.>()\[\]*-]+)\s\? \5 - \6 : 0;"),
+    "constant": re.compile(r"(?<= )(\w+) = 0;\n +TRY\([^\n]*&\1\b|return [^\n]* \? -1 : 1;"),
     "statement": re.compile(r"^ *(?:\w+_)?(?:release|free|decref|unref|prefetch)\(", re.M),
 }
 

@@ -34,6 +34,9 @@ static int larger(int a, int b)
         total += a;
     }
     free(note);
+    if (a != b) {
+        return a < b ? -1 : 1;
+    }
     return a > b ? a : b;
 }
 '''
@@ -44,6 +47,7 @@ WANTED = {
     "", # note() removed
     "if (a >= b) {", "if (!(a > b)) {",
     "total -= a;",
+    "if (a == b) {", "if (!(a != b)) {",
 }
 
 

@@ -68,8 +68,7 @@ static void mark_dead(struct drain *drain, uint32_t slot, uint64_t clock_ms)
     const uint64_t now_ms = clock_now_ms > clock_ms ? clock_now_ms : clock_ms;
     const uint64_t exit_ms = atomic_load_explicit(
         &session_process(drain->session->memory, slot)->exit_ms, memory_order_relaxed);
-    const bool is_noted = exit_ms > 0 && exit_ms <= now_ms;
-    if (is_noted && exit_ms > process->end_ms) {
+    if (exit_ms > process->end_ms && exit_ms <= now_ms) {
         process->end_ms = exit_ms;
     }
     const uint64_t now = session_stamp(drain->session);

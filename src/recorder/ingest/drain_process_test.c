@@ -213,6 +213,38 @@ static void the_peak_is_bounded_when_a_process_ends(void **state)
 
 // A process frees its block and exits. Another one begins then and makes such a block, before the
 // recorder's pass: they did not exist at the same time.
+// A dead process ends when it said, unless that is in the future.
+static void a_false_time_of_the_end_does_not_count(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t exit_ms; // 0: it said none
+        uint64_t end_ms;
+    } cases[] = {{0, 1}, {1, 1}, {2, 2}, {6, 6}, {1000000, 1}, {UINT64_MAX, 1}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        static struct fixture f;
+        open_fixture(&f);
+        const pid_t child = test_session_sleeping_child();
+        struct lane_producer p;
+        const uint32_t slot = join(&f, (uint32_t)child, PROCESS_FORKED);
+        open_lane(&f, slot, &p);
+        send_allocation(&p, 0x1000, 10);
+        while (f.clock_ms < 7) {
+            pass(&f);
+        }
+        atomic_store(&session_process(f.on.mapping.header, slot)->exit_ms, cases[i].exit_ms);
+        assert_int_equal(kill(child, SIGKILL), 0);
+        assert_int_equal(waitpid(child, NULL, 0), child);
+        const uint64_t deadline = now_s() + DEADLINE_S;
+        while (f.on.drain.process_count > 0) {
+            assert_true(now_s() < deadline);
+            pass(&f);
+        }
+        assert_int_equal(f.on.aggregator.processes.items[0]->record.end_ms, cases[i].end_ms);
+        close_fixture(&f);
+    }
+}
+
 static void what_a_process_freed_ends_with_it(void **state)
 {
     (void)state;
@@ -278,6 +310,7 @@ int main(void)
         cmocka_unit_test(a_slot_s_next_process_is_not_taken_for_the_one_before),
         cmocka_unit_test(a_thread_that_sleeps_has_finished_its_latest_free),
         cmocka_unit_test(the_peak_is_bounded_when_a_process_ends),
+        cmocka_unit_test(a_false_time_of_the_end_does_not_count),
         cmocka_unit_test(what_a_process_freed_ends_with_it),
         cmocka_unit_test(a_new_slot_of_the_same_pid_is_the_next_image),
     };
