@@ -64,6 +64,11 @@ struct recorder_callbacks {
     // Report the progress of writing the file at the end. May be NULL.
     void (*progress)(void *context, const char *what, uint64_t done, uint64_t total);
 
+    // Begin to read the files of the server beside the recorder anew (`cairn ctl FILE reload`);
+    // return whether that has ended, with its result. Neither may wait. Both may be NULL.
+    enum err (*reload)(void *context, struct err_info *info);
+    bool (*has_reloaded)(void *context, struct err_info *result);
+
     // Note that the recording is at `path` while the program still runs. May be NULL.
     void (*complete)(void *context, const struct recording *recording, const char *path);
 };

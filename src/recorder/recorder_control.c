@@ -168,6 +168,33 @@ answer_rotate(struct recorder_state *s, uint64_t now_ms, const char *text, struc
     return number;
 }
 
+static uint64_t
+answer_reload(struct recorder_state *s, uint64_t now_ms, const char *text, struct strbuf *reply)
+{
+    (void)now_ms;
+    (void)text;
+    const struct recorder_callbacks *callbacks = &s->options->callbacks;
+    struct err_info info = {0};
+    const enum err err = callbacks->reload != NULL
+                             ? callbacks->reload(callbacks->context, &info)
+                             : err_set(&info, ERR_UNSUPPORTED, "there is nothing to reload");
+    return err == ERR_OK ? accept(reply, "") : refuse(reply, &info);
+}
+
+// After "reload": its result, or nothing while there is none. The recorder does not wait for it.
+static uint64_t
+answer_reloaded(struct recorder_state *s, uint64_t now_ms, const char *text, struct strbuf *reply)
+{
+    (void)now_ms;
+    (void)text;
+    const struct recorder_callbacks *callbacks = &s->options->callbacks;
+    struct err_info result = {0};
+    if (callbacks->has_reloaded == NULL || !callbacks->has_reloaded(callbacks->context, &result)) {
+        return accept(reply, "");
+    }
+    return result.code == ERR_OK ? accept(reply, "reloaded") : refuse(reply, &result);
+}
+
 // Write one "key<TAB>value" a line.
 static uint64_t
 answer_status(struct recorder_state *s, uint64_t now_ms, const char *text, struct strbuf *reply)
@@ -212,7 +239,7 @@ static uint64_t answer(void *context, const char *word, const char *text, struct
         {"is", answer_is},         {"start", answer_start},           {"stop", answer_stop},
         {"mark", answer_mark},     {"checkpoint", answer_checkpoint}, {"rotate", answer_rotate},
         {"status", answer_status}, {"snapshot", answer_snapshot},     {"detach", answer_detach},
-        {"attach", answer_attach},
+        {"attach", answer_attach}, {"reload", answer_reload},         {"reloaded", answer_reloaded},
     };
     struct recorder_state *s = context;
     for (size_t i = 0; i < ARRAY_LEN(answers); i++) {

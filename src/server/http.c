@@ -379,6 +379,7 @@ http_daemon_start(struct http *http, int fd, const char *pem, struct err_info *i
     };
     struct MHD_Daemon *daemon = MHD_start_daemon(
         MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL |
+            MHD_USE_ITC | // for MHD_quiesce_daemon
             (pem != NULL ? MHD_USE_TLS : 0),
         0, NULL, NULL, http_handle, http, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_MAX_S,

@@ -225,6 +225,81 @@ def test_tls_with_a_certificate(scratch):
         c.end()
 
 
+def certificate(path, name):
+    """A new self-signed certificate for localhost, with `name` as its organization, and its key, in place of `path`."""
+    key = path.with_suffix(".key")
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                    "-keyout", key, "-out", path.with_suffix(".crt"), "-days", "2", "-subj", f"/O={name}/CN=localhost",
+                    "-addext", "subjectAltName=DNS:localhost"], check=True, capture_output=True, timeout=DEADLINE_SECONDS)
+    made = path.with_suffix(".made")
+    made.write_bytes(path.with_suffix(".crt").read_bytes() + key.read_bytes())
+    made.replace(path)
+
+
+def curl(c, token, *options):
+    """What curl says of its request: the exit status, and the HTTP status with the certificate's subject."""
+    run = subprocess.run(["curl", "-sk", "-o", "/dev/null", "-w", "%{http_code} %{certs}", "-H", f"Authorization: Bearer {token}",
+                          *options, f"https://localhost:{c.port}/metrics"], capture_output=True, text=True, check=False,
+                         timeout=DEADLINE_SECONDS)
+    return run.returncode, run.stdout.partition(" ")[0], re.findall(r"Subject:O = (\w+)", run.stdout)
+
+
+def test_a_new_certificate_and_token_are_taken_at_a_reload(scratch):
+    pem, token = scratch / "server.pem", scratch / "token"
+    certificate(pem, "first")
+    token.write_text("0" * 32 + "\n")
+    with Listening(scratch / "c.cairn", "localhost:0", ["--tls", pem, "--token-file", token]) as c:
+        c.ctl("checkpoint")
+        assert curl(c, "0" * 32) == (0, "200", ["first"]) and curl(c, "1" * 32)[1] == "401"
+        kept = http.client.HTTPSConnection("localhost", c.port, timeout=DEADLINE_SECONDS,
+                                           context=ssl._create_unverified_context())
+        kept.request("GET", "/ready", headers={"Authorization": "Bearer " + "0" * 32})
+        assert kept.getresponse().read() is not None
+        certificate(pem, "second")
+        assert curl(c, "0" * 32)[2] == ["first"]  # not before the reload
+        assert c.ctl("reload") == "reloaded\n"
+        assert curl(c, "0" * 32) == (0, "200", ["second"])
+        token.write_text("1" * 32 + "\n")
+        assert c.ctl("reload") == "reloaded\n"
+        assert curl(c, "1" * 32) == (0, "200", ["second"]) and curl(c, "0" * 32)[1] == "401"
+        assert kept.sock.recv(1) == b""  # the connection that knew the old token has been closed
+
+        descriptors = len(os.listdir(f"/proc/{c.server()}/fd"))
+        good = pem.read_bytes()
+        for bad in (b"", b"nonsense\n", good.partition(b"-----BEGIN PRIVATE")[0]):
+            pem.write_bytes(bad)
+            assert "certificate" in c.ctl("reload", status=1)
+            assert curl(c, "1" * 32) == (0, "200", ["second"])
+        pem.unlink()
+        assert "server.pem" in c.ctl("reload", status=1)
+        pem.write_bytes(good)
+        for bad in ("", "short\n", "G" * 32):
+            token.write_text(bad)
+            assert "hexadecimal digits" in c.ctl("reload", status=1)
+        token.unlink()
+        assert "token" in c.ctl("reload", status=1) and not token.exists()
+        assert curl(c, "1" * 32) == (0, "200", ["second"])
+        token.write_text("2" * 32)
+        for _ in range(3):
+            assert c.ctl("reload") == "reloaded\n"
+        assert curl(c, "2" * 32) == (0, "200", ["second"])
+        wait_until(lambda: len(os.listdir(f"/proc/{c.server()}/fd")) <= descriptors, "the old descriptors are closed")
+        c.end()
+
+
+def test_what_cannot_be_reloaded_is_refused(scratch):
+    with Listening(scratch / "c.cairn", options=["--no-token"]) as c:
+        assert "neither --tls nor --token-file" in c.ctl("reload", status=1)
+        c.end()
+    with Conversation(scratch / "d.cairn") as c:
+        assert "no --listen" in c.ctl("reload", status=1)
+        c.end()
+    with Listening(scratch / "e.cairn", options=["--token-file", scratch / "token"]) as c:
+        os.kill(c.server(), signal.SIGKILL)
+        assert "beside the recorder" in c.ctl("reload", status=1)
+        c.ctl("checkpoint")
+
+
 @pytest.mark.parametrize("options, words", [
     (["--listen", "nonsense"], "HOST:PORT"), (["--listen", "127.0.0.1:99999"], "HOST:PORT"),
     (["--listen", "/nowhere/at/all"], "cannot listen on '/nowhere/at/all'"),

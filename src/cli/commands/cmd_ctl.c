@@ -4,6 +4,7 @@
 // Context: H. Exit status: 0 done, 1 the recorder refused, 2 no such recording.
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/compiler.h"
 #include "cli/commands/commands.h"
@@ -23,7 +24,7 @@ static const struct option_spec specs[] = {
 // clang-format on
 
 static const char *const actions[] = {"start",    "stop",   "mark",   "checkpoint", "rotate",
-                                      "snapshot", "detach", "status", NULL};
+                                      "snapshot", "detach", "reload", "status",     NULL};
 
 static bool is_action(const char *name)
 {
@@ -90,11 +91,33 @@ static void print_table(char *reply, bool use_json)
     }
 }
 
+// Ask for the result of "reload" until there is one.
+static MUST_USE enum err
+wait_for_reload(const char *recording, struct strbuf *reply, struct err_info *info)
+{
+    enum {
+        PATIENCE_MS = 20000,
+        PAUSE_MS = 20
+    };
+    for (int waited_ms = 0; waited_ms < PATIENCE_MS; waited_ms += PAUSE_MS) {
+        const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000L};
+        TRY(control_ask(recording, "reloaded", NULL, reply, info));
+        if (reply->len > 0) {
+            return ERR_OK;
+        }
+        (void)nanosleep(&pause, NULL); // a shorter pause does no harm
+    }
+    return err_set(info, ERR_DEAD, "the server of --listen does not answer");
+}
+
 static int ask(const char *recording, const char *action, const char *text, bool use_json)
 {
     CLEANUP(strbuf_release) struct strbuf reply = {0};
     struct err_info info = {0};
-    const enum err problem = control_ask(recording, action, text, &reply, &info);
+    enum err problem = control_ask(recording, action, text, &reply, &info);
+    if (problem == ERR_OK && strcmp(action, "reload") == 0) {
+        problem = wait_for_reload(recording, &reply, &info);
+    }
     if (problem != ERR_OK) {
         const int status = command_error(&info);
         return problem == ERR_INVALID ? STATUS_FOUND : status;
@@ -149,6 +172,7 @@ const struct command command_ctl = {
         "  rotate        update the file now, and keep this state under a name with its time\n"
         "  snapshot      take a snapshot of the resident memory now, and keep it\n"
         "  detach        leave a process that cairn has attached to; it runs on\n"
+        "  reload        read the certificate and the token of --listen anew\n"
         "  status        print the state of the recording\n\n"
         "The exit status is 1 if the recorder refuses, 2 if there is no such recording.\n",
     .options = {.specs = specs, .count = ARRAY_LEN(specs), .follows_operands = true},

@@ -105,6 +105,18 @@ static enum err output_path(void *context, uint32_t pid, struct strbuf *out, str
     return ERR_OK;
 }
 
+static enum err reload(void *context, struct err_info *info)
+{
+    struct run *run = context;
+    return metrics_server_reload(&run->server, info);
+}
+
+static bool has_reloaded(void *context, struct err_info *result)
+{
+    struct run *run = context;
+    return metrics_server_has_reloaded(&run->server, result);
+}
+
 static void say(void *context, const char *sentence)
 {
     struct run *run = context;
@@ -346,6 +358,8 @@ static void record(const struct record_settings *settings,
         .callbacks = {.context = run,
                       .output_path = output_path,
                       .log = say,
+                      .reload = reload,
+                      .has_reloaded = has_reloaded,
                       .see_code = see_code,
                       .name_frames = name_frames,
                       .progress = show_progress,

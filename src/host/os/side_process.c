@@ -43,12 +43,17 @@ static void stand_back(const char *name)
     }
 }
 
+void side_process_reply(int channel, const struct err_info *result)
+{
+    (void)send(channel, result, sizeof(*result), MSG_NOSIGNAL); // the recorder may have ended
+}
+
 static _Noreturn void run_side(const struct side_process_work *work, int channel)
 {
     struct err_info info = {0};
     stand_back(work->name);
     const enum err err = work->begin(work->context, &info);
-    (void)send(channel, &info, sizeof(info), MSG_NOSIGNAL); // the recorder may have ended
+    side_process_reply(channel, &info);
     if (err == ERR_OK) {
         work->run(work->context, channel);
     }
@@ -127,6 +132,29 @@ void side_process_tell(const struct side_process *side, const char *path)
     }
 }
 
+enum err side_process_ask_reload(const struct side_process *side, struct err_info *info)
+{
+    const struct side_message message = {.is_reload = true};
+    if (send(side->channel, &message, sizeof(message), MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
+        return err_set_errno(info, errno, "the process beside the recorder takes no request");
+    }
+    return ERR_OK;
+}
+
+bool side_process_take_result(const struct side_process *side, struct err_info *out)
+{
+    const ssize_t len = recv(side->channel, out, sizeof(*out), MSG_DONTWAIT);
+    if (len == (ssize_t)sizeof(*out)) {
+        out->text[sizeof(out->text) - 1] = '\0';
+        return true;
+    }
+    if (len < 0 && (errno == EAGAIN || errno == EINTR)) {
+        return false;
+    }
+    (void)err_set(out, ERR_DEAD, "the process beside the recorder has ended"); // it is in *out
+    return true;
+}
+
 bool side_process_stop(struct side_process *side, uint64_t grace_ms)
 {
     if (side->process == 0) {
@@ -134,7 +162,10 @@ bool side_process_stop(struct side_process *side, uint64_t grace_ms)
     }
     struct pollfd its_end = {.fd = side->channel, .events = POLLIN};
     if (grace_ms == 0) {
-        const bool has_ended = poll(&its_end, 1, 0) == 1; // it never sends anything more
+        struct err_info result = {0}; // without a client that waits for it
+        while (side_process_take_result(side, &result) && result.code != ERR_DEAD) {
+        }
+        const bool has_ended = result.code == ERR_DEAD;
         (void)end(side);
         return !has_ended;
     }

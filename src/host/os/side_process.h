@@ -4,6 +4,7 @@
 //   recorder --fork--> side process
 //      |  <-- "it works", or the reason why not
 //      |  --> the path of the recording, as soon as it is known
+//      |  --> a request to read its own files anew;  <-- its result
 //      '- the end of the channel: the recorder has ended, and so does the side process
 //
 // It is a process of its own: whatever a peer on the network does, the recorder drains the lanes.
@@ -41,6 +42,7 @@ enum err side_process_start(const struct side_process_work *work,
 // Where the recording will be. A file that is there at the time of the message is an older one: its
 // identity comes with the message, because the side process may be slow to take it.
 struct side_message {
+    bool is_reload;        // a request to read its own files anew, without a path
     uint64_t old_identity; // file_identity; 0: there is none
     char path[PATH_MAX];
 };
@@ -48,8 +50,18 @@ struct side_message {
 // Tell the side process where the recording will be. Accepts one that was not started or has died.
 void side_process_tell(const struct side_process *side, const char *path);
 
+// Ask the side process to read its own files anew. ERR_DEAD with a sentence.
+enum err side_process_ask_reload(const struct side_process *side, struct err_info *info) MUST_USE;
+
+// Take the result of one such request into *out, without waiting. Return false if there is none
+// yet. If the side process has ended, it is ERR_DEAD.
+bool side_process_take_result(const struct side_process *side, struct err_info *out);
+
 // In the side process: take a message from the recorder. False: the recorder has ended.
 bool side_process_hear(int channel, struct side_message *out);
+
+// In the side process: send the result of a request.
+void side_process_reply(int channel, const struct err_info *result);
 
 // End the side process: let it finish for at most `grace_ms` after it has seen the end of the
 // channel, then kill it. Accepts a zeroed one. Return whether it ran until now, and with a grace

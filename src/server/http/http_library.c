@@ -13,6 +13,7 @@
 // X(result, name, parameters, arguments)
 #define FORWARDED(X)                                                                            \
     X(void, stop_daemon, (struct MHD_Daemon * daemon), (daemon))                                \
+    X(MHD_socket, quiesce_daemon, (struct MHD_Daemon * daemon), (daemon))                       \
     X(int, get_connection_values,                                                               \
       (struct MHD_Connection * connection, enum MHD_ValueKind kind, MHD_KeyValueIterator each,  \
        void *context),                                                                          \
