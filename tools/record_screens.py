@@ -46,7 +46,7 @@ SCREENS = (
                                             "print scalar @lines, \"\\n\";\n"},
      ["perl", "log.pl"], "Perl_sv_gets|Perl_do_readline",
      "The program reads a whole file although it needs a line at a time. perl's own `Perl_safesysmalloc` and "
-     "`Perl_sv_grow` only pass the allocation on; the finding names the function that reads lines."),
+     "`Perl_safesysrealloc` only pass the allocation on; the finding names the function that reads lines."),
     ("node: buffers that are kept", {"keep.js": "const kept = [];\nfor (let i = 0; i < 4000; i++) kept.push("
                                                "Buffer.alloc(16384, i));\nconsole.log(kept.length);\n"},
      ["node", "keep.js"], "NodeArrayBufferAllocator|ArrayBuffer",
