@@ -17,6 +17,9 @@
 //   !advice MODULE-INDEX TEXT               !rss TIME_MS PROCESS-INDEX BYTES
 //   !mark TIME_MS TEXT                      !flags PROCESS-INDEX FLAGS
 //   !process_peak PROCESS-INDEX BYTES
+//   !lived PROCESS-INDEX PID PARENT-INDEX START_MS END_MS     the process, its threads and allocator
+//   !machine PID CPUS MEMORY_BYTES INTERVAL_MS                and the names of its kernel and libc
+//   !built MODULE-INDEX BUILD-ID                              also the file with its names
 //   !snapshot, !fragments, !survivor and !part, whose numbers are at the functions that read them
 //   !unrecorded PID EXECS DESCENDANTS PROGRAM REASON TEXT
 //   !merged FRAME-INDEX, which is the mark of stacks that were merged
@@ -218,6 +221,67 @@ static void set_flags(struct recording_builder *b, const char *rest)
     b->processes.items[process].flags = flags;
 }
 
+// What the process and its threads have besides depends on its index, so that no two figures are
+// equal.
+static void set_life(struct recording_builder *b, const char *rest)
+{
+    uint32_t index;
+    int32_t parent;
+    struct rec_process life = {0};
+    if (sscanf(rest, "%" SCNu32 " %" SCNu32 " %" SCNd32 " %" SCNu64 " %" SCNu64, &index, &life.pid,
+               &parent, &life.start_ms, &life.end_ms) != 5 ||
+        index >= b->processes.len || parent >= (int32_t)b->processes.len) {
+        check(ERR_INVALID, &(struct err_info){.text = "lived"});
+        return;
+    }
+    struct rec_process *process = &b->processes.items[index];
+    process->pid = life.pid;
+    process->parent = parent < 0 ? REC_NONE : (uint32_t)parent;
+    process->parent_pid = parent < 0 ? 77 : b->processes.items[parent].pid;
+    process->start_ms = life.start_ms;
+    process->end_ms = life.end_ms;
+    process->exit_status = (int32_t)(index + 1) << 8;
+    process->peak_rss_bytes = (index + 3) * 1000003;
+    process->killed_threads = index + 2;
+    process->epoch = parent >= 0 && process->parent_pid == life.pid ? 1 : 0;
+    process->allocator = intern(b, index % 2 == 0 ? "/lib/libfast.so" : "/lib/libc.so.6");
+    process->command_line = intern(b, index % 2 == 0 ? "run 'a b'" : "work --hard");
+    for (uint32_t i = 0; i < b->threads.len; i++) {
+        struct rec_thread *thread = &b->threads.items[i];
+        if (thread->process == index) {
+            thread->thread_id = life.pid + i;
+            thread->start_ms = life.start_ms + i;
+            thread->end_ms = life.end_ms - i - 1;
+        }
+    }
+}
+
+static void set_machine(struct recording_builder *b, const char *rest)
+{
+    if (sscanf(rest, "%" SCNu32 " %" SCNu32 " %" SCNu64 " %" SCNu64, &b->meta.pid,
+               &b->meta.cpu_count, &b->meta.memory_bytes, &b->meta.checkpoint_interval_ms) != 4) {
+        check(ERR_INVALID, &(struct err_info){.text = "machine"});
+    }
+    b->meta.checkpoint_count = b->meta.cpu_count + 1;
+    b->meta.tool_version = intern(b, "0.9.7");
+    b->meta.kernel = intern(b, "Linux 6.1.2 x86_64");
+    b->meta.libc = intern(b, "glibc 2.36");
+}
+
+static void set_built(struct recording_builder *b, const char *rest)
+{
+    char *build_id;
+    const size_t index = strtoul(rest, &build_id, 10);
+    if (index >= b->modules.len || *build_id != ' ') {
+        check(ERR_INVALID, &(struct err_info){.text = "built"});
+        return;
+    }
+    struct rec_module *module = &b->modules.items[index];
+    module->build_id = intern(b, build_id + 1);
+    module->symbol_source = intern(b, "/usr/lib/debug/names");
+    module->is_executable = index == 0;
+}
+
 static void set_merged(struct recording_builder *b, const char *rest)
 {
     struct rec_frame *frame = &b->frames.items[strtoul(rest, NULL, 10)];
@@ -250,6 +314,9 @@ static void apply(struct recording_builder *b, char *line)
         {"unrecorded", set_unrecorded},
         {"flags", set_flags},
         {"process_peak", set_process_peak},
+        {"lived", set_life},
+        {"machine", set_machine},
+        {"built", set_built},
         {"merged", set_merged},
     };
     char *rest = strchr(line, ' ');
