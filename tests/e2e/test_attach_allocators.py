@@ -84,6 +84,26 @@ def test_callers_find_every_register_as_it_was(scratch):
         program.end()
 
 
+def test_callers_compiled_with_their_allocator_see_no_register_change(scratch):
+    """What gcc makes of -fipa-ra: values that live across the calls, in registers that other callers would lose, and a
+    stack that is not aligned as the ABI demands, because the allocator needs no alignment."""
+    program_path = PROGRAMS / "attach" / "ipa_ra"
+    code = subprocess.run(["objdump", "-d", "--no-show-raw-insn", "--disassemble=work", program_path],
+                          capture_output=True, text=True, check=True).stdout
+    parts = re.split(r"call.*<own_(?:malloc|free)>", code)
+    kept = [register for register in ("%r8", "%r9", "%rcx", "%rsi", "%xmm2", "%xmm3")
+            if all(re.search(rf"{register}\b", part) for part in (parts[0], parts[-1]))]
+    assert len(parts) == 3 and len(kept) >= 2 and "push" not in code and "(%rsp)" not in code, code
+    with Attachable(scratch, [program_path]) as program:
+        program.do("r")
+        for _ in range(3):
+            program.attach("--allocator", "malloc=own_malloc,free=own_free")
+            program.do("r", "r")
+            assert_totals(program.detach(), {"allocations": 2000, "allocated_bytes": 2000 * 48, "frees": 2000})
+            program.do("r")
+        program.end()
+
+
 def test_a_function_that_cannot_be_patched_is_a_warning_and_a_loss(scratch):
     """The others are recorded."""
     with Attachable(scratch, [PROGRAMS / "attach" / "own_pool"]) as program:

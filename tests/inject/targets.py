@@ -15,7 +15,9 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "e2e"))
 from waiting import read_to_end, read_until  # noqa: E402
 
-PROGRAMS = pathlib.Path(os.environ["CAIRN_BUILD"]) / "tests" / "inject" / "programs"
+BUILD = pathlib.Path(os.environ["CAIRN_BUILD"])
+CAIRN = BUILD / "bin" / "cairn"
+PROGRAMS = BUILD / "tests" / "inject" / "programs"
 AGENT = PROGRAMS / "agent.so"
 HOOKED = ("malloc", "free", "calloc", "realloc")
 # So that a cycle is not given up on a busy machine, where a stop waits for the processor.

@@ -3,7 +3,7 @@
 
 Oracles: the programs' own checks (tests/inject/programs), their own counts, the kernel's view of
 their memory and state. CAIRN_INJECT_CYCLES is the number of cycles of each program (30; the long
-form has 1000), CAIRN_INJECT_KILLS the number of killed injectors (15; 500).
+form has 1000), CAIRN_INJECT_KILLS the number of killed injectors and recorders (15; 500).
 """
 import ctypes
 import json
@@ -17,7 +17,7 @@ import subprocess
 
 import pytest
 
-from targets import PROGRAMS, PATIENT, Target, command, functions, mappings, text_of
+from targets import CAIRN, PROGRAMS, PATIENT, Target, command, functions, mappings, text_of
 from waiting import read_until, wait_until
 
 CYCLES = int(os.environ.get("CAIRN_INJECT_CYCLES", "30"))
@@ -145,6 +145,20 @@ def test_injectors_killed_at_their_first_attach_do_no_harm():
                 kill_one(arguments, draw.uniform(0, 0.02))
             target.attach(1)
             target.end()
+
+
+def test_killed_recorders_do_no_harm(tmp_path):
+    """The recorder dies at random moments of its attach, of the recording, and of its detach."""
+    draw = random.Random(16)
+    with Target(["heap", "4"]) as target:
+        before = text_of(target.pid, LIBC)
+        arguments = [CAIRN, "record", "-q", "-p", str(target.pid), "-o", tmp_path / "killed.cairn", "--duration", "50ms"]
+        for _ in range(KILLS):
+            kill_one(arguments, draw.uniform(0, 0.25))
+        done = subprocess.run(arguments, capture_output=True, text=True, check=False, timeout=60)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert text_of(target.pid, LIBC) == before
+        target.end()
 
 
 @pytest.mark.parametrize("step", [1, 7])

@@ -46,6 +46,13 @@ ALWAYS_INLINE uint64_t call_original(const struct agent_call *call)
     return call_function(call, patch_of(call)->original);
 }
 
+// Call an original that returns nothing. One that leaves rax alone must find the caller's there,
+// because the caller may rely on it as on any other register.
+ALWAYS_INLINE uint64_t call_void_original(const struct agent_call *call)
+{
+    return agent_call_keeping_rax(call, patch_of(call)->original);
+}
+
 // Return the thread's slot if the call is to be recorded. NULL: only call the original.
 ALWAYS_INLINE struct agent_thread *enter(const struct agent_call *call)
 {
@@ -218,7 +225,7 @@ uint64_t agent_on_free(struct agent_call *call, enum agent_hook hook)
             record_free_hot(thread->state, block);
         }
     }
-    const uint64_t result = call_original(call);
+    const uint64_t result = call_void_original(call);
     if (LIKELY(thread != NULL)) {
         leave(thread);
     }
@@ -246,7 +253,7 @@ static void note_modules(struct session_header *session)
 uint64_t agent_on_modules(struct agent_call *call, enum agent_hook hook)
 {
     (void)hook;
-    const uint64_t result = call_original(call);
+    const uint64_t result = call_void_original(call);
     if (atomic_load_explicit(&g_agent_page.enabled, memory_order_acquire) != 0) {
         struct session_header *session = (struct session_header *)g_agent_page.session;
         const uint32_t count = g_agent_page.load_count;

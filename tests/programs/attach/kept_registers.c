@@ -73,7 +73,8 @@ __asm__(".macro each_general operation\n"
         "    .endr\n"
         "    movq %rdi, %r15\n" // is checked by the stores through it
         "    each_general load\n"
-        "    call *112(%r15)\n"
+        "    movq 112(%r15), %rax\n"
+        "    call *%rax\n"
         "    each_general store\n"
         "    movq %rax, 112(%r15)\n"
         "    .irp reg, r15, r15, r14, r13, r12, rbp, rbx\n"
@@ -110,7 +111,8 @@ static void round_of_calls(void)
     for (int i = 0; i < CALLS; i++) {
         const uint64_t block = check_call((void (*)(void))own_malloc, 48);
         changes += block != (uint64_t)(next_block - 64);
-        (void)check_call((void (*)(void))own_free, block);
+        const uint64_t rax = check_call((void (*)(void))own_free, block);
+        changes += rax != (uint64_t)(void (*)(void))own_free; // was there before
     }
 }
 

@@ -7,6 +7,7 @@
 // Compilers rely on what they see of functions in the same module (-fipa-ra): a caller may keep a
 // value in a register that malloc does not use. So an entry restores every register but rax, and
 // the agent has no vector instruction. What the original function changes, it changes as before.
+// A function that returns nothing may leave rax alone, too, so it is called with the caller's.
 //
 // A throwing operator new must not throw through our frames, which the program's unwinder does not
 // know. The hook calls the form that returns NULL instead. If that fails, the entry removes its
@@ -21,14 +22,15 @@
 #include "thread_way.h"
 
 _Static_assert(offsetof(struct agent_call, patch) == 80, "ten pushes");
+_Static_assert(offsetof(struct agent_call, rax) == 72, "the first of them");
+_Static_assert(offsetof(struct agent_call, arguments) == 8, "after rbp");
 _Static_assert(sizeof(struct agent_call) == 96, "the CFA's distance from rbp");
 
 #define PUSH(reg) "pushq %%" #reg "\n\t.cfi_adjust_cfa_offset 8\n\t"
 #define POP(reg)  "popq %%" #reg "\n\t.cfi_adjust_cfa_offset -8\n\t"
 
-// The register pushed first only keeps the alignment.
 #define SAVE                                                                               \
-    ".cfi_def_cfa_offset 16\n\t" PUSH(r11) PUSH(r11) PUSH(r10) PUSH(r9) PUSH(r8) PUSH(rcx) \
+    ".cfi_def_cfa_offset 16\n\t" PUSH(rax) PUSH(r11) PUSH(r10) PUSH(r9) PUSH(r8) PUSH(rcx) \
         PUSH(rdx) PUSH(rsi) PUSH(rdi) PUSH(rbp) ".cfi_offset rbp, -96\n\t"                 \
                                                 "movq %%rsp, %%rbp\n\t"                    \
                                                 ".cfi_def_cfa_register rbp\n\t"
@@ -76,6 +78,33 @@ _Static_assert(sizeof(struct agent_call) == 96, "the CFA's distance from rbp");
 #define X(hook, effect, size, count, block) ENTRY_##effect(hook)
 AGENT_HOOKS(X)
 #undef X
+
+// Outside of any function of C, so that the compiler does not believe that it keeps registers.
+__asm__(".text\n"
+        ".globl agent_call_keeping_rax\n"
+        ".hidden agent_call_keeping_rax\n"
+        ".type agent_call_keeping_rax, @function\n"
+        "agent_call_keeping_rax:\n"
+        "    .cfi_startproc\n"
+        "    pushq %rbp\n"
+        "    .cfi_def_cfa_offset 16\n"
+        "    .cfi_offset rbp, -16\n"
+        "    movq %rsp, %rbp\n"
+        "    .cfi_def_cfa_register rbp\n"
+        "    movq %rsi, %r11\n"
+        "    movq 72(%rdi), %rax\n"
+        "    movq 48(%rdi), %r9\n"
+        "    movq 40(%rdi), %r8\n"
+        "    movq 32(%rdi), %rcx\n"
+        "    movq 24(%rdi), %rdx\n"
+        "    movq 16(%rdi), %rsi\n"
+        "    movq 8(%rdi), %rdi\n"
+        "    call *%r11\n"
+        "    popq %rbp\n"
+        "    .cfi_def_cfa rsp, 8\n"
+        "    ret\n"
+        "    .cfi_endproc\n"
+        ".size agent_call_keeping_rax, . - agent_call_keeping_rax\n");
 
 _Alignas(4096) struct agent_page g_agent_page = {.magic = AGENT_MAGIC,
                                                  .version = AGENT_VERSION,

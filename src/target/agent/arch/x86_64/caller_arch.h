@@ -26,7 +26,7 @@ struct agent_call {
     uint64_t arguments[AGENT_ARGUMENTS_MAX]; // rdi, rsi, rdx, rcx, r8, r9
     uint64_t r10;
     uint64_t r11;
-    uint64_t alignment;
+    uint64_t rax;
     uint64_t patch; // index; pushed by the stub
     uint64_t return_address;
 };
