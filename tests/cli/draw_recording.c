@@ -241,7 +241,7 @@ static void set_life(struct recording_builder *b, const char *rest)
     process->start_ms = life.start_ms;
     process->end_ms = life.end_ms;
     process->exit_status = (int32_t)(index + 1) << 8;
-    process->peak_rss_bytes = (index + 3) * 1000003;
+    process->peak_rss_bytes = (index + UINT64_C(3)) * 1000003;
     process->killed_threads = index + 2;
     process->epoch = parent >= 0 && process->parent_pid == life.pid ? 1 : 0;
     process->allocator = intern(b, index % 2 == 0 ? "/lib/libfast.so" : "/lib/libc.so.6");

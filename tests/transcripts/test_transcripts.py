@@ -56,6 +56,7 @@ def fixture_folder(tmp_path_factory):
         assert drawn.stdout == f"peaks of scopes: {peaks_bytes} bytes\n".encode()
     for name in FOREIGN:
         shutil.copy(TESTS / "fuzz/corpus" / name, folder / name.replace("import_", "").replace("/", "."))
+    (folder / "rules").write_text("leak:setup\nleak:never\nleak:libx!*fork*\nleak:queue\n")
     whole = (folder / "server.cairn").read_bytes()
     (folder / "cut.cairn").write_bytes(whole[:len(whole) * 2 // 3])
     (folder / "damaged.cairn").write_bytes(whole[:900] + b"damage" + whole[906:])
