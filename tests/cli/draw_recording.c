@@ -15,9 +15,11 @@
 //   !loss NAME VALUE TEXT                   !note NAME VALUE TEXT
 //   !suppressions RULES, a line feed being 03, as below
 //   !advice MODULE-INDEX TEXT               !rss TIME_MS PROCESS-INDEX BYTES
+//     and perhaps the 9 figures that follow in struct rec_rss_sample
 //   !mark TIME_MS TEXT                      !flags PROCESS-INDEX FLAGS
 //   !process_peak PROCESS-INDEX BYTES
 //   !lived PROCESS-INDEX PID PARENT-INDEX START_MS END_MS     the process, its threads and allocator
+//   !joined THREAD-INDEX COUNT
 //   !machine PID CPUS MEMORY_BYTES INTERVAL_MS                and the names of its kernel and libc
 //   !built MODULE-INDEX BUILD-ID                              also the file with its names
 //   !snapshot, !fragments, !survivor and !part, whose numbers are at the functions that read them
@@ -110,12 +112,18 @@ static void set_counter(struct recording_builder *b, const char *rest, enum rec_
 
 static void set_sample(struct recording_builder *b, const char *rest)
 {
-    struct rec_rss_sample sample = {0};
-    if (sscanf(rest, "%" SCNu64 " %" SCNu32 " %" SCNu64, &sample.time_ms, &sample.process,
-               &sample.rss_bytes) != 3) {
+    struct rec_rss_sample s = {0};
+    const int count =
+        sscanf(rest,
+               "%" SCNu64 " %" SCNu32 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64
+               " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64,
+               &s.time_ms, &s.process, &s.rss_bytes, &s.anonymous_bytes, &s.file_bytes,
+               &s.shmem_bytes, &s.swap_bytes, &s.minor_faults, &s.major_faults, &s.break_bytes,
+               &s.data_bytes, &s.mapped_bytes);
+    if (count != 3 && count != 12) {
         check(ERR_INVALID, &(struct err_info){.text = "sample"});
     }
-    check(rss_samples_vec_push(&b->rss_samples, sample), &(struct err_info){.text = "sample"});
+    check(rss_samples_vec_push(&b->rss_samples, s), &(struct err_info){.text = "sample"});
 }
 
 // Parse "TIME_MS PROCESS FLAGS", then the bytes of each kind.
@@ -256,6 +264,19 @@ static void set_life(struct recording_builder *b, const char *rest)
     }
 }
 
+// One entry stands for so many threads.
+static void set_joined(struct recording_builder *b, const char *rest)
+{
+    uint32_t thread;
+    uint32_t count;
+    if (sscanf(rest, "%" SCNu32 " %" SCNu32, &thread, &count) != 2 || thread >= b->threads.len) {
+        check(ERR_INVALID, &(struct err_info){.text = "joined"});
+        return;
+    }
+    b->threads.items[thread].flags = REC_THREAD_MERGED;
+    b->threads.items[thread].merged_count = count;
+}
+
 static void set_machine(struct recording_builder *b, const char *rest)
 {
     if (sscanf(rest, "%" SCNu32 " %" SCNu32 " %" SCNu64 " %" SCNu64, &b->meta.pid,
@@ -316,6 +337,7 @@ static void apply(struct recording_builder *b, char *line)
         {"process_peak", set_process_peak},
         {"lived", set_life},
         {"machine", set_machine},
+        {"joined", set_joined},
         {"built", set_built},
         {"merged", set_merged},
     };
