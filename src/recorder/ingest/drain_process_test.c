@@ -245,6 +245,38 @@ static void a_false_time_of_the_end_does_not_count(void **state)
     }
 }
 
+// The stamp of its exit bounds what a dead process did; without a true one that is its death.
+static void a_false_stamp_of_the_exit_does_not_count(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        static struct fixture f;
+        open_fixture(&f);
+        const pid_t child = test_session_sleeping_child();
+        struct lane_producer p;
+        const uint32_t slot = join(&f, (uint32_t)child, PROCESS_FORKED);
+        open_lane(&f, slot, &p);
+        pass(&f);
+        const uint64_t before = stamp_now(f.on.session.header);
+        const uint64_t said[] = {0, before, UINT64_MAX};
+        atomic_store(&session_process(f.on.mapping.header, slot)->exit_stamp, said[i]);
+        assert_int_equal(kill(child, SIGKILL), 0);
+        assert_int_equal(waitpid(child, NULL, 0), child);
+        const struct drain_process *process = &f.on.drain.processes[slot];
+        const uint64_t deadline = now_s() + DEADLINE_S;
+        while (!process->is_dead) {
+            assert_true(now_s() < deadline);
+            drain_find_dead(&f.on.drain);
+            drain_process_date_dead(&f.on.drain, f.clock_ms);
+        }
+        const bool is_true = said[i] == before;
+        assert_int_equal(process->end_stamp, is_true ? before : 0);
+        assert_int_equal(process->death_stamp == 0, is_true);
+        assert_true(is_true || process->death_stamp >= before);
+        close_fixture(&f);
+    }
+}
+
 static void what_a_process_freed_ends_with_it(void **state)
 {
     (void)state;
@@ -311,6 +343,7 @@ int main(void)
         cmocka_unit_test(a_thread_that_sleeps_has_finished_its_latest_free),
         cmocka_unit_test(the_peak_is_bounded_when_a_process_ends),
         cmocka_unit_test(a_false_time_of_the_end_does_not_count),
+        cmocka_unit_test(a_false_stamp_of_the_exit_does_not_count),
         cmocka_unit_test(what_a_process_freed_ends_with_it),
         cmocka_unit_test(a_new_slot_of_the_same_pid_is_the_next_image),
     };
