@@ -636,6 +636,29 @@ static void a_false_sampling_weight_marks_all_figures_as_estimates(void **state)
     aggregator_release(&f.aggregator);
 }
 
+// Scopes of a thread end with it; the last one ends the counting of events for them.
+static void scopes_end_with_their_thread(void **state)
+{
+    (void)state;
+    struct fixture f = {0};
+    open_fixture(&f, 2);
+    const size_t others = f.aggregator.observers.count;
+    for (uint32_t lane = 0; lane < 2; lane++) {
+        assert_int_equal(aggregator_begin_scope(&f.aggregator, &f.threads[lane], 3), ERR_OK);
+        allocate_at(&f, lane, 10 + lane, 100 * (lane + 1));
+        assert_int_equal(aggregator_scope_peak(&f.aggregator, &f.threads[lane], 3),
+                         100 * (lane + 1));
+    }
+    for (uint32_t lane = 0; lane < 2; lane++) {
+        assert_int_equal(f.aggregator.scopes.threads.len, 2 - lane);
+        assert_int_equal(f.aggregator.observers.count, others + 1);
+        aggregator_thread_end(&f.aggregator, &f.threads[lane], 20);
+    }
+    assert_int_equal(f.aggregator.scopes.threads.len, 0);
+    assert_int_equal(f.aggregator.observers.count, others);
+    aggregator_release(&f.aggregator);
+}
+
 static void command_lines_are_quoted_for_a_shell(void **state)
 {
     (void)state;
@@ -675,6 +698,7 @@ int main(void)
         cmocka_unit_test(a_free_of_nothing_is_counted_once),
         cmocka_unit_test(a_free_of_an_unknown_block_has_a_reason),
         cmocka_unit_test(a_false_sampling_weight_marks_all_figures_as_estimates),
+        cmocka_unit_test(scopes_end_with_their_thread),
         cmocka_unit_test(command_lines_are_quoted_for_a_shell),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
