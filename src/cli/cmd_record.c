@@ -166,7 +166,8 @@ static const struct option_spec specs[] = {
            "find allocators in the libraries of PROGRAM by the names that are in use (je_malloc, "
            "mi_malloc), also in libraries that it loads later; --pid always does"),
     OPTION(0, "verbose", FLAG, NULL, FIELD(settings.is_verbose),
-           "with --pid or --name: print how long the threads of the processes were stopped"),
+           "with --pid or --name: print how long the threads of the processes were stopped, and "
+           "which functions are hooked"),
     OPTION('i', "interpret", REFUSED, "FILE", 0,
            "recordings need no interpretation step; run 'cairn report FILE'"),
     OPTION('d', "debug", REFUSED, NULL, 0,

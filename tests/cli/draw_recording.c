@@ -18,7 +18,7 @@
 //     and perhaps the 9 figures that follow in struct rec_rss_sample
 //   !mark TIME_MS TEXT                      !flags PROCESS-INDEX FLAGS
 //   !process_peak PROCESS-INDEX BYTES
-//   !lived PROCESS-INDEX PID PARENT-INDEX START_MS END_MS     the process, its threads and allocator
+//   !lived PROCESS-INDEX PID PARENT-INDEX START_MS END_MS    the process, its threads and allocator
 //   !joined THREAD-INDEX COUNT
 //   !machine PID CPUS MEMORY_BYTES INTERVAL_MS                and the names of its kernel and libc
 //   !built MODULE-INDEX BUILD-ID                              also the file with its names

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Tests of the compact history of older files: rows whose entries are implied, stored, or both kinds
-// side by side, and histories that lack a chunk.
+// Tests of the compact history of older files: rows whose entries are implied, stored, or both
+// kinds side by side, and histories that lack a chunk.
 #include "recording/read/compact_history.h"
 
 #include <setjmp.h>

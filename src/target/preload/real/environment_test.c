@@ -130,8 +130,8 @@ static void test_large_environments(void **state)
     }
 }
 
-// The list of libraries is as long as the array for it, or nearly: it is whole, and what follows the
-// array is too.
+// The list of libraries is as long as the array for it, or nearly: it is whole, and what follows
+// the array is too.
 static void test_lists_as_long_as_their_array(void **state)
 {
     (void)state;
