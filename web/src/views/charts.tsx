@@ -89,12 +89,19 @@ function Drawing(props: { readonly series: Series; readonly old: Series | null; 
   const spec = useMemo(() => chartSpec(model, marks, address, dark), [model, marks, dark, address.from_ms, address.to_ms]);
   return (
     <>
-      <p class="charts-hint soft">
-        {`${kind.phrase}. `}
-        {canBrush ? 'Drag to filter everything to a time range; click for the heap as it stood then.' : inReport() ? 'Time ranges need cairn analyze.' : 'This recording has no stacks by time: the areas and ranges are missing.'}
-        {model.rss === null ? '' : ` The dashed line is RSS${rssObeys ? '' : ', which is not filtered'}.`}
-        {model.old === null ? '' : ' The dotted line is the recording compared with.'}
-      </p>
+      <div class="charts-hint charts-top">
+        <p class="soft">
+          {`${kind.phrase}. `}
+          {canBrush ? 'Drag to filter everything to a time range; click for the heap as it stood then.' : inReport() ? 'Time ranges need cairn analyze.' : 'This recording has no stacks by time: the areas and ranges are missing.'}
+          {model.rss === null ? '' : ` The dashed line is RSS${rssObeys ? '' : ', which is not filtered'}.`}
+          {model.old === null ? '' : ' The dotted line is the recording compared with.'}
+        </p>
+        {hasRss ? (
+          <span class="toolbar">
+            <ToggleButton isOn={withRss} label="RSS" title="resident size of the processes that pass, not filtered otherwise" onChange={setWantsRss} />
+          </span>
+        ) : null}
+      </div>
       {kind.value === 'live_bytes' ? <SuppressedNote series={series} /> : null}
       {model.oldProblem === '' ? null : <Notice>{model.oldProblem}</Notice>}
       <div class="charts-body">
@@ -107,7 +114,6 @@ function Drawing(props: { readonly series: Series; readonly old: Series | null; 
       </div>
       <Marks />
       <div class="toolbar">
-        {hasRss ? <ToggleButton isOn={withRss} label="RSS" title="resident size of the processes that pass, not filtered otherwise" onChange={setWantsRss} /> : null}
         <PictureButtons
           name={kind.value}
           picture={() => timePicture(spec, `${kind.label}: ${kind.phrase}`, legendEntries(model, dark), cssVariable('--bg'))}
