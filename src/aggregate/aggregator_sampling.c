@@ -55,8 +55,7 @@ uint64_t aggregator_estimate_height(struct aggregator *aggregator,
                                     uint64_t *own_bytes)
 {
     const struct live_estimate live = estimate_of_all(aggregator, counted_bytes);
-    peak_estimate_update(&aggregator->estimate, &live, counted_bytes,
-                         live.bytes > aggregator->totals.peak_bytes);
+    peak_estimate_update(&aggregator->estimate, &live, live.bytes > aggregator->totals.peak_bytes);
     *own_bytes =
         estimate_of(aggregator, &process->unsampled, *own_bytes, process->waiting.waiting_count)
             .bytes;

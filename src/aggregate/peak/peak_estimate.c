@@ -83,7 +83,6 @@ struct live_estimate live_estimate_by_weight(const struct unsampled_sums *sums,
 
 void peak_estimate_update(struct peak_estimate *estimate,
                           const struct live_estimate *live,
-                          uint64_t counted_bytes,
                           bool is_peak)
 {
     const uint64_t error_bytes = live->error_bytes + estimate->grain_bytes;
@@ -93,7 +92,6 @@ void peak_estimate_update(struct peak_estimate *estimate,
     }
     if (is_peak) {
         estimate->error_at_peak = error_bytes;
-        estimate->counted_at_peak = counted_bytes;
         estimate->variance_at_peak = estimate->now.variance;
     }
 }

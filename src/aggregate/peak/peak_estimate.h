@@ -39,7 +39,6 @@ struct peak_estimate {
     uint64_t grain_bytes;      // of all threads
     uint64_t upper_bytes;      // upper bound of the true live bytes
     uint64_t error_at_peak;
-    uint64_t counted_at_peak;
     double variance_at_peak;
     bool is_there; // blocks are unsampled
 };
@@ -73,7 +72,6 @@ struct live_estimate live_estimate_by_weight(const struct unsampled_sums *sums,
 // Take an estimate of all processes into the bounds. `is_peak`: it is the highest so far.
 void peak_estimate_update(struct peak_estimate *estimate,
                           const struct live_estimate *live,
-                          uint64_t counted_bytes,
                           bool is_peak);
 
 // Return the standard error of the rows' bytes at the peak.

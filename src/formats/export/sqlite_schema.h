@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: MIT
 // sqlite_schema: the schema of a database by export_sqlite.c.
 //
-// docs/user/export.md documents it. SQLITE_SCHEMA_VERSION is the database's user_version. It grows
-// when a column changes its meaning or is removed. Indexes are made last, when the tables are full:
-// that is faster, and the file is smaller.
+// docs/user/export.md documents it. Its version, the database's user_version, grows when a column
+// changes its meaning or is removed. Indexes are made last, when the tables are full: that is
+// faster, and the file is smaller.
 #pragma once
-
-enum {
-    SQLITE_SCHEMA_VERSION = 1
-};
 
 static const char sqlite_tables[] =
     "PRAGMA journal_mode=OFF;"

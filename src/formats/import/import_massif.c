@@ -46,9 +46,8 @@ struct massif {
     struct level_vec levels; // owned
     uint32_t thread;
     bool is_ms;
-    bool has_peak;  // a tree was marked as the peak
-    bool is_wanted; // the current tree is kept
-    uint64_t tree_bytes;
+    bool has_peak;                 // a tree was marked as the peak
+    bool is_wanted;                // the current tree is kept
     struct snapshot snapshot;      // the current one
     struct snapshot_vec snapshots; // owned; all, in file order
     uint64_t grown_bytes;          // sum of the growth between snapshots
@@ -143,8 +142,6 @@ static MUST_USE enum err read_tree_line(struct massif *m, struct bytes line)
         }
         callee->bytes -= level.bytes;
         TRY(valgrind_place_frame(&m->places, m->import, line, &level.frame));
-    } else {
-        m->tree_bytes = level.bytes;
     }
     return level_vec_push(&m->levels, level);
 }

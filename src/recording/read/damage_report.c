@@ -104,16 +104,6 @@ static uint64_t missing_of(const struct damage_report *s, size_t table)
     return s->announced[table] > s->counts[table] ? s->announced[table] - s->counts[table] : 0;
 }
 
-uint64_t damage_report_missing_entries(const struct damage_report *s)
-{
-    uint64_t missing = 0;
-    for (size_t i = 0; i < REC_TABLE_COUNT; i++) {
-        // The announced numbers are hostile: their sum may overflow.
-        missing = missing_of(s, i) > UINT64_MAX - missing ? UINT64_MAX : missing + missing_of(s, i);
-    }
-    return missing;
-}
-
 static void say_tables(struct sentence *text, const struct damage_report *s)
 {
     unsigned named = 0;

@@ -45,7 +45,5 @@ struct damage_report {
 
 enum recording_condition damage_report_condition(const struct damage_report *s);
 
-uint64_t damage_report_missing_entries(const struct damage_report *s);
-
 // Write one sentence without a full stop, truncated to `len`; "" if nothing is missing.
 void damage_report_text(const struct damage_report *s, char *out, size_t len);

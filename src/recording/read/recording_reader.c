@@ -316,9 +316,6 @@ judge(const struct opening *o, const struct loaded *l, struct recording_open_res
         .file_bytes = o->source.bytes,
         .unreadable_bytes = s.cut_bytes + s.damaged_bytes + l->damaged_bytes,
         .damaged_chunks = s.damaged_chunks,
-        .missing_entries = damage_report_missing_entries(&s),
-        .dropped_entries = s.dropped,
-        .repaired_entries = s.repaired,
         .unknown_chunks = l->unknown_chunks,
     };
     damage_report_text(&s, out->missing, sizeof(out->missing));

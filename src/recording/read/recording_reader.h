@@ -25,9 +25,6 @@ struct recording_open_result {
     uint64_t file_bytes;
     uint64_t unreadable_bytes; // bytes of the file that belong to no whole chunk
     uint64_t damaged_chunks;   // omitted chunks of the snapshot that was read
-    uint64_t missing_entries;  // announced but absent, over all tables
-    uint64_t dropped_entries;  // present, but with a reference to an absent entry
-    uint64_t repaired_entries; // kept, with a changed reference or figure
     uint64_t unknown_chunks;   // skipped chunks of unknown types
     char missing[384];         // one sentence without a full stop; "" if nothing is missing
 };

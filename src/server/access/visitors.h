@@ -31,11 +31,6 @@ struct visitors {
     size_t count; // the oldest is first
 };
 
-#define VISITORS_INIT                     \
-    {                                     \
-        .lock = PTHREAD_MUTEX_INITIALIZER \
-    }
-
 // Add a connection. If there are too many unknown ones, shut the oldest down; it then ends by
 // itself.
 void visitors_enter(struct visitors *visitors, int fd);

@@ -42,7 +42,7 @@ static void the_oldest_unknown_one_gives_way(void **state)
     enum {
         MORE = 3
     };
-    struct visitors visitors = VISITORS_INIT;
+    struct visitors visitors = {.lock = PTHREAD_MUTEX_INITIALIZER};
     struct pair known = connect_pair();
     struct pair others[VISITORS_UNKNOWN_MAX + MORE];
     visitors_enter(&visitors, known.server);
@@ -66,7 +66,7 @@ static void the_oldest_unknown_one_gives_way(void **state)
 static void who_leaves_makes_room_himself(void **state)
 {
     (void)state;
-    struct visitors visitors = VISITORS_INIT;
+    struct visitors visitors = {.lock = PTHREAD_MUTEX_INITIALIZER};
     struct pair first = connect_pair();
     visitors_enter(&visitors, first.server);
     for (size_t i = 0; i < (size_t)VISITORS_MAX * 2; i++) {
@@ -81,7 +81,7 @@ static void who_leaves_makes_room_himself(void **state)
 static void as_many_known_ones_as_the_server_takes(void **state)
 {
     (void)state;
-    struct visitors visitors = VISITORS_INIT;
+    struct visitors visitors = {.lock = PTHREAD_MUTEX_INITIALIZER};
     struct pair pairs[VISITORS_MAX];
     for (size_t i = 0; i < VISITORS_MAX; i++) {
         pairs[i] = connect_pair();

@@ -4,11 +4,6 @@
 
 #include <dwarf.h>
 
-// Limit for skipped rows with line 0. Compilers write one or two in sequence.
-enum {
-    MAX_ROWS_BACK = 16
-};
-
 // Return the last row at or before `address`, `count` if there is none.
 static size_t last_row_at(Dwarf_Lines *lines, size_t count, uint64_t address)
 {

@@ -5,11 +5,6 @@
 
 #include "target/producer/nursery/nursery.h"
 
-ALWAYS_INLINE bool nursery_is_at(const struct nursery_block *block, uint64_t address)
-{
-    return (block->place & NURSERY_ADDRESS_MASK) == address;
-}
-
 // Send a HELD block, and make it SENT.
 bool nursery_send_block(struct lane_producer *p, struct nursery_block *block) MUST_USE;
 
