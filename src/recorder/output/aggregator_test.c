@@ -644,10 +644,10 @@ static void scopes_end_with_their_thread(void **state)
     open_fixture(&f, 2);
     const size_t others = f.aggregator.observers.count;
     for (uint32_t lane = 0; lane < 2; lane++) {
+        const uint64_t bytes = lane == 0 ? 100 : 200;
         assert_int_equal(aggregator_begin_scope(&f.aggregator, &f.threads[lane], 3), ERR_OK);
-        allocate_at(&f, lane, 10 + lane, 100 * (lane + 1));
-        assert_int_equal(aggregator_scope_peak(&f.aggregator, &f.threads[lane], 3),
-                         100 * (lane + 1));
+        allocate_at(&f, lane, 10 + lane, bytes);
+        assert_int_equal(aggregator_scope_peak(&f.aggregator, &f.threads[lane], 3), bytes);
     }
     for (uint32_t lane = 0; lane < 2; lane++) {
         assert_int_equal(f.aggregator.scopes.threads.len, 2 - lane);
