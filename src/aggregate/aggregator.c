@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "aggregate/aggregator_sampling.h"
+#include "aggregate/peak/byte_weight.h"
 #include "base/minmax.h"
+#include "session/sampling_level.h"
 #include "session/wire.h"
 
 enum err aggregator_init(struct aggregator *aggregator, uint64_t seed)
@@ -282,6 +284,11 @@ static NOINLINE enum err allocate_sparsely(struct aggregator *aggregator,
                                            uint32_t shift,
                                            uint64_t since)
 {
+    // Of two choices, one after the other: for each, 1 / p is at most 1 + interval / length.
+    const uint64_t of_lanes = shift != 0 ? aggregator->sampling.lane_interval_bytes : 0;
+    const uint64_t own = sampling_interval(aggregator->budget.level);
+    const uint64_t of_both = of_lanes + own + of_lanes * own / (size_bytes | 1);
+    aggregator->sampling.interval_bytes = max_u64(aggregator->sampling.interval_bytes, of_both);
     return memory_budget_takes(&aggregator->budget, size_bytes, &shift)
                ? allocate(aggregator, thread, address, row, size_bytes, shift, since)
                : aggregator_skip_block(aggregator, thread, address, size_bytes, since);
@@ -303,10 +310,14 @@ enum err aggregator_allocate_sampled(struct aggregator *aggregator,
                                      uint64_t address,
                                      uint32_t row,
                                      uint64_t size_bytes,
-                                     uint32_t shift)
+                                     uint32_t level)
 {
-    if (shift == 0 && aggregator->byte_weight.mean_bytes != 0) {
-        shift = byte_weight_shift(&aggregator->byte_weight, size_bytes);
+    const uint64_t interval = level != 0 ? sampling_interval(level) : aggregator->sample_bytes;
+    struct aggregator_sampling *sampling = &aggregator->sampling;
+    uint32_t shift = 0;
+    if (LIKELY(interval != 0)) {
+        shift = byte_weight_shift(&aggregator->weight_random, interval, size_bytes);
+        sampling->lane_interval_bytes = max_u64(sampling->lane_interval_bytes, interval);
         aggregator->estimate.is_there = true;
     }
     return LIKELY(aggregator->budget.level == 0)

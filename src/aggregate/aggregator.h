@@ -29,7 +29,6 @@
 #include "aggregate/aggregator_process.h"
 #include "aggregate/memory_budget.h"
 #include "aggregate/observer.h"
-#include "aggregate/peak/byte_weight.h"
 #include "aggregate/peak/peak_bound.h"
 #include "aggregate/peak_scopes.h"
 #include "aggregate/rows/realloc_table.h"
@@ -68,7 +67,9 @@ struct aggregator_sampling {
     uint64_t sampled_allocations;     // events that stand for several allocations
     uint64_t represented_allocations; // allocations that they stand for, themselves excluded
     uint64_t represented_bytes;
-    uint64_t max_weight; // highest sampling weight
+    uint64_t max_weight;          // highest sampling weight
+    uint64_t lane_interval_bytes; // the longest with which threads chose (byte_weight.h)
+    uint64_t interval_bytes;      // the longest of the memory budget, and what both amount to
 };
 
 struct aggregator {
@@ -104,7 +105,8 @@ struct aggregator {
     uint64_t held_bytes;    // bytes of the missing allocations
     uint64_t stamped_count; // events with stamps
     rec_string libc;
-    struct byte_weight byte_weight; // --sample
+    uint64_t sample_bytes;  // --sample: the interval; 0: none
+    uint64_t weight_random; // of byte_weight.h
 };
 
 // One thread as the aggregator sees it. aggregator_thread_begin sets some fields; the others begin
@@ -271,13 +273,13 @@ enum err aggregator_free(struct aggregator *aggregator,
                          uint64_t address,
                          bool is_temporary) MUST_USE;
 
-// Count a block that was recorded with a probability of one in 1 << shift: its sampling weight.
+// Count a block that was chosen at this level, 0: by --sample.
 enum err aggregator_allocate_sampled(struct aggregator *aggregator,
                                      struct aggregator_thread *thread,
                                      uint64_t address,
                                      uint32_t row,
                                      uint64_t size_bytes,
-                                     uint32_t shift) MUST_USE;
+                                     uint32_t level) MUST_USE;
 
 // What a thread reports about unsampled blocks (WIRE_UNSAMPLED).
 struct aggregator_balance {

@@ -33,8 +33,8 @@ static struct live_estimate estimate_of(const struct aggregator *aggregator,
                                         uint64_t counted_bytes,
                                         uint64_t waiting)
 {
-    return aggregator->byte_weight.mean_bytes != 0 ? live_estimate_by_weight(sums, counted_bytes)
-                                                   : live_estimate_of(sums, counted_bytes, waiting);
+    return aggregator->sample_bytes != 0 ? live_estimate_by_weight(sums, counted_bytes)
+                                         : live_estimate_of(sums, counted_bytes, waiting);
 }
 
 static struct live_estimate estimate_of_all(const struct aggregator *aggregator,

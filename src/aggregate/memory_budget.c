@@ -2,10 +2,10 @@
 // memory_budget: see the header.
 #include "aggregate/memory_budget.h"
 
+#include "aggregate/peak/byte_weight.h"
 #include "base/hash.h"
 #include "base/minmax.h"
 #include "session/sampling_level.h"
-#include "session/wire.h"
 
 enum {
     PARTS = 32,
@@ -96,9 +96,10 @@ bool memory_budget_adds(struct memory_budget *budget)
 
 bool memory_budget_takes(struct memory_budget *budget, uint64_t size_bytes, uint32_t *shift)
 {
-    const uint32_t wanted = sampler_shift(budget->level, size_bytes);
-    const uint32_t room = *shift < WIRE_SHIFT_MAX ? WIRE_SHIFT_MAX - *shift : 0;
-    const uint32_t more = wanted < room ? wanted : room;
+    const uint64_t interval = sampling_interval(budget->level);
+    const uint32_t wanted =
+        interval != 0 ? byte_weight_shift(&budget->random, interval, size_bytes) : 0;
+    const uint32_t more = (uint32_t)min_u64(wanted, BYTE_WEIGHT_SHIFT_MAX - *shift);
     budget->random += 0x9e3779b97f4a7c15ULL; // SplitMix64, as in the sampler
     if ((hash_mix(budget->random) & (((uint64_t)1 << more) - 1)) == 0) {
         *shift += more;

@@ -13,9 +13,9 @@
 //                                   merged as they come
 //                        from 20    the table is full
 //   live blocks          below 7    every block is kept
-//                        7 to 9     new blocks are sampled, as threads do
-//                                   (session/sampling_level.h): one in 2 to one in 2^20, large
-//                                   blocks more likely than small ones
+//                        7 to 9     new blocks are sampled at a level, as threads do
+//                                   (session/sampling_level.h): large blocks more likely than
+//                                   small ones
 //
 // A pass that reads very many stacks at once treats the table as full from a number of entries on,
 // until the rarest can be merged. A new stack in a full table keeps those of its outer frames that
@@ -63,6 +63,7 @@ bool memory_budget_is_full(const struct memory_budget *budget, uint64_t entries)
 // Return whether a merged stack may add one more node or row to a full table.
 bool memory_budget_adds(struct memory_budget *budget);
 
-// Decide about a new block of size_bytes with the sampling weight 1 << *shift. True: keep it, with
+// Decide about a new block of size_bytes with the sampling weight 1 << *shift, at most
+// BYTE_WEIGHT_SHIFT_MAX. True: keep it, with
 // the new weight 1 << *shift. False: the block is not sampled, and counted.
 bool memory_budget_takes(struct memory_budget *budget, uint64_t size_bytes, uint32_t *shift);

@@ -92,8 +92,8 @@ static enum err prepare(struct recorder_state *s,
         (struct memory_budget){.max_bytes = options->max_memory_bytes,
                                .keeps_rows = options->lists_blocks || options->logs_events,
                                .random = hash_mix(~seed)};
-    s->aggregator.byte_weight =
-        (struct byte_weight){.mean_bytes = options->sample_bytes, .random = hash_mix(~sample_seed)};
+    s->aggregator.sample_bytes = options->sample_bytes;
+    s->aggregator.weight_random = hash_mix(~sample_seed);
     s->own_memory = own_memory_open();
     s->blocks.seed = hash_mix(seed);
     s->blocks.rows = &s->aggregator.totals.rows;

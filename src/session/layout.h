@@ -310,12 +310,12 @@ enum lane_pending {
 };
 
 struct lane_header {
-    _Atomic uint32_t state; // T, and R on recycling: enum lane_state
-    uint32_t process_index; // T: its slot
-    uint32_t thread_id;     // T: gettid
-    uint32_t reserved;
-    uint64_t start_ms;     // T
-    uint64_t self_address; // T: pthread_self(), the top of a thread's stack
+    _Atomic uint32_t state;         // T, and R on recycling: enum lane_state
+    uint32_t process_index;         // T: its slot
+    uint32_t thread_id;             // T: gettid
+    _Atomic uint32_t highest_level; // T: of sampling, so far (sampling_level.h)
+    uint64_t start_ms;              // T
+    uint64_t self_address;          // T: pthread_self(), the top of a thread's stack
     // T: stamps of events whose effect other threads may have seen and that are not sent yet; 0:
     // none. One entry is for a realloc under way, one for events that signal handlers left behind.
     _Atomic uint64_t pending_stamps[LANE_PENDING_STAMPS];

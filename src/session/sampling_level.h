@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: MIT
-// sampling_level: how many blocks of a size one sampled block represents, and how precisely threads
-// report the live bytes of the other blocks.
+// sampling_level: how sparsely blocks are sampled when there is no room for all of them, and how
+// precisely threads report the live bytes of the other blocks.
 //
 // Context: T and H.
 #pragma once
 
 #include <stdint.h>
 
-#define LANE_LEVEL_MAX      20u   // of sampling; 0: every block is recorded
+#define LANE_LEVEL_MAX      16u   // of sampling; 0: every block is recorded
 #define SAMPLER_GRAIN_BYTES 4096u // precision of the unsampled live bytes (wire.h); doubles
 
-// Return the shift: at `level`, one of 2^shift blocks of size_bytes is recorded.
-static inline uint32_t sampler_shift(uint32_t level, uint64_t size_bytes)
+// Return the mean distance in bytes of the moments that choose blocks (byte_sampler.h); 0: every
+// block is recorded.
+static inline uint64_t sampling_interval(uint32_t level)
 {
     enum {
-        SMALL_BITS = 6 // up to 127 bytes
+        UNIT_BYTES = 64 // about as large as most blocks: level 1 records a third of them
     };
-    const uint32_t bits = 63 - (uint32_t)__builtin_clzll(size_bytes | 1);
-    const uint32_t certain = bits > SMALL_BITS ? bits - SMALL_BITS : 0;
-    return level > certain ? level - certain : 0;
+    return level != 0 ? (uint64_t)UNIT_BYTES << level : 0;
 }

@@ -17,7 +17,7 @@
 //   PAIRS*         slot 24                    bytes 40 high | count 24
 //   STAMP          stamp (56)                 -
 //   HIGH_WATER         count 8                    count times: slot 24 | size 40
-//   ALLOC_SAMPLED  address (56)               slot 24 | size 40 ; shift
+//   ALLOC_SAMPLED  address (56)               slot 24 | size 40 ; level
 //   ALLOC_LATE     address (56)               slot 24 | size 40 ; stamp
 //   STACK          count 8, flags 8, slot 24  base name ; count frames, from base towards the leaf
 //   MODULE         slot 16, id bytes 8,       bias ; start ; end ; build-id, then path, each padded
@@ -61,15 +61,15 @@
 // Temporary. Tags marked * have a twin, _TEMPORARY: the freed block is, by its address, the block
 // that the thread's previous event allocated.
 //
-// Sampling (sampler.h). ALLOC_SAMPLED is an ALLOC that was chosen with the probability of one in
-// 1 << shift, and so represents that many allocations. `shift` is at most WIRE_SHIFT_MAX; 0: the
-// block was chosen by session_header.sample_bytes (byte_sampler.h), and the recorder computes what
-// it represents. `size` is below 1 << WIRE_SAMPLED_SIZE_BITS. Its free is a usual free. UNSAMPLED
-// describes the live blocks that were not chosen. Its first bytes (signed) are the bytes that the
-// lane's thread did not sample so far, less the unsampled bytes of any thread that it freed; until
-// the next UNSAMPLED they are accurate to a grain of SAMPLER_GRAIN_BYTES << grain. Its `count`
-// blocks, with their bytes, leave the accounting: the sum no longer contains them, and their frees
-// are sent as if they had been recorded.
+// Sampling (byte_sampler.h). ALLOC_SAMPLED is an ALLOC that was chosen with the interval of that
+// level (sampling_level.h), 0: of session_header.sample_bytes. The recorder computes how many
+// allocations it represents. `level` is at most LANE_LEVEL_MAX. `size` is below 1 <<
+// WIRE_SAMPLED_SIZE_BITS. Its free is a usual free. UNSAMPLED describes the live blocks that were
+// not chosen. Its first bytes (signed) are the bytes that the lane's thread did not sample so far,
+// less the unsampled bytes of any thread that it freed; until the next UNSAMPLED they are accurate
+// to a grain of SAMPLER_GRAIN_BYTES << grain. Its `count` blocks, with their bytes, leave the
+// accounting: the sum no longer contains them, and their frees are sent as if they had been
+// recorded.
 //
 // Nursery (nursery.h). A pair is a block that its own thread allocated and freed in the same tick,
 // and that was never sent. PAIRS are `count` pairs, whose sizes have one bucket (base/bucket.h).
@@ -163,7 +163,6 @@ enum wire_text_flags {
 #define WIRE_GRAIN_MAX         40u
 #define WIRE_SIZE_MAX          (((uint64_t)1 << WIRE_SIZE_BITS) - 1)
 #define WIRE_STACK_FRAMES_MAX  128u
-#define WIRE_SHIFT_MAX         20u
 #define WIRE_HIGH_WATER_MAX    64u // blocks
 #define WIRE_SAMPLED_SIZE_BITS 32
 #define WIRE_TEXT_BYTES_MAX    4096u

@@ -85,6 +85,47 @@ def test_a_program_that_may_be_sampled_does_not_wait(scratch):
     assert words_of("verify", recording.path)[0].startswith("sound: ")
 
 
+# What the program's functions do below: their call sites.
+SITES = {"keep": {"allocations": 201000, "allocated_bytes": 25000000, "frees": 151000,
+                  "leaked_allocations": 50000, "leaked_bytes": 5000000, "peak_bytes": 5000000},
+         "resize": {"allocations": 50000, "allocated_bytes": 50000000,
+                    "leaked_allocations": 50000, "leaked_bytes": 50000000, "peak_bytes": 50000000},
+         "churn": {"allocations": 200000, "allocated_bytes": 60000000, "frees": 200000,
+                   "temporary": 200000, "temporary_bytes": 60000000},
+         "[pool numbers]": {"allocations": 100000, "allocated_bytes": 50000000,
+                            "leaked_allocations": 100000, "leaked_bytes": 50000000,
+                            "peak_bytes": 50000000}}
+
+
+def test_the_truth_is_within_the_stated_errors(scratch, monkeypatch):
+    """The truth is what the program was told to do. An error is stated as two standard errors of
+    the longest interval: few figures are beyond, and none beyond twice that."""
+    beyond, figures = 0, 0
+    for seed in range(1, 6):
+        monkeypatch.setenv("CAIRN_SAMPLE_SEED", str(seed))
+        recording = outrun(scratch / f"{seed}.cairn", meanwhile=(
+            "a 200000 100", "t 200000 300", "f 101000", "r 50000 1000", "n 100000 500"))
+        recording.assert_whole()
+        assert recording.notes["producer_waits"] == 0
+        sampling = recording.report["run"]["sampling"]
+        assert (sampling["allocations"], sampling["allocated_bytes"]) == (551000, 185000000)
+        assert sampling["sample_bytes"] == 0 < sampling["interval_bytes"] <= 4 << 20
+        assert "of 100 cases an estimate of 100 MiB is within" in sampling["sentence"]
+        totals = recording.totals
+        assert abs(totals["peak_bytes"] - 105000000) <= totals["peak_error_bytes"] < 10500000
+        assert abs(totals["allocated_bytes"] - 185000000) < 100000000
+        sites = {site["function"]: site for site in recording.report["top"]["allocations"]}
+        for function, wanted in SITES.items():
+            costs, errors = sites[function]["costs"], sites[function]["errors"]
+            for cost, true in wanted.items():
+                error = abs(costs[cost] - true)
+                assert 0 < error <= 2 * errors[cost], (seed, function, cost, costs[cost], true)
+                figures += 1
+                beyond += error > errors[cost]
+        assert sites["churn"]["errors"]["allocated_bytes"] < 60000000
+    assert beyond <= figures / 5, (beyond, figures)
+
+
 def test_pools_and_events_of_a_sampled_program(scratch):
     """Blocks of a pool are sampled like others and keep its name; events are complete."""
     recording = outrun(scratch / "p.cairn", "n 1000 5000",

@@ -36,7 +36,7 @@ LOCATION = ("code", "locations")
 
 SAMPLING = Nullable({"allocations": int, "allocated_bytes": int, "recorded_allocations": int,
                      "rate": float, "max_weight": int,
-                     "sample_bytes": int, "peak_standard_error_bytes": int, "sentence": str})
+                     "sample_bytes": int, "interval_bytes": int, "peak_standard_error_bytes": int, "sentence": str})
 RUN = {"program": str, "command_line": str, "pid": int, "host": str, "kernel": str, "libc": str,
        "memory_bytes": int, "cpu_count": int, "start_unix_ms": int,
        "state": OneOf("running", "finished", "stopped"), "wait_status": Nullable(int),

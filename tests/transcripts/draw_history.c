@@ -43,7 +43,7 @@ struct history {
     uint64_t now_ms;
     uint64_t stamp;
     uint64_t scope_peaks_bytes; // added up
-    uint32_t shift;
+    uint32_t level;
 };
 
 static void expect_ok(enum err problem)
@@ -138,9 +138,9 @@ static void allocate(struct history *h, struct thread *thread, uint64_t address)
     const uint64_t kind = below(h, 10);
     if (kind == 0) {
         expect_ok(aggregator_allocate_late(a, &thread->state, address, row, size, h->stamp - 1));
-    } else if (kind < 5 && h->shift > 0) {
+    } else if (kind < 5 && h->level > 0) {
         expect_ok(aggregator_allocate_sampled(a, &thread->state, address, row, size,
-                                              (uint32_t)below(h, h->shift + 1)));
+                                              (uint32_t)below(h, h->level + 1)));
     } else {
         expect_ok(aggregator_allocate(a, &thread->state, address, row, size));
     }
@@ -212,7 +212,7 @@ static void map_memory(struct history *h, uint32_t at)
 static void report_unsent(struct history *h, struct thread *thread)
 {
     struct aggregator *a = &h->aggregator;
-    if (h->shift > 0) {
+    if (h->level > 0) {
         const struct aggregator_balance balance = {.bytes = (int64_t)below(h, 200000) - 100000,
                                                    .grain_bytes = below(h, 4096),
                                                    .lost_blocks = below(h, 3),
@@ -348,7 +348,7 @@ int main(int argc, char **argv)
         return 2;
     }
     h.random = strtoull(argv[2], NULL, 10);
-    h.shift = (uint32_t)strtoul(argv[4], NULL, 10);
+    h.level = (uint32_t)strtoul(argv[4], NULL, 10);
     h.now_ms = 1;
     h.stamp = 1;
     expect_ok(aggregator_init(&h.aggregator, 1));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// byte_weight: how many blocks a block stands for that was chosen with `cairn record
-// --sample=BYTES`.
+// byte_weight: how many blocks a block stands for that was chosen because it contains one of the
+// moments whose mean distance is an interval: BYTES of `cairn record --sample=BYTES`, or that of a
+// sampling level (session/sampling_level.h).
 //
-// A block of `size` bytes is chosen with the probability p = 1 - exp(-(size + 1) / BYTES)
+// A block of `size` bytes is chosen with the probability p = 1 - exp(-(size + 1) / interval)
 // (target/producer/byte_sampler.h). It stands for 1 / p blocks on average: Horvitz and Thompson's
 // estimator, as pprof and jeprof apply it to the samples of tcmalloc, jemalloc and Go. Weights are
 // powers of two, so that all sums stay whole numbers. 1 / p is between two of them; one is drawn,
@@ -16,10 +17,6 @@
 #define BYTE_WEIGHT_MEAN_MAX  ((uint64_t)64 << 20)
 #define BYTE_WEIGHT_SHIFT_MAX 27u
 
-struct byte_weight {
-    uint64_t mean_bytes; // BYTES, at most BYTE_WEIGHT_MEAN_MAX; 0: not in use
-    uint64_t random;
-};
-
-// Return the shift of a chosen block: it stands for 1 << shift blocks. mean_bytes is not 0.
-uint32_t byte_weight_shift(struct byte_weight *weight, uint64_t size_bytes);
+// Return the shift of a chosen block: it stands for 1 << shift blocks. `interval_bytes` is 1 to
+// BYTE_WEIGHT_MEAN_MAX. *random is the state of the random numbers.
+uint32_t byte_weight_shift(uint64_t *random, uint64_t interval_bytes, uint64_t size_bytes);

@@ -28,12 +28,13 @@ static void the_mean_weight_is_one_in_p(void **state)
         DRAWS = 100000
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        struct byte_weight weight = {.mean_bytes = cases[i].mean_bytes, .random = i};
+        uint64_t random = i;
         const double wanted =
             -1 / expm1(-((double)cases[i].size_bytes + 1) / (double)cases[i].mean_bytes);
         double sum = 0;
         for (int k = 0; k < DRAWS; k++) {
-            const uint32_t shift = byte_weight_shift(&weight, cases[i].size_bytes);
+            const uint32_t shift =
+                byte_weight_shift(&random, cases[i].mean_bytes, cases[i].size_bytes);
             const double drawn = (double)((uint64_t)1 << shift);
             assert_true(drawn > wanted / 2 && drawn < wanted * 2 + 1);
             sum += drawn;
@@ -61,8 +62,8 @@ static void sums_are_unbiased_and_state_their_error(void **state)
     double sum_blocks = 0;
     double sum_squares = 0;
     double sum_variance = 0;
-    struct byte_weight weight = {.mean_bytes = MEAN, .random = 5};
     uint64_t random = 1;
+    uint64_t weight_random = 5;
     for (int i = 0; i < BLOCKS; i++) {
         true_bytes += 16 + i % 500;
     }
@@ -72,7 +73,7 @@ static void sums_are_unbiased_and_state_their_error(void **state)
             const uint64_t size = 16 + (uint64_t)(i % 500);
             const double p = -expm1(-((double)size + 1) / MEAN);
             if ((double)hash_mix(random++) < p * 0x1p64) {
-                const uint32_t drawn = (uint32_t)1 << byte_weight_shift(&weight, size);
+                const uint32_t drawn = (uint32_t)1 << byte_weight_shift(&weight_random, MEAN, size);
                 bytes += drawn * (double)size;
                 sum_blocks += drawn;
                 sum_variance += peak_estimate_variance(size, drawn);

@@ -11,6 +11,7 @@
 #include "cli/text/screen_text.h"
 #include "host/os/file.h"
 #include "host/text/number.h"
+#include "profile/accuracy/sampling.h"
 #include "profile/tables/cost_groups.h"
 #include "views_json/views/views.h"
 
@@ -73,7 +74,7 @@ static void append_label(const struct report *report,
     bool is_full = report->options->use_full_names;
     bool is_path = groups->by == COST_GROUPS_BY_FILE || groups->by == COST_GROUPS_BY_MODULE ||
                    groups->by == COST_GROUPS_BY_PROCESS;
-    const size_t errors = report->profile->recording.totals.sample_bytes != 0
+    const size_t errors = sampling_of(&report->profile->recording).bytes != 0
                               ? COLUMN_COUNT * REPORT_ERROR_COLUMNS
                               : 0;
     size_t columns = report_width(report) - NAME_AT - errors;

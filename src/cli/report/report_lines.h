@@ -31,8 +31,8 @@ const char *report_string(const struct report *report, struct strbuf *buffer, re
 
 struct human report_format_cost(enum cost cost, uint64_t value);
 
-// Append the error of one of `costs` as " ±12%", right-aligned; nothing if the recording was
-// not sampled by bytes, spaces if no error is known. Return its columns.
+// Append the error of one of `costs` as " ±12%", right-aligned; nothing if no errors of
+// the recording are known, spaces if no error is known. Return its columns.
 size_t report_append_error(const struct report *report,
                            struct strbuf *out,
                            enum cost cost,

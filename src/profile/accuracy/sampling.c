@@ -20,7 +20,8 @@ struct sampling sampling_of(const struct recording *recording)
         .allocated_bytes =
             totals->allocated_bytes - totals->represented_bytes + totals->unsampled_bytes,
         .recorded_allocations = recorded,
-        .bytes = totals->sample_bytes,
+        .is_for_all = totals->sample_bytes != 0,
+        .bytes = totals->interval_bytes != 0 ? totals->interval_bytes : totals->sample_bytes,
         .max_weight = totals->max_weight > 1 ? totals->max_weight : 1,
         .peak_standard_error_bytes = totals->peak_standard_error_bytes,
     };
@@ -29,7 +30,7 @@ struct sampling sampling_of(const struct recording *recording)
 struct sampled_sizes sampled_sizes_of_row(const struct recording *recording, uint32_t row)
 {
     struct sampled_sizes sizes = {0};
-    if (recording->totals.sample_bytes == 0) {
+    if (sampling_of(recording).bytes == 0) {
         return sizes;
     }
     const struct rec_bucket *buckets = recording->size_buckets;
@@ -98,7 +99,7 @@ void sampling_append(const struct sampling *sampling, struct strbuf *out)
         out,
         "all figures are estimates because %s: %s allocations was recorded, at times "
         "only 1 of %s; the exact totals are %s allocations ",
-        sampling->bytes != 0      ? "blocks were sampled (--sample)"
+        sampling->is_for_all      ? "blocks were sampled (--sample)"
         : sampling->is_for_memory ? "live blocks reached the memory limit (--max-memory)"
                                   : "the program was faster than the recorder",
         sampling->recorded_allocations != 0 ? sampling_format_rate(sampling).text : "none of the",

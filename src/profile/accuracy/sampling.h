@@ -2,8 +2,9 @@
 // sampling: whether a recording is exact or sampled, and which figures of a sampled one are exact.
 //
 // A recording is sampled with `cairn record --sample`, or if the program was faster than the
-// recorder under `cairn record --overflow=sample`. All figures summed over blocks are then
-// estimates: totals, stacks, times. The fields below are exact. Context: H; pure.
+// recorder under `cairn record --overflow=sample`, or if it had more live blocks than the recorder
+// has memory for. All figures summed over blocks are then estimates: totals, stacks, times. The
+// fields below are exact. Context: H; pure.
 #pragma once
 
 #include <stdbool.h>
@@ -16,7 +17,8 @@
 struct sampling {
     bool is_sampled;
     bool is_for_memory;   // the only cause was too many live blocks for the recorder
-    uint64_t bytes;       // --sample: one block in so many allocated bytes; 0: another cause
+    bool is_for_all;      // --sample
+    uint64_t bytes;       // at least one block in so many bytes was recorded; 0: unknown
     uint64_t allocations; // all that were made
     uint64_t allocated_bytes;
     uint64_t recorded_allocations; // one in allocations / recorded_allocations
@@ -26,11 +28,11 @@ struct sampling {
 
 struct sampling sampling_of(const struct recording *recording);
 
-// Return the sizes of a row's allocations; all 0 if the recording was not sampled by bytes.
+// Return the sizes of a row's allocations; all 0 if no errors are known.
 struct sampled_sizes sampled_sizes_of_row(const struct recording *recording, uint32_t row);
 
 // Return two standard errors of each of `costs`: the true value is within them in at least 95 of
-// 100 cases. All are 0 if the recording was not sampled by bytes. The error of the own peak is not
+// 100 cases. All are 0 if sampling->bytes is. The error of the own peak is not
 // known, and always 0. Source: docs/accuracy.md, Sampling by bytes.
 struct costs sampling_errors(const struct sampling *sampling, const struct costs *costs);
 
@@ -50,5 +52,5 @@ void sampling_append_mark(const struct recording *recording, struct strbuf *out)
 void sampling_append(const struct sampling *sampling, struct strbuf *out);
 
 // Append "In at least 95 of 100 cases an estimate of 100 MiB is within ±5.3%"; append nothing if
-// the recording was not sampled by bytes.
+// sampling->bytes is 0.
 void sampling_append_error(const struct sampling *sampling, struct strbuf *out);

@@ -2,7 +2,9 @@
 // lane_counters: see the header.
 #include "recorder/ingest/lane_counters.h"
 
+#include "base/minmax.h"
 #include "recorder/session/claimed_counter.h"
+#include "session/sampling_level.h"
 
 #define SAMPLED_FASTER      10u // with --sample an event costs a program's own pool 1 ns
 #define UNSAMPLED_BYTES_MAX ((uint64_t)1 << 51) // of one lane: thousands of them do not overflow
@@ -29,6 +31,13 @@ lane_counters_take(struct lane_reader *reader, struct aggregator *aggregator, ui
          &aggregator->missed_allocations},
         {&lane->missed_frees, most, &reader->missed_frees, &aggregator->missed_frees},
     };
+    // Relaxed: as below.
+    const uint32_t level = atomic_load_explicit(&lane->highest_level, memory_order_relaxed);
+    if (level > LANE_LEVEL_MAX) {
+        return ERR_CORRUPT;
+    }
+    sampling->lane_interval_bytes =
+        max_u64(sampling->lane_interval_bytes, sampling_interval(level));
     enum err err = ERR_OK;
     for (size_t i = 0; i < ARRAY_LEN(counters); i++) {
         // Relaxed: sums that order nothing else.

@@ -3,7 +3,7 @@
 //
 // The thread counts events instead of sending them when it leaves them out for lack of room
 // (target/producer/sampler.h), and when it misses them because it takes the recorder for dead
-// (target/preload/process/missed_events.h).
+// (target/preload/process/missed_events.h). Its highest sampling level is taken, too.
 // Trust: none, see claimed_counter.h.
 // Context: H, the recorder's main thread.
 #pragma once

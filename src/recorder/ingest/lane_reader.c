@@ -363,13 +363,13 @@ static void note_query(struct lane_reader *reader,
 {
     if (record->count == 0) { // no thread waits
         if (record->slot == STATS_QUERY_PEAK_END) {
-            aggregator_end_scope(aggregator, &reader->thread, record->shift);
+            aggregator_end_scope(aggregator, &reader->thread, record->level);
         }
         return;
     }
     reader->query = (struct lane_query){.number = record->count,
                                         .what = record->slot,
-                                        .scope = record->shift,
+                                        .scope = record->level,
                                         .tick_ms = reader->thread.tick_ms};
 }
 
@@ -497,7 +497,7 @@ static inline enum err add_record(struct lane_reader *reader,
         TRY(row_of_record(reader, aggregator, record, &row));
         reader->events++;
         return aggregator_allocate_sampled(aggregator, thread, record->address, row,
-                                           record->size_bytes, record->shift);
+                                           record->size_bytes, record->level);
     case WIRE_REALLOC:
     case WIRE_REALLOC_LARGE:
     case WIRE_REALLOC_TEMPORARY:

@@ -133,6 +133,7 @@ struct fixture {
     struct test_session on;
     struct lane_producer lanes[LANES];
     struct sampler samplers[LANES];
+    struct byte_sampler choices[LANES];
     struct unsampled_blocks *unsampled;
     uint64_t clock_ms;
     uint64_t random;
@@ -163,7 +164,8 @@ static void open_lane(struct fixture *f, uint32_t process, uint32_t number, uint
     struct lane_producer *p = f->lanes + number;
     test_session_add_lane(&f->on, process, p);
     nursery_init(p);
-    sampler_init(f->samplers + number, p, seed * LANES + number);
+    byte_sampler_init(f->choices + number, p->lane, 0, seed * LANES + number);
+    sampler_init(f->samplers + number, p, f->choices + number);
     assert_true(nursery_begin(p));
     test_session_define_stacks(p, KINDS);
 }
@@ -225,17 +227,17 @@ static bool record_block(struct fixture *f, const struct block *block)
 {
     struct lane_producer *p = f->lanes + block->lane;
     const uint64_t address = address_of(block->lane, block->address);
-    uint32_t shift;
+    uint32_t level;
     assert_true(nursery_begin(p));
     f->highest_level = p->level > f->highest_level ? p->level : f->highest_level;
     if (!sampler_takes(f->samplers + block->lane, f->unsampled, address, block->size_bytes,
-                       &shift)) {
+                       &level)) {
         nursery_forget_latest(p);
         return false;
     }
-    assert_true(shift == 0
+    assert_true(level == 0
                     ? nursery_allocate(p, address, block->size_bytes, block->kind)
-                    : nursery_allocate_sampled(p, address, block->size_bytes, block->kind, shift));
+                    : nursery_allocate_sampled(p, address, block->size_bytes, block->kind, level));
     return true;
 }
 
@@ -248,7 +250,9 @@ static void record_end(struct fixture *f, const struct block *block, uint32_t la
         nursery_forget_latest(p);
         return;
     }
+    const uint64_t from = p->pos;
     assert_true(nursery_free(p, address));
+    lane_producer_note_free(p, from);
 }
 
 static void put_address(struct fixture *f, const struct block *block, uint32_t freed_by)
@@ -717,28 +721,9 @@ static void everything_is_recorded_again_when_there_is_room(void **state)
     close_fixture(&f);
 }
 
-static void large_blocks_are_likelier(void **state)
-{
-    (void)state;
-    static const struct {
-        uint32_t level;
-        uint64_t size_bytes;
-        uint32_t shift;
-    } cases[] = {
-        {0, 1, 0},        {0, UINT64_MAX, 0}, {1, 0, 1},        {1, 127, 1},
-        {1, 128, 0},      {4, 64, 4},         {4, 128, 3},      {4, 1023, 1},
-        {4, 1024, 0},     {20, 16, 20},       {20, 1 << 20, 6}, {20, (1 << 26) - 1, 1},
-        {20, 1 << 26, 0},
-    };
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        assert_int_equal(sampler_shift(cases[i].level, cases[i].size_bytes), cases[i].shift);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(large_blocks_are_likelier),
         cmocka_unit_test(a_recorder_that_keeps_up_gets_everything),
         cmocka_unit_test(a_recorder_that_stands_still_is_not_waited_for),
         cmocka_unit_test(everything_is_recorded_again_when_there_is_room),

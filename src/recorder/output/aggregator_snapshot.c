@@ -123,7 +123,11 @@ fill_totals(const struct aggregator *aggregator, uint64_t events, struct rec_tot
         .represented_allocations = aggregator->sampling.represented_allocations,
         .represented_bytes = aggregator->sampling.represented_bytes,
         .max_weight = aggregator->sampling.max_weight,
-        .sample_bytes = aggregator->byte_weight.mean_bytes,
+        .sample_bytes = aggregator->sample_bytes,
+        .interval_bytes = aggregator->estimate.is_there
+                              ? max_u64(aggregator->sampling.interval_bytes,
+                                        aggregator->sampling.lane_interval_bytes)
+                              : 0,
     };
 }
 

@@ -8,6 +8,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "session/sampling_level.h"
+
 void lane_consumer_init(struct lane_consumer *c, struct lane_header *lane)
 {
     *c = (struct lane_consumer){.lane = lane};
@@ -205,9 +207,9 @@ enum wire_result wire_decode_rare(const uint64_t *words, size_t count, struct wi
     } else if (out->tag == WIRE_ALLOC_SAMPLED) {
         out->slot = (uint32_t)(words[1] >> WIRE_SIZE_BITS);
         out->size_bytes = words[1] & WIRE_SIZE_MAX;
-        out->shift = (uint32_t)words[2];
+        out->level = (uint32_t)words[2];
         const bool is_sound =
-            words[2] <= WIRE_SHIFT_MAX && out->size_bytes >> WIRE_SAMPLED_SIZE_BITS == 0;
+            words[2] <= LANE_LEVEL_MAX && out->size_bytes >> WIRE_SAMPLED_SIZE_BITS == 0;
         return is_sound ? WIRE_DECODED : WIRE_MALFORMED;
     } else if (out->tag == WIRE_GREW) {
         out->slot = (uint32_t)(words[1] >> WIRE_SIZE_BITS);
@@ -234,7 +236,7 @@ enum wire_result wire_decode_rare(const uint64_t *words, size_t count, struct wi
     } else if (out->tag == WIRE_QUERY) {
         out->count = (uint32_t)(head >> 8);
         out->slot = (uint32_t)(head >> 40) & 0xff;
-        out->shift = (uint32_t)(head >> 48) & 0xff;
+        out->level = (uint32_t)(head >> 48) & 0xff;
     }
     return WIRE_DECODED;
 }

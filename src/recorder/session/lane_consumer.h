@@ -63,7 +63,7 @@ struct wire_record {
     uint64_t size_bytes;
     uint64_t stamp;          // ALLOC_LATE: the allocation is later
     uint32_t slot;           // ALLOC*, REALLOC*, PAIR*, STACK, MAPPING, EVENT, GREW; QUERY: what
-    uint32_t shift;          // ALLOC_SAMPLED: sampling weight 1 << shift; QUERY: scope
+    uint32_t level;          // ALLOC_SAMPLED: of sampling; QUERY: scope
     uint32_t count;          // PAIR*, HIGH_WATER, UNSAMPLED: how many; QUERY: its number
     const uint64_t *payload; // STACK, MODULE, TEXT, MAPPING, HIGH_WATER: the words after the first
 };

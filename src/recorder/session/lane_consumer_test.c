@@ -121,7 +121,7 @@ static void check_decoded(const uint64_t words[static 8], const struct wire_reco
     assert_int_equal(got.size_bytes, want->size_bytes);
     assert_int_equal(got.old_address, want->old_address);
     assert_int_equal(got.count, want->count);
-    assert_int_equal(got.shift, want->shift);
+    assert_int_equal(got.level, want->level);
     for (size_t given = 1; given < got.words; given++) {
         assert_int_equal(wire_decode(words, given, &got), WIRE_INCOMPLETE);
     }
@@ -184,7 +184,7 @@ static void records_are_decoded_as_wire_h_says(void **state)
           .words = 1,
           .address = 77 | (uint64_t)1 << 32 | (uint64_t)6 << 40,
           .slot = 1,
-          .shift = 6,
+          .level = 6,
           .count = 77}},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

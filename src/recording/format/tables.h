@@ -113,6 +113,8 @@ struct rec_totals {
     uint64_t peak_standard_error_bytes; // standard error of the live bytes at the peak
     uint64_t peak_at_least_bytes;       // 0: unknown, then peak_bytes - peak_error_bytes
     uint64_t sample_bytes;              // --sample: one block in so many allocated bytes; 0: none
+    uint64_t interval_bytes;            // at least one block in so many bytes was recorded at any
+                                        // time; 0: unknown
 };
 
 enum rec_process_flags {

@@ -166,7 +166,8 @@ void recording_builder_sum(struct recording_builder *b)
                              .max_weight = b->totals.max_weight,
                              .peak_standard_error_bytes = b->totals.peak_standard_error_bytes,
                              .peak_at_least_bytes = b->totals.peak_at_least_bytes,
-                             .sample_bytes = b->totals.sample_bytes};
+                             .sample_bytes = b->totals.sample_bytes,
+                             .interval_bytes = b->totals.interval_bytes};
     for (size_t i = 0; i < b->rows.len; i++) {
         const struct rec_row *row = &b->rows.items[i];
         sum.allocations += row->allocations;

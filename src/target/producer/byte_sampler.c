@@ -40,6 +40,16 @@ void byte_sampler_draw(struct byte_sampler *s, const struct lane_header *lane)
               byte_sampler_exponential(hash_mix(s->random), s->mean_bytes);
 }
 
+void byte_sampler_set_mean(struct byte_sampler *s,
+                           const struct lane_header *lane,
+                           uint64_t mean_bytes)
+{
+    if (mean_bytes != s->mean_bytes) {
+        s->mean_bytes = mean_bytes;
+        byte_sampler_draw(s, lane);
+    }
+}
+
 void byte_sampler_init(struct byte_sampler *s,
                        const struct lane_header *lane,
                        uint64_t mean_bytes,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// byte_sampler: chooses the blocks to record with `cairn record --sample=BYTES`.
+// byte_sampler: chooses the blocks to record with `cairn record --sample=BYTES`, and with
+// --overflow=sample while the recorder does not keep up (sampler.h).
 //
 //   allocated bytes   |--16--|--200--|-------- 5000 --------|-24-|      each block is size + 1 long
 //   moments                                     x                       -> this block is chosen
@@ -28,7 +29,7 @@
 struct byte_sampler {
     uint64_t next; // the first position of a block that is chosen
     uint64_t random;
-    uint64_t mean_bytes; // 0: this session records every block
+    uint64_t mean_bytes; // 0: every block is chosen
 };
 
 // Initialize `s` for a thread whose lane is `lane`. `seed` should differ between threads.
@@ -36,6 +37,11 @@ void byte_sampler_init(struct byte_sampler *s,
                        const struct lane_header *lane,
                        uint64_t mean_bytes,
                        uint64_t seed);
+
+// Continue with another mean. Whether it changes must not depend on the next moment.
+void byte_sampler_set_mean(struct byte_sampler *s,
+                           const struct lane_header *lane,
+                           uint64_t mean_bytes);
 
 // Draw the distance to the next moment.
 void byte_sampler_draw(struct byte_sampler *s, const struct lane_header *lane);

@@ -70,33 +70,49 @@ static void wake_recorder(struct session_header *session)
     (void)sys_futex_wake(futex_word(&session->recorder_wake), 1); // it is fine if no thread sleeps
 }
 
-// Return how far the ring is beyond half full while `used_bytes` of it are unread.
+// Return the bytes beyond half full that do not raise the level.
+static uint64_t levelless_bytes(const struct lane_producer *p)
+{
+    return min_u64(p->free_bytes, LANE_FREE_STEPS * (p->ring_bytes / LANE_LEVEL_STEPS));
+}
+
+// Return the level while `used_bytes` of the ring are unread.
 static uint32_t level_of(const struct lane_producer *p, uint64_t used_bytes)
 {
+    const uint64_t from = p->ring_bytes / 2 + levelless_bytes(p);
     if (used_bytes < p->ring_bytes / 2) {
         return 0;
     }
-    const uint64_t level =
-        1 + (used_bytes - p->ring_bytes / 2) / (p->ring_bytes / LANE_LEVEL_STEPS);
-    return level < LANE_LEVEL_MAX ? (uint32_t)level : LANE_LEVEL_MAX;
+    const uint64_t beyond_bytes = used_bytes > from ? used_bytes - from : 0;
+    const uint64_t level = 1 + beyond_bytes / (p->ring_bytes / LANE_LEVEL_STEPS);
+    return (uint32_t)min_u64(level, LANE_LEVEL_MAX);
 }
 
 // Return where the next level begins, or the ring ends.
 static uint64_t level_end(const struct lane_producer *p, uint64_t read_pos)
 {
-    return p->level < LANE_LEVEL_MAX
-               ? read_pos + p->ring_bytes / 2 + p->level * (p->ring_bytes / LANE_LEVEL_STEPS)
-               : read_pos + p->ring_bytes;
+    const uint64_t bytes = p->ring_bytes / 2 + (p->level == 0 ? 0 : levelless_bytes(p)) +
+                           p->level * (p->ring_bytes / LANE_LEVEL_STEPS);
+    return read_pos + (p->level < LANE_LEVEL_MAX ? bytes : p->ring_bytes);
+}
+
+// Set the level for this read_pos, and where to look again.
+static void set_level(struct lane_producer *p, uint64_t read_pos)
+{
+    p->level = level_of(p, p->pos - read_pos);
+    p->free_bytes = p->level != 0 ? p->free_bytes : 0;
+    if (p->level > atomic_load_explicit(&p->lane->highest_level, memory_order_relaxed)) {
+        atomic_store_explicit(&p->lane->highest_level, p->level, memory_order_relaxed);
+    }
+    p->soft_limit = level_end(p, read_pos);
 }
 
 void lane_producer_relax(struct lane_producer *p)
 {
     // Acquire: as in check_recorder.
     const uint64_t read_pos = atomic_load_explicit(&p->lane->read_pos, memory_order_acquire);
-    const uint32_t level = level_of(p, p->pos - read_pos);
-    if (level < p->level) {
-        p->level = level;
-        p->soft_limit = level_end(p, read_pos);
+    if (level_of(p, p->pos - read_pos) < p->level) {
+        set_level(p, read_pos);
         set_limit(p);
     }
 }
@@ -136,8 +152,7 @@ static void check_recorder(struct lane_producer *p)
         p->soft_limit = read_pos + half;
     }
     if (p->is_sampling) {
-        p->level = level_of(p, p->pos - read_pos);
-        p->soft_limit = level_end(p, read_pos);
+        set_level(p, read_pos);
     }
 }
 

@@ -29,9 +29,13 @@
 // does not count.
 //
 // With SESSION_OVERFLOW_SAMPLE a ring has its largest size from the beginning. `level` is how far
-// it is beyond half full, in steps of a LANE_LEVEL_STEPS-th of it; the sampler thins the events
-// accordingly (sampler.h). The part beyond the last level is reserved for records that cannot be
-// omitted; the thread waits only when that part is full, too.
+// it is beyond half full, in steps of a LANE_LEVEL_STEPS-th of it; the sampler chooses fewer blocks
+// at a higher one (sampler.h). Frees do not raise it, because they have to be sent at any level:
+//
+//   |------ half: all events ------|-- 32 steps: frees --|- 16 levels of blocks -|- 16: frees -|
+//
+// Only frees that do not fit into their first part raise the level, because without room for any
+// block the thread would have to wait. It does so when the ring is full.
 //
 // Invariants: published <= pos <= read_pos + ring_bytes; all are multiples of 8; no record wraps.
 // A reserve may publish earlier words, therefore a record is complete when it is advanced.
@@ -53,6 +57,7 @@
 #include "session/wire.h"
 
 #define LANE_LEVEL_STEPS 128u // of a ring
+#define LANE_FREE_STEPS  32u  // of frees, which do not raise the level
 
 struct lane_producer {
     struct session_header *session; // borrowed
@@ -67,7 +72,8 @@ struct lane_producer {
     uint64_t tick_pos;         // its end
     bool was_half_full;        // half full was seen since the last growth
     bool is_sampling;          // SESSION_OVERFLOW_SAMPLE
-    uint32_t level;            // fill level, see lane_producer_relax; 0: less than half full
+    uint32_t level;            // of sampling; 0: less than half full
+    uint64_t free_bytes;       // of the frees sent since the ring was last less than half full
     uint32_t open_scopes;      // bit n: the thread's peak is followed in scope n (stats_query.h)
     uint32_t order;            // our copy of session_header.order
     bool is_ordered;           // several threads record: allocations and frees are sent with stamps
@@ -83,6 +89,12 @@ void lane_producer_init(struct lane_producer *p,
 
 // Lower `level` if the recorder has made room since it was last set.
 void lane_producer_relax(struct lane_producer *p);
+
+// Note that everything since position `from` was sent because of a free.
+ALWAYS_INLINE void lane_producer_note_free(struct lane_producer *p, uint64_t from)
+{
+    p->free_bytes += p->level != 0 ? p->pos - from : 0;
+}
 
 // Forget unpublished words.
 void lane_producer_rewind(struct lane_producer *p);

@@ -373,8 +373,8 @@ static uint64_t wait_for_the_dead(enum death death, uint64_t lost)
     return took;
 }
 
-// While sampling, the ring's fill level determines the sampling level: 0 while the ring is less
-// than half full, and one level more with each step beyond.
+// While sampling, the ring determines the sampling level: 0 while it is less than half full, and
+// one level more with each step beyond. Frees take some steps without raising the level.
 static void the_level_rises_in_steps_from_half_full(void **state)
 {
     (void)state;
@@ -384,16 +384,23 @@ static void the_level_rises_in_steps_from_half_full(void **state)
         uint64_t used_bytes;
         uint32_t level;
         uint64_t next_bytes; // where the next level begins, or the ring ends
+        uint64_t free_bytes;
     } cases[] = {
-        {0, 0, half},
-        {half - 8, 0, half},
-        {half, 1, half + step},
-        {half + step - 8, 1, half + step},
-        {half + step, 2, half + 2 * step},
+        {half, 1, half + step + 8, 8},
+        {half + 5 * step, 1, half + 6 * step, 5 * step},
+        {half + 5 * step + 8, 4, half + 6 * step, 2 * step},
+        {half + 63 * step, LANE_LEVEL_MAX, LANE_RING_BYTES_MAX, 63 * step},
+        {half + (LANE_FREE_STEPS + 2) * step, 3, half + (LANE_FREE_STEPS + 3) * step, 63 * step},
+        {half - 8, 0, half, 5 * step},
+        {0, 0, half, 0},
+        {half - 8, 0, half, 0},
+        {half, 1, half + step, 0},
+        {half + step - 8, 1, half + step, 0},
+        {half + step, 2, half + 2 * step, 0},
         {half + (LANE_LEVEL_MAX - 1) * step - 8, LANE_LEVEL_MAX - 1,
-         half + (LANE_LEVEL_MAX - 1) * step},
-        {half + (LANE_LEVEL_MAX - 1) * step, LANE_LEVEL_MAX, LANE_RING_BYTES_MAX},
-        {LANE_RING_BYTES_MAX - 8, LANE_LEVEL_MAX, LANE_RING_BYTES_MAX},
+         half + (LANE_LEVEL_MAX - 1) * step, 0},
+        {half + (LANE_LEVEL_MAX - 1) * step, LANE_LEVEL_MAX, LANE_RING_BYTES_MAX, 0},
+        {LANE_RING_BYTES_MAX - 8, LANE_LEVEL_MAX, LANE_RING_BYTES_MAX, 0},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         struct fixture f = open_fixture();
@@ -401,8 +408,11 @@ static void the_level_rises_in_steps_from_half_full(void **state)
         f.mapping.header->flags |= SESSION_OVERFLOW_SAMPLE;
         lane_producer_init(p, f.mapping.header, f.lane);
         p->pos = cases[i].used_bytes;
+        p->free_bytes = cases[i].free_bytes;
         assert_non_null(lane_producer_make_room(p, 8));
         assert_int_equal(p->level, cases[i].level);
+        assert_int_equal(p->free_bytes, cases[i].level != 0 ? cases[i].free_bytes : 0);
+        assert_int_equal(f.lane->highest_level, cases[i].level);
         assert_int_equal(p->soft_limit, cases[i].next_bytes);
         // Later the recorder has read up to here: the level falls, and never rises.
         p->level = LANE_LEVEL_MAX;

@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "base/minmax.h"
+#include "session/sampling_level.h"
 
 enum {
     CHECK_EVERY = 64,  // unsampled blocks between two checks of the recorder; a power of two
@@ -12,23 +13,15 @@ enum {
     GRAIN_DOUBLINGS_MAX = 40,
 };
 
-_Static_assert(LANE_LEVEL_MAX <= WIRE_SHIFT_MAX, "the wire has room for every weight");
-_Static_assert(LANE_LEVEL_MAX + 7 <= WIRE_SAMPLED_SIZE_BITS, "and for the size of what has one");
-_Static_assert(LANE_LEVEL_MAX * 3 <= LANE_LEVEL_STEPS / 2, "the last third is kept for frees");
+_Static_assert(LANE_LEVEL_MAX + LANE_FREE_STEPS + 16 <= LANE_LEVEL_STEPS / 2,
+               "the last eighth is kept for frees");
 
-void sampler_init(struct sampler *s, struct lane_producer *producer, uint64_t seed)
+void sampler_init(struct sampler *s, struct lane_producer *producer, struct byte_sampler *choice)
 {
     *s = (struct sampler){.producer = producer,
-                          .random = hash_mix(seed),
+                          .choice = choice,
                           .sent_pos = producer->pos,
                           .grain_bytes = SAMPLER_GRAIN_BYTES};
-}
-
-// Return a random number (SplitMix64), in which each bit is a fair coin.
-static uint64_t next_random(struct sampler *s)
-{
-    s->random += 0x9e3779b97f4a7c15ULL;
-    return hash_mix(s->random);
 }
 
 // Add to a counter that only this thread writes; the recorder reads it.
@@ -80,7 +73,8 @@ static void change_balance(struct sampler *s, int64_t bytes)
 static void send_balance_if_due(struct sampler *s)
 {
     const int64_t change = s->balance_bytes - s->sent_bytes;
-    const uint64_t changed_bytes = change < 0 ? -(uint64_t)change : (uint64_t)change;
+    const uint64_t changed_bytes =
+        (change < 0 ? -(uint64_t)change : (uint64_t)change) + s->forgotten_bytes;
     if (UNLIKELY(changed_bytes >= (is_close(s) ? s->grain_bytes : SAMPLER_GRAIN_BYTES))) {
         send_balance(s);
     }
@@ -107,11 +101,11 @@ static bool forget(struct sampler *s, struct unsampled_blocks *table, uint64_t a
 }
 
 static void
-skip_block(struct sampler *s, struct unsampled_blocks *table, uint64_t entry, uint64_t random)
+skip_block(struct sampler *s, struct unsampled_blocks *table, uint64_t entry, uint64_t number)
 {
     uint64_t forgotten = entry;
     change_balance(s, (int64_t)unsampled_blocks_size(entry));
-    if (table == NULL || !unsampled_blocks_add(table, entry, random, &forgotten)) {
+    if (table == NULL || !unsampled_blocks_add(table, entry, hash_mix(number), &forgotten)) {
         add(&s->producer->lane->unsampled_forgotten, 1);
         change_balance(s, -(int64_t)unsampled_blocks_size(forgotten));
         s->forgotten_blocks++;
@@ -123,20 +117,21 @@ bool sampler_takes(struct sampler *s,
                    struct unsampled_blocks *table,
                    uint64_t address,
                    uint64_t size_bytes,
-                   uint32_t *shift)
+                   uint32_t *level)
 {
     struct lane_producer *p = s->producer;
-    *shift = sampler_shift(p->level, size_bytes);
-    const uint64_t random = *shift != 0 ? next_random(s) : 0;
-    if ((random & (((uint64_t)1 << *shift) - 1)) == 0) {
+    *level = p->level;
+    byte_sampler_set_mean(s->choice, p->lane, sampling_interval(p->level));
+    if (!byte_sampler_passes(s->choice, p->lane, size_bytes)) {
+        if (p->level != 0) {
+            byte_sampler_draw(s->choice, p->lane);
+        }
         (void)forget(s, table, address); // an earlier free there may not have been seen
         return true;
     }
-    skip_block(s, table, unsampled_blocks_entry(address, size_bytes), random >> 32);
-    add(&p->lane->unsampled_allocations, 1);
-    add(&p->lane->unsampled_bytes, size_bytes);
     const uint64_t count =
         atomic_load_explicit(&p->lane->unsampled_allocations, memory_order_relaxed);
+    skip_block(s, table, unsampled_blocks_entry(address, size_bytes), count);
     if (count % CHECK_EVERY == 0) {
         lane_producer_relax(p);
     }

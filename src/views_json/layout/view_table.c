@@ -26,7 +26,7 @@ static const struct recording *recording_of(const struct view *view, enum side s
 static bool is_sampled(const struct view *view, enum side side)
 {
     const struct recording *recording = recording_of(view, side);
-    return recording != NULL && recording->totals.sample_bytes != 0;
+    return recording != NULL && sampling_of(recording).bytes != 0;
 }
 
 bool view_has_column(const struct view *view, const struct table *table, size_t column)

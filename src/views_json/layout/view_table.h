@@ -71,7 +71,7 @@ enum column_when {
     WHEN_BY_LOCATION = 1 << 3,
     WHEN_SEARCHED = 1 << 4,
     WHEN_STACKS = 1 << 5,
-    WHEN_SAMPLED = 1 << 6,     // set if the recording was sampled by bytes
+    WHEN_SAMPLED = 1 << 6,     // set if errors of estimates are known
     WHEN_OLD_SAMPLED = 1 << 7, // set if the view has two selections, and the old was so
     WHEN_FOLDED = 1 << 8,      // of a tree with folded wrapper frames
     WHEN_CHANGES_HAVE_ERRORS = 1 << 9,

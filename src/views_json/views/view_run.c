@@ -55,7 +55,8 @@ void view_sampling(struct view *view)
                         ? (double)sampling.recorded_allocations / (double)sampling.allocations
                         : 0);
     json_key_u64(w, "max_weight", sampling.max_weight);
-    json_key_u64(w, "sample_bytes", sampling.bytes);
+    json_key_u64(w, "sample_bytes", view->profile->recording.totals.sample_bytes);
+    json_key_u64(w, "interval_bytes", sampling.bytes);
     json_key_u64(w, "peak_standard_error_bytes", sampling.peak_standard_error_bytes);
     sampling_append(&sampling, &sentence);
     if (sampling.bytes != 0) {

@@ -80,11 +80,10 @@ static struct thread_state *fill_lane(struct lane_header *lane)
     lane_producer_init(&t->producer, session, lane);
     t->producer.freed = thread_way_freed();
     nursery_init(&t->producer);
-    sampler_init(&t->sampler, &t->producer,
-                 ((uint64_t)lane->thread_id << 32 ^ lane->start_ms) + (uint64_t)(uintptr_t)lane);
     // With a given seed a thread draws the same numbers in each run.
     byte_sampler_init(&t->bytes, lane, session->sample_bytes,
                       session->sample_seed + (uint64_t)((uint8_t *)lane - (uint8_t *)session));
+    sampler_init(&t->sampler, &t->producer, &t->bytes);
     stack_dictionary_init(&t->stacks,
                           &(struct stack_dictionary_memory){
                               .first_names = home->names,

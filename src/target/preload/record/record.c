@@ -225,7 +225,7 @@ static NOINLINE void take_down_otherwise(struct thread_state *t,
                           .size_bytes = size_bytes,
                           .freed = freed};
     const uint32_t recording = what_to_record(t);
-    uint32_t shift;
+    uint32_t level;
     if (recording >= SESSION_RECORD_BYTES) {
         if (record_bytes_keeps(t, &event, recording)) {
             const bool is_free = event.kind == EVENT_FREE;
@@ -234,8 +234,8 @@ static NOINLINE void take_down_otherwise(struct thread_state *t,
         }
     } else if (recording != SESSION_RECORD_SAMPLE) {
         pass_block(t, &event);
-    } else if (record_sampled_takes(t, &event, &shift)) {
-        record_sampled_send(t, &event, record_slot_of_caller(t, caller), shift);
+    } else if (record_sampled_takes(t, &event, &level)) {
+        record_sampled_send(t, &event, record_slot_of_caller(t, caller), level);
     }
     guard_leave(t);
 }
@@ -415,11 +415,11 @@ static void send_deferred(struct thread_state *t, const struct deferred_event *d
         record_mapping_send(t, &deferred->mapping, 0);
         return;
     }
-    uint32_t shift = 0;
+    uint32_t level = 0;
     const bool is_block = deferred->event.kind != EVENT_MAPPING;
     const uint32_t recording = what_to_record(t);
     const bool may_sample = recording == SESSION_RECORD_SAMPLE;
-    if (is_block && may_sample && !record_sampled_takes(t, &deferred->event, &shift)) {
+    if (is_block && may_sample && !record_sampled_takes(t, &deferred->event, &level)) {
         return;
     }
     const uint32_t slot = slot_of(t, &(struct stack_view){.frames = deferred->frames,
@@ -427,7 +427,7 @@ static void send_deferred(struct thread_state *t, const struct deferred_event *d
                                                           .flags = deferred->flags,
                                                           .name = deferred->name});
     if (is_block && may_sample) {
-        record_sampled_send(t, &deferred->event, slot, shift);
+        record_sampled_send(t, &deferred->event, slot, level);
     } else if (is_block && recording >= SESSION_RECORD_BYTES) {
         record_bytes_send(t, &deferred->event, slot);
     } else if (is_block) {

@@ -164,9 +164,7 @@ static bool send_block(struct thread_state *t, const struct event *event, uint32
     if (!nursery_begin(p)) {
         return false;
     }
-    return event->size_bytes >> WIRE_SAMPLED_SIZE_BITS == 0
-               ? nursery_allocate_sampled(p, event->address, event->size_bytes, slot, 0)
-               : nursery_allocate(p, event->address, event->size_bytes, slot);
+    return nursery_allocate_sampled(p, event->address, event->size_bytes, slot, 0);
 }
 
 void record_bytes_send(struct thread_state *t, const struct event *event, uint32_t slot)

@@ -59,10 +59,13 @@ bool record_sampled_free(struct thread_state *t, uint64_t address)
         nursery_forget_latest(p);
         return true;
     }
-    return !is_over(nursery_free(p, address), EVENT_FREE);
+    const uint64_t from = p->pos;
+    const bool is_sent = nursery_free(p, address);
+    lane_producer_note_free(p, from);
+    return !is_over(is_sent, EVENT_FREE);
 }
 
-bool record_sampled_takes(struct thread_state *t, const struct event *event, uint32_t *shift)
+bool record_sampled_takes(struct thread_state *t, const struct event *event, uint32_t *level)
 {
     struct lane_producer *p = &t->producer;
     if (event->kind == EVENT_REALLOC) {
@@ -80,7 +83,7 @@ bool record_sampled_takes(struct thread_state *t, const struct event *event, uin
     }
     t->last_allocated = event->address;
     struct unsampled_blocks *table = unsampled_blocks_here(p->level != 0);
-    if (sampler_takes(&t->sampler, table, event->address, event->size_bytes, shift)) {
+    if (sampler_takes(&t->sampler, table, event->address, event->size_bytes, level)) {
         return true;
     }
     nursery_forget_latest(p);
@@ -90,7 +93,7 @@ bool record_sampled_takes(struct thread_state *t, const struct event *event, uin
 void record_sampled_send(struct thread_state *t,
                          const struct event *event,
                          uint32_t slot,
-                         uint32_t shift)
+                         uint32_t level)
 {
     struct lane_producer *p = &t->producer;
     if (slot == STACK_SLOT_NONE) {
@@ -101,8 +104,8 @@ void record_sampled_send(struct thread_state *t,
         return;
     }
     const uint64_t size_bytes = event->size_bytes;
-    const bool is_sent = shift == 0
+    const bool is_sent = level == 0
                              ? nursery_allocate(p, event->address, size_bytes, slot)
-                             : nursery_allocate_sampled(p, event->address, size_bytes, slot, shift);
+                             : nursery_allocate_sampled(p, event->address, size_bytes, slot, level);
     (void)is_over(is_sent, EVENT_ALLOC);
 }

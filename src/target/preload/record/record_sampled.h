@@ -20,14 +20,14 @@
 #include "target/preload/process/thread_state.h"
 
 // Decide about an allocated or reallocated block; record the free of the old block. True: the block
-// is to be recorded, and represents 1 << *shift.
-bool record_sampled_takes(struct thread_state *t, const struct event *event, uint32_t *shift);
+// is to be recorded, chosen at *level.
+bool record_sampled_takes(struct thread_state *t, const struct event *event, uint32_t *level);
 
 // Do the rest of record_sampled_takes. `slot` names the block's stack, or is STACK_SLOT_NONE.
 void record_sampled_send(struct thread_state *t,
                          const struct event *event,
                          uint32_t slot,
-                         uint32_t shift);
+                         uint32_t level);
 
 // Record a block that is about to be freed. False: recording has ended.
 bool record_sampled_free(struct thread_state *t, uint64_t address);

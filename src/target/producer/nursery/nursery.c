@@ -213,7 +213,7 @@ bool nursery_allocate_slowly(struct lane_producer *p,
 }
 
 static bool send_sampled(
-    struct lane_producer *p, uint64_t address, uint64_t size_bytes, uint32_t slot, uint32_t shift)
+    struct lane_producer *p, uint64_t address, uint64_t size_bytes, uint32_t slot, uint32_t level)
 {
     uint64_t *word = lane_producer_reserve_event(p, 3);
     if (UNLIKELY(word == NULL)) {
@@ -221,7 +221,7 @@ static bool send_sampled(
     }
     word[0] = wire_word(WIRE_ALLOC_SAMPLED, address);
     word[1] = wire_slot_size(slot, size_bytes);
-    word[2] = shift;
+    word[2] = level;
     lane_producer_advance(p, 3);
     lane_producer_publish(p);
     p->lane->nursery.last_allocated = address;
@@ -231,15 +231,18 @@ static bool send_sampled(
 // In the thread's sum it is one block, because the blocks that it represents are counted as they
 // are omitted.
 bool nursery_allocate_sampled(
-    struct lane_producer *p, uint64_t address, uint64_t size_bytes, uint32_t slot, uint32_t shift)
+    struct lane_producer *p, uint64_t address, uint64_t size_bytes, uint32_t slot, uint32_t level)
 {
     struct nursery *n = &p->lane->nursery;
+    if (UNLIKELY(size_bytes >> WIRE_SAMPLED_SIZE_BITS != 0)) {
+        return nursery_allocate_slowly(p, address, size_bytes, slot);
+    }
     if (n->is_holding == 0) {
-        return send_sampled(p, address, size_bytes, slot, shift);
+        return send_sampled(p, address, size_bytes, slot, level);
     }
     struct nursery_block *block = nursery_block_of(p->lane, address);
     if (!prepare_to_send(p, size_bytes) || !make_place(p, block) ||
-        !send_sampled(p, address, size_bytes, slot, shift)) {
+        !send_sampled(p, address, size_bytes, slot, level)) {
         return false;
     }
     rise(n, size_bytes);

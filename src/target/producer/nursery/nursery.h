@@ -67,12 +67,13 @@ bool nursery_allocate_slowly(struct lane_producer *p,
                              uint64_t address,
                              uint64_t size_bytes,
                              uint32_t slot) MUST_USE;
-// Send at once an allocated block that represents 1 << shift allocations, shift > 0 (sampler.h).
+// Send at once an allocated block that was chosen at this level, 0: by --sample (sampling_level.h).
+// So large a block that it was certain to be chosen is sent as any other.
 bool nursery_allocate_sampled(struct lane_producer *p,
                               uint64_t address,
                               uint64_t size_bytes,
                               uint32_t slot,
-                              uint32_t shift) MUST_USE;
+                              uint32_t level) MUST_USE;
 bool nursery_free_elsewhere(struct lane_producer *p, uint64_t address, bool is_temporary) MUST_USE;
 bool nursery_coalesce_elsewhere(struct lane_producer *p, struct nursery_block *block, uint64_t kind)
     MUST_USE;
