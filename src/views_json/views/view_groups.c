@@ -195,7 +195,7 @@ enum err view_health(struct view *view)
     for (uint32_t id = 0; id < view->profile->recording.module_count; id++) {
         TRY(group_vec_push(&all, (struct group){.id = id}));
     }
-    return write_modules(view, &all, ARRAY_LEN(module_columns) - 1); // without the column of costs
+    return write_modules(view, &all, ARRAY_LEN(module_columns) - 2); // without costs and errors
 }
 
 // Groups by a name
