@@ -126,6 +126,8 @@ def run_the_guide(session, scratch):
             shutil.copy(scratch / "lib/server.cairn", scratch / name)
         if command.startswith("curl") and "--unix-socket" in command:
             session.run("cairn record --listen /run/cairn/server.sock -o socket.cairn ./server")
+        elif command == "cairn ctl server.cairn reload":
+            session.run(next(earlier for earlier in commands if "--listen 127.0.0.1" in earlier))
         elif command.startswith("cairn ctl") or dated:
             command = command.replace(" server.cairn", " /var/lib/cairn/server.cairn")
         session.run(command)
