@@ -124,16 +124,18 @@ struct module_row {
 
 DEFINE_VEC(module_row_vec, struct module_row);
 
+#define MODULE_FACTS                                                                           \
+    COLUMN(CELL_TEXT, module_row, path), COLUMN(CELL_TEXT, module_row, name),                  \
+        COLUMN(CELL_TEXT, module_row, build_id), COLUMN(CELL_BOOL, module_row, is_executable), \
+        COLUMN_AS("frames", CELL_U64, module_row, coverage.frames),                            \
+        COLUMN_AS("frames_with_function", CELL_U64, module_row, coverage.with_function),       \
+        COLUMN_AS("frames_with_line", CELL_U64, module_row, coverage.with_line),               \
+        COLUMN(CELL_TEXT, module_row, symbol_source), COLUMN(CELL_TEXT, module_row, symbol_advice)
+
+static const struct column module_facts[] = {MODULE_FACTS};
+
 static const struct column module_columns[] = {
-    COLUMN(CELL_TEXT, module_row, path),
-    COLUMN(CELL_TEXT, module_row, name),
-    COLUMN(CELL_TEXT, module_row, build_id),
-    COLUMN(CELL_BOOL, module_row, is_executable),
-    COLUMN_AS("frames", CELL_U64, module_row, coverage.frames),
-    COLUMN_AS("frames_with_function", CELL_U64, module_row, coverage.with_function),
-    COLUMN_AS("frames_with_line", CELL_U64, module_row, coverage.with_line),
-    COLUMN(CELL_TEXT, module_row, symbol_source),
-    COLUMN(CELL_TEXT, module_row, symbol_advice),
+    MODULE_FACTS,
     COLUMN(CELL_COSTS, module_row, costs),
     COLUMN_ERRORS("errors", CELL_ERRORS, module_row, costs),
 };
@@ -165,7 +167,7 @@ static MUST_USE enum err add_module(const struct profile *profile,
 }
 
 static MUST_USE enum err
-write_modules(struct view *view, const struct group_vec *groups, size_t column_count)
+write_modules(struct view *view, const struct group_vec *groups, bool has_costs)
 {
     CLEANUP(module_coverage_vec_release) struct module_coverage_vec coverage = {0};
     CLEANUP(module_row_vec_release) struct module_row_vec rows = {0};
@@ -173,9 +175,9 @@ write_modules(struct view *view, const struct group_vec *groups, size_t column_c
     for (size_t i = 0; i < groups->len; i++) {
         TRY(add_module(view->profile, &coverage, &groups->items[i], &rows));
     }
-    struct table table = TABLE("modules", module_columns, rows.items, rows.len);
-    table.column_count = column_count;
-    view_table(view, &table);
+    const struct table facts = TABLE("modules", module_facts, rows.items, rows.len);
+    const struct table whole = TABLE("modules", module_columns, rows.items, rows.len);
+    view_table(view, has_costs ? &whole : &facts);
     return ERR_OK;
 }
 
@@ -183,7 +185,7 @@ enum err view_modules(struct view *view)
 {
     CLEANUP(group_vec_release) struct group_vec groups = {0};
     TRY(groups_build(view->selection, GROUP_BY_MODULE, &groups));
-    return write_modules(view, &groups, ARRAY_LEN(module_columns));
+    return write_modules(view, &groups, true);
 }
 
 enum err view_health(struct view *view)
@@ -195,7 +197,7 @@ enum err view_health(struct view *view)
     for (uint32_t id = 0; id < view->profile->recording.module_count; id++) {
         TRY(group_vec_push(&all, (struct group){.id = id}));
     }
-    return write_modules(view, &all, ARRAY_LEN(module_columns) - 2); // without costs and errors
+    return write_modules(view, &all, false);
 }
 
 // Groups by a name
