@@ -247,7 +247,7 @@ static const struct service {
                             const char *target);
     enum MHD_Result (*write)(struct http *http,
                              struct MHD_Connection *connection,
-                             struct exchange *exchange);
+                             struct exchange *exchange); // NULL: it is only read
 } service_of_recording = {.written = baseline_path,
                           .writes = METHOD_PUT | METHOD_DELETE,
                           .allowed = "PUT, DELETE",
@@ -335,9 +335,11 @@ static enum MHD_Result complete(struct http *http,
                                 enum method method,
                                 struct exchange *exchange)
 {
+    const struct service *service = service_of(http);
     exchange->is_upload = method == METHOD_PUT;
-    return method == METHOD_READ ? service_of(http)->read(http, connection, exchange->target)
-                                 : service_of(http)->write(http, connection, exchange);
+    return method == METHOD_READ || service->write == NULL
+               ? service->read(http, connection, exchange->target)
+               : service->write(http, connection, exchange);
 }
 
 // The callback's signature is libmicrohttpd's. NOLINTNEXTLINE(readability-function-size)

@@ -21,6 +21,8 @@
 #include "inject/process/target_reading.h"
 #include "inject/process/target_refusal.h"
 
+#define DRAWN_MEMORY (-1) // in place of the file of a target's memory
+
 // What the next file of /proc is, and how its reading fails.
 static struct {
     const char *text;  // NULL: there is no such file
@@ -45,10 +47,13 @@ static int open_drawn(const char *path, int flags)
     return memfd_create("file of /proc", 0);
 }
 
-// Return at most 3 bytes at a time, with an interruption before each.
+// Return at most 3 bytes at a time, with an interruption before each. All memory can be read.
 static ssize_t read_drawn(int fd, void *into, size_t len, off_t at)
 {
-    (void)fd;
+    if (fd == DRAWN_MEMORY) {
+        memset(into, 0, len);
+        return (ssize_t)len;
+    }
     g_file.is_interrupted = !g_file.is_interrupted;
     const size_t rest = strlen(g_file.text) - (size_t)at;
     if (g_file.is_interrupted || (rest == 0 && g_file.read_errno != 0)) {
@@ -61,7 +66,8 @@ static ssize_t read_drawn(int fd, void *into, size_t len, off_t at)
 }
 
 static const struct kernel_calls g_drawn_calls = {.open = open_drawn, .read_at = read_drawn};
-static const struct target_process g_drawn = {.pid = 17, .calls = &g_drawn_calls};
+static const struct target_process g_drawn = {
+    .pid = 17, .mem_fd = DRAWN_MEMORY, .calls = &g_drawn_calls};
 
 static void draw(const char *text)
 {
