@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/compiler.h"
 #include "base/minmax.h"
@@ -170,10 +171,40 @@ static int compare(const void *left, const void *right)
 {
     const struct finding *a = left;
     const struct finding *b = right;
+    if (a->repeats != b->repeats) {
+        return a->repeats < b->repeats ? -1 : 1;
+    }
     if (a->score != b->score) {
         return a->score > b->score ? -1 : 1;
     }
-    return a->kind < b->kind ? -1 : a->kind > b->kind;
+    if (a->kind != b->kind) {
+        return a->kind < b->kind ? -1 : 1;
+    }
+    return a->sentence < b->sentence ? -1 : a->sentence > b->sentence;
+}
+
+// Return how many of the `count` findings answer the same question as `finding`.
+static uint32_t
+count_alike(const struct finding *items, size_t count, const struct finding *finding)
+{
+    uint32_t alike = 0;
+    for (size_t i = 0; i < count; i++) {
+        alike += items[i].kind == finding->kind && strcmp(items[i].look, finding->look) == 0;
+    }
+    return alike;
+}
+
+// Order the findings by score, then by their place among those that answer the same question.
+static void rank(struct finding_vec *items)
+{
+    if (items->len < 2) {
+        return;
+    }
+    qsort(items->items, items->len, sizeof(items->items[0]), compare);
+    for (size_t i = 1; i < items->len; i++) {
+        items->items[i].repeats = count_alike(items->items, i, &items->items[i]);
+    }
+    qsort(items->items, items->len, sizeof(items->items[0]), compare);
 }
 
 // What concerns processes rather than call stacks, and the history of the whole heap.
@@ -200,10 +231,7 @@ enum err findings_build(const struct selection *selection,
         TRY(findings_add_uneven(&builder));
     }
     TRY(strbuf_result(&builder.out.texts));
-    struct finding_vec *items = &builder.out.items;
-    if (items->len > 1) {
-        qsort(items->items, items->len, sizeof(items->items[0]), compare);
-    }
+    rank(&builder.out.items);
     *out = builder.out;
     builder.out = (struct findings){0};
     return ERR_OK;

@@ -14,8 +14,10 @@
 // and shares, so that a healthy program has none but that of its peak. Findings are ranked by the
 // bytes that they are about. Growth counts with what it would add in a minute, or in the length of
 // the run if that is less. Temporary bytes, moved bytes, settled memory and estimates of resident
-// memory count with a part. Growth and unfreed memory are not judged in runs of less than a second:
-// such programs need not free anything.
+// memory count with a part. Findings of one kind that point to the same view answer the same
+// question. The first answer to each question comes before the second to any, so that three leaks
+// do not hide why RSS is high. Growth and unfreed memory are not judged in runs of less than a
+// second: such programs need not free anything.
 // Context: H.
 #pragma once
 
@@ -48,7 +50,8 @@ struct finding {
     uint64_t whole_bytes; // that they are a part of: peak, leaked, allocated or resident bytes
     uint64_t blocks;      // or allocations; 0 if unknown
     double bytes_per_s;   // growth; else 0
-    uint64_t score;       // ranks the findings
+    uint64_t score;       // ranks the findings, after repeats
+    uint32_t repeats;     // number of higher findings that answer the same question
     size_t sentence;      // offset in findings.texts
     const char *look;     // arguments of `cairn report` that show more; static
 };
@@ -56,7 +59,7 @@ struct finding {
 DEFINE_VEC(finding_vec, struct finding);
 
 struct findings {
-    struct finding_vec items; // owned; highest score first
+    struct finding_vec items; // owned; most important first
     struct strbuf texts;      // owned
     struct row_groups groups; // owned; by call site, without stacks
     struct peak_rise rise;    // owned; by group; empty for a part of a recording

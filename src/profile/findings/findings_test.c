@@ -20,10 +20,10 @@ static const char peak[] = "main;load(a.c:7) 4 41943040 4 41943040 0 0 3 3145728
                            "@1 1 10485760 0 0 0\n";
 
 // Ten slices of 100 ms, with 64 KiB more in each that are never freed. A cohort for each slice.
-static void draw_growth(struct strbuf *out, unsigned slices)
+static void draw_growth(struct strbuf *out, const char *site, unsigned slices)
 {
-    strbuf_printf(out, "main;serve;charge(pay.c:3) %u %u 0 0 0 0 %u %u %u\n", slices,
-                  slices * 65536, slices, slices * 65536, slices * 65536);
+    strbuf_printf(out, "main;serve;%s %u %u 0 0 0 0 %u %u %u\n", site, slices, slices * 65536,
+                  slices, slices * 65536, slices * 65536);
     for (unsigned i = 0; i < slices; i++) {
         strbuf_printf(out, "@%u 1 65536 0 0 0\n", i);
     }
@@ -158,12 +158,39 @@ static void growth_of_seconds_does_not_outrank_the_peak(void **state)
     CLEANUP(findings_release) struct findings findings = {0};
     CLEANUP(strbuf_release) struct strbuf text = {0};
     strbuf_append_text(&text, peak);
-    draw_growth(&text, 100);
+    draw_growth(&text, "charge(pay.c:3)", 100);
     build(strbuf_text(&text), 10000, &drawn, &findings);
     const struct finding *growth = find(&findings, FINDING_GROWTH);
     assert_non_null(growth);
     assert_int_equal(findings.items.items[0].kind, FINDING_PEAK);
     assert_int_equal(growth->score, 100 * UINT64_C(65536) + 10 * (uint64_t)growth->bytes_per_s);
+}
+
+// Three leaks, and churn with the least bytes: it is the answer to another question than theirs.
+static void an_answer_does_not_hide_those_to_other_questions(void **state)
+{
+    (void)state;
+    static const enum finding_kind wanted[] = {FINDING_PEAK, FINDING_GROWTH, FINDING_CHURN,
+                                               FINDING_GROWTH, FINDING_GROWTH};
+    CLEANUP(drawn_profile_release) struct drawn_profile drawn = {0};
+    CLEANUP(findings_release) struct findings findings = {0};
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    strbuf_append_text(&text, peak);
+    draw_growth(&text, "charge(pay.c:3)", 100);
+    draw_growth(&text, "refund(pay.c:5)", 99);
+    draw_growth(&text, "ship(post.c:7)", 98);
+    strbuf_append_text(&text, "main;spam(s.c:2) 20000 2000000 20000 2000000 20000 2000000\n");
+    build(strbuf_text(&text), 10000, &drawn, &findings);
+    assert_int_equal(findings.items.len, ARRAY_LEN(wanted));
+    uint64_t growth_score = UINT64_MAX;
+    for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
+        const struct finding *found = &findings.items.items[i];
+        assert_int_equal(found->kind, wanted[i]);
+        if (found->kind == FINDING_GROWTH) { // the highest first
+            assert_true(found->score < growth_score);
+            growth_score = found->score;
+        }
+    }
 }
 
 static void growth_is_found_only_in_long_runs(void **state)
@@ -177,7 +204,7 @@ static void growth_is_found_only_in_long_runs(void **state)
         CLEANUP(drawn_profile_release) struct drawn_profile drawn = {0};
         CLEANUP(findings_release) struct findings findings = {0};
         CLEANUP(strbuf_release) struct strbuf text = {0};
-        draw_growth(&text, cases[i].slices);
+        draw_growth(&text, "charge(pay.c:3)", cases[i].slices);
         build(strbuf_text(&text), cases[i].slices * UINT64_C(100), &drawn, &findings);
         const struct finding *found = find(&findings, FINDING_GROWTH);
         assert_int_equal(found != NULL, cases[i].wanted);
@@ -269,6 +296,7 @@ int main(void)
         cmocka_unit_test(a_pause_ends_no_rise),
         cmocka_unit_test(growth_step_by_step_is_found),
         cmocka_unit_test(growth_of_seconds_does_not_outrank_the_peak),
+        cmocka_unit_test(an_answer_does_not_hide_those_to_other_questions),
         cmocka_unit_test(growth_is_found_only_in_long_runs),
         cmocka_unit_test(other_faults_have_their_kind),
     };
