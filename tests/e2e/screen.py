@@ -21,7 +21,7 @@ from waiting import DEADLINE_SECONDS
 TERM = "linux"
 KEYS = {"up": "\x1b[A", "down": "\x1b[B", "right": "\x1b[C", "left": "\x1b[D", "home": "\x1b[1~", "end": "\x1b[4~",
         "page up": "\x1b[5~", "page down": "\x1b[6~", "escape": "\x1b", "enter": "\r", "backspace": "\x7f",
-        "ctrl-c": "\x03", "f1": "\x1b[[A", "f4": "\x1b[[D", "f5": "\x1b[[E", "f6": "\x1b[17~", "f7": "\x1b[18~",
+        "ctrl-c": "\x03", "f1": "\x1b[[A", "f3": "\x1b[[C", "f4": "\x1b[[D", "f5": "\x1b[[E", "f6": "\x1b[17~", "f7": "\x1b[18~",
         "f8": "\x1b[19~", "f9": "\x1b[20~", "f10": "\x1b[21~"}
 
 

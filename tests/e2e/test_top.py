@@ -255,6 +255,55 @@ def test_keys_sort_filter_and_open_stacks(run):
     screen.wait(first_is("keep"), "the list")
 
 
+@pytest.mark.parametrize("keys, head, first", [
+    (["r"], "ALLOC/Sv", None),
+    (["g"], "CHANGEv", "keep"),
+    (["a"], "ALLOCSv", "churn"),
+    (["p"], "AT PEAKv", "keep"),
+    (["t", "l"], "LIVEv", "keep"),
+    (["I"], "LIVE^", None),
+    ([">"], "CHANGEv", "keep"),
+    ([".", "right", "f6"], "TEMPv", "churn"),
+    (["<"], "AT PEAKv", "keep"),
+    ([",", "left"], "ALLOCSv", "churn"),
+    (["f1", "t"], "TEMPv", "churn"),
+    (["enter", "t"], "TEMPv", "churn"),
+])
+def test_each_key_for_the_order_is_obeyed(run, keys, head, first):
+    run.do("a 10 1000", "t 20 100")
+    run.terminal.wait(lambda lines: row(lines, "keep") and row(lines, "churn"), "the call sites")
+    run.terminal.press(*keys)
+    run.terminal.wait(lambda lines: head in lines[7] and first in (None, lines[8].split()[-2]), f"{head} and {first}")
+
+
+@pytest.mark.parametrize("key", ["f3", "f4", "/", "\\"])
+def test_each_key_for_the_filter_is_obeyed(run, key):
+    run.do("a 10 1000", "t 20 100")
+    run.terminal.press(key)
+    run.terminal.wait_for("Filter: _")
+    run.terminal.press("KEEPx", "backspace")
+    run.terminal.wait(lambda lines: row(lines, "keep") and not row(lines, "churn") and "Filter: KEEP_" in lines[-1],
+                      "the filter")
+    run.terminal.press("enter")
+    run.terminal.wait_for_all("call sites match 'KEEP'", r"F10 Quit\Z")
+
+
+def test_f7_marks_and_f8_pauses_and_space_updates(run):
+    screen = run.terminal
+    run.do("a 10 1000")
+    screen.wait(lambda lines: "9.77 KiB" in row(lines, "keep"), "the first blocks")
+    screen.press("f7")
+    screen.wait_for("since the mark at")
+    screen.press("f8")
+    screen.wait_for("paused")
+    run.do("a 10 100")
+    screen.press(" ")
+    screen.wait_for_all("paused", r"^ 10\.7 KiB +\+1000 B .* keep ")
+    run.do("a 10 100")
+    screen.press("f8")
+    screen.wait_for_all("running", r"^ 11\.7 KiB +\+1\.95 KiB .* keep ")
+
+
 def test_a_mark_is_the_base_of_changes(run):
     run.do("a 10 1000")
     screen = run.terminal
@@ -314,14 +363,15 @@ def test_the_end_of_the_program_is_shown(run):
     assert Recording(run.folder / "x.cairn", None).totals["leaked_bytes"] == 600
 
 
-def test_the_program_can_be_ended(run):
+@pytest.mark.parametrize("keys", [["f9", "y"], ["k", "Y"]])
+def test_the_program_can_be_ended(run, keys):
     run.terminal.wait_for("running")
     run.terminal.press("k")
     run.terminal.wait_for("End the program (SIGTERM)? y/n")
     run.terminal.press("n")
     run.terminal.wait_for("F10 Quit")
     run.do("p")
-    run.terminal.press("f9", "y")
+    run.terminal.press(*keys)
     run.terminal.wait_for("has ended")
     run.terminal.press("q")
     assert run.terminal.end_status() == 128 + signal.SIGTERM

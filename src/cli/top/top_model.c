@@ -155,21 +155,24 @@ static MUST_USE enum err list_rows(struct top_model *model, size_t followed)
     return ERR_OK;
 }
 
-// Return the site that the cursor follows: none if it is on the first row.
-static size_t followed_site(const struct top_model *model)
+// Return the row that the cursor follows, NULL for none: it stays on the first row, unless its
+// stacks are on the screen.
+static const struct top_row *followed_row(const struct top_model *model)
 {
-    const struct top_row *row = top_model_row(model);
-    return row != NULL && model->cursor > 0 ? row->site : SIZE_MAX;
+    const bool is_followed = model->cursor > 0 || model->page == TOP_PAGE_STACK;
+    return is_followed ? top_model_row(model) : NULL;
 }
 
 static MUST_USE enum err sort_again(struct top_model *model)
 {
-    return list_rows(model, followed_site(model));
+    const struct top_row *row = followed_row(model);
+    return list_rows(model, row != NULL ? row->site : SIZE_MAX);
 }
 
-// List the rows in an order that the user has asked for, from the first one.
+// Show the list in an order that the user has asked for, from the first row.
 static MUST_USE enum err list_from_first(struct top_model *model)
 {
+    model->page = TOP_PAGE_LIST;
     model->cursor = 0;
     return list_rows(model, SIZE_MAX);
 }
@@ -217,10 +220,8 @@ static size_t same_site(const struct top_model *model, const struct top_sample *
 
 enum err top_model_take(struct top_model *model, struct top_sample *sample)
 {
-    const struct top_row *row = top_model_row(model);
-    // On the page of a stack, the call site stays even if it is the first.
-    const bool is_followed = row != NULL && (model->cursor > 0 || model->page == TOP_PAGE_STACK);
-    const size_t followed = is_followed ? same_site(model, sample, row->site) : SIZE_MAX;
+    const struct top_row *row = followed_row(model);
+    const size_t followed = row != NULL ? same_site(model, sample, row->site) : SIZE_MAX;
     if (model->sample != NULL) {
         site_moment_unref(model->previous);
         model->previous = site_moment_ref(model->sample->moment);
@@ -253,7 +254,8 @@ static MUST_USE enum err mark(struct top_model *model)
     site_moment_unref(model->base);
     model->base = site_moment_ref(model->sample->moment);
     model->is_marked = true;
-    return model->sort == TOP_CHANGE ? list_from_first(model) : sort_again(model);
+    return model->sort == TOP_CHANGE && model->page != TOP_PAGE_STACK ? list_from_first(model)
+                                                                      : sort_again(model);
 }
 
 static MUST_USE enum err sort_by(struct top_model *model, enum top_column column)

@@ -9,7 +9,8 @@
 // since the previous sample. The base is the first sample, and later the sample at the latest mark.
 // The cursor follows its call site when an update changes the order, but stays on the first row if
 // it is there. What the user asks to see in another way, by sorting or filtering, begins at the
-// first row. Context: H; one thread.
+// first row, on the page of the list. The page of stacks stays at its call site. Context: H; one
+// thread.
 #pragma once
 
 #include <stdbool.h>

@@ -244,6 +244,32 @@ static void stacks_are_a_page(void **state)
     assert_int_equal(model.page, TOP_PAGE_LIST);
 }
 
+// On the page of stacks a mark keeps the call site, and a key that sorts shows the list.
+static void the_page_of_stacks_keeps_its_call_site(void **state)
+{
+    (void)state;
+    CLEANUP(top_model_release) struct top_model model = {.lines = 4};
+    take(&model, early, 1000);
+    take(&model, late, 3000);
+    press(&model, 'g', TOP_NOTHING);
+    press(&model, TOP_KEY_DOWN, TOP_NOTHING);
+    press(&model, TOP_KEY_ENTER, TOP_NOTHING);
+    assert_string_equal(cursor_function(&model), "fresh");
+    press(&model, 'm', TOP_NOTHING); // all changes are 0: keep is the first now
+    assert_int_equal(model.page, TOP_PAGE_STACK);
+    assert_string_equal(cursor_function(&model), "fresh");
+    take(&model, late, 4000);
+    assert_string_equal(cursor_function(&model), "fresh");
+    static const uint32_t keys[] = {'l', 'I', '>', TOP_KEY_LEFT};
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
+        press(&model, TOP_KEY_DOWN, TOP_NOTHING);
+        press(&model, i % 2 == 0 ? TOP_KEY_ENTER : TOP_KEY_F0 + 1, TOP_NOTHING);
+        press(&model, keys[i], TOP_NOTHING);
+        assert_int_equal(model.page, TOP_PAGE_LIST);
+        assert_int_equal(model.cursor, 0);
+    }
+}
+
 static void other_keys_ask_for_actions(void **state)
 {
     (void)state;
@@ -286,6 +312,7 @@ int main(void)
         cmocka_unit_test(a_mark_is_the_base_of_changes),
         cmocka_unit_test(the_cursor_follows_its_call_site),
         cmocka_unit_test(stacks_are_a_page),
+        cmocka_unit_test(the_page_of_stacks_keeps_its_call_site),
         cmocka_unit_test(other_keys_ask_for_actions),
         cmocka_unit_test(columns_have_words),
     };

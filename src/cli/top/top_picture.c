@@ -18,8 +18,9 @@ enum {
     LOW_LINES = 14,
     TALL_LINES = 34, // from here on, charts have several lines
     TALL_CHART_LINES = 3,
-    CHART_LEFT = 18,  // columns before a chart
-    CHART_RIGHT = 16, // and after it
+    CHART_LEFT = 18,       // columns before a chart
+    CHART_RIGHT = 16,      // and after it
+    SORTED_WIDTH_MIN = 40, // from here on, the column of the order is shown in any case
     FUNCTION_COLUMNS_MIN = 16,
     PLACE_COLUMNS_MAX = 40,
     MODULE_COLUMNS = 20,
@@ -279,7 +280,9 @@ static MUST_USE enum err draw_finding(struct drawing *d)
 
 static bool is_shown(const struct drawing *d, size_t column)
 {
-    return d->size.width >= shown[column].width_min;
+    const bool is_order = shown[column].column == d->model->sort;
+    return d->size.width >= (is_order ? min_u64(SORTED_WIDTH_MIN, shown[column].width_min)
+                                      : shown[column].width_min);
 }
 
 // Append function and place of a location in the rest of the line.

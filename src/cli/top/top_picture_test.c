@@ -76,12 +76,41 @@ static void the_usual_screen_has_every_part(void **state)
     assert_non_null(strstr(top_picture_text(&picture, 23), "F10 Quit"));
 }
 
+// The column of the order is there even if the screen is too narrow for all columns.
+static void the_order_can_be_seen(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t key;
+        unsigned width;
+        const char *head; // of the list
+    } cases[] = {
+        {'l', 80, "     LIVEv     CHANGE  ALLOC/S    TEMP  FUNCTION"},
+        {'a', 80, "     LIVE      CHANGE  ALLOC/S    TEMP  ALLOCSv FUNCTION"},
+        {'p', 80, "     LIVE      CHANGE  ALLOC/S    TEMP    AT PEAKv FUNCTION"},
+        {'t', 40, "     LIVE    TEMPv FUNCTION"},
+        {'t', 39, "     LIVE  FUNCTION"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct top_size size = {cases[i].width, 24, true};
+        CLEANUP(top_model_release) struct top_model model = {0};
+        CLEANUP(top_picture_release) struct top_picture picture = {0};
+        start(&model, size);
+        press(&model, cases[i].key);
+        draw(&model, size, &picture);
+        const char *line = top_picture_text(&picture, 7);
+        if (strncmp(line, cases[i].head, strlen(cases[i].head)) != 0) {
+            fail_msg("%zu: '%s'", i, line);
+        }
+    }
+}
+
 // Whatever the size and the page, a picture has as many lines as the screen, and none is too long.
 static void every_size_fits(void **state)
 {
     (void)state;
-    static const uint32_t keys[] = {TOP_KEY_END, TOP_KEY_ENTER, TOP_KEY_F0 + 1, '/',
-                                    'x',         'y',           TOP_KEY_ESCAPE, 'k'};
+    static const uint32_t keys[] = {
+        TOP_KEY_END, 'a', TOP_KEY_ENTER, TOP_KEY_F0 + 1, '/', 'x', 'y', TOP_KEY_ESCAPE, 'k'};
     CLEANUP(top_picture_release) struct top_picture picture = {0};
     for (unsigned width = 1; width < 300; width += width < 130 ? 1 : 23) {
         CLEANUP(top_model_release) struct top_model model = {0};
@@ -215,6 +244,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_usual_screen_has_every_part),
+        cmocka_unit_test(the_order_can_be_seen),
         cmocka_unit_test(every_size_fits),
         cmocka_unit_test(the_bottom_says_what_is_typed_asked_or_wrong),
         cmocka_unit_test(the_state_is_in_the_title),
