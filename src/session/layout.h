@@ -63,7 +63,7 @@
     X(corrupt_lane, "lanes closed because the program overwrote them")                            \
     X(corrupt_counter, "counters that the program overwrote")
 
-// Counters of shortcomings that lose no event.
+// Counters of weaknesses that lose no event.
 #define SESSION_NOTE_COUNTERS(X)                                                   \
     X(frame_pointer_walks, "stacks walked by frame pointer for lack of tables")    \
     X(unfinished_stacks, "stacks that end before the thread's entry")              \

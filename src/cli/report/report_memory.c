@@ -134,8 +134,7 @@ print_part(const struct report *report, FILE *out, const struct rss_breakdown_pa
 static MUST_USE enum err print_top(const struct report *report,
                                    FILE *out,
                                    const struct rss_breakdown_split *split,
-                                   uint32_t kind,
-                                   const char *title)
+                                   uint32_t kind)
 {
     CLEANUP(rss_breakdown_part_vec_release) struct rss_breakdown_part_vec top = {0};
     struct rss_breakdown_rest rest;
@@ -143,7 +142,7 @@ static MUST_USE enum err print_top(const struct report *report,
     if (top.len == 0) {
         return ERR_OK;
     }
-    (void)fprintf(out, "\n  %s\n", title);
+    (void)fprintf(out, "\n  %s\n", rss_breakdown_kind(kind)->phrase);
     for (size_t i = 0; i < top.len; i++) {
         print_part(report, out, &top.items[i]);
     }
@@ -259,10 +258,10 @@ enum err report_print_memory(const struct report *report, FILE *out)
     (void)fputs("\n\n", out);
     print_bar(report, out, is_of_peak ? "peak" : "highest", peak);
     print_bar(report, out, "end", end);
-    TRY(print_top(report, out, shown, REC_PART_MAPPED, "mapped by the program"));
-    TRY(print_top(report, out, shown, REC_PART_FILE, "files"));
-    TRY(print_top(report, out, shown, REC_PART_SHARED, "shared memory"));
-    TRY(print_top(report, out, shown, REC_PART_REST, "not explained"));
+    TRY(print_top(report, out, shown, REC_PART_MAPPED));
+    TRY(print_top(report, out, shown, REC_PART_FILE));
+    TRY(print_top(report, out, shown, REC_PART_SHARED));
+    TRY(print_top(report, out, shown, REC_PART_REST));
     if (end != NULL) {
         print_fragmentation(report, out, end);
     }

@@ -324,7 +324,17 @@ void report_print_marks(const struct report *report, FILE *out)
     }
 }
 
-// Print limits of the recording that lost no data.
+static bool has_losses(const struct recording *recording)
+{
+    for (size_t i = 0; i < recording->counter_count; i++) {
+        if (recording->counters[i].kind == REC_COUNTER_LOSS && recording->counters[i].value > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Print the weaknesses of the recording that lose no event. Warnings have those that do.
 void report_print_notes(const struct report *report, FILE *out)
 {
     const struct recording *recording = &report->profile->recording;
@@ -335,8 +345,11 @@ void report_print_notes(const struct report *report, FILE *out)
             continue;
         }
         if (is_first) {
-            (void)fprintf(out, "\n%sNOTES: the totals are complete; some stacks may not be%s\n",
-                          report_paint(report, PAINT_TITLE), report_unpaint(report));
+            (void)fprintf(out,
+                          "\n%sDATA QUALITY: the totals %s; some stacks may not be complete%s\n",
+                          report_paint(report, PAINT_TITLE),
+                          has_losses(recording) ? "lack the lost events" : "are complete",
+                          report_unpaint(report));
         }
         is_first = false;
         CLEANUP(strbuf_release) struct strbuf text = {0};

@@ -238,11 +238,10 @@ static MUST_USE enum err write_about(const struct export_view *view, FILE *out)
 static MUST_USE enum err write_resident(const struct export_view *view, FILE *out)
 {
     static const struct metric resident = {"cairn_resident_bytes", "gauge",
-                                           "Resident memory of the recorded processes."};
-    static const struct metric peak = {"cairn_resident_peak_bytes", "gauge",
-                                       "Highest resident memory so far."};
+                                           "RSS of the recorded processes."};
+    static const struct metric peak = {"cairn_resident_peak_bytes", "gauge", "Highest RSS so far."};
     static const struct metric parts = {"cairn_resident_part_bytes", "gauge",
-                                        "Resident memory by kind, at the last memory snapshot."};
+                                        "RSS breakdown: RSS by kind, at the last memory snapshot."};
     static const struct metric age = {"cairn_resident_part_age_seconds", "gauge",
                                       "Time since that memory snapshot."};
     CLEANUP(rss_breakdown_release) struct rss_breakdown rss = {0};
@@ -293,9 +292,9 @@ static MUST_USE enum err write_counters(const struct export_view *view,
 static MUST_USE enum err write_whole(const struct export_view *view, FILE *out)
 {
     static const struct metric lost = {"cairn_lost_events_total", "counter",
-                                       "Events that are missing from the figures."};
+                                       "Losses: events that are missing from the figures."};
     static const struct metric notes = {"cairn_notes_total", "counter",
-                                        "Weaknesses of the recording without a missing event."};
+                                        "Notes: weaknesses of the recording that lose no event."};
     TRY(write_about(view, out));
     TRY(write_resident(view, out));
     TRY(write_counters(view, REC_COUNTER_LOSS, &lost, out));

@@ -49,7 +49,7 @@ void own_cost_write(pid_t recorder, FILE *out)
     for (size_t i = 0; i < PROCESS_COUNT; i++) {
         write_processor_time(processes[i].name, processes[i].pid, out);
     }
-    (void)fputs("# HELP cairn_own_resident_bytes Resident memory of cairn's processes.\n"
+    (void)fputs("# HELP cairn_own_resident_bytes RSS of cairn's processes.\n"
                 "# TYPE cairn_own_resident_bytes gauge\n",
                 out);
     for (size_t i = 0; i < PROCESS_COUNT; i++) {
