@@ -13,8 +13,9 @@
 //          jmp *hook           the address that the agent gives for the kind
 //
 // So a hook begins with the patch's number at (%rsp), the return address at 8(%rsp), %rsp a
-// multiple of 16, and each register as the caller left it. The trampoline does what the original
-// function does. Context: T and H; no code.
+// multiple of 16, and each register as the caller left it. On AArch64 it begins with the number in
+// w17, and each register but x16 and x17 as the caller left it. The trampoline does what the
+// original function does. Context: T and H; no code.
 #pragma once
 
 #include <stdint.h>

@@ -98,7 +98,7 @@ struct agent_page {
     uint64_t main_stack_top; // the first stack pointer of the process
     uint64_t loader_list;    // address of the loader's struct r_debug; 0: a static executable
     // T: where libc keeps a thread's id, from its thread pointer; 0: not found yet.
-    _Atomic uint32_t tid_offset;
+    _Atomic int32_t tid_offset;
     uint32_t pid;           // of the process, in its own pid namespace; others are forked from it
     uint32_t process_flags; // of that process: enum process_flags (layout.h)
     uint32_t load_count;    // T, under the loader's lock: how often it has found new modules

@@ -46,11 +46,11 @@ ALWAYS_INLINE uint64_t call_original(const struct agent_call *call)
     return call_function(call, patch_of(call)->original);
 }
 
-// Call an original that returns nothing. One that leaves rax alone must find the caller's there,
-// because the caller may rely on it as on any other register.
+// Call an original that returns nothing. One that leaves the register of results alone must find
+// the caller's value there, because the caller may rely on it as on any other register.
 ALWAYS_INLINE uint64_t call_void_original(const struct agent_call *call)
 {
-    return agent_call_keeping_rax(call, patch_of(call)->original);
+    return agent_call_keeping_result(call, patch_of(call)->original);
 }
 
 // Return the thread's slot if the call is to be recorded. NULL: only call the original.

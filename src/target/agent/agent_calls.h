@@ -21,8 +21,9 @@ uint64_t agent_on_free(struct agent_call *call, enum agent_hook hook);
 uint64_t agent_on_modules(struct agent_call *call, enum agent_hook hook);
 uint64_t agent_on_exec(struct agent_call *call, enum agent_hook hook);
 
-// Call `function` with the arguments and the rax of the call. Return its rax.
-uint64_t agent_call_keeping_rax(const struct agent_call *call, uint64_t function);
+// Call `function` with the arguments of the call, and with what the caller had in the register of
+// results (rax, x0). Return what it leaves there.
+uint64_t agent_call_keeping_result(const struct agent_call *call, uint64_t function);
 
 // Return the block; or 0, and the entry must jump to the original, whose address is in call->patch.
 uint64_t agent_on_throwing(struct agent_call *call, enum agent_hook hook);

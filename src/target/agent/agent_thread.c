@@ -22,17 +22,17 @@
 
 #define PROBES_MAX 64u
 
-static bool is_id_at(uint64_t thread_pointer, uint32_t offset, uint32_t thread_id)
+static bool is_id_at(uint64_t thread_pointer, int32_t offset, uint32_t thread_id)
 {
-    const uint64_t at = thread_pointer + offset;
+    const uint64_t at = thread_pointer + (uint64_t)offset;
     return sys_is_readable(at & ~(uint64_t)7) && *(const volatile uint32_t *)at == thread_id;
 }
 
 // Find the only word of the descriptor that is the thread's id.
-static uint32_t search_id(uint64_t thread_pointer, uint32_t thread_id)
+static int32_t search_id(uint64_t thread_pointer, uint32_t thread_id)
 {
-    uint32_t found = ARCH_TID_OFFSET_NONE;
-    for (uint32_t offset = 8; offset < ARCH_TID_OFFSET_MAX; offset += 4) {
+    int32_t found = ARCH_TID_OFFSET_NONE;
+    for (int32_t offset = ARCH_TID_OFFSET_MIN; offset < ARCH_TID_OFFSET_END; offset += 4) {
         if (is_id_at(thread_pointer, offset, thread_id)) {
             if (found != ARCH_TID_OFFSET_NONE) {
                 return ARCH_TID_OFFSET_NONE;
@@ -43,9 +43,9 @@ static uint32_t search_id(uint64_t thread_pointer, uint32_t thread_id)
     return found;
 }
 
-static uint32_t find_tid_offset(uint64_t thread_pointer)
+static int32_t find_tid_offset(uint64_t thread_pointer)
 {
-    static const uint32_t usual[] = ARCH_TID_OFFSETS;
+    static const int32_t usual[] = ARCH_TID_OFFSETS;
     const uint32_t thread_id = (uint32_t)sys_gettid();
     for (size_t i = 0; i < ARRAY_LEN(usual); i++) {
         if (is_id_at(thread_pointer, usual[i], thread_id)) {

@@ -1,21 +1,29 @@
 // SPDX-License-Identifier: MIT
-// Threads are descriptors made up here, which have their ids where glibc has them.
+// Threads are descriptors made up here, which have their ids where glibc has them, and the real
+// threads of the libc that the test runs with.
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/compiler.h"
 #include "session/layout.h"
 #include "target/preload/process/process.h"
 #include "thread_way.h"
 
 enum {
-    TID_OFFSET = 0x2d0,
-    DESCRIPTOR_BYTES = 1024,
+    DESCRIPTOR_BYTES = 8192,
     DESCRIPTORS = 80, // more than the slots that a thread looks at
+    THREADS = 16,
+    ROUNDS = 3,
+    LOOKS = 1000,
 };
+
+static const int32_t tid_offsets[] = ARCH_TID_OFFSETS;
 
 struct agent_page g_agent_page;
 static struct process_page no_process;
@@ -28,11 +36,17 @@ struct fixture {
 };
 static struct fixture f;
 
+// Return the thread pointer of a descriptor that has the id at `offset`.
+static uint64_t descriptor_at(unsigned index, int32_t offset, uint32_t tid)
+{
+    uint8_t *at = f.descriptors + (size_t)index * DESCRIPTOR_BYTES + DESCRIPTOR_BYTES / 2;
+    memcpy(at + offset, &tid, sizeof(tid));
+    return (uint64_t)at;
+}
+
 static uint64_t descriptor(unsigned index, uint32_t tid)
 {
-    uint8_t *at = f.descriptors + (size_t)index * DESCRIPTOR_BYTES;
-    memcpy(at + TID_OFFSET, &tid, sizeof(tid));
-    return (uint64_t)at;
+    return descriptor_at(index, tid_offsets[0], tid);
 }
 
 static int set_up(void **state)
@@ -45,7 +59,7 @@ static int set_up(void **state)
     g_agent_page = (struct agent_page){.attachment = (uint64_t)f.attachment,
                                        .session = (uint64_t)f.session,
                                        .process_page = (uint64_t)&no_process,
-                                       .tid_offset = TID_OFFSET};
+                                       .tid_offset = tid_offsets[0]};
     return 0;
 }
 
@@ -109,6 +123,92 @@ static void without_a_slot_each_event_is_counted_as_lost(void **state)
     free(lane);
 }
 
+static int32_t found_offset(uint64_t thread_pointer)
+{
+    atomic_store(&g_agent_page.tid_offset, 0);
+    assert_non_null(agent_thread_take(thread_pointer));
+    return atomic_load(&g_agent_page.tid_offset);
+}
+
+static void the_id_is_found_where_a_libc_keeps_it(void **state)
+{
+    (void)state;
+    const uint32_t own = (uint32_t)gettid();
+    unsigned index = 0;
+    for (size_t i = 0; i < ARRAY_LEN(tid_offsets); i++) {
+        const uint64_t thread = descriptor_at(index++, tid_offsets[i], own);
+        (void)descriptor_at(index - 1, ARCH_TID_OFFSET_END - 4, own); // a stray copy
+        assert_int_equal((uint32_t)found_offset(thread), (uint32_t)tid_offsets[i]);
+    }
+    // Of a libc that is not listed it is the only such word.
+    const int32_t other = ARCH_TID_OFFSET_END - 0x44;
+    const uint64_t thread = descriptor_at(index, other, own);
+    assert_int_equal((uint32_t)found_offset(thread), (uint32_t)other);
+    (void)descriptor_at(index, other + 8, own);
+    assert_int_equal((uint32_t)found_offset(thread), ARCH_TID_OFFSET_NONE);
+    assert_int_equal((uint32_t)found_offset(descriptor_at(index + 1, other, 1)),
+                     ARCH_TID_OFFSET_NONE);
+}
+
+// What a thread of the libc sees of itself.
+struct sight {
+    struct agent_thread *slot;
+    const void *state; // of the slot, when the thread came to it
+    pthread_barrier_t *barrier;
+    pthread_t thread;
+    uint32_t thread_id;
+    bool is_stable;
+};
+
+static void *look(void *argument)
+{
+    struct sight *sight = argument;
+    sight->thread_id = (uint32_t)gettid();
+    (void)pthread_barrier_wait(sight->barrier); // all at once
+    sight->slot = agent_thread_here();
+    sight->is_stable = sight->slot != NULL;
+    sight->state = sight->slot != NULL ? sight->slot->state : NULL;
+    for (int i = 0; i < LOOKS && sight->is_stable; i++) {
+        sight->slot->state = sight;
+        sight->is_stable = agent_thread_here() == sight->slot && sight->slot->state == sight &&
+                           sight->slot->thread_id == sight->thread_id &&
+                           sight->slot->tid_word == sight->thread_id;
+    }
+    (void)pthread_barrier_wait(sight->barrier); // none ends before
+    return NULL;
+}
+
+// Later rounds get stacks and thread pointers of the earlier ones.
+static void real_threads_have_slots_of_their_own(void **state)
+{
+    (void)state;
+    atomic_store(&g_agent_page.tid_offset, 0);
+    for (int round = 0; round < ROUNDS; round++) {
+        pthread_barrier_t barrier;
+        assert_int_equal(pthread_barrier_init(&barrier, NULL, THREADS), 0);
+        struct sight sights[THREADS] = {0};
+        for (int i = 0; i < THREADS; i++) {
+            sights[i].barrier = &barrier;
+            assert_int_equal(pthread_create(&sights[i].thread, NULL, look, sights + i), 0);
+        }
+        for (int i = 0; i < THREADS; i++) {
+            assert_int_equal(pthread_join(sights[i].thread, NULL), 0);
+        }
+        for (int i = 0; i < THREADS; i++) {
+            assert_true(sights[i].is_stable);
+            assert_null(sights[i].state);
+            for (int k = 0; k < i; k++) {
+                assert_ptr_not_equal(sights[i].slot, sights[k].slot);
+            }
+        }
+        (void)pthread_barrier_destroy(&barrier);
+    }
+    // It was the libc's own place, and so the main thread is found there as well.
+    const int32_t offset = atomic_load(&g_agent_page.tid_offset);
+    assert_int_not_equal((uint32_t)offset, ARCH_TID_OFFSET_NONE);
+    assert_int_equal(agent_thread_tid_word(arch_thread_pointer()), (uint32_t)gettid());
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -116,6 +216,8 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(without_a_slot_each_event_is_counted_as_lost, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(the_id_is_found_where_a_libc_keeps_it, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(real_threads_have_slots_of_their_own, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,8 +30,8 @@ ALWAYS_INLINE struct agent_attachment *agent_attachment(void)
 ALWAYS_INLINE uint32_t agent_thread_tid_word(uint64_t thread_pointer)
 {
     // Relaxed: found before any slot is taken, and then unchanged.
-    const uint32_t offset = atomic_load_explicit(&g_agent_page.tid_offset, memory_order_relaxed);
-    return *(const volatile uint32_t *)(thread_pointer + offset);
+    const int32_t offset = atomic_load_explicit(&g_agent_page.tid_offset, memory_order_relaxed);
+    return *(const volatile uint32_t *)(thread_pointer + (uint64_t)offset);
 }
 
 ALWAYS_INLINE uint32_t agent_thread_place(uint64_t thread_pointer)

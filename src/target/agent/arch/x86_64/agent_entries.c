@@ -81,10 +81,10 @@ AGENT_HOOKS(X)
 
 // Outside of any function of C, so that the compiler does not believe that it keeps registers.
 __asm__(".text\n"
-        ".globl agent_call_keeping_rax\n"
-        ".hidden agent_call_keeping_rax\n"
-        ".type agent_call_keeping_rax, @function\n"
-        "agent_call_keeping_rax:\n"
+        ".globl agent_call_keeping_result\n"
+        ".hidden agent_call_keeping_result\n"
+        ".type agent_call_keeping_result, @function\n"
+        "agent_call_keeping_result:\n"
         "    .cfi_startproc\n"
         "    pushq %rbp\n"
         "    .cfi_def_cfa_offset 16\n"
@@ -104,7 +104,7 @@ __asm__(".text\n"
         "    .cfi_def_cfa rsp, 8\n"
         "    ret\n"
         "    .cfi_endproc\n"
-        ".size agent_call_keeping_rax, . - agent_call_keeping_rax\n");
+        ".size agent_call_keeping_result, . - agent_call_keeping_result\n");
 
 _Alignas(4096) struct agent_page g_agent_page = {.magic = AGENT_MAGIC,
                                                  .version = AGENT_VERSION,

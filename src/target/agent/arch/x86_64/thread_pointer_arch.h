@@ -15,11 +15,12 @@
         0x2d0, 0x30      \
     }
 
-// Within this many bytes a thread's descriptor has its id.
-#define ARCH_TID_OFFSET_MAX 0x400u
+// Between these offsets a thread's descriptor has its id.
+#define ARCH_TID_OFFSET_MIN 8
+#define ARCH_TID_OFFSET_END 0x400
 
 // An offset where a word never changes: the upper half of the pointer to itself.
-#define ARCH_TID_OFFSET_NONE 4u
+#define ARCH_TID_OFFSET_NONE 4
 
 ALWAYS_INLINE uint64_t arch_thread_pointer(void)
 {
