@@ -10,6 +10,8 @@ import statistics
 import struct
 import subprocess
 
+import pytest
+
 from cairn_run import CAIRN, PROGRAMS, environment
 
 RUNS = int(os.environ.get("CAIRN_ORDER_RUNS", "30"))
@@ -111,3 +113,18 @@ def test_stamps_of_the_counter_order_events_as_well(record, tmp_path):
         assert_peak(recording.totals, truth)
         timeouts.append(recording.notes["order_timeouts"])
     assert min(timeouts) == 0
+
+
+@pytest.mark.parametrize("nursery", ["always", "0"])
+@pytest.mark.parametrize("way", ["first", "third", "alone"])
+def test_an_address_given_away_by_a_realloc_is_of_another_block(record, way, nursery):
+    """The free by a realloc precedes what other threads do with the address, also where the realloc
+    is the first event of its thread, or began before other threads recorded."""
+    env = {"LD_PRELOAD": str(PROGRAMS / "libhandover_allocator.so"), "CAIRN_NURSERY": nursery}
+    recording = record(PROGRAMS / "handover", way, env=env, is_compared=False)
+    recording.assert_whole()
+    found = {name: [recording.costs_within(name).get(cost, 0)
+                    for cost in ("allocations", "frees", "temporary", "leaked_allocations")]
+             for name in ("make_old", "make_new")}
+    assert found == {"make_old": [1, 1, 0, 0], "make_new": [1, 1, 1, 0]}
+    assert recording.notes["order_timeouts"] == 0

@@ -482,7 +482,10 @@ static uint64_t exit_of(const struct drain *drain, uint32_t slot)
 static uint64_t first_pending(struct drain *drain, bool is_given_up)
 {
     uint64_t first = UINT64_MAX;
-    for (uint32_t i = 0; i < drain->active_count; i++) {
+    // Relaxed: alive_stamp was read before, and an event before it was sent after this was set.
+    const bool is_ordered = atomic_load_explicit(&drain->session->header->order,
+                                                 memory_order_relaxed) == SESSION_ORDER_SEVERAL;
+    for (uint32_t i = 0; i < drain->active_count && is_ordered; i++) {
         struct drain_lane *lane = drain->lanes[drain->active[i]];
         uint32_t which;
         const uint64_t pending = pending_of(lane, &which);

@@ -405,6 +405,7 @@ static void budgets_count_until_their_time_is_booked(void **state)
     open_lane(&f, slot, &holding);
     open_lane(&f, slot, &moving);
     f.on.drain.hold_bytes_most = 1000;
+    atomic_store(&f.on.session.header->order, SESSION_ORDER_SEVERAL);
     take_budget(&holding, 100);
     pass(&f);
     assert_int_equal(f.on.aggregator.bound.unseen_bytes, 100);
@@ -464,15 +465,18 @@ static void holds_are_those_of_this_pass(void **state)
     const uint32_t slot = join(&f, (uint32_t)getpid(), 0);
     static const struct {
         uint64_t held_bytes[2];
-        uint64_t since_ms[2]; // 0: it holds nothing
+        uint64_t since_ms[2];   // 0: it holds nothing
+        uint32_t is_ordered[2]; // its bytes are within its budget
         uint64_t sum_bytes;
         uint64_t earliest_ms;
     } cases[] = {
-        {{100, 30}, {5, 3}, 130, 3},
-        {{100, 30}, {5, 3}, 130, 3},
-        {{100, 30}, {5, 0}, 100, 5},
-        {{7, AGGREGATOR_HELD_MAX + 1}, {4, 6}, 7 + AGGREGATOR_HELD_MAX, 4},
-        {{100, 30}, {0, 0}, 0, UINT64_MAX},
+        {{100, 30}, {5, 3}, {0, 0}, 130, 3},
+        {{100, 30}, {5, 3}, {0, 0}, 130, 3},
+        {{100, 30}, {5, 3}, {0, 1}, 100, 3},
+        {{100, 30}, {5, 3}, {1, 1}, 0, 3},
+        {{100, 30}, {5, 0}, {0, 0}, 100, 5},
+        {{7, AGGREGATOR_HELD_MAX + 1}, {4, 6}, {0, 0}, 7 + AGGREGATOR_HELD_MAX, 4},
+        {{100, 30}, {0, 0}, {0, 0}, 0, UINT64_MAX},
     };
     open_lane(&f, slot, &lanes[0]);
     open_lane(&f, slot, &lanes[1]);
@@ -480,7 +484,7 @@ static void holds_are_those_of_this_pass(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         for (size_t lane = 0; lane < 2; lane++) {
             struct nursery *n = &lanes[lane].lane->nursery;
-            n->is_ordered = 0;
+            n->is_ordered = cases[i].is_ordered[lane];
             n->hold_count = cases[i].since_ms[lane] != 0;
             atomic_store(&n->held_bytes, cases[i].held_bytes[lane]);
             atomic_store(&n->since_ms, cases[i].since_ms[lane]);

@@ -50,13 +50,11 @@ static void small_come(struct small_run *run, uint32_t lane, uint32_t at, uint64
     run->peak_bytes = max_u64(run->peak_bytes, run->live_bytes);
 }
 
-// As record_realloc_begins does. Then the allocator frees the block.
+// Then the allocator frees the block.
 static void small_begin_move(struct lane_producer *p, struct small_run *run, uint32_t lane)
 {
-    const uint64_t stamp = stamp_now(p->session);
-    atomic_store(&p->lane->pending_stamps[LANE_PENDING_REALLOC], stamp);
-    run->note[lane] = (struct freed_note){
-        .stamp = stamp, .latest = freed_table_note(p->freed, run->moved[lane], stamp)};
+    assert_true(nursery_begin(p));
+    run->note[lane] = nursery_begin_move(p, run->moved[lane]);
 }
 
 static void

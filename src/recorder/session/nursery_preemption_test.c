@@ -166,7 +166,6 @@ static void begin_free(struct world *w, uint32_t lane)
     worker->half = FREEING;
 }
 
-// As record_realloc_begins does.
 static void begin_move(struct world *w, uint32_t lane)
 {
     struct worker *worker = w->workers + lane;
@@ -177,13 +176,8 @@ static void begin_move(struct world *w, uint32_t lane)
     }
     w->blocks[worker->at].state = TAKEN;
     worker->half = MOVING;
-    worker->note = (struct freed_note){0};
-    if (atomic_load(&p->session->order) == SESSION_ORDER_SEVERAL) {
-        const uint64_t stamp = stamp_now(p->session);
-        atomic_store(&p->lane->pending_stamps[LANE_PENDING_REALLOC], stamp);
-        worker->note = (struct freed_note){
-            .stamp = stamp, .latest = freed_table_note(p->freed, test_address(worker->at), stamp)};
-    }
+    assert_true(nursery_begin(p));
+    worker->note = nursery_begin_move(p, test_address(worker->at));
 }
 
 static void begin_allocation(struct world *w, uint32_t lane)

@@ -304,11 +304,14 @@ static void what_is_held_while_taken_blocks_wait_is_counted(void **state)
         struct lane_producer *p = leave_a_high_water(&f);
         const uint64_t clock_ms = f.clock_ms;
         _Atomic uint64_t *pending = &p->lane->pending_stamps[LANE_PENDING_REALLOC];
+        _Atomic uint32_t *order = &f.on.session.header->order;
+        const uint32_t own = atomic_exchange(order, SESSION_ORDER_SEVERAL);
         atomic_store(pending, stamp_now(f.on.session.header));
         for (uint32_t i = 0; i < 4; i++) {
             f.clock_ms += 5;
             test_nursery_pass(&f, false);
         }
+        atomic_store(order, own); // the thread has not seen the others yet
         assert_int_equal(p->lane->nursery.hold_count, 0);
         assert_int_equal(f.on.aggregator.totals.sums.allocations, 0);
         f.clock_ms = clock_ms; // to the thread it is still the same tick

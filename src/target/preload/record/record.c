@@ -145,27 +145,46 @@ static struct thread_state *state_here(void)
     return t != NULL && t->generation >> 32 == process_generation() >> 32 ? t : NULL;
 }
 
+// Return the thread's state, prepared for its next event: the thread is known to record, so the
+// other threads' events have stamps. NULL: it does not record.
+static struct thread_state *state_in_order(void)
+{
+    struct thread_state *t = state_here();
+    if (LIKELY(t != NULL) && nursery_try_now(&t->producer)) {
+        return t;
+    }
+    t = guard_enter(OUR_FRAME);
+    if (t == NULL) {
+        return state_here(); // of the hook that we interrupted
+    }
+    if (still_ours(t) && !nursery_begin(&t->producer)) {
+        process_leave();
+    }
+    guard_leave(t);
+    return t;
+}
+
 struct freed_note record_realloc_begins(const void *block)
 {
     struct session_header *session = process_session();
     if (session == NULL) {
         return (struct freed_note){0};
     }
-    const struct thread_state *t = state_here();
     // Relaxed: see layout.h.
-    const bool is_sampled =
-        atomic_load_explicit(&session->recording, memory_order_relaxed) >= SESSION_RECORD_BYTES;
-    if (is_sampled ? !record_bytes_takes_out((uint64_t)block) : t == NULL || !is_ordered(session)) {
+    if (atomic_load_explicit(&session->recording, memory_order_relaxed) < SESSION_RECORD_BYTES) {
+        struct thread_state *t = state_in_order();
+        return t != NULL ? nursery_begin_move(&t->producer, (uint64_t)block)
+                         : (struct freed_note){0};
+    }
+    if (!record_bytes_takes_out((uint64_t)block)) {
         return (struct freed_note){0};
     }
+    const struct thread_state *t = state_here();
     const uint64_t stamp = stamp_now(session);
     if (t != NULL) {
         expect(t, LANE_PENDING_REALLOC, stamp);
     }
-    return (struct freed_note){
-        .stamp = stamp,
-        .latest = is_sampled ? 0 : freed_table_note(t->producer.freed, (uint64_t)block, stamp),
-    };
+    return (struct freed_note){.stamp = stamp};
 }
 
 void record_realloc_fails(const void *block, struct freed_note freed)

@@ -314,6 +314,22 @@ static bool pass_growth(struct lane_producer *p, uint64_t old_bytes, uint64_t by
     return true;
 }
 
+// If the thread is alone now, it may not be when the allocator has moved the block. Then any stamp
+// of the time when it was alone precedes all events of the others, and costs less than a new one.
+struct freed_note nursery_begin_move(struct lane_producer *p, uint64_t address)
+{
+    const uint64_t stamp = p->is_ordered ? stamp_now(p->session) : p->alone_stamp;
+    // Relaxed: a thread that gets an address that is freed after this has synchronized with us.
+    atomic_store_explicit(&p->lane->pending_stamps[LANE_PENDING_REALLOC], stamp,
+                          memory_order_relaxed);
+    nursery_fence();
+    return (struct freed_note){
+        .stamp = stamp,
+        .latest =
+            p->is_ordered && p->freed != NULL ? freed_table_note(p->freed, address, stamp) : 0,
+    };
+}
+
 static bool free_at(struct lane_producer *p, uint64_t address, struct freed_note freed)
 {
     const uint64_t given_stamp = p->given_stamp;

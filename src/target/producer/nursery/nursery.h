@@ -336,7 +336,13 @@ ALWAYS_INLINE void nursery_forget_latest(struct lane_producer *p)
     p->lane->nursery.last_allocated = 0;
 }
 
-// Record a reallocation; `slot` names the new block's stack, `freed` notes the old block's free.
+// Announce that the block at `address` is about to be reallocated, for the recorder waits with what
+// other threads do with the address until the thread has sent the reallocation and set
+// LANE_PENDING_REALLOC to 0. Return the moment of the old block's free. Call nursery_begin before,
+// for a thread that has not recorded yet.
+struct freed_note nursery_begin_move(struct lane_producer *p, uint64_t address) MUST_USE;
+
+// Record a reallocation; `slot` names the new block's stack, `freed` is from nursery_begin_move.
 bool nursery_reallocate(struct lane_producer *p,
                         uint64_t old_address,
                         uint64_t address,

@@ -225,6 +225,9 @@ static void check_order(struct lane_producer *p)
     struct nursery *n = &p->lane->nursery;
     const uint32_t own = number_of(p);
     uint32_t order = SESSION_ORDER_NOBODY;
+    if (!p->is_ordered) {
+        p->alone_stamp = stamp_now(p->session); // before the check
+    }
     // Sequentially consistent: of two threads that come first at once, one sees the other.
     if (atomic_compare_exchange_strong(&p->session->order, &order, own) ||
         (is_of_our_earlier_image(p, order) &&
