@@ -23,9 +23,10 @@ static void wake_recorder(struct session_header *session)
 static void *run(void *argument)
 {
     struct session_clock *clock = argument;
-    struct pollfd watched[] = {{.fd = clock->session->socket, .events = POLLIN},
+    struct pollfd watched[] = {{.fd = -1, .events = POLLIN},
                                {.fd = clock->program_fd, .events = POLLIN},
                                {.fd = -1, .events = POLLIN}};
+    bool has_answered = true; // all clients; else it tries again in the next millisecond
     while (!atomic_load_explicit(&clock->stop, memory_order_relaxed)) {
         const uint64_t elapsed_ns = clock_monotonic_ns() - clock->start_ns;
         const uint64_t now_ms = elapsed_ns / NS_PER_MS;
@@ -34,13 +35,15 @@ static void *run(void *argument)
         atomic_store_explicit(&clock->session->header->clock_ms, now_ms, memory_order_relaxed);
         atomic_store_explicit(&clock->now_ms, now_ms, memory_order_release);
         session_open_door(clock->session);
-        watched[2].fd = clock->session->door > 0 ? clock->session->door : -1;
+        watched[0].fd = has_answered ? clock->session->socket : -1;
+        watched[2].fd = has_answered && clock->session->door > 0 ? clock->session->door : -1;
+        has_answered = true;
         const struct timespec rest = {.tv_nsec = (long)(NS_PER_MS - elapsed_ns % NS_PER_MS)};
         if (ppoll(watched, ARRAY_LEN(watched), &rest, NULL) <= 0) {
             continue;
         }
         if (watched[0].revents != 0 || watched[2].revents != 0) {
-            session_answer(clock->session);
+            has_answered = session_answer(clock->session);
         }
         if (watched[1].revents != 0) {
             watched[1].fd = -1; // it ends once, and stays readable

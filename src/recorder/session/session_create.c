@@ -256,12 +256,12 @@ static void send_memfd(int peer, int memfd)
     (void)sendmsg(peer, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-static void answer_at(const struct session *session, int listener)
+static bool answer_at(const struct session *session, int listener)
 {
     for (;;) {
         int peer = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (peer < 0) {
-            return; // no client waits any more
+            return errno == EAGAIN;
         }
         if (may_join(peer)) {
             send_memfd(peer, session->memfd);
@@ -270,12 +270,10 @@ static void answer_at(const struct session *session, int listener)
     }
 }
 
-void session_answer(const struct session *session)
+bool session_answer(const struct session *session)
 {
-    answer_at(session, session->socket);
-    if (session->door > 0) {
-        answer_at(session, session->door);
-    }
+    const bool is_done = answer_at(session, session->socket);
+    return (session->door <= 0 || answer_at(session, session->door)) && is_done;
 }
 
 // Make a socket in /tmp, which most sandboxes show. Return 0 if that fails. It gives the memfd to

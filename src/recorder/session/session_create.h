@@ -54,8 +54,8 @@ void session_open_door(struct session *session);
 void session_close_door(struct session *session);
 
 // Answer all processes that wait at the socket and at the door. Never blocks: a process that does
-// not receive its answer is skipped.
-void session_answer(const struct session *session);
+// not receive its answer is skipped. False: some still wait, for want of a descriptor.
+bool session_answer(const struct session *session) MUST_USE;
 
 // Return the memory of a drained lane to the system and free the lane for the next thread. Its
 // contents read as zero afterwards.

@@ -69,20 +69,51 @@ static void the_memory_is_found_through_proc(void **state)
     session_release(&s);
 }
 
-static void the_memory_is_handed_out_at_the_socket(void **state)
+// Connect to the session's socket, as a process that joins does.
+static int connect_to(const struct session *s)
 {
-    (void)state;
-    struct session s;
-    assert_int_equal(session_create(&options, &s, NULL), ERR_OK);
-    session_answer(&s); // no process waits: returns at once
-    const char *name = strchr(s.environment, ':') + 1;
+    const char *name = strchr(s->environment, ':') + 1;
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     memcpy(address.sun_path + 1, name, strlen(name));
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_true(fd >= 0);
     socklen_t bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name));
     assert_int_equal(connect(fd, (struct sockaddr *)&address, bytes), 0);
-    session_answer(&s);
+    return fd;
+}
+
+// A recorder of many processes may have used up its descriptors: it must not poll the socket, which
+// stays readable, again and again.
+static void a_client_waits_while_there_is_no_descriptor(void **state)
+{
+    (void)state;
+    struct session s;
+    struct rlimit limit;
+    assert_int_equal(session_create(&options, &s, NULL), ERR_OK);
+    const int fd = connect_to(&s);
+    char byte;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    const struct rlimit none = {.rlim_cur = 0, .rlim_max = limit.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    const bool has_answered = session_answer(&s);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_false(has_answered);
+    assert_int_equal(recv(fd, &byte, 1, MSG_DONTWAIT), -1);
+    assert_int_equal(errno, EAGAIN);
+    assert_true(session_answer(&s));
+    assert_int_equal(recv(fd, &byte, 1, MSG_DONTWAIT), 1);
+    assert_int_equal(close(fd), 0);
+    session_release(&s);
+}
+
+static void the_memory_is_handed_out_at_the_socket(void **state)
+{
+    (void)state;
+    struct session s;
+    assert_int_equal(session_create(&options, &s, NULL), ERR_OK);
+    assert_true(session_answer(&s)); // no process waits: returns at once
+    const int fd = connect_to(&s);
+    assert_true(session_answer(&s));
     union {
         struct cmsghdr header;
         char bytes[CMSG_SPACE(sizeof(int))];
@@ -212,6 +243,7 @@ int main(void)
         cmocka_unit_test(max_frames_has_a_bound),
         cmocka_unit_test(the_memory_is_found_through_proc),
         cmocka_unit_test(the_memory_is_handed_out_at_the_socket),
+        cmocka_unit_test(a_client_waits_while_there_is_no_descriptor),
         cmocka_unit_test(nobody_can_pull_the_memory_away),
         cmocka_unit_test(a_recycled_lane_is_free_and_all_zeros),
         cmocka_unit_test(a_limit_on_files_is_lifted_or_reported),
