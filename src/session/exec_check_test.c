@@ -5,6 +5,7 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -12,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -201,6 +204,15 @@ static void test_what_is_no_file(void **state)
     assert_int_equal(exec_check(w->path), EXEC_NONE); // and does not wait for a writer
 }
 
+static void expect_of(const struct world *w, uid_t user, gid_t group, mode_t mode, int want)
+{
+    assert_int_equal(chown(w->path, user, group), 0);
+    assert_int_equal(chmod(w->path, mode), 0); // chown clears the bits
+    if ((int)exec_check(w->path) != want) {
+        fail_msg("%u:%u %o", user, group, mode);
+    }
+}
+
 // Also a program that cairn could trace: traced, it would not change its identity.
 static void test_set_user_id(void **state)
 {
@@ -213,19 +225,53 @@ static void test_set_user_id(void **state)
         {MUSL_LOADER, EXEC_LIBC},
         {NULL, EXEC_STATIC},
     };
+    const uid_t user = getuid();
+    const gid_t group = getgid();
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         const struct image image = make_image(cases[i].loader, "libc.so.6");
         (void)unlink(w->path);
-        expect(w, &image, sizeof(image), cases[i].own);
-        assert_int_equal(chmod(w->path, 04755), 0);
-        assert_int_equal(exec_check(w->path), cases[i].own);
-        if (getuid() == 0) {
-            assert_int_equal(chown(w->path, 65534, 65534), 0);
-            assert_int_equal(chmod(w->path, 04755), 0);
-            assert_int_equal(exec_check(w->path), EXEC_IDENTITY);
-            assert_int_equal(chmod(w->path, 02755), 0);
-            assert_int_equal(exec_check(w->path), EXEC_IDENTITY);
+        expect(*state, &image, sizeof(image), cases[i].own);
+        expect_of(w, user, group, 06755, cases[i].own);
+        if (user == 0) {
+            const int own = cases[i].own;
+            expect_of(w, 65534, 65533, 0755, own);
+            expect_of(w, 65534, group, 02755, own);
+            expect_of(w, user, 65533, 04755, own);
+            expect_of(w, 65534, group, 04755, EXEC_IDENTITY);
+            expect_of(w, user, 65533, 02755, EXEC_IDENTITY);
+            expect_of(w, 65534, 65533, 06755, EXEC_IDENTITY);
         }
+    }
+}
+
+// capabilities(7): a file's capabilities change what a process of another user than root may do.
+static void test_file_capabilities(void **state)
+{
+    const struct world *w = *state;
+    const struct image image = make_image(GLIBC_LOADER, "libc.so.6");
+    const struct vfs_cap_data capabilities = {.magic_etc =
+                                                  VFS_CAP_REVISION_2 | VFS_CAP_FLAGS_EFFECTIVE,
+                                              .data = {{.permitted = 1u << CAP_NET_BIND_SERVICE}}};
+    expect(w, &image, sizeof(image), EXEC_NONE);
+    if (getuid() != 0) {
+        return; // only root gives a file capabilities
+    }
+    assert_int_equal(chmod(w->folder, 0755), 0);
+    for (int has_some = 0; has_some < 2; has_some++) {
+        if (has_some != 0) {
+            assert_int_equal(
+                setxattr(w->path, "security.capability", &capabilities, sizeof(capabilities), 0),
+                0);
+        }
+        assert_int_equal(exec_check(w->path), EXEC_NONE);
+        const pid_t child = fork();
+        if (child == 0) {
+            _exit(setgid(65534) == 0 && setuid(65534) == 0 ? (int)exec_check(w->path) : 100);
+        }
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), has_some != 0 ? EXEC_IDENTITY : EXEC_NONE);
     }
 }
 
@@ -278,6 +324,7 @@ int main(void)
         TEST(test_scripts),
         TEST(test_what_is_no_file),
         TEST(test_set_user_id),
+        TEST(test_file_capabilities),
         TEST(test_finding),
 #undef TEST
     };

@@ -166,6 +166,7 @@ def test_only_what_collectors_need_is_served(scratch):
                        "/debug/pprof/heap/../../etc/passwd", "/debug/pprof/profile"):
             assert c.ask(target)[0] == 404, target
         assert [c.ask("/metrics", method=method)[0] for method in ("POST", "DELETE", "HEAD")] == [405, 405, 200]
+        assert c.ask("/metrics", method="PUT")[2]["Allow"] == "GET, HEAD"
         assert c.ask("/debug/pprof/heap?seconds=3")[0] == c.ask("/debug/pprof/heap?debug=1")[0] == 400
         assert c.ask("/debug/pprof/heap?gc=1&debug=0")[0] == 200
         assert b'href="/debug/pprof/heap"' in c.get("/debug/pprof/")

@@ -95,7 +95,9 @@ def test_other_questions_are_refused(server, target, status):
     ("GET", "store/recording?recording_id=0000000000000001"), ("PUT", "store/list"), ("DELETE", "store/recording"),
     ("PUT", "baseline"), ("POST", "store/recording")])
 def test_other_methods_are_refused(server, method, target):
-    assert server.ask(f"/api/v1/{target}", method=method).status == 405
+    answer = server.ask(f"/api/v1/{target}", method=method)
+    assert answer.status == 405
+    assert answer.headers["allow"] == ("PUT" if target.startswith("store/recording") else "GET, HEAD")
 
 
 def test_nothing_is_told_or_opened_without_the_token(fleet, server):

@@ -131,6 +131,44 @@ static void histograms_are_those_of_a_plain_array(void **state)
     }
 }
 
+// A table is the smallest of 4, 8, 16, ... places of 16 bytes that has one left; a single bucket
+// needs none.
+static void a_histogram_states_the_memory_of_its_table(void **state)
+{
+    (void)state;
+    struct bucket_set set = {0};
+    assert_int_equal(bucket_set_bytes(&set), 0);
+    for (uint32_t bucket = 0; bucket <= BUCKET_UNKNOWN; bucket++) {
+        assert_int_equal(bucket_set_add(&set, bucket, 10, bucket, (uint64_t)bucket * 10), ERR_OK);
+        size_t places = 4;
+        while (places <= bucket + 1) {
+            places *= 2;
+        }
+        assert_int_equal(bucket_set_bytes(&set), bucket == 0 ? 0 : places * 16);
+    }
+    bucket_set_release(&set);
+    assert_int_equal(bucket_set_bytes(&set), 0);
+}
+
+static void the_memory_of_rows_includes_their_histograms(void **state)
+{
+    (void)state;
+    struct row_table table = {0};
+    uint32_t rows[3];
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(row_table_get(&table, 0, i, &rows[i]), ERR_OK);
+        assert_int_equal(row_table_allocated(&table, rows[i], 16), ERR_OK);
+    }
+    assert_int_equal(row_table_count(&table), ERR_OK);
+    const size_t before = row_table_bytes(&table);
+    for (uint32_t i = 1; i < 3; i++) {
+        assert_int_equal(row_table_allocated(&table, rows[i], 5000), ERR_OK); // a second size
+        assert_int_equal(row_table_count(&table), ERR_OK);
+        assert_int_equal(row_table_bytes(&table), before + (size_t)i * 64);
+    }
+    row_table_release(&table);
+}
+
 static void what_is_unknown_is_in_no_histogram(void **state)
 {
     (void)state;
@@ -315,6 +353,8 @@ int main(void)
         cmocka_unit_test(a_cut_is_a_frame_of_its_own),
         cmocka_unit_test(histograms_are_those_of_a_plain_array),
         cmocka_unit_test(reallocs_of_joined_rows_are_added),
+        cmocka_unit_test(a_histogram_states_the_memory_of_its_table),
+        cmocka_unit_test(the_memory_of_rows_includes_their_histograms),
         cmocka_unit_test(what_is_unknown_is_in_no_histogram),
         cmocka_unit_test(beyond_the_cap_threads_take_over_ended_ones_of_their_name),
         cmocka_unit_test(a_waiting_free_is_taken_by_an_allocation_that_came_first),

@@ -61,9 +61,11 @@ tell(const struct dl_phdr_info *module, const struct note *note, const struct ca
     }
 }
 
-static size_t padded(uint64_t bytes, uint64_t alignment)
+// Notes are aligned to 4 bytes. Those aligned to 8 (.note.gnu.property) have lengths for which that
+// is the same.
+static uint64_t padded(uint64_t bytes)
 {
-    return (bytes + alignment - 1) & ~(alignment - 1);
+    return (bytes + 3) & ~(uint64_t)3;
 }
 
 static void read_notes(const struct dl_phdr_info *module,
@@ -72,13 +74,11 @@ static void read_notes(const struct dl_phdr_info *module,
 {
     const char *at =
         (const char *)(module->dlpi_addr + segment->p_vaddr); // NOLINT(performance-no-int-to-ptr)
-    const uint64_t alignment = segment->p_align == 8 ? 8 : 4;
     uint64_t left = segment->p_memsz;
     while (left >= sizeof(Elf64_Nhdr)) {
         Elf64_Nhdr head;
         memcpy(&head, at, sizeof(head));
-        const uint64_t bytes =
-            sizeof(head) + padded(head.n_namesz, alignment) + padded(head.n_descsz, alignment);
+        const uint64_t bytes = sizeof(head) + padded(head.n_namesz) + padded(head.n_descsz);
         if (bytes > left) {
             return;
         }
