@@ -10,6 +10,7 @@ import pytest
 
 from cairn_run import CAIRN, PROGRAMS, Recording, assert_totals, environment
 from test_attach import Attachable
+from test_listen import certificate, curl
 from waiting import DEADLINE_SECONDS, read_to_end, read_until, wait_until
 
 KEPT = re.compile(r"w\.\d{8}T\d{6}Z(?:_\d\d)?\.cairn")
@@ -66,6 +67,13 @@ class Follower:
         program = Attachable(self.scratch, [self.program])
         wait_until(lambda: is_recorded(program), "the recorder's answer")
         return program
+
+    def ctl(self, action, status=0):
+        """What `cairn ctl` says about the recording that runs."""
+        run = subprocess.run([CAIRN, "ctl", self.folder / "w.cairn", action], capture_output=True, text=True, check=False,
+                             env=environment(), timeout=DEADLINE_SECONDS)
+        assert run.returncode == status, run.stderr
+        return run.stdout + run.stderr
 
     def end(self, number=signal.SIGINT):
         """End with a signal; return what is said meanwhile."""
@@ -140,6 +148,47 @@ def test_a_signal_ends_the_recording_and_the_program_runs_on(scratch):
         (recording,) = follower.kept()
         assert_totals(recording, {"allocations": 4})
         assert recording.report["run"]["state"] == "stopped"
+
+
+class Served:
+    """What the recorder of a follower serves now."""
+
+    def __init__(self, follower):
+        self.port = int(re.search(r"https://[^/]*:(\d+)/metrics", follower.hear(b"/metrics\n"))[1])
+
+
+def test_a_reload_reaches_the_recording_and_the_next_one_needs_none(scratch):
+    pem, token = scratch / "server.pem", scratch / "token"
+    certificate(pem, "first")
+    token.write_text("0" * 32)
+    with Follower(scratch, "--listen", "localhost:0", "--tls", pem, "--token-file", token) as follower:
+        assert "no running recording" in follower.ctl("reload", 2)  # the first one reads the files itself
+        with follower.start() as program:
+            served = Served(follower)
+            program.do("a 3 100")
+            follower.ctl("checkpoint")
+            assert curl(served, "0" * 32) == (0, "200", ["first"])
+            certificate(pem, "second")
+            token.write_text("1" * 32)
+            assert curl(served, "0" * 32)[2] == ["first"]  # not before the reload
+            assert follower.ctl("reload") == "reloaded\n"
+            assert curl(served, "1" * 32) == (0, "200", ["second"]) and curl(served, "0" * 32)[1] == "401"
+            with follower.start() as other:  # which joins the recording
+                assert follower.ctl("reload") == "reloaded\n"
+                other.end()
+            program.end()
+        follower.await_idle()
+        certificate(pem, "third")
+        with follower.start() as program:
+            served = Served(follower)
+            program.do("a 5 100")
+            follower.ctl("checkpoint")
+            assert curl(served, "1" * 32) == (0, "200", ["third"])
+            program.end()
+        follower.await_idle()
+        first, second = follower.kept()
+        assert_totals(first, {"allocations": 3})
+        assert_totals(second, {"allocations": 5})
 
 
 def test_a_process_of_another_recorder_is_left_to_it(scratch):
