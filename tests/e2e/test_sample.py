@@ -8,6 +8,7 @@ once in 500 million figures.
 """
 import json
 import math
+import re
 import subprocess
 
 import pytest
@@ -150,6 +151,97 @@ def test_the_truth_is_within_the_errors_of_functions_and_trees(scratch):
     assert figures > 1000
     assert within >= 0.93 * figures, (within, figures)  # 95 of 100; figures of one recording depend on each other
     assert wide < figures / 10
+
+
+def of_bytes(mean, sum_bytes):
+    """The stated error of a sum of bytes, whatever its blocks."""
+    return math.ceil(2 * math.sqrt(9 / 8 * mean * sum_bytes))
+
+
+def test_the_truth_is_within_the_errors_of_histograms(scratch):
+    """Of sizes and lifetimes; a bucket of sizes has the error of so many blocks of its least size."""
+    def buckets(path):
+        answer = answers_of(path, "--histogram")
+        return {(of, bucket["low"]): bucket for of in ("sizes", "lifetimes") for bucket in answer[of]["buckets"]}
+    exact = buckets(record(scratch / "e.cairn", "--", PROGRAMS / "sampled").path)
+    assert all("blocks_error" not in bucket and "bytes_error" not in bucket for bucket in exact.values())
+    within = figures = 0
+    for seed in range(1, 7):
+        path = record(scratch / f"{seed}.cairn", "--sample=4096", "--", PROGRAMS / "sampled", seed=str(seed)).path
+        for (of, low), bucket in buckets(path).items():
+            assert bucket["bytes_error"] == of_bytes(4096, bucket["bytes"])
+            wanted = 2 * math.sqrt(9 / 8 * 4096 * bucket["blocks"] / (low + 1))
+            if of == "sizes":
+                assert abs(bucket["blocks_error"] - wanted) <= 1
+                for key in ("blocks", "bytes") if (of, low) in exact else ():
+                    figures += bucket[f"{key}_error"] > 0
+                    within += bucket[f"{key}_error"] > 0 and abs(bucket[key] - exact[of, low][key]) <= bucket[f"{key}_error"]
+            else:
+                assert (bucket["blocks_error"] > 0) == (bucket["blocks"] > 0)
+    assert figures > 200 and within >= 0.93 * figures, (within, figures)
+    run = subprocess.run([CAIRN, "report", "--histogram", path], capture_output=True, text=True, env=environment(),
+                         check=False, timeout=120)
+    lines = [line for line in run.stdout.splitlines() if "#" in line]
+    assert lines and all(line.count("±") == 2 for line in lines), run.stdout
+
+
+def test_findings_state_the_errors_of_their_figures(scratch):
+    """The errors are those of the call sites that the sentences name, and the truth is within them."""
+    exact = record(scratch / "e.cairn", "--", PROGRAMS / "sampled").report
+    of = {site["function"]: site["costs"] for site in exact["top"]["allocations"]}
+    within = figures = 0
+    for seed in range(1, 7):
+        report = record(scratch / f"{seed}.cairn", "--sample=4096", "--", PROGRAMS / "sampled", seed=str(seed)).report
+        sites = {site["function"]: site for site in report["top"]["allocations"]}
+        for finding in report["findings"]["items"]:
+            if finding["look"] == "--histogram":
+                assert finding["bytes_error"] == of_bytes(4096, finding["bytes"]) and finding["blocks_error"] > 0
+            costs = {"peak": ("peak_bytes", "peak_blocks"), "churn": ("temporary_bytes", "temporary")}.get(finding["kind"])
+            if costs is None or finding["look"] not in ("-p", "-T"):
+                continue
+            site = sites[finding["function"]]
+            for key, cost in zip(("bytes", "blocks"), costs):
+                assert (finding[key], finding[f"{key}_error"]) == (site["costs"][cost], site["errors"][cost])
+                figures += 1
+                within += abs(finding[key] - of[finding["function"]][cost]) <= finding[f"{key}_error"]
+            assert finding["whole_bytes_error"] == of_bytes(4096, finding["whole_bytes"])
+            share = 100 * finding["bytes_error"] / finding["bytes"]
+            assert f" ±{share:.0f}%" in finding["sentence"], finding["sentence"]
+    assert figures >= 12 and within >= 0.9 * figures, (within, figures)
+    assert all("bytes_error" not in finding and "±" not in finding["sentence"] for finding in exact["findings"]["items"])
+
+
+def test_the_errors_of_totals(scratch):
+    """They are those of all call sites together, and the truth is within them."""
+    exact = record(scratch / "e.cairn", "--", PROGRAMS / "sampled").report["selection"]
+    assert "totals_errors" not in exact
+    within = figures = 0
+    for seed in range(1, 7):
+        recording = record(scratch / f"{seed}.cairn", "--sample=8192", "--", PROGRAMS / "sampled", seed=str(seed))
+        selection = recording.report["selection"]
+        for cost, error in selection["totals_errors"].items():
+            if cost.endswith("_bytes") and cost != "own_peak_bytes":
+                assert error == of_bytes(8192, selection["totals"][cost])
+            figures += error > 0
+            within += error > 0 and abs(selection["totals"][cost] - exact["totals"][cost]) <= error
+    assert figures == 60 and within >= 0.9 * figures, (within, figures)
+    text = subprocess.run([CAIRN, "report", recording.path], capture_output=True, text=True, env=environment(),
+                          check=False, timeout=120).stdout
+    totals, errors = selection["totals"], selection["totals_errors"]
+    line = next(line for line in text.splitlines() if line.startswith("  leaked "))
+    for cost in ("leaked_bytes", "leaked_allocations"):
+        assert f"±{100 * errors[cost] / totals[cost]:.0f}%" in line, line
+
+
+def test_the_flame_graph_as_svg_states_errors(scratch):
+    sampled = record(scratch / "s.cairn", "--sample=4096", "--", PROGRAMS / "sampled").path
+    exact = record(scratch / "e.cairn", "--", PROGRAMS / "sampled").path
+    for path, is_sampled in ((sampled, True), (exact, False)):
+        run = subprocess.run([CAIRN, "export", "--to", "svg", "-o", "-", path], capture_output=True, text=True,
+                             env=environment(), check=False, timeout=120)
+        titles = re.findall(r"<title>([^<]*)</title>", run.stdout)
+        assert len(titles) > 5
+        assert all(("±" in title) == is_sampled for title in titles), titles
 
 
 def compared(new, old, *options, status=(0, 1)):

@@ -24,8 +24,8 @@ enum {
 // The buckets of one line.
 struct line {
     uint64_t low;
-    uint64_t end; // the first value after it
-    struct bucket_amount amount;
+    uint64_t end;       // the first value after it
+    struct costs costs; // histogram_costs()
 };
 
 DEFINE_VEC(line_vec, struct line);
@@ -47,8 +47,8 @@ static MUST_USE enum err list_lines(const struct histogram *histogram, struct li
             last = &out->items[out->len - 1];
         }
         last->end = end;
-        last->amount.count += histogram->total.items[i].count;
-        last->amount.bytes += histogram->total.items[i].bytes;
+        const struct costs part = histogram_costs(histogram, i);
+        costs_add(&last->costs, &part);
     }
     return ERR_OK;
 }
@@ -66,21 +66,27 @@ static void print_line(const struct report *report,
                        uint64_t most)
 {
     static const char bar[] = "########################################";
-    size_t width = report_width(report) > LINE_COLUMNS ? report_width(report) - LINE_COLUMNS : 1;
+    CLEANUP(strbuf_release) struct strbuf count_error = {0};
+    CLEANUP(strbuf_release) struct strbuf bytes_error = {0};
+    const size_t used =
+        LINE_COLUMNS + report_append_error(report, &count_error, COST_ALLOCATIONS, &line->costs) +
+        report_append_error(report, &bytes_error, COST_ALLOCATED_BYTES, &line->costs);
+    const uint64_t count = costs_get(&line->costs, COST_ALLOCATIONS);
+    size_t width = report_width(report) > used ? report_width(report) - used : 1;
     width = min_u64(width, BAR_COLUMNS_MAX);
-    int len = most > 0 ? (int)((unsigned __int128)line->amount.count * width / most) : 0;
+    int len = most > 0 ? (int)((unsigned __int128)count * width / most) : 0;
     const struct human low = format_value(of, line->low);
     const struct human end = format_value(of, line->end);
     bool is_one = line->end - line->low == 1; // value
     char last[sizeof(end.text) + 1];
     (void)snprintf(last, sizeof(last), "%s%s", is_one ? "" : "<",
                    is_one ? low.text : end.text); // fits
-    (void)fprintf(out, "  %10s %2s %9s %s%13s %6s%s  %10s  %.*s\n", is_one ? "" : low.text,
+    (void)fprintf(out, "  %10s %2s %9s %s%13s%s %6s%s  %10s%s  %.*s\n", is_one ? "" : low.text,
                   is_one ? "" : "to", last, report_paint(report, PAINT_COST),
-                  format_count(line->amount.count).text,
-                  format_percent(line->amount.count, all).text, report_unpaint(report),
-                  format_bytes(line->amount.bytes).text,
-                  line->amount.count > 0 && len == 0 ? 1 : len, bar);
+                  format_count(count).text, strbuf_text(&count_error),
+                  format_percent(count, all).text, report_unpaint(report),
+                  format_bytes(costs_get(&line->costs, COST_ALLOCATED_BYTES)).text,
+                  strbuf_text(&bytes_error), count > 0 && len == 0 ? 1 : len, bar);
 }
 
 static MUST_USE enum err
@@ -93,8 +99,9 @@ print_histogram(const struct report *report, FILE *out, enum histogram_of of, co
     uint64_t all = 0;
     uint64_t most = 0;
     for (size_t i = 0; i < lines.len; i++) {
-        all += lines.items[i].amount.count;
-        most = max_u64(most, lines.items[i].amount.count);
+        const uint64_t count = costs_get(&lines.items[i].costs, COST_ALLOCATIONS);
+        all += count;
+        most = max_u64(most, count);
     }
     report_view_title(report, out, title);
     for (size_t i = 0; i < lines.len; i++) {

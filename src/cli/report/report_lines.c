@@ -47,18 +47,12 @@ size_t report_append_error(const struct report *report,
         return 0;
     }
     const struct costs errors = sampling_errors(&sampling, costs);
-    const double error = (double)costs_get(&errors, cost);
-    if (error == 0) {
-        strbuf_printf(out, "%*s", REPORT_ERROR_COLUMNS, "");
-        return REPORT_ERROR_COLUMNS;
-    }
-    char share[16];
-    const double percent = 100 * error / (double)costs_get(costs, cost);
-    (void)snprintf(share, sizeof(share), percent < 1000 ? "%.0f%%" : "999%%", percent); // fits
-    const size_t taken = 1 + strlen(share); // the sign is one column
-    strbuf_printf(out, "%*s±%s",
+    const struct human share =
+        sampling_format_error(costs_get(costs, cost), costs_get(&errors, cost));
+    const size_t taken = screen_columns(share.text);
+    strbuf_printf(out, "%*s%s",
                   taken < REPORT_ERROR_COLUMNS ? (int)(REPORT_ERROR_COLUMNS - taken) : 0, "",
-                  share);
+                  share.text);
     return REPORT_ERROR_COLUMNS;
 }
 

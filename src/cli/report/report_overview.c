@@ -93,6 +93,15 @@ print_bytes_total(const struct report *report, FILE *out, const char *name, uint
     (void)fprintf(out, "  %s bytes", format_count(bytes).text);
 }
 
+// Print the error of a total, unless it is exact.
+static void print_error(const struct report *report, FILE *out, enum cost cost)
+{
+    const struct sampling sampling = sampling_of(&report->profile->recording);
+    const struct costs *totals = &report->summary.costs;
+    const struct costs errors = sampling_errors(&sampling, totals);
+    (void)fputs(sampling_format_error(costs_get(totals, cost), costs_get(&errors, cost)).text, out);
+}
+
 // Print a line in place of an unknown figure. Return whether the figure is unknown.
 static bool print_unknown(const struct report *report, FILE *out, const char *name, enum cost cost)
 {
@@ -133,6 +142,7 @@ static void print_allocation_totals(const struct report *report, FILE *out)
     const uint64_t *values = summary->costs.values;
     if (!print_unknown(report, out, "allocations", COST_ALLOCATIONS)) {
         print_total(report, out, "allocations", format_count(values[COST_ALLOCATIONS]));
+        print_error(report, out, COST_ALLOCATIONS);
         if (summary->counted_ms > 0) {
             (void)fprintf(out, "  %s a second",
                           format_count((uint64_t)summary->allocations_per_s).text);
@@ -141,10 +151,12 @@ static void print_allocation_totals(const struct report *report, FILE *out)
     }
     if (!print_unknown(report, out, "allocated", COST_ALLOCATED_BYTES)) {
         print_bytes_total(report, out, "allocated", values[COST_ALLOCATED_BYTES]);
+        print_error(report, out, COST_ALLOCATED_BYTES);
         (void)fprintf(out, "\n");
     }
     if (!print_unknown(report, out, "temporary", COST_TEMPORARY)) {
         print_total(report, out, "temporary", format_count(values[COST_TEMPORARY]));
+        print_error(report, out, COST_TEMPORARY);
         (void)fprintf(out, "  %s of all allocations\n",
                       format_percent(values[COST_TEMPORARY], values[COST_ALLOCATIONS]).text);
     }
@@ -178,9 +190,11 @@ void report_print_totals(const struct report *report, FILE *out)
     print_allocation_totals(report, out);
     if (!print_unknown(report, out, "leaked", COST_LEAKED_BYTES)) {
         print_bytes_total(report, out, "leaked", values[COST_LEAKED_BYTES]);
+        print_error(report, out, COST_LEAKED_BYTES);
         if (profile_knows(report->profile, COST_LEAKED_ALLOCATIONS)) {
             (void)fprintf(out, " in ");
             report_print_counted(out, values[COST_LEAKED_ALLOCATIONS], "block", "blocks", "");
+            print_error(report, out, COST_LEAKED_ALLOCATIONS);
         }
         const bool is_more = values[COST_LEAKED_BYTES] > values[COST_PEAK_BYTES];
         if (is_more && summary->processes > 1 && report->selection.is_everything) {

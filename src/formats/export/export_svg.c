@@ -18,6 +18,7 @@
 #include "formats/export/export_formats.h"
 #include "host/text/format.h"
 #include "host/text/utf8.h"
+#include "profile/accuracy/sampling.h"
 
 // svg/parts.S
 extern const char svg_script[];
@@ -180,6 +181,16 @@ static struct human amount(const struct drawing *drawing, uint64_t value)
                                                                  : format_count(value);
 }
 
+// Write an amount of a frame and its error, as "50.0 MiB ±21%".
+static void write_amount(const struct drawing *drawing, const struct costs *costs, FILE *out)
+{
+    const struct sampling sampling = sampling_of(&drawing->view->profile->recording);
+    const struct costs errors = sampling_errors(&sampling, costs);
+    const uint64_t value = costs_get(costs, drawing->cost);
+    (void)fprintf(out, "%s%s", amount(drawing, value).text,
+                  sampling_format_error(value, costs_get(&errors, drawing->cost)).text);
+}
+
 // Set drawing->text to the name of a frame.
 static void name_frame(struct drawing *drawing, uint32_t node)
 {
@@ -198,10 +209,13 @@ static void write_title(struct drawing *drawing, uint32_t node, FILE *out)
     uint64_t self = costs_get(&drawing->tree.self.items[node], drawing->cost);
     (void)fputs("<title>", out);
     write_escaped(out, strbuf_text(&drawing->text), SIZE_MAX);
-    (void)fprintf(out, "\n%s, ", amount(drawing, weight).text);
+    (void)fputs("\n", out);
+    write_amount(drawing, &drawing->tree.total.items[node], out);
+    (void)fputs(", ", out);
     write_escaped(out, format_percent(weight, weight_of(drawing, 0)).text, SIZE_MAX);
     if (self > 0) {
-        (void)fprintf(out, "\nself %s", amount(drawing, self).text);
+        (void)fputs("\nself ", out);
+        write_amount(drawing, &drawing->tree.self.items[node], out);
     }
     const struct profile *profile = drawing->view->profile;
     if (node != 0) {
@@ -265,8 +279,8 @@ static MUST_USE enum err write_head(struct drawing *drawing, uint32_t height, FI
                  (struct clean_rule){0});
     (void)fputs("<text class=\"heading\" x=\"4\" y=\"20\">", out);
     write_escaped(out, strbuf_text(&drawing->text), MAX_WIDTH / 10);
-    (void)fprintf(out, "</text>\n<text class=\"fact\" x=\"4\" y=\"40\">%s: %s", cost->phrase,
-                  amount(drawing, weight_of(drawing, 0)).text);
+    (void)fprintf(out, "</text>\n<text class=\"fact\" x=\"4\" y=\"40\">%s: ", cost->phrase);
+    write_amount(drawing, &drawing->tree.total.items[0], out);
     if (drawing->omitted_count > 0) {
         (void)fprintf(out, "; %s frames too narrow to draw, and what is above them, omitted",
                       format_count(drawing->omitted_count).text);

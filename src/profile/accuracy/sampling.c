@@ -5,8 +5,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "host/text/format.h"
-
 struct sampling sampling_of(const struct recording *recording)
 {
     const struct rec_totals *totals = &recording->totals;
@@ -27,6 +25,13 @@ struct sampling sampling_of(const struct recording *recording)
     };
 }
 
+struct sampled_sizes sampled_sizes_of_bucket(const struct rec_bucket *bucket)
+{
+    const uint64_t length = rec_bucket_low(bucket->bucket) + 1;
+    return (struct sampled_sizes){.inverse_lengths = (double)bucket->count / (double)length,
+                                  .shortest_length = length};
+}
+
 struct sampled_sizes sampled_sizes_of_row(const struct recording *recording, uint32_t row)
 {
     struct sampled_sizes sizes = {0};
@@ -37,20 +42,27 @@ struct sampled_sizes sampled_sizes_of_row(const struct recording *recording, uin
     const size_t count = recording->size_bucket_count;
     size_t at = rec_first_entry_of_row(buckets, count, sizeof(buckets[0]), row);
     for (; at < count && buckets[at].row == row; at++) {
-        const uint64_t length = rec_bucket_low(buckets[at].bucket) + 1;
-        sizes.inverse_lengths += (double)buckets[at].count / (double)length;
-        if (sizes.shortest_length == 0 || length < sizes.shortest_length) {
-            sizes.shortest_length = length;
-        }
+        const struct sampled_sizes part = sampled_sizes_of_bucket(&buckets[at]);
+        sampled_sizes_add(&sizes, &part);
     }
     return sizes;
+}
+
+double sampling_variance(const struct sampling *sampling)
+{
+    const double weight_spread = 9.0 / 8; // of weights that are powers of two
+    return weight_spread * (double)sampling->bytes;
 }
 
 // Return two standard errors of a sum whose blocks have this sum of size * size / length.
 static double two_errors(const struct sampling *sampling, double squares)
 {
-    const double weight_spread = 9.0 / 8; // of weights that are powers of two
-    return 2 * sqrt(weight_spread * (double)sampling->bytes * squares);
+    return 2 * sqrt(sampling_variance(sampling) * squares);
+}
+
+uint64_t sampling_error_of_bytes(const struct sampling *sampling, uint64_t bytes)
+{
+    return (uint64_t)ceil(two_errors(sampling, (double)bytes)); // a square is at most the size
 }
 
 struct costs sampling_errors(const struct sampling *sampling, const struct costs *costs)
@@ -73,6 +85,20 @@ struct costs sampling_errors(const struct sampling *sampling, const struct costs
 double sampling_change_error(double new_error, double old_error)
 {
     return hypot(new_error, old_error);
+}
+
+struct human sampling_format_error(uint64_t figure, uint64_t error)
+{
+    enum {
+        PERCENT_MAX = 999
+    };
+    struct human out = {.text = ""};
+    if (figure > 0 && error > 0) {
+        const double percent = 100 * (double)error / (double)figure;
+        (void)snprintf(out.text, sizeof(out.text), " ±%.0f%%",
+                       percent < PERCENT_MAX ? percent : PERCENT_MAX); // fits
+    }
+    return out;
 }
 
 struct sampling_rate sampling_format_rate(const struct sampling *sampling)

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "host/text/format.h"
 #include "host/text/strbuf.h"
 #include "profile/model/cost.h"
 #include "recording/format/tables.h"
@@ -28,6 +29,9 @@ struct sampling {
 
 struct sampling sampling_of(const struct recording *recording);
 
+// Return the sizes of the blocks in a bucket of sizes.
+struct sampled_sizes sampled_sizes_of_bucket(const struct rec_bucket *bucket);
+
 // Return the sizes of a row's allocations; all 0 if no errors are known.
 struct sampled_sizes sampled_sizes_of_row(const struct recording *recording, uint32_t row);
 
@@ -36,8 +40,18 @@ struct sampled_sizes sampled_sizes_of_row(const struct recording *recording, uin
 // known, and always 0. Source: docs/accuracy.md, Sampling by bytes.
 struct costs sampling_errors(const struct sampling *sampling, const struct costs *costs);
 
+// Return the same of a sum of so many bytes, whatever the sizes of the blocks.
+uint64_t sampling_error_of_bytes(const struct sampling *sampling, uint64_t bytes);
+
+// Return the variance of a sum over blocks whose size * size / length add up to 1; 0 if no errors
+// are known.
+double sampling_variance(const struct sampling *sampling);
+
 // Return two standard errors of the difference of two estimates of independent recordings.
 double sampling_change_error(double new_error, double old_error);
+
+// Format an error as a share of its figure: " ±12%", at most " ±999%"; "" if the error is 0.
+struct human sampling_format_error(uint64_t figure, uint64_t error);
 
 // "1 of 12.3": how many of all allocations were recorded. It fits into 32 bytes.
 struct sampling_rate {

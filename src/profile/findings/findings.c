@@ -8,7 +8,6 @@
 
 #include "base/compiler.h"
 #include "base/minmax.h"
-#include "host/text/format.h"
 #include "profile/findings/findings_builder.h"
 
 #define KIB (UINT64_C(1) << 10)
@@ -33,7 +32,11 @@ static void builder_release(struct findings_builder *builder)
     findings_release(&builder->out);
 }
 
-static void append_rise(const struct findings_builder *builder, struct strbuf *out, uint64_t gained)
+// `held_bytes`: what the function with the gain holds at the peak.
+static void append_rise(const struct findings_builder *builder,
+                        struct strbuf *out,
+                        uint64_t gained,
+                        uint64_t held_bytes)
 {
     const struct peak_rise *rise = &builder->out.rise;
     const struct recording *recording = &builder->selection->profile->recording;
@@ -41,11 +44,13 @@ static void append_rise(const struct findings_builder *builder, struct strbuf *o
     if (rise->trough_bytes == 0 || gained == 0 || gained > peak_bytes) {
         return;
     }
-    strbuf_printf(out, " It gained %s since %s, when the heap held ", format_bytes(gained).text,
-                  format_duration(rise->trough_ms * 1000000).text);
+    strbuf_printf(
+        out, " It gained %s since %s, when the heap held ",
+        finding_format_gain(builder, gained, peak_rise_error_bytes(held_bytes, gained)).text,
+        format_duration(rise->trough_ms * 1000000).text);
     strbuf_printf(out, "%s; without that the peak would be ",
-                  format_bytes(rise->trough_bytes).text);
-    strbuf_printf(out, "%s.", format_bytes(peak_bytes - gained).text);
+                  finding_format_bytes(builder, rise->trough_bytes).text);
+    strbuf_printf(out, "%s.", finding_format_bytes(builder, peak_bytes - gained).text);
     if (rise->mark != REC_NONE) {
         strbuf_printf(
             out, " The last mark before the peak was \"%s\".",
@@ -55,7 +60,8 @@ static void append_rise(const struct findings_builder *builder, struct strbuf *o
 
 static MUST_USE enum err find_peak(struct findings_builder *builder)
 {
-    const uint64_t peak_bytes = builder->summary->costs.values[COST_PEAK_BYTES];
+    const struct costs *whole = &builder->summary->costs;
+    const uint64_t peak_bytes = costs_get(whole, COST_PEAK_BYTES);
     struct finding_leader leader;
     if (!profile_knows(builder->selection->profile, COST_PEAK_BYTES) ||
         peak_bytes < PEAK_BYTES_MIN) {
@@ -72,14 +78,18 @@ static MUST_USE enum err find_peak(struct findings_builder *builder)
                               .bytes = bytes,
                               .whole_bytes = peak_bytes,
                               .blocks = costs_get(&leader.costs, COST_PEAK_BLOCKS),
+                              .bytes_error = finding_error(builder, &leader.costs, COST_PEAK_BYTES),
+                              .whole_bytes_error = finding_error(builder, whole, COST_PEAK_BYTES),
+                              .blocks_error =
+                                  finding_error(builder, &leader.costs, COST_PEAK_BLOCKS),
                               .score = bytes,
                               .look = "-p"};
     struct strbuf *out = finding_begin(builder, &finding);
     finding_append_site(builder, out, finding.location);
-    strbuf_printf(out, " holds %s, ", format_bytes(bytes).text);
+    strbuf_printf(out, " holds %s, ", finding_format(builder, &leader.costs, COST_PEAK_BYTES).text);
     strbuf_printf(out, "%s of the peak", format_percent(bytes, peak_bytes).text);
-    strbuf_printf(out, " of %s.", format_bytes(peak_bytes).text);
-    append_rise(builder, out, leader.gained);
+    strbuf_printf(out, " of %s.", finding_format(builder, whole, COST_PEAK_BYTES).text);
+    append_rise(builder, out, leader.gained, bytes);
     return finding_add(builder, &finding);
 }
 
@@ -88,6 +98,7 @@ static MUST_USE enum err add_growth(struct findings_builder *builder,
 {
     const struct row_groups *groups = &builder->out.groups;
     const struct costs *costs = &groups->groups.items[entry->group].costs;
+    const struct costs *whole = &builder->summary->costs;
     const uint64_t bytes = costs_get(costs, COST_LEAKED_BYTES);
     const uint64_t slope = (uint64_t)entry->slope_bytes_per_s;
     struct finding finding = {
@@ -95,8 +106,11 @@ static MUST_USE enum err add_growth(struct findings_builder *builder,
         .confidence = entry->confidence,
         .location = row_groups_location(groups, entry->group),
         .bytes = bytes,
-        .whole_bytes = builder->summary->costs.values[COST_LEAKED_BYTES],
+        .whole_bytes = costs_get(whole, COST_LEAKED_BYTES),
         .blocks = costs_get(costs, COST_LEAKED_ALLOCATIONS),
+        .bytes_error = finding_error(builder, costs, COST_LEAKED_BYTES),
+        .whole_bytes_error = finding_error(builder, whole, COST_LEAKED_BYTES),
+        .blocks_error = finding_error(builder, costs, COST_LEAKED_ALLOCATIONS),
         .bytes_per_s = entry->slope_bytes_per_s,
         .score = bytes + slope * min_u64(SECONDS_OF_GROWTH, builder->summary->counted_ms / 1000),
         .look = "-l",
@@ -104,19 +118,22 @@ static MUST_USE enum err add_growth(struct findings_builder *builder,
     struct strbuf *out = finding_begin(builder, &finding);
     finding_append_site(builder, out, finding.location);
     strbuf_printf(out, " grows until the end, by %s a second: ", format_bytes(slope).text);
-    strbuf_printf(out, "%s ", format_bytes(bytes).text);
-    strbuf_printf(out, "in %s %s were never freed.", format_count(finding.blocks).text,
+    strbuf_printf(out, "%s ", finding_format(builder, costs, COST_LEAKED_BYTES).text);
+    strbuf_printf(out, "in %s %s", format_count(finding.blocks).text,
                   finding.blocks == 1 ? "block" : "blocks");
+    strbuf_printf(out, "%s were never freed.",
+                  sampling_format_error(finding.blocks, finding.blocks_error).text);
     return finding_add(builder, &finding);
 }
 
 // Find unfreed memory that does not grow: all but that of the growing call sites.
 static MUST_USE enum err find_unfreed(struct findings_builder *builder)
 {
-    const uint64_t *costs = builder->summary->costs.values;
-    const uint64_t bytes = costs[COST_LEAKED_BYTES];
+    const struct costs *whole = &builder->summary->costs;
+    const uint64_t bytes = costs_get(whole, COST_LEAKED_BYTES);
+    const uint64_t error = finding_error(builder, whole, COST_LEAKED_BYTES);
     struct finding_leader leader;
-    if (bytes < UNFREED_BYTES_MIN || bytes < costs[COST_PEAK_BYTES] / UNFREED_SHARE) {
+    if (bytes < UNFREED_BYTES_MIN || bytes < costs_get(whole, COST_PEAK_BYTES) / UNFREED_SHARE) {
         return ERR_OK;
     }
     TRY(finding_leader(builder, COST_LEAKED_BYTES, &leader));
@@ -128,14 +145,18 @@ static MUST_USE enum err find_unfreed(struct findings_builder *builder)
                               .location = row_groups_location(&builder->out.groups, leader.group),
                               .bytes = bytes,
                               .whole_bytes = bytes,
-                              .blocks = costs[COST_LEAKED_ALLOCATIONS],
+                              .blocks = costs_get(whole, COST_LEAKED_ALLOCATIONS),
+                              .bytes_error = error,
+                              .whole_bytes_error = error,
+                              .blocks_error =
+                                  finding_error(builder, whole, COST_LEAKED_ALLOCATIONS),
                               .score = bytes / UNFREED_PER_SCORE,
                               .look = "-l"};
     struct strbuf *out = finding_begin(builder, &finding);
     strbuf_printf(out, "%s are live at the end, and no call site with much of it grows.",
-                  format_bytes(bytes).text);
+                  finding_format(builder, whole, COST_LEAKED_BYTES).text);
     strbuf_printf(out, " The largest part, %s, was allocated by ",
-                  format_bytes(costs_get(&leader.costs, COST_LEAKED_BYTES)).text);
+                  finding_format(builder, &leader.costs, COST_LEAKED_BYTES).text);
     finding_append_site(builder, out, finding.location);
     strbuf_append_char(out, '.');
     return finding_add(builder, &finding);
@@ -220,8 +241,10 @@ enum err findings_build(const struct selection *selection,
                         struct findings *out)
 {
     CLEANUP(builder_release)
-    struct findings_builder builder = {
-        .selection = selection, .summary = summary, .breakdown = breakdown};
+    struct findings_builder builder = {.selection = selection,
+                                       .summary = summary,
+                                       .breakdown = breakdown,
+                                       .sampling = sampling_of(&selection->profile->recording)};
     if (!selection->has_range) {
         TRY(row_groups_build(selection, ROW_GROUPS_BY_SITE_ALONE, &builder.out.groups));
         TRY(selection->is_everything ? find_of_everything(&builder) : ERR_OK);

@@ -17,7 +17,8 @@
 // memory count with a part. Findings of one kind that point to the same view answer the same
 // question. The first answer to each question comes before the second to any, so that three leaks
 // do not hide why RSS is high. Growth and unfreed memory are not judged in runs of less than a
-// second: such programs need not free anything.
+// second: such programs need not free anything. A figure of a sampled recording is followed by its
+// error.
 // Context: H.
 #pragma once
 
@@ -49,11 +50,15 @@ struct finding {
     uint64_t bytes;       // that the finding is about
     uint64_t whole_bytes; // that they are a part of: peak, leaked, allocated or resident bytes
     uint64_t blocks;      // or allocations; 0 if unknown
-    double bytes_per_s;   // growth; else 0
-    uint64_t score;       // ranks the findings, after repeats
-    uint32_t repeats;     // number of higher findings that answer the same question
-    size_t sentence;      // offset in findings.texts
-    const char *look;     // arguments of `cairn report` that show more; static
+    // Two standard errors of these estimates (sampling_errors); 0 if they are exact or unknown.
+    uint64_t bytes_error;
+    uint64_t whole_bytes_error;
+    uint64_t blocks_error;
+    double bytes_per_s; // growth; else 0
+    uint64_t score;     // ranks the findings, after repeats
+    uint32_t repeats;   // number of higher findings that answer the same question
+    size_t sentence;    // offset in findings.texts
+    const char *look;   // arguments of `cairn report` that show more; static
 };
 
 DEFINE_VEC(finding_vec, struct finding);

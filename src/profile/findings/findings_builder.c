@@ -3,6 +3,7 @@
 #include "profile/findings/findings_builder.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "base/compiler.h"
 #include "base/minmax.h"
@@ -14,6 +15,42 @@ struct strbuf *finding_begin(struct findings_builder *builder, struct finding *f
 {
     finding->sentence = builder->out.texts.len;
     return &builder->out.texts;
+}
+
+uint64_t
+finding_error(const struct findings_builder *builder, const struct costs *costs, enum cost cost)
+{
+    const struct costs errors = sampling_errors(&builder->sampling, costs);
+    return costs_get(&errors, cost);
+}
+
+static struct human with_error(struct human figure, uint64_t value, uint64_t error)
+{
+    struct human out;
+    (void)snprintf(out.text, sizeof(out.text), "%.38s%.9s", figure.text, // fits
+                   sampling_format_error(value, error).text);
+    return out;
+}
+
+struct human
+finding_format(const struct findings_builder *builder, const struct costs *costs, enum cost cost)
+{
+    const uint64_t value = costs_get(costs, cost);
+    return with_error(cost_get_info(cost)->unit == COST_UNIT_BYTES ? format_bytes(value)
+                                                                   : format_count(value),
+                      value, finding_error(builder, costs, cost));
+}
+
+struct human
+finding_format_gain(const struct findings_builder *builder, uint64_t bytes, uint64_t sum_bytes)
+{
+    return with_error(format_bytes(bytes), bytes,
+                      sampling_error_of_bytes(&builder->sampling, sum_bytes));
+}
+
+struct human finding_format_bytes(const struct findings_builder *builder, uint64_t bytes)
+{
+    return finding_format_gain(builder, bytes, bytes);
 }
 
 enum err finding_add(struct findings_builder *builder, const struct finding *finding)

@@ -5,17 +5,35 @@
 // sentence is complete. Context: H.
 #pragma once
 
+#include "host/text/format.h"
+#include "profile/accuracy/sampling.h"
 #include "profile/findings/findings.h"
 
 struct findings_builder {
     const struct selection *selection;     // borrowed
     const struct summary *summary;         // borrowed
     const struct rss_breakdown *breakdown; // borrowed
-    struct findings out;                   // owned until returned
+    struct sampling sampling;
+    struct findings out; // owned until returned
 };
 
 // Begin the sentence of the next finding.
 struct strbuf *finding_begin(struct findings_builder *builder, struct finding *finding);
+
+// The error of one of `costs`.
+uint64_t
+finding_error(const struct findings_builder *builder, const struct costs *costs, enum cost cost);
+
+// Format a figure for a sentence, with its error if it is an estimate: "50.0 MiB ±21%". The second
+// is for a sum of bytes that is not a cost.
+struct human
+finding_format(const struct findings_builder *builder, const struct costs *costs, enum cost cost);
+struct human finding_format_bytes(const struct findings_builder *builder, uint64_t bytes);
+
+// Format such a sum whose error is that of more bytes, because blocks were taken from it.
+struct human
+finding_format_gain(const struct findings_builder *builder, uint64_t bytes, uint64_t sum_bytes);
+
 enum err finding_add(struct findings_builder *builder, const struct finding *finding) MUST_USE;
 
 // The function with the most of a cost over all its call sites.

@@ -2,7 +2,6 @@
 // findings_churn: work that blocks cause without staying: they die young, or grow step by step.
 #include "base/compiler.h"
 #include "base/minmax.h"
-#include "host/text/format.h"
 #include "profile/findings/findings_builder.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -36,24 +35,30 @@ static MUST_USE enum err find_temporary(struct findings_builder *builder)
         count < allocations / TEMPORARY_SHARE) {
         return ERR_OK;
     }
+    const struct costs *whole = &builder->summary->costs;
     const uint64_t bytes = costs_get(&leader.costs, COST_TEMPORARY_BYTES);
     if (bytes < TEMPORARY_BYTES_MIN) {
         return ERR_OK;
     }
-    struct finding finding = {.kind = FINDING_CHURN,
-                              .confidence = CONFIDENCE_HIGH,
-                              .location = row_groups_location(&builder->out.groups, leader.group),
-                              .bytes = bytes,
-                              .whole_bytes = builder->summary->costs.values[COST_ALLOCATED_BYTES],
-                              .blocks = count,
-                              .score = bytes / BYTES_PER_SCORE,
-                              .look = "-T"};
+    struct finding finding = {
+        .kind = FINDING_CHURN,
+        .confidence = CONFIDENCE_HIGH,
+        .location = row_groups_location(&builder->out.groups, leader.group),
+        .bytes = bytes,
+        .whole_bytes = costs_get(whole, COST_ALLOCATED_BYTES),
+        .blocks = count,
+        .bytes_error = finding_error(builder, &leader.costs, COST_TEMPORARY_BYTES),
+        .whole_bytes_error = finding_error(builder, whole, COST_ALLOCATED_BYTES),
+        .blocks_error = finding_error(builder, &leader.costs, COST_TEMPORARY),
+        .score = bytes / BYTES_PER_SCORE,
+        .look = "-T"};
     struct strbuf *out = finding_begin(builder, &finding);
     finding_append_site(builder, out, finding.location);
-    strbuf_printf(out, " makes %s temporary allocations, ", format_count(count).text);
+    strbuf_printf(out, " makes %s temporary allocations%s, ", format_count(count).text,
+                  sampling_format_error(count, finding.blocks_error).text);
     strbuf_printf(out, "%s of all allocations", format_percent(count, allocations).text);
     strbuf_printf(out, " (%s): its thread frees each with its next heap call.",
-                  format_bytes(bytes).text);
+                  finding_format(builder, &leader.costs, COST_TEMPORARY_BYTES).text);
     return finding_add(builder, &finding);
 }
 
@@ -96,20 +101,29 @@ static MUST_USE enum err find_short_lived(struct findings_builder *builder)
         return ERR_OK;
     }
     const uint64_t bytes = sums.items[most].bytes;
-    struct finding finding = {.kind = FINDING_CHURN,
-                              .confidence = CONFIDENCE_HIGH,
-                              .location = row_groups_location(groups, most),
-                              .bytes = bytes,
-                              .whole_bytes = builder->summary->costs.values[COST_ALLOCATED_BYTES],
-                              .blocks = count,
-                              .score = bytes / BYTES_PER_SCORE,
-                              .look = "--histogram"};
+    const struct costs *whole = &builder->summary->costs;
+    const struct costs short_lived = {
+        .values = {[COST_ALLOCATIONS] = count, [COST_ALLOCATED_BYTES] = bytes},
+        .sizes = groups->groups.items[most].costs.sizes};
+    struct finding finding = {
+        .kind = FINDING_CHURN,
+        .confidence = CONFIDENCE_HIGH,
+        .location = row_groups_location(groups, most),
+        .bytes = bytes,
+        .whole_bytes = costs_get(whole, COST_ALLOCATED_BYTES),
+        .blocks = count,
+        .bytes_error = finding_error(builder, &short_lived, COST_ALLOCATED_BYTES),
+        .whole_bytes_error = finding_error(builder, whole, COST_ALLOCATED_BYTES),
+        .blocks_error = finding_error(builder, &short_lived, COST_ALLOCATIONS),
+        .score = bytes / BYTES_PER_SCORE,
+        .look = "--histogram"};
     struct strbuf *out = finding_begin(builder, &finding);
     finding_append_site(builder, out, finding.location);
-    strbuf_printf(out, " makes %s allocations that live for less than a millisecond, ",
-                  format_count(count).text);
+    strbuf_printf(out, " makes %s allocations%s that live for less than a millisecond, ",
+                  format_count(count).text,
+                  sampling_format_error(count, finding.blocks_error).text);
     strbuf_printf(out, "%s of all allocations", format_percent(count, allocations).text);
-    strbuf_printf(out, " (%s).", format_bytes(bytes).text);
+    strbuf_printf(out, " (%s).", finding_format(builder, &short_lived, COST_ALLOCATED_BYTES).text);
     return finding_add(builder, &finding);
 }
 
@@ -180,6 +194,9 @@ static MUST_USE enum err find_steps(struct findings_builder *builder)
     strbuf_printf(out, "up to %s, ", format_bytes(most->largest_bytes).text);
     strbuf_printf(out, "moved up to %s. Doubling the size ", format_bytes(most->moved_bytes).text);
     strbuf_printf(out, "would move about %s.", format_bytes(most->grown_bytes).text);
+    if (builder->sampling.is_sampled) {
+        strbuf_append_text(out, " Only recorded blocks are counted.");
+    }
     return finding_add(builder, &finding);
 }
 

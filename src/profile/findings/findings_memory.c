@@ -2,7 +2,6 @@
 // findings_memory: findings on what RSS consisted of, and on heaps that were not seen.
 #include "base/compiler.h"
 #include "host/os/file.h"
-#include "host/text/format.h"
 #include "profile/findings/findings_builder.h"
 #include "profile/tables/unseen.h"
 
@@ -70,7 +69,7 @@ static MUST_USE enum err find_rss(struct findings_builder *builder)
     struct strbuf *out = finding_begin(builder, &finding);
     strbuf_printf(out, "RSS was %s. Live heap blocks took ", format_bytes(split->rss_bytes).text);
     strbuf_printf(out, "%s of it. The largest other part is \"%s\": ",
-                  format_bytes(split->bytes[REC_PART_LIVE]).text,
+                  finding_format_bytes(builder, split->bytes[REC_PART_LIVE]).text,
                   rss_breakdown_kind(largest)->phrase);
     strbuf_append_text(out, format_bytes(finding.bytes).text);
     if (finding.location != REC_NONE) {

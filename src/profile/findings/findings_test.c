@@ -42,10 +42,8 @@ static const struct finding *find(const struct findings *findings, enum finding_
     return NULL;
 }
 
-static void
-build(const char *text, uint64_t runtime_ms, struct drawn_profile *drawn, struct findings *out)
+static void find_all(uint64_t runtime_ms, struct drawn_profile *drawn, struct findings *out)
 {
-    drawn_profile_open(text, drawn);
     drawn->profile->recording.meta.runtime_ms = runtime_ms;
     drawn->profile->recording.totals.peak_time_ms = 450;
     struct summary summary;
@@ -53,6 +51,13 @@ build(const char *text, uint64_t runtime_ms, struct drawn_profile *drawn, struct
     CLEANUP(rss_breakdown_release) struct rss_breakdown breakdown = {0};
     assert_int_equal(rss_breakdown_build(drawn->profile, 0, &breakdown), ERR_OK);
     assert_int_equal(findings_build(&drawn->selection, &summary, &breakdown, out), ERR_OK);
+}
+
+static void
+build(const char *text, uint64_t runtime_ms, struct drawn_profile *drawn, struct findings *out)
+{
+    drawn_profile_open(text, drawn);
+    find_all(runtime_ms, drawn, out);
 }
 
 static void the_peak_is_explained(void **state)
@@ -71,6 +76,33 @@ static void the_peak_is_explained(void **state)
     assert_int_equal(found->bytes, 31457280);
     assert_int_equal(findings.rise.trough_bytes, 10485760);
     assert_ptr_equal(found, findings.items.items); // the first of all
+}
+
+// The drawing as a sample of one block in 64 KiB, most of them not recorded.
+static void take_sample(struct recording *recording)
+{
+    recording->totals.sample_bytes = 65536;
+    recording->totals.unsampled_allocations = 1000;
+}
+
+// Two standard errors of a sum of bytes: 2 sqrt(9/8 * 64 KiB * bytes).
+static void figures_of_a_sample_have_their_errors(void **state)
+{
+    (void)state;
+    CLEANUP(drawn_profile_release) struct drawn_profile drawn = {0};
+    CLEANUP(findings_release) struct findings findings = {0};
+    drawn_profile_open(peak, &drawn);
+    take_sample(&drawn.profile->recording);
+    find_all(1000, &drawn, &findings);
+    const struct finding *found = find(&findings, FINDING_PEAK);
+    assert_non_null(found);
+    assert_string_equal(
+        findings_sentence(&findings, found),
+        "load (a.c:7) holds 30.0 MiB ±10%, 75.0% of the peak of 40.0 MiB ±8%. It gained 30.0 MiB "
+        "±10% since 400 ms, when the heap held 10.0 MiB ±17%; without that the peak would be "
+        "10.0 MiB ±17%.");
+    assert_int_equal(found->bytes_error, 3045839);
+    assert_int_equal(found->whole_bytes_error, 3517031);
 }
 
 // 30 MiB that are allocated and freed in the slice of the peak: no end of a slice has them.
@@ -292,6 +324,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_peak_is_explained),
+        cmocka_unit_test(figures_of_a_sample_have_their_errors),
         cmocka_unit_test(a_peak_of_a_moment_is_explained),
         cmocka_unit_test(a_pause_ends_no_rise),
         cmocka_unit_test(growth_step_by_step_is_found),

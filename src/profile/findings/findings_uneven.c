@@ -12,7 +12,6 @@
 
 #include "base/compiler.h"
 #include "host/os/file.h"
-#include "host/text/format.h"
 #include "profile/findings/findings_builder.h"
 
 enum {
@@ -105,25 +104,28 @@ add_uneven(struct findings_builder *builder, struct sibling_vec *siblings, bool 
     if (most == NULL || most->bytes < peak_bytes / SHARE_OF_PEAK) {
         return ERR_OK;
     }
-    struct finding finding = {.kind = FINDING_UNEVEN,
-                              .confidence = CONFIDENCE_MEDIUM,
-                              .location = REC_NONE,
-                              .bytes = most->bytes,
-                              .whole_bytes = peak_bytes,
-                              .score = (most->bytes - median->bytes) / UNEVEN_PER_SCORE,
-                              .look = are_threads ? "--group-by=thread" : "--group-by=process"};
+    struct finding finding = {
+        .kind = FINDING_UNEVEN,
+        .confidence = CONFIDENCE_MEDIUM,
+        .location = REC_NONE,
+        .bytes = most->bytes,
+        .whole_bytes = peak_bytes,
+        .bytes_error = sampling_error_of_bytes(&builder->sampling, most->bytes),
+        .whole_bytes_error = finding_error(builder, &builder->summary->costs, COST_PEAK_BYTES),
+        .score = (most->bytes - median->bytes) / UNEVEN_PER_SCORE,
+        .look = are_threads ? "--group-by=thread" : "--group-by=process"};
     struct strbuf *out = finding_begin(builder, &finding);
     if (are_threads) {
         strbuf_printf(out, "Thread %s holds ", most->name);
-        strbuf_printf(out, "%s at the peak; ", format_bytes(most->bytes).text);
+        strbuf_printf(out, "%s at the peak; ", finding_format_bytes(builder, most->bytes).text);
         strbuf_printf(out, "the median of %zu of its kind holds %s.", count,
-                      format_bytes(median->bytes).text);
+                      finding_format_bytes(builder, median->bytes).text);
     } else {
         strbuf_printf(out, "Process %s (pid %" PRIu32 ") held ", path_file_name(most->name),
                       profile->recording.processes[most->id].pid);
-        strbuf_printf(out, "%s at its own peak; ", format_bytes(most->bytes).text);
+        strbuf_printf(out, "%s at its own peak; ", finding_format_bytes(builder, most->bytes).text);
         strbuf_printf(out, "the median of %zu of its kind held %s.", count,
-                      format_bytes(median->bytes).text);
+                      finding_format_bytes(builder, median->bytes).text);
     }
     return finding_add(builder, &finding);
 }

@@ -101,6 +101,12 @@ enum err peak_rise_build(const struct row_groups *groups, struct peak_rise *out)
     return ERR_OK;
 }
 
+uint64_t peak_rise_error_bytes(uint64_t peak_bytes, uint64_t gained_bytes)
+{
+    const uint64_t trough_bytes = peak_bytes > gained_bytes ? peak_bytes - gained_bytes : 0;
+    return peak_bytes + trough_bytes;
+}
+
 void peak_rise_release(struct peak_rise *rise)
 {
     u64_vec_release(&rise->gained);

@@ -47,17 +47,21 @@ bool costs_any(const struct costs *costs)
     return false;
 }
 
+void sampled_sizes_add(struct sampled_sizes *sum, const struct sampled_sizes *part)
+{
+    sum->inverse_lengths += part->inverse_lengths;
+    if (part->shortest_length != 0 &&
+        (sum->shortest_length == 0 || part->shortest_length < sum->shortest_length)) {
+        sum->shortest_length = part->shortest_length;
+    }
+}
+
 void costs_add(struct costs *sum, const struct costs *part)
 {
     for (int cost = 0; cost < COST_COUNT; cost++) {
         sum->values[cost] += part->values[cost];
     }
-    sum->sizes.inverse_lengths += part->sizes.inverse_lengths;
-    const uint64_t shortest = part->sizes.shortest_length;
-    if (shortest != 0 &&
-        (sum->sizes.shortest_length == 0 || shortest < sum->sizes.shortest_length)) {
-        sum->sizes.shortest_length = shortest;
-    }
+    sampled_sizes_add(&sum->sizes, &part->sizes);
 }
 
 static uint64_t difference(uint64_t whole, uint64_t part)

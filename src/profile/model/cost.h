@@ -53,6 +53,7 @@ struct costs {
 };
 
 DEFINE_VEC(costs_vec, struct costs);
+DEFINE_VEC(sampled_sizes_vec, struct sampled_sizes);
 
 // The description of `cost`, which must be below COST_COUNT. Never NULL, static.
 const struct cost_info *cost_get_info(enum cost cost);
@@ -73,6 +74,7 @@ static inline uint64_t costs_get(const struct costs *costs, enum cost cost)
 // Whether any cost is not 0.
 bool costs_any(const struct costs *costs);
 
+void sampled_sizes_add(struct sampled_sizes *sum, const struct sampled_sizes *part);
 void costs_add(struct costs *sum, const struct costs *part);
 
 // All costs of one row. A damaged row may claim more frees than allocations; its leaks are then 0.

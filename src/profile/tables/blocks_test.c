@@ -2,6 +2,7 @@
 // Tests of queries about time, sizes and lifetimes. Random lists of blocks, each with birth, death
 // and size, are summed up as a recorder would do it, and every answer is counted again from the
 // list. One stack belongs to a child process, which may end before its parent.
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -590,6 +591,60 @@ static void histograms_count_every_block_once(void **state)
     }
 }
 
+// The sizes that the errors of a bucket come from: of its blocks for sizes, of all blocks of the
+// stacks in it for lifetimes, each rounded down to its bucket.
+static struct sampled_sizes
+sizes_of_bucket(const struct model *model, enum histogram_of of, uint32_t bucket)
+{
+    struct sampled_sizes sizes = {0};
+    for (size_t i = 0; i < model->count; i++) {
+        const struct block *block = &model->blocks[i];
+        bool is_in = of == HISTOGRAM_SIZES && rec_bucket_of(block->bytes) == bucket;
+        for (size_t k = 0; of == HISTOGRAM_LIFETIMES && !is_in && k < model->count; k++) {
+            const struct block *other = &model->blocks[k];
+            is_in = other->stack == block->stack && other->freed != NEVER &&
+                    rec_bucket_of(other->lifetime_ms) == bucket;
+        }
+        if (is_in) {
+            const uint64_t length = rec_bucket_low(rec_bucket_of(block->bytes)) + 1;
+            const struct sampled_sizes part = {1.0 / (double)length, length};
+            sampled_sizes_add(&sizes, &part);
+        }
+    }
+    return sizes;
+}
+
+static void histograms_of_samples_have_the_sizes_of_their_blocks(void **state)
+{
+    (void)state;
+    static const enum histogram_of kinds[] = {HISTOGRAM_SIZES, HISTOGRAM_LIFETIMES};
+    for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+        struct model model;
+        g_random = seed;
+        make_model(&model);
+        CLEANUP(drawn_profile_release) struct drawn_profile fixture = {0};
+        draw(&model, &fixture);
+        struct rec_totals *totals = &fixture.profile->recording.totals;
+        for (size_t kind = 0; kind < ARRAY_LEN(kinds); kind++) {
+            for (totals->sample_bytes = 0; totals->sample_bytes <= 4096;
+                 totals->sample_bytes += 4096) {
+                CLEANUP(histogram_release) struct histogram histogram = {0};
+                assert_int_equal(
+                    histogram_build(&fixture.selection, kinds[kind], false, 0, &histogram), ERR_OK);
+                for (uint32_t i = 0; i < histogram.total.len; i++) {
+                    const struct sampled_sizes sizes = histogram_costs(&histogram, i).sizes;
+                    struct sampled_sizes wanted = {0};
+                    if (totals->sample_bytes > 0) {
+                        wanted = sizes_of_bucket(&model, kinds[kind], histogram.first_bucket + i);
+                    }
+                    expect_equal("shortest", i, sizes.shortest_length, wanted.shortest_length);
+                    assert_true(fabs(sizes.inverse_lengths - wanted.inverse_lengths) < 1e-9);
+                }
+            }
+        }
+    }
+}
+
 // Count the blocks of the stack with one size, which are certain in the heat map.
 static uint64_t count_pairs(const struct model *model, uint32_t size, uint32_t lifetime)
 {
@@ -679,6 +734,7 @@ int main(void)
         cmocka_unit_test(rows_without_blocks_in_the_range_do_not_pass),
         cmocka_unit_test(charts_hold_the_highest_groups_and_the_rest),
         cmocka_unit_test(histograms_count_every_block_once),
+        cmocka_unit_test(histograms_of_samples_have_the_sizes_of_their_blocks),
         cmocka_unit_test(the_heat_map_tells_what_is_certain),
         cmocka_unit_test(what_is_alive_is_listed_most_bytes_first),
     };

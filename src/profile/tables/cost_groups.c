@@ -92,11 +92,8 @@ static MUST_USE enum err by_size(const struct selection *selection, struct cost_
             TRY(cost_group_vec_push(&out->items, (struct cost_group){.id = octave}));
         }
         struct costs *costs = &out->items.items[out->items.len - 1].costs;
-        costs->values[COST_ALLOCATIONS] += amount->count;
-        costs->values[COST_ALLOCATED_BYTES] += amount->bytes;
-        const uint64_t length = rec_bucket_low(histogram.first_bucket + (uint32_t)i) + 1;
-        const struct costs sizes = {.sizes = {(double)amount->count / (double)length, length}};
-        costs_add(costs, &sizes);
+        const struct costs part = histogram_costs(&histogram, i);
+        costs_add(costs, &part);
     }
     out->unknown =
         ((1U << COST_COUNT) - 1) & ~(1U << COST_ALLOCATIONS) & ~(1U << COST_ALLOCATED_BYTES);

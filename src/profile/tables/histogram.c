@@ -6,6 +6,7 @@
 
 #include "base/compiler.h"
 #include "base/minmax.h"
+#include "profile/accuracy/sampling.h"
 
 // One of the recording's two tables of buckets.
 struct bucket_table {
@@ -59,6 +60,47 @@ static void add_group(const struct row_groups *groups,
     for (uint32_t i = groups->row_first.items[group]; i < groups->row_first.items[group + 1]; i++) {
         add_row(table, groups->rows.items[i], amounts);
     }
+}
+
+// Add the sizes of a row's blocks to the buckets that they are in. A bucket of lifetimes may hold
+// any of them.
+static void add_row_sizes(const struct recording *recording,
+                          struct bucket_table table,
+                          uint32_t row,
+                          bool are_sizes,
+                          struct sampled_sizes *sums)
+{
+    const struct bucket_table buckets = buckets_of_row(table, row);
+    const struct sampled_sizes any = sampled_sizes_of_row(recording, row);
+    for (size_t i = 0; i < buckets.count; i++) {
+        const struct rec_bucket *bucket = &buckets.buckets[i];
+        const struct sampled_sizes sizes = are_sizes ? sampled_sizes_of_bucket(bucket) : any;
+        sampled_sizes_add(&sums[bucket->bucket], &sizes);
+    }
+}
+
+static MUST_USE enum err
+add_sizes(const struct selection *selection, enum histogram_of of, struct histogram *histogram)
+{
+    const struct recording *recording = &selection->profile->recording;
+    struct sampled_sizes sums[REC_BUCKET_COUNT] = {0};
+    for (size_t i = 0; sampling_of(recording).bytes != 0 && i < selection->rows.len; i++) {
+        add_row_sizes(recording, table_of(selection, of), selection->rows.items[i],
+                      of == HISTOGRAM_SIZES, sums);
+    }
+    TRY(sampled_sizes_vec_resize(&histogram->sizes, histogram->total.len));
+    for (size_t i = 0; i < histogram->sizes.len; i++) {
+        histogram->sizes.items[i] = sums[histogram->first_bucket + i];
+    }
+    return ERR_OK;
+}
+
+struct costs histogram_costs(const struct histogram *histogram, size_t index)
+{
+    const struct bucket_amount *amount = &histogram->total.items[index];
+    return (struct costs){
+        .values = {[COST_ALLOCATIONS] = amount->count, [COST_ALLOCATED_BYTES] = amount->bytes},
+        .sizes = histogram->sizes.items[index]};
 }
 
 struct ranked_group {
@@ -167,6 +209,7 @@ enum err histogram_build(const struct selection *selection,
     TRY(rank(&histogram.groups, table, by_bytes, selection->cancel, &ranked));
     ranked.len = min_u64(ranked.len, top_count);
     TRY(fill(&histogram, table, &ranked));
+    TRY(add_sizes(selection, of, &histogram));
     *out = histogram;
     histogram = (struct histogram){0};
     return ERR_OK;
@@ -177,6 +220,7 @@ void histogram_release(struct histogram *histogram)
     row_groups_release(&histogram->groups);
     bucket_amount_vec_release(&histogram->total);
     bucket_amount_vec_release(&histogram->rest);
+    sampled_sizes_vec_release(&histogram->sizes);
     for (size_t i = 0; i < histogram->top.len; i++) {
         bucket_amount_vec_release(&histogram->top.items[i].amounts);
     }
@@ -221,6 +265,14 @@ spread_row(struct bucket_table sizes, struct bucket_table lifetimes, struct heat
     for (size_t i = 0; size_sum > 0 && i < lifetimes.count; i++) {
         spread_lifetime(sizes, size_sum, &lifetimes.buckets[i], is_certain, cells);
     }
+}
+
+struct costs heat_cell_costs(const struct heat_cell *cell)
+{
+    const struct rec_bucket blocks = {.bucket = cell->size,
+                                      .count = cell->certain + cell->estimated};
+    return (struct costs){.values = {[COST_ALLOCATIONS] = blocks.count},
+                          .sizes = sampled_sizes_of_bucket(&blocks)};
 }
 
 enum err heat_map_build(const struct selection *selection, struct heat_cell_vec *out)

@@ -15,6 +15,7 @@
 
 #include "base/err.h"
 #include "host/containers/vec.h"
+#include "profile/model/cost.h"
 #include "profile/time/row_groups.h"
 
 enum histogram_of {
@@ -42,6 +43,7 @@ struct histogram {
     struct bucket_amount_vec total; // owned; empty if nothing was selected
     struct histogram_entry_vec top; // owned; highest first
     struct bucket_amount_vec rest;  // owned
+    struct sampled_sizes_vec sizes; // owned; of the blocks in total, all 0 if they are exact
 };
 
 // Build the histogram; call sites are ranked by bytes if `by_bytes`, else by count.
@@ -52,6 +54,10 @@ enum err histogram_build(const struct selection *selection,
                          struct histogram *out) MUST_USE;
 void histogram_release(struct histogram *histogram);
 
+// Return the blocks of a bucket as allocations and their bytes, for sampling_errors(). `index` is
+// below total.len.
+struct costs histogram_costs(const struct histogram *histogram, size_t index);
+
 struct heat_cell {
     uint32_t size; // buckets
     uint32_t lifetime;
@@ -60,6 +66,9 @@ struct heat_cell {
 };
 
 DEFINE_VEC(heat_cell_vec, struct heat_cell);
+
+// Return all blocks of a cell as allocations, for sampling_errors().
+struct costs heat_cell_costs(const struct heat_cell *cell);
 
 // List the non-empty cells of freed blocks, by size, then lifetime.
 enum err heat_map_build(const struct selection *selection, struct heat_cell_vec *out) MUST_USE;

@@ -186,11 +186,12 @@ void view_costs(struct view *view, const char *key, uint64_t bits, const struct 
     json_end_object(view->w);
 }
 
-void view_errors(struct view *view, enum side side, const char *key, const struct costs *costs)
+void view_errors(
+    struct view *view, enum side side, const char *key, uint64_t bits, const struct costs *costs)
 {
     if (is_sampled(view, side)) {
         const struct costs errors = errors_of(view, side, costs);
-        view_costs(view, key, view->costs, &errors);
+        view_costs(view, key, bits, &errors);
     }
 }
 

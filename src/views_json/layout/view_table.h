@@ -75,6 +75,7 @@ enum column_when {
     WHEN_OLD_SAMPLED = 1 << 7, // set if the view has two selections, and the old was so
     WHEN_FOLDED = 1 << 8,      // of a tree with folded wrapper frames
     WHEN_CHANGES_HAVE_ERRORS = 1 << 9,
+    WHEN_FOR_PAGE = 1 << 10, // for a page that adds up nodes itself (web/src/api/report-errors.ts)
 };
 
 struct column {
@@ -148,7 +149,8 @@ void view_location(struct view *view, struct place place);
 void view_costs(struct view *view, const char *key, uint64_t bits, const struct costs *costs);
 
 // Write the errors of the costs of one side, unless it is exact.
-void view_errors(struct view *view, enum side side, const char *key, const struct costs *costs);
+void view_errors(
+    struct view *view, enum side side, const char *key, uint64_t bits, const struct costs *costs);
 
 // Write the field `frames`: in rows as in a table, in columns as positions of locations.
 void view_frames(struct view *view, const struct frame_list *frames);

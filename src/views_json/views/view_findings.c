@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
+#include "profile/accuracy/sampling.h"
 #include "profile/findings/findings.h"
 #include "views_json/views/views.h"
 
@@ -18,6 +19,9 @@ struct finding_row {
     uint64_t bytes;
     uint64_t whole_bytes;
     uint64_t blocks;
+    uint64_t bytes_error;
+    uint64_t whole_bytes_error;
+    uint64_t blocks_error;
     double bytes_per_s;
     const char *look;
 };
@@ -25,17 +29,26 @@ struct finding_row {
 DEFINE_VEC(finding_row_vec, struct finding_row);
 
 static const struct column finding_columns[] = {
-    COLUMN(CELL_TEXT, finding_row, kind),       COLUMN(CELL_TEXT, finding_row, sentence),
-    COLUMN(CELL_TEXT, finding_row, confidence), COLUMN(CELL_LOCATION, finding_row, place),
-    COLUMN(CELL_U64, finding_row, bytes),       COLUMN(CELL_U64, finding_row, whole_bytes),
-    COLUMN(CELL_U64, finding_row, blocks),      COLUMN(CELL_DOUBLE, finding_row, bytes_per_s),
+    COLUMN(CELL_TEXT, finding_row, kind),
+    COLUMN(CELL_TEXT, finding_row, sentence),
+    COLUMN(CELL_TEXT, finding_row, confidence),
+    COLUMN(CELL_LOCATION, finding_row, place),
+    COLUMN(CELL_U64, finding_row, bytes),
+    COLUMN(CELL_U64, finding_row, whole_bytes),
+    COLUMN(CELL_U64, finding_row, blocks),
+    COLUMN(CELL_DOUBLE, finding_row, bytes_per_s),
     COLUMN(CELL_TEXT, finding_row, look),
+    COLUMN_WHEN(WHEN_SAMPLED, CELL_U64, finding_row, bytes_error),
+    COLUMN_WHEN(WHEN_SAMPLED, CELL_U64, finding_row, whole_bytes_error),
+    COLUMN_WHEN(WHEN_SAMPLED, CELL_U64, finding_row, blocks_error),
 };
 
 struct gain_row {
     struct place place;
     uint64_t gained_bytes;
-    uint64_t without_bytes;  // the peak without this gain
+    uint64_t without_bytes; // the peak without this gain
+    uint64_t gained_bytes_error;
+    uint64_t without_bytes_error;
     uint32_t thread;         // index, or REC_NONE
     const char *thread_name; // NULL without a thread
 };
@@ -43,9 +56,13 @@ struct gain_row {
 DEFINE_VEC(gain_row_vec, struct gain_row);
 
 static const struct column gain_columns[] = {
-    COLUMN(CELL_LOCATION, gain_row, place),    COLUMN(CELL_U64, gain_row, gained_bytes),
-    COLUMN(CELL_U64, gain_row, without_bytes), COLUMN(CELL_POSITION, gain_row, thread),
+    COLUMN(CELL_LOCATION, gain_row, place),
+    COLUMN(CELL_U64, gain_row, gained_bytes),
+    COLUMN(CELL_U64, gain_row, without_bytes),
+    COLUMN(CELL_POSITION, gain_row, thread),
     COLUMN(CELL_TEXT, gain_row, thread_name),
+    COLUMN_WHEN(WHEN_SAMPLED, CELL_U64, gain_row, gained_bytes_error),
+    COLUMN_WHEN(WHEN_SAMPLED, CELL_U64, gain_row, without_bytes_error),
 };
 
 static int compare_gains(const void *left, const void *right)
@@ -64,11 +81,14 @@ collect_gains(const struct view *view, const struct findings *findings, struct g
 {
     const struct recording *recording = &view->profile->recording;
     const struct peak_rise *rise = &findings->rise;
+    const struct sampling sampling = sampling_of(recording);
     const uint64_t peak_bytes = recording->totals.peak_bytes;
     for (uint32_t i = 0; i < rise->gained.len; i++) {
         const uint64_t gained_bytes = rise->gained.items[i];
         const uint32_t thread = rise->threads.items[i];
-        const struct gain_row row = {
+        const uint64_t held_bytes =
+            costs_get(&findings->groups.groups.items[i].costs, COST_PEAK_BYTES);
+        struct gain_row row = {
             .place = {SIDE_NEW, row_groups_location(&findings->groups, i)},
             .gained_bytes = gained_bytes,
             .without_bytes = peak_bytes > gained_bytes ? peak_bytes - gained_bytes : 0,
@@ -77,9 +97,21 @@ collect_gains(const struct view *view, const struct findings *findings, struct g
                                ? profile_string(view->profile, recording->threads[thread].name)
                                : NULL,
         };
+        row.gained_bytes_error =
+            sampling_error_of_bytes(&sampling, peak_rise_error_bytes(held_bytes, gained_bytes));
+        row.without_bytes_error = sampling_error_of_bytes(&sampling, row.without_bytes);
         TRY(gained_bytes > 0 ? gain_row_vec_push(out, row) : ERR_OK);
     }
     return ERR_OK;
+}
+
+static void write_bytes(struct view *view, const char *key, const char *error_key, uint64_t bytes)
+{
+    const struct sampling sampling = sampling_of(&view->profile->recording);
+    json_key_u64(view->w, key, bytes);
+    if (sampling.bytes != 0) {
+        json_key_u64(view->w, error_key, sampling_error_of_bytes(&sampling, bytes));
+    }
 }
 
 static MUST_USE enum err write_rise(struct view *view, const struct findings *findings)
@@ -98,14 +130,14 @@ static MUST_USE enum err write_rise(struct view *view, const struct findings *fi
     }
     json_begin_object(view->w);
     json_key_u64(view->w, "trough_ms", rise->trough_ms);
-    json_key_u64(view->w, "trough_bytes", rise->trough_bytes);
+    write_bytes(view, "trough_bytes", "trough_bytes_error", rise->trough_bytes);
     json_key_u64(view->w, "peak_ms", rise->peak_ms);
-    json_key_u64(view->w, "peak_bytes", recording->totals.peak_bytes);
+    write_bytes(view, "peak_bytes", "peak_bytes_error", recording->totals.peak_bytes);
     json_key_string(view->w, "mark",
                     rise->mark != REC_NONE
                         ? profile_string(view->profile, recording->marks[rise->mark].text)
                         : NULL);
-    json_key_u64(view->w, "freed_bytes", rise->freed_bytes);
+    write_bytes(view, "freed_bytes", "freed_bytes_error", rise->freed_bytes);
     json_key_u64(view->w, "total_count", rows.len);
     rows.len = rows.len > GAINS_MAX ? GAINS_MAX : rows.len;
     view_table(view, &TABLE("sites", gain_columns, rows.items, rows.len));
@@ -132,6 +164,9 @@ enum err view_findings(struct view *view, const struct summary *summary)
             .bytes = finding->bytes,
             .whole_bytes = finding->whole_bytes,
             .blocks = finding->blocks,
+            .bytes_error = finding->bytes_error,
+            .whole_bytes_error = finding->whole_bytes_error,
+            .blocks_error = finding->blocks_error,
             .bytes_per_s = finding->bytes_per_s,
             .look = finding->look,
         };

@@ -122,13 +122,13 @@ view_function_detail(struct view *view, const struct function_trees *trees, uint
     view_function(view, "function", function);
     view_costs(view, "self", view->costs, row.self);
     view_costs(view, "inclusive", view->costs, row.inclusive);
-    view_errors(view, SIDE_NEW, "self_errors", row.self);
-    view_errors(view, SIDE_NEW, "inclusive_errors", row.inclusive);
+    view_errors(view, SIDE_NEW, "self_errors", view->costs, row.self);
+    view_errors(view, SIDE_NEW, "inclusive_errors", view->costs, row.inclusive);
     if (view->old_selection != NULL) {
         view_costs(view, "old_self", view->costs, row.old_self);
         view_costs(view, "old_inclusive", view->costs, row.old_inclusive);
-        view_errors(view, SIDE_OLD, "old_self_errors", row.old_self);
-        view_errors(view, SIDE_OLD, "old_inclusive_errors", row.old_inclusive);
+        view_errors(view, SIDE_OLD, "old_self_errors", view->costs, row.old_self);
+        view_errors(view, SIDE_OLD, "old_inclusive_errors", view->costs, row.old_inclusive);
     }
     TRY(write_neighbours(view, trees, BY_CALLER, function,
                          TABLE("callers", neighbour_columns, none, 0)));

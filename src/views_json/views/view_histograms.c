@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // view_histograms: sizes of blocks, lifetimes of freed blocks, and both together.
 #include "base/compiler.h"
+#include "profile/accuracy/sampling.h"
 #include "views_json/views/views.h"
 
 // A bucket with its bounds, both included.
@@ -9,6 +10,8 @@ struct bucket_row {
     uint64_t low;
     uint64_t high;
     struct bucket_amount amount;
+    uint64_t blocks_error;
+    uint64_t bytes_error;
 };
 
 DEFINE_VEC(bucket_row_vec, struct bucket_row);
@@ -19,6 +22,8 @@ static const struct column bucket_columns[] = {
     COLUMN(CELL_U64, bucket_row, high),
     COLUMN_AS("blocks", CELL_U64, bucket_row, amount.count),
     COLUMN_AS("bytes", CELL_U64, bucket_row, amount.bytes),
+    COLUMN_WHEN(WHEN_SAMPLED, CELL_U64, bucket_row, blocks_error),
+    COLUMN_WHEN(WHEN_SAMPLED, CELL_U64, bucket_row, bytes_error),
 };
 
 static const struct column axis_columns[] = {
@@ -36,9 +41,14 @@ static struct bucket_row row_of_bucket(uint32_t bucket)
 static MUST_USE enum err write_buckets(struct view *view, const struct histogram *histogram)
 {
     CLEANUP(bucket_row_vec_release) struct bucket_row_vec rows = {0};
+    const struct sampling sampling = sampling_of(&view->profile->recording);
     for (size_t i = 0; i < histogram->total.len; i++) {
         struct bucket_row row = row_of_bucket(histogram->first_bucket + (uint32_t)i);
+        const struct costs costs = histogram_costs(histogram, i);
+        const struct costs errors = sampling_errors(&sampling, &costs);
         row.amount = histogram->total.items[i];
+        row.blocks_error = costs_get(&errors, COST_ALLOCATIONS);
+        row.bytes_error = costs_get(&errors, COST_ALLOCATED_BYTES);
         TRY(bucket_row_vec_push(&rows, row));
     }
     view_table(view, &TABLE("buckets", bucket_columns, rows.items, rows.len));
@@ -117,17 +127,26 @@ static MUST_USE enum err write_axis(struct view *view, const char *key, struct a
     return ERR_OK;
 }
 
-// Sizes and lifetimes of cells are indices on their axes.
+struct cell_row {
+    struct heat_cell cell; // size and lifetime are indices on their axes
+    uint64_t error;        // of all its blocks
+};
+
+DEFINE_VEC(cell_row_vec, struct cell_row);
+
 static const struct column cell_columns[] = {
-    COLUMN(CELL_U32, heat_cell, size),
-    COLUMN(CELL_U32, heat_cell, lifetime),
-    COLUMN_AS("blocks", CELL_U64, heat_cell, certain),
-    COLUMN_AS("estimated_blocks", CELL_U64, heat_cell, estimated),
+    COLUMN_AS("size", CELL_U32, cell_row, cell.size),
+    COLUMN_AS("lifetime", CELL_U32, cell_row, cell.lifetime),
+    COLUMN_AS("blocks", CELL_U64, cell_row, cell.certain),
+    COLUMN_AS("estimated_blocks", CELL_U64, cell_row, cell.estimated),
+    COLUMN_WHEN(WHEN_SAMPLED, CELL_U64, cell_row, error),
 };
 
 enum err view_size_lifetime(struct view *view)
 {
     CLEANUP(heat_cell_vec_release) struct heat_cell_vec cells = {0};
+    CLEANUP(cell_row_vec_release) struct cell_row_vec rows = {0};
+    const struct sampling sampling = sampling_of(&view->profile->recording);
     struct axis sizes = {0};
     struct axis lifetimes = {0};
     uint64_t certain = 0;
@@ -140,12 +159,17 @@ enum err view_size_lifetime(struct view *view)
         total += cells.items[i].certain + cells.items[i].estimated;
     }
     for (size_t i = 0; i < cells.len; i++) {
-        cells.items[i].size -= sizes.first;
-        cells.items[i].lifetime -= lifetimes.first;
+        struct heat_cell cell = cells.items[i];
+        const struct costs costs = heat_cell_costs(&cell);
+        const struct costs errors = sampling_errors(&sampling, &costs);
+        cell.size -= sizes.first;
+        cell.lifetime -= lifetimes.first;
+        TRY(cell_row_vec_push(
+            &rows, (struct cell_row){.cell = cell, .error = costs_get(&errors, COST_ALLOCATIONS)}));
     }
     TRY(write_axis(view, "sizes", sizes));
     TRY(write_axis(view, "lifetimes", lifetimes));
-    view_table(view, &TABLE("cells", cell_columns, cells.items, cells.len));
+    view_table(view, &TABLE("cells", cell_columns, rows.items, rows.len));
     json_key_u64(view->w, "certain_blocks", certain);
     json_key_u64(view->w, "total_blocks", total);
     return ERR_OK;

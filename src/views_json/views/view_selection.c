@@ -119,12 +119,17 @@ static void write_suppressed(struct view *view)
     json_end_object(view->w);
 }
 
-static MUST_USE enum err
-write_costs(struct view *view, const char *key, const struct selection *selection)
+// Write the totals of one side's selection, and their errors.
+static MUST_USE enum err write_totals(struct view *view,
+                                      enum side side,
+                                      const char *key,
+                                      const char *errors_key,
+                                      const struct selection *selection)
 {
     struct summary summary;
     TRY(summary_build(selection, &summary));
     view_costs(view, key, ALL_COSTS, &summary.costs);
+    view_errors(view, side, errors_key, ALL_COSTS, &summary.costs);
     return ERR_OK;
 }
 
@@ -134,7 +139,10 @@ static MUST_USE enum err write_whole(struct view *view)
                                   .cancel = view->filter->cancel};
     CLEANUP(selection_release) struct selection everything = {0};
     TRY(profile_select(view->profile, &filter, &everything, NULL));
-    return write_costs(view, "recording_totals", &everything);
+    struct summary summary;
+    TRY(summary_build(&everything, &summary));
+    view_costs(view, "recording_totals", ALL_COSTS, &summary.costs);
+    return ERR_OK;
 }
 
 enum err view_selection(struct view *view, const struct costs *whole)
@@ -142,7 +150,7 @@ enum err view_selection(struct view *view, const struct costs *whole)
     json_key(view->w, "selection");
     json_begin_object(view->w);
     write_filter(view);
-    TRY(write_costs(view, "totals", view->selection));
+    TRY(write_totals(view, SIDE_NEW, "totals", "totals_errors", view->selection));
     if (whole != NULL) {
         view_costs(view, "recording_totals", ALL_COSTS, whole);
     } else {
@@ -152,7 +160,8 @@ enum err view_selection(struct view *view, const struct costs *whole)
     view_cost_keys(view, "unavailable", view->selection->unknown);
     write_suppressed(view);
     if (view->old_selection != NULL) {
-        TRY(write_costs(view, "baseline_totals", view->old_selection));
+        TRY(write_totals(view, SIDE_OLD, "baseline_totals", "baseline_totals_errors",
+                         view->old_selection));
     } else {
         json_key(view->w, "baseline_totals");
         json_null(view->w);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // view_tree: a call tree: bottom-up, top-down or flame graph.
 #include "base/compiler.h"
+#include "profile/accuracy/sampling.h"
 #include "views_json/views/views.h"
 
 struct node_row {
@@ -20,6 +21,7 @@ struct node_row {
     const struct costs *total;
     const struct costs *old_self;
     const struct costs *old_total;
+    struct sampled_sizes sizes; // of `self`
 };
 
 DEFINE_VEC(node_row_vec, struct node_row);
@@ -44,6 +46,16 @@ static const struct column node_columns[] = {
     COLUMN_ERRORS("total_errors", CELL_ERRORS_AT, node_row, total),
     COLUMN_OLD_ERRORS("old_self_errors", CELL_ERRORS_AT, node_row, old_self),
     COLUMN_OLD_ERRORS("old_total_errors", CELL_ERRORS_AT, node_row, old_total),
+    COLUMN_OF("inverse_lengths",
+              CELL_DOUBLE,
+              offsetof(struct node_row, sizes.inverse_lengths),
+              WHEN_SAMPLED | WHEN_FOR_PAGE,
+              NULL),
+    COLUMN_OF("shortest_length",
+              CELL_U64,
+              offsetof(struct node_row, sizes.shortest_length),
+              WHEN_SAMPLED | WHEN_FOR_PAGE,
+              NULL),
     COLUMN_WHEN(WHEN_SEARCHED, CELL_U32, node_row, matched),
 };
 
@@ -76,6 +88,7 @@ row_of(const struct view *view, const struct tree_options *options, uint32_t id)
         .matched = options->matches != NULL ? options->matches->flags.items[id] : 0,
         .self = &tree->self[SIDE_NEW].items[id],
         .total = &tree->total[SIDE_NEW].items[id],
+        .sizes = tree->self[SIDE_NEW].items[id].sizes,
     };
     if (view->old_selection != NULL) {
         row.old_self = &tree->self[SIDE_OLD].items[id];
@@ -113,7 +126,17 @@ static void write_search(struct view *view, const struct tree_matches *matches)
     json_begin_object(view->w);
     json_key_u64(view->w, "matched_nodes", matches->count);
     view_costs(view, "totals", ALL_COSTS, &matches->totals);
+    view_errors(view, SIDE_NEW, "totals_errors", ALL_COSTS, &matches->totals);
     json_end_object(view->w);
+}
+
+// Write what a page needs for the errors of sums that it makes of nodes.
+static void write_variance(struct view *view, const struct tree_options *options)
+{
+    const struct sampling sampling = sampling_of(&view->profile->recording);
+    if (options->wish.by_any_cost && sampling.bytes != 0) {
+        json_key_double(view->w, "variance", sampling_variance(&sampling));
+    }
 }
 
 enum err view_tree(struct view *view, const struct tree_options *options)
@@ -128,11 +151,13 @@ enum err view_tree(struct view *view, const struct tree_options *options)
     table.has = options->spec.key == CALL_TREE_BY_FUNCTION ? WHEN_BY_FUNCTION : WHEN_BY_LOCATION;
     table.has |= options->spec.frames == CALL_TREE_SITES ? WHEN_FOLDED : 0;
     table.has |= options->matches != NULL ? WHEN_SEARCHED : 0;
+    table.has |= options->wish.by_any_cost ? WHEN_FOR_PAGE : 0;
     json_key_string(view->w, "direction", is_top_down ? "top_down" : "bottom_up");
     json_key_string(view->w, "sort", cost_get_info(view->sort)->key);
     json_key_u64(view->w, "total_nodes", options->tree->nodes.len);
     json_key_bool(view->w, "complete", is_complete);
     view_table(view, &table);
+    write_variance(view, options);
     write_search(view, options->matches);
     return ERR_OK;
 }
