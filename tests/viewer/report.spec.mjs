@@ -225,6 +225,39 @@ describe('a report file', () => {
   });
 });
 
+describe('a report of a sampled recording', () => {
+  it('states the errors that the server states, also of what the page adds up', async () => {
+    const sampled = recordWorkload(stage.folder, 'sampled.cairn', [], ['--sample=4KiB']);
+    const { viewer: server } = await stage.open(sampled);
+    const page = await openPage(exportPage(sampled, 'sampled.html'));
+    await server.open('#/source');
+    await page.open('#/source');
+    const { functions, code } = await server.ask('functions?limit=0');
+    const named = functions.function.slice(0, 8).map((place) => {
+      const module = code.functions.module[place];
+      return `functions?cost=allocations&${new URLSearchParams({ fn: code.functions.name[place] || `#${code.functions.id[place]}`, fn_module: module === null ? '' : code.modules.path[module] })}`;
+    });
+    const fragments = ['summary', 'peak', 'sizes', 'sizes?histogram=lifetimes', 'sizes?histogram=size_lifetime', 'flame?search=a&cost=allocations',
+      'flame?search=churn&cost=temporary', 'flame?search=a&wrappers=1&cost=leaked_bytes', ...COSTS.flatMap((cost) => [`bottom-up?cost=${cost}`, `top-down?cost=${cost}&wrappers=1`]), ...named];
+    const shown = await shownAt(page, fragments.map((fragment) => `#/${fragment}`));
+    const wanted = await shownAt(server, fragments.map((fragment) => `#/${fragment}`));
+    // Rows with equal costs may change places.
+    fragments.forEach((fragment, i) => assert.deepEqual(shown[i].sort(), wanted[i].sort(), fragment));
+    assert.ok(shown.filter((texts) => texts.some((text) => /±\d/.test(text))).length > fragments.length - 6);
+    for (const view of ['bottom-up', 'top-down']) {
+      const rows = async (viewed) => (await shownBy(viewed)).sort();
+      for (const viewed of [page, server]) {
+        await viewed.follow(`#/${view}?cost=allocations`);
+        await viewed.page.getByLabel(/Show the .*wrapper frame/).first().click();
+        await viewed.idle();
+      }
+      assert.deepEqual(await rows(page), await rows(server), view);
+      assert.ok((await page.page.locator('[role="row"] .cost-error').allTextContents()).some((text) => /^±\d+%$/.test(text)), view);
+    }
+    assert.deepEqual(page.complaints, []);
+  });
+});
+
 describe('a report of a part', () => {
   it('counts only what passes, and says so', async () => {
     const args = ['--filter-function', 'keep_cache'];

@@ -2,6 +2,7 @@
 // Tables leave the page: as CSV and TSV with the exact numbers of `cairn report --json`, and on paper with all of their rows.
 // Processes have their lives, and lifetimes a scale on which all of them can be seen.
 import assert from 'node:assert/strict';
+import path from 'node:path';
 import { describe, it } from 'node:test';
 import { recordFamily, recordWorkload, report, withStage } from './support.mjs';
 
@@ -156,6 +157,45 @@ describe('a sampled recording', () => {
     for (const view of ['top-down', 'bottom-up', 'threads']) {
       await other.follow(`#/${view}?cost=allocations`);
       assert.ok((await shown()).some((text) => /^±\d+%$/.test(text)), view);
+    }
+  });
+
+  it('shows the errors of source lines, frames, buckets and findings', async () => {
+    const sampled = recordWorkload(stage.folder, 'everywhere.cairn', [], ['--sample=4KiB']);
+    const { viewer: other } = await stage.open(sampled);
+    const share = (error, value) => (value > 0 && error > 0 ? `±${Math.min((error / value) * 100, 999).toFixed(0)}%` : '');
+    const errors = (label) => other.page.getByLabel(label, { exact: true }).locator('[role="row"] .cost-error').allTextContents();
+    const file = path.join(import.meta.dirname, 'workload.cpp');
+    await other.open('#/source');
+    const { lines } = await other.ask(`source?costs=allocations&file_path=${encodeURIComponent(file)}`);
+    await other.open(`#/source?cost=allocations&path=${encodeURIComponent(file)}&line=${lines.line[lines.self.allocations.findIndex((value) => value > 0)]}`);
+    const ofLines = lines.line.flatMap((_, row) => [share(lines.self_errors.allocations[row], lines.self.allocations[row]), share(lines.inclusive_errors.allocations[row], lines.inclusive.allocations[row])]).filter((text) => text !== '');
+    const shownLines = (await errors(`Source ${file}`)).filter((text) => text !== '');
+    assert.ok(shownLines.length > 1 && shownLines.every((text) => ofLines.includes(text)), `${shownLines} of ${ofLines}`);
+    assert.ok((await errors('Files')).some((text) => /^±\d+%$/.test(text)));
+
+    await other.open('#/flame?cost=allocations&search=churn');
+    const { nodes, search } = await other.ask('tree?costs=all&sort=allocations&search=churn&hide_wrappers=1');
+    assert.ok((await other.text('flame-status')).includes(share(nodes.total_errors.allocations[0], nodes.total.allocations[0])));
+    assert.ok((await other.text('flame-match')).includes(` ${share(search.totals_errors.allocations, search.totals.allocations)}, `));
+    await other.page.locator('.flame-canvas').hover({ position: { x: 40, y: 8 } });
+    const tip = await other.page.locator('.flame-tip').innerText();
+    assert.match(tip, /Allocations: [\d,]+ ±\d+%, 100%/);
+
+    for (const kind of ['sizes', 'lifetimes']) {
+      await other.open(`#/sizes?histogram=${kind}`);
+      const { buckets } = await other.ask(kind);
+      const wanted = buckets.blocks.flatMap((blocks, row) => [share(buckets.blocks_error[row], blocks), share(buckets.bytes_error[row], buckets.bytes[row])]);
+      const shown = await errors('Buckets');
+      assert.ok(shown.length > 2);
+      assert.deepEqual(shown, wanted.slice(0, shown.length), kind);
+      assert.match(await other.page.locator('.bars g title').first().evaluate((title) => title.textContent), /blocks? ±\d+%, .* ±\d+%$/);
+    }
+    await other.open('#/summary');
+    const { totals, totals_errors: ofTotals } = report(sampled).selection;
+    assert.ok((await other.text('figure-allocations')).endsWith(` ${share(ofTotals.allocations, totals.allocations)}`));
+    for (const finding of report(sampled).findings.items.filter((one) => one.bytes_error > 0)) {
+      assert.match(finding.sentence, /±\d+%/);
     }
   });
 

@@ -37,6 +37,9 @@ const selection = object({
   /** The part of the leaked costs that suppressions removed. */
   suppressed: object({ leaked_bytes: num, leaked_allocations: num }),
   baseline_totals: orNull(totals),
+  /** Two standard errors of estimates; null: exact. */
+  totals_errors: orNull(totals),
+  baseline_totals_errors: orNull(totals),
 });
 
 /** The metadata of nearly every answer. */
@@ -107,6 +110,7 @@ const findings = object({
     location: refs,
     bytes: nums,
     whole_bytes: nums,
+    bytes_error: orNull(nums),
     look: texts,
   }),
   /** Null without time slices, and for a part of the recording. */
@@ -118,8 +122,19 @@ const findings = object({
       peak_bytes: num,
       mark: orNull(str),
       freed_bytes: num,
+      trough_bytes_error: orNull(num),
+      peak_bytes_error: orNull(num),
+      freed_bytes_error: orNull(num),
       total_count: num,
-      sites: object({ count: num, location: refs, gained_bytes: nums, without_bytes: nums, thread_name: nullableTexts }),
+      sites: object({
+        count: num,
+        location: refs,
+        gained_bytes: nums,
+        without_bytes: nums,
+        gained_bytes_error: orNull(nums),
+        without_bytes_error: orNull(nums),
+        thread_name: nullableTexts,
+      }),
     }),
   ),
 });
@@ -180,10 +195,11 @@ export const tree = object({
     matched: orNull(nums),
     old_self: orNull(costs),
     old_total: orNull(costs),
+    self_errors: orNull(costs),
     total_errors: orNull(costs),
     old_total_errors: orNull(costs),
   }),
-  search: orNull(object({ matched_nodes: num, totals })),
+  search: orNull(object({ matched_nodes: num, totals, totals_errors: orNull(totals) })),
   code,
 });
 
@@ -260,7 +276,7 @@ export const functionDetail = object({
 /** Source files, by the costs of the call sites in them. */
 export const files = object({
   selection,
-  groups: object({ count: num, name: texts, costs }),
+  groups: object({ count: num, name: texts, costs, errors: orNull(costs) }),
 });
 
 export const source = object({
@@ -270,7 +286,18 @@ export const source = object({
   reason: orNull(str),
   text: orNull(str),
   is_newer: bool,
-  lines: object({ count: num, line: nums, self: costs, inclusive: costs, old_self: orNull(costs), old_inclusive: orNull(costs) }),
+  lines: object({
+    count: num,
+    line: nums,
+    self: costs,
+    inclusive: costs,
+    old_self: orNull(costs),
+    old_inclusive: orNull(costs),
+    self_errors: orNull(costs),
+    inclusive_errors: orNull(costs),
+    old_self_errors: orNull(costs),
+    old_inclusive_errors: orNull(costs),
+  }),
 });
 
 export const series = object({
@@ -297,7 +324,7 @@ export const series = object({
 
 export const histogram = object({
   unit: str,
-  buckets: object({ bucket: nums, low: nums, high: nums, blocks: nums, bytes: nums }),
+  buckets: object({ bucket: nums, low: nums, high: nums, blocks: nums, bytes: nums, blocks_error: orNull(nums), bytes_error: orNull(nums) }),
   top: list(object({ location: orNull(num), blocks: nums, bytes: nums })),
   rest: object({ blocks: nums, bytes: nums }),
   code,
@@ -308,7 +335,7 @@ const bounds = object({ low: nums, high: nums });
 export const sizeLifetime = object({
   sizes: bounds,
   lifetimes: bounds,
-  cells: object({ size: nums, lifetime: nums, blocks: nums, estimated_blocks: nums }),
+  cells: object({ size: nums, lifetime: nums, blocks: nums, estimated_blocks: nums, error: orNull(nums) }),
   certain_blocks: num,
   total_blocks: num,
 });

@@ -4,7 +4,8 @@
 // complete tree, and the nodes of one whose wrapper frames are folded here.
 import { code as codeTables } from './answers';
 import { foldNodes, pathsOf } from './report-folds';
-import { list, num, nums, object, record, refs, str, type Decode, type Decoded } from './decode';
+import { addSizes, errorOf, type Sizes } from './report-errors';
+import { list, num, nums, object, orNull, record, refs, str, type Decode, type Decoded } from './decode';
 
 export type Params = Readonly<Record<string, string>>;
 type Fields = Readonly<Record<string, unknown>>;
@@ -51,7 +52,7 @@ function sortByCost(rows: number[], costs: readonly number[], ids: readonly numb
 }
 
 const functionsTable = object({
-  functions: object({ count: num, function: refs, self: columns, inclusive: columns }),
+  functions: object({ count: num, function: refs, self: columns, inclusive: columns, self_errors: orNull(columns) }),
   code: codeTables,
 });
 
@@ -67,7 +68,17 @@ export function narrowFunctions(raw: unknown, params: Params): unknown {
 
 const treeTable = object({
   complete: anything,
-  nodes: object({ count: num, id: nums, parent: refs, function: refs, total: columns }),
+  nodes: object({
+    count: num,
+    id: nums,
+    parent: refs,
+    function: refs,
+    total: columns,
+    inverse_lengths: orNull(nums),
+    shortest_length: orNull(nums),
+  }),
+  /** Null: all costs are exact. */
+  variance: orNull(num),
   code: codeTables,
 });
 type TreeTable = Decoded<typeof treeTable>;
@@ -156,8 +167,14 @@ function findMatches(tree: TreeTable, text: string): readonly boolean[] {
   return tree.nodes.function.map((place) => place !== null && verdicts[place] === true);
 }
 
+interface MatchTotals {
+  readonly totals: Readonly<Record<string, number>>;
+  /** Null: they are exact. */
+  readonly totals_errors: Readonly<Record<string, number>> | null;
+}
+
 /** The costs of all stacks with a match, each counted once: the totals of the outermost matches. */
-function matchTotals(tree: TreeTable, matched: readonly boolean[]): Record<string, number> {
+function matchTotals(tree: TreeTable, matched: readonly boolean[]): MatchTotals {
   const inside: boolean[] = [];
   const outermost = places(tree.nodes.count).filter((place) => {
     const parent = tree.nodes.parent[place] ?? null;
@@ -165,12 +182,17 @@ function matchTotals(tree: TreeTable, matched: readonly boolean[]): Record<strin
     inside[place] = isBelow || matched[place] === true;
     return !isBelow && matched[place] === true;
   });
-  return Object.fromEntries(
-    Object.entries(tree.nodes.total).map(([cost, values]) => [
-      cost,
-      outermost.reduce((sum, place) => sum + (values[place] ?? 0), 0),
-    ]),
-  );
+  const totals = Object.entries(tree.nodes.total).map(([cost, values]): [string, number] => [
+    cost,
+    outermost.reduce((sum, place) => sum + (values[place] ?? 0), 0),
+  ]);
+  const { variance } = tree;
+  const sizes: Sizes = { inverse: 0, shortest: 0 };
+  for (const place of places(tree.nodes.count).filter((own) => inside[own] === true)) {
+    addSizes(sizes, { inverse: tree.nodes.inverse_lengths?.[place] ?? 0, shortest: tree.nodes.shortest_length?.[place] ?? 0 });
+  }
+  const errors = totals.map(([cost, sum]): [string, number] => [cost, errorOf(variance ?? 0, cost, sum, sizes)]);
+  return { totals: Object.fromEntries(totals), totals_errors: variance === null ? null : Object.fromEntries(errors) };
 }
 
 export function narrowTree(raw: unknown, params: Params): unknown {
@@ -186,7 +208,7 @@ export function narrowTree(raw: unknown, params: Params): unknown {
     const matched = findMatches(tree, text);
     nodes['matched'] = rows.map((row) => (matched[row] === true ? 1 : 0));
     const count = matched.filter((is) => is).length;
-    search = tree.complete === true ? { matched_nodes: count, totals: matchTotals(tree, matched) } : null;
+    search = tree.complete === true ? { matched_nodes: count, ...matchTotals(tree, matched) } : null;
   }
   return { ...whole, complete: tree.complete === true && !isCut, nodes, search };
 }
@@ -279,7 +301,7 @@ export function narrowSummary(raw: unknown, params: Params): unknown {
 }
 
 const callGraph = object({
-  edges: object({ count: num, caller: refs, callee: refs, inclusive: columns }),
+  edges: object({ count: num, caller: refs, callee: refs, inclusive: columns, inclusive_errors: orNull(columns) }),
   locations: object({ count: num, location: refs, inclusive: columns }),
   lines: object({ count: num, location: refs }),
   code: codeTables,
@@ -310,15 +332,24 @@ interface Neighbours {
   readonly rows: readonly number[];
 }
 
-function neighbourTable(graph: CallGraph, found: Neighbours, own: Readonly<Record<string, number>> | null, sort: string): unknown {
-  const { inclusive } = graph.edges;
-  const hasOwn = own !== null && Object.values(own).some((value) => value > 0);
+/** What a function costs by itself; the errors are null if it is exact. */
+interface OwnCosts {
+  readonly costs: Readonly<Record<string, number>>;
+  readonly errors: Readonly<Record<string, number>> | null;
+}
+
+function neighbourTable(graph: CallGraph, found: Neighbours, own: OwnCosts | null, sort: string): unknown {
+  const hasOwn = own !== null && Object.values(own.costs).some((value) => value > 0);
   const ends = [...found.ends, ...(hasOwn ? [null] : [])];
-  const costs = Object.entries(inclusive).map(([cost, values]): [string, number[]] => [
-    cost,
-    [...found.rows.map((row) => values[row] ?? 0), ...(hasOwn ? [own[cost] ?? 0] : [])],
-  ]);
-  const table = { count: ends.length, function: ends, inclusive: Object.fromEntries(costs) };
+  const columnsOf = (of: Readonly<Record<string, readonly number[]>>, last: Readonly<Record<string, number>> | null): Record<string, number[]> =>
+    Object.fromEntries(Object.entries(of).map(([cost, values]) => [cost, [...found.rows.map((row) => values[row] ?? 0), ...(hasOwn ? [last?.[cost] ?? 0] : [])]]));
+  const { inclusive, inclusive_errors: errors } = graph.edges;
+  const table = {
+    count: ends.length,
+    function: ends,
+    inclusive: columnsOf(inclusive, own?.costs ?? null),
+    ...(errors === null ? {} : { inclusive_errors: columnsOf(errors, own?.errors ?? null) }),
+  };
   const ids = ends.map((end) => (end === null ? Infinity : (graph.code.functions.id[end] ?? 0)));
   return pickRows(table, sortByCost(places(ends.length), table.inclusive[sort] ?? [], ids));
 }
@@ -335,7 +366,10 @@ export function functionOf(rawFunctions: unknown, rawGraph: unknown, params: Par
   }
   const sort = params['sort'] || 'peak_bytes';
   const { edges, locations } = graph;
-  const own = rowOf(all.functions.self, row);
+  const own: OwnCosts = {
+    costs: rowOf(all.functions.self, row),
+    errors: all.functions.self_errors === null ? null : rowOf(all.functions.self_errors, row),
+  };
   const calls = (ends: readonly (number | null)[], others: readonly (number | null)[]): Neighbours => {
     const rows = places(edges.count).filter((edge) => ends[edge] === place);
     return { rows, ends: rows.map((edge) => others[edge] ?? null) };
@@ -346,7 +380,7 @@ export function functionOf(rawFunctions: unknown, rawGraph: unknown, params: Par
     selection: whole['selection'],
     code: whole['code'],
     function: place,
-    self: own,
+    self: own.costs,
     inclusive: rowOf(all.functions.inclusive, row),
     callers: neighbourTable(graph, calls(edges.callee, edges.caller), null, sort),
     callees: neighbourTable(graph, calls(edges.caller, edges.callee), own, sort),

@@ -3,15 +3,18 @@ import { describe, expect, it } from 'vitest';
 import { num, nums, object, record, refs } from './decode';
 import { foldNodes } from './report-folds';
 
-const folded = object({ count: num, parent: refs, function: refs, self: record(nums), total: record(nums), hidden: nums, path: nums, unfolded_by: nums });
+const shape = { count: num, parent: refs, function: refs, self: record(nums), total: record(nums), hidden: nums, path: nums, unfolded_by: nums };
+const folded = object(shape);
 const NAMES = ['main', 'load', 'new', 'zmalloc', 'start']; // from the third on wrappers
 const WRAPPER = [false, false, true, true, true];
 
-/** A tree of stacks, each the names from the root on; the n-th has a cost of n + 1. */
-function treeOf(stacks: readonly string[]): unknown {
+/** A tree of stacks, each the names from the root on; the n-th has a cost of n + 1, of blocks of 10 n bytes. */
+function treeOf(stacks: readonly string[], variance: number | null = null): unknown {
   const parent: (number | null)[] = [null];
   const fn: (number | null)[] = [null];
   const cost = [0];
+  const inverse = [0];
+  const shortest = [0];
   const places = new Map([['', 0]]);
   stacks.forEach((stack, index) => {
     let at = 0;
@@ -24,10 +27,14 @@ function treeOf(stacks: readonly string[]): unknown {
         parent.push(at);
         fn.push(NAMES.indexOf(name));
         cost.push(0);
+        inverse.push(0);
+        shortest.push(0);
       }
       at = known;
     }
     cost[at] = (cost[at] ?? 0) + index + 1;
+    inverse[at] = (inverse[at] ?? 0) + (index + 1) / (10 * index + 1);
+    shortest[at] = Math.min(shortest[at] || Infinity, 10 * index + 1);
   });
   const code = {
     functions: { id: NAMES.map((_, i) => i), name: NAMES, short: NAMES.map(() => null), module: NAMES.map(() => null), wrapper: WRAPPER },
@@ -35,7 +42,8 @@ function treeOf(stacks: readonly string[]): unknown {
     modules: { path: [], name: [] },
     files: { path: [] },
   };
-  return { complete: true, nodes: { count: parent.length, id: parent.map((_, place) => place), parent, function: fn, inlined: parent.map(() => false), self: { allocations: cost } }, code };
+  const sizes = variance === null ? {} : { inverse_lengths: inverse, shortest_length: shortest };
+  return { complete: true, ...(variance === null ? {} : { variance }), nodes: { ...sizes, count: parent.length, id: parent.map((_, place) => place), parent, function: fn, inlined: parent.map(() => false), self: { allocations: cost } }, code };
 }
 
 /** Each node as "names from the root: total +hidden". */
@@ -66,6 +74,34 @@ describe('wrapper frames', () => {
     expect(drawn(raw, new Set(), isBottomUp)).toEqual(whenFolded);
     const first = pathsOf(raw, new Set(), isBottomUp).slice(0, 1);
     expect(drawn(raw, new Set(first), isBottomUp)).toEqual(whenUnfolded);
+  });
+
+  it('have the errors of the stacks through them, wherever they are folded', () => {
+    const stacks = ['start main load zmalloc new', 'start main', 'main load zmalloc', 'main new load'];
+    const errors = object({ ...shape, self_errors: record(nums), total_errors: record(nums), inverse_lengths: nums, shortest_length: nums });
+    for (const isBottomUp of [true, false]) {
+      const raw = treeOf(stacks, 512);
+      for (const unfolded of [new Set<number>(), new Set(pathsOf(raw, new Set(), isBottomUp))]) {
+        const nodes = errors(foldNodes(raw, unfolded, isBottomUp), 'nodes');
+        const below = nodes.parent.map((_, place) => nodes.parent.map((_other, other) => {
+          let at: number | null = other;
+          while (at !== null && at !== place) {
+            at = nodes.parent[at] ?? null;
+          }
+          return at === place ? other : -1;
+        }).filter((other) => other >= 0));
+        below.forEach((inside, place) => {
+          const lengths = inside.map((other) => nodes.shortest_length[other] ?? 0).filter((length) => length > 0);
+          const inverse = inside.reduce((sum, other) => sum + (nodes.inverse_lengths[other] ?? 0), 0);
+          const total = nodes.total['allocations']?.[place] ?? 0;
+          const wanted = Math.ceil(2 * Math.sqrt(512 * Math.min(inverse, total / Math.min(...lengths))));
+          expect(nodes.total_errors['allocations']?.[place]).toBe(total === 0 ? 0 : wanted);
+        });
+        expect(nodes.inverse_lengths.reduce((sum, value) => sum + value, 0)).toBeCloseTo(1 + 2 / 11 + 3 / 21 + 4 / 31, 12);
+        expect(nodes.self_errors['allocations']?.[0]).toBe(0);
+      }
+    }
+    expect(foldNodes(treeOf(stacks), new Set(), false)['total_errors']).toBeUndefined();
   });
 
   it('come back when all are unfolded, and no cost is lost', () => {

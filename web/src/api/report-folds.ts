@@ -3,10 +3,22 @@
 // with the costs of the stacks that end at a node as the only sums. Pure.
 import { nameHash } from '../base/name-hash';
 import { code as codeTables } from './answers';
-import { flag, list, num, nums, object, record, refs, type Decoded } from './decode';
+import { flag, list, num, nums, object, orNull, record, refs, type Decoded } from './decode';
+import { addSizes, errorOf, type Sizes } from './report-errors';
 
 const wholeTree = object({
-  nodes: object({ count: num, id: nums, parent: refs, function: refs, inlined: list(flag), self: record(nums) }),
+  nodes: object({
+    count: num,
+    id: nums,
+    parent: refs,
+    function: refs,
+    inlined: list(flag),
+    self: record(nums),
+    inverse_lengths: orNull(nums),
+    shortest_length: orNull(nums),
+  }),
+  /** Null: all costs are exact. */
+  variance: orNull(num),
   code: codeTables,
 });
 type WholeTree = Decoded<typeof wholeTree>;
@@ -23,6 +35,9 @@ interface FoldedNode {
   childCount: number;
   readonly self: number[];
   readonly total: number[];
+  /** Of `self` and of `total`; only used for errors. */
+  readonly selfSizes: Sizes;
+  readonly totalSizes: Sizes;
 }
 
 const LOW_BITS = 2 ** 32;
@@ -48,7 +63,7 @@ class Folder {
   private add(parent: number | null, fn: number | null, inlined: number, path: number): number {
     const above = parent === null ? undefined : this.nodes[parent];
     const none = this.costs.map(() => 0);
-    this.nodes.push({ parent, depth: above === undefined ? 0 : above.depth + 1, function: fn, inlined, path, hidden: 0, unfoldedBy: 0, childCount: 0, self: none, total: [...none] });
+    this.nodes.push({ parent, depth: above === undefined ? 0 : above.depth + 1, function: fn, inlined, path, hidden: 0, unfoldedBy: 0, childCount: 0, self: none, total: [...none], selfSizes: { inverse: 0, shortest: 0 }, totalSizes: { inverse: 0, shortest: 0 } });
     if (above !== undefined) {
       above.childCount++;
     }
@@ -138,12 +153,15 @@ class Folder {
 
   /** Count a row's stacks at a node. */
   count(row: number, place: number): void {
+    const node = this.nodes[place];
+    if (node === undefined) {
+      return;
+    }
     this.costs.forEach((column, cost) => {
-      const own = this.nodes[place]?.self;
-      if (own !== undefined) {
-        own[cost] = (own[cost] ?? 0) + (column[row] ?? 0);
-      }
+      node.self[cost] = (node.self[cost] ?? 0) + (column[row] ?? 0);
     });
+    const { inverse_lengths: inverse, shortest_length: shortest } = this.whole.nodes;
+    addSizes(node.selfSizes, { inverse: inverse?.[row] ?? 0, shortest: shortest?.[row] ?? 0 });
   }
 
   addUp(): void {
@@ -156,6 +174,10 @@ class Folder {
           above.total[cost] = (above.total[cost] ?? 0) + total;
         }
       });
+      addSizes(node.totalSizes, node.selfSizes);
+      if (above !== undefined) {
+        addSizes(above.totalSizes, node.totalSizes);
+      }
     }
   }
 }
@@ -196,6 +218,9 @@ export function foldNodes(raw: unknown, unfolded: ReadonlySet<number>, isBottomU
   folder.addUp();
   const { nodes } = folder;
   const columns = (of: 'self' | 'total'): Record<string, readonly number[]> => Object.fromEntries(keys.map((key, cost) => [key, nodes.map((node) => node[of][cost] ?? 0)]));
+  const { variance } = whole;
+  const errors = (of: 'self' | 'total', sizes: 'selfSizes' | 'totalSizes'): Record<string, readonly number[]> =>
+    Object.fromEntries(keys.map((key, cost) => [key, nodes.map((node) => errorOf(variance ?? 0, key, node[of][cost] ?? 0, node[sizes]))]));
   return {
     count: nodes.length,
     id: nodes.map((_, place) => place),
@@ -209,5 +234,13 @@ export function foldNodes(raw: unknown, unfolded: ReadonlySet<number>, isBottomU
     hidden: nodes.map((node) => node.hidden),
     path: nodes.map((node) => (node.hidden > 0 ? node.path : 0)),
     unfolded_by: nodes.map((node) => node.unfoldedBy),
+    ...(variance === null
+      ? {}
+      : {
+          self_errors: errors('self', 'selfSizes'),
+          total_errors: errors('total', 'totalSizes'),
+          inverse_lengths: nodes.map((node) => node.selfSizes.inverse),
+          shortest_length: nodes.map((node) => node.selfSizes.shortest),
+        }),
   };
 }

@@ -75,6 +75,12 @@ export function formatError(value: number, error: number): string {
   return value > 0 && error > 0 ? `±${Math.min((error / value) * 100, 999).toFixed(0)}%` : '';
 }
 
+/** " ±12%", after a figure in a sentence. */
+export function errorBeside(value: number, error: number | null | undefined): string {
+  const text = formatError(value, error ?? 0);
+  return text === '' ? '' : ` ${text}`;
+}
+
 /** For tooltips: the rounded figure and the exact one. */
 export function formatCostExact(key: CostKey, value: number): string {
   return isBytes(key) && value >= 1024

@@ -52,7 +52,7 @@ function nodes(ids: readonly number[], parents: readonly (number | null)[], chil
   const values = { cost: ids.map((id) => id * 10) };
   return {
     count: ids.length, id: ids, parent: parents, depth: ids.map(() => 0), function: ids.map(() => 0), inlined: ids.map(() => 0),
-    child_count: childCounts, self: values, total: values, hidden: null, path: null, unfolded_by: null, matched: null, old_self: null, total_errors: null, old_total_errors: null, old_total: null,
+    child_count: childCounts, self: values, total: values, hidden: null, path: null, unfolded_by: null, matched: null, old_self: null, self_errors: null, total_errors: null, old_total_errors: null, old_total: null,
   };
 }
 

@@ -26,7 +26,7 @@ function randomPartialTree(seed: number): PartialTree {
         tree,
         {
           count: 4, id: [parent, ...ids], parent: [null, 0, 0, 0], depth: [0, 1, 1, 1], function: [0, 0, 0, 0], inlined: [0, 0, 0, 0],
-          child_count: [3, 3, 3, 3], self: { cost: [0, ...costs] }, total: { cost: total }, hidden: null, path: null, unfolded_by: null, matched: null, old_self: null, total_errors: null, old_total_errors: null, old_total: null,
+          child_count: [3, 3, 3, 3], self: { cost: [0, ...costs] }, total: { cost: total }, hidden: null, path: null, unfolded_by: null, matched: null, old_self: null, self_errors: null, total_errors: null, old_total_errors: null, old_total: null,
         },
         () => NO_CODE,
         (row) => row === 0,

@@ -21,6 +21,7 @@ export interface TreeNodes {
   readonly old_total: CostColumns | null;
   readonly old_self: CostColumns | null;
   /** Two standard errors of estimates; null: exact, or not asked. */
+  readonly self_errors: CostColumns | null;
   readonly total_errors: CostColumns | null;
   readonly old_total_errors: CostColumns | null;
 }

@@ -5,6 +5,7 @@ import type { Summary } from '../api/answers';
 import { at, range } from '../base/columns';
 import { formatBytes, formatCountOf, formatPercent } from '../base/format';
 import { locationName, type CodeName } from '../model/code';
+import { errorBeside } from '../model/cost';
 import type { Address } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress } from '../state/hooks';
@@ -71,7 +72,10 @@ function Card(props: { readonly summary: Summary; readonly row: number }): JSX.E
         <span class="card-sure">{SURE[items.confidence[row] ?? ''] ?? items.confidence[row]}</span>
       </h2>
       <p class="card-figure">
-        <span>{formatBytes(bytes)}</span>
+        <span>
+          {formatBytes(bytes)}
+          {errorBeside(bytes, items.bytes_error?.[row])}
+        </span>
         {whole === 0 ? null : <span class="card-share">{`${formatPercent(bytes, whole)} ${kind.whole}`}</span>}
       </p>
       <span class="card-track" aria-hidden="true">

@@ -4,7 +4,7 @@ import { at } from '../base/columns';
 import { formatPercent } from '../base/format';
 import { functionName, NO_CODE, type CodeName } from '../model/code';
 import { foldAction, foldedLabel, foldOf } from '../model/folded-frames';
-import { ALL_COSTS, costTitle, formatCost, formatCostChange, formatCostExact, type CostKey } from '../model/cost';
+import { ALL_COSTS, changeError, costTitle, errorBeside, formatCost, formatCostChange, formatCostExact, type CostKey } from '../model/cost';
 import { palette } from '../render/colour';
 import { layoutFlame, type FlameLayout } from '../render/flame/layout';
 import { cssVariable } from './parts/theme-hook';
@@ -52,6 +52,22 @@ export function flameModel(tree: Tree, cost: CostKey, tells: (cost: CostKey) => 
   };
 }
 
+/** " ±12%": the error of what passes through a frame. */
+export function frameError(model: FlameModel, frame: number, cost: CostKey): string {
+  const { total, total_errors: errors } = model.tree.nodes;
+  return errors === null ? '' : errorBeside(at(total[cost], frame), at(errors[cost], frame));
+}
+
+function changeText(model: FlameModel, frame: number, cost: CostKey): string {
+  const { total, old_total: old, total_errors: errors, old_total_errors: oldErrors } = model.tree.nodes;
+  if (old === null) {
+    return '';
+  }
+  const error = changeError(errors === null ? 0 : at(errors[cost], frame), oldErrors === null ? 0 : at(oldErrors[cost], frame));
+  const unsure = error === 0 ? '' : ` ±${formatCost(cost, error)}`;
+  return `, ${formatCostChange(cost, at(total[cost], frame) - at(old[cost], frame))}${unsure} against before`;
+}
+
 /** All data of a frame, in lines; `isShort`: only the cost that is its width. */
 export function frameLines(model: FlameModel, frame: number, isShort = false): readonly string[] {
   const { nodes, selection } = model.tree;
@@ -67,9 +83,7 @@ export function frameLines(model: FlameModel, frame: number, isShort = false): r
     }
     const value = at(column, frame);
     const share = formatPercent(value, selection.totals[key] ?? 0);
-    const old = nodes.old_total?.[key];
-    const change = old === undefined ? '' : `, ${formatCostChange(key, value - at(old, frame))} against before`;
-    lines.push(`${costTitle(key)}: ${formatCostExact(key, value)}, ${share}${change}`);
+    lines.push(`${costTitle(key)}: ${formatCostExact(key, value)}${frameError(model, frame, key)}, ${share}${changeText(model, frame, key)}`);
   }
   const action = foldAction(foldOf(nodes, frame));
   if (action !== '') {
@@ -77,7 +91,8 @@ export function frameLines(model: FlameModel, frame: number, isShort = false): r
   }
   const self = at(nodes.self[model.cost], frame);
   if (self > 0) {
-    lines.push(`by itself: ${formatCost(model.cost, self)}`);
+    const error = nodes.self_errors === null ? 0 : at(nodes.self_errors[model.cost], frame);
+    lines.push(`by itself: ${formatCost(model.cost, self)}${errorBeside(self, error)}`);
   }
   return lines;
 }

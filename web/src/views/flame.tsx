@@ -6,7 +6,7 @@ import { tree as treeAnswer, type Tree } from '../api/answers';
 import { inReport } from '../api/report-file';
 import { at } from '../base/columns';
 import { formatCount, formatCountOf, formatPercent } from '../base/format';
-import { ALL_COSTS, costTitle, formatCost, TABLE_COSTS } from '../model/cost';
+import { ALL_COSTS, costTitle, errorBeside, formatCost, TABLE_COSTS } from '../model/cost';
 import { foldAction, foldedLabel, foldOf, NO_FOLD, toggleFold } from '../model/folded-frames';
 import { filterParams, shapeParams, type Address } from '../state/address';
 import { go } from '../state/app-state';
@@ -14,7 +14,7 @@ import { useAddress, useAsk } from '../state/hooks';
 import { FlameCanvas } from './flame-canvas';
 import { exportPng, exportSvg } from './flame-export';
 import { useSaveFile } from './parts/save-file';
-import { flameLook, flameModel, frameLines, type FlameModel } from './flame-model';
+import { flameLook, flameModel, frameError, frameLines, type FlameModel } from './flame-model';
 import { CostSelect, RegexToggle, ToggleButton, useDebounced, WrapperToggle } from './parts/controls';
 import { Pane } from './parts/pane';
 import { useDarkness } from './parts/theme-hook';
@@ -56,7 +56,7 @@ function searchText(tree: Tree, cost: string): string {
   }
   const value = tree.search.totals[cost] ?? 0;
   const total = tree.selection.totals[cost] ?? 0;
-  return `${formatCountOf(tree.search.matched_nodes, 'frame matches', 'frames match')}: ${formatCost(cost, value)}, ${formatPercent(value, total)} of ${formatCost(cost, total)}`;
+  return `${formatCountOf(tree.search.matched_nodes, 'frame matches', 'frames match')}: ${formatCost(cost, value)}${errorBeside(value, tree.search.totals_errors?.[cost])}, ${formatPercent(value, total)} of ${formatCost(cost, total)}`;
 }
 
 function Trail(props: { readonly model: FlameModel; readonly zoomed: number }): JSX.Element {
@@ -138,7 +138,7 @@ function Graph(props: { readonly tree: Tree; readonly address: Address }): JSX.E
         <FlameCanvas model={model} look={look} isFlame={isFlame} zoomed={zoomed} onZoom={(f) => zoomTo(model, f)} onStatus={setPointed} onUnfold={unfold} />
       )}
       <p class="flame-status" data-testid="flame-status" aria-live="polite">
-        {`${foldedLabel(model.name(frame), foldOf(tree.nodes, frame))}: ${formatCost(address.cost, model.value(frame))}, ${formatPercent(model.value(frame), total)}`}
+        {`${foldedLabel(model.name(frame), foldOf(tree.nodes, frame))}: ${formatCost(address.cost, model.value(frame))}${frameError(model, frame, address.cost)}, ${formatPercent(model.value(frame), total)}`}
         <span class="soft">{` ${frameLines(model, frame)[1] ?? ''}`}</span>
       </p>
     </>

@@ -4,6 +4,7 @@ import { sizeLifetime } from '../api/answers';
 import type { Decoded } from '../api/decode';
 import { at, range } from '../base/columns';
 import { formatCount, formatCountOf, formatPercent } from '../base/format';
+import { errorBeside } from '../model/cost';
 import type { Picture } from '../render/picture';
 import { bound, rangeText } from './histogram';
 import { PictureButtons } from './parts/picture-buttons';
@@ -44,7 +45,7 @@ function cellTitle(heat: Heat, cell: number): string {
   const lifetime = at(cells.lifetime, cell);
   return (
     `${rangeText('bytes', at(sizes.low, size), at(sizes.high, size))}, lived ${rangeText('ms', at(lifetimes.low, lifetime), at(lifetimes.high, lifetime))}: ` +
-    `${formatCountOf(at(heat.values, cell), 'block')}, ${formatCount(at(cells.blocks, cell))} of them certain`
+    `${formatCountOf(at(heat.values, cell), 'block')}${errorBeside(at(heat.values, cell), cells.error?.[cell])}, ${formatCount(at(cells.blocks, cell))} of them certain`
   );
 }
 

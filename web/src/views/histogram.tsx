@@ -7,6 +7,7 @@ import { at, range } from '../base/columns';
 import { ticks } from '../base/ticks';
 import { formatBytes, formatCount, formatCountOf, formatCountShort, formatMs } from '../base/format';
 import { locationName } from '../model/code';
+import { errorBeside } from '../model/cost';
 import { barsOf, type Bar } from '../model/histogram';
 import { stackUp } from '../model/stacked';
 import { palette } from '../render/colour';
@@ -64,10 +65,16 @@ function valueIn(answer: Histogram | null, rank: RankKey, row: number | null): n
   return answer === null || row === null ? 0 : at(answer.buckets[rank], row);
 }
 
+function errorIn(answer: Histogram | null, rank: RankKey, row: number | null): number | undefined {
+  const errors = answer?.buckets[`${rank}_error`] ?? null;
+  return errors === null ? undefined : row === null ? 0 : at(errors, row);
+}
+
 function barTitle(model: HistogramModel, bar: Bar): string {
   const { now, old } = model;
+  const unsure = (answer: Histogram | null, rank: RankKey, row: number | null): string => errorBeside(valueIn(answer, rank, row), errorIn(answer, rank, row));
   const say = (answer: Histogram | null, row: number | null): string =>
-    `${formatCountOf(valueIn(answer, 'blocks', row), 'block')}, ${formatBytes(valueIn(answer, 'bytes', row))}`;
+    `${formatCountOf(valueIn(answer, 'blocks', row), 'block')}${unsure(answer, 'blocks', row)}, ${formatBytes(valueIn(answer, 'bytes', row))}${unsure(answer, 'bytes', row)}`;
   const before = old === null ? '' : `; before ${say(old, bar.old)}`;
   return `${rangeText(now.unit, bar.low, bar.high)}: ${say(now, bar.now)}${before}`;
 }
@@ -178,10 +185,11 @@ export function BarsTable(props: { readonly model: HistogramModel }): JSX.Elemen
   const [selected, setSelected] = useState(-1);
   const total = (key: RankKey): number => now.buckets[key].reduce((sum, value) => sum + value, 0);
   const totals = { blocks: total('blocks'), bytes: total('bytes') };
+  const hasErrors = (now.buckets.blocks_error ?? old?.buckets.blocks_error ?? null) !== null;
   const column = (key: RankKey, cost: string, title: string): Parameters<typeof DataTable>[0]['columns'][number] => ({
     key,
     title: old === null ? title : `${title}: old, new, change`,
-    widthPx: old === null ? 150 : 260,
+    widthPx: (old === null ? 150 : 260) + (hasErrors ? (old === null ? 44 : 84) : 0),
     numeric: true,
     cell: (row) => (
       <CostCell
@@ -189,6 +197,8 @@ export function BarsTable(props: { readonly model: HistogramModel }): JSX.Elemen
         value={valueIn(now, key, bars[row]?.now ?? null)}
         total={totals[key]}
         old={old === null ? undefined : valueIn(old, key, bars[row]?.old ?? null)}
+        error={errorIn(now, key, bars[row]?.now ?? null)}
+        oldError={errorIn(old, key, bars[row]?.old ?? null)}
       />
     ),
   });

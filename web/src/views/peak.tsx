@@ -5,6 +5,7 @@ import { summary as summaryAnswer, type Findings, type Summary } from '../api/an
 import { at } from '../base/columns';
 import { formatBytes, formatCount, formatMs } from '../base/format';
 import { locationName, type CodeName } from '../model/code';
+import { errorBeside } from '../model/cost';
 import { go } from '../state/app-state';
 import { useAsk } from '../state/hooks';
 import { CodeText, openFunction } from './parts/code-label';
@@ -18,9 +19,9 @@ type Rise = NonNullable<Findings['peak_rise']>;
 
 /** From where to where the heap rose. */
 function riseText(rise: Rise, what = 'The heap'): string {
-  const from = rise.trough_bytes === 0 ? 'from nothing' : `from ${formatBytes(rise.trough_bytes)} at ${formatMs(rise.trough_ms)}, the trough before it,`;
+  const from = rise.trough_bytes === 0 ? 'from nothing' : `from ${formatBytes(rise.trough_bytes)}${errorBeside(rise.trough_bytes, rise.trough_bytes_error)} at ${formatMs(rise.trough_ms)}, the trough before it,`;
   const mark = rise.mark === null ? '' : ` The last mark before the peak was “${rise.mark}”.`;
-  return `${what} rose ${from} to ${formatBytes(rise.peak_bytes)} at ${formatMs(rise.peak_ms)}. In between, ${formatBytes(rise.freed_bytes)} were freed.${mark}`;
+  return `${what} rose ${from} to ${formatBytes(rise.peak_bytes)}${errorBeside(rise.peak_bytes, rise.peak_bytes_error)} at ${formatMs(rise.peak_ms)}. In between, ${formatBytes(rise.freed_bytes)}${errorBeside(rise.freed_bytes, rise.freed_bytes_error)} were freed.${mark}`;
 }
 
 function columnsOf(rise: Rise, name: (row: number) => CodeName): readonly Column[] {
@@ -30,17 +31,17 @@ function columnsOf(rise: Rise, name: (row: number) => CodeName): readonly Column
       key: 'gained',
       title: 'Gained',
       help: 'live bytes at the peak less those at the trough; the share is that of the peak',
-      widthPx: 150,
+      widthPx: sites.gained_bytes_error === null ? 150 : 194,
       numeric: true,
-      cell: (row) => <CostCell cost="peak_bytes" value={at(sites.gained_bytes, row)} total={rise.peak_bytes} />,
+      cell: (row) => <CostCell cost="peak_bytes" value={at(sites.gained_bytes, row)} total={rise.peak_bytes} error={sites.gained_bytes_error === null ? undefined : at(sites.gained_bytes_error, row)} />,
     },
     {
       key: 'without',
       title: 'Peak without it',
       help: 'the peak without what this call site gained',
-      widthPx: 120,
+      widthPx: sites.without_bytes_error === null ? 120 : 164,
       numeric: true,
-      cell: (row) => <span class="peak-number">{formatBytes(at(sites.without_bytes, row))}</span>,
+      cell: (row) => <span class="peak-number">{`${formatBytes(at(sites.without_bytes, row))}${errorBeside(at(sites.without_bytes, row), sites.without_bytes_error?.[row])}`}</span>,
     },
     { key: 'name', title: 'Call site', widthPx: 200, grows: true, cell: (row) => <CodeText name={name(row)} /> },
     { key: 'thread', title: 'Thread', help: 'the thread that gained most of it', widthPx: 130, cell: (row) => sites.thread_name[row] ?? '' },

@@ -11,7 +11,7 @@ import { filterParams, type Address } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
 import { CostSelect } from './parts/controls';
-import { CostCell } from './parts/cost-cell';
+import { CostCell, errorAt } from './parts/cost-cell';
 import { DataTable, type Column } from './parts/data-table';
 import { useMeta } from './parts/meta-context';
 import { Notice, Pane } from './parts/pane';
@@ -25,15 +25,27 @@ function columnsOf(source: Source, lines: readonly string[] | null, cost: string
   const highest = Math.max(1, ...(source.lines.inclusive[cost] ?? []));
   const lineAt = (row: number): number => (lines === null ? at(source.lines.line, row) : row + 1);
   const isCompared = source.lines.old_self !== null;
+  const hasErrors = (source.lines.self_errors ?? source.lines.old_self_errors) !== null;
   const costColumn = (key: 'self' | 'inclusive', title: string): Column => ({
     key,
     title,
-    widthPx: costWidthPx(cost, isCompared),
+    widthPx: costWidthPx(cost, isCompared, hasErrors),
     numeric: true,
     cell: (row) => {
       const entry = rowOfLine.get(lineAt(row));
       const old = source.lines[`old_${key}`];
-      return entry === undefined ? '' : <CostCell cost={cost} value={at(source.lines[key][cost], entry)} total={total} old={old === null ? undefined : at(old[cost], entry)} />;
+      return entry === undefined ? (
+        ''
+      ) : (
+        <CostCell
+          cost={cost}
+          value={at(source.lines[key][cost], entry)}
+          total={total}
+          old={old === null ? undefined : at(old[cost], entry)}
+          error={errorAt(source.lines[`${key}_errors`], cost, entry)}
+          oldError={errorAt(source.lines[`old_${key}_errors`], cost, entry)}
+        />
+      );
     },
   });
   return [
@@ -100,7 +112,7 @@ function FileList(props: { readonly address: Address }): JSX.Element {
               label="Files"
               columns={[
                 { key: 'file', title: 'File', widthPx: 110, grows: true, cell: (place) => <span class="mono group-text" title={name(at(rows, place))}>{baseName(name(at(rows, place)))}</span> },
-                { key: cost, title: costTitle(cost), widthPx: costWidthPx(cost, false), numeric: true, cell: (place) => <CostCell cost={cost} value={at(groups.costs[cost], at(rows, place))} total={selection.totals[cost] ?? 0} /> },
+                { key: cost, title: costTitle(cost), widthPx: costWidthPx(cost, false, groups.errors !== null), numeric: true, cell: (place) => <CostCell cost={cost} value={at(groups.costs[cost], at(rows, place))} total={selection.totals[cost] ?? 0} error={errorAt(groups.errors, cost, at(rows, place))} /> },
               ]}
               count={rows.length}
               selected={rows.findIndex((row) => name(row) === address.path)}

@@ -3,7 +3,7 @@
 import type { JSX } from 'preact';
 import { summary as summaryAnswer, type Summary } from '../api/answers';
 import { formatBytes, formatCount, formatCountOf, formatMs, formatPercent, formatPercentChange } from '../base/format';
-import { costMeaning, formatCost, formatCostChange, formatCostExact, type CostKey } from '../model/cost';
+import { costMeaning, errorBeside, formatCost, formatCostChange, formatCostExact, type CostKey } from '../model/cost';
 import { filterParams, isFiltered, type Address } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
@@ -71,7 +71,7 @@ function perSecond(count: number, countedMs: number): string {
 }
 
 function Figures(props: { readonly summary: Summary }): JSX.Element {
-  const { totals, baseline_totals: old } = props.summary;
+  const { totals, baseline_totals: old, selection } = props.summary;
   const tells = useTells();
   const meta = useMeta();
   const isFilteredNow = isFiltered(useAddress());
@@ -85,6 +85,7 @@ function Figures(props: { readonly summary: Summary }): JSX.Element {
               <span class="figure-label">{tile.cost === 'leaked_bytes' && meta.state === 'running' ? 'Live now' : tile.label}</span>
               <span class="figure-value" data-testid={`figure-${tile.cost}`}>
                 {!tells(tile.cost) ? 'unknown' : tile.cost === 'peak_rss_bytes' && value === 0 ? 'not sampled' : formatCost(tile.cost, value)}
+                {tells(tile.cost) ? <span class="figure-error">{errorBeside(value, selection.totals_errors?.[tile.cost])}</span> : null}
               </span>
               <span class="figure-note">
                 {!tells(tile.cost) ? 'unknown in this file or under this filter' : old === null ? tile.note(totals, props.summary.selection.suppressed.leaked_bytes, isFilteredNow) : `${formatCostChange(tile.cost, value - (old[tile.cost] ?? 0))} (${formatPercentChange(value, old[tile.cost] ?? 0)}) vs ${meta.baseline?.file.name ?? 'the baseline'}`}

@@ -54,6 +54,7 @@ export function randomTree(seed: number, maxCount: number, maxChildren = 4): Tre
     matched: null,
     old_total: null,
     old_self: null,
+    self_errors: null,
     total_errors: null,
     old_total_errors: null,
   };
