@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "agent_image_arch.h"
 #include "inject/process/target_process.h"
 
 #define SPAN_MAX ((uint64_t)64 << 20)
@@ -37,7 +38,7 @@ static bool copy_entry(struct bytes file, uint64_t offset, uint64_t index, void 
 static bool copy_header(struct bytes file, Elf64_Ehdr *out)
 {
     return copy_out(file, 0, out, sizeof(*out)) && memcmp(out->e_ident, ELFMAG, SELFMAG) == 0 &&
-           out->e_ident[EI_CLASS] == ELFCLASS64 && out->e_machine == EM_X86_64 &&
+           out->e_ident[EI_CLASS] == ELFCLASS64 && out->e_machine == AGENT_IMAGE_MACHINE &&
            out->e_type == ET_DYN && out->e_phentsize == sizeof(Elf64_Phdr) &&
            out->e_shentsize == sizeof(Elf64_Shdr);
 }
@@ -120,7 +121,7 @@ static bool each_relocation(struct agent_image *image,
 static bool check_relocation(struct agent_image *image, uint64_t addr, const Elf64_Rela *relocation)
 {
     (void)addr; // of no interest for the check
-    return ELF64_R_TYPE(relocation->r_info) == R_X86_64_RELATIVE &&
+    return ELF64_R_TYPE(relocation->r_info) == AGENT_IMAGE_RELATIVE &&
            relocation->r_offset <= image->span - sizeof(uint64_t);
 }
 
@@ -134,7 +135,7 @@ enum err agent_image_init(struct agent_image *image, struct bytes file, struct e
 {
     CLEANUP(agent_image_release) struct agent_image made = {.file = file};
     if (!read_segments(&made)) {
-        return err_set(info, ERR_INVALID, "the agent is not a shared object for x86-64");
+        return err_set(info, ERR_INVALID, "the agent is not a shared object for " AGENT_IMAGE_NAME);
     }
     made.memory = calloc(1, made.span);
     if (made.memory == NULL) {

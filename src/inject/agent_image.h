@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // agent_image: the agent as an ELF shared object, laid out for an address in the target.
 //
-// Accepted are 64-bit x86 shared objects with a few PT_LOAD segments on pages of their own, and
-// only R_X86_64_RELATIVE relocations. The image owns a copy of its memory. Context: H; pure.
+// Accepted are 64-bit shared objects of this machine with a few PT_LOAD segments on pages of their
+// own, and only relative relocations. The image owns a copy of its memory. Context: H; pure.
 #pragma once
 
 #include <stddef.h>

@@ -2,11 +2,13 @@
 // agent_calls_aarch64_test: the agent itself in this process, and functions of this process that
 // are patched to call it.
 //
-// Nothing is injected: the loader maps the agent, and the test does what the recorder would do. It
-// calls each kind of function with registers that it has drawn, and compares every register
-// afterwards, the arguments that the original got, the result, and what the agent sent. Then it
-// patches libc's allocator. Seed: CAIRN_TEST_SEED. Context: H. AArch64, also emulated.
+// Nothing is injected: the test lays the agent out, and does what the recorder would do. It calls
+// each kind of function with registers that it has drawn, and compares every register afterwards,
+// the arguments that the original got, the result, and what the agent sent. Then it patches libc's
+// allocator. Seed: CAIRN_TEST_SEED. Context: H. AArch64, also emulated.
 #include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,12 +18,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/compiler.h"
 #include "base/test_support/random_numbers.h"
+#include "inject/agent_image.h"
 #include "inject/code/relocate.h"
 #include "session/agent_page.h"
 #include "session/layout.h"
@@ -187,6 +191,7 @@ struct patched {
 };
 
 static struct fixture {
+    struct bytes file; // the agent's
     struct agent_page *page;
     struct agent_attachment *attachment;
     struct session_header *session;
@@ -249,17 +254,48 @@ static void *zeroed(size_t bytes)
     return memory;
 }
 
+static struct bytes read_agent(void)
+{
+    const int fd = open(AGENT_FILE, O_RDONLY | O_CLOEXEC);
+    struct stat found;
+    assert_true(fd >= 0 && fstat(fd, &found) == 0);
+    uint8_t *bytes = malloc((size_t)found.st_size);
+    assert_non_null(bytes);
+    assert_int_equal(read(fd, bytes, (size_t)found.st_size), found.st_size);
+    (void)close(fd); // only read
+    return (struct bytes){bytes, (size_t)found.st_size};
+}
+
+// Put the agent into this process as the injector does.
+static void map_agent(void)
+{
+    f.file = read_agent();
+    struct agent_image image;
+    struct err_info info = {0};
+    if (agent_image_init(&image, f.file, &info) != ERR_OK) {
+        fail_msg("%s", info.text);
+    }
+    uint8_t *at = zeroed(image.span);
+    agent_image_relocate(&image, (uint64_t)at);
+    memcpy(at, image.memory, image.span);
+    for (size_t i = 0; i < image.segment_count; i++) {
+        const struct agent_segment *segment = image.segments + i;
+        assert_int_equal(
+            mprotect(at + segment->start, segment->end - segment->start, segment->prot), 0);
+    }
+    __builtin___clear_cache((char *)at, (char *)at + image.span);
+    agent_image_release(&image);
+    const uint64_t page = agent_image_symbol(f.file, AGENT_PAGE_SYMBOL);
+    assert_true(page != 0);
+    f.page = (struct agent_page *)(void *)(at + page);
+}
+
 static int set_up(void **state)
 {
     (void)state;
     const char *seed = getenv("CAIRN_TEST_SEED");
     f.random = seed != NULL ? strtoull(seed, NULL, 0) | 1 : 0x9e3779b97f4a7c15u;
-    void *agent = dlopen(AGENT_FILE, RTLD_NOW | RTLD_LOCAL);
-    if (agent == NULL) {
-        fail_msg("%s", dlerror());
-    }
-    f.page = dlsym(agent, AGENT_PAGE_SYMBOL);
-    assert_non_null(f.page);
+    map_agent();
     assert_true(f.page->magic == AGENT_MAGIC && f.page->version == AGENT_VERSION);
     f.attachment = zeroed(sizeof(*f.attachment));
     map_session();
@@ -736,12 +772,28 @@ static void the_allocator_of_libc_is_hooked_and_restored(void **state)
     (void)pthread_barrier_destroy(&barrier);
 }
 
+static void an_image_of_another_machine_is_refused(void **state)
+{
+    (void)state;
+    uint8_t *bytes = malloc(f.file.len);
+    assert_non_null(bytes);
+    memcpy(bytes, f.file.data, f.file.len);
+    put_u16(bytes + offsetof(Elf64_Ehdr, e_machine), EM_X86_64);
+    struct agent_image image;
+    struct err_info info = {0};
+    assert_int_equal(agent_image_init(&image, (struct bytes){bytes, f.file.len}, &info),
+                     ERR_INVALID);
+    assert_string_equal(info.text, "the agent is not a shared object for AArch64");
+    free(bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stack_begins_with_the_call),
         cmocka_unit_test(each_kind_keeps_registers_and_passes_arguments_and_results),
         cmocka_unit_test(the_allocator_of_libc_is_hooked_and_restored),
+        cmocka_unit_test(an_image_of_another_machine_is_refused),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }
