@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "base/order.h"
 #include "session/wire.h"
 
 void block_list_release(struct block_list *list)
@@ -148,13 +149,9 @@ static int compare_blocks(const void *left, const void *right)
 {
     const struct rec_block *a = left;
     const struct rec_block *b = right;
-    if (a->row != b->row) {
-        return a->row < b->row ? -1 : 1;
-    }
-    if (a->address != b->address) {
-        return a->address < b->address ? -1 : 1;
-    }
-    return a->born_ms < b->born_ms ? -1 : a->born_ms > b->born_ms;
+    return order_u64(a->row, b->row)
+               ?: order_u64(a->address, b->address)
+               ?: order_u64(a->born_ms, b->born_ms);
 }
 
 enum err

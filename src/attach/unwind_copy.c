@@ -10,6 +10,7 @@
 
 #include "base/compiler.h"
 #include "base/cursor.h"
+#include "base/order.h"
 #include "host/containers/vec.h"
 
 enum {
@@ -181,7 +182,7 @@ static int compare(const void *left, const void *right)
 {
     const struct pair *a = left;
     const struct pair *b = right;
-    return a->function < b->function ? -1 : a->function > b->function;
+    return order_u64(a->function, b->function);
 }
 
 // Move the addresses in `bytes`, a copy of the section for `section_at`, and append the pairs.

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "inject/process/target_refusal.h"
 #include "inject/process/threads/stop_scan.h"
 
@@ -109,7 +110,7 @@ static int compare_ranges(const void *a, const void *b)
 {
     const struct address_range *left = a;
     const struct address_range *right = b;
-    return left->start < right->start ? -1 : left->start > right->start;
+    return order_u64(left->start, right->start);
 }
 
 static void release_application(struct application *application)

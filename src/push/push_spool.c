@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "base/order.h"
 #include "host/os/file.h"
 #include "host/text/number.h"
 
@@ -50,7 +51,7 @@ static int by_order(const void *left, const void *right)
 {
     const uint64_t a = ((const struct push_entry *)left)->order;
     const uint64_t b = ((const struct push_entry *)right)->order;
-    return a < b ? -1 : a > b;
+    return order_u64(a, b);
 }
 
 static void remove_first(struct push_spool *spool, bool is_lost)

@@ -9,6 +9,7 @@
 #include <xxhash.h>
 
 #include "base/compiler.h"
+#include "base/order.h"
 #include "base/search.h"
 
 static const char magic[8] = {'c', 'a', 'i', 'r', 'n', 'n', 'a', 'm'};
@@ -238,7 +239,7 @@ static int compare_places(const void *left, const void *right)
 {
     const uint64_t a = ((const struct fresh_place *)left)->address;
     const uint64_t b = ((const struct fresh_place *)right)->address;
-    return a < b ? -1 : a > b;
+    return order_u64(a, b);
 }
 
 // Merge two lists in ascending order of address. Of two answers for one address, take the fresh

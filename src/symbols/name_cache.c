@@ -17,6 +17,7 @@
 #include <xxhash.h>
 
 #include "base/compiler.h"
+#include "base/order.h"
 #include "host/os/file.h"
 #include "host/text/number.h"
 
@@ -276,10 +277,7 @@ static int compare_ages(const void *left, const void *right)
 {
     const struct cache_file *a = left;
     const struct cache_file *b = right;
-    if (a->used_ns != b->used_ns) {
-        return a->used_ns > b->used_ns ? -1 : 1;
-    }
-    return strcmp(a->name, b->name);
+    return order_u64(b->used_ns, a->used_ns) ?: strcmp(a->name, b->name);
 }
 
 static MUST_USE enum err list_folder(int folder, DIR *entries, struct cache_file_vec *out)

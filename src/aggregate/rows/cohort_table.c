@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/order.h"
 
 #define SLOT_FREE UINT64_MAX
 
@@ -266,13 +267,9 @@ static int compare(const void *left, const void *right)
 {
     const struct rec_cohort *a = left;
     const struct rec_cohort *b = right;
-    if (a->row != b->row) {
-        return a->row < b->row ? -1 : 1;
-    }
-    if (a->born_slice != b->born_slice) {
-        return a->born_slice < b->born_slice ? -1 : 1;
-    }
-    return (a->freed_slice > b->freed_slice) - (a->freed_slice < b->freed_slice);
+    return order_u64(a->row, b->row)
+               ?: order_u64(a->born_slice, b->born_slice)
+               ?: order_u64(a->freed_slice, b->freed_slice);
 }
 
 enum err cohort_table_collect(struct cohort_table *table, struct rec_cohort_vec *out)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/minmax.h"
+#include "base/order.h"
 
 void realloc_table_release(struct realloc_table *table)
 {
@@ -66,7 +67,7 @@ static int compare(const void *left, const void *right)
 {
     const struct rec_realloc *a = left;
     const struct rec_realloc *b = right;
-    return (a->row > b->row) - (a->row < b->row);
+    return order_u64(a->row, b->row);
 }
 
 enum err realloc_table_collect(const struct realloc_table *table, struct rec_realloc_vec *out)

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "host/os/process_search.h"
 #include "host/text/number.h"
 
@@ -50,7 +51,7 @@ static int compare_pids(const void *a, const void *b)
 {
     const uint32_t left = *(const uint32_t *)a;
     const uint32_t right = *(const uint32_t *)b;
-    return left < right ? -1 : left > right;
+    return order_u64(left, right);
 }
 
 static void keep_each_once(struct u32_vec *pids)

@@ -11,6 +11,7 @@
 
 #include "base/compiler.h"
 #include "base/minmax.h"
+#include "base/order.h"
 #include "cli/report/report_lines.h"
 #include "cli/text/package_owner.h"
 #include "cli/text/screen_text.h"
@@ -36,7 +37,7 @@ static int compare_gaps(const void *left, const void *right)
 {
     uint64_t left_missing = ((const struct module_gap *)left)->missing;
     uint64_t right_missing = ((const struct module_gap *)right)->missing;
-    return left_missing > right_missing ? -1 : left_missing < right_missing;
+    return order_u64(right_missing, left_missing);
 }
 
 // Return whether a line of the file, except comments, has one of the words.

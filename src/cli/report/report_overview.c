@@ -9,6 +9,7 @@
 
 #include "base/compiler.h"
 #include "base/minmax.h"
+#include "base/order.h"
 #include "cli/options/filter_options.h"
 #include "cli/report/report_lines.h"
 #include "cli/text/screen_text.h"
@@ -261,10 +262,7 @@ static int compare_lines(const void *left, const void *right)
 {
     const struct process_line *a = left;
     const struct process_line *b = right;
-    if (a->peak_bytes != b->peak_bytes) {
-        return a->peak_bytes > b->peak_bytes ? -1 : 1;
-    }
-    return a->image < b->image ? -1 : a->image > b->image;
+    return order_u64(b->peak_bytes, a->peak_bytes) ?: order_u64(a->image, b->image);
 }
 
 // Find the processes that pass the filter, one line each, counted as in the totals.

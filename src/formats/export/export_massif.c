@@ -18,6 +18,7 @@
 
 #include "base/compiler.h"
 #include "base/minmax.h"
+#include "base/order.h"
 #include "formats/codec/clean_text.h"
 #include "formats/export/export_formats.h"
 #include "profile/time/cut_timeline.h"
@@ -67,12 +68,7 @@ static int by_bytes(const void *left, const void *right, void *context)
     const struct massif *m = (const struct massif *)context;
     uint32_t one = *(const uint32_t *)left;
     uint32_t other = *(const uint32_t *)right;
-    uint64_t one_bytes = bytes_of(m, one);
-    uint64_t other_bytes = bytes_of(m, other);
-    if (one_bytes != other_bytes) {
-        return one_bytes > other_bytes ? -1 : 1;
-    }
-    return one < other ? -1 : one > other;
+    return order_u64(bytes_of(m, other), bytes_of(m, one)) ?: order_u64(one, other);
 }
 
 // Enter a node: collect its children, and set *out_lines to the number of their lines.

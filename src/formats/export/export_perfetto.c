@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
+#include "base/order.h"
 #include "formats/export/export_formats.h"
 #include "host/os/file.h"
 #include "host/text/json_writer.h"
@@ -69,11 +70,8 @@ static int by_process(const void *left, const void *right, void *context)
     const struct recording *recording = ((const struct perfetto *)context)->recording;
     uint32_t one = *(const uint32_t *)left;
     uint32_t other = *(const uint32_t *)right;
-    uint32_t one_process = process_of(recording, one);
-    uint32_t other_process = process_of(recording, other);
-    return one_process != other_process
-               ? (one_process > other_process) - (one_process < other_process)
-               : (one > other) - (one < other);
+    return order_u64(process_of(recording, one), process_of(recording, other))
+               ?: order_u64(one, other);
 }
 
 static MUST_USE enum err sort_rows(struct perfetto *p)

@@ -14,6 +14,7 @@
 
 #include "base/compiler.h"
 #include "base/minmax.h"
+#include "base/order.h"
 #include "formats/codec/clean_text.h"
 #include "formats/export/export_formats.h"
 #include "host/text/format.h"
@@ -85,12 +86,7 @@ static int by_weight(const void *left, const void *right, void *context)
     const struct drawing *drawing = context;
     uint32_t one = *(const uint32_t *)left;
     uint32_t other = *(const uint32_t *)right;
-    uint64_t weight_of_one = weight_of(drawing, one);
-    uint64_t weight_of_other = weight_of(drawing, other);
-    if (weight_of_one != weight_of_other) {
-        return weight_of_one < weight_of_other ? 1 : -1;
-    }
-    return one < other ? -1 : one > other;
+    return order_u64(weight_of(drawing, other), weight_of(drawing, one)) ?: order_u64(one, other);
 }
 
 static MUST_USE enum err place_children(struct drawing *drawing, struct frame parent)

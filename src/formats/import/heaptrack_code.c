@@ -7,6 +7,7 @@
 // recording is opened. The addresses are already call addresses (return address - 1), hence exact.
 #include <string.h>
 
+#include "base/order.h"
 #include "base/search.h"
 
 #include "formats/import/heaptrack_file.h"
@@ -129,7 +130,7 @@ static int compare_ranges(const void *left, const void *right)
 {
     const struct raw_range *a = left;
     const struct raw_range *b = right;
-    return (a->start > b->start) - (a->start < b->start);
+    return order_u64(a->start, b->start);
 }
 
 // Return the last range that begins at or before the address, if it holds the address.

@@ -2,6 +2,7 @@
 // mapped_files: see mapped_files.h.
 #include "formats/import/mapped_files.h"
 
+#include "base/order.h"
 #include "base/search.h"
 
 enum {
@@ -52,7 +53,7 @@ static int compare_starts(const void *left, const void *right)
 {
     const struct mapped_file *a = left;
     const struct mapped_file *b = right;
-    return (a->start > b->start) - (a->start < b->start);
+    return order_u64(a->start, b->start);
 }
 
 void mapped_files_sort(struct mapped_files *files)

@@ -10,6 +10,7 @@
 
 #include "base/compiler.h"
 #include "base/minmax.h"
+#include "base/order.h"
 #include "symbols/elf/debug_search.h"
 #include "symbols/elf/symbol_table.h"
 
@@ -155,19 +156,11 @@ static int compare(const void *left, const void *right)
 {
     const struct candidate *a = left;
     const struct candidate *b = right;
-    if (a->addr != b->addr) {
-        return a->addr < b->addr ? -1 : 1;
-    }
-    if (a->is_users != b->is_users) {
-        return a->is_users ? -1 : 1;
-    }
-    if (a->hook != b->hook) {
-        return a->hook < b->hook ? -1 : 1;
-    }
-    if (a->name_len != b->name_len) {
-        return a->name_len < b->name_len ? -1 : 1;
-    }
-    return strncmp(a->name, b->name, a->name_len);
+    return order_u64(a->addr, b->addr)
+               ?: order_u64(b->is_users, a->is_users)
+               ?: order_u64(a->hook, b->hook)
+               ?: order_u64(a->name_len, b->name_len)
+               ?: strncmp(a->name, b->name, a->name_len);
 }
 
 static int32_t entry_at(const struct allocator_entry_vec *entries, uint64_t addr)

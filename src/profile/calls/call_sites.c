@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
+#include "base/order.h"
 #include "host/containers/map_u64.h"
 
 // The site of each stack, while building.
@@ -139,22 +140,15 @@ struct ranking {
     enum cost cost;
 };
 
-static int compare(uint64_t left, uint64_t right, uint32_t left_id, uint32_t right_id)
-{
-    if (left != right) {
-        return left > right ? -1 : 1;
-    }
-    return left_id < right_id ? -1 : left_id > right_id;
-}
-
 static int compare_sites(const void *left, const void *right, void *context)
 {
     const struct ranking *ranking = context;
     uint32_t left_id = *(const uint32_t *)left;
     uint32_t right_id = *(const uint32_t *)right;
     const struct call_site *sites = ranking->sites->sites.items;
-    return compare(costs_get(&sites[left_id].costs, ranking->cost),
-                   costs_get(&sites[right_id].costs, ranking->cost), left_id, right_id);
+    return order_u64(costs_get(&sites[right_id].costs, ranking->cost),
+                     costs_get(&sites[left_id].costs, ranking->cost))
+               ?: order_u64(left_id, right_id);
 }
 
 static int compare_stacks(const void *left, const void *right, void *context)
@@ -162,9 +156,9 @@ static int compare_stacks(const void *left, const void *right, void *context)
     const struct ranking *ranking = context;
     uint32_t left_id = *(const uint32_t *)left;
     uint32_t right_id = *(const uint32_t *)right;
-    return compare(costs_get(call_sites_costs(ranking->sites, left_id), ranking->cost),
-                   costs_get(call_sites_costs(ranking->sites, right_id), ranking->cost), left_id,
-                   right_id);
+    return order_u64(costs_get(call_sites_costs(ranking->sites, right_id), ranking->cost),
+                     costs_get(call_sites_costs(ranking->sites, left_id), ranking->cost))
+               ?: order_u64(left_id, right_id);
 }
 
 static void sort(struct u32_vec *ids,

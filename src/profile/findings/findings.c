@@ -8,6 +8,7 @@
 
 #include "base/compiler.h"
 #include "base/minmax.h"
+#include "base/order.h"
 #include "profile/findings/findings_builder.h"
 
 #define KIB (UINT64_C(1) << 10)
@@ -192,16 +193,10 @@ static int compare(const void *left, const void *right)
 {
     const struct finding *a = left;
     const struct finding *b = right;
-    if (a->repeats != b->repeats) {
-        return a->repeats < b->repeats ? -1 : 1;
-    }
-    if (a->score != b->score) {
-        return a->score > b->score ? -1 : 1;
-    }
-    if (a->kind != b->kind) {
-        return a->kind < b->kind ? -1 : 1;
-    }
-    return a->sentence < b->sentence ? -1 : a->sentence > b->sentence;
+    return order_u64(a->repeats, b->repeats)
+               ?: order_u64(b->score, a->score)
+               ?: order_u64(a->kind, b->kind)
+               ?: order_u64(a->sentence, b->sentence);
 }
 
 // Return how many of the `count` findings answer the same question as `finding`.

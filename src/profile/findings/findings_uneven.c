@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/order.h"
 #include "host/os/file.h"
 #include "profile/findings/findings_builder.h"
 
@@ -46,22 +47,14 @@ static int compare_names(const char *a, const char *b)
 
 static int compare_families(const struct sibling *a, const struct sibling *b)
 {
-    if (a->process != b->process) {
-        return a->process < b->process ? -1 : 1;
-    }
-    return compare_names(a->name, b->name);
+    return order_u64(a->process, b->process) ?: compare_names(a->name, b->name);
 }
 
 static int compare(const void *left, const void *right)
 {
     const struct sibling *a = left;
     const struct sibling *b = right;
-    const int families = compare_families(a, b);
-    if (families != 0) {
-        return families;
-    }
-    return a->bytes != b->bytes ? (a->bytes < b->bytes ? -1 : 1)
-                                : (a->id > b->id) - (a->id < b->id);
+    return compare_families(a, b) ?: order_u64(a->bytes, b->bytes) ?: order_u64(a->id, b->id);
 }
 
 // Find the sibling that exceeds the median of its family by most. Siblings are sorted.

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
+#include "base/order.h"
 #include "profile/tables/rss_breakdown.h"
 
 void adhoc_release(struct adhoc_list *list)
@@ -37,27 +38,22 @@ static MUST_USE enum err add(const struct profile *profile,
             .count = count});
 }
 
-static int compare_u64(uint64_t a, uint64_t b)
-{
-    return a < b ? -1 : a > b;
-}
-
 // Compare by process and frames.
 static int compare_places(const struct adhoc_list *list,
                           const struct adhoc_event *a,
                           const struct adhoc_event *b)
 {
     if (a->process != b->process) {
-        return compare_u64(a->process, b->process);
+        return order_u64(a->process, b->process);
     }
     for (size_t i = 0; i < a->count && i < b->count; i++) {
         const uint32_t left = list->locations.items[a->first + i];
         const uint32_t right = list->locations.items[b->first + i];
         if (left != right) {
-            return compare_u64(left, right);
+            return order_u64(left, right);
         }
     }
-    return compare_u64(a->count, b->count);
+    return order_u64(a->count, b->count);
 }
 
 // Order equal places as in the recording, by the position of their frames.
@@ -65,16 +61,14 @@ static int compare_for_merging(const void *left, const void *right, void *list)
 {
     const struct adhoc_event *a = left;
     const struct adhoc_event *b = right;
-    const int order = compare_places(list, a, b);
-    return order != 0 ? order : compare_u64(a->first, b->first);
+    return compare_places(list, a, b) ?: order_u64(a->first, b->first);
 }
 
 static int compare_by_weight(const void *left, const void *right)
 {
     const struct adhoc_event *a = left;
     const struct adhoc_event *b = right;
-    const int order = compare_u64(b->weight, a->weight);
-    return order != 0 ? order : compare_u64(a->first, b->first);
+    return order_u64(b->weight, a->weight) ?: order_u64(a->first, b->first);
 }
 
 // Add up equal events, which are adjacent.

@@ -5,15 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
+
 static int compare_blocks(const void *left, const void *right, void *context)
 {
     const struct rec_block *blocks = context;
     const struct rec_block *a = &blocks[*(const uint32_t *)left];
     const struct rec_block *b = &blocks[*(const uint32_t *)right];
-    if (a->size_bytes != b->size_bytes) {
-        return a->size_bytes > b->size_bytes ? -1 : 1;
-    }
-    return a->address < b->address ? -1 : a->address > b->address;
+    return order_u64(b->size_bytes, a->size_bytes) ?: order_u64(a->address, b->address);
 }
 
 static enum err collect(const struct selection *selection, uint32_t flag, struct block_table *table)

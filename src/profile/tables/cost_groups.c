@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
+#include "base/order.h"
 #include "profile/tables/histogram.h"
 #include "profile/tables/summary.h"
 
@@ -105,12 +106,8 @@ static int compare_groups(const void *left, const void *right, void *context)
     const struct cost_group *a = left;
     const struct cost_group *b = right;
     enum cost cost = *(const enum cost *)context;
-    uint64_t a_value = costs_get(&a->costs, cost);
-    uint64_t b_value = costs_get(&b->costs, cost);
-    if (a_value != b_value) {
-        return a_value > b_value ? -1 : 1;
-    }
-    return a->id < b->id ? -1 : a->id > b->id;
+    return order_u64(costs_get(&b->costs, cost), costs_get(&a->costs, cost))
+               ?: order_u64(a->id, b->id);
 }
 
 enum err cost_groups_build(const struct selection *selection,

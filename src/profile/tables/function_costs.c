@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
+#include "base/order.h"
 
 static MUST_USE enum err build_side(const struct code_union *code,
                                     enum side side,
@@ -148,10 +149,7 @@ static int compare_keys(const void *left, const void *right)
 {
     const struct ranked_key *a = left;
     const struct ranked_key *b = right;
-    if (a->score != b->score) {
-        return a->score > b->score ? -1 : 1;
-    }
-    return a->key < b->key ? -1 : a->key > b->key;
+    return order_u64(b->score, a->score) ?: order_u64(a->key, b->key);
 }
 
 static bool has_any(const struct costs *costs)

@@ -6,6 +6,7 @@
 
 #include "base/compiler.h"
 #include "base/minmax.h"
+#include "base/order.h"
 #include "profile/accuracy/sampling.h"
 
 // One of the recording's two tables of buckets.
@@ -114,10 +115,7 @@ static int compare_ranked(const void *left, const void *right)
 {
     const struct ranked_group *a = left;
     const struct ranked_group *b = right;
-    if (a->score != b->score) {
-        return a->score > b->score ? -1 : 1;
-    }
-    return a->group < b->group ? -1 : a->group > b->group;
+    return order_u64(b->score, a->score) ?: order_u64(a->group, b->group);
 }
 
 static MUST_USE enum err rank(const struct row_groups *groups,

@@ -6,6 +6,7 @@
 
 #include "base/compiler.h"
 #include "base/minmax.h"
+#include "base/order.h"
 
 DEFINE_VEC(rss_sample_vec, struct rec_rss_sample);
 
@@ -29,7 +30,7 @@ static int compare_ends(const void *left, const void *right, void *context)
     const struct rec_process *processes = context;
     uint64_t left_ms = processes[*(const uint32_t *)left].end_ms;
     uint64_t right_ms = processes[*(const uint32_t *)right].end_ms;
-    return left_ms < right_ms ? -1 : left_ms > right_ms;
+    return order_u64(left_ms, right_ms);
 }
 
 static MUST_USE enum err sweep_init(struct sweep *sweep)
@@ -150,13 +151,9 @@ static int compare_parts(const void *left, const void *right)
 {
     const struct rss_breakdown_part *a = left;
     const struct rss_breakdown_part *b = right;
-    if (a->kind != b->kind) {
-        return a->kind < b->kind ? -1 : 1;
-    }
-    if (a->rss_bytes != b->rss_bytes) {
-        return a->rss_bytes > b->rss_bytes ? -1 : 1;
-    }
-    return a->virtual_bytes > b->virtual_bytes ? -1 : a->virtual_bytes < b->virtual_bytes;
+    return order_u64(a->kind, b->kind)
+               ?: order_u64(b->rss_bytes, a->rss_bytes)
+               ?: order_u64(b->virtual_bytes, a->virtual_bytes);
 }
 
 // Add the parts of the snapshot at `index`. Parts are sorted by snapshot; *at is the next one.
@@ -231,10 +228,7 @@ static int compare_survivors(const void *left, const void *right)
 {
     const struct rss_breakdown_survivor *a = left;
     const struct rss_breakdown_survivor *b = right;
-    if (a->held_bytes != b->held_bytes) {
-        return a->held_bytes > b->held_bytes ? -1 : 1;
-    }
-    return a->location < b->location ? -1 : a->location > b->location;
+    return order_u64(b->held_bytes, a->held_bytes) ?: order_u64(a->location, b->location);
 }
 
 static void sort_lists(struct rss_breakdown_split *split)

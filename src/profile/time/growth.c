@@ -6,6 +6,7 @@
 
 #include "base/compiler.h"
 #include "base/minmax.h"
+#include "base/order.h"
 
 bool growth_is_known(const struct recording *recording)
 {
@@ -183,12 +184,9 @@ static int compare_entries(const void *left, const void *right, void *context)
     const struct row_group *groups = context;
     const struct growth_entry *a = left;
     const struct growth_entry *b = right;
-    uint64_t a_bytes = costs_get(&groups[a->group].costs, COST_LEAKED_BYTES);
-    uint64_t b_bytes = costs_get(&groups[b->group].costs, COST_LEAKED_BYTES);
-    if (a_bytes != b_bytes) {
-        return a_bytes > b_bytes ? -1 : 1;
-    }
-    return a->group < b->group ? -1 : a->group > b->group;
+    return order_u64(costs_get(&groups[b->group].costs, COST_LEAKED_BYTES),
+                     costs_get(&groups[a->group].costs, COST_LEAKED_BYTES))
+               ?: order_u64(a->group, b->group);
 }
 
 enum err growth_of_groups(const struct selection *selection,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/order.h"
 #include "host/containers/vec.h"
 
 enum {
@@ -99,7 +100,7 @@ static int compare_levels(const void *left, const void *right)
 {
     const uint64_t a = *(const uint64_t *)left;
     const uint64_t b = *(const uint64_t *)right;
-    return a < b ? -1 : a > b;
+    return order_u64(a, b);
 }
 
 static double middle(uint64_t *values, size_t count)

@@ -10,6 +10,7 @@
 
 #include "base/compiler.h"
 #include "base/minmax.h"
+#include "base/order.h"
 
 uint64_t series_value_of(const struct timeline_point *point, enum series_value value)
 {
@@ -42,10 +43,7 @@ static int compare_entries(const void *left, const void *right)
 {
     const struct top_series_entry *a = left;
     const struct top_series_entry *b = right;
-    if (a->score != b->score) {
-        return a->score > b->score ? -1 : 1;
-    }
-    return a->group < b->group ? -1 : a->group > b->group;
+    return order_u64(b->score, a->score) ?: order_u64(a->group, b->group);
 }
 
 // An upper bound of a group's score, known without drawing.

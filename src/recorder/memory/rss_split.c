@@ -7,6 +7,7 @@
 
 #include "base/compiler.h"
 #include "base/minmax.h"
+#include "base/order.h"
 #include "base/search.h"
 
 enum {
@@ -336,13 +337,9 @@ static int compare_parts(const void *left, const void *right)
 {
     const struct rec_part *a = left;
     const struct rec_part *b = right;
-    if (a->kind != b->kind) {
-        return a->kind < b->kind ? -1 : 1;
-    }
-    if (a->path != b->path) {
-        return a->path < b->path ? -1 : 1;
-    }
-    return a->node < b->node ? -1 : a->node > b->node;
+    return order_u64(a->kind, b->kind)
+               ?: order_u64(a->path, b->path)
+               ?: order_u64(a->node, b->node);
 }
 
 // Merge parts of one kind, name and stack.

@@ -6,6 +6,7 @@
 
 #include "base/compiler.h"
 #include "base/minmax.h"
+#include "base/order.h"
 
 enum {
     STEPS_PER_PAGE = 2
@@ -136,10 +137,7 @@ static int compare(const void *left, const void *right)
 {
     const struct rec_survivor *a = left;
     const struct rec_survivor *b = right;
-    if (a->held_bytes != b->held_bytes) {
-        return a->held_bytes > b->held_bytes ? -1 : 1;
-    }
-    return a->node < b->node ? -1 : a->node > b->node;
+    return order_u64(b->held_bytes, a->held_bytes) ?: order_u64(a->node, b->node);
 }
 
 enum err survivor_list_append_top(struct survivor_list *list,

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/order.h"
 #include "recording/format/schema.h"
 
 enum {
@@ -231,7 +232,7 @@ static int compare_keys(const void *left, const void *right)
 {
     uint64_t a = *(const uint64_t *)left;
     uint64_t b = *(const uint64_t *)right;
-    return (a > b) - (a < b);
+    return order_u64(a, b);
 }
 
 static void check_rows_are_unique(struct verification *v)

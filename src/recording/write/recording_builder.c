@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "recording/format/recording_owner.h"
 
 static uint64_t pair_key(uint32_t high, uint32_t low)
@@ -182,31 +183,26 @@ void recording_builder_sum(struct recording_builder *b)
     b->totals = sum;
 }
 
-static int compare_keys(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 static int compare_cells(const void *left, const void *right)
 {
     const struct rec_cell *a = left;
     const struct rec_cell *b = right;
-    return compare_keys(pair_key(a->row, a->slice), pair_key(b->row, b->slice));
+    return order_u64(pair_key(a->row, a->slice), pair_key(b->row, b->slice));
 }
 
 static int compare_buckets(const void *left, const void *right)
 {
     const struct rec_bucket *a = left;
     const struct rec_bucket *b = right;
-    return compare_keys(pair_key(a->row, a->bucket), pair_key(b->row, b->bucket));
+    return order_u64(pair_key(a->row, a->bucket), pair_key(b->row, b->bucket));
 }
 
 static int compare_cohorts(const void *left, const void *right)
 {
     const struct rec_cohort *a = left;
     const struct rec_cohort *b = right;
-    int by_birth = compare_keys(pair_key(a->row, a->born_slice), pair_key(b->row, b->born_slice));
-    return by_birth != 0 ? by_birth : compare_keys(a->freed_slice, b->freed_slice);
+    return order_u64(pair_key(a->row, a->born_slice), pair_key(b->row, b->born_slice))
+               ?: order_u64(a->freed_slice, b->freed_slice);
 }
 
 static void

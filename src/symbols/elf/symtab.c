@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/minmax.h"
+#include "base/order.h"
 #include "symbols/elf/symbol_table.h"
 
 // Limit for comparing names. All symbols may share one very long name, which sorting must not read
@@ -52,23 +53,12 @@ static int compare(const void *left, const void *right)
 {
     const struct symbol *a = left;
     const struct symbol *b = right;
-    if (a->begin != b->begin) {
-        return a->begin < b->begin ? -1 : 1;
-    }
-    if (a->rank != b->rank) {
-        return a->rank < b->rank ? -1 : 1;
-    }
-    unsigned a_underscores = underscores(a->name);
-    unsigned b_underscores = underscores(b->name);
-    if (a_underscores != b_underscores) {
-        return a_underscores < b_underscores ? -1 : 1;
-    }
-    size_t a_len = strnlen(a->name, MAX_COMPARED_BYTES);
-    size_t b_len = strnlen(b->name, MAX_COMPARED_BYTES);
-    if (a_len != b_len) {
-        return a_len < b_len ? -1 : 1;
-    }
-    return strncmp(a->name, b->name, MAX_COMPARED_BYTES);
+    return order_u64(a->begin, b->begin)
+               ?: order_u64(a->rank, b->rank)
+               ?: order_u64(underscores(a->name), underscores(b->name))
+               ?: order_u64(strnlen(a->name, MAX_COMPARED_BYTES),
+                            strnlen(b->name, MAX_COMPARED_BYTES))
+               ?: strncmp(a->name, b->name, MAX_COMPARED_BYTES);
 }
 
 // Return the end of the symbol's section, so that a symbol without a size does not extend into the

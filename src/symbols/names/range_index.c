@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/minmax.h"
+#include "base/order.h"
 #include "base/search.h"
 
 enum {
@@ -38,10 +39,7 @@ static int compare(const void *left, const void *right)
 {
     const struct range *a = left;
     const struct range *b = right;
-    if (a->begin != b->begin) {
-        return a->begin < b->begin ? -1 : 1;
-    }
-    return (a->value < b->value) - (a->value > b->value);
+    return order_u64(a->begin, b->begin) ?: order_u64(b->value, a->value);
 }
 
 static bool is_sorted(const struct range_vec *ranges)

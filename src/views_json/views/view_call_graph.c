@@ -4,6 +4,7 @@
 // Every node of the tree by location represents a call from its parent's function to its own. The
 // nodes get keys (of calls, of locations, of source lines), and keyed_costs sums them up.
 #include "base/compiler.h"
+#include "base/order.h"
 #include "profile/calls/call_tree.h"
 #include "profile/tables/keyed_costs.h"
 #include "views_json/views/views.h"
@@ -91,12 +92,8 @@ static int compare_keys(const void *left, const void *right, void *context)
     const struct costs *costs = context;
     uint32_t a = *(const uint32_t *)left;
     uint32_t b = *(const uint32_t *)right;
-    uint64_t of_a = costs_get(&costs[a], COST_PEAK_BYTES);
-    uint64_t of_b = costs_get(&costs[b], COST_PEAK_BYTES);
-    if (of_a != of_b) {
-        return of_a > of_b ? -1 : 1;
-    }
-    return a < b ? -1 : a > b;
+    return order_u64(costs_get(&costs[b], COST_PEAK_BYTES), costs_get(&costs[a], COST_PEAK_BYTES))
+               ?: order_u64(a, b);
 }
 
 static MUST_USE enum err add_up(const struct call_tree *tree, struct keyed_table *table)

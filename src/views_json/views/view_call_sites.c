@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
+#include "base/order.h"
 #include "views_json/views/view_parts.h"
 #include "views_json/views/view_sites.h"
 #include "views_json/views/views.h"
@@ -223,13 +224,9 @@ static int compare_rows(const void *left, const void *right)
 {
     const struct site_row *a = left;
     const struct site_row *b = right;
-    if (a->score != b->score) {
-        return a->score > b->score ? -1 : 1;
-    }
-    if (a->place.side != b->place.side) {
-        return a->place.side < b->place.side ? -1 : 1;
-    }
-    return a->place.location < b->place.location ? -1 : a->place.location > b->place.location;
+    return order_u64(b->score, a->score)
+               ?: order_u64(a->place.side, b->place.side)
+               ?: order_u64(a->place.location, b->place.location);
 }
 
 static MUST_USE enum err collect_both(struct view *view, struct site_row_vec *out)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
+#include "base/order.h"
 #include "profile/accuracy/sampling.h"
 #include "profile/findings/findings.h"
 #include "views_json/views/views.h"
@@ -69,10 +70,8 @@ static int compare_gains(const void *left, const void *right)
 {
     const struct gain_row *a = left;
     const struct gain_row *b = right;
-    if (a->gained_bytes != b->gained_bytes) {
-        return a->gained_bytes > b->gained_bytes ? -1 : 1;
-    }
-    return a->place.location < b->place.location ? -1 : a->place.location > b->place.location;
+    return order_u64(b->gained_bytes, a->gained_bytes)
+               ?: order_u64(a->place.location, b->place.location);
 }
 
 // List the call sites that gained, without order.

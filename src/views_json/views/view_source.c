@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/order.h"
 #include "profile/tables/keyed_costs.h"
 #include "views_json/views/views.h"
 
@@ -12,7 +13,7 @@ static int compare_lines(const void *left, const void *right)
 {
     uint32_t a = *(const uint32_t *)left;
     uint32_t b = *(const uint32_t *)right;
-    return a < b ? -1 : a > b;
+    return order_u64(a, b);
 }
 
 // Find the id of the file in the profile's names. Return false if no name is equal.

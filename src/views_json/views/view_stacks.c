@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/compiler.h"
+#include "base/order.h"
 #include "profile/calls/call_tree.h"
 #include "views_json/views/views.h"
 
@@ -22,10 +23,7 @@ static int compare_stacks(const void *left, const void *right)
 {
     const struct found_stack *a = left;
     const struct found_stack *b = right;
-    if (a->score != b->score) {
-        return a->score > b->score ? -1 : 1;
-    }
-    return a->node < b->node ? -1 : a->node > b->node;
+    return order_u64(b->score, a->score) ?: order_u64(a->node, b->node);
 }
 
 // Find the stacks of the marked rows (NULL: all rows) with any of `sort`, highest first.
@@ -102,10 +100,7 @@ static int compare_pairs(const void *left, const void *right)
 {
     const struct stack_pair *a = left;
     const struct stack_pair *b = right;
-    if (a->score != b->score) {
-        return a->score > b->score ? -1 : 1;
-    }
-    return a->node < b->node ? -1 : a->node > b->node;
+    return order_u64(b->score, a->score) ?: order_u64(a->node, b->node);
 }
 
 // Find the stacks with any of `sort` on either side, highest score first.
