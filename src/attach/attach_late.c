@@ -90,9 +90,7 @@ static enum err hook_module(struct attach *attach,
                             struct err_info *info)
 {
     attach_plan_release(attach);
-    if (attach_plan_examine(attach, module, options) != ERR_OK) {
-        return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
-    }
+    TRY(attach_plan_examine(attach, module, options));
     if (attach->modules.len == 0) {
         return ERR_OK;
     }
@@ -152,9 +150,7 @@ attach_late(struct attach *attach, const struct attach_options *options, struct 
     strbuf_clear(&attach->unread);
     TRY(target_process_refresh(&attach->inject.target, info));
     attach_plan_note_modules(attach);
-    if (list_new(attach, options, &starts) != ERR_OK) {
-        return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
-    }
+    TRY(list_new(attach, options, &starts));
     for (size_t i = 0; i < starts.len; i++) {
         TRY(hook_at(attach, starts.items[i], options, info));
     }

@@ -149,9 +149,7 @@ enum err attach_plan_nears(struct attach *attach, struct err_info *info)
             .bytes = attach_plan_slots_bytes(found) + unwind_copy_bytes(&found->unwind),
             .key = key_of(found, index),
         };
-        if (inject_near_vec_push(&attach->nears, near) != ERR_OK) {
-            return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
-        }
+        TRY(inject_near_vec_push(&attach->nears, near));
         index += found->scan.entries.len;
     }
     return index <= AGENT_PATCHES_MAX
@@ -259,9 +257,7 @@ enum err attach_plan_patches(struct attach *attach, struct err_info *info)
     }
     memcpy(attach->plan.hook_addrs, page.hooks, sizeof(attach->plan.hook_addrs));
     for (size_t i = 0; i < attach->modules.len; i++) {
-        if (plan_module(attach, i) != ERR_OK) {
-            return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
-        }
+        TRY(plan_module(attach, i));
     }
     return ERR_OK;
 }

@@ -71,6 +71,11 @@ enum err err_set_at(struct err_info *info, enum err code, uint64_t offset, const
     return code;
 }
 
+const char *err_text(const struct err_info *info)
+{
+    return info->text[0] != '\0' ? info->text : "not enough memory";
+}
+
 const char *err_name(enum err code)
 {
     static const char *const names[] = {

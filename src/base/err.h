@@ -47,5 +47,9 @@ enum err err_set_errno(struct err_info *info, int errno_value, const char *forma
 enum err err_set_at(struct err_info *info, enum err code, uint64_t offset, const char *format, ...)
     PRINTF_LIKE(4, 5);
 
+// Return the sentence of a failure. A lack of memory has the same one everywhere, so a function
+// that returns ERR_NO_MEMORY need not fill `info`, which the caller has zeroed.
+const char *err_text(const struct err_info *info);
+
 // Return a short name of the code ("corrupt"), for logs and tests. Never NULL.
 const char *err_name(enum err code);

@@ -197,14 +197,8 @@ enum err
 user_options_read(const struct command *command, struct user_options *out, struct err_info *info)
 {
     CLEANUP(user_options_release) struct user_options options = {0};
-    enum err problem = add_file(&options, command, info);
-    if (problem == ERR_OK) {
-        problem = add_variable(&options, command, info);
-    }
-    if (problem == ERR_NO_MEMORY) {
-        return err_set(info, problem, "not enough memory for the options");
-    }
-    TRY(problem);
+    TRY(add_file(&options, command, info));
+    TRY(add_variable(&options, command, info));
     *out = options;
     options = (struct user_options){0};
     return ERR_OK;
@@ -221,7 +215,6 @@ int user_options_run(const struct command *command, int argc, char **argv)
     const size_t count = (size_t)argc + options.word_count;
     char **words = calloc(count + 1, sizeof(*words));
     if (words == NULL) {
-        (void)err_set(&info, ERR_NO_MEMORY, "not enough memory for the options"); // printed below
         return command_error(&info);
     }
     char *at = options.words.data;

@@ -139,7 +139,7 @@ enum err agent_image_init(struct agent_image *image, struct bytes file, struct e
     }
     made.memory = calloc(1, made.span);
     if (made.memory == NULL) {
-        return err_set(info, ERR_NO_MEMORY, "not enough memory for the agent");
+        return ERR_NO_MEMORY;
     }
     if (!fill_memory(&made) || !each_relocation(&made, 0, check_relocation)) {
         return err_set(info, ERR_INVALID, "the agent has relocations of an unknown kind");

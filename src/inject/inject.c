@@ -178,7 +178,7 @@ write_block(struct inject *inject, const struct near_block *block, struct err_in
     }
     CLEANUP(strbuf_release) struct strbuf found = {0};
     if (!strbuf_reserve(&found, block->len)) {
-        return err_set(info, ERR_NO_MEMORY, "not enough memory for the patches");
+        return ERR_NO_MEMORY;
     }
     const enum err err = target_process_read(&inject->target, block->addr, found.data, block->len);
     if (err != ERR_OK) {

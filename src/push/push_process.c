@@ -170,7 +170,7 @@ enum err push_process_start(const struct push_options *options,
     void *report = mmap(NULL, sizeof(struct push_report), PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (report == MAP_FAILED) {
-        return err_set(info, ERR_NO_MEMORY, "not enough memory");
+        return ERR_NO_MEMORY;
     }
     struct push push = {
         .options = options,

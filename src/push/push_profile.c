@@ -109,8 +109,7 @@ static MUST_USE enum err write_profile(const struct profile *profile,
                                            .is_now = true,
                                            .changes = changes};
     TRY(export_view_build(profile, NULL, &request, &view, info));
-    const enum err err = request.exporter->write(&view, out);
-    return err == ERR_OK ? ERR_OK : err_set(info, err, "not enough memory for the profile");
+    return request.exporter->write(&view, out);
 }
 
 static MUST_USE enum err append_profile(const struct profile *profile,
@@ -122,12 +121,12 @@ static MUST_USE enum err append_profile(const struct profile *profile,
     size_t len = 0;
     FILE *stream = open_memstream(&text, &len);
     if (stream == NULL) {
-        return err_set(info, ERR_NO_MEMORY, "not enough memory for the profile");
+        return ERR_NO_MEMORY;
     }
     const enum err err = write_profile(profile, changes, stream, info);
     const bool is_whole = ferror(stream) == 0;
     if (fclose(stream) != 0 || !is_whole) {
-        return err_set(info, ERR_NO_MEMORY, "not enough memory for the profile");
+        return ERR_NO_MEMORY;
     }
     TRY(err);
     strbuf_append(out, text, len);

@@ -85,9 +85,7 @@ static enum err prepare(struct recorder_state *s,
                                             .sample_seed = sample_seed,
                                             .counts_stamps = options->counts_stamps};
     TRY(session_create(&session, &s->session, info));
-    if (aggregator_init(&s->aggregator, seed) != ERR_OK) {
-        return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
-    }
+    TRY(aggregator_init(&s->aggregator, seed));
     s->aggregator.budget =
         (struct memory_budget){.max_bytes = options->max_memory_bytes,
                                .keeps_rows = options->lists_blocks || options->logs_events,
@@ -100,9 +98,7 @@ static enum err prepare(struct recorder_state *s,
     if (options->lists_blocks) {
         observer_add(&s->aggregator.observers, block_list_observer(&s->blocks));
     }
-    if (run_control_init(&s->control, &options->run, s->session.header, &s->aggregator) != ERR_OK) {
-        return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
-    }
+    TRY(run_control_init(&s->control, &options->run, s->session.header, &s->aggregator));
     proc_sampler_init(&s->sampler);
     s->exit_slot = SESSION_MAX_PROCESSES;
     return drain_init(&s->drain, &s->session, &s->aggregator, info);
@@ -225,7 +221,7 @@ static enum err write_recording(struct recorder_state *s, struct err_info *info)
     if (event_log_finish(&s->events, recording, &options, path, &trouble) == ERR_OK) {
         return ERR_OK;
     }
-    recorder_log(s, "%s; the event log is omitted", trouble.text);
+    recorder_log(s, "%s; the event log is omitted", err_text(&trouble));
     event_log_give_up(&s->events);
     aggregator_snapshot_set_counter(&s->snapshot, &s->aggregator, "events_left_out",
                                     s->events.omitted_count);
@@ -271,7 +267,8 @@ finish(struct recorder_state *s, struct recorder_result *result, struct err_info
     err = write_recording(s, &trouble);
     if (err != ERR_OK) {
         result->is_reported = s->checkpoint.has_failed;
-        return err_set(info, err, "%s; %s", trouble.text, checkpoint_what_stays(&s->checkpoint));
+        return err_set(info, err, "%s; %s", err_text(&trouble),
+                       checkpoint_what_stays(&s->checkpoint));
     }
     if (rotation_is_wanted(&s->options->rotation)) {
         recorder_keep_state(s);
@@ -281,8 +278,7 @@ finish(struct recorder_state *s, struct recorder_result *result, struct err_info
         callbacks->complete(callbacks->context, &result->recording, strbuf_text(&s->output));
     }
     result->output_path = strbuf_take(&s->output);
-    return result->output_path != NULL ? ERR_OK
-                                       : err_set(info, ERR_NO_MEMORY, "no memory for a file name");
+    return result->output_path != NULL ? ERR_OK : ERR_NO_MEMORY;
 }
 
 // Say it if the frames of Python are missing although they were wanted.
@@ -313,15 +309,13 @@ record(struct recorder_state *s, struct recorder_result *result, struct err_info
 {
     TRY(s->options->callbacks.output_path(s->options->callbacks.context, (uint32_t)s->program.pid,
                                           &s->output, info));
-    if (checkpoint_init(&s->checkpoint, strbuf_text(&s->output),
-                        s->options->checkpoint_interval_ms) != ERR_OK) {
-        return err_set(info, ERR_NO_MEMORY, "no memory for checkpoints");
-    }
+    TRY(checkpoint_init(&s->checkpoint, strbuf_text(&s->output),
+                        s->options->checkpoint_interval_ms));
     TRY(file_absolute_path(strbuf_text(&s->output), &s->output_absolute, info));
     struct err_info trouble = {0};
     if (rotation_init(&s->rotation, &s->options->rotation, strbuf_text(&s->output_absolute),
                       &trouble) != ERR_OK) {
-        recorder_log(s, "%s", trouble.text);
+        recorder_log(s, "%s", err_text(&trouble));
     }
     if (s->options->logs_events) {
         TRY(event_log_open(&s->events, strbuf_text(&s->output), s->options->file_mode, info));
@@ -331,7 +325,7 @@ record(struct recorder_state *s, struct recorder_result *result, struct err_info
     control_socket_close(&s->socket);
     tell_missing_python(s);
     if (err != ERR_OK) {
-        recorder_log(s, "recording ends early: %s", trouble.text);
+        recorder_log(s, "recording ends early: %s", err_text(&trouble));
         s->is_stopped = true;
     }
     return finish(s, result, info);
@@ -356,7 +350,7 @@ enum err recorder_run(const struct recorder_options *options,
     *result = (struct recorder_result){.exit_status = PREFLIGHT_STATUS_CANNOT_RECORD};
     struct recorder_state *s = calloc(1, sizeof(*s));
     if (s == NULL) {
-        return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
+        return ERR_NO_MEMORY;
     }
     result->state = s;
     s->options = options;
@@ -370,7 +364,7 @@ enum err recorder_run(const struct recorder_options *options,
     // First of all: requests that come early wait in its queue.
     struct err_info trouble = {0};
     if (control_socket_open(&s->socket, &trouble) != ERR_OK) { // requests fail; recording works
-        recorder_log(s, "%s; this recording cannot be controlled", trouble.text);
+        recorder_log(s, "%s; this recording cannot be controlled", err_text(&trouble));
     }
     TRY(prepare(s, options, &result->exit_status, info));
     enum err err = launch(s, &result->exit_status, info);

@@ -22,13 +22,20 @@ static int pid_of(const struct attached_process *process)
     return process->attach->inject.target.pid;
 }
 
-static void
-log_lines(const struct recorder_state *s, const char *prefix, const struct strbuf *lines)
+// Take the next line of *at. Return its length, without its end; -1 after the last line.
+static int next_line(const char **at, const char **line)
 {
-    const char *line = strbuf_text(lines);
-    for (size_t len; *line != '\0'; line += len + (line[len] == '\n')) {
-        len = strcspn(line, "\n");
-        recorder_log(s, "%s%.*s", prefix, (int)len, line);
+    const size_t len = strcspn(*at, "\n");
+    *line = *at;
+    *at += len + ((*at)[len] == '\n');
+    return **line != '\0' ? (int)len : -1;
+}
+
+static void log_lines(const struct recorder_state *s, const char *prefix, const char *lines)
+{
+    const char *line;
+    for (int len; (len = next_line(&lines, &line)) >= 0;) {
+        recorder_log(s, "%s%.*s", prefix, len, line);
     }
 }
 
@@ -55,7 +62,7 @@ static enum err tell_unpatched(struct recorder_state *s, const struct attach *at
 
 enum err recorder_attach_tell(struct recorder_state *s, const struct attach *attach)
 {
-    log_lines(s, "warning: ", &attach->hidden);
+    log_lines(s, "warning: ", strbuf_text(&attach->hidden));
     return tell_unpatched(s, attach);
 }
 
@@ -69,7 +76,7 @@ static enum err note_hooks(struct recorder_state *s, const struct attach *attach
     CLEANUP(strbuf_release) struct strbuf prefix = {0};
     hooked_list_describe(&attach->hooks, &attach->hook_texts, &lines);
     strbuf_printf(&prefix, "hooked in process %d: ", attach->inject.target.pid);
-    log_lines(s, strbuf_text(&prefix), &lines);
+    log_lines(s, strbuf_text(&prefix), strbuf_text(&lines));
     TRY(strbuf_result(&prefix));
     return strbuf_result(&lines);
 }
@@ -94,10 +101,10 @@ static void note_unread(struct recorder_state *s, const char *name, int len)
 
 enum err recorder_attach_note(struct recorder_state *s, const struct attach *attach)
 {
-    const char *line = strbuf_text(&attach->unread);
-    for (size_t len; *line != '\0'; line += len + (line[len] == '\n')) {
-        len = strcspn(line, "\n");
-        note_unread(s, line, (int)len);
+    const char *line;
+    const char *lines = strbuf_text(&attach->unread);
+    for (int len; (len = next_line(&lines, &line)) >= 0;) {
+        note_unread(s, line, len);
     }
     TRY(strbuf_result(&s->unread));
     return note_hooks(s, attach);
@@ -115,7 +122,7 @@ static enum err open_one(struct recorder_state *s,
                                              .pidfd = -1};
     if (process.attach == NULL || attached_process_vec_reserve(&s->attached, 1) != ERR_OK) {
         free(process.attach);
-        return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
+        return ERR_NO_MEMORY;
     }
     const enum err err = attach_open(process.attach, (int)pid, &options, info);
     if (err != ERR_OK) {
@@ -124,16 +131,14 @@ static enum err open_one(struct recorder_state *s,
         return err;
     }
     s->attached.items[s->attached.len++] = process;
-    return recorder_attach_tell(s, process.attach) == ERR_OK
-               ? ERR_OK
-               : err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
+    return recorder_attach_tell(s, process.attach);
 }
 
 // Processes that were found by name and cannot be recorded are omitted.
 static bool may_omit(const struct recorder_state *s, const struct err_info *trouble)
 {
     if (s->options->attaches_by_name) {
-        recorder_log(s, "warning: %s; it is omitted", trouble->text);
+        recorder_log(s, "warning: %s; it is omitted", err_text(trouble));
     }
     return s->options->attaches_by_name;
 }
@@ -153,9 +158,7 @@ enum err recorder_attach_open(struct recorder_state *s, struct err_info *info)
     s->program.pid = pid_of(s->attached.items);
     strbuf_append_text(&s->preflight.executable,
                        strbuf_text(&s->attached.items->attach->executable));
-    return strbuf_result(&s->preflight.executable) == ERR_OK
-               ? ERR_OK
-               : err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
+    return strbuf_result(&s->preflight.executable);
 }
 
 // A child may be the first to join.
@@ -187,13 +190,9 @@ static enum err begin_one(struct recorder_state *s,
     if (process->pidfd < 0) {
         return err_set(info, ERR_NOT_FOUND, "process %d has ended", pid_of(process));
     }
-    if (recorder_attach_describe(s, process->attach, now_ms) != ERR_OK) {
-        return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
-    }
+    TRY(recorder_attach_describe(s, process->attach, now_ms));
     TRY(attach_begin(process->attach, s->session.memfd, info));
-    return recorder_attach_note(s, process->attach) == ERR_OK
-               ? ERR_OK
-               : err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
+    return recorder_attach_note(s, process->attach);
 }
 
 // Say how long the threads were stopped for the latest change of the functions.
@@ -223,9 +222,7 @@ static enum err begin_running(struct recorder_state *s,
     process->has_ended = err != ERR_OK;
     recorder_attach_tell_stop(s, process->attach, process->attach->hooked_count);
     TRY(err);
-    return recorder_modules_search(s, process->attach, &unused) == ERR_OK
-               ? ERR_OK
-               : err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
+    return recorder_modules_search(s, process->attach, &unused);
 }
 
 enum err recorder_attach_begin(struct recorder_state *s, struct err_info *info)
@@ -288,7 +285,7 @@ static enum err trace_child(void *context, pid_t pid, struct err_info *info)
     const enum err err = attach_hold_begin(&s->fresh, &reason);
     return err == ERR_OK ? ERR_OK
                          : err_set(info, err, "%s; cairn could record it as it is, but %s",
-                                   strbuf_text(&s->preflight.refusal), reason.text);
+                                   strbuf_text(&s->preflight.refusal), err_text(&reason));
 }
 
 static enum err await_beginning(void *context, struct err_info *info)
@@ -391,7 +388,7 @@ static void leave_children(const struct recorder_state *s)
         if (!is_attached(s, family.items[i]) &&
             attach_end_copy((int)family.items[i], &trouble) != ERR_OK) {
             recorder_log(s, "a child process keeps cairn's hooks, which do nothing: %s",
-                         trouble.text);
+                         err_text(&trouble));
         }
     }
 }
@@ -411,7 +408,7 @@ void recorder_attach_end(struct recorder_state *s)
             continue; // it has ended by itself, and its hooks with it
         }
         if (err != ERR_OK) {
-            recorder_log(s, "%s", trouble.text);
+            recorder_log(s, "%s", err_text(&trouble));
         } else if (!process->has_ended) {
             recorder_attach_tell_stop(s, process->attach, process->attach->hooked_count);
         }

@@ -15,7 +15,7 @@ static uint64_t refuse(struct strbuf *reply, const struct err_info *info)
 {
     strbuf_clear(reply);
     strbuf_append_char(reply, '-');
-    strbuf_append_text(reply, info->text);
+    strbuf_append_text(reply, err_text(info));
     return 0;
 }
 
@@ -112,7 +112,7 @@ answer_attach(struct recorder_state *s, uint64_t now_ms, const char *text, struc
                              ? err_set(&info, ERR_INVALID, "'%.20s' is not a process", text)
                              : recorder_attach_join(s, (uint32_t)pid, now_ms, &result, &info);
     if (err != ERR_OK) {
-        recorder_log(s, "warning: %s; it is omitted", info.text);
+        recorder_log(s, "warning: %s; it is omitted", err_text(&info));
         return refuse(reply, &info);
     }
     return accept(reply, words[result]);
@@ -144,7 +144,6 @@ answer_snapshot(struct recorder_state *s, uint64_t now_ms, const char *text, str
     (void)text;
     struct err_info info = {0};
     if (recorder_snapshots_now(s, now_ms) != ERR_OK) {
-        (void)err_set(&info, ERR_NO_MEMORY, "no memory for a snapshot"); // reported here
         return refuse(reply, &info);
     }
     if (s->memory_snapshots.last.time_ms != now_ms) {

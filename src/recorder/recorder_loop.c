@@ -98,9 +98,7 @@ static enum err write_checkpoint(void *context, const char *path, struct err_inf
         fd_closep(&s->session.door);
     }
     CLEANUP(aggregator_snapshot_release) struct aggregator_snapshot snapshot = {0};
-    if (recorder_snapshot(s, REC_STATE_RUNNING, &snapshot) != ERR_OK) {
-        return err_set(info, ERR_NO_MEMORY, "no memory for a checkpoint");
-    }
+    TRY(recorder_snapshot(s, REC_STATE_RUNNING, &snapshot));
     const struct table_supply history = row_history_supply(&snapshot.history);
     const struct recording_write_options options = {
         .generation = (uint32_t)s->checkpoint.written_count + 1, .supply = &history};
@@ -114,7 +112,7 @@ void recorder_keep_state(struct recorder_state *s)
     s->rotation.checkpoint = 0;
     s->rotation.has_failed = rotation_keep(&s->rotation, clock_real_ns(), &trouble) != ERR_OK;
     if (s->rotation.has_failed && !had_failed) {
-        recorder_log(s, "%s", trouble.text);
+        recorder_log(s, "%s", err_text(&trouble));
     }
 }
 
@@ -144,7 +142,7 @@ static void follow_checkpoint(struct recorder_state *s, uint64_t now_ms)
     const uint64_t ended_before = s->checkpoint.ended_count;
     switch (checkpoint_poll(&s->checkpoint, now_ms)) {
     case CHECKPOINT_FAILED:
-        recorder_log(s, "%s; the program continues, %s", s->checkpoint.report->text,
+        recorder_log(s, "%s; the program continues, %s", err_text(s->checkpoint.report),
                      checkpoint_what_stays(&s->checkpoint));
         break;
     case CHECKPOINT_RECOVERED:

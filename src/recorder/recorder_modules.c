@@ -37,7 +37,7 @@ static enum err tell(struct recorder_state *s,
         recorder_log(s,
                      "warning: allocators in libraries that process %d has loaded are not "
                      "recorded: %s",
-                     pid, trouble->text);
+                     pid, err_text(trouble));
     }
     if (result != ERR_OK) {
         return ERR_OK;

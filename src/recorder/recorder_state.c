@@ -77,6 +77,6 @@ void recorder_follow_log(struct recorder_state *s, uint64_t now_ms)
 {
     if (event_log_tick(&s->events, now_ms)) {
         recorder_log(s, "%s; the event log ends here, the recording continues",
-                     s->events.trouble.text);
+                     err_text(&s->events.trouble));
     }
 }

@@ -65,7 +65,7 @@ static MUST_USE enum err start_generation(struct serving *serving,
     const struct listener *listener = serving->listener;
     CLEANUP(generation_freep) struct generation *next = calloc(1, sizeof(*next));
     if (next == NULL) {
-        return err_set(info, ERR_NO_MEMORY, "not enough memory for the server");
+        return ERR_NO_MEMORY;
     }
     next->http.metrics = serving->source;
     next->http.credentials.policy.has_any_name = listener->is_unix || !listener->is_loopback;

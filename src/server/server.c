@@ -119,7 +119,7 @@ open_of_store(void *context, const char *path, struct strbuf *out_address, struc
     }
     struct opened_server opened = {.path = strdup(path)};
     if (opened.path == NULL) {
-        return err_set(info, ERR_NO_MEMORY, "not enough memory");
+        return ERR_NO_MEMORY;
     }
     struct server_options options = server->options;
     options.path = opened.path;
@@ -160,9 +160,7 @@ prepare(struct server *server, const struct server_options *options, struct err_
     unsigned answers = processors > ANSWERS_MIN ? (unsigned)processors : ANSWERS_MIN;
     TRY(access_new_token(&http->credentials.token, info));
     TRY(access_new_token(&http->credentials.launch, info));
-    if (event_hub_init(&http->events) != ERR_OK) {
-        return err_set(info, ERR_NO_MEMORY, "not enough memory");
-    }
+    TRY(event_hub_init(&http->events));
     server->has_hub = true;
     if (sem_init(&http->answers.turns, 0, answers) != 0) {
         return err_set_errno(info, errno, "cannot make a semaphore");
@@ -209,7 +207,7 @@ server_open(const struct server_options *options, struct server **out, struct er
 {
     CLEANUP(server_closep) struct server *server = calloc(1, sizeof(*server));
     if (server == NULL) {
-        return err_set(info, ERR_NO_MEMORY, "not enough memory");
+        return ERR_NO_MEMORY;
     }
     server->watch_fd = -1;
     server->options = *options;
@@ -239,7 +237,7 @@ static void tell_problem(struct http *http, const struct err_info *info)
     struct json_writer w;
     json_to_strbuf(&w, &text, JSON_COMPACT);
     json_begin_object(&w);
-    json_key_string(&w, "message", info->text);
+    json_key_string(&w, "message", err_text(info));
     json_end_object(&w);
     if (json_finish(&w) == ERR_OK) {
         event_hub_send(&http->events, "problem", snapshot->generation, strbuf_text(&text));

@@ -141,9 +141,7 @@ static MUST_USE enum err send(struct clickhouse_engine *e,
         strbuf_append_text(&url, "&query=");
         http_append_escaped(&url, statement);
     }
-    if (strbuf_result(&url) != ERR_OK) {
-        return err_set(info, ERR_NO_MEMORY, "not enough memory for a request");
-    }
+    TRY(strbuf_result(&url));
     const struct http_request request = {
         .url = strbuf_text(&url),
         .content_type = "text/plain; charset=UTF-8",
@@ -153,7 +151,7 @@ static MUST_USE enum err send(struct clickhouse_engine *e,
     struct err_info trouble = {0};
     const enum err problem = http_client_send(e->client, &request, &got, &trouble);
     if (problem != ERR_OK) {
-        return err_set(info, problem, "the store's server: %s", trouble.text);
+        return err_set(info, problem, "the store's server: %s", err_text(&trouble));
     }
     if (got.is_cut) {
         return err_set(info, ERR_LIMIT, "the answer is too long: use LIMIT");
@@ -304,9 +302,7 @@ static enum err query(struct engine *engine,
         strbuf_truncate(&statement, statement.len - 1);
     }
     strbuf_append_text(&statement, "\nFORMAT TabSeparatedWithNamesAndTypes");
-    if (strbuf_result(&statement) != ERR_OK) {
-        return err_set(info, ERR_NO_MEMORY, "not enough memory for a request");
-    }
+    TRY(strbuf_result(&statement));
     TRY(send(of(engine), strbuf_text(&statement), NULL, is_foreign ? "&readonly=1" : "", &answer,
              info));
     strbuf_append_char(&answer, '\0'); // data is not NULL then
@@ -318,7 +314,7 @@ static enum err query(struct engine *engine,
     case ERR_LIMIT:
         return err_set(info, problem, "the answer is too long: use LIMIT");
     case ERR_NO_MEMORY:
-        return err_set(info, problem, "not enough memory for the answer");
+        return problem;
     default:
         return err_set(info, ERR_CORRUPT, "the store's server does not answer as ClickHouse does");
     }
@@ -346,15 +342,14 @@ static enum err put(struct engine *engine,
                     size_t count,
                     struct err_info *info)
 {
+    (void)info;
     struct strbuf *lines = &of(engine)->pending[part];
     for (size_t i = 0; i < count; i++) {
         strbuf_append_text(lines, i > 0 ? "\t" : "");
         append_value(lines, &values[i], false);
     }
     strbuf_append_char(lines, '\n');
-    return strbuf_result(lines) == ERR_OK
-               ? ERR_OK
-               : err_set(info, ERR_NO_MEMORY, "not enough memory for the recording");
+    return strbuf_result(lines);
 }
 
 static enum err commit(struct engine *engine, struct err_info *info)
@@ -387,9 +382,7 @@ remove_recordings(struct engine *engine, const int64_t *ids, size_t count, struc
             strbuf_printf(&statement, "%s%lld", i > 0 ? "," : "", (long long)ids[i]);
         }
         strbuf_append_char(&statement, ')');
-        if (strbuf_result(&statement) != ERR_OK) {
-            return err_set(info, ERR_NO_MEMORY, "not enough memory for a request");
-        }
+        TRY(strbuf_result(&statement));
         TRY(run(of(engine), strbuf_text(&statement), info));
     }
     return ERR_OK;
@@ -437,9 +430,8 @@ static MUST_USE enum err split(struct clickhouse_engine *e, const char *url, str
     }
     strbuf_append(&e->base, url, len);
     strbuf_append_text(&e->database, name);
-    return strbuf_result(&e->base) == ERR_OK && strbuf_result(&e->database) == ERR_OK
-               ? ERR_OK
-               : err_set(info, ERR_NO_MEMORY, "not enough memory");
+    TRY(strbuf_result(&e->base));
+    return strbuf_result(&e->database);
 }
 
 static MUST_USE enum err connect_client(struct clickhouse_engine *e, struct err_info *info)
@@ -467,7 +459,7 @@ clickhouse_engine_open(const char *url, bool creates, struct engine **out, struc
 {
     struct clickhouse_engine *e = calloc(1, sizeof(*e));
     if (e == NULL) {
-        return err_set(info, ERR_NO_MEMORY, "not enough memory");
+        return ERR_NO_MEMORY;
     }
     e->engine.kind = &clickhouse_kind;
     enum err problem = split(e, url, info);

@@ -78,9 +78,7 @@ static MUST_USE enum err
 put(struct work *work, enum store_part part, const struct store_value *values, size_t count)
 {
     for (size_t i = 0; i < NAMES_MAX; i++) {
-        if (strbuf_result(&work->texts[i]) != ERR_OK) {
-            return err_set(work->info, ERR_NO_MEMORY, "not enough memory for the recording");
-        }
+        TRY(strbuf_result(&work->texts[i]));
     }
     return work->engine->kind->put(work->engine, part, values, count, work->info);
 }
@@ -355,9 +353,5 @@ enum err recording_rows_put(const struct recording_source *source,
     CLEANUP(work_release)
     struct work work = {
         .source = source, .profile = source->selection->profile, .engine = engine, .info = info};
-    const enum err problem = put_all(&work);
-    if (problem == ERR_NO_MEMORY) {
-        return err_set(info, problem, "not enough memory for the recording");
-    }
-    return problem;
+    return put_all(&work);
 }

@@ -48,7 +48,7 @@ static enum err fail(const struct sqlite_engine *e, struct err_info *info)
     case SQLITE_CORRUPT:
         return err_set(info, ERR_CORRUPT, "'%s' is not a store, or it is damaged", e->path);
     case SQLITE_NOMEM:
-        return err_set(info, ERR_NO_MEMORY, "not enough memory for the store");
+        return ERR_NO_MEMORY;
     case SQLITE_CANTOPEN:
         return err_set_errno(info, sqlite3_system_errno(e->database), "cannot open the store '%s'",
                              e->path);
@@ -204,9 +204,7 @@ static enum err query(struct engine *engine,
     enum err problem = fetch(statement, &status, out);
     if (problem == ERR_LIMIT) {
         (void)err_set(info, problem, "the answer is too long: use LIMIT"); // returned below
-    } else if (problem != ERR_OK) {
-        (void)err_set(info, problem, "not enough memory for the answer"); // returned below
-    } else if (status != SQLITE_DONE) {
+    } else if (problem == ERR_OK && status != SQLITE_DONE) {
         problem = fail(e, info);
     }
     (void)sqlite3_finalize(statement); // repeats the result of sqlite3_step
@@ -341,8 +339,7 @@ static MUST_USE enum err open_file(struct sqlite_engine *e, bool creates, struct
         return err_set_errno(info, errno, "cannot open the store '%s'", e->path);
     }
     if (sqlite3_open_v2(e->path, &e->database, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK) {
-        return e->database != NULL ? fail(e, info)
-                                   : err_set(info, ERR_NO_MEMORY, "not enough memory");
+        return e->database != NULL ? fail(e, info) : ERR_NO_MEMORY;
     }
     (void)sqlite3_busy_timeout(e->database, BUSY_MS); // always succeeds
     (void)sqlite3_db_config(e->database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL); // known to both
@@ -367,11 +364,10 @@ sqlite_engine_open(const char *path, bool creates, struct engine **out, struct e
 {
     struct sqlite_engine *e = calloc(1, sizeof(*e));
     if (e == NULL) {
-        return err_set(info, ERR_NO_MEMORY, "not enough memory");
+        return ERR_NO_MEMORY;
     }
     e->engine.kind = &sqlite_kind;
     e->path = strdup(path);
-    const enum err problem = e->path != NULL ? open_file(e, creates, info)
-                                             : err_set(info, ERR_NO_MEMORY, "not enough memory");
+    const enum err problem = e->path != NULL ? open_file(e, creates, info) : ERR_NO_MEMORY;
     return engine_finish_open(&e->engine, problem, out);
 }

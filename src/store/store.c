@@ -35,8 +35,7 @@ static MUST_USE enum err append_own(struct strbuf *out, struct err_info *info)
         return err_set(info, ERR_NOT_FOUND, "HOME is not set: name the store with --store");
     }
     strbuf_append_text(out, "/store.db");
-    return strbuf_result(out) == ERR_OK ? ERR_OK
-                                        : err_set(info, ERR_NO_MEMORY, "not enough memory");
+    return strbuf_result(out);
 }
 
 enum err store_open(const char *place, bool creates, struct store **out, struct err_info *info)
@@ -54,7 +53,7 @@ enum err store_open(const char *place, bool creates, struct store **out, struct 
     }
     struct store *store = calloc(1, sizeof(*store));
     if (store == NULL) {
-        return err_set(info, ERR_NO_MEMORY, "not enough memory");
+        return ERR_NO_MEMORY;
     }
     const enum err problem = is_url(place)
                                  ? clickhouse_engine_open(place, creates, &store->engine, info)
@@ -93,7 +92,7 @@ enum err store_identify(const char *path, int64_t *out, struct err_info *info)
         stream = fdopen(fd, "r");
     }
     if (problem == ERR_OK && (stream == NULL || buffer == NULL || state == NULL)) {
-        problem = err_set(info, ERR_NO_MEMORY, "not enough memory");
+        problem = ERR_NO_MEMORY;
     }
     if (problem == ERR_OK) {
         size_t len;
@@ -183,9 +182,7 @@ static MUST_USE enum err ask(struct store *store,
         store_text(words != NULL && query->words[0] != NULL ? words[0] : ""),
         store_text(words != NULL && query->words[1] != NULL ? words[1] : ""),
     };
-    if (store_query_render(query, store->engine->kind->dialect, scope->cost, &sql) != ERR_OK) {
-        return err_set(info, ERR_NO_MEMORY, "not enough memory");
-    }
+    TRY(store_query_render(query, store->engine->kind->dialect, scope->cost, &sql));
     return store->engine->kind->query(store->engine, strbuf_text(&sql), values, QUERY_VALUES, false,
                                       out, info);
 }
@@ -237,9 +234,7 @@ enum err store_prune(struct store *store,
     CLEANUP(u64_vec_release) struct u64_vec ids = {0};
     TRY(ask(store, &query_ids, scope, NULL, &table, info));
     const size_t count = store_table_rows(&table);
-    if (u64_vec_resize(&ids, count) != ERR_OK) {
-        return err_set(info, ERR_NO_MEMORY, "not enough memory");
-    }
+    TRY(u64_vec_resize(&ids, count));
     for (size_t i = 0; i < count; i++) {
         ids.items[i] = (uint64_t)store_table_integer(&table, i, 0);
     }

@@ -308,8 +308,7 @@ static MUST_USE enum err check_scope(struct check_results *results,
         if (!budget_is_known(&report.selection, &report.summary, budget->measure)) {
             return refuse_unknown(&report, budget->measure, info);
         }
-        enum err problem = check_budget(results, budget, &report);
-        TRY(problem == ERR_OK ? ERR_OK : err_set(info, problem, "not enough memory for the check"));
+        TRY(check_budget(results, budget, &report));
     }
     return ERR_OK;
 }
@@ -405,8 +404,7 @@ static MUST_USE enum err check_growth(struct check_results *results,
                        "growth cannot be checked: the recordings have no cost in common");
     }
     for (size_t i = 0; i < ARRAY_LEN(costs); i++) {
-        enum err problem = check_cost_growth(results, plan, &report, costs[i]);
-        TRY(problem == ERR_OK ? ERR_OK : err_set(info, problem, "not enough memory for the check"));
+        TRY(check_cost_growth(results, plan, &report, costs[i]));
     }
     return ERR_OK;
 }

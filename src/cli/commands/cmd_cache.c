@@ -116,9 +116,7 @@ static MUST_USE enum err act(int count, char **words, struct err_info *info)
 {
     CLEANUP(name_cache_release) struct name_cache cache = {0};
     const char *name = count > 0 ? words[0] : "list";
-    if (name_cache_init(&cache) != ERR_OK) {
-        return err_set(info, ERR_NO_MEMORY, "not enough memory");
-    }
+    TRY(name_cache_init(&cache));
     if (cache.folder.len == 0) {
         return err_set(info, ERR_NOT_FOUND, "there is no cache: HOME is not set");
     }

@@ -158,9 +158,7 @@ write_junit(const struct check_results *results, const char *path, struct err_in
 {
     CLEANUP(replacement_abandon) struct replacement file = {0};
     TRY(replacement_begin(&file, path, FILE_MODE_BY_UMASK, info));
-    if (check_write_junit(results, file.stream) != ERR_OK) {
-        return err_set(info, ERR_NO_MEMORY, "not enough memory for the results");
-    }
+    TRY(check_write_junit(results, file.stream));
     return replacement_commit(&file, false, info);
 }
 
@@ -178,7 +176,6 @@ static int tell(const struct check_results *results, const struct check_fields *
         problem = check_write_github(results, stdout);
     }
     if (problem == ERR_NO_MEMORY) {
-        (void)err_set(&info, problem, "not enough memory for the results"); // printed below
         return command_error(&info);
     }
     if (fields->junit != NULL && write_junit(results, fields->junit, &info) != ERR_OK) {
@@ -230,7 +227,6 @@ static int check_program(char **argv,
         return STATUS_USAGE; // already printed
     }
     if (check_add_program(results, outcome.wait_status, fields->is_failure_allowed) != ERR_OK) {
-        (void)err_set(&info, ERR_NO_MEMORY, "not enough memory for the check"); // printed below
         return command_error(&info);
     }
     return check_file(path, plan, fields, results);

@@ -74,9 +74,7 @@ static int write_diff(const struct diff_report *report, const struct output_word
             ? diff_report_write_json(report, is_for_people ? JSON_INDENTED : JSON_COMPACT, stdout)
             : diff_report_write_text(report, stdout);
     if (problem == ERR_NO_MEMORY) {
-        struct err_info info;
-        (void)err_set(&info, problem, "not enough memory for the comparison"); // printed below
-        return command_error(&info);
+        return command_error(&(struct err_info){0});
     }
     return command_finish_output(report->findings.len > 0 ? STATUS_FOUND : STATUS_OK);
 }

@@ -189,9 +189,9 @@ static MUST_USE enum err write_view(const struct exporter *exporter,
     if (problem == ERR_OK || ferror(stream) != 0) {
         return ERR_OK;
     }
-    return err_set(info, problem,
-                   problem == ERR_LIMIT ? "the recording is too large for this format"
-                                        : "not enough memory for the export");
+    return problem == ERR_LIMIT
+               ? err_set(info, problem, "the recording is too large for this format")
+               : problem;
 }
 
 static MUST_USE enum err write_to_file(const struct exporter *exporter,
@@ -218,7 +218,6 @@ static int export_view(const struct exporter *exporter,
     struct err_info info = {0};
     CLEANUP(strbuf_release) struct strbuf output = {0};
     if (choose_output(fields, exporter, input, &output) != ERR_OK) {
-        (void)err_set(&info, ERR_NO_MEMORY, "not enough memory for the export"); // printed below
         return command_error(&info);
     }
     if (strcmp(strbuf_text(&output), "-") != 0) {

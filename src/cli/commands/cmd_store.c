@@ -159,7 +159,7 @@ write_labels(const struct option_word_vec *words, struct strbuf *out, struct err
         json_key_string(&w, strbuf_text(&key), equals + 1);
     }
     json_end_object(&w);
-    return json_finish(&w) == ERR_OK ? ERR_OK : err_set(info, ERR_NO_MEMORY, "not enough memory");
+    return json_finish(&w);
 }
 
 static MUST_USE enum err add_file(struct store *store,
@@ -211,17 +211,14 @@ static MUST_USE enum err add(struct store *store, const struct call *call, struc
     return ERR_OK;
 }
 
-static MUST_USE enum err
-show(const struct call *call, const struct store_table *table, struct err_info *info)
+static MUST_USE enum err show(const struct call *call, const struct store_table *table)
 {
     const enum table_form form = call->fields->use_json  ? TABLE_JSON
                                  : call->fields->use_csv ? TABLE_CSV
                                                          : TABLE_TEXT;
     const enum err problem = table_write(table, form, stdout);
     // command_finish_output has a sentence for a stream that cannot be written to.
-    return problem == ERR_OK || problem == ERR_IO
-               ? ERR_OK
-               : err_set(info, problem, "not enough memory for the answer");
+    return problem == ERR_IO ? ERR_OK : problem;
 }
 
 static MUST_USE enum err ask(struct store *store,
@@ -232,7 +229,7 @@ static MUST_USE enum err ask(struct store *store,
 {
     CLEANUP(store_table_release) struct store_table table = {0};
     TRY(store_ask(store, query, &call->scope, words, &table, info));
-    return show(call, &table, info);
+    return show(call, &table);
 }
 
 static MUST_USE enum err list(struct store *store, const struct call *call, struct err_info *info)
@@ -269,7 +266,7 @@ run_query(struct store *store, const struct call *call, struct err_info *info)
         return ask(store, query, call, (const char *const *)call->words + 1, info);
     }
     TRY(store_select(store, call->words[0], &table, info));
-    return show(call, &table, info);
+    return show(call, &table);
 }
 
 static MUST_USE enum err prune(struct store *store, const struct call *call, struct err_info *info)

@@ -87,8 +87,8 @@ static int symbolize(const char *path, const struct symbolize_fields *fields)
         problem = open_profile(path, &names, &profile, &generation, &info);
     }
     progress_clear(&names.progress);
-    if (problem == ERR_OK && named_recording_make(profile, &named) != ERR_OK) {
-        problem = err_set(&info, ERR_NO_MEMORY, "not enough memory to name '%s'", path);
+    if (problem == ERR_OK) {
+        problem = named_recording_make(profile, &named);
     }
     if (problem == ERR_OK && named.is_changed) {
         problem = recording_rewrite(path, &named.recording, generation, &info);

@@ -94,9 +94,10 @@ static int watch(const struct top_fields *fields, const struct top_run_options *
     if (!fields->is_plain && top_terminal_check(&info) != ERR_OK) {
         return command_error(&info);
     }
-    if (top_run_open(&run, run_options, &status, &info) != ERR_OK) {
-        if (info.text[0] != '\0') {
-            (void)command_error(&info); // printed here; the status is set
+    enum err problem = top_run_open(&run, run_options, &status, &info);
+    if (problem != ERR_OK) {
+        if (info.text[0] != '\0' || problem == ERR_NO_MEMORY) { // else the recorder has printed
+            (void)command_error(&info);                         // printed here; the status is set
         }
         return status;
     }
@@ -107,7 +108,7 @@ static int watch(const struct top_fields *fields, const struct top_run_options *
                                               .filter = fields->filter,
                                               .count = fields->count,
                                               .limit = fields->limit};
-    enum err problem = name_places_init(&names, &fields->names, &info);
+    problem = name_places_init(&names, &fields->names, &info);
     if (problem == ERR_OK) {
         problem = fields->is_plain ? top_watch_plain(&options, &has_ended, &info)
                                    : top_watch_screen(&options, &has_ended, &info);

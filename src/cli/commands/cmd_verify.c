@@ -64,7 +64,6 @@ static int verify(const char *path)
         return command_error(&info);
     }
     if (recording_verify(&recording, &findings) != ERR_OK) {
-        (void)err_set(&info, ERR_NO_MEMORY, "not enough memory to verify '%s'", path);
         return command_error(&info);
     }
     uint64_t found = print_file_findings(&summary);

@@ -84,13 +84,9 @@ static MUST_USE enum err compare(struct comparison *comparison,
                                                   &comparison->selections[SIDE_OLD])
                                : per->units;
     }
-    enum err problem = code_union_build(profiles[SIDE_NEW], profiles[SIDE_OLD], &comparison->code);
-    if (problem == ERR_OK) {
-        problem = diff_build(&comparison->code, &comparison->selections[SIDE_NEW],
-                             &comparison->selections[SIDE_OLD], units, &comparison->diff);
-    }
-    return problem == ERR_OK ? ERR_OK
-                             : err_set(info, problem, "not enough memory for the comparison");
+    TRY(code_union_build(profiles[SIDE_NEW], profiles[SIDE_OLD], &comparison->code));
+    return diff_build(&comparison->code, &comparison->selections[SIDE_NEW],
+                      &comparison->selections[SIDE_OLD], units, &comparison->diff);
 }
 
 enum err comparison_init(struct comparison *comparison,

@@ -18,11 +18,8 @@ enum err diff_report_build(const struct comparison *comparison,
     report.costs = is_usual ? diff_judged_costs : &options->sort;
     report.cost_count = is_usual ? DIFF_JUDGED_COSTS : 1;
     double threshold = (double)options->threshold / DIFF_THRESHOLD_UNIT;
-    enum err problem =
-        diff_judge(&comparison->diff, report.costs, report.cost_count, threshold, &report.findings);
-    if (problem != ERR_OK) {
-        return err_set(info, problem, "not enough memory for the comparison");
-    }
+    TRY(diff_judge(&comparison->diff, report.costs, report.cost_count, threshold,
+                   &report.findings));
     *out = report;
     return ERR_OK;
 }

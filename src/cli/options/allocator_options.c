@@ -14,7 +14,7 @@ parse(const char *text, const char *origin, struct allocator_name_vec *out, stru
 {
     struct err_info detail = {0};
     const enum err err = allocator_names_parse(text, out, &detail);
-    return err == ERR_OK ? ERR_OK : err_set(info, err, "%s: %s", origin, detail.text);
+    return err == ERR_OK ? ERR_OK : err_set(info, err, "%s: %s", origin, err_text(&detail));
 }
 
 // check_plan.c and name_options.c read the rest of the file.

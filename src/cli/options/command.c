@@ -22,7 +22,7 @@ enum {
 int command_error(const struct err_info *info)
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};
-    screen_append(&text, info->text);
+    screen_append(&text, err_text(info));
     (void)fprintf(stderr, "cairn: %s\n", strbuf_text(&text)); // no other place to report an error
     return STATUS_USAGE;
 }
@@ -30,7 +30,7 @@ int command_error(const struct err_info *info)
 int command_usage_error(const struct command *command, const struct err_info *info)
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};
-    screen_append(&text, info->text);
+    screen_append(&text, err_text(info));
     // Each message is one line. A failed write to stderr cannot be reported anywhere.
     (void)fprintf(stderr, "cairn: %s; see 'cairn help %s'\n", strbuf_text(&text), command->name);
     return STATUS_USAGE;

@@ -126,8 +126,7 @@ static MUST_USE enum err add_rules(const struct filter_words *words,
         TRY(suppressions_add_embedded(rules, recording, info));
     }
     if (words->suppresses && !words->no_built_in) {
-        enum err problem = suppressions_add_built_in(rules);
-        TRY(problem == ERR_OK ? ERR_OK : err_set(info, problem, "not enough memory for the rules"));
+        TRY(suppressions_add_built_in(rules));
     }
     return ERR_OK;
 }

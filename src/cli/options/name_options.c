@@ -104,9 +104,7 @@ static MUST_USE enum err take_wrappers(struct name_places *places,
 {
     CLEANUP(name_regex_release) struct name_regex regex = {0};
     TRY(name_regex_compile(&regex, text, origin, info));
-    return folder_vec_push(&places->wrappers, text) == ERR_OK
-               ? ERR_OK
-               : err_set(info, ERR_NO_MEMORY, "not enough memory");
+    return folder_vec_push(&places->wrappers, text);
 }
 
 // Take [report] of cairn.toml. check_plan.c reads the rest of the file.
@@ -152,10 +150,7 @@ take_words(struct name_places *places, const struct name_words *words, struct er
                            word->spec->name, word->text);
         }
         const bool is_debug = word->spec == &name_option_specs[DEBUG_DIR];
-        if (folder_vec_push(is_debug ? &places->debug_dirs : &places->executable_dirs,
-                            word->text) != ERR_OK) {
-            return err_set(info, ERR_NO_MEMORY, "not enough memory");
-        }
+        TRY(folder_vec_push(is_debug ? &places->debug_dirs : &places->executable_dirs, word->text));
     }
     return ERR_OK;
 }

@@ -280,9 +280,7 @@ store(const struct option_spec *spec, const char *text, void *field, struct err_
         return store_value(spec, text, field, info);
     case OPTION_EACH: {
         struct option_word word = {.spec = spec, .text = text};
-        return option_word_vec_push(field, word) == ERR_OK
-                   ? ERR_OK
-                   : err_set(info, ERR_NO_MEMORY, "not enough memory for the command line");
+        return option_word_vec_push(field, word);
     }
     case OPTION_REFUSED:
         return err_set(info, ERR_UNSUPPORTED, "%s: %s", label_of(spec).text, spec->help);

@@ -56,7 +56,7 @@ enum err record_listen_start(const struct listen_settings *settings,
     }
     if (strbuf_result(said) != ERR_OK) {
         (void)metrics_server_stop(out); // nothing is recorded, so nothing is served
-        return err_set(info, ERR_NO_MEMORY, "not enough memory");
+        return ERR_NO_MEMORY;
     }
     return ERR_OK;
 }

@@ -33,7 +33,7 @@ check_labels(const struct option_word_vec *labels, struct push_inputs *out, stru
     }
     out->labels = calloc(labels->len + 1, sizeof(*out->labels));
     if (out->labels == NULL) {
-        return err_set(info, ERR_NO_MEMORY, "not enough memory");
+        return ERR_NO_MEMORY;
     }
     for (size_t i = 0; i < labels->len; i++) {
         TRY(push_label_check(labels->items[i].text, info));
@@ -79,7 +79,7 @@ enum err record_push_start(const struct push_options *options,
     struct err_info reason = {0};
     const enum err err =
         options->url != NULL ? push_process_start(options, names, out, &reason) : ERR_OK;
-    return err == ERR_OK ? ERR_OK : err_set(info, err, "%s: %s", option, reason.text);
+    return err == ERR_OK ? ERR_OK : err_set(info, err, "%s: %s", option, err_text(&reason));
 }
 
 void record_push_stop(struct push_process *push,

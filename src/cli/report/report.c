@@ -70,9 +70,7 @@ enum err report_build(const struct profile *profile,
     if (options->progress != NULL) {
         progress_clear(options->progress);
     }
-    if (problem != ERR_OK) {
-        return err_set(info, problem, "not enough memory for the report");
-    }
+    TRY(problem);
     *out = report;
     out->code = options->comparison != NULL ? &options->comparison->code : &out->alone;
     report = (struct report){0};

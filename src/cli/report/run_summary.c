@@ -53,8 +53,7 @@ static MUST_USE enum err summarize(const struct profile *profile, struct err_inf
     CLEANUP(report_release) struct report report = {0};
     TRY(report_build(profile, &options, &report, info));
     warnings_write(profile, "cairn: ", stderr);
-    enum err problem = report_write_summary(&report, stderr);
-    return problem == ERR_OK ? ERR_OK : err_set(info, problem, "not enough memory for the summary");
+    return report_write_summary(&report, stderr);
 }
 
 // Open what was written, because the recorder does not keep the history that findings are made of.

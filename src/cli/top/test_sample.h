@@ -22,7 +22,7 @@ static inline struct top_sample *test_sample(const char *text, uint64_t time_ms)
         recording.meta.runtime_ms = time_ms;
         problem = profile_take_recording(&recording, &result, NULL, NULL, &profile, &info);
     }
-    if (problem != ERR_OK || top_sample_take(profile, &sample, &info) != ERR_OK) {
+    if (problem != ERR_OK || top_sample_take(profile, &sample) != ERR_OK) {
         fail_msg("%s in:\n%s", info.text, text);
     }
     return sample;

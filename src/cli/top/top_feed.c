@@ -64,7 +64,7 @@ static void read_end(struct top_feed *feed)
              state == REC_STATE_RUNNING   ? TOP_LOST
              : state == REC_STATE_STOPPED ? TOP_STOPPED
                                           : TOP_ENDED,
-             problem != ERR_OK ? info.text : "");
+             problem != ERR_OK ? err_text(&info) : "");
         sample = NULL;
         return;
     }
@@ -105,7 +105,7 @@ static bool take_one(struct top_feed *feed)
     if (asked == ERR_OK) {
         problem = top_sample_open(options->path, options->sources, &sample, &info);
     }
-    tell(feed, sample, TOP_RUNS, problem != ERR_OK ? info.text : "");
+    tell(feed, sample, TOP_RUNS, problem != ERR_OK ? err_text(&info) : "");
     sample = NULL;
     return true;
 }

@@ -42,13 +42,10 @@ static MUST_USE enum err query(struct top_sample *sample, const struct profile *
     return findings_build(&sample->selection, &sample->summary, &sample->rss, &sample->findings);
 }
 
-enum err top_sample_take(struct profile *profile, struct top_sample **out, struct err_info *info)
+enum err top_sample_take(struct profile *profile, struct top_sample **out)
 {
     CLEANUP(top_sample_freep) struct top_sample *sample = calloc(1, sizeof(*sample));
-    const enum err problem = sample != NULL ? query(sample, profile) : ERR_NO_MEMORY;
-    if (problem != ERR_OK) {
-        return err_set(info, problem, "not enough memory to read the recording");
-    }
+    TRY(sample != NULL ? query(sample, profile) : ERR_NO_MEMORY);
     sample->profile = profile;
     *out = sample;
     sample = NULL;
@@ -62,7 +59,7 @@ enum err top_sample_open(const char *path,
 {
     CLEANUP(profile_closep) struct profile *profile = NULL;
     TRY(input_open_profile(path, sources, NULL, &profile, info));
-    TRY(top_sample_take(profile, out, info));
+    TRY(top_sample_take(profile, out));
     profile = NULL;
     return ERR_OK;
 }

@@ -34,8 +34,7 @@ enum err top_sample_open(const char *path,
                          struct err_info *info) MUST_USE;
 
 // Query `profile` and take it. On failure the caller keeps it. ERR_NO_MEMORY.
-enum err top_sample_take(struct profile *profile, struct top_sample **out, struct err_info *info)
-    MUST_USE;
+enum err top_sample_take(struct profile *profile, struct top_sample **out) MUST_USE;
 
 void top_sample_free(struct top_sample *sample); // accepts NULL
 void top_sample_freep(struct top_sample **sample);

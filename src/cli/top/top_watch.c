@@ -77,7 +77,7 @@ open_watch(struct watch *watch, const struct top_watch_options *options, struct 
         watch->sources[i].events = POLLIN;
     }
     if (options->filter != NULL && top_model_filter(&watch->model, options->filter) != ERR_OK) {
-        return err_set(info, ERR_NO_MEMORY, "not enough memory");
+        return ERR_NO_MEMORY;
     }
     return ERR_OK;
 }
@@ -121,7 +121,7 @@ static void act(struct watch *watch, enum top_action action)
     case TOP_END_PROGRAM:
         if (top_run_end_program(watch->options->run, &info) != ERR_OK) {
             (void)snprintf(watch->model.message, sizeof(watch->model.message), "%s",
-                           info.text); // fits
+                           err_text(&info)); // fits
         }
         break;
     case TOP_NOTHING:
@@ -173,9 +173,9 @@ static MUST_USE enum err watch_screen(struct watch *watch, struct top_picture *p
 
 static enum err explain(enum err problem, struct err_info *info)
 {
-    return problem == ERR_OK          ? ERR_OK
-           : problem == ERR_NO_MEMORY ? err_set(info, problem, "not enough memory")
-                                      : err_set_errno(info, errno, "cannot wait for events");
+    return problem == ERR_OK || problem == ERR_NO_MEMORY
+               ? problem
+               : err_set_errno(info, errno, "cannot wait for events");
 }
 
 enum err

@@ -76,9 +76,7 @@ enum err export_view_build(const struct profile *profile,
     if (problem == ERR_OK) {
         problem = call_tree_add_up(&view.tree);
     }
-    if (problem != ERR_OK) {
-        return err_set(info, problem, "not enough memory for the export");
-    }
+    TRY(problem);
     *out = view;
     view = (struct export_view){0};
     return ERR_OK;

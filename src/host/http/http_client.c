@@ -129,7 +129,7 @@ enum err http_client_new(const struct http_client_options *options,
     }
     if (client == NULL || client->curl == NULL || copy_options(client, options) != ERR_OK) {
         http_client_free(client);
-        return err_set(info, ERR_NO_MEMORY, "not enough memory");
+        return ERR_NO_MEMORY;
     }
     *out = client;
     return ERR_OK;
@@ -356,9 +356,6 @@ enum err http_client_send(struct http_client *client,
     if (err == ERR_OK) {
         set_options(&transfer, headers);
         err = finish(&transfer, library.easy_perform(client->curl), info);
-    }
-    if (err == ERR_NO_MEMORY) {
-        (void)err_set(info, err, "not enough memory for the request"); // err is returned
     }
     if (err != ERR_OK) {
         http_answer_release(&transfer.answer);

@@ -50,7 +50,7 @@ enum err http_credentials_read(
     }
     char *copy = strbuf_take(&text);
     if (copy == NULL) {
-        return err_set(info, ERR_NO_MEMORY, "not enough memory");
+        return ERR_NO_MEMORY;
     }
     (void)unsetenv(variable); // fails only for a name with '='
     *out = copy;

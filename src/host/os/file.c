@@ -104,7 +104,7 @@ enum err file_make_parents(const char *path, struct err_info *info)
 {
     CLEANUP(text_freep) char *parent = strdup(path);
     if (parent == NULL) {
-        return err_set(info, ERR_NO_MEMORY, "no memory");
+        return ERR_NO_MEMORY;
     }
     for (char *slash = strchr(parent + (*parent == '/'), '/'); slash != NULL;
          slash = strchr(slash + 1, '/')) {
@@ -219,7 +219,7 @@ name_beside(const char *path, mode_t mode, char **out_name, int *fd, struct err_
         CLEANUP(text_freep) char *name = NULL;
         if (asprintf(&name, "%s.%ld-%u.tmp", path, (long)getpid(), attempt) < 0) {
             name = NULL;
-            return err_set(info, ERR_NO_MEMORY, "no memory");
+            return ERR_NO_MEMORY;
         }
         const int made = create_or_name(*fd, name, mode);
         if (made < 0 && errno == EEXIST && attempt < MAX_NAME_ATTEMPTS) {
@@ -308,7 +308,7 @@ enum err file_find_target(const char *path, char **out, struct err_info *info)
         next = NULL;
     }
     if (at == NULL) {
-        return err_set(info, ERR_NO_MEMORY, "no memory");
+        return ERR_NO_MEMORY;
     }
     *out = at;
     at = NULL;

@@ -231,7 +231,7 @@ parse_one(const char *text, size_t len, struct allocator_name_vec *names, struct
     TRY(allocator_name_vec_reserve(names, 1));
     char *name = strndup(equals + 1, len - kind_len - 1);
     if (name == NULL) {
-        return err_set(info, ERR_NO_MEMORY, "no memory");
+        return ERR_NO_MEMORY;
     }
     names->items[names->len++] = (struct allocator_name){.hook = form->hook, .name = name};
     return ERR_OK;

@@ -202,7 +202,6 @@ target_refusal_explain(const struct target_process *target, enum err err, struct
     case ERR_PERMISSION:
         return explain_permission(target, info);
     case ERR_NO_MEMORY:
-        return err_set(info, err, "not enough memory to read process %d", target->pid);
     case ERR_OK:
     case ERR_IO:
     case ERR_INVALID:

@@ -14,9 +14,7 @@ apply(struct profile *profile, struct pattern *pattern, struct err_info *info)
         const bool is_known = (code->functions.items[i].flags & CODE_WRAPPER) != 0;
         if (!is_known && pattern_matches_function(pattern, name)) {
             const struct wrapper wrapper = {.function = i, .is_asked = true};
-            if (wrappers_add(code, wrapper, &profile->wrappers) != ERR_OK) {
-                return err_set(info, ERR_NO_MEMORY, "not enough memory for the wrappers");
-            }
+            TRY(wrappers_add(code, wrapper, &profile->wrappers));
         }
     }
     wrappers_flag_locations(code);

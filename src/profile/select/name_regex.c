@@ -33,7 +33,7 @@ static enum err
 refuse(const char *text, const char *name, int problem, size_t offset, struct err_info *info)
 {
     if (problem == PCRE2_ERROR_HEAP_FAILED) {
-        return err_set(info, ERR_NO_MEMORY, "not enough memory");
+        return ERR_NO_MEMORY;
     }
     if (problem == PCRE2_ERROR_PATTERN_TOO_LARGE ||
         problem == PCRE2_ERROR_PARENTHESES_NEST_TOO_DEEP ||
@@ -65,7 +65,7 @@ enum err name_regex_compile(struct name_regex *out,
     regex.match = pcre2_match_data_create(1, NULL);
     regex.limits = pcre2_match_context_create(NULL);
     if (regex.match == NULL || regex.limits == NULL) {
-        return err_set(info, ERR_NO_MEMORY, "not enough memory");
+        return ERR_NO_MEMORY;
     }
     (void)pcre2_set_depth_limit(regex.limits, DEPTH_MAX); // these functions always succeed
     (void)pcre2_set_heap_limit(regex.limits, HEAP_KIB_MAX);

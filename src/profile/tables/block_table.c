@@ -50,9 +50,7 @@ enum err block_table_build(const struct selection *selection,
                        "single blocks cannot be picked by a range of time or of lifetimes");
     }
     CLEANUP(block_table_release) struct block_table table = {0};
-    if (collect(selection, flag, &table) != ERR_OK) {
-        return err_set(info, ERR_NO_MEMORY, "not enough memory for a list of blocks");
-    }
+    TRY(collect(selection, flag, &table));
     *out = table;
     table = (struct block_table){0};
     return ERR_OK;

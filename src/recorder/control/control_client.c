@@ -163,7 +163,7 @@ static MUST_USE enum err look_for_recorders(struct asked_vec *recorders, struct 
             struct asked asked = {.fd = -1};
             memcpy(asked.name, name, name_bytes);
             if (!is_listed(recorders, &asked) && asked_vec_push(recorders, asked) != ERR_OK) {
-                return err_set(info, ERR_NO_MEMORY, "not enough memory");
+                return ERR_NO_MEMORY;
             }
         }
         line += line_bytes + (line[line_bytes] == '\n');
@@ -228,9 +228,7 @@ static MUST_USE enum err find(const char *recording, int *out_fd, struct err_inf
     bool waiting = true;
     while (passed_ms < (waiting ? WHO_PATIENCE_MS : START_PATIENCE_MS)) {
         TRY(look_for_recorders(&recorders, info));
-        if (ask_recorders(&recorders, recording, &fds) != ERR_OK) {
-            return err_set(info, ERR_NO_MEMORY, "not enough memory");
-        }
+        TRY(ask_recorders(&recorders, recording, &fds));
         (void)wait_for(fds.items, fds.len, LOOK_MS);
         const struct asked *found = hear_recorders(&recorders, &fds, &waiting);
         if (found != NULL) {

@@ -44,7 +44,7 @@ enum err drain_init(struct drain *drain,
     drain->scratch = malloc(sizeof(*drain->scratch));
     if (drain->scratch == NULL) {
         drain_release(drain);
-        return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
+        return ERR_NO_MEMORY;
     }
     return ERR_OK;
 }

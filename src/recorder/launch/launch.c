@@ -202,9 +202,7 @@ enum err launch_program(const struct launch_plan *plan, struct launched *out, st
 {
     CLEANUP(child_environment_release) struct child_environment environment = {0};
     CLEANUP(child_pipe_close) struct child_pipe pipe = {.report = {-1, -1}, .go = {-1, -1}};
-    if (plan->preload_library != NULL && child_environment_make(plan, &environment) != ERR_OK) {
-        return err_set(info, ERR_NO_MEMORY, "not enough memory to start '%s'", plan->path);
-    }
+    TRY(plan->preload_library != NULL ? child_environment_make(plan, &environment) : ERR_OK);
     if (pipe2(pipe.report, O_CLOEXEC) != 0 ||
         (plan->hold != NULL && pipe2(pipe.go, O_CLOEXEC) != 0)) {
         return err_set_errno(info, errno, "cannot start '%s'", plan->path);

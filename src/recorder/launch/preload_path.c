@@ -20,9 +20,7 @@ enum err preload_path_find(const char *library, struct preload_path *out, struct
         }
         strbuf_printf(&out->name, "/proc/%d/fd/%d", (int)getpid(), out->fd);
     }
-    return strbuf_result(&out->name) == ERR_OK
-               ? ERR_OK
-               : err_set(info, ERR_NO_MEMORY, "no memory for the library's name");
+    return strbuf_result(&out->name);
 }
 
 void preload_path_release(struct preload_path *path)

@@ -77,6 +77,7 @@ static _Noreturn void run_writer(const struct checkpoint *checkpoint,
     }
     (void)!nice(WRITER_NICE); // the program has priority
     enum err err = source->write(source->context, checkpoint->path, checkpoint->report);
+    checkpoint->report->code = err; // also of a failure without a sentence (err_text)
     _exit(err == ERR_OK ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 

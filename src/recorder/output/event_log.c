@@ -34,7 +34,7 @@ enum err event_log_open(struct event_log *log, const char *path, mode_t mode, st
     strbuf_printf(&log->path, "%s.events", path);
     if (strbuf_result(&log->path) != ERR_OK ||
         rec_event_vec_reserve(&log->group, GROUP_MAX_ENTRIES) != ERR_OK) {
-        return err_set(info, ERR_NO_MEMORY, "no memory for the event log");
+        return ERR_NO_MEMORY;
     }
     const char *name = strbuf_text(&log->path);
     TRY(event_log_probe(name, info));

@@ -42,8 +42,8 @@ make_token_file(const char *path, struct access_token *out, struct err_info *inf
     }
     CLEANUP(strbuf_release) struct strbuf line = {0};
     strbuf_printf(&line, "%s\n", out->text);
-    return strbuf_result(&line) == ERR_OK ? file_write_all(fd, strbuf_bytes(&line), path, info)
-                                          : err_set(info, ERR_NO_MEMORY, "not enough memory");
+    TRY(strbuf_result(&line));
+    return file_write_all(fd, strbuf_bytes(&line), path, info);
 }
 
 enum err token_file_read_or_make(const char *path, struct access_token *out, struct err_info *info)

@@ -74,10 +74,7 @@ answer_in_time(const struct turn *turn, struct strbuf *out, struct problem *prob
         problem->status = MHD_HTTP_SERVICE_UNAVAILABLE;
         return err_set(&problem->info, ERR_LIMIT, "the answer takes too long");
     }
-    if (outcome == ERR_CANCELLED) {
-        return outcome;
-    }
-    return err_set(&problem->info, outcome, "not enough memory for the answer");
+    return outcome;
 }
 
 static bool wait_for_turn(struct answer_service *service)

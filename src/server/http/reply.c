@@ -113,6 +113,7 @@ enum MHD_Result reply_problem(struct MHD_Connection *connection, const struct pr
 {
     struct reply reply = {
         .status = status_of(problem), .type = "application/json", .allow = problem->allow};
+    const enum err code = problem->info.code != ERR_OK ? problem->info.code : ERR_NO_MEMORY;
     CLEANUP(strbuf_release) struct strbuf body = {0};
     struct json_writer w;
     json_to_strbuf(&w, &body, JSON_COMPACT);
@@ -121,9 +122,9 @@ enum MHD_Result reply_problem(struct MHD_Connection *connection, const struct pr
     json_key_u64(&w, "status", reply.status);
     json_key(&w, "error");
     json_begin_object(&w);
-    json_key_string(&w, "code", err_name(problem->info.code));
+    json_key_string(&w, "code", err_name(code));
     json_key_string(&w, "parameter", problem->parameter);
-    json_key_string(&w, "message", problem->info.text);
+    json_key_string(&w, "message", err_text(&problem->info));
     json_end_object(&w);
     json_end_object(&w);
     return json_finish(&w) == ERR_OK ? reply_send(connection, &reply, &body) : MHD_NO;

@@ -53,7 +53,7 @@ static enum MHD_Result send_document(struct metrics_source *source,
                          : reply_refuse(connection,
                                         err == ERR_NOT_FOUND ? MHD_HTTP_SERVICE_UNAVAILABLE
                                                              : MHD_HTTP_INTERNAL_SERVER_ERROR,
-                                        err, info.text);
+                                        err, err_text(&info));
 }
 
 enum MHD_Result

@@ -110,7 +110,7 @@ static MUST_USE enum err write_document(const struct metrics_source *source,
     if (document == METRICS_PROMETHEUS) {
         own_cost_write(source->recorder, out);
     }
-    return err == ERR_OK ? ERR_OK : err_set(info, err, "not enough memory for the document");
+    return err;
 }
 
 // Compute a document. The caller holds the mutex and frees *out.
@@ -124,12 +124,12 @@ static MUST_USE enum err compute(const struct metrics_source *source,
     size_t len = 0;
     FILE *stream = open_memstream(&text, &len);
     if (stream == NULL) {
-        return err_set(info, ERR_NO_MEMORY, "not enough memory for the document");
+        return ERR_NO_MEMORY;
     }
     const enum err err = write_document(source, document, stream, info);
     const bool is_whole = ferror(stream) == 0;
     if (fclose(stream) != 0 || !is_whole) {
-        return err_set(info, ERR_NO_MEMORY, "not enough memory for the document");
+        return ERR_NO_MEMORY;
     }
     TRY(err);
     *out = text;
@@ -177,7 +177,7 @@ static MUST_USE enum err send_ready(struct metrics_source *source,
 
 bool metrics_source_is_ready(struct metrics_source *source)
 {
-    struct err_info info;
+    struct err_info info = {0};
     // Relaxed: the flag publishes nothing.
     if (!atomic_load_explicit(&source->has_read, memory_order_relaxed) &&
         pthread_mutex_trylock(&source->mutex) == 0) { // else a request reads at present

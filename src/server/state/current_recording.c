@@ -36,9 +36,7 @@ enum err served_init(struct served *served,
         served->sources.servers = NULL;
         served->has_sources = true;
     }
-    if (snapshot_new(1, new, old, &served->snapshot) != ERR_OK) {
-        return err_set(info, ERR_NO_MEMORY, "not enough memory");
-    }
+    TRY(snapshot_new(1, new, old, &served->snapshot));
     return ERR_OK;
 }
 
@@ -57,14 +55,11 @@ struct snapshot *served_get(struct served *served)
 }
 
 // Serve a new snapshot. The caller holds `changing`.
-static MUST_USE enum err
-put(struct served *served, struct opened *new, struct opened *old, struct err_info *info)
+static MUST_USE enum err put(struct served *served, struct opened *new, struct opened *old)
 {
     struct snapshot *snapshot;
     uint64_t generation = served->snapshot->generation + 1;
-    if (snapshot_new(generation, new, old, &snapshot) != ERR_OK) {
-        return err_set(info, ERR_NO_MEMORY, "not enough memory");
-    }
+    TRY(snapshot_new(generation, new, old, &snapshot));
     lock(&served->mutex);
     struct snapshot *before = served->snapshot;
     served->snapshot = snapshot;
@@ -90,7 +85,7 @@ static MUST_USE enum err reload(struct served *served, bool *changed, struct err
     CLEANUP(opened_unrefp) struct opened *opened = NULL;
     TRY(opened_new(served->path, served->path, served->has_sources ? &served->sources : NULL,
                    &opened, info));
-    TRY(put(served, opened, sides[SIDE_OLD], info));
+    TRY(put(served, opened, sides[SIDE_OLD]));
     served->refused_identity = 0;
     *changed = true;
     return ERR_OK;
@@ -114,7 +109,7 @@ enum err served_set_baseline(struct served *served,
         TRY(opened_new(path, name, NULL, &opened, info));
     }
     lock(&served->changing);
-    enum err problem = put(served, served->snapshot->sides[SIDE_NEW], opened, info);
+    enum err problem = put(served, served->snapshot->sides[SIDE_NEW], opened);
     unlock(&served->changing);
     return problem;
 }

@@ -28,15 +28,10 @@ static void add_reference(atomic_uint *references)
 static MUST_USE enum err summarize(struct opened *opened, struct err_info *info)
 {
     CLEANUP(selection_release) struct selection selection = {0};
-    enum err problem = suppressions_add_usual(&opened->rules, &opened->profile->recording, info);
-    if (problem != ERR_OK) {
-        return err_set(info, problem, "not enough memory for the suppressions of leaks");
-    }
+    TRY(suppressions_add_usual(&opened->rules, &opened->profile->recording, info));
     const struct filter filter = {.suppressions = &opened->rules};
     TRY(profile_select(opened->profile, &filter, &selection, info));
-    if (summary_build(&selection, &opened->whole) != ERR_OK) {
-        return err_set(info, ERR_NO_MEMORY, "not enough memory");
-    }
+    TRY(summary_build(&selection, &opened->whole));
     return ERR_OK;
 }
 
@@ -48,7 +43,7 @@ enum err opened_new(const char *path,
 {
     CLEANUP(opened_unrefp) struct opened *opened = calloc(1, sizeof(*opened));
     if (opened == NULL) {
-        return err_set(info, ERR_NO_MEMORY, "not enough memory");
+        return ERR_NO_MEMORY;
     }
     atomic_init(&opened->references, 1);
     // Before the read, so that a file that changes meanwhile is read again.
@@ -61,7 +56,7 @@ enum err opened_new(const char *path,
     opened->profile = opened->owned;
     opened->path = strdup(shown_path);
     if (opened->path == NULL) {
-        return err_set(info, ERR_NO_MEMORY, "not enough memory");
+        return ERR_NO_MEMORY;
     }
     TRY(summarize(opened, info));
     *out = opened;

@@ -139,9 +139,7 @@ static MUST_USE enum err answer(struct store_service *service,
     json_key_string(&w, "cost", cost_get_info(scope.cost)->key);
     store_json_write(&table, &w);
     json_end_object(&w);
-    return json_finish(&w) == ERR_OK
-               ? ERR_OK
-               : err_set(&problem->info, ERR_NO_MEMORY, "not enough memory for the answer");
+    return json_finish(&w);
 }
 
 enum MHD_Result store_reply_send(struct store_service *service,
@@ -183,9 +181,7 @@ static MUST_USE enum err find_file(struct store_service *service,
             strbuf_append_text(out, value.text);
         }
     }
-    if (strbuf_result(out) != ERR_OK) {
-        return err_set(info, ERR_NO_MEMORY, "not enough memory");
-    }
+    TRY(strbuf_result(out));
     struct stat status;
     if (stat(strbuf_text(out), &status) != 0 || !S_ISREG(status.st_mode)) {
         return err_set(info, ERR_NOT_FOUND, "the file '%.200s' is not on this machine",

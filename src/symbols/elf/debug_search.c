@@ -69,7 +69,7 @@ static bool try_module(const struct strbuf *path,
         file = (struct elf_file){.fd = -1};
         return true;
     } else if (opened != ERR_NOT_FOUND && *result == ERR_NOT_FOUND) {
-        *result = err_set(info, opened, "%s", detail.text);
+        *result = err_set(info, opened, "%s", err_text(&detail));
     }
     return opened == ERR_NO_MEMORY;
 }

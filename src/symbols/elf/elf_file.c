@@ -55,7 +55,7 @@ enum err elf_file_open_fd(struct elf_file *file, int fd, const char *path, struc
 {
     CLEANUP(elf_file_close) struct elf_file fresh = {.fd = fd, .path = strdup(path)};
     if (fresh.path == NULL) {
-        return err_set(info, ERR_NO_MEMORY, "no memory");
+        return ERR_NO_MEMORY;
     }
     struct stat status;
     if (fstat(fd, &status) != 0) {

@@ -171,9 +171,7 @@ static enum err open_once(struct attach *attach,
                              separator, strbuf_text(&attach->hidden));
     }
     TRY(attach_plan_nears(attach, info));
-    if (describe(attach, pid) != ERR_OK) {
-        return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
-    }
+    TRY(describe(attach, pid));
     TRY(inject_map(&attach->inject, agent_bytes(), attach->nears.items, attach->nears.len, info));
     TRY(attach_plan_patches(attach, info));
     return attach->unpatched_count > 0 && target_refusal_is_replaced(&attach->inject.target)
@@ -285,7 +283,7 @@ write_unwind(struct attach *attach, struct agent_unwind_vec *out, struct err_inf
         if (unwind_copy_make(&found->unwind, found->module.load_bias, unwind.addr, &bytes) !=
                 ERR_OK ||
             agent_unwind_vec_push(out, unwind) != ERR_OK) {
-            return err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
+            return ERR_NO_MEMORY;
         }
         TRY(inject_mapping_write(&attach->inject, unwind.addr, (const uint8_t *)bytes.data,
                                  bytes.len, info));
@@ -300,8 +298,7 @@ static enum err set_enabled(const struct inject *inject, uint64_t page_addr, uin
 }
 
 // Note what walks will miss.
-static enum err
-note_gaps(struct attach *attach, const struct agent_gaps *gaps, struct err_info *info)
+static enum err note_gaps(struct attach *attach, const struct agent_gaps *gaps)
 {
     attach_plan_note_modules(attach);
     if (gaps->lacks_stack_top) {
@@ -310,9 +307,7 @@ note_gaps(struct attach *attach, const struct agent_gaps *gaps, struct err_info 
     if (gaps->omitted_modules > 0) {
         attach_plan_note_unread(attach, "modules beyond the room of the agent's list");
     }
-    return strbuf_result(&attach->unread) == ERR_OK
-               ? ERR_OK
-               : err_set(info, ERR_NO_MEMORY, "no memory for the recorder");
+    return strbuf_result(&attach->unread);
 }
 
 static enum err begin(struct attach *attach, int session_fd, struct err_info *info)
@@ -330,7 +325,7 @@ static enum err begin(struct attach *attach, int session_fd, struct err_info *in
         set_enabled(&attach->inject, attach->page_addr, 1) != ERR_OK) {
         return target_refusal_of_write(&attach->inject.target, info);
     }
-    TRY(note_gaps(attach, &gaps, info));
+    TRY(note_gaps(attach, &gaps));
     const enum err err = inject_patch(&attach->inject, &attach->plan, info);
     attach->inject.options.stop.is_held = false; // from now on it is like any other process
     attach->inject.calls.stop.is_held = false;
