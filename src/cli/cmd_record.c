@@ -320,8 +320,7 @@ run_attached(const struct record_fields *fields, struct record_settings settings
         return STATUS_CANNOT_RECORD;
     }
     if (settings.reads_python) {
-        (void)err_set(&info, ERR_INVALID, "--python needs a program that cairn starts");
-        return command_usage_error(&command_record, &info);
+        return command_refuse(&command_record, "--python needs a program that cairn starts");
     }
     settings.attach_pids = &targets.pids;
     settings.attaches_by_name = targets.is_by_name;
@@ -354,11 +353,10 @@ static int run_program(const struct record_fields *fields, char **argv)
         return run_attached(fields, settings, argv);
     }
     if (fields->attached.len != 0 || argv[0] == NULL) {
-        (void)err_set(&info, ERR_INVALID,
-                      fields->attached.len != 0
-                          ? "--pid or --name and a PROGRAM contradict each other"
-                          : "no PROGRAM given");
-        return command_usage_error(&command_record, &info);
+        return command_refuse(&command_record,
+                              fields->attached.len != 0
+                                  ? "--pid or --name and a PROGRAM contradict each other"
+                                  : "no PROGRAM given");
     }
     int status = suggest_command(argv[0]);
     return status != STATUS_OK ? status : record_run(&settings, argv);

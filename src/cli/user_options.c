@@ -58,7 +58,7 @@ static MUST_USE enum err add_option(struct user_options *options,
                    : err_set(info, ERR_INVALID, "%s: unknown option '%.100s'", where, name);
     }
     if (options_check(command->options, name, value, &reason) != ERR_OK) {
-        return err_set(info, ERR_INVALID, "%s: %s", where, reason.text);
+        return err_set(info, ERR_INVALID, "%s: %s", where, err_text(&reason));
     }
     strbuf_printf(&options->words, value != NULL ? "--%s=%s" : "--%s", name, value);
     strbuf_append_char(&options->words, '\0');

@@ -150,32 +150,28 @@ static void fields_release(struct analyze_fields *fields)
 static int run(int argc, char **argv)
 {
     CLEANUP(fields_release) struct analyze_fields fields = {0};
-    struct err_info info = {0};
     int operand;
     int status;
     if (!command_parse(&command_analyze, argc, argv, &fields, &operand, &status)) {
         return status;
     }
     if (fields.store != NULL && (argc != operand || fields.baseline != NULL)) {
-        (void)err_set(&info, ERR_INVALID, "--store takes neither a FILE nor --diff%s",
-                      fields.store[0] == '\0' ? "; a store is named by --store=URL" : "");
-        return command_usage_error(&command_analyze, &info);
+        return command_refuse(&command_analyze, "--store takes neither a FILE nor --diff%s",
+                              fields.store[0] == '\0' ? "; a store is named by --store=URL" : "");
     }
     if (fields.store == NULL && argc - operand != 1) {
-        (void)err_set(&info, ERR_INVALID,
-                      argc == operand ? "no FILE given"
-                                      : "only one FILE can be given; --diff OLD compares two");
-        return command_usage_error(&command_analyze, &info);
+        return command_refuse(&command_analyze,
+                              argc == operand
+                                  ? "no FILE given"
+                                  : "only one FILE can be given; --diff OLD compares two");
     }
     if (fields.store == NULL && strcmp(argv[operand], "-") == 0) {
-        (void)err_set(&info, ERR_INVALID,
-                      "analyze cannot read standard input; write it to a file first");
-        return command_usage_error(&command_analyze, &info);
+        return command_refuse(&command_analyze,
+                              "analyze cannot read standard input; write it to a file first");
     }
     if (fields.port > UINT16_MAX) {
-        (void)err_set(&info, ERR_INVALID, "--port: %u is not a port; write 1 to 65535",
-                      fields.port);
-        return command_usage_error(&command_analyze, &info);
+        return command_refuse(&command_analyze, "--port: %u is not a port; write 1 to 65535",
+                              fields.port);
     }
     return serve(fields.store == NULL ? argv[operand] : NULL, &fields);
 }

@@ -167,8 +167,7 @@ static int tell(const struct check_results *results, const struct check_fields *
     struct err_info info = {0};
     enum err problem = ERR_OK;
     if (fields->use_json) {
-        bool is_for_people = isatty(STDOUT_FILENO) == 1;
-        problem = check_write_json(results, is_for_people ? JSON_INDENTED : JSON_COMPACT, stdout);
+        problem = check_write_json(results, command_json_style(), stdout);
     } else {
         check_write_text(results, !fields->no_color && command_use_color(STDOUT_FILENO), stdout);
     }
@@ -239,8 +238,7 @@ static int check(int argc, char **argv, int operand, const struct check_fields *
     CLEANUP(check_results_release) struct check_results results = {0};
     bool is_program = operand > 0 && strcmp(argv[operand - 1], "--") == 0;
     if (operand == argc || (!is_program && argc - operand != 1)) {
-        (void)err_set(&info, ERR_INVALID, "no FILE and no -- PROGRAM given");
-        return command_usage_error(&command_check, &info);
+        return command_refuse(&command_check, "no FILE and no -- PROGRAM given");
     }
     if (make_plan(fields, &plan, &info) != ERR_OK) {
         return command_usage_error(&command_check, &info);

@@ -132,7 +132,6 @@ static int ask(const char *recording, const char *action, const char *text, bool
 
 static int run(int argc, char **argv)
 {
-    struct err_info info = {0};
     struct ctl_fields fields = {0};
     int operand;
     int status;
@@ -141,19 +140,16 @@ static int run(int argc, char **argv)
     }
     const int count = argc - operand;
     if (count < 2) {
-        (void)err_set(&info, ERR_INVALID, "FILE or PID and ACTION are required");
-        return command_usage_error(&command_ctl, &info);
+        return command_refuse(&command_ctl, "FILE or PID and ACTION are required");
     }
     const char *action = argv[operand + 1];
     if (!is_action(action)) {
-        (void)err_set(&info, ERR_INVALID, "unknown action '%.40s'", action);
-        return command_usage_error(&command_ctl, &info);
+        return command_refuse(&command_ctl, "unknown action '%.40s'", action);
     }
     const bool has_text = strcmp(action, "mark") == 0;
     if (count != 2 + has_text) {
-        (void)err_set(&info, ERR_INVALID, "'%s' takes %s", action,
-                      has_text ? "one text; quote it" : "nothing more");
-        return command_usage_error(&command_ctl, &info);
+        return command_refuse(&command_ctl, "'%s' takes %s", action,
+                              has_text ? "one text; quote it" : "nothing more");
     }
     return ask(argv[operand], action, has_text ? argv[operand + 2] : NULL, fields.use_json);
 }

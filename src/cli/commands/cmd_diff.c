@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // cmd_diff: `cairn diff OLD NEW`: prints what changed between two recordings, and a verdict.
 #include <string.h>
-#include <unistd.h>
 
 #include "base/compiler.h"
 #include "cli/commands/commands.h"
@@ -16,11 +15,6 @@ struct diff_fields {
     const char *per;
     struct filter_words filter;
     struct name_words names; // owned
-};
-
-enum {
-    SITES_BY_DEFAULT = 10,
-    STACKS_IN_TEXT = 1,
 };
 
 static const struct diff_fields defaults = {.output = OUTPUT_DEFAULTS,
@@ -50,35 +44,6 @@ static const struct option_spec specs[] = {
 };
 // clang-format on
 
-static struct diff_options options_of(const struct diff_fields *fields, const struct per *per)
-{
-    return (struct diff_options){
-        .sort = fields->sort,
-        .site_limit = output_site_limit(&fields->output, SITES_BY_DEFAULT),
-        .stack_limit = output_stack_limit(&fields->output, STACKS_IN_TEXT),
-        .depth_limit = fields->output.depth_limit,
-        .threshold = fields->threshold,
-        .per = *per,
-        .use_full_names = fields->output.use_full_names,
-        .use_color = !fields->output.no_color && command_use_color(STDOUT_FILENO),
-        .width_columns = command_width(STDOUT_FILENO),
-    };
-}
-
-static int write_diff(const struct diff_report *report, const struct output_words *output)
-{
-    bool is_for_people = isatty(STDOUT_FILENO) == 1;
-    enum err problem =
-        output->use_csv ? diff_report_write_csv(report, stdout)
-        : output->use_json
-            ? diff_report_write_json(report, is_for_people ? JSON_INDENTED : JSON_COMPACT, stdout)
-            : diff_report_write_text(report, stdout);
-    if (problem == ERR_NO_MEMORY) {
-        return command_error(&(struct err_info){0});
-    }
-    return command_finish_output(report->findings.len > 0 ? STATUS_FOUND : STATUS_OK);
-}
-
 static int diff_files(const char *old,
                       const char *new,
                       const struct diff_fields *fields,
@@ -92,12 +57,17 @@ static int diff_files(const char *old,
             ERR_OK) {
         return command_error(&info);
     }
-    const struct diff_options options = options_of(fields, per);
+    struct diff_options options = diff_options_of(&fields->output, fields->sort);
+    options.threshold = fields->threshold;
+    options.per = *per;
     CLEANUP(diff_report_release) struct diff_report report = {0};
     if (diff_report_build(&comparison, &options, &report, &info) != ERR_OK) {
         return command_error(&info);
     }
-    return write_diff(&report, &fields->output);
+    if (!diff_report_print(&report, &fields->output)) {
+        return STATUS_USAGE;
+    }
+    return command_finish_output(report.findings.len > 0 ? STATUS_FOUND : STATUS_OK);
 }
 
 static void fields_release(struct diff_fields *fields)
@@ -116,14 +86,12 @@ static int run(int argc, char **argv)
         return status;
     }
     if (argc - operand != 2) {
-        (void)err_set(&info, ERR_INVALID, "two recordings are required: OLD and NEW");
-        return command_usage_error(&command_diff, &info);
+        return command_refuse(&command_diff, "two recordings are required: OLD and NEW");
     }
     if (fields.per != NULL && !per_parse(fields.per, &per)) {
-        (void)err_set(&info, ERR_INVALID,
-                      "--per: '%.100s' is not second or a count such as 1000 or 900:1000",
-                      fields.per);
-        return command_usage_error(&command_diff, &info);
+        return command_refuse(&command_diff,
+                              "--per: '%.100s' is not second or a count such as 1000 or 900:1000",
+                              fields.per);
     }
     if (filter_words_check(&fields.filter, &info) != ERR_OK ||
         output_words_check(&fields.output, &info) != ERR_OK) {

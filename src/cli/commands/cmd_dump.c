@@ -18,36 +18,13 @@ struct dump_fields {
     bool use_json;
 };
 
-static const char *const table_choices[] = {"meta",
-                                            "totals",
-                                            "counters",
-                                            "strings",
-                                            "processes",
-                                            "threads",
-                                            "modules",
-                                            "slices",
-                                            "frames",
-                                            "nodes",
-                                            "rows",
-                                            "symbols",
-                                            "rss_samples",
-                                            "cells",
-                                            "cohorts",
-                                            "size_buckets",
-                                            "lifetime_buckets",
-                                            "mappings",
-                                            "memory_snapshots",
-                                            "parts",
-                                            "survivors",
-                                            "marks",
-                                            "unrecorded",
-                                            "blocks",
-                                            "adhoc",
-                                            "reallocs",
-                                            "hooks",
-                                            NULL};
-
 // clang-format off
+static const char *const table_choices[] = {
+    "meta", "totals", "counters", "strings", "processes", "threads", "modules", "slices", "frames",
+    "nodes", "rows", "symbols", "rss_samples", "cells", "cohorts", "size_buckets",
+    "lifetime_buckets", "mappings", "memory_snapshots", "parts", "survivors", "marks", "unrecorded",
+    "blocks", "adhoc", "reallocs", "hooks", NULL};
+
 static const struct option_spec specs[] = {
     OPTION('t', "table", CHOICE, "NAME", offsetof(struct dump_fields, table),
            "print the entries of one table, one per line: meta, totals, counters, strings, "
@@ -187,16 +164,11 @@ static int dump_table(const char *path, const char *name)
 
 static int run(int argc, char **argv)
 {
-    struct err_info info = {0};
     struct dump_fields fields = {0};
     int operand;
     int status;
     if (!command_parse(&command_dump, argc, argv, &fields, &operand, &status)) {
         return status;
-    }
-    if (argc - operand != 1) {
-        (void)err_set(&info, ERR_INVALID, "only one FILE can be given");
-        return command_usage_error(&command_dump, &info);
     }
     if (fields.use_events) {
         return dump_events(argv[operand], fields.use_json);
@@ -215,5 +187,6 @@ const struct command command_dump = {
         "With --table, print the entries of one table of the last complete snapshot, with\n"
         "fields separated by tabs (docs/format/recording.md).\n",
     .options = {.specs = specs, .count = ARRAY_LEN(specs), .follows_operands = true},
+    .takes_one_file = true,
     .run = run,
 };

@@ -280,8 +280,7 @@ static int run(int argc, char **argv)
         return list_formats();
     }
     if (fields.is_page && fields.format != NULL) {
-        (void)err_set(&info, ERR_INVALID, "--html and --to cannot be combined"); // printed
-        return command_usage_error(&command_export, &info);
+        return command_refuse(&command_export, "--html and --to cannot be combined");
     }
     fields.format = fields.is_page ? exporter_html.name : fields.format;
     enum export_moment moment;

@@ -39,7 +39,6 @@ static const uint32_t section_bits[] = {REPORT_PEAK,   REPORT_ALLOCATIONS, REPOR
 
 enum {
     STACKS_IN_TEXT = 1,
-    STACKS_IN_DIFF = 1,
     SITES_BY_DEFAULT = 10,
 };
 
@@ -161,10 +160,10 @@ static struct report_options options_of(const struct report_fields *fields,
 // Print the sentence about a report that could not be written.
 static int write_failed(enum err problem)
 {
-    struct err_info info;
-    (void)err_set(&info, problem,
-                  problem == ERR_NO_MEMORY ? "not enough memory for the report"
-                                           : "--callers: the expression takes too long");
+    struct err_info info = {0};
+    if (problem != ERR_NO_MEMORY) {
+        (void)err_set(&info, problem, "--callers: the expression takes too long"); // printed
+    }
     return command_error(&info);
 }
 
@@ -185,8 +184,7 @@ static int write_report(const struct report *report, const struct output_words *
         }
     } else if (output->use_json) {
         warnings_write(report->profile, "cairn: ", stderr);
-        bool is_for_people = isatty(STDOUT_FILENO) == 1;
-        problem = report_write_json(report, is_for_people ? JSON_INDENTED : JSON_COMPACT, stdout);
+        problem = report_write_json(report, command_json_style(), stdout);
         progress_clear(report->options->progress);
     } else {
         warnings_write(report->profile, "!! ", stdout);
@@ -198,35 +196,18 @@ static int write_report(const struct report *report, const struct output_words *
 
 // Print the same as `cairn diff OLD FILE`. The exit status has no verdict: this is a report, not a
 // check.
-static int write_diff(const struct report_options *options, const struct report_fields *fields)
+static int write_diff(const struct comparison *comparison,
+                      const struct report_options *report_options,
+                      const struct output_words *output)
 {
     struct err_info info = {0};
-    const struct diff_options diff_options = {
-        .sort = options->sort,
-        .site_limit = options->site_limit,
-        .stack_limit = output_stack_limit(&fields->output, STACKS_IN_DIFF),
-        .depth_limit = options->depth_limit,
-        .threshold = DIFF_THRESHOLD_USUAL,
-        .use_full_names = options->use_full_names,
-        .use_color = options->use_color,
-        .width_columns = options->width_columns,
-    };
+    struct diff_options options = diff_options_of(output, report_options->sort);
+    options.width_columns = report_options->width_columns;
     CLEANUP(diff_report_release) struct diff_report report = {0};
-    enum err problem = diff_report_build(options->comparison, &diff_options, &report, &info);
-    if (problem == ERR_OK && fields->output.use_csv) {
-        problem = diff_report_write_csv(&report, stdout);
-    } else if (problem == ERR_OK && fields->output.use_json) {
-        bool is_for_people = isatty(STDOUT_FILENO) == 1;
-        problem =
-            diff_report_write_json(&report, is_for_people ? JSON_INDENTED : JSON_COMPACT, stdout);
-    } else if (problem == ERR_OK) {
-        problem = diff_report_write_text(&report, stdout);
-    }
-    if (problem == ERR_NO_MEMORY) {
-        (void)err_set(&info, problem, "not enough memory for the report"); // printed below
+    if (diff_report_build(comparison, &options, &report, &info) != ERR_OK) {
         return command_error(&info);
     }
-    return command_finish_output(STATUS_OK);
+    return diff_report_print(&report, output) ? command_finish_output(STATUS_OK) : STATUS_USAGE;
 }
 
 static int report_with(const char *path, const struct report_fields *fields)
@@ -256,7 +237,7 @@ static int report_with(const char *path, const struct report_fields *fields)
         }
         report_options.comparison = &comparison;
         if (report_options.views == 0) {
-            return write_diff(&report_options, fields);
+            return write_diff(&comparison, &report_options, &fields->output);
         }
     }
     CLEANUP(report_release) struct report report = {0};
@@ -308,11 +289,6 @@ static int run(int argc, char **argv)
     if (!command_parse(&command_report, argc, argv, &fields, &operand, &status)) {
         return status;
     }
-    if (argc - operand != 1) {
-        (void)err_set(&info, ERR_INVALID,
-                      argc == operand ? "no FILE given" : "only one FILE can be given");
-        return command_usage_error(&command_report, &info);
-    }
     if (filter_words_check(&fields.filter, &info) != ERR_OK ||
         check_views(&fields, &info) != ERR_OK) {
         return command_usage_error(&command_report, &info);
@@ -339,5 +315,6 @@ const struct command command_report = {
                 .shared = {FILTER_OPTIONS(report_fields, filter),
                            NAME_OPTIONS(report_fields, names)},
                 .follows_operands = true},
+    .takes_one_file = true,
     .run = run,
 };

@@ -345,8 +345,7 @@ static int run(int argc, char **argv)
         return status;
     }
     if (fields.use_json && fields.use_csv) {
-        (void)err_set(&info, ERR_INVALID, "--json and --csv cannot be combined");
-        return command_usage_error(&command_store, &info);
+        return command_refuse(&command_store, "--json and --csv cannot be combined");
     }
     struct call call = {
         .fields = &fields, .words = argv + operand + 1, .count = argc - operand - 1};

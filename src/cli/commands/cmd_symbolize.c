@@ -99,16 +99,10 @@ static int symbolize(const char *path, const struct symbolize_fields *fields)
 static int run(int argc, char **argv)
 {
     CLEANUP(fields_release) struct symbolize_fields fields = {0};
-    struct err_info info = {0};
     int operand;
     int status;
     if (!command_parse(&command_symbolize, argc, argv, &fields, &operand, &status)) {
         return status;
-    }
-    if (argc - operand != 1) {
-        (void)err_set(&info, ERR_INVALID,
-                      argc == operand ? "no FILE given" : "only one FILE can be given");
-        return command_usage_error(&command_symbolize, &info);
     }
     return symbolize(argv[operand], &fields);
 }
@@ -123,5 +117,6 @@ const struct command command_symbolize = {
     .options = {.count = 0,
                 .shared = {NAME_OPTIONS(symbolize_fields, names)},
                 .follows_operands = true},
+    .takes_one_file = true,
     .run = run,
 };

@@ -85,15 +85,10 @@ static int verify(const char *path)
 
 static int run(int argc, char **argv)
 {
-    struct err_info info = {0};
     int operand;
     int status;
     if (!command_parse(&command_verify, argc, argv, NULL, &operand, &status)) {
         return status;
-    }
-    if (argc - operand != 1) {
-        (void)err_set(&info, ERR_INVALID, "only one FILE can be given");
-        return command_usage_error(&command_verify, &info);
     }
     return verify(argv[operand]);
 }
@@ -107,5 +102,6 @@ const struct command command_verify = {
         "figures of stacks and time slices add up to the totals. Print one line per\n"
         "finding.\n\n"
         "The exit status is 0 if FILE is sound, 1 if it is not, 2 if it cannot be read.\n",
+    .takes_one_file = true,
     .run = run,
 };

@@ -2,7 +2,41 @@
 // diff_report: chooses the costs and makes the verdict. See diff_report.h.
 #include "cli/diff/diff_report.h"
 
+#include <unistd.h>
+
 #include "base/compiler.h"
+#include "cli/options/command.h"
+
+enum {
+    SITES_BY_DEFAULT = 10,
+    STACKS_IN_TEXT = 1,
+};
+
+struct diff_options diff_options_of(const struct output_words *output, enum cost sort)
+{
+    return (struct diff_options){
+        .sort = sort,
+        .site_limit = output_site_limit(output, SITES_BY_DEFAULT),
+        .stack_limit = output_stack_limit(output, STACKS_IN_TEXT),
+        .depth_limit = output->depth_limit,
+        .threshold = DIFF_THRESHOLD_USUAL,
+        .use_full_names = output->use_full_names,
+        .use_color = !output->no_color && command_use_color(STDOUT_FILENO),
+        .width_columns = command_width(STDOUT_FILENO),
+    };
+}
+
+bool diff_report_print(const struct diff_report *report, const struct output_words *output)
+{
+    const enum err problem = output->use_csv ? diff_report_write_csv(report, stdout)
+                             : output->use_json
+                                 ? diff_report_write_json(report, command_json_style(), stdout)
+                                 : diff_report_write_text(report, stdout);
+    if (problem == ERR_NO_MEMORY) {
+        (void)command_error(&(struct err_info){.code = problem}); // the caller returns the status
+    }
+    return problem != ERR_NO_MEMORY;
+}
 
 enum err diff_report_build(const struct comparison *comparison,
                            const struct diff_options *options,

@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "cli/diff/comparison.h"
+#include "cli/options/output_words.h"
 #include "host/text/json_writer.h"
 #include "profile/compare/diff_verdict.h"
 
@@ -38,6 +39,12 @@ enum err diff_report_build(const struct comparison *comparison,
                            struct diff_report *out,
                            struct err_info *info) MUST_USE;
 void diff_report_release(struct diff_report *report);
+
+// Return the options for stdout that a command line asks for, with the usual threshold.
+struct diff_options diff_options_of(const struct output_words *output, enum cost sort);
+
+// Write to stdout in the form of `output`, and print failures. Return false after one.
+bool diff_report_print(const struct diff_report *report, const struct output_words *output);
 
 // Return ERR_NO_MEMORY on failure. The caller checks the stream for output errors; JSON also
 // returns ERR_IO.

@@ -3,6 +3,7 @@
 #include "cli/options/command.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,16 @@ int command_usage_error(const struct command *command, const struct err_info *in
     return STATUS_USAGE;
 }
 
+int command_refuse(const struct command *command, const char *format, ...)
+{
+    struct err_info info = {0};
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(info.text, sizeof(info.text), format, arguments); // it may truncate
+    va_end(arguments);
+    return command_usage_error(command, &info);
+}
+
 bool command_parse(const struct command *command,
                    int argc,
                    char **argv,
@@ -53,6 +64,11 @@ bool command_parse(const struct command *command,
         return false;
     case OPTIONS_OK:
         break;
+    }
+    if (command->takes_one_file && argc - *first_operand != 1) {
+        *status = command_refuse(command, argc == *first_operand ? "no FILE given"
+                                                                 : "only one FILE can be given");
+        return false;
     }
     return true;
 }
@@ -81,6 +97,11 @@ int command_finish_output(int status)
         (void)command_error(&info);
     }
     return STATUS_USAGE;
+}
+
+enum json_style command_json_style(void)
+{
+    return isatty(STDOUT_FILENO) == 1 ? JSON_INDENTED : JSON_COMPACT;
 }
 
 bool command_use_color(int fd)

@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "cli/options/options.h"
+#include "host/text/json_writer.h"
 
 enum exit_status {
     STATUS_OK = 0,
@@ -25,6 +26,7 @@ struct command {
     struct option_table options;
     const char *const *words;          // operands that are one of these, for completion; NULL: none
     int words_after;                   // the number of operands before that one
+    bool takes_one_file;               // refuse any other number of operands
     bool ignores_user_options;         // of user_options.h
     int (*run)(int argc, char **argv); // argv[0] is the command's name; returns the exit status
 };
@@ -41,6 +43,9 @@ bool command_parse(const struct command *command,
 // Print `info` as "cairn: ..." with a hint at the command's help. Return STATUS_USAGE.
 int command_usage_error(const struct command *command, const struct err_info *info);
 
+// Print a sentence like command_usage_error().
+int command_refuse(const struct command *command, const char *format, ...) PRINTF_LIKE(2, 3);
+
 // Print `info` as "cairn: ...". Return STATUS_USAGE.
 int command_error(const struct err_info *info);
 
@@ -50,6 +55,9 @@ int command_print_help(const struct command *command);
 // Flushes stdout. Returns `status`, or STATUS_USAGE with a sentence if something could not be
 // written; a reader that went away (`| head`) is not worth a sentence.
 int command_finish_output(int status);
+
+// Return the style of JSON on stdout: for people on a terminal, else for programs.
+enum json_style command_json_style(void);
 
 // Whether colours may be used on stdout or stderr: a terminal, no NO_COLOR, no TERM=dumb.
 bool command_use_color(int fd);
