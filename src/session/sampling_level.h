@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// sampling_level: how sparsely blocks are sampled when there is no room for all of them, and how
-// precisely threads report the live bytes of the other blocks.
+// sampling_level: the levels of sampling. A thread takes a higher one when its ring is fuller, and
+// the recorder when its memory is; each level records half as many blocks as the one below.
 //
 // Context: T and H.
 #pragma once
@@ -10,8 +10,8 @@
 #define LANE_LEVEL_MAX      16u   // of sampling; 0: every block is recorded
 #define SAMPLER_GRAIN_BYTES 4096u // precision of the unsampled live bytes (wire.h); doubles
 
-// Return the mean distance in bytes of the moments that choose blocks (byte_sampler.h); 0: every
-// block is recorded.
+// Return the interval of a level: one block in about this many allocated bytes is recorded
+// (byte_sampler.h); 0: every block is recorded.
 static inline uint64_t sampling_interval(uint32_t level)
 {
     enum {
