@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "host/os/mutex.h"
 #include "host/os/quiet_thread.h"
 
 enum {
@@ -93,23 +94,23 @@ static void *run(void *context)
     // Both calls affect only this thread, and are optional.
     (void)!nice(NICE);
     (void)sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});
-    (void)pthread_mutex_lock(&ahead->lock); // cannot fail in correct use
+    mutex_lock(&ahead->lock);
     while (err == ERR_OK && is_going_on(ahead)) {
         if (ahead->inbox.frames.len == 0) {
             (void)pthread_cond_wait(&ahead->news, &ahead->lock);
             continue;
         }
         err = take_inbox(ahead);
-        (void)pthread_mutex_unlock(&ahead->lock);
+        mutex_unlock(&ahead->lock);
         const uint64_t begin_ns = clock_monotonic_ns();
         err = err == ERR_OK ? step(ahead) : err;
         const uint64_t spent_ns = clock_monotonic_ns() - begin_ns;
         ahead->spent_ns += spent_ns;
         const uint64_t factor = ahead->spent_ns < LATER_NS ? REST_FACTOR : REST_FACTOR_LATER;
-        (void)pthread_mutex_lock(&ahead->lock);
+        mutex_lock(&ahead->lock);
         rest(ahead, factor * spent_ns + REST_NS_MIN);
     }
-    (void)pthread_mutex_unlock(&ahead->lock);
+    mutex_unlock(&ahead->lock);
     return NULL;
 }
 
@@ -179,20 +180,20 @@ void background_symbolizer_see(struct background_symbolizer *ahead,
     if (!ahead->is_running) {
         begin(ahead);
     }
-    (void)pthread_mutex_lock(&ahead->lock);
+    mutex_lock(&ahead->lock);
     (void)fill_inbox(ahead, stacks); // the next call retries what did not fit
     (void)pthread_cond_signal(&ahead->news);
-    (void)pthread_mutex_unlock(&ahead->lock);
+    mutex_unlock(&ahead->lock);
 }
 
 struct deferred_lookup *background_symbolizer_end(struct background_symbolizer *ahead)
 {
     if (ahead->is_running) {
-        (void)pthread_mutex_lock(&ahead->lock);
+        mutex_lock(&ahead->lock);
         atomic_store_explicit(&ahead->is_ending, true, memory_order_relaxed);
         (void)pthread_cond_signal(&ahead->news);
         (void)pthread_cond_signal(&ahead->end);
-        (void)pthread_mutex_unlock(&ahead->lock);
+        mutex_unlock(&ahead->lock);
         (void)pthread_join(ahead->thread, NULL); // joined exactly once
         ahead->is_running = false;
     }

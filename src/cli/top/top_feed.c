@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/minmax.h"
+#include "host/os/mutex.h"
 #include "host/os/quiet_thread.h"
 #include "recorder/control/control_client.h"
 
@@ -28,14 +29,14 @@ static void tell(struct top_feed *feed,
                  const char *problem)
 {
     const uint64_t one = 1;
-    (void)pthread_mutex_lock(&feed->mutex);
+    mutex_lock(&feed->mutex);
     if (sample != NULL) {
         top_sample_free(feed->sample);
         feed->sample = sample;
     }
     feed->state = state;
     (void)snprintf(feed->problem, sizeof(feed->problem), "%s", problem); // a cut one will do
-    (void)pthread_mutex_unlock(&feed->mutex);
+    mutex_unlock(&feed->mutex);
     (void)!write(feed->event_fd, &one, sizeof(one)); // fails only if it is readable already
 }
 
@@ -76,14 +77,14 @@ static void pause_feed(struct top_feed *feed, uint64_t pause_ms)
     const uint64_t end_ns = clock_monotonic_ns() + pause_ms * NS_PER_MS;
     const struct timespec end = {.tv_sec = (time_t)(end_ns / NS_PER_S),
                                  .tv_nsec = (long)(end_ns % NS_PER_S)};
-    (void)pthread_mutex_lock(&feed->mutex);
+    mutex_lock(&feed->mutex);
     int status = 0;
     while (!feed->is_hurried && (feed->is_paused || status == 0)) {
         status = feed->is_paused ? pthread_cond_wait(&feed->wake, &feed->mutex)
                                  : pthread_cond_timedwait(&feed->wake, &feed->mutex, &end);
     }
     feed->is_hurried = false;
-    (void)pthread_mutex_unlock(&feed->mutex);
+    mutex_unlock(&feed->mutex);
 }
 
 // Take one sample. Return false at the end of the recording.
@@ -151,26 +152,26 @@ void top_feed_take(struct top_feed *feed, struct top_news *out)
 {
     uint64_t count;
     (void)!read(feed->event_fd, &count, sizeof(count)); // nothing to read is fine
-    (void)pthread_mutex_lock(&feed->mutex);
+    mutex_lock(&feed->mutex);
     *out = (struct top_news){.sample = feed->sample, .state = feed->state};
     (void)snprintf(out->problem, sizeof(out->problem), "%s", feed->problem); // fits
     feed->sample = NULL;
-    (void)pthread_mutex_unlock(&feed->mutex);
+    mutex_unlock(&feed->mutex);
 }
 
 void top_feed_pause(struct top_feed *feed, bool is_paused)
 {
-    (void)pthread_mutex_lock(&feed->mutex);
+    mutex_lock(&feed->mutex);
     feed->is_paused = is_paused;
     feed->is_hurried = !is_paused;
     (void)pthread_cond_signal(&feed->wake);
-    (void)pthread_mutex_unlock(&feed->mutex);
+    mutex_unlock(&feed->mutex);
 }
 
 void top_feed_hurry(struct top_feed *feed)
 {
-    (void)pthread_mutex_lock(&feed->mutex);
+    mutex_lock(&feed->mutex);
     feed->is_hurried = true;
     (void)pthread_cond_signal(&feed->wake);
-    (void)pthread_mutex_unlock(&feed->mutex);
+    mutex_unlock(&feed->mutex);
 }

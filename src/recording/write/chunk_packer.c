@@ -4,6 +4,8 @@
 
 #include <zstd.h>
 
+#include "host/os/mutex.h"
+
 enum {
     SHORT_BYTES = 16 << 10, // packing less is quicker than waking a worker
 };
@@ -116,7 +118,7 @@ static void *work(void *context)
     struct packer_bench bench;
     bench_init(&bench, packer->level);
     // Correct use of our own locks cannot fail.
-    (void)pthread_mutex_lock(&packer->lock);
+    mutex_lock(&packer->lock);
     while (!packer->is_ending) {
         struct packed_chunk *chunk = oldest_submitted(packer);
         if (chunk == NULL) {
@@ -124,13 +126,13 @@ static void *work(void *context)
             continue;
         }
         chunk->state = PACKER_TAKEN;
-        (void)pthread_mutex_unlock(&packer->lock);
+        mutex_unlock(&packer->lock);
         pack(packer, &bench, chunk);
-        (void)pthread_mutex_lock(&packer->lock);
+        mutex_lock(&packer->lock);
         chunk->state = PACKER_PACKED;
         (void)pthread_cond_signal(&packer->packed);
     }
-    (void)pthread_mutex_unlock(&packer->lock);
+    mutex_unlock(&packer->lock);
     bench_release(&bench);
     return NULL;
 }
@@ -163,10 +165,10 @@ static void begin_workers(struct chunk_packer *packer)
 void chunk_packer_release(struct chunk_packer *packer)
 {
     if (packer->worker_count > 0) {
-        (void)pthread_mutex_lock(&packer->lock);
+        mutex_lock(&packer->lock);
         packer->is_ending = true;
         (void)pthread_cond_broadcast(&packer->submitted);
-        (void)pthread_mutex_unlock(&packer->lock);
+        mutex_unlock(&packer->lock);
     }
     for (unsigned i = 0; i < packer->worker_count; i++) {
         (void)pthread_join(packer->workers[i], NULL);
@@ -215,13 +217,13 @@ void chunk_packer_submit(struct chunk_packer *packer)
     if (is_ours) {
         pack(packer, &packer->bench, chunk);
     }
-    (void)pthread_mutex_lock(&packer->lock);
+    mutex_lock(&packer->lock);
     packer->count++;
     chunk->state = is_ours ? PACKER_PACKED : PACKER_SUBMITTED;
     if (!is_ours) {
         (void)pthread_cond_signal(&packer->submitted);
     }
-    (void)pthread_mutex_unlock(&packer->lock);
+    mutex_unlock(&packer->lock);
 }
 
 const struct packed_chunk *chunk_packer_oldest(struct chunk_packer *packer)
@@ -230,20 +232,20 @@ const struct packed_chunk *chunk_packer_oldest(struct chunk_packer *packer)
         return NULL;
     }
     const struct packed_chunk *chunk = packer->jobs + packer->first;
-    (void)pthread_mutex_lock(&packer->lock);
+    mutex_lock(&packer->lock);
     while (chunk->state != PACKER_PACKED) {
         (void)pthread_cond_wait(&packer->packed, &packer->lock);
     }
-    (void)pthread_mutex_unlock(&packer->lock);
+    mutex_unlock(&packer->lock);
     return chunk;
 }
 
 void chunk_packer_done(struct chunk_packer *packer)
 {
     strbuf_release(&packer->jobs[packer->first].entries);
-    (void)pthread_mutex_lock(&packer->lock);
+    mutex_lock(&packer->lock);
     packer->jobs[packer->first].state = PACKER_FREE;
     packer->first = (packer->first + 1) % PACKER_JOBS;
     packer->count--;
-    (void)pthread_mutex_unlock(&packer->lock);
+    mutex_unlock(&packer->lock);
 }

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "host/os/mutex.h"
+
 static struct visitor *find(struct visitors *visitors, int fd)
 {
     for (size_t i = 0; i < visitors->count; i++) {
@@ -41,32 +43,32 @@ static void make_room(struct visitors *visitors)
 
 void visitors_enter(struct visitors *visitors, int fd)
 {
-    (void)pthread_mutex_lock(&visitors->lock); // cannot fail on a plain mutex, nor below
+    mutex_lock(&visitors->lock);
     make_room(visitors);
     // Disconnected visitors that still have a thread have no entry; the table has room for all
     // others.
     if (visitors->count < VISITORS_MAX) {
         visitors->items[visitors->count++] = (struct visitor){.fd = fd};
     }
-    (void)pthread_mutex_unlock(&visitors->lock);
+    mutex_unlock(&visitors->lock);
 }
 
 void visitors_trust(struct visitors *visitors, int fd)
 {
-    (void)pthread_mutex_lock(&visitors->lock);
+    mutex_lock(&visitors->lock);
     struct visitor *visitor = find(visitors, fd);
     if (visitor != NULL) {
         visitor->is_known = true;
     }
-    (void)pthread_mutex_unlock(&visitors->lock);
+    mutex_unlock(&visitors->lock);
 }
 
 void visitors_leave(struct visitors *visitors, int fd)
 {
-    (void)pthread_mutex_lock(&visitors->lock);
+    mutex_lock(&visitors->lock);
     struct visitor *visitor = find(visitors, fd);
     if (visitor != NULL) {
         remove_at(visitors, (size_t)(visitor - visitors->items));
     }
-    (void)pthread_mutex_unlock(&visitors->lock);
+    mutex_unlock(&visitors->lock);
 }

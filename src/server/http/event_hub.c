@@ -11,20 +11,11 @@
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "host/os/file.h"
+#include "host/os/mutex.h"
 
 enum {
     SILENCE_MAX_MS = 15000
 };
-
-static void lock(struct event_hub *hub)
-{
-    (void)pthread_mutex_lock(&hub->mutex); // cannot fail: ours, and not held by this thread
-}
-
-static void unlock(struct event_hub *hub)
-{
-    (void)pthread_mutex_unlock(&hub->mutex); // cannot fail: this thread holds it
-}
 
 enum err event_hub_init(struct event_hub *hub)
 {
@@ -57,7 +48,7 @@ void event_format(struct strbuf *out, const char *name, uint64_t id, const char 
 
 void event_hub_send(struct event_hub *hub, const char *name, uint64_t id, const char *json)
 {
-    lock(hub);
+    mutex_lock(&hub->mutex);
     struct strbuf *event = &hub->events[hub->count % EVENT_HUB_KEPT];
     strbuf_clear(event);
     event_format(event, name, id, json);
@@ -65,15 +56,15 @@ void event_hub_send(struct event_hub *hub, const char *name, uint64_t id, const 
         hub->count++;
         wake_all(hub);
     }
-    unlock(hub);
+    mutex_unlock(&hub->mutex);
 }
 
 void event_hub_end(struct event_hub *hub)
 {
-    lock(hub);
+    mutex_lock(&hub->mutex);
     hub->is_over = true;
     wake_all(hub);
-    unlock(hub);
+    mutex_unlock(&hub->mutex);
 }
 
 // Find the place of `wanted` among the listeners; NULL finds a free one. The caller holds the
@@ -91,13 +82,13 @@ static struct event_listener **find_place(struct event_hub *hub, struct event_li
 static bool join(struct event_listener *listener)
 {
     struct event_hub *hub = listener->hub;
-    lock(hub);
+    mutex_lock(&hub->mutex);
     struct event_listener **place = hub->is_over ? NULL : find_place(hub, NULL);
     if (place != NULL) {
         *place = listener;
         listener->next = hub->count;
     }
-    unlock(hub);
+    mutex_unlock(&hub->mutex);
     return place != NULL;
 }
 
@@ -129,9 +120,9 @@ event_listener_new(struct event_hub *hub, const struct strbuf *greeting, int cli
 void event_listener_free(struct event_listener *listener)
 {
     struct event_hub *hub = listener->hub;
-    lock(hub);
+    mutex_lock(&hub->mutex);
     *find_place(hub, listener) = NULL;
-    unlock(hub);
+    mutex_unlock(&hub->mutex);
     discard(listener);
 }
 
@@ -181,9 +172,9 @@ static bool fetch(struct event_listener *listener)
     strbuf_clear(&listener->pending);
     listener->passed = 0;
     for (;;) {
-        lock(listener->hub);
+        mutex_lock(&listener->hub->mutex);
         bool goes_on = take_event(listener);
-        unlock(listener->hub);
+        mutex_unlock(&listener->hub->mutex);
         if (!goes_on || listener->pending.failed) { // out of memory: the client reconnects
             return false;
         }

@@ -14,6 +14,7 @@
 #include "formats/export/export_formats.h"
 #include "formats/import/input_file.h"
 #include "host/os/file.h"
+#include "host/os/mutex.h"
 #include "server/http/reply.h"
 #include "server/metrics/own_cost.h"
 #include "server/state/snapshot.h"
@@ -33,27 +34,17 @@ static const struct {
     [METRICS_ALLOCS] = {&exporter_pprof, COST_ALLOCATED_BYTES, "application/octet-stream"},
 };
 
-static void lock(struct metrics_source *source)
-{
-    (void)pthread_mutex_lock(&source->mutex); // cannot fail: ours, and not held by this thread
-}
-
-static void unlock(struct metrics_source *source)
-{
-    (void)pthread_mutex_unlock(&source->mutex); // cannot fail: this thread holds it
-}
-
 enum err metrics_source_set_path(struct metrics_source *source, const struct side_message *message)
 {
     char *copy = strdup(message->path);
     if (copy == NULL) {
         return ERR_NO_MEMORY;
     }
-    lock(source);
+    mutex_lock(&source->mutex);
     source->identity = message->old_identity;
     free(source->path);
     source->path = copy;
-    unlock(source);
+    mutex_unlock(&source->mutex);
     return ERR_OK;
 }
 
@@ -182,7 +173,7 @@ bool metrics_source_is_ready(struct metrics_source *source)
     if (!atomic_load_explicit(&source->has_read, memory_order_relaxed) &&
         pthread_mutex_trylock(&source->mutex) == 0) { // else a request reads at present
         (void)!refresh(source, &info);                // the flag says whether it could be read
-        unlock(source);
+        mutex_unlock(&source->mutex);
     }
     return atomic_load_explicit(&source->has_read, memory_order_relaxed);
 }
@@ -193,8 +184,8 @@ enum err metrics_source_send(struct metrics_source *source,
                              enum MHD_Result *out,
                              struct err_info *info)
 {
-    lock(source);
+    mutex_lock(&source->mutex);
     const enum err err = send_ready(source, document, connection, out, info);
-    unlock(source);
+    mutex_unlock(&source->mutex);
     return err;
 }

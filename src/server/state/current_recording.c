@@ -6,16 +6,7 @@
 
 #include "base/compiler.h"
 #include "host/os/file.h"
-
-static void lock(pthread_mutex_t *mutex)
-{
-    (void)pthread_mutex_lock(mutex); // cannot fail: ours, and not held by this thread
-}
-
-static void unlock(pthread_mutex_t *mutex)
-{
-    (void)pthread_mutex_unlock(mutex); // cannot fail: this thread holds it
-}
+#include "host/os/mutex.h"
 
 enum err served_init(struct served *served,
                      const char *path,
@@ -48,9 +39,9 @@ void served_release(struct served *served)
 
 struct snapshot *served_get(struct served *served)
 {
-    lock(&served->mutex);
+    mutex_lock(&served->mutex);
     struct snapshot *snapshot = snapshot_ref(served->snapshot);
-    unlock(&served->mutex);
+    mutex_unlock(&served->mutex);
     return snapshot;
 }
 
@@ -60,10 +51,10 @@ static MUST_USE enum err put(struct served *served, struct opened *new, struct o
     struct snapshot *snapshot;
     uint64_t generation = served->snapshot->generation + 1;
     TRY(snapshot_new(generation, new, old, &snapshot));
-    lock(&served->mutex);
+    mutex_lock(&served->mutex);
     struct snapshot *before = served->snapshot;
     served->snapshot = snapshot;
-    unlock(&served->mutex);
+    mutex_unlock(&served->mutex);
     snapshot_unref(before);
     return ERR_OK;
 }
@@ -93,9 +84,9 @@ static MUST_USE enum err reload(struct served *served, bool *changed, struct err
 
 enum err served_reload(struct served *served, bool *changed, struct err_info *info)
 {
-    lock(&served->changing);
+    mutex_lock(&served->changing);
     enum err problem = reload(served, changed, info);
-    unlock(&served->changing);
+    mutex_unlock(&served->changing);
     return problem;
 }
 
@@ -108,8 +99,8 @@ enum err served_set_baseline(struct served *served,
     if (path != NULL) {
         TRY(opened_new(path, name, NULL, &opened, info));
     }
-    lock(&served->changing);
+    mutex_lock(&served->changing);
     enum err problem = put(served, served->snapshot->sides[SIDE_NEW], opened);
-    unlock(&served->changing);
+    mutex_unlock(&served->changing);
     return problem;
 }

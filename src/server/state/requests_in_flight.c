@@ -4,53 +4,54 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "host/os/mutex.h"
 #include "host/text/json_writer.h"
 #include "views_json/layout/view.h"
 
 struct answer_slot *requests_in_flight_enter(struct requests_in_flight *board, const char *target)
 {
     struct answer_slot *found = NULL;
-    (void)pthread_mutex_lock(&board->mutex); // cannot fail: ours, and not held by this thread
+    mutex_lock(&board->mutex);
     for (size_t i = 0; i < ANSWER_BOARD_SLOTS && found == NULL; i++) {
         found = board->slots[i].target == NULL ? &board->slots[i] : NULL;
     }
     if (found != NULL) {
         *found = (struct answer_slot){.target = target, .entered_ms = clock_monotonic_ms()};
     }
-    (void)pthread_mutex_unlock(&board->mutex);
+    mutex_unlock(&board->mutex);
     return found;
 }
 
 void requests_in_flight_begin(struct requests_in_flight *board, struct answer_slot *slot)
 {
-    (void)pthread_mutex_lock(&board->mutex); // cannot fail, as in _enter
+    mutex_lock(&board->mutex);
     if (slot != NULL) {
         slot->phase = ANSWER_COUNTS;
         board->begun++;
     }
-    (void)pthread_mutex_unlock(&board->mutex);
+    mutex_unlock(&board->mutex);
 }
 
 void requests_in_flight_pack(struct requests_in_flight *board,
                              struct answer_slot *slot,
                              enum err outcome)
 {
-    (void)pthread_mutex_lock(&board->mutex); // cannot fail, as in _enter
+    mutex_lock(&board->mutex);
     if (slot != NULL && slot->phase == ANSWER_COUNTS) {
         slot->phase = ANSWER_PACKS;
         board->finished += outcome != ERR_CANCELLED;
         board->abandoned += outcome == ERR_CANCELLED;
     }
-    (void)pthread_mutex_unlock(&board->mutex);
+    mutex_unlock(&board->mutex);
 }
 
 void requests_in_flight_leave(struct requests_in_flight *board, struct answer_slot *slot)
 {
-    (void)pthread_mutex_lock(&board->mutex); // cannot fail, as in _enter
+    mutex_lock(&board->mutex);
     if (slot != NULL) {
         slot->target = NULL;
     }
-    (void)pthread_mutex_unlock(&board->mutex);
+    mutex_unlock(&board->mutex);
 }
 
 void answer_slot_tell(struct answer_slot *slot, const struct cancel *cancel)
@@ -82,7 +83,7 @@ enum err requests_in_flight_write(struct requests_in_flight *board, struct strbu
 {
     struct json_writer w;
     json_to_strbuf(&w, out, JSON_COMPACT);
-    (void)pthread_mutex_lock(&board->mutex); // cannot fail, as in _enter
+    mutex_lock(&board->mutex);
     uint64_t now_ms = clock_monotonic_ms();
     json_begin_object(&w);
     json_key_u64(&w, "version", VIEW_JSON_VERSION);
@@ -98,7 +99,7 @@ enum err requests_in_flight_write(struct requests_in_flight *board, struct strbu
     }
     json_end_array(&w);
     json_end_object(&w);
-    (void)pthread_mutex_unlock(&board->mutex);
+    mutex_unlock(&board->mutex);
     return json_finish(&w) == ERR_OK ? ERR_OK : ERR_NO_MEMORY;
 }
 

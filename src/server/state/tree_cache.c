@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "host/os/mutex.h"
+
 static struct cached_tree *take_reference(struct cached_tree *tree)
 {
     // Relaxed: the cache has a reference, and its mutex is held.
@@ -43,9 +45,9 @@ static struct cached_tree *find(struct tree_cache *cache, uint64_t key)
 
 struct cached_tree *tree_cache_find(struct tree_cache *cache, uint64_t key)
 {
-    (void)pthread_mutex_lock(&cache->mutex); // cannot fail: ours, and not held by this thread
+    mutex_lock(&cache->mutex);
     struct cached_tree *tree = find(cache, key);
-    (void)pthread_mutex_unlock(&cache->mutex);
+    mutex_unlock(&cache->mutex);
     return tree;
 }
 
@@ -118,12 +120,12 @@ struct cached_tree *tree_cache_add(struct tree_cache *cache,
     made->snapshot = snapshot_ref(snapshot);
     made->tree = *tree;
     *tree = (struct tree_view){0};
-    (void)pthread_mutex_lock(&cache->mutex); // cannot fail, as in _find
+    mutex_lock(&cache->mutex);
     struct cached_tree *known = find(cache, key);
     if (known == NULL) {
         keep(cache, made);
     }
-    (void)pthread_mutex_unlock(&cache->mutex);
+    mutex_unlock(&cache->mutex);
     if (known != NULL) {
         cached_tree_unref(made);
         return known;

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/compiler.h"
+#include "host/os/mutex.h"
 #include "host/text/number.h"
 #include "server/http/connection.h"
 #include "server/http/encoding.h"
@@ -81,16 +82,6 @@ scope_of(const struct request *request, struct store_scope *out, struct problem 
     return ERR_OK;
 }
 
-static void lock(struct store_service *service)
-{
-    (void)pthread_mutex_lock(&service->asking); // cannot fail: ours, and not held by this thread
-}
-
-static void unlock(struct store_service *service)
-{
-    (void)pthread_mutex_unlock(&service->asking); // cannot fail: this thread holds it
-}
-
 static MUST_USE enum err ask(struct store_service *service,
                              const struct store_query *query,
                              const struct store_scope *scope,
@@ -99,14 +90,14 @@ static MUST_USE enum err ask(struct store_service *service,
                              struct err_info *info)
 {
     CLEANUP(store_closep) struct store *store = NULL;
-    lock(service);
+    mutex_lock(&service->asking);
     enum err problem = store_open(service->place, false, &store, info);
     if (problem == ERR_OK) {
         problem = store_ask(store, query, scope, words, out, info);
     }
     store_close(store);
     store = NULL;
-    unlock(service);
+    mutex_unlock(&service->asking);
     return problem;
 }
 
@@ -210,10 +201,10 @@ static MUST_USE enum err open_recording(struct store_service *service,
                            "recording_id: 16 hexadecimal digits are required");
     }
     TRY(find_file(service, (int64_t)id, &path, &problem->info));
-    lock(service);
+    mutex_lock(&service->asking);
     const enum err result =
         service->open(service->context, strbuf_text(&path), out_address, &problem->info);
-    unlock(service);
+    mutex_unlock(&service->asking);
     return result;
 }
 
