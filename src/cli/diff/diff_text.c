@@ -14,16 +14,16 @@
 
 #include "base/compiler.h"
 #include "cli/diff/diff_report.h"
+#include "cli/text/location_text.h"
 #include "cli/text/paint.h"
 #include "cli/text/screen_text.h"
-#include "host/os/file.h"
 #include "profile/accuracy/sampling.h"
 #include "profile/compare/diff_format.h"
 
 enum {
     FRAME_INDENT = 8,
     STACK_INDENT = 6,
-    MODULE_COLUMNS = 24,
+    MODULE_COLUMNS = 22,
     ERROR_END = 28, // the column at which the error of a change ends
     UNLIMITED = 1 << 20,
 };
@@ -43,57 +43,15 @@ static const char *end(const struct diff_report *report)
     return paint_end(report->options->use_color);
 }
 
-static void append_function(const struct diff_report *report,
-                            struct strbuf *out,
-                            uint32_t function,
-                            size_t columns)
-{
-    const struct code_union *code = &report->comparison->code;
-    if (function == REC_NONE) {
-        strbuf_append_text(out, "(no stack)");
-        return;
-    }
-    const char *name = code_union_name(code, function);
-    if (name[0] == '\0') {
-        strbuf_append_text(out, "(code without a name)");
-    } else if (report->options->use_full_names) {
-        screen_append(out, name);
-    } else {
-        screen_append_function(out, name, columns);
-    }
-}
-
-// Append "[server]", or nothing for code without a module.
-static void append_module(const struct diff_report *report, struct strbuf *out, uint32_t function)
-{
-    const char *path =
-        function == REC_NONE ? "" : code_union_module(&report->comparison->code, function);
-    CLEANUP(strbuf_release) struct strbuf safe = {0};
-    if (path[0] == '\0') {
-        return;
-    }
-    screen_append(&safe, report->options->use_full_names ? path : path_file_name(path));
-    strbuf_append_char(out, '[');
-    screen_append_cut(out, strbuf_text(&safe),
-                      report->options->use_full_names ? UNLIMITED : MODULE_COLUMNS - 2,
-                      SCREEN_CUT_START);
-    strbuf_append_char(out, ']');
-}
-
 // Print "function  [module]", truncated to the columns of a line after the first `used`.
 static void
 print_function(const struct diff_report *report, FILE *out, uint32_t function, size_t used)
 {
-    CLEANUP(strbuf_release) struct strbuf module = {0};
-    CLEANUP(strbuf_release) struct strbuf name = {0};
-    append_module(report, &module, function);
-    size_t taken = used + (module.len > 0 ? 2 + screen_columns(strbuf_text(&module)) : 0);
-    append_function(report, &name, function,
-                    width_of(report) > taken ? width_of(report) - taken : 0);
-    // Output errors are found when the stream is closed.
-    (void)fprintf(out, "%s%s%s%s%s%s%s\n", begin(report, PAINT_FUNCTION), strbuf_text(&name),
-                  end(report), module.len > 0 ? "  " : "", begin(report, PAINT_PLACE),
-                  strbuf_text(&module), end(report));
+    const struct function_look look = {.use_full_names = report->options->use_full_names,
+                                       .use_color = report->options->use_color,
+                                       .width = width_of(report),
+                                       .module_columns = MODULE_COLUMNS};
+    function_print(out, &report->comparison->code, function, "", used, &look);
 }
 
 static void print_recording(const struct diff_report *report, FILE *out, enum side side)

@@ -6,8 +6,8 @@
 #include "cli/diff/comparison.h"
 #include "cli/diff/diff_report.h"
 #include "cli/report/report_lines.h"
+#include "cli/text/location_text.h"
 #include "cli/text/screen_text.h"
-#include "host/os/file.h"
 #include "profile/accuracy/sampling.h"
 #include "profile/compare/diff_format.h"
 
@@ -111,34 +111,14 @@ void report_print_function(
     enum {
         MODULE_COLUMNS = 20
     };
-    CLEANUP(strbuf_release) struct strbuf module = {0};
-    CLEANUP(strbuf_release) struct strbuf cut = {0};
-    CLEANUP(strbuf_release) struct strbuf name = {0};
-    const char *path = code_union_module(report->code, function);
-    screen_append(&module, report->options->use_full_names ? path : path_file_name(path));
-    screen_append_cut(&cut, strbuf_text(&module),
-                      report->options->use_full_names ? REPORT_WIDTH_UNLIMITED : MODULE_COLUMNS,
-                      SCREEN_CUT_START);
-    size_t width = report_width(report);
+    const struct function_look look = {.use_full_names = report->options->use_full_names,
+                                       .use_color = report->options->use_color,
+                                       .width = report_width(report),
+                                       .module_columns = MODULE_COLUMNS};
     char others[40] = "";
     if (inner > 0) {
-        used += (size_t)snprintf(others, sizeof(others), " (+ %u frame%s)", inner,
-                                 inner == 1 ? "" : "s"); // fits
+        (void)snprintf(others, sizeof(others), " (+ %u frame%s)", inner,
+                       inner == 1 ? "" : "s"); // fits
     }
-    size_t taken = used + (cut.len > 0 ? 4 + screen_columns(strbuf_text(&cut)) : 0);
-    const char *text = code_union_name(report->code, function);
-    if (text[0] == '\0') {
-        strbuf_append_text(&name, "(code without a name)");
-    } else if (report->options->use_full_names) {
-        screen_append(&name, text);
-    } else {
-        screen_append_function(&name, text, width > taken ? width - taken : 0);
-    }
-    (void)fprintf(out, "%s%s%s%s", report_paint(report, PAINT_FUNCTION), strbuf_text(&name),
-                  report_unpaint(report), others);
-    if (cut.len > 0) {
-        (void)fprintf(out, "  %s[%s]%s", report_paint(report, PAINT_PLACE), strbuf_text(&cut),
-                      report_unpaint(report));
-    }
-    (void)fputc('\n', out);
+    function_print(out, report->code, function, others, used, &look);
 }

@@ -3,8 +3,12 @@
 #include "cli/text/location_text.h"
 
 #include <inttypes.h>
+#include <string.h>
 
+#include "base/compiler.h"
+#include "cli/text/paint.h"
 #include "cli/text/screen_text.h"
+#include "host/os/file.h"
 
 void location_append_function(struct strbuf *out,
                               const struct profile *profile,
@@ -41,4 +45,37 @@ void location_append_line(struct strbuf *out,
     if (line != 0) {
         strbuf_printf(out, ":%" PRIu32, line);
     }
+}
+
+void function_print(FILE *out,
+                    const struct code_union *code,
+                    uint32_t function,
+                    const char *others,
+                    size_t used,
+                    const struct function_look *look)
+{
+    const char *text = function != REC_NONE ? code_union_name(code, function) : "(no stack)";
+    const char *path = function != REC_NONE ? code_union_module(code, function) : "";
+    CLEANUP(strbuf_release) struct strbuf name = {0};
+    CLEANUP(strbuf_release) struct strbuf module = {0};
+    CLEANUP(strbuf_release) struct strbuf cut = {0};
+    screen_append(&module, look->use_full_names ? path : path_file_name(path));
+    screen_append_cut(&cut, strbuf_text(&module),
+                      look->use_full_names ? SIZE_MAX : look->module_columns, SCREEN_CUT_START);
+    used += strlen(others) + (cut.len > 0 ? 4 + screen_columns(strbuf_text(&cut)) : 0);
+    if (text[0] == '\0') {
+        strbuf_append_text(&name, "(code without a name)");
+    } else if (look->use_full_names) {
+        screen_append(&name, text);
+    } else {
+        screen_append_function(&name, text, look->width > used ? look->width - used : 0);
+    }
+    // Output errors are found when the stream is closed.
+    (void)fprintf(out, "%s%s%s%s", paint_begin(look->use_color, PAINT_FUNCTION), strbuf_text(&name),
+                  paint_end(look->use_color), others);
+    if (cut.len > 0) {
+        (void)fprintf(out, "  %s[%s]%s", paint_begin(look->use_color, PAINT_PLACE),
+                      strbuf_text(&cut), paint_end(look->use_color));
+    }
+    (void)fputc('\n', out);
 }

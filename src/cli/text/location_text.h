@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
-// location_text: the function and the place of a location, as the report and `cairn top` show them.
+// location_text: functions and places, as the report, comparisons and `cairn top` show them.
 //
-// Every text comes from the recording, and passes screen_text here. Context: H; pure.
+// Every text comes from the recording, and passes screen_text here. Context: H; pure, except for
+// function_print.
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "host/text/strbuf.h"
+#include "profile/model/code_union.h"
 #include "profile/model/profile.h"
 
 // Append a function's name in at most `columns`, with "(inlined)" if inlined; "(no stack)" for
@@ -24,3 +27,20 @@ void location_append_line(struct strbuf *out,
                           const struct profile *profile,
                           uint32_t location,
                           bool is_full);
+
+// How a line shows a function.
+struct function_look {
+    bool use_full_names; // whole names and paths, without a limit of columns
+    bool use_color;
+    size_t width;          // columns of the line
+    size_t module_columns; // for the module's name, at most
+};
+
+// Print "function  [module]" and the end of the line, behind the first `used` columns. `others`
+// follows the name. REC_NONE is "(no stack)".
+void function_print(FILE *out,
+                    const struct code_union *code,
+                    uint32_t function,
+                    const char *others,
+                    size_t used,
+                    const struct function_look *look);
