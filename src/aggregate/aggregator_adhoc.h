@@ -21,7 +21,7 @@ DEFINE_VEC(rec_adhoc_vec, struct rec_adhoc);
 // Give nodes new numbers: node n becomes nodes[n].
 enum err aggregator_adhoc_renumber(struct aggregator *aggregator, const uint32_t *nodes) MUST_USE;
 
-// Count an event of that weight; `node` is its stack. A sum saturates.
+// Count an event of that weight; `node` is its stack. The sum of weights saturates.
 enum err aggregator_adhoc(struct aggregator *aggregator,
                           struct aggregator_process *process,
                           uint32_t node,

@@ -36,10 +36,10 @@
 
 DEFINE_VEC(rec_block_vec, struct rec_block);
 
-// A block that was live when its process ended. It was live at the peak only if no new peak came.
+// A block that was live when its process ended.
 struct ended_block {
     struct rec_block block;
-    uint64_t peak_number; // the peak that REC_BLOCK_PEAK means
+    uint64_t peak_number; // REC_BLOCK_PEAK is valid while this is the latest peak
 };
 DEFINE_VEC(ended_block_vec, struct ended_block);
 
@@ -47,7 +47,8 @@ struct block_list {
     uint64_t peak_number; // the peak of `after` and `freed`
     uint64_t peak_ms;     // latest birth before it
     uint64_t latest_born_ms;
-    struct map_u64 after; // hash of a block -> blocks like it, allocated after the peak in its tick
+    struct map_u64 after; // hash of a block -> how many such were allocated after the peak, in its
+                          // tick
     struct rec_block_vec freed; // live at the peak, freed since
     uint64_t freed_omitted;     // since this peak
     struct ended_block_vec ended;

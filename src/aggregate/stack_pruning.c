@@ -23,10 +23,10 @@ enum node_mark {
 struct pruning {
     struct aggregator *aggregator;
     struct float_vec own;    // weight of the node's rows
-    struct float_vec passed; // weight from below that found no place yet
+    struct float_vec passed; // weight of merged stacks below the node that has no NODE_POINT yet
     struct float_vec leaves; // of each frame, as the innermost one of merged stacks
     struct byte_vec marks;
-    struct u32_vec points; // the next node from the node outwards that is a NODE_POINT
+    struct u32_vec points; // the nearest NODE_POINT: the node itself or one of its callers
     struct u64_vec seen;   // bits: which merged stacks are there, by hash
     float threshold;
 };
@@ -178,7 +178,8 @@ static uint32_t leaf_of(const struct pruning *p, uint32_t node)
     return p->leaves.items[frame] >= p->threshold ? frame : REC_NONE;
 }
 
-// Return true if the thing with this hash was not seen before (almost always).
+// Return whether this hash is new. Two hashes may share a bit, so the answer can be wrong: the
+// result is an estimate.
 static bool is_first(struct pruning *p, uint64_t hash)
 {
     hash = hash_mix(hash);

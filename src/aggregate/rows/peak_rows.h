@@ -13,8 +13,9 @@
 #include "aggregate/rows/row_table.h"
 #include "base/err.h"
 
-// Collect the rows with that change, after row_table_commit_peak; none if nothing changes.
-// *sum_bytes: the rows' bytes at the peak: `peak_bytes`, unless no row can be scaled.
+// Collect the rows that change, as they are after it; none if nothing changes. Call
+// row_table_commit_peak before. *sum_bytes is the sum over all rows then: `peak_bytes`, unless no
+// row can be scaled.
 enum err peak_rows_fit(const struct row_table *table,
                        uint64_t peak_bytes,
                        struct rec_row_vec *out_rows,

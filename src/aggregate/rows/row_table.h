@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 // row_table: what each stack did on each thread.
 //
-// The table finds who owned the global peak without visiting all rows at each new one. Each new
-// peak has a number. A row remembers the number at its latest change. If the number has changed
-// since, the row did not change between, and its live bytes are its bytes at the latest peak. The
-// row stores them just before its next change, or when it is asked.
+// The table finds who owned the global peak without visiting all rows at each new peak. Each new
+// peak gets the next number. A row stores the number of the latest peak when it changes. While the
+// row does not change, its live bytes are its bytes at every peak that follows. So just before its
+// next change, and when the recording is written, the row copies its live bytes into its peak
+// columns if there was a newer peak.
 //
-// With many rows, the data of an event (its row, a histogram) is in no near cache. So events are
-// noted first, and some dozens are counted together while the memory for the next ones is fetched.
+// With many rows, the memory of an event (its row, a histogram) is not in the processor's caches.
+// So events are noted first, and some dozens are counted together while the memory for the next
+// ones is fetched.
 //
 // Rows have the layout of the recording; `row_extra` has the table's own data beside each.
 // Memory: 112 bytes a row for both, 6 to 11 to find it, and four a node; cells and cohorts in
@@ -77,10 +79,10 @@ struct row_table {
     uint32_t slice;          // the current time slice
     uint32_t cell_shift;     // a cell covers 1 << cell_shift slices
     uint32_t cohort_shift;   // a cohort step covers 1 << cohort_shift slices; at least cell_shift
-    // limit with many rows; few rows may use 3/16 of it and three a row; an eighth of the number of
-    // rows is added
+    // The limits of cells and cohorts. An eighth of the number of rows is added to each. Few rows
+    // have a lower limit of cells: 3/16 of cells_max, and three a row.
     size_t cells_max;
-    size_t cohorts_max; // limit of all; an eighth of the number of rows is added
+    size_t cohorts_max;
     uint32_t note_count;
     struct row_note notes[ROW_NOTES_MAX];
 };

@@ -213,7 +213,7 @@ target_refusal_explain(const struct target_process *target, enum err err, struct
     case ERR_CANCELLED:
         break;
     }
-    // The process may have ended between two of our looks.
+    // The process may have ended meanwhile.
     return target_refusal_has_memory(target)
                ? err_set(info, err, "cannot read process %d", target->pid)
                : explain_end(target, info);

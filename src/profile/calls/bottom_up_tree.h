@@ -20,15 +20,15 @@ struct bottom_up_tree {
 };
 
 struct bottom_up_bounds {
-    uint64_t whole_frames; // of all stacks; up to this sum nothing is pruned
-    uint64_t share;        // above it a node is extended if it has 1/share of any cost
+    uint64_t whole_frames; // if all stacks have at most so many frames, nothing is pruned
+    uint64_t share;        // otherwise a node is extended if it has 1/share of any cost
 };
 
 // whole_frames is a million, share 20000.
 extern const struct bottom_up_bounds bottom_up_default_bounds;
 
-// Build the tree, of CALL_TREE_SITES with `folds`, or of all frames if that is NULL. `collapses`: a
-// function that calls itself directly is one node. Errors: ERR_NO_MEMORY, ERR_LIMIT.
+// Build the tree. With `folds` it has the frames of CALL_TREE_SITES, with NULL all of them. If
+// `collapses`, a function that calls itself directly is one node. Errors: ERR_NO_MEMORY, ERR_LIMIT.
 enum err bottom_up_tree_build(const struct selection *selection,
                               enum call_tree_key key,
                               const struct call_tree_folds *folds,

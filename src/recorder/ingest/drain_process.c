@@ -171,9 +171,9 @@ struct next_image {
     uint64_t start_stamp; // UINT64_MAX: not known, but before now
 };
 
-// The process of `slot` continues as another image: its earlier heap ended when that began. A
-// single process is followed only by its own next image, and ends at once. Otherwise its events
-// keep their order among those of others, as a dead process's do.
+// The process of `slot` continues as another image: its earlier heap ended when that began. If it
+// is the only process, it ends at once. Otherwise it ends like a dead process, because its events
+// have to keep their order among those of the other processes.
 static enum err
 replace_image(struct drain *drain, uint32_t slot, const struct next_image *next, uint64_t clock_ms)
 {
@@ -210,8 +210,8 @@ replace_images(struct drain *drain, pid_t pid, const struct next_image *next, ui
     return ERR_OK;
 }
 
-// Return whether the slot holds an image that had joined by then, and the process has mapped other
-// memory since.
+// Return whether the slot holds an image that had joined before the exec, and the process no longer
+// maps that image's memory.
 static bool
 is_replaced(const struct drain *drain, uint32_t slot, const struct drain_replacement *exec)
 {
@@ -246,9 +246,9 @@ static uint32_t name_of(const struct drain_process *process)
 }
 
 // Return the identity of the slot's process, and its parent's pid. A process of another namespace
-// names its parent by a pid of that namespace, or not at all. A process without /proc, which cannot
-// see its namespace, is found by the memory that it shares with the recorder. Using its pid as one
-// of ours would wait for the end of an unrelated process.
+// names its parent by a pid of that namespace, or not at all. A process without /proc does not know
+// its namespace; it is found by the memory that it shares with the recorder, because its pid may be
+// that of an unrelated process in our namespace.
 static struct drain_process
 identify(const struct drain *drain, const struct process_slot *shared, uint32_t *out_parent_pid)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // lane_counters: takes the counters of a lane's thread into the aggregator.
 //
-// The thread counts events instead of sending them when it leaves them out for lack of room
-// (target/producer/sampler.h), and when it misses them because it takes the recorder for dead
+// The thread counts events instead of sending them while its ring has no room for them
+// (target/producer/sampler.h), and while it takes the recorder for dead
 // (target/preload/process/missed_events.h). Its highest sampling level is taken, too.
 // Trust: none, see claimed_counter.h.
 // Context: H, the recorder's main thread.

@@ -3,8 +3,8 @@
 //
 // A snapshot costs more than a sample. One is taken when all processes together have grown by a
 // twentieth since the highest snapshot, when a second has passed, on request, and when the program
-// begins to exit. The first two only happen while snapshots cost less than one part in
-// SNAPSHOT_COST_DIVISOR of a processor, unless the processes have grown by a half.
+// begins to exit. For the first two reasons snapshots take at most 1 / SNAPSHOT_COST_DIVISOR of a
+// processor's time, unless the processes have grown by a half.
 //
 //   kept whole    the highest one, the last one, the last SNAPSHOTS_ASKED_MAX that were requested
 //   kept as sums  SNAPSHOTS_SERIES_MAX snapshots over time; when full, every second is dropped
@@ -25,7 +25,7 @@
 #define SNAPSHOT_COST_DIVISOR   50u
 #define SNAPSHOT_GROWTH_DIVISOR 20u
 
-// The snapshots of all processes at one time, and what they list (.snapshot: index in snapshots).
+// The snapshots of all processes at one time, and the tables of their parts and survivors.
 struct memory_moment {
     uint64_t time_ms;
     uint64_t rss_bytes; // sum
