@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 // fuzz_import: read any bytes with one importer, which the build names as FUZZ_IMPORTER.
 //
-// The recording must pass recording_verify's walk and its sums, and every refusal must have a
+// The recording must pass recording_check's walk and its sums, and every refusal must have a
 // sentence. unpacked.c gets the input first and handles compression. Seeds:
 // tests/fuzz/corpus/import_*, made by the tools themselves.
 #include <stdlib.h>
 
 #include "base/compiler.h"
 #include "formats/import/import_formats.h"
-#include "recording/read/recording_verify.h"
+#include "recording/test_support/recording_check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (err != ERR_OK && (info.text[0] == '\0' || info.code != err)) {
         abort(); // every refusal has a sentence
     }
-    if (err == ERR_OK && recording_verify(&recording, &findings) == ERR_OK &&
+    if (err == ERR_OK && recording_check(&recording, &findings) == ERR_OK &&
         recording_findings_count(&findings) > 0) {
         abort();
     }

@@ -5,7 +5,7 @@
 // The input is a program of small steps (enum step), each a byte and its operands: join, open a
 // lane, send words as records, write eight bytes anywhere in the header, the slots or the first
 // lanes, let time pass, close. The recorder drains after each tick. After any input the aggregator
-// must make a recording that keeps every invariant of recording_verify: a hostile program may spoil
+// must make a recording that keeps every invariant of recording_check: a hostile program may spoil
 // its own figures, never the file. Seeds: tests/fuzz/corpus/session, written by
 // tests/fuzz/session_seeds.py.
 #include <stdatomic.h>
@@ -19,7 +19,7 @@
 #include "recorder/ingest/drain.h"
 #include "recorder/output/aggregator_snapshot.h"
 #include "recorder/session/session_create.h"
-#include "recording/read/recording_verify.h"
+#include "recording/test_support/recording_check.h"
 #include "session/wire.h"
 
 enum step {
@@ -146,7 +146,7 @@ static void check_recording(struct victim *v)
                                                     .program = "/fuzz",
                                                     .argv = (char *[]){NULL}};
     if (aggregator_snapshot_take(&v->aggregator, NULL, NULL, &facts, &snapshot) != ERR_OK ||
-        recording_verify(&snapshot.recording, &findings) != ERR_OK) {
+        recording_check(&snapshot.recording, &findings) != ERR_OK) {
         return; // no memory
     }
     for (size_t i = 0; i < INVARIANT_COUNT; i++) {

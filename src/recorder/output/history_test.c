@@ -13,7 +13,7 @@
 #include "aggregate/aggregator.h"
 #include "base/test_support/random_numbers.h"
 #include "recorder/output/test_snapshot.h"
-#include "recording/read/recording_verify.h"
+#include "recording/test_support/recording_check.h"
 
 enum {
     ROWS = 6,
@@ -218,7 +218,7 @@ static void history_is_that_of_all_blocks_at_every_resolution(void **state)
                     cases[i].cells_max / 4 + (size_t)ROWS * 5);
         assert_true(h.aggregator.totals.rows.cohort_shift >= h.aggregator.totals.rows.cell_shift);
         struct recording_findings findings = {0};
-        assert_int_equal(recording_verify(r, &findings), ERR_OK);
+        assert_int_equal(recording_check(r, &findings), ERR_OK);
         assert_int_equal(recording_findings_count(&findings), 0);
         recording_findings_release(&findings);
         whole_snapshot_release(&whole);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "recorder/output/aggregator_snapshot.h"
-#include "recording/read/recording_verify.h"
+#include "recording/test_support/recording_check.h"
 
 struct whole_snapshot {
     struct aggregator_snapshot snapshot;
@@ -60,7 +60,7 @@ static inline void whole_snapshot_check(struct aggregator *aggregator)
     struct whole_snapshot whole;
     struct recording_findings findings = {0};
     whole_snapshot_take(aggregator, &whole);
-    assert_int_equal(recording_verify(&whole.recording, &findings), ERR_OK);
+    assert_int_equal(recording_check(&whole.recording, &findings), ERR_OK);
     for (size_t i = 0; i < findings.items.len; i++) {
         print_message("%s\n", findings.items.items[i].text);
     }

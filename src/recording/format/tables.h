@@ -9,7 +9,7 @@
 //                          cells, size and         symbols (function, file, line; innermost first)
 //                          lifetime buckets
 //
-// Invariants (recording_verify checks them):
+// Invariants (test_support/recording_check.h checks them):
 //   every index is below the count of the table it points to, or is REC_NONE where that is allowed;
 //   node 0 is the root, its parent is REC_NONE, and every other node's parent is below itself;
 //   rows are unique by (thread, node); sum over rows = totals for each additive cost;

@@ -3,7 +3,7 @@
 //
 // Checksums keep a fuzzer from all code after them. So each input is opened twice: unchanged, and
 // with every checksum corrected along the chain of chunks. The recording must pass
-// recording_verify's walk, which shares no code with the reader's repair. Seeds:
+// recording_check's walk, which shares no code with the reader's repair. Seeds:
 // tests/fuzz/corpus/recording, written by tests/recording/recording_example.c.
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "recording/format/chunk.h"
 #include "recording/read/event_reader.h"
 #include "recording/read/recording_reader.h"
-#include "recording/read/recording_verify.h"
+#include "recording/test_support/recording_check.h"
 
 static const struct recording_limits limits = {.base_bytes = 8 << 20, .ratio = 64};
 
@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void check_walkable(const struct recording *recording)
 {
     CLEANUP(recording_findings_release) struct recording_findings findings = {0};
-    if (recording_verify(recording, &findings) != ERR_OK) {
+    if (recording_check(recording, &findings) != ERR_OK) {
         return; // no memory
     }
     if (findings.counts[INVARIANT_INDEX] + findings.counts[INVARIANT_TREE] +

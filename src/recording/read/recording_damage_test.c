@@ -24,7 +24,7 @@
 #include "recording/format/column.h"
 #include "recording/format/schema.h"
 #include "recording/read/recording_reader.h"
-#include "recording/read/recording_verify.h"
+#include "recording/test_support/recording_check.h"
 #include "recording/test_support/recording_random.h"
 #include "recording/test_support/recording_text.h"
 #include "recording/test_support/test_folder.h"
@@ -75,7 +75,7 @@ static enum err open_bytes(const struct strbuf *file,
 static void assert_walkable(const struct recording *r)
 {
     CLEANUP(recording_findings_release) struct recording_findings findings = {0};
-    assert_int_equal(recording_verify(r, &findings), ERR_OK);
+    assert_int_equal(recording_check(r, &findings), ERR_OK);
     for (size_t i = 0; i < findings.items.len; i++) {
         enum recording_invariant broken = findings.items.items[i].invariant;
         if (broken == INVARIANT_INDEX || broken == INVARIANT_TREE || broken == INVARIANT_ORDER) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// recording_verify finds each kind of contradiction, and none in a sound recording; recording_dump
-// visits every chunk.
+// recording_verify and recording_check find each kind of contradiction, and none in a sound
+// recording; recording_dump visits every chunk.
 #include "recording/read/recording_verify.h"
 
 #include <setjmp.h>
@@ -16,6 +16,7 @@
 #include "base/test_support/open_files.h"
 #include "host/os/file.h"
 #include "recording/read/recording_dump.h"
+#include "recording/test_support/recording_check.h"
 #include "recording/test_support/recording_random.h"
 #include "recording/test_support/recording_text.h"
 #include "recording/test_support/test_folder.h"
@@ -54,7 +55,7 @@ static struct recording sound(void)
 static void assert_no_findings(const struct recording *r)
 {
     CLEANUP(recording_findings_release) struct recording_findings findings = {0};
-    assert_int_equal(recording_verify(r, &findings), ERR_OK);
+    assert_int_equal(recording_check(r, &findings), ERR_OK);
     if (findings.items.len > 0) {
         fail_msg("%s", findings.items.items[0].text);
     }
@@ -191,7 +192,7 @@ static void each_contradiction_is_found_and_named(void **state)
         CLEANUP(recording_release) struct recording r = sound();
         CLEANUP(recording_findings_release) struct recording_findings findings = {0};
         cases[i].break_it(&r);
-        assert_int_equal(recording_verify(&r, &findings), ERR_OK);
+        assert_int_equal(recording_check(&r, &findings), ERR_OK);
         bool is_found = false;
         for (size_t j = 0; j < findings.items.len; j++) {
             is_found = is_found || strstr(findings.items.items[j].text, cases[i].words) != NULL;
@@ -211,13 +212,13 @@ static void nothing_is_read_out_of_bounds_whatever_is_verified(void **state)
         CLEANUP(recording_release) struct recording wild = {0};
         CLEANUP(recording_findings_release) struct recording_findings findings = {0};
         assert_int_equal(recording_random_wild(seed, 60, &wild), ERR_OK);
-        assert_int_equal(recording_verify(&wild, &findings), ERR_OK);
+        assert_int_equal(recording_check(&wild, &findings), ERR_OK);
         assert_true(findings.items.len <= 85); // five of each check
         assert_true(recording_findings_count(&findings) >= findings.items.len);
     }
     struct recording zeroed = {0};
     CLEANUP(recording_findings_release) struct recording_findings findings = {0};
-    assert_int_equal(recording_verify(&zeroed, &findings), ERR_OK);
+    assert_int_equal(recording_check(&zeroed, &findings), ERR_OK);
     assert_int_equal(findings.counts[INVARIANT_TREE], 1); // no root
 }
 
