@@ -66,44 +66,45 @@ static const struct option_spec specs[] = {
            "what to do when a thread allocates faster than the recorder reads: wait loses nothing; "
            "sample records some blocks as estimates for the rest (default: wait)",
            .choices = overflow_choices),
-    OPTION(0, "sample", SIZE, "BYTES", FIELD(settings.sample_bytes),
+    OPTION(0, "sample", SIZE, "BYTES", FIELD(settings.recorder.sample_bytes),
            "record about one block in BYTES allocated bytes, 16B to 64MiB, as estimates for all "
            "blocks; the totals of allocations and bytes stay exact (default: 512KiB)",
            .when_alone = "512KiB"),
-    OPTION(0, "python", FLAG, NULL, FIELD(settings.reads_python),
+    OPTION(0, "python", FLAG, NULL, FIELD(settings.recorder.reads_python),
            "show the functions of Python 3.11 in call stacks instead of its interpreter's"),
-    OPTION(0, "max-frames", COUNT, "N", FIELD(settings.max_frames),
+    OPTION(0, "max-frames", COUNT, "N", FIELD(settings.recorder.max_frames),
            "maximum frames per stack; the middle of deeper stacks is omitted (default: 512, "
            "maximum: 1536)", .minimum = 8),
-    OPTION(0, "max-memory", SIZE, "SIZE", FIELD(settings.max_memory_bytes),
+    OPTION(0, "max-memory", SIZE, "SIZE", FIELD(settings.recorder.max_memory_bytes),
            "memory limit of the recorder, at least 64MiB; beyond it the rarest call stacks are "
            "merged and new blocks are sampled, which the report states (default: a quarter of the "
            "RAM or of the cgroup limit)"),
-    OPTION(0, "checkpoint-interval", DURATION_MS, "TIME", FIELD(settings.checkpoint_interval_ms),
+    OPTION(0, "checkpoint-interval", DURATION_MS, "TIME",
+           FIELD(settings.recorder.checkpoint_interval_ms),
            "how often to update the file during the run: 10, 500ms, 1m (default: 10s)"),
-    OPTION(0, "blocks", FLAG, NULL, FIELD(settings.lists_blocks),
+    OPTION(0, "blocks", FLAG, NULL, FIELD(settings.recorder.lists_blocks),
            "store each block that is live at the end or at the peak, for 'cairn report --blocks'"),
-    OPTION(0, "events", FLAG, NULL, FIELD(settings.logs_events),
+    OPTION(0, "events", FLAG, NULL, FIELD(settings.recorder.logs_events),
            "also store every event, for 'cairn dump --events'; the file then grows with the run "
            "time"),
     OPTION(0, "no-symbols", FLAG, NULL, FIELD(settings.without_symbols),
            "do not resolve symbols; 'cairn report' or 'cairn symbolize' can do it later"),
-    OPTION(0, "duration", DURATION_MS, "TIME", FIELD(settings.run.duration_ms),
+    OPTION(0, "duration", DURATION_MS, "TIME", FIELD(settings.recorder.run.duration_ms),
            "stop recording after this time; PROGRAM continues"),
-    OPTION(0, "delay", DURATION_MS, "TIME", FIELD(settings.run.delay_ms),
+    OPTION(0, "delay", DURATION_MS, "TIME", FIELD(settings.recorder.run.delay_ms),
            "start recording after this time"),
-    OPTION(0, "start-paused", FLAG, NULL, FIELD(settings.run.is_paused),
+    OPTION(0, "start-paused", FLAG, NULL, FIELD(settings.recorder.run.is_paused),
            "start recording on 'cairn ctl FILE start'"),
-    OPTION(0, "oom-guard", FLAG, NULL, FIELD(settings.guards_oom),
+    OPTION(0, "oom-guard", FLAG, NULL, FIELD(settings.recorder.guards_oom),
            "update the file each second when the memory limit of the cgroup or of the machine is "
            "near, so that it shows the heap before an OOM kill"),
     OPTION(0, "rotate", TEXT, "TIME|SIZE", FIELD(rotate),
            "also keep the recording so far under a name with the time, each TIME (1h, 1d) or each "
            "time that the file has grown by SIZE (512M), and at the end"),
-    OPTION(0, "keep", DURATION_MS, "TIME", FIELD(settings.rotation.keep_ms),
+    OPTION(0, "keep", DURATION_MS, "TIME", FIELD(settings.recorder.rotation.keep_ms),
            "with --rotate or --follow: remove kept files older than TIME: 7d; needs --output "
            "without %p"),
-    OPTION(0, "max-disk", SIZE, "SIZE", FIELD(settings.rotation.max_bytes),
+    OPTION(0, "max-disk", SIZE, "SIZE", FIELD(settings.recorder.rotation.max_bytes),
            "with --rotate or --follow: remove the oldest kept files so that all take at most SIZE; "
            "needs --output without %p"),
     OPTION(0, "listen", TEXT, "ADDR", FIELD(settings.listen.address),
@@ -140,7 +141,7 @@ static const struct option_spec specs[] = {
     OPTION(0, "label", EACH, "NAME=VALUE", FIELD(labels),
            "with --push: a label of the profiles; service_name=VALUE names the service (default: "
            "the name of the program); repeatable"),
-    OPTION(0, "force", FLAG, NULL, FIELD(settings.is_forced),
+    OPTION(0, "force", FLAG, NULL, FIELD(settings.recorder.allow_own_malloc),
            "use the preload library even if PROGRAM has an allocator of its own, which it does not "
            "see: where cairn may not trace PROGRAM"),
     OPTION('a', "analyze", FLAG, NULL, FIELD(is_analyze),
@@ -162,10 +163,10 @@ static const struct option_spec specs[] = {
     OPTION(0, "allocator", TEXT, "FUNCTION=NAME,...", FIELD(allocator),
            "also record calls of NAME, which has the arguments of FUNCTION: "
            "malloc=my_alloc,free=my_free; C++ names are mangled"),
-    OPTION(0, "all-allocators", FLAG, NULL, FIELD(settings.searches_libraries),
+    OPTION(0, "all-allocators", FLAG, NULL, FIELD(settings.recorder.searches_libraries),
            "find allocators in the libraries of PROGRAM by the names that are in use (je_malloc, "
            "mi_malloc), also in libraries that it loads later; --pid always does"),
-    OPTION(0, "verbose", FLAG, NULL, FIELD(settings.is_verbose),
+    OPTION(0, "verbose", FLAG, NULL, FIELD(settings.recorder.tells_stops),
            "with --pid or --name: print how long the threads of the processes were stopped, and "
            "which functions are hooked"),
     OPTION('i', "interpret", REFUSED, "FILE", 0,
@@ -213,7 +214,7 @@ static MUST_USE enum err check_rotation(const struct record_fields *fields,
     enum {
         SHORTEST_MS = 1000
     };
-    struct rotation_options *rotation = &settings->rotation;
+    struct rotation_options *rotation = &settings->recorder.rotation;
     const bool is_bounded = rotation->keep_ms != 0 || rotation->max_bytes != 0;
     if (is_bounded && fields->rotate == NULL && !fields->follows) {
         return err_set(info, ERR_INVALID, "--keep and --max-disk need --rotate or --follow");
@@ -227,7 +228,7 @@ static MUST_USE enum err check_rotation(const struct record_fields *fields,
     if (rotation->every_ms != 0 && rotation->every_ms < SHORTEST_MS) {
         return err_set(info, ERR_INVALID, "--rotate: the shortest time is a second");
     }
-    if (fields->rotate != NULL && settings->logs_events) {
+    if (fields->rotate != NULL && settings->recorder.logs_events) {
         return err_set(info, ERR_INVALID, "--rotate and --events cannot be combined");
     }
     const bool has_default = settings->output == NULL && !fields->follows;
@@ -246,7 +247,7 @@ static MUST_USE enum err check_follow(const struct record_fields *fields, struct
     if (!fields->follows) {
         return ERR_OK;
     }
-    if (fields->attached.len == 0 || fields->settings.logs_events) {
+    if (fields->attached.len == 0 || fields->settings.recorder.logs_events) {
         return err_set(info, ERR_INVALID,
                        fields->attached.len == 0 ? "--follow needs --name"
                                                  : "--events and --follow cannot be combined");
@@ -271,28 +272,31 @@ static MUST_USE enum err check_settings(const struct record_fields *fields,
         return err_set(info, ERR_INVALID,
                        "--output: standard output belongs to the program; give a file name");
     }
-    if (fields->mode != NULL && !parse_mode(fields->mode, &settings->file_mode)) {
+    if (fields->mode != NULL && !parse_mode(fields->mode, &settings->recorder.file_mode)) {
         return err_set(info, ERR_INVALID, "--mode: '%.20s' is not a mode such as 600, 640 or 644",
                        fields->mode);
     }
-    if (settings->may_sample && settings->logs_events) {
+    if (settings->recorder.may_sample && settings->recorder.logs_events) {
         return err_set(info, ERR_INVALID, "--events and --overflow=sample cannot be combined");
     }
-    if (settings->sample_bytes != 0 && (settings->sample_bytes < SAMPLE_BYTES_MIN ||
-                                        settings->sample_bytes > BYTE_WEIGHT_MEAN_MAX)) {
+    if (settings->recorder.sample_bytes != 0 &&
+        (settings->recorder.sample_bytes < SAMPLE_BYTES_MIN ||
+         settings->recorder.sample_bytes > BYTE_WEIGHT_MEAN_MAX)) {
         return err_set(info, ERR_INVALID, "--sample: give 16 to 64MiB bytes");
     }
-    if (settings->sample_bytes != 0 && (settings->may_sample || settings->logs_events)) {
+    if (settings->recorder.sample_bytes != 0 &&
+        (settings->recorder.may_sample || settings->recorder.logs_events)) {
         return err_set(info, ERR_INVALID, "--sample and %s cannot be combined",
-                       settings->may_sample ? "--overflow=sample" : "--events");
+                       settings->recorder.may_sample ? "--overflow=sample" : "--events");
     }
-    if (settings->searches_libraries && settings->is_forced) {
+    if (settings->recorder.searches_libraries && settings->recorder.allow_own_malloc) {
         return err_set(info, ERR_INVALID, "--all-allocators and --force cannot be combined");
     }
-    if (settings->max_memory_bytes != 0 && settings->max_memory_bytes < MEMORY_BUDGET_MIN) {
+    if (settings->recorder.max_memory_bytes != 0 &&
+        settings->recorder.max_memory_bytes < MEMORY_BUDGET_MIN) {
         return err_set(info, ERR_INVALID, "--max-memory: the recorder needs at least 64MiB");
     }
-    if (settings->run.is_paused && settings->run.delay_ms != 0) {
+    if (settings->recorder.run.is_paused && settings->recorder.run.delay_ms != 0) {
         return err_set(info, ERR_INVALID, "--delay and --start-paused cannot be combined");
     }
     TRY(check_rotation(fields, settings, info));
@@ -319,11 +323,12 @@ run_attached(const struct record_fields *fields, struct record_settings settings
         (void)command_error(&info); // the status is the one of a program that cannot be recorded
         return STATUS_CANNOT_RECORD;
     }
-    if (settings.reads_python) {
+    if (settings.recorder.reads_python) {
         return command_refuse(&command_record, "--python needs a program that cairn starts");
     }
-    settings.attach_pids = &targets.pids;
-    settings.attaches_by_name = targets.is_by_name;
+    settings.recorder.attach_pids = targets.pids.items;
+    settings.recorder.attach_count = targets.pids.len;
+    settings.recorder.attaches_by_name = targets.is_by_name;
     return record_run(&settings, argv);
 }
 
@@ -331,7 +336,7 @@ static int run_program(const struct record_fields *fields, char **argv)
 {
     struct err_info info = {0};
     struct record_settings settings = fields->settings;
-    settings.may_sample = strcmp(fields->overflow, "sample") == 0;
+    settings.recorder.may_sample = strcmp(fields->overflow, "sample") == 0;
     if (check_settings(fields, &settings, &info) != ERR_OK) {
         return command_usage_error(&command_record, &info);
     }
@@ -341,14 +346,14 @@ static int run_program(const struct record_fields *fields, char **argv)
         return command_usage_error(&command_record, &info);
     }
     if (settings.push.url != NULL) { // each profile is made of a checkpoint; 0: they are off
-        settings.checkpoint_interval_ms =
-            min_u64(settings.checkpoint_interval_ms, settings.push.interval_ms);
+        settings.recorder.checkpoint_interval_ms =
+            min_u64(settings.recorder.checkpoint_interval_ms, settings.push.interval_ms);
     }
     CLEANUP(allocator_names_release) struct allocator_name_vec names = {0};
     if (allocator_options_read(fields->allocator, &names, &info) != ERR_OK) {
         return command_usage_error(&command_record, &info);
     }
-    settings.allocator_names = &names;
+    settings.recorder.allocator_names = &names;
     if (fields->attached.len != 0 && argv[0] == NULL) {
         return run_attached(fields, settings, argv);
     }

@@ -92,8 +92,9 @@ static _Noreturn void run_recorder(const struct follower *follower, const struct
 {
     char *no_program[] = {NULL};
     struct record_settings settings = follower->settings;
-    settings.attach_pids = pids;
-    settings.attaches_by_name = true;
+    settings.recorder.attach_pids = pids->items;
+    settings.recorder.attach_count = pids->len;
+    settings.recorder.attaches_by_name = true;
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM); // valid
     (void)sigprocmask(SIG_SETMASK, &follower->former, NULL);
     exit(record_run(&settings, no_program));
@@ -218,10 +219,10 @@ static MUST_USE enum err prepare(struct follower *follower, struct err_info *inf
         TRY(strbuf_result(&follower->output));
         settings->output = strbuf_text(&follower->output);
     }
-    settings->rotation.keeps_last = strstr(settings->output, "%p") == NULL;
-    if (settings->run.duration_ms != 0) {
-        follower->end_ms = clock_monotonic_ms() + settings->run.duration_ms;
-        settings->run.duration_ms = 0;
+    settings->recorder.rotation.keeps_last = strstr(settings->output, "%p") == NULL;
+    if (settings->recorder.run.duration_ms != 0) {
+        follower->end_ms = clock_monotonic_ms() + settings->recorder.run.duration_ms;
+        settings->recorder.run.duration_ms = 0;
     }
     TRY(record_output_path(settings->output, (uint32_t)getpid(), &probe, info));
     TRY(output_file_probe(strbuf_text(&probe), info));

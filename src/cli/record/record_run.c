@@ -39,8 +39,7 @@ enum {
 static const char preload_library[] = "/../lib/cairn/libcairn_preload.so";
 
 const struct record_settings record_default_settings = {
-    .checkpoint_interval_ms = 10000,
-    .max_frames = SESSION_FRAMES_DEFAULT,
+    .recorder = {.checkpoint_interval_ms = 10000, .max_frames = SESSION_FRAMES_DEFAULT},
     .push = {.interval_ms = 15000, .timeout_ms = 10000, .spool_max_bytes = 64 << 20},
 };
 
@@ -51,8 +50,8 @@ static uint64_t max_memory_bytes(const struct record_settings *settings)
     enum {
         SHARE = 4
     };
-    if (settings->max_memory_bytes != 0) {
-        return settings->max_memory_bytes;
+    if (settings->recorder.max_memory_bytes != 0) {
+        return settings->recorder.max_memory_bytes;
     }
     const uint64_t share = memory_limit_here() / SHARE;
     return share > MEMORY_BUDGET_MIN ? share : MEMORY_BUDGET_MIN;
@@ -223,13 +222,12 @@ static const char *executable_of(const struct record_settings *settings, char pa
 {
     char link[64];
     (void)snprintf(link, sizeof(link), "/proc/%u/exe",
-                   (unsigned)settings->attach_pids->items[0]); // fits
+                   (unsigned)settings->recorder.attach_pids[0]); // fits
     const ssize_t len = readlink(link, path, PATH_MAX - 1);
     path[len > 0 ? len : 0] = '\0';
     return len > 0 ? path : "process";
 }
 
-// For tests of cairn itself.
 // Return the seed of the random numbers of --sample, for tests of cairn itself; 0: any.
 static uint64_t sample_seed(void)
 {
@@ -270,8 +268,9 @@ static MUST_USE enum err prepare(const struct record_settings *settings,
     *run = (struct run){.is_quiet = settings->is_quiet,
                         .without_symbols = settings->without_symbols,
                         .sources = {.is_off = settings->without_symbols}};
-    if (settings->attach_pids != NULL) { // the processes may be in a container, usually in one
-        run->sources.root_pid = (int)settings->attach_pids->items[0];
+    if (settings->recorder.attach_count !=
+        0) { // the processes may be in a container, usually in one
+        run->sources.root_pid = (int)settings->recorder.attach_pids[0];
     }
     if (name_cache_init(&run->cache) == ERR_OK) {
         run->sources.cache = &run->cache;
@@ -324,47 +323,28 @@ static void record(const struct record_settings *settings,
         return;
     }
     const char *cgroup_root = getenv("CAIRN_CGROUP_ROOT"); // for tests of cairn itself
-    const struct recorder_options options = {
-        .argv = argv,
-        .attach_pids = settings->attach_pids != NULL ? settings->attach_pids->items : NULL,
-        .attach_count = settings->attach_pids != NULL ? settings->attach_pids->len : 0,
-        .attaches_by_name = settings->attaches_by_name,
-        .tells_stops = settings->is_verbose,
-        .allocator_names = settings->allocator_names,
-        .preload_library = strbuf_text(&library),
-        .tool_version = CAIRN_VERSION,
-        .max_frames = settings->max_frames,
-        .checkpoint_interval_ms = settings->checkpoint_interval_ms,
-        .max_memory_bytes = max_memory_bytes(settings),
-        .run = settings->run,
-        .rotation = settings->rotation,
-        .file_mode = settings->file_mode,
-        .cgroup_root = cgroup_root != NULL ? cgroup_root : "/sys/fs/cgroup",
-        .guards_oom = settings->guards_oom,
-        .lost_profiles = run->push.report != NULL ? &run->push.report->lost_count : NULL,
-        .lists_blocks = settings->lists_blocks,
-        .logs_events = settings->logs_events,
-        .follow_children = !settings->no_children,
-        .allow_own_malloc = settings->is_forced,
-        .searches_libraries = settings->searches_libraries,
-        .check_unwind = variable_is("CAIRN_CHECK_UNWIND", "1"),
-        .reads_python = settings->reads_python,
-        .no_nursery = variable_is("CAIRN_NURSERY", "0"),
-        .counts_stamps = variable_is("CAIRN_STAMPS", "counter"),
-        .always_holds = variable_is("CAIRN_NURSERY", "always"),
-        .may_sample = settings->may_sample,
-        .sample_bytes = settings->sample_bytes,
-        .sample_seed = sample_seed(),
-        .callbacks = {.context = run,
-                      .output_path = output_path,
-                      .log = say,
-                      .reload = reload,
-                      .has_reloaded = has_reloaded,
-                      .see_code = see_code,
-                      .name_frames = name_frames,
-                      .progress = show_progress,
-                      .complete = say_complete},
-    };
+    struct recorder_options options = settings->recorder;
+    options.argv = argv;
+    options.preload_library = strbuf_text(&library);
+    options.tool_version = CAIRN_VERSION;
+    options.max_memory_bytes = max_memory_bytes(settings);
+    options.cgroup_root = cgroup_root != NULL ? cgroup_root : "/sys/fs/cgroup";
+    options.lost_profiles = run->push.report != NULL ? &run->push.report->lost_count : NULL;
+    options.follow_children = !settings->no_children;
+    options.check_unwind = variable_is("CAIRN_CHECK_UNWIND", "1");
+    options.no_nursery = variable_is("CAIRN_NURSERY", "0");
+    options.counts_stamps = variable_is("CAIRN_STAMPS", "counter");
+    options.always_holds = variable_is("CAIRN_NURSERY", "always");
+    options.sample_seed = sample_seed();
+    options.callbacks = (struct recorder_callbacks){.context = run,
+                                                    .output_path = output_path,
+                                                    .log = say,
+                                                    .reload = reload,
+                                                    .has_reloaded = has_reloaded,
+                                                    .see_code = see_code,
+                                                    .name_frames = name_frames,
+                                                    .progress = show_progress,
+                                                    .complete = say_complete};
     struct recorder_result *result = &run->result;
     enum err problem = recorder_run(&options, result, &info);
     progress_clear(&run->progress);
