@@ -20,11 +20,6 @@ static size_t limit_of(const struct query *q, uint64_t by_default)
     return request_number(q->request, PARAM_LIMIT, by_default);
 }
 
-enum err api_health(struct query *q)
-{
-    return view_health(&q->view);
-}
-
 enum err api_summary(struct query *q)
 {
     static const enum cost costs[] = {COST_PEAK_BYTES, COST_LEAKED_BYTES, COST_ALLOCATIONS,
@@ -35,11 +30,6 @@ enum err api_summary(struct query *q)
         .cost_count = ARRAY_LEN(costs),
     };
     return view_summary(&q->view, &options);
-}
-
-enum err api_verdict(struct query *q)
-{
-    return view_verdict(&q->view);
 }
 
 enum err api_call_sites(struct query *q)
@@ -217,21 +207,6 @@ enum err api_rss(struct query *q)
 enum err api_adhoc(struct query *q)
 {
     return view_adhoc(&q->view, limit_of(q, EVENTS_BY_DEFAULT));
-}
-
-enum err api_processes(struct query *q)
-{
-    return view_processes(&q->view);
-}
-
-enum err api_threads(struct query *q)
-{
-    return view_threads(&q->view);
-}
-
-enum err api_modules(struct query *q)
-{
-    return view_modules(&q->view);
 }
 
 enum err api_files(struct query *q)

@@ -16,6 +16,7 @@ struct route {
     bool has_selection;
     bool is_volatile; // depends on more than the recording, so it has no ETag
     enum err (*answer)(struct query *query);
+    enum err (*view)(struct view *view); // in place of answer: a view without options
 };
 
 // Find the route of a request's target. Return NULL if there is none.
