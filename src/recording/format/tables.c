@@ -39,6 +39,29 @@ uint64_t rec_counter_value(const struct recording *recording, const char *name)
     return 0;
 }
 
+void rec_rows_add_up(const struct rec_row *rows, size_t count, struct rec_totals *out)
+{
+    struct rec_totals sum = {0};
+    for (size_t i = 0; i < count; i++) {
+        sum.allocations += rows[i].allocations;
+        sum.allocated_bytes += rows[i].allocated_bytes;
+        sum.frees += rows[i].frees;
+        sum.freed_bytes += rows[i].freed_bytes;
+        sum.temporary += rows[i].temporary;
+        sum.temporary_bytes += rows[i].temporary_bytes;
+        sum.peak_bytes += rows[i].peak_bytes;
+        sum.peak_blocks += rows[i].peak_blocks;
+    }
+    out->allocations = sum.allocations;
+    out->allocated_bytes = sum.allocated_bytes;
+    out->frees = sum.frees;
+    out->freed_bytes = sum.freed_bytes;
+    out->temporary = sum.temporary;
+    out->temporary_bytes = sum.temporary_bytes;
+    out->peak_bytes = sum.peak_bytes;
+    out->peak_blocks = sum.peak_blocks;
+}
+
 static uint32_t row_at(const void *table, size_t entry_bytes, size_t at)
 {
     uint32_t row;

@@ -551,6 +551,9 @@ const char *rec_string_get(const struct recording *recording, rec_string id);
 // Return the counter of this name, 0 if there is none.
 uint64_t rec_counter_value(const struct recording *recording, const char *name);
 
+// Set the totals that are sums over rows. The other totals stay as they are.
+void rec_rows_add_up(const struct rec_row *rows, size_t count, struct rec_totals *out);
+
 // Free the arrays if the recording owns them, and zero it. Accepts a zeroed or borrowed recording.
 void recording_release(struct recording *recording);
 

@@ -351,21 +351,6 @@ static bool is_good_mark(struct repair *p, void *entry, const void *before)
     return mark->kind <= REC_MARK_PHASE && (last == NULL || last->time_ms <= mark->time_ms);
 }
 
-static void sum_rows(struct recording *r)
-{
-    for (size_t i = 0; i < r->row_count; i++) {
-        const struct rec_row *row = &r->rows[i];
-        r->totals.allocations += row->allocations;
-        r->totals.allocated_bytes += row->allocated_bytes;
-        r->totals.frees += row->frees;
-        r->totals.freed_bytes += row->freed_bytes;
-        r->totals.temporary += row->temporary;
-        r->totals.temporary_bytes += row->temporary_bytes;
-        r->totals.peak_bytes += row->peak_bytes;
-        r->totals.peak_blocks += row->peak_blocks;
-    }
-}
-
 static enum err repair_all(struct repair *p, bool has_totals)
 {
     struct recording *r = p->r;
@@ -397,7 +382,7 @@ static enum err repair_all(struct repair *p, bool has_totals)
         p->tally.repaired++;
     }
     if (!has_totals) {
-        sum_rows(r);
+        rec_rows_add_up(r->rows, r->row_count, &r->totals);
     }
     return ERR_OK;
 }

@@ -110,18 +110,8 @@ static void check_totals(struct verification *v)
 {
     const struct recording *r = v->r;
     const struct rec_totals *t = &r->totals;
-    struct rec_row s = {0};
-    for (size_t i = 0; i < r->row_count; i++) {
-        const struct rec_row *row = &r->rows[i];
-        s.allocations += row->allocations;
-        s.allocated_bytes += row->allocated_bytes;
-        s.frees += row->frees;
-        s.freed_bytes += row->freed_bytes;
-        s.temporary += row->temporary;
-        s.temporary_bytes += row->temporary_bytes;
-        s.peak_bytes += row->peak_bytes;
-        s.peak_blocks += row->peak_blocks;
-    }
+    struct rec_totals s = {0};
+    rec_rows_add_up(r->rows, r->row_count, &s);
     check_sum(v, "allocations of all rows", s.allocations, "the total", t->allocations);
     check_sum(v, "allocated bytes of all rows", s.allocated_bytes, "the total", t->allocated_bytes);
     check_sum(v, "frees of all rows", s.frees, "the total", t->frees);

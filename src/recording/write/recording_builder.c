@@ -154,33 +154,7 @@ enum err recording_builder_row(struct recording_builder *b,
 
 void recording_builder_sum(struct recording_builder *b)
 {
-    struct rec_totals sum = {.peak_error_bytes = b->totals.peak_error_bytes,
-                             .peak_time_ms = b->totals.peak_time_ms,
-                             .unknown_frees = b->totals.unknown_frees,
-                             .events = b->totals.events,
-                             .unsampled_allocations = b->totals.unsampled_allocations,
-                             .unsampled_bytes = b->totals.unsampled_bytes,
-                             .unsampled_frees = b->totals.unsampled_frees,
-                             .sampled_allocations = b->totals.sampled_allocations,
-                             .represented_allocations = b->totals.represented_allocations,
-                             .represented_bytes = b->totals.represented_bytes,
-                             .max_weight = b->totals.max_weight,
-                             .peak_standard_error_bytes = b->totals.peak_standard_error_bytes,
-                             .peak_at_least_bytes = b->totals.peak_at_least_bytes,
-                             .sample_bytes = b->totals.sample_bytes,
-                             .interval_bytes = b->totals.interval_bytes};
-    for (size_t i = 0; i < b->rows.len; i++) {
-        const struct rec_row *row = &b->rows.items[i];
-        sum.allocations += row->allocations;
-        sum.allocated_bytes += row->allocated_bytes;
-        sum.frees += row->frees;
-        sum.freed_bytes += row->freed_bytes;
-        sum.temporary += row->temporary;
-        sum.temporary_bytes += row->temporary_bytes;
-        sum.peak_bytes += row->peak_bytes;
-        sum.peak_blocks += row->peak_blocks;
-    }
-    b->totals = sum;
+    rec_rows_add_up(b->rows.items, b->rows.len, &b->totals);
 }
 
 static int compare_cells(const void *left, const void *right)
