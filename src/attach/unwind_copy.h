@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// unwind_copy: the unwind tables of a module without an index, with one.
+// unwind_copy: a copy of a module's unwind tables, with the index that the module lacks.
 //
 // Static executables are linked without .eh_frame_hdr, and their sections have no names in memory,
 // so the agent finds no unwind tables there. It gets a copy from the module's file:

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "formats/export/export_formats.h"
@@ -20,8 +21,6 @@
 #include "push/push_labels.h"
 
 enum {
-    NS_PER_MS = 1000000,
-    NS_PER_SECOND = 1000000000,
     QUERY_MAX_BYTES = 32 << 10, // 32 labels of 256 bytes, each byte as %XX
     CGROUP_MAX_BYTES = 64 << 10,
 };
@@ -142,9 +141,9 @@ static MUST_USE enum err make_entry(struct push_source *source,
     strbuf_append_text(out, "name=");
     http_append_escaped(out, strbuf_text(&source->name));
     strbuf_printf(out, "&from=%" PRIu64 "&until=%" PRIu64 "&format=pprof&spyName=cairn\n",
-                  changes->from_unix_ns / NS_PER_SECOND,
-                  max_u64(changes->until_unix_ns / NS_PER_SECOND,
-                          changes->from_unix_ns / NS_PER_SECOND + 1)); // else it covers no time
+                  changes->from_unix_ns / NS_PER_S,
+                  max_u64(changes->until_unix_ns / NS_PER_S,
+                          changes->from_unix_ns / NS_PER_S + 1)); // else it covers no time
     TRY(strbuf_result(out));
     return append_profile(profile, changes, out, info);
 }

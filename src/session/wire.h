@@ -84,7 +84,6 @@
 // with one, except for held blocks: these were allocated before all stamps. ALLOC_LATE is a block
 // that was held since. It was allocated after its own stamp and before any later free of its
 // address, and another thread may have freed it.
-// been freed by another thread.
 #pragma once
 
 #include <stdint.h>

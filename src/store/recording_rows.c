@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "formats/codec/clean_text.h"
 #include "host/containers/map_u64.h"
@@ -19,7 +20,6 @@
 #include <xxhash.h>
 
 enum {
-    NS_PER_S = 1000000000,
     NAMES_MAX = 8, // texts of one table row
 };
 

@@ -28,7 +28,7 @@ static const char *verdict_of(const struct check_result *result)
     return result->kind == CHECK_PROGRAM ? "FAILED" : "BROKEN";
 }
 
-// Print details with an indent of two more columns than in the report.
+// Print details, without the empty lines that they begin with.
 static void write_details(const char *details, FILE *out)
 {
     while (*details == '\n') {

@@ -49,23 +49,23 @@ int command_refuse(const struct command *command, const char *format, ...) PRINT
 // Print `info` as "cairn: ...". Return STATUS_USAGE.
 int command_error(const struct err_info *info);
 
-// Prints the help of a command; returns STATUS_OK.
+// Print the help of a command. Return STATUS_OK.
 int command_print_help(const struct command *command);
 
-// Flushes stdout. Returns `status`, or STATUS_USAGE with a sentence if something could not be
-// written; a reader that went away (`| head`) is not worth a sentence.
+// Flush stdout. Return `status`, or STATUS_USAGE if something could not be written. Print a
+// sentence then, unless the reader has closed the pipe (`| head`).
 int command_finish_output(int status);
 
 // Return the style of JSON on stdout: for people on a terminal, else for programs.
 enum json_style command_json_style(void);
 
-// Whether colours may be used on stdout or stderr: a terminal, no NO_COLOR, no TERM=dumb.
+// Return whether to use colours on stdout or stderr: on a terminal, without NO_COLOR and TERM=dumb.
 bool command_use_color(int fd);
 
 enum {
     COMMAND_WIDTH_MIN = 60
 };
 
-// The width of the terminal at `fd`, within reason. If it is none: COLUMNS of the environment, or
-// 80.
+// Return the width of the terminal at `fd`, at least COMMAND_WIDTH_MIN. Without a terminal it is
+// COLUMNS of the environment, or 80.
 unsigned command_width(int fd);
