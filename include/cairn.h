@@ -222,8 +222,8 @@ CAIRN_INLINE void cairn_phase(const char *name)
 /* Return in `*stats` the sums so far of the process or the calling thread. The sums are exact: they
  * contain every event of any thread that happened before the call, and possibly some events of
  * other threads that happen during the call. Returns 1 if `*stats` is filled. Returns 0, with
- * `*stats` all zero, if nothing records, if the recorder is dead, or in a signal handler that
- * interrupted an allocation or one of these calls.
+ * `*stats` all zero, if nothing records or records with --sample, if the recorder is dead, or in a
+ * signal handler that interrupted an allocation or one of these calls.
  *
  * The call waits until the recorder has read the events of all threads, usually some milliseconds.
  * It does not wait for a dead recorder. Use it in tests and now and then, not in loops. Threads

@@ -54,6 +54,18 @@ def test_nobody_counts_without_a_recorder(scratch):
     assert {value for values in found.values() for value in values} == {(0,) * len(FIELDS)}
 
 
+def test_counts_are_not_known_of_a_sampled_run(record):
+    """Most blocks are only counted, and not by thread: an exact count would be a guess."""
+    recording = record(PROGRAMS / "api_statistics", is_compared=False, options=["--sample"])
+    found, recorded = said(recording.finished.stdout)
+    assert recorded == {0}
+    assert {value for values in found.values() for value in values} == {(0,) * len(FIELDS)}
+    recording = record(PROGRAMS / "api_peaks", is_compared=False, options=["--sample"])
+    found, unanswered = peaks_said(recording.finished.stdout)
+    assert found == {} and {value for _, value in unanswered} == {0}
+    assert record(PROGRAMS / "api_rust", is_compared=False, options=["--sample"]).finished.returncode == 0
+
+
 # The operations of peaks.c in each of its scopes.
 PEAKS = {"nothing": [0], "pairs": [48], "mixed": [3000], "lower": [0], "resized": [1100], "inner": [500],
          "outer": [600], "early": [150], "late": [50], "begun": [8], "own": [10000, 11000, 12000, 13000],

@@ -89,6 +89,12 @@ static void event(const char *name, uint64_t weight)
     record_named_event(&caller, name_pc(NAME_EVENT, name), weight);
 }
 
+// Whether sums are known: with --sample most blocks are only counted, and not by thread.
+static bool has_sums(const struct thread_state *t)
+{
+    return t->producer.session->sample_bytes == 0;
+}
+
 // Send one query, and wait.
 static enum stats_query_end
 ask_once(enum stats_query_what what, uint32_t scope, uint64_t values[static ANSWER_VALUES])
@@ -100,8 +106,9 @@ ask_once(enum stats_query_what what, uint32_t scope, uint64_t values[static ANSW
     uint32_t number = 0;
     struct session_header *session = t->producer.session;
     struct lane_header *lane = t->producer.lane;
-    const bool is_asked = stats_query_ask(&t->producer, what, scope, &number);
-    if (!is_asked) {
+    const bool is_possible = has_sums(t);
+    const bool is_asked = is_possible && stats_query_ask(&t->producer, what, scope, &number);
+    if (is_possible && !is_asked) {
         process_leave();
     }
     guard_leave(t);
@@ -142,7 +149,7 @@ static bool open_scope(uint32_t *scope)
     if (t == NULL) {
         return false;
     }
-    const bool is_open = stats_query_open_scope(&t->producer, scope);
+    const bool is_open = has_sums(t) && stats_query_open_scope(&t->producer, scope);
     guard_leave(t);
     return is_open;
 }
