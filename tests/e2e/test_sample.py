@@ -233,6 +233,19 @@ def test_the_errors_of_totals(scratch):
         assert f"±{100 * errors[cost] / totals[cost]:.0f}%" in line, line
 
 
+def test_budgets_state_the_errors_of_sums(scratch):
+    recording = record(scratch / "s.cairn", "--sample=8192", "--", PROGRAMS / "sampled")
+    run = subprocess.run([CAIRN, "check", "--max-leaked", "1", "--max-allocated", "1GiB", "--max-temporary-share", "50%",
+                          recording.path], capture_output=True, text=True, env=environment(), check=False, timeout=120)
+    assert run.returncode == 1, run.stderr
+    selection = recording.report["selection"]
+    for name, cost in (("max-leaked", "leaked_bytes"), ("max-allocated", "allocated_bytes")):
+        share = 100 * selection["totals_errors"][cost] / selection["totals"][cost]
+        line = next(line for line in run.stdout.splitlines() if f" {name} " in line)
+        assert f" ±{share:.0f}% of " in line, line
+    assert "±" not in next(line for line in run.stdout.splitlines() if " max-temporary-share " in line)
+
+
 def test_the_flame_graph_as_svg_states_errors(scratch):
     sampled = record(scratch / "s.cairn", "--sample=4096", "--", PROGRAMS / "sampled").path
     exact = record(scratch / "e.cairn", "--", PROGRAMS / "sampled").path

@@ -187,6 +187,16 @@ static void append_budget_name(const struct check_budget *budget, struct strbuf 
     }
 }
 
+// The error of a budget's figure; 0 if it is exact, a share, or the peak, which has its own bounds.
+static uint64_t error_of(const struct report *report, enum budget_measure measure)
+{
+    const struct sampling sampling = sampling_of(&report->profile->recording);
+    const struct costs errors = sampling_errors(&sampling, &report->summary.costs);
+    const bool is_sum =
+        measure == BUDGET_ALLOCATIONS || measure == BUDGET_ALLOCATED || measure == BUDGET_LEAKED;
+    return is_sum ? costs_get(&errors, budget_get_info(measure)->cost) : 0;
+}
+
 static MUST_USE enum err check_budget(struct check_results *results,
                                       const struct check_budget *budget,
                                       const struct report *report)
@@ -204,8 +214,9 @@ static MUST_USE enum err check_budget(struct check_results *results,
         .limit = (double)budget->limit,
     };
     append_budget_name(budget, &result.name);
-    strbuf_printf(&result.message, "%s of %s", format_limit(info->unit, value).text,
-                  format_limit(info->unit, budget->limit).text);
+    strbuf_printf(&result.message, "%s%s of ", format_limit(info->unit, value).text,
+                  sampling_format_error(value, error_of(report, budget->measure)).text);
+    strbuf_append_text(&result.message, format_limit(info->unit, budget->limit).text);
     if (budget->measure == BUDGET_PEAK && summary->peak_error_bytes > 0) {
         strbuf_printf(&result.message, ", at least %s, at most %s",
                       format_bytes(summary_peak_at_least(summary)).text,
