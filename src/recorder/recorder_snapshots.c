@@ -17,6 +17,7 @@ enum {
     PAGE = 4096,
     // about the size of glibc's struct pthread, which ends a thread's stack
     DESCRIPTOR_BYTES = 2304,
+    FIRST_SNAPSHOT_MS = 10,
     NEWCOMERS_MS = 10,    // a process that has just joined is sampled soon
     WAITING_DIVISOR = 25, // waiting costs this part of what working does
 };
@@ -165,16 +166,23 @@ static uint64_t sample_all(struct recorder_state *s, uint64_t now_ms, bool follo
     return rss_bytes;
 }
 
-// Return whether the main program waits, and everything before its exit has been counted.
+bool recorder_snapshots_are_awaited(const struct recorder_state *s)
+{
+    // Acquire: pairs with the release in exit_wait_await; exit_ms and what was sent come first.
+    return s->exit_slot != SESSION_MAX_PROCESSES &&
+           atomic_load_explicit(&session_process(s->session.memory, s->exit_slot)->exit_wait,
+                                memory_order_acquire) == EXIT_WAIT_WAITING;
+}
+
+// Return whether the main program waits, and everything before its exit has been counted: its
+// threads have sent all, or their ticks are over, so that the recorder has taken what they held.
 static bool is_waiting(const struct recorder_state *s, uint64_t now_ms)
 {
-    if (s->exit_slot == SESSION_MAX_PROCESSES) {
-        return false;
-    }
-    struct process_slot *slot = session_process(s->session.memory, s->exit_slot);
-    // Acquire: pairs with the release in exit_wait_await; exit_ms comes first.
-    return atomic_load_explicit(&slot->exit_wait, memory_order_acquire) == EXIT_WAIT_WAITING &&
-           now_ms > atomic_load_explicit(&slot->exit_ms, memory_order_relaxed) + 1;
+    return recorder_snapshots_are_awaited(s) &&
+           (now_ms >
+                1 + atomic_load_explicit(&session_process(s->session.memory, s->exit_slot)->exit_ms,
+                                         memory_order_relaxed) ||
+            drain_has_counted(&s->drain, s->exit_slot));
 }
 
 static void let_go(struct recorder_state *s)
@@ -198,12 +206,22 @@ static uint64_t glance_at_all(struct recorder_state *s, uint64_t now_ms)
     return proc_sampler_end_glances(&s->sampler, now_ms, expense_ns(&expense));
 }
 
+// Whether the first snapshot can wait. A short run has one at its exit, where it waits for it, and
+// an earlier one would only take its time.
+static bool may_wait(const struct recorder_state *s, uint64_t now_ms)
+{
+    return now_ms < FIRST_SNAPSHOT_MS && s->exit_slot != SESSION_MAX_PROCESSES &&
+           atomic_load_explicit(&session_process(s->session.memory, s->exit_slot)->exit_wait,
+                                memory_order_relaxed) == EXIT_WAIT_WANTED; // as requested
+}
+
 void recorder_snapshots_round(struct recorder_state *s, uint64_t now_ms)
 {
     const bool waits = is_waiting(s, now_ms);
     const bool has_new =
         s->aggregator.processes.len > s->sampled_processes && now_ms >= s->newcomers_ms;
-    const bool is_due = waits || has_new || proc_sampler_due(&s->sampler, now_ms);
+    const bool is_owed = s->owes_snapshot && now_ms >= FIRST_SNAPSHOT_MS;
+    const bool is_due = waits || has_new || is_owed || proc_sampler_due(&s->sampler, now_ms);
     if (!is_due && !proc_sampler_glance_due(&s->sampler, now_ms)) {
         return;
     }
@@ -220,8 +238,9 @@ void recorder_snapshots_round(struct recorder_state *s, uint64_t now_ms)
         s->newcomers_ms = now_ms + NEWCOMERS_MS + spent_ns / 10000;
     }
     proc_sampler_end_round(&s->sampler, now_ms, spent_ns);
-    if (waits ||
-        (rss_bytes > 0 && memory_snapshots_are_due(&s->memory_snapshots, now_ms, rss_bytes))) {
+    s->owes_snapshot = !waits && may_wait(s, now_ms);
+    if (waits || (rss_bytes > 0 && !s->owes_snapshot &&
+                  memory_snapshots_are_due(&s->memory_snapshots, now_ms, rss_bytes))) {
         // Without memory for this one, the next is tried; samples continue.
         (void)take_snapshots(s, now_ms, waits ? REC_SNAPSHOT_AT_EXIT : 0, false);
     }

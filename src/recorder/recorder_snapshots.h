@@ -7,6 +7,7 @@
 // Context: H, the recorder's main thread.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -14,6 +15,9 @@
 
 // Take what is due. Called in each round of the loop, after the lanes were drained.
 void recorder_snapshots_round(struct recorder_state *s, uint64_t now_ms);
+
+// Return whether the main program waits at its exit for the last snapshot.
+bool recorder_snapshots_are_awaited(const struct recorder_state *s);
 
 // Take a snapshot of all processes on request, and keep it. ERR_NO_MEMORY.
 enum err recorder_snapshots_now(struct recorder_state *s, uint64_t now_ms) MUST_USE;

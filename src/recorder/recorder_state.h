@@ -55,6 +55,7 @@ struct recorder_state {
     struct memory_snapshots memory_snapshots;
     size_t sampled_processes; // joined processes at the latest round of samples
     uint64_t newcomers_ms;    // earliest time of a round for new processes
+    bool owes_snapshot;       // the first one was left for later
     uint32_t exit_slot;       // of the program's image that may wait; SESSION_MAX_PROCESSES: none
     struct session_clock clock;
     struct launch_signals signals;

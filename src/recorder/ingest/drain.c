@@ -389,6 +389,20 @@ static bool is_in_event(const struct drain_lane *lane)
                lane->reader.consumer.write_pos;
 }
 
+bool drain_has_counted(const struct drain *drain, uint32_t slot)
+{
+    for (uint32_t i = 0; i < drain->active_count; i++) {
+        const struct drain_lane *lane = drain->lanes[drain->active[i]];
+        // Relaxed: what the thread sends instead of holding is published before, as in is_in_event.
+        const uint64_t held_bytes = atomic_load_explicit(
+            &lane->reader.consumer.lane->nursery.held_bytes, memory_order_relaxed);
+        if (lane->process == slot && (held_bytes != 0 || is_in_event(lane))) {
+            return false;
+        }
+    }
+    return true;
+}
+
 // Look now and then whether a thread without events sleeps. *looks_left: in this pass.
 static void look_at_thread(struct drain *drain, struct drain_lane *lane, uint32_t *looks_left)
 {

@@ -97,9 +97,9 @@ struct drain {
     struct drain_lane *lanes[SESSION_MAX_LANES]; // owned; NULL: not in use
     uint32_t active[SESSION_MAX_LANES]; // the lanes in use; first those that this pass still reads
     uint32_t active_count;
-    uint32_t unread_count; // number of those
+    uint32_t unread_count;                                 // number of those
     struct drain_process processes[SESSION_MAX_PROCESSES];
-    struct drain_stack stacks[DRAIN_STACKS]; // by their hash
+    struct drain_stack stacks[DRAIN_STACKS];               // by their hash
     uint32_t process_count;
     uint64_t alive_stamp;       // processes that were not found dead lived then
     uint64_t latest_stamp;      // no existing event has a later one
@@ -174,6 +174,10 @@ enum err drain_pass(struct drain *drain, uint64_t clock_ms, bool is_last, bool *
 // Merge the rarest stacks (aggregate/stack_pruning.h), between two passes. ERR_NO_MEMORY,
 // ERR_LIMIT.
 enum err drain_merge_stacks(struct drain *drain) MUST_USE;
+
+// Return whether everything that the threads of the process in `slot` have done has been counted. They
+// may go on meanwhile, unless the caller knows better.
+bool drain_has_counted(const struct drain *drain, uint32_t slot);
 
 // Return the number of records counted so far.
 uint64_t drain_events(const struct drain *drain);

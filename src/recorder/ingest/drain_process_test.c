@@ -334,6 +334,27 @@ static void a_new_slot_of_the_same_pid_is_the_next_image(void **state)
     close_fixture(&f);
 }
 
+static void what_a_thread_holds_or_has_just_sent_is_not_counted(void **state)
+{
+    (void)state;
+    static struct fixture f;
+    open_fixture(&f);
+    struct lane_producer own;
+    const uint32_t slot = join(&f, (uint32_t)getpid(), 0);
+    open_lane(&f, slot, &own);
+    pass(&f);
+    assert_true(drain_has_counted(&f.on.drain, slot));
+    atomic_store(&own.lane->nursery.held_bytes, 8);
+    assert_false(drain_has_counted(&f.on.drain, slot));
+    assert_true(drain_has_counted(&f.on.drain, slot + 1));
+    atomic_store(&own.lane->nursery.held_bytes, 0);
+    send_allocation(&own, 0x1000, 5);
+    assert_false(drain_has_counted(&f.on.drain, slot));
+    pass(&f);
+    assert_true(drain_has_counted(&f.on.drain, slot));
+    close_fixture(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -346,6 +367,7 @@ int main(void)
         cmocka_unit_test(a_false_stamp_of_the_exit_does_not_count),
         cmocka_unit_test(what_a_process_freed_ends_with_it),
         cmocka_unit_test(a_new_slot_of_the_same_pid_is_the_next_image),
+        cmocka_unit_test(what_a_thread_holds_or_has_just_sent_is_not_counted),
     };
     return cmocka_run_group_tests(tests, open_files_note, open_files_expect);
 }

@@ -9,8 +9,8 @@
 // distinguishes the two. Context: T, any caller: threads, signal handlers, forked children that
 // have not joined.
 #include "base/compiler.h"
-#include "target/preload/process/process.h"
 #include "target/preload/real/real_process.h"
+#include "target/preload/record/record_exit.h"
 
 // NOLINTBEGIN(readability-identifier-naming): libc's names
 EXPORT void _exit(int status) __attribute__((noreturn));
@@ -18,7 +18,7 @@ EXPORT void _Exit(int status) __attribute__((noreturn));
 
 EXPORT void _exit(int status)
 {
-    process_note_own_exit();
+    record_own_exit();
     for (;;) { // the real one does not return
         g_real_process._exit(status);
     }

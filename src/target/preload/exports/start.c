@@ -19,6 +19,7 @@
 #include "target/preload/real/real_mappings.h"
 #include "target/preload/real/real_process.h"
 #include "target/preload/record/process_texts.h"
+#include "target/preload/record/record_exit.h"
 #include "target/unwind/unwind.h"
 
 // Constructors that ran before ours may have begun threads, which may load and unload by now. Then
@@ -44,7 +45,7 @@ extern void *__dso_handle; // of this library
 static void finish_quickly(void *unused)
 {
     (void)unused;
-    process_note_own_exit();
+    record_own_exit();
 }
 
 // quick_exit runs its handlers in reverse order: the first one to be registered is the last to run.
@@ -81,5 +82,5 @@ __attribute__((constructor(101))) static void start(void)
 
 __attribute__((destructor)) static void finish(void)
 {
-    process_note_exit();
+    record_exit();
 }

@@ -250,13 +250,9 @@ void process_forgo_exit_note(void)
     }
 }
 
-void process_note_own_exit(void)
+bool process_is_this(void)
 {
-    if (sys_is_forbidden()) {
-        process_forgo_exit_note();
-    } else if (process_session() != NULL && (uint32_t)sys_getpid() == g_image.pid) {
-        process_note_exit();
-    }
+    return process_session() != NULL && (uint32_t)sys_getpid() == g_image.pid;
 }
 
 void process_code_unloaded(void)

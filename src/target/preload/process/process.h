@@ -68,9 +68,9 @@ void process_count(enum session_counter counter);
 // snapshot, if it wants one. Events continue to be recorded.
 void process_note_exit(void);
 
-// Note that the caller is about to end its process. Does nothing in a child of vfork, because the
-// process that recorded here lives on.
-void process_note_own_exit(void);
+// Whether the caller is the process that recorded here, and no child of vfork, which has its
+// memory.
+bool process_is_this(void);
 
 // Say that the process may end without a note: under a seccomp filter it cannot be asked whether
 // the caller is this process or its child of vfork. The recorder takes no such end for a kill.

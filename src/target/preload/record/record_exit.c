@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// record_exit: see record_exit.h.
+#include "target/preload/record/record_exit.h"
+
+#include "base/sys.h"
+#include "target/preload/record/record_guard.h"
+#include "target/producer/nursery/nursery.h"
+
+// A thread that has no lane, or whose hook was interrupted, holds what the recorder takes itself
+// when this tick is over.
+static void send_held(void)
+{
+    struct thread_state *t = guard_may_enter(thread_way_state()) ? guard_enter(OUR_FRAME) : NULL;
+    if (t != NULL) {
+        (void)nursery_flush(&t->producer); // false: recording has ended
+        guard_leave(t);
+    }
+}
+
+void record_exit(void)
+{
+    if (process_session() != NULL) {
+        send_held();
+        process_note_exit();
+    }
+}
+
+void record_own_exit(void)
+{
+    if (sys_is_forbidden()) {
+        process_forgo_exit_note();
+    } else if (process_is_this()) {
+        record_exit();
+    }
+}
