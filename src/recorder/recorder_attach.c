@@ -352,7 +352,7 @@ static enum err list_family(const struct recorder_state *s, struct u32_vec *out)
     for (size_t i = 0; i < s->attached.len; i++) {
         TRY(u32_vec_push(out, (uint32_t)pid_of(s->attached.items + i)));
     }
-    for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
+    for (uint32_t slot = 0; slot < s->drain.slot_count; slot++) {
         const struct drain_process *process = s->drain.processes + slot;
         if (process->aggregator != NULL && !process->is_dead && process->pid > 0) {
             TRY(u32_vec_push(out, (uint32_t)process->pid));

@@ -37,7 +37,7 @@ static bool records_pid(const struct recorder_state *s, const char *text)
             return true;
         }
     }
-    for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
+    for (uint32_t slot = 0; slot < s->drain.slot_count; slot++) {
         const struct drain_process *process = s->drain.processes + slot;
         if (process->aggregator != NULL && pid == (uint64_t)process->pid) {
             return true;

@@ -119,7 +119,7 @@ take_snapshots(struct recorder_state *s, uint64_t now_ms, uint32_t flags, bool w
 {
     const struct expense expense = expense_begin();
     CLEANUP(memory_moment_release) struct memory_moment moment = {.time_ms = now_ms};
-    for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
+    for (uint32_t slot = 0; slot < s->drain.slot_count; slot++) {
         const struct drain_process *process = s->drain.processes + slot;
         if (process->aggregator != NULL && !process->is_dead) {
             const bool is_exiting = slot == s->exit_slot && (flags & REC_SNAPSHOT_AT_EXIT) != 0;
@@ -151,7 +151,7 @@ static void ask_to_wait(struct recorder_state *s, uint32_t slot, bool is_confine
 static uint64_t sample_all(struct recorder_state *s, uint64_t now_ms, bool follows)
 {
     uint64_t rss_bytes = 0;
-    for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
+    for (uint32_t slot = 0; slot < s->drain.slot_count; slot++) {
         const struct drain_process *process = s->drain.processes + slot;
         if (process->aggregator == NULL || process->is_dead) {
             continue;
@@ -197,7 +197,7 @@ static void let_go(struct recorder_state *s)
 static uint64_t glance_at_all(struct recorder_state *s, uint64_t now_ms)
 {
     const struct expense expense = expense_begin();
-    for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
+    for (uint32_t slot = 0; slot < s->drain.slot_count; slot++) {
         const struct drain_process *process = s->drain.processes + slot;
         if (process->aggregator != NULL && !process->is_dead) {
             proc_sampler_glance(&s->sampler, process->pid, process->aggregator, now_ms);

@@ -33,7 +33,6 @@ enum err drain_init(struct drain *drain,
                     struct aggregator *aggregator,
                     struct err_info *info)
 {
-    memset(drain, 0, sizeof(*drain)); // no copy on the stack, which may be small
     drain->session = session;
     drain->aggregator = aggregator;
     drain->pending_stamp = UINT64_MAX;
@@ -62,7 +61,7 @@ void drain_release(struct drain *drain)
         lane_free(drain, drain->active[i]);
     }
     drain->active_count = 0;
-    for (uint32_t i = 0; i < SESSION_MAX_PROCESSES; i++) {
+    for (uint32_t i = 0; i < drain->slot_count; i++) {
         drain_process_forget(drain, i);
     }
     aggregator_process_vec_release(&drain->awaited);
@@ -509,7 +508,7 @@ static uint64_t first_pending(struct drain *drain, bool is_given_up)
         }
         first = min_u64(first, pending);
     }
-    for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES && drain->process_count > 1; slot++) {
+    for (uint32_t slot = 0; slot < drain->slot_count && drain->process_count > 1; slot++) {
         const uint64_t exited = exit_of(drain, slot);
         if (exited == drain->pending_stamp && is_given_up) {
             drain->processes[slot].is_lingering = true;

@@ -97,10 +97,12 @@ struct drain {
     struct drain_lane *lanes[SESSION_MAX_LANES]; // owned; NULL: not in use
     uint32_t active[SESSION_MAX_LANES]; // the lanes in use; first those that this pass still reads
     uint32_t active_count;
-    uint32_t unread_count;                                 // number of those
+    uint32_t unread_count; // number of those
+    // By slot. Those behind slot_count were never in use.
     struct drain_process processes[SESSION_MAX_PROCESSES];
-    struct drain_stack stacks[DRAIN_STACKS];               // by their hash
+    struct drain_stack stacks[DRAIN_STACKS]; // by their hash
     uint32_t process_count;
+    uint32_t slot_count;
     uint64_t alive_stamp;       // processes that were not found dead lived then
     uint64_t latest_stamp;      // no existing event has a later one
     uint64_t pending_stamp;     // the first moment that is not known completely; UINT64_MAX: none
@@ -128,7 +130,8 @@ struct drain {
     uint64_t noted_at_ns;
 };
 
-// `session` and `aggregator` must outlive the drain.
+// `drain` is zeroed: most of it is never touched in a short run. `session` and `aggregator` must
+// outlive it.
 enum err drain_init(struct drain *drain,
                     const struct session *session,
                     struct aggregator *aggregator,
@@ -175,8 +178,7 @@ enum err drain_pass(struct drain *drain, uint64_t clock_ms, bool is_last, bool *
 // ERR_LIMIT.
 enum err drain_merge_stacks(struct drain *drain) MUST_USE;
 
-// Return whether everything that the threads of the process in `slot` have done has been counted. They
-// may go on meanwhile, unless the caller knows better.
+// Return whether everything that the threads of the process in `slot` have done has been counted.
 bool drain_has_counted(const struct drain *drain, uint32_t slot);
 
 // Return the number of records counted so far.

@@ -12,10 +12,10 @@ static bool is_nameless_child(const struct drain_process *process)
 static uint32_t slot_of(const struct drain *drain, const struct aggregator_process *process)
 {
     uint32_t slot = 0;
-    while (slot < SESSION_MAX_PROCESSES && drain->processes[slot].aggregator != process) {
+    while (slot < drain->slot_count && drain->processes[slot].aggregator != process) {
         slot++;
     }
-    return slot;
+    return slot < drain->slot_count ? slot : SESSION_MAX_PROCESSES;
 }
 
 // Search the unread records of the lanes of `slot`.
@@ -50,7 +50,7 @@ enum err drain_names_learn_of(struct drain *drain, uint32_t slot, uint64_t clock
 
 enum err drain_names_learn(struct drain *drain, uint64_t clock_ms)
 {
-    for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
+    for (uint32_t slot = 0; slot < drain->slot_count; slot++) {
         TRY(drain_names_learn_of(drain, slot, clock_ms));
     }
     return ERR_OK;

@@ -89,7 +89,7 @@ void drain_process_date_dead(struct drain *drain, uint64_t clock_ms)
         return;
     }
     drain->has_found_dead = false;
-    for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
+    for (uint32_t slot = 0; slot < drain->slot_count; slot++) {
         if (drain->processes[slot].is_found_dead) {
             drain->processes[slot].is_found_dead = false;
             mark_dead(drain, slot, clock_ms);
@@ -200,7 +200,7 @@ replace_image(struct drain *drain, uint32_t slot, const struct next_image *next,
 static enum err
 replace_images(struct drain *drain, pid_t pid, const struct next_image *next, uint64_t clock_ms)
 {
-    for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
+    for (uint32_t slot = 0; slot < drain->slot_count; slot++) {
         const struct drain_process *process = drain->processes + slot;
         if (pid > 0 && process->aggregator != NULL && process->pid == pid &&
             !process->is_replaced) {
@@ -229,7 +229,7 @@ drain_end_replaced(struct drain *drain, const struct drain_replacement *exec, ui
     if (index == NULL || drain->aggregator->processes.items[*index]->is_ended) {
         return ERR_OK;
     }
-    for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
+    for (uint32_t slot = 0; slot < drain->slot_count; slot++) {
         if (is_replaced(drain, slot, exec)) {
             const struct next_image next = {.start_ms = drain_process_time(exec->time_ms, clock_ms),
                                             .start_stamp = UINT64_MAX};
@@ -268,7 +268,7 @@ identify(const struct drain *drain, const struct process_slot *shared, uint32_t 
     process.pid =
         process.pid_namespace != 0 ? pid_lookup(process.inner_pid, process.pid_namespace) : 0;
     *out_parent_pid = process.pid > 0 ? pid_lookup_parent(process.pid) : 0;
-    for (uint32_t i = 0; i < SESSION_MAX_PROCESSES; i++) {
+    for (uint32_t i = 0; i < drain->slot_count; i++) {
         const struct drain_process *other = drain->processes + i;
         if (other->aggregator != NULL && other->inner_pid == inner_parent_pid &&
             (other->pid_namespace == process.pid_namespace || process.pid_namespace == 0)) {
@@ -338,10 +338,22 @@ static enum err slot_begin(struct drain *drain, uint32_t slot, uint64_t clock_ms
     process.aggregator->join_number = shared->join_number;
     process.aggregator->start_stamp = min_u64(shared->start_stamp, session_stamp(drain->session));
     drain->processes[slot] = process;
+    drain->slot_count = slot < drain->slot_count ? drain->slot_count : slot + 1;
     drain->process_count++;
     drain->has_begun = true;
     watch(drain, slot);
     return ERR_OK;
+}
+
+// Return whether the slot, or a later one, may be in use. Processes claim the first free one, and
+// only the drain frees slots, so there is none behind a free one that was never in use.
+static bool may_be_used(const struct drain *drain, uint32_t slot)
+{
+    // Relaxed: a claim that is not seen yet is found by the next regular scan.
+    return slot < drain->slot_count ||
+           (slot < SESSION_MAX_PROCESSES &&
+            atomic_load_explicit(&session_process(drain->session->memory, slot)->state,
+                                 memory_order_relaxed) != PROCESS_FREE);
 }
 
 // Return the new slot that joined first, or SESSION_MAX_PROCESSES.
@@ -349,7 +361,7 @@ static uint32_t first_new_slot(const struct drain *drain)
 {
     uint32_t first = SESSION_MAX_PROCESSES;
     uint64_t first_number = UINT64_MAX;
-    for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
+    for (uint32_t slot = 0; may_be_used(drain, slot); slot++) {
         if (is_new(drain, slot)) {
             const uint64_t number = session_process(drain->session->memory, slot)->join_number;
             if (first == SESSION_MAX_PROCESSES || number < first_number) {
@@ -376,7 +388,7 @@ enum err drain_process_begin_new(struct drain *drain, uint64_t clock_ms)
     for (uint32_t slot; (slot = first_new_slot(drain)) < SESSION_MAX_PROCESSES;) {
         TRY(slot_begin(drain, slot, clock_ms));
     }
-    for (uint32_t slot = 0; is_due && slot < SESSION_MAX_PROCESSES; slot++) {
+    for (uint32_t slot = 0; is_due && slot < drain->slot_count; slot++) {
         const struct drain_process *process = drain->processes + slot;
         if (process->aggregator != NULL && process->pidfd < 0 && kill(process->pid, 0) != 0 &&
             errno == ESRCH) {
@@ -403,7 +415,7 @@ void drain_process_find_dead(struct drain *drain)
 
 void drain_find_strangers(struct drain *drain)
 {
-    for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
+    for (uint32_t slot = 0; slot < drain->slot_count; slot++) {
         struct drain_process *process = drain->processes + slot;
         if (process->aggregator == NULL || process->is_dead) {
             continue;
@@ -424,7 +436,7 @@ enum err drain_process_end_dead(struct drain *drain, uint64_t before_stamp)
         return ERR_OK;
     }
     drain->has_dead = false;
-    for (uint32_t slot = 0; slot < SESSION_MAX_PROCESSES; slot++) {
+    for (uint32_t slot = 0; slot < drain->slot_count; slot++) {
         const struct drain_process *process = drain->processes + slot;
         if (process->aggregator == NULL || !process->is_dead) {
             continue;

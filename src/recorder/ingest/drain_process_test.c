@@ -355,6 +355,19 @@ static void what_a_thread_holds_or_has_just_sent_is_not_counted(void **state)
     close_fixture(&f);
 }
 
+static void a_slot_behind_one_that_is_being_filled_in_is_found(void **state)
+{
+    (void)state;
+    static struct fixture f;
+    open_fixture(&f);
+    uint32_t claimed;
+    assert_int_equal(session_claim_process(f.on.mapping.header, &claimed), ERR_OK);
+    assert_int_equal(join(&f, (uint32_t)getpid(), 0), claimed + 1);
+    pass(&f);
+    assert_int_equal(f.on.drain.process_count, 1);
+    close_fixture(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -368,6 +381,7 @@ int main(void)
         cmocka_unit_test(what_a_process_freed_ends_with_it),
         cmocka_unit_test(a_new_slot_of_the_same_pid_is_the_next_image),
         cmocka_unit_test(what_a_thread_holds_or_has_just_sent_is_not_counted),
+        cmocka_unit_test(a_slot_behind_one_that_is_being_filled_in_is_found),
     };
     return cmocka_run_group_tests(tests, open_files_note, open_files_expect);
 }

@@ -210,8 +210,8 @@ enum err unrecorded_list_hear(struct unrecorded_list *list,
 {
     // Acquire: pairs with the release of the writer, which counts its note when that is ready.
     const uint64_t noted = atomic_load_explicit(&session->header->exec_count, memory_order_acquire);
-    if (noted == list->seen_count && now_ms != UINT64_MAX) {
-        return ERR_OK;
+    if (noted == 0 || (noted == list->seen_count && now_ms != UINT64_MAX)) {
+        return ERR_OK; // to read all notes takes as much memory as they have
     }
     list->seen_count = noted;
     for (uint32_t i = 0; i < SESSION_EXEC_NOTES; i++) {
