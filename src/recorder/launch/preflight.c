@@ -15,6 +15,7 @@
 #include "inject/allocators/allocator_scan.h"
 #include "session/exec_check.h"
 #include "symbols/elf/elf_file.h"
+#include "symbols/elf/symbol_table.h"
 
 #define SCRIPT_DEPTH_MAX  4u   // as fs/exec.c: BINPRM_MAX_RECURSION
 #define SCRIPT_LINE_BYTES 256u // as the kernel's BINPRM_BUF_SIZE
@@ -145,6 +146,10 @@ static const struct {
 
 static void note_symbol(const char *name, struct elf_facts *facts)
 {
+    static const char beginnings[] = "_dijmrst"; // of all such names: most symbols have another
+    if (strchr(beginnings, name[0]) == NULL) {
+        return;
+    }
     for (size_t i = 0; i < ARRAY_LEN(known_allocators); i++) {
         if (strcmp(name, known_allocators[i].symbol) == 0) {
             facts->allocator = known_allocators[i].allocator;
@@ -158,20 +163,16 @@ static void note_symbol(const char *name, struct elf_facts *facts)
 }
 
 // gcc exports no name of a sanitizer that it links statically, so local symbols count as well.
-static void read_symbols(Elf *elf, Elf_Scn *section, struct elf_facts *facts)
+static void read_symbols(Elf *elf, uint32_t type, struct elf_facts *facts)
 {
-    GElf_Shdr header;
-    Elf_Data *data = elf_getdata(section, NULL);
-    if (data == NULL || gelf_getshdr(section, &header) == NULL || header.sh_entsize == 0) {
-        return;
-    }
-    const size_t count = data->d_size / header.sh_entsize;
-    for (size_t i = 0; i < count && i <= INT32_MAX; i++) {
+    struct symbol_table table;
+    (void)symbol_table_open(&table, elf, type); // a missing one is empty
+    for (size_t i = 0; i < table.count; i++) {
         GElf_Sym symbol;
-        const char *name = gelf_getsym(data, (int)i, &symbol) != NULL
-                               ? elf_strptr(elf, header.sh_link, symbol.st_name)
+        const char *name = gelf_getsym(table.data, (int)i, &symbol) != NULL
+                               ? symbol_table_name(&table, &symbol)
                                : NULL;
-        const bool is_dynamic = header.sh_type == SHT_DYNSYM;
+        const bool is_dynamic = type == SHT_DYNSYM;
         if (name != NULL && symbol.st_shndx != SHN_UNDEF) {
             note_symbol(name, facts);
             facts->exports_malloc =
@@ -183,36 +184,21 @@ static void read_symbols(Elf *elf, Elf_Scn *section, struct elf_facts *facts)
     }
 }
 
-static void read_elf(Elf *elf, struct elf_facts *facts)
-{
-    size_t names = 0;
-    if (elf_kind(elf) != ELF_K_ELF || elf_getshdrstrndx(elf, &names) != 0) {
-        return; // it has no sections
-    }
-    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section)) != NULL;) {
-        GElf_Shdr section_header;
-        if (gelf_getshdr(section, &section_header) == NULL) {
-            continue;
-        }
-        if (section_header.sh_type == SHT_DYNSYM || section_header.sh_type == SHT_SYMTAB) {
-            read_symbols(elf, section, facts);
-        }
-        const char *name = elf_strptr(elf, names, section_header.sh_name);
-        facts->is_go = facts->is_go || (name != NULL && strcmp(name, ".note.go.buildid") == 0);
-    }
-}
-
-static struct elf_facts elf_facts_of(const char *path)
+// Return the facts about a file. One that could not be opened but can be executed is tried.
+static struct elf_facts elf_facts_of(Elf *elf)
 {
     struct elf_facts facts = {0};
-    CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || elf_version(EV_CURRENT) == EV_NONE) {
-        return facts; // unreadable but executable: unknown, so it is tried
+    size_t names = 0;
+    if (elf == NULL || elf_getshdrstrndx(elf, &names) != 0) {
+        return facts; // it has no sections
     }
-    Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
-    if (elf != NULL) {
-        read_elf(elf, &facts);
-        (void)elf_end(elf); // returns a reference count
+    read_symbols(elf, SHT_DYNSYM, &facts);
+    read_symbols(elf, SHT_SYMTAB, &facts);
+    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section)) != NULL;) {
+        GElf_Shdr header;
+        const char *name =
+            gelf_getshdr(section, &header) != NULL ? elf_strptr(elf, names, header.sh_name) : NULL;
+        facts.is_go = facts.is_go || (name != NULL && strcmp(name, ".note.go.buildid") == 0);
     }
     return facts;
 }
@@ -250,20 +236,19 @@ static const char *sentence_of(enum exec_obstacle obstacle, const struct elf_fac
 
 // Whether the executable itself has functions that allocate, by its symbols or those of its
 // separate debug file. One that has them without names is described in out->hidden.
-static enum err find_own_allocator(struct preflight *out, bool *out_has_own)
+static enum err
+find_own_allocator(const struct elf_file *file, struct preflight *out, bool *out_has_own)
 {
     const char *path = strbuf_text(&out->executable);
-    CLEANUP(elf_file_close) struct elf_file file = {.fd = -1};
     CLEANUP(allocator_scan_release) struct allocator_scan scan = {0};
     const struct name_sources sources = {0};
-    struct err_info unused = {0};
-    if (elf_file_open(&file, path, &unused) != ERR_OK) {
+    if (file->elf == NULL) {
         return ERR_OK;
     }
-    TRY(allocator_scan(&file, path, &sources, NULL, &scan));
+    TRY(allocator_scan(file, path, &sources, NULL, &scan));
     *out_has_own = *out_has_own || allocator_scan_has_allocator(&scan);
     if (scan.hidden != NULL) {
-        allocator_scan_explain(&scan, &file, path, &out->hidden);
+        allocator_scan_explain(&scan, file, path, &out->hidden);
     }
     return strbuf_result(&out->hidden);
 }
@@ -294,7 +279,10 @@ static enum err check_executable(const struct preflight_options *options,
 {
     const char *path = strbuf_text(&out->executable);
     const enum exec_obstacle obstacle = exec_check(path);
-    const struct elf_facts facts = elf_facts_of(path);
+    CLEANUP(elf_file_close) struct elf_file file = {.fd = -1};
+    struct err_info unused = {0};
+    (void)!elf_file_open(&file, path, &unused); // execve will report the error
+    const struct elf_facts facts = elf_facts_of(file.elf);
     const char *sentence = sentence_of(obstacle, &facts);
     bool has_own = false;
     out->is_static = obstacle == EXEC_STATIC;
@@ -304,7 +292,7 @@ static enum err check_executable(const struct preflight_options *options,
     } else if (!options->allow_own_malloc) {
         has_own = facts.imports_private || options->searches_libraries ||
                   (options->allocator_names != NULL && options->allocator_names->len > 0);
-        TRY(find_own_allocator(out, &has_own));
+        TRY(find_own_allocator(&file, out, &has_own));
         out->wants_agent = has_own && !facts.is_sanitized;
     }
     if (has_own) {

@@ -2,6 +2,8 @@
 // symbol_table: see symbol_table.h.
 #include "symbols/elf/symbol_table.h"
 
+#include <string.h>
+
 static Elf_Scn *section_of_type(Elf *elf, uint32_t type, GElf_Shdr *header)
 {
     Elf_Scn *section = NULL;
@@ -11,6 +13,20 @@ static Elf_Scn *section_of_type(Elf *elf, uint32_t type, GElf_Shdr *header)
         }
     }
     return NULL;
+}
+
+// Return the section of the names as a whole. libelf checks anew for each name whether its section
+// has an end, which takes most of the time of reading a table.
+static struct bytes names_of(Elf *elf, size_t names_index)
+{
+    GElf_Shdr header;
+    Elf_Scn *section = elf_getscn(elf, names_index);
+    const bool is_plain = section != NULL && gelf_getshdr(section, &header) != NULL &&
+                          header.sh_type == SHT_STRTAB && (header.sh_flags & SHF_COMPRESSED) == 0;
+    const Elf_Data *data = is_plain ? elf_getdata(section, NULL) : NULL;
+    const bool is_ended = data != NULL && data->d_buf != NULL && data->d_size > 0 &&
+                          ((const char *)data->d_buf)[data->d_size - 1] == '\0';
+    return is_ended ? (struct bytes){.data = data->d_buf, .len = data->d_size} : (struct bytes){0};
 }
 
 bool symbol_table_open(struct symbol_table *table, Elf *elf, uint32_t type)
@@ -25,9 +41,23 @@ bool symbol_table_open(struct symbol_table *table, Elf *elf, uint32_t type)
     const size_t count = data->d_size / header.sh_entsize;
     table->data = data;
     table->names_index = header.sh_link;
+    table->names = names_of(elf, header.sh_link);
     table->count = count <= INT32_MAX ? count : INT32_MAX;
     table->next = 1; // symbol 0 is undefined
     return true;
+}
+
+const char *symbol_table_name(const struct symbol_table *table, const GElf_Sym *symbol)
+{
+    return symbol->st_name < table->names.len
+               ? (const char *)table->names.data + symbol->st_name
+               : elf_strptr(table->elf, table->names_index, symbol->st_name);
+}
+
+bool symbol_table_may_name(const struct symbol_table *table, const char *name)
+{
+    return table->names.len == 0 ||
+           memmem(table->names.data, table->names.len, name, strlen(name) + 1) != NULL;
 }
 
 static bool is_function(const GElf_Sym *symbol)
@@ -44,7 +74,7 @@ bool symbol_table_next(struct symbol_table *table, struct function_symbol *out)
             !is_function(&found.symbol)) {
             continue;
         }
-        found.name = elf_strptr(table->elf, table->names_index, found.symbol.st_name);
+        found.name = symbol_table_name(table, &found.symbol);
         if (found.name != NULL && *found.name != '\0') {
             *out = found;
             return true;

@@ -10,10 +10,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/bytes.h"
+
 struct symbol_table {
     Elf *elf;           // borrowed
     Elf_Data *data;     // borrowed
     size_t names_index; // section with the names
+    struct bytes names; // that section, if it ends with a zero byte; borrowed
     size_t count;
     size_t next;
 };
@@ -26,6 +29,12 @@ struct function_symbol {
 // Find the table of `type`, SHT_SYMTAB or SHT_DYNSYM. False if the file has none; `table` is then
 // empty.
 bool symbol_table_open(struct symbol_table *table, Elf *elf, uint32_t type);
+
+// Return the name of a symbol of the table; NULL if it has none.
+const char *symbol_table_name(const struct symbol_table *table, const GElf_Sym *symbol);
+
+// Whether a symbol of the table may have that name. Takes much less time than to compare all names.
+bool symbol_table_may_name(const struct symbol_table *table, const char *name);
 
 // Return the next function in `out`; false at the end.
 bool symbol_table_next(struct symbol_table *table, struct function_symbol *out);

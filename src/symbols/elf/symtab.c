@@ -66,6 +66,9 @@ static int compare(const void *left, const void *right)
 static uint64_t section_end(Elf *elf, const GElf_Sym *symbol)
 {
     GElf_Shdr header;
+    if (symbol->st_size != 0) {
+        return symbol->st_value; // not needed
+    }
     Elf_Scn *section = elf_getscn(elf, symbol->st_shndx);
     if (symbol->st_shndx >= SHN_LORESERVE || section == NULL ||
         gelf_getshdr(section, &header) == NULL || symbol->st_value < header.sh_addr ||

@@ -18,6 +18,7 @@
 
 #include "base/compiler.h"
 #include "base/minmax.h"
+#include "symbols/elf/symbol_table.h"
 
 static const char function_name[] = "__lsan_default_suppressions";
 
@@ -59,35 +60,19 @@ static bool find_bytes(const struct elf_file *file, uint64_t addr, struct bytes 
     return false;
 }
 
-// Find the function's address in one symbol table.
-static bool find_in_table(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, uint64_t *out)
-{
-    Elf_Data *data = elf_getdata(section, NULL);
-    size_t count = data != NULL && header->sh_entsize > 0 ? data->d_size / header->sh_entsize : 0;
-    for (size_t i = 1; i < count && i <= INT32_MAX; i++) {
-        GElf_Sym symbol;
-        if (gelf_getsym(data, (int)i, &symbol) == NULL || symbol.st_shndx == SHN_UNDEF ||
-            GELF_ST_TYPE(symbol.st_info) != STT_FUNC) {
-            continue;
-        }
-        const char *name = elf_strptr(elf, header->sh_link, symbol.st_name);
-        if (name != NULL && strcmp(name, function_name) == 0) {
-            *out = symbol.st_value;
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool find_function(const struct elf_file *file, uint64_t *out)
 {
-    Elf_Scn *section = NULL;
-    while ((section = elf_nextscn(file->elf, section)) != NULL) {
-        GElf_Shdr header;
-        bool is_table = gelf_getshdr(section, &header) != NULL &&
-                        (header.sh_type == SHT_SYMTAB || header.sh_type == SHT_DYNSYM);
-        if (is_table && find_in_table(file->elf, section, &header, out)) {
-            return true;
+    static const uint32_t types[] = {SHT_SYMTAB, SHT_DYNSYM};
+    for (size_t i = 0; i < ARRAY_LEN(types); i++) {
+        struct symbol_table table;
+        struct function_symbol function;
+        bool is_next = symbol_table_open(&table, file->elf, types[i]) &&
+                       symbol_table_may_name(&table, function_name);
+        while (is_next && (is_next = symbol_table_next(&table, &function))) {
+            if (strcmp(function.name, function_name) == 0) {
+                *out = function.symbol.st_value;
+                return true;
+            }
         }
     }
     return false;
