@@ -82,7 +82,7 @@ static void rest(struct background_symbolizer *ahead, uint64_t ns)
     const uint64_t until_ns = clock_monotonic_ns() + ns;
     const struct timespec until = {.tv_sec = (time_t)(until_ns / NS_PER_S),
                                    .tv_nsec = (long)(until_ns % NS_PER_S)};
-    while (is_going_on(ahead) && clock_monotonic_ns() < until_ns) {
+    while (!ahead->is_over && clock_monotonic_ns() < until_ns) {
         (void)pthread_cond_timedwait(&ahead->end, &ahead->lock, &until); // the clock says it
     }
 }
@@ -95,12 +95,13 @@ static void *run(void *context)
     (void)!nice(NICE);
     (void)sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});
     mutex_lock(&ahead->lock);
-    while (err == ERR_OK && is_going_on(ahead)) {
+    while (err == ERR_OK && !ahead->is_over) {
         if (ahead->inbox.frames.len == 0) {
             (void)pthread_cond_wait(&ahead->news, &ahead->lock);
             continue;
         }
         err = take_inbox(ahead);
+        ahead->is_stepping = true;
         mutex_unlock(&ahead->lock);
         const uint64_t begin_ns = clock_monotonic_ns();
         err = err == ERR_OK ? step(ahead) : err;
@@ -108,6 +109,8 @@ static void *run(void *context)
         ahead->spent_ns += spent_ns;
         const uint64_t factor = ahead->spent_ns < LATER_NS ? REST_FACTOR : REST_FACTOR_LATER;
         mutex_lock(&ahead->lock);
+        ahead->is_stepping = false;
+        (void)pthread_cond_signal(&ahead->end);
         rest(ahead, factor * spent_ns + REST_NS_MIN);
     }
     mutex_unlock(&ahead->lock);
@@ -190,12 +193,14 @@ struct deferred_lookup *background_symbolizer_end(struct background_symbolizer *
 {
     if (ahead->is_running) {
         mutex_lock(&ahead->lock);
+        ahead->is_over = true;
         atomic_store_explicit(&ahead->is_ending, true, memory_order_relaxed);
         (void)pthread_cond_signal(&ahead->news);
         (void)pthread_cond_signal(&ahead->end);
+        while (ahead->is_stepping) {
+            (void)pthread_cond_wait(&ahead->end, &ahead->lock);
+        }
         mutex_unlock(&ahead->lock);
-        (void)pthread_join(ahead->thread, NULL); // joined exactly once
-        ahead->is_running = false;
     }
     ahead->has_failed = true; // later code is ignored
     // is_ending stopped the step that ran. Clear it, because the lookup's callback must return true
@@ -206,7 +211,12 @@ struct deferred_lookup *background_symbolizer_end(struct background_symbolizer *
 
 void background_symbolizer_release(struct background_symbolizer *ahead)
 {
-    deferred_lookup_free(background_symbolizer_end(ahead));
+    struct deferred_lookup *lookup = background_symbolizer_end(ahead);
+    if (ahead->is_running) {
+        (void)pthread_join(ahead->thread, NULL); // joined exactly once
+        ahead->is_running = false;
+    }
+    deferred_lookup_free(lookup);
     ahead->lookup = NULL;
     code_list_release(&ahead->code);
     code_list_release(&ahead->inbox);

@@ -4,7 +4,7 @@
 //
 //   recorder's thread:   background_symbolizer_see (copies new frames) --> inbox --+
 //   own thread:          deferred_lookup_step <------------------------------------+
-//   at the end:          background_symbolizer_end joins the thread; the caller continues with
+//   at the end:          background_symbolizer_end stops the thread; the caller continues with
 //                        its deferred_lookup
 //
 // The thread has a low priority (nice 5, SCHED_BATCH). It rests four times as long as it works, and
@@ -43,11 +43,13 @@ struct background_symbolizer {
     struct name_sources sources;    // for the lookup; it borrows its texts
     uint64_t spent_ns;              // time of all steps so far; the thread's own while it runs
 
-    pthread_mutex_t lock; // guards the inbox
+    pthread_mutex_t lock; // guards what follows
     pthread_cond_t news;  // signals new code in the inbox, or the end
-    pthread_cond_t end;
+    pthread_cond_t end;   // signals the end, or that of a step
     struct code_list inbox;
-    _Atomic bool is_ending;
+    bool is_over;           // the thread shall end, and takes no further step
+    bool is_stepping;       // the thread uses the lookup
+    _Atomic bool is_ending; // not under the lock: stops a step
 };
 
 // Initialize `ahead`. A zeroed one that is never used needs no initialization. `ahead` must not
@@ -60,8 +62,9 @@ void background_symbolizer_init(struct background_symbolizer *ahead,
 void background_symbolizer_see(struct background_symbolizer *ahead,
                                const struct stack_table *stacks);
 
-// End the thread and return its lookup, which `ahead` still owns; NULL without a lookup. More calls
-// are allowed.
+// Take the lookup from the thread and return it; `ahead` still owns it. NULL without a lookup. This
+// waits for the present step, not for the thread, which may get no processor for long on a busy
+// machine. More calls are allowed.
 struct deferred_lookup *background_symbolizer_end(struct background_symbolizer *ahead);
 
 void background_symbolizer_release(struct background_symbolizer *ahead);

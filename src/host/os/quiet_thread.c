@@ -3,6 +3,7 @@
 #include "host/os/quiet_thread.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 
 #define STACK_BYTES_MIN ((size_t)2 << 20) // libdw puts line tables on the stack
 
@@ -18,6 +19,12 @@ void quiet_thread_make_room(void)
         (void)pthread_setattr_default_np(&attributes); // on failure the default stays
     }
     (void)pthread_attr_destroy(&attributes); // cannot fail
+}
+
+bool quiet_thread_has_room(void)
+{
+    struct rlimit stack;
+    return getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur >= STACK_BYTES_MIN;
 }
 
 int quiet_thread_start(pthread_t *thread, void *(*run)(void *), void *argument)

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdbool.h>
 
 #include "base/compiler.h"
 
@@ -14,3 +15,6 @@ int quiet_thread_start(pthread_t *thread, void *(*run)(void *), void *argument) 
 // Give all later threads, of libraries too, a stack size that does not depend on `ulimit -s`, which
 // is the recorded program's.
 void quiet_thread_make_room(void);
+
+// Whether the stack of the process's first thread may grow as large as that of later ones.
+bool quiet_thread_has_room(void);

@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include <sys/resource.h>
+
 static void *look_at_mask(void *argument)
 {
     (void)pthread_sigmask(SIG_SETMASK, NULL, argument);
@@ -39,10 +41,25 @@ static void it_blocks_all_and_its_starter_what_it_did(void **state)
     }
 }
 
+static void a_small_stack_has_no_room(void **state)
+{
+    (void)state;
+    struct rlimit own;
+    assert_int_equal(getrlimit(RLIMIT_STACK, &own), 0);
+    const struct rlimit small = {.rlim_cur = 256 << 10, .rlim_max = own.rlim_max};
+    const struct rlimit usual = {.rlim_cur = 8 << 20, .rlim_max = own.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_STACK, &small), 0);
+    assert_false(quiet_thread_has_room());
+    assert_int_equal(setrlimit(RLIMIT_STACK, &usual), 0);
+    assert_true(quiet_thread_has_room());
+    assert_int_equal(setrlimit(RLIMIT_STACK, &own), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_blocks_all_and_its_starter_what_it_did),
+        cmocka_unit_test(a_small_stack_has_no_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,14 +76,14 @@ static void *take_step(void *argument)
     return NULL;
 }
 
-// Run the step on a thread of its own: `ulimit -s` may make the first thread's stack too small.
+// Run the step, on a thread of its own if `ulimit -s` makes the first thread's stack too small.
 static enum err step_with_room(struct deferred_lookup *lookup,
                                const struct late_code *code,
                                struct progress *progress)
 {
     struct step step = {.lookup = lookup, .code = code, .progress = progress, .result = ERR_OK};
     pthread_t thread;
-    if (quiet_thread_start(&thread, take_step, &step) != 0) {
+    if (quiet_thread_has_room() || quiet_thread_start(&thread, take_step, &step) != 0) {
         (void)take_step(&step); // the stack of this thread may suffice
     } else {
         (void)pthread_join(thread, NULL); // cannot fail: the thread exists and is joined once

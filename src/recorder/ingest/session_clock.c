@@ -2,14 +2,17 @@
 // session_clock: see the header.
 #include "recorder/ingest/session_clock.h"
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "host/os/file.h"
 #include "host/os/quiet_thread.h"
 
 // Wake the recorder, as a thread with a half full lane does.
@@ -25,9 +28,10 @@ static void *run(void *argument)
     struct session_clock *clock = argument;
     struct pollfd watched[] = {{.fd = -1, .events = POLLIN},
                                {.fd = clock->program_fd, .events = POLLIN},
-                               {.fd = -1, .events = POLLIN}};
+                               {.fd = -1, .events = POLLIN},
+                               {.fd = clock->stop_fd, .events = POLLIN}};
     bool has_answered = true; // all clients; else it tries again in the next millisecond
-    while (!atomic_load_explicit(&clock->stop, memory_order_relaxed)) {
+    while (watched[3].revents == 0) {
         const uint64_t elapsed_ns = clock_monotonic_ns() - clock->start_ns;
         const uint64_t now_ms = elapsed_ns / NS_PER_MS;
         // Relaxed: see layout.h; the order of events does not depend on it. But threads have been
@@ -58,10 +62,13 @@ enum err session_clock_start(struct session_clock *clock,
                              int program_fd,
                              struct err_info *info)
 {
-    *clock = (struct session_clock){
-        .session = session, .program_fd = program_fd, .start_ns = clock_monotonic_ns()};
-    const int failure = quiet_thread_start(&clock->thread, run, clock);
+    *clock = (struct session_clock){.session = session,
+                                    .program_fd = program_fd,
+                                    .start_ns = clock_monotonic_ns(),
+                                    .stop_fd = eventfd(0, EFD_CLOEXEC)};
+    const int failure = clock->stop_fd < 0 ? errno : quiet_thread_start(&clock->thread, run, clock);
     if (failure != 0) {
+        fd_closep(&clock->stop_fd);
         return err_set_errno(info, failure, "cannot start the recorder's clock");
     }
     clock->is_running = true;
@@ -71,8 +78,9 @@ enum err session_clock_start(struct session_clock *clock,
 void session_clock_stop(struct session_clock *clock)
 {
     if (clock->is_running) {
-        atomic_store_explicit(&clock->stop, true, memory_order_relaxed);
+        (void)eventfd_write(clock->stop_fd, 1);  // the end of a run should not wait for a tick
         (void)pthread_join(clock->thread, NULL); // own thread, joined once
+        fd_closep(&clock->stop_fd);
         clock->is_running = false;
     }
 }

@@ -21,7 +21,7 @@ struct session_clock {
     int program_fd;          // borrowed; readable when the program has ended. -1: none
     uint64_t start_ns;       // CLOCK_MONOTONIC
     _Atomic uint64_t now_ms; // private: the program may overwrite the session's clock
-    _Atomic bool stop;
+    int stop_fd;             // owned; readable when the thread shall end
     pthread_t thread;
     bool is_running;
 };

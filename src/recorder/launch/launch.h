@@ -2,13 +2,14 @@
 // launch: starts the program as a child that differs from an unrecorded one in two environment
 // variables only.
 //
-// It forks. The child puts the preload library in front of LD_PRELOAD, sets CAIRN_SESSION, restores
-// the original signal mask and dispositions, and calls execve. A close-on-exec pipe reports a
-// failure of execve. The child keeps its terminal and process group, so Ctrl-C and Ctrl-Z reach it
-// as usual. The recorder ignores SIGINT and SIGQUIT meanwhile, and passes on SIGTERM and SIGHUP.
-// A program that is recorded by the agent (attach.h) keeps its environment, and is held before its
-// first instruction.
-// Context: H, the recorder's main thread, before other threads exist (fork copies one thread).
+// It makes a child by clone, or by fork if the child is held. The child puts the preload library in
+// front of LD_PRELOAD, sets CAIRN_SESSION, restores the original signal mask and dispositions, and
+// calls execve. A close-on-exec pipe reports a failure of execve. The child keeps its terminal and
+// process group, so Ctrl-C and Ctrl-Z reach it as usual. The recorder ignores SIGINT and SIGQUIT
+// meanwhile, and passes on SIGTERM and SIGHUP. A program that is recorded by the agent (attach.h)
+// keeps its environment, and is held before its first instruction.
+// Context: H, the recorder's main thread, before other threads exist (fork copies one thread, and
+// they would write to the memory that a child shares).
 #pragma once
 
 #include <signal.h>
