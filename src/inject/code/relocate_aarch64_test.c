@@ -59,6 +59,8 @@ static const struct sample samples[] = {
     {"cbnz", {0x35000060 /* cbnz w0, +12 */, MOV_X0(1), RET, MOV_X0(2), RET}},
     {"tbz", {0x36000060 /* tbz w0, #0, +12 */, MOV_X0(1), RET, MOV_X0(2), RET}},
     {"tbnz", {0xb7080060 /* tbnz x0, #33, +12 */, MOV_X0(1), RET, MOV_X0(2), RET}},
+    {"paciasp", {0xd503233f, 0xd50323bf /* autiasp */, 0x91000400 /* add x0, x0, #1 */, RET}},
+    {"bti c", {0xd503245f, 0x91000400 /* add x0, x0, #1 */, RET}},
     {"ret", {RET}},
 };
 
