@@ -1,6 +1,6 @@
-// The trees of a report file that fold wrapper frames, made of those that have every frame, so that
-// single runs can be unfolded. The rules are those of the server: src/profile/calls/call_tree.h,
-// with the costs of the stacks that end at a node as the only sums. Pure.
+// Folds wrapper frames in the trees of a report file. The file has only trees with every frame, so
+// the viewer can unfold a single run of wrappers. The rules are those of the server:
+// src/profile/calls/call_tree.h. The file has the self costs; totals are their sums. Pure.
 import { nameHash } from '../base/name-hash';
 import { code as codeTables } from './answers';
 import { flag, list, num, nums, object, orNull, record, refs, type Decoded } from './decode';
