@@ -161,4 +161,4 @@ def test_what_cannot_be_read_is_said(scratch):
     assert set(recording.lost.values()) == {0}
     shown = subprocess.run([CAIRN, "report", "--all", program.path], capture_output=True, text=True,
                            env=environment(), check=True).stdout
-    assert "could not be read" in " ".join(shown.partition("NOTES")[2].split())
+    assert "could not be read" in " ".join(shown.partition("DATA QUALITY")[2].split())
