@@ -282,7 +282,7 @@ static MUST_USE enum err check_settings(const struct record_fields *fields,
     if (settings->recorder.sample_bytes != 0 &&
         (settings->recorder.sample_bytes < SAMPLE_BYTES_MIN ||
          settings->recorder.sample_bytes > BYTE_WEIGHT_MEAN_MAX)) {
-        return err_set(info, ERR_INVALID, "--sample: give 16 to 64MiB bytes");
+        return err_set(info, ERR_INVALID, "--sample: give 16B to 64MiB");
     }
     if (settings->recorder.sample_bytes != 0 &&
         (settings->recorder.may_sample || settings->recorder.logs_events)) {
@@ -373,6 +373,14 @@ static void release_fields(struct record_fields *fields)
     option_word_vec_release(&fields->labels);
 }
 
+// Whether a size follows --sample as a word of its own, which is taken for the program.
+static bool lacks_equals_sign(char **argv, int operand)
+{
+    uint64_t bytes;
+    return operand > 0 && argv[operand] != NULL && strcmp(argv[operand - 1], "--sample") == 0 &&
+           size_parse(argv[operand], &bytes) && access(argv[operand], F_OK) != 0;
+}
+
 static int run(int argc, char **argv)
 {
     CLEANUP(release_fields)
@@ -391,6 +399,9 @@ static int run(int argc, char **argv)
                    output_name_is_recording(argv[operand]);
     if (fields.is_analyze || is_file) {
         return command_analyze.run(argc - operand + 1, argv + operand - 1);
+    }
+    if (lacks_equals_sign(argv, operand)) {
+        return command_refuse(&command_record, "--sample: write --sample=BYTES, in one word");
     }
     return run_program(&fields, argv + operand);
 }

@@ -298,7 +298,7 @@ static const struct action {
     {"list", 0, 0, "no operand", false, list},
     {"top", 0, 0, "no operand", false, top},
     {"diff", 2, 2, "two versions: OLD and NEW", false, diff},
-    {"query", 1, 1 + QUERY_WORDS_MAX, "a query by name or a SELECT", false, run_query},
+    {"query", 1, 1 + QUERY_WORDS_MAX, "growth, hosts, history, oom or a SELECT", false, run_query},
     {"prune", 0, 0, "no operand", false, prune},
 };
 
