@@ -39,7 +39,7 @@ class Module(NamedTuple):
 MODULES = {
     "base": Module("T", ""),
     "session": Module("T", "base"),
-    "target/producer": Module("T", "base session", ". nursery"),
+    "target/producer": Module("T", "base session", "waiting . nursery"),
     "target/unwind": Module("T", "base session", "cfi environment . walk"),
     "target/preload": Module("T", "base session target/producer target/unwind",
                              "real python stacks process record exports"),
@@ -54,7 +54,7 @@ MODULES = {
     "inject": Module("H", "base session host inject/process inject/code inject/allocators"),
     "attach": Module("H", "base session host inject inject/process inject/code inject/allocators symbols"),
     "recorder": Module("H", "base session host recording aggregate symbols inject/allocators inject/process attach",
-                       "session processes launch memory output ingest control ."),
+                       "session processes launch memory output lanes ingest control ."),
     "profile": Module("H", "base host recording symbols",
                       "model accuracy select names calls time tables compare findings"),
     "views_json": Module("H", "base host recording profile", "layout views"),

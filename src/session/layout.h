@@ -32,7 +32,7 @@
 #include "session/nursery_layout.h"
 
 #define SESSION_MAGIC          0x6e7269616373ULL // "scairn", little endian
-#define SESSION_VERSION        13
+#define SESSION_VERSION        14
 #define SESSION_MAX_PROCESSES  1024u
 #define SESSION_MAX_LANES      4096u
 #define SESSION_PAGE_BYTES     4096u
@@ -51,6 +51,9 @@
 #define SESSION_BYTES          (SESSION_LANES_OFFSET + (uint64_t)SESSION_MAX_LANES * LANE_STRIDE)
 #define SESSION_FRAMES_MAX     1536u // upper limit of session_header.max_frames: so many fit a lane
 #define SESSION_FRAMES_DEFAULT 512u
+
+// With more unread lanes of ended threads a new thread waits for the recorder (lane_backlog.h).
+#define LANES_UNREAD_MAX 64u
 
 // Counters of events that are missing from the profile. All are zero in a healthy run.
 #define SESSION_LOSS_COUNTERS(X)                                                                  \
@@ -173,6 +176,12 @@ struct session_header {
 
     // A set bit marks a lane in use. P sets with compare and swap, R clears.
     _Alignas(64) _Atomic uint64_t lane_bitmap[SESSION_MAX_LANES / 64];
+
+    // Lanes of ended threads, modulo 2^32: T adds 1 to `ended` when it closes its lane. R sets
+    // `recycled` so that the difference is the number of those that it has not recycled, wakes its
+    // sleepers, and counts the lanes anew in each pass, so a wrong value does not last.
+    _Atomic uint32_t ended_lanes;
+    _Atomic uint32_t recycled_lanes;
 
     // Number of processes that have joined. P adds 1, and takes the old value as its slot's
     // join_number.
@@ -363,6 +372,24 @@ static inline uint32_t lane_waiting_for(uint64_t awaited_pos)
 static inline bool lane_is_awaited(uint32_t waiting, uint64_t read_pos)
 {
     return waiting != 0 && (int32_t)((uint32_t)read_pos - (waiting & ~1u)) >= 0;
+}
+
+// Add to one of the session's counters. An atomic read-modify-write: not for the common path.
+static inline void
+session_count(struct session_header *session, enum session_counter counter, uint64_t amount)
+{
+    // Relaxed: counters order nothing.
+    atomic_fetch_add_explicit(&session->counters[counter], amount, memory_order_relaxed);
+}
+
+// Return how many lanes of ended threads the recorder has still to read and recycle, about.
+static inline uint32_t session_unread_lanes(const struct session_header *session)
+{
+    // Relaxed: the counts guard no other data. R's may be ahead for a moment.
+    const uint32_t recycled = atomic_load_explicit(&session->recycled_lanes, memory_order_relaxed);
+    const uint32_t unread =
+        atomic_load_explicit(&session->ended_lanes, memory_order_relaxed) - recycled;
+    return unread <= INT32_MAX ? unread : 0;
 }
 
 static inline bool session_is_over(const struct session_header *session)

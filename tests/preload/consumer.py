@@ -25,12 +25,13 @@ PROCESSES, LANES = 1024, 4096
 PROCESS_OFFSET, LANES_OFFSET, STRIDE = 4096, 256 << 10, (1 << 20) + (256 << 10)
 RING_MIN, RING_MAX, RING_OFFSET = 16 << 10, 512 << 10, STRIDE - (512 << 10)
 SESSION_BYTES = LANES_OFFSET + LANES * STRIDE
-MAGIC, VERSION = 0x6E7269616373, 13
+MAGIC, VERSION = 0x6E7269616373, 14
 STATE_WORD, CLOCK, WAKE, COUNTERS, BITMAP = 32 // 4, 64 // 8, 192 // 4, 256 // 8, None
 COUNTER_NAMES = re.findall(
     r"^ +X\((\w+),",
     open(os.path.join(os.path.dirname(__file__), "../../src/session/layout.h")).read(), re.M)
 BITMAP = (256 + 8 * len(COUNTER_NAMES) + 63) // 64 * 64 // 8
+ENDED_LANES, RECYCLED_LANES = 2 * (BITMAP + 64), 2 * (BITMAP + 64) + 1
 LOSSES = COUNTER_NAMES[:COUNTER_NAMES.index("corrupt_counter") + 1]
 
 FOLLOW, CHECK_UNWIND, NO_NURSERY = 1, 4, 8
@@ -421,6 +422,7 @@ class Session:
         self.bytes.madvise(mmap.MADV_REMOVE, at, STRIDE)
         word = ctypes.addressof(ctypes.c_char.from_buffer(self.bytes, 8 * (BITMAP + index // 64)))
         FETCH_AND(ctypes.c_void_p(word), ctypes.c_uint64(~(1 << index % 64) & MASK64), 5)
+        self.u32[RECYCLED_LANES] = self.u32[ENDED_LANES]  # so that no thread waits for it
 
     def environment(self, **more):
         env = dict(os.environ, LD_PRELOAD=LIBRARY, CAIRN_SESSION=self.place)

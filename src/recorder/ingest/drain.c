@@ -15,7 +15,7 @@
 #include "recorder/ingest/drain_names.h"
 #include "recorder/ingest/drain_process.h"
 #include "recorder/ingest/drain_queries.h"
-#include "recorder/ingest/lane_counters.h"
+#include "recorder/lanes/lane_counters.h"
 #include "recorder/session/claimed_counter.h"
 
 enum {
@@ -227,10 +227,15 @@ static bool lane_note_unsampled(struct drain *drain, struct drain_lane *lane)
     return lane_counters_take(&lane->reader, drain->aggregator, drain->clock_ms) == ERR_OK;
 }
 
-// Read how far each lane has been written; move the unread ones to the front of `active`.
+static bool is_of_earlier_image(const struct drain *drain, const struct drain_lane *lane)
+{
+    return drain->processes[lane->process].is_replaced;
+}
+
+// Read how far each lane has been written; note the unread ones.
 static void snapshot_lanes(struct drain *drain)
 {
-    drain->unread_count = 0;
+    lane_heap_clear(&drain->unread);
     for (uint32_t i = 0; i < drain->active_count; i++) {
         struct drain_lane *lane = drain->lanes[drain->active[i]];
         const bool is_sound = !lane->is_corrupt &&
@@ -239,9 +244,10 @@ static void snapshot_lanes(struct drain *drain)
         if (!is_sound) {
             lane_distrust(drain, lane);
         } else if (lane_reader_has_unread(&lane->reader)) {
-            uint32_t index = drain->active[i];
-            drain->active[i] = drain->active[drain->unread_count];
-            drain->active[drain->unread_count++] = index;
+            lane_heap_add(&drain->unread,
+                          (struct lane_turn){.stamp = lane->reader.next_stamp,
+                                             .lane = drain->active[i],
+                                             .is_earlier = is_of_earlier_image(drain, lane)});
         }
     }
 }
@@ -569,11 +575,6 @@ static void lane_end(struct drain *drain, uint32_t i)
         process->end_ms = lane->reader.thread.tick_ms;
     }
     lane_free(drain, index);
-    if (i <
-        drain->unread_count) { // the last unread lane takes its place, so that they stay in front
-        drain->active[i] = drain->active[--drain->unread_count];
-        i = drain->unread_count;
-    }
     drain->active[i] = drain->active[--drain->active_count];
     session_recycle_lane(drain->session, index);
 }
@@ -628,32 +629,17 @@ static uint64_t complete_tick_of_pass(const struct drain *drain, uint64_t clock_
     return beyond_ms == 0 ? 0 : beyond_ms - 1;
 }
 
-static bool is_of_earlier_image(const struct drain *drain, uint32_t lane)
+// Return the lane with the earliest next event; NULL: everything has been read. Events without
+// stamps have only this order: events of a process before an exec precede those of its next image.
+static struct drain_lane *first_lane(struct drain *drain)
 {
-    return drain->processes[drain->lanes[lane]->process].is_replaced;
-}
-
-// Return the index in `active` of the unread lane with the earliest next event. *out_second: the
-// stamp of the earliest next event of the others. Events without stamps have only this order:
-// events of a process before an exec precede those of its next image.
-static uint32_t first_lane(const struct drain *drain, uint64_t *out_first, uint64_t *out_second)
-{
-    uint32_t place = 0;
-    uint64_t first = UINT64_MAX;
-    uint64_t second = UINT64_MAX;
-    for (uint32_t i = 0; i < drain->unread_count; i++) {
-        const uint64_t stamp = drain->lanes[drain->active[i]]->reader.next_stamp;
-        if (stamp < first || (stamp == first && is_of_earlier_image(drain, drain->active[i]))) {
-            second = first;
-            first = stamp;
-            place = i;
-        } else {
-            second = min_u64(second, stamp);
+    for (; drain->unread.count > 0; lane_heap_drop_first(&drain->unread)) {
+        struct drain_lane *lane = drain->lanes[drain->unread.turns[0].lane];
+        if (lane != NULL && lane_reader_has_unread(&lane->reader)) {
+            return lane;
         }
     }
-    *out_first = first;
-    *out_second = second;
-    return place;
+    return NULL;
 }
 
 // End the dead processes whose last sign of life precedes `stamp`, as all counted events do.
@@ -669,10 +655,8 @@ static enum err end_before(struct drain *drain, uint64_t stamp)
 static enum err merge_lanes(struct drain *drain, uint64_t last_stamp, uint64_t clock_ms)
 {
     bool is_over = drain->has_dead; // for some process, perhaps
-    while (drain->unread_count > 0) {
-        uint64_t first;
-        uint64_t second;
-        uint32_t place = first_lane(drain, &first, &second);
+    for (struct drain_lane *lane; (lane = first_lane(drain)) != NULL;) {
+        const uint64_t first = lane->reader.next_stamp;
         if (first > last_stamp) {
             break;
         }
@@ -681,18 +665,26 @@ static enum err merge_lanes(struct drain *drain, uint64_t last_stamp, uint64_t c
             is_over = false;
             continue;
         }
-        struct drain_lane *lane = drain->lanes[drain->active[place]];
-        uint64_t until = min_u64(second, last_stamp);
+        uint64_t until = min_u64(lane_heap_second_stamp(&drain->unread), last_stamp);
         until = drain->has_dead ? min_u64(until, drain->next_end_stamp) : until;
         TRY(lane_run(drain, lane, until, clock_ms));
-        if (!lane_reader_has_unread(&lane->reader)) {
-            const uint32_t index = drain->active[place];
-            drain->active[place] = drain->active[--drain->unread_count];
-            drain->active[drain->unread_count] = index;
+        if (lane_reader_has_unread(&lane->reader)) {
+            lane_heap_move_first(&drain->unread, lane->reader.next_stamp);
+        } else {
+            lane_heap_drop_first(&drain->unread);
             is_over = drain->processes[lane->process].is_dead;
         }
     }
     return end_before(drain, last_stamp);
+}
+
+static uint32_t count_ended_lanes(const struct drain *drain)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < drain->active_count; i++) {
+        count += lane_is_deserted(drain, drain->lanes[drain->active[i]]);
+    }
+    return count;
 }
 
 // Find threads that ended without closing their lanes: by a raw system call, or because another
@@ -707,6 +699,7 @@ static void check_threads(struct drain *drain)
                 !drain_process_has_thread(process, (pid_t)lane->reader.thread.thread_id);
         }
     }
+    drain->checked_lanes = drain->active_count;
 }
 
 enum err drain_image(struct drain *drain, uint32_t slot, uint64_t clock_ms)
@@ -775,16 +768,21 @@ static void note_counters(struct drain *drain)
 enum err drain_pass(struct drain *drain, uint64_t clock_ms, bool is_last, bool *out_was_busy)
 {
     drain->clock_ms = clock_ms;
+    // Relaxed: it guards no other data. Before the lanes' states, so that none is counted twice.
+    const uint32_t ended =
+        atomic_load_explicit(&drain->session->header->ended_lanes, memory_order_relaxed);
     note_counters(drain);
     TRY(find_newcomers(drain, clock_ms));
-    if (clock_ms >= drain->next_thread_check_ms) {
+    drain->checked_lanes = (uint32_t)min_u64(drain->checked_lanes, drain->active_count);
+    if (clock_ms >= drain->next_thread_check_ms ||
+        drain->active_count > drain->checked_lanes + LANES_UNREAD_MAX / 2) {
         drain->next_thread_check_ms = clock_ms + THREAD_CHECK_MS;
         check_threads(drain);
     }
     const uint64_t last_stamp = is_last ? UINT64_MAX : limit_of_pass(drain, clock_ms);
     TRY(begin_round(drain, is_last));
     drain->latest_stamp = session_stamp(drain->session);
-    const bool has_unread = drain->unread_count > 0;
+    const bool has_unread = drain->unread.count > 0;
     const uint64_t complete_tick = complete_tick_of_pass(drain, clock_ms);
     note_threads(drain);
     TRY(merge_lanes(drain, last_stamp, clock_ms));
@@ -792,6 +790,7 @@ enum err drain_pass(struct drain *drain, uint64_t clock_ms, bool is_last, bool *
         TRY(begin_round(drain, true));
         TRY(merge_lanes(drain, last_stamp, clock_ms));
     }
+    session_note_unread(drain->session, ended - count_ended_lanes(drain));
     bool has_queries = false;
     TRY(drain_queries_answer(drain, complete_tick, &has_queries));
     *out_was_busy = has_unread || has_queries;

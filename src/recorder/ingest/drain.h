@@ -34,7 +34,8 @@
 
 #include "aggregate/aggregator.h"
 #include "base/err.h"
-#include "recorder/ingest/lane_reader.h"
+#include "recorder/lanes/lane_heap.h"
+#include "recorder/lanes/lane_reader.h"
 #include "recorder/session/nursery_reader.h"
 #include "recorder/session/session_create.h"
 
@@ -95,9 +96,9 @@ struct drain {
     struct aggregator_process_vec awaited;       // attached; begun before they joined; in no order
     struct nursery_tables *scratch;              // owned: a copy of one nursery
     struct drain_lane *lanes[SESSION_MAX_LANES]; // owned; NULL: not in use
-    uint32_t active[SESSION_MAX_LANES]; // the lanes in use; first those that this pass still reads
+    uint32_t active[SESSION_MAX_LANES];          // the lanes in use
     uint32_t active_count;
-    uint32_t unread_count; // number of those
+    struct lane_heap unread; // those that this pass still reads; some of them may have ended
     // By slot. Those behind slot_count were never in use.
     struct drain_process processes[SESSION_MAX_PROCESSES];
     struct drain_stack stacks[DRAIN_STACKS]; // by their hash
@@ -125,7 +126,8 @@ struct drain {
     uint64_t seen_joins; // session_header.join_count at the latest scan of the slots
     uint64_t next_slot_scan_ms;
     uint64_t next_thread_check_ms;
-    uint64_t stable_ms; // see drain_note_time
+    uint32_t checked_lanes; // the fewest active ones since the latest check of the threads
+    uint64_t stable_ms;     // see drain_note_time
     uint64_t noted_ms;
     uint64_t noted_at_ns;
 };

@@ -497,9 +497,46 @@ static void holds_are_those_of_this_pass(void **state)
     close_fixture(&f);
 }
 
+// Threads wait by this number (lane_backlog.h), so it must be right, also after the program
+// overwrote it.
+static void the_unread_lanes_of_ended_threads_are_counted(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct lane_producer lanes[4];
+    open_fixture(&f);
+    struct session_header *header = f.on.session.header;
+    const uint32_t process = join(&f, (uint32_t)getpid(), 0);
+    for (size_t i = 0; i < 4; i++) {
+        open_lane(&f, process, &lanes[i]);
+        send_allocation(&lanes[i], (i + 1) << 12, 16);
+    }
+    pass(&f);
+    assert_int_equal(session_unread_lanes(header), 0);
+    lane_producer_close(&lanes[0]);
+    lane_producer_close(&lanes[1]);
+    assert_int_equal(session_unread_lanes(header), 2);
+    pass(&f);
+    pass(&f);
+    assert_int_equal(f.on.drain.active_count, 2);
+    assert_int_equal(session_unread_lanes(header), 0);
+
+    static const uint32_t overwritten[] = {0, 1, 1000, INT32_MAX, UINT32_MAX};
+    for (size_t i = 0; i < sizeof(overwritten) / sizeof(overwritten[0]); i++) {
+        atomic_store(&header->ended_lanes, overwritten[i]);
+        atomic_store(&header->recycled_lanes, 5);
+        pass(&f);
+        assert_int_equal(session_unread_lanes(header), 0);
+        atomic_fetch_add(&header->ended_lanes, 1);
+        assert_int_equal(session_unread_lanes(header), 1);
+    }
+    close_fixture(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_unread_lanes_of_ended_threads_are_counted),
         cmocka_unit_test(everything_that_threads_write_is_booked),
         cmocka_unit_test(queries_are_answered_when_all_before_them_is_counted),
         cmocka_unit_test(blocks_freed_by_another_thread_are_paired),

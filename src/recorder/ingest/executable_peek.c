@@ -6,7 +6,7 @@
 // Context: H, the recorder's main thread.
 #include <stdlib.h>
 
-#include "recorder/ingest/lane_reader.h"
+#include "recorder/lanes/lane_reader.h"
 
 // Search `count` words. *out_words: the number of searched words; *found: the text was there.
 static enum err peek_piece(struct lane_reader *reader,

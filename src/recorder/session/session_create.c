@@ -329,3 +329,15 @@ void session_recycle_lane(const struct session *session, uint32_t lane)
     atomic_fetch_and_explicit(&session->header->lane_bitmap[lane / 64],
                               ~((uint64_t)1 << (lane % 64)), memory_order_release);
 }
+
+void session_note_unread(const struct session *session, uint32_t recycled)
+{
+    struct session_header *header = session->header;
+    const bool was_long = session_unread_lanes(header) > LANES_UNREAD_MAX;
+    // Relaxed: the count guards no other data.
+    atomic_store_explicit(&header->recycled_lanes, recycled, memory_order_relaxed);
+    if (was_long) {
+        (void)syscall(SYS_futex, &header->recycled_lanes, FUTEX_WAKE, INT_MAX, NULL, NULL,
+                      0); // there may be no sleeper
+    }
+}

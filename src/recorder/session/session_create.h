@@ -60,3 +60,6 @@ bool session_answer(const struct session *session) MUST_USE;
 // Return the memory of a drained lane to the system and free the lane for the next thread. Its
 // contents read as zero afterwards.
 void session_recycle_lane(const struct session *session, uint32_t lane);
+
+// Set session_header.recycled_lanes; wake the threads that wait for it (lane_backlog.h).
+void session_note_unread(const struct session *session, uint32_t recycled);

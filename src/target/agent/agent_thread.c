@@ -66,8 +66,19 @@ static bool is_left(const struct agent_thread *thread)
            atomic_load_explicit(&lane->state, memory_order_relaxed) != LANE_ACTIVE;
 }
 
+// Count the lane of the slot's previous thread as one that the recorder has still to close. A wrong
+// count, as in a forked child, lasts until the recorder counts them.
+static void note_end_of_owner(const struct agent_thread *thread)
+{
+    if (!is_left(thread)) {
+        struct session_header *session = (struct session_header *)g_agent_page.session;
+        (void)atomic_fetch_add_explicit(&session->ended_lanes, 1, memory_order_relaxed);
+    }
+}
+
 static struct agent_thread *begin(struct agent_thread *thread, uint64_t thread_pointer)
 {
+    note_end_of_owner(thread);
     thread->state = NULL;
     thread->pass = (struct thread_pass){0};
     thread->outer_call = 0;

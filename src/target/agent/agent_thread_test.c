@@ -78,10 +78,12 @@ static void a_thread_keeps_its_slot_and_a_later_one_takes_it(void **state)
     const uint64_t first = descriptor(0, 100);
     struct agent_thread *slot = agent_thread_take(first);
     assert_non_null(slot);
-    slot->state = &f;
+    struct lane_header *lane = calloc(2, LANE_HEADER_BYTES);
+    void *held = (uint8_t *)lane + LANE_HEADER_BYTES;
+    slot->state = held;
     slot->outer_call = 77;
     assert_ptr_equal(agent_thread_take(first), slot);
-    assert_ptr_equal(slot->state, &f);
+    assert_ptr_equal(slot->state, held);
 
     (void)descriptor(0, 101); // another thread has the descriptor now
     assert_ptr_equal(agent_thread_take(first), slot);
@@ -89,6 +91,38 @@ static void a_thread_keeps_its_slot_and_a_later_one_takes_it(void **state)
     assert_int_equal(slot->outer_call, 0);
 
     assert_ptr_not_equal(agent_thread_take(descriptor(1, 102)), slot);
+    free(lane);
+}
+
+static void a_thread_that_took_the_descriptor_of_another_notes_its_end(void **state)
+{
+    (void)state;
+    const uint64_t thread = descriptor(3, 104);
+    struct lane_header *lane = calloc(2, LANE_HEADER_BYTES);
+    struct agent_thread *slot = agent_thread_take(thread);
+    assert_int_equal(atomic_load(&f.session->ended_lanes), 0); // it was free
+    lane->thread_id = slot->thread_id;
+    atomic_store(&lane->state, LANE_ACTIVE);
+    slot->state = (uint8_t *)lane + LANE_HEADER_BYTES;
+    assert_ptr_equal(agent_thread_take(thread), slot);
+    assert_int_equal(atomic_load(&f.session->ended_lanes), 0); // the thread itself
+
+    (void)descriptor(3, 105);
+    assert_ptr_equal(agent_thread_take(thread), slot);
+    assert_int_equal(atomic_load(&f.session->ended_lanes), 1);
+
+    // The recorder has closed that lane already, or given it to another thread.
+    slot->state = (uint8_t *)lane + LANE_HEADER_BYTES;
+    atomic_store(&lane->state, LANE_CLOSED);
+    (void)descriptor(3, 106);
+    assert_ptr_equal(agent_thread_take(thread), slot);
+    slot->state = (uint8_t *)lane + LANE_HEADER_BYTES;
+    atomic_store(&lane->state, LANE_ACTIVE);
+    lane->thread_id++;
+    (void)descriptor(3, 107);
+    assert_ptr_equal(agent_thread_take(thread), slot);
+    assert_int_equal(atomic_load(&f.session->ended_lanes), 1);
+    free(lane);
 }
 
 // The slots that a thread may take, as threads with open lanes.
@@ -214,6 +248,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_thread_keeps_its_slot_and_a_later_one_takes_it, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(a_thread_that_took_the_descriptor_of_another_notes_its_end,
+                                        set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_a_slot_each_event_is_counted_as_lost, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(the_id_is_found_where_a_libc_keeps_it, set_up, tear_down),

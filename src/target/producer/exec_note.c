@@ -6,8 +6,8 @@
 #include <time.h>
 
 #include "base/sys.h"
-#include "target/producer/recorder_liveness.h"
 #include "target/producer/session_join.h"
+#include "target/producer/waiting/recorder_liveness.h"
 
 enum {
     FOLLOW_WAIT_MS = 15000,

@@ -7,8 +7,8 @@
 #include "base/minmax.h"
 #include "base/signals.h"
 #include "base/sys.h"
-#include "target/producer/recorder_liveness.h"
 #include "target/producer/session_join.h"
+#include "target/producer/waiting/recorder_liveness.h"
 
 // Set the values that depend on soft_limit and on the lap of the ring that pos is in.
 static void set_limit(struct lane_producer *p)
@@ -53,6 +53,8 @@ void lane_producer_rewind(struct lane_producer *p)
 void lane_producer_close(struct lane_producer *p)
 {
     lane_producer_publish(p);
+    // Relaxed: the count guards no other data.
+    (void)atomic_fetch_add_explicit(&p->session->ended_lanes, 1, memory_order_relaxed);
     // Release: the recorder that acquires LANE_CLOSED sees the final write_pos.
     atomic_store_explicit(&p->lane->state, LANE_CLOSED, memory_order_release);
 }

@@ -20,8 +20,8 @@
 
 #include "base/sys.h"
 #include "base/test_support/random_numbers.h"
-#include "target/producer/recorder_liveness.h"
 #include "target/producer/session_join.h"
+#include "target/producer/waiting/recorder_liveness.h"
 
 // One lane of a session that exists only in this process.
 struct fixture {

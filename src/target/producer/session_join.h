@@ -60,11 +60,3 @@ MUST_USE enum err session_claim_lane(struct session_mapping *mapping,
                                      uint32_t process_index,
                                      uint32_t thread_id,
                                      struct lane_header **out);
-
-// Add to one of the session's counters. An atomic read-modify-write: not for the common path.
-static inline void
-session_count(struct session_header *session, enum session_counter counter, uint64_t amount)
-{
-    // Relaxed: counters order nothing.
-    atomic_fetch_add_explicit(&session->counters[counter], amount, memory_order_relaxed);
-}

@@ -13,7 +13,7 @@
 #include "base/sys.h"
 #include "session/stamp.h"
 #include "target/preload/process/process_entry.h"
-#include "target/producer/exit_wait.h"
+#include "target/producer/waiting/exit_wait.h"
 
 enum process_verdict {
     VERDICT_UNDECIDED = 0,

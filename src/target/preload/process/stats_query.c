@@ -6,7 +6,7 @@
 
 #include "base/sys.h"
 #include "target/producer/nursery/nursery.h"
-#include "target/producer/recorder_liveness.h"
+#include "target/producer/waiting/recorder_liveness.h"
 
 enum {
     WHAT_SHIFT = 32, // behind the number

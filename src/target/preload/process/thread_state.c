@@ -10,6 +10,7 @@
 #include "base/sys.h"
 #include "target/preload/process/process.h"
 #include "target/producer/nursery/nursery.h"
+#include "target/producer/waiting/lane_backlog.h"
 #include "target/unwind/unwind.h"
 
 #define PAGE              4096u
@@ -109,7 +110,14 @@ struct thread_state *thread_state_open(void)
         process_count(LOST_seccomp);
         return NULL;
     }
+    const struct thread_state *before = thread_way_state(); // in a forked child the parent's
+    struct session_header *session = process_mapping()->header;
+    lane_backlog_await(session, session_process(session, g_process->index)->pid_namespace);
     const uint64_t blocked = signals_block();
+    if (thread_way_state() != before) { // a signal handler has opened it during the wait
+        signals_restore(blocked);
+        return thread_way_state();
+    }
     struct lane_header *lane;
     const enum err result =
         session_claim_lane(process_mapping(), g_process->index, (uint32_t)sys_gettid(), &lane);

@@ -9,8 +9,8 @@
 
 #include "base/sys.h"
 #include "target/producer/nursery/nursery_send.h"
-#include "target/producer/recorder_liveness.h"
 #include "target/producer/session_join.h"
+#include "target/producer/waiting/recorder_liveness.h"
 
 enum {
     WINDOW_TICKS = 16,       // age at which a window of less than the wanted blocks suffices

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Tests exit_wait with a recorder that answers, with a silent one, and with one whose clock
 // stopped.
-#include "target/producer/exit_wait.h"
+#include "target/producer/waiting/exit_wait.h"
 
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // lane_reader: see the header.
-#include "recorder/ingest/lane_reader.h"
+#include "recorder/lanes/lane_reader.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // lane_counters: see the header.
-#include "recorder/ingest/lane_counters.h"
+#include "recorder/lanes/lane_counters.h"
 
 #include "base/minmax.h"
 #include "recorder/session/claimed_counter.h"

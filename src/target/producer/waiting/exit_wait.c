@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // exit_wait: see exit_wait.h.
-#include "target/producer/exit_wait.h"
+#include "target/producer/waiting/exit_wait.h"
 
 #include <stdbool.h>
 #include <time.h>

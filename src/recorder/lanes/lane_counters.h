@@ -8,7 +8,7 @@
 // Context: H, the recorder's main thread.
 #pragma once
 
-#include "recorder/ingest/lane_reader.h"
+#include "recorder/lanes/lane_reader.h"
 
 // Add what has been counted since the previous call to the aggregator. clock_ms: of the session.
 // ERR_CORRUPT: a counter has an impossible value.

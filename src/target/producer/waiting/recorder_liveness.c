@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // recorder_liveness: see recorder_liveness.h.
-#include "target/producer/recorder_liveness.h"
+#include "target/producer/waiting/recorder_liveness.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Tests when a waiting thread gives its recorder up, by a clock of the test's own.
-#include "target/producer/recorder_liveness.h"
+#include "target/producer/waiting/recorder_liveness.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+// Tests lane_backlog with a recorder that recycles lanes, with one that does not, and with none.
+#include "target/producer/waiting/lane_backlog.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/sys.h"
+
+struct recorder {
+    struct session_header session;
+    _Atomic bool is_over; // the thread has its turn
+    bool recycles;
+};
+
+static uint32_t waits_of(const struct recorder *r)
+{
+    return (uint32_t)atomic_load(&r->session.counters[NOTE_producer_waits]);
+}
+
+// Advance the clock each millisecond until the thread has its turn. Recycle lanes when it has woken
+// the recorder.
+static void *run_recorder(void *context)
+{
+    struct recorder *r = context;
+    while (!atomic_load(&r->is_over)) {
+        atomic_fetch_add(&r->session.clock_ms, 1);
+        if (r->recycles && atomic_load(&r->session.recorder_wake) > 0) {
+            atomic_store(&r->session.recycled_lanes, atomic_load(&r->session.ended_lanes));
+            const void *word = &r->session.recycled_lanes;
+            (void)sys_futex_wake(word, 1); // none may sleep
+        }
+        (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    return NULL;
+}
+
+static void await_beside(struct recorder *r)
+{
+    pthread_t thread;
+    r->session.recorder_pid = (uint32_t)getpid();
+    assert_int_equal(pthread_create(&thread, NULL, run_recorder, r), 0);
+    lane_backlog_await(&r->session, 0);
+    atomic_store(&r->is_over, true);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+static void few_unread_lanes_keep_nobody(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t ended;
+        uint32_t recycled;
+    } cases[] = {{0, 0},
+                 {LANES_UNREAD_MAX, 0},
+                 {LANES_UNREAD_MAX - 10, UINT32_MAX - 8}, // the counts wrap around
+                 {5, 6},                                  // the recorder's is ahead
+                 {0, LANES_UNREAD_MAX + 1}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct recorder r = {
+            .session = {.ended_lanes = cases[i].ended, .recycled_lanes = cases[i].recycled}};
+        lane_backlog_await(&r.session, 0);
+        assert_int_equal(waits_of(&r), 0);
+        assert_int_equal(atomic_load(&r.session.recorder_wake), 0);
+    }
+}
+
+static void the_recorder_is_woken_and_ends_the_wait(void **state)
+{
+    (void)state;
+    struct recorder r = {.recycles = true,
+                         .session = {.ended_lanes = 2, .recycled_lanes = 1 - LANES_UNREAD_MAX}};
+    await_beside(&r);
+    assert_int_equal(waits_of(&r), 1);
+    assert_true(atomic_load(&r.session.recorder_wake) > 0);
+    assert_int_equal(atomic_load(&r.session.state), SESSION_STARTING);
+    assert_int_equal(session_unread_lanes(&r.session), 0);
+}
+
+static void a_recorder_that_only_lives_ends_the_wait_too(void **state)
+{
+    (void)state;
+    struct recorder r = {.session = {.ended_lanes = LANES_UNREAD_MAX + 1}};
+    await_beside(&r);
+    assert_int_equal(waits_of(&r), 1);
+    assert_int_equal(atomic_load(&r.session.state), SESSION_STARTING);
+    assert_true(session_unread_lanes(&r.session) > LANES_UNREAD_MAX);
+}
+
+// Return the pid of a process that has ended.
+static uint32_t dead_pid(void)
+{
+    const pid_t pid = fork();
+    if (pid == 0) {
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    return (uint32_t)pid;
+}
+
+static void a_dead_recorder_keeps_nobody(void **state)
+{
+    (void)state;
+    struct recorder r = {
+        .session = {.ended_lanes = LANES_UNREAD_MAX + 1, .recorder_pid = dead_pid()}};
+    lane_backlog_await(&r.session, 0); // its clock does not move
+    assert_int_equal(atomic_load(&r.session.state), SESSION_ABANDONED);
+    assert_int_equal(atomic_load(&r.session.counters[NOTE_lane_timeout]), 1);
+}
+
+static void an_ended_session_keeps_nobody(void **state)
+{
+    (void)state;
+    struct recorder r = {.session = {.ended_lanes = LANES_UNREAD_MAX + 1, .state = SESSION_ENDED}};
+    lane_backlog_await(&r.session, 0);
+    assert_int_equal(waits_of(&r), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(few_unread_lanes_keep_nobody),
+        cmocka_unit_test(the_recorder_is_woken_and_ends_the_wait),
+        cmocka_unit_test(a_recorder_that_only_lives_ends_the_wait_too),
+        cmocka_unit_test(a_dead_recorder_keeps_nobody),
+        cmocka_unit_test(an_ended_session_keeps_nobody),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
