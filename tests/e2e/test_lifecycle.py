@@ -52,6 +52,17 @@ def test_programs_that_do_unusual_things(record, name):
     assert_totals(recording, expected_totals(name))
 
 
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_strictly_confined_thread_beside_another_is_not_killed(record, when):
+    """It may not read the processor's clock, by which the events of several threads are ordered."""
+    recording = record(PROGRAMS / "confined_beside", when, is_whole=False)
+    assert (recording.finished.returncode, recording.finished.stdout) == (0, b"confined\n")
+    expected = expected_totals("confined_beside", when)
+    assert recording.lost["seccomp"] == 200
+    assert recording.totals["allocations"] + recording.totals["frees"] + 200 == (
+        expected["allocations"] + expected["frees"])
+
+
 @pytest.mark.parametrize("how", ["exec", "vfork", "spawn"])
 def test_new_images_go_on_in_the_same_recording(record, how):
     recording = record(PROGRAMS / "exec_chain", how, "1")

@@ -77,6 +77,7 @@ struct lane_producer {
     uint32_t open_scopes;      // bit n: the thread's peak is followed in scope n (stats_query.h)
     uint32_t order;            // our copy of session_header.order
     bool is_ordered;           // several threads record: allocations and frees are sent with stamps
+    bool is_clockless;         // the thread must not read the processor's clock, so it never stamps
     uint64_t alone_stamp;      // of the latest tick in which no other thread had recorded
     uint64_t given_stamp;      // of the next event, if taken before; else 0
     uint64_t given_latest;     // the stamp noted in `freed` before that

@@ -225,7 +225,7 @@ static void check_order(struct lane_producer *p)
     struct nursery *n = &p->lane->nursery;
     const uint32_t own = number_of(p);
     uint32_t order = SESSION_ORDER_NOBODY;
-    if (!p->is_ordered) {
+    if (!p->is_ordered && !p->is_clockless) {
         p->alone_stamp = stamp_now(p->session); // before the check
     }
     // Sequentially consistent: of two threads that come first at once, one sees the other.
@@ -238,7 +238,9 @@ static void check_order(struct lane_producer *p)
         atomic_store(&p->session->order, order);
     }
     p->order = order;
-    if (order == SESSION_ORDER_SEVERAL && !p->is_ordered) {
+    if (order == SESSION_ORDER_SEVERAL && p->is_clockless) {
+        session_count(p->session, NOTE_order_timeouts, 1);
+    } else if (order == SESSION_ORDER_SEVERAL && !p->is_ordered) {
         clear_blocks(p);
         n->is_holding = p->freed != NULL ? n->is_holding : 0;
         n->trade.trial_ticks = 0;
