@@ -5,6 +5,7 @@ import base64
 import collections
 import gzip
 import json
+import math
 import re
 import subprocess
 
@@ -12,11 +13,11 @@ import pytest
 
 from drawings import SERVER
 from reading import as_rows, module_of, name_of
-from serving import BUILD, CAIRN, DEADLINE_SECONDS, draw, report
+from serving import BUILD, CAIRN, DEADLINE_SECONDS, ROOT, draw, report
 
 VIEWS = ("--functions", "--tree", "bottom-up", "--histogram", "--callers", ".", "--sort", "leaked", "-n", 0, "-s", 0,
          "--max-depth", 0)
-SUMMARY = ("damage", "run", "totals", "health", "counters", "unrecorded", "hooks", "unseen", "marks")
+SUMMARY = ("damage", "run", "totals", "health", "counters", "unrecorded", "hooks", "unseen", "marks", "findings")
 FILTERS = [({}, []), ({"function_regex": "load|work"}, ["--filter-function", "load|work"])]
 
 # Three processes: the shell, one that it forks, and one that it executes itself into.
@@ -87,6 +88,21 @@ def test_the_api_says_what_the_report_says(serve, path, params, options):
         candidates = ids[function["function"], function["module"]]
         found = [asked(server, "function", id=number, costs="all", sort="leaked_bytes", **params) for number in candidates]
         assert function in [{name: one[name] for name in function} for one in found]
+
+
+def test_source_lines_of_a_sample_have_errors(serve, tmp_path):
+    """Two runs allocate 3,000 blocks of 264 bytes each in one line, and 20,000 of 1,000 in another."""
+    server = serve(sampled(tmp_path))
+    file, = [group["name"] for group in asked(server, "files", costs="all")["groups"] if group["name"].endswith("/sampled.c")]
+    lines = {line["line"]: line for line in asked(server, "source", file_path=file, costs="all")["lines"]}
+    text = [""] + (ROOT / "tests/programs/counts/sampled.c").read_text().splitlines()
+    for code, count, size in (("malloc(LEAKED_BYTES)", 6000, 264), ("malloc(BRIEF_BYTES)", 40000, 1000)):
+        line = lines[next(number for number, words in enumerate(text) if code in words)]
+        for costs, errors in ((line["self"], line["self_errors"]), (line["inclusive"], line["inclusive_errors"])):
+            wanted = 2 * math.sqrt(9 / 8 * 1024 * costs["allocations"] / (size + 1))
+            assert wanted - 1 <= errors["allocations"] <= wanted * 1.13 + 1  # buckets are an eighth wide
+            assert errors["allocated_bytes"] == math.ceil(2 * math.sqrt(9 / 8 * 1024 * costs["allocated_bytes"]))
+            assert abs(costs["allocations"] - count) <= 3 * errors["allocations"]
 
 
 def check_tree(whole, reported):

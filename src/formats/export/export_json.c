@@ -34,10 +34,11 @@ static MUST_USE enum err write_document(struct view *view, const struct export_v
     static const struct summary_options no_lists = {0};
     json_key_string(view->w, "format", "cairn-profile");
     json_key_u64(view->w, "version", VIEW_JSON_VERSION);
+    // Its end writes `code` for what refers to it until then: nothing else may.
+    VIEW_OBJECT(view, "adhoc", view_adhoc(view, 0));
     TRY(view_selection(view, NULL));
     TRY(view_summary(view, &no_lists));
     TRY(view_suppressions(view));
-    VIEW_OBJECT(view, "adhoc", view_adhoc(view, 0));
     TRY(write_timeline(view));
     TRY(view_processes(view));
     TRY(view_threads(view));
