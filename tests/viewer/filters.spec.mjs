@@ -70,6 +70,17 @@ describe('filter bar', () => {
     assert.equal(await page.locator('.chip').count(), 0);
   });
 
+  it('a filter does not move the page', async () => {
+    const top = async (fragment) => {
+      await viewer.open(fragment);
+      return (await page.locator('main').boundingBox()).y;
+    };
+    const unfiltered = await top('#/bottom-up');
+    for (const filter of ['from_ms=100&to_ms=900', 'to_ms=500', 'function=keep_cache', 'size_min_bytes=4096']) {
+      assert.equal(await top(`#/bottom-up?${filter}`), unfiltered, filter);
+    }
+  });
+
   it('is obeyed in a view, or the view says of what it is not: the numbers there are those without that part', async () => {
     const shown = async (fragment) => {
       await viewer.open(`#/${fragment}`);

@@ -420,6 +420,7 @@ describe('progress', () => {
     await slow.page.route('**/api/v1/tree?*', (route) => { // never answered
       held = route;
       asked = new URL(route.request().url());
+      assert.ok(!(await slow.page.locator('main').innerText()).includes('one moment'), 'two notes about one wait');
     });
     await slow.page.route('**/api/v1/work', (route) => route.fulfill({ json: { answers: [
       { target: '/api/v1/leaks', phase: 'counting', stage: 1, done: 1, total: 100 },

@@ -4,6 +4,7 @@
 // Ownership: the caller destroys the chart. Hovering, brushing and clicking only call the caller's
 // functions.
 import { shownText } from '../base/shown-text';
+import { TIME_STEPS_MS } from '../base/ticks';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import type { ChartSpec } from './chart-spec';
@@ -73,7 +74,7 @@ function drawMarks(chart: uPlot, spec: ChartSpec): void {
 function axesOf(spec: ChartSpec): uPlot.Axis[] {
   const ink = { stroke: spec.ink.text, grid: { stroke: spec.ink.grid, width: 1 }, ticks: { stroke: spec.ink.grid, width: 1 } };
   return [
-    { ...ink, space: 80, values: (_chart, splits) => splits.map((ms) => spec.formatTime(ms)) },
+    { ...ink, space: 80, incrs: [...TIME_STEPS_MS], values: (_chart, splits) => splits.map((ms) => spec.formatTime(ms)) },
     { ...ink, size: 76, ...(spec.isBinary ? { incrs: BINARY_STEPS } : {}), values: (_chart, splits) => splits.map((value) => spec.formatValue(value)) },
   ];
 }

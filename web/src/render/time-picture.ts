@@ -26,8 +26,8 @@ export function timePicture(spec: ChartSpec, title: string, legend: readonly Leg
   return {
     title,
     legend,
-    x: ticks(toX, TICKS.x, false).map((ms) => ({ at: ms / toX, label: spec.formatTime(ms) })),
-    y: ticks(toY, TICKS.y, spec.isBinary).map((value) => ({ at: value / toY, label: spec.formatValue(value) })),
+    x: ticks(toX, TICKS.x, 'time').map((ms) => ({ at: ms / toX, label: spec.formatTime(ms) })),
+    y: ticks(toY, TICKS.y, spec.isBinary ? 'binary' : 'decimal').map((value) => ({ at: value / toY, label: spec.formatValue(value) })),
     shapes: [
       // The highest edge first, so that each lower area covers its own part.
       ...[...spec.areas].reverse().flatMap((area) => pieces(area.edge, area.hasGaps).map((points): Shape => ({ kind: 'area', points, colour: area.colour }))),

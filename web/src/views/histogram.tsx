@@ -241,7 +241,7 @@ function barsPicture(model: HistogramModel, title: string, isDark: boolean): Pic
     title,
     shapes,
     x: bars.flatMap((bar, place) => (place % each === 0 ? [{ at: (place + 0.5) / count, label: bound(now.unit, bar.low) }] : [])),
-    y: (model.isLog ? [0, 0.25, 0.5, 0.75, 1].map((part) => Math.round(Math.expm1(part * Math.log1p(highest)))) : ticks(highest, 6, model.rank === 'bytes')).map((value) => ({ at: heightOf(model, value), label: format(value) })),
+    y: (model.isLog ? [0, 0.25, 0.5, 0.75, 1].map((part) => Math.round(Math.expm1(part * Math.log1p(highest)))) : ticks(highest, 6, model.rank === 'bytes' ? 'binary' : 'decimal')).map((value) => ({ at: heightOf(model, value), label: format(value) })),
     legend: [
       ...now.top.map((entry, layer) => ({ colour: colour(layer), text: locationName(now.code, entry.location).full })),
       { colour: colour(now.top.length), text: 'all others' },

@@ -106,7 +106,7 @@ function TreeTable(props: {
       isOpen={(row) => ((node(row)?.childCount ?? 0) === 0 ? null : tree.open.has(idAt(row)))}
       onToggle={(row, open) => loaded.toggle(idAt(row), open)}
       parentOf={(row) => rows.findIndex((candidate) => candidate.id === node(row)?.parent)}
-      {...(loaded.busy ? { empty: 'One moment…' } : {})}
+      {...(loaded.busy ? { empty: '' } : {})}
       {...(loaded.error === null ? {} : { empty: 'No answer.' })}
     />
   );

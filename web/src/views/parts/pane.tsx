@@ -42,10 +42,7 @@ export function Pane<T>(props: {
   }
   if (asked.value === null) {
     return asked.busy ? (
-      <>
-        <p class="notice" role="status">{`${label}: one moment…`}</p>
-        <Waiting label={label} target={asked.target} onCancel={asked.cancel} />
-      </>
+      <Waiting label={label} target={asked.target} isFirst onCancel={asked.cancel} />
     ) : (
       <p class="notice" role="status">{`${label}: nothing asked.`}</p>
     );

@@ -1,4 +1,5 @@
-// Shown while the server works on an answer: the known progress, and a button that stops it.
+// Shown while the server works on an answer: the known progress, and a button that stops it. Where
+// there is no older answer to look at, its place is taken from the start.
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { work, type Work } from '../../api/answers';
@@ -9,7 +10,7 @@ import { progressText } from '../../model/progress';
 /** Shorter waits show no text. */
 const PATIENCE_MS = 700;
 
-export function Waiting(props: { readonly label: string; readonly target: string; readonly onCancel: () => void }): JSX.Element | null {
+export function Waiting(props: { readonly label: string; readonly target: string; readonly isFirst?: boolean; readonly onCancel: () => void }): JSX.Element | null {
   const [elapsedMs, setElapsedMs] = useState(0);
   const [told, setTold] = useState<Work | null>(null);
   useEffect(() => {
@@ -29,7 +30,7 @@ export function Waiting(props: { readonly label: string; readonly target: string
     };
   }, []);
   if (elapsedMs < PATIENCE_MS) {
-    return null;
+    return props.isFirst === true ? <p class="notice" role="status">{`${props.label}: one moment…`}</p> : null;
   }
   return (
     <div class="waiting" role="status" data-testid="waiting">
