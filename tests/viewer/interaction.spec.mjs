@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import http from 'node:http';
 import { before, describe, it } from 'node:test';
-import { control, DEADLINE_MS, exactNumber, humanBytes, humanCount, pngSize, readSvg, recordLive, recordWorkload, report, serve, withStage } from './support.mjs';
+import { control, DEADLINE_MS, exactNumber, humanBytes, humanCount, pngSize, readSvg, recordFamily, recordLive, recordWorkload, report, serve, withStage } from './support.mjs';
 
 let file, server, viewer, page;
 const stage = withStage(async () => {
@@ -106,6 +106,31 @@ describe('flame graph', () => {
     await viewer.idle();
     assert.equal(viewer.parameters().get('zoom'), null);
     assert.equal((await viewer.text('flame-status')).split(':')[0], before.split(':')[0]);
+  });
+
+  it('a link with a zoom shows the same function in another recording, where other nodes are before it', async () => {
+    const trail = (on) => on.getByRole('navigation', { name: 'Zoomed to' }).innerText();
+    const search = (shown) => shown.ask('tree?direction=top_down&hide_wrappers=1&collapse=1&min_share=0&search=keep_cache');
+    const idOf = async (shown) => { const { nodes } = await search(shown); return nodes.id[nodes.matched.indexOf(1)]; };
+    await viewer.open('#/flame?min_share=0');
+    const canvas = page.locator('.flame-canvas');
+    await canvas.press('ArrowDown'); // selects the root
+    for (const wanted of ['main', 'keep_cache']) {
+      await canvas.press('ArrowDown');
+      for (let step = 0; step < 20 && !(await viewer.text('flame-status')).startsWith(wanted); step++) {
+        await canvas.press('ArrowRight');
+      }
+      assert.ok((await viewer.text('flame-status')).startsWith(wanted), await viewer.text('flame-status'));
+    }
+    await canvas.press('Enter');
+    await viewer.idle();
+    const own = await trail(page);
+    assert.match(own, /main\s*›\s*keep_cache/);
+    const { viewer: other } = await stage.open(recordFamily(stage.folder, 'family.cairn'));
+    await other.open(viewer.fragment());
+    assert.notEqual(await idOf(other), await idOf(viewer));
+    assert.equal(await trail(other.page), own);
+    await other.page.close();
   });
 
   it('is walked by keys', async () => {

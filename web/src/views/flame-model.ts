@@ -3,6 +3,7 @@ import type { Tree } from '../api/answers';
 import { at } from '../base/columns';
 import { formatPercent } from '../base/format';
 import { functionName, NO_CODE, type CodeName } from '../model/code';
+import { findPath, framePaths, pathOf } from '../model/frame-path';
 import { foldAction, foldedLabel, foldOf } from '../model/folded-frames';
 import { ALL_COSTS, changeError, costTitle, errorBeside, formatCost, formatCostChange, formatCostExact, type CostKey } from '../model/cost';
 import { palette } from '../render/colour';
@@ -18,24 +19,33 @@ export interface FlameModel {
   readonly layout: FlameLayout;
   readonly name: (frame: number) => CodeName;
   readonly value: (frame: number) => number;
-  readonly frameOfId: (id: number) => number;
+  /** The path of a frame, for the address, and the frame of a path; -1: it is not among the frames. */
+  readonly pathOf: (frame: number) => string;
+  readonly frameOfPath: (path: string) => number;
+}
+
+/** The function of a frame by what is the same in every recording. */
+function keyOf(tree: Tree, frame: number): string {
+  const { functions, modules } = tree.code;
+  const index = tree.nodes.function[frame] ?? null;
+  const module = index === null ? null : (functions.module[index] ?? null);
+  return index === null ? '' : `${functions.name[index] ?? ''}\n${module === null ? '' : (modules.name[module] ?? '')}`;
 }
 
 export function flameModel(tree: Tree, cost: CostKey, tells: (cost: CostKey) => boolean): FlameModel {
   const names = new Map<number, CodeName>();
   const { nodes } = tree;
   const values = nodes.total[cost] ?? [];
-  let places: Map<number, number> | null = null;
+  let paths: readonly number[] | null = null;
+  const allPaths = (): readonly number[] => (paths ??= framePaths(nodes, (row) => keyOf(tree, row)));
   return {
     tree,
     cost,
     tells,
     layout: layoutFlame(nodes, values),
     value: (frame) => at(values, frame),
-    frameOfId: (id) => {
-      places ??= new Map(nodes.id.map((own, frame) => [own, frame]));
-      return places.get(id) ?? -1;
-    },
+    pathOf: (frame) => pathOf(nodes, allPaths(), frame),
+    frameOfPath: (path) => findPath(nodes, allPaths(), path),
     name: (frame) => {
       const index = nodes.function[frame] ?? null;
       if (index === null) {

@@ -91,7 +91,7 @@ function Trail(props: { readonly model: FlameModel; readonly zoomed: number }): 
 }
 
 function zoomTo(model: FlameModel, frame: number): void {
-  go({ zoom: frame <= 0 ? '' : String(at(model.tree.nodes.id, frame)) });
+  go({ zoom: frame <= 0 ? '' : model.pathOf(frame) });
 }
 
 function Graph(props: { readonly tree: Tree; readonly address: Address }): JSX.Element {
@@ -101,7 +101,7 @@ function Graph(props: { readonly tree: Tree; readonly address: Address }): JSX.E
   const saveFile = useSaveFile();
   const model = useMemo(() => flameModel(tree, address.cost, tells), [tree]);
   const look = useMemo(() => flameLook(model, dark), [model, dark]);
-  const zoomed = address.zoom === '' ? 0 : Math.max(model.frameOfId(Number(address.zoom)), 0);
+  const zoomed = useMemo(() => (address.zoom === '' ? 0 : Math.max(model.frameOfPath(address.zoom), 0)), [model, address.zoom]);
   const [pointed, setPointed] = useState(0);
   const frame = pointed < model.layout.count ? pointed : 0;
   const isFlame = address.layout === 'flame';

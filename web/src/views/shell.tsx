@@ -170,7 +170,6 @@ function useReplaced(meta: Meta | null): readonly [string, () => void] {
     const identity = identityOf(meta);
     if (known.current !== null && known.current !== identity) {
       setWhen(new Date().toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' }));
-      go({ zoom: '' }, 'refine');
     }
     known.current = identity;
   }, [meta]);
