@@ -420,6 +420,7 @@ describe('a long answer', () => {
       await slow.page.getByTestId(`tab-${view}`).click();
       const waiting = slow.page.locator('.waiting');
       await waiting.getByText(`${label}: working`).waitFor();
+      assert.ok(!(await slow.page.locator('main').innerText()).includes('one moment'), 'two notes about one wait');
       await slow.page.getByTestId('tab-summary').click({ trial: true }); // nothing is blocked
       await waiting.getByRole('button', { name: 'Cancel' }).click();
       await stopped;
@@ -445,7 +446,6 @@ describe('progress', () => {
     await slow.page.route('**/api/v1/tree?*', (route) => { // never answered
       held = route;
       asked = new URL(route.request().url());
-      assert.ok(!(await slow.page.locator('main').innerText()).includes('one moment'), 'two notes about one wait');
     });
     await slow.page.route('**/api/v1/work', (route) => route.fulfill({ json: { answers: [
       { target: '/api/v1/leaks', phase: 'counting', stage: 1, done: 1, total: 100 },
@@ -517,7 +517,12 @@ describe('a recording in progress', () => {
       await follower.idle();
       assert.equal(await follower.page.locator('main').getAttribute('data-view'), 'bottom-up');
       live.input.write('x');
-      await follower.page.waitForFunction(() => [...document.querySelectorAll('[role=treegrid] .cost')].some((cost) => cost.title.startsWith('Leaked: 4.88 KiB (5,000 B)')));
+      await follower.page.waitForFunction(() => [...document.querySelectorAll('[role=treegrid] .cost')].some((cost) => cost.title.startsWith('Live now: 4.88 KiB (5,000 B)')));
+      for (const view of ['summary', 'bottom-up', 'flame', 'functions', 'leaks', 'threads']) { // what is live is not leaked yet
+        await follower.follow(`#/${view}?cost=leaked_bytes`);
+        const shown = await follower.page.locator('main').innerText();
+        assert.ok(shown.includes('Live now') && !/Leaked|leaked/.test(shown), `${view}: ${shown}`);
+      }
       await follower.follow('#/leaks?leaks_by=call_site&function=leak_receipt');
       await live.end();
       await leaked('20,000 B');

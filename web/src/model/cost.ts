@@ -36,21 +36,39 @@ export const TABLE_COSTS: readonly CostKey[] = [
 /** The costs of stacks; RSS belongs to whole processes. */
 export const ALL_COSTS: readonly CostKey[] = Object.keys(TEXTS).filter((key) => key !== 'peak_rss_bytes');
 
-/** `atTime`: the selection is the heap at a moment, and leaked is titled live. */
-export function costTitle(key: CostKey, atTime = false): string {
-  if (atTime && key === 'leaked_bytes') {
-    return 'Live then';
-  }
-  return TEXTS[key]?.title ?? key;
+/**
+ * When the blocks are live that the leaked costs count: at the end, at the moment of the filter, or,
+ * while the program runs, now. Only the first ones are leaked.
+ */
+export type LiveWhen = 'end' | 'then' | 'now';
+
+const LIVE_TEXTS: Readonly<Record<LiveWhen, Readonly<Record<CostKey, CostText>>>> = {
+  end: {},
+  then: {
+    leaked_bytes: { title: 'Live then', meaning: 'bytes live at that moment' },
+    leaked_allocations: { title: 'Live blocks then', meaning: 'blocks live at that moment' },
+  },
+  now: {
+    leaked_bytes: { title: 'Live now', meaning: 'bytes live now, and not freed so far' },
+    leaked_allocations: { title: 'Live blocks now', meaning: 'blocks live now, and not freed so far' },
+  },
+};
+
+function textOf(key: CostKey, when: LiveWhen): CostText | undefined {
+  return LIVE_TEXTS[when][key] ?? TEXTS[key];
+}
+
+export function costTitle(key: CostKey, when: LiveWhen = 'end'): string {
+  return textOf(key, when)?.title ?? key;
 }
 
 /** For a column, which has three numbers in a comparison. */
-export function costHeading(key: CostKey, isDiff: boolean, atTime = false): string {
-  return `${costTitle(key, atTime)}${isDiff ? ': old, new, change' : ''}`;
+export function costHeading(key: CostKey, isDiff: boolean, when: LiveWhen = 'end'): string {
+  return `${costTitle(key, when)}${isDiff ? ': old, new, change' : ''}`;
 }
 
-export function costMeaning(key: CostKey): string {
-  return TEXTS[key]?.meaning ?? key;
+export function costMeaning(key: CostKey, when: LiveWhen = 'end'): string {
+  return textOf(key, when)?.meaning ?? key;
 }
 
 export function isBytes(key: CostKey): boolean {

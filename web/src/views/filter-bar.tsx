@@ -11,6 +11,7 @@ import { useAddress } from '../state/hooks';
 import { FilterChips } from './filter-chips';
 import { usePassed } from './filter-scope';
 import { RegexToggle } from './parts/controls';
+import { useLiveWhen } from './parts/live-when';
 import { useCapability } from './parts/meta-context';
 import { useTells } from './parts/unknown-costs';
 import { ReportNote } from './report-note';
@@ -57,6 +58,7 @@ function Share(props: { readonly address: Address }): JSX.Element {
   const { address } = props;
   const asked = usePassed();
   const tells = useTells();
+  const when = useLiveWhen();
   const cost = isMoment(address) && address.cost === 'peak_bytes' ? 'leaked_bytes' : address.cost;
   if (asked === null) {
     return <p class="filter-share soft">Whole recording</p>;
@@ -72,7 +74,7 @@ function Share(props: { readonly address: Address }): JSX.Element {
   if (selection === undefined) {
     return <p class="filter-share soft">…</p>;
   }
-  const title = costTitle(cost, isMoment(address));
+  const title = costTitle(cost, when);
   if (!tells(cost)) {
     return <p class="filter-share" data-testid="filter-share">{`${title}: not known under this filter`}</p>;
   }

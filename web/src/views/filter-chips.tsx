@@ -22,10 +22,10 @@ const LABELS: Readonly<Partial<Record<FilterField, string>>> = {
 
 const CLASS_SETS = [
   { value: '', label: 'allocated inside' },
-  { value: 'in_out', label: 'allocated inside, alive at its end' },
+  { value: 'in_out', label: 'allocated inside, live at its end' },
   { value: 'in_in', label: 'allocated and freed inside' },
   { value: 'out_in', label: 'allocated before, freed inside' },
-  { value: 'out_out', label: 'allocated before, alive at its end' },
+  { value: 'out_out', label: 'allocated before, live at its end' },
   { value: 'in_in,in_out,out_in,out_out', label: 'all that lived inside' },
 ] as const;
 

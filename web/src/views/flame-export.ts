@@ -20,7 +20,7 @@ function wholeSlice(model: FlameModel, zoomed: number, widthPx: number): FlameSl
 }
 
 export function exportSvg(model: FlameModel, look: FlameLook, zoomed: number, isFlame: boolean, saveFile: SaveFile): void {
-  const title = `cairn: ${costTitle(model.cost)}`;
+  const title = `cairn: ${costTitle(model.cost, model.when)}`;
   const slice = wholeSlice(model, zoomed, WIDTH_PX);
   const text = flameSvg(model.layout, slice, look, { widthPx: WIDTH_PX, isFlame, title }, (frame) =>
     frameLines(model, frame).join('\n'),

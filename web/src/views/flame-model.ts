@@ -5,7 +5,7 @@ import { formatPercent } from '../base/format';
 import { functionName, NO_CODE, type CodeName } from '../model/code';
 import { findPath, framePaths, pathOf } from '../model/frame-path';
 import { foldAction, foldedLabel, foldOf } from '../model/folded-frames';
-import { ALL_COSTS, changeError, costTitle, errorBeside, formatCost, formatCostChange, formatCostExact, type CostKey } from '../model/cost';
+import { ALL_COSTS, changeError, costTitle, errorBeside, formatCost, formatCostChange, formatCostExact, type CostKey, type LiveWhen } from '../model/cost';
 import { palette } from '../render/colour';
 import { layoutFlame, type FlameLayout } from '../render/flame/layout';
 import { cssVariable } from './parts/theme-hook';
@@ -16,6 +16,7 @@ export interface FlameModel {
   readonly cost: CostKey;
   /** Whether figures of a cost are meaningful. */
   readonly tells: (cost: CostKey) => boolean;
+  readonly when: LiveWhen;
   readonly layout: FlameLayout;
   readonly name: (frame: number) => CodeName;
   readonly value: (frame: number) => number;
@@ -32,7 +33,7 @@ function keyOf(tree: Tree, frame: number): string {
   return index === null ? '' : `${functions.name[index] ?? ''}\n${module === null ? '' : (modules.name[module] ?? '')}`;
 }
 
-export function flameModel(tree: Tree, cost: CostKey, tells: (cost: CostKey) => boolean): FlameModel {
+export function flameModel(tree: Tree, cost: CostKey, tells: (cost: CostKey) => boolean, when: LiveWhen): FlameModel {
   const names = new Map<number, CodeName>();
   const { nodes } = tree;
   const values = nodes.total[cost] ?? [];
@@ -42,6 +43,7 @@ export function flameModel(tree: Tree, cost: CostKey, tells: (cost: CostKey) => 
     tree,
     cost,
     tells,
+    when,
     layout: layoutFlame(nodes, values),
     value: (frame) => at(values, frame),
     pathOf: (frame) => pathOf(nodes, allPaths(), frame),
@@ -93,7 +95,7 @@ export function frameLines(model: FlameModel, frame: number, isShort = false): r
     }
     const value = at(column, frame);
     const share = formatPercent(value, selection.totals[key] ?? 0);
-    lines.push(`${costTitle(key)}: ${formatCostExact(key, value)}${frameError(model, frame, key)}, ${share}${changeText(model, frame, key)}`);
+    lines.push(`${costTitle(key, model.when)}: ${formatCostExact(key, value)}${frameError(model, frame, key)}, ${share}${changeText(model, frame, key)}`);
   }
   const action = foldAction(foldOf(nodes, frame));
   if (action !== '') {

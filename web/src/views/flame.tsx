@@ -16,6 +16,7 @@ import { exportPng, exportSvg } from './flame-export';
 import { useSaveFile } from './parts/save-file';
 import { flameLook, flameModel, frameError, frameLines, type FlameModel } from './flame-model';
 import { CostSelect, RegexToggle, ToggleButton, useDebounced, WrapperToggle } from './parts/controls';
+import { useLiveWhen } from './parts/live-when';
 import { Pane } from './parts/pane';
 import { useDarkness } from './parts/theme-hook';
 import { useTells } from './parts/unknown-costs';
@@ -98,8 +99,9 @@ function Graph(props: { readonly tree: Tree; readonly address: Address }): JSX.E
   const { tree, address } = props;
   const dark = useDarkness();
   const tells = useTells();
+  const when = useLiveWhen();
   const saveFile = useSaveFile();
-  const model = useMemo(() => flameModel(tree, address.cost, tells), [tree]);
+  const model = useMemo(() => flameModel(tree, address.cost, tells, when), [tree, when]);
   const look = useMemo(() => flameLook(model, dark), [model, dark]);
   const zoomed = useMemo(() => (address.zoom === '' ? 0 : Math.max(model.frameOfPath(address.zoom), 0)), [model, address.zoom]);
   const [pointed, setPointed] = useState(0);
@@ -133,7 +135,7 @@ function Graph(props: { readonly tree: Tree; readonly address: Address }): JSX.E
         </p>
       )}
       {total === 0 ? (
-        <p class="notice">{`There is no ${costTitle(address.cost).toLowerCase()} to show here.`}</p>
+        <p class="notice">{`There is no ${costTitle(address.cost, when).toLowerCase()} to show here.`}</p>
       ) : (
         <FlameCanvas model={model} look={look} isFlame={isFlame} zoomed={zoomed} onZoom={(f) => zoomTo(model, f)} onStatus={setPointed} onUnfold={unfold} />
       )}

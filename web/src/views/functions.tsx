@@ -6,7 +6,7 @@ import { functionDetail, functions as functionsAnswer, type FunctionDetail, type
 import { at, range } from '../base/columns';
 import { formatCount, formatCountOf } from '../base/format';
 import { functionName, locationName, type CodeName } from '../model/code';
-import { columnCosts, costHeading, costMeaning, costWidthPx, TABLE_COSTS, type CostKey } from '../model/cost';
+import { columnCosts, costHeading, costMeaning, costWidthPx, TABLE_COSTS, type CostKey, type LiveWhen } from '../model/cost';
 import type { CostColumns } from '../model/tree';
 import { filterParams, type Address } from '../state/address';
 import { go } from '../state/app-state';
@@ -15,6 +15,7 @@ import { CodeText, openFunction, PlaceLinks } from './parts/code-label';
 import { Choice, WrapperToggle } from './parts/controls';
 import { CostCell, errorAt } from './parts/cost-cell';
 import { DataTable, type Column } from './parts/data-table';
+import { useLiveWhen } from './parts/live-when';
 import { useCapability, useMeta } from './parts/meta-context';
 import { Pane } from './parts/pane';
 import './functions.css';
@@ -29,12 +30,12 @@ interface Costed {
   readonly oldErrors: CostColumns | null;
 }
 
-function costColumns(values: Costed, totals: Totals, costs: readonly CostKey[]): readonly Column[] {
+function costColumns(values: Costed, totals: Totals, costs: readonly CostKey[], when: LiveWhen): readonly Column[] {
   const { old } = values;
   return costs.map((cost) => ({
     key: cost,
-    title: costHeading(cost, old !== null),
-    help: `${costMeaning(cost)}: sort by this`,
+    title: costHeading(cost, old !== null, when),
+    help: `${costMeaning(cost, when)}: sort by this`,
     widthPx: costWidthPx(cost, old !== null, (values.errors ?? values.oldErrors) !== null),
     numeric: true,
     sortable: true,
@@ -58,6 +59,7 @@ function nameColumn(title: string, name: (row: number) => CodeName): Column {
 function AllFunctions(props: { readonly answer: Functions; readonly address: Address }): JSX.Element {
   const { answer, address } = props;
   const { functions, code } = answer;
+  const when = useLiveWhen();
   const isSelf = address.by_self === '1';
   const rows = useMemo(() => range(functions.count).filter((row) => address.wrappers === '1' || !functionName(code, functions.function[row]).isWrapper), [answer, address.wrappers]);
   const hidden = functions.count - rows.length;
@@ -78,7 +80,7 @@ function AllFunctions(props: { readonly answer: Functions; readonly address: Add
         label="Functions"
         columns={[
           nameColumn('Function', name),
-          ...costColumns(shown, answer.selection.totals, shown.old === null ? TABLE_COSTS : columnCosts(address.cost, true)).map((column) => ({
+          ...costColumns(shown, answer.selection.totals, shown.old === null ? TABLE_COSTS : columnCosts(address.cost, true), when).map((column) => ({
             ...column,
             cell: (place: number) => column.cell(at(rows, place)),
           })),
@@ -120,7 +122,7 @@ function NeighbourTable(props: {
     <section class="neighbours">
       <DataTable
         label={props.label}
-        columns={[nameColumn(props.label, name), ...costColumns(shown, detail.inclusive, neighbourCosts(props.cost, shown.old !== null))]}
+        columns={[nameColumn(props.label, name), ...costColumns(shown, detail.inclusive, neighbourCosts(props.cost, shown.old !== null), useLiveWhen())]}
         count={table.count}
         selected={selected}
         sortBy={props.cost}
@@ -140,6 +142,7 @@ function NeighbourTable(props: {
 function Lines(props: { readonly detail: FunctionDetail; readonly cost: CostKey }): JSX.Element {
   const { detail, cost } = props;
   const meta = useMeta();
+  const when = useLiveWhen();
   const hasSource = useCapability('source');
   const [selected, setSelected] = useState(-1);
   const { locations } = detail;
@@ -154,8 +157,8 @@ function Lines(props: { readonly detail: FunctionDetail; readonly cost: CostKey 
         return name.file === '' ? <span class="soft">unknown</span> : <PlaceLinks name={name} editor={meta.editor} hasSource={hasSource} />;
       },
     },
-    ...costColumns({ costs: locations.self, old: null, errors: locations.self_errors, oldErrors: null }, detail.inclusive, [cost]).map((column) => ({ ...column, key: 'self', title: 'Self', sortable: false })),
-    ...costColumns({ costs: locations.inclusive, old: null, errors: locations.inclusive_errors, oldErrors: null }, detail.inclusive, [cost]).map((column) => ({ ...column, key: 'inclusive', title: 'Inclusive', sortable: false })),
+    ...costColumns({ costs: locations.self, old: null, errors: locations.self_errors, oldErrors: null }, detail.inclusive, [cost], when).map((column) => ({ ...column, key: 'self', title: 'Self', sortable: false })),
+    ...costColumns({ costs: locations.inclusive, old: null, errors: locations.inclusive_errors, oldErrors: null }, detail.inclusive, [cost], when).map((column) => ({ ...column, key: 'inclusive', title: 'Inclusive', sortable: false })),
   ];
   return (
     <section class="neighbours">

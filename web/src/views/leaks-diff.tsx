@@ -6,18 +6,19 @@ import { callSites, stackPairs, type CallSites, type StackPairs } from '../api/a
 import { at, range } from '../base/columns';
 import { formatCount } from '../base/format';
 import { functionName, locationName, type CodeName } from '../model/code';
-import { costHeading, costMeaning, costWidthPx } from '../model/cost';
+import { costHeading, costMeaning, costWidthPx, type LiveWhen } from '../model/cost';
 import { wholeRunParams, type Address } from '../state/address';
 import { useAsk } from '../state/hooks';
 import { FrameList } from './frame-list';
 import { CodeText, openFunction } from './parts/code-label';
 import { CostCell, errorAt } from './parts/cost-cell';
 import { DataTable, type Column } from './parts/data-table';
+import { useLiveWhen } from './parts/live-when';
 import { Pane } from './parts/pane';
 
 const COSTS = ['leaked_bytes', 'leaked_allocations'] as const;
 const LIMIT = '1000';
-const EMPTY = 'Nothing was alive at the end of either.';
+const EMPTY = 'Nothing was live at the end of either.';
 
 type Columns = Readonly<Record<string, readonly number[]>>;
 
@@ -28,14 +29,14 @@ interface Compared {
   readonly old_errors: Columns | null;
 }
 
-function columnsOf(title: string, name: (row: number) => CodeName, table: Compared, totals: Readonly<Record<string, number>>): readonly Column[] {
+function columnsOf(title: string, name: (row: number) => CodeName, table: Compared, totals: Readonly<Record<string, number>>, when: LiveWhen): readonly Column[] {
   const { costs: now, old_costs: old, errors, old_errors: oldErrors } = table;
   return [
     { key: 'name', title, widthPx: 260, grows: true, cell: (row) => <CodeText name={name(row)} /> },
     ...COSTS.map((cost) => ({
       key: cost,
-      title: costHeading(cost, true),
-      help: costMeaning(cost),
+      title: costHeading(cost, true, when),
+      help: costMeaning(cost, when),
       widthPx: costWidthPx(cost, true, (errors ?? oldErrors) !== null),
       numeric: true,
       cell: (row: number) => (
@@ -59,7 +60,7 @@ function SiteTable(props: { readonly answer: CallSites }): JSX.Element {
   return (
     <DataTable
       label="Leaks"
-      columns={columnsOf('Function that asked', name, sites, selection.totals)}
+      columns={columnsOf('Function that asked', name, sites, selection.totals, useLiveWhen())}
       count={sites.count}
       selected={Math.min(selected, sites.count - 1)}
       onSelect={setSelected}
@@ -83,7 +84,7 @@ function StackTable(props: { readonly answer: StackPairs }): JSX.Element {
     <div class="split">
       <DataTable
         label="Leaks"
-        columns={columnsOf('Stack, by the function that asked', name, stacks, selection.totals)}
+        columns={columnsOf('Stack, by the function that asked', name, stacks, selection.totals, useLiveWhen())}
         count={stacks.count}
         selected={row}
         onSelect={setSelected}

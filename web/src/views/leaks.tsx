@@ -6,7 +6,7 @@ import { leaks as leaksAnswer, type Leaks } from '../api/answers';
 import { at, range } from '../base/columns';
 import { formatBytes, formatChange, formatCount, formatCountOf, formatMs } from '../base/format';
 import { locationName } from '../model/code';
-import { costTitle, costWidthPx } from '../model/cost';
+import { costTitle, costWidthPx, type LiveWhen } from '../model/cost';
 import { wholeRunParams, type Address } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
@@ -16,6 +16,7 @@ import { CodeText, openFunction } from './parts/code-label';
 import { Choice } from './parts/controls';
 import { CostCell } from './parts/cost-cell';
 import { DataTable, type Column } from './parts/data-table';
+import { useLiveWhen } from './parts/live-when';
 import { useCapability } from './parts/meta-context';
 import { Notice, Pane } from './parts/pane';
 import { useKnows } from './parts/unknown-costs';
@@ -95,7 +96,7 @@ function growthColumns(answer: Leaks): readonly Column[] {
   ];
 }
 
-function columnsOf(answer: Leaks, hasGrowth: boolean): readonly Column[] {
+function columnsOf(answer: Leaks, hasGrowth: boolean, when: LiveWhen): readonly Column[] {
   const { leaks, code } = answer;
   return [
     {
@@ -107,7 +108,7 @@ function columnsOf(answer: Leaks, hasGrowth: boolean): readonly Column[] {
     },
     ...COSTS.map((cost) => ({
       key: cost,
-      title: costTitle(cost),
+      title: costTitle(cost, when),
       sortable: true,
       widthPx: costWidthPx(cost, false, leaks.errors !== null),
       numeric: true,
@@ -162,6 +163,7 @@ function LeakTable(props: { readonly answer: Leaks }): JSX.Element {
   const { answer } = props;
   const { leaks } = answer;
   const hasGrowth = useCapability('growth');
+  const when = useLiveWhen();
   const [selected, setSelected] = useState(0);
   const [sortBy, setSortBy] = useState('leaked_bytes');
   const order = useMemo(() => sortedRows(answer, sortBy), [answer, sortBy]);
@@ -176,14 +178,14 @@ function LeakTable(props: { readonly answer: Leaks }): JSX.Element {
       <div class="split">
         <DataTable
           label="Leaks"
-          columns={columnsOf(answer, hasGrowth).map((column) => ({ ...column, cell: (index) => column.cell(at(order, index)) }))}
+          columns={columnsOf(answer, hasGrowth, when).map((column) => ({ ...column, cell: (index) => column.cell(at(order, index)) }))}
           count={leaks.count}
           selected={place}
           sortBy={sortBy}
           onSort={setSortBy}
           onSelect={setSelected}
           onActivate={(index) => openFunction(locationName(answer.code, leaks.location[at(order, index)]))}
-          empty="Nothing was alive at the end."
+          empty={when === 'now' ? 'Nothing is live now.' : 'Nothing was live at the end.'}
         />
         {frames.length === 0 ? null : (
           <section class="stack" aria-label="Stack of the selected leak">
@@ -215,7 +217,7 @@ export function LeaksView(): JSX.Element {
   const address = useAddress();
   const knows = useKnows();
   if (!knows('leaked_bytes')) {
-    return <Notice>This file does not say what was alive at the end.</Notice>;
+    return <Notice>This file does not say what was live at the end.</Notice>;
   }
   return address.diff === '1' ? (
     <div class="view">
@@ -246,7 +248,7 @@ function LeaksAlone(props: { readonly address: Address }): JSX.Element {
           {asked.value === null ? '' : `${formatCount(asked.value.total_count)} in all`}
         </span>
       </div>
-      {hasGrowth ? null : <Notice>This recording does not say how what is alive grew.</Notice>}
+      {hasGrowth ? null : <Notice>This recording has no growth data.</Notice>}
       <Pane asked={asked} label="Leaks">
         {(answer) => <LeakTable answer={answer} />}
       </Pane>

@@ -6,20 +6,21 @@ import type { Decoded } from '../api/decode';
 import { inReport } from '../api/report-file';
 import { at, range } from '../base/columns';
 import { baseName, editorLink, NO_CODE } from '../model/code';
-import { ALL_COSTS, costTitle, costWidthPx } from '../model/cost';
+import { ALL_COSTS, costTitle, costWidthPx, type LiveWhen } from '../model/cost';
 import { filterParams, type Address } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
 import { CostSelect } from './parts/controls';
 import { CostCell, errorAt } from './parts/cost-cell';
 import { DataTable, type Column } from './parts/data-table';
+import { useLiveWhen } from './parts/live-when';
 import { useMeta } from './parts/meta-context';
 import { Notice, Pane } from './parts/pane';
 import './source.css';
 
 type Source = Decoded<typeof sourceAnswer>;
 
-function columnsOf(source: Source, lines: readonly string[] | null, cost: string): readonly Column[] {
+function columnsOf(source: Source, lines: readonly string[] | null, cost: string, when: LiveWhen): readonly Column[] {
   const rowOfLine = new Map(source.lines.line.map((line, row) => [line, row]));
   const total = source.selection.totals[cost] ?? 0;
   const highest = Math.max(1, ...(source.lines.inclusive[cost] ?? []));
@@ -49,7 +50,7 @@ function columnsOf(source: Source, lines: readonly string[] | null, cost: string
     },
   });
   return [
-    costColumn('self', `${costTitle(cost)}, self`),
+    costColumn('self', `${costTitle(cost, when)}, self`),
     costColumn('inclusive', 'Inclusive'),
     { key: 'line', title: 'Line', widthPx: 58, numeric: true, cell: (row) => <span class="source-line">{lineAt(row)}</span> },
     {
@@ -82,7 +83,7 @@ function SourceTable(props: { readonly source: Source; readonly address: Address
       {source.is_newer ? <Notice>The file was changed after the recording began: lines may have moved.</Notice> : null}
       <DataTable
         label={`Source ${source.path}`}
-        columns={columnsOf(source, lines, address.cost)}
+        columns={columnsOf(source, lines, address.cost, useLiveWhen())}
         count={lines === null ? source.lines.count : lines.length}
         selected={selected}
         onSelect={(row) => {
@@ -97,6 +98,7 @@ function SourceTable(props: { readonly source: Source; readonly address: Address
 /** The source files of the recording, by the cost of the call sites in them. */
 function FileList(props: { readonly address: Address }): JSX.Element {
   const { address } = props;
+  const when = useLiveWhen();
   const asked = useAsk('files', { ...filterParams(address), costs: address.cost, sort: inReport() ? '' : address.cost }, filesAnswer);
   return (
     <aside class="source-files" aria-label="Source files">
@@ -112,7 +114,7 @@ function FileList(props: { readonly address: Address }): JSX.Element {
               label="Files"
               columns={[
                 { key: 'file', title: 'File', widthPx: 110, grows: true, cell: (place) => <span class="mono group-text" title={name(at(rows, place))}>{baseName(name(at(rows, place)))}</span> },
-                { key: cost, title: costTitle(cost), widthPx: costWidthPx(cost, false, groups.errors !== null), numeric: true, cell: (place) => <CostCell cost={cost} value={at(groups.costs[cost], at(rows, place))} total={selection.totals[cost] ?? 0} error={errorAt(groups.errors, cost, at(rows, place))} /> },
+                { key: cost, title: costTitle(cost, when), widthPx: costWidthPx(cost, false, groups.errors !== null), numeric: true, cell: (place) => <CostCell cost={cost} value={at(groups.costs[cost], at(rows, place))} total={selection.totals[cost] ?? 0} error={errorAt(groups.errors, cost, at(rows, place))} /> },
               ]}
               count={rows.length}
               selected={rows.findIndex((row) => name(row) === address.path)}

@@ -8,6 +8,7 @@ import { fileLine, locationName } from '../model/code';
 import { costTitle, formatCostExact, TABLE_COSTS } from '../model/cost';
 import { useAsk } from '../state/hooks';
 import { FrameList, type NamedFrame } from './frame-list';
+import { useLiveWhen } from './parts/live-when';
 import { Pane } from './parts/pane';
 import { useKnows, useTells } from './parts/unknown-costs';
 import './stack-panel.css';
@@ -29,6 +30,7 @@ function OneStack(props: { readonly stacks: Stacks }): JSX.Element {
   const count = stacks.stacks.count;
   const knows = useKnows();
   const tells = useTells();
+  const when = useLiveWhen();
   const [chosen, setChosen] = useState(0);
   useEffect(() => setChosen(0), [stacks]);
   const row = Math.min(chosen, Math.max(count - 1, 0));
@@ -50,7 +52,7 @@ function OneStack(props: { readonly stacks: Stacks }): JSX.Element {
       <dl class="stack-costs">
         {TABLE_COSTS.filter(knows).map((cost) => (
           <div key={cost}>
-            <dt>{costTitle(cost)}</dt>
+            <dt>{costTitle(cost, when)}</dt>
             <dd>{tells(cost) ? formatCostExact(cost, at(stacks.stacks.costs[cost], row)) : 'unknown'}</dd>
           </div>
         ))}

@@ -3,10 +3,11 @@
 import type { JSX } from 'preact';
 import { summary as summaryAnswer, type Summary } from '../api/answers';
 import { formatBytes, formatCount, formatCountOf, formatMs, formatPercent, formatPercentChange } from '../base/format';
-import { costMeaning, errorBeside, formatCost, formatCostChange, formatCostExact, type CostKey } from '../model/cost';
+import { costMeaning, costTitle, errorBeside, formatCost, formatCostChange, formatCostExact, type CostKey } from '../model/cost';
 import { filterParams, isFiltered, type Address } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
+import { useLiveWhen } from './parts/live-when';
 import { useMeta } from './parts/meta-context';
 import { Notice, Pane } from './parts/pane';
 import { useTells } from './parts/unknown-costs';
@@ -74,6 +75,7 @@ function Figures(props: { readonly summary: Summary }): JSX.Element {
   const { totals, baseline_totals: old, selection } = props.summary;
   const tells = useTells();
   const meta = useMeta();
+  const when = useLiveWhen();
   const isFilteredNow = isFiltered(useAddress());
   return (
     <ul class="figures">
@@ -81,8 +83,8 @@ function Figures(props: { readonly summary: Summary }): JSX.Element {
         const value = totals[tile.cost] ?? 0;
         return (
           <li key={tile.cost}>
-            <button type="button" class="figure" onClick={() => go(tile.go)} title={`${costMeaning(tile.cost)}: ${tells(tile.cost) ? formatCostExact(tile.cost, value) : 'unknown'}`}>
-              <span class="figure-label">{tile.cost === 'leaked_bytes' && meta.state === 'running' ? 'Live now' : tile.label}</span>
+            <button type="button" class="figure" onClick={() => go(tile.go)} title={`${costMeaning(tile.cost, when)}: ${tells(tile.cost) ? formatCostExact(tile.cost, value) : 'unknown'}`}>
+              <span class="figure-label">{tile.cost === 'leaked_bytes' ? costTitle(tile.cost, when) : tile.label}</span>
               <span class="figure-value" data-testid={`figure-${tile.cost}`}>
                 {!tells(tile.cost) ? 'unknown' : tile.cost === 'peak_rss_bytes' && value === 0 ? 'not sampled' : formatCost(tile.cost, value)}
                 {tells(tile.cost) ? <span class="figure-error">{errorBeside(value, selection.totals_errors?.[tile.cost])}</span> : null}

@@ -9,6 +9,7 @@ import { filterParams } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
 import { CodeLink } from './parts/code-label';
+import { useLiveWhen } from './parts/live-when';
 import { Pane } from './parts/pane';
 import './summary.css';
 
@@ -21,6 +22,9 @@ const TOP_TITLES: Readonly<Record<string, string>> = {
   temporary: 'Most temporary allocations',
   allocated_bytes: 'Most bytes allocated',
 };
+
+/** Of a program that runs, and of a moment. */
+const LIVE_TITLES: Readonly<Record<string, string>> = { leaked_bytes: 'Most live' };
 
 function Title(props: { readonly cost: CostKey; readonly text: string }): JSX.Element {
   const { cost, text } = props;
@@ -35,12 +39,13 @@ function Title(props: { readonly cost: CostKey; readonly text: string }): JSX.El
 
 export function TopList(props: { readonly summary: Summary; readonly cost: CostKey }): JSX.Element {
   const { summary, cost } = props;
+  const when = useLiveWhen();
   const top = summary.top[cost];
   const values = top?.costs[cost];
   const total = summary.selection.totals[cost] ?? 0;
   return (
     <section class="top" data-testid={`top-${cost}`}>
-      <Title cost={cost} text={TOP_TITLES[cost] ?? costTitle(cost)} />
+      <Title cost={cost} text={(when === 'end' ? undefined : LIVE_TITLES[cost]) ?? TOP_TITLES[cost] ?? costTitle(cost)} />
       {top === undefined || top.count === 0 ? (
         <p class="soft">Nothing.</p>
       ) : (
@@ -70,6 +75,7 @@ export function TopList(props: { readonly summary: Summary; readonly cost: CostK
 export function ChangedList(props: { readonly cost: CostKey }): JSX.Element {
   const { cost } = props;
   const address = useAddress();
+  const title = costTitle(cost, useLiveWhen());
   const asked = useAsk(
     'call_sites',
     { ...filterParams(address), costs: cost, sort: cost, diff: '1', sort_by: 'change', limit: String(CHANGED) },
@@ -77,8 +83,8 @@ export function ChangedList(props: { readonly cost: CostKey }): JSX.Element {
   );
   return (
     <section class="top" data-testid={`top-${cost}`}>
-      <Title cost={cost} text={`${costTitle(cost)}: changed most`} />
-      <Pane asked={asked} label={costTitle(cost)}>
+      <Title cost={cost} text={`${title}: changed most`} />
+      <Pane asked={asked} label={title}>
         {({ sites, code }) => {
           const change = (row: number): number => at(sites.costs[cost], row) - at(sites.old_costs?.[cost], row);
           const rows = range(sites.count).filter((row) => change(row) !== 0);

@@ -2,10 +2,10 @@
 import type { JSX } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { inReport } from '../api/report-file';
-import { ALL_COSTS, columnCosts, costHeading, costMeaning, costWidthPx, type CostKey } from '../model/cost';
+import { ALL_COSTS, columnCosts, costHeading, costMeaning, costWidthPx, type CostKey, type LiveWhen } from '../model/cost';
 import { foldAction, foldedLabel, NO_FOLD, toggleFold } from '../model/folded-frames';
 import { visibleRows, type TreeNode } from '../model/tree-rows';
-import { filterParams, isMoment, shapeParams, type Address } from '../state/address';
+import { filterParams, shapeParams, type Address } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress } from '../state/hooks';
 import { onKeyOutsideFields } from '../state/keys';
@@ -13,19 +13,20 @@ import { CodeText, openFunction } from './parts/code-label';
 import { CostSelect, ToggleButton, WrapperToggle } from './parts/controls';
 import { CostCell } from './parts/cost-cell';
 import { DataTable, type Column } from './parts/data-table';
+import { useLiveWhen } from './parts/live-when';
 import { Failure } from './parts/pane';
 import { Waiting } from './parts/waiting';
 import { StackPanel } from './stack-panel';
 import { useTree, type LoadedTree } from './tree-loader';
 import './tree-view.css';
 
-function costColumn(cost: CostKey, address: Address, loaded: LoadedTree, node: (row: number) => TreeNode | undefined): Column {
+function costColumn(cost: CostKey, address: Address, loaded: LoadedTree, node: (row: number) => TreeNode | undefined, when: LiveWhen): Column {
   const total = loaded.selection?.totals[cost] ?? 0;
   const root = loaded.tree.nodes.get(0);
   return {
     key: cost,
-    title: costHeading(cost, address.diff === '1', isMoment(address)),
-    help: `${costMeaning(cost)}: sort by this`,
+    title: costHeading(cost, address.diff === '1', when),
+    help: `${costMeaning(cost, when)}: sort by this`,
     widthPx: costWidthPx(cost, address.diff === '1', (root?.errors ?? root?.oldErrors ?? null) !== null),
     numeric: true,
     sortable: true,
@@ -71,6 +72,7 @@ function TreeTable(props: {
 }): JSX.Element {
   const { loaded, address } = props;
   const { tree } = loaded;
+  const when = useLiveWhen();
   const rows = useMemo(() => visibleRows(tree), [tree]);
   const idAt = (row: number): number => rows[row]?.id ?? -1;
   const node = (row: number): TreeNode | undefined => tree.nodes.get(idAt(row));
@@ -85,7 +87,7 @@ function TreeTable(props: {
         return entry === undefined ? '' : <NodeName entry={entry} address={address} />;
       },
     },
-    ...columnCosts(address.cost, address.diff === '1').map((cost) => costColumn(cost, address, loaded, node)),
+    ...columnCosts(address.cost, address.diff === '1').map((cost) => costColumn(cost, address, loaded, node, when)),
   ];
   return (
     <DataTable

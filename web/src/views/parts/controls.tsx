@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { costMeaning, costTitle, type CostKey } from '../../model/cost';
 import { go } from '../../state/app-state';
 import { useAddress } from '../../state/hooks';
+import { useLiveWhen } from './live-when';
 import { useKnows } from './unknown-costs';
 
 export function CostSelect(props: {
@@ -12,13 +13,14 @@ export function CostSelect(props: {
   readonly onChange: (cost: CostKey) => void;
 }): JSX.Element {
   const knows = useKnows();
+  const when = useLiveWhen();
   return (
     <label class="toolbar-label">
       Cost
-      <select value={props.value} title={costMeaning(props.value)} onChange={(e) => props.onChange(e.currentTarget.value)}>
+      <select value={props.value} title={costMeaning(props.value, when)} onChange={(e) => props.onChange(e.currentTarget.value)}>
         {props.costs.filter(knows).map((cost) => (
           <option key={cost} value={cost}>
-            {costTitle(cost)}
+            {costTitle(cost, when)}
           </option>
         ))}
       </select>

@@ -3,8 +3,9 @@
 import type { JSX } from 'preact';
 import { at } from '../../base/columns';
 import { formatPercent } from '../../base/format';
-import { changeError, costTitle, formatCost, formatCostBeside, formatCostChange, formatCostExact, formatError, type CostKey } from '../../model/cost';
+import { changeError, costTitle, formatCost, formatCostBeside, formatCostChange, formatCostExact, formatError, type CostKey, type LiveWhen } from '../../model/cost';
 import type { CostColumns } from '../../model/tree';
+import { useLiveWhen } from './live-when';
 import { useTells } from './unknown-costs';
 import './cost-cell.css';
 
@@ -28,8 +29,8 @@ function withError(cost: CostKey, error: number | undefined): string {
   return error === undefined || error === 0 ? '' : ` ± ${formatCostExact(cost, error)} in 95 of 100 cases`;
 }
 
-function title(props: CostCellProps): string {
-  const now = `${costTitle(props.cost)}: ${formatCostExact(props.cost, props.value)}${withError(props.cost, props.error)}`;
+function title(props: CostCellProps, when: LiveWhen): string {
+  const now = `${costTitle(props.cost, when)}: ${formatCostExact(props.cost, props.value)}${withError(props.cost, props.error)}`;
   if (props.old !== undefined) {
     const change = changeError(props.error, props.oldError);
     const changed = change === 0 ? '' : `\nchange: ${formatCostChange(props.cost, props.value - props.old)}${withError(props.cost, change)}`;
@@ -41,9 +42,10 @@ function title(props: CostCellProps): string {
 export function CostCell(props: CostCellProps): JSX.Element {
   const { cost, value, total, old } = props;
   const tells = useTells();
+  const when = useLiveWhen();
   if (!tells(cost)) {
     return (
-      <span class="cost" title={`${costTitle(cost)}: not known under this filter`}>
+      <span class="cost" title={`${costTitle(cost, when)}: not known under this filter`}>
         <span class="cost-zero">unknown</span>
       </span>
     );
@@ -53,7 +55,7 @@ export function CostCell(props: CostCellProps): JSX.Element {
   const hasErrors = props.error !== undefined || props.oldError !== undefined;
   const error = changeError(props.error, props.oldError);
   return (
-    <span class="cost" title={title(props)}>
+    <span class="cost" title={title(props, when)}>
       <span class="cost-bar" style={{ width: `${share.toFixed(2)}%` }} />
       {old === undefined ? (
         <>

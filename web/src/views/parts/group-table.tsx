@@ -3,12 +3,13 @@
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { at } from '../../base/columns';
-import { costHeading, costMeaning, costWidthPx, type CostKey } from '../../model/cost';
+import { costHeading, costMeaning, costWidthPx, type CostKey, type LiveWhen } from '../../model/cost';
 import { matchRows, type MatchedRow } from '../../model/match';
 import type { CostColumns } from '../../model/tree';
 import { go } from '../../state/app-state';
 import { CostCell, errorAt } from './cost-cell';
 import { DataTable, type Column } from './data-table';
+import { useLiveWhen } from './live-when';
 
 /** One recording's side of the table. */
 export interface GroupSide {
@@ -55,12 +56,12 @@ interface GroupTableProps {
   readonly onOnly: (row: number) => void;
 }
 
-function costColumn(cost: CostKey, props: GroupTableProps, rows: readonly MatchedRow[]): Column {
+function costColumn(cost: CostKey, props: GroupTableProps, rows: readonly MatchedRow[], when: LiveWhen): Column {
   const { now, old } = props;
   return {
     key: cost,
-    title: costHeading(cost, old !== null),
-    help: `${costMeaning(cost)}: sort by this`,
+    title: costHeading(cost, old !== null, when),
+    help: `${costMeaning(cost, when)}: sort by this`,
     widthPx: costWidthPx(cost, old !== null, (now.errors ?? old?.errors ?? null) !== null),
     numeric: true,
     sortable: true,
@@ -97,6 +98,7 @@ function onlyColumn(rows: readonly MatchedRow[], only: (row: number) => void): C
 
 export function GroupTable(props: GroupTableProps): JSX.Element {
   const { now, old, sortBy } = props;
+  const when = useLiveWhen();
   const [selected, setSelected] = useState(-1);
   const rows = useMemo(() => sortedRows(now, old, sortBy), [now, old, sortBy]);
   const only = (row: number): void => {
@@ -123,7 +125,7 @@ export function GroupTable(props: GroupTableProps): JSX.Element {
   return (
     <DataTable
       label={props.label}
-      columns={[...texts, ...props.costs.map((cost) => costColumn(cost, props, rows)), onlyColumn(rows, only)]}
+      columns={[...texts, ...props.costs.map((cost) => costColumn(cost, props, rows, when)), onlyColumn(rows, only)]}
       count={rows.length}
       selected={selected}
       sortBy={sortBy}
