@@ -61,6 +61,29 @@ describe('the source view', () => {
     });
   }
 
+  it('opened from a leak shows the leaked bytes of its line, in the middle', async () => {
+    await viewer.open('#/leaks?function=leak_receipt');
+    await page.locator('.stack .code-links').filter({ hasText: `workload.cpp:${lineWith('malloc(1000)')}` }).getByRole('button').click();
+    await viewer.idle();
+    assert.equal(viewer.parameters().get('cost'), 'leaked_bytes');
+    assert.match(await page.locator('.table-selected .source-text').innerText(), /malloc\(1000\)/);
+    const [row, table] = await Promise.all([page.locator('.source-file .table-selected').boundingBox(), page.locator('.source-file .table').boundingBox()]);
+    const middle = (row.y + row.height / 2 - table.y) / table.height;
+    assert.ok(middle > 0.25 && middle < 0.75, String(middle));
+    const link = page.locator('.source-file a').filter({ hasText: 'edit' });
+    assert.equal(await link.getAttribute('href'), `x-edit://open?file=${encodeURIComponent(SOURCE).replaceAll('%2F', '/')}&line=${lineWith('malloc(1000)')}`);
+  });
+
+  for (const [place, cost, text] of [['top-allocations', 'allocations', 'malloc(64)'], ['finding-peak', null, 'malloc(4000)']]) {
+    it(`is reached from ${place} of the first page`, async () => {
+      await viewer.open('#/summary');
+      await page.getByTestId(place).locator('.code-place').getByRole('button').first().click();
+      await viewer.idle();
+      assert.equal(viewer.parameters().get('cost'), cost);
+      assert.ok((await page.locator('.table-selected .source-text').innerText()).includes(text));
+    });
+  }
+
   it('shows the file as it is, and no cost where there is none', async () => {
     await viewer.open(`#/source?path=${encodeURIComponent(SOURCE)}&cost=allocations`);
     const lines = fs.readFileSync(SOURCE, 'utf8').split('\n');

@@ -5,7 +5,7 @@ import type { Summary } from '../api/answers';
 import { at, range } from '../base/columns';
 import { formatBytes, formatCountOf, formatPercent } from '../base/format';
 import { locationName, type CodeName } from '../model/code';
-import { errorBeside } from '../model/cost';
+import { errorBeside, type CostKey } from '../model/cost';
 import type { Address } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress } from '../state/hooks';
@@ -22,6 +22,8 @@ interface Kind {
   /** What the bytes of the finding are a part of. */
   readonly whole: string;
   readonly links: readonly Link[];
+  /** Of the lines in the source of its call site. */
+  readonly cost?: CostKey;
 }
 
 const FLAME: Link = { label: 'Flame graph', to: (name) => ({ view: 'flame', cost: 'peak_bytes', search: name.full }) };
@@ -35,10 +37,10 @@ const CHURN: Readonly<Record<string, Link>> = {
 };
 
 const KINDS: Readonly<Record<string, Kind>> = {
-  peak: { title: 'Holds the peak', whole: 'of the peak', links: [{ label: 'Why the peak', to: () => ({ view: 'peak' }) }, FLAME] },
-  growth: { title: 'Grows until the end', whole: 'of what is live at the end', links: [LEAKS, { label: 'Over time', to: () => ({ view: 'charts' }) }] },
-  unfreed: { title: 'Not freed', whole: 'of what is live at the end', links: [LEAKS] },
-  churn: { title: 'Churn', whole: 'of all allocated bytes', links: [{ label: 'Bottom-up', to: () => ({ view: 'bottom-up', cost: 'temporary' }) }] },
+  peak: { title: 'Holds the peak', whole: 'of the peak', links: [{ label: 'Why the peak', to: () => ({ view: 'peak' }) }, FLAME], cost: 'peak_bytes' },
+  growth: { title: 'Grows until the end', whole: 'of what is live at the end', links: [LEAKS, { label: 'Over time', to: () => ({ view: 'charts' }) }], cost: 'leaked_bytes' },
+  unfreed: { title: 'Not freed', whole: 'of what is live at the end', links: [LEAKS], cost: 'leaked_bytes' },
+  churn: { title: 'Churn', whole: 'of all allocated bytes', links: [{ label: 'Bottom-up', to: () => ({ view: 'bottom-up', cost: 'temporary' }) }], cost: 'allocated_bytes' },
   rss: { title: 'RSS beyond the heap', whole: 'of RSS', links: [RSS] },
   sparse: { title: 'Fragmented heap', whole: 'of RSS', links: [RSS] },
   uneven: { title: 'Unlike its siblings', whole: 'of the peak', links: [{ label: 'Threads', to: () => ({ view: 'threads' }) }] },
@@ -81,7 +83,7 @@ function Card(props: { readonly summary: Summary; readonly row: number }): JSX.E
       <span class="card-track" aria-hidden="true">
         <span class="card-bar" style={{ width: `${(Math.min(bytes / Math.max(whole, 1), 1) * 100).toFixed(2)}%` }} />
       </span>
-      {name.id === null ? null : <CodeLink name={name} />}
+      {name.id === null ? null : <CodeLink name={name} {...(kind.cost === undefined ? {} : { cost: kind.cost })} />}
       <p class="card-sentence">{items.sentence[row]}</p>
       <p class="card-links">
         {links.map((link) => (

@@ -3,29 +3,28 @@
 import type { JSX } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { CodeName } from '../model/code';
+import type { CostKey } from '../model/cost';
 import { foldFrames } from '../model/folded-frames';
 import { useAddress } from '../state/hooks';
 import { CodeLink, PlaceLinks } from './parts/code-label';
-import { useCapability, useMeta } from './parts/meta-context';
 
 export interface NamedFrame {
   readonly name: CodeName;
   readonly isInlined: boolean;
 }
 
-function Frame(props: { readonly frame: NamedFrame }): JSX.Element {
+function Frame(props: { readonly frame: NamedFrame; readonly cost: CostKey | undefined }): JSX.Element {
   const { frame } = props;
-  const meta = useMeta();
-  const hasSource = useCapability('source');
   return (
     <li class={frame.name.isWrapper ? 'stack-wrapper' : ''}>
       <CodeLink name={{ ...frame.name, file: '' }} inlined={frame.isInlined} />
-      <PlaceLinks name={frame.name} editor={meta.editor} hasSource={hasSource} />
+      <PlaceLinks name={frame.name} cost={props.cost} />
     </li>
   );
 }
 
-export function FrameList(props: { readonly frames: readonly NamedFrame[] }): JSX.Element {
+/** `cost`: that the page shows, if its address does not have it. */
+export function FrameList(props: { readonly frames: readonly NamedFrame[]; readonly cost?: CostKey }): JSX.Element {
   const { frames } = props;
   const shows = useAddress().wrappers === '1';
   const [open, setOpen] = useState<readonly number[]>([]);
@@ -34,7 +33,7 @@ export function FrameList(props: { readonly frames: readonly NamedFrame[] }): JS
     <ol class="stack-frames" tabIndex={0} aria-label="Frames, innermost first">
       {foldFrames(frames.map((frame) => frame.name)).map((run) =>
         run.count === 1 || shows || open.includes(run.first) ? (
-          frames.slice(run.first, run.first + run.count).map((frame, index) => <Frame key={`${run.first}.${index}`} frame={frame} />)
+          frames.slice(run.first, run.first + run.count).map((frame, index) => <Frame key={`${run.first}.${index}`} frame={frame} cost={props.cost} />)
         ) : (
           <li key={run.first}>
             <button type="button" class="link stack-wrapper" aria-expanded={false} onClick={() => setOpen([...open, run.first])}>

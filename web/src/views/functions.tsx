@@ -16,7 +16,6 @@ import { Choice, WrapperToggle } from './parts/controls';
 import { CostCell, errorAt } from './parts/cost-cell';
 import { DataTable, type Column } from './parts/data-table';
 import { useLiveWhen } from './parts/live-when';
-import { useCapability, useMeta } from './parts/meta-context';
 import { Pane } from './parts/pane';
 import './functions.css';
 
@@ -141,9 +140,7 @@ function NeighbourTable(props: {
 
 function Lines(props: { readonly detail: FunctionDetail; readonly cost: CostKey }): JSX.Element {
   const { detail, cost } = props;
-  const meta = useMeta();
   const when = useLiveWhen();
-  const hasSource = useCapability('source');
   const [selected, setSelected] = useState(-1);
   const { locations } = detail;
   const columns: readonly Column[] = [
@@ -154,7 +151,7 @@ function Lines(props: { readonly detail: FunctionDetail; readonly cost: CostKey 
       grows: true,
       cell: (row) => {
         const name = locationName(detail.code, locations.location[row]);
-        return name.file === '' ? <span class="soft">unknown</span> : <PlaceLinks name={name} editor={meta.editor} hasSource={hasSource} />;
+        return name.file === '' ? <span class="soft">unknown</span> : <PlaceLinks name={name} />;
       },
     },
     ...costColumns({ costs: locations.self, old: null, errors: locations.self_errors, oldErrors: null }, detail.inclusive, [cost], when).map((column) => ({ ...column, key: 'self', title: 'Self', sortable: false })),

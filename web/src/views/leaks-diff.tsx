@@ -94,7 +94,7 @@ function StackTable(props: { readonly answer: StackPairs }): JSX.Element {
       {shown.length === 0 ? null : (
         <section class="stack" aria-label="Stack of the selected leak">
           <h2>Stack</h2>
-          <FrameList frames={shown} />
+          <FrameList frames={shown} cost="leaked_bytes" />
         </section>
       )}
     </div>

@@ -190,7 +190,7 @@ function LeakTable(props: { readonly answer: Leaks }): JSX.Element {
         {frames.length === 0 ? null : (
           <section class="stack" aria-label="Stack of the selected leak">
             <h2>Stack</h2>
-            <FrameList frames={frames} />
+            <FrameList frames={frames} cost="leaked_bytes" />
           </section>
         )}
       </div>

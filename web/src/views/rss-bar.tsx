@@ -35,14 +35,14 @@ function partsAt(answer: Rss, row: number): readonly Part[] {
   const { anonymous } = kinds;
   const heap: readonly Part[] =
     other === null
-      ? [{ label: 'anonymous memory', bytes: anonymous }]
+      ? [{ label: 'anonymous', bytes: anonymous }]
       : [
-          { label: 'live heap', bytes: anonymous - other },
-          { label: 'other anonymous memory: allocator slack, stacks', bytes: other },
+          { label: 'live heap blocks', bytes: anonymous - other },
+          { label: 'other anonymous memory', bytes: other },
         ];
   return [
     ...heap,
-    { label: 'files: code and mapped data', bytes: kinds.file },
+    { label: 'files', bytes: kinds.file },
     { label: 'shared memory', bytes: kinds.shmem },
   ];
 }

@@ -28,8 +28,8 @@ import { cssVariable, useDarkness } from './parts/theme-hook';
 import './rss.css';
 
 const PARTS = [
-  { key: 'anonymous', label: 'Anonymous: heap, stacks and what the allocator keeps' },
-  { key: 'file', label: 'Files: code and mapped data' },
+  { key: 'anonymous', label: 'Anonymous: heap, thread stacks, kept by the allocator' },
+  { key: 'file', label: 'Files' },
   { key: 'shmem', label: 'Shared memory' },
 ] as const;
 

@@ -62,7 +62,7 @@ export function TopList(props: { readonly summary: Summary; readonly cost: CostK
                 </span>
               )}
               <span class="top-share">{formatPercent(at(values, row), total)}</span>
-              <CodeLink name={locationName(summary.code, top.location[row])} inlined={top.inlined[row] === 1} />
+              <CodeLink name={locationName(summary.code, top.location[row])} inlined={top.inlined[row] === 1} cost={cost} />
             </li>
           ))}
         </ol>

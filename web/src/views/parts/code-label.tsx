@@ -1,8 +1,10 @@
 // The label of code in all views: the short name, its file and line, its module. The name links to
-// the caller/callee view of the function.
+// the caller/callee view of the function, the line to its source.
 import type { JSX } from 'preact';
 import { editorLink, fileLine, type CodeName } from '../../model/code';
+import type { CostKey } from '../../model/cost';
 import { go } from '../../state/app-state';
+import { useCapability, useMeta } from './meta-context';
 import './code-label.css';
 
 export function openFunction(name: CodeName): void {
@@ -28,7 +30,8 @@ export function CodeText(props: { readonly name: CodeName; readonly inlined?: bo
   );
 }
 
-export function CodeLink(props: { readonly name: CodeName; readonly inlined?: boolean }): JSX.Element {
+/** `cost`: whose lines the source shows. */
+export function CodeLink(props: { readonly name: CodeName; readonly inlined?: boolean; readonly cost?: CostKey }): JSX.Element {
   const { name } = props;
   if (name.id === null) {
     return <CodeText {...props} />;
@@ -39,38 +42,48 @@ export function CodeLink(props: { readonly name: CodeName; readonly inlined?: bo
         {name.label}
       </button>
       {props.inlined === true ? <span class="code-inlined" title="inlined into its caller">inlined</span> : null}
-      <span class="code-place">{fileLine(name)}</span>
+      <span class="code-place">
+        <PlaceLink name={name} cost={props.cost} />
+      </span>
       <span class="code-module">{name.module}</span>
     </span>
   );
 }
 
-/** The place of the code: opens the source view, and the editor if a pattern is set. */
-export function PlaceLinks(props: {
-  readonly name: CodeName;
-  readonly editor: string | null;
-  readonly hasSource: boolean;
-}): JSX.Element | null {
-  const { name } = props;
-  const href = editorLink(props.editor, name);
+/** The file and line of code, as a link to the source view if the server can read files. */
+function PlaceLink(props: { readonly name: CodeName; readonly cost: CostKey | undefined }): JSX.Element | null {
+  const { name, cost } = props;
+  const hasSource = useCapability('source');
   const text = fileLine(name);
   if (text === '') {
     return null;
   }
+  if (!hasSource || !name.file.startsWith('/')) {
+    return <span title={name.file}>{text}</span>;
+  }
+  return (
+    <button
+      type="button"
+      class="link"
+      title={`${name.file}: show the source with what its lines cost`}
+      onClick={() => go({ view: 'source', path: name.file, line: String(name.line), ...(cost === undefined ? {} : { cost }) })}
+    >
+      {text}
+    </button>
+  );
+}
+
+/** The place of the code: opens the source view, and the editor if a pattern is set. */
+export function PlaceLinks(props: { readonly name: CodeName; readonly cost?: CostKey | undefined }): JSX.Element | null {
+  const { name } = props;
+  const { editor } = useMeta();
+  const href = editorLink(editor, name);
+  if (name.file === '') {
+    return null;
+  }
   return (
     <span class="code-links">
-      {props.hasSource && name.file.startsWith('/') ? (
-        <button
-          type="button"
-          class="link"
-          title={`${name.file}: show the source with what its lines cost`}
-          onClick={() => go({ view: 'source', path: name.file, line: String(name.line) })}
-        >
-          {text}
-        </button>
-      ) : (
-        <span title={name.file}>{text}</span>
-      )}
+      <PlaceLink name={name} cost={props.cost} />
       {href === null ? null : (
         <a href={href} class="code-editor" title={`open ${name.file} in the editor`}>
           edit
