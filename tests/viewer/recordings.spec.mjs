@@ -141,6 +141,15 @@ describe('a recording that is larger than a page', () => {
     assert.equal(exactNumber(row.costs[2]), 64);
   });
 
+  for (const [view, label] of [['functions?by_self=1&', 'Functions'], ['bottom-up?', 'Bottom-up tree']]) {
+    it(`${view.split('?')[0]}: rows for instances of one template are told apart`, async () => {
+      await own.viewer.open(`#/${view}cost=allocations`);
+      const shown = (await own.viewer.rows(label)).map((row) => row.cells[0]).filter((text) => text.includes('leaf'));
+      assert.ok(shown.length > 10, String(shown.length));
+      assert.equal(new Set(shown).size, shown.length, shown.slice(0, 5).join('; '));
+    });
+  }
+
   it('the flame graph shows the widest frames, and everything if asked to', async () => {
     await own.viewer.open('#/flame');
     const count = async () => /^([\d,]+) of ([\d,]+) frames/.exec(await own.viewer.text('flame-count')).slice(1).map((text) => Number(text.replaceAll(',', '')));

@@ -81,6 +81,22 @@ export function functionName(code: CodeTable, index: number | null | undefined, 
   };
 }
 
+/**
+ * The labels of names that stand below each other: where different names have one label, as
+ * instances of a template do, their whole names.
+ */
+export function distinctLabels(names: readonly CodeName[]): readonly string[] {
+  const wholes = new Map<string, string>();
+  const alike = new Set<string>();
+  for (const { label, full } of names) {
+    if ((wholes.get(label) ?? full) !== full) {
+      alike.add(label);
+    }
+    wholes.set(label, full);
+  }
+  return names.map(({ label, full }) => (alike.has(label) ? readable(full) : label));
+}
+
 export function locationName(code: CodeTable, index: number | null | undefined): CodeName {
   if (index === null || index === undefined) {
     return { ...NO_CODE, label: 'unknown', full: 'unknown' };

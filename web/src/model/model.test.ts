@@ -1,6 +1,6 @@
 // Names, partly loaded trees, stacked areas.
 import { describe, expect, it } from 'vitest';
-import { editorLink, fileLine, functionName, locationName, type CodeTable } from './code';
+import { distinctLabels, editorLink, fileLine, functionName, locationName, NO_CODE, type CodeTable } from './code';
 import { stackUp } from './stacked';
 import type { TreeNodes } from './tree';
 import { EMPTY_TREE, hangIn, setOpen, visibleRows } from './tree-rows';
@@ -32,6 +32,16 @@ describe('names', () => {
     expect(fileLine(locationName(CODE, 0))).toBe('x.cpp:7');
     expect(fileLine(locationName(CODE, 1))).toBe('');
   });
+});
+
+describe('labels below each other', () => {
+  const named = (label: string, full: string): typeof NO_CODE => ({ ...NO_CODE, label, full });
+  it.each([
+    [[named('load', 'load<int>()'), named('save', 'save<int>()'), named('load', 'load<char>()')], ['load<int>()', 'save', 'load<char>()']],
+    [[named('load', 'load<int>()'), named('load', 'load<int>()')], ['load', 'load']],
+    [[named('f', '(anonymous namespace)::f(int)'), named('f', 'f(char)'), named('f', '(anonymous namespace)::f(int)')], ['f(int)', 'f(char)', 'f(int)']],
+    [[], []],
+  ])('%j are %j', (names, labels) => expect(distinctLabels(names)).toEqual(labels));
 });
 
 describe('editor links', () => {

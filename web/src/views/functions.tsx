@@ -5,7 +5,7 @@ import { useMemo, useState } from 'preact/hooks';
 import { functionDetail, functions as functionsAnswer, type FunctionDetail, type Functions } from '../api/answers';
 import { at, range } from '../base/columns';
 import { formatCount, formatCountOf } from '../base/format';
-import { functionName, locationName, type CodeName } from '../model/code';
+import { distinctLabels, functionName, locationName, NO_CODE, type CodeName } from '../model/code';
 import { columnCosts, costHeading, costMeaning, costWidthPx, TABLE_COSTS, type CostKey, type LiveWhen } from '../model/cost';
 import type { CostColumns } from '../model/tree';
 import { filterParams, type Address } from '../state/address';
@@ -62,7 +62,12 @@ function AllFunctions(props: { readonly answer: Functions; readonly address: Add
   const isSelf = address.by_self === '1';
   const rows = useMemo(() => range(functions.count).filter((row) => address.wrappers === '1' || !functionName(code, functions.function[row]).isWrapper), [answer, address.wrappers]);
   const hidden = functions.count - rows.length;
-  const name = (place: number): CodeName => functionName(code, functions.function[at(rows, place)]);
+  const named = useMemo(() => {
+    const names = rows.map((row) => functionName(code, functions.function[row]));
+    const labels = distinctLabels(names);
+    return names.map((own, place) => ({ ...own, label: labels[place] ?? own.label }));
+  }, [rows]);
+  const name = (place: number): CodeName => named[place] ?? NO_CODE;
   const selected = rows.findIndex((_, place) => name(place).key === address.fn && name(place).modulePath === address.fn_module);
   const shown: Costed = isSelf
     ? { costs: functions.self, old: functions.old_self, errors: functions.self_errors, oldErrors: functions.old_self_errors }
