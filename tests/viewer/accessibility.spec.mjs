@@ -90,6 +90,9 @@ describe('in both themes', () => {
   });
 });
 
+/** Their tables scroll sideways in a narrow page. */
+const MANY_COLUMNS = ['threads', 'rss'];
+
 /** Edges of what a reader works with, and how far the page would have to be pushed aside. */
 function measure() {
   const main = document.querySelector('main');
@@ -104,6 +107,8 @@ function measure() {
     isReachable: work !== null && (work.getBoundingClientRect().top < innerHeight || main.scrollHeight > main.clientHeight),
     workHeight: work?.getBoundingClientRect().height ?? 0,
     tabsAside: getComputedStyle(tabs).overflowX,
+    tabLines: new Set([...tabs.children].map((tab) => tab.getBoundingClientRect().top)).size,
+    cutTables: [...main.querySelectorAll('.table')].filter((table) => table.scrollWidth > table.clientWidth).map((table) => table.getAttribute('aria-label')),
   };
 }
 
@@ -122,6 +127,10 @@ for (const [name, size, least] of [['on a phone held sideways', PHONE, 180], ['o
         assert.ok(seen.mainHeight >= least, JSON.stringify(seen));
         assert.ok(seen.isReachable && seen.workHeight >= 24, JSON.stringify(seen));
         assert.equal(seen.tabsAside, 'auto');
+        if (size.width >= 800) {
+          assert.equal(seen.tabLines, 1);
+          assert.deepEqual(seen.cutTables, size.width < 960 && MANY_COLUMNS.includes(view) ? seen.cutTables : []);
+        }
       });
     }
   });

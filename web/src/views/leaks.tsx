@@ -102,7 +102,7 @@ function columnsOf(answer: Leaks, hasGrowth: boolean, when: LiveWhen): readonly 
     {
       key: 'name',
       title: 'Call site',
-      widthPx: 260,
+      widthPx: 214,
       grows: true,
       cell: (row) => <CodeText name={locationName(code, leaks.location[row])} />,
     },

@@ -82,7 +82,7 @@ function TreeTable(props: {
     {
       key: 'name',
       title: address.view === 'bottom-up' ? 'Function, then its callers' : 'Function, then what it called',
-      widthPx: 270,
+      widthPx: 254,
       grows: true,
       cell: (row) => {
         const entry = node(row);
