@@ -72,13 +72,21 @@ static int tear_down(void **state)
     return 0;
 }
 
+// Return the memory of a lane's header, and of a thread's state behind it.
+static struct lane_header *make_lane(void)
+{
+    void *lane = aligned_alloc(LANE_HEADER_BYTES, 2 * (size_t)LANE_HEADER_BYTES);
+    assert_non_null(lane);
+    return memset(lane, 0, 2 * (size_t)LANE_HEADER_BYTES);
+}
+
 static void a_thread_keeps_its_slot_and_a_later_one_takes_it(void **state)
 {
     (void)state;
     const uint64_t first = descriptor(0, 100);
     struct agent_thread *slot = agent_thread_take(first);
     assert_non_null(slot);
-    struct lane_header *lane = calloc(2, LANE_HEADER_BYTES);
+    struct lane_header *lane = make_lane();
     void *held = (uint8_t *)lane + LANE_HEADER_BYTES;
     slot->state = held;
     slot->outer_call = 77;
@@ -98,7 +106,7 @@ static void a_thread_that_took_the_descriptor_of_another_notes_its_end(void **st
 {
     (void)state;
     const uint64_t thread = descriptor(3, 104);
-    struct lane_header *lane = calloc(2, LANE_HEADER_BYTES);
+    struct lane_header *lane = make_lane();
     struct agent_thread *slot = agent_thread_take(thread);
     assert_int_equal(atomic_load(&f.session->ended_lanes), 0); // it was free
     lane->thread_id = slot->thread_id;
@@ -128,7 +136,7 @@ static void a_thread_that_took_the_descriptor_of_another_notes_its_end(void **st
 // The slots that a thread may take, as threads with open lanes.
 static struct lane_header *fill_slots(uint64_t thread_pointer)
 {
-    struct lane_header *lane = calloc(2, LANE_HEADER_BYTES);
+    struct lane_header *lane = make_lane();
     lane->thread_id = 9;
     atomic_store(&lane->state, LANE_ACTIVE);
     const uint32_t first = agent_thread_place(thread_pointer);
@@ -188,6 +196,7 @@ static void the_id_is_found_where_a_libc_keeps_it(void **state)
 struct sight {
     struct agent_thread *slot;
     const void *state; // of the slot, when the thread came to it
+    void *own_state;   // behind the header of a lane
     pthread_barrier_t *barrier;
     pthread_t thread;
     uint32_t thread_id;
@@ -203,10 +212,10 @@ static void *look(void *argument)
     sight->is_stable = sight->slot != NULL;
     sight->state = sight->slot != NULL ? sight->slot->state : NULL;
     for (int i = 0; i < LOOKS && sight->is_stable; i++) {
-        sight->slot->state = sight;
-        sight->is_stable = agent_thread_here() == sight->slot && sight->slot->state == sight &&
-                           sight->slot->thread_id == sight->thread_id &&
-                           sight->slot->tid_word == sight->thread_id;
+        sight->slot->state = sight->own_state;
+        sight->is_stable =
+            agent_thread_here() == sight->slot && sight->slot->state == sight->own_state &&
+            sight->slot->thread_id == sight->thread_id && sight->slot->tid_word == sight->thread_id;
     }
     (void)pthread_barrier_wait(sight->barrier); // none ends before
     return NULL;
@@ -216,6 +225,10 @@ static void *look(void *argument)
 static void real_threads_have_slots_of_their_own(void **state)
 {
     (void)state;
+    struct lane_header *lanes[THREADS];
+    for (int i = 0; i < THREADS; i++) {
+        lanes[i] = make_lane();
+    }
     atomic_store(&g_agent_page.tid_offset, 0);
     for (int round = 0; round < ROUNDS; round++) {
         pthread_barrier_t barrier;
@@ -223,6 +236,7 @@ static void real_threads_have_slots_of_their_own(void **state)
         struct sight sights[THREADS] = {0};
         for (int i = 0; i < THREADS; i++) {
             sights[i].barrier = &barrier;
+            sights[i].own_state = (uint8_t *)lanes[i] + LANE_HEADER_BYTES;
             assert_int_equal(pthread_create(&sights[i].thread, NULL, look, sights + i), 0);
         }
         for (int i = 0; i < THREADS; i++) {
@@ -236,6 +250,9 @@ static void real_threads_have_slots_of_their_own(void **state)
             }
         }
         (void)pthread_barrier_destroy(&barrier);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        free(lanes[i]);
     }
     // It was the libc's own place, and so the main thread is found there as well.
     const int32_t offset = atomic_load(&g_agent_page.tid_offset);
