@@ -50,8 +50,8 @@ struct recorder_callbacks {
     void (*log)(void *context, const char *sentence);
 
     // Note that `stacks` may have new modules and frames while the program runs; earlier ones stay.
-    // Should be quick. May be NULL.
-    void (*see_code)(void *context, const struct stack_table *stacks);
+    // `is_ending`: the program has ended, or waits to. Should be quick. May be NULL.
+    void (*see_code)(void *context, const struct stack_table *stacks, bool is_ending);
 
     // Symbolize frames, once, at the end: set symbol_first and symbol_count of recording->frames
     // and the symbol fields of modules, append to `symbols`, intern texts into `strings`. May be

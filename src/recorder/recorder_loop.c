@@ -291,13 +291,12 @@ static enum err check_memory(struct recorder_state *s)
     return merges ? drain_merge_stacks(&s->drain) : ERR_OK;
 }
 
-// Tell about new code. At the end of the program it is too late: names are looked up after it
-// anyway, and a thread that begins now would only delay that.
 static void see_code(const struct recorder_state *s)
 {
     const struct recorder_callbacks *callbacks = &s->options->callbacks;
-    if (callbacks->see_code != NULL && !s->has_ended && !recorder_snapshots_are_awaited(s)) {
-        callbacks->see_code(callbacks->context, &s->aggregator.stacks);
+    if (callbacks->see_code != NULL) {
+        callbacks->see_code(callbacks->context, &s->aggregator.stacks,
+                            s->has_ended || recorder_snapshots_are_awaited(s));
     }
 }
 

@@ -125,11 +125,13 @@ static void say(void *context, const char *sentence)
     (void)fprintf(stderr, "cairn: %s\n", strbuf_text(&safe)); // no other place to report an error
 }
 
-static void see_code(void *context, const struct stack_table *stacks)
+// At the end it is too late to begin with names: they are looked up after it anyway, and a thread
+// that begins now would only delay that. But a process that waits to end can still be inspected.
+static void see_code(void *context, const struct stack_table *stacks, bool is_ending)
 {
     struct run *run = context;
     jit_names_see(&run->jit, stacks);
-    if (!run->without_symbols) {
+    if (!run->without_symbols && !is_ending) {
         background_symbolizer_see(&run->ahead, stacks);
     }
 }
