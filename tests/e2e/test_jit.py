@@ -3,11 +3,14 @@
 both forms, and .NET's and python 3.12's, which the test writes."""
 import glob
 import os
+import subprocess
+import time
 
 import pytest
 
-from cairn_run import BUILD, PROGRAMS
+from cairn_run import BUILD, CAIRN, PROGRAMS, Recording, environment
 from test_namespaces import WAYS, is_allowed
+from waiting import wait_until
 
 GENERATED = PROGRAMS / "generated"
 NAMES = ["int32 [app] App.Program::Work(int32)[Tier0]", "py::work:/srv/app.py"]
@@ -64,6 +67,23 @@ def test_maps_that_may_be_others_are_not_believed(record, way):
     recording = record(GENERATED, "hostile", "5", way, is_compared=False)
     assert jit_functions(recording) == {}
     assert len(bare_addresses(recording)) == 1
+
+
+def test_a_process_may_have_written_its_map_long_before_it_is_recorded(scratch):
+    with subprocess.Popen([GENERATED, "steady", "5", "serves"], stdin=subprocess.PIPE,
+                          stdout=subprocess.DEVNULL) as program:
+        path = f"/tmp/perf-{program.pid}.map"
+        wait_until(lambda: os.path.exists(path) and os.path.getsize(path) > 0, "the map")
+        written = os.path.getmtime(path)
+        wait_until(lambda: time.time() > written + 3, "a map that is older than the recorder")
+        finished = subprocess.run([CAIRN, "record", "-q", "-p", str(program.pid), "--duration", "500ms",
+                                   "-o", scratch / "out.cairn"], env=environment(), capture_output=True,
+                                  check=False, timeout=60)
+        program.stdin.close()
+    assert finished.returncode == 0, finished.stderr
+    recording = Recording(scratch / "out.cairn", finished)
+    assert list(jit_functions(recording)) == ["steady"]
+    assert bare_addresses(recording) == []
 
 
 @pytest.mark.parametrize("option", ["--perf-basic-prof", "--perf-prof"])

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "host/os/file.h"
 #include "host/os/proc_file.h"
@@ -26,12 +27,13 @@ static const char merged_path[] = "[jit]";
 enum {
     STATUS_BYTES_MAX = 65536,
     MAPS_BYTES_MAX = 16 << 20,
-    PATH_BYTES_MAX = 4096
+    PATH_BYTES_MAX = 4096,
+    START_ERROR_S = 1, // of a process's start, in kernel ticks, and of the times of files
 };
 
 void jit_names_init(struct jit_names *names)
 {
-    *names = (struct jit_names){.since_s = time(NULL) - 1};
+    *names = (struct jit_names){.since_s = time(NULL) - START_ERROR_S};
 }
 
 void jit_names_release(struct jit_names *names)
@@ -49,6 +51,19 @@ static void read_proc(uint32_t pid, const char *name, size_t max_bytes, struct s
     if (!proc_file_read((pid_t)pid, name, max_bytes, out)) {
         strbuf_clear(out); // the process has ended
     }
+}
+
+// Return the wall-clock time before which the process was not there. It may run for days before it
+// is recorded, and write nothing more for hours.
+static int64_t start_of(const struct jit_names *names, uint32_t pid)
+{
+    const uint64_t start_ticks = proc_file_start((pid_t)pid);
+    if (start_ticks == 0) {
+        return names->since_s; // it has ended
+    }
+    const uint64_t tick_ns = NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK);
+    const uint64_t age_ns = clock_read_ns(CLOCK_BOOTTIME) - start_ticks * tick_ns;
+    return ((int64_t)clock_real_ns() - (int64_t)age_ns) / (int64_t)NS_PER_S - START_ERROR_S;
 }
 
 // Return the last number of the line "NSpid:", the pid in the innermost namespace. Without that
@@ -95,12 +110,13 @@ static int open_dump(const struct jit_process *process, int root)
     return open_below(root, path, READ_FLAGS);
 }
 
-static void read_code_map(struct jit_process *process)
+static void read_code_map(const struct jit_names *names, struct jit_process *process)
 {
     char path[64];
     struct stat status;
     (void)snprintf(path, sizeof(path), "/proc/%u", process->pid);
     process->user = stat(path, &status) == 0 ? status.st_uid : geteuid();
+    process->since_s = start_of(names, process->pid);
     process->own_pid = own_pid_of(process->pid);
     (void)snprintf(path, sizeof(path), "/proc/%u/root", process->pid);
     CLEANUP(fd_closep) int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -128,14 +144,13 @@ void jit_names_see(struct jit_names *names, const struct stack_table *stacks)
             jit_process_vec_reserve(&names->processes, 1) != ERR_OK) {
             continue; // without names
         }
-        read_code_map(&process);
+        read_code_map(names, &process);
         names->processes.items[names->processes.len++] = process;
     }
 }
 
 // Read the names of all files of the process. An unreadable file adds nothing.
-static enum err
-read_files(const struct jit_names *names, const struct jit_process *process, struct jit_map *map)
+static enum err read_files(const struct jit_process *process, struct jit_map *map)
 {
     char path[64];
     (void)snprintf(path, sizeof(path), "/tmp/perf-%u.map", process->own_pid);
@@ -144,7 +159,7 @@ read_files(const struct jit_names *names, const struct jit_process *process, str
                                : open(path, READ_FLAGS);
     const int files[] = {fd, process->dump};
     for (size_t i = 0; i < ARRAY_LEN(files); i++) {
-        if (files[i] >= 0 && perf_map_add_file(map, files[i], path, process->user, names->since_s,
+        if (files[i] >= 0 && perf_map_add_file(map, files[i], path, process->user, process->since_s,
                                                NULL) == ERR_NO_MEMORY) {
             return ERR_NO_MEMORY;
         }
@@ -181,7 +196,7 @@ enum err jit_names_add(const struct jit_names *names,
     for (size_t i = 0; i < names->processes.len; i++) {
         const struct jit_process *process = &names->processes.items[i];
         CLEANUP(jit_map_release) struct jit_map map = {0};
-        TRY(read_files(names, process, &map));
+        TRY(read_files(process, &map));
         for (size_t k = 0; k < recording->frame_count && map.names.len > 0; k++) {
             if (recording->frames[k].module == process->module) {
                 TRY(name_frame(&recording->frames[k], &map, strings, symbols));

@@ -27,8 +27,9 @@ struct jit_process {
     uint32_t pid;     // in the recorder's pid namespace
     uint32_t own_pid; // in its own pid namespace
     uint32_t user;
-    int tmp;  // owned descriptor of its /tmp, valid after its namespace ends; -1: ours
-    int dump; // owned descriptor; -1: none
+    int64_t since_s; // older files are ignored: they are of a process that had its pid before
+    int tmp;         // owned descriptor of its /tmp, valid after its namespace ends; -1: ours
+    int dump;        // owned descriptor; -1: none
 };
 
 DEFINE_VEC(jit_process_vec, struct jit_process);
@@ -36,7 +37,7 @@ DEFINE_VEC(jit_process_vec, struct jit_process);
 struct jit_names {
     struct jit_process_vec processes;
     size_t seen_modules;
-    int64_t since_s; // older files are ignored
+    int64_t since_s; // for a process whose start is unknown
 };
 
 void jit_names_init(struct jit_names *names);

@@ -2,9 +2,11 @@
 // generated NAME BLOCKS [WAY]: machine code that is generated at run time, like that of JIT
 // compilers, and calls malloc for BLOCKS blocks of 7601 bytes; and /tmp/perf-PID.map, which names
 // it NAME. WAY: "late" writes the map at the very end, "link" puts a symbolic link to it in its
-// place, "old" sets its date to 1970.
+// place, "old" sets its date to 1970, "serves" writes it at once and calls malloc every millisecond
+// until the input ends.
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,6 +82,10 @@ int main(int count, char **arguments)
         write_map(code, arguments[1], way);
     }
     for (long left = strtol(arguments[2], NULL, 10); left > 0; left--) {
+        run();
+    }
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    while (strcmp(way, "serves") == 0 && poll(&input, 1, 1) == 0) {
         run();
     }
     if (is_late) {
