@@ -209,6 +209,14 @@ struct deferred_lookup *background_symbolizer_end(struct background_symbolizer *
     return ahead->lookup;
 }
 
+void background_symbolizer_leave(struct background_symbolizer *ahead)
+{
+    if (ahead->is_running) {
+        (void)pthread_detach(ahead->thread); // not joined yet
+        ahead->is_running = false;
+    }
+}
+
 void background_symbolizer_release(struct background_symbolizer *ahead)
 {
     struct deferred_lookup *lookup = background_symbolizer_end(ahead);

@@ -67,4 +67,8 @@ void background_symbolizer_see(struct background_symbolizer *ahead,
 // machine. More calls are allowed.
 struct deferred_lookup *background_symbolizer_end(struct background_symbolizer *ahead);
 
+// After background_symbolizer_end, in place of release: let the thread end by itself. `ahead` must
+// stay until the process ends.
+void background_symbolizer_leave(struct background_symbolizer *ahead);
+
 void background_symbolizer_release(struct background_symbolizer *ahead);

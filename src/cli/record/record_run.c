@@ -378,6 +378,7 @@ int record_run(const struct record_settings *settings, char **argv)
     static struct run run; // the kernel frees all of it at exit
     struct record_outcome outcome;
     record(settings, argv, &run, &outcome);
+    background_symbolizer_leave(&run.ahead);
     free(outcome.path);
     if (outcome.has_run && settings->is_strict && !outcome.is_recorded) {
         return STATUS_USAGE;

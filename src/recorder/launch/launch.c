@@ -171,11 +171,18 @@ static int run_child(void *context)
     return STATUS_NOT_RUN;
 }
 
+// ThreadSanitizer marks its state after a clone as that of a forked child, here the parent's, too.
+#ifdef __SANITIZE_THREAD__
+#    define CHILD_MAY_SHARE_MEMORY false
+#else
+#    define CHILD_MAY_SHARE_MEMORY true
+#endif
+
 // Start the child. One that is not held has the recorder's memory until its execve, for which the
 // recorder waits: to copy the memory would take a tenth of a short run.
 static pid_t start_child(struct child *child)
 {
-    if (child->plan->hold == NULL) {
+    if (child->plan->hold == NULL && CHILD_MAY_SHARE_MEMORY) {
         char *stack = malloc(CHILD_STACK_BYTES);
         const pid_t pid = stack == NULL ? -1
                                         : clone(run_child, stack + CHILD_STACK_BYTES,
