@@ -363,7 +363,7 @@ def test_the_end_of_the_program_is_shown(run):
     assert Recording(run.folder / "x.cairn", None).totals["leaked_bytes"] == 600
 
 
-@pytest.mark.parametrize("keys", [["f9", "y"], ["k", "Y"]])
+@pytest.mark.parametrize("keys", [["f9", "y"], ["k", "Y"], ["z", "k", "y"]])
 def test_the_program_can_be_ended(run, keys):
     run.terminal.wait_for("running")
     run.terminal.press("k")

@@ -443,7 +443,10 @@ enum err top_model_key(struct top_model *model, uint32_t key, enum top_action *a
     }
     if (model->is_asking) {
         model->is_asking = false;
-        *action = key == 'y' || key == 'Y' ? TOP_END_PROGRAM : TOP_NOTHING;
+        if (key == 'y' || key == 'Y') {
+            model->is_paused = false; // the end is to be seen
+            *action = TOP_END_PROGRAM;
+        }
         return ERR_OK;
     }
     for (size_t i = 0; i < ARRAY_LEN(bindings); i++) {

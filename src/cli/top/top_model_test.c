@@ -283,7 +283,9 @@ static void other_keys_ask_for_actions(void **state)
     press(&model, TOP_KEY_F0 + 9, TOP_NOTHING);
     press(&model, 'q', TOP_NOTHING); // no, and not quit
     press(&model, 'k', TOP_NOTHING);
+    assert_true(model.is_paused);
     press(&model, 'y', TOP_END_PROGRAM);
+    assert_false(model.is_paused); // the end is to be seen
     model.state = TOP_ENDED;
     press(&model, 'k', TOP_NOTHING);
     press(&model, 'q', TOP_QUIT);

@@ -123,6 +123,7 @@ static void act(struct watch *watch, enum top_action action)
             (void)snprintf(watch->model.message, sizeof(watch->model.message), "%s",
                            err_text(&info)); // fits
         }
+        top_feed_pause(&g_feed, watch->model.is_paused);
         break;
     case TOP_NOTHING:
         break;
