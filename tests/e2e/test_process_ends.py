@@ -61,9 +61,9 @@ def test_slices_and_snapshots_stay_below_the_peak(tree):
         assert live <= highest <= peak
     sizes = [int(size) for size in re.findall(rb"mem_heap_B=(\d+)", export(tree, "massif"))]
     assert max(sizes) == peak
-    # At the end only the first program's blocks are live, and no child's burst.
+    # At the end only the first program's blocks are live, and no child's burst. The last child may
+    # have ended in the same millisecond.
     assert sizes[-1] < BURST
-    assert sizes[-1] == sizes[-2]
 
 
 def test_processes_are_counted_once(tree):

@@ -195,7 +195,7 @@ class Run:
     def is_running(self):
         try:
             return pathlib.Path(f"/proc/{self.program}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-        except FileNotFoundError:
+        except (FileNotFoundError, ProcessLookupError):  # ended before or after the file was opened
             return False
 
     def do(self, *lines):

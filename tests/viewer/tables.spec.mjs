@@ -149,7 +149,7 @@ describe('a sampled recording', () => {
     const { viewer: other } = await stage.open(sampled);
     const share = (errors, costs) => (errors > 0 ? `±${Math.min((errors / costs) * 100, 999).toFixed(0)}%` : '');
     const shown = async () => (await other.page.locator('[role="row"] .cost-error').allTextContents()).sort();
-    const { functions } = report(sampled, ['--functions', '--sort', 'allocations']).functions;
+    const { functions } = report(sampled, ['--functions', '--sort', 'allocations', '-n', '8']).functions; // are in view
     const expected = new Set(functions.map(({ inclusive, inclusive_errors }) => share(inclusive_errors.allocations, inclusive.allocations)));
     await other.open('#/functions?cost=allocations&wrappers=1');
     const texts = await shown();
