@@ -88,8 +88,9 @@ def test_a_daemon_that_closed_everything_is_recorded_to_its_end(record, scratch)
     done = scratch / "done"
     # A bare run would not wait for the daemon, so it cannot be compared.
     recording = record(PROGRAMS / "daemon", done, is_compared=False)
-    assert (recording.finished.returncode, recording.finished.stdout, recording.finished.stderr) == (
-        0, b"", b"")
+    assert (recording.finished.returncode, recording.finished.stdout) == (0, b"")
+    # On a busy machine the daemon may take so long that cairn says what it waits for.
+    assert b"recording continues until they end" in (recording.finished.stderr or b"recording continues until they end")
     assert done.read_text() == "done\n"
     assert_totals(recording, expected_totals("daemon"))
 
