@@ -256,7 +256,7 @@ static uint64_t __attribute__((noinline)) calling_original(uint64_t size_bytes)
     return inner(size_bytes) + 1;
 }
 
-// The agent's frames are between that of an original and that of its caller.
+// The original's frame is the innermost, its caller's the outermost; the agent's are between them.
 static void a_stack_leads_through_an_entry(void **state)
 {
     (void)state;

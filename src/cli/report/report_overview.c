@@ -346,7 +346,7 @@ static bool has_losses(const struct recording *recording)
     return false;
 }
 
-// Print the weaknesses of the recording that lose no event. Warnings have those that do.
+// Print the weaknesses of the recording that lose no event. Warnings name the lost events.
 void report_print_notes(const struct report *report, FILE *out)
 {
     const struct recording *recording = &report->profile->recording;

@@ -16,5 +16,5 @@ int quiet_thread_start(pthread_t *thread, void *(*run)(void *), void *argument) 
 // is the recorded program's.
 void quiet_thread_make_room(void);
 
-// Whether the stack of the process's first thread may grow as large as that of later ones.
+// Return whether the first thread's stack may grow as large as the stacks of later threads.
 bool quiet_thread_has_room(void);

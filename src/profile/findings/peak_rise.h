@@ -29,7 +29,7 @@ struct peak_rise {
 // Compute the rise of a whole recording. `groups` are of all its rows. ERR_NO_MEMORY.
 enum err peak_rise_build(const struct row_groups *groups, struct peak_rise *out) MUST_USE;
 
-// The bytes of all blocks that the gain of a call site depends on: what it holds at the peak, and
-// what it held at the trough. The error of the gain is that of their sum.
+// Return the bytes of all blocks that the gain of a call site depends on: the site holds some at
+// the peak, and held some at the trough. The gain has the error of their sum.
 uint64_t peak_rise_error_bytes(uint64_t peak_bytes, uint64_t gained_bytes);
 void peak_rise_release(struct peak_rise *rise);

@@ -16,8 +16,8 @@
 // of them than that, faster than the recorder reads.
 //
 // Unsampled allocations and their bytes are counted exactly (lane_header.unsampled_*), so the
-// totals are known. unsampled_blocks.h keeps the live ones among them, as many as fit. The balance
-// of a thread is the unsampled bytes that it allocated, less those that it freed. The thread sends
+// totals are known. unsampled_blocks.h keeps the live ones among them, as many as fit. A thread's
+// balance is its unsampled allocated bytes minus its unsampled freed bytes. The thread sends
 // it (UNSAMPLED) whenever it has changed by SAMPLER_GRAIN_BYTES; blocks that unsampled_blocks.h had
 // to drop count as a change. Balances must not fill the ring by themselves, so where many follow
 // one another, the grain doubles. The record states how far the balance may be off until the next
