@@ -108,12 +108,12 @@ int sys_gettid(void)
     return (int)call0(SYS_gettid);
 }
 
-long sys_futex_wait(const uint32_t *word, uint32_t expected, const struct timespec *timeout)
+long sys_futex_wait(const void *word, uint32_t expected, const struct timespec *timeout)
 {
     return sys_call6(SYS_futex, (long)word, FUTEX_WAIT, expected, (long)timeout, 0, 0);
 }
 
-long sys_futex_wake(const uint32_t *word, int count)
+long sys_futex_wake(const void *word, int count)
 {
     return call3(SYS_futex, (long)word, FUTEX_WAKE, count);
 }

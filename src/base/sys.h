@@ -59,9 +59,10 @@ int sys_getpid(void);
 int sys_getppid(void);
 int sys_gettid(void);
 
-// Sleep while *word == expected, on a futex shared between processes; NULL waits without end.
-long sys_futex_wait(const uint32_t *word, uint32_t expected, const struct timespec *timeout);
-long sys_futex_wake(const uint32_t *word, int count);
+// Sleep while *word == expected, on a futex shared between processes; `word` points to an atomic
+// of 32 bits. A NULL timeout waits without end.
+long sys_futex_wait(const void *word, uint32_t expected, const struct timespec *timeout);
+long sys_futex_wake(const void *word, int count);
 
 // Files. Every descriptor is opened close-on-exec.
 long sys_open(const char *path, int flags, unsigned mode);

@@ -15,13 +15,12 @@
 static void answer(const struct loaded_note *loaded, bool is_hooked)
 {
     struct exec_note *note = loaded->note;
-    const void *word = &note->follow;
     uint32_t wanted = EXEC_FOLLOW_WANTED;
     // Relaxed: the answer guards no other data. A process that has not waited counts that.
     (void)atomic_compare_exchange_strong_explicit(&note->follow, &wanted,
                                                   is_hooked ? EXEC_FOLLOW_TRACED : EXEC_FOLLOW_NO,
                                                   memory_order_relaxed, memory_order_relaxed);
-    (void)sys_futex_wake(word, 1); // it may not sleep yet
+    (void)sys_futex_wake(&note->follow, 1); // it may not sleep yet
     // Release: pairs with the acquire of the next claim.
     atomic_store_explicit(&note->state, EXEC_NOTE_FREE, memory_order_release);
 }

@@ -3,10 +3,8 @@
 #include "recorder/ingest/session_clock.h"
 
 #include <errno.h>
-#include <linux/futex.h>
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,14 +12,7 @@
 #include "base/compiler.h"
 #include "host/os/file.h"
 #include "host/os/quiet_thread.h"
-
-// Wake the recorder, as a thread with a half full lane does.
-static void wake_recorder(struct session_header *session)
-{
-    // Release: as at all increments. There may be no sleeper.
-    atomic_fetch_add_explicit(&session->recorder_wake, 1, memory_order_release);
-    (void)syscall(SYS_futex, &session->recorder_wake, FUTEX_WAKE, 1, NULL, NULL, 0);
-}
+#include "session/recorder_wake.h"
 
 static void *run(void *argument)
 {
@@ -51,7 +42,7 @@ static void *run(void *argument)
         }
         if (watched[1].revents != 0) {
             watched[1].fd = -1; // it ends once, and stays readable
-            wake_recorder(clock->session->header);
+            session_wake_recorder(clock->session->header);
         }
     }
     return NULL;

@@ -11,29 +11,26 @@
 #include "recorder/processes/pid_lookup.h"
 #include "recorder/session/session_create.h"
 #include "session/exec_check.h"
+#include "session/recorder_wake.h"
 
 // Answer the process that waits. False: it waits no longer, or has an answer.
 static bool answer(const struct followed_exec *item, enum exec_follow_answer value)
 {
     struct exec_note *note = item->wanted.note;
-    const void *word = &note->follow;
     uint32_t wanted = EXEC_FOLLOW_WANTED;
     // Relaxed: the answer guards no other data.
     const bool is_first = atomic_compare_exchange_strong_explicit(
         &note->follow, &wanted, value, memory_order_relaxed, memory_order_relaxed);
-    (void)sys_futex_wake(word, 1); // it may not sleep yet
+    (void)sys_futex_wake(&note->follow, 1); // it may not sleep yet
     return is_first;
 }
 
 static void move_to(struct followed_exec *item, enum follow_stage stage)
 {
-    struct session_header *header = item->follow->session->header;
-    const void *word = &header->recorder_wake;
     // Release: pairs with the acquire of exec_follow_stage.
     atomic_store_explicit(&item->stage, stage, memory_order_release);
     (void)sem_post(&item->has_news); // fails only beyond SEM_VALUE_MAX
-    atomic_fetch_add_explicit(&header->recorder_wake, 1, memory_order_release);
-    (void)sys_futex_wake(word, 1); // the main thread may not sleep
+    session_wake_recorder(item->follow->session->header);
 }
 
 static void await(sem_t *semaphore)

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/sys.h"
+#include "session/recorder_wake.h"
 #include "target/producer/session_join.h"
 #include "target/producer/waiting/recorder_liveness.h"
 
@@ -63,13 +64,6 @@ static void publish(struct session_header *session, struct exec_note *note)
     (void)atomic_fetch_add_explicit(&session->exec_count, 1, memory_order_release);
 }
 
-static void wake_recorder(struct session_header *session)
-{
-    const void *word = &session->recorder_wake;
-    atomic_fetch_add_explicit(&session->recorder_wake, 1, memory_order_release);
-    (void)sys_futex_wake(word, 1); // it is fine if R does not sleep
-}
-
 // Wait for R's answer to the note. If the entry has another number R has freed it.
 static bool await_tracer(struct session_header *session,
                          struct exec_note *note,
@@ -77,10 +71,9 @@ static bool await_tracer(struct session_header *session,
                          uint64_t number)
 {
     const struct timespec nap = {.tv_nsec = FOLLOW_NAP_NS};
-    const void *word = &note->follow;
     struct patience patience;
     patience_init_without_lane(&patience, session, notice->pid_namespace);
-    wake_recorder(session);
+    session_wake_recorder(session);
     uint32_t answer = EXEC_FOLLOW_WANTED;
     // Relaxed, here and below: the answer guards no other data.
     while ((answer = atomic_load_explicit(&note->follow, memory_order_relaxed)) ==
@@ -96,7 +89,8 @@ static bool await_tracer(struct session_header *session,
                                                           memory_order_relaxed);
             break;
         }
-        (void)sys_futex_wait(word, EXEC_FOLLOW_WANTED, &nap); // we check, whatever wakes us
+        (void)sys_futex_wait(&note->follow, EXEC_FOLLOW_WANTED,
+                             &nap); // we check, whatever wakes us
     }
     return answer == EXEC_FOLLOW_TRACED;
 }

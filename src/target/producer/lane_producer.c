@@ -7,6 +7,7 @@
 #include "base/minmax.h"
 #include "base/signals.h"
 #include "base/sys.h"
+#include "session/recorder_wake.h"
 #include "target/producer/session_join.h"
 #include "target/producer/waiting/recorder_liveness.h"
 
@@ -57,19 +58,6 @@ void lane_producer_close(struct lane_producer *p)
     (void)atomic_fetch_add_explicit(&p->session->ended_lanes, 1, memory_order_relaxed);
     // Release: the recorder that acquires LANE_CLOSED sees the final write_pos.
     atomic_store_explicit(&p->lane->state, LANE_CLOSED, memory_order_release);
-}
-
-// Return an atomic word's address for the kernel.
-static const uint32_t *futex_word(const void *atomic_u32)
-{
-    return atomic_u32;
-}
-
-static void wake_recorder(struct session_header *session)
-{
-    // Release: a recorder that acquires the new count sees all earlier records.
-    atomic_fetch_add_explicit(&session->recorder_wake, 1, memory_order_release);
-    (void)sys_futex_wake(futex_word(&session->recorder_wake), 1); // it is fine if no thread sleeps
 }
 
 // Return the bytes beyond half full that do not raise the level.
@@ -146,7 +134,7 @@ static void check_recorder(struct lane_producer *p)
     const uint64_t half = p->ring_bytes / 2;
     if (p->pos - read_pos >= half) {
         if (p->soft_limit < read_pos + p->ring_bytes) {
-            wake_recorder(p->session);
+            session_wake_recorder(p->session);
         }
         p->was_half_full = true;
         p->soft_limit = read_pos + p->ring_bytes;
@@ -187,8 +175,8 @@ static bool nap_once(struct lane_producer *p, uint32_t waiting, struct patience 
     if (session_is_over(p->session)) {
         return false;
     }
-    wake_recorder(p->session);
-    (void)sys_futex_wait(futex_word(&p->lane->producer_waiting), waiting,
+    session_wake_recorder(p->session);
+    (void)sys_futex_wait(&p->lane->producer_waiting, waiting,
                          &nap); // the reason for waking does not matter: we check
     if (patience_is_over(patience, p->session, p->lane)) {
         session_abandon(p->session);

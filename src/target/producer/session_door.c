@@ -12,11 +12,6 @@ enum {
     DOOR_WAIT_MS = 500, // the recorder checks every millisecond, if it gets a processor
 };
 
-static const uint32_t *futex_word(const void *atomic_u32)
-{
-    return atomic_u32;
-}
-
 const char *session_door(struct session_header *session)
 {
     const struct timespec nap = {.tv_nsec = DOOR_NAP_MS * 1000000L};
@@ -29,7 +24,7 @@ const char *session_door(struct session_header *session)
         if (state != DOOR_WANTED || sys_is_forbidden()) {
             break;
         }
-        (void)sys_futex_wait(futex_word(&session->door), DOOR_WANTED,
+        (void)sys_futex_wait(&session->door, DOOR_WANTED,
                              &nap); // the reason for waking does not matter: we check
     }
     return state == DOOR_OPEN ? session->door_path : NULL;

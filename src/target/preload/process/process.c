@@ -11,6 +11,7 @@
 #include "base/page_alloc.h"
 #include "base/signals.h"
 #include "base/sys.h"
+#include "session/recorder_wake.h"
 #include "session/stamp.h"
 #include "target/preload/process/process_entry.h"
 #include "target/producer/waiting/exit_wait.h"
@@ -45,16 +46,6 @@ const char *process_name(void)
     return g_image.name;
 }
 
-// Wake the recorder, so that even a short life is sampled. Only at the start of an image: later
-// there may be a seccomp filter.
-static void wake_recorder(struct session_header *session)
-{
-    const void *word = &session->recorder_wake;
-    // Release: a recorder that acquires the count sees the slot.
-    atomic_fetch_add_explicit(&session->recorder_wake, 1, memory_order_release);
-    (void)sys_futex_wake(word, 1); // it is fine if the recorder does not sleep
-}
-
 // Fill the slot in and open the session to the hooks. `begun`: an earlier reading of the clock.
 static void enter(uint32_t index, uint32_t parent_pid, uint32_t flags, uint64_t begun)
 {
@@ -73,8 +64,9 @@ static void enter(uint32_t index, uint32_t parent_pid, uint32_t flags, uint64_t 
     slot->start_stamp = stamp_of_reading(session, begun);
     // Release: the fields above are final for a recorder that acquires PROCESS_ACTIVE.
     atomic_store_explicit(&slot->state, PROCESS_ACTIVE, memory_order_release);
+    // So that even a short life is sampled. Later there may be a seccomp filter.
     if ((flags & PROCESS_FORKED) == 0) {
-        wake_recorder(session);
+        session_wake_recorder(session);
     }
     g_process->index = index;
     atomic_store_explicit(&g_process->generation, ((uint64_t)index + 1) << 32,

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/sys.h"
+#include "session/recorder_wake.h"
 #include "target/producer/nursery/nursery.h"
 #include "target/producer/waiting/recorder_liveness.h"
 
@@ -56,11 +57,6 @@ void stats_query_close_scope(struct lane_producer *p, uint32_t scope)
     (void)send_query(p, STATS_QUERY_PEAK_END, scope, 0); // false: the scope has ended too
 }
 
-static const uint32_t *futex_word(const void *atomic_u32)
-{
-    return atomic_u32;
-}
-
 // Whether the query `number`, or a later query of this thread, has a response.
 static bool is_answered(uint32_t answered, uint32_t number)
 {
@@ -90,9 +86,7 @@ enum stats_query_end stats_query_await(struct session_header *session,
     struct lane_answer *answer = &lane->answer;
     struct patience patience;
     patience_init(&patience, session, lane);
-    // Release: the query comes first for the recorder, which acquires the count.
-    atomic_fetch_add_explicit(&session->recorder_wake, 1, memory_order_release);
-    (void)sys_futex_wake(futex_word(&session->recorder_wake), 1); // it need not sleep
+    session_wake_recorder(session);
     for (;;) {
         // Acquire: pairs with the recorder's release; the values are those of this number.
         const uint32_t answered = atomic_load_explicit(&answer->answered, memory_order_acquire);
@@ -102,7 +96,7 @@ enum stats_query_end stats_query_await(struct session_header *session,
         if (session_is_over(session)) {
             return STATS_QUERY_OVER;
         }
-        (void)sys_futex_wait(futex_word(&answer->answered), answered,
+        (void)sys_futex_wait(&answer->answered, answered,
                              &nap); // the reason for waking does not matter: we check
         if (patience_is_over(&patience, session, lane)) {
             return STATS_QUERY_OVER;

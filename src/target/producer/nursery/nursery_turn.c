@@ -61,8 +61,7 @@ static bool await_owner(struct lane_producer *p)
             session_abandon(p->session);
             return false;
         }
-        const void *word = &n->owner;
-        (void)sys_futex_wait(word, owner, &nap); // there is no wake-up: a nap
+        (void)sys_futex_wait(&n->owner, owner, &nap); // there is no wake-up: a nap
         owner = NURSERY_FREE;
     }
     return true;

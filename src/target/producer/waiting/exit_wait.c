@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/sys.h"
+#include "session/recorder_wake.h"
 
 enum {
     STILL_NAPS_MAX = 10, // without progress of the clock: the recorder is dead
@@ -17,11 +18,6 @@ static uint64_t clock_of(const struct session_header *session)
     return atomic_load_explicit(&session->clock_ms, memory_order_relaxed);
 }
 
-static const uint32_t *futex_word(const void *atomic_u32)
-{
-    return atomic_u32;
-}
-
 void exit_wait_await(struct session_header *session, struct process_slot *slot)
 {
     uint32_t wanted = EXIT_WAIT_WANTED;
@@ -30,8 +26,7 @@ void exit_wait_await(struct session_header *session, struct process_slot *slot)
                                                  memory_order_release, memory_order_relaxed)) {
         return;
     }
-    atomic_fetch_add_explicit(&session->recorder_wake, 1, memory_order_release);
-    (void)sys_futex_wake(futex_word(&session->recorder_wake), 1); // it is fine if R does not sleep
+    session_wake_recorder(session);
     const struct timespec nap = {.tv_nsec = EXIT_WAIT_NAP_MS * 1000000L};
     const uint64_t begun_ms = clock_of(session);
     uint64_t seen_ms = begun_ms;
@@ -42,7 +37,7 @@ void exit_wait_await(struct session_header *session, struct process_slot *slot)
             session_is_over(session) || seen_ms - begun_ms > EXIT_WAIT_WAIT_MS) {
             return;
         }
-        (void)sys_futex_wait(futex_word(&slot->exit_wait), EXIT_WAIT_WAITING,
+        (void)sys_futex_wait(&slot->exit_wait, EXIT_WAIT_WAITING,
                              &nap); // the reason for waking does not matter: we check
         const uint64_t now_ms = clock_of(session);
         still_naps = now_ms == seen_ms ? still_naps + 1 : 0;

@@ -6,13 +6,8 @@
 
 #include "base/compiler.h"
 #include "base/sys.h"
+#include "session/recorder_wake.h"
 #include "target/producer/waiting/recorder_liveness.h"
-
-// Return an atomic word's address for the kernel.
-static const uint32_t *futex_word(const void *atomic_u32)
-{
-    return atomic_u32;
-}
 
 static bool is_long(const struct session_header *session)
 {
@@ -25,9 +20,8 @@ static void nap(struct session_header *session)
     static const struct timespec length = {.tv_nsec = LANE_WAIT_MS * 1000000L};
     const uint32_t recycled = atomic_load_explicit(&session->recycled_lanes, memory_order_relaxed);
     if (is_long(session)) { // with that value, so the recorder's next one ends the sleep
-        atomic_fetch_add_explicit(&session->recorder_wake, 1, memory_order_release);
-        (void)sys_futex_wake(futex_word(&session->recorder_wake), 1); // perhaps none sleeps
-        (void)sys_futex_wait(futex_word(&session->recycled_lanes), recycled,
+        session_wake_recorder(session);
+        (void)sys_futex_wait(&session->recycled_lanes, recycled,
                              &length); // the reason for waking does not matter: we check
     }
 }

@@ -35,8 +35,7 @@ static void *run_recorder(void *context)
         atomic_fetch_add(&r->session.clock_ms, 1);
         if (r->recycles && atomic_load(&r->session.recorder_wake) > 0) {
             atomic_store(&r->session.recycled_lanes, atomic_load(&r->session.ended_lanes));
-            const void *word = &r->session.recycled_lanes;
-            (void)sys_futex_wake(word, 1); // none may sleep
+            (void)sys_futex_wake(&r->session.recycled_lanes, 1); // none may sleep
         }
         (void)nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     }
