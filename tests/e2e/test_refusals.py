@@ -105,7 +105,9 @@ def test_an_executable_with_a_sanitizer(scratch, sanitizer):
     ("clang", ["-fsanitize=address"], "AddressSanitizer"),
     ("clang", ["-fsanitize=thread", "-s"], "ThreadSanitizer"),
     ("clang", ["-fsanitize=memory", "-s"], "MemorySanitizer"),
-    ("clang", ["-fsanitize=dataflow"], "DataFlowSanitizer")])
+    ("clang", ["-fsanitize=dataflow"], "DataFlowSanitizer"),
+    ("gcc", ["-fsanitize=address", "-static-libasan", "-s"], "a sanitizer"),
+    ("gcc", ["-fsanitize=thread", "-static-libtsan", "-s"], "a sanitizer")])
 def test_an_executable_with_a_sanitizer_inside(scratch, compiler, options, name):
     """It ends at once if cairn maps memory where the sanitizer's shadow belongs."""
     program = compiled(scratch, compiler, *options)
@@ -114,6 +116,13 @@ def test_an_executable_with_a_sanitizer_inside(scratch, compiler, options, name)
                           f"{program} && echo fine"], cwd=scratch, env=environment(), check=False,
                          capture_output=True, timeout=60)
     assert run.stdout == b"fine\n", run.stderr
+
+
+@pytest.mark.parametrize("compiler, options", [
+    ("gcc", ["-fsanitize=undefined", "-static-libubsan", "-s"]),
+    ("clang", ["-fsanitize=leak", "-s"])])
+def test_a_sanitizer_that_has_no_shadow_is_no_reason_to_refuse(record, scratch, compiler, options):
+    assert record(compiled(scratch, compiler, *options)).totals["processes"] == 1
 
 
 def test_a_setuid_executable(scratch):

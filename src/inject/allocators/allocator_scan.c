@@ -405,6 +405,27 @@ enum err allocator_scan(const struct elf_file *module,
     return ERR_OK;
 }
 
+// Whether a stripped executable has a sanitizer inside that lays out memory. Such a sanitizer
+// defines malloc, and memcpy to check the bytes. Each sanitizer calls, if some library has it, a
+// function that finds the names of its stacks. A sanitizer in a library works under hooks.
+static bool is_like_a_sanitizer(const struct elf_file *module)
+{
+    struct symbol_table table;
+    struct function_symbol function;
+    bool defines_malloc = false;
+    bool defines_memcpy = false;
+    if (!symbol_table_open(&table, module->elf, SHT_DYNSYM) ||
+        !symbol_table_may_name(&table, "__sanitizer_symbolize_code") ||
+        !kind_of(module->elf).is_executable) {
+        return false;
+    }
+    while (symbol_table_next(&table, &function)) {
+        defines_malloc = defines_malloc || strcmp(function.name, "malloc") == 0;
+        defines_memcpy = defines_memcpy || strcmp(function.name, "memcpy") == 0;
+    }
+    return defines_malloc && defines_memcpy;
+}
+
 // gcc exports no name of a sanitizer that it links statically, so local symbols count as well.
 const char *allocator_scan_sanitizer(const struct elf_file *module)
 {
@@ -418,7 +439,7 @@ const char *allocator_scan_sanitizer(const struct elf_file *module)
             sanitizer = allocator_name_sanitizer(function.name);
         }
     }
-    return sanitizer;
+    return sanitizer == NULL && is_like_a_sanitizer(module) ? "a sanitizer" : sanitizer;
 }
 
 bool allocator_scan_has_allocator(const struct allocator_scan *scan)

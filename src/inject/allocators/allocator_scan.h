@@ -52,7 +52,8 @@ enum err allocator_scan(const struct elf_file *module,
                         struct allocator_scan *out) MUST_USE;
 void allocator_scan_release(struct allocator_scan *scan); // accepts a zeroed one
 
-// Return the name of the sanitizer that is linked into the module, NULL if there is none.
+// Return the name of the sanitizer that is linked into the module, NULL if there is none. A
+// stripped one has no name: "a sanitizer".
 const char *allocator_scan_sanitizer(const struct elf_file *module);
 
 // Whether the module has a function that allocates.

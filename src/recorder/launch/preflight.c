@@ -184,16 +184,29 @@ static void read_symbols(Elf *elf, uint32_t type, struct elf_facts *facts)
     }
 }
 
+// Only what exports malloc can have a sanitizer whose symbols were stripped.
+static void look_for_sanitizer(const struct elf_file *file, struct elf_facts *facts)
+{
+    const char *sanitizer =
+        facts->exports_malloc && !facts->is_sanitized ? allocator_scan_sanitizer(file) : NULL;
+    if (sanitizer != NULL) {
+        facts->allocator = sanitizer;
+        facts->is_sanitized = true;
+    }
+}
+
 // Return the facts about a file. One that could not be opened but can be executed is tried.
-static struct elf_facts elf_facts_of(Elf *elf)
+static struct elf_facts elf_facts_of(const struct elf_file *file)
 {
     struct elf_facts facts = {0};
+    Elf *elf = file->elf;
     size_t names = 0;
     if (elf == NULL || elf_getshdrstrndx(elf, &names) != 0) {
         return facts; // it has no sections
     }
     read_symbols(elf, SHT_DYNSYM, &facts);
     read_symbols(elf, SHT_SYMTAB, &facts);
+    look_for_sanitizer(file, &facts);
     for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section)) != NULL;) {
         GElf_Shdr header;
         const char *name =
@@ -282,7 +295,7 @@ static enum err check_executable(const struct preflight_options *options,
     CLEANUP(elf_file_close) struct elf_file file = {.fd = -1};
     struct err_info unused = {0};
     (void)!elf_file_open(&file, path, &unused); // execve will report the error
-    const struct elf_facts facts = elf_facts_of(file.elf);
+    const struct elf_facts facts = elf_facts_of(&file);
     const char *sentence = sentence_of(obstacle, &facts);
     bool has_own = false;
     out->is_static = obstacle == EXEC_STATIC;
