@@ -199,6 +199,7 @@ static bool is_consistent(const struct target_process *target, uint64_t debug)
 struct loading {
     const struct fresh_start *start;
     const struct target_process *target;
+    const struct target_module *loader;
     struct loader_symbols symbols;
     bool is_running;
 };
@@ -226,7 +227,8 @@ static enum err set_regs(const struct fresh_start *start, struct user_regs_struc
 }
 
 // Stop the program and look where it is. In the function, but before the loader is done, it does
-// what the empty function does: it returns.
+// what the empty function does: it returns. Inside the loader the state alone does not say that the
+// loader is done: it is the same after the loader has found itself and before it adds objects.
 static enum err look(struct loading *loading, bool *out_is_there)
 {
     struct user_regs_struct regs;
@@ -244,7 +246,9 @@ static enum err look(struct loading *loading, bool *out_is_there)
         regs.rsp += sizeof(regs.rip);
         return set_regs(loading->start, &regs);
     }
-    return is_done && symbols->debug != 0 ? ERR_LIMIT : ERR_OK; // it has waited long enough
+    const struct target_module *loader = loading->loader;
+    const bool has_left = is_done && regs.rip - loader->start >= loader->end - loader->start;
+    return has_left && symbols->debug != 0 ? ERR_LIMIT : ERR_OK; // it has waited long enough
 }
 
 // Let the program run for so much time of a processor: with less it might never get on where many
@@ -318,7 +322,7 @@ static enum err run_loader(const struct fresh_start *start, const struct target_
             loader = module;
         }
     }
-    struct loading loading = {.start = start, .target = target};
+    struct loading loading = {.start = start, .target = target, .loader = loader};
     if (loader == NULL) {
         return is_dynamic ? ERR_UNSUPPORTED : ERR_OK;
     }
