@@ -81,28 +81,35 @@ def test_the_figures_of_a_large_program_are_those_of_its_report(scratch):
     assert "has ended, " in text.splitlines()[0]
 
 
+def updates_of(stream):
+    """Each update of plain text, as it comes."""
+    update = ""
+    for line in stream:
+        update += line
+        if line == "\n":
+            yield update
+            update = ""
+
+
 def test_changes_and_rates_are_differences_of_checkpoints(scratch):
+    """An update that was written before a command may be read after it."""
     with Conversation(scratch / "c.cairn", ["--checkpoint-interval", "0"]) as c, \
             subprocess.Popen([CAIRN, "top", "--plain", "-d", "100ms", "--filter", "KEEP", c.path],
                              stdout=subprocess.PIPE, text=True, env=environment()) as watching:
         c.do("a 10 100")
-        update, updates = [], []
-        commands = iter(["a 20 100", "f 15", "t 1 1", ""])
-        for line in watching.stdout:
-            update.append(line)
-            if line == "\n":
-                updates.append("".join(update))
-                update = []
-                command = next(commands) if updates[-1].count("allocations: ") else None
-                if command == "":
-                    break
-                c.do(command)
+        updates = updates_of(watching.stdout)
+        first = next(update for update in updates if "live heap: " in update)
+        changes = [re.search(r"heap: (\S+ B|\S+ KiB) since", first).group(1)]
+        for command, live in (("a 20 100", 3000), ("f 15", 1500)):
+            c.do(command)
+            update = next(update for update in updates if f"live heap: {as_bytes(live)} in" in update)
+            changes.append(re.search(r"heap: (\S+ B|\S+ KiB) since", update).group(1))
+        c.do("t 1 1")
+        next(update for update in updates if ", 1 temporary (" in update)
         watching.terminate()
-    changes = [re.search(r"heap: (\S+ B|\S+ KiB) since", text).group(1) for text in updates]
-    base = int(re.search(r"live heap: (\d+) B", updates[0]).group(1))  # some of what came before
-    lives = [re.search(r"live heap: (.*?) in", text).group(1) for text in updates]
-    assert changes[0] == "0 B" and lives[-1] == as_bytes(1500)
-    assert changes[-1] == f"+{as_bytes(1500 - base)}"
+    base = int(re.search(r"live heap: (\d+) B", first).group(1))  # some of what came before
+    assert changes[0] == "0 B"
+    assert changes[1:] == [f"+{as_bytes(live - base)}" for live in (3000, 1500)]
 
 
 def test_an_update_is_limited_sorted_and_filtered(scratch):
@@ -323,6 +330,31 @@ def test_a_pause_stops_the_updates(run):
     run.terminal.wait_for("since the mark at")
     assert row(run.terminal.lines(), "keep") == ""
     run.terminal.press("z")
+    run.terminal.wait(lambda lines: "1000 B" in row(lines, "keep"), "the blocks")
+
+
+def waits(process):
+    """The number of different system calls in which the two threads wait; 0 while one of them runs. The thread
+    that brings samples waits for an answer as the other one waits for keys, and otherwise in another way."""
+    calls = [path.read_text().split()[0] for path in pathlib.Path(f"/proc/{process}/task").glob("*/syscall")]
+    return len(set(calls)) if len(calls) == 2 and "running" not in calls else 0
+
+
+def test_a_pause_holds_back_what_the_recorder_answers_late(run):
+    """The recorder is asked before the pause, and answers when it has begun."""
+    run.terminal.wait_for("running")
+    recorder = json.loads(ctl(run.folder / "x.cairn", "status", "--json"))["recorder_pid"]
+    os.kill(recorder, signal.SIGSTOP)
+    run.do("a 10 100")
+    wait_until(lambda: waits(run.terminal.process) == 1, "the question")
+    run.terminal.press("z")
+    run.terminal.wait_for("paused")
+    os.kill(recorder, signal.SIGCONT)
+    wait_until(lambda: waits(run.terminal.process) == 2, "the answer")
+    run.terminal.press("m", "m")
+    run.terminal.wait_for("since the mark at")
+    assert row(run.terminal.lines(), "keep") == ""
+    run.terminal.press(" ")
     run.terminal.wait(lambda lines: "1000 B" in row(lines, "keep"), "the blocks")
 
 

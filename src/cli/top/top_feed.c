@@ -22,7 +22,8 @@ enum {
     END_CHECK_MAX_MS = 1000 // between later ones
 };
 
-// Hand over a sample, which may be NULL, and the outcome.
+// Hand over a sample, which may be NULL, and the outcome. A sample that was begun before a
+// pause would change what the user looks at.
 static void tell(struct top_feed *feed,
                  struct top_sample *sample,
                  enum top_run_state state,
@@ -30,7 +31,9 @@ static void tell(struct top_feed *feed,
 {
     const uint64_t one = 1;
     mutex_lock(&feed->mutex);
-    if (sample != NULL) {
+    if (sample != NULL && state == TOP_RUNS && feed->is_paused && !feed->is_asked_for) {
+        top_sample_free(sample);
+    } else if (sample != NULL) {
         top_sample_free(feed->sample);
         feed->sample = sample;
     }
@@ -83,6 +86,7 @@ static void pause_feed(struct top_feed *feed, uint64_t pause_ms)
         status = feed->is_paused ? pthread_cond_wait(&feed->wake, &feed->mutex)
                                  : pthread_cond_timedwait(&feed->wake, &feed->mutex, &end);
     }
+    feed->is_asked_for = feed->is_hurried;
     feed->is_hurried = false;
     mutex_unlock(&feed->mutex);
 }
@@ -129,7 +133,7 @@ top_feed_start(struct top_feed *feed, const struct top_feed_options *options, st
 {
     pthread_condattr_t clock;
     pthread_t thread;
-    *feed = (struct top_feed){.options = *options, .state = TOP_STARTS};
+    *feed = (struct top_feed){.options = *options, .state = TOP_STARTS, .is_asked_for = true};
     feed->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (feed->event_fd < 0) {
         return err_set_errno(info, errno, "cannot make an event");

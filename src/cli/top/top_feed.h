@@ -36,6 +36,7 @@ struct top_feed {
     pthread_cond_t wake;
     bool is_paused;
     bool is_hurried;           // the next sample is wanted now
+    bool is_asked_for;         // the present sample is wanted during a pause, too
     struct top_sample *sample; // owned; the latest, until it is taken
     enum top_run_state state;
     char problem[512]; // of the latest attempt; "": none
