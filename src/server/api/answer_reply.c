@@ -3,7 +3,6 @@
 #include "server/api/answer_reply.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/compiler.h"
@@ -12,10 +11,11 @@
 #include "server/http/encoding.h"
 #include "server/http/reply.h"
 #include "server/state/disconnect_watch.h"
+#include "server/state/turns.h"
 
 enum {
     COMPRESS_FROM_BYTES = 1024,
-    ANSWER_WAIT_S = 30,
+    ANSWER_WAIT_MS = 30000,
     ANSWER_TIME_MS = 300000,
 };
 
@@ -77,14 +77,6 @@ answer_in_time(const struct turn *turn, struct strbuf *out, struct problem *prob
     return outcome;
 }
 
-static bool wait_for_turn(struct answer_service *service)
-{
-    struct timespec until;
-    (void)clock_gettime(CLOCK_REALTIME, &until); // cannot fail
-    until.tv_sec += ANSWER_WAIT_S;
-    return sem_timedwait(&service->turns, &until) == 0;
-}
-
 static enum MHD_Result send_json(struct MHD_Connection *connection,
                                  const struct route *route,
                                  const struct etag *tag,
@@ -107,14 +99,14 @@ static enum MHD_Result send_json(struct MHD_Connection *connection,
 static enum MHD_Result take_turn(const struct turn *turn, const struct etag *tag)
 {
     struct answer_service *service = turn->service;
-    if (!wait_for_turn(service)) {
+    if (!turns_take(&service->turns, ANSWER_WAIT_MS)) {
         return reply_refuse(turn->connection, MHD_HTTP_SERVICE_UNAVAILABLE, ERR_LIMIT,
                             "too many queries at once");
     }
     CLEANUP(strbuf_release) struct strbuf body = {0};
     struct problem problem = {0};
     enum err outcome = answer_in_time(turn, &body, &problem);
-    (void)sem_post(&service->turns); // cannot overflow after sem_wait
+    (void)sem_post(&service->turns); // cannot overflow: it was taken
     requests_in_flight_pack(&service->board, turn->slot, outcome);
     if (outcome == ERR_CANCELLED) {
         return MHD_NO; // the client left
