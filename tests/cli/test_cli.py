@@ -489,7 +489,7 @@ TABLES = {"suppressions", "processes", "threads", "modules"}
 def test_json_has_the_documented_fields_and_no_others(server):
     wanted = documented_fields()
     costs = wanted["Costs"]
-    sampled = {"totals_errors", "baseline_totals_errors", "errors", "variance", "inverse_lengths", "shortest_length"}
+    sampled = {"totals_errors", "baseline_totals_errors", "errors", "slope_error", "variance", "inverse_lengths", "shortest_length"}
     report = json_of("--tree", "top-down", "--sort", "leaked", server)
     assert set(report) == {"version", "selection"} | wanted["summary"] | TABLES | VIEWS
     selection = report["selection"]

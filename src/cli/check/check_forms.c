@@ -20,10 +20,16 @@ enum {
     LINE_COLUMNS = 80,
 };
 
+// Whether the result is neither a success nor a failure.
+static bool is_skipped(const struct check_result *result)
+{
+    return result->is_unknown || result->is_uncertain;
+}
+
 static const char *verdict_of(const struct check_result *result)
 {
     if (!result->is_broken) {
-        return result->is_unknown ? "?" : "ok";
+        return is_skipped(result) ? "?" : "ok";
     }
     return result->kind == CHECK_PROGRAM ? "FAILED" : "BROKEN";
 }
@@ -74,20 +80,25 @@ void check_write_text(const struct check_results *results, bool use_color, FILE 
     const size_t columns = name_columns(results);
     size_t checks = 0;
     size_t broken = 0;
+    size_t uncertain = 0;
     bool has_failed = false;
     for (size_t i = 0; i < results->items.len; i++) {
         const struct check_result *result = &results->items.items[i];
         bool is_program = result->kind == CHECK_PROGRAM;
         checks += !is_program && !result->is_unknown;
         broken += !is_program && result->is_broken;
+        uncertain += result->is_uncertain;
         has_failed = has_failed || (is_program && result->is_broken);
         write_result(result, columns, use_color, out);
     }
     const char *paint =
         paint_begin(use_color, broken > 0 || has_failed ? PAINT_WARNING : PAINT_GOOD);
-    (void)fprintf(out, "%s%s of %s budgets broken%s%s\n", paint, format_count(broken).text,
-                  format_count(checks).text, has_failed ? "; the program failed" : "",
-                  paint_end(use_color));
+    (void)fprintf(out, "%s%s of %s budgets broken", paint, format_count(broken).text,
+                  format_count(checks).text);
+    if (uncertain > 0) {
+        (void)fprintf(out, ", %s cannot be told", format_count(uncertain).text);
+    }
+    (void)fprintf(out, "%s%s\n", has_failed ? "; the program failed" : "", paint_end(use_color));
 }
 
 // Return the XML entity of a reserved character.
@@ -130,7 +141,7 @@ static void append_test_case(struct strbuf *out, const struct check_result *resu
     const char *element = is_program ? "error" : "failure";
     strbuf_append_text(out, "    <testcase classname=\"cairn\" name=\"");
     append_xml(out, strbuf_text(&result->name));
-    if (result->is_unknown) {
+    if (is_skipped(result)) {
         strbuf_append_text(out, "\">\n      <skipped message=\"");
         append_xml(out, strbuf_text(&result->message));
         strbuf_append_text(out, "\"/>\n    </testcase>\n");
@@ -155,7 +166,7 @@ enum err check_write_junit(const struct check_results *results, FILE *out)
     size_t skipped = 0;
     for (size_t i = 0; i < results->items.len; i++) {
         const struct check_result *result = &results->items.items[i];
-        skipped += result->is_unknown;
+        skipped += is_skipped(result);
         errors += result->is_broken && result->kind == CHECK_PROGRAM;
     }
     strbuf_append_text(&text, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n"
@@ -206,10 +217,10 @@ enum err check_write_github(const struct check_results *results, FILE *out)
     CLEANUP(strbuf_release) struct strbuf text = {0};
     for (size_t i = 0; i < results->items.len; i++) {
         const struct check_result *result = &results->items.items[i];
-        if (!result->is_broken) {
+        if (!result->is_broken && !result->is_uncertain) {
             continue;
         }
-        strbuf_append_text(&text, "::error ");
+        strbuf_append_text(&text, result->is_broken ? "::error " : "::warning ");
         if (result->file.len > 0) {
             strbuf_append_text(&text, "file=");
             append_github(&text, below_workspace(strbuf_text(&result->file)), true);
@@ -240,9 +251,12 @@ static struct check_row row_of(const struct check_result *result)
         .function = result->function,
         .broken = result->is_broken,
         .known = !result->is_unknown,
+        .certain = !result->is_uncertain,
         .message = strbuf_text(&result->message),
         .value = has_value ? result->value : NAN,
         .limit = has_value ? result->limit : NAN,
+        .at_least = result->kind == CHECK_BUDGET ? result->at_least : NAN,
+        .at_most = result->kind == CHECK_BUDGET ? result->at_most : NAN,
         .file = result->file.len > 0 ? strbuf_text(&result->file) : NULL,
         .line = result->line,
         .details = strbuf_text(&result->details),

@@ -187,14 +187,23 @@ static void append_budget_name(const struct check_budget *budget, struct strbuf 
     }
 }
 
-// The error of a budget's figure; 0 if it is exact, a share, or the peak, which has its own bounds.
-static uint64_t error_of(const struct report *report, enum budget_measure measure)
+// Append the figure with what is known of its error, and the limit.
+static void append_figure(const struct report *report,
+                          const struct check_budget *budget,
+                          const struct budget_figure *figure,
+                          struct strbuf *out)
 {
-    const struct sampling sampling = sampling_of(&report->profile->recording);
-    const struct costs errors = sampling_errors(&sampling, &report->summary.costs);
-    const bool is_sum =
-        measure == BUDGET_ALLOCATIONS || measure == BUDGET_ALLOCATED || measure == BUDGET_LEAKED;
-    return is_sum ? costs_get(&errors, budget_get_info(measure)->cost) : 0;
+    const enum budget_unit unit = budget_get_info(budget->measure)->unit;
+    strbuf_append_text(out, format_limit(unit, figure->value).text);
+    strbuf_append_text(out, sampling_format_error(figure->value, figure->error).text);
+    strbuf_printf(out, " of %s", format_limit(unit, budget->limit).text);
+    if (figure->error == 0 && figure->at_most > figure->at_least) {
+        strbuf_printf(out, ", at least %s", format_limit(unit, figure->at_least).text);
+        strbuf_printf(out, ", at most %s", format_limit(unit, figure->at_most).text);
+    }
+    if (figure->is_estimate) {
+        sampling_append_mark(&report->profile->recording, out);
+    }
 }
 
 static MUST_USE enum err check_budget(struct check_results *results,
@@ -202,27 +211,27 @@ static MUST_USE enum err check_budget(struct check_results *results,
                                       const struct report *report)
 {
     const struct budget_info *info = budget_get_info(budget->measure);
-    const struct summary *summary = &report->summary;
-    uint64_t value = budget_value(summary, budget->measure);
+    const struct budget_figure figure =
+        budget_figure_of(&report->selection, &report->summary, budget->measure);
+    const enum budget_verdict verdict =
+        budget_judge(&report->selection, &report->summary, budget->measure, budget->limit);
     CLEANUP(result_release)
     struct check_result result = {
         .kind = CHECK_BUDGET,
-        .is_broken = budget_is_broken(summary, budget->measure, budget->limit),
+        .is_broken = verdict == BUDGET_BROKEN,
+        .is_uncertain = verdict == BUDGET_UNCERTAIN,
         .function = budget->function,
         .measure = info->name,
-        .value = (double)value,
+        .value = (double)figure.value,
         .limit = (double)budget->limit,
+        .at_least = (double)figure.at_least,
+        .at_most = (double)figure.at_most,
     };
     append_budget_name(budget, &result.name);
-    strbuf_printf(&result.message, "%s%s of ", format_limit(info->unit, value).text,
-                  sampling_format_error(value, error_of(report, budget->measure)).text);
-    strbuf_append_text(&result.message, format_limit(info->unit, budget->limit).text);
-    if (budget->measure == BUDGET_PEAK && summary->peak_error_bytes > 0) {
-        strbuf_printf(&result.message, ", at least %s, at most %s",
-                      format_bytes(summary_peak_at_least(summary)).text,
-                      format_bytes(summary_peak_at_most(summary)).text);
+    append_figure(report, budget, &figure, &result.message);
+    if (result.is_uncertain) {
+        strbuf_append_text(&result.message, "; cannot tell: the limit is within the error");
     }
-    sampling_append_mark(&report->profile->recording, &result.message);
     if (budget->function != NULL && report->selection.rows.len == 0) {
         strbuf_append_text(&result.message, "; no stack has such a function");
     }

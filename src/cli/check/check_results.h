@@ -4,7 +4,7 @@
 //
 //   text       for people, with the responsible stacks
 //   JUnit      XML, for build servers: one test case for each result; a broken budget is a
-//              <failure>, a failed program an <error>
+//              <failure>, a failed program an <error>; what cannot be told is <skipped>
 //   GitHub     workflow commands, which become annotations beside the code
 //   JSON       views_json; docs/format/json.md
 //
@@ -32,6 +32,7 @@ struct check_result {
     enum check_kind kind;
     bool is_broken;
     bool is_unknown;       // growth of a cost that one recording lacks: neither kept nor broken
+    bool is_uncertain;     // a budget within the error of its figure: counts as kept
     struct strbuf name;    // "max-peak", "max-allocations of ^parse", "growth of peak", "program"
     struct strbuf message; // "57.2 MiB of 64.0 MiB"
     struct strbuf details; // lines on the responsible stacks, for a broken budget
@@ -41,6 +42,8 @@ struct check_result {
     const char *measure;  // "max-peak", or the cost that grew; NULL for the program
     double value;
     double limit;
+    double at_least; // bounds of a budget's figure
+    double at_most;
 };
 
 DEFINE_VEC(check_result_vec, struct check_result);

@@ -7,11 +7,14 @@
 //         operator new(unsigned long)  [libstdc++.so.6]
 //         Cache::insert(...)           cache.cpp:42 [demo]
 //         main                         main.cpp:10
+#include <math.h>
+
 #include "base/compiler.h"
 #include "cli/options/filter_options.h"
 #include "cli/report/report_lines.h"
 #include "cli/report/report_views.h"
 #include "cli/text/screen_text.h"
+#include "profile/accuracy/sampling.h"
 
 enum {
     SITE_INDENT = 24, // of the lines below a call site
@@ -164,8 +167,9 @@ static void print_site_growth(const struct report *report, FILE *out, uint32_t s
     const uint64_t slice_ms = report->profile->recording.slice_ms;
     (void)fprintf(out, "%*s%s", SITE_INDENT, "", phrases[growth->class]);
     if (growth->class == GROWTH_GROWING && growth->slope_bytes_per_s >= 1) {
-        (void)fprintf(out, ", by %s a second",
-                      format_bytes((uint64_t)growth->slope_bytes_per_s).text);
+        const uint64_t slope = (uint64_t)growth->slope_bytes_per_s;
+        (void)fprintf(out, ", by %s%s a second", format_bytes(slope).text,
+                      sampling_format_error(slope, (uint64_t)ceil(growth->slope_error)).text);
     }
     if (growth->class == GROWTH_STOPPED && growth->latest_birth_slice != REC_NONE) {
         const uint64_t end_ms = (growth->latest_birth_slice + UINT64_C(1)) * slice_ms;

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/minmax.h"
+
 struct sampling sampling_of(const struct recording *recording)
 {
     const struct rec_totals *totals = &recording->totals;
@@ -80,6 +82,46 @@ struct costs sampling_errors(const struct sampling *sampling, const struct costs
         }
     }
     return errors;
+}
+
+uint64_t sampling_most_unseen(const struct sampling *sampling)
+{
+    const uint64_t lengths = 3; // exp(-3) is just below 5 of 100
+    return lengths * sampling->bytes;
+}
+
+static double squared(double number)
+{
+    return number * number;
+}
+
+// A block of the part moves the share by (1 - share) / all, one of the rest by -share / all. The
+// errors of both are upper limits, but together they have the error of the whole at most: the one
+// that moves the share more takes its limit.
+double sampling_error_of_share(const struct sampling *sampling,
+                               const struct costs *costs,
+                               enum cost part,
+                               enum cost whole)
+{
+    const double all = (double)costs_get(costs, whole);
+    const uint64_t taken = min_u64(costs_get(costs, part), costs_get(costs, whole));
+    if (all == 0) {
+        return 0;
+    }
+    struct costs rest = *costs;
+    rest.values[part] = costs_get(costs, whole) - taken;
+    const struct costs errors = sampling_errors(sampling, costs);
+    const struct costs rest_errors = sampling_errors(sampling, &rest);
+    const double share = (double)taken / all;
+    const double all_squares = squared((double)costs_get(&errors, whole));
+    double part_squares = squared((double)costs_get(&errors, part));
+    double rest_squares = squared((double)costs_get(&rest_errors, part));
+    if (share < 0.5) {
+        rest_squares = fmin(rest_squares, fmax(all_squares - part_squares, 0));
+    } else {
+        part_squares = fmin(part_squares, fmax(all_squares - rest_squares, 0));
+    }
+    return sqrt(squared(1 - share) * part_squares + squared(share) * rest_squares) / all;
 }
 
 double sampling_change_error(double new_error, double old_error)

@@ -43,6 +43,17 @@ struct costs sampling_errors(const struct sampling *sampling, const struct costs
 // Return the same of a sum of so many bytes, whatever the sizes of the blocks.
 uint64_t sampling_error_of_bytes(const struct sampling *sampling, uint64_t bytes);
 
+// Return the most bytes that a call site without a chosen block has allocated, in at least 95 of
+// 100 cases; 0 if no errors are known. Source: docs/accuracy.md, Error.
+uint64_t sampling_most_unseen(const struct sampling *sampling);
+
+// Return two standard errors of `part` of `costs` as a share of `whole` of them, 0 to 1. Both are
+// numbers of blocks, and those of the part are among those of the whole.
+double sampling_error_of_share(const struct sampling *sampling,
+                               const struct costs *costs,
+                               enum cost part,
+                               enum cost whole);
+
 // Return the variance of a sum over blocks whose size * size / length add up to 1; 0 if no errors
 // are known.
 double sampling_variance(const struct sampling *sampling);

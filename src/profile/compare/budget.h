@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 // budget: the limits of a program's memory use, and whether a selection kept to them.
 //
-// A measure is one figure of a summary, so a budget and the report always agree. Context: H; pure.
+// A measure is one figure of a summary, so a budget and the report always agree. Of a sampled
+// recording, the number of allocations and their bytes are the exact totals, unless the selection
+// is a part. Other figures are estimates: a budget is only broken or kept if that is certain within
+// their errors. Context: H; pure.
 #pragma once
 
 #include <stdbool.h>
@@ -43,8 +46,28 @@ bool budget_is_known(const struct selection *selection,
                      const struct summary *summary,
                      enum budget_measure measure);
 
-// The figure in the measure's unit; a share is rounded down.
-uint64_t budget_value(const struct summary *summary, enum budget_measure measure);
+// A figure in the measure's unit, and its bounds: of an estimate, they hold in at least 95 of 100
+// recordings; of an exact figure, both are the figure. A share is rounded down.
+struct budget_figure {
+    uint64_t value;
+    uint64_t at_least;
+    uint64_t at_most;
+    uint64_t error; // two standard errors of the value; 0: exact, a peak, or unknown
+    bool is_estimate;
+};
 
-// Whether the figure exceeds the limit. The comparison is exact, without rounding.
-bool budget_is_broken(const struct summary *summary, enum budget_measure measure, uint64_t limit);
+struct budget_figure budget_figure_of(const struct selection *selection,
+                                      const struct summary *summary,
+                                      enum budget_measure measure);
+
+enum budget_verdict {
+    BUDGET_KEPT,
+    BUDGET_UNCERTAIN, // the limit is within the bounds of the figure; counts as kept
+    BUDGET_BROKEN,
+};
+
+// Compare the figure with the limit: exactly, without rounding, if it is exact.
+enum budget_verdict budget_judge(const struct selection *selection,
+                                 const struct summary *summary,
+                                 enum budget_measure measure,
+                                 uint64_t limit);

@@ -3,6 +3,7 @@
 #include "profile/findings/findings.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,12 +114,14 @@ static MUST_USE enum err add_growth(struct findings_builder *builder,
         .whole_bytes_error = finding_error(builder, whole, COST_LEAKED_BYTES),
         .blocks_error = finding_error(builder, costs, COST_LEAKED_ALLOCATIONS),
         .bytes_per_s = entry->slope_bytes_per_s,
+        .bytes_per_s_error = entry->slope_error,
         .score = bytes + slope * min_u64(SECONDS_OF_GROWTH, builder->summary->counted_ms / 1000),
         .look = "-l",
     };
     struct strbuf *out = finding_begin(builder, &finding);
     finding_append_site(builder, out, finding.location);
-    strbuf_printf(out, " grows until the end, by %s a second: ", format_bytes(slope).text);
+    strbuf_printf(out, " grows until the end, by %s%s a second: ", format_bytes(slope).text,
+                  sampling_format_error(slope, (uint64_t)ceil(entry->slope_error)).text);
     strbuf_printf(out, "%s ", finding_format(builder, costs, COST_LEAKED_BYTES).text);
     strbuf_printf(out, "in %s %s", format_count(finding.blocks).text,
                   finding.blocks == 1 ? "block" : "blocks");

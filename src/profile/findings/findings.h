@@ -54,11 +54,13 @@ struct finding {
     uint64_t bytes_error;
     uint64_t whole_bytes_error;
     uint64_t blocks_error;
-    double bytes_per_s; // growth; else 0
-    uint64_t score;     // ranks the findings, after repeats
-    uint32_t repeats;   // number of higher findings that answer the same question
-    size_t sentence;    // offset in findings.texts
-    const char *look;   // arguments of `cairn report` that show more; static
+    bool is_lower_limit; // bytes and blocks are of the recorded blocks alone
+    double bytes_per_s;  // growth; else 0
+    double bytes_per_s_error;
+    uint64_t score;   // ranks the findings, after repeats
+    uint32_t repeats; // number of higher findings that answer the same question
+    size_t sentence;  // offset in findings.texts
+    const char *look; // arguments of `cairn report` that show more; static
 };
 
 DEFINE_VEC(finding_vec, struct finding);

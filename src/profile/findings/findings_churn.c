@@ -184,6 +184,7 @@ static MUST_USE enum err find_steps(struct findings_builder *builder)
                               .bytes = most->moved_bytes,
                               .whole_bytes = allocated_bytes,
                               .blocks = most->reallocs,
+                              .is_lower_limit = builder->sampling.is_sampled,
                               .score = most->moved_bytes / BYTES_PER_SCORE,
                               .look = "-a"};
     struct strbuf *out = finding_begin(builder, &finding);
@@ -194,8 +195,8 @@ static MUST_USE enum err find_steps(struct findings_builder *builder)
     strbuf_printf(out, "up to %s, ", format_bytes(most->largest_bytes).text);
     strbuf_printf(out, "moved up to %s. Doubling the size ", format_bytes(most->moved_bytes).text);
     strbuf_printf(out, "would move about %s.", format_bytes(most->grown_bytes).text);
-    if (builder->sampling.is_sampled) {
-        strbuf_append_text(out, " Only recorded blocks are counted.");
+    if (finding.is_lower_limit) {
+        strbuf_append_text(out, " These are lower limits: only recorded blocks are counted.");
     }
     return finding_add(builder, &finding);
 }

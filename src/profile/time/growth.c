@@ -2,11 +2,13 @@
 // growth: see growth.h.
 #include "profile/time/growth.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "base/order.h"
+#include "profile/accuracy/sampling.h"
 
 bool growth_is_known(const struct recording *recording)
 {
@@ -159,7 +161,11 @@ static MUST_USE enum err judge(const struct growth *growth, struct growth_entry 
     TRY(growth_judge(&history, &verdict));
     entry->class = verdict.class;
     entry->confidence = verdict.confidence;
-    entry->slope_bytes_per_s = verdict.slope_bytes * 1000 / (double)recording->slice_ms;
+    const struct sampling sampling = sampling_of(recording);
+    const double slices_per_s = 1000 / (double)recording->slice_ms;
+    entry->slope_bytes_per_s = verdict.slope_bytes * slices_per_s;
+    entry->slope_error =
+        2 * sqrt(sampling_variance(&sampling) * verdict.slope_squares) * slices_per_s;
     if (part.has_births) {
         entry->latest_birth_slice = (uint32_t)(part.begin + verdict.latest_birth);
     }

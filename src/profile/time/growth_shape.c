@@ -2,6 +2,7 @@
 // growth_shape: see growth_shape.h.
 #include "profile/time/growth_shape.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -257,8 +258,33 @@ static bool is_growing(const struct growth_history *h,
     return quarters->births[1] >= born / 3 || (rise >= 2 * noise && born >= rise / 4);
 }
 
+// The slope is a weighted sum of the levels, with the weight (time - mean time) / spread. So a byte
+// that is live from a slice to the end adds the sum of the weights from there on, `tail`, which is
+// the largest for births in the middle. A byte that is freed adds at most the largest such sum, and
+// at most the largest weight for each slice in which it is live.
+static double squares_of_slope(const struct growth_history *h, size_t first, double spread)
+{
+    const double mean_time = ((double)(h->count - first) - 1) / 2;
+    double tail = 0;
+    double largest_tail = 0;
+    double of_births = 0;
+    for (size_t i = h->count; i-- > first;) {
+        tail += ((double)(i - first) - mean_time) / spread;
+        largest_tail = tail > largest_tail ? tail : largest_tail;
+        of_births += (double)h->birth_bytes[i] * tail * tail;
+    }
+    double unfreed_bytes = (double)find_births(h, 0, first).bytes;
+    double freed_bytes = 0; // that are live, summed over the slices
+    for (size_t i = first; i < h->count; i++) {
+        unfreed_bytes += (double)h->birth_bytes[i];
+        freed_bytes += fmax((double)h->live_bytes[i] - unfreed_bytes, 0);
+    }
+    return of_births + freed_bytes * largest_tail * mean_time / spread;
+}
+
 // The slope of the least-squares line through the last half of the window.
-static double slope_of(const struct growth_history *h, const struct window *w)
+static void
+find_slope(const struct growth_history *h, const struct window *w, struct growth_verdict *verdict)
 {
     const size_t first = quarter_begin(h, w, 2);
     const double count = (double)(h->count - first);
@@ -274,8 +300,10 @@ static double slope_of(const struct growth_history *h, const struct window *w)
         together += time * ((double)h->live_bytes[i] - mean_bytes);
         spread += time * time;
     }
-    const double slope = spread > 0 ? together / spread : 0;
-    return slope > 0 ? slope : 0;
+    if (spread > 0) {
+        verdict->slope_bytes = fmax(together / spread, 0);
+        verdict->slope_squares = squares_of_slope(h, first, spread);
+    }
 }
 
 // The verdict for a window that does not grow, or is too short: `class`, unless nearly all births
@@ -336,11 +364,12 @@ judge_windows(const struct growth_history *h, const struct births *all, struct u
         }
         const size_t lately =
             find_births(h, quarter_begin(h, &w, 2), quarters.fourth_begin).moments;
-        return (struct growth_verdict){.class = GROWTH_GROWING,
-                                       .confidence =
-                                           lately < BIRTHS_MIN ? CONFIDENCE_LOW : confidence,
-                                       .latest_birth = all->last,
-                                       .slope_bytes = slope_of(h, &w)};
+        verdict =
+            (struct growth_verdict){.class = GROWTH_GROWING,
+                                    .confidence = lately < BIRTHS_MIN ? CONFIDENCE_LOW : confidence,
+                                    .latest_birth = all->last};
+        find_slope(h, &w, &verdict);
+        return verdict;
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Tests of growth verdicts: programs of known behaviour, simulated with a test clock, in runs of
 // three lengths, with and without noise.
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -661,12 +662,80 @@ static void only_the_slices_count(void **state)
     assert_true(seen & 1u << GROWTH_STOPPED && seen & 1u << GROWTH_SAWTOOTH);
 }
 
+// A leak of 100-byte blocks under blocks of 900 bytes that live for a while, sampled by bytes: each
+// block is chosen with its probability, and counts with the inverse. Return whether it is growing.
+static bool judge_sample(struct play *play, double interval, struct growth_verdict *out)
+{
+    enum {
+        SLICES = 200,
+        LEAKED_EACH = 40, // in each slice
+        OTHERS_EACH = 20,
+        OTHERS_LIVE = 5, // slices
+    };
+    static uint64_t live[SLICES + OTHERS_LIVE];
+    static uint64_t births[SLICES];
+    memset(live, 0, sizeof(live));
+    memset(births, 0, sizeof(births));
+    for (size_t i = 0; i < SLICES; i++) {
+        for (int block = 0; block < LEAKED_EACH + OTHERS_EACH; block++) {
+            const bool is_leaked = block < LEAKED_EACH;
+            const double size = is_leaked ? 100 : 900;
+            const double chance = interval > 0 ? 1 - exp(-(size + 1) / interval) : 1;
+            const uint64_t bytes = (uint64_t)(size / chance);
+            if (below(play, 1U << 30) >= chance * (1U << 30)) {
+                continue;
+            }
+            births[i] += is_leaked ? bytes : 0;
+            for (size_t t = i; t < (is_leaked ? SLICES : i + OTHERS_LIVE); t++) {
+                live[t] += bytes;
+            }
+        }
+    }
+    const struct growth_history history = {
+        .count = SLICES, .live_bytes = live, .birth_bytes = births, .allocations = 1000, .step = 1};
+    assert_int_equal(growth_judge(&history, out), ERR_OK);
+    return out->class == GROWTH_GROWING;
+}
+
+// The true slope, 4,000 bytes for each slice, is within two standard errors of the sampled one in
+// 95 of 100 runs. The error that is stated is not much larger than the spread of the slopes.
+static void the_error_of_a_sampled_slope_covers_the_truth(void **state)
+{
+    (void)state;
+    static struct play play;
+    static const double intervals[] = {4096, 16384};
+    for (size_t i = 0; i < ARRAY_LEN(intervals); i++) {
+        int within = 0;
+        int growing = 0;
+        double squares = 0;
+        double stated = 0;
+        play.random = i;
+        for (int run = 0; run < 400; run++) {
+            struct growth_verdict verdict;
+            if (judge_sample(&play, intervals[i], &verdict)) {
+                const double away = verdict.slope_bytes - 4000;
+                const double variance = 9.0 / 8 * intervals[i] * verdict.slope_squares;
+                within += fabs(away) <= 2 * sqrt(variance);
+                squares += away * away;
+                stated += variance;
+                growing++;
+            }
+        }
+        assert_in_range(growing, 200, 400);
+        assert_in_range(within * 100 / growing, 94, 100);
+        assert_true(stated < 3 * squares);
+    }
+    struct growth_verdict exact;
+    assert_true(judge_sample(&play, 0, &exact) && fabs(exact.slope_bytes - 4000) < 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(patterns_are_distinguished),
         cmocka_unit_test(only_the_slices_count),
         cmocka_unit_test(slopes_are_those_of_the_leak),
+        cmocka_unit_test(the_error_of_a_sampled_slope_covers_the_truth),
         cmocka_unit_test(a_process_is_judged_by_its_own_life),
         cmocka_unit_test(too_little_is_too_little),
     };

@@ -88,6 +88,42 @@ enum err timeline_build(const struct selection *selection, struct timeline *out)
     return ERR_OK;
 }
 
+struct timeline_errors timeline_errors_of(const struct selection *selection)
+{
+    struct timeline_errors errors = {.sampling = sampling_of(&selection->profile->recording)};
+    for (size_t i = 0; errors.sampling.bytes != 0 && i < selection->rows.len; i++) {
+        const struct costs costs = selection_costs(selection, i);
+        sampled_sizes_add(&errors.sizes, &costs.sizes);
+    }
+    return errors;
+}
+
+struct timeline_point timeline_point_error(const struct timeline_errors *errors,
+                                           const struct timeline_point *point)
+{
+    const struct costs costs = {.values = {[COST_ALLOCATIONS] = point->allocations,
+                                           [COST_ALLOCATED_BYTES] = point->allocated_bytes,
+                                           [COST_FREES] = point->frees,
+                                           [COST_FREED_BYTES] = point->freed_bytes,
+                                           [COST_TEMPORARY] = point->temporary,
+                                           [COST_PEAK_BYTES] = point->live_bytes},
+                                .sizes = errors->sizes};
+    const struct costs found = sampling_errors(&errors->sampling, &costs);
+    return (struct timeline_point){
+        .allocations = costs_get(&found, COST_ALLOCATIONS),
+        .allocated_bytes = costs_get(&found, COST_ALLOCATED_BYTES),
+        .frees = costs_get(&found, COST_FREES),
+        .freed_bytes = costs_get(&found, COST_FREED_BYTES),
+        .temporary = costs_get(&found, COST_TEMPORARY),
+        .live_bytes = costs_get(&found, COST_PEAK_BYTES),
+    };
+}
+
+uint64_t timeline_highest_error(const struct timeline_errors *errors, uint64_t live_bytes)
+{
+    return sampling_error_of_bytes(&errors->sampling, live_bytes) * 3 / 2;
+}
+
 void timeline_release(struct timeline *timeline)
 {
     timeline_point_vec_release(&timeline->points);

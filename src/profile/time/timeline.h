@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "host/containers/vec.h"
+#include "profile/accuracy/sampling.h"
 #include "profile/select/filter.h"
 
 struct timeline_point {
@@ -33,6 +34,24 @@ struct timeline {
 
 enum err timeline_build(const struct selection *selection, struct timeline *out) MUST_USE;
 void timeline_release(struct timeline *timeline);
+
+// The errors of the points of a time line, or of a part of one.
+struct timeline_errors {
+    struct sampling sampling;
+    struct sampled_sizes sizes; // of all blocks that the points count
+};
+
+// Those of the points of a selection.
+struct timeline_errors timeline_errors_of(const struct selection *selection);
+
+// Two standard errors of each figure of a point; all 0 if they are exact, or the errors unknown.
+// The sizes of the blocks in a slice are not known: the errors of numbers are upper limits.
+struct timeline_point timeline_point_error(const struct timeline_errors *errors,
+                                           const struct timeline_point *point);
+
+// Three standard errors of the highest level within a slice: the moment of a maximum is one at
+// which the estimate errs upwards, as that of the peak.
+uint64_t timeline_highest_error(const struct timeline_errors *errors, uint64_t live_bytes);
 
 // For code that adds up parts of a selection: add a cell; add the live bytes that a row's process
 // took along; fill in live_bytes after all cells of slices 0 to count - 1 were added.

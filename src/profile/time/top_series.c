@@ -170,6 +170,43 @@ static MUST_USE enum err draw(struct top_series *series,
     return ERR_OK;
 }
 
+// Find the errors of values that count blocks of these sizes.
+static MUST_USE enum err find_errors(const struct sampling *sampling,
+                                     const struct sampled_sizes *sizes,
+                                     enum series_value value,
+                                     const struct u64_vec *values,
+                                     struct u64_vec *out)
+{
+    static const enum cost costs[] = {
+        [SERIES_LIVE_BYTES] = COST_PEAK_BYTES,
+        [SERIES_ALLOCATIONS] = COST_ALLOCATIONS,
+        [SERIES_ALLOCATED_BYTES] = COST_ALLOCATED_BYTES,
+        [SERIES_TEMPORARY] = COST_TEMPORARY,
+    };
+    TRY(u64_vec_resize(out, values->len));
+    for (size_t i = 0; i < values->len; i++) {
+        struct costs at = {.sizes = *sizes};
+        at.values[costs[value]] = values->items[i];
+        const struct costs errors = sampling_errors(sampling, &at);
+        out->items[i] = costs_get(&errors, costs[value]);
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err add_errors(struct top_series *series, enum series_value value)
+{
+    const struct sampling *sampling = &series->errors.sampling;
+    if (sampling->bytes == 0) {
+        return ERR_OK;
+    }
+    for (size_t i = 0; i < series->top.len; i++) {
+        struct top_series_entry *entry = &series->top.items[i];
+        const struct costs *costs = &series->groups.groups.items[entry->group].costs;
+        TRY(find_errors(sampling, &costs->sizes, value, &entry->values, &entry->errors));
+    }
+    return find_errors(sampling, &series->errors.sizes, value, &series->rest, &series->rest_errors);
+}
+
 enum err top_series_build(const struct selection *selection,
                           enum series_value value,
                           enum row_group_by by,
@@ -183,6 +220,8 @@ enum err top_series_build(const struct selection *selection,
     TRY(timeline_build(selection, &series.timeline));
     TRY(rank(&series, value, top_count, selection->cancel, &scratch));
     TRY(draw(&series, value, selection->is_everything, &scratch));
+    series.errors = timeline_errors_of(selection);
+    TRY(add_errors(&series, value));
     *out = series;
     series = (struct top_series){0};
     return ERR_OK;
@@ -194,7 +233,9 @@ void top_series_release(struct top_series *series)
     timeline_release(&series->timeline);
     for (size_t i = 0; i < series->top.len; i++) {
         u64_vec_release(&series->top.items[i].values);
+        u64_vec_release(&series->top.items[i].errors);
     }
     top_series_vec_release(&series->top);
     u64_vec_release(&series->rest);
+    u64_vec_release(&series->rest_errors);
 }

@@ -28,6 +28,7 @@ struct top_series_entry {
     uint32_t group; // in top_series.groups
     uint64_t score;
     struct u64_vec values; // owned; by slice
+    struct u64_vec errors; // owned; two standard errors of each; empty if none are known
 };
 
 DEFINE_VEC(top_series_vec, struct top_series_entry);
@@ -37,6 +38,8 @@ struct top_series {
     struct timeline timeline;  // owned; of the selection
     struct top_series_vec top; // owned; highest score first
     struct u64_vec rest;       // owned; by slice
+    struct u64_vec rest_errors;
+    struct timeline_errors errors; // of `timeline`
 };
 
 enum err top_series_build(const struct selection *selection,

@@ -4,12 +4,14 @@
 #include "views_json/views/views.h"
 
 static const struct column result_columns[] = {
-    COLUMN(CELL_TEXT, check_row, kind),    COLUMN(CELL_TEXT, check_row, name),
-    COLUMN(CELL_TEXT, check_row, measure), COLUMN(CELL_TEXT, check_row, function),
-    COLUMN(CELL_BOOL, check_row, broken),  COLUMN(CELL_BOOL, check_row, known),
-    COLUMN(CELL_TEXT, check_row, message), COLUMN(CELL_DOUBLE, check_row, value),
-    COLUMN(CELL_DOUBLE, check_row, limit), COLUMN(CELL_TEXT, check_row, file),
-    COLUMN(CELL_U32, check_row, line),     COLUMN(CELL_TEXT, check_row, details),
+    COLUMN(CELL_TEXT, check_row, kind),       COLUMN(CELL_TEXT, check_row, name),
+    COLUMN(CELL_TEXT, check_row, measure),    COLUMN(CELL_TEXT, check_row, function),
+    COLUMN(CELL_BOOL, check_row, broken),     COLUMN(CELL_BOOL, check_row, known),
+    COLUMN(CELL_BOOL, check_row, certain),    COLUMN(CELL_TEXT, check_row, message),
+    COLUMN(CELL_DOUBLE, check_row, value),    COLUMN(CELL_DOUBLE, check_row, limit),
+    COLUMN(CELL_DOUBLE, check_row, at_least), COLUMN(CELL_DOUBLE, check_row, at_most),
+    COLUMN(CELL_TEXT, check_row, file),       COLUMN(CELL_U32, check_row, line),
+    COLUMN(CELL_TEXT, check_row, details),
 };
 
 void view_check(struct view *view, const struct check_view_options *options)

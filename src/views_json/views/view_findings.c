@@ -24,6 +24,8 @@ struct finding_row {
     uint64_t whole_bytes_error;
     uint64_t blocks_error;
     double bytes_per_s;
+    double bytes_per_s_error;
+    bool lower_limit;
     const char *look;
 };
 
@@ -42,6 +44,8 @@ static const struct column finding_columns[] = {
     COLUMN_WHEN(WHEN_SAMPLED, CELL_U64, finding_row, bytes_error),
     COLUMN_WHEN(WHEN_SAMPLED, CELL_U64, finding_row, whole_bytes_error),
     COLUMN_WHEN(WHEN_SAMPLED, CELL_U64, finding_row, blocks_error),
+    COLUMN_WHEN(WHEN_SAMPLED, CELL_DOUBLE, finding_row, bytes_per_s_error),
+    COLUMN_WHEN(WHEN_SAMPLED, CELL_BOOL, finding_row, lower_limit),
 };
 
 struct gain_row {
@@ -167,6 +171,8 @@ enum err view_findings(struct view *view, const struct summary *summary)
             .whole_bytes_error = finding->whole_bytes_error,
             .blocks_error = finding->blocks_error,
             .bytes_per_s = finding->bytes_per_s,
+            .bytes_per_s_error = finding->bytes_per_s_error,
+            .lower_limit = finding->is_lower_limit,
             .look = finding->look,
         };
         TRY(finding_row_vec_push(&rows, row));

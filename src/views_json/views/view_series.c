@@ -9,9 +9,14 @@ struct point_row {
     uint64_t end_ms;
     struct timeline_point point;
     uint64_t live_max_bytes;
+    struct timeline_point error;
+    uint64_t live_max_bytes_error;
 };
 
 DEFINE_VEC(point_row_vec, struct point_row);
+
+#define ERROR_COLUMN(key, field) \
+    COLUMN_OF(key, CELL_OPTIONAL, offsetof(struct point_row, field), WHEN_SAMPLED, NULL)
 
 static const struct column point_columns[] = {
     COLUMN(CELL_U64, point_row, start_ms),
@@ -23,11 +28,32 @@ static const struct column point_columns[] = {
     COLUMN_AS("temporary", CELL_OPTIONAL, point_row, point.temporary),
     COLUMN_AS("live_bytes", CELL_OPTIONAL, point_row, point.live_bytes),
     COLUMN(CELL_OPTIONAL, point_row, live_max_bytes),
+    ERROR_COLUMN("allocations_error", error.allocations),
+    ERROR_COLUMN("allocated_bytes_error", error.allocated_bytes),
+    ERROR_COLUMN("frees_error", error.frees),
+    ERROR_COLUMN("freed_bytes_error", error.freed_bytes),
+    ERROR_COLUMN("temporary_error", error.temporary),
+    ERROR_COLUMN("live_bytes_error", error.live_bytes),
+    ERROR_COLUMN("live_max_bytes_error", live_max_bytes_error),
 };
 
-static void forget(uint64_t *value, uint64_t known, enum cost cost)
+static void forget(uint64_t *value, uint64_t *error, uint64_t known, enum cost cost)
 {
     *value = (known >> cost & 1) != 0 ? *value : VALUE_UNKNOWN;
+    *error = (known >> cost & 1) != 0 ? *error : VALUE_UNKNOWN;
+}
+
+static void forget_unknown(struct point_row *row, uint64_t known)
+{
+    struct timeline_point *point = &row->point;
+    struct timeline_point *error = &row->error;
+    forget(&point->allocations, &error->allocations, known, COST_ALLOCATIONS);
+    forget(&point->allocated_bytes, &error->allocated_bytes, known, COST_ALLOCATED_BYTES);
+    forget(&point->frees, &error->frees, known, COST_FREES);
+    forget(&point->freed_bytes, &error->freed_bytes, known, COST_FREED_BYTES);
+    forget(&point->temporary, &error->temporary, known, COST_TEMPORARY);
+    forget(&point->live_bytes, &error->live_bytes, known, COST_PEAK_BYTES);
+    forget(&row->live_max_bytes, &row->live_max_bytes_error, known, COST_PEAK_BYTES);
 }
 
 // The highest level within a slice is recorded for the whole heap only. For a part, it is the
@@ -36,7 +62,7 @@ enum err view_points(struct view *view, const struct points_options *options)
 {
     CLEANUP(point_row_vec_release) struct point_row_vec rows = {0};
     const struct rec_slice *slices = view->profile->recording.slices;
-    const uint64_t known = options->known;
+    const struct timeline_errors errors = timeline_errors_of(view->selection);
     uint64_t before = 0;
     for (size_t i = 0; i < options->points->len; i++) {
         uint64_t after = options->points->items[i].live_bytes;
@@ -47,18 +73,22 @@ enum err view_points(struct view *view, const struct points_options *options)
             .point = options->points->items[i],
             .live_max_bytes = view->selection->is_everything ? slices[i].live_max_bytes : higher,
         };
-        forget(&row.point.allocations, known, COST_ALLOCATIONS);
-        forget(&row.point.allocated_bytes, known, COST_ALLOCATED_BYTES);
-        forget(&row.point.frees, known, COST_FREES);
-        forget(&row.point.freed_bytes, known, COST_FREED_BYTES);
-        forget(&row.point.temporary, known, COST_TEMPORARY);
-        forget(&row.point.live_bytes, known, COST_PEAK_BYTES);
-        forget(&row.live_max_bytes, known, COST_PEAK_BYTES);
+        row.error = timeline_point_error(&errors, &row.point);
+        row.live_max_bytes_error = timeline_highest_error(&errors, row.live_max_bytes);
+        forget_unknown(&row, options->known);
         TRY(point_row_vec_push(&rows, row));
         before = after;
     }
     view_table(view, &TABLE("points", point_columns, rows.items, rows.len));
     return ERR_OK;
+}
+
+// Write the errors of values, if they are known.
+static void write_errors(struct view *view, const char *key, const struct u64_vec *errors)
+{
+    if (errors->len > 0) {
+        view_numbers(view, key, errors->items, errors->len);
+    }
 }
 
 static void write_top(struct view *view, const struct top_series *series)
@@ -75,6 +105,7 @@ static void write_top(struct view *view, const struct top_series *series)
                                                .node = stack != REC_NONE ? stack : 0});
         json_key_u64(view->w, "score", entry->score);
         view_numbers(view, "values", entry->values.items, entry->values.len);
+        write_errors(view, "errors", &entry->errors);
         json_end_object(view->w);
     }
     json_end_array(view->w);
@@ -108,11 +139,15 @@ enum err view_series(struct view *view, const struct series_options *options)
     json_key_string(view->w, "value", options->value_name);
     write_top(view, &series);
     view_numbers(view, "rest", series.rest.items, series.rest.len);
+    write_errors(view, "rest_errors", &series.rest_errors);
     TRY(write_rss(view));
     json_key(view->w, "peak");
     json_begin_object(view->w);
     json_key_u64(view->w, "time_ms", recording->totals.peak_time_ms);
     json_key_u64(view->w, "bytes", recording->totals.peak_bytes);
+    if (series.errors.sampling.bytes != 0) {
+        json_key_u64(view->w, "error", recording->totals.peak_error_bytes);
+    }
     json_end_object(view->w);
     return ERR_OK;
 }

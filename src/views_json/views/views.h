@@ -200,9 +200,12 @@ struct check_row {
     const char *function; // of the budget; NULL: none
     bool broken;
     bool known;
+    bool certain;
     const char *message;
-    double value;     // NAN: none
-    double limit;     // NAN: none
+    double value; // NAN: none, as in the next three
+    double limit;
+    double at_least;
+    double at_most;
     const char *file; // NULL: unknown
     uint32_t line;
     const char *details;
