@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "attach/agent_bytes.h"
+#include "attach/module_code.h"
 #include "base/compiler.h"
 #include "base/hash.h"
 #include "host/containers/map_u64.h"
@@ -103,6 +104,9 @@ enum err attach_plan_examine(struct attach *attach,
         strbuf_append_text(&attach->hidden, attach->hidden.len > 0 ? "\n" : "");
         allocator_scan_explain(&found.scan, &file, path, &attach->hidden);
     }
+    if (err == ERR_OK) {
+        module_code_note(&file, &found.scan);
+    }
     if (err == ERR_OK && module->eh_frame_hdr == 0) {
         err = unwind_copy_read(&file, &found.unwind);
     }
@@ -133,7 +137,8 @@ static uint64_t key_of(const struct attach_module *found, uint64_t first_index)
     for (size_t i = 0; i < found->scan.entries.len; i++) {
         const struct allocator_entry *entry = found->scan.entries.items + i;
         key = hash_mix(key ^ entry->addr);
-        key = hash_mix(key ^ (uint64_t)entry->hook << 32 ^ (uint32_t)entry->nothrow);
+        key = hash_mix(key ^ (uint64_t)entry->changes_all << 63 ^ (uint64_t)entry->hook << 32 ^
+                       (uint32_t)entry->nothrow);
     }
     return key;
 }
@@ -228,6 +233,7 @@ static enum err plan_module(struct attach *attach, size_t index)
                                            .size_bytes = entry->size_bytes,
                                            .hook = entry->hook,
                                            .nothrow = entry->nothrow,
+                                           .changes_all = entry->changes_all,
                                            .name = entry->name};
     }
     const struct code_reader reader = {.read = read_code, .context = &attach->inject.target};
@@ -256,6 +262,7 @@ enum err attach_plan_patches(struct attach *attach, struct err_info *info)
         return err_set(info, ERR_CORRUPT, "the agent in process %d is damaged", target->pid);
     }
     memcpy(attach->plan.hook_addrs, page.hooks, sizeof(attach->plan.hook_addrs));
+    memcpy(attach->plan.abi_hook_addrs, page.abi_hooks, sizeof(attach->plan.abi_hook_addrs));
     for (size_t i = 0; i < attach->modules.len; i++) {
         TRY(plan_module(attach, i));
     }

@@ -15,7 +15,16 @@
 // So a hook begins with the patch's number at (%rsp), the return address at 8(%rsp), %rsp a
 // multiple of 16, and each register as the caller left it. On AArch64 it begins with the number in
 // w17, and each register but x16 and x17 as the caller left it. The trampoline does what the
-// original function does. Context: T and H; no code.
+// original function does.
+//
+// On x86-64 a patched function that changes every register that the ABI lets it change
+// (inject/code/changed_registers.h) and has at most four arguments may have another stub:
+//
+//   stub:  lea trampoline, %r8  where a fifth argument would be
+//          jmp *abi_hook        the address that the agent gives for the kind, if there is one
+//
+// Such a hook begins as a function of C does, and may change what one may. Context: T and H; no
+// code.
 #pragma once
 
 #include <stdint.h>

@@ -27,7 +27,7 @@
 #include "session/thread_pass.h"
 
 #define AGENT_MAGIC              0x746e656761ULL // "agent", little endian
-#define AGENT_VERSION            4u
+#define AGENT_VERSION            5u
 #define AGENT_THREADS            4096u // power of two
 #define AGENT_PATCHES_MAX        4096u
 #define AGENT_MODULES_MAX        2048u
@@ -106,6 +106,8 @@ struct agent_page {
     uint64_t scratch[AGENT_SCRATCH_WORDS];
     // Of the image: where the stubs of each kind jump to, relocated.
     void (*hooks[AGENT_HOOK_COUNT])(void);
+    // Likewise, of the stubs of functions that change all registers. NULL: of those too in `hooks`.
+    void (*abi_hooks[AGENT_HOOK_COUNT])(void);
 };
 _Static_assert(sizeof(struct agent_page) <= 4096, "one page");
 _Static_assert(sizeof(void (*)(void)) == sizeof(uint64_t), "an address");

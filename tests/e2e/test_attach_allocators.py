@@ -73,11 +73,13 @@ def test_the_users_functions_are_recorded(scratch):
     check_rounds(scratch, "own_pool", PLAIN, "--allocator", OWN_FUNCTIONS)
 
 
-def test_callers_find_every_register_as_it_was(scratch):
+@pytest.mark.parametrize("options", [(), ("--allocator", "malloc=own_malloc,free=own_free")],
+                         ids=["by known names", "by the user's"])
+def test_callers_find_every_register_as_it_was(scratch, options):
     """Compilers see that an allocator leaves a register alone, and rely on it (-fipa-ra)."""
     with Attachable(scratch, [PROGRAMS / "attach" / "kept_registers"]) as program:
         program.do("r")
-        program.attach("--allocator", "malloc=own_malloc,free=own_free")
+        program.attach(*options)
         program.do("r", "r", "r")
         assert_totals(program.detach(), {"allocations": 3000, "allocated_bytes": 3000 * 48, "frees": 3000})
         program.do("r")

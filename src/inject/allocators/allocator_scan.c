@@ -190,6 +190,7 @@ static enum err add_entries(const struct candidate_vec *candidates, struct alloc
                                                           .size_bytes = candidate->size_bytes,
                                                           .hook = candidate->hook,
                                                           .nothrow = -1,
+                                                          .is_users = candidate->is_users,
                                                           .name = name};
     }
     // Any name of an address may have the nothrow form.

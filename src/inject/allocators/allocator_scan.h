@@ -31,8 +31,10 @@ struct allocator_entry {
     uint64_t addr;
     uint64_t size_bytes; // 0: unknown
     enum agent_hook hook;
-    int32_t nothrow; // index of the entry of a throwing operator's nothrow form; -1: none
-    char *name;      // owned; without version
+    int32_t nothrow;  // index of the entry of a throwing operator's nothrow form; -1: none
+    bool is_users;    // the user has named it
+    bool changes_all; // set by attach/module_code.h
+    char *name;       // owned; without version
 };
 DEFINE_VEC(allocator_entry_vec, struct allocator_entry);
 

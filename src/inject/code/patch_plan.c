@@ -70,7 +70,12 @@ static const char *plan_patch(const struct patch_plan *plan,
     memcpy(patch->old_bytes, code, PATCH_BYTES);
     memcpy(patch->moves, moved.moves, sizeof(patch->moves));
     patch->move_count = moved.move_count;
-    relocate_write_stub(patch->index, plan->hook_addrs[target->hook], slot);
+    const uint64_t abi_hook_addr = plan->abi_hook_addrs[target->hook];
+    if (target->changes_all && abi_hook_addr != 0) {
+        relocate_write_abi_stub(abi_hook_addr, slot);
+    } else {
+        relocate_write_stub(patch->index, plan->hook_addrs[target->hook], slot);
+    }
     memcpy(slot + STUB_BYTES, moved.code, moved.code_len);
     return NULL;
 }

@@ -7,7 +7,7 @@
 //
 //   entry of malloc         near block of the module: slot         agent
 //   +------------------+    +-----------------------------------+
-//   | jmp stub         |--->| stub: push index, jmp *hook       |---> hook
+//   | jmp stub         |--->| stub: push index, jmp *hook       |---> hook (agent_hooks.h)
 //   | ...              |<---| trampoline: moved bytes, jmp back |<--- calls the trampoline
 //   +------------------+    +-----------------------------------+
 //
@@ -29,17 +29,11 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "host/containers/vec.h"
+#include "inject/code/code_reader.h"
 #include "inject/code/relocate.h"
 #include "session/agent_hooks.h"
 
 #define PATCH_SLOT_BYTES (STUB_BYTES + TRAMPOLINE_BYTES)
-
-// Reads the target's memory: returns how many bytes at `addr` it copied, less than `len` where
-// readable memory ends.
-struct code_reader {
-    size_t (*read)(void *context, uint64_t addr, uint8_t *out, size_t len);
-    void *context;
-};
 
 // A function to patch, at its address in the process.
 struct patch_target {
@@ -47,6 +41,7 @@ struct patch_target {
     uint64_t size_bytes; // 0: unknown
     enum agent_hook hook;
     int32_t nothrow;  // index in the same array, of the nothrow form of a throwing operator
+    bool changes_all; // see changed_registers.h
     const char *name; // borrowed until the plan is released
 };
 
@@ -85,6 +80,8 @@ struct patch_plan {
     struct patch_refusal_vec refusals;
     uint32_t first_index;                  // set it before the first module is added
     uint64_t hook_addrs[AGENT_HOOK_COUNT]; // in the target; set them likewise. 0: not hooked
+    // Likewise, for functions that change all registers. 0: the others do.
+    uint64_t abi_hook_addrs[AGENT_HOOK_COUNT];
 };
 
 void patch_plan_release(struct patch_plan *plan); // accepts a zeroed one

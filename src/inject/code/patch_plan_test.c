@@ -61,6 +61,16 @@ __asm__(".text\n"
         "    ret\n"
         ".size test_hook, . - test_hook\n");
 
+static uint64_t abi_calls;
+
+// For functions that change all registers: counts, and does what the function does.
+static uint64_t
+test_abi_hook(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t (*original)(uint64_t, ...))
+{
+    abi_calls++;
+    return original(a, b, c, d);
+}
+
 static size_t read_own(void *context, uint64_t addr, uint8_t *out, size_t len)
 {
     (void)context;
@@ -112,6 +122,8 @@ static struct patch_plan plan_of(const struct patch_target *targets, size_t coun
     for (size_t i = 0; i < AGENT_HOOK_COUNT; i++) {
         plan.hook_addrs[i] = (uintptr_t)test_hook;
     }
+    plan.abi_hook_addrs[AGENT_MALLOC] = (uintptr_t)test_abi_hook;
+    plan.abi_hook_addrs[AGENT_CALLOC] = (uintptr_t)test_abi_hook;
     assert_int_equal(
         patch_plan_add(&plan, targets, count, (uintptr_t)g_test.near_page, &own_memory), ERR_OK);
     assert_int_equal(plan.blocks.len, 1);
@@ -261,6 +273,42 @@ static void patched_entries_count_each_call_and_are_restored(void **state)
     patch_plan_release(&plan);
 }
 
+// Of the kinds that have such a hook; the others keep theirs.
+static void functions_that_change_all_registers_have_the_other_hook(void **state)
+{
+    (void)state;
+    struct patch_target targets[] = {
+        target_of("strtol", AGENT_MALLOC),
+        target_of("memmem", AGENT_CALLOC),
+        target_of("div", AGENT_MALLOC),
+        target_of("getenv", AGENT_FREE),
+    };
+    for (size_t i = 0; i < ARRAY_LEN(targets); i++) {
+        targets[i].changes_all = i != 2;
+    }
+    struct patch_plan plan = plan_of(targets, ARRAY_LEN(targets));
+    assert_int_equal(plan.refusals.len, 0);
+    const struct patch *at = plan.patches.items;
+#define STUB(name, patch)            \
+    __typeof__(&(name)) stub_##name; \
+    memcpy(&stub_##name, &(patch).stub_addr, sizeof(stub_##name))
+    STUB(strtol, at[0]);
+    STUB(memmem, at[1]);
+    STUB(div, at[2]);
+    STUB(getenv, at[3]);
+    abi_calls = 0;
+    assert_int_equal(stub_strtol("-123456", NULL, 10), -123456);
+    const char *hay = "needles in hay";
+    assert_ptr_equal(stub_memmem(hay, strlen(hay), "in", 2), hay + 8);
+    assert_int_equal(abi_calls, 2);
+    assert_int_equal(stub_div(17, 5).rem, 2);
+    assert_null(stub_getenv("CAIRN_NO_SUCH_VARIABLE"));
+    assert_int_equal(abi_calls, 2);
+    assert_int_equal(test_counts[FIRST_INDEX + 2], 1);
+    assert_int_equal(test_counts[FIRST_INDEX + 3], 1);
+    patch_plan_release(&plan);
+}
+
 // Bytes at made-up addresses.
 static const uint8_t made_up[] = {
     0x55, 0x48, 0x89, 0xe5, 0x90, 0xc3, 0x90, 0x90, // 0: push, mov, nop, ret
@@ -358,6 +406,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(functions_of_libc_run_in_their_trampolines),
         cmocka_unit_test(patched_entries_count_each_call_and_are_restored),
+        cmocka_unit_test(functions_that_change_all_registers_have_the_other_hook),
         cmocka_unit_test(what_cannot_be_patched_is_refused_and_the_rest_is_not),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);

@@ -82,3 +82,7 @@ relocate_write_jump(uint64_t entry_addr, uint64_t stub_addr, uint8_t out[PATCH_B
 // Write a stub: it passes `index` to the code at `hook_addr` (session/agent_hooks.h), which may be
 // anywhere.
 void relocate_write_stub(uint32_t index, uint64_t hook_addr, uint8_t out[STUB_BYTES]);
+
+// Write a stub that passes the address of the trampoline, which follows it, to the code at
+// `hook_addr`, for a function that changes all registers. x86-64 only.
+void relocate_write_abi_stub(uint64_t hook_addr, uint8_t out[STUB_BYTES]);

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: MIT
 // agent_calls: see agent_calls.h.
 //
-// Allocators call their own entries (calloc malloc, posix_memalign memalign). The slot of the
-// thread has the frame of the outermost call; a call further in on the same stack belongs to that
-// one and counts with it. A frame that was left by longjmp does not count forever: calls further
-// out, or on another stack, replace it.
-//
 // Compiled with frame pointers: unwind_caller_regs() reads them.
 #include "target/agent/agent_calls.h"
 
@@ -18,14 +13,12 @@
 #include "base/sys.h"
 #include "session/exec_check.h"
 #include "session/session_env.h"
+#include "target/agent/agent_outer.h"
 #include "target/preload/process/process.h"
 #include "target/preload/record/record_hot.h"
 #include "target/producer/exec_note.h"
 #include "target/producer/session_join.h"
 #include "thread_way.h"
-
-// An allocator needs less stack than this between one of its entries and another.
-#define INNER_BYTES_MAX (256u << 10)
 
 typedef uint64_t original_function(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
 
@@ -56,23 +49,7 @@ ALWAYS_INLINE uint64_t call_void_original(const struct agent_call *call)
 // Return the thread's slot if the call is to be recorded. NULL: only call the original.
 ALWAYS_INLINE struct agent_thread *enter(const struct agent_call *call)
 {
-    // Acquire: the recorder has written everything else before.
-    if (UNLIKELY(atomic_load_explicit(&g_agent_page.enabled, memory_order_acquire) == 0)) {
-        return NULL;
-    }
-    struct agent_thread *thread = agent_thread_here();
-    // Wraps around if there is no outer call, or if it is further in.
-    if (UNLIKELY(thread == NULL) ||
-        UNLIKELY(thread->outer_call - (uint64_t)call - 1 < INNER_BYTES_MAX)) {
-        return NULL;
-    }
-    thread->outer_call = (uint64_t)call;
-    return thread;
-}
-
-ALWAYS_INLINE void leave(struct agent_thread *thread)
-{
-    thread->outer_call = 0;
+    return agent_outer_enter((uint64_t)call);
 }
 
 ALWAYS_INLINE uint64_t size_of(const struct agent_call *call, enum agent_hook hook)
@@ -88,11 +65,7 @@ ALWAYS_INLINE uint64_t record_block_hot(struct agent_thread *thread,
                                         void *block,
                                         uint64_t size_bytes)
 {
-    if (UNLIKELY(thread->pass.generation != 0) &&
-        record_alloc_passes(&thread->pass, thread->state, size_bytes)) {
-        return (uint64_t)block;
-    }
-    return (uint64_t)record_alloc_hot(thread->state, block, size_bytes);
+    return (uint64_t)agent_outer_record(thread, block, size_bytes);
 }
 
 uint64_t agent_on_allocation(struct agent_call *call, enum agent_hook hook)
@@ -102,7 +75,7 @@ uint64_t agent_on_allocation(struct agent_call *call, enum agent_hook hook)
     if (UNLIKELY(thread == NULL)) {
         return (uint64_t)block;
     }
-    leave(thread);
+    agent_outer_leave(thread);
     return LIKELY(block != NULL) ? record_block_hot(thread, block, size_of(call, hook)) : 0;
 }
 
@@ -112,7 +85,7 @@ uint64_t agent_on_throwing(struct agent_call *call, enum agent_hook hook)
     struct agent_thread *thread = patch->nothrow != 0 ? enter(call) : NULL;
     if (thread != NULL) {
         void *block = (void *)call_function(call, patch->nothrow);
-        leave(thread);
+        agent_outer_leave(thread);
         if (LIKELY(block != NULL)) {
             return record_block_hot(thread, block, size_of(call, hook));
         }
@@ -126,7 +99,7 @@ ALWAYS_INLINE void
 record_block_of(struct agent_thread *thread, const void *block, uint64_t size_bytes)
 {
     const struct unwind_regs caller = unwind_caller_regs();
-    leave(thread);
+    agent_outer_leave(thread);
     record_alloc(&caller, block, size_bytes);
 }
 
@@ -138,7 +111,7 @@ uint64_t agent_on_allocation_at(struct agent_call *call, enum agent_hook hook)
         return result;
     }
     if ((int)result != 0) {
-        leave(thread);
+        agent_outer_leave(thread);
         return result;
     }
     record_block_of(thread, *(void *const *)call->arguments[0], size_of(call, hook));
@@ -154,7 +127,7 @@ uint64_t agent_on_text(struct agent_call *call, enum agent_hook hook)
         return text;
     }
     if (text == 0) {
-        leave(thread);
+        agent_outer_leave(thread);
         return text;
     }
     record_block_of(thread, (const void *)text, __builtin_strlen((const char *)text) + 1);
@@ -179,7 +152,7 @@ uint64_t agent_on_resize(struct agent_call *call, enum agent_hook hook)
     const struct freed_note freed = is_resize ? record_realloc_begins(old) : (struct freed_note){0};
     const uint64_t result = call_original(call);
     const void *block = (const void *)result;
-    leave(thread);
+    agent_outer_leave(thread);
     if (block != NULL && is_resize) {
         record_realloc(&caller, old, block, size_bytes, freed);
     } else if (block != NULL) {
@@ -204,7 +177,7 @@ uint64_t agent_on_resize_in_place(struct agent_call *call, enum agent_hook hook)
     const void *block = (const void *)call->arguments[agent_hook_shape(hook).block_argument];
     const struct freed_note freed = record_realloc_begins(block);
     const uint64_t usable_bytes = call_original(call);
-    leave(thread);
+    agent_outer_leave(thread);
     const uint64_t size_bytes = size_of(call, hook);
     if (usable_bytes >= size_bytes) {
         record_realloc(&caller, block, block, size_bytes, freed);
@@ -227,7 +200,7 @@ uint64_t agent_on_free(struct agent_call *call, enum agent_hook hook)
     }
     const uint64_t result = call_void_original(call);
     if (LIKELY(thread != NULL)) {
-        leave(thread);
+        agent_outer_leave(thread);
     }
     return result;
 }

@@ -40,17 +40,24 @@ ALWAYS_INLINE uint32_t agent_thread_place(uint64_t thread_pointer)
     return (uint32_t)((thread_pointer >> 6) * 0x9e3779b97f4a7c15u >> 52) % AGENT_THREADS;
 }
 
+// Return the slot of the thread with that pointer, which is the calling one, if it is at its place.
+// NULL: use agent_thread_take.
+ALWAYS_INLINE struct agent_thread *agent_thread_at_place(uint64_t pointer)
+{
+    struct agent_thread *thread = agent_attachment()->threads + agent_thread_place(pointer);
+    // Relaxed: only the thread itself writes this value.
+    return LIKELY(atomic_load_explicit(&thread->thread_pointer, memory_order_relaxed) == pointer) &&
+                   LIKELY(thread->tid_word == agent_thread_tid_word(pointer))
+               ? thread
+               : NULL;
+}
+
 // Return the calling thread's slot; NULL: there is no room.
 ALWAYS_INLINE struct agent_thread *agent_thread_here(void)
 {
     const uint64_t pointer = arch_thread_pointer();
-    struct agent_thread *thread = agent_attachment()->threads + agent_thread_place(pointer);
-    // Relaxed: only the thread itself writes this value.
-    if (LIKELY(atomic_load_explicit(&thread->thread_pointer, memory_order_relaxed) == pointer) &&
-        LIKELY(thread->tid_word == agent_thread_tid_word(pointer))) {
-        return thread;
-    }
-    return agent_thread_take(pointer);
+    struct agent_thread *thread = agent_thread_at_place(pointer);
+    return LIKELY(thread != NULL) ? thread : agent_thread_take(pointer);
 }
 
 ALWAYS_INLINE struct thread_state *thread_way_state(void)

@@ -101,19 +101,50 @@ ALWAYS_INLINE void *record_alloc_hot(struct thread_state *t, void *block, size_t
     return guard_has_deferred(t) ? record_drain(t, block) : block;
 }
 
-// Do record_free. `t` is thread_way_state().
-ALWAYS_INLINE void record_free_hot(struct thread_state *t, const void *block)
+// What is left to do after record_free_at_once.
+enum record_free_rest {
+    RECORD_FREE_NOTHING,
+    RECORD_FREE_ALL,     // record_free
+    RECORD_FREE_GUARDED, // record_free_guarded
+    RECORD_FREE_DRAIN,   // guard_drain
+};
+
+// Do record_free as far as it needs no call. `t` is thread_way_state().
+ALWAYS_INLINE enum record_free_rest record_free_at_once(struct thread_state *t, const void *block)
 {
     if (UNLIKELY(!guard_may_enter(t) || what_to_record(t) > SESSION_RECORD_FREES)) {
-        record_free(block);
-        return;
+        return RECORD_FREE_ALL;
     }
     t->guard_frame = OUR_FRAME;
     guard_take(t);
     if (!nursery_try_free(&t->producer, (uint64_t)block)) {
-        record_free_guarded(t, block);
-        return;
+        return RECORD_FREE_GUARDED;
     }
     t->last_freed = (uint64_t)block;
-    guard_leave(t);
+    guard_release(t);
+    return guard_has_deferred(t) ? RECORD_FREE_DRAIN : RECORD_FREE_NOTHING;
+}
+
+ALWAYS_INLINE void
+record_free_finish(struct thread_state *t, const void *block, enum record_free_rest rest)
+{
+    switch (rest) {
+    case RECORD_FREE_NOTHING:
+        return;
+    case RECORD_FREE_ALL:
+        record_free(block);
+        return;
+    case RECORD_FREE_GUARDED:
+        record_free_guarded(t, block);
+        return;
+    case RECORD_FREE_DRAIN:
+        guard_drain(t);
+        return;
+    }
+}
+
+// Do record_free. `t` is thread_way_state().
+ALWAYS_INLINE void record_free_hot(struct thread_state *t, const void *block)
+{
+    record_free_finish(t, block, record_free_at_once(t, block));
 }

@@ -292,3 +292,16 @@ void relocate_write_stub(uint32_t index, uint64_t hook_addr, uint8_t out[STUB_BY
     memcpy(out + 11, trap, sizeof(trap));
     put_u64(out + 16, hook_addr); // aligned, so that a write of it is one for every thread
 }
+
+void relocate_write_abi_stub(uint64_t hook_addr, uint8_t out[STUB_BYTES])
+{
+    static const uint8_t code[16] = {
+        0x4c, 0x8d, 0x05, STUB_BYTES - 7,
+        0,    0,    0, // lea trampoline(%rip), %r8
+        0xff, 0x25, 3,    0,
+        0,    0, // jmp *3(%rip)
+        0xcc, 0xcc, 0xcc,
+    };
+    memcpy(out, code, sizeof(code));
+    put_u64(out + 16, hook_addr); // aligned, as above
+}

@@ -19,6 +19,7 @@
 
 #include "session/agent_page.h"
 #include "target/agent/agent_calls.h"
+#include "target/agent/arch/x86_64/abi_hooks.h"
 #include "thread_way.h"
 
 _Static_assert(offsetof(struct agent_call, patch) == 80, "ten pushes");
@@ -106,13 +107,23 @@ __asm__(".text\n"
         "    .cfi_endproc\n"
         ".size agent_call_keeping_result, . - agent_call_keeping_result\n");
 
-_Alignas(4096) struct agent_page g_agent_page = {.magic = AGENT_MAGIC,
-                                                 .version = AGENT_VERSION,
-                                                 .hooks = {
+_Alignas(4096) struct agent_page g_agent_page = {
+    .magic = AGENT_MAGIC,
+    .version = AGENT_VERSION,
+    .hooks =
+        {
 #define X(hook, effect, size, count, block) [hook] = entry_##hook,
-                                                     AGENT_HOOKS(X)
+            AGENT_HOOKS(X)
 #undef X
-                                                 }};
+        },
+    .abi_hooks = {
+#define HOOK(function) (void (*)(void))(function)
+        [AGENT_MALLOC] = HOOK(abi_hook_malloc),
+        [AGENT_CALLOC] = HOOK(abi_hook_calloc),
+        [AGENT_ALIGNED_ALLOC] = HOOK(abi_hook_aligned_alloc),
+        [AGENT_FREE] = HOOK(abi_hook_free),
+#undef HOOK
+    }};
 
 // The name by which the recorder finds it. The other one is hidden, for direct access.
 extern struct agent_page agent_page __attribute__((alias("g_agent_page"), visibility("default")));

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// module_code: see module_code.h.
+#include "attach/module_code.h"
+
+#include <gelf.h>
+#include <string.h>
+
+#include "base/minmax.h"
+#include "inject/code/changed_registers.h"
+#include "symbols/elf/function_starts.h"
+
+enum {
+    SEGMENTS_MAX = 4, // with code
+};
+
+struct segment {
+    uint64_t addr;
+    const uint8_t *bytes; // borrowed from the file
+    uint64_t len;
+};
+
+struct module_code {
+    struct segment segments[SEGMENTS_MAX];
+    size_t segment_count;
+    struct function_starts starts;
+};
+
+static void open_code(const struct elf_file *module, struct module_code *code)
+{
+    size_t count = 0;
+    GElf_Phdr header;
+    *code = (struct module_code){0};
+    function_starts_init(module->elf, &code->starts);
+    (void)elf_getphdrnum(module->elf, &count); // 0 of a damaged file
+    for (size_t i = 0; i < count && code->segment_count < SEGMENTS_MAX; i++) {
+        if (gelf_getphdr(module->elf, (int)i, &header) == NULL || header.p_type != PT_LOAD ||
+            (header.p_flags & PF_X) == 0) {
+            continue;
+        }
+        const Elf_Data *data = elf_getdata_rawchunk(module->elf, (int64_t)header.p_offset,
+                                                    header.p_filesz, ELF_T_BYTE);
+        if (data != NULL && data->d_buf != NULL) {
+            code->segments[code->segment_count++] =
+                (struct segment){.addr = header.p_vaddr, .bytes = data->d_buf, .len = data->d_size};
+        }
+    }
+}
+
+static size_t read_code(void *context, uint64_t addr, uint8_t *out, size_t len)
+{
+    const struct module_code *code = context;
+    for (size_t i = 0; i < code->segment_count; i++) {
+        const struct segment *segment = code->segments + i;
+        if (addr >= segment->addr && addr - segment->addr < segment->len) {
+            const uint64_t at = addr - segment->addr;
+            const size_t got = min_u64(len, segment->len - at);
+            memcpy(out, segment->bytes + at, got);
+            return got;
+        }
+    }
+    return 0;
+}
+
+static bool is_same_function(void *context, uint64_t addr, uint64_t other)
+{
+    const struct module_code *code = context;
+    const uint64_t start = function_starts_find(&code->starts, addr);
+    return start != 0 && start == function_starts_find(&code->starts, other);
+}
+
+void module_code_note(const struct elf_file *module, struct allocator_scan *scan)
+{
+    struct module_code code;
+    if (scan->entries.len == 0) {
+        return;
+    }
+    open_code(module, &code);
+    const struct changed_source source = {.code = {.read = read_code, .context = &code},
+                                          .is_same_function = is_same_function};
+    for (size_t i = 0; i < scan->entries.len; i++) {
+        struct allocator_entry *entry = scan->entries.items + i;
+        const enum agent_effect effect = agent_hook_shape(entry->hook).effect;
+        entry->changes_all = !entry->is_users &&
+                             (effect == AGENT_ALLOCATES || effect == AGENT_FREES) &&
+                             changed_registers_are_all(entry->addr, &source);
+    }
+}

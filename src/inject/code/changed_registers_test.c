@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+// changed_registers_test: code that is made up of few instructions, and libc's allocator. x86-64.
+#include "inject/code/changed_registers.h"
+
+#include <dlfcn.h>
+#include <gnu/lib-names.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "base/minmax.h"
+
+// Writes of all nine registers but rax, with the last one left to the cases: rcx, rdx, rsi, rdi, r8
+// to r11.
+#define MOST "\x31\xc9\x31\xd2\x31\xf6\x31\xff\x45\x31\xc0\x45\x31\xc9\x45\x31\xd2\x45\x31\xdb"
+#define ALL  MOST "\x31\xc0" // 22 bytes
+#define RET  "\xc3"
+
+struct code {
+    const char *name;
+    const char *bytes;
+    size_t len;
+    size_t function_bytes; // 0: no unwind tables
+    bool changes_all;
+};
+#define CODE(...) __VA_ARGS__, sizeof(__VA_ARGS__) - 1
+
+static const struct code cases[] = {
+    {"all", CODE(ALL RET), 0, true},
+    {"none", CODE(RET), 0, false},
+    {"without rax", CODE(MOST RET), 0, false},
+    {"a part of rax: setz al", CODE(MOST "\x0f\x94\xc0" RET), 0, true},
+    {"if at all: cmovz rax, rcx", CODE(MOST "\x48\x0f\x44\xc1" RET), 0, true},
+    {"by implication: cltq", CODE(MOST "\x48\x98" RET), 0, true},
+    {"rax is only read", CODE(MOST "\x48\x85\xc0\x48\x89\x07" RET), 0, false},
+    {"behind ret", CODE(MOST RET "\x31\xc0" RET), 0, false},
+    {"behind ud2", CODE(MOST "\x0f\x0b\x31\xc0" RET), 0, false},
+    {"behind a branch", CODE(MOST "\x74\x01" RET "\x31\xc0" RET), 0, true},
+    {"behind a jump", CODE(MOST "\xeb\x01" RET "\x31\xc0" RET), 0, true},
+    {"behind a jump of 32 bits", CODE(MOST "\xe9\1\0\0\0" RET "\x31\xc0" RET), 0, true},
+    {"behind an indirect jump", CODE(MOST "\xff\xe1\x31\xc0" RET), 0, false},
+    {"behind a call that may not return", CODE(MOST "\xe8\0\0\0\1\x31\xc0" RET), 0, false},
+    {"behind a call, within the function", CODE(MOST "\xe8\0\0\0\1\x31\xc0" RET), 28, true},
+    {"behind a call, in the next function", CODE(MOST "\xe8\0\0\0\1\x31\xc0" RET), 25, false},
+    {"in a called function", CODE("\xe8\0\0\0\0" ALL RET), 0, true},
+    {"in a function called by that", CODE("\xe8\1\0\0\0\xcc\xe8\1\0\0\0\xcc" ALL RET), 0, true},
+    {"in an indirectly called one", CODE("\xff\xd0" ALL RET), 0, false},
+    {"pushed rax", CODE("\x50" ALL "\x58" RET), 0, false},
+    {"pushed rbx", CODE("\x53" ALL "\x5b" RET), 0, true},
+    {"pushed rdx, and it calls", CODE("\x52\xe8\0\0\0\0" ALL RET), 0, false},
+    {"pushed r9 in the called one", CODE(ALL "\xe8\1\0\0\0\xc3\x41\x51\x45\x31\xc9" RET), 0, true},
+    {"pushed r9 in that one only", CODE("\xe8\1\0\0\0\xc3\x41\x51" ALL RET), 0, false},
+    {"a loop", CODE(MOST "\xeb\xfe"), 0, false},
+    {"calls itself", CODE(MOST "\xe8\xe7\xff\xff\xff" RET), 0, false},
+    {"undecodable", CODE(MOST "\x06\x31\xc0" RET), 0, false},
+    {"cut", CODE(MOST "\x31"), 0, false},
+    {"a system call: rcx and r11",
+     CODE("\x31\xd2\x31\xf6\x31\xff\x45\x31\xc0\x45\x31\xc9\x45\x31\xd2\x31\xc0\x0f\x05" RET), 0,
+     true},
+};
+
+#define MADE_UP 0x400000u
+
+static size_t read_made_up(void *context, uint64_t addr, uint8_t *out, size_t len)
+{
+    const struct code *code = context;
+    const uint64_t at = addr - MADE_UP;
+    const size_t got = at < code->len ? min_u64(len, code->len - at) : 0;
+    memcpy(out, code->bytes + at, got);
+    return got;
+}
+
+static bool is_in_made_up(void *context, uint64_t addr, uint64_t other)
+{
+    const struct code *code = context;
+    return addr - MADE_UP < code->function_bytes && other - MADE_UP < code->function_bytes;
+}
+
+static void the_walk_counts_what_certainly_belongs_to_the_function(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct code code = cases[i];
+        const struct changed_source source = {.code = {.read = read_made_up, .context = &code},
+                                              .is_same_function = is_in_made_up};
+        if (changed_registers_are_all(MADE_UP, &source) != code.changes_all) {
+            fail_msg("%s: wanted %d", code.name, code.changes_all);
+        }
+    }
+}
+
+static void each_of_the_nine_is_needed(void **state)
+{
+    (void)state;
+    // xor of each register with itself: rax, rcx, rdx, rsi, rdi, r8 to r11.
+    static const char writes[9][4] = {"\x48\x31\xc0", "\x48\x31\xc9", "\x48\x31\xd2",
+                                      "\x48\x31\xf6", "\x48\x31\xff", "\x4d\x31\xc0",
+                                      "\x4d\x31\xc9", "\x4d\x31\xd2", "\x4d\x31\xdb"};
+    for (size_t omitted = 0; omitted <= ARRAY_LEN(writes); omitted++) {
+        char bytes[32] = {0};
+        struct code code = {.bytes = bytes};
+        for (size_t i = 0; i < ARRAY_LEN(writes); i++) {
+            if (i != omitted) {
+                memcpy(bytes + code.len, writes[i], 3);
+                code.len += 3;
+            }
+        }
+        bytes[code.len++] = '\xc3';
+        const struct changed_source source = {.code = {.read = read_made_up, .context = &code},
+                                              .is_same_function = is_in_made_up};
+        assert_int_equal(changed_registers_are_all(MADE_UP, &source), omitted == ARRAY_LEN(writes));
+    }
+}
+
+static size_t read_own(void *context, uint64_t addr, uint8_t *out, size_t len)
+{
+    (void)context;
+    const struct iovec local = {out, len};
+    const struct iovec remote = {(void *)addr, len};
+    const ssize_t got = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
+    return got > 0 ? (size_t)got : 0;
+}
+
+static bool is_unknown(void *context, uint64_t addr, uint64_t other)
+{
+    (void)context;
+    (void)addr;
+    (void)other;
+    return false;
+}
+
+static void the_allocator_of_libc_changes_all(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"malloc", "free", "calloc"};
+    void *libc = dlopen(LIBC_SO, RTLD_NOW | RTLD_NOLOAD);
+    assert_non_null(libc);
+    const struct changed_source source = {.code = {.read = read_own},
+                                          .is_same_function = is_unknown};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        assert_true(changed_registers_are_all((uintptr_t)dlsym(libc, names[i]), &source));
+    }
+    assert_false(changed_registers_are_all((uintptr_t)dlsym(libc, "abs"), &source));
+    (void)dlclose(libc);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_walk_counts_what_certainly_belongs_to_the_function),
+        cmocka_unit_test(each_of_the_nine_is_needed),
+        cmocka_unit_test(the_allocator_of_libc_changes_all),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+// abi_hooks (x86-64): see abi_hooks.h.
+//
+// Whatever is rare is in a function of its own that the hook jumps to, so that the hook saves no
+// register for it. Such a function has the hook's caller for its own.
+//
+// Compiled with frame pointers, and with the unwinder's caller_arch.h instead of the agent's.
+#include "target/agent/arch/x86_64/abi_hooks.h"
+
+#include <stddef.h>
+
+#include "base/compiler.h"
+#include "target/agent/agent_outer.h"
+
+typedef void *original_function(uint64_t a, uint64_t b, uint64_t c, uint64_t d);
+
+ALWAYS_INLINE original_function *function_at(uint64_t original)
+{
+    return (original_function *)original;
+}
+
+// The parts that differ between the kinds that allocate.
+ALWAYS_INLINE uint64_t size_of(enum agent_hook hook, uint64_t a, uint64_t b)
+{
+    return hook == AGENT_MALLOC ? a : hook == AGENT_CALLOC ? a * b : b;
+}
+
+// Do the whole call. `size_bytes` is wrong if it overflowed; then there is no block.
+static NOINLINE void *allocate_slowly(
+    uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t original, uint64_t size_bytes)
+{
+    const struct unwind_regs caller = unwind_caller_regs();
+    struct agent_thread *thread = agent_outer_enter(OUR_FRAME);
+    void *block = function_at(original)(a, b, c, d);
+    if (thread == NULL) {
+        return block;
+    }
+    agent_outer_leave(thread);
+    if (block != NULL) {
+        record_alloc(&caller, block, size_bytes);
+    }
+    return block;
+}
+
+ALWAYS_INLINE void *
+allocate(enum agent_hook hook, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t original)
+{
+    struct agent_thread *thread = agent_thread_at_place(arch_thread_pointer());
+    if (UNLIKELY(thread == NULL) || !agent_is_enabled() || !agent_outer_is(thread, OUR_FRAME)) {
+        return allocate_slowly(a, b, c, d, original, size_of(hook, a, b));
+    }
+    thread->outer_call = OUR_FRAME;
+    const uint64_t size_bytes = size_of(hook, a, b);
+    void *block = function_at(original)(a, b, c, d);
+    agent_outer_leave(thread);
+    return LIKELY(block != NULL) ? agent_outer_record(thread, block, size_bytes) : NULL;
+}
+
+void *abi_hook_malloc(uint64_t size, uint64_t b, uint64_t c, uint64_t d, uint64_t original)
+{
+    return allocate(AGENT_MALLOC, size, b, c, d, original);
+}
+
+void *abi_hook_calloc(uint64_t count, uint64_t size, uint64_t c, uint64_t d, uint64_t original)
+{
+    return allocate(AGENT_CALLOC, count, size, c, d, original);
+}
+
+void *abi_hook_aligned_alloc(uint64_t a, uint64_t size, uint64_t c, uint64_t d, uint64_t original)
+{
+    return allocate(AGENT_ALIGNED_ALLOC, a, size, c, d, original);
+}
+
+// Do the whole call.
+static NOINLINE void
+free_slowly(uint64_t block, uint64_t b, uint64_t c, uint64_t d, uint64_t original)
+{
+    struct agent_thread *thread = agent_outer_enter(OUR_FRAME);
+    if (thread != NULL && block != 0 && !record_free_passes(&thread->pass, (const void *)block)) {
+        record_free((const void *)block);
+    }
+    (void)function_at(original)(block, b, c, d);
+    if (thread != NULL) {
+        agent_outer_leave(thread);
+    }
+}
+
+// Do the call from where record_free_at_once has come to.
+static NOINLINE void free_from(uint64_t block,
+                               uint64_t b,
+                               uint64_t c,
+                               uint64_t original,
+                               struct agent_thread *thread,
+                               enum record_free_rest rest)
+{
+    record_free_finish(thread->state, (const void *)block, rest);
+    (void)function_at(original)(block, b, c, 0);
+    agent_outer_leave(thread);
+}
+
+// Functions that free have at most three arguments.
+void abi_hook_free(uint64_t block, uint64_t b, uint64_t c, uint64_t d, uint64_t original)
+{
+    struct agent_thread *thread = agent_thread_at_place(arch_thread_pointer());
+    if (UNLIKELY(thread == NULL) || !agent_is_enabled() || !agent_outer_is(thread, OUR_FRAME)) {
+        free_slowly(block, b, c, d, original);
+        return;
+    }
+    thread->outer_call = OUR_FRAME;
+    if (LIKELY(block != 0) && !record_free_passes(&thread->pass, (const void *)block)) {
+        const enum record_free_rest rest = record_free_at_once(thread->state, (const void *)block);
+        if (rest != RECORD_FREE_NOTHING) {
+            free_from(block, b, c, original, thread, rest);
+            return;
+        }
+    }
+    (void)function_at(original)(block, b, c, 0);
+    agent_outer_leave(thread);
+}
