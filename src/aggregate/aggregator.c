@@ -251,6 +251,9 @@ ALWAYS_INLINE enum err allocate(struct aggregator *aggregator,
     if (shift != 0) {
         TRY(aggregator_add_represented(aggregator, process, &block));
     }
+    if (UNLIKELY(thread->stamp != 0)) {
+        peak_bound_allocating(&aggregator->bound, &thread->flight, thread->stamp, size_bytes);
+    }
     const uint64_t peak_before = aggregator->totals.rows.peak_number;
     raise_sums(aggregator, process, (uint64_t)1 << shift, weighted_bytes(&block), is_freed);
     if (UNLIKELY(aggregator->observers.count > 0)) {

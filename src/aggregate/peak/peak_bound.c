@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/minmax.h"
-#include "base/search.h"
 
 // Return all bytes that may exist in addition to the live ones.
 static uint64_t besides(const struct peak_bound *bound)
@@ -95,10 +94,14 @@ static void advance(struct peak_bound *bound, uint64_t stamp)
     }
 }
 
-// Return the first step that lasts until `stamp` or longer.
+// Return the first step that lasts until `stamp` or longer. It is one of the latest.
 static uint32_t find_step(const struct peak_bound *bound, uint64_t stamp)
 {
-    return (uint32_t)FIRST_WHERE(at, bound->step_count, bound->steps[at].stamp >= stamp);
+    uint32_t first = bound->step_count;
+    while (first > 0 && bound->steps[first - 1].stamp >= stamp) {
+        first--;
+    }
+    return first;
 }
 
 // Add `bytes` to all steps since `stamp`.
@@ -118,19 +121,49 @@ static void raise_steps(struct peak_bound *bound, uint64_t stamp, uint64_t bytes
     }
 }
 
+// End the intervals in which the thread's events may have happened: they have.
+static void land(struct peak_bound *bound, struct peak_flight *flight)
+{
+    bound->flight_bytes -= flight->bytes;
+    bound->early_bytes -= flight->early_bytes;
+    flight->bytes = 0;
+    flight->early_bytes = 0;
+}
+
+void peak_bound_allocating(struct peak_bound *bound,
+                           struct peak_flight *flight,
+                           uint64_t stamp,
+                           uint64_t bytes)
+{
+    if (stamp > flight->stamp) {
+        bound->early_bytes -= flight->early_bytes;
+        flight->early_bytes = 0;
+    } else {
+        bound->early_bytes += bytes;
+        flight->early_bytes += bytes;
+    }
+}
+
 void peak_bound_allocated(struct peak_bound *bound,
                           struct peak_flight *flight,
                           uint64_t stamp,
                           uint64_t bytes,
                           uint64_t live_bytes)
 {
+    const bool is_early = stamp <= flight->stamp;
+    const uint64_t replaced_bytes = min_u64(bytes, flight->bytes);
     // In between, the freed block, the allocated block or neither was there.
-    if (bytes > flight->bytes) {
-        raise_steps(bound, flight->stamp, bytes - flight->bytes);
+    if (bytes > replaced_bytes) {
+        raise_steps(bound, flight->stamp, bytes - replaced_bytes);
     }
     advance(bound, stamp);
-    bound->flight_bytes -= flight->bytes;
-    *flight = (struct peak_flight){.stamp = stamp};
+    if (is_early) {
+        bound->flight_bytes -= replaced_bytes;
+        flight->bytes -= replaced_bytes;
+    } else {
+        land(bound, flight);
+        flight->stamp = stamp;
+    }
     note_height(bound, live_bytes);
 }
 
@@ -144,7 +177,8 @@ void peak_bound_freed(struct peak_bound *bound,
         bound->below_bytes += bytes;
     }
     advance(bound, stamp);
-    bound->flight_bytes += bytes - flight->bytes;
+    land(bound, flight);
+    bound->flight_bytes += bytes;
     *flight = (struct peak_flight){.stamp = stamp, .bytes = bytes};
     note_height(bound, live_bytes);
 }
@@ -162,15 +196,16 @@ void peak_bound_besides(struct peak_bound *bound, uint64_t bytes, uint64_t live_
 
 void peak_bound_landed(struct peak_bound *bound, struct peak_flight *flight)
 {
-    bound->flight_bytes -= flight->bytes;
-    flight->bytes = 0;
+    land(bound, flight);
 }
 
 void peak_bound_followed(struct peak_bound *bound,
                          struct peak_flight *flight,
                          const struct peak_flight *before)
 {
-    bound->flight_bytes += before->bytes - flight->bytes;
+    land(bound, flight);
+    bound->flight_bytes += before->bytes;
+    bound->early_bytes += before->early_bytes;
     *flight = *before;
 }
 

@@ -2,8 +2,9 @@
 // peak_bound: an upper bound of the live bytes.
 //
 // The aggregator reads the events of all threads in their order (stamp.h), so it knows the sum of
-// live bytes at any moment. Its maximum is the peak, which the program certainly reached. A block
-// may have been in the allocator a little longer, because a thread may be preempted
+// live bytes at any moment. Its maximum is the peak, which the program certainly reached (but for
+// early blocks, see below). A block may have been in the allocator a little longer, because a
+// thread may be preempted
 //
 //     between the stamp of a free and the free:      the freed block may still be there
 //     between an allocation and its stamp:           the next block may be there already
@@ -16,6 +17,10 @@
 // interval, because a thread may be without a processor for any time. It ends when the recorder
 // sees the thread asleep, which it is not between an event and its stamp, and the next one begins
 // then.
+//
+// A small block may have no stamp of its own (nursery.h, nursery_pass_block). It counts from its
+// thread's latest stamp on, and came at an unknown moment between that and the thread's next one.
+// Until then it is early: the true height may be lower by it.
 //
 // Two more things may raise the true peak: blocks that a thread held back before other threads came
 // (nursery.h), and the heap of a process that was found dead without a record of its exit, which
@@ -45,7 +50,8 @@ struct peak_ghost {
 // The latest event of one thread.
 struct peak_flight {
     uint64_t stamp;
-    uint64_t bytes; // bytes that it freed
+    uint64_t bytes;       // bytes that it freed, less what it has allocated at the same stamp
+    uint64_t early_bytes; // that it has allocated at this stamp, after an event that had it
 };
 
 // The height was at most height_bytes since some moment.
@@ -57,6 +63,7 @@ struct peak_step {
 struct peak_bound {
     uint64_t upper_bytes;
     uint64_t flight_bytes; // of all threads
+    uint64_t early_bytes;  // of all threads
     uint64_t unseen_bytes; // held back by threads that were alone
     uint64_t latest_stamp; // of the counted events
     uint64_t peak_stamp;   // of the peak
@@ -66,6 +73,13 @@ struct peak_bound {
     uint32_t step_count;
     struct peak_step steps[PEAK_STEPS_MAX]; // ever later, ever lower
 };
+
+// Begin to note an allocation of `bytes`, before the peak that it may set. peak_bound_allocated
+// follows.
+void peak_bound_allocating(struct peak_bound *bound,
+                           struct peak_flight *flight,
+                           uint64_t stamp,
+                           uint64_t bytes);
 
 // Note an allocation of `bytes`, after which live_bytes are live. Events without a stamp have no
 // effect.
@@ -88,7 +102,7 @@ void peak_bound_joined(struct peak_bound *bound, uint64_t stamp, uint64_t live_b
 // Note `bytes` that were live in addition at an unknown moment.
 void peak_bound_besides(struct peak_bound *bound, uint64_t bytes, uint64_t live_bytes);
 
-// Note that the thread has finished its latest free.
+// Note that the thread has finished its latest events.
 void peak_bound_landed(struct peak_bound *bound, struct peak_flight *flight);
 
 // Begin `flight` of a thread that began when the thread of `before` had ended.
@@ -100,7 +114,7 @@ void peak_bound_followed(struct peak_bound *bound,
 static inline void peak_bound_peaked(struct peak_bound *bound)
 {
     bound->peak_stamp = bound->latest_stamp;
-    bound->below_bytes = 0;
+    bound->below_bytes = bound->early_bytes;
 }
 
 // Set the bytes of blocks that threads hold back and that have not been read.

@@ -300,7 +300,9 @@ static void compare_peak(const struct fixture *f, const struct model *model, uin
     };
     const uint64_t above = peak_bound_above(&f->aggregator.bound, f->aggregator.totals.peak_bytes);
     assert_int_equal(f->aggregator.totals.peak_bytes, model->peak_bytes);
-    assert_int_equal(peak_bound_below(&f->aggregator.bound, f->aggregator.totals.peak_bytes), 0);
+    const uint64_t less = peak_bound_below(&f->aggregator.bound, f->aggregator.totals.peak_bytes);
+    // Each thread may have a block that moved.
+    assert_in_range(less, 0, lanes == 1 ? 0 : (uint64_t)lanes * SIZE_MAX_BYTES);
     assert_in_range(above, 0, lanes == 1 ? 0 : (uint64_t)lanes * SIZE_MAX_BYTES);
 }
 

@@ -116,7 +116,8 @@ static void check_small(struct test_nursery *f, const struct small_run *run, uin
     }
     const uint64_t peak = run->peak_bytes + old_bytes;
     const uint64_t found = aggregator->totals.peak_bytes;
-    assert_in_range(peak, found, found + peak_bound_above(&aggregator->bound, found));
+    assert_in_range(peak, found - peak_bound_below(&aggregator->bound, found),
+                    found + peak_bound_above(&aggregator->bound, found));
 }
 
 // Run the steps. `order`: bit i selects the thread of the i-th step. Return whether that is

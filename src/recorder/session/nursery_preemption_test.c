@@ -349,9 +349,10 @@ static void check(struct world *w)
     assert_int_equal(totals->sums.frees, w->frees);
     assert_int_equal(totals->sums.live_bytes, w->live_bytes);
     const uint64_t above = peak_bound_above(&aggregator->bound, totals->peak_bytes);
-    assert_in_range(w->peak_bytes, totals->peak_bytes, totals->peak_bytes + above);
+    const uint64_t less = peak_bound_below(&aggregator->bound, totals->peak_bytes);
+    assert_in_range(w->peak_bytes, totals->peak_bytes - less, totals->peak_bytes + above);
     w->bound_bytes = totals->peak_bytes + above;
-    w->width_bytes += above;
+    w->width_bytes += less + above;
 }
 
 // Let threads run and make a peak at a random moment. Then let all events end, and the recorder

@@ -48,6 +48,8 @@ void lane_producer_rewind(struct lane_producer *p)
     if (p->tick_pos > p->pos) {
         p->clock_ms = UINT64_MAX; // the TICK is forgotten too: the next event needs another
     }
+    p->early_bytes = 0; // the latest stamp may be among them
+    p->is_tick_stamped = false;
     set_limit(p);
 }
 

@@ -77,8 +77,12 @@ struct lane_producer {
     uint32_t open_scopes;      // bit n: the thread's peak is followed in scope n (stats_query.h)
     uint32_t order;            // our copy of session_header.order
     bool is_ordered;           // several threads record: allocations and frees are sent with stamps
+    bool is_tick_stamped;      // an event of this tick was sent with a stamp
     bool is_clockless;         // the thread must not read the processor's clock, so it never stamps
     uint64_t alone_stamp;      // of the latest tick in which no other thread had recorded
+    uint64_t latest_stamp;     // written to the lane; valid while early_bytes is not 0
+    uint64_t early_max_bytes;  // of this tick, see early_bytes; 0 if `freed` is NULL
+    uint64_t early_bytes;      // of blocks that need no stamps of their own until the next stamp
     uint64_t given_stamp;      // of the next event, if taken before; else 0
     uint64_t given_latest;     // the stamp noted in `freed` before that
     struct freed_table *freed; // borrowed; NULL: nothing is held while events have stamps
@@ -133,7 +137,10 @@ ALWAYS_INLINE uint64_t *lane_producer_reserve_event(struct lane_producer *p, siz
     uint64_t *word = lane_producer_reserve(p, words + p->is_ordered);
     if (UNLIKELY(p->is_ordered) && LIKELY(word != NULL)) {
         const uint64_t given = p->given_stamp;
-        *word++ = wire_word(WIRE_STAMP, LIKELY(given == 0) ? stamp_now(p->session) : given);
+        p->latest_stamp = LIKELY(given == 0) ? stamp_now(p->session) : given;
+        p->early_bytes = p->early_max_bytes;
+        p->is_tick_stamped = true;
+        *word++ = wire_word(WIRE_STAMP, p->latest_stamp);
         p->pos += sizeof(*word);
     }
     return word;

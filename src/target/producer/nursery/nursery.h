@@ -23,7 +23,7 @@
 // high-water marks. To make up for that, the recorder publishes now and then the distance to the
 // maximum at a certain TICK. All this is exact while one thread records.
 //
-// Once several threads record, each record that is sent has a stamp (stamp.h), because the sum of
+// Once several threads record, records that are sent have stamps (stamp.h), because the sum of
 // all threads depends on the order of all their events. Then each thread has a budget instead of a
 // ceiling: it holds at most the bytes that the recorder allows, and the recorder counts them into
 // the bound of the peak. A larger block is sent, and so is the first block of each tick: the thread
@@ -200,11 +200,32 @@ ALWAYS_INLINE void nursery_put(struct lane_producer *p,
     n->last_allocated = address;
 }
 
+// Whether a block can do without a stamp: no thread freed its address after the latest stamp that
+// this thread sent in this tick, so that stamp is in the right order with all events of the
+// address. The block counts from that moment on, which is too early (peak_bound.h).
+ALWAYS_INLINE bool
+nursery_needs_no_stamp(const struct lane_producer *p, uint64_t address, uint64_t size_bytes)
+{
+    return p->is_ordered && size_bytes - 1 < p->early_bytes && p->given_stamp == 0 &&
+           freed_table_latest(p->freed, address) <= p->latest_stamp;
+}
+
+// Reserve two words for a block of at most WIRE_SIZE_MAX bytes, after its stamp if it needs one.
+ALWAYS_INLINE uint64_t *
+nursery_reserve_block(struct lane_producer *p, uint64_t address, uint64_t size_bytes)
+{
+    if (UNLIKELY(nursery_needs_no_stamp(p, address, size_bytes))) {
+        p->early_bytes -= size_bytes;
+        return lane_producer_reserve(p, 2);
+    }
+    return lane_producer_reserve_event(p, 2);
+}
+
 // Send a block of at most WIRE_SIZE_MAX bytes, while nothing is held.
 ALWAYS_INLINE bool
 nursery_pass_block(struct lane_producer *p, uint64_t address, uint64_t size_bytes, uint32_t slot)
 {
-    uint64_t *word = lane_producer_reserve_event(p, 2);
+    uint64_t *word = nursery_reserve_block(p, address, size_bytes);
     if (UNLIKELY(word == NULL)) {
         return false;
     }

@@ -17,16 +17,30 @@ static uint64_t stamp_of_late(const struct lane_producer *p)
                                       memory_order_relaxed);
 }
 
+// Reserve the words of a block that was held, after its stamp. It is in the right order with the
+// events of its address by what the record says (aggregator_allocate_late), so after a stamp of
+// this tick it needs none.
+static uint64_t *reserve_late(struct lane_producer *p)
+{
+    const uint64_t stamp = stamp_of_late(p);
+    if (stamp == 0 && p->is_tick_stamped) {
+        return lane_producer_reserve(p, 3);
+    }
+    const uint64_t given_stamp = p->given_stamp;
+    p->given_stamp = stamp;
+    uint64_t *word = lane_producer_reserve_event(p, 3);
+    p->given_stamp = given_stamp;
+    p->early_bytes = 0; // a block that the thread allocates now may be older than this stamp
+    return word;
+}
+
 // Send a block while several threads record.
 static bool send_late(struct lane_producer *p, struct nursery_block *block)
 {
     struct nursery *n = &p->lane->nursery;
     const uint64_t address = block->place;
     const uint32_t size = nursery_size(block->kind);
-    const uint64_t given_stamp = p->given_stamp;
-    p->given_stamp = stamp_of_late(p);
-    uint64_t *word = lane_producer_reserve_event(p, 3);
-    p->given_stamp = given_stamp;
+    uint64_t *word = reserve_late(p);
     if (word == NULL) {
         return false;
     }

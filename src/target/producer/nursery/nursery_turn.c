@@ -208,6 +208,9 @@ static void take_budget(struct lane_producer *p)
     // Relaxed: the value guards no other data.
     const uint64_t allowed = atomic_load_explicit(&p->session->hold_bytes, memory_order_relaxed);
     const uint64_t budget = n->is_holding != 0 ? allowed : 0;
+    p->early_max_bytes = p->freed != NULL ? allowed : 0;
+    p->early_bytes = 0; // until this tick's first stamp
+    p->is_tick_stamped = false;
     atomic_store_explicit(&n->budget_bytes, budget, memory_order_relaxed);
     // Release: a recorder that acquires the count sees this budget or a later one.
     atomic_store_explicit(&n->budget_count,
