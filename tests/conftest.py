@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""No test reads the options of the user who runs it (src/cli/user_options.h), and none hides its
-failure behind a child that it would wait for."""
+"""No test reads the options of the user who runs it (src/cli/user_options.h), none hides its failure
+behind a child that it would wait for, and none depends on which signals its caller ignores."""
 import os
+import signal
 import subprocess
 
 os.environ["XDG_CONFIG_HOME"] = "/dev/null"
 os.environ.pop("CAIRN_OPTIONS", None)
+
+# nohup, and `make test &` in a script, start us with these ignored, and a program that is started keeps
+# that: a test that sends one would wait for ever.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+for ignored in (signal.SIGHUP, signal.SIGQUIT):
+    signal.signal(ignored, signal.SIG_DFL)
 
 wait_at_exit = subprocess.Popen.__exit__
 
