@@ -286,7 +286,12 @@ static void test_finding(void **state)
     assert_true(exec_find(name, search, found, sizeof(found)));
     assert_string_equal(found, w->path);
     assert_false(exec_find(name, "/nowhere", found, sizeof(found)));
-    assert_false(exec_find(name, search, found, strlen(w->path))); // no room for the zero
+    // No room for the zero, and less: nothing is written behind the room.
+    for (size_t size = strlen(w->path); size > 0; size--) {
+        memset(found, '#', sizeof(found));
+        assert_false(exec_find(name, w->folder, found, size));
+        assert_int_equal(found[size], '#');
+    }
     assert_int_equal(chmod(w->path, 0644), 0);
     assert_false(exec_find(name, search, found, sizeof(found)));
     assert_true(exec_find("a/b", search, found, sizeof(found)));

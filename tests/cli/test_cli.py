@@ -581,6 +581,12 @@ def test_colours_only_on_a_terminal_that_wants_them(server):
     assert plain.decode() == text_of(server)
 
 
+def test_dump_writes_what_would_end_a_field_as_a_number(draw):
+    run = cairn("dump", "-t", "strings", draw(b"a\\b\tc\x1bd\x7fe\x03f~ 1 8\n"))
+    assert (run.returncode, run.stderr) == (0, b"")
+    assert rb"a\x5cb\x09c\x1bd\x7fe\x0af~" in run.stdout.splitlines()
+
+
 def test_a_reader_that_goes_away_is_no_error(draw):
     frames = "".join(f"app!f{n}(a.c:{n}) 1 10 0 0 0 0 1 10 10\n" for n in range(4000))
     path = draw("process app\nthread main\n" + frames)

@@ -249,6 +249,14 @@ def test_tables_are_cut_and_say_so(draw, draw_some, options, mark, most, more):
             assert endings == ([more[over - 1]] if over else []), text
 
 
+@pytest.mark.parametrize("shown, more", [(1, "6 B by 2 more stacks"), (2, "2 B by 1 more stack"), (3, None)])
+def test_stacks_are_cut_and_say_so(draw, shown, more):
+    file = draw("".join(f"main;f{size};leaf 1 {size} 0 0 0 0 1 {size} {size}\n" for size in (2, 4, 6)))
+    run = cairn("report", "-p", "-s", str(shown), file)
+    endings = [line.strip() for line in run.stdout.decode().splitlines() if " more " in line]
+    assert (run.returncode, endings) == (0, [more] if more else [])
+
+
 RSS = """\
 !runtime_ms 2000
 !rss 100 0 8388608
@@ -306,6 +314,26 @@ def test_resident_memory(draw):
     remarks = " ".join(shown[len(wanted):])
     assert re.search(r"\b100 ms before the end\.", remarks) and "estimate" in remarks and "cairn's" in remarks
     assert "highest" not in remarks
+
+
+@pytest.mark.parametrize("option, shows", [
+    ("--process=1000", True), ("--filter-function=main", False), ("--focus=main", False),
+    ("--ignore=nothing", False), ("--show-from=main", False), ("--thread=main", False),
+])
+def test_resident_memory_is_that_of_whole_processes(draw, option, shows):
+    """A page has no function and no thread."""
+    run = cairn("report", "--all", option, draw(RSS))
+    assert run.returncode == 0
+    assert (b"RESIDENT MEMORY" in run.stdout) == shows
+
+
+@pytest.mark.parametrize("frames", [["main"], ["main", "grow"]])
+def test_frames_outside_main_are_left_out(draw, frames):
+    """Also of a stack that has no other function inside of main."""
+    file = draw(";".join(["_start", *frames]) + " 1 8 0 0 0 0 1 8 8\n")
+    for options, outside in (((), []), (("--full-names",), ["_start"])):
+        run = cairn("report", "-p", *options, file)
+        assert re.findall(r"^ {8}(\w+)", run.stdout.decode(), re.M) == frames[::-1] + outside
 
 
 # The memory snapshot counts as the peak's if it has 95 % of the highest RSS. The highest RSS is

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Libraries with an allocator inside that a program loads while it is recorded: their functions are
 hooked before the first of them runs, also in forked children, and when a library comes again."""
+import re
 import shutil
 import subprocess
 
@@ -107,6 +108,17 @@ def test_an_allocator_without_names_is_said(scratch):
     said = f"warning: '{library}' contains jemalloc, but has no symbols that name its functions"
     assert errors.decode().count(said) == 1
     assert_rounds(Recording(program.path, program.recorder), library, 0)
+
+
+def test_the_length_of_each_stop_is_printed(scratch):
+    with late_loader(scratch, JE) as program:
+        program.attach("--verbose")
+        program.do("l0", "r0")
+        program.ctl("detach")
+        _, errors = program.recorder.communicate(timeout=DEADLINE_SECONDS)
+        program.end()
+    begun, late, ended = (int(count) for count in re.findall(r" was stopped for .* (\d+) functions;", errors.decode()))
+    assert begun > 0 and late > 0 and ended == begun + late
 
 
 MOVED = """#include <dlfcn.h>

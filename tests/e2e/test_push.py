@@ -95,6 +95,20 @@ def test_the_last_profile_of_a_short_run_is_sent(scratch):
     assert_allocated([request], Recording(scratch / "c.cairn", run), scratch)
 
 
+def test_blocks_of_processes_that_have_ended_are_not_in_use(scratch):
+    commands = scratch / "commands"
+    commands.write_text("a 7 100\nq\n")
+    with Collector() as collector:
+        run = subprocess.run([CAIRN, "record", "-q", "--push", collector.url, "--push-timeout", "60s", "-o",
+                              scratch / "c.cairn", "--", "sh", "-c", f"{PROGRAMS}/obedient {commands}; true"],
+                             check=True, capture_output=True, env=environment(), timeout=DEADLINE_SECONDS)
+    recording = Recording(scratch / "c.cairn", run)
+    shell = recording.report["processes"][0]["costs"]
+    sums = collector.accepted[-1].sums(scratch)
+    assert (sums["inuse_objects"], sums["inuse_space"]) == (shell["leaked_allocations"], shell["leaked_bytes"])
+    assert recording.totals["leaked_allocations"] >= sums["inuse_objects"] + 7
+
+
 def test_protoc_reads_what_is_pushed_and_exported(scratch):
     with Collector() as collector:
         subprocess.run([CAIRN, "record", "-q", "--push", collector.url, "--push-timeout", "60s", "-o", scratch / "c.cairn",

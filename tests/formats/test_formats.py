@@ -745,6 +745,13 @@ def test_perfetto_series(server):
     assert counters(document, "allocations")[pids["helper"]] == [(200000, 80), (300000, 0)]
 
 
+def test_perfetto_ends_each_rate_once(tmp_path):
+    path = draw(tmp_path / "rates.cairn", "!runtime_ms 400\nprocess one\nthread main\nmain 4 40\n"
+                "@0 1 10 0 0 0\n@1 2 20 0 0 0\n@3 1 10 0 0 0\n")
+    (rates,) = counters(json.loads(export(path, "perfetto")), "allocations").values()
+    assert rates == [(0, 10), (100000, 20), (200000, 0), (300000, 10), (400000, 0)]
+
+
 def test_perfetto_has_marks_and_resident_size(tmp_path):
     path = draw(tmp_path / "rss.cairn", "!runtime_ms 200\n!rss 50 0 8192\n!rss 150 0 4096\n" +
                 "process one\nthread main\nmain 2 20 2 20\n@0 2 20 0 0 0\n@1 0 0 2 20 0\n")

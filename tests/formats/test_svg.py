@@ -118,6 +118,11 @@ def test_nothing_to_draw(server):
     assert frames_of(data) == [] and b"<script>" not in data
 
 
+def test_a_single_allocation_is_drawn(tmp_path):
+    path = draw(tmp_path / "one.cairn", "main;f 1 8 0 0 0 0 1 8 8\n")
+    assert [frame.name for frame in frames_of(export(path, "svg", "--cost", "allocations"))][1:] == ["main", "f"]
+
+
 def test_hostile_names_are_text(hostile):
     data = export(hostile, "svg")
     names = [frame.name for frame in frames_of(data)]

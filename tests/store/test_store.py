@@ -93,6 +93,16 @@ def test_rows_add_up_and_what_is_interned_is_shared(server, draw, store):
         assert {int(frame) for frame in frames.split(",")} <= known
 
 
+def test_what_has_no_stack_has_a_name(store, tmp_path):
+    """Also if no function is known at all."""
+    path = tmp_path / "bare.massif"
+    path.write_text("desc: -\ncmd: app\ntime_unit: ms\n#\nsnapshot=0\n#\ntime=0\nmem_heap_B=16\nmem_heap_extra_B=0\n"
+                    "mem_stacks_B=0\nheap_tree=empty\n")
+    assert store.run("add", path) == "1 added\n"
+    assert tables(store).execute("SELECT name, leaked_bytes FROM functions JOIN stacks USING (function_id)"
+                                 " JOIN rows USING (stack_id)").fetchall() == [("(no stack)", 16)]
+
+
 def test_hostile_names_are_values(draw, store):
     for i, name in enumerate(HOSTILE):
         frame = name.replace(";", "\x02").replace("(", "[").replace("\n", "\x03")

@@ -90,6 +90,28 @@ static void everything_that_threads_write_is_booked(void **state)
     close_fixture(&f);
 }
 
+// Lanes that are claimed and not yet filled in do not hide one that is.
+static void the_last_lane_is_read(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct lane_producer p;
+    open_fixture(&f);
+    const uint32_t process = join(&f, (uint32_t)getpid(), 0);
+    for (size_t word = 0; word < SESSION_MAX_LANES / 64; word++) {
+        const bool is_last = word == SESSION_MAX_LANES / 64 - 1;
+        atomic_store(&f.on.session.header->lane_bitmap[word], UINT64_MAX >> is_last);
+    }
+    open_lane(&f, process, &p);
+    assert_ptr_equal(p.lane, session_lane(f.on.mapping.header, SESSION_MAX_LANES - 1));
+    send_allocation(&p, 0x1000, 5);
+    for (int passes = 0; passes < 3; passes++) {
+        pass(&f);
+    }
+    assert_int_equal(f.on.aggregator.totals.sums.allocations, 1);
+    close_fixture(&f);
+}
+
 // Run passes until the answer to query `number` has come. Return how many passes that took.
 static int pass_until_answered(struct fixture *f, struct lane_header *lane, uint32_t number)
 {
@@ -538,6 +560,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_unread_lanes_of_ended_threads_are_counted),
         cmocka_unit_test(everything_that_threads_write_is_booked),
+        cmocka_unit_test(the_last_lane_is_read),
         cmocka_unit_test(queries_are_answered_when_all_before_them_is_counted),
         cmocka_unit_test(blocks_freed_by_another_thread_are_paired),
         cmocka_unit_test(budgets_count_until_their_time_is_booked),

@@ -565,6 +565,33 @@ static void an_executed_program_is_the_next_epoch_of_its_process(void **state)
     aggregator_release(&f.aggregator);
 }
 
+// A forked child has its parent's image, but may have said something of it itself.
+static void a_child_inherits_only_what_it_has_not_said(void **state)
+{
+    (void)state;
+    for (unsigned known = 0; known < 8; known++) {
+        struct fixture f = {0};
+        open_fixture(&f, 1);
+        f.process->record.executable = 11;
+        f.process->record.command_line = 12;
+        f.process->record.allocator = 13;
+        const struct rec_process record = {.pid = 2,
+                                           .parent = f.process->index,
+                                           .parent_pid = 1,
+                                           .flags = REC_PROCESS_FORKED,
+                                           .executable = known & 1U ? 21 : 0,
+                                           .command_line = known & 2U ? 22 : 0,
+                                           .allocator = known & 4U ? 23 : 0,
+                                           .exit_status = -1};
+        struct aggregator_process *child = NULL;
+        assert_int_equal(aggregator_process_begin(&f.aggregator, &record, &child), ERR_OK);
+        assert_int_equal(child->record.executable, known & 1U ? 21 : 11);
+        assert_int_equal(child->record.command_line, known & 2U ? 22 : 12);
+        assert_int_equal(child->record.allocator, known & 4U ? 23 : 13);
+        aggregator_release(&f.aggregator);
+    }
+}
+
 static void a_free_of_nothing_is_counted_once(void **state)
 {
     (void)state;
@@ -697,6 +724,7 @@ int main(void)
         cmocka_unit_test(the_latest_free_of_a_thread_is_over_when_it_ends),
         cmocka_unit_test(a_peak_without_a_stamp_has_a_bound_if_others_have_stamps),
         cmocka_unit_test(an_executed_program_is_the_next_epoch_of_its_process),
+        cmocka_unit_test(a_child_inherits_only_what_it_has_not_said),
         cmocka_unit_test(a_free_of_nothing_is_counted_once),
         cmocka_unit_test(a_free_of_an_unknown_block_has_a_reason),
         cmocka_unit_test(a_false_sampling_weight_marks_all_figures_as_estimates),

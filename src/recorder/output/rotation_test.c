@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -273,9 +274,34 @@ static void a_file_that_cannot_be_kept_is_reported(void **state)
     leave(&place);
 }
 
+static void a_folder_that_cannot_be_pruned_is_reported(void **state)
+{
+    (void)state;
+    const struct place place = enter();
+    struct rotation rotation = begin(&place, (struct rotation_options){.every_ms = 1});
+    struct rlimit files;
+    struct err_info info = {0};
+    write_file(&place, "app.cairn", "state");
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+    const struct rlimit none = {.rlim_cur = 0, .rlim_max = files.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0); // a link needs no descriptor
+    const enum err err = rotation_keep(&rotation, START_NS, &info);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+    assert_int_equal(err, ERR_IO);
+    assert_non_null(strstr(info.text, "cannot look for old recordings beside"));
+    assert_int_equal(count_files(&place, false), 2);
+    leave(&place);
+
+    // If neither works, why nothing was kept is said.
+    assert_int_equal(rotation_keep(&rotation, START_NS, &info), ERR_NOT_FOUND);
+    assert_non_null(strstr(info.text, "cannot keep the recording as"));
+    rotation_release(&rotation);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_folder_that_cannot_be_pruned_is_reported),
         cmocka_unit_test(a_kept_file_stays_as_it_was),
         cmocka_unit_test(states_are_due_by_the_growth_of_the_file),
         cmocka_unit_test(a_week_stays_within_its_bounds),

@@ -26,6 +26,7 @@
 #include "recording/test_support/recording_text.h"
 #include "recording/test_support/test_folder.h"
 #include "recording/test_support/test_recording.h"
+#include "recording/write/group_encoder.h"
 #include "recording/write/recording_writer.h"
 
 static void assert_same(const struct recording *want, const struct recording *got)
@@ -85,6 +86,45 @@ static void every_byte_of_every_table_has_a_column(void **state)
         }
         assert_ptr_equal(rec_table_find(table->chunk_type, NULL), table);
     }
+}
+
+// A chunk of strings holds a mebibyte of text, or one string.
+static void strings_fill_chunks(void **state)
+{
+    (void)state;
+    enum {
+        HALF = 1 << 19,
+        ALL = 2 * HALF,
+        STRINGS = 4,
+    };
+    static const struct {
+        size_t lens[STRINGS];
+        size_t counts[STRINGS]; // of the chunk that begins with the string
+    } cases[] = {
+        {{HALF, HALF, 0, 1}, {3, 3, 2, 1}},
+        {{HALF, HALF + 1, HALF - 1, 1}, {1, 2, 2, 1}},
+        {{ALL, 0, ALL + 1, 1}, {2, 1, 1, 1}},
+    };
+    CLEANUP(group_encoder_release) struct group_encoder encoder = {0};
+    char *text = malloc(ALL + ALL + HALF);
+    assert_non_null(text);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        uint64_t offsets[STRINGS];
+        struct rec_strings strings = {.data = text, .offsets = offsets, .count = STRINGS};
+        for (size_t k = 0; k < STRINGS; k++) {
+            offsets[k] = strings.data_bytes;
+            memset(text + strings.data_bytes, 'x', cases[i].lens[k]);
+            strings.data_bytes += cases[i].lens[k];
+            text[strings.data_bytes++] = '\0';
+        }
+        for (uint32_t first = 0; first < STRINGS; first++) {
+            size_t count = 0;
+            assert_int_equal(group_measure_strings(&encoder, &strings, first, STRINGS, &count),
+                             ERR_OK);
+            assert_int_equal(count, cases[i].counts[first]);
+        }
+    }
+    free(text);
 }
 
 static void an_empty_recording_comes_back_with_its_root(void **state)
@@ -449,6 +489,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_byte_of_every_table_has_a_column),
         cmocka_unit_test(columns_of_any_numbers_come_back),
+        cmocka_unit_test(strings_fill_chunks),
         TEST_IN_FOLDER(an_empty_recording_comes_back_with_its_root),
         TEST_IN_FOLDER(a_small_recording_comes_back_whatever_the_options),
         TEST_IN_FOLDER(realistic_recordings_come_back),

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Tests of requests_in_flight: what it shows of answers that wait, run, are given up or are sent.
+#include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -119,6 +122,52 @@ static void a_full_board_turns_nobody_away(void **state)
     requests_in_flight_release(&board);
 }
 
+static void *try_lock(void *mutex)
+{
+    return (void *)(intptr_t)pthread_mutex_trylock(mutex); // NOLINT(performance-no-int-to-ptr)
+}
+
+// A call that takes the lock and gives it back leaves a lock that this thread holds already; one
+// that only gives it back would not.
+static void each_call_holds_the_lock(void **state)
+{
+    (void)state;
+    struct requests_in_flight board = ANSWER_BOARD_INIT;
+    pthread_mutexattr_t kind;
+    assert_int_equal(pthread_mutexattr_init(&kind), 0);
+    assert_int_equal(pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_RECURSIVE), 0);
+    assert_int_equal(pthread_mutex_init(&board.mutex, &kind), 0);
+    for (unsigned call = 0; call < 5; call++) {
+        pthread_t other;
+        void *result;
+        struct answer_slot *slot = call > 0 ? requests_in_flight_enter(&board, "/a") : NULL;
+        assert_int_equal(pthread_mutex_lock(&board.mutex), 0);
+        switch (call) {
+        case 0:
+            slot = requests_in_flight_enter(&board, "/a");
+            break;
+        case 1:
+            requests_in_flight_begin(&board, slot);
+            break;
+        case 2:
+            requests_in_flight_pack(&board, slot, ERR_OK);
+            break;
+        case 3:
+            requests_in_flight_leave(&board, slot);
+            break;
+        default:
+            assert_true(says(&board, "\"answers\":["));
+        }
+        assert_int_equal(pthread_create(&other, NULL, try_lock, &board.mutex), 0);
+        assert_int_equal(pthread_join(other, &result), 0);
+        assert_int_equal((intptr_t)result, EBUSY);
+        assert_int_equal(pthread_mutex_unlock(&board.mutex), 0);
+        requests_in_flight_leave(&board, slot);
+    }
+    (void)pthread_mutexattr_destroy(&kind);
+    requests_in_flight_release(&board);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -126,6 +175,7 @@ int main(void)
         cmocka_unit_test(only_what_was_begun_is_abandoned),
         cmocka_unit_test(it_says_how_far_the_work_is),
         cmocka_unit_test(a_full_board_turns_nobody_away),
+        cmocka_unit_test(each_call_holds_the_lock),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

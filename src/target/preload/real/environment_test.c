@@ -96,6 +96,8 @@ static void test_another_way_in(void **state)
     assert_true(environment_names_ours("/proc/1/fd/3:/tmp/door"));
     assert_true(environment_names_ours("/proc/1/fd/3:name"));
     assert_false(environment_names_ours("/proc/1/fd/33:name"));
+    assert_false(environment_names_ours("/proc/2/fd/3:name")); // as long as ours
+    assert_false(environment_names_ours("/proc/1/fd/3"));
     assert_false(environment_names_ours(""));
 }
 

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -123,6 +124,30 @@ static void threads_of_every_kind_of_stack(void **state)
     }
 }
 
+static void *fork_here(void *status)
+{
+    const pid_t child = fork();
+    if (child == 0) {
+        struct stack_bounds bounds = {0};
+        _exit(stack_bounds_learn(&bounds, here(), here()) ? 0 : 1);
+    }
+    if (child < 0 || waitpid(child, status, 0) != child) {
+        *(int *)status = -1;
+    }
+    return NULL;
+}
+
+// It leads its process, but it is not the initial thread, which was noted.
+static void a_thread_that_forked_knows_its_stack(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    int status = -1;
+    assert_int_equal(pthread_create(&thread, NULL, fork_here, &status), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(status, 0);
+}
+
 static void what_is_no_stack_of_ours_is_not_learned(void **state)
 {
     (void)state;
@@ -213,6 +238,7 @@ int main(void)
         cmocka_unit_test(the_main_thread),
         cmocka_unit_test(a_stack_is_not_extended_by_a_mapping_far_below),
         cmocka_unit_test(threads_of_every_kind_of_stack),
+        cmocka_unit_test(a_thread_that_forked_knows_its_stack),
         cmocka_unit_test(what_is_no_stack_of_ours_is_not_learned),
         cmocka_unit_test(the_checked_reader_stops_at_every_edge),
     };

@@ -116,16 +116,20 @@ static void time_bounds_calls(void **state)
     (void)state;
     const struct moment then = {.ticks = 1000, .processor = 3};
     const uint64_t per_tick = arch_calls_per_tick();
+    const uint64_t countable = (UINT32_MAX - PROOF_IN_FLIGHT) / per_tick; // ticks, in 32 bits
     const struct {
         struct moment now;
         uint64_t calls;
     } cases[] = {
         {{.ticks = 1001, .processor = 3}, 2 * per_tick + PROOF_IN_FLIGHT},
         {{.ticks = 2000, .processor = 3}, 1001 * per_tick + PROOF_IN_FLIGHT},
-        {{.ticks = 1000, .processor = 3}, UINT32_MAX},              // stopped
-        {{.ticks = 999, .processor = 3}, UINT32_MAX},               // runs backwards
-        {{.ticks = 2000, .processor = 2}, UINT32_MAX},              // another processor's
-        {{.ticks = 1000 + UINT32_MAX, .processor = 3}, UINT32_MAX}, // too long ago
+        {{.ticks = 1000, .processor = 3}, UINT32_MAX}, // stopped
+        {{.ticks = 999, .processor = 3}, UINT32_MAX},  // runs backwards
+        {{.ticks = 2000, .processor = 2}, UINT32_MAX}, // another processor's
+        {{.ticks = 1000 + countable - 2, .processor = 3},
+         (countable - 1) * per_tick + PROOF_IN_FLIGHT},
+        {{.ticks = 1000 + countable - 1, .processor = 3}, UINT32_MAX}, // too long ago
+        {{.ticks = 1000 + UINT32_MAX, .processor = 3}, UINT32_MAX},
         {{.ticks = UINT64_MAX, .processor = 3}, UINT32_MAX},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
