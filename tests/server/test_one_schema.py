@@ -105,6 +105,21 @@ def test_source_lines_of_a_sample_have_errors(serve, tmp_path):
             assert abs(costs["allocations"] - count) <= 3 * errors["allocations"]
 
 
+def test_a_function_of_a_sample_has_the_errors_of_the_list(serve, tmp_path):
+    """Alone it is an object, in the list a row; so are its callers."""
+    server = serve(sampled(tmp_path))
+    table = server.get("functions", costs="all", limit=0)
+    compared = 0
+    for place, function in enumerate(table["functions"]["function"]):
+        if function is not None:
+            one = server.get("function", id=table["code"]["functions"]["id"][function], costs="all")
+            for key in ("self_errors", "inclusive_errors"):
+                assert one[key] == {cost: column[place] for cost, column in table["functions"][key].items()}, key
+                compared += sum(one[key].values())
+            assert len(one["callers"]["inclusive_errors"]["allocations"]) == one["callers"]["count"]
+    assert compared > 0
+
+
 def check_tree(whole, reported):
     """The report leaves out nodes without any of the cost."""
     assert reported["complete"] in (True, False) and reported["sort"] == whole["sort"]
