@@ -44,6 +44,23 @@ def test_control_c_reaches_the_program_and_the_recorder_finishes(scratch, way, s
     assert_totals(recording, expected_totals("ending"))
 
 
+ECHO = """
+import os, signal, subprocess
+signal.signal(signal.SIGHUP, lambda *_: os._exit(3))
+signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+os.kill(os.getppid(), signal.SIGHUP)
+subprocess.run(["kill", "-TERM", str(os.getppid())])
+while True:
+    signal.pause()
+"""
+
+
+def test_a_signal_of_the_program_does_not_come_back(record):
+    """One that another process sends to cairn later reaches the program."""
+    recording = record("/usr/bin/python3", "-c", ECHO, is_compared=False)
+    assert recording.finished.returncode == 0
+
+
 @pytest.mark.parametrize("name", ["empty", "fork_both", "blocked_signals", "signal_stack",
                                   "short_threads", "confined"])
 def test_programs_that_do_unusual_things(record, name):
@@ -195,6 +212,12 @@ def test_a_plugin_bound_to_itself_first_is_recorded_too(record, plugin):
     truth = truth_of("deep_bind")
     ours, theirs = recording.costs_within("main"), recording.costs_within("deep_plugin_make")
     assert {cost: ours.get(cost, 0) + theirs.get(cost, 0) for cost in truth} == truth
+
+
+def test_a_plugin_that_lacks_a_function_is_opened_as_ever(record):
+    """Bound lazily it opens, because the program never calls what the function is for."""
+    recording = record(PROGRAMS / "early", "lazily", PROGRAMS / "libincomplete_plugin.so")
+    assert recording.finished.returncode == 0
 
 
 def test_a_program_finds_plugins_on_its_own_path(record):

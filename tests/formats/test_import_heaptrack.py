@@ -554,3 +554,13 @@ def test_a_filtered_export_holds_what_passes(recorded, tmp_path):
     found = report(path)["totals"]
     assert found["allocations"] == mine["allocations"] > 0
     assert found["temporary"] == mine["temporary"] > 0
+
+
+def test_an_instruction_may_have_no_module(tmp_path):
+    path = tmp_path / "no_module"
+    path.write_text("v 10400 3\nX ./app\nI 1000 100\ns 8 /bin/app\ns 1 f\ns 1 g\n"
+                    "i 10 0 2\ni 20 1 3\nt 1 0\nt 2 1\na 8 2\n+ 0\n")
+    found = report(path)
+    assert [(frame["function"], frame["module"]) for frame in found["top"]["allocations"][0]["stacks"][0]["frames"]] == \
+        [("g", "/bin/app"), ("f", "")]
+    assert [module["path"] for module in found["modules"]] == ["/bin/app"]

@@ -224,6 +224,29 @@ static void live_is_what_is_resident_of_what_was_asked_for(void **state)
     close_fixture(&f);
 }
 
+// It begins 16 bytes into its first page, and the rest of its last page belongs to it.
+static void a_block_with_a_mapping_of_its_own_has_whole_pages(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t size_bytes;
+        uint64_t pages;
+    } cases[] = {{200 * PAGE - 16, 200},
+                 {200 * PAGE - 116, 200},
+                 {199 * PAGE - 15, 200},
+                 {199 * PAGE - 16, 199}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct fixture f;
+        open_fixture(&f, "5000000-5100000 rw-p 00000000 00:00 0\nRss: 1024 kB\n");
+        allocate(&f, 0x5000010, cases[i].size_bytes);
+        split(&f);
+        assert_int_equal(f.snapshot.live_bytes, cases[i].size_bytes);
+        assert_int_equal(f.snapshot.rounding_bytes, cases[i].pages * PAGE - cases[i].size_bytes);
+        assert_int_equal(f.snapshot.kept_bytes, (256 - cases[i].pages) * PAGE);
+        close_fixture(&f);
+    }
+}
+
 static void without_pages_the_heap_is_an_estimate_and_the_sum_is_not(void **state)
 {
     (void)state;
@@ -590,6 +613,7 @@ int main(void)
         cmocka_unit_test(neighbours_of_one_owner_are_one_piece),
         cmocka_unit_test(a_known_stack_is_cut_out),
         cmocka_unit_test(live_is_what_is_resident_of_what_was_asked_for),
+        cmocka_unit_test(a_block_with_a_mapping_of_its_own_has_whole_pages),
         cmocka_unit_test(without_pages_the_heap_is_an_estimate_and_the_sum_is_not),
         cmocka_unit_test(shares_never_exceed_what_the_kernel_counts),
         cmocka_unit_test(what_is_not_known_is_not_called_free),

@@ -59,6 +59,12 @@ static int open_twice(const char *plugin)
 
 int main(int count, char **arguments)
 {
+    if (count == 3 && strcmp(arguments[1], "lazily") == 0) {
+        return dlopen(arguments[2], RTLD_NOW | RTLD_DEEPBIND) == NULL &&
+                       dlopen(arguments[2], RTLD_LAZY | RTLD_DEEPBIND) != NULL
+                   ? 0
+                   : 1;
+    }
     if (count == 3 && strcmp(arguments[1], "open") == 0) {
         return open_twice(arguments[2]);
     }
