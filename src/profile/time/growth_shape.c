@@ -22,6 +22,7 @@ enum {
     BOUNDED_DIVISOR = 4,  // of the births in the window: a smaller climb is level
     FAINT_DIVISOR = 4,    // of a rate
     PAST_SHARE = 4,       // births before the window that outweigh those in it
+    STEP_DIVISOR = 8,     // of the last half: the length of a step
 };
 
 const char *growth_class_name(enum growth_class class)
@@ -258,11 +259,48 @@ static bool is_growing(const struct growth_history *h,
     return quarters->births[1] >= born / 3 || (rise >= 2 * noise && born >= rise / 4);
 }
 
+// The part of the last half of a window in which most was born.
+struct step {
+    size_t first;
+    size_t end;
+    uint64_t births;
+};
+
+// Find it if more was born in it than in the rest of the half, else return an empty one.
+static struct step find_step(const struct growth_history *h, const struct window *w)
+{
+    const size_t first = quarter_begin(h, w, 2);
+    const size_t eighth = (h->count - first + STEP_DIVISOR - 1) / STEP_DIVISOR;
+    const size_t length = eighth > h->step ? eighth : h->step;
+    struct step step = {0};
+    uint64_t all = 0;
+    uint64_t here = 0; // births in the `length` slices up to i
+    for (size_t i = first; i < h->count; i++) {
+        all += h->birth_bytes[i];
+        here += h->birth_bytes[i];
+        here -= i - first >= length ? h->birth_bytes[i - length] : 0;
+        if (here > step.births) {
+            step.first = i - first >= length ? i - length + 1 : first;
+            step.end = i + 1;
+            step.births = here;
+        }
+    }
+    return step.births > all - step.births ? step : (struct step){0};
+}
+
+static bool is_in_step(const struct step *step, size_t slice)
+{
+    return slice >= step->first && slice < step->end;
+}
+
 // The slope is a weighted sum of the levels, with the weight (time - mean time) / spread. So a byte
 // that is live from a slice to the end adds the sum of the weights from there on, `tail`, which is
 // the largest for births in the middle. A byte that is freed adds at most the largest such sum, and
 // at most the largest weight for each slice in which it is live.
-static double squares_of_slope(const struct growth_history *h, size_t first, double spread)
+static double squares_of_slope(const struct growth_history *h,
+                               const struct step *step,
+                               size_t first,
+                               double spread)
 {
     const double mean_time = ((double)(h->count - first) - 1) / 2;
     double tail = 0;
@@ -271,7 +309,7 @@ static double squares_of_slope(const struct growth_history *h, size_t first, dou
     for (size_t i = h->count; i-- > first;) {
         tail += ((double)(i - first) - mean_time) / spread;
         largest_tail = tail > largest_tail ? tail : largest_tail;
-        of_births += (double)h->birth_bytes[i] * tail * tail;
+        of_births += is_in_step(step, i) ? 0 : (double)h->birth_bytes[i] * tail * tail;
     }
     double unfreed_bytes = (double)find_births(h, 0, first).bytes;
     double freed_bytes = 0; // that are live, summed over the slices
@@ -282,27 +320,28 @@ static double squares_of_slope(const struct growth_history *h, size_t first, dou
     return of_births + freed_bytes * largest_tail * mean_time / spread;
 }
 
-// The slope of the least-squares line through the last half of the window.
-static void
-find_slope(const struct growth_history *h, const struct window *w, struct growth_verdict *verdict)
+// The slope of the least-squares line through the last half of the window, without what was born in
+// a step: one step has no slope.
+static void find_slope(const struct growth_history *h,
+                       const struct window *w,
+                       const struct step *step,
+                       struct growth_verdict *verdict)
 {
     const size_t first = quarter_begin(h, w, 2);
     const double count = (double)(h->count - first);
     const double mean_time = (count - 1) / 2;
-    double mean_bytes = 0;
-    for (size_t i = first; i < h->count; i++) {
-        mean_bytes += (double)h->live_bytes[i] / count;
-    }
-    double together = 0;
+    double in_step_bytes = 0;
+    double together = 0; // the mean of the levels makes no difference
     double spread = 0;
     for (size_t i = first; i < h->count; i++) {
         const double time = (double)(i - first) - mean_time;
-        together += time * ((double)h->live_bytes[i] - mean_bytes);
+        in_step_bytes += is_in_step(step, i) ? (double)h->birth_bytes[i] : 0;
+        together += time * ((double)h->live_bytes[i] - in_step_bytes);
         spread += time * time;
     }
     if (spread > 0) {
         verdict->slope_bytes = fmax(together / spread, 0);
-        verdict->slope_squares = squares_of_slope(h, first, spread);
+        verdict->slope_squares = squares_of_slope(h, step, first, spread);
     }
 }
 
@@ -364,11 +403,12 @@ judge_windows(const struct growth_history *h, const struct births *all, struct u
         }
         const size_t lately =
             find_births(h, quarter_begin(h, &w, 2), quarters.fourth_begin).moments;
-        verdict =
-            (struct growth_verdict){.class = GROWTH_GROWING,
-                                    .confidence = lately < BIRTHS_MIN ? CONFIDENCE_LOW : confidence,
-                                    .latest_birth = all->last};
-        find_slope(h, &w, &verdict);
+        const struct step step = find_step(h, &w);
+        const bool is_unsure = lately < BIRTHS_MIN || step.births > 0;
+        verdict = (struct growth_verdict){.class = GROWTH_GROWING,
+                                          .confidence = is_unsure ? CONFIDENCE_LOW : confidence,
+                                          .latest_birth = all->last};
+        find_slope(h, &w, &step, &verdict);
         return verdict;
     }
 }

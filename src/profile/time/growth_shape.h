@@ -18,6 +18,8 @@
 // level rises from the third quarter to the last by at least half the births of the third, except
 // for noise (the median distance from the median), and if either the second quarter has births too
 // or the rise is clear.
+// If most births of the last half are in an eighth of it, that is one step: it has no slope, and
+// the verdict is unsure.
 // Context: H; pure.
 #pragma once
 

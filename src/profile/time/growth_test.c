@@ -156,6 +156,14 @@ static void leak_in_steps(struct play *play)
     }
 }
 
+static void leak_a_little_and_step(struct play *play)
+{
+    allocate(play, 10);
+    if (is_between(play, 950, 970)) {
+        allocate(play, 10000);
+    }
+}
+
 static void leak_by_day(struct play *play)
 {
     if (at(play) < 300 || at(play) >= 600) {
@@ -386,6 +394,7 @@ static const struct pattern {
     PATTERN(leak_now_and_then, IS(GROWING)),
     PATTERN(leak_faster_and_faster, IS(GROWING)),
     PATTERN(leak_in_steps, IS(GROWING)),
+    PATTERN(leak_a_little_and_step, IS(GROWING) | IS(LATE)), // of the step alone, in short runs
     PATTERN(leak_by_day, IS(GROWING)),
     PATTERN(leak_on_a_base, IS(GROWING)),
     PATTERN(leak_under_work, IS(GROWING)),
@@ -545,6 +554,23 @@ static void patterns_are_distinguished(void **state)
     }
     assert_int_equal(wrong, 0);
     assert_in_range(20 * unsure_wrong, 0, unsure);
+}
+
+// What is left out of one step is judged: it has a slope, but what it comes to is not sure.
+static void one_step_has_no_slope(void **state)
+{
+    (void)state;
+    static struct play play;
+    static const struct pattern pattern = {.play = leak_a_little_and_step};
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    CLEANUP(fixture_release) struct fixture fixture = {0};
+    play = (struct play){.ticks = 1000 * TICKS};
+    play_all(&play, &pattern);
+    draw(&play, &text);
+    const struct growth_entry entry = judge_text(strbuf_text(&text), &fixture);
+    assert_string_equal(growth_class_name(entry.class), "growing");
+    assert_string_equal(growth_confidence_name(entry.confidence), "low");
+    assert_in_range((long)entry.slope_bytes_per_s, 400, 480); // 11 bytes every 25 ms
 }
 
 // A leak of 100 bytes every 25 ms.
@@ -734,6 +760,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(patterns_are_distinguished),
         cmocka_unit_test(only_the_slices_count),
+        cmocka_unit_test(one_step_has_no_slope),
         cmocka_unit_test(slopes_are_those_of_the_leak),
         cmocka_unit_test(the_error_of_a_sampled_slope_covers_the_truth),
         cmocka_unit_test(a_process_is_judged_by_its_own_life),
