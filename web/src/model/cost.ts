@@ -64,7 +64,14 @@ export function costTitle(key: CostKey, when: LiveWhen = 'end'): string {
 
 /** For a column, which has three numbers in a comparison. */
 export function costHeading(key: CostKey, isDiff: boolean, when: LiveWhen = 'end'): string {
-  return `${costTitle(key, when)}${isDiff ? ': old, new, change' : ''}`;
+  return `${costTitle(key, when)}${isDiff ? OLD_NEW_CHANGE : ''}`;
+}
+
+const OLD_NEW_CHANGE = ': old, new, change';
+
+/** The heading in a narrow table, which has no room for old values. */
+export function narrowHeading(heading: string): string {
+  return heading.replace(OLD_NEW_CHANGE, ': new, change');
 }
 
 export function costMeaning(key: CostKey, when: LiveWhen = 'end'): string {
@@ -111,9 +118,14 @@ export function changeError(error: number | undefined, oldError: number | undefi
   return Math.hypot(error ?? 0, oldError ?? 0);
 }
 
-/** The width of a column with the cost and its share, or with old, new and change; and with the error. */
-export function costWidthPx(key: CostKey, isDiff: boolean, hasErrors = false): number {
-  return (isBytes(key) ? 116 : 138) + (isDiff ? (isBytes(key) ? 96 : 128) : 0) + (hasErrors ? (isDiff ? 84 : 44) : 0);
+
+/**
+ * The widths of a column with the cost and its share, or with old, new and change; and with the
+ * error. In a narrow table, bar and tooltip have the share, and the tooltip the old value.
+ */
+export function costWidths(key: CostKey, isDiff: boolean, hasErrors = false): { readonly widthPx: number; readonly narrowPx: number } {
+  const widthPx = (isBytes(key) ? 116 : 138) + (isDiff ? (isBytes(key) ? 96 : 128) : 0) + (hasErrors ? (isDiff ? 84 : 44) : 0);
+  return { widthPx, narrowPx: widthPx - (isDiff ? (isBytes(key) ? 72 : 80) : isBytes(key) ? 38 : 46) };
 }
 
 /**

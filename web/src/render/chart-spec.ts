@@ -29,5 +29,5 @@ export interface ChartSpec {
   /** Ticks at powers of two, for binary units. */
   readonly isBinary: boolean;
   readonly formatTime: (ms: number) => string;
-  readonly ink: { readonly text: string; readonly grid: string; readonly mark: string; readonly range: string };
+  readonly ink: { readonly text: string; readonly grid: string; readonly mark: string; readonly range: string; readonly background: string };
 }

@@ -21,7 +21,7 @@ function spec(seed: number, isStepped: boolean): ChartSpec {
     formatValue: String,
     isBinary: true,
     formatTime: String,
-    ink: { text: '#000', grid: '#ccc', mark: '#888', range: '#eee' },
+    ink: { text: '#000', grid: '#ccc', mark: '#888', range: '#eee', background: '#fff' },
   };
 }
 

@@ -55,18 +55,28 @@ function drawMarks(chart: uPlot, spec: ChartSpec): void {
   }
   ctx.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
   ctx.textBaseline = 'top';
-  for (const [index, mark] of spec.marks.entries()) {
-    const x = chart.valToPos(mark.ms, 'x', true);
-    const isRight = x > bbox.left + bbox.width / 2;
-    ctx.strokeStyle = spec.ink.mark;
-    ctx.setLineDash([4, 4]);
+  ctx.strokeStyle = spec.ink.mark;
+  ctx.setLineDash([4, 4]);
+  const places = spec.marks.map((mark) => chart.valToPos(mark.ms, 'x', true));
+  for (const x of places) {
     ctx.beginPath();
     ctx.moveTo(x, bbox.top);
     ctx.lineTo(x, bbox.top + bbox.height);
     ctx.stroke();
-    ctx.fillStyle = spec.ink.text;
+  }
+  // Labels have a rim of the background, so that no line crosses them out.
+  ctx.setLineDash([]);
+  ctx.lineWidth = 4 * devicePixelRatio;
+  ctx.strokeStyle = spec.ink.background;
+  ctx.fillStyle = spec.ink.text;
+  for (const [index, mark] of spec.marks.entries()) {
+    const x = places[index] ?? 0;
+    const isRight = x > bbox.left + bbox.width / 2;
+    const left = x + (isRight ? -6 : 6);
+    const top = bbox.top + 3 + (index % MARK_ROWS) * MARK_ROW_PX * devicePixelRatio;
     ctx.textAlign = isRight ? 'right' : 'left';
-    ctx.fillText(shownText(mark.label), x + (isRight ? -6 : 6), bbox.top + 3 + (index % MARK_ROWS) * MARK_ROW_PX * devicePixelRatio);
+    ctx.strokeText(shownText(mark.label), left, top);
+    ctx.fillText(shownText(mark.label), left, top);
   }
   ctx.restore();
 }

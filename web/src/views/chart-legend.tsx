@@ -54,7 +54,7 @@ export function ChartLegend(props: { readonly model: ChartModel; readonly hovere
   return (
     <section class="legend" aria-label="Legend">
       <p class="legend-time" data-testid="legend-time">
-        {hovered === null ? 'Hover for values.' : momentText(model, hovered)}
+        {hovered !== null ? momentText(model, hovered) : kind.isRate ? 'Hover for values.' : 'The most of each; hover for a moment.'}
       </p>
       <ol>
         {series.top.map((entry, index) => (

@@ -122,6 +122,7 @@ export function chartSpec(model: ChartModel, marks: readonly Mark[], address: Ad
       grid: cssVariable('--line'),
       mark: cssVariable('--text-soft'),
       range: isDark ? 'rgb(127 178 245 / 22%)' : 'rgb(26 95 180 / 16%)',
+      background: cssVariable('--bg'),
     },
   };
 }

@@ -6,7 +6,7 @@ import { functionDetail, functions as functionsAnswer, type FunctionDetail, type
 import { at, range } from '../base/columns';
 import { formatCount, formatCountOf } from '../base/format';
 import { distinctLabels, functionName, locationName, NO_CODE, type CodeName } from '../model/code';
-import { columnCosts, costHeading, costMeaning, costWidthPx, TABLE_COSTS, type CostKey, type LiveWhen } from '../model/cost';
+import { columnCosts, costHeading, costMeaning, costWidths, TABLE_COSTS, type CostKey, type LiveWhen } from '../model/cost';
 import type { CostColumns } from '../model/tree';
 import { filterParams, type Address } from '../state/address';
 import { go } from '../state/app-state';
@@ -35,7 +35,7 @@ function costColumns(values: Costed, totals: Totals, costs: readonly CostKey[], 
     key: cost,
     title: costHeading(cost, old !== null, when),
     help: `${costMeaning(cost, when)}: sort by this`,
-    widthPx: costWidthPx(cost, old !== null, (values.errors ?? values.oldErrors) !== null),
+    ...costWidths(cost, old !== null, (values.errors ?? values.oldErrors) !== null),
     numeric: true,
     sortable: true,
     cell: (row) => (
@@ -51,8 +51,8 @@ function costColumns(values: Costed, totals: Totals, costs: readonly CostKey[], 
   }));
 }
 
-function nameColumn(title: string, name: (row: number) => CodeName): Column {
-  return { key: 'name', title, widthPx: 130, grows: true, cell: (row) => <CodeText name={name(row)} /> };
+function nameColumn(title: string, widthPx: number, name: (row: number) => CodeName): Column {
+  return { key: 'name', title, widthPx, grows: true, cell: (row) => <CodeText name={name(row)} /> };
 }
 
 function AllFunctions(props: { readonly answer: Functions; readonly address: Address }): JSX.Element {
@@ -83,7 +83,7 @@ function AllFunctions(props: { readonly answer: Functions; readonly address: Add
       <DataTable
         label="Functions"
         columns={[
-          nameColumn('Function', name),
+          nameColumn('Function', 220, name),
           ...costColumns(shown, answer.selection.totals, shown.old === null ? TABLE_COSTS : columnCosts(address.cost, true), when).map((column) => ({
             ...column,
             cell: (place: number) => column.cell(at(rows, place)),
@@ -126,7 +126,7 @@ function NeighbourTable(props: {
     <section class="neighbours">
       <DataTable
         label={props.label}
-        columns={[nameColumn(props.label, name), ...costColumns(shown, detail.inclusive, neighbourCosts(props.cost, shown.old !== null), useLiveWhen())]}
+        columns={[nameColumn(props.label, 130, name), ...costColumns(shown, detail.inclusive, neighbourCosts(props.cost, shown.old !== null), useLiveWhen())]}
         count={table.count}
         selected={selected}
         sortBy={props.cost}

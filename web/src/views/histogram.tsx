@@ -124,7 +124,8 @@ function OneBar(props: { readonly model: HistogramModel; readonly place: number;
 /** The value of the upper edge, and on a logarithmic scale that of the middle. */
 function topText(model: HistogramModel, format: (value: number) => string): string {
   const middle = Math.round(Math.expm1(Math.log1p(model.highest) / 2));
-  return model.isLog ? `${format(model.highest)}; half the height: ${format(middle)} (log scale)` : format(model.highest);
+  const highest = `up to ${format(model.highest)}${model.rank === 'blocks' ? ' blocks' : ''}`;
+  return model.isLog ? `${highest}; half the height: ${format(middle)} (log scale)` : highest;
 }
 
 export function Bars(props: { readonly model: HistogramModel }): JSX.Element {

@@ -6,7 +6,7 @@ import { callSites, stackPairs, type CallSites, type StackPairs } from '../api/a
 import { at, range } from '../base/columns';
 import { formatCount } from '../base/format';
 import { functionName, locationName, type CodeName } from '../model/code';
-import { costHeading, costMeaning, costWidthPx, type LiveWhen } from '../model/cost';
+import { costHeading, costMeaning, costWidths, type LiveWhen } from '../model/cost';
 import { wholeRunParams, type Address } from '../state/address';
 import { useAsk } from '../state/hooks';
 import { FrameList } from './frame-list';
@@ -37,7 +37,7 @@ function columnsOf(title: string, name: (row: number) => CodeName, table: Compar
       key: cost,
       title: costHeading(cost, true, when),
       help: costMeaning(cost, when),
-      widthPx: costWidthPx(cost, true, (errors ?? oldErrors) !== null),
+      ...costWidths(cost, true, (errors ?? oldErrors) !== null),
       numeric: true,
       cell: (row: number) => (
         <CostCell

@@ -6,7 +6,7 @@ import { leaks as leaksAnswer, type Leaks } from '../api/answers';
 import { at, range } from '../base/columns';
 import { formatBytes, formatChange, formatCount, formatCountOf, formatMs } from '../base/format';
 import { locationName } from '../model/code';
-import { costTitle, costWidthPx, type LiveWhen } from '../model/cost';
+import { costTitle, costWidths, type LiveWhen } from '../model/cost';
 import { wholeRunParams, type Address } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
@@ -110,7 +110,7 @@ function columnsOf(answer: Leaks, hasGrowth: boolean, when: LiveWhen): readonly 
       key: cost,
       title: costTitle(cost, when),
       sortable: true,
-      widthPx: costWidthPx(cost, false, leaks.errors !== null),
+      ...costWidths(cost, false, leaks.errors !== null),
       numeric: true,
       cell: (row: number) => (
         <CostCell

@@ -44,7 +44,7 @@ function specOf(answer: Rss, marks: readonly Mark[], shownMs: number, isDark: bo
     formatValue: formatBytes,
     isBinary: true,
     formatTime: formatMs,
-    ink: { text: cssVariable('--text'), grid: cssVariable('--line'), mark: cssVariable('--text-soft'), range: cssVariable('--accent') },
+    ink: { text: cssVariable('--text'), grid: cssVariable('--line'), mark: cssVariable('--text-soft'), range: cssVariable('--accent'), background: cssVariable('--bg') },
   };
 }
 

@@ -59,7 +59,7 @@ function specOf(answer: Rss, marks: readonly Mark[], isDark: boolean): ChartSpec
     formatValue: formatBytes,
     isBinary: true,
     formatTime: formatMs,
-    ink: { text: cssVariable('--text'), grid: cssVariable('--line'), mark: cssVariable('--text-soft'), range: 'transparent' },
+    ink: { text: cssVariable('--text'), grid: cssVariable('--line'), mark: cssVariable('--text-soft'), range: 'transparent', background: cssVariable('--bg') },
   };
 }
 
@@ -127,20 +127,22 @@ function number(key: string, title: string, widthPx: number, text: (row: number)
 
 function Mappings(props: { readonly answer: Rss }): JSX.Element {
   const { mappings, code, kinds } = props.answer;
-  const rows = range(mappings.count).filter((row) => at(mappings.virtual_bytes, row) + at(mappings.rss_bytes, row) + at(mappings.swap_bytes, row) > 0);
+  const rows = range(mappings.count)
+    .filter((row) => at(mappings.virtual_bytes, row) + at(mappings.rss_bytes, row) + at(mappings.swap_bytes, row) > 0)
+    .sort((a, b) => at(mappings.rss_bytes, b) - at(mappings.rss_bytes, a));
   const hasMappings = useCapability('mappings');
   const [selected, setSelected] = useState(-1);
   if (!hasMappings) {
     return <Notice>This recording has no table of mappings.</Notice>;
   }
   const columns: readonly Column[] = [
-    { key: 'path', title: 'Mapping', widthPx: 240, grows: true, cell: (row) => <span class="mono">{mappings.path[row] === '' ? 'anonymous' : mappings.path[row]}</span> },
-    { key: 'kind', title: 'Kind', widthPx: 176, cell: (row) => kinds.phrase[kinds.key.indexOf(mappings.kind[row] ?? '')] ?? mappings.kind[row] ?? '' },
-    { key: 'location', title: 'Mapped by', help: 'the call site, if the program mapped it itself', widthPx: 200, cell: (row) => ((mappings.location[row] ?? null) === null ? '' : <CodeText name={locationName(code, mappings.location[row])} />) },
-    number('areas', 'Areas', 76, (row) => formatCount(at(mappings.areas, row))),
-    number('rss', 'RSS', 96, (row) => formatBytes(at(mappings.rss_bytes, row))),
-    number('virtual', 'Virtual', 96, (row) => formatBytes(at(mappings.virtual_bytes, row))),
-    number('swap', 'Swapped', 96, (row) => formatBytes(at(mappings.swap_bytes, row))),
+    { key: 'path', title: 'Mapping', widthPx: 240, narrowPx: 150, grows: true, cell: (row) => <span class="mono">{mappings.path[row] === '' ? 'anonymous' : mappings.path[row]}</span> },
+    { key: 'kind', title: 'Kind', widthPx: 176, narrowPx: 150, cell: (row) => kinds.phrase[kinds.key.indexOf(mappings.kind[row] ?? '')] ?? mappings.kind[row] ?? '' },
+    { key: 'location', title: 'Mapped by', help: 'the call site, if the program mapped it itself', widthPx: 200, narrowPx: 130, cell: (row) => ((mappings.location[row] ?? null) === null ? '' : <CodeText name={locationName(code, mappings.location[row])} />) },
+    number('areas', 'Areas', 62, (row) => formatCount(at(mappings.areas, row))),
+    number('rss', 'RSS', 84, (row) => formatBytes(at(mappings.rss_bytes, row))),
+    number('virtual', 'Virtual', 84, (row) => formatBytes(at(mappings.virtual_bytes, row))),
+    number('swap', 'Swapped', 84, (row) => formatBytes(at(mappings.swap_bytes, row))),
   ];
   return (
     <DataTable
@@ -163,7 +165,7 @@ function Survivors(props: { readonly answer: Rss }): JSX.Element | null {
     return null;
   }
   const columns: readonly Column[] = [
-    { key: 'location', title: 'Call site', widthPx: 280, grows: true, cell: (survivor) => <CodeText name={locationName(code, survivors.location[survivor])} /> },
+    { key: 'location', title: 'Call site', widthPx: 280, narrowPx: 180, grows: true, cell: (survivor) => <CodeText name={locationName(code, survivors.location[survivor])} /> },
     number('held', 'Holds', 96, (survivor) => formatBytes(at(survivors.held_bytes, survivor))),
     number('blocks', 'Blocks', 96, (survivor) => formatCount(at(survivors.blocks, survivor))),
     number('bytes', 'Of', 96, (survivor) => formatBytes(at(survivors.block_bytes, survivor))),

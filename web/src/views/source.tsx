@@ -6,15 +6,15 @@ import type { Decoded } from '../api/decode';
 import { inReport } from '../api/report-file';
 import { at, range } from '../base/columns';
 import { baseName, editorLink, NO_CODE } from '../model/code';
-import { ALL_COSTS, costTitle, costWidthPx, type LiveWhen } from '../model/cost';
+import { ALL_COSTS, costTitle, costWidths, type LiveWhen } from '../model/cost';
 import { filterParams, type Address } from '../state/address';
 import { go } from '../state/app-state';
-import { useAddress, useAsk } from '../state/hooks';
+import { useAddress, useAsk, type Asked } from '../state/hooks';
 import { CostSelect } from './parts/controls';
 import { CostCell, errorAt } from './parts/cost-cell';
 import { DataTable, type Column } from './parts/data-table';
 import { useLiveWhen } from './parts/live-when';
-import { useMeta } from './parts/meta-context';
+import { useCapability, useMeta } from './parts/meta-context';
 import { Notice, Pane } from './parts/pane';
 import './source.css';
 
@@ -30,7 +30,7 @@ function columnsOf(source: Source, lines: readonly string[] | null, cost: string
   const costColumn = (key: 'self' | 'inclusive', title: string): Column => ({
     key,
     title,
-    widthPx: costWidthPx(cost, isCompared, hasErrors),
+    ...costWidths(cost, isCompared, hasErrors),
     numeric: true,
     cell: (row) => {
       const entry = rowOfLine.get(lineAt(row));
@@ -95,29 +95,42 @@ function SourceTable(props: { readonly source: Source; readonly address: Address
   );
 }
 
+type Files = Decoded<typeof filesAnswer>;
+
+/** The files with a cost, highest first. */
+function costlyRows({ groups }: Files, cost: string): readonly number[] {
+  return range(groups.count)
+    .filter((row) => groups.name[row] !== '' && at(groups.costs[cost], row) > 0)
+    .sort((a, b) => at(groups.costs[cost], b) - at(groups.costs[cost], a));
+}
+
+/** The file that is shown before one is chosen: the costliest, unless it hardly has a cost. "": none. */
+function firstFile(files: Files | null, cost: string): string {
+  const row = files === null ? undefined : costlyRows(files, cost)[0];
+  return files === null || row === undefined || at(files.groups.costs[cost], row) < (files.selection.totals[cost] ?? 0) / 100 ? '' : (files.groups.name[row] ?? '');
+}
+
 /** The source files of the recording, by the cost of the call sites in them. */
-function FileList(props: { readonly address: Address }): JSX.Element {
-  const { address } = props;
+function FileList(props: { readonly asked: Asked<Files>; readonly path: string; readonly address: Address }): JSX.Element {
+  const { asked, path, address } = props;
   const when = useLiveWhen();
-  const asked = useAsk('files', { ...filterParams(address), costs: address.cost, sort: inReport() ? '' : address.cost }, filesAnswer);
   return (
     <aside class="source-files" aria-label="Source files">
       <Pane asked={asked} label="Source files">
-        {({ groups, selection }) => {
+        {(files) => {
+          const { groups, selection } = files;
           const { cost } = address;
-          const rows = range(groups.count)
-            .filter((row) => groups.name[row] !== '' && at(groups.costs[cost], row) > 0)
-            .sort((a, b) => at(groups.costs[cost], b) - at(groups.costs[cost], a));
+          const rows = costlyRows(files, cost);
           const name = (row: number): string => groups.name[row] ?? '';
           return (
             <DataTable
               label="Files"
               columns={[
                 { key: 'file', title: 'File', widthPx: 110, grows: true, cell: (place) => <span class="mono group-text" title={name(at(rows, place))}>{baseName(name(at(rows, place)))}</span> },
-                { key: cost, title: costTitle(cost, when), widthPx: costWidthPx(cost, false, groups.errors !== null), numeric: true, cell: (place) => <CostCell cost={cost} value={at(groups.costs[cost], at(rows, place))} total={selection.totals[cost] ?? 0} error={errorAt(groups.errors, cost, at(rows, place))} /> },
+                { key: cost, title: costTitle(cost, when), ...costWidths(cost, false, groups.errors !== null), numeric: true, cell: (place) => <CostCell cost={cost} value={at(groups.costs[cost], at(rows, place))} total={selection.totals[cost] ?? 0} error={errorAt(groups.errors, cost, at(rows, place))} /> },
               ]}
               count={rows.length}
-              selected={rows.findIndex((row) => name(row) === address.path)}
+              selected={rows.findIndex((row) => name(row) === path)}
               onSelect={(place) => go({ path: name(at(rows, place)), line: '' }, 'refine')}
               empty="No call site has a source file."
             />
@@ -128,22 +141,22 @@ function FileList(props: { readonly address: Address }): JSX.Element {
   );
 }
 
-function OneFile(props: { readonly address: Address }): JSX.Element {
-  const { address } = props;
+function OneFile(props: { readonly path: string; readonly address: Address }): JSX.Element {
+  const { path, address } = props;
   const { editor } = useMeta();
   const asked = useAsk(
-    address.path === '' ? null : 'source',
-    { ...filterParams(address), file_path: address.path, costs: ALL_COSTS.join(','), diff: address.diff },
+    path === '' ? null : 'source',
+    { ...filterParams(address), file_path: path, costs: ALL_COSTS.join(','), diff: address.diff },
     sourceAnswer,
   );
-  if (address.path === '') {
+  if (path === '') {
     return <Notice>Choose a file, or a source line in a stack or in Caller / Callee: the file is shown with the costs of its lines.</Notice>;
   }
-  const href = editorLink(editor, { ...NO_CODE, file: address.path, line: Number(address.line) });
+  const href = editorLink(editor, { ...NO_CODE, file: path, line: Number(address.line) });
   return (
     <div class="source-file">
       <p class="mono">
-        {address.path}{' '}
+        {path}{' '}
         {href === null ? null : (
           <a href={href} class="code-editor">
             edit
@@ -159,6 +172,9 @@ function OneFile(props: { readonly address: Address }): JSX.Element {
 
 export function SourceView(): JSX.Element {
   const address = useAddress();
+  const asked = useAsk('files', { ...filterParams(address), costs: address.cost, sort: inReport() ? '' : address.cost }, filesAnswer);
+  const hasSource = useCapability('source');
+  const path = address.path === '' && hasSource ? firstFile(asked.value, address.cost) : address.path;
   return (
     <div class="view">
       <div class="toolbar">
@@ -166,8 +182,8 @@ export function SourceView(): JSX.Element {
         <span class="soft">Files by the cost of their call sites. The redder a line, the more of the file passes through it.</span>
       </div>
       <div class="split">
-        <FileList address={address} />
-        <OneFile address={address} />
+        <FileList asked={asked} path={path} address={address} />
+        <OneFile path={path} address={address} />
       </div>
     </div>
   );

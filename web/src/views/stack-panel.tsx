@@ -75,7 +75,7 @@ export function StackPanel(props: {
     stacksAnswer,
   );
   return (
-    <section class="stack" aria-label="Stacks">
+    <section class={props.node < 0 ? 'stack stack-none' : 'stack'} aria-label="Stacks">
       <h2>Stacks</h2>
       {props.node < 0 ? (
         <p class="soft">Select a row to see the whole stacks behind it.</p>

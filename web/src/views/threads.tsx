@@ -29,13 +29,13 @@ const THREADS: Kind<Decoded<typeof threadsAnswer>> = {
   route: 'threads',
   label: 'Threads',
   decode: threadsAnswer,
-  texts: [{ title: 'Thread', widthPx: 130 }, { title: 'Id', widthPx: 76 }, { title: 'Lived', widthPx: 150 }],
+  texts: [{ title: 'Thread', widthPx: 130, narrowPx: 98 }, { title: 'Id', widthPx: 76, narrowPx: 60 }, { title: 'Lived', widthPx: 150, narrowPx: 124 }],
   side: ({ threads, selection }) => ({
     count: threads.count,
     costs: threads.costs,
     errors: threads.errors,
     totals: selection.totals,
-    key: (row) => threads.name[row] ?? '',
+    key: (row) => `${threads.name[row] ?? ''}${at(threads.thread_id, row) === at(threads.pid, row) ? ' (first)' : ''}`,
     texts: [
       (row) => `${threads.name[row] ?? ''}${at(threads.merged_count, row) > 1 ? ` (${at(threads.merged_count, row)} of this name)` : ''}`,
       (row) => String(at(threads.thread_id, row)),
@@ -49,7 +49,7 @@ const PROCESSES: Kind<Decoded<typeof processesAnswer>> = {
   route: 'processes',
   label: 'Processes',
   decode: processesAnswer,
-  texts: [{ title: 'Process', widthPx: 130 }, { title: 'Id', widthPx: 76 }, { title: 'Peak RSS', widthPx: 150 }],
+  texts: [{ title: 'Process', widthPx: 130 }, { title: 'Id', widthPx: 76, narrowPx: 60 }, { title: 'Peak RSS', widthPx: 150, narrowPx: 90 }],
   side: ({ processes, selection }) => ({
     count: processes.count,
     costs: processes.costs,
@@ -69,7 +69,7 @@ const MODULES: Kind<Decoded<typeof modulesAnswer>> = {
   route: 'modules',
   label: 'Modules',
   decode: modulesAnswer,
-  texts: [{ title: 'Module of the code that asked for memory', widthPx: 300 }],
+  texts: [{ title: 'Module of the call site', widthPx: 300, narrowPx: 180 }],
   side: ({ modules, selection }) => ({
     count: modules.count,
     costs: modules.costs,
@@ -114,7 +114,7 @@ export function ThreadsView(): JSX.Element {
   const address = useAddress();
   return (
     <div class="view threads">
-      {address.diff === '1' ? <p class="soft">Processes are matched by their program, threads by their name, modules by their file's name.</p> : null}
+      {address.diff === '1' ? <p class="soft">Processes are matched by their program, threads by their name (the first of a process with a first one), modules by their file's name.</p> : null}
       <Lives />
       <Groups kind={PROCESSES} address={address} />
       <Groups kind={THREADS} address={address} />

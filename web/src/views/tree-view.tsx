@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { inReport } from '../api/report-file';
-import { ALL_COSTS, columnCosts, costHeading, costMeaning, costWidthPx, type CostKey, type LiveWhen } from '../model/cost';
+import { ALL_COSTS, columnCosts, costHeading, costMeaning, costWidths, type CostKey, type LiveWhen } from '../model/cost';
 import { foldAction, foldedLabel, NO_FOLD, toggleFold } from '../model/folded-frames';
 import { nodeLabels, visibleRows, type TreeNode } from '../model/tree-rows';
 import { filterParams, shapeParams, type Address } from '../state/address';
@@ -27,7 +27,7 @@ function costColumn(cost: CostKey, address: Address, loaded: LoadedTree, node: (
     key: cost,
     title: costHeading(cost, address.diff === '1', when),
     help: `${costMeaning(cost, when)}: sort by this`,
-    widthPx: costWidthPx(cost, address.diff === '1', (root?.errors ?? root?.oldErrors ?? null) !== null),
+    ...costWidths(cost, address.diff === '1', (root?.errors ?? root?.oldErrors ?? null) !== null),
     numeric: true,
     sortable: true,
     cell: (row) => {

@@ -16,6 +16,11 @@ export function codeTitle(name: CodeName): string {
   return `${name.full}${place}\n${name.modulePath === '' ? 'module unknown' : name.modulePath}`;
 }
 
+/** The module, unless the name begins with it: "redis-server+0x64da0". */
+function moduleText(name: CodeName): string {
+  return name.label.startsWith(`${name.module}+0x`) ? '' : name.module;
+}
+
 /** Show the name as plain text. Use it where a button does not fit. */
 export function CodeText(props: { readonly name: CodeName; readonly inlined?: boolean }): JSX.Element {
   const { name } = props;
@@ -25,7 +30,7 @@ export function CodeText(props: { readonly name: CodeName; readonly inlined?: bo
       <span class="code-name">{name.label}</span>
       {props.inlined === true ? <span class="code-inlined" title="inlined into its caller">inlined</span> : null}
       {place === '' ? null : <span class="code-place">{place}</span>}
-      {name.module === '' ? null : <span class="code-module">{name.module}</span>}
+      {moduleText(name) === '' ? null : <span class="code-module">{moduleText(name)}</span>}
     </span>
   );
 }
@@ -45,7 +50,7 @@ export function CodeLink(props: { readonly name: CodeName; readonly inlined?: bo
       <span class="code-place">
         <PlaceLink name={name} cost={props.cost} />
       </span>
-      <span class="code-module">{name.module}</span>
+      <span class="code-module">{moduleText(name)}</span>
     </span>
   );
 }

@@ -7,6 +7,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import { range } from '../../base/columns';
+import { narrowHeading } from '../../model/cost';
 import { useNothing } from './nothing';
 import { TableExport } from './table-export';
 import { useKnows } from './unknown-costs';
@@ -22,6 +23,8 @@ export interface Column {
   readonly title: string;
   readonly help?: string;
   readonly widthPx: number;
+  /** In a table that would otherwise have to scroll sideways. */
+  readonly narrowPx?: number;
   /** Takes the remaining width. */
   readonly grows?: boolean;
   readonly numeric?: boolean;
@@ -117,12 +120,13 @@ function copyRow(event: KeyboardEvent, table: HTMLElement): boolean {
   return true;
 }
 
-function Header(props: { readonly table: DataTableProps }): JSX.Element {
+function Header(props: { readonly table: DataTableProps; readonly isNarrow: boolean }): JSX.Element {
   const { columns, sortBy, onSort } = props.table;
   return (
     <div role="row" class="table-row table-head">
       {columns.map((column) => {
         const isSorted = sortBy === column.key;
+        const title = props.isNarrow ? narrowHeading(column.title) : column.title;
         return (
           <div
             key={column.key}
@@ -132,11 +136,11 @@ function Header(props: { readonly table: DataTableProps }): JSX.Element {
           >
             {column.sortable === true && onSort !== undefined ? (
               <button type="button" class="table-sort" title={column.help ?? ''} onClick={() => onSort(column.key)}>
-                {column.title}
+                {title}
                 <span aria-hidden="true">{isSorted ? ' ▾' : ''}</span>
               </button>
             ) : (
-              <span title={column.help ?? ''}>{column.title}</span>
+              <span title={column.help ?? ''}>{title}</span>
             )}
           </div>
         );
@@ -195,14 +199,18 @@ function Row(props: { readonly table: DataTableProps; readonly row: number; read
   );
 }
 
-function tracks(columns: readonly Column[]): string {
+function widthPx(column: Column, isNarrow: boolean): number {
+  return isNarrow ? (column.narrowPx ?? column.widthPx) : column.widthPx;
+}
+
+function tracks(columns: readonly Column[], isNarrow: boolean): string {
   return columns
-    .map((column) => (column.grows === true ? `minmax(${column.widthPx}px, 1fr)` : `${column.widthPx}px`))
+    .map((column) => (column.grows === true ? `minmax(${widthPx(column, isNarrow)}px, 1fr)` : `${widthPx(column, isNarrow)}px`))
     .join(' ');
 }
 
-function minWidthPx(columns: readonly Column[]): number {
-  return columns.reduce((sum, column) => sum + column.widthPx, 0);
+function minWidthPx(columns: readonly Column[], isNarrow: boolean): number {
+  return columns.reduce((sum, column) => sum + widthPx(column, isNarrow), 0);
 }
 
 /** A row far away comes to the middle, the next one to the edge. */
@@ -231,6 +239,7 @@ function usePrinting(): boolean {
 
 interface Viewport {
   readonly top: number;
+  readonly width: number;
   readonly height: number;
 }
 
@@ -240,13 +249,13 @@ export function DataTable(given: DataTableProps): JSX.Element {
   const id = useId();
   const nothing = useNothing();
   const box = useRef<HTMLDivElement>(null);
-  const [port, setPort] = useState<Viewport>({ top: 0, height: 600 });
+  const [port, setPort] = useState<Viewport>({ top: 0, width: Infinity, height: 600 });
   useEffect(() => {
     const element = box.current;
     if (element === null) {
       return undefined;
     }
-    const measure = (): void => setPort({ top: element.scrollTop, height: element.clientHeight });
+    const measure = (): void => setPort({ top: element.scrollTop, width: element.clientWidth, height: element.clientHeight });
     const observer = new ResizeObserver(measure);
     observer.observe(element);
     element.addEventListener('scroll', measure, { passive: true });
@@ -268,16 +277,17 @@ export function DataTable(given: DataTableProps): JSX.Element {
   const last = isPrinted ? Math.min(count, PRINTED_ROWS) : Math.min(count, Math.ceil((port.top + port.height) / ROW_PX) + BEYOND);
   const visible = range(Math.max(last - first, 0)).map((offset) => first + offset);
   const isInSight = selected >= first && selected < last;
+  const isNarrow = minWidthPx(props.columns, false) > port.width;
   return (
-    <div class="table-frame">
+    <div class="table-frame" style={{ '--rows': String(count) }}>
       <div
         ref={box}
-        class="table"
+        class={isNarrow ? 'table table-narrow' : 'table'}
         role={props.isOpen === undefined ? 'grid' : 'treegrid'}
         aria-label={props.label}
         aria-rowcount={count + 1}
         tabIndex={0}
-        style={{ '--tracks': tracks(props.columns), '--min-width': `${minWidthPx(props.columns)}px` }}
+        style={{ '--tracks': tracks(props.columns, isNarrow), '--min-width': `${minWidthPx(props.columns, isNarrow)}px` }}
         {...(isInSight ? { 'aria-activedescendant': `${id}-${selected}` } : {})}
         onKeyDown={(event) => {
           const element = box.current;
@@ -286,7 +296,7 @@ export function DataTable(given: DataTableProps): JSX.Element {
           }
         }}
       >
-        <Header table={props} />
+        <Header table={props} isNarrow={isNarrow} />
         <div class="table-body" role="rowgroup" style={{ height: `${count * ROW_PX}px` }}>
           {visible.map((row) => (
             <Row key={row} table={props} row={row} id={`${id}-${row}`} />

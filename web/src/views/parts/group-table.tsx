@@ -3,7 +3,7 @@
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { at } from '../../base/columns';
-import { costHeading, costMeaning, costWidthPx, type CostKey, type LiveWhen } from '../../model/cost';
+import { costHeading, costMeaning, costWidths, type CostKey, type LiveWhen } from '../../model/cost';
 import { matchRows, type MatchedRow } from '../../model/match';
 import type { CostColumns } from '../../model/tree';
 import { go } from '../../state/app-state';
@@ -25,6 +25,7 @@ export interface GroupSide {
 export interface TextColumn {
   readonly title: string;
   readonly widthPx: number;
+  readonly narrowPx?: number;
 }
 
 function valueOf(side: GroupSide | null, cost: CostKey, row: number | null): number {
@@ -62,7 +63,7 @@ function costColumn(cost: CostKey, props: GroupTableProps, rows: readonly Matche
     key: cost,
     title: costHeading(cost, old !== null, when),
     help: `${costMeaning(cost, when)}: sort by this`,
-    widthPx: costWidthPx(cost, old !== null, (now.errors ?? old?.errors ?? null) !== null),
+    ...costWidths(cost, old !== null, (now.errors ?? old?.errors ?? null) !== null),
     numeric: true,
     sortable: true,
     cell: (row: number) => (
@@ -83,6 +84,7 @@ function onlyColumn(rows: readonly MatchedRow[], only: (row: number) => void): C
     key: 'filter',
     title: 'Show',
     widthPx: 58,
+    narrowPx: 50,
     cell: (row) =>
       (rows[row]?.now ?? null) === null ? (
         <span class="soft" title="only in the recording compared with">
