@@ -7,12 +7,13 @@ from cairn_run import (PROGRAMS, Dhat, assert_totals, environment, expected_tota
 
 PLAIN = ["empty", "malloc_family", "aligned_forms", "pvalloc_form", "realloc_forms", "zero_sizes",
          "failing", "string_functions", "temporary", "peak", "constructors", "threads",
-         "cross_thread", "empty_cpp", "operators"]
+         "cross_thread", "empty_cpp", "operators", "own_operators"]
 
 # name -> the reason why valgrind cannot run it
 WITHOUT_DHAT = {
     "pvalloc_form": "valgrind ends a program that calls pvalloc",
     "operators": "valgrind cannot throw for an operator new that fails, and so skips two exceptions",
+    "own_operators": "valgrind replaces the program's own operators, too",
 }
 
 # The number of blocks of zero bytes, which DHAT counts as one byte each.

@@ -13,7 +13,7 @@ import subprocess
 
 import pytest
 
-from cairn_run import CAIRN, PROGRAMS, Recording, environment
+from cairn_run import CAIRN, PROGRAMS, Recording, environment, expected_totals
 from conversation import Conversation
 
 SIGMAS = 6
@@ -88,6 +88,24 @@ def test_totals_are_exact_and_sites_within_their_errors(scratch, how, rounds):
     assert abs(sampled.totals["peak_bytes"] - totals["peak_bytes"]) <= (
         2 * sampled.totals["peak_error_bytes"] + totals["peak_error_bytes"])
     assert sampled.totals["peak_error_bytes"] < totals["peak_bytes"] / 10
+
+
+@pytest.mark.parametrize("mean", ["512B", "64MiB"])  # some blocks are chosen; none is
+@pytest.mark.parametrize("name", ["malloc_family", "aligned_forms", "realloc_forms", "zero_sizes",
+                                  "failing", "operators", "own_operators"])
+def test_totals_are_exact_for_every_form(scratch, name, mean):
+    sampling = record(scratch / "s.cairn", f"--sample={mean}", "--", PROGRAMS / name).report["run"]["sampling"]
+    expected = expected_totals(name)
+    assert sampling["allocations"] == expected["allocations"]
+    assert sampling["allocated_bytes"] == expected["allocated_bytes"]
+
+
+def test_chosen_blocks_of_operators_have_the_stacks_of_an_exact_recording(scratch):
+    def sites(*options):
+        recording = record(scratch / "r.cairn", *options, "--", PROGRAMS / "operators")
+        return {tuple(frame["function"] for frame in frames) for _, frames in recording.stacks()}
+    assert any("operator new" in frame for stack in sites() for frame in stack)
+    assert sites("--sample=16B") == sites()
 
 
 def test_the_errors_of_each_call_site(scratch):

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/compiler.h"
@@ -14,7 +15,8 @@ ALWAYS_INLINE void arch_own_counter_add(_Atomic uint64_t *counter, uint64_t amou
     atomic_fetch_add_explicit(counter, amount, memory_order_relaxed);
 }
 
-ALWAYS_INLINE void arch_own_counter_subtract(_Atomic uint64_t *counter, uint64_t amount)
+// Subtract; return whether the counter was less.
+ALWAYS_INLINE bool arch_own_counter_subtract(_Atomic uint64_t *counter, uint64_t amount)
 {
-    atomic_fetch_sub_explicit(counter, amount, memory_order_relaxed);
+    return atomic_fetch_sub_explicit(counter, amount, memory_order_relaxed) < amount;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/compiler.h"
@@ -13,7 +14,10 @@ ALWAYS_INLINE void arch_own_counter_add(_Atomic uint64_t *counter, uint64_t amou
     __asm__ volatile("addq %1, %0" : "+m"(*counter) : "er"(amount) : "cc");
 }
 
-ALWAYS_INLINE void arch_own_counter_subtract(_Atomic uint64_t *counter, uint64_t amount)
+// Subtract; return whether the counter was less.
+ALWAYS_INLINE bool arch_own_counter_subtract(_Atomic uint64_t *counter, uint64_t amount)
 {
-    __asm__ volatile("subq %1, %0" : "+m"(*counter) : "er"(amount) : "cc");
+    bool was_less;
+    __asm__ volatile("subq %2, %0" : "+m"(*counter), "=@ccc"(was_less) : "er"(amount));
+    return was_less;
 }

@@ -8,6 +8,7 @@
 // thread.
 #pragma once
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -70,8 +71,9 @@ ALWAYS_INLINE void thread_way_set_state(struct thread_state *state)
 {
     struct agent_thread *thread = agent_thread_here();
     if (thread != NULL) {
-        thread->state = state;
         thread->pass = (struct thread_pass){0};
+        atomic_signal_fence(memory_order_seq_cst); // a handler with a budget finds the state
+        thread->state = state;
     }
 }
 

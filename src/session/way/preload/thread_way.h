@@ -7,6 +7,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,7 +39,9 @@ ALWAYS_INLINE struct thread_state *thread_way_state(void)
 
 ALWAYS_INLINE void thread_way_set_state(struct thread_state *state)
 {
-    t_thread_way = (struct thread_way){.state = state};
+    t_thread_way.pass = (struct thread_pass){0};
+    atomic_signal_fence(memory_order_seq_cst); // a handler with a budget finds the state
+    t_thread_way.state = state;
 }
 
 ALWAYS_INLINE struct thread_pass *thread_way_pass(void)

@@ -101,7 +101,7 @@ ALWAYS_INLINE void *reallocate(const struct unwind_regs *caller, void *block, si
     return moved;
 }
 
-EXPORT void *realloc(void *block, size_t size)
+void *realloc_recorded(void *block, size_t size)
 {
     const struct unwind_regs caller = unwind_caller_regs();
     return reallocate(&caller, block, size);
@@ -143,9 +143,4 @@ EXPORT void free_aligned_sized(void *block, size_t alignment, size_t size)
     (void)alignment; // likewise
     (void)size;
     release_block(block);
-}
-
-EXPORT size_t malloc_usable_size(void *block)
-{
-    return g_real.malloc_usable_size(block);
 }

@@ -2,7 +2,8 @@
 // operators: C++'s operator new and delete in all their forms.
 //
 // Most runtimes define them by malloc and free, whose hooks record them: then ours only jump to the
-// next definition, and leave no frame. Allocators that bring their own operators (tcmalloc,
+// next definition, and leave no frame; with --sample not even that, for a block that is not chosen
+// (passing_operators.h). Allocators that bring their own operators (tcmalloc,
 // jemalloc, mimalloc) bypass malloc: then ours record.
 //
 // A C program may load a C++ plugin whose runtime is visible to the plugin alone. The plugin's
@@ -24,6 +25,8 @@
 #include "base/page_alloc.h"
 #include "base/sys.h"
 #include "target/preload/exports/hooks.h"
+#include "target/preload/exports/passing_operators.h"
+#include "target/preload/process/process.h"
 #include "target/preload/real/definitions.h"
 #include "target/preload/real/real_functions.h"
 #include "target/preload/record/record.h"
@@ -86,47 +89,86 @@ record_unless_recorded(const struct unwind_regs *caller, void *block, size_t siz
     return block;
 }
 
+// Where the operator jumps to in a process that samples; NULL: to its next definition.
+#define X(name, parameters, arguments, align, throws) \
+    static void *(*const counts_##name)parameters = passing_##name;
+PLAIN_NEW_OPERATORS(X)
+#undef X
+#define X(name, parameters, arguments, align, throws) \
+    static void *(*const counts_##name)parameters = NULL;
+ALIGNED_NEW_OPERATORS(X)
+#undef X
+#define X(name, parameters, arguments) \
+    static void(*const counts_##name) parameters = passing_##name;
+PLAIN_DELETE_OPERATORS(X)
+#undef X
+#define X(name, parameters, arguments) static void(*const counts_##name) parameters = NULL;
+ALIGNED_DELETE_OPERATORS(X)
+#undef X
+
+// What is known about the session, once the process has joined it.
+enum session_kind {
+    SESSION_UNKNOWN = 0,
+    SESSION_RECORDS, // every block
+    SESSION_SAMPLES, // and the operators are plain
+};
+
+static enum session_kind session_kind(void)
+{
+    const struct session_header *session = process_session();
+    if (session == NULL) {
+        return SESSION_UNKNOWN;
+    }
+    return session->sample_bytes != 0 && g_real.operators_are_plain ? SESSION_SAMPLES
+                                                                    : SESSION_RECORDS;
+}
+
 // Each operator is three functions of one type, so that the first may jump, and leave no frame in
 // the stacks that the next definition's malloc records; the others have the same caller. The second
 // decides where the first jumps to; until it knows, it is called each time.
-#define X(name, parameters, arguments, align, throws)                               \
-    static NOINLINE void *new_##name parameters                                     \
-    {                                                                               \
-        const struct unwind_regs caller = unwind_caller_regs();                     \
-        if (g_real.name != NULL) {                                                  \
-            record_forget_last();                                                   \
-            return record_unless_recorded(&caller, g_real.name arguments, size);    \
-        }                                                                           \
-        void *block = replace_new(&caller, size, align);                            \
-        if (block == NULL) {                                                        \
-            const uint64_t found = find_runtime(&caller, #name);                    \
-            if (found != 0) {                                                       \
-                void *(*next)parameters;                                            \
-                memcpy(&next, &found, sizeof(found));                               \
-                return next arguments;                                              \
-            }                                                                       \
-            if (throws) {                                                           \
-                abort(); /* as after an uncaught exception */                       \
-            }                                                                       \
-        }                                                                           \
-        return block;                                                               \
-    }                                                                               \
-                                                                                    \
-    static void *choose_##name parameters;                                          \
-    static void *(*_Atomic jump_##name)parameters = choose_##name;                  \
-                                                                                    \
-    static NOINLINE void *choose_##name parameters                                  \
-    {                                                                               \
-        if (g_real.operators == OPERATORS_FORWARD && g_real.name != NULL) {         \
-            atomic_store_explicit(&jump_##name, g_real.name, memory_order_relaxed); \
-            return g_real.name arguments;                                           \
-        }                                                                           \
-        return new_##name arguments;                                                \
-    }                                                                               \
-                                                                                    \
-    EXPORT void *name parameters                                                    \
-    {                                                                               \
-        return atomic_load_explicit(&jump_##name, memory_order_relaxed) arguments;  \
+#define X(name, parameters, arguments, align, throws)                                 \
+    static NOINLINE void *new_##name parameters                                       \
+    {                                                                                 \
+        const struct unwind_regs caller = unwind_caller_regs();                       \
+        if (g_real.name != NULL) {                                                    \
+            record_forget_last();                                                     \
+            return record_unless_recorded(&caller, g_real.name arguments, size);      \
+        }                                                                             \
+        void *block = replace_new(&caller, size, align);                              \
+        if (block == NULL) {                                                          \
+            const uint64_t found = find_runtime(&caller, #name);                      \
+            if (found != 0) {                                                         \
+                void *(*next)parameters;                                              \
+                memcpy(&next, &found, sizeof(found));                                 \
+                return next arguments;                                                \
+            }                                                                         \
+            if (throws) {                                                             \
+                abort(); /* as after an uncaught exception */                         \
+            }                                                                         \
+        }                                                                             \
+        return block;                                                                 \
+    }                                                                                 \
+                                                                                      \
+    static void *choose_##name parameters;                                            \
+    static void *(*_Atomic jump_##name)parameters = choose_##name;                    \
+                                                                                      \
+    static NOINLINE void *choose_##name parameters                                    \
+    {                                                                                 \
+        if (g_real.operators != OPERATORS_FORWARD || g_real.name == NULL) {           \
+            return new_##name arguments;                                              \
+        }                                                                             \
+        const enum session_kind kind = session_kind();                                \
+        if (kind == SESSION_SAMPLES && counts_##name != NULL) {                       \
+            atomic_store_explicit(&jump_##name, counts_##name, memory_order_relaxed); \
+        } else if (kind != SESSION_UNKNOWN) {                                         \
+            atomic_store_explicit(&jump_##name, g_real.name, memory_order_relaxed);   \
+        }                                                                             \
+        return g_real.name arguments;                                                 \
+    }                                                                                 \
+                                                                                      \
+    EXPORT void *name parameters                                                      \
+    {                                                                                 \
+        return atomic_load_explicit(&jump_##name, memory_order_relaxed) arguments;    \
     }
 NEW_OPERATORS(X)
 #undef X
@@ -173,12 +215,17 @@ static void learn_route(_Atomic enum delete_route *route, void *block)
                                                                                                   \
     static NOINLINE void choose_##name parameters                                                 \
     {                                                                                             \
-        if (g_real.operators == OPERATORS_FORWARD && g_real.name != NULL) {                       \
-            atomic_store_explicit(&jump_##name, g_real.name, memory_order_relaxed);               \
-            g_real.name arguments;                                                                \
-        } else {                                                                                  \
+        if (g_real.operators != OPERATORS_FORWARD || g_real.name == NULL) {                       \
             delete_##name arguments;                                                              \
+            return;                                                                               \
         }                                                                                         \
+        const enum session_kind kind = session_kind();                                            \
+        if (kind == SESSION_SAMPLES && counts_##name != NULL) {                                   \
+            atomic_store_explicit(&jump_##name, counts_##name, memory_order_relaxed);             \
+        } else if (kind != SESSION_UNKNOWN) {                                                     \
+            atomic_store_explicit(&jump_##name, g_real.name, memory_order_relaxed);               \
+        }                                                                                         \
+        g_real.name arguments;                                                                    \
     }                                                                                             \
                                                                                                   \
     EXPORT void name parameters                                                                   \

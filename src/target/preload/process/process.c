@@ -36,6 +36,9 @@ static struct process_page g_page_before_first_event;
 static struct process_image g_image;
 struct process_page *g_process = &g_page_before_first_event;
 
+static const _Atomic uint32_t g_recording_before_first_event;
+const _Atomic uint32_t *g_process_recording = &g_recording_before_first_event;
+
 struct session_mapping *process_mapping(void)
 {
     return &g_image.mapping;
@@ -68,6 +71,7 @@ static void enter(uint32_t index, uint32_t parent_pid, uint32_t flags, uint64_t 
     if ((flags & PROCESS_FORKED) == 0) {
         session_wake_recorder(session);
     }
+    g_process_recording = &session->recording;
     g_process->index = index;
     atomic_store_explicit(&g_process->generation, ((uint64_t)index + 1) << 32,
                           memory_order_relaxed);

@@ -47,6 +47,9 @@ struct process_page {
 // Never NULL: points to a page of zeros at first.
 extern struct process_page *g_process __attribute__((visibility("hidden")));
 
+// The session's `recording`; never NULL, and once the process has joined, never changed.
+extern const _Atomic uint32_t *g_process_recording __attribute__((visibility("hidden")));
+
 // Decide whether this process takes part. `g_process->session` was NULL. True if it is joined now.
 bool process_join(void);
 
@@ -103,6 +106,12 @@ ALWAYS_INLINE uint64_t process_generation(void)
 {
     // Relaxed: a thread that runs new code has synchronized with the dlclose that made room for it.
     return atomic_load_explicit(&g_process->generation, memory_order_relaxed);
+}
+
+// Return the events to record now: enum session_recording; 0 before the process has joined.
+ALWAYS_INLINE uint32_t process_recording(void)
+{
+    return atomic_load_explicit(g_process_recording, memory_order_relaxed); // see layout.h
 }
 
 // Return the next number for a change of this process's mappings (mapping_hooks.c). 0, which is

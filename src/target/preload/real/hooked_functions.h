@@ -29,29 +29,35 @@
       ENOMEM)                                                                                   \
     X(malloc_usable_size, size_t, (void *block), (block), 0)
 
-// operator new and new[]: X(mangled name, parameters, arguments, alignment, may throw)
+// operator new and new[]: X(mangled name, parameters, arguments, alignment, may throw). PLAIN are
+// those without an alignment; the runtime's own call malloc and free for them.
 // The Itanium C++ ABI's names; m is size_t, St11align_val_t std::align_val_t, RKSt9nothrow_t
 // std::nothrow_t const &.
-#define NEW_OPERATORS(X)                                                                         \
-    X(_Znwm, (size_t size), (size), 0, true)                                                     \
-    X(_Znam, (size_t size), (size), 0, true)                                                     \
-    X(_ZnwmRKSt9nothrow_t, (size_t size, const void *nothrow), (size, nothrow), 0, false)        \
-    X(_ZnamRKSt9nothrow_t, (size_t size, const void *nothrow), (size, nothrow), 0, false)        \
+#define PLAIN_NEW_OPERATORS(X)                                                            \
+    X(_Znwm, (size_t size), (size), 0, true)                                              \
+    X(_Znam, (size_t size), (size), 0, true)                                              \
+    X(_ZnwmRKSt9nothrow_t, (size_t size, const void *nothrow), (size, nothrow), 0, false) \
+    X(_ZnamRKSt9nothrow_t, (size_t size, const void *nothrow), (size, nothrow), 0, false)
+#define ALIGNED_NEW_OPERATORS(X)                                                                 \
     X(_ZnwmSt11align_val_t, (size_t size, size_t alignment), (size, alignment), alignment, true) \
     X(_ZnamSt11align_val_t, (size_t size, size_t alignment), (size, alignment), alignment, true) \
     X(_ZnwmSt11align_val_tRKSt9nothrow_t, (size_t size, size_t alignment, const void *nothrow),  \
       (size, alignment, nothrow), alignment, false)                                              \
     X(_ZnamSt11align_val_tRKSt9nothrow_t, (size_t size, size_t alignment, const void *nothrow),  \
       (size, alignment, nothrow), alignment, false)
+#define NEW_OPERATORS(X)   \
+    PLAIN_NEW_OPERATORS(X) \
+    ALIGNED_NEW_OPERATORS(X)
 
 // operator delete and delete[]: X(mangled name, parameters, arguments)
-#define DELETE_OPERATORS(X)                                                                      \
-    X(_ZdlPv, (void *block), (block))                                                            \
-    X(_ZdaPv, (void *block), (block))                                                            \
-    X(_ZdlPvm, (void *block, size_t size), (block, size))                                        \
-    X(_ZdaPvm, (void *block, size_t size), (block, size))                                        \
-    X(_ZdlPvRKSt9nothrow_t, (void *block, const void *nothrow), (block, nothrow))                \
-    X(_ZdaPvRKSt9nothrow_t, (void *block, const void *nothrow), (block, nothrow))                \
+#define PLAIN_DELETE_OPERATORS(X)                                                 \
+    X(_ZdlPv, (void *block), (block))                                             \
+    X(_ZdaPv, (void *block), (block))                                             \
+    X(_ZdlPvm, (void *block, size_t size), (block, size))                         \
+    X(_ZdaPvm, (void *block, size_t size), (block, size))                         \
+    X(_ZdlPvRKSt9nothrow_t, (void *block, const void *nothrow), (block, nothrow)) \
+    X(_ZdaPvRKSt9nothrow_t, (void *block, const void *nothrow), (block, nothrow))
+#define ALIGNED_DELETE_OPERATORS(X)                                                              \
     X(_ZdlPvSt11align_val_t, (void *block, size_t alignment), (block, alignment))                \
     X(_ZdaPvSt11align_val_t, (void *block, size_t alignment), (block, alignment))                \
     X(_ZdlPvmSt11align_val_t, (void *block, size_t size, size_t alignment),                      \
@@ -62,3 +68,6 @@
       (block, alignment, nothrow))                                                               \
     X(_ZdaPvSt11align_val_tRKSt9nothrow_t, (void *block, size_t alignment, const void *nothrow), \
       (block, alignment, nothrow))
+#define DELETE_OPERATORS(X)   \
+    PLAIN_DELETE_OPERATORS(X) \
+    ALIGNED_DELETE_OPERATORS(X)

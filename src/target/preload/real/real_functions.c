@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <string.h>
 
+#include "base/compiler.h"
 #include "target/preload/real/definitions.h"
 
 static atomic_bool g_is_resolved;
@@ -58,6 +60,38 @@ struct real_functions g_real = {
     .operators = OPERATORS_REPLACE,
 };
 
+// Whether a module's plain operators are known to do nothing but call malloc and free.
+static bool is_known_runtime(const struct link_map *module)
+{
+    static const char *const names[] = {"libstdc++.so", "libc++.so", "libc++abi.so"};
+    const char *slash = strrchr(module->l_name, '/');
+    const char *base = slash != NULL ? slash + 1 : module->l_name;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        if (strncmp(base, names[i], strlen(names[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Whether all modules call our definition of an operator, and no other follows but the runtime's.
+static bool leads_to(const char *name, const struct link_map *runtime)
+{
+    const struct link_map *next = definition_next(name).module;
+    return (next == NULL || next == runtime) && definition_is_ours(definition_first(name));
+}
+
+// Whether no other module has replaced an operator, which the runtime's others would call.
+static bool are_plain(const struct link_map *runtime)
+{
+    bool are_ours = g_is_hooked && is_known_runtime(runtime);
+#define X(name, ...) are_ours = are_ours && leads_to(#name, runtime);
+    PLAIN_NEW_OPERATORS(X)
+    PLAIN_DELETE_OPERATORS(X)
+#undef X
+    return are_ours;
+}
+
 // An old runtime may lack some of the operators.
 static void find_operators(struct real_functions *next, const struct link_map *allocator)
 {
@@ -73,6 +107,7 @@ static void find_operators(struct real_functions *next, const struct link_map *a
     DELETE_OPERATORS(X)
 #undef X
     next->operators = runtime == allocator ? OPERATORS_RECORD : OPERATORS_FORWARD;
+    next->operators_are_plain = next->operators == OPERATORS_FORWARD && are_plain(runtime);
 }
 
 void real_functions_resolve(void)
@@ -89,10 +124,10 @@ void real_functions_resolve(void)
     (void)definition_next_into("free", &next.free);
     (void)definition_next_into("dlopen", &next.dlopen);
     (void)definition_next_into("dlclose", &next.dlclose);
-    find_operators(&next, definition_next("malloc").module);
     // An allocator that replaces malloc replaces the others.
     const struct definition in_use = definition_first("malloc");
     g_is_hooked = definition_is_ours(in_use);
+    find_operators(&next, definition_next("malloc").module);
     g_is_bypassed =
         !g_is_hooked && in_use.module != definition_first("gnu_get_libc_version").module;
     g_real = next;

@@ -42,6 +42,9 @@ struct real_functions {
     DELETE_OPERATORS(X)
 #undef X
     enum operators_kind operators;
+    // The plain operators that all modules call are ours, and the next ones a C++ runtime's own,
+    // which only call malloc and free, whose hooks are ours too.
+    bool operators_are_plain;
 };
 
 // Hidden in the declaration too: then code accesses it directly. -fvisibility=hidden only is for

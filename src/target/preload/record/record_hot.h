@@ -59,13 +59,16 @@ ALWAYS_INLINE struct unwind_regs hot_caller_again(void)
 ALWAYS_INLINE bool
 record_alloc_passes(struct thread_pass *pass, struct thread_state *t, size_t size_bytes)
 {
-    // Relaxed: only we and our handlers write it.
-    if (UNLIKELY(pass->generation != process_generation()) ||
-        UNLIKELY(size_bytes >= atomic_load_explicit(&pass->budget_bytes, memory_order_relaxed)) ||
-        UNLIKELY(what_to_record(t) != SESSION_RECORD_BYTES)) {
+    if (UNLIKELY(arch_own_counter_subtract(&pass->budget_bytes, size_bytes + 1))) {
+        // It has wrapped around. What a handler lets pass before this line is counted.
+        atomic_store_explicit(&pass->budget_bytes, 0, memory_order_relaxed);
         return false;
     }
-    arch_own_counter_subtract(&pass->budget_bytes, size_bytes + 1);
+    // Else it is a forked child, or does not count now. The long way makes another budget.
+    if (UNLIKELY(pass->generation != process_generation()) ||
+        UNLIKELY(process_recording() != SESSION_RECORD_BYTES)) {
+        return false;
+    }
     byte_sampler_count(thread_state_lane(t), size_bytes);
     return true;
 }
