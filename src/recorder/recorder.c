@@ -20,6 +20,8 @@
 #include "recording/write/output_file.h"
 #include "recording/write/recording_writer.h"
 
+#define SAMPLE_THRIFT_BITS 2u // looks at resident memory take a quarter
+
 static uint32_t session_flags_of(const struct recorder_options *options)
 {
     return (options->follow_children ? SESSION_FOLLOW_CHILDREN : 0) |
@@ -100,6 +102,10 @@ static enum err prepare(struct recorder_state *s,
     }
     TRY(run_control_init(&s->control, &options->run, s->session.header, &s->aggregator));
     proc_sampler_init(&s->sampler);
+    if (options->sample_bytes != 0) { // then a program may have no processor to spare
+        s->sampler.thrift_bits = SAMPLE_THRIFT_BITS;
+        s->memory_snapshots.thrift_bits = SAMPLE_THRIFT_BITS;
+    }
     s->exit_slot = SESSION_MAX_PROCESSES;
     return drain_init(&s->drain, &s->session, &s->aggregator, info);
 }

@@ -336,10 +336,11 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
             break;
         }
         // A thread that wakes the recorder, or the end of the program, should not wait for the next
-        // steps.
+        // steps. Chosen blocks of --sample are so few that they can wait.
         const bool is_awaited = wake != last_wake || s->has_ended;
+        const bool is_fed = was_busy && s->options->sample_bytes == 0;
         last_wake = wake;
-        sleep_ms = was_busy || is_awaited ? 1 : sleep_ms * 2;
+        sleep_ms = is_fed || is_awaited ? 1 : sleep_ms * 2;
         sleep_ms = min_u64(sleep_ms, SLEEP_MS_MAX);
         if (!s->none_is_pending) {
             sleep_until_woken(s, wake, sleep_ms);

@@ -66,7 +66,8 @@ enum err memory_snapshots_add(struct memory_snapshots *snapshots,
                               bool was_asked,
                               uint64_t spent_ns)
 {
-    const uint64_t pause_ms = spent_ns * SNAPSHOT_COST_DIVISOR / 1000000;
+    const uint64_t pause_ms =
+        (spent_ns << snapshots->thrift_bits) * SNAPSHOT_COST_DIVISOR / 1000000;
     snapshots->affords_ms = moment->time_ms + pause_ms;
     snapshots->next_ms =
         moment->time_ms + (pause_ms > SNAPSHOT_INTERVAL_MS ? pause_ms : SNAPSHOT_INTERVAL_MS);

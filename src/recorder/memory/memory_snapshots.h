@@ -4,7 +4,7 @@
 // A snapshot costs more than a sample. One is taken when all processes together have grown by a
 // twentieth since the highest snapshot, when a second has passed, on request, and when the program
 // begins to exit. For the first two reasons snapshots take at most 1 / SNAPSHOT_COST_DIVISOR of a
-// processor's time, unless the processes have grown by a half.
+// processor's time, a quarter of that with --sample, unless the processes have grown by a half.
 //
 //   kept whole    the highest one, the last one, the last SNAPSHOTS_ASKED_MAX that were requested
 //   kept as sums  SNAPSHOTS_SERIES_MAX snapshots over time; when full, every second is dropped
@@ -42,6 +42,7 @@ struct memory_snapshots {
     uint32_t asked_count; // number of requested ones
     uint64_t next_ms;     // earliest time of the next regular one
     uint64_t affords_ms;  // when the cost of the latest one is compensated
+    uint32_t thrift_bits; // they take the 2^thrift_bits-th part of their usual share of a processor
 };
 
 void memory_moment_release(struct memory_moment *moment);

@@ -143,6 +143,17 @@ static void snapshots_have_a_budget_that_growth_overrides(void **state)
         memory_snapshots_are_due(&snapshots, 4050, 1681));
 }
 
+static void thrift_makes_snapshots_rarer(void **state)
+{
+    (void)state;
+    CLEANUP(memory_snapshots_release) struct memory_snapshots snapshots = {.thrift_bits = 2};
+    struct memory_moment moment = {.time_ms = 100, .rss_bytes = 800};
+    assert_int_equal(memory_snapshots_add(&snapshots, &moment, false, 40000000), ERR_OK); // 40 ms
+    assert_false(memory_snapshots_are_due(&snapshots, 8099, 1200));
+    assert_true(memory_snapshots_are_due(&snapshots, 8100, 1));   // 200 times as long
+    assert_true(memory_snapshots_are_due(&snapshots, 101, 1201)); // half as much again
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -150,6 +161,7 @@ int main(void)
         cmocka_unit_test(one_moment_may_be_all_of_it),
         cmocka_unit_test(a_long_run_keeps_no_more),
         cmocka_unit_test(snapshots_have_a_budget_that_growth_overrides),
+        cmocka_unit_test(thrift_makes_snapshots_rarer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

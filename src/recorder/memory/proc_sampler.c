@@ -306,7 +306,8 @@ uint64_t proc_sampler_end_glances(struct proc_sampler *sampler, uint64_t now_ms,
     rss_sample_vec_clear(&sampler->now.samples);
     sampler->now.rss_bytes = 0;
     sampler->next_glance_ms =
-        now_ms + affordable_ms(PROC_SAMPLER_GLANCE_MS, spent_ns, GLANCE_COST_DIVISOR);
+        now_ms + affordable_ms(PROC_SAMPLER_GLANCE_MS, spent_ns << sampler->thrift_bits,
+                               GLANCE_COST_DIVISOR);
     return rss_bytes;
 }
 
@@ -338,5 +339,7 @@ void proc_sampler_begin_round(struct proc_sampler *sampler, uint64_t now_ms)
 void proc_sampler_end_round(struct proc_sampler *sampler, uint64_t now_ms, uint64_t spent_ns)
 {
     note_stored(sampler, now_ms);
-    sampler->next_ms = now_ms + affordable_ms(sampler->interval_ms, spent_ns, SAMPLE_COST_DIVISOR);
+    sampler->next_ms =
+        now_ms +
+        affordable_ms(sampler->interval_ms, spent_ns << sampler->thrift_bits, SAMPLE_COST_DIVISOR);
 }

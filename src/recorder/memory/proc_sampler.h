@@ -12,7 +12,7 @@
 // Context: H, the recorder's main thread.
 // Cost: some 5 us a process and glance, 30 us a sample, more for processes with tens of thousands
 // of mappings. Glances that cost more than 0.4 % of a processor, or samples that cost more than
-// 0.6 %, become less frequent.
+// 0.6 %, become less frequent; with --sample a quarter of that.
 #pragma once
 
 #include <stdbool.h>
@@ -44,6 +44,8 @@ struct proc_sampler {
     uint64_t stored_ms;
     uint64_t next_ms; // when samples are due
     uint64_t next_glance_ms;
+    uint32_t
+        thrift_bits; // looks take the 2^thrift_bits-th part of their usual share of a processor
 };
 
 void proc_sampler_init(struct proc_sampler *sampler);

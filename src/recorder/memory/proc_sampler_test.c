@@ -157,9 +157,25 @@ static void this_process_is_resident(void **state)
     assert_int_equal(s.highest.samples.len, 1);
 }
 
+// The dearest looks that are as frequent as usual, and dearer ones, with a quarter of the share.
+static void thrift_makes_looks_rarer(void **state)
+{
+    (void)state;
+    CLEANUP(proc_sampler_release) struct proc_sampler s;
+    proc_sampler_init(&s);
+    s.thrift_bits = 2;
+    (void)proc_sampler_end_glances(&s, 1000, 100000); // 0.1 ms
+    assert_false(proc_sampler_glance_due(&s, 1099));
+    assert_true(proc_sampler_glance_due(&s, 1100));
+    proc_sampler_end_round(&s, 1000, 1000000); // 1 ms
+    assert_false(proc_sampler_due(&s, 1667));
+    assert_true(proc_sampler_due(&s, 1668));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(thrift_makes_looks_rarer),
         cmocka_unit_test(no_peak_between_two_samples_is_missed),
         cmocka_unit_test(the_highest_sample_of_each_process_is_kept),
         cmocka_unit_test(the_highest_glance_of_each_interval_is_stored),
