@@ -146,16 +146,19 @@ search(const struct allocator_form *forms, size_t count, const char *name, size_
                : NULL;
 }
 
-// Whether any known name begins like that one: most functions of a program are left out by this.
-static bool may_be_known(const char *name)
+// In C++ nearly all names begin with _Z, and those of the operators with _Zd or _Zn.
+bool allocator_name_may_be_known(const char *name)
 {
     static const char beginnings[] = "_acdefjmprstvx"; // of the tables above
+    if (name[0] == '_' && name[1] == 'Z') {
+        return name[2] == 'd' || name[2] == 'n';
+    }
     return memchr(beginnings, name[0], sizeof(beginnings) - 1) != NULL;
 }
 
 const struct allocator_form *allocator_form_find(const char *name, size_t len)
 {
-    if (!may_be_known(name)) {
+    if (!allocator_name_may_be_known(name)) {
         return NULL;
     }
     const struct allocator_form *form = search(family, ARRAY_LEN(family), name, len);

@@ -21,6 +21,10 @@ struct allocator_form {
     const char *nothrow; // of AGENT_ALLOCATES_OR_THROWS: the form that returns NULL instead
 };
 
+// Whether any known name begins like that one. Cheap: most functions of a program are left out by
+// this.
+bool allocator_name_may_be_known(const char *name);
+
 // Return the form of the function `name` of `len` bytes. NULL: it is not an allocator's.
 const struct allocator_form *allocator_form_find(const char *name, size_t len);
 

@@ -102,6 +102,9 @@ static enum err find_candidates(Elf *elf,
     struct function_symbol function;
     (void)symbol_table_open(&table, elf, type); // a missing one is empty
     while (symbol_table_next(&table, &function)) {
+        if ((names == NULL || names->len == 0) && !allocator_name_may_be_known(function.name)) {
+            continue;
+        }
         const size_t len = strcspn(function.name, "@");
         const struct allocator_name *users = find_users(names, function.name, len);
         const struct allocator_form *form =

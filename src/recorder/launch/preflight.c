@@ -147,7 +147,7 @@ static const struct {
 static void note_symbol(const char *name, struct elf_facts *facts)
 {
     static const char beginnings[] = "_dijmrst"; // of all such names: most symbols have another
-    if (strchr(beginnings, name[0]) == NULL) {
+    if (strchr(beginnings, name[0]) == NULL || strncmp(name, "_Z", 2) == 0) {
         return;
     }
     for (size_t i = 0; i < ARRAY_LEN(known_allocators); i++) {
@@ -177,7 +177,7 @@ static void read_symbols(Elf *elf, uint32_t type, struct elf_facts *facts)
             note_symbol(name, facts);
             facts->exports_malloc =
                 facts->exports_malloc || (is_dynamic && strcmp(name, "malloc") == 0);
-        } else if (name != NULL && is_dynamic) {
+        } else if (name != NULL && is_dynamic && allocator_name_may_be_known(name)) {
             facts->imports_private =
                 facts->imports_private || allocator_name_is_private(name, strcspn(name, "@"));
         }
