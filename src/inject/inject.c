@@ -155,7 +155,7 @@ enum err inject_map(struct inject *inject,
 {
     CLEANUP(agent_image_release) struct agent_image laid_out = {0};
     TRY(agent_image_init(&laid_out, image, info));
-    TRY(inject_mapping_image(inject, &laid_out, info));
+    TRY(inject_mapping_image(inject, &laid_out, nears, count, info));
     TRY(inject_mapping_nears(inject, nears, count, info));
     inject->note.page = inject->calls.page;
     TRY(write_note(inject, info));

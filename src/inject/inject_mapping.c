@@ -23,6 +23,7 @@ struct piece {
     uint64_t addr; // 0: not mapped yet
     int prot;
     struct address_range near; // empty: anywhere
+    bool may_be_far;           // if there is no room near
 };
 
 struct pending_write {
@@ -75,10 +76,13 @@ static enum err choose_addresses(struct inject *inject,
         if (piece->addr != 0) {
             continue;
         }
-        const uint64_t addr =
-            piece->near.end != 0
-                ? address_gaps_find_near(&inject->target, &taken, piece->bytes, piece->near)
-                : address_gaps_find(&inject->target, &taken, piece->bytes);
+        const bool is_near = piece->near.end != 0;
+        uint64_t addr =
+            is_near ? address_gaps_find_near(&inject->target, &taken, piece->bytes, piece->near)
+                    : 0;
+        if (addr == 0 && (!is_near || piece->may_be_far)) {
+            addr = address_gaps_find(&inject->target, &taken, piece->bytes);
+        }
         if (addr == 0) {
             return err_set(info, ERR_NO_MEMORY,
                            "process %d has no free addresses near the code to patch",
@@ -186,8 +190,25 @@ static enum err fill_image(struct inject *inject,
     return ERR_OK;
 }
 
-enum err
-inject_mapping_image(struct inject *inject, struct agent_image *image, struct err_info *info)
+// Return the addresses of the module with the largest block; empty: there is none.
+static struct address_range main_module(const struct inject_near *nears, size_t count)
+{
+    struct address_range found = {0};
+    uint64_t most = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (nears[i].bytes > most) {
+            most = nears[i].bytes;
+            found = (struct address_range){nears[i].module_start, nears[i].module_end};
+        }
+    }
+    return found;
+}
+
+enum err inject_mapping_image(struct inject *inject,
+                              struct agent_image *image,
+                              const struct inject_near *nears,
+                              size_t count,
+                              struct err_info *info)
 {
     const uint64_t noted = inject->note.image_addr;
     if (noted != 0) {
@@ -197,7 +218,10 @@ inject_mapping_image(struct inject *inject, struct agent_image *image, struct er
             return ERR_OK;
         }
     }
-    struct piece piece = {.bytes = image->span, .prot = PROT_READ | PROT_WRITE};
+    struct piece piece = {.bytes = image->span,
+                          .prot = PROT_READ | PROT_WRITE,
+                          .near = main_module(nears, count),
+                          .may_be_far = true};
     TRY(map_pieces(inject, &piece, 1, info));
     agent_image_relocate(image, piece.addr);
     TRY(fill_image(inject, image, piece.addr, info));

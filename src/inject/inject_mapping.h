@@ -12,9 +12,12 @@
 #include "inject/agent_image.h"
 #include "inject/inject.h"
 
-// Map and write the image, or find an equal one. Sets image_addr.
+// Map and write the image, or find an equal one. If there is room, a new one is in reach of the
+// module with the most functions to patch. Sets image_addr.
 enum err inject_mapping_image(struct inject *inject,
                               struct agent_image *image,
+                              const struct inject_near *nears,
+                              size_t count,
                               struct err_info *info) MUST_USE;
 
 // Map the near blocks, or find those of an earlier attach. Needs image_addr.

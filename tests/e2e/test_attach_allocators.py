@@ -4,6 +4,7 @@ by their own names, with a prefix, or with the names in a separate file. The cou
 own, exactly."""
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -83,6 +84,21 @@ def test_callers_find_every_register_as_it_was(scratch, options):
         program.do("r", "r", "r")
         assert_totals(program.detach(), {"allocations": 3000, "allocated_bytes": 3000 * 48, "frees": 3000})
         program.do("r")
+        program.end()
+
+
+def test_the_agent_is_in_reach_of_the_allocator(scratch):
+    """So that stubs jump to it directly. The text of the agent is the largest without a file."""
+    with Attachable(scratch, [PROGRAMS / "attach" / "glibc_dynamic"]) as program:
+        program.attach()
+        texts = re.findall(r"^(\w+)-(\w+) r-xp \S+ \S+ (\S+) *(.*)$",
+                           Path(f"/proc/{program.process.pid}/maps").read_text(), re.MULTILINE)
+        spans = [(int(end, 16) - int(start, 16), int(start, 16), inode, path)
+                 for start, end, inode, path in texts]
+        agent = max(span for span in spans if span[2] == "0" and not span[3])
+        libc = next(span for span in spans if "/libc.so" in span[3])
+        assert abs(agent[1] - libc[1]) < 1 << 31, texts
+        program.detach()
         program.end()
 
 

@@ -72,7 +72,7 @@ static const char *plan_patch(const struct patch_plan *plan,
     patch->move_count = moved.move_count;
     const uint64_t abi_hook_addr = plan->abi_hook_addrs[target->hook];
     if (target->changes_all && abi_hook_addr != 0) {
-        relocate_write_abi_stub(abi_hook_addr, slot);
+        relocate_write_abi_stub(patch->stub_addr, abi_hook_addr, slot);
     } else {
         relocate_write_stub(patch->index, plan->hook_addrs[target->hook], slot);
     }

@@ -83,6 +83,7 @@ relocate_write_jump(uint64_t entry_addr, uint64_t stub_addr, uint8_t out[PATCH_B
 // anywhere.
 void relocate_write_stub(uint32_t index, uint64_t hook_addr, uint8_t out[STUB_BYTES]);
 
-// Write a stub that passes the address of the trampoline, which follows it, to the code at
-// `hook_addr`, for a function that changes all registers. x86-64 only.
-void relocate_write_abi_stub(uint64_t hook_addr, uint8_t out[STUB_BYTES]);
+// Write a stub for `stub_addr` that passes the address of the trampoline, which follows it, to the
+// code at `hook_addr`, which may be anywhere; for a function that changes all registers. x86-64
+// only.
+void relocate_write_abi_stub(uint64_t stub_addr, uint64_t hook_addr, uint8_t out[STUB_BYTES]);

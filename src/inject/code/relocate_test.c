@@ -362,12 +362,37 @@ static void a_stub_passes_its_index(void **state)
     assert_memory_equal(stub, wanted, sizeof(stub));
 }
 
+static void a_stub_of_the_abi_jumps_directly_where_it_can(void **state)
+{
+    (void)state;
+    static const uint8_t direct[STUB_BYTES] = {
+        0x4c, 0x8d, 0x05, 0x11, 0,    0, 0,    // lea 17(%rip), %r8: byte 24
+        0xe9, 0xff, 0xff, 0xff, 0x7f,          // jmp
+        0xcc, 0xcc, 0xcc, 0xcc,                //
+        0x0b, 0x10, 0x40, 0x80, 0,    0, 0, 0, // the hook
+    };
+    static const uint8_t indirect[STUB_BYTES] = {
+        0x4c, 0x8d, 0x05, 0x11, 0, 0, 0,    // the same
+        0xff, 0x25, 3,    0,    0, 0,       // jmp *3(%rip): byte 16
+        0xcc, 0xcc, 0xcc,                   //
+        0x0c, 0x10, 0x40, 0x80, 0, 0, 0, 0, // one byte further
+    };
+    const uint64_t stub_addr = 0x401000;
+    const uint64_t furthest = stub_addr + 12 + INT32_MAX;
+    uint8_t stub[STUB_BYTES];
+    relocate_write_abi_stub(stub_addr, furthest, stub);
+    assert_memory_equal(stub, direct, sizeof(stub));
+    relocate_write_abi_stub(stub_addr, furthest + 1, stub);
+    assert_memory_equal(stub, indirect, sizeof(stub));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(first_instructions_move_or_are_refused),
         cmocka_unit_test(addresses_beyond_two_gigabytes_are_refused),
         cmocka_unit_test(a_stub_passes_its_index),
+        cmocka_unit_test(a_stub_of_the_abi_jumps_directly_where_it_can),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
