@@ -260,9 +260,26 @@ static void real_threads_have_slots_of_their_own(void **state)
     assert_int_equal(agent_thread_tid_word(arch_thread_pointer()), (uint32_t)gettid());
 }
 
+// Threads get stacks of one size, one below the other, with their descriptors at the top.
+static void threads_of_a_process_have_different_places(void **state)
+{
+    (void)state;
+    static const uint64_t strides[] = {16u << 10, (64u << 10) + 4096u, 2u << 20,
+                                       (8u << 20) + 4096u};
+    for (size_t i = 0; i < ARRAY_LEN(strides); i++) {
+        bool is_taken[AGENT_THREADS] = {false};
+        for (uint64_t at = 0; at < 1000; at++) {
+            const uint32_t place = agent_thread_place(0x7f5d46ddb740 - at * strides[i]);
+            assert_false(is_taken[place]);
+            is_taken[place] = true;
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(threads_of_a_process_have_different_places),
         cmocka_unit_test_setup_teardown(a_thread_keeps_its_slot_and_a_later_one_takes_it, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_thread_that_took_the_descriptor_of_another_notes_its_end,

@@ -37,8 +37,9 @@ ALWAYS_INLINE uint32_t agent_thread_tid_word(uint64_t thread_pointer)
 
 ALWAYS_INLINE uint32_t agent_thread_place(uint64_t thread_pointer)
 {
-    // Fibonacci hashing; thread descriptors are aligned to 64 bytes.
-    return (uint32_t)((thread_pointer >> 6) * 0x9e3779b97f4a7c15u >> 52) % AGENT_THREADS;
+    // Fibonacci hashing. Thread descriptors are aligned to 64 bytes, so the factor is divided by 64
+    // in place of the pointer.
+    return (uint32_t)(thread_pointer * (0x9e3779b97f4a7c15u >> 6) >> 52) % AGENT_THREADS;
 }
 
 // Return the slot of the thread with that pointer, which is the calling one, if it is at its place.
