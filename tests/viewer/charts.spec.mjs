@@ -160,3 +160,32 @@ describe('the legend', () => {
     assert.ok(frames.some((frame) => frame.includes('keep_cache')));
   });
 });
+
+describe('a sampled recording', () => {
+  it('states the error of each value, and where the outline may really be', async () => {
+    const sampled = recordWorkload(stage.folder, 'sampled.cairn', [], ['--sample=4KiB']);
+    const { viewer: other } = await stage.open(sampled);
+    const errorOf = (bytes) => Math.ceil(2 * Math.sqrt((9 / 8) * 4096 * bytes)); // docs/format/json.md, Costs
+    await other.open('#/charts');
+    const [head, ...rows] = (await other.download(other.page.getByRole('button', { name: 'CSV', exact: true }))).bytes.toString('utf8').split('\n');
+    const names = head.split(',');
+    const last = (name) => names.lastIndexOf(name);
+    assert.ok(last('total error') > 0 && last('rest error') > 0 && last('highest error') > 0, head);
+    assert.equal(names.filter((name) => name.endsWith(' error"')).length, names.indexOf('rest') - 2);
+    for (const row of rows.map((text) => text.split(',').map(Number))) {
+      for (const name of ['total', 'rest']) {
+        assert.equal(row[last(`${name} error`)], errorOf(row[names.indexOf(name)]));
+      }
+      assert.ok(Math.abs(row[last('highest error')] - 1.5 * errorOf(row[names.indexOf('highest')])) <= 2);
+    }
+    const { words } = readSvg((await other.download(other.page.getByRole('button', { name: 'SVG', exact: true }))).bytes);
+    assert.ok(words.includes('where it may really be'), words.join('; '));
+    assert.match(await other.page.locator('.charts-hint').first().innerText(), /between the thin lines in at least 95 of 100 cases/);
+    const box = await other.page.locator('.u-over').boundingBox();
+    await other.page.mouse.move(box.x + box.width - 3, box.y + box.height / 2);
+    assert.match(await other.page.getByTestId('legend-time').innerText(), /: [0-9.]+ [KM]iB ±\d+% in all/);
+    await other.follow('#/charts?chart=allocations');
+    await other.page.mouse.move(box.x + box.width - 30, box.y + box.height / 2);
+    assert.match(await other.page.getByTestId('legend-time').innerText(), /^until .*: [0-9,]+( ±\d+%)? in all$/);
+  });
+});

@@ -111,6 +111,7 @@ const findings = object({
     bytes: nums,
     whole_bytes: nums,
     bytes_error: orNull(nums),
+    lower_limit: orNull(flags),
     look: texts,
   }),
   /** Null without time slices, and for a part of the recording. */
@@ -300,6 +301,9 @@ export const source = object({
   }),
 });
 
+const errors = orNull(nums);
+const seriesErrors = { allocations_error: errors, allocated_bytes_error: errors, temporary_error: errors, live_bytes_error: errors, live_max_bytes_error: errors };
+
 export const series = object({
   selection,
   slice_ms: num,
@@ -307,18 +311,14 @@ export const series = object({
     count: num,
     start_ms: nums,
     end_ms: nums,
-    allocations: nums,
-    allocated_bytes: nums,
-    frees: nums,
-    freed_bytes: nums,
-    temporary: nums,
-    live_bytes: nums,
-    live_max_bytes: nums,
+    ...{ allocations: nums, allocated_bytes: nums, temporary: nums, live_bytes: nums, live_max_bytes: nums },
+    ...seriesErrors,
   }),
-  top: list(object({ location: orNull(num), frames: refs, score: num, values: nums })),
+  top: list(object({ location: orNull(num), frames: refs, score: num, values: nums, errors: orNull(nums) })),
   rest: nums,
+  rest_errors: orNull(nums),
   rss: object({ count: num, time_ms: nums, rss_bytes: nums }),
-  peak: object({ time_ms: num, bytes: num }),
+  peak: object({ time_ms: num, bytes: num, error: orNull(num) }),
   code,
 });
 
@@ -355,6 +355,7 @@ export const leaks = object({
     growth: texts,
     growth_confidence: texts,
     slope_bytes_per_s: refs,
+    slope_error: orNull(refs),
     first_ms: refs,
     last_ms: refs,
   }),

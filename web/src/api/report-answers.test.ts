@@ -112,6 +112,9 @@ describe('tables of a report', () => {
     const raw = { top: [{ values: [1, 2] }, { values: [3, 4] }, { values: [5, 6] }], rest: [7, 8] };
     expect(narrowSeries(raw, { top: '1' })).toEqual({ top: [{ values: [1, 2] }], rest: [15, 18] });
     expect(narrowSeries(raw, { top: '3' })).toEqual(raw);
+    const sampled = { top: [{ values: [1], errors: [1] }, { values: [3], errors: [4] }], rest: [7], rest_errors: [3] };
+    expect(narrowSeries(sampled, { top: '1' })).toEqual({ top: [{ values: [1], errors: [1] }], rest: [10], rest_errors: [5] });
+    expect(narrowSeries(sampled, { top: '2' })).toEqual(sampled);
     const bars = { top: [{ blocks: [1], bytes: [10] }, { blocks: [2], bytes: [20] }], rest: { blocks: [3], bytes: [30] } };
     expect(narrowHistogram(bars, { top: '0' })).toEqual({ top: [], rest: { blocks: [6], bytes: [60] } });
   });

@@ -244,17 +244,22 @@ export function narrowFolded(storedTree: unknown, all: unknown, params: Params):
 }
 
 const areas = object({ top: list(fields), rest: anything });
-const amounts = object({ values: nums });
+const amounts = object({ values: nums, errors: orNull(nums) });
+const restErrors = object({ rest_errors: orNull(nums) });
 
-/** Keep the first `top` areas; the others go to the rest. */
+/** Keep the first `top` areas; the others go to the rest, whose variance is the sum of theirs. */
 export function narrowSeries(raw: unknown, params: Params): unknown {
   const { top, rest } = areas(raw, 'series');
+  const { rest_errors: known } = restErrors(raw, 'series');
   const count = numberOr(params['top'], 10);
   const sums = [...nums(rest, 'rest')];
+  const errors = [...(known ?? [])];
   for (const entry of top.slice(count)) {
-    amounts(entry, 'top').values.forEach((value, place) => (sums[place] = (sums[place] ?? 0) + value));
+    const more = amounts(entry, 'top');
+    more.values.forEach((value, place) => (sums[place] = (sums[place] ?? 0) + value));
+    more.errors?.forEach((error, place) => (errors[place] = Math.ceil(Math.hypot(errors[place] ?? 0, error))));
   }
-  return { ...fieldsOf(raw), top: top.slice(0, count), rest: sums };
+  return { ...fieldsOf(raw), top: top.slice(0, count), rest: sums, ...(known === null ? {} : { rest_errors: errors }) };
 }
 
 const bars = object({ blocks: nums, bytes: nums });

@@ -3,6 +3,7 @@ import type { JSX } from 'preact';
 import type { Series } from '../api/answers';
 import { formatBytes, formatChange, formatMs } from '../base/format';
 import { locationName } from '../model/code';
+import { changeError, errorBeside } from '../model/cost';
 import { palette } from '../render/colour';
 import { chartFormat, type ChartModel } from './charts-model';
 import { FrameList } from './frame-list';
@@ -32,12 +33,13 @@ function momentText(model: ChartModel, row: number): string {
   const old = model.old?.[row] ?? null;
   const rss = model.rss?.[row] ?? null;
   const highest = model.highest?.[row] ?? null;
+  const beside = (value: number | null, errors: readonly (number | null)[] | null): string => (value === null ? '' : errorBeside(value, errors?.[row]));
   const when = `${kind.isState ? 'at' : 'until'} ${formatMs(model.timesMs[row] ?? 0)}`;
   return [
-    `${when}: ${total === null ? 'ended' : `${format(total)} in all`}`,
-    ...(highest === null || highest === total ? [] : [`up to ${format(highest)} within the slice`]),
-    ...(model.old === null ? [] : [`before ${old === null ? 'ended' : format(old)}`]),
-    ...(total === null || old === null ? [] : [`change ${formatChange(total - old, format)}`]),
+    `${when}: ${total === null ? 'ended' : `${format(total)}${beside(total, model.errors.total)} in all`}`,
+    ...(highest === null || highest === total ? [] : [`up to ${format(highest)}${beside(highest, model.errors.highest)} within the slice`]),
+    ...(model.old === null ? [] : [`before ${old === null ? 'ended' : `${format(old)}${beside(old, model.errors.old)}`}`]),
+    ...(total === null || old === null ? [] : [`change ${formatChange(total - old, format)}${errorBeside(Math.abs(total - old), changeError(model.errors.total?.[row] ?? 0, model.errors.old?.[row] ?? 0))}`]),
     ...(rss === null ? [] : [`RSS ${formatBytes(rss)}`]),
   ].join(', ');
 }
@@ -47,9 +49,9 @@ export function ChartLegend(props: { readonly model: ChartModel; readonly hovere
   const { series, kind } = model;
   const colours = palette(useDarkness());
   const format = chartFormat(kind);
-  const value = (values: readonly number[], otherwise: string): string => {
+  const value = (values: readonly number[], errors: readonly number[] | null, otherwise: string): string => {
     const then = hovered === null ? undefined : values[hovered];
-    return then === undefined ? otherwise : format(then);
+    return then === undefined || hovered === null ? otherwise : `${format(then)}${errorBeside(then, errors?.[hovered])}`;
   };
   return (
     <section class="legend" aria-label="Legend">
@@ -61,7 +63,7 @@ export function ChartLegend(props: { readonly model: ChartModel; readonly hovere
           <li key={index}>
             <span class="legend-colour" style={{ background: colours.series(index) }} />
             <span class="legend-value" title={hovered === null ? 'what it was ranked by' : 'then'}>
-              {value(model.top[index] ?? [], kind.isRate ? '' : format(entry.score))}
+              {value(model.top[index] ?? [], model.errors.top[index] ?? null, kind.isRate ? '' : format(entry.score))}
             </span>
             <span class="legend-name">
               <CodeLink name={locationName(series.code, entry.location)} />
@@ -71,7 +73,7 @@ export function ChartLegend(props: { readonly model: ChartModel; readonly hovere
         ))}
         <li>
           <span class="legend-colour legend-rest" />
-          <span class="legend-value">{value(model.rest, '')}</span>
+          <span class="legend-value">{value(model.rest, model.errors.rest, '')}</span>
           <span>{series.top.length === 0 ? 'everything that passes' : 'all others'}</span>
         </li>
       </ol>

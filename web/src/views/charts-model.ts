@@ -3,6 +3,7 @@ import type { Series } from '../api/answers';
 import { at } from '../base/columns';
 import { formatBytes, formatCount, formatCountShort, formatMs } from '../base/format';
 import { locationName } from '../model/code';
+import { errorBeside } from '../model/cost';
 import { markText, type Mark } from '../model/mark';
 import { extendTimes, shownValues, valuesAt, type ChartKind } from '../model/over-time';
 import { stackUp } from '../model/stacked';
@@ -25,6 +26,14 @@ export interface ChartModel {
   /** One for each entry of `series.top`. */
   readonly top: readonly (readonly number[])[];
   readonly rest: readonly number[];
+  /** Of the columns above and of `old`: null if they are exact. */
+  readonly errors: {
+    readonly total: Column | null;
+    readonly highest: Column | null;
+    readonly top: readonly (readonly number[] | null)[];
+    readonly rest: readonly number[] | null;
+    readonly old: Column | null;
+  };
   /** The old recording in a comparison; null if there is none, or if it is not comparable. */
   readonly old: Column | null;
   /** The reason for a null `old` in a comparison, else "". */
@@ -56,14 +65,27 @@ export function chartModel(series: Series, old: Series | null, kind: ChartKind, 
   const { points } = series;
   const isComparable = old !== null && (kind.isState || kind.isRate || old.slice_ms === series.slice_ms);
   const timesMs = isComparable ? extendTimes(points.end_ms, old.points.end_ms) : points.end_ms;
+  const errorsOf = (of: Series): Column | null => {
+    const errors = of.points[`${kind.asked}_error`];
+    return errors === null ? null : valuesAt(timesMs, of.points, shownValues(kind, errors, of.points), kind.isState);
+  };
+  const shown = (values: readonly number[] | null): readonly number[] | null => (values === null ? null : shownValues(kind, values, points));
+  const hasHighest = kind.isState && wants.isWhole;
   return {
     series,
     kind,
     timesMs,
     total: valuesAt(timesMs, points, shownValues(kind, points[kind.asked], points), kind.isState),
-    highest: kind.isState && wants.isWhole ? valuesAt(timesMs, points, points.live_max_bytes, false) : null,
+    highest: hasHighest ? valuesAt(timesMs, points, points.live_max_bytes, false) : null,
     top: series.top.map((entry) => shownValues(kind, entry.values, points)),
     rest: shownValues(kind, series.rest, points),
+    errors: {
+      total: errorsOf(series),
+      highest: hasHighest && points.live_max_bytes_error !== null ? valuesAt(timesMs, points, points.live_max_bytes_error, false) : null,
+      top: series.top.map((entry) => shown(entry.errors)),
+      rest: shown(series.rest_errors),
+      old: isComparable ? errorsOf(old) : null,
+    },
     old: isComparable ? valuesAt(timesMs, old.points, shownValues(kind, old.points[kind.asked], old.points), kind.isState) : null,
     oldProblem:
       old === null || isComparable
@@ -87,11 +109,20 @@ function markedRange(address: Address, model: ChartModel): ChartSpec['marked'] {
   return { fromMs: isMoment(address) ? toMs : Number(address.from_ms), toMs };
 }
 
+/** Where the outline of the chart may really be, as two lines: lower and upper. */
+export function limitsOf(model: ChartModel): readonly Column[] {
+  const values = model.highest ?? model.total;
+  const errors = model.highest === null ? model.errors.total : model.errors.highest;
+  return errors === null
+    ? []
+    : [-1, 1].map((side) => values.map((value, i) => (value === null ? null : Math.max(value + side * (errors[i] ?? 0), 0))));
+}
+
 function marksOf(model: ChartModel, marks: readonly Mark[]): ChartSpec['marks'] {
   const { peak } = model.series;
   const what = model.highest === null ? 'peak of the whole heap' : 'peak';
   return [
-    ...(model.kind.isState ? [{ ms: peak.time_ms, label: `${what} ${formatBytes(peak.bytes)}` }] : []),
+    ...(model.kind.isState ? [{ ms: peak.time_ms, label: `${what} ${formatBytes(peak.bytes)}${errorBeside(peak.bytes, peak.error)}` }] : []),
     ...marks.map((mark) => ({ ms: mark.time_ms, label: markText(mark) })),
   ];
 }
@@ -100,6 +131,7 @@ export function chartSpec(model: ChartModel, marks: readonly Mark[], address: Ad
   const { kind, series } = model;
   const colours = palette(isDark);
   const edges = stackUp([...model.top, model.rest].map((values) => ({ label: '', values })));
+  const thin = (values: Column): ChartSpec['lines'] => [{ colour: cssVariable('--text-soft'), width: 0.75, values }];
   const line = (values: Column | null, colour: string, dash: readonly number[]): ChartSpec['lines'] =>
     values === null ? [] : [{ colour: cssVariable(colour), width: 1.5, values, ...(dash.length === 0 ? {} : { dash }) }];
   return {
@@ -110,7 +142,11 @@ export function chartSpec(model: ChartModel, marks: readonly Mark[], address: Ad
     })),
     // The outline is the highest value within each slice: the peak is more often between two ends
     // of slices than at one.
-    lines: [...line(model.highest ?? model.total, '--text', []), ...line(model.old, '--accent', [2, 3]), ...line(model.rss, '--text-soft', [6, 4])],
+    lines: [
+      ...line(model.highest ?? model.total, '--text', []),
+      ...limitsOf(model).flatMap((limit) => thin(limit)),
+      ...line(model.old, '--accent', [2, 3]), ...line(model.rss, '--text-soft', [6, 4]),
+    ],
     isStepped: !kind.isState,
     marked: markedRange(address, model),
     marks: marksOf(model, marks),
@@ -140,6 +176,7 @@ export function legendEntries(model: ChartModel, isDark: boolean): readonly Lege
     ...series.top.map((entry, index) => ({ colour: colours.series(index), text: siteText(series, entry.location) })),
     { colour: cssVariable('--line'), text: series.top.length === 0 ? 'everything that passes' : 'all others' },
     { colour: cssVariable('--text'), text: model.highest === null ? 'all together' : 'all together, highest within each slice' },
+    ...(limitsOf(model).length === 0 ? [] : [{ colour: cssVariable('--text-soft'), text: 'where it may really be' }]),
     ...(model.old === null ? [] : [{ colour: cssVariable('--accent'), text: 'all together, before' }]),
     ...(model.rss === null ? [] : [{ colour: cssVariable('--text-soft'), text: 'RSS' }]),
   ];
@@ -149,11 +186,17 @@ export function chartCsv(model: ChartModel): string {
   const { series } = model;
   const quote = (text: string): string => `"${text.replaceAll('"', '""')}"`;
   const names = series.top.map((entry) => quote(siteText(series, entry.location)));
-  const extra: readonly (readonly [string, Column])[] = [
-    ...(model.old === null ? [] : [['old_total', model.old] as const]),
-    ...(model.highest === null ? [] : [['highest', model.highest] as const]),
+  const extra: readonly (readonly [string, Column | null])[] = [
+    ['old_total', model.old],
+    ['highest', model.highest],
+    ['total error', model.errors.total],
+    ...series.top.map((entry, i) => [quote(`${siteText(series, entry.location)} error`), model.errors.top[i] ?? null] as const),
+    ['rest error', model.errors.rest],
+    ['old_total error', model.errors.old],
+    ['highest error', model.errors.highest],
   ];
-  const columns: readonly Column[] = [model.total, ...model.top, model.rest, ...extra.map(([, column]) => column)];
+  const known = extra.flatMap(([name, column]) => (column === null ? [] : [{ name, column }]));
+  const columns: readonly Column[] = [model.total, ...model.top, model.rest, ...known.map(({ column }) => column)];
   const rows = model.timesMs.map((end, i) => [end, ...columns.map((column) => column[i] ?? '')].join(','));
-  return [['end_ms', 'total', ...names, 'rest', ...extra.map(([name]) => name)].join(','), ...rows].join('\n');
+  return [['end_ms', 'total', ...names, 'rest', ...known.map(({ name }) => name)].join(','), ...rows].join('\n');
 }

@@ -6,6 +6,7 @@ import { useMemo, useState } from 'preact/hooks';
 import { series as seriesAnswer, type Series } from '../api/answers';
 import { inReport } from '../api/report-file';
 import { formatBytes, formatMs } from '../base/format';
+import { errorBeside } from '../model/cost';
 import { markText } from '../model/mark';
 import { chartKind, knownCharts } from '../model/over-time';
 import { timePicture } from '../render/time-picture';
@@ -95,6 +96,7 @@ function Drawing(props: { readonly series: Series; readonly old: Series | null; 
           {canBrush ? 'Drag to filter everything to a time range; click for the heap as it stood then.' : inReport() ? 'Time ranges need cairn analyze.' : 'This recording has no stacks by time: the areas and ranges are missing.'}
           {model.rss === null ? '' : ` The dashed line is RSS${rssObeys ? '' : ', which is not filtered'}.`}
           {model.old === null ? '' : ' The dotted line is the recording compared with.'}
+          {model.errors.total === null ? '' : ' The total is between the thin lines in at least 95 of 100 cases. Errors of parts do not add up to its own.'}
         </p>
         {hasRss ? (
           <span class="toolbar">
@@ -107,7 +109,7 @@ function Drawing(props: { readonly series: Series; readonly old: Series | null; 
       <div class="charts-body">
         <ChartBox
           spec={spec}
-          label={`Chart: ${kind.phrase}. The highest heap was ${formatBytes(series.peak.bytes)} after ${formatMs(series.peak.time_ms)}.`}
+          label={`Chart: ${kind.phrase}. The highest heap was ${formatBytes(series.peak.bytes)}${errorBeside(series.peak.bytes, series.peak.error)} after ${formatMs(series.peak.time_ms)}.`}
           events={{ hover: setHovered, brush: canBrush ? filterTime : null, click: canBrush ? showMoment : () => undefined }}
         />
         <ChartLegend model={model} hovered={hovered} />

@@ -75,7 +75,7 @@ function Card(props: { readonly summary: Summary; readonly row: number }): JSX.E
       </h2>
       <p class="card-figure">
         <span>
-          {formatBytes(bytes)}
+          {items.lower_limit?.[row] === 1 ? `at least ${formatBytes(bytes)}` : formatBytes(bytes)}
           {errorBeside(bytes, items.bytes_error?.[row])}
         </span>
         {whole === 0 ? null : <span class="card-share">{`${formatPercent(bytes, whole)} ${kind.whole}`}</span>}

@@ -6,7 +6,7 @@ import { leaks as leaksAnswer, type Leaks } from '../api/answers';
 import { at, range } from '../base/columns';
 import { formatBytes, formatChange, formatCount, formatCountOf, formatMs } from '../base/format';
 import { locationName } from '../model/code';
-import { costTitle, costWidths, type LiveWhen } from '../model/cost';
+import { costTitle, costWidths, errorBeside, type LiveWhen } from '../model/cost';
 import { wholeRunParams, type Address } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
@@ -77,11 +77,11 @@ function growthColumns(answer: Leaks): readonly Column[] {
       title: 'Slope',
       sortable: true,
       help: 'bytes each second, of what grows',
-      widthPx: 106,
+      widthPx: leaks.slope_error === null ? 106 : 150,
       numeric: true,
       cell: (row) => {
         const slope = leaks.slope_bytes_per_s[row] ?? null;
-        return <span class="leaks-number">{slope === null ? '' : `${formatChange(slope, formatBytes)}/s`}</span>;
+        return <span class="leaks-number">{slope === null ? '' : `${formatChange(slope, formatBytes)}/s${errorBeside(slope, leaks.slope_error?.[row])}`}</span>;
       },
     },
     {

@@ -6,6 +6,7 @@ import { useRef, useState } from 'preact/hooks';
 import { series as seriesAnswer, type Series } from '../api/answers';
 import { at } from '../base/columns';
 import { formatBytes, formatMs } from '../base/format';
+import { errorBeside } from '../model/cost';
 import { markText } from '../model/mark';
 import { areaPath, lastAt, stepPath, STRIP, type Scale } from '../model/time-strip';
 import { BLOCK_FIELDS, isFiltered, isMoment, stackParams, TIME_FIELDS, type Address } from '../state/address';
@@ -44,7 +45,8 @@ function highest(values: readonly number[], least: number): number {
 function textAt(series: Series, ms: number, hasRss: boolean): string {
   const slice = lastAt(series.points.start_ms, ms);
   const sample = lastAt(series.rss.time_ms, ms);
-  const heap = slice < 0 ? '' : `, heap ${formatBytes(at(series.points.live_bytes, slice))}`;
+  const bytes = slice < 0 ? 0 : at(series.points.live_bytes, slice);
+  const heap = slice < 0 ? '' : `, heap ${formatBytes(bytes)}${errorBeside(bytes, series.points.live_bytes_error?.[slice])}`;
   const rss = !hasRss || sample < 0 ? '' : `, RSS ${formatBytes(at(series.rss.rss_bytes, sample))}`;
   return `${formatMs(ms)}${heap}${rss}`;
 }
@@ -190,7 +192,7 @@ function Strip(props: {
 
 /** What the strip shows, and what of the filter it does not. */
 function headText(series: Series, address: Address, hasRss: boolean): string {
-  const peakText = `${isFiltered(address) ? 'peak of the whole heap' : 'peak'} ${formatBytes(series.peak.bytes)} after ${formatMs(series.peak.time_ms)}`;
+  const peakText = `${isFiltered(address) ? 'peak of the whole heap' : 'peak'} ${formatBytes(series.peak.bytes)}${errorBeside(series.peak.bytes, series.peak.error)} after ${formatMs(series.peak.time_ms)}`;
   const missing = BLOCK_FIELDS.some((field) => address[field] !== '') ? '; sizes and lifetimes are not applied' : '';
   const rss = hasRss && isFilteredBeyond(address, [...TIME_FIELDS, 'process']) ? '; RSS is not filtered' : '';
   return `${peakText}${missing}${rss}`;
