@@ -282,6 +282,31 @@ def test_the_errors_over_time(scratch):
     assert at_end >= 18 and at_peak >= 19, (at_end, at_peak)
 
 
+def bytes_of(text):
+    number, unit = text.split()
+    return float(number) * {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20}[unit]
+
+
+def test_top_states_the_errors_of_what_is_live(scratch):
+    """The truth, 792,000 bytes that one call site leaks, is within what `cairn top` states."""
+    runs, within = 20, 0
+    for seed in range(1, runs + 1):
+        path = record(scratch / f"{seed}.cairn", "--sample=8192", "--", PROGRAMS / "sampled", seed=str(seed)).path
+        run = subprocess.run([CAIRN, "top", "--plain", path], capture_output=True, text=True, env=environment(), check=False,
+                             timeout=120)
+        row = next(line for line in run.stdout.splitlines() if line.endswith("  leak  sampled.c:38"))
+        live, share = re.match(r" *([0-9.]+ [KM]?i?B) ±([0-9]+)%  ", row).groups()
+        within += abs(bytes_of(live) - 792000) <= bytes_of(live) * (int(share) + 0.5) / 100
+        head = re.search(r"^live heap: ([0-9.]+ [KM]iB) ±([0-9]+)% in [0-9,]+ ±[0-9]+% blocks, peak [0-9.]+ MiB ±[0-9]+%$", run.stdout, re.M)
+        assert (head[1], head[2]) == (live, share) and "[estimates: 1 of " in run.stdout.splitlines()[0]
+        rows = [line for line in run.stdout.splitlines() if line.endswith("sampled.c:38") or " churn  " in line]
+        assert all(line.count("±") >= 3 for line in rows), rows  # and none beside 0
+    assert within >= 18, within
+    exact = record(scratch / "e.cairn", "--", PROGRAMS / "sampled").path
+    run = subprocess.run([CAIRN, "top", "--plain", exact], capture_output=True, text=True, env=environment(), check=False, timeout=120)
+    assert "±" not in run.stdout and "estimates" not in run.stdout and " 773 KiB " in run.stdout
+
+
 def checked(path, *budgets, status=(0, 1)):
     """The results of `cairn check` by name, and its text."""
     texts = [subprocess.run([CAIRN, "check", *form, *map(str, budgets), path], capture_output=True, text=True,

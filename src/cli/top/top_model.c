@@ -75,6 +75,31 @@ static double rate_of(const struct top_model *model, uint64_t now, uint64_t befo
                : 0;
 }
 
+// The error of such a rate.
+static double rate_error_of(const struct top_model *model,
+                            const struct site_figures *now,
+                            const struct site_figures *before)
+{
+    return rate_of(model, site_allocations_error(&model->sample->sampling, before, now), 0);
+}
+
+static void find_errors(const struct top_model *model,
+                        const struct site_figures *base,
+                        const struct site_figures *before,
+                        struct top_row *row)
+{
+    const struct sampling *sampling = &model->sample->sampling;
+    const struct site_figures of = site_figures_error(sampling, &row->now);
+    const struct costs of_site =
+        sampling_errors(sampling, &model->sample->sites.sites.items[row->site].costs);
+    row->errors[TOP_LIVE] = (double)of.live_bytes;
+    row->errors[TOP_CHANGE] = (double)site_change_error(sampling, base, &row->now);
+    row->errors[TOP_RATE] = rate_error_of(model, &row->now, before);
+    row->errors[TOP_TEMPORARY] = (double)of.temporary;
+    row->errors[TOP_ALLOCATIONS] = (double)of.allocations;
+    row->errors[TOP_PEAK] = (double)costs_get(&of_site, COST_PEAK_BYTES);
+}
+
 static struct top_row row_of(const struct top_model *model, size_t site)
 {
     const struct site_moment *moment = model->sample->moment;
@@ -84,15 +109,17 @@ static struct top_row row_of(const struct top_model *model, size_t site)
     if (model->previous != NULL) {
         before = site_moment_earlier(model->previous, moment, site);
     }
-    return (struct top_row){
+    struct top_row row = {
         .site = site,
         .now = now,
         .peak_bytes = costs_get(&model->sample->sites.sites.items[site].costs, COST_PEAK_BYTES),
         .change_bytes = (int64_t)(now.live_bytes - base.live_bytes),
         .rate = rate_of(model, now.allocations, before.allocations)};
+    find_errors(model, &base, &before, &row);
+    return row;
 }
 
-static double value_of(const struct top_row *row, enum top_column column)
+double top_row_value(const struct top_row *row, enum top_column column)
 {
     switch (column) {
     case TOP_LIVE:
@@ -121,8 +148,8 @@ static int compare_rows(const void *left, const void *right, void *context)
     const struct top_row *b = right;
     const enum top_column order[] = {model->sort, TOP_LIVE, TOP_ALLOCATIONS};
     for (size_t i = 0; i < ARRAY_LEN(order); i++) {
-        const double x = value_of(a, order[i]);
-        const double y = value_of(b, order[i]);
+        const double x = top_row_value(a, order[i]);
+        const double y = top_row_value(b, order[i]);
         if (x < y || x > y) {
             return (x < y) != (i == 0 && model->is_inverted) ? 1 : -1;
         }
@@ -231,8 +258,10 @@ enum err top_model_take(struct top_model *model, struct top_sample *sample)
     if (model->base == NULL) {
         model->base = site_moment_ref(sample->moment);
     }
-    const uint64_t before = model->previous != NULL ? model->previous->total.allocations : 0;
-    model->rate = rate_of(model, sample->moment->total.allocations, before);
+    const struct site_figures none = {0};
+    const struct site_figures *before = model->previous != NULL ? &model->previous->total : &none;
+    model->rate = rate_of(model, sample->moment->total.allocations, before->allocations);
+    model->rate_error = rate_error_of(model, &sample->moment->total, before);
     TRY(list_rows(model, followed));
     return model->page == TOP_PAGE_STACK ? list_stack(model) : ERR_OK;
 }

@@ -75,7 +75,8 @@ struct top_row {
     struct site_figures now;
     uint64_t peak_bytes;
     int64_t change_bytes;
-    double rate; // allocations in a second
+    double rate;                     // allocations in a second
+    double errors[TOP_COLUMN_COUNT]; // two standard errors; 0: exact, or unknown
 };
 
 DEFINE_VEC(top_row_vec, struct top_row);
@@ -112,9 +113,10 @@ struct top_model {
     struct strbuf filter;    // owned; "": everything passes
     struct top_row_vec rows; // owned; those that pass, in order
     double rate;             // of all sites
-    size_t cursor;           // in rows
-    size_t first;            // the row at the top of the list
-    size_t lines;            // of the list, set by the caller before each key; at least 1
+    double rate_error;
+    size_t cursor; // in rows
+    size_t first;  // the row at the top of the list
+    size_t lines;  // of the list, set by the caller before each key; at least 1
 
     struct top_stack_line_vec stack; // owned; of the call site under the cursor
     size_t stack_first;              // the line at the top of the page
@@ -133,6 +135,9 @@ enum err top_model_filter(struct top_model *model, const char *text) MUST_USE;
 
 // Move the list so that it shows the cursor, and no empty lines below the last row.
 void top_model_show_cursor(struct top_model *model);
+
+// The figure of a column. A change may be negative.
+double top_row_value(const struct top_row *row, enum top_column column);
 
 // The call site under the cursor, NULL if there are no rows.
 const struct top_row *top_model_row(const struct top_model *model);

@@ -3,6 +3,7 @@
 #include "cli/top/top_picture.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -20,19 +21,21 @@ enum {
     TALL_CHART_LINES = 3,
     CHART_LEFT = 18,       // columns before a chart
     CHART_RIGHT = 16,      // and after it
+    ERROR_COLUMNS = 5,     // "±999%"; without UTF-8 one more
     SORTED_WIDTH_MIN = 40, // from here on, the column of the order is shown in any case
     FUNCTION_COLUMNS_MIN = 16,
     PLACE_COLUMNS_MAX = 40,
     MODULE_COLUMNS = 20,
 };
 
-// Columns of the list by the width of the screen that they need.
+// Columns of the list by the width of the screen that they need, and that their errors need.
 static const struct {
     enum top_column column;
     unsigned width_min;
+    unsigned error_width_min;
 } shown[] = {
-    {TOP_LIVE, 0},       {TOP_CHANGE, 50},       {TOP_RATE, 60},
-    {TOP_TEMPORARY, 70}, {TOP_ALLOCATIONS, 100}, {TOP_PEAK, 110},
+    {TOP_LIVE, 0, 60},        {TOP_CHANGE, 50, 90},        {TOP_RATE, 60, 120},
+    {TOP_TEMPORARY, 70, 130}, {TOP_ALLOCATIONS, 100, 140}, {TOP_PEAK, 110, 110},
 };
 
 static const char *const help[] = {
@@ -43,6 +46,7 @@ static const char *const help[] = {
     "  ALLOC/S  allocations per second since the previous update",
     "  TEMP     allocations that the thread freed with its next heap operation",
     "  ALLOCS   allocations since recording began      AT PEAK  live at the peak",
+    "  ±        error of an estimate: the figure is within it in 95 of 100 cases",
     "",
     "  Up Down PgUp PgDn Home End   move             Enter F5   call stacks, and back",
     "  l g r t a p   sort by live, change, rate, temporary, allocations, at peak",
@@ -59,6 +63,12 @@ void top_picture_release(struct top_picture *picture)
     top_line_vec_release(&picture->lines);
 }
 
+// Whether figures of the sample have errors.
+static bool has_errors(const struct top_model *model)
+{
+    return model->sample->sampling.bytes != 0;
+}
+
 // A picture in the making.
 struct drawing {
     const struct top_model *model;
@@ -72,18 +82,30 @@ static void drawing_release(struct drawing *d)
     strbuf_release(&d->line);
 }
 
+// Replace what is not ASCII. A plus-minus sign has two bytes.
+static void make_ascii(char *text, size_t len)
+{
+    static const char sign[] = "\xc2\xb1";
+    for (size_t i = 0; i < len; i++) {
+        if (i + 1 < len && memcmp(text + i, sign, 2) == 0) {
+            text[i++] = '+';
+            text[i] = '-';
+        } else if ((unsigned char)text[i] >= 0x80) {
+            text[i] = '?';
+        }
+    }
+}
+
 // Append the line to the picture, cut to the width. The line is empty then.
 static MUST_USE enum err end_line(struct drawing *d, enum top_style style)
 {
     struct strbuf *texts = &d->picture->texts;
     const struct top_line line = {.text = texts->len, .style = style};
     TRY(strbuf_result(&d->line));
-    screen_append_cut(texts, strbuf_text(&d->line), d->size.width, SCREEN_CUT_MIDDLE);
-    for (size_t i = line.text; i < texts->len && !d->size.is_utf8; i++) {
-        if ((unsigned char)texts->data[i] >= 0x80) {
-            texts->data[i] = '?';
-        }
+    if (!d->size.is_utf8) {
+        make_ascii(d->line.data, d->line.len);
     }
+    screen_append_cut(texts, strbuf_text(&d->line), d->size.width, SCREEN_CUT_MIDDLE);
     strbuf_append_char(texts, '\0');
     strbuf_clear(&d->line);
     TRY(strbuf_result(texts));
@@ -106,6 +128,14 @@ void top_append_change(struct strbuf *out, int64_t change_bytes)
     const bool is_less = change_bytes < 0;
     const uint64_t amount = is_less ? 0 - (uint64_t)change_bytes : (uint64_t)change_bytes;
     strbuf_printf(out, "%s%s", is_less ? "-" : amount > 0 ? "+" : "", format_bytes(amount).text);
+}
+
+void top_append_error(struct strbuf *out, double figure, double error)
+{
+    const double parts = 1000; // of a whole: rates may be below 1
+    strbuf_append_text(
+        out, sampling_format_error((uint64_t)(fabs(figure) * parts), (uint64_t)ceil(error * parts))
+                 .text);
 }
 
 const char *top_state_words(const struct top_model *model)
@@ -160,6 +190,7 @@ static MUST_USE enum err draw_title(struct drawing *d)
         if (meta->pid != 0) {
             strbuf_printf(&d->line, " (process %" PRIu32 ")", meta->pid);
         }
+        sampling_append_mark(&profile->recording, &d->line);
         strbuf_printf(&right, ", %s", screen_format_ms(meta->runtime_ms).text);
     }
     const size_t columns = right.len;
@@ -174,13 +205,24 @@ static unsigned chart_lines(struct top_size size)
     return size.height >= TALL_LINES ? TALL_CHART_LINES : 1;
 }
 
+// The columns of an error beside a chart.
+static unsigned error_columns(const struct drawing *d)
+{
+    return has_errors(d->model) ? ERROR_COLUMNS + !d->size.is_utf8 + 1U : 0;
+}
+
+// A figure and its highest value so far, with their errors.
+struct charted {
+    const char *name;
+    uint64_t now_bytes;
+    uint64_t now_error;
+    uint64_t peak_bytes;
+    uint64_t peak_error;
+};
+
 // Draw the lines of a chart: figure and peak are beside the last one.
-static MUST_USE enum err draw_chart(struct drawing *d,
-                                    const char *name,
-                                    uint64_t now_bytes,
-                                    uint64_t peak_bytes,
-                                    const uint64_t *values,
-                                    size_t columns)
+static MUST_USE enum err
+draw_chart(struct drawing *d, const struct charted *charted, const uint64_t *values, size_t columns)
 {
     const unsigned lines = chart_lines(d->size);
     uint64_t most = 0;
@@ -190,12 +232,15 @@ static MUST_USE enum err draw_chart(struct drawing *d,
     for (unsigned line = 0; line < lines; line++) {
         const bool is_last = line + 1 == lines;
         if (is_last) {
-            strbuf_printf(&d->line, "%-5s%10s", name, format_bytes(now_bytes).text);
+            strbuf_printf(&d->line, "%-5s%10s", charted->name,
+                          format_bytes(charted->now_bytes).text);
+            top_append_error(&d->line, (double)charted->now_bytes, (double)charted->now_error);
         }
-        blank_to(&d->line, CHART_LEFT, 2);
+        blank_to(&d->line, CHART_LEFT + error_columns(d), 2);
         top_chart_append(&d->line, values, columns, most, line, lines, d->size.is_utf8);
         if (is_last) {
-            strbuf_printf(&d->line, "  peak %s", format_bytes(peak_bytes).text);
+            strbuf_printf(&d->line, "  peak %s", format_bytes(charted->peak_bytes).text);
+            top_append_error(&d->line, (double)charted->peak_bytes, (double)charted->peak_error);
         }
         TRY(end_line(d, TOP_STYLE_CHART));
     }
@@ -205,29 +250,48 @@ static MUST_USE enum err draw_chart(struct drawing *d,
 static MUST_USE enum err draw_charts(struct drawing *d)
 {
     const struct top_sample *sample = d->model->sample;
-    const unsigned around = CHART_LEFT + CHART_RIGHT + 2;
+    const struct site_figures *total = &sample->moment->total;
+    const struct site_figures errors = site_figures_error(&sample->sampling, total);
+    const unsigned around = CHART_LEFT + CHART_RIGHT + 2 + 2 * error_columns(d);
     uint64_t values[TOP_CHART_COLUMNS_MAX];
     const size_t columns =
         d->size.width > around ? min_u64(d->size.width - around, TOP_CHART_COLUMNS_MAX) : 0;
     top_chart_live(&sample->timeline, values, columns);
-    TRY(draw_chart(d, "Heap", sample->moment->total.live_bytes,
-                   costs_get(&sample->summary.costs, COST_PEAK_BYTES), values, columns));
+    const struct charted heap = {
+        .name = "Heap",
+        .now_bytes = total->live_bytes,
+        .now_error = errors.live_bytes,
+        .peak_bytes = costs_get(&sample->summary.costs, COST_PEAK_BYTES),
+        .peak_error = has_errors(d->model) ? sample->summary.peak_error_bytes : 0,
+    };
+    TRY(draw_chart(d, &heap, values, columns));
     top_chart_rss(&sample->rss, sample->summary.runtime_ms, values, columns);
-    return draw_chart(d, "RSS", top_sample_rss_bytes(sample), sample->summary.peak_rss_bytes,
-                      values, columns);
+    const struct charted rss = {.name = "RSS",
+                                .now_bytes = top_sample_rss_bytes(sample),
+                                .peak_bytes = sample->summary.peak_rss_bytes};
+    return draw_chart(d, &rss, values, columns);
 }
 
 static MUST_USE enum err draw_totals(struct drawing *d)
 {
     const struct top_model *model = d->model;
     const struct site_figures *total = &model->sample->moment->total;
-    strbuf_printf(&d->line, "%s live blocks, %s allocations (%s/s), %s temporary",
-                  format_count(total->live_blocks).text, format_count(total->allocations).text,
-                  format_short(model->rate).text,
+    const struct site_figures errors = site_figures_error(&model->sample->sampling, total);
+    strbuf_append_text(&d->line, format_count(total->live_blocks).text);
+    top_append_error(&d->line, (double)total->live_blocks, (double)errors.live_blocks);
+    strbuf_printf(&d->line, " live blocks, %s", format_count(total->allocations).text);
+    top_append_error(&d->line, (double)total->allocations, (double)errors.allocations);
+    strbuf_printf(&d->line, " allocations (%s", format_short(model->rate).text);
+    top_append_error(&d->line, model->rate, model->rate_error);
+    strbuf_printf(&d->line, "/s), %s temporary",
                   format_percent(total->temporary, total->allocations).text);
     TRY(end_line(d, TOP_STYLE_PLAIN));
     strbuf_append_text(&d->line, "Change ");
-    top_append_change(&d->line, (int64_t)(total->live_bytes - model->base->total.live_bytes));
+    const int64_t change_bytes = (int64_t)(total->live_bytes - model->base->total.live_bytes);
+    top_append_change(&d->line, change_bytes);
+    top_append_error(
+        &d->line, (double)change_bytes,
+        (double)site_change_error(&model->sample->sampling, &model->base->total, total));
     strbuf_printf(&d->line, " since %s%s", model->is_marked ? "the mark at " : "",
                   screen_format_ms(model->base->time_ms).text);
     if (model->filter.len > 0) {
@@ -285,6 +349,22 @@ static bool is_shown(const struct drawing *d, size_t column)
                                       : shown[column].width_min);
 }
 
+static bool is_error_shown(const struct drawing *d, size_t column)
+{
+    return has_errors(d->model) && is_shown(d, column) &&
+           (shown[column].column == d->model->sort ||
+            d->size.width >= shown[column].error_width_min);
+}
+
+// Append the error of a cell in a column of its own, or its title.
+static void append_error(struct drawing *d, const char *text)
+{
+    const size_t columns = error_columns(d) - 1;
+    // Its sign becomes two characters without UTF-8.
+    const size_t used = screen_columns(text) + (!d->size.is_utf8 && text[0] != '\0');
+    strbuf_printf(&d->line, "%*s%s  ", (int)(columns > used ? columns - used : 0), "", text);
+}
+
 // Append function and place of a location in the rest of the line.
 static void append_location(struct drawing *d, uint32_t location, bool is_inlined)
 {
@@ -336,6 +416,20 @@ static void append_cell(struct drawing *d, const struct top_row *row, enum top_c
     strbuf_printf(&d->line, "%*s  ", (int)top_column_get(column)->columns, strbuf_text(&cell));
 }
 
+// Append the cells of a column, if it is shown: the figure and its error.
+static void append_cells(struct drawing *d, const struct top_row *row, size_t column)
+{
+    const enum top_column of = shown[column].column;
+    CLEANUP(strbuf_release) struct strbuf error = {0};
+    if (is_shown(d, column)) {
+        append_cell(d, row, of);
+    }
+    if (is_error_shown(d, column)) {
+        top_append_error(&error, top_row_value(row, of), row->errors[of]);
+        append_error(d, strbuf_text(&error) + (error.len > 0)); // without its blank
+    }
+}
+
 static MUST_USE enum err draw_list(struct drawing *d, size_t lines)
 {
     const struct top_model *model = d->model;
@@ -347,6 +441,9 @@ static MUST_USE enum err draw_list(struct drawing *d, size_t lines)
                                                               : "v";
             strbuf_printf(&d->line, "%*s%s ", (int)info->columns, info->title, mark);
         }
+        if (is_error_shown(d, i)) {
+            append_error(d, "±");
+        }
     }
     strbuf_append_text(&d->line, "FUNCTION");
     blank_to(&d->line, d->size.width > 5 ? d->size.width - 5 : 0, 2);
@@ -357,9 +454,7 @@ static MUST_USE enum err draw_list(struct drawing *d, size_t lines)
             const struct top_row *row = &model->rows.items[i];
             const struct call_site *site = &model->sample->sites.sites.items[row->site];
             for (size_t column = 0; column < ARRAY_LEN(shown); column++) {
-                if (is_shown(d, column)) {
-                    append_cell(d, row, shown[column].column);
-                }
+                append_cells(d, row, column);
             }
             append_location(d, site->location, site->is_inlined);
         } else if (i == 0) {
@@ -372,6 +467,17 @@ static MUST_USE enum err draw_list(struct drawing *d, size_t lines)
     return ERR_OK;
 }
 
+// Append a cost of a stack with its error.
+static void append_cost(struct drawing *d, const struct costs *costs, enum cost cost)
+{
+    const uint64_t value = costs_get(costs, cost);
+    const struct costs errors = sampling_errors(&d->model->sample->sampling, costs);
+    strbuf_append_text(&d->line, cost_get_info(cost)->unit == COST_UNIT_BYTES
+                                     ? format_bytes(value).text
+                                     : format_count(value).text);
+    top_append_error(&d->line, (double)value, (double)costs_get(&errors, cost));
+}
+
 static void append_stack_line(struct drawing *d, const struct top_stack_line *line)
 {
     if (!line->is_title) {
@@ -381,11 +487,14 @@ static void append_stack_line(struct drawing *d, const struct top_stack_line *li
     }
     const uint64_t blocks = costs_get(&line->costs, COST_LEAKED_ALLOCATIONS);
     const uint64_t allocations = costs_get(&line->costs, COST_ALLOCATIONS);
-    strbuf_printf(&d->line, "%s in %s %s; %s %s, %s temporary",
-                  format_bytes(costs_get(&line->costs, COST_LEAKED_BYTES)).text,
-                  format_count(blocks).text, blocks == 1 ? "block" : "blocks",
-                  format_count(allocations).text, allocations == 1 ? "allocation" : "allocations",
-                  format_count(costs_get(&line->costs, COST_TEMPORARY)).text);
+    append_cost(d, &line->costs, COST_LEAKED_BYTES);
+    strbuf_append_text(&d->line, " in ");
+    append_cost(d, &line->costs, COST_LEAKED_ALLOCATIONS);
+    strbuf_append_text(&d->line, blocks == 1 ? " block; " : " blocks; ");
+    append_cost(d, &line->costs, COST_ALLOCATIONS);
+    strbuf_append_text(&d->line, allocations == 1 ? " allocation, " : " allocations, ");
+    append_cost(d, &line->costs, COST_TEMPORARY);
+    strbuf_append_text(&d->line, " temporary");
 }
 
 static MUST_USE enum err draw_stack(struct drawing *d, size_t lines)

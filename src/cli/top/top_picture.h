@@ -69,5 +69,8 @@ static inline const char *top_picture_text(const struct top_picture *picture, si
 // Append "+1.2 MiB", "-3 B" or "0 B".
 void top_append_change(struct strbuf *out, int64_t change_bytes);
 
+// Append the error of a figure as a share of it, " ±12%"; nothing if it is exact or unknown.
+void top_append_error(struct strbuf *out, double figure, double error);
+
 // Append what the recording does: "running", "has ended", ...
 const char *top_state_words(const struct top_model *model);

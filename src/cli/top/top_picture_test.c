@@ -240,6 +240,47 @@ static void plain_text_has_whole_numbers_and_names(void **state)
     free(is);
 }
 
+static const char sampled_text[] =
+    "main;load(a.c:7) 1000 1048576 100 104857 0 0 900 943719 943719\n"
+    "@0 500 524288 0 0 0\n@1 500 524288 100 104857 0\n";
+
+// Figures of a sample have their errors, beside them or in a column of its own.
+static void estimates_have_errors(void **state)
+{
+    (void)state;
+    char *is = NULL;
+    size_t len = 0;
+    CLEANUP(top_model_release) struct top_model model = {.lines = 1};
+    CLEANUP(top_picture_release) struct top_picture picture = {0};
+    assert_int_equal(top_model_take(&model, test_sampled(sampled_text, 2000, 4096)), ERR_OK);
+    FILE *out = open_memstream(&is, &len);
+    assert_int_equal(top_plain_write(&model, 3, out), ERR_OK);
+    assert_int_equal(fclose(out), 0);
+    print_message("%s", is);
+    // 2 * sqrt(9 / 8 * 4096 * 943719), 14% of it
+    assert_non_null(strstr(is, "live heap: 922 KiB ±14% in 900 blocks, peak 922 KiB ±11%\n"));
+    assert_non_null(strstr(is, "[estimates: 1 of "));
+    assert_non_null(strstr(is, " 922 KiB ±14%  "));
+    free(is);
+    for (unsigned width = 60; width < 200; width++) {
+        draw(&model, (struct top_size){width, 24, true}, &picture);
+        const char *row = top_picture_text(&picture, 8);
+        const char *head = top_picture_text(&picture, 7);
+        assert_non_null(strstr(head, "LIVEv     ±  "));
+        assert_non_null(strstr(row, " 922 KiB   ±14%  "));
+        assert_non_null(strstr(top_picture_text(&picture, 1), "Heap    922 KiB ±14%"));
+        draw(&model, (struct top_size){width, 24, false}, &picture);
+        assert_non_null(strstr(top_picture_text(&picture, 8), " 922 KiB   +-14%  "));
+    }
+    draw(&model, (struct top_size){160, 24, true}, &picture);
+    const char *head = top_picture_text(&picture, 7);
+    size_t signs = 0;
+    for (const char *at = head; (at = strstr(at, "±")) != NULL; at++) {
+        signs++;
+    }
+    assert_int_equal(signs, TOP_COLUMN_COUNT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -250,6 +291,7 @@ int main(void)
         cmocka_unit_test(the_state_is_in_the_title),
         cmocka_unit_test(changes_have_signs),
         cmocka_unit_test(charts_are_as_high_as_their_values),
+        cmocka_unit_test(estimates_have_errors),
         cmocka_unit_test(plain_text_has_whole_numbers_and_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,26 +22,67 @@ static struct human format_rate(double rate)
     return out;
 }
 
+// A count with its error.
+static void append_count(struct strbuf *out, uint64_t count, uint64_t error)
+{
+    strbuf_append_text(out, format_count(count).text);
+    top_append_error(out, (double)count, (double)error);
+}
+
+static void append_bytes(struct strbuf *out, uint64_t bytes, uint64_t error)
+{
+    strbuf_append_text(out, format_bytes(bytes).text);
+    top_append_error(out, (double)bytes, (double)error);
+}
+
+static void append_title(const struct top_model *model, struct strbuf *out)
+{
+    const struct profile *profile = model->sample->profile;
+    const struct rec_meta *meta = &profile->recording.meta;
+    screen_append(out, screen_basename(profile_string(profile, meta->program)));
+    strbuf_printf(out, " (process %" PRIu32 "): %s, %s", meta->pid, top_state_words(model),
+                  screen_format_ms(meta->runtime_ms).text);
+    sampling_append_mark(&profile->recording, out);
+    strbuf_append_char(out, '\n');
+}
+
+static void append_totals(const struct top_model *model, struct strbuf *out)
+{
+    const struct top_sample *sample = model->sample;
+    const struct site_figures *total = &sample->moment->total;
+    const struct site_figures errors = site_figures_error(&sample->sampling, total);
+    strbuf_append_text(out, "live heap: ");
+    append_bytes(out, total->live_bytes, errors.live_bytes);
+    strbuf_append_text(out, " in ");
+    append_count(out, total->live_blocks, errors.live_blocks);
+    strbuf_append_text(out, " blocks, peak ");
+    append_bytes(out, costs_get(&sample->summary.costs, COST_PEAK_BYTES),
+                 sample->sampling.bytes != 0 ? sample->summary.peak_error_bytes : 0);
+    strbuf_printf(out, "\nRSS: %s, peak %s\n", format_bytes(top_sample_rss_bytes(sample)).text,
+                  format_bytes(sample->summary.peak_rss_bytes).text);
+    strbuf_append_text(out, "allocations: ");
+    append_count(out, total->allocations, errors.allocations);
+    strbuf_printf(out, ", %s", format_rate(model->rate).text);
+    top_append_error(out, model->rate, model->rate_error);
+    strbuf_append_text(out, " per second, ");
+    append_count(out, total->temporary, errors.temporary);
+    strbuf_printf(out, " temporary (%s)\n",
+                  format_percent(total->temporary, total->allocations).text);
+}
+
 static MUST_USE enum err write_head(const struct top_model *model, FILE *out)
 {
     const struct top_sample *sample = model->sample;
-    const struct rec_meta *meta = &sample->profile->recording.meta;
     const struct site_figures *total = &sample->moment->total;
+    const struct site_figures *base = &model->base->total;
+    const int64_t change_bytes = (int64_t)(total->live_bytes - base->live_bytes);
     CLEANUP(strbuf_release) struct strbuf text = {0};
-    screen_append(&text, screen_basename(profile_string(sample->profile, meta->program)));
-    strbuf_printf(&text, " (process %" PRIu32 "): %s, %s\n", meta->pid, top_state_words(model),
-                  screen_format_ms(meta->runtime_ms).text);
-    strbuf_printf(&text, "live heap: %s in %s blocks, peak %s\n",
-                  format_bytes(total->live_bytes).text, format_count(total->live_blocks).text,
-                  format_bytes(costs_get(&sample->summary.costs, COST_PEAK_BYTES)).text);
-    strbuf_printf(&text, "RSS: %s, peak %s\n", format_bytes(top_sample_rss_bytes(sample)).text,
-                  format_bytes(sample->summary.peak_rss_bytes).text);
-    strbuf_printf(&text, "allocations: %s, %s per second, %s temporary (%s)\n",
-                  format_count(total->allocations).text, format_rate(model->rate).text,
-                  format_count(total->temporary).text,
-                  format_percent(total->temporary, total->allocations).text);
+    append_title(model, &text);
+    append_totals(model, &text);
     strbuf_append_text(&text, "change of the live heap: ");
-    top_append_change(&text, (int64_t)(total->live_bytes - model->base->total.live_bytes));
+    top_append_change(&text, change_bytes);
+    top_append_error(&text, (double)change_bytes,
+                     (double)site_change_error(&sample->sampling, base, total));
     strbuf_printf(&text, " since %s\n", screen_format_ms(model->base->time_ms).text);
     if (sample->findings.items.len > 0) {
         strbuf_append_text(&text, "finding: ");
@@ -54,18 +95,71 @@ static MUST_USE enum err write_head(const struct top_model *model, FILE *out)
     return ERR_OK;
 }
 
+// The columns of an update, by their order.
+static const struct {
+    enum top_column column;
+    int width;
+    const char *title;
+} cells[] = {
+    {TOP_LIVE, 10, "LIVE"},
+    {TOP_CHANGE, 12, "CHANGE"},
+    {TOP_RATE, 10, "ALLOC/S"},
+    {TOP_TEMPORARY, 14, "TEMPORARY"},
+    {TOP_ALLOCATIONS, 14, "ALLOCATIONS"},
+    {TOP_PEAK, 11, "AT PEAK"},
+};
+
+enum {
+    ERROR_COLUMNS = 6 // " ±999%"
+};
+
+// Append a text in a column, right-aligned; with room for an error if figures have one.
+static void append_cell(struct strbuf *out, const char *text, int width, bool has_errors)
+{
+    const int padding = width + (has_errors ? ERROR_COLUMNS : 0) - (int)screen_columns(text);
+    strbuf_printf(out, "%*s%s", padding > 0 ? padding : 0, "", text);
+}
+
+static void append_figure(struct strbuf *out, const struct top_row *row, enum top_column column)
+{
+    switch (column) {
+    case TOP_LIVE:
+        strbuf_append_text(out, format_bytes(row->now.live_bytes).text);
+        break;
+    case TOP_CHANGE:
+        top_append_change(out, row->change_bytes);
+        break;
+    case TOP_RATE:
+        strbuf_append_text(out, format_rate(row->rate).text);
+        break;
+    case TOP_TEMPORARY:
+        strbuf_append_text(out, format_count(row->now.temporary).text);
+        break;
+    case TOP_ALLOCATIONS:
+        strbuf_append_text(out, format_count(row->now.allocations).text);
+        break;
+    case TOP_PEAK:
+        strbuf_append_text(out, format_bytes(row->peak_bytes).text);
+        break;
+    case TOP_COLUMN_COUNT:
+        break;
+    }
+    top_append_error(out, top_row_value(row, column), row->errors[column]);
+}
+
 static MUST_USE enum err
 write_row(const struct top_model *model, const struct top_row *row, FILE *out)
 {
     const struct profile *profile = model->sample->profile;
     const struct call_site *site = &model->sample->sites.sites.items[row->site];
     CLEANUP(strbuf_release) struct strbuf text = {0};
-    CLEANUP(strbuf_release) struct strbuf change = {0};
-    top_append_change(&change, row->change_bytes);
-    strbuf_printf(&text, "%10s %11s %9s %13s %13s %10s  ", format_bytes(row->now.live_bytes).text,
-                  strbuf_text(&change), format_rate(row->rate).text,
-                  format_count(row->now.temporary).text, format_count(row->now.allocations).text,
-                  format_bytes(row->peak_bytes).text);
+    CLEANUP(strbuf_release) struct strbuf cell = {0};
+    for (size_t i = 0; i < ARRAY_LEN(cells); i++) {
+        strbuf_clear(&cell);
+        append_figure(&cell, row, cells[i].column);
+        append_cell(&text, strbuf_text(&cell), cells[i].width, model->sample->sampling.bytes != 0);
+    }
+    strbuf_append_text(&text, "  ");
     location_append_function(&text, profile, site->location, site->is_inlined, SIZE_MAX);
     strbuf_append_text(&text, "  ");
     const size_t before = text.len;
@@ -74,6 +168,19 @@ write_row(const struct top_model *model, const struct top_row *row, FILE *out)
         screen_append(&text, screen_basename(profile_location_module(profile, site->location)));
     }
     strbuf_append_char(&text, '\n');
+    TRY(strbuf_result(&cell));
+    TRY(strbuf_result(&text));
+    (void)fputs(strbuf_text(&text), out); // errors of the stream are found at the end
+    return ERR_OK;
+}
+
+static MUST_USE enum err write_titles(const struct top_model *model, FILE *out)
+{
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    for (size_t i = 0; i < ARRAY_LEN(cells); i++) {
+        append_cell(&text, cells[i].title, cells[i].width, model->sample->sampling.bytes != 0);
+    }
+    strbuf_append_text(&text, "  FUNCTION, PLACE\n");
     TRY(strbuf_result(&text));
     (void)fputs(strbuf_text(&text), out); // errors of the stream are found at the end
     return ERR_OK;
@@ -86,8 +193,7 @@ enum err top_plain_write(const struct top_model *model, size_t limit, FILE *out)
     (void)fprintf(out, "%zu of %zu call sites, most %s first\n", count, model->rows.len,
                   top_column_get(model->sort)->words);
     if (count > 0) {
-        (void)fprintf(out, "%10s %11s %9s %13s %13s %10s  %s\n", "LIVE", "CHANGE", "ALLOC/S",
-                      "TEMPORARY", "ALLOCATIONS", "AT PEAK", "FUNCTION, PLACE");
+        TRY(write_titles(model, out));
     }
     for (size_t i = 0; i < count; i++) {
         TRY(write_row(model, &model->rows.items[i], out));

@@ -33,6 +33,7 @@ void top_sample_freep(struct top_sample **sample)
 
 static MUST_USE enum err query(struct top_sample *sample, const struct profile *profile)
 {
+    sample->sampling = sampling_of(&profile->recording);
     TRY(profile_select(profile, NULL, &sample->selection, NULL));
     TRY(summary_build(&sample->selection, &sample->summary));
     TRY(call_sites_build_alone(&sample->selection, &sample->sites));

@@ -8,6 +8,7 @@
 
 #include "base/err.h"
 #include "host/containers/vec.h"
+#include "profile/accuracy/sampling.h"
 #include "profile/calls/call_sites.h"
 #include "profile/calls/site_moment.h"
 #include "profile/findings/findings.h"
@@ -18,6 +19,7 @@
 
 struct top_sample {
     struct profile *profile; // owned
+    struct sampling sampling;
     struct selection selection;
     struct summary summary;
     struct call_sites sites;    // owned; without stacks

@@ -3,10 +3,12 @@
 #include "profile/calls/site_moment.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "host/text/strbuf.h"
 
 // Write what identifies the site at `location`.
@@ -42,6 +44,8 @@ static void add_row(struct site_figures *figures, const struct costs *costs, boo
 {
     figures->allocations += costs_get(costs, COST_ALLOCATIONS);
     figures->temporary += costs_get(costs, COST_TEMPORARY);
+    figures->allocated_bytes += costs_get(costs, COST_ALLOCATED_BYTES);
+    sampled_sizes_add(&figures->sizes, &costs->sizes);
     if (is_live) {
         figures->live_bytes += costs_get(costs, COST_LEAKED_BYTES);
         figures->live_blocks += costs_get(costs, COST_LEAKED_ALLOCATIONS);
@@ -101,4 +105,55 @@ site_moment_earlier(const struct site_moment *earlier, const struct site_moment 
     uint32_t id = 0;
     const bool is_known = string_table_find(&earlier->names, name, strlen(name), &id) == ERR_OK;
     return is_known ? earlier->figures.items[id] : (struct site_figures){0};
+}
+
+struct site_figures site_figures_error(const struct sampling *sampling,
+                                       const struct site_figures *figures)
+{
+    const struct costs costs = {
+        .values = {[COST_LEAKED_BYTES] = figures->live_bytes,
+                   [COST_LEAKED_ALLOCATIONS] = figures->live_blocks,
+                   [COST_ALLOCATIONS] = figures->allocations,
+                   [COST_TEMPORARY] = figures->temporary,
+                   [COST_ALLOCATED_BYTES] = figures->allocated_bytes},
+        .sizes = figures->sizes,
+    };
+    const struct costs errors = sampling_errors(sampling, &costs);
+    return (struct site_figures){
+        .live_bytes = costs_get(&errors, COST_LEAKED_BYTES),
+        .live_blocks = costs_get(&errors, COST_LEAKED_ALLOCATIONS),
+        .allocations = costs_get(&errors, COST_ALLOCATIONS),
+        .temporary = costs_get(&errors, COST_TEMPORARY),
+        .allocated_bytes = costs_get(&errors, COST_ALLOCATED_BYTES),
+    };
+}
+
+static uint64_t difference(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+// A block changes the level if it is live at one moment only: at the later one if it was allocated
+// in between, at the earlier one if it was freed in between.
+uint64_t site_change_error(const struct sampling *sampling,
+                           const struct site_figures *earlier,
+                           const struct site_figures *later)
+{
+    const uint64_t allocated_bytes = difference(later->allocated_bytes, earlier->allocated_bytes);
+    const uint64_t freed_bytes =
+        difference(earlier->live_bytes + allocated_bytes, later->live_bytes);
+    return sampling_error_of_bytes(sampling, min_u64(allocated_bytes, later->live_bytes) +
+                                                 min_u64(freed_bytes, earlier->live_bytes));
+}
+
+uint64_t site_allocations_error(const struct sampling *sampling,
+                                const struct site_figures *earlier,
+                                const struct site_figures *later)
+{
+    struct costs costs = {.sizes = later->sizes};
+    costs.values[COST_ALLOCATIONS] = difference(later->allocations, earlier->allocations);
+    costs.sizes.inverse_lengths =
+        fmax(costs.sizes.inverse_lengths - earlier->sizes.inverse_lengths, 0); // they are rounded
+    const struct costs errors = sampling_errors(sampling, &costs);
+    return costs_get(&errors, COST_ALLOCATIONS);
 }

@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "host/containers/string_table.h"
 #include "host/containers/vec.h"
+#include "profile/accuracy/sampling.h"
 #include "profile/calls/call_sites.h"
 
 struct site_figures {
@@ -23,6 +24,8 @@ struct site_figures {
     uint64_t live_blocks;
     uint64_t allocations; // since the start, as are the next
     uint64_t temporary;
+    uint64_t allocated_bytes;
+    struct sampled_sizes sizes; // of the allocations
 };
 
 DEFINE_VEC(site_figures_vec, struct site_figures);
@@ -56,3 +59,16 @@ static inline struct site_figures site_moment_get(const struct site_moment *mome
 struct site_figures site_moment_earlier(const struct site_moment *earlier,
                                         const struct site_moment *later,
                                         size_t site);
+
+// Two standard errors of each figure; 0 if it is exact or its error unknown.
+struct site_figures site_figures_error(const struct sampling *sampling,
+                                       const struct site_figures *figures);
+
+// The same of what happened between two moments of one run: the change of live bytes, and how many
+// were allocated. The change has no error from blocks that are live at both.
+uint64_t site_change_error(const struct sampling *sampling,
+                           const struct site_figures *earlier,
+                           const struct site_figures *later);
+uint64_t site_allocations_error(const struct sampling *sampling,
+                                const struct site_figures *earlier,
+                                const struct site_figures *later);

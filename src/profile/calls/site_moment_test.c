@@ -69,17 +69,25 @@ static void sites_are_found_by_name_in_an_earlier_moment(void **state)
                 "main;other(a.c:9) 2 20 2 20 0 0\n",
                 &late);
     const size_t load = site_of(&late, "load");
-    assert_figures(site_moment_get(late.moment, load), (struct site_figures){1600, 7, 9, 2});
+    assert_figures(site_moment_get(late.moment, load),
+                   (struct site_figures){
+                       .live_bytes = 1600, .live_blocks = 7, .allocations = 9, .temporary = 2});
     assert_figures(site_moment_earlier(early.moment, late.moment, load),
-                   (struct site_figures){300, 3, 4, 1});
+                   (struct site_figures){
+                       .live_bytes = 300, .live_blocks = 3, .allocations = 4, .temporary = 1});
     assert_figures(site_moment_earlier(early.moment, late.moment, load + 1), // the other line
                    (struct site_figures){0});
     assert_figures(site_moment_earlier(early.moment, late.moment, site_of(&late, "first")),
                    (struct site_figures){0});
-    assert_figures(site_moment_get(late.moment, site_of(&late, "other")),
-                   (struct site_figures){0, 0, 2, 0});
-    assert_figures(early.moment->total, (struct site_figures){320, 5, 6, 1});
-    assert_figures(late.moment->total, (struct site_figures){1670, 14, 23, 7});
+    assert_figures(
+        site_moment_get(late.moment, site_of(&late, "other")),
+        (struct site_figures){.live_bytes = 0, .live_blocks = 0, .allocations = 2, .temporary = 0});
+    assert_figures(early.moment->total,
+                   (struct site_figures){
+                       .live_bytes = 320, .live_blocks = 5, .allocations = 6, .temporary = 1});
+    assert_figures(late.moment->total,
+                   (struct site_figures){
+                       .live_bytes = 1670, .live_blocks = 14, .allocations = 23, .temporary = 7});
 }
 
 static void blocks_of_processes_that_left_are_not_live(void **state)
@@ -91,8 +99,11 @@ static void blocks_of_processes_that_left_are_not_live(void **state)
                 "process parent\nthread main\nmain;load(a.c:7) 2 50 0 0 0 0\n@3 2 50 0 0 0\n",
                 &m);
     assert_figures(site_moment_get(m.moment, site_of(&m, "load")),
-                   (struct site_figures){50, 2, 5, 0});
-    assert_figures(m.moment->total, (struct site_figures){50, 2, 5, 0});
+                   (struct site_figures){
+                       .live_bytes = 50, .live_blocks = 2, .allocations = 5, .temporary = 0});
+    assert_figures(m.moment->total,
+                   (struct site_figures){
+                       .live_bytes = 50, .live_blocks = 2, .allocations = 5, .temporary = 0});
 }
 
 static void a_moment_outlives_its_profile(void **state)
@@ -110,11 +121,46 @@ static void a_moment_outlives_its_profile(void **state)
     site_moment_unref(kept);
 }
 
+// Blocks that are live at both moments have no part in the error of a change, nor those that are
+// live at neither.
+static void the_error_of_a_change_is_of_what_changed(void **state)
+{
+    (void)state;
+    static const struct sampling sampling = {.is_sampled = true, .bytes = 8192};
+    static const struct {
+        uint64_t live_bytes[2]; // earlier, later
+        uint64_t allocated_bytes[2];
+        uint64_t changed_bytes; // of blocks that are live at one of both, at most
+    } cases[] = {
+        {{1000000, 1000000}, {5000000, 5000000}, 0},       // nothing happened
+        {{1000000, 1300000}, {5000000, 5300000}, 300000},  // a leak
+        {{1000000, 400000}, {5000000, 5000000}, 600000},   // only freed
+        {{1000000, 1000000}, {5000000, 9000000}, 2000000}, // all of it may be renewed
+        {{0, 700000}, {0, 900000}, 700000},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct site_figures earlier = {.live_bytes = cases[i].live_bytes[0],
+                                             .allocated_bytes = cases[i].allocated_bytes[0]};
+        const struct site_figures later = {.live_bytes = cases[i].live_bytes[1],
+                                           .allocated_bytes = cases[i].allocated_bytes[1]};
+        assert_int_equal(site_change_error(&sampling, &earlier, &later),
+                         sampling_error_of_bytes(&sampling, cases[i].changed_bytes));
+        assert_int_equal(site_change_error(&(struct sampling){0}, &earlier, &later), 0);
+    }
+    // 400 of 1,000 blocks of 99 bytes are new: their number has the error of 400.
+    const struct site_figures earlier = {.allocations = 600, .sizes = {6, 100}};
+    const struct site_figures later = {.allocations = 1000, .sizes = {10, 100}};
+    const uint64_t error = site_allocations_error(&sampling, &earlier, &later);
+    assert_in_range(error, 384, 385); // 2 * sqrt(9 / 8 * 8192 * 400 / 100)
+    assert_int_equal(site_figures_error(&sampling, &later).allocations, 608); // of 1,000
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sites_are_found_by_name_in_an_earlier_moment),
         cmocka_unit_test(blocks_of_processes_that_left_are_not_live),
+        cmocka_unit_test(the_error_of_a_change_is_of_what_changed),
         cmocka_unit_test(a_moment_outlives_its_profile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
