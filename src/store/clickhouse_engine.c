@@ -371,6 +371,16 @@ run(struct clickhouse_engine *e, const char *statement, struct err_info *info)
     return send(e, statement, NULL, "", NULL, info);
 }
 
+// Run statements, ended by NULL.
+static MUST_USE enum err
+run_all(struct clickhouse_engine *e, const char *const *statements, struct err_info *info)
+{
+    for (; *statements != NULL; statements++) {
+        TRY(run(e, *statements, info));
+    }
+    return ERR_OK;
+}
+
 static enum err
 remove_recordings(struct engine *engine, const int64_t *ids, size_t count, struct err_info *info)
 {
@@ -404,12 +414,14 @@ static MUST_USE enum err check(struct clickhouse_engine *e, bool creates, struct
                        strbuf_text(&e->database));
     }
     if (tables == 0) {
-        for (const char *const *at = clickhouse_dialect.schema; *at != NULL; at++) {
-            TRY(run(e, *at, info));
-        }
+        TRY(run_all(e, clickhouse_dialect.schema, info));
     }
-    TRY(engine_number(&e->engine, "SELECT max(version) FROM cairn_store", database, &version,
-                      info));
+    static const char newest[] = "SELECT max(version) FROM cairn_store";
+    TRY(engine_number(&e->engine, newest, database, &version, info));
+    if (version == 1) {
+        TRY(run_all(e, clickhouse_dialect.upgrade, info));
+        TRY(engine_number(&e->engine, newest, database, &version, info));
+    }
     return version == STORE_VERSION
                ? ERR_OK
                : err_set(info, ERR_UNSUPPORTED,

@@ -34,7 +34,8 @@ struct dialect {
     const char *in;        // {IN}: in a table of all machines
     const char *integer;   // {INT}: the type of whole numbers
     const char *insert[PART_COUNT];
-    const char *const *schema; // statements, ended by NULL
+    const char *const *schema;  // statements, ended by NULL
+    const char *const *upgrade; // of version 1, the same
 };
 
 struct engine;
@@ -96,5 +97,5 @@ clickhouse_engine_open(const char *url, bool creates, struct engine **out, struc
 
 // The number of the schema.
 enum {
-    STORE_VERSION = 1
+    STORE_VERSION = 2
 };

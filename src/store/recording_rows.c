@@ -308,7 +308,8 @@ static MUST_USE enum err put_recording(struct work *work, const struct facts *fa
     const struct rec_meta *meta = &recording->meta;
     struct summary summary;
     TRY(summary_build(work->source->selection, &summary));
-    struct store_value values[19 + COST_COUNT] = {
+    const struct sampling sampling = sampling_of(recording);
+    struct store_value values[19 + COST_COUNT + 1] = {
         store_integer(work->source->id),
         facts->service,
         facts->version,
@@ -321,7 +322,7 @@ static MUST_USE enum err put_recording(struct work *work, const struct facts *fa
         store_text(profile_state_name(work->profile)),
         store_integer(meta->exit_status),
         store_integer(work->source->labels->is_oom || looks_like_oom(work->profile)),
-        store_integer(sampling_of(recording).is_sampled),
+        store_integer(sampling.is_sampled),
         unknown_costs(work, 7),
         clamped(summary.runtime_ms),
         clamped(summary.peak_time_ms),
@@ -332,6 +333,7 @@ static MUST_USE enum err put_recording(struct work *work, const struct facts *fa
     for (int cost = 0; cost < COST_COUNT; cost++) {
         values[19 + cost] = clamped(summary.costs.values[cost]);
     }
+    values[19 + COST_COUNT] = clamped(sampling.is_sampled ? sampling.bytes : 0);
     return put(work, PART_RECORDINGS, values, ARRAY_LEN(values));
 }
 

@@ -9,6 +9,7 @@
 // store only by its application id. Nothing in a foreign or damaged file is changed. Context: H.
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
@@ -303,6 +304,20 @@ static MUST_USE enum err create(struct sqlite_engine *e, struct err_info *info)
     return end_transaction(&e->engine, problem, info);
 }
 
+// Give a store of version 1 the columns of this one, unless another program has just done so.
+static MUST_USE enum err upgrade(struct sqlite_engine *e, struct err_info *info)
+{
+    int64_t version = 0;
+    TRY(begin(&e->engine, info));
+    enum err problem =
+        engine_number(&e->engine, "PRAGMA user_version", (struct store_value){0}, &version, info);
+    for (const char *const *at = sqlite_dialect.upgrade;
+         *at != NULL && problem == ERR_OK && version == 1; at++) {
+        problem = run(e, *at, info);
+    }
+    return end_transaction(&e->engine, problem, info);
+}
+
 // Check that the file is a store of this version. An empty one becomes a store if `creates`.
 static MUST_USE enum err check(struct sqlite_engine *e, bool creates, struct err_info *info)
 {
@@ -319,12 +334,22 @@ static MUST_USE enum err check(struct sqlite_engine *e, bool creates, struct err
     if (application != APPLICATION_ID) {
         return err_set(info, ERR_UNSUPPORTED, "'%s' is not a store of cairn", e->path);
     }
+    if (version == 1) {
+        return upgrade(e, info);
+    }
     if (version != STORE_VERSION) {
         return err_set(info, ERR_UNSUPPORTED,
                        "the store '%s' has version %lld, and this cairn reads version %d", e->path,
                        (long long)version, STORE_VERSION);
     }
     return ERR_OK;
+}
+
+// SQLite has a root only if it was built with it.
+static void square_root(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    (void)count;
+    sqlite3_result_double(context, sqrt(sqlite3_value_double(values[0])));
 }
 
 static MUST_USE enum err open_file(struct sqlite_engine *e, bool creates, struct err_info *info)
@@ -344,6 +369,10 @@ static MUST_USE enum err open_file(struct sqlite_engine *e, bool creates, struct
     (void)sqlite3_busy_timeout(e->database, BUSY_MS); // always succeeds
     (void)sqlite3_db_config(e->database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL); // known to both
     (void)sqlite3_db_config(e->database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);      // the same
+    if (sqlite3_create_function(e->database, "sqrt", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL,
+                                square_root, NULL, NULL) != SQLITE_OK) {
+        return fail(e, info);
+    }
     TRY(check(e, creates, info));
     return run(e, "PRAGMA synchronous=NORMAL", info);
 }

@@ -183,8 +183,10 @@ static MUST_USE enum err ask(struct store *store,
         store_text(words != NULL && query->words[1] != NULL ? words[1] : ""),
     };
     TRY(store_query_render(query, store->engine->kind->dialect, scope->cost, &sql));
-    return store->engine->kind->query(store->engine, strbuf_text(&sql), values, QUERY_VALUES, false,
-                                      out, info);
+    TRY(store->engine->kind->query(store->engine, strbuf_text(&sql), values, QUERY_VALUES, false,
+                                   out, info));
+    store_table_drop_exact(out);
+    return ERR_OK;
 }
 
 static bool has_version(const struct store_table *versions, const char *version)

@@ -16,40 +16,54 @@
 #define NAMES            "{JOIN} (SELECT function_id,name,module FROM functions) " BY_FUNCTION
 #define BY_FUNCTION      "USING (function_id)"
 
-#define CHANGES(order)                                                                           \
-    "SELECT CAST(round(old_mean) AS {INT}) AS old_{COST},"                                       \
-    "CAST(round(new_mean) AS {INT}) AS new_{COST},"                                              \
-    "CAST(round(new_mean-old_mean) AS {INT}) AS change_{COST},hosts,name AS function,module"     \
-    " FROM (SELECT function_id,old_mean,new_mean,hosts FROM (SELECT function_id,"                \
-    "sum(CASE WHEN version=?9 THEN {COST} ELSE 0 END)*1.0/" COUNT(                               \
-        "version=?9 AND ") " AS old_mean,sum(CASE WHEN version=?10 THEN {COST} ELSE 0 "          \
-                           "END)*1.0/" COUNT(                                                    \
-                               "version=?10 AND ") " AS new_mean,count(DISTINCT "                \
-                                                   "host) AS hosts FROM rows "                   \
-                                                   "WHERE" CHOSEN(                               \
-                                                       "version IN "                             \
-                                                       "(?9,?10) AND ") "GROUP BY function_id) " \
-                                                                        "WHERE " order           \
-                                                                        " LIMIT ?8) " NAMES      \
-                                                                        " ORDER BY "
+// The rows with what the errors of their costs need. The variance of a sum of bytes is 9 / 8 of the
+// sum of bytes times interval (docs/accuracy.md). UNKNOWN counts estimates whose error is unknown:
+// numbers of blocks, because a store has no sizes, and recordings that an older cairn added.
+#define ROWS                                                                              \
+    "rows {JOIN} (SELECT recording_id,is_estimate,interval_bytes FROM recordings) USING " \
+    "(recording_id)"
+#define SQUARES "{COST}*1.125*interval_bytes"
+#define UNKNOWN "is_estimate*(CASE WHEN interval_bytes=0 THEN 1 ELSE {BLIND} END)"
+#define ERROR(variance, unknown)                                                            \
+    "CASE WHEN " unknown ">0 THEN NULL ELSE CAST(round(2*sqrt(" variance ")) AS {INT}) END" \
+    " AS error_{COST}"
 
+// The sums of a function over the recordings of a version, and the variance of their mean.
+#define SUM_OF(version, what) "sum(CASE WHEN version=" version " THEN " what " ELSE 0 END)"
+#define COUNT_OF(version)     COUNT("version=" version " AND ")
+#define MEAN_OF(version)      SUM_OF(version, "{COST}") "*1.0/" COUNT_OF(version)
+#define VARIANCE_OF(version)  SUM_OF(version, SQUARES) "/" COUNT_OF(version) "/" COUNT_OF(version)
+
+// clang-format off
+#define CHANGES(order, by)                                                                   \
+    "SELECT CAST(round(old_mean) AS {INT}) AS old_{COST},"                                   \
+    "CAST(round(new_mean) AS {INT}) AS new_{COST},"                                          \
+    "CAST(round(new_mean-old_mean) AS {INT}) AS change_{COST},"                              \
+    ERROR("variance", "unknown_count") ",hosts,name AS function,module"                      \
+    " FROM (SELECT function_id,old_mean,new_mean,variance,unknown_count,hosts FROM ("        \
+    "SELECT function_id," MEAN_OF("?9") " AS old_mean," MEAN_OF("?10") " AS new_mean,"       \
+    VARIANCE_OF("?9") "+" VARIANCE_OF("?10") " AS variance,sum(" UNKNOWN ") AS unknown_count," \
+    "count(DISTINCT host) AS hosts FROM " ROWS " WHERE" CHOSEN("version IN (?9,?10) AND ")   \
+    "GROUP BY function_id) WHERE " order " LIMIT ?8) " NAMES " ORDER BY " by
 const struct store_query query_list = {
     .name = "list",
     .sql = "SELECT recording_id,service,version,host,time,{COST},allocations,leaked_bytes,"
-           "runtime_ms,is_oom,path FROM recordings WHERE " SCOPE
+           "runtime_ms,is_oom,path," ERROR(SQUARES, UNKNOWN) " FROM recordings WHERE " SCOPE
            " ORDER BY time DESC,recording_id LIMIT ?8",
 };
 
 const struct store_query query_top = {
     .name = "top",
-    .sql =
-        "SELECT cost AS {COST},name AS function,module,file,line FROM (SELECT function_id,file,"
-        "line,sum(stack_cost) AS cost FROM (SELECT stack_id,sum({COST}) AS stack_cost FROM rows"
-        " WHERE" CHOSEN(
-            "") "GROUP BY stack_id) {JOIN} (SELECT stack_id,function_id,file,line"
-                " FROM stacks) USING (stack_id) GROUP BY function_id,file,line ORDER BY cost DESC,"
-                "function_id,file,line LIMIT ?8) " NAMES " WHERE cost>0"
-                " ORDER BY cost DESC,function,file,line",
+    .sql = "SELECT cost AS {COST},name AS function,module,file,line,"
+           ERROR("variance", "unknown_count")
+           " FROM (SELECT function_id,file,line,sum(stack_cost) AS cost,"
+           "sum(stack_variance) AS variance,sum(stack_unknown) AS unknown_count"
+           " FROM (SELECT stack_id,sum({COST}) AS stack_cost,sum(" SQUARES ") AS stack_variance,"
+           "sum(" UNKNOWN ") AS stack_unknown FROM " ROWS " WHERE"
+           CHOSEN("") "GROUP BY stack_id) {JOIN} (SELECT stack_id,function_id,file,line"
+           " FROM stacks) USING (stack_id) GROUP BY function_id,file,line ORDER BY cost DESC,"
+           "function_id,file,line LIMIT ?8) " NAMES " WHERE cost>0"
+           " ORDER BY cost DESC,function,file,line",
 };
 
 const struct store_query query_diff = {
@@ -57,9 +71,8 @@ const struct store_query query_diff = {
     .words = {"OLD", "NEW"},
     .words_are_versions = true,
     .help = "what changed between two versions over all hosts, per recording",
-    .sql = CHANGES(
-        "new_mean<>old_mean ORDER BY abs(new_mean-old_mean) DESC,function_id") "abs(change_{COST}) "
-                                                                               "DESC,function",
+    .sql = CHANGES("new_mean<>old_mean ORDER BY abs(new_mean-old_mean) DESC,function_id",
+                   "abs(change_{COST}) DESC,function"),
 };
 
 static const struct store_query query_growth = {
@@ -67,66 +80,62 @@ static const struct store_query query_growth = {
     .words = {"OLD", "NEW"},
     .words_are_versions = true,
     .help = "what grew between two versions over all hosts, per recording",
-    .sql = CHANGES("new_mean>old_mean ORDER BY new_mean-old_mean DESC,function_id") "change_{COST} "
-                                                                                    "DESC,function",
+    .sql = CHANGES("new_mean>old_mean ORDER BY new_mean-old_mean DESC,function_id",
+                   "change_{COST} DESC,function"),
 };
 
 static const struct store_query query_hosts = {
     .name = "hosts",
     .help = "which functions of which hosts differ most from the other hosts, per recording",
-    .sql =
-        "SELECT host,CAST(round(own_mean) AS {INT}) AS host_{COST},"
-        "CAST(round(other_mean) AS {INT}) AS others_{COST},"
-        "CAST(round(own_mean-other_mean) AS {INT}) AS change_{COST},name AS function,module"
-        " FROM (SELECT host,function_id,own_sum*1.0/own_count AS own_mean,"
-        "(all_sum-own_sum)*1.0/(" COUNT(
-            "") "-own_count) AS other_mean"
-                " FROM (SELECT host,function_id,own_sum,own_count"
-                " FROM (SELECT host,function_id,sum({COST}) AS own_sum FROM rows WHERE" CHOSEN(
-                    "") "GROUP BY host,function_id) {JOIN} (SELECT host,count(*) AS own_count FROM "
-                        "recordings"
-                        " WHERE " SCOPE " GROUP BY host) USING (host)) {JOIN} (SELECT function_id,"
-                        "sum({COST}) AS all_sum FROM rows WHERE" CHOSEN(
-                            "") "GROUP BY function_id)"
-                                " USING (function_id) WHERE own_mean<>other_mean AND "
-                                "own_count<" COUNT(
-                                    "") " ORDER BY abs(own_mean-other_mean) DESC,host,function_id "
-                                        "LIMIT ?8) " NAMES
-                                        " ORDER BY abs(change_{COST}) DESC,host,function",
+    .sql = "SELECT host,CAST(round(own_mean) AS {INT}) AS host_{COST},"
+           "CAST(round(other_mean) AS {INT}) AS others_{COST},"
+           "CAST(round(own_mean-other_mean) AS {INT}) AS change_{COST},"
+           ERROR("variance", "unknown_count") ",name AS function,module"
+           " FROM (SELECT host,function_id,own_sum*1.0/own_count AS own_mean,"
+           "(all_sum-own_sum)*1.0/other_count AS other_mean,"
+           "own_squares/own_count/own_count+(all_squares-own_squares)/other_count/other_count"
+           " AS variance,unknown_count"
+           " FROM (SELECT host,function_id,own_sum,own_squares,own_count," COUNT("")
+           "-own_count AS other_count"
+           " FROM (SELECT host,function_id,sum({COST}) AS own_sum,"
+           "sum(" SQUARES ") AS own_squares FROM " ROWS " WHERE" CHOSEN("")
+           "GROUP BY host,function_id) {JOIN} (SELECT host,count(*) AS"
+           " own_count FROM recordings WHERE " SCOPE " GROUP BY host) USING (host)) {JOIN}"
+           " (SELECT function_id,sum({COST}) AS all_sum,sum(" SQUARES ") AS all_squares,"
+           "sum(" UNKNOWN ") AS unknown_count FROM " ROWS " WHERE" CHOSEN("")
+           "GROUP BY function_id) USING (function_id) WHERE own_mean<>other_mean AND other_count>0"
+           " ORDER BY abs(own_mean-other_mean) DESC,host,function_id LIMIT ?8) " NAMES
+           " ORDER BY abs(change_{COST}) DESC,host,function",
 };
 
 static const struct store_query query_history = {
     .name = "history",
     .words = {"FUNCTION"},
     .help = "what the call sites in one function cost in each recording, oldest first",
-    .sql =
-        "SELECT time,version,host,sum({COST}) AS cost_{COST},recording_id FROM rows WHERE" CHOSEN(
-            "") "AND function_id {IN} (SELECT function_id FROM functions WHERE name=?9"
-                " OR short_name=?9) GROUP BY time,version,host,recording_id"
-                " ORDER BY time,recording_id LIMIT ?8",
+    .sql = "SELECT time,version,host,cost_{COST},recording_id," ERROR("variance", "unknown_count")
+           " FROM (SELECT time,version,host,sum({COST}) AS cost_{COST},recording_id,sum(" SQUARES
+           ") AS variance,sum(" UNKNOWN ") AS unknown_count FROM " ROWS " WHERE" CHOSEN("")
+           "AND function_id {IN} (SELECT function_id FROM functions WHERE name=?9"
+           " OR short_name=?9) GROUP BY time,version,host,recording_id"
+           " ORDER BY time,recording_id LIMIT ?8) ORDER BY time,recording_id",
 };
 
 static const struct store_query query_oom = {
     .name = "oom",
     .help = "which functions hold 1% or more of the heap when memory has run out, and how often",
-    .sql =
-        "SELECT ooms,of_ooms,mean_percent,name AS function,module FROM (SELECT function_id,"
-        "count(*) AS ooms," COUNT(
-            "is_oom=1 AND ") " AS of_ooms,"
-                             "round(avg(bytes*100.0/total_bytes),1) AS mean_percent"
-                             " FROM (SELECT recording_id,function_id,bytes,total_bytes FROM "
-                             "(SELECT recording_id,"
-                             "function_id,sum(leaked_bytes) AS bytes FROM rows WHERE" CHOSEN(
-                                 "is_oom=1 AND ") "GROUP BY recording_id,function_id) {JOIN} "
-                                                  "(SELECT recording_id,"
-                                                  "leaked_bytes AS total_bytes FROM recordings "
-                                                  "WHERE is_oom=1 AND " SCOPE
-                                                  ") USING (recording_id)) WHERE bytes>0 AND "
-                                                  "bytes*100>=total_bytes GROUP BY function_id"
-                                                  " ORDER BY ooms DESC,mean_percent "
-                                                  "DESC,function_id LIMIT ?8) " NAMES
-                                                  " ORDER BY ooms DESC,mean_percent DESC,function",
+    .sql = "SELECT ooms,of_ooms,mean_percent,estimates,name AS function,module FROM ("
+           "SELECT function_id,count(*) AS ooms,sum(is_estimate) AS estimates,"
+           COUNT("is_oom=1 AND ") " AS of_ooms,"
+           "round(avg(bytes*100.0/total_bytes),1) AS mean_percent"
+           " FROM (SELECT recording_id,function_id,bytes,total_bytes,is_estimate FROM "
+           "(SELECT recording_id,function_id,sum(leaked_bytes) AS bytes FROM rows WHERE"
+           CHOSEN("is_oom=1 AND ") "GROUP BY recording_id,function_id) {JOIN} "
+           "(SELECT recording_id,leaked_bytes AS total_bytes,is_estimate FROM recordings WHERE "
+           "is_oom=1 AND " SCOPE ") USING (recording_id)) WHERE bytes>0 AND bytes*100>=total_bytes"
+           " GROUP BY function_id ORDER BY ooms DESC,mean_percent DESC,function_id LIMIT ?8) "
+           NAMES " ORDER BY ooms DESC,mean_percent DESC,function",
 };
+// clang-format on
 
 const struct store_query query_ids = {
     .name = "ids",
@@ -164,6 +173,7 @@ enum err store_query_render(const struct store_query *query,
     } words[] = {{"{JOIN}", dialect->left_join},
                  {"{IN}", dialect->in},
                  {"{INT}", dialect->integer},
+                 {"{BLIND}", cost_get_info(cost)->unit == COST_UNIT_BYTES ? "0" : "1"},
                  {"{COST}", cost_get_info(cost)->key}};
     for (const char *at = query->sql; *at != '\0';) {
         size_t taken = 0;

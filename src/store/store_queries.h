@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // store_queries: the queries that a store answers, as one table of SQL for both databases.
 //
-// A text has {JOIN}, {IN}, {INT} and {COST}, which become words of the dialect and the key of a
-// cost. Parameters are numbered: ?1 to ?8 are the scope of the query, and ?9 and ?10 are its own
-// words. Means are per recording, so that hosts with many recordings do not count more. Context: H;
-// pure.
+// A text has {JOIN}, {IN}, {INT}, {COST} and {BLIND}, which become words of the dialect, the key of
+// a cost, and 1 if the store has no errors of estimates of that cost. Parameters are numbered: ?1
+// to ?8 are the scope of the query, and ?9 and ?10 are its own words. Means are per recording, so
+// that hosts with many recordings do not count more. Context: H; pure.
 #pragma once
 
 #include <stddef.h>

@@ -10,6 +10,9 @@
     ",frees " type ",freed_bytes " type ",temporary " type ",temporary_bytes " type       \
     ",leaked_bytes " type ",leaked_allocations " type ",own_peak_bytes " type
 
+// Of a sampled recording whose errors are known: struct sampling, `bytes`; else 0. Since version 2.
+#define INTERVAL(integer) "interval_bytes " integer " DEFAULT 0"
+
 // id: the type of a key; text, integer: of other columns.
 #define RECORDINGS(id, text, integer)                                                          \
     "CREATE TABLE IF NOT EXISTS recordings(recording_id " id ",service " text ",version " text \
@@ -17,7 +20,7 @@
     ",labels " text ",state " text ",wait_status " integer ",is_oom " integer                  \
     ",is_estimate " integer ",unknown " text ",runtime_ms " integer ",peak_time_ms " integer   \
     ",peak_error_bytes " integer ",peak_rss_bytes " integer ",lost_events " integer            \
-    "," COSTS(integer) ")"
+    "," COSTS(integer) "," INTERVAL(integer) ")"
 #define FUNCTIONS(id, text)                                                                  \
     "CREATE TABLE IF NOT EXISTS functions(function_id " id ",name " text ",short_name " text \
     ",module " text ")"
@@ -35,7 +38,13 @@ static const char *const sqlite_schema[] = {
     "CREATE VIEW IF NOT EXISTS rows AS SELECT r.service,r.version,r.host,r.time,c.*"
     " FROM row_costs AS c JOIN recordings AS r ON r.recording_id=c.recording_id",
     "PRAGMA application_id=0x6361736f",
-    "PRAGMA user_version=1",
+    "PRAGMA user_version=2",
+    NULL,
+};
+
+static const char *const sqlite_upgrade[] = {
+    "ALTER TABLE recordings ADD COLUMN " INTERVAL("INT"),
+    "PRAGMA user_version=2",
     NULL,
 };
 
@@ -52,7 +61,13 @@ static const char *const clickhouse_schema[] = {
                  " ORDER BY(service,version,host,time,recording_id,stack_id)",
     "CREATE TABLE IF NOT EXISTS cairn_store(version Int64) ENGINE=ReplacingMergeTree()"
     " ORDER BY version",
-    "INSERT INTO cairn_store VALUES(1)",
+    "INSERT INTO cairn_store VALUES(2)",
+    NULL,
+};
+
+static const char *const clickhouse_upgrade[] = {
+    "ALTER TABLE recordings ADD COLUMN " INTERVAL("Int64"),
+    "INSERT INTO cairn_store VALUES(2)",
     NULL,
 };
 
@@ -67,8 +82,9 @@ const struct dialect sqlite_dialect = {
                [PART_ROWS] = "INSERT INTO row_costs SELECT ?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,"
                              "?16,?17,?18",
                [PART_RECORDINGS] =
-                   "INSERT INTO recordings VALUES(?,?,?,?,?,?,?,?," ELEVEN "," ELEVEN ")"},
+                   "INSERT INTO recordings VALUES(?,?,?,?,?,?,?,?," ELEVEN "," ELEVEN ",?)"},
     .schema = sqlite_schema,
+    .upgrade = sqlite_upgrade,
 };
 
 const struct dialect clickhouse_dialect = {
@@ -80,4 +96,5 @@ const struct dialect clickhouse_dialect = {
                [PART_ROWS] = "INSERT INTO rows FORMAT TabSeparated",
                [PART_RECORDINGS] = "INSERT INTO recordings FORMAT TabSeparated"},
     .schema = clickhouse_schema,
+    .upgrade = clickhouse_upgrade,
 };

@@ -2,6 +2,8 @@
 // store_table: see store_table.h.
 #include "store/store_table.h"
 
+#include <string.h>
+
 #include "base/compiler.h"
 
 static MUST_USE enum err
@@ -53,6 +55,40 @@ void store_table_release(struct store_table *table)
     u64_vec_release(&table->names);
     store_cell_vec_release(&table->cells);
     strbuf_release(&table->texts);
+}
+
+// Whether the column is about errors, and says nothing.
+static bool is_exact(const struct store_table *table, size_t column)
+{
+    const char *name = store_table_name(table, column);
+    bool is_dropped =
+        strncmp(name, "error_", strlen("error_")) == 0 || strcmp(name, "estimates") == 0;
+    for (size_t row = 0; row < store_table_rows(table) && is_dropped; row++) {
+        const struct store_value value = store_table_get(table, row, column);
+        is_dropped = value.kind == STORE_INTEGER && value.integer == 0;
+    }
+    return is_dropped;
+}
+
+void store_table_drop_exact(struct store_table *table)
+{
+    for (size_t column = table->names.len; column-- > 0;) {
+        if (!is_exact(table, column)) {
+            continue;
+        }
+        const size_t columns = table->names.len;
+        size_t kept = 0;
+        for (size_t i = 0; i < table->cells.len; i++) {
+            if (i % columns != column) {
+                table->cells.items[kept++] = table->cells.items[i];
+            }
+        }
+        table->cells.len = kept;
+        for (size_t i = column; i + 1 < columns; i++) {
+            table->names.items[i] = table->names.items[i + 1];
+        }
+        table->names.len--;
+    }
 }
 
 const char *store_table_name(const struct store_table *table, size_t column)

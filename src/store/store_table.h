@@ -78,6 +78,9 @@ static inline size_t store_table_rows(const struct store_table *table)
     return table->names.len > 0 ? table->cells.len / table->names.len : 0;
 }
 
+// Remove the columns about errors in which every value is 0: those of exact recordings.
+void store_table_drop_exact(struct store_table *table);
+
 const char *store_table_name(const struct store_table *table, size_t column);
 
 // Return a value. Its text is borrowed until the next change of the table. `row` and `column` must

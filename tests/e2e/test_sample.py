@@ -307,6 +307,54 @@ def test_top_states_the_errors_of_what_is_live(scratch):
     assert "±" not in run.stdout and "estimates" not in run.stdout and " 773 KiB " in run.stdout
 
 
+def store_rows(store, *words):
+    run = subprocess.run([CAIRN, "store", *words, "--store", store, "--json", "-n", "0"], capture_output=True, text=True,
+                         env=environment(), check=False, timeout=120)
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)["rows"]
+
+
+def test_the_answers_of_a_store_have_errors(scratch):
+    """Two versions of a program that did not change: their difference is within its error. Of each recording and of the
+    sum of all, the error is that of docs/accuracy.md."""
+    runs, mean, store = 8, 4096, scratch / "s.db"
+    def add(version, path):
+        subprocess.run([CAIRN, "store", "add", "--store", store, "--version", version, "--host", f"node{path.stem[-1]}", path],
+                       check=True, capture_output=True, env=environment(), timeout=120)
+    exact = record(scratch / "exact0.cairn", "--", PROGRAMS / "sampled").path
+    add("exact", exact)
+    assert not any("error" in key or key == "estimates" for row in store_rows(store, "list") + store_rows(store, "top") for key in row)
+    for seed in range(1, 2 * runs + 1):
+        add("old" if seed <= runs else "new", record(scratch / f"{seed}.cairn", f"--sample={mean}", "--", PROGRAMS / "sampled", seed=str(seed)).path)
+    for row in store_rows(store, "list", "--cost", "leaked"):
+        assert row["error_leaked_bytes"] == (0 if row["version"] == "exact" else round(2 * math.sqrt(9 / 8 * mean * row["leaked_bytes"])))
+    within = figures = 0
+    truth = {row["function"]: row["allocated_bytes"] for row in store_rows(store, "top", "--version", "exact", "--cost", "allocated")}
+    for version in ("old", "new"):
+        for row in store_rows(store, "top", "--version", version, "--cost", "allocated"):
+            assert abs(row["error_allocated_bytes"] - 2 * math.sqrt(9 / 8 * mean * row["allocated_bytes"])) <= 1
+            figures += row["function"] in truth
+            within += row["function"] in truth and abs(row["allocated_bytes"] - runs * truth[row["function"]]) <= row["error_allocated_bytes"]
+    for cost in ("peak", "allocated", "leaked", "temporary-bytes"):
+        key = {"temporary-bytes": "temporary_bytes"}.get(cost, f"{cost}_bytes")
+        for row in store_rows(store, "diff", "old", "new", "--cost", cost):
+            assert abs(row[f"error_{key}"] - 2 * math.sqrt(9 / 8 * mean * (row[f"old_{key}"] + row[f"new_{key}"]) / runs)) <= 2
+            figures += 1
+            within += abs(row[f"change_{key}"]) <= row[f"error_{key}"]
+    assert figures >= 18 and within >= 0.9 * figures, (within, figures)
+    # A store has no sizes of blocks: the errors of numbers are not known. Against an exact version it is that of one side.
+    assert all(row["error_allocations"] is None for row in store_rows(store, "diff", "old", "new", "--cost", "allocations"))
+    for row in store_rows(store, "diff", "exact", "new", "--cost", "leaked"):
+        assert abs(row["error_leaked_bytes"] - 2 * math.sqrt(9 / 8 * mean * row["new_leaked_bytes"] / runs)) <= 1
+    history = store_rows(store, "query", "history", "leak", "--cost", "leaked")
+    assert sorted(row["error_leaked_bytes"] == 0 for row in history) == [False] * 2 * runs + [True]
+    assert sum(abs(row["cost_leaked_bytes"] - 792000) <= row["error_leaked_bytes"] for row in history) >= 2 * runs - 1
+    assert all(row["error_leaked_bytes"] > 0 for row in store_rows(store, "query", "hosts", "--cost", "leaked", "--version", "new"))
+    text = subprocess.run([CAIRN, "store", "diff", "old", "new", "--store", store], capture_output=True, text=True, env=environment(),
+                          check=True, timeout=120).stdout
+    assert " error_peak_bytes " in text.splitlines()[0]
+
+
 def checked(path, *budgets, status=(0, 1)):
     """The results of `cairn check` by name, and its text."""
     texts = [subprocess.run([CAIRN, "check", *form, *map(str, budgets), path], capture_output=True, text=True,

@@ -4,6 +4,7 @@
 Oracles: Python's sqlite3 reads the file, `cairn report --json` has the figures of each recording,
 and fleet.py computes each answer from the drawings.
 """
+import contextlib
 import csv
 import io
 import json
@@ -170,10 +171,31 @@ def test_a_file_that_is_no_store_is_refused_and_kept(server, store, tmp_path):
     newer = Store(tmp_path / "newer.db")
     newer.run("add", server)
     database = sqlite3.connect(newer.place)
-    database.execute("PRAGMA user_version=2")
+    database.execute("PRAGMA user_version=3")
     database.close()
-    assert "has version 2, and this cairn reads version 1" in newer.run("list", status=2)
+    assert "has version 3, and this cairn reads version 2" in newer.run("list", status=2)
     assert "http://" in Store("ftp://host/x").run("list", status=2)
+
+
+def test_a_store_of_the_first_version_is_kept_and_gets_the_new_columns(fleet, store):
+    fleet.add(store)
+    before = {words: store.run(*words) for words in (("list",), ("top",), ("diff", "1.0", "2.0"), ("query", "oom"))}
+    with contextlib.closing(sqlite3.connect(store.place)) as database:
+        database.execute("ALTER TABLE recordings DROP COLUMN interval_bytes")
+        database.execute("UPDATE recordings SET is_estimate=1 WHERE version='2.0'")
+        database.execute("PRAGMA user_version=1")
+        database.commit()
+    # Nothing is known of the errors of what was added before.
+    for row in store.rows("diff", "1.0", "2.0"):
+        assert row["error_peak_bytes"] is None
+    assert store.run("diff", "1.0", "1.1") and "error" not in store.run("list", "--version", "1.0")
+    database = tables(store)
+    assert database.execute("PRAGMA user_version").fetchone() == (2,)
+    database.close()
+    with contextlib.closing(sqlite3.connect(store.place)) as database:
+        database.execute("UPDATE recordings SET is_estimate=0")
+        database.commit()
+    assert {words: store.run(*words) for words in before} == before
 
 
 def test_a_damaged_store_ends_with_a_sentence(fleet, store):

@@ -62,8 +62,17 @@ def test_each_type_of_value_arrives(server, draw, select, wanted):
 def test_a_store_of_another_version(server, draw):
     store = store_of(server)
     store.run("add", draw("main;f 1 8 0 0 0 0 1 8 8\n", "a.cairn"))
-    server.databases["one"].sqlite.execute("UPDATE cairn_store SET version=2")
-    assert "the store has version 2, and this cairn reads version 1" in store.run("list", status=2)
+    server.databases["one"].sqlite.execute("UPDATE cairn_store SET version=3")
+    assert "the store has version 3, and this cairn reads version 2" in store.run("list", status=2)
+
+
+def test_a_store_of_the_first_version_gets_the_new_column(server, draw):
+    store = store_of(server)
+    store.run("add", draw("main;f 1 8 0 0 0 0 1 8 8\n", "a.cairn"))
+    before = store.run("list")
+    for statement in ("ALTER TABLE recordings DROP COLUMN interval_bytes", "UPDATE cairn_store SET version=1"):
+        server.databases["one"].sqlite.execute(statement)
+    assert store.run("list") == before and "error" not in before
 
 
 class Garbage(http.server.BaseHTTPRequestHandler):
