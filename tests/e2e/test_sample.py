@@ -6,9 +6,13 @@ computed here: a block of s bytes is chosen with p = 1 - exp(-(s + 1) / BYTES) a
 9/8 * (1/p - 1) * s * s to the variance of the bytes. A right program is beyond six standard errors
 once in 500 million figures.
 """
+import contextlib
+import csv
+import io
 import json
 import math
 import re
+import sqlite3
 import subprocess
 
 import pytest
@@ -431,6 +435,37 @@ def test_the_flame_graph_as_svg_states_errors(scratch):
         titles = re.findall(r"<title>([^<]*)</title>", run.stdout)
         assert len(titles) > 5
         assert all(("±" in title) == is_sampled for title in titles), titles
+
+
+def exported(path, form):
+    run = subprocess.run([CAIRN, "export", "--to", form, "-o", "-", path], capture_output=True, text=True, env=environment(),
+                         check=False, timeout=120)
+    assert run.returncode == 0, run.stderr
+    return run.stdout
+
+
+def test_exports_state_errors_where_they_can(scratch):
+    sampled = record(scratch / "s.cairn", "--sample=4096", "--", PROGRAMS / "sampled").path
+    exact = record(scratch / "e.cairn", "--", PROGRAMS / "sampled").path
+    report = answers_of(sampled)
+    sites = {site["function"]: site["errors"] for site in report["top"]["allocations"]}
+    rows = {row["function"]: row for row in csv.DictReader(io.StringIO(exported(sampled, "csv")))}
+    for function in ROUND:
+        for cost, error in sites[function].items():
+            assert int(rows[function][f"errors_{cost}"]) == error, (function, cost)
+    assert not any("error" in name for name in exported(exact, "csv").splitlines()[0].split(","))
+    totals, errors = report["selection"]["totals"], report["selection"]["totals_errors"]
+    shares = [f"±{100 * errors[cost] / totals[cost]:.0f}%" for cost in ("peak_bytes", "leaked_bytes")]
+    massif = exported(sampled, "massif").splitlines()[0]
+    assert massif.startswith("desc: recorded by cairn; all bytes are estimates, 1 of ")
+    assert massif.endswith(f"; errors: {shares[0]} at the peak, {shares[1]} at the end")
+    assert exported(exact, "massif").startswith("desc: recorded by cairn\n")
+    for path, wanted in ((sampled, {"is_estimate": 1, "interval_bytes": 4096}), (exact, {"is_estimate": 0, "interval_bytes": 0})):
+        subprocess.run([CAIRN, "export", "--to", "sqlite", "-o", f"{path}.db", path], check=True, env=environment(), timeout=120)
+        with contextlib.closing(sqlite3.connect(f"{path}.db")) as database:
+            run = dict(database.execute("SELECT key, value FROM run"))
+        assert {key: run[key] for key in wanted} == wanted
+        assert f"\ncairn_heap_is_estimate {wanted['is_estimate']}\n" in exported(path, "prometheus")
 
 
 def compared(new, old, *options, status=(0, 1)):

@@ -176,7 +176,7 @@ static void print_sampling(const struct report *report, FILE *out)
         if (sampling.bytes != 0) {
             strbuf_append_char(&line, ' ');
             sampling_append_error(&sampling, &line);
-            strbuf_append_text(&line, ", and others are within their ±.");
+            strbuf_append_char(&line, '.');
         }
         screen_print_wrapped(out, strbuf_text(&line), 2, report_width(report));
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // export_csv: a table of stacks for spreadsheets and scripts, in the form of RFC 4180.
 //
+// A sampled recording has a column for the error of each cost after the costs: errors_peak_bytes.
+//
 //   function,file,line,module,peak_bytes,...,stack,events,weight
 //   grow,/src/vec.h,31,/opt/bin/app,4096,...,main;load;grow,,
 //   [event sent],,0,[event sent],,...,main;send;[event sent],3,1536
@@ -18,6 +20,7 @@
 #include "base/compiler.h"
 #include "formats/codec/clean_text.h"
 #include "formats/export/export_formats.h"
+#include "profile/accuracy/sampling.h"
 #include "profile/tables/adhoc.h"
 #include "views_json/layout/csv_cell.h"
 
@@ -68,17 +71,33 @@ static MUST_USE enum err write_stack(const struct profile *profile,
     return write_text(out, scratch);
 }
 
+static bool has_errors(const struct profile *profile)
+{
+    return sampling_of(&profile->recording).bytes != 0;
+}
+
+// Write a cell for each cost, empty if the selection does not know it.
+static void write_costs(const struct selection *selection, const struct costs *costs, FILE *out)
+{
+    for (int cost = 0; cost < COST_COUNT; cost++) {
+        if (selection_knows(selection, (enum cost)cost)) {
+            (void)fprintf(out, "%" PRIu64, costs_get(costs, (enum cost)cost));
+        }
+        (void)fputc(',', out);
+    }
+}
+
 static MUST_USE enum err
 write_row(const struct export_view *view, uint32_t node, struct strbuf *scratch, FILE *out)
 {
     const struct call_tree *tree = &view->tree;
     CLEANUP(u32_vec_release) struct u32_vec path = {0};
     TRY(write_place(view->profile, tree->nodes.items[node].location, scratch, out));
-    for (int cost = 0; cost < COST_COUNT; cost++) {
-        if (selection_knows(&view->selection, (enum cost)cost)) {
-            (void)fprintf(out, "%" PRIu64, costs_get(&tree->self.items[node], (enum cost)cost));
-        }
-        (void)fputc(',', out);
+    const struct sampling sampling = sampling_of(&view->profile->recording);
+    write_costs(&view->selection, &tree->self.items[node], out);
+    if (has_errors(view->profile)) {
+        const struct costs errors = sampling_errors(&sampling, &tree->self.items[node]);
+        write_costs(&view->selection, &errors, out);
     }
     for (uint32_t at = node; at != 0; at = tree->nodes.items[at].parent) {
         TRY(u32_vec_push(&path, tree->nodes.items[at].location));
@@ -97,7 +116,7 @@ write_adhoc(const struct profile *profile, struct strbuf *scratch, FILE *out)
         const struct adhoc_event *event = &list.events.items[i];
         const uint32_t *locations = list.locations.items + event->first;
         TRY(write_place(profile, event->count > 0 ? locations[0] : REC_NONE, scratch, out));
-        for (int cost = 0; cost < COST_COUNT; cost++) {
+        for (int cost = 0; cost < COST_COUNT * (has_errors(profile) ? 2 : 1); cost++) {
             (void)fputc(',', out);
         }
         TRY(write_stack(profile, locations, event->count, scratch, out));
@@ -112,6 +131,9 @@ static enum err write_csv(const struct export_view *view, FILE *out)
     (void)fputs("function,file,line,module,", out);
     for (int cost = 0; cost < COST_COUNT; cost++) {
         (void)fprintf(out, "%s,", cost_get_info((enum cost)cost)->key);
+    }
+    for (int cost = 0; cost < COST_COUNT && has_errors(view->profile); cost++) {
+        (void)fprintf(out, "errors_%s,", cost_get_info((enum cost)cost)->key);
     }
     (void)fputs("stack,events,weight\r\n", out);
     for (uint32_t node = 0; node < view->tree.nodes.len; node++) {

@@ -21,6 +21,7 @@
 #include "base/order.h"
 #include "formats/codec/clean_text.h"
 #include "formats/export/export_formats.h"
+#include "profile/accuracy/sampling.h"
 #include "profile/time/cut_timeline.h"
 
 enum {
@@ -226,6 +227,35 @@ static MUST_USE enum err print_snapshots(struct massif *m,
     return print_detailed(m, number, moments.end_ms, COST_LEAKED_BYTES, "detailed");
 }
 
+// Append what is an estimate, and the errors of the two snapshots with trees: a snapshot has no
+// room for its own.
+static void append_estimates(const struct export_view *view, struct strbuf *out)
+{
+    const struct sampling sampling = sampling_of(&view->profile->recording);
+    struct costs sums = {0};
+    if (costs_any(&view->selection.estimated)) {
+        strbuf_append_text(out, "; in part an estimate");
+    }
+    if (!sampling.is_sampled) {
+        return;
+    }
+    for (size_t i = 0; i < view->selection.rows.len; i++) {
+        const struct costs costs = selection_costs(&view->selection, i);
+        costs_add(&sums, &costs);
+    }
+    const struct costs errors = sampling_errors(&sampling, &sums);
+    strbuf_printf(out, "; all bytes are estimates, %s allocations was recorded",
+                  sampling_format_rate(&sampling).text);
+    strbuf_printf(out, "; errors:%s at the peak,",
+                  sampling_format_error(costs_get(&sums, COST_PEAK_BYTES),
+                                        costs_get(&errors, COST_PEAK_BYTES))
+                      .text);
+    strbuf_printf(out, "%s at the end",
+                  sampling_format_error(costs_get(&sums, COST_LEAKED_BYTES),
+                                        costs_get(&errors, COST_LEAKED_BYTES))
+                      .text);
+}
+
 static enum err write_massif(const struct export_view *view, FILE *out)
 {
     const struct profile *profile = view->profile;
@@ -238,8 +268,9 @@ static enum err write_massif(const struct export_view *view, FILE *out)
     TRY(cut_timeline_build(&view->selection, &timeline));
     CLEANUP(massif_release)
     struct massif m = {.profile = profile, .out = out};
-    strbuf_printf(&m.line, "desc: recorded by cairn%s\ncmd: ",
-                  costs_any(&view->selection.estimated) ? "; in part an estimate" : "");
+    strbuf_append_text(&m.line, "desc: recorded by cairn");
+    append_estimates(view, &m.line);
+    strbuf_append_text(&m.line, "\ncmd: ");
     clean_append(&m.line, profile_string(profile, profile->recording.meta.command_line), rule);
     strbuf_append_text(&m.line, "\ntime_unit: ms\n");
     TRY(strbuf_result(&m.line));

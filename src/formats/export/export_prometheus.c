@@ -19,6 +19,7 @@
 #include "formats/codec/clean_text.h"
 #include "formats/export/export_formats.h"
 #include "host/containers/string_table.h"
+#include "profile/accuracy/sampling.h"
 #include "profile/calls/call_sites.h"
 #include "profile/tables/rss_breakdown.h"
 #include "profile/tables/summary.h"
@@ -230,7 +231,7 @@ static MUST_USE enum err write_about(const struct export_view *view, FILE *out)
     }
     write_seconds(out, &runtime, meta->runtime_ms);
     write_number(out, &checkpoints, meta->checkpoint_count);
-    write_number(out, &estimated, profile->recording.totals.max_weight > 1);
+    write_number(out, &estimated, sampling_of(&profile->recording).is_sampled);
     return ERR_OK;
 }
 

@@ -13,13 +13,14 @@
 #include "formats/codec/clean_text.h"
 #include "formats/export/export_formats.h"
 #include "formats/export/sqlite_schema.h"
+#include "profile/accuracy/sampling.h"
 #include "profile/model/profile.h"
 #include "profile/tables/adhoc.h"
 #include "profile/tables/summary.h"
 #include "profile/time/cut_timeline.h"
 
 enum {
-    RUN_ENTRIES = 14
+    RUN_ENTRIES = 16
 };
 
 // A row of `run`: a fact about the recording or about the whole selection.
@@ -408,6 +409,7 @@ static MUST_USE enum err write_tables(struct source *source, sqlite3 *database)
 static MUST_USE enum err collect_run(struct source *source)
 {
     struct summary summary;
+    const struct sampling sampling = sampling_of(source->recording);
     TRY(summary_build(&source->view->selection, &summary));
     const struct profile *profile = source->profile;
     const struct rec_meta *meta = &source->recording->meta;
@@ -426,6 +428,8 @@ static MUST_USE enum err collect_run(struct source *source)
         {"peak_time_ms", NULL, summary.peak_time_ms},
         {"peak_error_bytes", NULL, summary.peak_error_bytes},
         {"slice_ms", NULL, source->timeline.slice_ms},
+        {"is_estimate", NULL, sampling.is_sampled},
+        {"interval_bytes", NULL, sampling.bytes},
     };
     memcpy(source->run, entries, sizeof(entries));
     return ERR_OK;

@@ -181,7 +181,10 @@ void sampling_append_error(const struct sampling *sampling, struct strbuf *out)
         EXAMPLE_BYTES = 100 << 20
     };
     if (sampling->bytes != 0) {
-        strbuf_printf(out, "In at least 95 of 100 cases an estimate of 100 MiB is within ±%.2g%%",
+        strbuf_printf(out,
+                      "In at least 95 of 100 cases an estimate of 100 MiB is within ±%.2g%%, and "
+                      "others are within their ±, which is an upper limit for numbers of blocks; "
+                      "errors do not add up",
                       100 * two_errors(sampling, EXAMPLE_BYTES) / EXAMPLE_BYTES);
     }
 }

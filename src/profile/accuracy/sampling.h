@@ -76,6 +76,6 @@ void sampling_append_mark(const struct recording *recording, struct strbuf *out)
 // Append a sentence without its full stop: what was sampled and what is exact.
 void sampling_append(const struct sampling *sampling, struct strbuf *out);
 
-// Append "In at least 95 of 100 cases an estimate of 100 MiB is within ±5.3%"; append nothing if
-// sampling->bytes is 0.
+// Append "In at least 95 of 100 cases an estimate of 100 MiB is within ±5.3%" and what other errors
+// mean, without a full stop; append nothing if sampling->bytes is 0.
 void sampling_append_error(const struct sampling *sampling, struct strbuf *out);
