@@ -42,6 +42,32 @@ static void press(struct top_model *model, uint32_t key)
     assert_int_equal(top_model_key(model, key, &action), ERR_OK);
 }
 
+static void rates_have_at_most_five_characters(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned allocations; // in two seconds
+        const char *rate;
+    } cases[] = {{0, "(0/s)"},          {1, "(0.5/s)"},         {19, "(9.5/s)"},
+                 {20, "(10/s)"},        {19998, "(9999/s)"},    {19999, "(10.0k/s)"},
+                 {1998998, "(999k/s)"}, {1999000, "(1.00M/s)"}, {20000000, "(10.0M/s)"}};
+    const struct top_size size = {80, 24, false};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char drawing[64];
+        CLEANUP(top_model_release) struct top_model model = {0};
+        CLEANUP(top_picture_release) struct top_picture picture = {0};
+        const unsigned count = cases[i].allocations;
+        (void)snprintf(drawing, sizeof(drawing), "f %u %u\n@0 %u %u 0 0 0\n", count, count, count,
+                       count);
+        model.lines = top_picture_list_lines(size);
+        assert_int_equal(top_model_take(&model, test_sample(drawing, 2000)), ERR_OK);
+        draw(&model, size, &picture);
+        if (strstr(top_picture_text(&picture, 3), cases[i].rate) == NULL) {
+            fail_msg("%s: %s", cases[i].rate, top_picture_text(&picture, 3));
+        }
+    }
+}
+
 static void the_usual_screen_has_every_part(void **state)
 {
     (void)state;
@@ -284,6 +310,7 @@ static void estimates_have_errors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rates_have_at_most_five_characters),
         cmocka_unit_test(the_usual_screen_has_every_part),
         cmocka_unit_test(the_order_can_be_seen),
         cmocka_unit_test(every_size_fits),
