@@ -85,7 +85,7 @@ describe('the source view', () => {
   }
 
   it('shows the file as it is, and no cost where there is none', async () => {
-    await viewer.open(`#/source?path=${encodeURIComponent(SOURCE)}&cost=allocations`);
+    await viewer.open(`#/source?path=${encodeURIComponent(SOURCE)}&line=1&cost=allocations`);
     const lines = fs.readFileSync(SOURCE, 'utf8').split('\n');
     const rows = await viewer.rows(`Source ${SOURCE}`);
     assert.ok(rows.length > 20);
@@ -93,6 +93,14 @@ describe('the source view', () => {
       assert.equal(row.cells[3], lines[Number(row.cells[2]) - 1]);
     }
     assert.deepEqual(rows.find((row) => row.cells[2] === '2').costs, []);
+  });
+
+  it('begins with the costliest line of the costliest file', async () => {
+    await viewer.open('#/source?cost=allocations');
+    const { lines } = await viewer.ask(`source?costs=allocations&file_path=${encodeURIComponent(SOURCE)}`);
+    const most = Math.max(...lines.self.allocations);
+    const selected = page.locator(`[aria-label="Source ${SOURCE}"] .table-selected .source-line`);
+    assert.equal(await selected.innerText(), String(lines.line[lines.self.allocations.indexOf(most)]));
   });
 
   it('lists the files by the cost of their call sites, and opens them', async () => {

@@ -456,7 +456,7 @@ static MUST_USE enum err draw_list(struct drawing *d, size_t lines)
             for (size_t column = 0; column < ARRAY_LEN(shown); column++) {
                 append_cells(d, row, column);
             }
-            append_location(d, site->location, site->is_inlined);
+            append_location(d, site->location, false); // the place says more
         } else if (i == 0) {
             strbuf_append_text(&d->line, model->filter.len > 0 ? "No call site matches the filter."
                                                                : "Nothing was allocated so far.");

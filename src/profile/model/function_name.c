@@ -176,6 +176,21 @@ static void append_without_templates(struct strbuf *out, const char *name, size_
     }
 }
 
+static void
+append_without_anonymous(struct strbuf *out, const char *name, const struct name_parts *parts)
+{
+    static const char anonymous[] = "(anonymous namespace)::";
+    CLEANUP(strbuf_release) struct strbuf whole = {0};
+    append_without_templates(&whole, name, parts->qualified_at, parts->parameters_at);
+    const char *rest = strbuf_text(&whole);
+    for (const char *at; (at = strstr(rest, anonymous)) != NULL;
+         rest = at + sizeof(anonymous) - 1) {
+        strbuf_append(out, rest, (size_t)(at - rest));
+    }
+    strbuf_append_text(out, rest);
+    out->failed |= whole.failed;
+}
+
 void name_append(struct strbuf *out, const char *name, enum name_form form)
 {
     struct name_parts parts = name_split(name);
@@ -191,6 +206,9 @@ void name_append(struct strbuf *out, const char *name, enum name_form form)
         return;
     case NAME_NO_TEMPLATES:
         append_without_templates(out, name, parts.qualified_at, parts.parameters_at);
+        return;
+    case NAME_NO_ANONYMOUS:
+        append_without_anonymous(out, name, &parts);
         return;
     case NAME_FORM_COUNT:
         return;
@@ -255,7 +273,7 @@ void name_append_in_sentence(struct strbuf *out, const char *function)
         NAME_BYTES = 56
     };
     CLEANUP(strbuf_release) struct strbuf name = {0};
-    name_append(&name, function, NAME_NO_TEMPLATES);
+    name_append(&name, function, NAME_NO_ANONYMOUS);
     const char *text = strbuf_text(&name);
     if (name.len <= NAME_BYTES) {
         strbuf_append_text(out, text);

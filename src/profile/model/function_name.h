@@ -29,14 +29,15 @@ enum name_form {
     NAME_WHOLE,
     NAME_NO_RETURN_TYPE, // app::load<char>(std::string const&, int) const
     NAME_NO_PARAMETERS,  // app::load<char>
-    NAME_NO_TEMPLATES,   // app::load; every <...> is removed
+    NAME_NO_TEMPLATES,   // app::(anonymous namespace)::load; every <...> is removed
+    NAME_NO_ANONYMOUS,   // app::load; the namespaces without a name, too
     NAME_FORM_COUNT,
 };
 
 // Append `name` in that form. Each form is at most as long as the one before it.
 void name_append(struct strbuf *out, const char *name, enum name_form form);
 
-// Append a name without template arguments for a sentence, which must be readable: the middle of a
+// Append a name in its shortest form for a sentence, which must be readable: the middle of a
 // long name is omitted.
 void name_append_in_sentence(struct strbuf *out, const char *name);
 

@@ -90,11 +90,31 @@ static void names_are_shortened_without_losing_what_they_name(void **state)
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         const char *wanted[] = {names[i].name, names[i].no_return_type, names[i].no_parameters,
                                 names[i].no_templates};
-        for (int form = 0; form < NAME_FORM_COUNT; form++) {
+        for (int form = 0; form <= NAME_NO_TEMPLATES; form++) {
             CLEANUP(strbuf_release) struct strbuf out = {0};
             name_append(&out, names[i].name, (enum name_form)form);
             assert_string_equal(strbuf_text(&out), wanted[form]);
         }
+    }
+}
+
+static void namespaces_without_a_name_are_removed(void **state)
+{
+    (void)state;
+    static const char *const pairs[][2] = {
+        {"(anonymous namespace)::grow(int)", "grow"},
+        {"void app::(anonymous namespace)::grow<int>(int)", "app::grow"},
+        {"(anonymous namespace)::a::(anonymous namespace)::b()", "a::b"},
+        {"(anonymous namespace)", "(anonymous namespace)"},
+        {"app::load<char>(int)", "app::load"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(pairs); i++) {
+        CLEANUP(strbuf_release) struct strbuf out = {0};
+        CLEANUP(strbuf_release) struct strbuf sentence = {0};
+        name_append(&out, pairs[i][0], NAME_NO_ANONYMOUS);
+        name_append_in_sentence(&sentence, pairs[i][0]);
+        assert_string_equal(strbuf_text(&out), pairs[i][1]);
+        assert_string_equal(strbuf_text(&sentence), pairs[i][1]);
     }
 }
 
@@ -202,6 +222,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_are_shortened_without_losing_what_they_name),
+        cmocka_unit_test(namespaces_without_a_name_are_removed),
         cmocka_unit_test(any_brackets_make_shorter_forms),
         cmocka_unit_test(a_sentence_has_the_ends_of_a_long_name),
         cmocka_unit_test(wrapper_frames_is_reported_from_what_people_wrote),

@@ -52,7 +52,9 @@ bool pattern_matches_function(struct pattern *pattern, const char *name)
     }
     if (pattern->kind == PATTERN_TEXT) {
         bool is_plain = pattern->text[strcspn(pattern->text, " <>()")] == '\0';
-        return matches_form(pattern, name, is_plain ? NAME_NO_TEMPLATES : NAME_WHOLE);
+        return is_plain ? matches_form(pattern, name, NAME_NO_TEMPLATES) ||
+                              matches_form(pattern, name, NAME_NO_ANONYMOUS)
+                        : matches_form(pattern, name, NAME_WHOLE);
     }
     for (int form = 0; form < NAME_FORM_COUNT; form++) {
         if (matches_form(pattern, name, (enum name_form)form)) {

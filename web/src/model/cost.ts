@@ -16,7 +16,7 @@ const TEXTS: Readonly<Record<string, CostText>> = {
   allocated_bytes: { title: 'Allocated', meaning: 'bytes asked for in all, freed or not' },
   frees: { title: 'Frees', meaning: 'blocks from here that were freed' },
   freed_bytes: { title: 'Freed', meaning: 'bytes from here that were freed' },
-  temporary: { title: 'Temporary', meaning: 'allocations freed by their thread before its next allocation' },
+  temporary: { title: 'Temporary', meaning: 'allocations that their thread freed with its very next heap operation' },
   temporary_bytes: { title: 'Temporary bytes', meaning: 'bytes of the temporary allocations' },
   leaked_bytes: { title: 'Leaked', meaning: 'bytes still live at the end' },
   leaked_allocations: { title: 'Leaked blocks', meaning: 'blocks still live at the end' },

@@ -71,11 +71,20 @@ function columnsOf(source: Source, lines: readonly string[] | null, cost: string
   ];
 }
 
+/** Where a file is opened whose line nobody chose. */
+function costliestLine({ lines }: Source, cost: string): number {
+  const highest = range(lines.count).reduce((best, row) => (at(lines.self[cost], row) > at(lines.self[cost], best) ? row : best), 0);
+  return at(lines.line, highest);
+}
+
 function SourceTable(props: { readonly source: Source; readonly address: Address }): JSX.Element {
   const { source, address } = props;
   const lines = useMemo(() => (source.text === null ? null : source.text.split('\n')), [source]);
   const [selected, setSelected] = useState(-1);
-  useEffect(() => setSelected(lines === null ? 0 : Math.max(Number(address.line) - 1, 0)), [source, address.line]);
+  useEffect(() => {
+    const line = address.line === '' ? costliestLine(source, address.cost) : Number(address.line);
+    setSelected(lines === null ? 0 : Math.max(line - 1, 0));
+  }, [source, address.line, address.cost]);
   return (
     <>
       {source.is_readable ? null : <Notice>{`The file cannot be shown: ${source.reason ?? 'unknown reason'}.`}</Notice>}
