@@ -222,15 +222,18 @@ static size_t faint_tail(const struct growth_history *h, size_t first, double ra
     return longest;
 }
 
-// If the births in the window, at `rate` before, ended long ago except for noise, set *out.
+// If the births in the window, at `rate` before, ended long ago except for noise, set *out. Only
+// the gaps behind `from` count.
 static bool has_faded(const struct growth_history *h,
                       const struct window *w,
+                      size_t from,
                       double rate,
                       struct growth_verdict *out)
 {
-    const size_t tail = faint_tail(h, w->first, rate);
-    const struct births before = find_births(h, w->first, h->count - tail);
-    if (!is_end(h, tail, &before)) {
+    const size_t tail = faint_tail(h, from, rate);
+    struct births before = find_births(h, from, h->count - tail);
+    before.first = w->first;
+    if (before.moments < BIRTHS_MIN || !is_end(h, tail, &before)) {
         return false;
     }
     *out = (struct growth_verdict){
@@ -371,7 +374,8 @@ judge_windows(const struct growth_history *h, const struct births *all, struct u
         const enum growth_confidence confidence = confidence_of(w.births.moments, steps);
         struct growth_verdict verdict;
         if (first > 0 && w.climb_bytes < w.births.bytes / BOUNDED_DIVISOR) {
-            if (has_faded(h, &w, (double)w.births.bytes / (double)(h->count - first), &verdict)) {
+            const double rate = (double)w.births.bytes / (double)(h->count - first);
+            if (has_faded(h, &w, first, rate, &verdict)) {
                 return verdict;
             }
             return judge_rest(h, &w, GROWTH_BOUNDED,
@@ -397,8 +401,11 @@ judge_windows(const struct growth_history *h, const struct births *all, struct u
         if (!is_growing(h, &w, &quarters, scratch)) {
             return judge_rest(h, &w, GROWTH_BOUNDED, confidence);
         }
-        const double third = (double)(quarters.fourth_begin - quarter_begin(h, &w, 2));
-        if (has_faded(h, &w, quarters.births[2] / third, &verdict)) {
+        // A pause before the half that grew says nothing about a pause after it.
+        const size_t half = quarter_begin(h, &w, 2);
+        const double third = (double)(quarters.fourth_begin - half);
+        if (has_faded(h, &w, first, quarters.births[2] / third, &verdict) ||
+            has_faded(h, &w, half, quarters.births[2] / third, &verdict)) {
             return verdict;
         }
         const size_t lately =

@@ -222,6 +222,13 @@ static void fill_to_four_fifths(struct play *play)
     }
 }
 
+static void start_pause_and_fill(struct play *play)
+{
+    if (play->now < 2 || is_between(play, 270, 860)) {
+        allocate(play, 1000);
+    }
+}
+
 static void fill_in_the_middle(struct play *play)
 {
     if (is_between(play, 160, 490)) {
@@ -403,6 +410,7 @@ static const struct pattern {
     PATTERN(fill_to_two_fifths, IS(STOPPED)),
     PATTERN(fill_to_a_quarter, IS(STOPPED)),
     PATTERN(fill_to_four_fifths, IS(STOPPED)),
+    PATTERN(start_pause_and_fill, IS(STOPPED)),
     PATTERN(fill_in_the_middle, IS(STOPPED)),
     PATTERN(double_a_table, IS(STOPPED)),
     PATTERN(start, IS(START_UP)),
