@@ -58,11 +58,12 @@ const SHOTS = [
   { name: 'flame-comparison', fragment: 'flame?diff=1&cost=leaked_bytes', isDiff: true },
 ];
 
-const [cairn, source] = process.argv.slice(2);
-if (cairn === undefined || source === undefined) {
+const [given, source] = process.argv.slice(2);
+if (given === undefined || source === undefined) {
   process.stderr.write('usage: screenshots.mjs CAIRN SOURCE\n');
   process.exit(2);
 }
+const cairn = path.resolve(given); // programs are recorded in folders of their own
 const out = path.resolve(import.meta.dirname, '../../docs/user/images');
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'cairn-pictures-'));
 
@@ -91,7 +92,8 @@ async function serve(...args) {
   const url = await new Promise((resolve) => {
     readline.createInterface({ input: server.stdout }).once('line', (line) => resolve(line.trim()));
   });
-  return { url, stop: () => server.kill('SIGTERM') };
+  // In a comparison the address names a view itself.
+  return { url: url.split('#')[0], stop: () => server.kill('SIGTERM') };
 }
 const single = await serve(shop.recording);
 const both = await serve(newer.recording, '--diff', shop.recording);
@@ -110,6 +112,10 @@ for (const colorScheme of ['light', 'dark']) {
     await page.goto(`${(shot.isDiff === true ? both : single).url}#/${shot.fragment.replace('SOURCE', encodeURIComponent(shop.source))}`);
     await page.waitForSelector('main[data-view]');
     await idle(page);
+    const complaint = await page.locator('.notice-bad').allInnerTexts();
+    if (complaint.length > 0) {
+      throw new Error(`${shot.name}: ${complaint.join('; ')}`);
+    }
     await shot.act?.(page);
     await idle(page);
     await page.waitForTimeout(300); // for what is painted on the next frames only
