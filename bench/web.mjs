@@ -6,10 +6,10 @@
 // Records cc1plus on a large C++ file, and the workload `stacks` with a million stack nodes, and
 // serves each with `cairn analyze`. Measures the time from the request for the page to the painted
 // summary, and from the change of the address to each painted view, each for the first request.
-// Then it zooms the flame graph of the large recording and measures every frame. DOCUMENT gets the
-// figures between its markers `bench:web`. Exit status 1 if a promise is broken: by the clock on a
-// quiet machine; under other load, by the processor time of the server and the page's thread
-// together.
+// Then it zooms the flame graph with up to 200,000 frames and moves the mouse over it, and does so
+// with one of some hundred, and measures every frame. DOCUMENT gets the figures between its markers
+// `bench:web`. Exit status 1 if a promise is broken: by the clock on a quiet machine; under other
+// load, by the processor time of the server and the page's thread together.
 import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
@@ -31,6 +31,8 @@ const FLAGS = ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--di
 const RUNS = Number(process.env.RUNS ?? 3);
 const QUIET_LOAD = 0.5;
 const FRAMES_A_SECOND = 60;
+/** The rate of the large flame graph, as a share of the rate of the small one. */
+const SAME_RATE = 0.95;
 const FIRST_LOAD_MAX_BYTES = 250_000;
 
 const VIEWS = [
@@ -103,29 +105,20 @@ async function timeView(page, fragment) {
   return end - await page.evaluate(() => window.benchBegin);
 }
 
-/** Zoom in and out repeatedly; return the cost of a frame for the page's thread, and the frames per second. */
-async function timeZoom(page, pageCpuMs) {
-  await page.evaluate((hash) => { location.hash = hash; }, '#/flame?cost=allocations&min_share=0&collapse=');
+/** The flame graph that is measured: all frames, and one of some hundred to compare it with. */
+const FLAMES = { all: 'min_share=0', few: 'min_share=0.005' };
+
+/**
+ * Zooms in and out repeatedly, then moves the mouse over the frames; returns for each the frames a second, what a frame
+ * costs the page's thread, and the time of the page in drawing one.
+ */
+async function timeFlame(page, pageCpuMs, share) {
+  await page.evaluate((hash) => { location.hash = hash; }, `#/flame?cost=allocations&${share}&collapse=`);
   await page.waitForFunction(() => document.querySelector('[data-testid=flame-count]') !== null, undefined, { timeout: 120_000 });
   await page.evaluate(PAINTED);
   const count = await page.getByTestId('flame-count').innerText();
-  const used = await pageCpuMs();
-  const told = await page.evaluate(async () => {
-    const canvas = document.querySelector('.flame-canvas');
-    const real = window.requestAnimationFrame.bind(window);
-    const costs = [];
-    window.requestAnimationFrame = (callback) => real((now) => {
-      const begin = performance.now();
-      callback(now);
-      costs.push(performance.now() - begin);
-    });
+  const zoom = await watchFrames(page, pageCpuMs, async (canvas, still) => {
     const key = (name) => canvas.dispatchEvent(new KeyboardEvent('keydown', { key: name, bubbles: true, cancelable: true }));
-    const still = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
-    let frames = 0;
-    let isCounting = true;
-    const tick = () => { frames++; if (isCounting) { real(tick); } };
-    const begin = performance.now();
-    real(tick);
     canvas.focus();
     for (let round = 0; round < 6; round++) {
       for (const name of ['ArrowDown', 'ArrowDown', 'ArrowDown', 'Enter']) { key(name); }
@@ -133,12 +126,41 @@ async function timeZoom(page, pageCpuMs) {
       key('Escape');
       await still(400);
     }
+  });
+  const hover = await watchFrames(page, pageCpuMs, async (canvas) => {
+    const { left, top, width, height } = canvas.getBoundingClientRect();
+    const frame = () => new Promise((resolve) => { requestAnimationFrame(resolve); });
+    for (let i = 0; i < 240; i++) {
+      const at = { clientX: left + width * ((i * 0.37) % 1), clientY: top + Math.min(height, 300) * ((i * 0.11) % 1) };
+      canvas.dispatchEvent(new PointerEvent('pointermove', { ...at, bubbles: true }));
+      await frame();
+    }
+  });
+  return { count, zoom, hover };
+}
+
+/** Counts the frames of the page while `act` works on the canvas, and what they cost. */
+async function watchFrames(page, pageCpuMs, act) {
+  const used = await pageCpuMs();
+  const told = await page.evaluate(async (acting) => {
+    const real = window.requestAnimationFrame.bind(window);
+    const costs = [];
+    window.requestAnimationFrame = (callback) => real((now) => {
+      const begin = performance.now();
+      callback(now);
+      costs.push(performance.now() - begin);
+    });
+    let frames = 0;
+    let isCounting = true;
+    const tick = () => { frames++; if (isCounting) { real(tick); } };
+    const begin = performance.now();
+    real(tick);
+    await new Function(`return (${acting})`)()(document.querySelector('.flame-canvas'), (ms) => new Promise((resolve) => { setTimeout(resolve, ms); }));
     isCounting = false;
     window.requestAnimationFrame = real;
-    return { costs, perSecond: frames / (performance.now() - begin) * 1000 };
-  });
-  const frameCpuMs = (await pageCpuMs() - used) / told.costs.length;
-  return { count, perSecond: told.perSecond, frameCpuMs, medianMs: median(told.costs), highMs: high(told.costs) };
+    return { costs, frames, perSecond: frames / (performance.now() - begin) * 1000 };
+  }, act.toString());
+  return { perSecond: told.perSecond, frameCpuMs: (await pageCpuMs() - used) / told.frames, medianMs: median(told.costs), highMs: high(told.costs) };
 }
 
 async function measure(recording, browser, folder) {
@@ -148,7 +170,7 @@ async function measure(recording, browser, folder) {
   const byView = () => new Map(VIEWS.map((view) => [view, []]));
   const runs = { open: [], summary: [], summaryCpu: [], summaryPage: [], views: byView(), cpu: byView(), page: byView() };
   let nodes = 0;
-  let zoom = null;
+  let flames = null;
   for (let run = 0; run < RUNS; run++) {
     const server = await serve(file);
     const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
@@ -171,12 +193,12 @@ async function measure(recording, browser, folder) {
     }
     nodes = await page.evaluate(async () => (await (await fetch(`/api/v1/tree?limit=1&by=location&token=${localStorage.getItem('cairn-token')}`)).json()).total_nodes);
     if (run === RUNS - 1) {
-      zoom = await timeZoom(page, pageCpuMs);
+      flames = { all: await timeFlame(page, pageCpuMs, FLAMES.all), few: await timeFlame(page, pageCpuMs, FLAMES.few) };
     }
     await page.close();
     await server.stop();
   }
-  return { ...recording, bytes: fs.statSync(file).size, nodes, runs, zoom };
+  return { ...recording, bytes: fs.statSync(file).size, nodes, runs, flames };
 }
 
 function firstLoadBytes() {
@@ -211,10 +233,13 @@ function tables(all, load) {
     ...VIEWS.map((view) => row(`\`${view}\``, (one) => figures(one.runs.views.get(view), one.runs.cpu.get(view), one.runs.page.get(view)))),
     row(`summary, ${basis}`, (one) => `${seconds(summaryMs(one))} (promised ${seconds(one.summaryMaxMs)})`),
     row(`slowest view, ${basis}`, (one) => `${seconds(worst(one).ms)} (promised ${seconds(one.viewMaxMs)})`),
-    row('frames in the flame graph that was zoomed', (one) => one.zoom.count),
-    row('frames a second while zooming', (one) => one.zoom.perSecond.toFixed(0)),
-    row('processor time of the page a frame', (one) => `${one.zoom.frameCpuMs.toFixed(1)} ms`),
-    row('time of the page in drawing a frame, median and 95 %', (one) => `${one.zoom.medianMs.toFixed(1)} ms, ${one.zoom.highMs.toFixed(1)} ms`),
+    ...['all', 'few'].flatMap((which) => [
+      row(which === 'all' ? 'frames in the flame graph' : 'frames in the one beside it', (one) => one.flames[which].count),
+      ...['zoom', 'hover'].map((act) => row(`${act === 'zoom' ? 'zooming' : 'hovering'}: frames a second; processor time of the page a frame; drawing, median and 95 %`, (one) => {
+        const { perSecond, frameCpuMs, medianMs, highMs } = one.flames[which][act];
+        return `${perSecond.toFixed(0)}; ${frameCpuMs.toFixed(1)} ms; ${medianMs.toFixed(1)} and ${highMs.toFixed(1)} ms`;
+      })),
+    ]),
   ];
   const line = (cells) => `| ${cells.join(' | ')} |`;
   const cpu = `${os.cpus()[0]?.model ?? 'unknown'}, ${os.cpus().length} cores`;
@@ -231,7 +256,12 @@ function broken(all) {
   return all.flatMap((one) => [
     ...(summaryMs(one) > one.summaryMaxMs ? [`${one.name}: the summary takes ${seconds(summaryMs(one))}`] : []),
     ...(worst(one).ms > one.viewMaxMs ? [`${one.name}: ${worst(one).view} takes ${seconds(worst(one).ms)}`] : []),
-    ...(one.zoom.frameCpuMs > 1000 / FRAMES_A_SECOND || (isQuiet && one.zoom.highMs > 1000 / 30) ? [`${one.name}: a frame of a zoom takes ${one.zoom.frameCpuMs.toFixed(0)} ms, now and then ${one.zoom.highMs.toFixed(0)} ms`] : []),
+    ...['zoom', 'hover'].flatMap((act) => {
+      const { all: large, few } = one.flames;
+      const frame = large[act];
+      return frame.frameCpuMs > 1000 / FRAMES_A_SECOND || (isQuiet && (frame.highMs > 1000 / 30 || frame.perSecond < few[act].perSecond * SAME_RATE))
+        ? [`${one.name}: ${act}: a frame takes ${frame.frameCpuMs.toFixed(0)} ms, now and then ${frame.highMs.toFixed(0)} ms, and there are ${frame.perSecond.toFixed(0)} a second, ${few[act].perSecond.toFixed(0)} in the smaller graph`] : [];
+    }),
   ]).concat(firstLoadBytes() > FIRST_LOAD_MAX_BYTES ? ['the first load is too large'] : []);
 }
 
