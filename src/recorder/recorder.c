@@ -107,7 +107,9 @@ static enum err prepare(struct recorder_state *s,
         s->memory_snapshots.thrift_bits = SAMPLE_THRIFT_BITS;
     }
     s->exit_slot = SESSION_MAX_PROCESSES;
-    return drain_init(&s->drain, &s->session, &s->aggregator, info);
+    TRY(drain_init(&s->drain, &s->session, &s->aggregator, info));
+    s->drain.patience_ms = options->patience_ms;
+    return ERR_OK;
 }
 
 // Start the program with the preload library, or the agent.

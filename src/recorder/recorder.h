@@ -104,6 +104,7 @@ struct recorder_options {
     bool may_sample;         // SESSION_OVERFLOW_SAMPLE; not with logs_events
     uint64_t sample_bytes;   // session_header; at most BYTE_WEIGHT_MEAN_MAX; not with may_sample
     uint64_t sample_seed;    // 0: any
+    uint64_t patience_ms;    // of the drain for a thread's announced event; 0: as ever
     struct recorder_callbacks callbacks;
 };
 

@@ -22,6 +22,9 @@ TRACER_FORMAT = f"<{KINDS * len(COSTS) + 3}Q"
 HOW = ["c", "cr", "crl", "crs", "crsl", "crf", "r", "crsfl"]
 NURSERY = [{}, {}, {"CAIRN_NURSERY": "always"}, {"CAIRN_NURSERY": "0"}]
 COUNTED = {"CAIRN_STAMPS": "counter"}  # as without the processor's clock
+# A thread may lose its processor inside a realloc for longer than the recorder waits for it. Then the order is
+# guessed, and which block of the address was a temporary one. These tests are about the order that is known.
+PATIENT = {"CAIRN_ORDER_PATIENCE": "10000"}  # ms
 
 
 class Traced:
@@ -44,7 +47,7 @@ def record_traced(record, tmp_path, command, env):
     truth_path.write_bytes(bytes(struct.calcsize(TRACER_FORMAT)))
     tracer = {"LD_PRELOAD": str(PROGRAMS / "libheap_tracer.so"), "HEAP_TRACER": str(truth_path),
               "HEAP_TRACER_OF": "random_heap"}
-    recording = record(*command, env={**env, **tracer}, is_compared=False)
+    recording = record(*command, env={**PATIENT, **env, **tracer}, is_compared=False)
     return recording, Traced(truth_path)
 
 
@@ -57,16 +60,11 @@ def draw(number):
     return [PROGRAMS / "random_heap", seed, threads, events, how], NURSERY[seed * 3 % len(NURSERY)]
 
 
-def is_ordered(recording):
-    """False if the recorder waited in vain for a thread without a processor, inside a realloc: then
-    it may have taken one block of an address for the next, and a temporary one for another."""
-    return recording.notes["order_timeouts"] == 0
-
-
 def assert_counts(recording, truth):
     recording.assert_whole()
     totals = recording.totals
-    compared = [cost for cost in COSTS if cost in totals and (cost != "temporary" or is_ordered(recording))]
+    assert recording.notes["order_timeouts"] == 0
+    compared = [cost for cost in COSTS if cost in totals]
     assert {cost: totals[cost] for cost in compared} == {cost: truth.total(cost) for cost in compared}
     assert totals["leaked_allocations"] == truth.total("allocations") - truth.total("frees")
     assert totals["leaked_bytes"] == truth.total("allocated_bytes") - truth.total("freed_bytes")
@@ -74,8 +72,6 @@ def assert_counts(recording, truth):
     for kind in range(1, KINDS):
         found = recording.costs_within(f"make_{kind}")
         reported = truth.kinds[kind]
-        if not is_ordered(recording):
-            found["temporary"] = reported["temporary"]
         assert (found.get("allocations", 0), found.get("frees", 0), found.get("temporary", 0),
                 found.get("allocated_bytes", 0), found.get("leaked_bytes", 0)) == (
             reported["allocations"], reported["frees"], reported["temporary"], reported["allocated_bytes"],
@@ -95,8 +91,7 @@ def test_random_runs_are_as_the_tracer_saw_them(record, tmp_path):
         print(*command[1:], env)
         recording, truth = record_traced(record, tmp_path, command, env)
         assert_counts(recording, truth)
-        if is_ordered(recording):
-            assert_peak(recording.totals, truth)
+        assert_peak(recording.totals, truth)
         verified = subprocess.run([CAIRN, "verify", recording.path], env=environment(), check=False,
                                   capture_output=True, timeout=120)
         assert verified.returncode == 0, verified.stdout
@@ -111,18 +106,13 @@ def test_random_runs_are_as_the_tracer_saw_them(record, tmp_path):
 
 def test_stamps_of_the_counter_order_events_as_well(record, tmp_path):
     """The counter does not advance by itself: the last stamped event must be processed all the
-    same. If it were not, every run would wait for it in vain. Single runs may, because a thread
-    lost its processor for too long."""
-    timeouts = []
+    same. If it were not, every run would wait for it in vain."""
     for number in range(max(RUNS // 6, 4)):
         command, env = draw(number)
         print(*command[1:], env)
         recording, truth = record_traced(record, tmp_path, command, {**env, **COUNTED})
         assert_counts(recording, truth)
-        if is_ordered(recording):
-            assert_peak(recording.totals, truth)
-        timeouts.append(recording.notes["order_timeouts"])
-    assert min(timeouts) == 0
+        assert_peak(recording.totals, truth)
 
 
 @pytest.mark.parametrize("nursery", ["always", "0"])

@@ -230,12 +230,12 @@ static const char *executable_of(const struct record_settings *settings, char pa
     return len > 0 ? path : "process";
 }
 
-// Return the seed of the random numbers of --sample, for tests of cairn itself; 0: any.
-static uint64_t sample_seed(void)
+// Return the number in a variable, for tests of cairn itself; 0: it has none.
+static uint64_t variable_number(const char *name)
 {
-    const char *text = getenv("CAIRN_SAMPLE_SEED");
-    uint64_t seed = 0;
-    return text != NULL && number_parse(text, UINT64_MAX, &seed) ? seed : 0;
+    const char *text = getenv(name);
+    uint64_t number = 0;
+    return text != NULL && number_parse(text, UINT64_MAX, &number) ? number : 0;
 }
 
 static bool variable_is(const char *name, const char *value)
@@ -337,7 +337,8 @@ static void record(const struct record_settings *settings,
     options.no_nursery = variable_is("CAIRN_NURSERY", "0");
     options.counts_stamps = variable_is("CAIRN_STAMPS", "counter");
     options.always_holds = variable_is("CAIRN_NURSERY", "always");
-    options.sample_seed = sample_seed();
+    options.sample_seed = variable_number("CAIRN_SAMPLE_SEED");
+    options.patience_ms = variable_number("CAIRN_ORDER_PATIENCE");
     options.callbacks = (struct recorder_callbacks){.context = run,
                                                     .output_path = output_path,
                                                     .log = say,

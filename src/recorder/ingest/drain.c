@@ -532,7 +532,7 @@ static uint64_t first_pending(struct drain *drain, bool is_given_up)
 static uint64_t limit_of_pass(struct drain *drain, uint64_t clock_ms)
 {
     const bool is_given_up = drain->pending_stamp != UINT64_MAX &&
-                             clock_ms - drain->pending_since_ms >= DRAIN_PATIENCE_MS;
+                             clock_ms - drain->pending_since_ms >= drain_patience_ms(drain);
     const uint64_t pending = first_pending(drain, is_given_up);
     if (is_given_up && pending != drain->pending_stamp) {
         // Relaxed: a counter.

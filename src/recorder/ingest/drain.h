@@ -14,7 +14,7 @@
 // The moment of 5 is read before 1, so 4 sees all events that led to an earlier event. It precedes
 // any unpublished event whose effect other threads can have seen (lane_header.pending_stamps), and
 // the exit of any process that has not been found dead. A thread cannot delay the others without
-// limit: after DRAIN_PATIENCE_MS the drain proceeds without it, and NOTE_order_timeouts counts
+// limit: after `patience_ms` the drain proceeds without it, and NOTE_order_timeouts counts
 // that.
 //
 // When all lanes of a dead process are recycled, it ends in the aggregator, and its slot is reused.
@@ -108,6 +108,7 @@ struct drain {
     uint64_t latest_stamp;      // no existing event has a later one
     uint64_t pending_stamp;     // the first moment that is not known completely; UINT64_MAX: none
     uint64_t pending_since_ms;  // it has been the same since then
+    uint64_t patience_ms;       // for as long; 0: DRAIN_PATIENCE_MS
     uint64_t next_end_stamp;    // next end of a dead process; see merge_lanes
     uint64_t hold_bytes_before; // what each thread could hold in the previous pass
     uint64_t hold_bytes;        // what each thread may hold at present
@@ -131,6 +132,11 @@ struct drain {
     uint64_t noted_ms;
     uint64_t noted_at_ns;
 };
+
+static inline uint64_t drain_patience_ms(const struct drain *drain)
+{
+    return drain->patience_ms != 0 ? drain->patience_ms : DRAIN_PATIENCE_MS;
+}
 
 // `drain` is zeroed: most of it is never touched in a short run. `session` and `aggregator` must
 // outlive it.
