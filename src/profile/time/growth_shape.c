@@ -20,7 +20,7 @@ enum {
     TAIL_GAPS = 2,        // and longer ago than twice their longest gap
     START_DIVISOR = 8,    // of the process's life
     BOUNDED_DIVISOR = 4,  // of the births in the window: a smaller climb is level
-    FAINT_DIVISOR = 4,    // of a rate
+    FAINT_DIVISOR = 10,   // of a rate: what grows at a fifth of its rate still grows
     PAST_SHARE = 4,       // births before the window that outweigh those in it
     STEP_DIVISOR = 8,     // of the last half: the length of a step
 };
@@ -210,7 +210,7 @@ static struct quarters quarters_of(const struct growth_history *h, const struct 
     return quarters;
 }
 
-// The length of the longest tail whose births are below a quarter of `rate`.
+// The length of the longest tail whose births are below a tenth of `rate`.
 static size_t faint_tail(const struct growth_history *h, size_t first, double rate)
 {
     double bytes = 0;

@@ -384,6 +384,14 @@ static void fill_slower_and_slower(struct play *play)
     }
 }
 
+// As a program that gets less of the processor at the end.
+static void leak_slower_at_the_end(struct play *play)
+{
+    if (at(play) < 750 || play->now % 5 == 0) {
+        allocate(play, 100);
+    }
+}
+
 #define IS(class) (1U << GROWTH_##class)
 
 static const struct pattern {
@@ -407,6 +415,7 @@ static const struct pattern {
     PATTERN(leak_under_work, IS(GROWING)),
     PATTERN(leak_between_teeth, IS(GROWING)),
     PATTERN(late_leak_under_work, IS(GROWING)),
+    PATTERN(leak_slower_at_the_end, IS(GROWING)),
     PATTERN(fill_to_two_fifths, IS(STOPPED)),
     PATTERN(fill_to_a_quarter, IS(STOPPED)),
     PATTERN(fill_to_four_fifths, IS(STOPPED)),
