@@ -130,6 +130,15 @@ static MUST_USE enum err add_growth(struct findings_builder *builder,
     return finding_add(builder, &finding);
 }
 
+// Whether the unfreed bytes were never live together: each process took its own with it.
+static bool were_left_in_turn(const struct findings_builder *builder)
+{
+    const struct summary *summary = builder->summary;
+    return builder->selection->is_everything && summary->processes > 1 &&
+           costs_get(&summary->costs, COST_LEAKED_BYTES) >
+               costs_get(&summary->costs, COST_PEAK_BYTES);
+}
+
 // Find unfreed memory that does not grow: all but that of the growing call sites.
 static MUST_USE enum err find_unfreed(struct findings_builder *builder)
 {
@@ -157,8 +166,10 @@ static MUST_USE enum err find_unfreed(struct findings_builder *builder)
                               .score = bytes / UNFREED_PER_SCORE,
                               .look = "-l"};
     struct strbuf *out = finding_begin(builder, &finding);
-    strbuf_printf(out, "%s are live at the end, and no call site with much of it grows.",
-                  finding_format(builder, whole, COST_LEAKED_BYTES).text);
+    strbuf_printf(out, "%s %s, and no call site with much of it grows.",
+                  finding_format(builder, whole, COST_LEAKED_BYTES).text,
+                  were_left_in_turn(builder) ? "were left by processes one after the other"
+                                             : "are live at the end");
     strbuf_printf(out, " The largest part, %s, was allocated by ",
                   finding_format(builder, &leader.costs, COST_LEAKED_BYTES).text);
     finding_append_site(builder, out, finding.location);

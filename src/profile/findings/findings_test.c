@@ -282,6 +282,13 @@ static void other_faults_have_their_kind(void **state)
          "8.00 MiB are live at the end, and no call site with much of it grows. The largest "
          "part, 8.00 MiB, was allocated by init (i.c:2)."},
         {5000,
+         "process sh\nthread sh\nmain;run 1 2097152 0 0 0 0 1 2097152 2097152\n"
+         "process cc\nthread cc\nmain;init(i.c:2) 1 8388608 0 0 0 0 1 2097152 8388608\n"
+         "@0 1 8388608 0 0 0\ncohort 0 - 1 8388608\nmain;work 1 1 1 1\n@49 1 1 1 1 0\n",
+         FINDING_UNFREED,
+         "10.0 MiB were left by processes one after the other, and no call site with much of it "
+         "grows. The largest part, 8.00 MiB, was allocated by init (i.c:2)."},
+        {5000,
          "main;parse(p.c:7) 150000 1073741824 150000 1073741824\nlife 0 140000 1048576\n"
          "life 9 10000 1072693248\nmain;work 200000 200000\n",
          FINDING_CHURN, // with the bytes of those blocks alone
