@@ -287,7 +287,7 @@ RESIDENT MEMORY: what RSS consisted of
   S shared memory             64.0 KiB   0.8%        64.0 KiB   1.3%
   c cairn's own                768 KiB   9.4%         768 KiB  15.0%
   ? not explained              320 KiB   3.9%         192 KiB   3.8%
-  = resident                    8.00 MiB                5.00 MiB
+  = resident                  8.00 MiB               5.00 MiB
 
   peak  ########::::..MMMMMMMMMMMMMMMMMTFFFFFFFFFFFFFFFFFFFFFFFFFcccccc???
   end   #######:::..MMMMMMMMMMMMMTFFFFFFFFFFFFFFFFFFFFFFFFFFFScccccccccc??

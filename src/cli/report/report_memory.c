@@ -20,6 +20,7 @@ enum {
     BAR_COLUMNS_MAX = 66,
     BAR_INDENT = 8,
     PHRASE_COLUMNS = 22,
+    SHARE_COLUMNS = 12, // between the amounts of the two moments
     TOP_PARTS = 5,
     PLACE_COLUMNS = 30,
     AMOUNT_COLUMNS = 36, // before the name of a component
@@ -199,7 +200,7 @@ static void print_remarks(const struct report *report,
     if (peak != NULL && !rss_breakdown_is_of_peak(&report->rss_breakdown, peak)) {
         (void)fprintf(out, "  RSS was highest with %s", format_bytes(highest).text);
         if (report->rss_breakdown.peak_rss_ms > 0) {
-            (void)fprintf(out, " after %s",
+            (void)fprintf(out, " before %s",
                           screen_format_ms(report->rss_breakdown.peak_rss_ms).text);
         }
         (void)fprintf(out, "; no breakdown was taken then.\n");
@@ -248,12 +249,10 @@ enum err report_print_memory(const struct report *report, FILE *out)
     print_moment(out, "at the end,", end);
     (void)fputc('\n', out);
     print_kinds(report, out, peak, end);
-    (void)fprintf(out, "  = %-*s", PHRASE_COLUMNS, "resident");
-    for (size_t i = 0; i < 2; i++) {
-        const struct rss_breakdown_split *split = i == 0 ? peak : end;
-        if (split != NULL) {
-            (void)fprintf(out, "   %11s %6s   ", format_bytes(split->rss_bytes).text, "");
-        }
+    (void)fprintf(out, "  = %-*s %11s", PHRASE_COLUMNS, "resident",
+                  format_bytes(shown->rss_bytes).text);
+    if (peak != NULL && end != NULL) {
+        (void)fprintf(out, "%*s%11s", SHARE_COLUMNS, "", format_bytes(end->rss_bytes).text);
     }
     (void)fputs("\n\n", out);
     print_bar(report, out, is_of_peak ? "peak" : "highest", peak);
