@@ -42,6 +42,7 @@ struct aggregator_process {
     struct map_u64 adhoc_rows;           // node -> row of aggregator.adhoc
     struct rec_rss_sample latest_sample; // from proc_sampler
     uint32_t jit_module;                 // of its code that belongs to no file; 0: none yet
+    uint32_t unnamed_module; // 1 + that of the program, used before its path was known; 0: none
 };
 _Static_assert(sizeof(struct aggregator_process) <= 1024,
                "one for each process that there ever was");

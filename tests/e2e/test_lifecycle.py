@@ -182,6 +182,31 @@ def test_no_hook_takes_the_loaders_lock(record):
     assert recording.costs_within("work")["allocations"] == 3 * 2 * 99
 
 
+EARLY_LIBRARY = """void *make(void);
+void *kept;
+__attribute__((constructor)) static void begin(void) { kept = make(); }
+"""
+EARLY_PROGRAM = """#include <stdlib.h>
+void *make(void) { return malloc(4321); }
+int main(void) { return make() == NULL; }
+"""
+
+
+def test_a_program_that_a_library_calls_first_has_its_name(record, scratch):
+    """The library's constructor runs before cairn's, and calls the program, as libraries do where a program
+    has an operator new of its own."""
+    (scratch / "library.c").write_text(EARLY_LIBRARY)
+    (scratch / "program.c").write_text(EARLY_PROGRAM)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", "libearly.so", "library.c"], cwd=scratch, check=True, timeout=60)
+    subprocess.run(["gcc", "-g", "-rdynamic", "-Wl,--no-as-needed", "-o", "program", "program.c", "./libearly.so"],
+                   cwd=scratch, check=True, timeout=60)
+    recording = record("sh", "-c", f"{scratch}/program && {scratch}/program")
+    assert recording.costs_within("make")["allocations"] == 4
+    named = [module["path"] for module in recording.report["modules"]
+             if module["path"] in ("", str(scratch / "program"))]
+    assert named == [str(scratch / "program")]
+
+
 def test_a_mapping_before_the_first_block_hides_no_heap(record):
     recording = record(PROGRAMS / "early", env={"EARLY": "mapping"})
     assert_totals(recording, expected_totals("early"))

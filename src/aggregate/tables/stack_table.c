@@ -85,6 +85,37 @@ enum err stack_table_module(struct stack_table *table,
     return ERR_OK;
 }
 
+enum err stack_table_unnamed_executable(struct stack_table *table,
+                                        struct bytes build_id,
+                                        uint32_t *out_module)
+{
+    rec_string wanted = 0;
+    TRY(intern_hexadecimal(table->strings, build_id, &wanted));
+    for (size_t i = 0; i < table->modules.len && build_id.len > 0; i++) {
+        if (table->modules.items[i].is_executable && table->modules.items[i].build_id == wanted) {
+            *out_module = (uint32_t)i;
+            return ERR_OK;
+        }
+    }
+    TRY(stack_table_module(table, (struct bytes){0}, build_id, out_module));
+    table->modules.items[*out_module].is_executable = 1;
+    return ERR_OK;
+}
+
+// The index keeps its entry of the former path, too: what is found by that has another path.
+enum err stack_table_name_module(struct stack_table *table, uint32_t module, struct bytes path)
+{
+    struct rec_module named = table->modules.items[module];
+    if (named.path != 0) {
+        return ERR_OK;
+    }
+    TRY(string_table_intern_prefix(table->strings, path, &named.path));
+    TRY(id_index_add(&table->module_index, module_hash(&named, 0), module, module_hash,
+                     table->modules.items));
+    table->modules.items[module].path = named.path;
+    return ERR_OK;
+}
+
 static uint32_t
 find_frame(const struct stack_table *table, const struct rec_frame *wanted, uint64_t hash)
 {

@@ -44,6 +44,15 @@ enum err stack_table_module(struct stack_table *table,
                             struct bytes build_id,
                             uint32_t *out_module) MUST_USE;
 
+// Get an executable whose path is not known yet: any of this build-id, or a new one without a path.
+enum err stack_table_unnamed_executable(struct stack_table *table,
+                                        struct bytes build_id,
+                                        uint32_t *out_module) MUST_USE;
+
+// Give a module its path if it has none.
+enum err stack_table_name_module(struct stack_table *table, uint32_t module, struct bytes path)
+    MUST_USE;
+
 // Get the frame, added if it is new. `module` is an id of this table or REC_NONE.
 enum err stack_table_frame(struct stack_table *table,
                            uint32_t module,

@@ -247,11 +247,38 @@ static enum err add_stack(struct lane_reader *reader,
     return define_slot(reader, record->slot, node);
 }
 
+// Get the module in the table. The dynamic linker has no name for the program itself, and the
+// process may not have sent its path: a constructor of a library can call the program before.
+static enum err module_id(struct aggregator_process *process,
+                          struct aggregator *aggregator,
+                          const struct wire_module *module,
+                          uint32_t *out)
+{
+    struct stack_table *stacks = &aggregator->stacks;
+    const bool is_program = (module->flags & WIRE_MODULE_MAIN) != 0;
+    const rec_string executable = process->record.executable;
+    if (is_program && module->path.len == 0 && executable == 0) {
+        TRY(stack_table_unnamed_executable(stacks, module->build_id, out));
+        process->unnamed_module = *out + 1;
+        return ERR_OK;
+    }
+    CLEANUP(strbuf_release) struct strbuf program = {0};
+    struct bytes path = module->path;
+    if (is_program && path.len == 0) {
+        strbuf_append_text(&program, string_table_get(&aggregator->strings, executable));
+        TRY(strbuf_result(&program));
+        path = strbuf_bytes(&program);
+    }
+    TRY(stack_table_module(stacks, path, module->build_id, out));
+    stacks->modules.items[*out].is_executable |= is_program;
+    return ERR_OK;
+}
+
 static enum err add_module(struct lane_reader *reader,
                            struct aggregator *aggregator,
                            const struct wire_record *record)
 {
-    struct wire_module module = wire_module_of(record);
+    const struct wire_module module = wire_module_of(record);
     if ((module.flags & WIRE_MODULE_RESET) != 0) {
         lane_module_slot_vec_clear(&reader->modules);
         u32_vec_clear(&reader->nodes);
@@ -261,23 +288,24 @@ static enum err add_module(struct lane_reader *reader,
         return ERR_OK; // a reset alone
     }
     uint32_t id = 0;
-    CLEANUP(strbuf_release) struct strbuf program = {0};
-    if ((module.flags & WIRE_MODULE_MAIN) != 0 && module.path.len == 0) {
-        // The dynamic linker has no name for the program itself.
-        const rec_string executable = reader->thread.process->record.executable;
-        strbuf_append_text(&program, string_table_get(&aggregator->strings, executable));
-        TRY(strbuf_result(&program));
-        module.path = strbuf_bytes(&program);
-    }
-    TRY(stack_table_module(&aggregator->stacks, module.path, module.build_id, &id));
-    if ((module.flags & WIRE_MODULE_MAIN) != 0) {
-        aggregator->stacks.modules.items[id].is_executable = 1;
-    }
+    TRY(module_id(reader->thread.process, aggregator, &module, &id));
     if (module.slot >= reader->modules.len) {
         TRY(lane_module_slot_vec_resize(&reader->modules, (size_t)module.slot + 1));
     }
     reader->modules.items[module.slot] =
         (struct lane_module_slot){.bias = module.bias, .module = id, .is_defined = true};
+    return ERR_OK;
+}
+
+static enum err
+add_executable(struct lane_reader *reader, struct aggregator *aggregator, struct bytes path)
+{
+    struct aggregator_process *process = reader->thread.process;
+    TRY(string_table_intern_prefix(&aggregator->strings, path, &process->record.executable));
+    if (process->unnamed_module != 0) {
+        TRY(stack_table_name_module(&aggregator->stacks, process->unnamed_module - 1, path));
+        process->unnamed_module = 0;
+    }
     return ERR_OK;
 }
 
@@ -290,7 +318,7 @@ static enum err add_text(struct lane_reader *reader,
     struct rec_process *process = &reader->thread.process->record;
     switch ((enum wire_text_kind)kind) {
     case WIRE_TEXT_EXECUTABLE:
-        return string_table_intern_prefix(&aggregator->strings, text, &process->executable);
+        return add_executable(reader, aggregator, text);
     case WIRE_TEXT_COMMAND_LINE:
         return command_line_intern(&aggregator->strings, text, &process->command_line);
     case WIRE_TEXT_THREAD_NAME:
