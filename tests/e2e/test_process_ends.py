@@ -95,6 +95,13 @@ def test_processes_that_were_killed_are_named(tree):
     assert pids == ", ".join(f"{process['pid']} process_tree" for process in killed[:3])
 
 
+def test_one_process_that_was_killed_has_one_thread(tmp_path):
+    path = tmp_path / "one.cairn"
+    run = subprocess.run([CAIRN, "record", "-o", path, "--", PROGRAMS / "process_tree", "1", "kill"], check=True,
+                         capture_output=True, text=True, env=environment(), timeout=60)
+    assert re.search(r"1 process was killed \(\d+ process_tree\): one call .* missing of its thread\n", run.stderr)
+
+
 def test_rates_are_those_of_the_part(tree):
     whole = totals(tree)
     part = totals(tree, "--time", "16ms..48ms")  # of a run of any length

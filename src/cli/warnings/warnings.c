@@ -86,11 +86,15 @@ static void write_killed(const struct profile *profile, const char *prefix, FILE
     }
     if (count > 0) {
         (void)fprintf(out,
-                      "%s%zu %s killed (%s%s): one call that had not returned may be missing of "
-                      "each of %s %s threads\n",
+                      "%s%zu %s killed (%s%s): one call that had not returned may be missing of ",
                       prefix, count, count == 1 ? "process was" : "processes were",
-                      strbuf_text(&names), count > NAMED ? ", ..." : "",
-                      count == 1 ? "its" : "their", format_count(threads).text);
+                      strbuf_text(&names), count > NAMED ? ", ..." : "");
+        if (threads == 1) {
+            (void)fprintf(out, "its thread\n");
+        } else {
+            (void)fprintf(out, "each of %s %s threads\n", count == 1 ? "its" : "their",
+                          format_count(threads).text);
+        }
     }
 }
 
