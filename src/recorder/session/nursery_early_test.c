@@ -131,11 +131,39 @@ static void held_blocks_share_a_stamp(void **state)
     test_nursery_close(&f);
 }
 
+// Another thread had the address until just before. By the thread's latest stamp the block would
+// come before that one's: the wrong block would be freed, and the temporary allocation be missed.
+static void a_held_block_follows_the_former_one_at_its_address(void **state)
+{
+    (void)state;
+    static struct test_nursery f;
+    struct lane_producer *p = f.lanes;
+    struct lane_producer *other = f.lanes + 1;
+    test_nursery_open(&f, 2, SESSION_ALWAYS_HOLD);
+    allocate(other, 10, 10);
+    atomic_store(&f.on.session.header->hold_bytes, ALLOWED_BYTES);
+    test_nursery_advance(&f, 1);
+    allocate(p, 0, 10); // its stamp is the latest one
+    allocate(other, 12, 10);
+    allocate(other, 1, ALLOWED_BYTES + 1); // too large to be held
+    allocate(other, 11, 10);
+    assert_true(nursery_begin(other) && nursery_free(other, test_address(1)));
+    allocate(p, 1, 10);
+    assert_int_equal(p->lane->nursery.hold_count, 1);
+    test_nursery_advance(&f, 1);
+    assert_true(nursery_begin(p) && nursery_free(p, test_address(1)));
+    test_nursery_pass(&f, true);
+    assert_int_equal(f.on.aggregator.totals.sums.temporary, 1);
+    assert_int_equal(f.on.aggregator.totals.sums.live_bytes, 40);
+    test_nursery_close(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_blocks_do_without_stamps),
         cmocka_unit_test(held_blocks_share_a_stamp),
+        cmocka_unit_test(a_held_block_follows_the_former_one_at_its_address),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

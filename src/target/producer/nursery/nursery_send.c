@@ -17,13 +17,12 @@ static uint64_t stamp_of_late(const struct lane_producer *p)
                                       memory_order_relaxed);
 }
 
-// Reserve the words of a block that was held, after its stamp. It is in the right order with the
-// events of its address by what the record says (aggregator_allocate_late), so after a stamp of
-// this tick it needs none.
-static uint64_t *reserve_late(struct lane_producer *p)
+// Reserve the words of a block that was held, after its stamp. It needs none if the thread sent a
+// stamp in this tick, and no thread freed the block's address between that and the allocation.
+static uint64_t *reserve_late(struct lane_producer *p, const struct nursery_block *block)
 {
     const uint64_t stamp = stamp_of_late(p);
-    if (stamp == 0 && p->is_tick_stamped) {
+    if (stamp == 0 && p->is_tick_stamped && *nursery_since(p->lane, block) <= p->latest_stamp) {
         return lane_producer_reserve(p, 3);
     }
     const uint64_t given_stamp = p->given_stamp;
@@ -40,7 +39,7 @@ static bool send_late(struct lane_producer *p, struct nursery_block *block)
     struct nursery *n = &p->lane->nursery;
     const uint64_t address = block->place;
     const uint32_t size = nursery_size(block->kind);
-    uint64_t *word = reserve_late(p);
+    uint64_t *word = reserve_late(p, block);
     if (word == NULL) {
         return false;
     }
