@@ -12,7 +12,7 @@ struct sampling sampling_of(const struct recording *recording)
     const struct rec_totals *totals = &recording->totals;
     const uint64_t recorded = totals->allocations - totals->represented_allocations;
     return (struct sampling){
-        .is_sampled = totals->unsampled_allocations != 0,
+        .is_sampled = totals->unsampled_allocations != 0 || totals->interval_bytes != 0,
         .is_for_memory =
             totals->unsampled_allocations != 0 &&
             rec_counter_value(recording, "unkept_blocks") == totals->unsampled_allocations,

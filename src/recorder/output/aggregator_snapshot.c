@@ -98,6 +98,10 @@ static uint64_t peak_error_of(const struct aggregator *aggregator)
 static void
 fill_totals(const struct aggregator *aggregator, uint64_t events, struct rec_totals *out)
 {
+    const struct aggregator_sampling *sampling = &aggregator->sampling;
+    const bool is_estimate = aggregator->estimate.is_there;
+    const uint64_t interval_bytes =
+        is_estimate ? max_u64(sampling->interval_bytes, sampling->lane_interval_bytes) : 0;
     *out = (struct rec_totals){
         .allocations = aggregator->totals.sums.allocations,
         .allocated_bytes = aggregator->totals.sums.allocated_bytes,
@@ -113,21 +117,18 @@ fill_totals(const struct aggregator *aggregator, uint64_t events, struct rec_tot
         .peak_blocks = aggregator->totals.peak_blocks,
         .unknown_frees = aggregator->unknown_frees,
         .events = events,
-        // At least one if the peak is an estimate: a program may overwrite what its lanes count.
+        // One of this and the interval marks an estimate, also where a program has overwritten what
+        // its lanes count.
         .unsampled_allocations =
-            max_u64(aggregator->sampling.unsampled_allocations, aggregator->estimate.is_there),
-        .unsampled_bytes = aggregator->sampling.unsampled_bytes,
-        .unsampled_frees =
-            aggregator->sampling.unsent_unsampled_frees + aggregator->sampling.sent_unsampled_frees,
-        .sampled_allocations = aggregator->sampling.sampled_allocations,
-        .represented_allocations = aggregator->sampling.represented_allocations,
-        .represented_bytes = aggregator->sampling.represented_bytes,
-        .max_weight = aggregator->sampling.max_weight,
+            max_u64(sampling->unsampled_allocations, is_estimate && interval_bytes == 0),
+        .unsampled_bytes = sampling->unsampled_bytes,
+        .unsampled_frees = sampling->unsent_unsampled_frees + sampling->sent_unsampled_frees,
+        .sampled_allocations = sampling->sampled_allocations,
+        .represented_allocations = sampling->represented_allocations,
+        .represented_bytes = sampling->represented_bytes,
+        .max_weight = sampling->max_weight,
         .sample_bytes = aggregator->sample_bytes,
-        .interval_bytes = aggregator->estimate.is_there
-                              ? max_u64(aggregator->sampling.interval_bytes,
-                                        aggregator->sampling.lane_interval_bytes)
-                              : 0,
+        .interval_bytes = interval_bytes,
     };
 }
 

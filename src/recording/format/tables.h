@@ -84,7 +84,8 @@ struct rec_meta {
     uint32_t unknown;         // enum rec_unknown
 };
 
-// Exact unless peak_error_bytes or unsampled_allocations is set. See docs/accuracy.md.
+// Exact unless peak_error_bytes, unsampled_allocations or interval_bytes is set. See
+// docs/accuracy.md.
 struct rec_totals {
     uint64_t allocations;     // successful allocation calls; a realloc counts as one
     uint64_t allocated_bytes; // sum of the requested sizes
@@ -100,9 +101,9 @@ struct rec_totals {
     uint64_t peak_blocks;   // live blocks at the peak
     uint64_t unknown_frees; // frees of blocks that were not recorded (inherited over fork, foreign)
     uint64_t events;        // counted allocations and frees; a realloc is both
-    // --sample, --overflow=sample: 0 if every event was recorded. Otherwise all figures above and
-    // in rows are estimates. Exact: allocations - represented_allocations + unsampled_allocations;
-    // likewise for bytes.
+    // --sample, --overflow=sample: 0 if every event was recorded. If this or interval_bytes is not
+    // 0, all figures above and in rows are estimates. Exact: allocations - represented_allocations +
+    // unsampled_allocations; likewise for bytes.
     uint64_t unsampled_allocations; // exact; represented by others
     uint64_t unsampled_bytes;
     uint64_t unsampled_frees;         // frees of unsampled blocks
