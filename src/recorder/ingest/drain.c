@@ -338,19 +338,21 @@ static bool leaves_events(const struct drain *drain)
 // Return how many bytes the thread of `lane` may have held at most at the events of this pass, if
 // there are several threads. They begin before the budget of the previous pass was read, because
 // the moment up to which that pass counted was read earlier. The thread takes its budget at each of
-// its ticks. If it had several ticks, the drain may have missed the budgets in between.
-// *out_is_awake: it had one.
+// its ticks. If it had several ticks, the drain may have missed the budgets in between. A thread
+// whose nursery is empty holds nothing until its next tick. *out_is_awake: it had one.
 static uint64_t budget_of(const struct drain *drain, struct drain_lane *lane, bool *out_is_awake)
 {
-    const struct nursery *n = &lane->reader.consumer.lane->nursery;
+    struct lane_header *header = lane->reader.consumer.lane;
+    const struct nursery *n = &header->nursery;
     // Acquire: pairs with the thread's release; the budget is of that count or a later one.
     const uint32_t count = atomic_load_explicit(&n->budget_count, memory_order_acquire);
     const uint64_t said = atomic_load_explicit(&n->budget_bytes, memory_order_relaxed);
-    const uint64_t now = min_u64(said, drain->hold_bytes_most); // more is impossible
-    const uint64_t before = lane->budget_bytes;
+    const bool is_empty =
+        !lane_reader_has_unread(&lane->reader) && nursery_reader_is_empty(header, drain->stable_ms);
+    const uint64_t now = is_empty ? 0 : min_u64(said, drain->hold_bytes_most); // not more
     const uint32_t taken = count - lane->budget_count;
     const uint64_t missed = taken > 1 ? max_u64(drain->hold_bytes, drain->hold_bytes_before) : 0;
-    const uint64_t recent = max_u64(max_u64(now, before), missed);
+    const uint64_t recent = max_u64(max_u64(now, lane->budget_bytes), missed); // the former, too
     const uint64_t most = max_u64(recent, lane->due_bytes);
     *out_is_awake = taken != 0;
     lane->budget_count = count;
@@ -360,12 +362,10 @@ static uint64_t budget_of(const struct drain *drain, struct drain_lane *lane, bo
 }
 
 // Return what threads may hold together: a 256th of the peak, which widens its bound by that. A
-// small heap needs a little more to hold anything at all: two threads with queues of 16 small
-// blocks spend half the processor time if they can hold these.
+// small heap needs a little more to hold anything at all: two queues of 16 small blocks, say.
 static uint64_t held_at_most(uint64_t peak_bytes)
 {
-    const uint64_t usual = peak_bytes >> HOLD_SHIFT;
-    return max_u64(usual, min_u64(peak_bytes >> HOLD_SMALL_SHIFT, HOLD_SMALL));
+    return max_u64(peak_bytes >> HOLD_SHIFT, min_u64(peak_bytes >> HOLD_SMALL_SHIFT, HOLD_SMALL));
 }
 
 // Set what each thread may hold, by the number of threads that were awake recently.

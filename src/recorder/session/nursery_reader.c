@@ -29,13 +29,23 @@ struct nursery_hold nursery_reader_hold(struct lane_header *lane)
     return hold;
 }
 
+static bool is_idle(struct lane_header *lane, uint64_t stable_ms)
+{
+    // Acquire: pairs with the thread's release of its guard; its hook's stores are complete.
+    return atomic_load_explicit(&lane->nursery.since_ms, memory_order_acquire) < stable_ms &&
+           atomic_load_explicit(lane_guard(lane), memory_order_acquire) == 0;
+}
+
+bool nursery_reader_is_empty(struct lane_header *lane, uint64_t stable_ms)
+{
+    return is_idle(lane, stable_ms) && nursery_reader_hold(lane).since_ms == UINT64_MAX;
+}
+
 bool nursery_reader_lock(struct lane_header *lane, uint64_t stable_ms)
 {
     struct nursery *n = &lane->nursery;
     uint32_t owner = NURSERY_FREE;
-    // Acquire: pairs with the thread's release of its guard; its hook's stores are complete.
-    return atomic_load_explicit(&n->since_ms, memory_order_acquire) < stable_ms &&
-           atomic_load_explicit(lane_guard(lane), memory_order_acquire) == 0 &&
+    return is_idle(lane, stable_ms) &&
            atomic_compare_exchange_strong_explicit(&n->owner, &owner, NURSERY_OF_RECORDER,
                                                    memory_order_acquire, memory_order_relaxed);
 }

@@ -26,8 +26,12 @@ struct nursery_hold {
 };
 struct nursery_hold nursery_reader_hold(struct lane_header *lane);
 
-// Take the lock if the thread has been idle since before stable_ms, a time that was read a
-// millisecond ago or more. nursery_reader_take and nursery_reader_unlock must follow.
+// Whether the thread has been idle since before stable_ms, a time that was read a millisecond ago
+// or more, and holds nothing: then it will hold nothing before it has taken another budget.
+bool nursery_reader_is_empty(struct lane_header *lane, uint64_t stable_ms);
+
+// Take the lock if the thread has been idle since before stable_ms. nursery_reader_take and
+// nursery_reader_unlock must follow.
 bool nursery_reader_lock(struct lane_header *lane, uint64_t stable_ms);
 void nursery_reader_unlock(struct lane_header *lane);
 

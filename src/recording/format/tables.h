@@ -102,8 +102,8 @@ struct rec_totals {
     uint64_t unknown_frees; // frees of blocks that were not recorded (inherited over fork, foreign)
     uint64_t events;        // counted allocations and frees; a realloc is both
     // --sample, --overflow=sample: 0 if every event was recorded. If this or interval_bytes is not
-    // 0, all figures above and in rows are estimates. Exact: allocations - represented_allocations +
-    // unsampled_allocations; likewise for bytes.
+    // 0, all figures above and in rows are estimates. Exact: allocations -
+    // represented_allocations + unsampled_allocations; likewise for bytes.
     uint64_t unsampled_allocations; // exact; represented by others
     uint64_t unsampled_bytes;
     uint64_t unsampled_frees;         // frees of unsampled blocks
