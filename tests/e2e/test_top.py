@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """cairn top: its figures against the report's of the same file, and its screen on a real terminal."""
 import json
+import math
 import os
 import pathlib
 import re
@@ -33,7 +34,8 @@ def as_bytes(count):
     if unit == 0:
         return f"{count} B"
     digits = 2 if count < 9.995 else 1 if count < 99.95 else 0
-    return f"{count:.{digits}f} {units[unit]}"
+    # Half of a digit rounds up (1.625 MiB are 416 pages), where Python rounds to an even digit.
+    return f"{math.floor(count * 10**digits + 0.5) / 10**digits:.{digits}f} {units[unit]}"
 
 
 def rows_of(text):
