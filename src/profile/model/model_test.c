@@ -344,10 +344,37 @@ static void answers_agree_with_counting_by_hand(void **state)
     }
 }
 
+// A program that is executed by several paths is the same code; libraries without a build-id are
+// not.
+static void modules_of_one_build_id_have_the_same_functions(void **state)
+{
+    (void)state;
+    static const char *const paths[] = {"/usr/bin/git", "/usr/lib/git-core/git", "/lib/x",
+                                        "/lib/y"};
+    const struct builder_symbol symbol = {.function = "xmalloc", .file = "wrapper.c", .line = 10};
+    CLEANUP(recording_builder_release) struct recording_builder b = {0};
+    CLEANUP(recording_release) struct recording recording = {0};
+    CLEANUP(profile_closep) struct profile *profile = NULL;
+    uint32_t id;
+    expect_ok(recording_builder_init(&b));
+    for (uint32_t i = 0; i < ARRAY_LEN(paths); i++) {
+        expect_ok(recording_builder_module(&b, paths[i], &id));
+        b.modules.items[id].build_id =
+            i < 2 ? b.modules.items[0].path : b.modules.items[id].build_id;
+        expect_ok(recording_builder_frame(&b, id, 0x40 + i, &symbol, 1, &id));
+    }
+    expect_ok(recording_builder_finish(&b, &recording));
+    expect_ok(profile_from_recording(&recording, NULL, NULL, &profile, NULL));
+    assert_int_equal(profile->code.functions.len, 3);
+    assert_int_equal(profile->code.locations.len, 3);
+    assert_string_equal(profile_location_module(profile, 0), "/usr/bin/git");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_agree_with_counting_by_hand),
+        cmocka_unit_test(modules_of_one_build_id_have_the_same_functions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,19 +70,40 @@ append_unnamed(const struct profile *profile, size_t index, struct strbuf *out)
     return strbuf_result(out);
 }
 
+// Find the first module with the build-id of each module: a program that is executed by several
+// paths (git) is the same code.
+static MUST_USE enum err find_same_code(const struct recording *recording, struct u32_vec *firsts)
+{
+    CLEANUP(map_u64_release) struct map_u64 by_build_id = {0};
+    for (uint32_t i = 0; i < recording->module_count; i++) {
+        const rec_string build_id = recording->modules[i].build_id;
+        const bool has_one = rec_string_get(recording, build_id)[0] != '\0';
+        const uint32_t *first = has_one ? map_u64_find(&by_build_id, build_id) : NULL;
+        TRY(u32_vec_push(firsts, first != NULL ? *first : i));
+        if (has_one && first == NULL) {
+            TRY(map_u64_put(&by_build_id, build_id, i));
+        }
+    }
+    return ERR_OK;
+}
+
 static MUST_USE enum err index_code(struct profile *profile, struct progress *progress)
 {
     const struct recording *recording = &profile->recording;
     struct code_position positions[SYMBOLS_PER_FRAME_MAX];
     CLEANUP(strbuf_release) struct strbuf unnamed = {0};
+    CLEANUP(u32_vec_release) struct u32_vec modules = {0};
+    TRY(find_same_code(recording, &modules));
     for (size_t i = 0; i < recording->frame_count; i++) {
         const struct rec_frame *frame = &recording->frames[i];
         // Names from the deferred lookup are better, or the only ones.
         size_t count = late_positions(&profile->late, i, positions);
         count = count > 0 ? count : recorded_positions(recording, frame, positions);
         TRY(append_unnamed(profile, i, &unnamed));
-        TRY(code_index_add_frame(&profile->code, frame->module, frame->offset, frame->flags,
-                                 positions, count, strbuf_text(&unnamed)));
+        const uint32_t module =
+            frame->module < modules.len ? modules.items[frame->module] : frame->module;
+        TRY(code_index_add_frame(&profile->code, module, frame->offset, frame->flags, positions,
+                                 count, strbuf_text(&unnamed)));
         if (progress != NULL) {
             progress_update(progress, "reading the recording", i, recording->frame_count);
         }
