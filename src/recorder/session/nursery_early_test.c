@@ -125,7 +125,7 @@ static void held_blocks_share_a_stamp(void **state)
     assert_int_equal(p->lane->nursery.hold_count, 2);
     const uint64_t pos = p->pos;
     assert_true(nursery_flush(p));
-    assert_int_equal(p->pos - pos, 2 * 3 * sizeof(uint64_t));
+    assert_int_equal(p->pos - pos, 6 * sizeof(uint64_t));
     test_nursery_pass(&f, true);
     assert_int_equal(f.on.aggregator.totals.sums.live_bytes, 40);
     test_nursery_close(&f);
