@@ -131,7 +131,7 @@ static enum err open_one(struct recorder_state *s,
         return err;
     }
     s->attached.items[s->attached.len++] = process;
-    return recorder_attach_tell(s, process.attach);
+    return ERR_OK;
 }
 
 // Processes that were found by name and cannot be recorded are omitted.
@@ -192,6 +192,8 @@ static enum err begin_one(struct recorder_state *s,
     }
     TRY(recorder_attach_describe(s, process->attach, now_ms));
     TRY(attach_begin(process->attach, s->session.memfd, info));
+    // Not before: what a process that ends meanwhile does not show is no news.
+    TRY(recorder_attach_tell(s, process->attach));
     return recorder_attach_note(s, process->attach);
 }
 
