@@ -43,7 +43,8 @@ uint64_t test_trampolines[PATCHES_MAX];
 void test_hook(void);
 
 // On entry: the index, the return address. It takes the index off the stack by jumping with it.
-__asm__(".text\n"
+// The compiler's section stays: it may be in the middle of the variables.
+__asm__(".pushsection .text\n"
         ".globl test_hook\n"
         ".type test_hook, @function\n"
         "test_hook:\n"
@@ -59,7 +60,8 @@ __asm__(".text\n"
         "    popq %rcx\n"
         "    popq %rax\n"
         "    ret\n"
-        ".size test_hook, . - test_hook\n");
+        ".size test_hook, . - test_hook\n"
+        ".popsection\n");
 
 static uint64_t abi_calls;
 
