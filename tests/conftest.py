@@ -8,11 +8,10 @@ import subprocess
 os.environ["XDG_CONFIG_HOME"] = "/dev/null"
 os.environ.pop("CAIRN_OPTIONS", None)
 
-# nohup, and `make test &` in a script, start us with these ignored, and a program that is started keeps
-# that: a test that sends one would wait for ever.
+# `make test &` in a script starts us with these ignored, and a program that is started keeps that: a test
+# that sends one would wait for ever. (nohup's SIGHUP stays ignored, as the user wishes.)
 signal.signal(signal.SIGINT, signal.default_int_handler)
-for ignored in (signal.SIGHUP, signal.SIGQUIT):
-    signal.signal(ignored, signal.SIG_DFL)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 wait_at_exit = subprocess.Popen.__exit__
 

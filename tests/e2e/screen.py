@@ -35,6 +35,7 @@ class Terminal:
         self.status = None
         self.process, self.end = pty.fork()
         if self.process == 0:
+            signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup, which may have started us, ignores it
             os.chdir(folder or ".")
             os.execvpe(command[0], [str(word) for word in command], {**environment, "TERM": name})
         self.set_size(columns, lines)
