@@ -128,20 +128,15 @@ struct site_figures site_figures_error(const struct sampling *sampling,
     };
 }
 
-static uint64_t difference(uint64_t a, uint64_t b)
-{
-    return a > b ? a - b : 0;
-}
-
 // A block changes the level if it is live at one moment only: at the later one if it was allocated
 // in between, at the earlier one if it was freed in between.
 uint64_t site_change_error(const struct sampling *sampling,
                            const struct site_figures *earlier,
                            const struct site_figures *later)
 {
-    const uint64_t allocated_bytes = difference(later->allocated_bytes, earlier->allocated_bytes);
+    const uint64_t allocated_bytes = excess_u64(later->allocated_bytes, earlier->allocated_bytes);
     const uint64_t freed_bytes =
-        difference(earlier->live_bytes + allocated_bytes, later->live_bytes);
+        excess_u64(earlier->live_bytes + allocated_bytes, later->live_bytes);
     return sampling_error_of_bytes(sampling, min_u64(allocated_bytes, later->live_bytes) +
                                                  min_u64(freed_bytes, earlier->live_bytes));
 }
@@ -151,7 +146,7 @@ uint64_t site_allocations_error(const struct sampling *sampling,
                                 const struct site_figures *later)
 {
     struct costs costs = {.sizes = later->sizes};
-    costs.values[COST_ALLOCATIONS] = difference(later->allocations, earlier->allocations);
+    costs.values[COST_ALLOCATIONS] = excess_u64(later->allocations, earlier->allocations);
     costs.sizes.inverse_lengths =
         fmax(costs.sizes.inverse_lengths - earlier->sizes.inverse_lengths, 0); // they are rounded
     const struct costs errors = sampling_errors(sampling, &costs);

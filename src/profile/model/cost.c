@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/minmax.h"
+
 static const struct cost_info cost_infos[COST_COUNT] = {
     [COST_PEAK_BYTES] = {"peak_bytes", "peak", "bytes live at the peak", COST_UNIT_BYTES},
     [COST_PEAK_BLOCKS] = {"peak_blocks", "peak-blocks", "blocks live at the peak", COST_UNIT_CALLS},
@@ -64,11 +66,6 @@ void costs_add(struct costs *sum, const struct costs *part)
     sampled_sizes_add(&sum->sizes, &part->sizes);
 }
 
-static uint64_t difference(uint64_t whole, uint64_t part)
-{
-    return whole > part ? whole - part : 0;
-}
-
 struct costs costs_of_row(const struct rec_row *row)
 {
     return (struct costs){
@@ -81,8 +78,8 @@ struct costs costs_of_row(const struct rec_row *row)
             [COST_FREED_BYTES] = row->freed_bytes,
             [COST_TEMPORARY] = row->temporary,
             [COST_TEMPORARY_BYTES] = row->temporary_bytes,
-            [COST_LEAKED_BYTES] = difference(row->allocated_bytes, row->freed_bytes),
-            [COST_LEAKED_ALLOCATIONS] = difference(row->allocations, row->frees),
+            [COST_LEAKED_BYTES] = excess_u64(row->allocated_bytes, row->freed_bytes),
+            [COST_LEAKED_ALLOCATIONS] = excess_u64(row->allocations, row->frees),
             [COST_OWN_PEAK_BYTES] = row->own_peak_bytes,
         }};
 }

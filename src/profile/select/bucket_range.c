@@ -89,11 +89,6 @@ static void cut_cost(struct bucket_cut *cut, enum cost cost, const struct bucket
     *value = scaled(*value, part, whole);
 }
 
-static uint64_t difference(uint64_t whole, uint64_t part)
-{
-    return whole > part ? whole - part : 0;
-}
-
 // Leaks are the blocks that were not freed.
 static void compute_leaked(struct bucket_cut *cut)
 {
@@ -103,7 +98,7 @@ static void compute_leaked(struct bucket_cut *cut)
     };
     uint64_t *values = cut->costs.values;
     for (size_t i = 0; i < ARRAY_LEN(of); i++) {
-        values[of[i][0]] = difference(values[of[i][1]], values[of[i][2]]);
+        values[of[i][0]] = excess_u64(values[of[i][1]], values[of[i][2]]);
         cut->estimated &= ~(1U << of[i][0]);
         cut->estimated |= (cut->estimated >> of[i][2] & 1) << of[i][0];
     }

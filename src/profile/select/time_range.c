@@ -42,11 +42,6 @@ struct time_range time_range_covering(const struct recording *recording,
     return (struct time_range){.first = (uint32_t)first, .end = (uint32_t)end, .classes = classes};
 }
 
-static uint64_t difference(uint64_t whole, uint64_t part)
-{
-    return whole > part ? whole - part : 0;
-}
-
 static struct amount sum(struct amount left, struct amount right)
 {
     return (struct amount){left.blocks + right.blocks, left.bytes + right.bytes};
@@ -54,8 +49,8 @@ static struct amount sum(struct amount left, struct amount right)
 
 static struct amount without(struct amount whole, struct amount part)
 {
-    return (struct amount){difference(whole.blocks, part.blocks),
-                           difference(whole.bytes, part.bytes)};
+    return (struct amount){excess_u64(whole.blocks, part.blocks),
+                           excess_u64(whole.bytes, part.bytes)};
 }
 
 // The slice of the range at whose end the whole heap was largest.

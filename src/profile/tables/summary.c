@@ -3,6 +3,7 @@
 #include "profile/tables/summary.h"
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "host/containers/map_u64.h"
 #include "profile/tables/rss_breakdown.h"
 
@@ -109,11 +110,6 @@ static MUST_USE enum err count_stacks(const struct selection *selection, struct 
     return ERR_OK;
 }
 
-static uint64_t difference(uint64_t whole, uint64_t part)
-{
-    return whole > part ? whole - part : 0;
-}
-
 // Take the recorder's own counts, which may exceed the sums over rows.
 static void take_recorded_totals(const struct rec_totals *totals, struct costs *costs)
 {
@@ -126,22 +122,22 @@ static void take_recorded_totals(const struct rec_totals *totals, struct costs *
     values[COST_FREED_BYTES] = totals->freed_bytes;
     values[COST_TEMPORARY] = totals->temporary;
     values[COST_TEMPORARY_BYTES] = totals->temporary_bytes;
-    values[COST_LEAKED_BYTES] = difference(totals->allocated_bytes, totals->freed_bytes);
-    values[COST_LEAKED_ALLOCATIONS] = difference(totals->allocations, totals->frees);
+    values[COST_LEAKED_BYTES] = excess_u64(totals->allocated_bytes, totals->freed_bytes);
+    values[COST_LEAKED_ALLOCATIONS] = excess_u64(totals->allocations, totals->frees);
 }
 
 static void take_suppressed(const struct selection *selection, struct costs *costs)
 {
     uint64_t *values = costs->values;
     values[COST_LEAKED_BYTES] =
-        difference(values[COST_LEAKED_BYTES], selection->suppressed.leaked_bytes);
+        excess_u64(values[COST_LEAKED_BYTES], selection->suppressed.leaked_bytes);
     values[COST_LEAKED_ALLOCATIONS] =
-        difference(values[COST_LEAKED_ALLOCATIONS], selection->suppressed.leaked_allocations);
+        excess_u64(values[COST_LEAKED_ALLOCATIONS], selection->suppressed.leaked_allocations);
 }
 
 uint64_t summary_peak_at_least(const struct summary *summary)
 {
-    return difference(summary->costs.values[COST_PEAK_BYTES], summary->peak_below_bytes);
+    return excess_u64(summary->costs.values[COST_PEAK_BYTES], summary->peak_below_bytes);
 }
 
 uint64_t summary_peak_at_most(const struct summary *summary)
@@ -154,7 +150,7 @@ uint64_t summary_peak_at_most(const struct summary *summary)
 static uint64_t peak_below(const struct rec_totals *totals)
 {
     return totals->peak_at_least_bytes != 0
-               ? difference(totals->peak_bytes, totals->peak_at_least_bytes)
+               ? excess_u64(totals->peak_bytes, totals->peak_at_least_bytes)
                : totals->peak_error_bytes;
 }
 

@@ -3,12 +3,8 @@
 #include "profile/time/cut_timeline.h"
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "profile/time/row_groups.h"
-
-static uint64_t difference(uint64_t whole, uint64_t part)
-{
-    return whole > part ? whole - part : 0;
-}
 
 static bool wants(const struct time_range *range, enum block_class class)
 {
@@ -37,8 +33,8 @@ add_cells(const struct recording *recording, uint32_t row, struct cut_timeline *
 
 static void correct(uint64_t *blocks, uint64_t *bytes, const struct rec_cohort *part, bool is_more)
 {
-    *blocks = is_more ? *blocks + part->blocks : difference(*blocks, part->blocks);
-    *bytes = is_more ? *bytes + part->bytes : difference(*bytes, part->bytes);
+    *blocks = is_more ? *blocks + part->blocks : excess_u64(*blocks, part->blocks);
+    *bytes = is_more ? *bytes + part->bytes : excess_u64(*bytes, part->bytes);
 }
 
 // Cells were added if BLOCKS_IN_IN is wanted. Of the classes that cross one end of the range,
@@ -93,7 +89,7 @@ static void compute_live(struct cut_timeline *timeline)
     for (uint32_t i = timeline->first; i < timeline->end; i++) {
         struct timeline_point *point = &timeline->points.items[i];
         live_bytes =
-            difference(live_bytes + point->allocated_bytes, point->freed_bytes + point->left_bytes);
+            excess_u64(live_bytes + point->allocated_bytes, point->freed_bytes + point->left_bytes);
         point->live_bytes = live_bytes;
     }
 }

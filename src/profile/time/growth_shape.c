@@ -408,8 +408,7 @@ judge_windows(const struct growth_history *h, const struct births *all, struct u
             has_faded(h, &w, half, quarters.births[2] / third, &verdict)) {
             return verdict;
         }
-        const size_t lately =
-            find_births(h, quarter_begin(h, &w, 2), quarters.fourth_begin).moments;
+        const size_t lately = find_births(h, half, quarters.fourth_begin).moments;
         const struct step step = find_step(h, &w);
         const bool is_unsure = lately < BIRTHS_MIN || step.births > 0;
         verdict = (struct growth_verdict){.class = GROWTH_GROWING,
