@@ -123,52 +123,58 @@ static enum session_kind session_kind(void)
                                                                     : SESSION_RECORDS;
 }
 
-// Each operator is three functions of one type, so that the first may jump, and leave no frame in
-// the stacks that the next definition's malloc records; the others have the same caller. The second
-// decides where the first jumps to; until it knows, it is called each time.
-#define X(name, parameters, arguments, align, throws)                                 \
-    static NOINLINE void *new_##name parameters                                       \
-    {                                                                                 \
-        const struct unwind_regs caller = unwind_caller_regs();                       \
-        if (g_real.name != NULL) {                                                    \
-            record_forget_last();                                                     \
-            return record_unless_recorded(&caller, g_real.name arguments, size);      \
-        }                                                                             \
-        void *block = replace_new(&caller, size, align);                              \
-        if (block == NULL) {                                                          \
-            const uint64_t found = find_runtime(&caller, #name);                      \
-            if (found != 0) {                                                         \
-                void *(*next)parameters;                                              \
-                memcpy(&next, &found, sizeof(found));                                 \
-                return next arguments;                                                \
-            }                                                                         \
-            if (throws) {                                                             \
-                abort(); /* as after an uncaught exception */                         \
-            }                                                                         \
-        }                                                                             \
-        return block;                                                                 \
-    }                                                                                 \
-                                                                                      \
-    static void *choose_##name parameters;                                            \
-    static void *(*_Atomic jump_##name)parameters = choose_##name;                    \
-                                                                                      \
-    static NOINLINE void *choose_##name parameters                                    \
-    {                                                                                 \
-        if (g_real.operators != OPERATORS_FORWARD || g_real.name == NULL) {           \
-            return new_##name arguments;                                              \
-        }                                                                             \
+// Let an operator that has a next definition jump to where it goes from now on, if that is known.
+#define SETTLE_JUMP(name)                                                             \
+    do {                                                                              \
         const enum session_kind kind = session_kind();                                \
         if (kind == SESSION_SAMPLES && counts_##name != NULL) {                       \
             atomic_store_explicit(&jump_##name, counts_##name, memory_order_relaxed); \
         } else if (kind != SESSION_UNKNOWN) {                                         \
             atomic_store_explicit(&jump_##name, g_real.name, memory_order_relaxed);   \
         }                                                                             \
-        return g_real.name arguments;                                                 \
-    }                                                                                 \
-                                                                                      \
-    EXPORT void *name parameters                                                      \
-    {                                                                                 \
-        return atomic_load_explicit(&jump_##name, memory_order_relaxed) arguments;    \
+    } while (false)
+
+// Each operator is three functions of one type, so that the first may jump, and leave no frame in
+// the stacks that the next definition's malloc records; the others have the same caller. The second
+// decides where the first jumps to; until it knows, it is called each time.
+#define X(name, parameters, arguments, align, throws)                              \
+    static NOINLINE void *new_##name parameters                                    \
+    {                                                                              \
+        const struct unwind_regs caller = unwind_caller_regs();                    \
+        if (g_real.name != NULL) {                                                 \
+            record_forget_last();                                                  \
+            return record_unless_recorded(&caller, g_real.name arguments, size);   \
+        }                                                                          \
+        void *block = replace_new(&caller, size, align);                           \
+        if (block == NULL) {                                                       \
+            const uint64_t found = find_runtime(&caller, #name);                   \
+            if (found != 0) {                                                      \
+                void *(*next)parameters;                                           \
+                memcpy(&next, &found, sizeof(found));                              \
+                return next arguments;                                             \
+            }                                                                      \
+            if (throws) {                                                          \
+                abort(); /* as after an uncaught exception */                      \
+            }                                                                      \
+        }                                                                          \
+        return block;                                                              \
+    }                                                                              \
+                                                                                   \
+    static void *choose_##name parameters;                                         \
+    static void *(*_Atomic jump_##name)parameters = choose_##name;                 \
+                                                                                   \
+    static NOINLINE void *choose_##name parameters                                 \
+    {                                                                              \
+        if (g_real.operators != OPERATORS_FORWARD || g_real.name == NULL) {        \
+            return new_##name arguments;                                           \
+        }                                                                          \
+        SETTLE_JUMP(name);                                                         \
+        return g_real.name arguments;                                              \
+    }                                                                              \
+                                                                                   \
+    EXPORT void *name parameters                                                   \
+    {                                                                              \
+        return atomic_load_explicit(&jump_##name, memory_order_relaxed) arguments; \
     }
 NEW_OPERATORS(X)
 #undef X
@@ -219,12 +225,7 @@ static void learn_route(_Atomic enum delete_route *route, void *block)
             delete_##name arguments;                                                              \
             return;                                                                               \
         }                                                                                         \
-        const enum session_kind kind = session_kind();                                            \
-        if (kind == SESSION_SAMPLES && counts_##name != NULL) {                                   \
-            atomic_store_explicit(&jump_##name, counts_##name, memory_order_relaxed);             \
-        } else if (kind != SESSION_UNKNOWN) {                                                     \
-            atomic_store_explicit(&jump_##name, g_real.name, memory_order_relaxed);               \
-        }                                                                                         \
+        SETTLE_JUMP(name);                                                                        \
         g_real.name arguments;                                                                    \
     }                                                                                             \
                                                                                                   \
