@@ -121,8 +121,7 @@ static void raise_steps(struct peak_bound *bound, uint64_t stamp, uint64_t bytes
     }
 }
 
-// End the intervals in which the thread's events may have happened: they have.
-static void land(struct peak_bound *bound, struct peak_flight *flight)
+void peak_bound_landed(struct peak_bound *bound, struct peak_flight *flight)
 {
     bound->flight_bytes -= flight->bytes;
     bound->early_bytes -= flight->early_bytes;
@@ -161,7 +160,7 @@ void peak_bound_allocated(struct peak_bound *bound,
         bound->flight_bytes -= replaced_bytes;
         flight->bytes -= replaced_bytes;
     } else {
-        land(bound, flight);
+        peak_bound_landed(bound, flight);
         flight->stamp = stamp;
     }
     note_height(bound, live_bytes);
@@ -177,7 +176,7 @@ void peak_bound_freed(struct peak_bound *bound,
         bound->below_bytes += bytes;
     }
     advance(bound, stamp);
-    land(bound, flight);
+    peak_bound_landed(bound, flight);
     bound->flight_bytes += bytes;
     *flight = (struct peak_flight){.stamp = stamp, .bytes = bytes};
     note_height(bound, live_bytes);
@@ -194,16 +193,11 @@ void peak_bound_besides(struct peak_bound *bound, uint64_t bytes, uint64_t live_
     bound->upper_bytes = max_u64(bound->upper_bytes, live_bytes + besides(bound) + bytes);
 }
 
-void peak_bound_landed(struct peak_bound *bound, struct peak_flight *flight)
-{
-    land(bound, flight);
-}
-
 void peak_bound_followed(struct peak_bound *bound,
                          struct peak_flight *flight,
                          const struct peak_flight *before)
 {
-    land(bound, flight);
+    peak_bound_landed(bound, flight);
     bound->flight_bytes += before->bytes;
     bound->early_bytes += before->early_bytes;
     *flight = *before;
