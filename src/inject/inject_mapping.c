@@ -23,7 +23,7 @@ struct piece {
     uint64_t addr; // 0: not mapped yet
     int prot;
     struct address_range near; // empty: anywhere
-    bool may_be_far;           // if there is no room near
+    bool may_be_far;           // from the module, if there is no room near it
 };
 
 struct pending_write {

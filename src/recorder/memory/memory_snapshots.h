@@ -42,7 +42,7 @@ struct memory_snapshots {
     uint32_t asked_count; // number of requested ones
     uint64_t next_ms;     // earliest time of the next regular one
     uint64_t affords_ms;  // when the cost of the latest one is compensated
-    uint32_t thrift_bits; // they take the 2^thrift_bits-th part of their usual share of a processor
+    uint32_t thrift_bits; // they take 1 / 2^thrift_bits of their usual share of a processor
 };
 
 void memory_moment_release(struct memory_moment *moment);

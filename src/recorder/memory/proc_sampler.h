@@ -44,8 +44,7 @@ struct proc_sampler {
     uint64_t stored_ms;
     uint64_t next_ms; // when samples are due
     uint64_t next_glance_ms;
-    uint32_t
-        thrift_bits; // looks take the 2^thrift_bits-th part of their usual share of a processor
+    uint32_t thrift_bits; // looks take 1 / 2^thrift_bits of their usual share of a processor
 };
 
 void proc_sampler_init(struct proc_sampler *sampler);

@@ -26,7 +26,7 @@ ALWAYS_INLINE bool agent_is_enabled(void)
 // Whether the call with that frame is the thread's outermost one.
 ALWAYS_INLINE bool agent_outer_is(const struct agent_thread *thread, uint64_t frame)
 {
-    // Wraps around if there is no outer call, or if it is further in.
+    // The difference wraps around if there is no outer call, or if that call is further in.
     return LIKELY(thread->outer_call - frame - 1 >= AGENT_INNER_BYTES_MAX);
 }
 
