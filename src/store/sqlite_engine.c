@@ -291,17 +291,23 @@ remove_recordings(struct engine *engine, const int64_t *ids, size_t count, struc
 
 // --- opening -------------------------------------------------------------------------------------
 
+// Run statements, ended by NULL.
+static MUST_USE enum err
+run_all(struct sqlite_engine *e, const char *const *statements, struct err_info *info)
+{
+    for (; *statements != NULL; statements++) {
+        TRY(run(e, *statements, info));
+    }
+    return ERR_OK;
+}
+
 static MUST_USE enum err create(struct sqlite_engine *e, struct err_info *info)
 {
     // Neither may be set within a transaction. Without them the store works, too.
     (void)sqlite3_exec(e->database, "PRAGMA auto_vacuum=FULL", NULL, NULL, NULL);
     (void)sqlite3_exec(e->database, "PRAGMA journal_mode=WAL", NULL, NULL, NULL);
     TRY(begin(&e->engine, info));
-    enum err problem = ERR_OK;
-    for (const char *const *at = sqlite_dialect.schema; *at != NULL && problem == ERR_OK; at++) {
-        problem = run(e, *at, info);
-    }
-    return end_transaction(&e->engine, problem, info);
+    return end_transaction(&e->engine, run_all(e, sqlite_dialect.schema, info), info);
 }
 
 // Give a store of version 1 the columns of this one, unless another program has just done so.
@@ -311,9 +317,8 @@ static MUST_USE enum err upgrade(struct sqlite_engine *e, struct err_info *info)
     TRY(begin(&e->engine, info));
     enum err problem =
         engine_number(&e->engine, "PRAGMA user_version", (struct store_value){0}, &version, info);
-    for (const char *const *at = sqlite_dialect.upgrade;
-         *at != NULL && problem == ERR_OK && version == 1; at++) {
-        problem = run(e, *at, info);
+    if (problem == ERR_OK && version == 1) {
+        problem = run_all(e, sqlite_dialect.upgrade, info);
     }
     return end_transaction(&e->engine, problem, info);
 }
