@@ -220,10 +220,7 @@ void aggregator_thread_rests(struct aggregator *aggregator,
                              struct aggregator_thread *thread,
                              uint64_t stamp)
 {
-    const uint64_t flight_bytes = thread->flight.bytes;
-    peak_bound_landed(&aggregator->bound, &thread->flight);
-    peak_bound_leave(&aggregator->bound, flight_bytes, stamp, aggregator_live_bytes(aggregator));
-    thread->flight.stamp = max_u64(thread->flight.stamp, stamp);
+    peak_bound_rested(&aggregator->bound, &thread->flight, stamp);
 }
 
 void aggregator_thread_end(struct aggregator *aggregator,

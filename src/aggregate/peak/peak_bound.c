@@ -67,6 +67,8 @@ static void forget_ghosts(struct peak_bound *bound)
     for (uint32_t i = 0; i < bound->ghost_count; i++) {
         if (bound->latest_stamp <= bound->ghosts[i].until_stamp) {
             bound->ghosts[kept++] = bound->ghosts[i];
+        } else {
+            bound->early_bytes -= bound->ghosts[i].early_bytes;
         }
     }
     bound->ghost_count = kept;
@@ -211,21 +213,38 @@ void peak_bound_unseen(struct peak_bound *bound, uint64_t bytes, uint64_t live_b
     }
 }
 
+// Add a ghost, or to the last one.
+static void add_ghost(struct peak_bound *bound, const struct peak_ghost *ghost)
+{
+    if (bound->ghost_count < PEAK_GHOSTS_MAX) {
+        bound->ghosts[bound->ghost_count++] = *ghost;
+        return;
+    }
+    struct peak_ghost *last = &bound->ghosts[PEAK_GHOSTS_MAX - 1];
+    last->bytes += ghost->bytes;
+    last->early_bytes += ghost->early_bytes;
+    last->until_stamp = max_u64(ghost->until_stamp, last->until_stamp);
+}
+
 void peak_bound_leave(struct peak_bound *bound,
                       uint64_t bytes,
                       uint64_t until_stamp,
                       uint64_t live_bytes)
 {
-    if (until_stamp <= bound->latest_stamp || bytes == 0) {
-        return;
+    if (until_stamp > bound->latest_stamp && bytes > 0) {
+        add_ghost(bound, &(struct peak_ghost){.until_stamp = until_stamp, .bytes = bytes});
+        note_height(bound, live_bytes);
     }
-    if (bound->ghost_count == PEAK_GHOSTS_MAX) {
-        struct peak_ghost *last = &bound->ghosts[PEAK_GHOSTS_MAX - 1];
-        last->bytes += bytes;
-        last->until_stamp = max_u64(until_stamp, last->until_stamp);
-    } else {
-        bound->ghosts[bound->ghost_count++] =
-            (struct peak_ghost){.bytes = bytes, .until_stamp = until_stamp};
+}
+
+void peak_bound_rested(struct peak_bound *bound, struct peak_flight *flight, uint64_t stamp)
+{
+    if (stamp > bound->latest_stamp && (flight->bytes > 0 || flight->early_bytes > 0)) {
+        add_ghost(bound, &(struct peak_ghost){.until_stamp = stamp,
+                                              .bytes = flight->bytes,
+                                              .early_bytes = flight->early_bytes});
+        bound->early_bytes += flight->early_bytes; // of the ghost
     }
-    note_height(bound, live_bytes);
+    peak_bound_landed(bound, flight);
+    flight->stamp = max_u64(flight->stamp, stamp);
 }

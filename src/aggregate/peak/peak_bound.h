@@ -41,9 +41,11 @@ enum {
     PEAK_STEP_SHIFT = 7,  // two steps differ by at least a 128th
 };
 
-// The heap of a process that may have ended already.
+// The heap of a process that may have ended already, or the latest events of a thread that may have
+// finished them already.
 struct peak_ghost {
     uint64_t bytes;
+    uint64_t early_bytes;
     uint64_t until_stamp; // its end at the latest
 };
 
@@ -63,7 +65,7 @@ struct peak_step {
 struct peak_bound {
     uint64_t upper_bytes;
     uint64_t flight_bytes; // of all threads
-    uint64_t early_bytes;  // of all threads
+    uint64_t early_bytes;  // of all threads and ghosts
     uint64_t unseen_bytes; // held back by threads that were alone
     uint64_t latest_stamp; // of the counted events
     uint64_t peak_stamp;   // of the peak
@@ -101,6 +103,10 @@ void peak_bound_joined(struct peak_bound *bound, uint64_t stamp, uint64_t live_b
 
 // Note `bytes` that were live in addition at an unknown moment.
 void peak_bound_besides(struct peak_bound *bound, uint64_t bytes, uint64_t live_bytes);
+
+// Note that the thread has finished its latest events by `stamp`, which may be later than events
+// that are noted from now on. Its next event begins then.
+void peak_bound_rested(struct peak_bound *bound, struct peak_flight *flight, uint64_t stamp);
 
 // Note that the thread has finished its latest events.
 void peak_bound_landed(struct peak_bound *bound, struct peak_flight *flight);

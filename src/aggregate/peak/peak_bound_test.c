@@ -295,6 +295,42 @@ static void who_was_found_dead_may_have_lived_until_then(void **state)
     }
 }
 
+// A thread is found asleep, or to have ended, while events that precede that moment are uncounted.
+static void an_early_block_is_early_until_its_thread_rested(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        uint64_t rest_stamp;
+        uint64_t next_stamp; // of another thread
+        uint64_t below;
+    } cases[] = {
+        {"after the other event", 50, 40, 30},
+        {"at that moment", 50, 50, 30},
+        {"before the other event", 50, 51, 0},
+        {"before all events", 10, 40, 0},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        print_message("%s\n", cases[i].name);
+        struct peak_bound bound = {0};
+        struct peak_flight one = {0};
+        struct peak_flight other = {0};
+        peak_bound_allocating(&bound, &one, 10, 1000);
+        peak_bound_allocated(&bound, &one, 10, 1000, 1000);
+        peak_bound_allocating(&bound, &one, 10, 30);
+        peak_bound_allocated(&bound, &one, 10, 30, 1030);
+        peak_bound_rested(&bound, &one, cases[i].rest_stamp);
+        assert_int_equal(one.early_bytes, 0);
+        assert_int_equal(one.stamp, cases[i].rest_stamp);
+        peak_bound_freed(&bound, &other, cases[i].next_stamp, 0, 1030);
+        peak_bound_peaked(&bound);
+        assert_int_equal(peak_bound_below(&bound, 1030), cases[i].below);
+        peak_bound_freed(&bound, &other, 100, 0, 1030);
+        assert_int_equal(bound.early_bytes, 0);
+        assert_int_equal(bound.ghost_count, 0);
+    }
+}
+
 static void ghosts_and_steps_are_bounded(void **state)
 {
     (void)state;
@@ -414,6 +450,7 @@ int main(void)
         cmocka_unit_test(what_comes_late_may_have_made_the_peak_too_high),
         cmocka_unit_test(who_was_found_dead_may_have_lived_until_then),
         cmocka_unit_test(steps_that_become_one_are_as_high_as_the_higher),
+        cmocka_unit_test(an_early_block_is_early_until_its_thread_rested),
         cmocka_unit_test(ghosts_and_steps_are_bounded),
         cmocka_unit_test(a_thread_follows_the_one_that_had_its_stack),
         cmocka_unit_test(blocks_long_after_the_peak_do_not_widen_its_bound),

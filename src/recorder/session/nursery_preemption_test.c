@@ -60,6 +60,8 @@ static const struct program programs[] = {
     {"blocks that move", 2, 3000, 2, 8, 0, 0, SESSION_ALWAYS_HOLD},
     {"each other's blocks", 3, 1000, 3, 3, 8, 0, SESSION_ALWAYS_HOLD},
     {"threads that end", 2, 1000, 3, 1, 0, 30, SESSION_ALWAYS_HOLD},
+    {"each other's blocks, and threads that end", 4, 300, 4, 2, 8, 30, SESSION_ALWAYS_HOLD},
+    {"a nursery that pauses, each other's blocks", 4, 64, 5, 2, 6, 8, 0},
     {"a nursery that pauses", 2, 600, 6, 2, 0, 0, 0},
     {"no nursery", 2, 2000, 5, 2, 4, 30, SESSION_NO_NURSERY},
 };
