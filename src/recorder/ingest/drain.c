@@ -21,9 +21,6 @@
 enum {
     ANY_SLOT = SESSION_MAX_PROCESSES,
     STABLE_NS = 1000000,
-    HOLD_SHIFT = 8,
-    HOLD_SMALL = 1024, // bytes
-    HOLD_SMALL_SHIFT = 6,
     LOOK_MS = 200,          // interval of the looks at a thread without events
     LOOKS_MAX = 16,         // in a pass
     THREAD_CHECK_MS = 1000, // interval of the checks whether the lanes' threads still live
@@ -335,52 +332,6 @@ static bool leaves_events(const struct drain *drain)
     return drain->pending_stamp < drain->alive_stamp;
 }
 
-// Return how many bytes the thread of `lane` may have held at most at the events of this pass, if
-// there are several threads. They begin before the budget of the previous pass was read, because
-// the moment up to which that pass counted was read earlier. The thread takes its budget at each of
-// its ticks. If it had several ticks, the drain may have missed the budgets in between. A thread
-// whose nursery is empty holds nothing until its next tick. *out_is_awake: it had one.
-static uint64_t budget_of(const struct drain *drain, struct drain_lane *lane, bool *out_is_awake)
-{
-    struct lane_header *header = lane->reader.consumer.lane;
-    const struct nursery *n = &header->nursery;
-    // Acquire: pairs with the thread's release; the budget is of that count or a later one.
-    const uint32_t count = atomic_load_explicit(&n->budget_count, memory_order_acquire);
-    const uint64_t said = atomic_load_explicit(&n->budget_bytes, memory_order_relaxed);
-    const bool is_empty =
-        !lane_reader_has_unread(&lane->reader) && nursery_reader_is_empty(header, drain->stable_ms);
-    const uint64_t now = is_empty ? 0 : min_u64(said, drain->hold_bytes_most); // not more
-    const uint32_t taken = count - lane->budget_count;
-    const uint64_t missed = taken > 1 ? max_u64(drain->hold_bytes, drain->hold_bytes_before) : 0;
-    const uint64_t recent = max_u64(max_u64(now, lane->budget_bytes), missed); // the former, too
-    const uint64_t most = max_u64(recent, lane->due_bytes);
-    *out_is_awake = taken != 0;
-    lane->budget_count = count;
-    lane->budget_bytes = now;
-    lane->due_bytes = leaves_events(drain) ? most : recent;
-    return most;
-}
-
-// Return what threads may hold together: a 256th of the peak, which widens its bound by that. A
-// small heap needs a little more to hold anything at all: two queues of 16 small blocks, say.
-static uint64_t held_at_most(uint64_t peak_bytes)
-{
-    return max_u64(peak_bytes >> HOLD_SHIFT, min_u64(peak_bytes >> HOLD_SMALL_SHIFT, HOLD_SMALL));
-}
-
-// Set what each thread may hold, by the number of threads that were awake recently.
-static void allow_holding(struct drain *drain, uint32_t awake_count)
-{
-    struct session_header *header = drain->session->header;
-    const bool is_wanted = (header->flags & SESSION_NO_NURSERY) == 0 && drain->active_count > 1;
-    const uint32_t among = awake_count > 2 ? awake_count : 2;
-    drain->hold_bytes_before = drain->hold_bytes;
-    drain->hold_bytes = is_wanted ? held_at_most(drain->aggregator->totals.peak_bytes) / among : 0;
-    drain->hold_bytes_most = max_u64(drain->hold_bytes_most, drain->hold_bytes);
-    // Relaxed: it orders nothing else.
-    atomic_store_explicit(&header->hold_bytes, drain->hold_bytes, memory_order_relaxed);
-}
-
 // Whether the thread may be in an event, or has sent some that have not been counted.
 static bool is_in_event(const struct drain_lane *lane)
 {
@@ -428,29 +379,39 @@ static void look_at_thread(struct drain *drain, struct drain_lane *lane, uint32_
     }
 }
 
-// Note what threads still hold, and which threads rest.
+// Note the blocks that the lane's thread still holds.
+static void note_hold(struct drain *drain, struct drain_lane *lane)
+{
+    struct lane_header *header = lane->reader.consumer.lane;
+    const bool has_unread = lane_reader_has_unread(&lane->reader);
+    if (has_unread) { // blocks that were sent late, perhaps
+        lane->hold.since_ms = min_u64(lane->hold.since_ms, lane->reader.thread.tick_ms);
+    }
+    if (lane->hold.since_ms != UINT64_MAX) {
+        aggregator_add_hold(drain->aggregator, lane->hold.since_ms, lane->hold.held_bytes);
+    }
+    hold_budget_add(&drain->budget, &lane->budget, &header->nursery,
+                    !has_unread && nursery_reader_is_empty(header, drain->stable_ms));
+}
+
+// Note what threads still hold and which threads rest, and set what each may hold from now on.
 static void note_threads(struct drain *drain)
 {
-    uint64_t budget_bytes = drain->ended_due_bytes;
-    uint32_t awake_count = 0;
+    struct session_header *header = drain->session->header;
+    const bool is_alone = drain->active_count == 1;
     uint32_t looks_left = LOOKS_MAX;
-    drain->ended_due_bytes = leaves_events(drain) ? budget_bytes : 0;
+    hold_budget_begin_pass(&drain->budget, leaves_events(drain));
     aggregator_clear_holds(drain->aggregator);
     for (uint32_t i = 0; i < drain->active_count; i++) {
         struct drain_lane *lane = drain->lanes[drain->active[i]];
-        if (lane_reader_has_unread(&lane->reader)) { // blocks that were sent late, perhaps
-            lane->hold.since_ms = min_u64(lane->hold.since_ms, lane->reader.thread.tick_ms);
-        }
-        if (lane->hold.since_ms != UINT64_MAX) {
-            aggregator_add_hold(drain->aggregator, lane->hold.since_ms, lane->hold.held_bytes);
-        }
-        bool is_awake;
-        budget_bytes += budget_of(drain, lane, &is_awake);
-        awake_count += is_awake;
+        note_hold(drain, lane);
         look_at_thread(drain, lane, &looks_left);
     }
-    aggregator_end_holds(drain->aggregator, budget_bytes, drain->active_count == 1);
-    allow_holding(drain, awake_count);
+    aggregator_end_holds(drain->aggregator, drain->budget.held_at_most_bytes, is_alone);
+    hold_budget_end_pass(&drain->budget, drain->aggregator->totals.peak_bytes,
+                         (header->flags & SESSION_NO_NURSERY) == 0 && drain->active_count > 1);
+    // Relaxed: it orders nothing else.
+    atomic_store_explicit(&header->hold_bytes, drain->budget.each_bytes, memory_order_relaxed);
 }
 
 void drain_note_time(struct drain *drain, uint64_t clock_ms, uint64_t monotonic_ns)
@@ -567,7 +528,7 @@ static void lane_end(struct drain *drain, uint32_t i)
     }
     struct drain_process *process = drain->processes + lane->process;
     aggregator_thread_end(drain->aggregator, &lane->reader.thread, latest_end_of(drain, process));
-    drain->ended_due_bytes += lane->due_bytes;
+    hold_budget_end_thread(&drain->budget, &lane->budget);
     process->lane_count--;
     // Relaxed: its writer is dead.
     process->killed_threads +=

@@ -34,6 +34,7 @@
 
 #include "aggregate/aggregator.h"
 #include "base/err.h"
+#include "recorder/ingest/hold_budget.h"
 #include "recorder/lanes/lane_heap.h"
 #include "recorder/lanes/lane_reader.h"
 #include "recorder/session/nursery_reader.h"
@@ -52,9 +53,7 @@ struct drain_lane {
     uint64_t self_address;    // of its thread
     uint64_t look_ms;         // when to look next whether its thread sleeps
     struct nursery_hold hold; // at the start of the pass, if it could not be taken
-    uint32_t budget_count;    // how often the thread had taken a budget
-    uint64_t budget_bytes;    // of its nursery, at the latest pass
-    uint64_t due_bytes;       // the largest budget of the events that were left to the next pass
+    struct lane_budget budget;
     uint64_t given_up[LANE_PENDING_STAMPS]; // stamps that were pending for too long
 };
 
@@ -104,21 +103,18 @@ struct drain {
     struct drain_stack stacks[DRAIN_STACKS]; // by their hash
     uint32_t process_count;
     uint32_t slot_count;
-    uint64_t alive_stamp;       // processes that were not found dead lived then
-    uint64_t latest_stamp;      // no existing event has a later one
-    uint64_t pending_stamp;     // the first moment that is not known completely; UINT64_MAX: none
-    uint64_t pending_since_ms;  // it has been the same since then
-    uint64_t patience_ms;       // for as long; 0: DRAIN_PATIENCE_MS
-    uint64_t next_end_stamp;    // next end of a dead process; see merge_lanes
-    uint64_t hold_bytes_before; // what each thread could hold in the previous pass
-    uint64_t hold_bytes;        // what each thread may hold at present
-    uint64_t hold_bytes_most;   // and could at most
-    uint64_t ended_due_bytes;   // due_bytes of the lanes that ended in the latest pass
-    bool has_unknown;           // an unknown process has lanes in use
-    bool has_begun;             // processes have begun in this pass
-    bool has_found_dead;        // some processes are found dead and have no time of death
-    bool has_dead;              // some processes are dead
-    uint64_t clock_ms;          // of the current pass
+    uint64_t alive_stamp;      // processes that were not found dead lived then
+    uint64_t latest_stamp;     // no existing event has a later one
+    uint64_t pending_stamp;    // the first moment that is not known completely; UINT64_MAX: none
+    uint64_t pending_since_ms; // it has been the same since then
+    uint64_t patience_ms;      // for as long; 0: DRAIN_PATIENCE_MS
+    uint64_t next_end_stamp;   // next end of a dead process; see merge_lanes
+    struct hold_budget budget;
+    bool has_unknown;    // an unknown process has lanes in use
+    bool has_begun;      // processes have begun in this pass
+    bool has_found_dead; // some processes are found dead and have no time of death
+    bool has_dead;       // some processes are dead
+    uint64_t clock_ms;   // of the current pass
     uint64_t corrupt_lanes;
     uint64_t corrupt_counters;
     uint64_t counters[SESSION_COUNTER_COUNT];       // the session's, up to what is possible

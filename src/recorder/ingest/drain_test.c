@@ -426,7 +426,7 @@ static void budgets_count_until_their_time_is_booked(void **state)
     const uint32_t slot = join(&f, (uint32_t)getpid(), 0);
     open_lane(&f, slot, &holding);
     open_lane(&f, slot, &moving);
-    f.on.drain.hold_bytes_most = 1000;
+    f.on.drain.budget.most_bytes = 1000;
     atomic_store(&f.on.session.header->order, SESSION_ORDER_SEVERAL);
     take_budget(&holding, 100);
     pass(&f);
@@ -459,7 +459,7 @@ static void budgets_count_for_the_events_before_they_were_read(void **state)
         const uint32_t slot = join(&f, (uint32_t)getpid(), 0);
         open_lane(&f, slot, &holding);
         open_lane(&f, slot, &other);
-        f.on.drain.hold_bytes_most = 1000;
+        f.on.drain.budget.most_bytes = 1000;
         take_budget(&holding, 100);
         pass(&f);
         if (ends != 0) {
