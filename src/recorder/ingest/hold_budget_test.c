@@ -174,6 +174,24 @@ static void a_budget_is_at_most_what_was_allowed(void **state)
     assert_int_equal(pass(&f, false), 0);
 }
 
+// What threads may hold has shrunk since a thread had several ticks: it may have had the larger
+// budget in between.
+static void a_missed_budget_counts_with_what_was_allowed_before(void **state)
+{
+    (void)state;
+    struct fixture f = {.count = 3};
+    pass(&f, false);
+    tick(&f, 1);
+    pass(&f, false);
+    assert_int_equal(f.budget.each_bytes, SHARE / 2);
+    pass(&f, false); // the thread sleeps, with half of all
+    assert_int_equal(f.budget.each_bytes, SHARE / 4);
+    f.nurseries[0].budget_count += 2;
+    assert_int_equal(pass(&f, false), SHARE / 2 + SHARE / 2);
+    f.nurseries[2].budget_count += 2; // now the larger one is too long ago
+    assert_int_equal(pass(&f, false), SHARE / 2 + SHARE / 2 + SHARE / 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -183,6 +201,7 @@ int main(void)
         cmocka_unit_test(budgets_are_never_more_than_the_recorder_says),
         cmocka_unit_test(left_events_keep_their_budgets),
         cmocka_unit_test(a_budget_is_at_most_what_was_allowed),
+        cmocka_unit_test(a_missed_budget_counts_with_what_was_allowed_before),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
