@@ -61,6 +61,7 @@ GROUP_TIMES = 4
 SAVE_S = 120  # between two states of a map that is being made
 BUILDS = ("build", "traced")  # folders in the copied tree
 MARK = "CAIRN_MUTATE"  # set in all processes of the tests
+NO_SUCH_CASE = 4  # pytest's exit status if a case of the map is not there any more
 
 # Patterns and their replacements. The spaces are clang-format's, so that templates, pointers and
 # unary operators do not match.
@@ -204,6 +205,7 @@ class Copy:
         self.map = None
         self.sound = set()  # names of entries and cases that pass without a fault
         self.broken = set()  # and of others; these are not run again
+        self.stale = set()  # names of entries whose cases are others than the map's
 
     def read_map(self, again):
         """Read the kept map, or make it; trace the entries that match or that it does not have."""
@@ -302,7 +304,9 @@ class Copy:
                 deadline = time.monotonic() + LEAST_BOUND_S + BOUND_TIMES * selection.seconds
                 running.append((selection, self.start(selection, log), deadline, log))
             for selection, process, deadline, log in running:
-                if process.poll():
+                if process.poll() == NO_SUCH_CASE:
+                    self.stale.add(selection.entry)
+                elif process.returncode:
                     failed = Failure(selection, failed_case(selection, log), False)
                 elif process.returncode is None and time.monotonic() > deadline:
                     failed = Failure(selection, "", True)
@@ -495,6 +499,8 @@ def main():
             noticed += found is not None
             print(f"{'noticed' if found else 'NOT NOTICED'}  {words}  {found or ''}  "
                   f"{time.monotonic() - begin:.0f} s", flush=True)
+    for name in sorted(copy.stale):
+        print(f"mutate: {name} has other cases than the map; trace it again (--trace)")
     low, high = interval(noticed, planted)
     print(f"{noticed} of {planted} faults were noticed ({low:.0%} to {high:.0%} of all, with 95 % confidence)")
     return 0 if noticed >= WANTED_SHARE * planted else 1

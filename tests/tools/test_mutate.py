@@ -117,7 +117,8 @@ class Kept(mutate.Copy):
     """A copy with two entries and the map of a tree of two files, that builds nothing."""
 
     def __init__(self, folder):  # pylint: disable=super-init-not-called
-        self.source, self.build, self.broken = folder, folder / "build", set()
+        self.source, self.build, self.broken, self.stale = folder, folder / "build", set(), set()
+        self.log, self.jobs = folder / "log", 2
         (folder / "src/part").mkdir(parents=True)
         (folder / "src/part/CMakeLists.txt").write_text("")
         (folder / "src/part/a.c").write_text(SOURCE)
@@ -160,6 +161,14 @@ def test_only_the_cases_of_the_line_run(tmp_path):
     both = kept.command_of(selection("cli", 1, "cli/test_cli.py::test_1", case))
     assert both[5:] == ["/t/cli/test_cli.py", "more", "-x"], "the file itself, where all of it runs"
     assert kept.command_of(selection("unit.far", 1)) == ["far"]
+
+
+@pytest.mark.parametrize("status, fails, stale", [(0, False, set()), (1, True, set()), (4, False, {"unit.far"})])
+def test_a_case_that_is_gone_is_no_failure(tmp_path, status, fails, stale):
+    kept = Kept(tmp_path)
+    kept.entries = {"unit.far": mutate.Entry("unit.far", ["sh", "-c", f"exit {status}"], tmp_path, {})}
+    failure = kept.failing([selection("unit.far", 1)])
+    assert (failure is not None, kept.stale) == (fails, stale)
 
 
 def test_functions_that_no_test_executes(tmp_path):
