@@ -42,7 +42,6 @@ struct loaded {
     struct recording recording;         // owned
     struct damage_report damage_report; // only the part about the snapshot
     uint64_t entries;
-    uint64_t damaged_bytes; // of chunks found but unreadable
     uint64_t unknown_chunks;
     bool is_shown; // it has content to show
 };
@@ -206,7 +205,6 @@ static enum err load_snapshot(struct opening *o,
         }
         if (err != ERR_OK) {
             l.damage_report.damaged_chunks++;
-            l.damaged_bytes += CHUNK_HEAD_BYTES + place->head.stored_bytes;
             l.damage_report.is_limited = l.damage_report.is_limited || err == ERR_LIMIT;
         }
     }
@@ -312,10 +310,7 @@ judge(const struct opening *o, const struct loaded *l, struct recording_open_res
     *out = (struct recording_open_result){
         .condition = damage_report_condition(&s),
         .generation = s.generation,
-        .snapshot_count = (uint32_t)o->snapshots.len,
         .file_bytes = o->source.bytes,
-        .unreadable_bytes = s.cut_bytes + s.damaged_bytes + l->damaged_bytes,
-        .damaged_chunks = s.damaged_chunks,
         .unknown_chunks = l->unknown_chunks,
     };
     damage_report_text(&s, out->missing, sizeof(out->missing));

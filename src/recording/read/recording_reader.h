@@ -20,13 +20,10 @@
 
 struct recording_open_result {
     enum recording_condition condition;
-    uint32_t generation;     // of the snapshot that was read
-    uint32_t snapshot_count; // whole or not
+    uint32_t generation; // of the snapshot that was read
     uint64_t file_bytes;
-    uint64_t unreadable_bytes; // bytes of the file that belong to no whole chunk
-    uint64_t damaged_chunks;   // omitted chunks of the snapshot that was read
-    uint64_t unknown_chunks;   // skipped chunks of unknown types
-    char missing[384];         // one sentence without a full stop; "" if nothing is missing
+    uint64_t unknown_chunks; // skipped chunks of unknown types
+    char missing[384];       // one sentence without a full stop; "" if nothing is missing
 };
 
 // Limits for what a file may demand. The tables in memory and the decompressed payloads may each

@@ -8,7 +8,6 @@ void jit_map_release(struct jit_map *map)
     u64_vec_release(&map->names);
     range_index_release(&map->ranges);
     map_u64_release(&map->latest);
-    map->bad_line_count = 0;
 }
 
 // Add code whose name is at `place` of the texts. The caller has checked the number of names.
@@ -24,7 +23,6 @@ enum err jit_map_add(struct jit_map *map, uint64_t begin, uint64_t size, struct 
 {
     uint64_t end;
     if (map->names.len >= UINT32_MAX || __builtin_add_overflow(begin, size, &end)) {
-        map->bad_line_count++;
         return ERR_OK;
     }
     const uint64_t place = map->text.len;
@@ -40,7 +38,6 @@ enum err jit_map_add_move(struct jit_map *map, uint64_t old_begin, uint64_t begi
     uint64_t end;
     if (known == NULL || map->names.len >= UINT32_MAX ||
         __builtin_add_overflow(begin, size, &end)) {
-        map->bad_line_count++;
         return ERR_OK;
     }
     return add(map, begin, end, map->names.items[*known]);

@@ -19,14 +19,13 @@ struct jit_map {
     struct u64_vec names;      // offset of the name in text, by line
     struct range_index ranges; // value: index into names
     struct map_u64 latest;     // start of the code -> index of its name
-    size_t bad_line_count;
 };
 
-// Add one piece of code. The latest one at an address wins.
+// Add one piece of code. The latest one at an address wins. One that cannot be is left out.
 enum err jit_map_add(struct jit_map *map, uint64_t begin, uint64_t size, struct bytes name)
     MUST_USE;
 
-// Move the latest code at `old_begin` to `begin`.
+// Move the latest code at `old_begin` to `begin`, if there is some.
 enum err jit_map_add_move(struct jit_map *map, uint64_t old_begin, uint64_t begin, uint64_t size)
     MUST_USE;
 

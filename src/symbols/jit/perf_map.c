@@ -43,7 +43,7 @@ static const char *parse_hex(const char *at, uint64_t *out)
     return at + strspn(at, " \t");
 }
 
-// Add the code of `line`, which is zero-terminated; count it if it is malformed.
+// Add the code of `line`, which is zero-terminated. A malformed line is left out.
 static enum err add_line(struct jit_map *map, const char *line)
 {
     uint64_t begin;
@@ -54,7 +54,6 @@ static enum err add_line(struct jit_map *map, const char *line)
     const char *name = parse_hex(line, &begin);
     name = name != NULL ? parse_hex(name, &size) : NULL;
     if (name == NULL || *name == 0) {
-        map->bad_line_count++;
         return ERR_OK;
     }
     const struct bytes text = {.data = (const uint8_t *)name, .len = strlen(name)};

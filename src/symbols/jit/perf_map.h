@@ -4,7 +4,7 @@
 //
 // Each line is "START SIZE NAME". The numbers are hexadecimal, with or without a prefix; the name
 // extends to the end of the line. Code may replace older code at the same place: the later line
-// wins. Malformed lines are counted and skipped. Context: H.
+// wins. Malformed lines are skipped. Context: H.
 #pragma once
 
 #include <stdint.h>
