@@ -63,9 +63,7 @@ void function_print(FILE *out,
     screen_append_cut(&cut, strbuf_text(&module),
                       look->use_full_names ? SIZE_MAX : look->module_columns, SCREEN_CUT_START);
     used += strlen(others) + (cut.len > 0 ? 4 + screen_columns(strbuf_text(&cut)) : 0);
-    if (text[0] == '\0') {
-        strbuf_append_text(&name, "(code without a name)");
-    } else if (look->use_full_names) {
+    if (look->use_full_names) {
         screen_append(&name, text);
     } else {
         screen_append_function(&name, text, look->width > used ? look->width - used : 0);

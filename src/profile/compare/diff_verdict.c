@@ -49,7 +49,7 @@ static void append_function(const struct diff *diff, uint32_t entry, struct strb
 {
     const uint32_t function = diff->entries.items[entry].function;
     const char *name = function != REC_NONE ? code_union_name(diff->code, function) : "(no stack)";
-    name_append_in_sentence(out, name[0] != '\0' ? name : "(code without a name)");
+    name_append_in_sentence(out, name);
 }
 
 static void append_findings(const struct diff *diff,
