@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -42,6 +43,29 @@ static void what_terminals_obey_is_escaped(void **state)
         screen_append(&out, cases[i].text);
         assert_string_equal(strbuf_text(&out), cases[i].wanted);
         assert_int_equal(screen_columns(strbuf_text(&out)), cases[i].columns);
+    }
+}
+
+// Text that is not safe has columns all the same: each invalid byte takes one.
+static void characters_have_columns(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t columns;
+    } cases[] = {
+        {"a\xff\xff", 3},
+        {"\xff", 1},
+        // The first and the last wide character of a block, and their neighbours.
+        {"\xe1\x84\x80", 2},     // U+1100
+        {"\xe1\x83\xbf", 1},     // U+10FF
+        {"\xe1\x85\x9f", 2},     // U+115F
+        {"\xe1\x85\xa0", 1},     // U+1160
+        {"\xf0\xbf\xbf\xbd", 2}, // U+3FFFD, the last of all
+        {"\xf0\xbf\xbf\xbe", 1},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        assert_int_equal(screen_columns(cases[i].text), cases[i].columns);
     }
 }
 
@@ -92,6 +116,66 @@ static void functions_take_the_longest_form_that_fits(void **state)
         screen_append_function(&out, name, cases[i].columns);
         assert_string_equal(strbuf_text(&out), cases[i].wanted);
     }
+}
+
+static void words_are_wrapped(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        unsigned indent;
+        size_t columns;
+        const char *wanted;
+    } cases[] = {
+        {"", 2, 10, ""},
+        {"word", 0, 10, "word\n"},
+        {"one two", 2, 9, "  one two\n"},
+        {"one two", 2, 8, "  one\n  two\n"},
+        {"one  two   three", 1, 9, " one two\n three\n"},
+        {"a b c d", 0, 3, "a b\nc d\n"},
+        {"a longword b", 2, 4, "  a\n  longword\n  b\n"}, // longer than a line
+        {"\xe6\x95\xb0 b", 0, 4, "\xe6\x95\xb0 b\n"},     // columns, not bytes
+        {"\xe6\x95\xb0 b", 0, 3, "\xe6\x95\xb0\nb\n"},
+        {"ends ", 0, 10, "ends\n"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char *text = NULL;
+        size_t len = 0;
+        FILE *out = open_memstream(&text, &len);
+        assert_non_null(out);
+        screen_print_wrapped(out, cases[i].text, cases[i].indent, cases[i].columns);
+        assert_int_equal(fclose(out), 0);
+        assert_string_equal(text, cases[i].wanted);
+        free(text);
+    }
+}
+
+static void ends_of_texts_are_found(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path;
+        const char *wanted;
+    } paths[] = {
+        {"/a/b", "b"}, {"b", "b"}, {"/b", "b"}, {"/a/", "/a/"}, {"/", "/"}, {"", ""},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        assert_string_equal(screen_basename(paths[i].path), paths[i].wanted);
+    }
+    static const struct {
+        const char *text;
+        const char *end;
+        bool wanted;
+    } ends[] = {
+        {"a.json", ".json", true},   {".json", ".json", true}, {"json", ".json", false},
+        {"a.jsonx", ".json", false}, {"a", "", true},          {"", "", true},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+        assert_int_equal(screen_ends_with(ends[i].text, ends[i].end), ends[i].wanted);
+    }
+    assert_string_equal(screen_format_ms(0).text, "<1 ms");
+    assert_string_equal(screen_format_ms(1).text, "1.00 ms");
+    assert_string_equal(screen_format_ms(5680).text, "5.68 s");
 }
 
 static void default_names_are_safe_file_names(void **state)
@@ -163,8 +247,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_terminals_obey_is_escaped),
+        cmocka_unit_test(characters_have_columns),
         cmocka_unit_test(cutting_keeps_what_tells_most),
         cmocka_unit_test(functions_take_the_longest_form_that_fits),
+        cmocka_unit_test(words_are_wrapped),
+        cmocka_unit_test(ends_of_texts_are_found),
         cmocka_unit_test(default_names_are_safe_file_names),
         cmocka_unit_test(patterns_are_expanded),
     };

@@ -55,6 +55,8 @@ static const struct {
      "alloc::raw_vec::RawVec<T,A>::grow_one", "alloc::raw_vec::RawVec::grow_one"},
     {"<app::Cache as core::clone::Clone>::clone", "<app::Cache as core::clone::Clone>::clone",
      "<app::Cache as core::clone::Clone>::clone", "<app::Cache as core::clone::Clone>::clone"},
+    {"app::call<fn() -> u8,T>::run", "app::call<fn() -> u8,T>::run", "app::call<fn() -> u8,T>::run",
+     "app::call::run"},
     {"app::run::{{closure}}", "app::run::{{closure}}", "app::run::{{closure}}",
      "app::run::{{closure}}"},
 #define SAME(name)             \
