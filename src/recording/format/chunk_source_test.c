@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+// Tests of chunk_source: reading from a file and from memory, and payloads of any size.
+#include "recording/format/chunk_source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "host/os/file.h"
+
+enum {
+    CONTENT_BYTES = 200000 // more than three of the steps in which a payload is checked
+};
+
+struct scene {
+    uint8_t content[CONTENT_BYTES];
+    struct chunk_source file;
+    struct chunk_source memory;
+};
+
+static int make_scene(void **state)
+{
+    struct scene *scene = calloc(1, sizeof(*scene));
+    char path[] = "/tmp/cairn-chunk-source-XXXXXX";
+    assert_non_null(scene);
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(unlink(path), 0);
+    for (size_t i = 0; i < CONTENT_BYTES; i++) {
+        scene->content[i] = (uint8_t)(i * 7 + i / 256);
+    }
+    assert_int_equal(write(fd, scene->content, CONTENT_BYTES), CONTENT_BYTES);
+    scene->file = (struct chunk_source){.fd = fd, .bytes = CONTENT_BYTES, .path = "x.cairn"};
+    scene->memory = (struct chunk_source){.fd = -1,
+                                          .memory = {.data = scene->content, .len = CONTENT_BYTES},
+                                          .bytes = CONTENT_BYTES,
+                                          .path = "x.cairn"};
+    *state = scene;
+    return 0;
+}
+
+static int free_scene(void **state)
+{
+    struct scene *scene = *state;
+    (void)close(scene->file.fd);
+    free(scene);
+    return 0;
+}
+
+static void exactly_what_is_there_can_be_read(void **state)
+{
+    struct scene *scene = *state;
+    static const struct {
+        uint64_t offset;
+        size_t len;
+        enum err wanted;
+    } cases[] = {
+        {0, 16, ERR_OK},
+        {1, 0, ERR_OK},
+        {CONTENT_BYTES - 16, 16, ERR_OK},
+        {CONTENT_BYTES, 0, ERR_OK},
+        {CONTENT_BYTES - 15, 16, ERR_TRUNCATED},
+        {CONTENT_BYTES, 1, ERR_TRUNCATED},
+        {CONTENT_BYTES + 1, 0, ERR_TRUNCATED},
+        {UINT64_MAX, 2, ERR_TRUNCATED},
+    };
+    const struct chunk_source *sources[] = {&scene->file, &scene->memory};
+    for (size_t i = 0; i < ARRAY_LEN(cases) * ARRAY_LEN(sources); i++) {
+        const struct chunk_source *source = sources[i % 2];
+        const uint64_t offset = cases[i / 2].offset;
+        uint8_t got[16] = {0};
+        struct err_info info = {0};
+        errno = EINTR; // of an earlier call
+        assert_int_equal(chunk_source_read(source, offset, got, cases[i / 2].len, &info),
+                         cases[i / 2].wanted);
+        if (cases[i / 2].wanted == ERR_OK && cases[i / 2].len > 0) {
+            assert_memory_equal(got, scene->content + offset, cases[i / 2].len);
+        }
+    }
+}
+
+static void a_file_may_change_while_it_is_read(void **state)
+{
+    struct scene *scene = *state;
+    uint8_t got[32];
+    struct err_info info = {0};
+    struct chunk_source longer = scene->file;
+    longer.bytes = CONTENT_BYTES + 16; // as if it had been cut since
+    assert_int_equal(chunk_source_read(&longer, CONTENT_BYTES - 16, got, 32, &info), ERR_TRUNCATED);
+    assert_string_equal(info.text, "'x.cairn' was cut while it was read");
+    assert_int_equal(info.offset, CONTENT_BYTES);
+    CLEANUP(fd_closep) int folder = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    longer.fd = folder;
+    assert_int_equal(chunk_source_read(&longer, 0, got, 32, &info), ERR_IO);
+    assert_non_null(strstr(info.text, "cannot read 'x.cairn'"));
+}
+
+// Chunks whose payload is longer than what is hashed in one step are read in several.
+static void payloads_of_any_size_are_checked(void **state)
+{
+    struct scene *scene = *state;
+    static const size_t sizes[] = {
+        0, 1, (64 << 10) - 1, 64 << 10, (64 << 10) + 1, 3 * (64 << 10), CONTENT_BYTES - 64};
+    for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
+        CLEANUP(chunk_payload_release) struct chunk_payload payload = {0};
+        struct err_info info = {0};
+        struct bytes got = {0};
+        struct chunk_place place = {
+            .offset = 64 - CHUNK_HEAD_BYTES,
+            .head = {.type = CHUNK_ROWS, .stored_bytes = sizes[i], .raw_bytes = sizes[i]}};
+        place.head.payload_hash = chunk_hash(scene->content + 64, sizes[i]);
+        assert_int_equal(chunk_payload_check(&scene->file, &place, &payload, &info), ERR_OK);
+        assert_int_equal(chunk_payload_read(&scene->file, &place, &payload, &got, &info), ERR_OK);
+        assert_int_equal(got.len, sizes[i]);
+        assert_true(sizes[i] == 0 || memcmp(got.data, scene->content + 64, sizes[i]) == 0);
+        place.head.payload_hash++;
+        assert_int_equal(chunk_payload_check(&scene->file, &place, &payload, &info), ERR_CORRUPT);
+        assert_int_equal(chunk_payload_read(&scene->file, &place, &payload, &got, &info),
+                         ERR_CORRUPT);
+        place.head.payload_hash--;
+        place.head.stored_bytes = CONTENT_BYTES - 64 + 1; // ends behind the file
+        assert_int_equal(chunk_payload_check(&scene->file, &place, &payload, &info), ERR_TRUNCATED);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(exactly_what_is_there_can_be_read),
+        cmocka_unit_test(a_file_may_change_while_it_is_read),
+        cmocka_unit_test(payloads_of_any_size_are_checked),
+    };
+    return cmocka_run_group_tests(tests, make_scene, free_scene);
+}
