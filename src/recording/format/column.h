@@ -4,8 +4,9 @@
 // An encoder predicts each number from the entry before, from another column of the same entry or
 // from the entry's index, or does not predict it, and writes the difference as LEB128. It chooses
 // the encoding that gives the fewest bytes. zstd then compresses the repetitions; without a
-// prediction it finds few (docs/design/recording.md has figures). All arithmetic is modulo 2^64, so
-// every encoding can hold every value. Context: H; pure.
+// prediction it finds few: of a compiler run it packs the rows of cells to 20 KB by deltas and to
+// 216 without, parents of nodes to 237 KB by positions and to 1995 without. All arithmetic is
+// modulo 2^64, so every encoding can hold every value. Context: H; pure.
 #pragma once
 
 #include <stdbool.h>
