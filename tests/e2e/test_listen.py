@@ -96,12 +96,17 @@ def basic(user, password):
     return {"Authorization": "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()}
 
 
-def pprof_sums(folder, url):
-    """The sums of a profile, as `go tool pprof` fetches and reads it."""
+def go_pprof(folder, form, url):
+    """What `go tool pprof` prints of a profile that it fetches."""
     home = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "PPROF_TMPDIR": str(folder), "GOCACHE": str(folder / "go"),
             "GO111MODULE": "off"}
-    text = subprocess.run(["/usr/bin/go", "tool", "pprof", "-symbolize=none", "-raw", url], env=home, check=True,
+    return subprocess.run(["/usr/bin/go", "tool", "pprof", "-symbolize=none", form, url], env=home, check=True,
                           capture_output=True, timeout=DEADLINE_SECONDS).stdout.decode()
+
+
+def pprof_sums(folder, url):
+    """The sums of a profile, as `go tool pprof` fetches and reads it."""
+    text = go_pprof(folder, "-raw", url)
     types, *lines = text.split("Samples:\n")[1].split("Locations\n")[0].splitlines()
     rows = [[int(number) for number in match[1].split()]
             for match in (re.match(r" *((?:\d+ +)*\d+): ", line) for line in lines) if match]
@@ -149,6 +154,21 @@ def test_resident_memory_is_that_of_the_report(scratch):
     assert parts == {kind: last[f"{kind}_bytes"] for kind in parts} and len(parts) == 9
     assert sum(parts.values()) == last["rss_bytes"] > 1000000
     assert value(families, "cairn_resident_peak_bytes") == rss["peak_rss_bytes"]
+
+
+def test_sampled_metrics_and_profiles_state_their_errors(scratch):
+    with Listening(scratch / "c.cairn", options=["--sample=1KiB"]) as c:
+        c.do("a 2000 100")
+        c.ctl("checkpoint")
+        families = parse(c.get("/metrics"))
+        selection = Recording(c.path, None).report["selection"]
+        error = selection["totals_errors"]["leaked_bytes"]
+        assert value(families, "cairn_heap_live_bytes_error") == error > 0
+        assert abs(value(families, "cairn_heap_live_bytes") - 200000) < 3 * error  # six standard errors
+        run = go_pprof(scratch, "-top", f"http://cairn:{c.token}@127.0.0.1:{c.port}/debug/pprof/heap")
+        share = 100 * error / selection["totals"]["leaked_bytes"]
+        assert re.search(rf"^all figures are estimates: 1 of [0-9.]+ .*, inuse_space ±{share:.0f}%$", run, re.M), run
+        c.end()
 
 
 def test_nothing_is_ready_before_the_first_checkpoint(scratch):

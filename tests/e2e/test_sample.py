@@ -8,17 +8,23 @@ once in 500 million figures.
 """
 import contextlib
 import csv
+import gzip
 import io
 import json
 import math
+import pathlib
 import re
 import sqlite3
 import subprocess
+import sys
 
 import pytest
 
 from cairn_run import CAIRN, PROGRAMS, Recording, environment, expected_totals
 from conversation import Conversation
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "formats"))
+from exposition import parse, value  # noqa: E402
 
 SIGMAS = 6
 CHURN = 300000
@@ -438,10 +444,11 @@ def test_the_flame_graph_as_svg_states_errors(scratch):
 
 
 def exported(path, form):
-    run = subprocess.run([CAIRN, "export", "--to", form, "-o", "-", path], capture_output=True, text=True, env=environment(),
+    run = subprocess.run([CAIRN, "export", "--to", form, "-o", "-", path], capture_output=True, env=environment(),
                          check=False, timeout=120)
     assert run.returncode == 0, run.stderr
-    return run.stdout
+    is_packed = run.stdout.startswith(b"\x1f\x8b")
+    return (gzip.decompress(run.stdout) if is_packed else run.stdout).decode(errors="replace" if is_packed else "strict")
 
 
 def test_exports_state_errors_where_they_can(scratch):
@@ -454,18 +461,74 @@ def test_exports_state_errors_where_they_can(scratch):
         for cost, error in sites[function].items():
             assert int(rows[function][f"errors_{cost}"]) == error, (function, cost)
     assert not any("error" in name for name in exported(exact, "csv").splitlines()[0].split(","))
-    totals, errors = report["selection"]["totals"], report["selection"]["totals_errors"]
-    shares = [f"±{100 * errors[cost] / totals[cost]:.0f}%" for cost in ("peak_bytes", "leaked_bytes")]
-    massif = exported(sampled, "massif").splitlines()[0]
-    assert massif.startswith("desc: recorded by cairn; all bytes are estimates, 1 of ")
-    assert massif.endswith(f"; errors: {shares[0]} at the peak, {shares[1]} at the end")
-    assert exported(exact, "massif").startswith("desc: recorded by cairn\n")
     for path, wanted in ((sampled, {"is_estimate": 1, "interval_bytes": 4096}), (exact, {"is_estimate": 0, "interval_bytes": 0})):
         subprocess.run([CAIRN, "export", "--to", "sqlite", "-o", f"{path}.db", path], check=True, env=environment(), timeout=120)
         with contextlib.closing(sqlite3.connect(f"{path}.db")) as database:
             run = dict(database.execute("SELECT key, value FROM run"))
         assert {key: run[key] for key in wanted} == wanted
-        assert f"\ncairn_heap_is_estimate {wanted['is_estimate']}\n" in exported(path, "prometheus")
+
+
+def estimates_said(path, form):
+    """{name of a total: its error in per cent} that the text of an export states; None if it states no estimates."""
+    body = exported(path, form)
+    said = re.findall(r"all figures are estimates: 1 of [0-9.]+ allocations was recorded, at least one in 4.00 KiB"
+                      r"(?:; errors: ([^\]\n\"]+))?", body)
+    assert said or "estimate" not in body
+    return {name: int(share) for name, share in re.findall(r"(?:^|, )([^±]+) ±(\d+)%", max(said))} if said else None
+
+
+@pytest.mark.parametrize("form, names", [
+    ("massif", {"peak": "peak_bytes", "end": "leaked_bytes"}),
+    ("dhat", {"total": "allocated_bytes", "at t-gmax": "peak_bytes", "at t-end": "leaked_bytes"}),
+    ("heaptrack", {"allocations": "allocations", "peak": "peak_bytes", "leaked": "leaked_bytes"}),
+    ("perfetto", {"peak": "peak_bytes", "end": "leaked_bytes", "allocations": "allocations"}),
+    ("callgrind", {"PeakBytes": "peak_bytes", "PeakBlocks": "peak_blocks", "AllocatedBytes": "allocated_bytes",
+                   "Allocations": "allocations", "Temporary": "temporary", "LeakedBytes": "leaked_bytes",
+                   "LeakedBlocks": "leaked_allocations"}),
+    ("pprof", {"alloc_objects": "allocations", "alloc_space": "allocated_bytes", "inuse_objects": "peak_blocks",
+               "inuse_space": "peak_bytes"})])
+def test_formats_with_room_for_a_text_state_the_errors_of_totals(scratch, form, names):
+    sampled = record(scratch / "s.cairn", "--sample=4096", "--", PROGRAMS / "sampled").path
+    exact = record(scratch / "e.cairn", "--", PROGRAMS / "sampled").path
+    selection = answers_of(sampled)["selection"]
+    shares = {cost: 100 * selection["totals_errors"][cost] / selection["totals"][cost] for cost in names.values()}
+    assert estimates_said(sampled, form) == {name: int(f"{shares[cost]:.0f}") for name, cost in names.items()}
+    assert estimates_said(exact, form) is None
+
+
+def test_each_profile_of_speedscope_has_its_error(scratch):
+    sampled = record(scratch / "s.cairn", "--sample=4096", "--", PROGRAMS / "sampled").path
+    exact = record(scratch / "e.cairn", "--", PROGRAMS / "sampled").path
+    selection = answers_of(sampled)["selection"]
+    document, plain = (json.loads(exported(path, "speedscope")) for path in (sampled, exact))
+    assert " [all figures are estimates: 1 of " in document["name"] and "estimate" not in plain["name"]
+    costs = ("peak_bytes", "allocated_bytes", "allocations", "temporary", "leaked_bytes")
+    for cost, profile, same in zip(costs, document["profiles"], plain["profiles"], strict=True):
+        share = 100 * selection["totals_errors"][cost] / selection["totals"][cost]
+        assert profile["name"] == f"{same['name']} ±{share:.0f}%"
+
+
+def test_metrics_have_the_errors_of_the_heap_and_of_call_sites(scratch):
+    sampled = record(scratch / "s.cairn", "--sample=4096", "--", PROGRAMS / "sampled").path
+    exact = record(scratch / "e.cairn", "--", PROGRAMS / "sampled").path
+    families, plain = (parse(exported(path, "prometheus").encode()) for path in (sampled, exact))
+    report = answers_of(sampled)
+    selection = report["selection"]
+    errors = {f"cairn_heap_{name}_error": selection["totals_errors"][cost] for name, cost in (
+        ("live_bytes", "leaked_bytes"), ("live_blocks", "leaked_allocations"), ("allocations", "allocations"),
+        ("allocated_bytes", "allocated_bytes"), ("frees", "frees"), ("freed_bytes", "freed_bytes"),
+        ("temporary", "temporary"))}
+    errors["cairn_heap_peak_bytes_error"] = report["totals"]["peak_error_bytes"]
+    assert {name: value(families, name) for name in errors} == errors and all(errors.values())
+    assert (value(families, "cairn_heap_is_estimate"), value(families, "cairn_sampling_interval_bytes")) == (1, 4096)
+    live = {dict(labels)["function"]: error for labels, error in families["cairn_call_site_live_bytes_error"].items()}
+    sites = {site["function"]: site["errors"]["leaked_bytes"] for site in report["top"]["leaked_bytes"]}
+    assert live["leak"] == sites["leak"] > 0 and live.keys() == sites.keys()
+    for name in families:
+        if name.startswith("cairn_call_site_") and not name.endswith("_error"):
+            assert families[name].keys() == families[name.removesuffix("_total") + "_error"].keys()
+    assert value(plain, "cairn_heap_is_estimate") == 0
+    assert not any(name.endswith("_error") or "interval" in name for name in plain)
 
 
 def compared(new, old, *options, status=(0, 1)):

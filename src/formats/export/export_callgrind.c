@@ -13,19 +13,18 @@
 // Self costs are summed by location. An edge (location of the call, called function) has the cost
 // of the stacks through it; a stack counts once, even if the edge recurs in it. Each name is
 // written once, with a number for later references. `calls` is the number of allocations through
-// the edge, because a recording has no number of function calls. Context: H.
+// the edge, because a recording has no number of function calls. Of a sampled recording `desc:` has
+// the errors of the totals, which callgrind_annotate prints. Context: H.
 #include <inttypes.h>
 
 #include "base/compiler.h"
 #include "formats/codec/clean_text.h"
+#include "formats/export/estimates_note.h"
 #include "formats/export/export_formats.h"
 #include "host/containers/map_u64.h"
 #include "profile/tables/keyed_costs.h"
 
-static const struct {
-    const char *name;
-    enum cost cost;
-} events[] = {
+static const struct estimated_total events[] = {
     {"PeakBytes", COST_PEAK_BYTES},
     {"PeakBlocks", COST_PEAK_BLOCKS},
     {"AllocatedBytes", COST_ALLOCATED_BYTES},
@@ -240,6 +239,8 @@ static enum err write_callgrind(const struct export_view *view, FILE *out)
     const struct rec_meta *meta = &profile->recording.meta;
     CLEANUP(callgrind_release) struct callgrind c = {.view = view, .out = out};
     clean_append(&c.text, profile_string(profile, meta->command_line), rule);
+    estimates_note_append(view, &view->tree.total.items[0], events, ARRAY_LEN(events),
+                          "\ndesc: ", "", &c.text);
     TRY(strbuf_result(&c.text));
     (void)fprintf(out,
                   "# callgrind format\nversion: 1\ncreator: cairn\npid: %" PRIu32

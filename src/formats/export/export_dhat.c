@@ -10,11 +10,13 @@
 //         unknown, at least the bytes at t-gmax and at the end
 //   mbk   the most blocks at once: at least the blocks at t-gmax and at the end
 //
-// Everything else is exact. Accesses are unknown: bkacc is false. Times are microseconds, so the
+// Everything else is exact, or the command line says that the recording was sampled: the viewer
+// shows no other text. Accesses are unknown: bkacc is false. Times are microseconds, so the
 // viewer's "million units" is a second. Context: H.
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "formats/export/dhat_frames.h"
+#include "formats/export/estimates_note.h"
 #include "formats/export/export_formats.h"
 #include "host/text/json_writer.h"
 
@@ -126,6 +128,21 @@ static MUST_USE enum err write_points(struct dhat *d)
     return ERR_OK;
 }
 
+static MUST_USE enum err write_command(struct json_writer *w, const struct export_view *view)
+{
+    static const struct estimated_total totals[] = {{"total", COST_ALLOCATED_BYTES},
+                                                    {"at t-gmax", COST_PEAK_BYTES},
+                                                    {"at t-end", COST_LEAKED_BYTES}};
+    const struct rec_meta *meta = &view->profile->recording.meta;
+    CLEANUP(strbuf_release) struct strbuf command = {0};
+    strbuf_append_text(&command, profile_string(view->profile, meta->command_line));
+    estimates_note_append(view, &view->tree.total.items[0], totals, ARRAY_LEN(totals), " [", "]",
+                          &command);
+    TRY(strbuf_result(&command));
+    json_key_string(w, "cmd", strbuf_text(&command));
+    return ERR_OK;
+}
+
 static enum err write_dhat(const struct export_view *view, FILE *out)
 {
     const struct recording *recording = &view->profile->recording;
@@ -145,7 +162,7 @@ static enum err write_dhat(const struct export_view *view, FILE *out)
     json_key_string(&w, "tu", "\xc2\xb5s");
     json_key_string(&w, "Mtu", "s");
     json_key_u64(&w, "tuth", SHORT_LIVED_US);
-    json_key_string(&w, "cmd", profile_string(view->profile, recording->meta.command_line));
+    TRY(write_command(&w, view));
     json_key_u64(&w, "pid", recording->meta.pid);
     json_key_u64(&w, "te", end_ms * US_PER_MS);
     json_key_u64(&w, "tg", recording->totals.peak_time_ms * US_PER_MS);

@@ -24,7 +24,8 @@
 // follow.
 //
 // Each location is a separate instruction; inlined functions are ordinary callers. The file has a
-// line for each allocation and each free of the run.
+// line for each allocation and each free of the run. The command line says that a recording was
+// sampled, because readers show no other text.
 #include <inttypes.h>
 #include <string.h>
 
@@ -32,6 +33,7 @@
 #include "base/minmax.h"
 #include "formats/codec/clean_text.h"
 #include "formats/codec/packed_stream.h"
+#include "formats/export/estimates_note.h"
 #include "formats/export/export_formats.h"
 #include "profile/tables/summary.h"
 
@@ -401,11 +403,16 @@ static void write_suppressions(struct heaptrack_writer *w, const char *rules)
 
 static MUST_USE enum err write_head(struct heaptrack_writer *w)
 {
+    static const struct estimated_total totals[] = {{"allocations", COST_ALLOCATIONS},
+                                                    {"peak", COST_PEAK_BYTES},
+                                                    {"leaked", COST_LEAKED_BYTES}};
     const struct profile *profile = w->view->profile;
     const struct rec_meta *meta = &profile->recording.meta;
     uint64_t page_bytes = meta->page_bytes > 0 ? meta->page_bytes : 4096;
     strbuf_printf(&w->buffer, "v %x 3\nX ", HEAPTRACK_VERSION);
     clean_append(&w->buffer, profile_string(profile, meta->command_line), rule);
+    estimates_note_append(w->view, &w->view->tree.total.items[0], totals, ARRAY_LEN(totals), " [",
+                          "]", &w->buffer);
     strbuf_printf(&w->buffer, "\nI %" PRIx64 " %" PRIx64 "\n", page_bytes,
                   meta->memory_bytes / page_bytes);
     write_suppressions(w, profile_string(profile, meta->suppressions));

@@ -20,8 +20,8 @@
 #include "base/minmax.h"
 #include "base/order.h"
 #include "formats/codec/clean_text.h"
+#include "formats/export/estimates_note.h"
 #include "formats/export/export_formats.h"
-#include "profile/accuracy/sampling.h"
 #include "profile/time/cut_timeline.h"
 
 enum {
@@ -231,29 +231,13 @@ static MUST_USE enum err print_snapshots(struct massif *m,
 // room for its own.
 static void append_estimates(const struct export_view *view, struct strbuf *out)
 {
-    const struct sampling sampling = sampling_of(&view->profile->recording);
-    struct costs sums = {0};
+    static const struct estimated_total totals[] = {{"peak", COST_PEAK_BYTES},
+                                                    {"end", COST_LEAKED_BYTES}};
     if (costs_any(&view->selection.estimated)) {
         strbuf_append_text(out, "; in part an estimate");
     }
-    if (!sampling.is_sampled) {
-        return;
-    }
-    for (size_t i = 0; i < view->selection.rows.len; i++) {
-        const struct costs costs = selection_costs(&view->selection, i);
-        costs_add(&sums, &costs);
-    }
-    const struct costs errors = sampling_errors(&sampling, &sums);
-    strbuf_printf(out, "; all bytes are estimates, %s allocations was recorded",
-                  sampling_format_rate(&sampling).text);
-    strbuf_printf(out, "; errors:%s at the peak,",
-                  sampling_format_error(costs_get(&sums, COST_PEAK_BYTES),
-                                        costs_get(&errors, COST_PEAK_BYTES))
-                      .text);
-    strbuf_printf(out, "%s at the end",
-                  sampling_format_error(costs_get(&sums, COST_LEAKED_BYTES),
-                                        costs_get(&errors, COST_LEAKED_BYTES))
-                      .text);
+    estimates_note_append(view, &view->tree.total.items[0], totals, ARRAY_LEN(totals), "; ", "",
+                          out);
 }
 
 static enum err write_massif(const struct export_view *view, FILE *out)

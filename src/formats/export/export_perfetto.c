@@ -7,11 +7,13 @@
 // Each process has three counters: the heap's live bytes at the end of each time slice that changed
 // them, the rate of allocations within it, and the RSS samples. Marks are instants. Times are
 // microseconds since the recording began. A counter keeps its value until its next event, so
-// unchanged values are not written. Context: H.
+// unchanged values are not written. Of a sampled recording `otherData` has the errors of the peak
+// and of the end, and each process has a label that its figures are estimates. Context: H.
 #include <stdlib.h>
 
 #include "base/compiler.h"
 #include "base/order.h"
+#include "formats/export/estimates_note.h"
 #include "formats/export/export_formats.h"
 #include "host/os/file.h"
 #include "host/text/json_writer.h"
@@ -42,6 +44,14 @@ static void begin_event(struct perfetto *p, const char *phase, uint32_t process,
     json_key_string(&p->w, "ph", phase);
     json_key_u64(&p->w, "pid", p->recording->processes[process].pid);
     json_key_u64(&p->w, "ts", time_ms * US_PER_MS);
+}
+
+static void append_note(const struct perfetto *p,
+                        const struct estimated_total *totals,
+                        size_t count,
+                        struct strbuf *out)
+{
+    estimates_note_append(p->view, &p->view->tree.total.items[0], totals, count, "", "", out);
 }
 
 static void write_counter(struct perfetto *p,
@@ -144,19 +154,49 @@ static MUST_USE enum err write_processes(struct perfetto *p)
     return ERR_OK;
 }
 
-static void write_names(struct perfetto *p)
+// Write an event that describes a process.
+static void write_description(
+    struct perfetto *p, uint32_t process, const char *event, const char *key, const char *value)
 {
+    begin_event(p, "M", process, 0);
+    json_key_string(&p->w, "name", event);
+    json_key(&p->w, "args");
+    json_begin_object(&p->w);
+    json_key_string(&p->w, key, value);
+    json_end_object(&p->w);
+    json_end_object(&p->w);
+}
+
+static MUST_USE enum err write_names(struct perfetto *p)
+{
+    CLEANUP(strbuf_release) struct strbuf note = {0};
+    append_note(p, NULL, 0, &note);
+    TRY(strbuf_result(&note));
     for (uint32_t i = 0; i < p->recording->process_count; i++) {
         const struct rec_process *process = &p->recording->processes[i];
         const char *path = profile_string(p->view->profile, process->executable);
-        begin_event(p, "M", i, 0);
-        json_key_string(&p->w, "name", "process_name");
-        json_key(&p->w, "args");
+        write_description(p, i, "process_name", "name", path_file_name(path));
+        if (note.len > 0) {
+            write_description(p, i, "process_labels", "labels", strbuf_text(&note));
+        }
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err write_estimates(struct perfetto *p)
+{
+    static const struct estimated_total totals[] = {
+        {"peak", COST_PEAK_BYTES}, {"end", COST_LEAKED_BYTES}, {"allocations", COST_ALLOCATIONS}};
+    CLEANUP(strbuf_release) struct strbuf note = {0};
+    append_note(p, totals, ARRAY_LEN(totals), &note);
+    TRY(strbuf_result(&note));
+    if (note.len > 0) {
+        json_key(&p->w, "otherData");
         json_begin_object(&p->w);
-        json_key_string(&p->w, "name", path_file_name(path));
-        json_end_object(&p->w);
+        json_key_string(&p->w, "cairn", strbuf_text(&note));
         json_end_object(&p->w);
     }
+    return ERR_OK;
 }
 
 // Return whether a moment is within the selected range. The run may be longer than its slices.
@@ -205,9 +245,10 @@ static enum err write_perfetto(const struct export_view *view, FILE *out)
     json_to_stream(&p.w, out, JSON_COMPACT);
     json_begin_object(&p.w);
     json_key_string(&p.w, "displayTimeUnit", "ms");
+    TRY(write_estimates(&p));
     json_key(&p.w, "traceEvents");
     json_begin_array(&p.w);
-    write_names(&p);
+    TRY(write_names(&p));
     TRY(write_processes(&p));
     write_resident(&p);
     write_marks(&p);

@@ -9,7 +9,8 @@
 //
 //   alloc_objects, alloc_space, inuse_objects, inuse_space    the last one is what pprof shows
 //
-// Unknown ones are omitted.
+// Unknown ones are omitted. The comments are the command line, and the errors of the sums of these
+// values if the recording was sampled; pprof prints them at the head of its reports.
 //
 // Numbers beyond INT64_MAX, which only a forged recording has, become INT64_MAX.
 #include <string.h>
@@ -19,6 +20,7 @@
 #include "formats/codec/packed_stream.h"
 #include "formats/codec/pprof_fields.h"
 #include "formats/codec/protobuf.h"
+#include "formats/export/estimates_note.h"
 #include "formats/export/export_formats.h"
 #include "host/containers/map_u64.h"
 #include "host/containers/string_table.h"
@@ -55,6 +57,7 @@ struct pprof {
     struct u64_vec mapping_ends;    // owned; by module
     struct u32_vec has_frame;       // owned; by frame, 1 if its location was written
     struct map_u64 functions;       // owned; (function, file) -> id in the profile
+    struct costs sums;              // of all samples
     struct strbuf message;          // owned; scratch for a field of the profile
     struct strbuf part;             // owned; scratch for a field of that field
     struct strbuf text;             // owned; scratch for a cleaned name
@@ -294,6 +297,7 @@ static MUST_USE enum err emit_sample(struct pprof *p, size_t index)
     if (p->view->changes != NULL && is_empty(p, &costs)) {
         return ERR_OK; // most stacks of a long run
     }
+    costs_add(&p->sums, &costs);
     uint32_t end = row->node; // the first frame that is not shown
     while (end != 0 && selection_chain(&p->view->selection, end).count > 0) {
         end = recording->nodes[end].parent;
@@ -347,14 +351,33 @@ static struct time_span time_of(const struct export_view *view)
                         : (struct time_span){start_ns, runtime_ns};
 }
 
+static MUST_USE enum err add_comment(struct pprof *p, const char *text, struct strbuf *fields)
+{
+    uint64_t id;
+    TRY(intern(p, text, &id));
+    protobuf_u64(fields, PROFILE_COMMENT, id);
+    return ERR_OK;
+}
+
+// Add the comment that the figures are estimates, if they are.
+static MUST_USE enum err add_estimates(struct pprof *p, struct strbuf *fields)
+{
+    CLEANUP(strbuf_release) struct strbuf note = {0};
+    struct estimated_total totals[VALUE_COUNT];
+    for (size_t i = 0; i < VALUE_COUNT; i++) {
+        totals[i] = (struct estimated_total){sample_values[i].type, cost_of_value(p, i)};
+    }
+    estimates_note_append(p->view, &p->sums, totals, VALUE_COUNT, "", "", &note);
+    TRY(strbuf_result(&note));
+    return note.len > 0 ? add_comment(p, strbuf_text(&note), fields) : ERR_OK;
+}
+
 // Write the fields of the profile that are not messages.
 static MUST_USE enum err write_scalars(struct pprof *p)
 {
     const struct profile *profile = p->view->profile;
     const struct rec_meta *meta = &profile->recording.meta;
-    uint64_t comment;
     uint64_t type;
-    TRY(intern(p, profile_string(profile, meta->command_line), &comment));
     const bool shows_use = has_value(p, VALUE_COUNT - 1) && p->view->cost != COST_ALLOCATED_BYTES;
     TRY(intern(p, shows_use ? "inuse_space" : "alloc_space", &type));
     CLEANUP(strbuf_release) struct strbuf fields = {0};
@@ -364,7 +387,8 @@ static MUST_USE enum err write_scalars(struct pprof *p)
     // Without sampling every byte was counted. Samples are already scaled, as Go does it.
     const uint64_t period_bytes = profile->recording.totals.sample_bytes;
     protobuf_u64(&fields, PROFILE_PERIOD, period_bytes != 0 ? period_bytes : 1);
-    protobuf_u64(&fields, PROFILE_COMMENT, comment);
+    TRY(add_comment(p, profile_string(profile, meta->command_line), &fields));
+    TRY(add_estimates(p, &fields));
     protobuf_u64(&fields, PROFILE_DEFAULT_TYPE, type);
     TRY(strbuf_result(&fields));
     packed_stream_write(&p->packed, strbuf_bytes(&fields));

@@ -10,7 +10,9 @@
 // of ended processes are not live, although they are leaked. The number of series is bounded: there
 // are TOP_SITES call sites for each ranking. Call sites with equal labels are one series, because a
 // scraper refuses a document that has a series twice. With a filter, the document has the heap and
-// the call sites only: everything else belongs to whole processes. Context: H.
+// the call sites only: everything else belongs to whole processes. Of a sampled recording each
+// metric of the heap and of call sites has a gauge with its error: cairn_heap_live_bytes_error.
+// Context: H.
 #include <inttypes.h>
 #include <string.h>
 
@@ -39,6 +41,24 @@ static void begin_metric(FILE *out, const struct metric *metric)
 {
     (void)fprintf(out, "# HELP %s %s\n# TYPE %s %s\n", metric->name, metric->help, metric->name,
                   metric->type);
+}
+
+// Begin the gauge with the errors of a metric, and set *out_name to its name.
+static MUST_USE enum err
+begin_error_metric(FILE *out, const struct metric *metric, struct strbuf *out_name)
+{
+    static const char total[] = "_total"; // only counters may end so
+    const size_t len = strlen(metric->name);
+    const size_t total_len = sizeof(total) - 1;
+    const bool is_total = len > total_len && strcmp(metric->name + len - total_len, total) == 0;
+    strbuf_clear(out_name);
+    strbuf_append(out_name, metric->name, is_total ? len - total_len : len);
+    strbuf_append_text(out_name, "_error");
+    TRY(strbuf_result(out_name));
+    (void)fprintf(out, "# HELP %s Error of %s: the true value is within it in 95 of 100 cases.\n",
+                  strbuf_text(out_name), metric->name);
+    (void)fprintf(out, "# TYPE %s gauge\n", strbuf_text(out_name));
+    return ERR_OK;
 }
 
 static void write_number(FILE *out, const struct metric *metric, uint64_t value)
@@ -92,9 +112,24 @@ static const struct {
       "Allocations that the next event of their thread freed."}},
 };
 
+static bool has_errors(const struct profile *profile)
+{
+    return sampling_of(&profile->recording).bytes != 0;
+}
+
 static bool is_live_cost(enum cost cost)
 {
     return cost == COST_LEAKED_BYTES || cost == COST_LEAKED_ALLOCATIONS;
+}
+
+// The error of the peak of all is that of its line in the report, not that of a sum.
+static uint64_t
+heap_error(const struct export_view *view, const struct summary *summary, enum cost cost)
+{
+    const struct sampling sampling = sampling_of(&view->profile->recording);
+    const struct costs errors = sampling_errors(&sampling, &summary->costs);
+    return cost == COST_PEAK_BYTES && view->selection.is_everything ? summary->peak_error_bytes
+                                                                    : costs_get(&errors, cost);
 }
 
 static MUST_USE enum err
@@ -102,13 +137,21 @@ write_heap(const struct export_view *view, const struct selection *live, FILE *o
 {
     struct summary all;
     struct summary now;
+    CLEANUP(strbuf_release) struct strbuf name = {0};
     TRY(summary_build(&view->selection, &all));
     TRY(summary_build(live, &now));
     for (size_t i = 0; i < ARRAY_LEN(heap_metrics); i++) {
         const enum cost cost = heap_metrics[i].cost;
-        if (selection_knows(&view->selection, cost)) {
-            write_number(out, &heap_metrics[i].metric,
-                         costs_get(is_live_cost(cost) ? &now.costs : &all.costs, cost));
+        const struct metric *metric = &heap_metrics[i].metric;
+        const struct summary *summary = is_live_cost(cost) ? &now : &all;
+        if (!selection_knows(&view->selection, cost)) {
+            continue;
+        }
+        write_number(out, metric, costs_get(&summary->costs, cost));
+        if (has_errors(view->profile)) {
+            TRY(begin_error_metric(out, metric, &name));
+            (void)fprintf(out, "%s %" PRIu64 "\n", strbuf_text(&name),
+                          heap_error(view, summary, cost));
         }
     }
     return ERR_OK;
@@ -176,9 +219,29 @@ add_site(const struct profile *profile, const struct call_site *site, struct top
     return ERR_OK;
 }
 
+// Write a cost of each call site, or with `sampling` the error of that.
+static void write_sites(const struct top_sites *top,
+                        const char *name,
+                        enum cost cost,
+                        const struct sampling *sampling,
+                        FILE *out)
+{
+    for (uint32_t i = 0; i < top->costs.len; i++) {
+        const struct bytes labels = string_table_get_bytes(&top->labels, i + 1);
+        struct costs costs = top->costs.items[i];
+        if (sampling != NULL) {
+            costs = sampling_errors(sampling, &costs);
+        }
+        (void)fprintf(out, "%s{%.*s} %" PRIu64 "\n", name, (int)labels.len,
+                      (const char *)labels.data, costs_get(&costs, cost));
+    }
+}
+
 static MUST_USE enum err
 write_ranking(const struct selection *selection, const struct site_metric metrics[2], FILE *out)
 {
+    const struct sampling sampling = sampling_of(&selection->profile->recording);
+    CLEANUP(strbuf_release) struct strbuf name = {0};
     CLEANUP(call_sites_release) struct call_sites sites = {0};
     CLEANUP(u32_vec_release) struct u32_vec ranked = {0};
     CLEANUP(top_sites_release) struct top_sites top = {0};
@@ -194,11 +257,10 @@ write_ranking(const struct selection *selection, const struct site_metric metric
             continue;
         }
         begin_metric(out, &metrics[m].metric);
-        for (uint32_t i = 0; i < top.costs.len; i++) {
-            const struct bytes labels = string_table_get_bytes(&top.labels, i + 1);
-            (void)fprintf(out, "%s{%.*s} %" PRIu64 "\n", metrics[m].metric.name, (int)labels.len,
-                          (const char *)labels.data,
-                          costs_get(&top.costs.items[i], metrics[m].cost));
+        write_sites(&top, metrics[m].metric.name, metrics[m].cost, NULL, out);
+        if (sampling.bytes != 0) {
+            TRY(begin_error_metric(out, &metrics[m].metric, &name));
+            write_sites(&top, strbuf_text(&name), metrics[m].cost, &sampling, out);
         }
     }
     return ERR_OK;
@@ -216,7 +278,13 @@ static MUST_USE enum err write_about(const struct export_view *view, FILE *out)
     static const struct metric checkpoints = {"cairn_checkpoints_total", "counter",
                                               "Checkpoints that the recorder has written."};
     static const struct metric estimated = {"cairn_heap_is_estimate", "gauge",
-                                            "1 if blocks were sampled, else 0."};
+                                            "1 if blocks were sampled, else 0. Figures of the heap "
+                                            "and of call sites are then estimates, "
+                                            "with their errors in metrics that end with _error."};
+    static const struct metric interval = {
+        "cairn_sampling_interval_bytes", "gauge",
+        "At least one block in so many allocated bytes was recorded."};
+    const struct sampling sampling = sampling_of(&view->profile->recording);
     const struct profile *profile = view->profile;
     const struct rec_meta *meta = &profile->recording.meta;
     CLEANUP(strbuf_release) struct strbuf labels = {0};
@@ -231,7 +299,10 @@ static MUST_USE enum err write_about(const struct export_view *view, FILE *out)
     }
     write_seconds(out, &runtime, meta->runtime_ms);
     write_number(out, &checkpoints, meta->checkpoint_count);
-    write_number(out, &estimated, sampling_of(&profile->recording).is_sampled);
+    write_number(out, &estimated, sampling.is_sampled);
+    if (sampling.bytes != 0) {
+        write_number(out, &interval, sampling.bytes);
+    }
     return ERR_OK;
 }
 

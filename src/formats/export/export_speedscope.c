@@ -3,11 +3,14 @@
 //
 // Locations are its frames. Each cost is a separate profile with one weighted sample a stack,
 // outermost frame first. Without --cost the file has all known default costs, and the viewer
-// switches between them.
+// switches between them. The names of the profiles have the errors of their totals, and the name of
+// the document says what was recorded, if the recording was sampled.
 #include "base/compiler.h"
 #include "formats/codec/clean_text.h"
+#include "formats/export/estimates_note.h"
 #include "formats/export/export_formats.h"
 #include "host/text/json_writer.h"
+#include "profile/accuracy/sampling.h"
 
 static const enum cost usual_costs[] = {COST_PEAK_BYTES, COST_ALLOCATED_BYTES, COST_ALLOCATIONS,
                                         COST_TEMPORARY, COST_LEAKED_BYTES};
@@ -87,6 +90,32 @@ static MUST_USE enum err write_sample(struct json_writer *w,
     return ERR_OK;
 }
 
+static MUST_USE enum err
+write_profile_name(struct json_writer *w, const struct export_view *view, enum cost cost)
+{
+    const struct sampling sampling = sampling_of(&view->profile->recording);
+    const struct costs *total = &view->tree.total.items[0];
+    const struct costs errors = sampling_errors(&sampling, total);
+    CLEANUP(strbuf_release) struct strbuf name = {0};
+    strbuf_append_text(&name, cost_get_info(cost)->phrase);
+    strbuf_append_text(
+        &name, sampling_format_error(costs_get(total, cost), costs_get(&errors, cost)).text);
+    TRY(strbuf_result(&name));
+    json_key_string(w, "name", strbuf_text(&name));
+    return ERR_OK;
+}
+
+static MUST_USE enum err write_file_name(struct json_writer *w, const struct export_view *view)
+{
+    const struct rec_meta *meta = &view->profile->recording.meta;
+    CLEANUP(strbuf_release) struct strbuf name = {0};
+    strbuf_append_text(&name, profile_string(view->profile, meta->command_line));
+    estimates_note_append(view, &view->tree.total.items[0], NULL, 0, " [", "]", &name);
+    TRY(strbuf_result(&name));
+    json_key_string(w, "name", strbuf_text(&name));
+    return ERR_OK;
+}
+
 static MUST_USE enum err write_profile(struct json_writer *w,
                                        const struct export_view *view,
                                        const struct frame_ids *ids,
@@ -97,7 +126,7 @@ static MUST_USE enum err write_profile(struct json_writer *w,
     CLEANUP(u32_vec_release) struct u32_vec path = {0};
     json_begin_object(w);
     json_key_string(w, "type", "sampled");
-    json_key_string(w, "name", info->phrase);
+    TRY(write_profile_name(w, view, cost));
     json_key_string(w, "unit", info->unit == COST_UNIT_BYTES ? "bytes" : "none");
     json_key_u64(w, "startValue", 0);
     json_key_u64(w, "endValue", costs_get(&tree->total.items[0], cost));
@@ -132,7 +161,7 @@ static enum err write_speedscope(const struct export_view *view, FILE *out)
     json_begin_object(&w);
     json_key_string(&w, "$schema", "https://www.speedscope.app/file-format-schema.json");
     json_key_string(&w, "exporter", "cairn");
-    json_key_string(&w, "name", profile_string(profile, profile->recording.meta.command_line));
+    TRY(write_file_name(&w, view));
     json_key_u64(&w, "activeProfileIndex", 0);
     json_key(&w, "shared");
     json_begin_object(&w);
