@@ -54,6 +54,17 @@ static const struct option_spec specs[] = {
     OPTION('o', "output", TEXT, "FILE", FIELD(settings.output),
            "file to write (default: cairn.PROGRAM.%p.cairn); %p is the process id, %h the host "
            "name; missing directories are created"),
+    OPTION('p', "pid", EACH, "PID,...", FIELD(attached),
+           "record running processes until they end, --duration is over, Ctrl-C or 'cairn ctl FILE "
+           "detach'; they run on afterwards; repeatable"),
+    OPTION(0, "name", EACH, "NAME", FIELD(attached),
+           "like --pid, for all processes whose command or executable has this name; repeatable"),
+    OPTION(0, "follow", FLAG, NULL, FIELD(follows),
+           "with --name: wait for processes and record each when it starts, until Ctrl-C or "
+           "--duration; one that ends within a moment is missed"),
+    OPTION(0, "verbose", FLAG, NULL, FIELD(settings.recorder.tells_stops),
+           "with --pid or --name: print how long the threads of the processes were stopped, and "
+           "which functions are hooked"),
     OPTION(0, "mode", TEXT, "MODE", FIELD(mode),
            "permissions of the file, in octal as for chmod (default: 600, because command lines "
            "may contain secrets)"),
@@ -62,16 +73,24 @@ static const struct option_spec specs[] = {
     OPTION('q', "quiet", FLAG, NULL, FIELD(settings.is_quiet), "print nothing except errors"),
     OPTION(0, "no-children", FLAG, NULL, FIELD(settings.no_children),
            "record only PROGRAM, not its child processes"),
+    OPTION(0, "allocator", TEXT, "FUNCTION=NAME,...", FIELD(allocator),
+           "also record calls of NAME, which has the arguments of FUNCTION: "
+           "malloc=my_alloc,free=my_free; C++ names are mangled"),
+    OPTION(0, "all-allocators", FLAG, NULL, FIELD(settings.recorder.searches_libraries),
+           "find allocators in the libraries of PROGRAM by the names that are in use (je_malloc, "
+           "mi_malloc), also in libraries that it loads later; --pid always does"),
     OPTION(0, "overflow", CHOICE, "wait|sample", FIELD(overflow),
-           "what to do when a thread allocates faster than the recorder reads: wait loses nothing; "
-           "sample records some blocks as estimates for the rest (default: wait)",
+           "what to do when a thread allocates faster than the recorder reads: wait makes it wait "
+           "and loses nothing; sample records only some blocks, so figures become estimates "
+           "(default: wait)",
            .choices = overflow_choices),
     OPTION(0, "sample", SIZE, "BYTES", FIELD(settings.recorder.sample_bytes),
-           "record about one block in BYTES allocated bytes, 16B to 64MiB, as estimates for all "
-           "blocks; the totals of allocations and bytes stay exact (default: 512KiB)",
+           "record about one block in BYTES allocated bytes (16B to 64MiB; 512KiB without BYTES); "
+           "figures are then estimates with stated errors; the totals of allocations and bytes "
+           "stay exact",
            .when_alone = "512KiB"),
     OPTION(0, "python", FLAG, NULL, FIELD(settings.recorder.reads_python),
-           "show the functions of Python 3.11 in call stacks instead of its interpreter's"),
+           "show Python functions (CPython 3.11) in call stacks, in place of the interpreter's"),
     OPTION(0, "max-frames", COUNT, "N", FIELD(settings.recorder.max_frames),
            "maximum frames per stack; the middle of deeper stacks is omitted (default: 512, "
            "maximum: 1536)", .minimum = 8),
@@ -111,8 +130,8 @@ static const struct option_spec specs[] = {
            "serve /metrics and /debug/pprof/heap while PROGRAM runs: a path with a slash for a "
            "Unix socket, or HOST:PORT"),
     OPTION(0, "token-file", TEXT, "FILE", FIELD(settings.listen.token_file),
-           "with --listen HOST:PORT: the access token; a new one is written if FILE is missing "
-           "(default: print a new token)"),
+           "with --listen HOST:PORT: read the access token from FILE, or create FILE with a new "
+           "one (default: print a new token)"),
     OPTION(0, "no-token", FLAG, NULL, FIELD(settings.listen.no_token),
            "with --listen HOST:PORT: serve everybody who reaches the port"),
     OPTION(0, "tls", TEXT, "FILE", FIELD(settings.listen.tls_file),
@@ -125,7 +144,7 @@ static const struct option_spec specs[] = {
            "with --push: how often to send a profile of the changes since the previous one "
            "(default: 15s)"),
     OPTION(0, "push-auth", TEXT, "FILE", FIELD(push_auth),
-           "with --push: the file has a token, or USER:PASSWORD (default: the environment's "
+           "with --push: read a token or USER:PASSWORD from FILE (default: the variable "
            "CAIRN_PUSH_AUTH)"),
     OPTION(0, "push-ca", TEXT, "FILE", FIELD(settings.push.ca_file),
            "with --push: trust the certificates in FILE (PEM) instead of the system's"),
@@ -133,8 +152,8 @@ static const struct option_spec specs[] = {
            "with --push: keep profiles in DIR until the collector has taken them, also after the "
            "end (default: in memory)"),
     OPTION(0, "push-spool-size", SIZE, "SIZE", FIELD(settings.push.spool_max_bytes),
-           "with --push: drop the oldest profiles that wait beyond SIZE, and count them (default: "
-           "64MiB)"),
+           "with --push: when more than SIZE of profiles wait, drop the oldest and count them "
+           "(default: 64MiB)"),
     OPTION(0, "push-timeout", DURATION_MS, "TIME", FIELD(settings.push.timeout_ms),
            "with --push: how long to wait for the answer to a request, and at the end for all of "
            "them (default: 10s)"),
@@ -142,8 +161,8 @@ static const struct option_spec specs[] = {
            "with --push: a label of the profiles; service_name=VALUE names the service (default: "
            "the name of the program); repeatable"),
     OPTION(0, "force", FLAG, NULL, FIELD(settings.recorder.allow_own_malloc),
-           "use the preload library even if PROGRAM has an allocator of its own, which it does not "
-           "see: where cairn may not trace PROGRAM"),
+           "record PROGRAM by the preload library, which does not see an allocator inside PROGRAM: "
+           "for systems where cairn may not trace PROGRAM"),
     OPTION('a', "analyze", FLAG, NULL, FIELD(is_analyze),
            "open a recording: same as 'cairn analyze FILE'"),
     OPTION(0, "record-only", FLAG, NULL, FIELD(is_ignored),
@@ -151,24 +170,6 @@ static const struct option_spec specs[] = {
     OPTION(0, "output-file", TEXT, "FILE", FIELD(settings.output), NULL, .is_hidden = true),
     OPTION('r', "raw", FLAG, NULL, FIELD(is_ignored), NULL, .is_hidden = true),
     OPTION('v', "version", FLAG, NULL, FIELD(is_version), NULL, .is_hidden = true),
-    OPTION('p', "pid", EACH, "PID,...", FIELD(attached),
-           "record processes that run, until they end, --duration is over, Ctrl-C, or 'cairn ctl "
-           "FILE detach'; they run on afterwards; repeatable"),
-    OPTION(0, "name", EACH, "NAME", FIELD(attached),
-           "like --pid, for all processes with this command name or file name of the executable; "
-           "repeatable"),
-    OPTION(0, "follow", FLAG, NULL, FIELD(follows),
-           "with --name: wait for processes, and record each whenever it starts, until Ctrl-C or "
-           "--duration; one that ends within a moment is missed"),
-    OPTION(0, "allocator", TEXT, "FUNCTION=NAME,...", FIELD(allocator),
-           "also record calls of NAME, which has the arguments of FUNCTION: "
-           "malloc=my_alloc,free=my_free; C++ names are mangled"),
-    OPTION(0, "all-allocators", FLAG, NULL, FIELD(settings.recorder.searches_libraries),
-           "find allocators in the libraries of PROGRAM by the names that are in use (je_malloc, "
-           "mi_malloc), also in libraries that it loads later; --pid always does"),
-    OPTION(0, "verbose", FLAG, NULL, FIELD(settings.recorder.tells_stops),
-           "with --pid or --name: print how long the threads of the processes were stopped, and "
-           "which functions are hooked"),
     OPTION('i', "interpret", REFUSED, "FILE", 0,
            "recordings need no interpretation step; run 'cairn report FILE'"),
     OPTION('d', "debug", REFUSED, NULL, 0,
@@ -417,6 +418,9 @@ const struct command command_record = {
         "PROGRAM keeps its standard streams and signals. The exit status is that of\n"
         "PROGRAM, or 127 if it does not exist, 126 if it cannot be run or recorded, and 2\n"
         "for a usage error or an output file that cannot be written.\n",
+    .examples = "cairn record -o run.cairn ./app --fast input.txt\n"
+                "cairn record -p 4711 --duration 30s -o server.cairn\n"
+                "cairn record --sample --listen 127.0.0.1:9464 ./server\n",
     .options = {.specs = specs, .count = ARRAY_LEN(specs)},
     .run = run,
 };

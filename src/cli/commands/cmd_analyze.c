@@ -187,6 +187,9 @@ const struct command command_analyze = {
         "ssh -L to reach the page from another machine.\n\n"
         "With --store, the page lists the recordings of a store, answers its queries, and\n"
         "opens the recordings whose files are on this machine.\n",
+    .examples = "cairn analyze run.cairn\n"
+                "cairn analyze --diff old.cairn new.cairn\n"
+                "cairn analyze --no-browser --port 8080 run.cairn\n",
     .options = {.specs = specs,
                 .count = ARRAY_LEN(specs),
                 .shared = {NAME_OPTIONS(analyze_fields, names)},

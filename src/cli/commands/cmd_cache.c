@@ -158,6 +158,7 @@ const struct command command_cache = {
         "  clear        remove all entries\n"
         "  limit SIZE   set the limit (default: 256MiB); 0 disables the cache\n\n"
         "The least recently used entries are removed first. debuginfod has its own cache.\n",
+    .examples = "cairn cache limit 64MiB\n",
     .words = action_names,
     .run = run,
 };

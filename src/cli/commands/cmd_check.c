@@ -276,6 +276,9 @@ const struct command command_check = {
         "    max-allocations = 1000\n\n"
         "The exit status is 0 if all budgets were kept, 1 if one was exceeded or PROGRAM\n"
         "failed, 2 if the check could not be made.\n",
+    .examples = "cairn check --max-peak 64MiB --max-leaked 0 -- ./app --self-test\n"
+                "cairn check --function '^parse' --max-allocations 1000 run.cairn\n"
+                "cairn check --baseline old.cairn --max-growth 5% new.cairn\n",
     .options = {.specs = specs,
                 .count = ARRAY_LEN(specs),
                 .shared = {FILTER_OPTIONS(check_fields, filter), NAME_OPTIONS(check_fields, names)},

@@ -165,13 +165,15 @@ const struct command command_ctl = {
         "  stop          pause recording of allocations; frees are still followed\n"
         "  mark TEXT     set a mark on the time line\n"
         "  checkpoint    update the file now, and wait for it\n"
-        "  rotate        update the file now, and keep this state under a name with its time\n"
+        "  rotate        update the file now, and keep it also under a name with the time\n"
         "  snapshot      take a snapshot of the resident memory now, and keep it\n"
         "  detach        leave a process that cairn has attached to; it runs on\n"
         "  reload        read the certificate and the token of --listen anew\n"
         "  status        print the state of the recording\n\n"
         "The exit status is 1 if the recorder refuses, 2 if there is no such recording.\n",
     .options = {.specs = specs, .count = ARRAY_LEN(specs), .follows_operands = true},
+    .examples = "cairn ctl run.cairn mark 'first 1000 requests'\n"
+                "cairn ctl 4711 checkpoint\n",
     .words = actions,
     .words_after = 1,
     .run = run,

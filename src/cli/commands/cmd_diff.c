@@ -109,6 +109,8 @@ const struct command command_diff = {
                    "each cost, the functions that changed most are listed as new, gone, grown or\n"
                    "shrunk. The last line is the verdict. The exit status is 0 if nothing grew\n"
                    "beyond the threshold, 1 if something did, 2 if a recording cannot be read.\n",
+    .examples = "cairn diff old.cairn new.cairn\n"
+                "cairn diff --per 10000 --threshold 2% old.cairn new.cairn\n",
     .options = {.specs = specs,
                 .count = ARRAY_LEN(specs),
                 .shared = {FILTER_OPTIONS(diff_fields, filter), NAME_OPTIONS(diff_fields, names)},

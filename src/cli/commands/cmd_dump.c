@@ -186,6 +186,8 @@ const struct command command_dump = {
         "of entries. Damaged chunks are marked with !!.\n\n"
         "With --table, print the entries of one table of the last complete snapshot, with\n"
         "fields separated by tabs (docs/format/recording.md).\n",
+    .examples = "cairn dump run.cairn\n"
+                "cairn dump --table processes run.cairn\n",
     .options = {.specs = specs, .count = ARRAY_LEN(specs), .follows_operands = true},
     .takes_one_file = true,
     .run = run,

@@ -300,6 +300,9 @@ const struct command command_export = {
         "those of cairn report with the same filters. Output goes to standard output; if\n"
         "that is a terminal and the format is binary, it goes to a file in the current\n"
         "directory that is named after FILE.\n",
+    .examples = "cairn export --html run.cairn -o run.html\n"
+                "cairn export --to pprof -o run.pb.gz run.cairn\n"
+                "cairn export --to folded run.cairn | flamegraph.pl > run.svg\n",
     .options = {.specs = specs,
                 .count = ARRAY_LEN(specs),
                 .shared = {FILTER_OPTIONS(export_fields, filter),

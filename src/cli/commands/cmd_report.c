@@ -310,6 +310,10 @@ const struct command command_report = {
         "The call site is the innermost frame that does not merely wrap an allocation, as\n"
         "operator new, standard containers and strdup do. An allocation is temporary if\n"
         "its thread frees the block with its very next heap operation.\n",
+    .examples = "cairn report run.cairn\n"
+                "cairn report -l --suppressions rules.txt run.cairn\n"
+                "cairn report --functions --filter-function '^cache::' run.cairn\n"
+                "cairn report --tree bottom-up --sort allocations run.cairn\n",
     .options = {.specs = specs,
                 .count = ARRAY_LEN(specs),
                 .shared = {FILTER_OPTIONS(report_fields, filter),

@@ -65,7 +65,7 @@ static const struct option_spec specs[] = {
     OPTION(0, "recording", TEXT, "ID", FIELD(recording),
            "only this recording, by its recording_id in the list"),
     OPTION(0, "label", EACH, "NAME=VALUE", FIELD(labels),
-           "for add: a label of the recordings; can be repeated"),
+           "for add: a label of the recordings; repeatable"),
     OPTION(0, "oom", FLAG, NULL, FIELD(is_oom),
            "for add: memory ran out at the end (default: if SIGKILL ended the program)"),
     OPTION(0, "cost", COST, "COST", FIELD(cost),
@@ -365,21 +365,24 @@ const struct command command_store = {
     .summary = "keep many recordings in one database and compare them",
     .synopsis = "ACTION [options] [FILE... | OLD NEW | QUERY]",
     .description =
-        "Add recordings to a store, a database of many recordings, and ask it about\n"
-        "versions, hosts and times. The store is a SQLite file, or a ClickHouse server.\n\n"
-        "  add FILE...           add recordings; one that is in the store is not added again\n"
-        "  list                  list the recordings, newest first\n"
-        "  top                   list the call sites with the highest cost\n"
-        "  diff OLD NEW          list what changed between two versions, over all hosts\n"
-        "  query growth OLD NEW  list what grew between two versions, over all hosts\n"
-        "  query hosts           list where a host differs from the other hosts\n"
+        "Keep many recordings in one database, and compare versions, hosts and times.\n"
+        "The store is a SQLite file, or a database of a ClickHouse server.\n\n"
+        "  add FILE...             add recordings, each once\n"
+        "  list                    list the recordings, newest first\n"
+        "  top                     list the call sites with the highest cost\n"
+        "  diff OLD NEW            list what changed between two versions, over all hosts\n"
+        "  query growth OLD NEW    list what grew between two versions, over all hosts\n"
+        "  query hosts             list where a host differs from the other hosts\n"
         "  query history FUNCTION  list what one function cost in each recording\n"
-        "  query oom             list what is common to recordings that ended for lack of\n"
-        "                        memory\n"
-        "  query SELECT...       run a SQL statement, which may only read\n"
-        "  prune                 remove the recordings that the options name\n\n"
+        "  query oom               list what recordings that ran out of memory have in\n"
+        "                          common\n"
+        "  query SELECT...         run a SQL statement, which may only read\n"
+        "  prune                   remove the recordings that the options select\n\n"
         "The options select recordings, such as --service web --since 7d. Figures of\n"
         "diff, growth and hosts are means per recording.\n",
+    .examples = "cairn store add --service web --version 1.1 run.cairn\n"
+                "cairn store query growth 1.0 1.1 --service web\n"
+                "cairn store prune --until 30d\n",
     .options = {.specs = specs,
                 .count = ARRAY_LEN(specs),
                 .shared = {NAME_OPTIONS(store_fields, names)},

@@ -114,6 +114,7 @@ const struct command command_symbolize = {
     .description = "Resolve the functions, files and lines that FILE lacks, and write them into\n"
                    "FILE, so that it can be read on other machines. FILE is replaced atomically;\n"
                    "nothing else in it changes.\n",
+    .examples = "cairn symbolize --debug-dir /srv/debug run.cairn\n",
     .options = {.count = 0,
                 .shared = {NAME_OPTIONS(symbolize_fields, names)},
                 .follows_operands = true},

@@ -157,12 +157,15 @@ const struct command command_top = {
     .summary = "watch the heap of a running program",
     .synopsis = "[options] [--] PROGRAM ARGS... | FILE | -p PID",
     .description =
-        "Show live, growing and temporary memory by call site while a program runs: of\n"
-        "PROGRAM, which is started and recorded; of the running recording FILE; or of\n"
-        "the process PID. F1 explains columns and keys.\n\n"
+        "Show live, growing and temporary memory by call site while a program runs. Start\n"
+        "and record PROGRAM, or show the recording FILE that is in progress, or the\n"
+        "process PID. F1 explains columns and keys.\n\n"
         "The output of PROGRAM goes to a file, and its input is /dev/null. Leaving with q\n"
         "or Ctrl-C lets PROGRAM run on, and its recording too. The exit status is that of\n"
         "PROGRAM if it has ended, else 0; 2 if nothing can be shown.\n",
+    .examples = "cairn top ./server --port 80\n"
+                "cairn top -p 4711\n"
+                "cairn top --plain --interval 10s --count 6 run.cairn\n",
     .options = {.specs = specs,
                 .count = ARRAY_LEN(specs),
                 .shared = {NAME_OPTIONS(top_fields, names)}},

@@ -102,6 +102,7 @@ const struct command command_verify = {
         "figures of stacks and time slices add up to the totals. Print one line per\n"
         "finding.\n\n"
         "The exit status is 0 if FILE is sound, 1 if it is not, 2 if it cannot be read.\n",
+    .examples = "cairn verify run.cairn\n",
     .takes_one_file = true,
     .run = run,
 };

@@ -73,12 +73,26 @@ bool command_parse(const struct command *command,
     return true;
 }
 
+static void print_examples(const char *lines)
+{
+    if (lines == NULL) {
+        return;
+    }
+    (void)printf("\nExamples:\n");
+    while (*lines != '\0') {
+        const int len = (int)strcspn(lines, "\n");
+        (void)printf("  %.*s\n", len, lines);
+        lines += len + 1;
+    }
+}
+
 int command_print_help(const struct command *command)
 {
     (void)printf("Usage: cairn %s %s\n\n%s\n", command->name, command->synopsis,
                  command->description);
     (void)printf("Options:\n");
     options_print(command->options, stdout);
+    print_examples(command->examples);
     return command_finish_output(STATUS_OK);
 }
 

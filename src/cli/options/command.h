@@ -23,6 +23,7 @@ struct command {
     const char *summary;     // one line, for the list of commands
     const char *synopsis;    // after "cairn NAME "
     const char *description; // paragraphs, for `cairn help NAME`
+    const char *examples;    // command lines, for the same; NULL: none
     struct option_table options;
     const char *const *words;          // operands that are one of these, for completion; NULL: none
     int words_after;                   // the number of operands before that one
