@@ -23,6 +23,7 @@ struct module_code {
     struct segment segments[SEGMENTS_MAX];
     size_t segment_count;
     struct function_starts starts;
+    const struct allocator_scan *scan;
 };
 
 static void open_code(const struct elf_file *module, struct module_code *code)
@@ -61,11 +62,16 @@ static size_t read_code(void *context, uint64_t addr, uint8_t *out, size_t len)
     return 0;
 }
 
-static bool is_same_function(void *context, uint64_t addr, uint64_t other)
+// Static executables have no table of unwind tables. The sizes of symbols are known there.
+static uint64_t function_of(void *context, uint64_t addr)
 {
     const struct module_code *code = context;
-    const uint64_t start = function_starts_find(&code->starts, addr);
-    return start != 0 && start == function_starts_find(&code->starts, other);
+    uint64_t start = function_starts_find(&code->starts, addr);
+    for (size_t i = 0; start == 0 && i < code->scan->entries.len; i++) {
+        const struct allocator_entry *entry = code->scan->entries.items + i;
+        start = addr - entry->addr < entry->size_bytes ? entry->addr : 0;
+    }
+    return start;
 }
 
 void module_code_note(const struct elf_file *module, struct allocator_scan *scan)
@@ -75,8 +81,9 @@ void module_code_note(const struct elf_file *module, struct allocator_scan *scan
         return;
     }
     open_code(module, &code);
+    code.scan = scan;
     const struct changed_source source = {.code = {.read = read_code, .context = &code},
-                                          .is_same_function = is_same_function};
+                                          .function_of = function_of};
     for (size_t i = 0; i < scan->entries.len; i++) {
         struct allocator_entry *entry = scan->entries.items + i;
         const enum agent_effect effect = agent_hook_shape(entry->hook).effect;

@@ -12,9 +12,16 @@
 //
 // It follows only code that certainly is of the function: a call may not return, and then the next
 // function may be behind it. An indirect call may lead to code written by hand that keeps
-// registers. A function that pushes a register may restore it, so neither this function nor those
-// that it calls count as writing that register. Where the walk finds less than is there, the
-// result is false, which is safe. The bytes are hostile, and the walk is bounded.
+// registers. So may a direct one, and that code may keep a register in two ways:
+//
+//   push, pop    a function that pushes a register may restore it: neither this function nor those
+//                that it calls count as writing it
+//   mov, mov     a function may copy the register's first value to memory or to another register,
+//                and read it back: what itself and others write does not count if a path leads from
+//                there to such an instruction, or out of sight
+//
+// Where the walk finds less than is there, the result is false, which is safe. The bytes are
+// hostile, and the walk is bounded.
 // Context: H; any thread; no failure.
 #pragma once
 
@@ -25,8 +32,8 @@
 
 struct changed_source {
     struct code_reader code;
-    // Whether both addresses are known to be of one function.
-    bool (*is_same_function)(void *context, uint64_t addr, uint64_t other);
+    // Return the start of the function that has the address; 0: unknown.
+    uint64_t (*function_of)(void *context, uint64_t addr);
 };
 
 // Whether the function at `addr` writes rax, rcx, rdx, rsi, rdi and r8 to r11.

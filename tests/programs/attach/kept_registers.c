@@ -26,12 +26,29 @@ struct registers {
 static _Alignas(64) unsigned char pool[64 << 20] __attribute__((used));
 unsigned char *next_block = pool;
 
-// The allocator's only change is rax. Its functions have names that cairn knows, too.
-__asm__(".globl own_malloc, je_malloc\n"
+// The allocator's only change is rax. Its functions have names that cairn knows, too. The function
+// that it calls writes every register that the ABI lets it change, and restores them by mov.
+__asm__("restores_by_mov:\n"
+        "    .set at, 8\n"
+        "    .irp reg, rcx, rdx, rsi, rdi, r8, r9, r10, r11\n"
+        "        movq %\\reg, -at(%rsp)\n"
+        "        movq $-1, %\\reg\n"
+        "        .set at, at + 8\n"
+        "    .endr\n"
+        "    movq $-1, %rax\n"
+        "    .set at, 8\n"
+        "    .irp reg, rcx, rdx, rsi, rdi, r8, r9, r10, r11\n"
+        "        movq -at(%rsp), %\\reg\n"
+        "        .set at, at + 8\n"
+        "    .endr\n"
+        "    ret\n"
+        ".globl own_malloc, je_malloc\n"
         ".type own_malloc, @function\n"
         ".type je_malloc, @function\n"
         "own_malloc:\n"
         "je_malloc:\n"
+        "    cmpq $0, next_block(%rip)\n"
+        "    call restores_by_mov\n"
         "    movq next_block(%rip), %rax\n"
         "    addq $64, next_block(%rip)\n"
         "    ret\n"
