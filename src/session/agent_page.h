@@ -27,7 +27,7 @@
 #include "session/thread_pass.h"
 
 #define AGENT_MAGIC              0x746e656761ULL // "agent", little endian
-#define AGENT_VERSION            5u
+#define AGENT_VERSION            6u
 #define AGENT_THREADS            4096u // power of two
 #define AGENT_PATCHES_MAX        4096u
 #define AGENT_MODULES_MAX        2048u
@@ -77,6 +77,11 @@ struct agent_module_list {
 };
 
 struct agent_attachment {
+    // T: the thread that was the first to need a slot has one at a constant address. Its thread
+    // pointer is apart from the slot, because other threads read it. 0: none yet.
+    _Atomic uint64_t first_pointer;
+    uint64_t reserved[7];
+    struct agent_thread first;
     struct agent_thread threads[AGENT_THREADS];
     struct agent_patch patches[AGENT_PATCHES_MAX];
     // R fills lists[0]; T adds 1 to list_count when it has filled the other list.

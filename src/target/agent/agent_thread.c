@@ -3,9 +3,10 @@
 // of a thread, which the agent does not notice: the recorder closes the lanes of threads that are
 // gone.
 //
-// A thread takes the first free slot behind its place. A slot that already has the thread's
-// pointer belonged to an ended thread or, in a forked child, to the parent: the thread takes it. If
-// all are taken, it takes the slot of a thread whose lane the recorder has closed.
+// The first thread takes the slot apart. Any other takes the first free slot behind its place. A
+// slot that already has the thread's pointer belonged to an ended thread or, in a forked child, to
+// the parent: the thread takes it. If all are taken, it takes the slot of a thread whose lane the
+// recorder has closed.
 //
 // Context: T, the slot's thread; a signal handler may come in between, and then one of the two has
 // taken it. errno is kept. Failure: the events of a thread without a slot are lost, and counted as
@@ -87,12 +88,43 @@ static struct agent_thread *begin(struct agent_thread *thread, uint64_t thread_p
     return thread;
 }
 
-// Take the slot if it has thread pointer `from`.
-static bool take(struct agent_thread *thread, uint64_t from, uint64_t thread_pointer)
+// Take the slot whose owner is there, if that has thread pointer `from`.
+static bool take(_Atomic uint64_t *owner, uint64_t from, uint64_t thread_pointer)
 {
     // Relaxed: a slot holds nothing that another thread has written for its next owner.
-    return atomic_compare_exchange_strong_explicit(&thread->thread_pointer, &from, thread_pointer,
+    return atomic_compare_exchange_strong_explicit(owner, &from, thread_pointer,
                                                    memory_order_relaxed, memory_order_relaxed);
+}
+
+// Use a slot that has the thread's pointer already.
+static struct agent_thread *use(struct agent_thread *thread, uint64_t thread_pointer)
+{
+    return thread->tid_word == agent_thread_tid_word(thread_pointer)
+               ? thread
+               : begin(thread, thread_pointer);
+}
+
+// Return the slot behind the thread's place that is its own, or that was free. NULL: none.
+static struct agent_thread *find_slot(struct agent_thread *threads, uint64_t thread_pointer)
+{
+    const uint32_t first = agent_thread_place(thread_pointer);
+    for (uint32_t i = 0; i < PROBES_MAX; i++) {
+        struct agent_thread *thread = threads + (first + i) % AGENT_THREADS;
+        if (atomic_load_explicit(&thread->thread_pointer, memory_order_relaxed) == thread_pointer) {
+            return use(thread, thread_pointer);
+        }
+        if (take(&thread->thread_pointer, 0, thread_pointer)) {
+            return begin(thread, thread_pointer);
+        }
+    }
+    for (uint32_t i = 0; i < PROBES_MAX; i++) {
+        struct agent_thread *thread = threads + (first + i) % AGENT_THREADS;
+        const uint64_t owner = atomic_load_explicit(&thread->thread_pointer, memory_order_relaxed);
+        if (is_left(thread) && take(&thread->thread_pointer, owner, thread_pointer)) {
+            return begin(thread, thread_pointer);
+        }
+    }
+    return NULL;
 }
 
 struct agent_thread *agent_thread_take(uint64_t thread_pointer)
@@ -104,28 +136,18 @@ struct agent_thread *agent_thread_take(uint64_t thread_pointer)
     }
     // All threads come here before they record: of an earlier attachment nothing is left.
     g_process = (struct process_page *)g_agent_page.process_page;
-    struct agent_thread *threads = agent_attachment()->threads;
-    const uint32_t first = agent_thread_place(thread_pointer);
-    for (uint32_t i = 0; i < PROBES_MAX; i++) {
-        struct agent_thread *thread = threads + (first + i) % AGENT_THREADS;
-        if (atomic_load_explicit(&thread->thread_pointer, memory_order_relaxed) == thread_pointer) {
-            return thread->tid_word == agent_thread_tid_word(thread_pointer)
-                       ? thread
-                       : begin(thread, thread_pointer);
-        }
-        if (take(thread, 0, thread_pointer)) {
-            return begin(thread, thread_pointer);
-        }
+    struct agent_attachment *attachment = agent_attachment();
+    if (atomic_load_explicit(&attachment->first_pointer, memory_order_relaxed) == thread_pointer) {
+        return use(&attachment->first, thread_pointer);
     }
-    for (uint32_t i = 0; i < PROBES_MAX; i++) {
-        struct agent_thread *thread = threads + (first + i) % AGENT_THREADS;
-        const uint64_t owner = atomic_load_explicit(&thread->thread_pointer, memory_order_relaxed);
-        if (is_left(thread) && take(thread, owner, thread_pointer)) {
-            return begin(thread, thread_pointer);
-        }
+    if (take(&attachment->first_pointer, 0, thread_pointer)) {
+        return begin(&attachment->first, thread_pointer);
     }
-    session_count((struct session_header *)g_agent_page.session, LOST_no_lane, 1);
-    return NULL;
+    struct agent_thread *thread = find_slot(attachment->threads, thread_pointer);
+    if (thread == NULL) {
+        session_count((struct session_header *)g_agent_page.session, LOST_no_lane, 1);
+    }
+    return thread;
 }
 
 void thread_exit_arm(void)

@@ -63,6 +63,14 @@ static int set_up(void **state)
     return 0;
 }
 
+// Another thread was the first.
+static int set_up_later(void **state)
+{
+    (void)set_up(state);
+    atomic_store(&f.attachment->first_pointer, 1);
+    return 0;
+}
+
 static int tear_down(void **state)
 {
     (void)state;
@@ -78,6 +86,25 @@ static struct lane_header *make_lane(void)
     void *lane = aligned_alloc(LANE_HEADER_BYTES, 2 * (size_t)LANE_HEADER_BYTES);
     assert_non_null(lane);
     return memset(lane, 0, 2 * (size_t)LANE_HEADER_BYTES);
+}
+
+static void the_first_thread_has_a_slot_apart(void **state)
+{
+    (void)state;
+    const uint64_t first = descriptor(0, 100);
+    const uint64_t second = descriptor(1, 101);
+    assert_null(agent_thread_at_place(first));
+    assert_ptr_equal(agent_thread_take(first), &f.attachment->first);
+    assert_null(agent_thread_at_place(second));
+    struct agent_thread *slot = f.attachment->threads + agent_thread_place(second);
+    assert_ptr_equal(agent_thread_take(second), slot);
+    assert_ptr_equal(agent_thread_at_place(first), &f.attachment->first);
+    assert_ptr_equal(agent_thread_at_place(second), slot);
+
+    (void)descriptor(0, 102); // another thread has the descriptor now
+    assert_null(agent_thread_at_place(first));
+    assert_ptr_equal(agent_thread_take(first), &f.attachment->first);
+    assert_int_equal(f.attachment->first.tid_word, 102);
 }
 
 static void a_thread_keeps_its_slot_and_a_later_one_takes_it(void **state)
@@ -280,11 +307,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_of_a_process_have_different_places),
+        cmocka_unit_test_setup_teardown(the_first_thread_has_a_slot_apart, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_thread_keeps_its_slot_and_a_later_one_takes_it, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(a_thread_keeps_its_slot_and_a_later_one_takes_it,
+                                        set_up_later, tear_down),
         cmocka_unit_test_setup_teardown(a_thread_that_took_the_descriptor_of_another_notes_its_end,
                                         set_up, tear_down),
-        cmocka_unit_test_setup_teardown(without_a_slot_each_event_is_counted_as_lost, set_up,
+        cmocka_unit_test_setup_teardown(a_thread_that_took_the_descriptor_of_another_notes_its_end,
+                                        set_up_later, tear_down),
+        cmocka_unit_test_setup_teardown(without_a_slot_each_event_is_counted_as_lost, set_up_later,
                                         tear_down),
         cmocka_unit_test_setup_teardown(the_id_is_found_where_a_libc_keeps_it, set_up, tear_down),
         cmocka_unit_test_setup_teardown(real_threads_have_slots_of_their_own, set_up, tear_down),

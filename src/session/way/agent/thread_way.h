@@ -4,8 +4,10 @@
 // The thread pointer finds the thread's slot (agent_page.h). A slot is the thread's own if the
 // thread id, at the place where libc keeps it, is the one that the slot was taken with: libc gives
 // the stack of an ended thread, and with it the thread pointer, to a new one; and the id of a
-// forked child's thread changes. See ../preload/thread_way.h for the other way. Context: T, any
-// thread.
+// forked child's thread changes. See ../preload/thread_way.h for the other way.
+//
+// The first thread that recorded is often the only one. So it does not look for its slot: where a
+// comparison is predicted, nothing waits for the thread pointer. Context: T, any thread.
 #pragma once
 
 #include <stdatomic.h>
@@ -46,12 +48,18 @@ ALWAYS_INLINE uint32_t agent_thread_place(uint64_t thread_pointer)
 // NULL: use agent_thread_take.
 ALWAYS_INLINE struct agent_thread *agent_thread_at_place(uint64_t pointer)
 {
-    struct agent_thread *thread = agent_attachment()->threads + agent_thread_place(pointer);
-    // Relaxed: only the thread itself writes this value.
-    return LIKELY(atomic_load_explicit(&thread->thread_pointer, memory_order_relaxed) == pointer) &&
-                   LIKELY(thread->tid_word == agent_thread_tid_word(pointer))
-               ? thread
-               : NULL;
+    struct agent_attachment *attachment = agent_attachment();
+    struct agent_thread *thread = &attachment->first;
+    // Relaxed, twice: only the thread itself writes this value.
+    if (UNLIKELY(atomic_load_explicit(&attachment->first_pointer, memory_order_relaxed) !=
+                 pointer)) {
+        thread = attachment->threads + agent_thread_place(pointer);
+        if (UNLIKELY(atomic_load_explicit(&thread->thread_pointer, memory_order_relaxed) !=
+                     pointer)) {
+            return NULL;
+        }
+    }
+    return LIKELY(thread->tid_word == agent_thread_tid_word(pointer)) ? thread : NULL;
 }
 
 // Return the calling thread's slot; NULL: there is no room.
