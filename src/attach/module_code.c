@@ -74,6 +74,26 @@ static uint64_t function_of(void *context, uint64_t addr)
     return start;
 }
 
+// Whether the agent may have a hook for it that is a function of C. Others cost no walk.
+static bool is_frequent(enum agent_hook hook)
+{
+    switch ((enum agent_effect)agent_hook_shape(hook).effect) {
+    case AGENT_ALLOCATES:
+    case AGENT_ALLOCATES_OR_THROWS:
+    case AGENT_ALLOCATES_AT:
+    case AGENT_RESIZES:
+    case AGENT_FREES:
+        return true;
+    case AGENT_COPIES_TEXT:
+    case AGENT_RESIZES_OR_FREES:
+    case AGENT_RESIZES_IN_PLACE:
+    case AGENT_CHANGES_MODULES:
+    case AGENT_EXECUTES:
+        return false;
+    }
+    return false;
+}
+
 void module_code_note(const struct elf_file *module, struct allocator_scan *scan)
 {
     struct module_code code;
@@ -86,9 +106,7 @@ void module_code_note(const struct elf_file *module, struct allocator_scan *scan
                                           .function_of = function_of};
     for (size_t i = 0; i < scan->entries.len; i++) {
         struct allocator_entry *entry = scan->entries.items + i;
-        const enum agent_effect effect = agent_hook_shape(entry->hook).effect;
-        entry->changes_all = !entry->is_users &&
-                             (effect == AGENT_ALLOCATES || effect == AGENT_FREES) &&
+        entry->changes_all = !entry->is_users && is_frequent(entry->hook) &&
                              changed_registers_are_all(entry->addr, &source);
     }
 }

@@ -26,12 +26,16 @@ static const struct expected expected[] = {
     {LIBRARIES "libc.so.6", NULL, "malloc", true},
     {LIBRARIES "libc.so.6", NULL, "free", true},
     {LIBRARIES "libc.so.6", NULL, "calloc", true},
-    {LIBRARIES "libc.so.6", NULL, "realloc", false}, // its hook saves them in any case
-    {LIBRARIES "libc.so.6", NULL, "execve", false},
+    {LIBRARIES "libc.so.6", NULL, "realloc", true},
+    {LIBRARIES "libc.so.6", NULL, "posix_memalign", true},
+    {LIBRARIES "libc.so.6", NULL, "execve", false}, // its hook saves them in any case
     {LIBRARIES "libc.so.6", "malloc=malloc", "malloc", false},
     {PROGRAMS "/glibc_static", NULL, "malloc", true},
     {PROGRAMS "/jemalloc_inside", NULL, "malloc", true},
     {PROGRAMS "/jemalloc_inside", NULL, "free", true},
+    {PROGRAMS "/jemalloc_inside", NULL, "realloc", false}, // it keeps r8 and r11
+    {PROGRAMS "/operators_jemalloc", NULL, "_Znwm", true},
+    {PROGRAMS "/operators_jemalloc", NULL, "_ZnwmSt11align_val_t", true},
     {PROGRAMS "/kept_registers", NULL, "je_malloc", false},
     {PROGRAMS "/kept_registers", NULL, "je_free", false},
     {PROGRAMS "/own_pool", "malloc=my_pool_malloc", "my_pool_malloc", false},

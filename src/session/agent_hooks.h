@@ -23,8 +23,8 @@
 //   stub:  lea trampoline, %r8  where a fifth argument would be
 //          jmp *abi_hook        the address that the agent gives for the kind, if there is one
 //
-// Such a hook begins as a function of C does, and may change what one may. Context: T and H; no
-// code.
+// The word before the trampoline is the address of a throwing operator's nothrow form. Such a hook
+// begins as a function of C does, and may change what one may. Context: T and H; no code.
 #pragma once
 
 #include <stdint.h>

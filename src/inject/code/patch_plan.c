@@ -71,7 +71,8 @@ static const char *plan_patch(const struct patch_plan *plan,
     memcpy(patch->moves, moved.moves, sizeof(patch->moves));
     patch->move_count = moved.move_count;
     const uint64_t abi_hook_addr = plan->abi_hook_addrs[target->hook];
-    if (target->changes_all && abi_hook_addr != 0) {
+    patch->has_abi_hook = target->changes_all && abi_hook_addr != 0;
+    if (patch->has_abi_hook) {
         relocate_write_abi_stub(patch->stub_addr, abi_hook_addr, slot);
     } else {
         relocate_write_stub(patch->index, plan->hook_addrs[target->hook], slot);
@@ -155,6 +156,30 @@ static bool lacks_nothrow(const struct patch_target *target, size_t count)
            (target->nothrow < 0 || (size_t)target->nothrow >= count);
 }
 
+// Give the throwing operators among the patches from `first` on their nothrow forms.
+static void add_nothrow(struct patch_plan *plan,
+                        const struct patch_target *targets,
+                        size_t count,
+                        size_t first,
+                        const struct near_block *block)
+{
+    for (size_t i = 0, at = first; i < count && at < plan->patches.len; i++) {
+        struct patch *patch = plan->patches.items + at;
+        if (patch->entry_addr != targets[i].addr) {
+            continue; // it was refused
+        }
+        at++;
+        if (agent_hook_shape(targets[i].hook).effect != AGENT_ALLOCATES_OR_THROWS) {
+            continue;
+        }
+        patch->nothrow_addr = original_addr(plan, targets[targets[i].nothrow].addr);
+        if (patch->has_abi_hook) {
+            relocate_write_abi_nothrow(patch->nothrow_addr,
+                                       block->bytes + (patch->stub_addr - block->addr));
+        }
+    }
+}
+
 enum err patch_plan_add(struct patch_plan *plan,
                         const struct patch_target *targets,
                         size_t count,
@@ -186,14 +211,8 @@ enum err patch_plan_add(struct patch_plan *plan,
         }
     }
     plan->blocks.items[plan->blocks.len++] = block; // reserved above
-    for (size_t i = 0, at = first; err == ERR_OK && i < count && at < plan->patches.len; i++) {
-        struct patch *patch = plan->patches.items + at;
-        if (patch->entry_addr == targets[i].addr) {
-            if (agent_hook_shape(targets[i].hook).effect == AGENT_ALLOCATES_OR_THROWS) {
-                patch->nothrow_addr = original_addr(plan, targets[targets[i].nothrow].addr);
-            }
-            at++;
-        }
+    if (err == ERR_OK) {
+        add_nothrow(plan, targets, count, first, &block);
     }
     return err;
 }

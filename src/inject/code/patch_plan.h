@@ -54,6 +54,7 @@ struct patch {
     uint64_t stub_addr;       // in the near block
     uint64_t trampoline_addr; // in the near block; acts as the function did
     uint64_t nothrow_addr;    // of a throwing operator's nothrow form (its trampoline); 0: none
+    bool has_abi_hook;        // its stub jumps to one of abi_hook_addrs
     uint8_t move_count;
     struct relocate_move moves[RELOCATE_MOVES_MAX];
 };

@@ -126,6 +126,7 @@ static struct patch_plan plan_of(const struct patch_target *targets, size_t coun
     }
     plan.abi_hook_addrs[AGENT_MALLOC] = (uintptr_t)test_abi_hook;
     plan.abi_hook_addrs[AGENT_CALLOC] = (uintptr_t)test_abi_hook;
+    plan.abi_hook_addrs[AGENT_NEW] = (uintptr_t)test_abi_hook;
     assert_int_equal(
         patch_plan_add(&plan, targets, count, (uintptr_t)g_test.near_page, &own_memory), ERR_OK);
     assert_int_equal(plan.blocks.len, 1);
@@ -280,14 +281,14 @@ static void functions_that_change_all_registers_have_the_other_hook(void **state
 {
     (void)state;
     struct patch_target targets[] = {
-        target_of("strtol", AGENT_MALLOC),
-        target_of("memmem", AGENT_CALLOC),
-        target_of("div", AGENT_MALLOC),
-        target_of("getenv", AGENT_FREE),
+        target_of("strtol", AGENT_MALLOC), target_of("memmem", AGENT_CALLOC),
+        target_of("div", AGENT_MALLOC),    target_of("getenv", AGENT_FREE),
+        target_of("strsignal", AGENT_NEW),
     };
     for (size_t i = 0; i < ARRAY_LEN(targets); i++) {
         targets[i].changes_all = i != 2;
     }
+    targets[4].nothrow = 1;
     struct patch_plan plan = plan_of(targets, ARRAY_LEN(targets));
     assert_int_equal(plan.refusals.len, 0);
     const struct patch *at = plan.patches.items;
@@ -298,6 +299,7 @@ static void functions_that_change_all_registers_have_the_other_hook(void **state
     STUB(memmem, at[1]);
     STUB(div, at[2]);
     STUB(getenv, at[3]);
+    STUB(strsignal, at[4]);
     abi_calls = 0;
     assert_int_equal(stub_strtol("-123456", NULL, 10), -123456);
     const char *hay = "needles in hay";
@@ -308,6 +310,15 @@ static void functions_that_change_all_registers_have_the_other_hook(void **state
     assert_int_equal(abi_calls, 2);
     assert_int_equal(test_counts[FIRST_INDEX + 2], 1);
     assert_int_equal(test_counts[FIRST_INDEX + 3], 1);
+
+    // That of a throwing operator finds the form that returns NULL before the trampoline.
+    assert_string_equal(stub_strsignal(9), "Killed");
+    assert_int_equal(abi_calls, 3);
+    uint64_t nothrow_addr;
+    memcpy(&nothrow_addr, g_test.near_page + (at[4].trampoline_addr - 8 - at[0].stub_addr),
+           sizeof(nothrow_addr));
+    assert_int_equal(nothrow_addr, at[1].trampoline_addr);
+    assert_int_equal(at[4].nothrow_addr, at[1].trampoline_addr);
     patch_plan_release(&plan);
 }
 

@@ -87,3 +87,6 @@ void relocate_write_stub(uint32_t index, uint64_t hook_addr, uint8_t out[STUB_BY
 // code at `hook_addr`, which may be anywhere; for a function that changes all registers. x86-64
 // only.
 void relocate_write_abi_stub(uint64_t stub_addr, uint64_t hook_addr, uint8_t out[STUB_BYTES]);
+
+// Let such a stub have the address of a throwing operator's nothrow form, before the trampoline.
+void relocate_write_abi_nothrow(uint64_t nothrow_addr, uint8_t out[STUB_BYTES]);

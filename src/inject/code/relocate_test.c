@@ -356,6 +356,7 @@ static void a_stub_passes_its_index(void **state)
         0xff, 0x25, 5,    0,    0,    0,                // jmp *5(%rip): byte 16
         0xcc, 0xcc, 0xcc, 0xcc, 0xcc,                   //
         0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, // the hook
+        0,    0,    0,    0,    0,    0,    0,    0,    //
     };
     uint8_t stub[STUB_BYTES];
     relocate_write_stub(0x11223344, 0x1122334455667788, stub);
@@ -366,13 +367,13 @@ static void a_stub_of_the_abi_jumps_directly_where_it_can(void **state)
 {
     (void)state;
     static const uint8_t direct[STUB_BYTES] = {
-        0x4c, 0x8d, 0x05, 0x11, 0,    0, 0,    // lea 17(%rip), %r8: byte 24
+        0x4c, 0x8d, 0x05, 0x19, 0,    0, 0,    // lea 25(%rip), %r8: byte 32
         0xe9, 0xff, 0xff, 0xff, 0x7f,          // jmp
         0xcc, 0xcc, 0xcc, 0xcc,                //
         0x0b, 0x10, 0x40, 0x80, 0,    0, 0, 0, // the hook
     };
     static const uint8_t indirect[STUB_BYTES] = {
-        0x4c, 0x8d, 0x05, 0x11, 0, 0, 0,    // the same
+        0x4c, 0x8d, 0x05, 0x19, 0, 0, 0,    // the same
         0xff, 0x25, 3,    0,    0, 0,       // jmp *3(%rip): byte 16
         0xcc, 0xcc, 0xcc,                   //
         0x0c, 0x10, 0x40, 0x80, 0, 0, 0, 0, // one byte further
@@ -384,6 +385,12 @@ static void a_stub_of_the_abi_jumps_directly_where_it_can(void **state)
     assert_memory_equal(stub, direct, sizeof(stub));
     relocate_write_abi_stub(stub_addr, furthest + 1, stub);
     assert_memory_equal(stub, indirect, sizeof(stub));
+
+    // Before the trampoline, which follows.
+    static const uint8_t nothrow[] = {0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11};
+    relocate_write_abi_nothrow(0x1122334455667788, stub);
+    assert_memory_equal(stub, indirect, STUB_BYTES - sizeof(nothrow));
+    assert_memory_equal(stub + STUB_BYTES - sizeof(nothrow), nothrow, sizeof(nothrow));
 }
 
 int main(void)

@@ -14,6 +14,7 @@
 #include "session/exec_check.h"
 #include "session/session_env.h"
 #include "target/agent/agent_outer.h"
+#include "target/agent/agent_resize.h"
 #include "target/preload/process/process.h"
 #include "target/preload/record/record_hot.h"
 #include "target/producer/exec_note.h"
@@ -134,7 +135,6 @@ uint64_t agent_on_text(struct agent_call *call, enum agent_hook hook)
     return text;
 }
 
-// As reallocate() of the preload library's hooks: the allocator decides about a size of 0.
 uint64_t agent_on_resize(struct agent_call *call, enum agent_hook hook)
 {
     struct agent_thread *thread = enter(call);
@@ -143,28 +143,13 @@ uint64_t agent_on_resize(struct agent_call *call, enum agent_hook hook)
     }
     const struct unwind_regs caller = unwind_caller_regs();
     const struct agent_hook_shape shape = agent_hook_shape(hook);
-    const void *old = (const void *)call->arguments[shape.block_argument];
-    const uint64_t size_bytes = size_of(call, hook);
-    if (old != NULL && size_bytes == 0) {
-        record_free(old);
-    }
-    const bool is_resize = old != NULL && size_bytes != 0;
-    const struct freed_note freed = is_resize ? record_realloc_begins(old) : (struct freed_note){0};
-    const uint64_t result = call_original(call);
-    const void *block = (const void *)result;
+    const struct agent_resizing resizing = agent_resize_begins(
+        (const void *)call->arguments[shape.block_argument], size_of(call, hook));
+    const uint64_t block = call_original(call);
     agent_outer_leave(thread);
-    if (block != NULL && is_resize) {
-        record_realloc(&caller, old, block, size_bytes, freed);
-    } else if (block != NULL) {
-        record_alloc(&caller, block, size_bytes);
-    } else if (is_resize) {
-        record_realloc_fails(old, freed);
-        if (shape.effect == AGENT_RESIZES_OR_FREES) {
-            record_free(old);
-        }
-    }
-    record_realloc_ends(freed);
-    return result;
+    agent_resize_ends(&resizing, &caller, (const void *)block,
+                      shape.effect == AGENT_RESIZES_OR_FREES);
+    return block;
 }
 
 uint64_t agent_on_resize_in_place(struct agent_call *call, enum agent_hook hook)

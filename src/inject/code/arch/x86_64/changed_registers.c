@@ -30,7 +30,7 @@ enum place_kind {
     PLACE_REGISTER, // `key` is its number
     PLACE_SLOT,     // memory at %rsp, `key` bytes from where it was first
     PLACE_STACK,    // memory at %rsp, which has moved by an unknown distance
-    PLACE_OTHER,    // other memory or a vector register, of which `key` is a number
+    PLACE_OTHER,    // other memory or a vector register; `key` tells them apart
 };
 
 struct place {

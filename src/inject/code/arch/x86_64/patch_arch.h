@@ -4,5 +4,5 @@
 
 #define PATCH_BYTES 5
 
-#define STUB_BYTES       24 // push imm32, or lea; jmp *0(%rip); the address
-#define TRAMPOLINE_BYTES 40
+#define STUB_BYTES       32 // push imm32, or lea; jmp *0(%rip); the address; the nothrow form's
+#define TRAMPOLINE_BYTES 32

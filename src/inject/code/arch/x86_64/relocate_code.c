@@ -4,7 +4,7 @@
 // A branch or call is written again with a displacement of 32 bits, whatever it had; of any other
 // instruction only the displacement from %rip changes. Moved code grows by at most 4 bytes a
 // branch, and at most two branches begin in the first bytes before a last instruction of up to 15
-// bytes: with the jump back 32 bytes, so TRAMPOLINE_BYTES suffices.
+// bytes: with the jump back 32 bytes, which are TRAMPOLINE_BYTES.
 // Context: H; any thread; no failure but the refusals.
 #include "inject/code/relocate.h"
 
@@ -17,6 +17,7 @@ enum {
     OPCODE_CALL = 0xe8,
     OPCODE_JCC = 0x80,      // after 0x0f; the low four bits are the condition
     PADDING_ALIGNMENT = 8u, // linkers and compilers pad to 16; of less it may be the next function
+    NOTHROW_AT = STUB_BYTES - 8,
 };
 
 // A decoded instruction, as far as it concerns us.
@@ -291,6 +292,7 @@ void relocate_write_stub(uint32_t index, uint64_t hook_addr, uint8_t out[STUB_BY
     memcpy(out + 5, jmp_next, sizeof(jmp_next));
     memcpy(out + 11, trap, sizeof(trap));
     put_u64(out + 16, hook_addr); // aligned, so that a write of it is one for every thread
+    put_u64(out + NOTHROW_AT, 0);
 }
 
 // A direct jump where the hook is in reach: an indirect one takes a nanosecond more.
@@ -311,4 +313,10 @@ void relocate_write_abi_stub(uint64_t stub_addr, uint64_t hook_addr, uint8_t out
         out[12] = 0xcc;
     }
     put_u64(out + 16, hook_addr); // aligned, as above
+    put_u64(out + NOTHROW_AT, 0);
+}
+
+void relocate_write_abi_nothrow(uint64_t nothrow_addr, uint8_t out[STUB_BYTES])
+{
+    put_u64(out + NOTHROW_AT, nothrow_addr);
 }

@@ -11,12 +11,25 @@
 
 #include "base/compiler.h"
 #include "target/agent/agent_outer.h"
+#include "target/agent/agent_resize.h"
 
 typedef void *original_function(uint64_t a, uint64_t b, uint64_t c, uint64_t d);
 
 ALWAYS_INLINE original_function *function_at(uint64_t original)
 {
     return (original_function *)original;
+}
+
+// Return the thread's slot if the call is certainly to be recorded. NULL: agent_outer_enter decides
+// it.
+ALWAYS_INLINE struct agent_thread *enter_at_once(uint64_t frame)
+{
+    struct agent_thread *thread = agent_thread_at_place(arch_thread_pointer());
+    if (UNLIKELY(thread == NULL) || !agent_is_enabled() || UNLIKELY(thread->outer_call != 0)) {
+        return NULL;
+    }
+    thread->outer_call = frame;
+    return thread;
 }
 
 // The parts that differ between the kinds that allocate.
@@ -45,11 +58,10 @@ static NOINLINE void *allocate_slowly(
 ALWAYS_INLINE void *
 allocate(enum agent_hook hook, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t original)
 {
-    struct agent_thread *thread = agent_thread_at_place(arch_thread_pointer());
-    if (UNLIKELY(thread == NULL) || !agent_is_enabled() || !agent_outer_is(thread, OUR_FRAME)) {
+    struct agent_thread *thread = enter_at_once(OUR_FRAME);
+    if (thread == NULL) {
         return allocate_slowly(a, b, c, d, original, size_of(hook, a, b));
     }
-    thread->outer_call = OUR_FRAME;
     const uint64_t size_bytes = size_of(hook, a, b);
     void *block = function_at(original)(a, b, c, d);
     agent_outer_leave(thread);
@@ -69,6 +81,72 @@ void *abi_hook_calloc(uint64_t count, uint64_t size, uint64_t c, uint64_t d, uin
 void *abi_hook_aligned_alloc(uint64_t a, uint64_t size, uint64_t c, uint64_t d, uint64_t original)
 {
     return allocate(AGENT_ALIGNED_ALLOC, a, size, c, d, original);
+}
+
+// Return the form of a throwing operator that returns NULL: its address is before the trampoline.
+ALWAYS_INLINE original_function *nothrow_of(uint64_t original)
+{
+    return function_at(((const uint64_t *)original)[-1]);
+}
+
+// Do the whole call. The program's unwinder does not know our frames: so the original that throws
+// is jumped to.
+static NOINLINE void *
+new_slowly(uint64_t size, uint64_t b, uint64_t c, uint64_t d, uint64_t original)
+{
+    struct agent_thread *thread = agent_outer_enter(OUR_FRAME);
+    if (thread != NULL) {
+        void *block = nothrow_of(original)(size, b, c, d);
+        agent_outer_leave(thread);
+        if (block != NULL) {
+            const struct unwind_regs caller = hot_caller_again();
+            return record_alloc_slowly(caller.pc, caller.sp, caller.fp, block, size);
+        }
+    }
+    return function_at(original)(size, b, c, d);
+}
+
+// As agent_on_throwing: the form that returns NULL is called, and if that fails the other one.
+void *abi_hook_new(uint64_t size, uint64_t b, uint64_t c, uint64_t d, uint64_t original)
+{
+    struct agent_thread *thread = enter_at_once(OUR_FRAME);
+    if (thread == NULL) {
+        return new_slowly(size, b, c, d, original);
+    }
+    void *block = nothrow_of(original)(size, b, c, d);
+    agent_outer_leave(thread);
+    return LIKELY(block != NULL) ? agent_outer_record(thread, block, size)
+                                 : function_at(original)(size, b, c, d);
+}
+
+void *abi_hook_realloc(uint64_t old, uint64_t size, uint64_t c, uint64_t d, uint64_t original)
+{
+    const struct unwind_regs caller = unwind_caller_regs();
+    struct agent_thread *thread = agent_outer_enter(OUR_FRAME);
+    if (thread == NULL) {
+        return function_at(original)(old, size, c, d);
+    }
+    const struct agent_resizing resizing = agent_resize_begins((const void *)old, size);
+    void *block = function_at(original)(old, size, c, d);
+    agent_outer_leave(thread);
+    agent_resize_ends(&resizing, &caller, block, false);
+    return block;
+}
+
+int abi_hook_posix_memalign(
+    uint64_t out, uint64_t alignment, uint64_t size, uint64_t d, uint64_t original)
+{
+    const struct unwind_regs caller = unwind_caller_regs();
+    struct agent_thread *thread = agent_outer_enter(OUR_FRAME);
+    const int result = (int)(uint64_t)function_at(original)(out, alignment, size, d);
+    if (thread == NULL) {
+        return result;
+    }
+    agent_outer_leave(thread);
+    if (result == 0) {
+        record_alloc(&caller, *(void *const *)out, size);
+    }
+    return result;
 }
 
 // Do the whole call.
@@ -101,12 +179,11 @@ static NOINLINE void free_from(uint64_t block,
 // Functions that free have at most three arguments.
 void abi_hook_free(uint64_t block, uint64_t b, uint64_t c, uint64_t d, uint64_t original)
 {
-    struct agent_thread *thread = agent_thread_at_place(arch_thread_pointer());
-    if (UNLIKELY(thread == NULL) || !agent_is_enabled() || !agent_outer_is(thread, OUR_FRAME)) {
+    struct agent_thread *thread = enter_at_once(OUR_FRAME);
+    if (thread == NULL) {
         free_slowly(block, b, c, d, original);
         return;
     }
-    thread->outer_call = OUR_FRAME;
     if (LIKELY(block != 0) && !record_free_passes(&thread->pass, (const void *)block)) {
         const enum record_free_rest rest = record_free_at_once(thread->state, (const void *)block);
         if (rest != RECORD_FREE_NOTHING) {

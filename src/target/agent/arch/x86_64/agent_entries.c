@@ -121,6 +121,10 @@ _Alignas(4096) struct agent_page g_agent_page = {
         [AGENT_MALLOC] = HOOK(abi_hook_malloc),
         [AGENT_CALLOC] = HOOK(abi_hook_calloc),
         [AGENT_ALIGNED_ALLOC] = HOOK(abi_hook_aligned_alloc),
+        [AGENT_POSIX_MEMALIGN] = HOOK(abi_hook_posix_memalign),
+        [AGENT_REALLOC] = HOOK(abi_hook_realloc),
+        [AGENT_NEW] = HOOK(abi_hook_new),
+        [AGENT_NEW_ALIGNED] = HOOK(abi_hook_new),
         [AGENT_FREE] = HOOK(abi_hook_free),
 #undef HOOK
     }};
