@@ -425,6 +425,30 @@ static void survivors_of_sparse_pages_are_found(void **state)
     }
 }
 
+// Which pages are empty or sparse is known only while both the pages and all blocks are.
+static void sparse_pages_are_known_or_not_stated(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        const bool has_pages = (i & 1) != 0;
+        const bool is_partial = (i & 2) != 0;
+        struct fixture f;
+        open_fixture(&f, "200000-600000 rw-p 00000000 00:00 0   [heap]\nRss: 4096 kB\n");
+        f.has_pages = has_pages;
+        f.is_partial = is_partial;
+        for (uint64_t at = 0x200010; at < 0x400000; at += PAGE) {
+            allocate(&f, at, 64);
+        }
+        split(&f);
+        const bool is_known = has_pages && !is_partial;
+        assert_int_equal(f.snapshot.sparse_page_bytes, is_known ? 2 << 20 : 0);
+        assert_int_equal(f.snapshot.sparse_block_bytes, is_known ? 512 * 64 : 0);
+        assert_int_equal(f.snapshot.empty_page_bytes, is_known ? 2 << 20 : 0);
+        assert_int_equal(f.tables.survivors.len, is_known ? 1 : 0);
+        close_fixture(&f);
+    }
+}
+
 static unsigned draw_below(unsigned *random, unsigned limit)
 {
     *random = *random * 1103515245u + 12345u;
@@ -620,6 +644,7 @@ int main(void)
         cmocka_unit_test(estimates_are_reported),
         cmocka_unit_test(blocks_that_a_program_makes_up_do_no_harm),
         cmocka_unit_test(survivors_of_sparse_pages_are_found),
+        cmocka_unit_test(sparse_pages_are_known_or_not_stated),
         cmocka_unit_test(parts_add_up_and_fit),
         cmocka_unit_test(a_map_that_is_none_is_refused),
         cmocka_unit_test(no_area_has_more_in_memory_than_it_is_large),

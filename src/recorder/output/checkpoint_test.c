@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -151,6 +152,24 @@ static void the_first_comes_early_and_the_others_more_rarely(void **state)
     checkpoint_release(&checkpoint);
 }
 
+// A recorder that ends leaves no writer behind, which could replace a file that another recording
+// writes by then.
+static void a_release_waits_for_the_writer(void **state)
+{
+    struct fixture *f = *state;
+    make_folder(f);
+    start(f, 100);
+    const pid_t writer = f->checkpoint.writer;
+    assert_true(writer > 0);
+    checkpoint_release(&f->checkpoint);
+    assert_int_equal(waitpid(writer, NULL, WNOHANG), -1); // waited for already
+    assert_int_equal(access(f->path, R_OK), 0);
+    assert_null(f->checkpoint.report);
+    checkpoint_release(&f->checkpoint);
+    struct checkpoint never_begun = {0};
+    checkpoint_release(&never_begun);
+}
+
 // A checkpoint states the interval that was known when it began.
 static void slow_writing_counts_for_the_next_checkpoint(void **state)
 {
@@ -260,6 +279,7 @@ int main(void)
                                         tear_down),
         cmocka_unit_test(what_writing_costs_makes_checkpoints_rarer),
         cmocka_unit_test(the_first_comes_early_and_the_others_more_rarely),
+        cmocka_unit_test_setup_teardown(a_release_waits_for_the_writer, set_up, tear_down),
         cmocka_unit_test_setup_teardown(slow_writing_counts_for_the_next_checkpoint, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_request_waits_until_what_came_before_is_read, set_up,

@@ -205,6 +205,114 @@ static void each_contradiction_is_found_and_named(void **state)
     }
 }
 
+// A recording whose tables have one entry each: one thread's stack in one slice.
+static struct recording smallest(void)
+{
+    struct recording r = {0};
+    struct err_info info = {0};
+    if (recording_from_text("main 3 24 1 8 1 8 2 16\n@0 3 24 1 8 1\nsize 8 3 24\n", &r, &info) !=
+        ERR_OK) {
+        fail_msg("%s", info.text);
+    }
+    return r;
+}
+
+static void each_sum_of_one_entry_is_checked(void **state)
+{
+    (void)state;
+#define CASE(table, field, words)                                                  \
+    {                                                                              \
+        offsetof(struct recording, table),                                         \
+            offsetof(__typeof__(*((struct recording *)NULL)->table), field), words \
+    }
+    static const struct {
+        size_t table; // where the recording has it
+        size_t field; // a number of 64 bits, which becomes one too large
+        const char *words;
+    } cases[] = {
+        CASE(cells, allocations, "rows[0] has 3 allocations, its cells have 4"),
+        CASE(cells, allocated_bytes, "rows[0] has 24 allocated bytes, its cells have 25"),
+        CASE(cells, frees, "rows[0] has 1 frees, its cells have 2"),
+        CASE(cells, freed_bytes, "rows[0] has 8 freed bytes, its cells have 9"),
+        CASE(cells, temporary, "rows[0] has 1 temporary allocations, its cells have 2"),
+        CASE(size_buckets, count, "rows[0] has 3 allocations, its size buckets have 4"),
+        CASE(size_buckets, bytes, "rows[0] has 24 allocated bytes, its size buckets have 25"),
+        CASE(slices, allocations, "allocations of all slices is 4, but the total is 3"),
+        CASE(slices, allocated_bytes, "allocated bytes of all slices is 25, but the total is 24"),
+        CASE(slices, frees, "frees of all slices is 2, but the total is 1"),
+        CASE(slices, freed_bytes, "freed bytes of all slices is 9, but the total is 8"),
+        CASE(slices, temporary, "temporary allocations of all slices is 2, but the total is 1"),
+        CASE(slices, live_bytes, "slices[0] ends with 17 live bytes, but the slices add up to 16"),
+        CASE(rows, allocations, "allocations of all rows is 4, but the total is 3"),
+        CASE(rows, allocated_bytes, "allocated bytes of all rows is 25, but the total is 24"),
+        CASE(rows, frees, "frees of all rows is 2, but the total is 1"),
+        CASE(rows, freed_bytes, "freed bytes of all rows is 9, but the total is 8"),
+        CASE(rows, temporary, "temporary allocations of all rows is 2, but the total is 1"),
+        CASE(rows, temporary_bytes, "temporary bytes of all rows is 9, but the total is 8"),
+        CASE(rows, peak_bytes, "bytes of all rows at the peak is 17, but the peak is 16"),
+        CASE(rows, peak_blocks, "blocks of all rows at the peak is 3, but the total is 2"),
+    };
+#undef CASE
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(recording_release) struct recording r = smallest();
+        CLEANUP(recording_findings_release) struct recording_findings findings = {0};
+        uint8_t *entry = *(uint8_t **)(void *)((uint8_t *)&r + cases[i].table);
+        assert_no_findings(&r);
+        *(uint64_t *)(void *)(entry + cases[i].field) += 1;
+        assert_int_equal(recording_check(&r, &findings), ERR_OK);
+        bool is_found = false;
+        for (size_t j = 0; j < findings.items.len; j++) {
+            is_found = is_found || strstr(findings.items.items[j].text, cases[i].words) != NULL;
+        }
+        if (!is_found) {
+            fail_msg("\"%s\" was not found; the first of %zu is \"%s\"", cases[i].words,
+                     findings.items.len,
+                     findings.items.len > 0 ? findings.items.items[0].text : "");
+        }
+    }
+}
+
+static void listed_blocks_are_checked(void **state)
+{
+    (void)state;
+    enum {
+        BLOCKS = 3
+    };
+    static const struct {
+        struct rec_block blocks[BLOCKS];
+        size_t count;
+        const char *words; // NULL: sound
+    } cases[] = {
+        {{{.flags = REC_BLOCK_END, .born_ms = 5}}, 1, NULL},
+        {{{.flags = REC_BLOCK_END, .freed_ms = 5}}, 1, "blocks[0] contradicts itself"},
+        {{{.flags = REC_BLOCK_PEAK, .born_ms = 5, .freed_ms = 5}}, 1, NULL},
+        {{{.flags = REC_BLOCK_PEAK, .born_ms = 5, .freed_ms = 4}},
+         1,
+         "blocks[0] contradicts itself"},
+        {{{.flags = REC_BLOCK_END}, {.flags = REC_BLOCK_END}}, 2, NULL},
+        {{{.flags = REC_BLOCK_END}, {.flags = REC_BLOCK_END}, {.flags = REC_BLOCK_END}},
+         3,
+         "rows[0] lists more blocks than it has"},
+        {{{.flags = REC_BLOCK_PEAK}, {.flags = REC_BLOCK_PEAK}}, 2, NULL},
+        {{{.flags = REC_BLOCK_PEAK}, {.flags = REC_BLOCK_PEAK}, {.flags = REC_BLOCK_PEAK}},
+         3,
+         "rows[0] lists more blocks than it has"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(recording_release) struct recording r = smallest();
+        CLEANUP(recording_findings_release) struct recording_findings findings = {0};
+        struct rec_block blocks[BLOCKS];
+        memcpy(blocks, cases[i].blocks, sizeof(blocks));
+        r.blocks = blocks;
+        r.block_count = cases[i].count;
+        assert_int_equal(recording_verify(&r, &findings), ERR_OK);
+        r.blocks = NULL;
+        r.block_count = 0;
+        const char *first = findings.items.len > 0 ? findings.items.items[0].text : "none";
+        assert_string_equal(first, cases[i].words != NULL ? cases[i].words : "none");
+    }
+}
+
 static void nothing_is_read_out_of_bounds_whatever_is_verified(void **state)
 {
     (void)state;
@@ -293,6 +401,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sound_recordings_have_no_findings),
         cmocka_unit_test(each_contradiction_is_found_and_named),
+        cmocka_unit_test(each_sum_of_one_entry_is_checked),
+        cmocka_unit_test(listed_blocks_are_checked),
         cmocka_unit_test(nothing_is_read_out_of_bounds_whatever_is_verified),
         TEST_IN_FOLDER(the_dump_shows_every_chunk_and_its_damage),
     };

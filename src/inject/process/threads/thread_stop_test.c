@@ -32,6 +32,7 @@ static struct {
     int ptrace_errno;
     size_t part_bytes; // of memory at most in one call; 0: all
     unsigned interruptions;
+    bool ends;          // no more bytes come, without an error
     int transfer_errno; // 0: none
 } g_kernel;
 
@@ -59,11 +60,19 @@ static bool is_refused(size_t *len)
 
 static ssize_t call_read_at(int fd, void *into, size_t len, off_t at)
 {
+    if (g_kernel.ends) {
+        errno = EINTR; // of an earlier call
+        return 0;
+    }
     return is_refused(&len) ? -1 : kernel_calls_real.read_at(fd, into, len, at);
 }
 
 static ssize_t call_write_at(int fd, const void *from, size_t len, off_t at)
 {
+    if (g_kernel.ends) {
+        errno = EINTR; // of an earlier call
+        return 0;
+    }
     return is_refused(&len) ? -1 : kernel_calls_real.write_at(fd, from, len, at);
 }
 
@@ -124,6 +133,10 @@ static void memory_is_transferred_in_parts(void **state)
         assert_int_equal(target_process_read(target, (uintptr_t)word, got, WORD_BYTES), ERR_OK);
         assert_memory_equal(got, wanted, WORD_BYTES);
     }
+    g_kernel.ends = true;
+    assert_int_equal(target_process_write(target, (uintptr_t)word, "x", 1), ERR_NOT_FOUND);
+    assert_int_equal(target_process_read(target, (uintptr_t)word, &(char){0}, 1), ERR_NOT_FOUND);
+    g_kernel.ends = false;
     g_kernel.transfer_errno = EIO;
     assert_int_equal(target_process_write(target, (uintptr_t)word, "x", 1), ERR_NOT_FOUND);
     assert_int_equal(target_process_read(target, (uintptr_t)word, &(char){0}, 1), ERR_NOT_FOUND);
