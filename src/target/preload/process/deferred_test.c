@@ -38,9 +38,14 @@ static void prepare(struct fixture *f)
     f->deferred.memory = f->memory;
 }
 
+// The linker's: where this program's code is.
+extern const char __executable_start[];
+extern const char etext[];
+
 struct seen {
     uint64_t addresses[DEFERRED_BYTES / 32];
     uint32_t frames[DEFERRED_BYTES / 32];
+    uint64_t callers[DEFERRED_BYTES / 32]; // the innermost frame's address
     uint32_t count;
     struct deferred *put_more; // the handler that comes in the middle
 };
@@ -49,6 +54,7 @@ static void see(void *context, const struct deferred_event *event)
 {
     struct seen *seen = context;
     seen->addresses[seen->count] = event->event.address;
+    seen->callers[seen->count] = event->count > 0 ? event->frames[0].pc : 0;
     seen->frames[seen->count++] = event->count;
     if (seen->put_more != NULL) {
         const struct event more = {.kind = EVENT_FREE, .address = 0x999};
@@ -82,6 +88,9 @@ static void events_keep_their_order_and_stacks(void **state)
     for (uint32_t i = 0; i < 40; i++) {
         assert_int_equal(seen.addresses[i], i);
         assert_true(i % 2 == 0 ? seen.frames[i] == 0 : seen.frames[i] >= 2);
+        if (i % 2 != 0) {
+            assert_in_range(seen.callers[i], (uintptr_t)__executable_start, (uintptr_t)etext);
+        }
     }
     assert_int_equal(seen.addresses[40], 0x999); // the event that came while the others were sent
     assert_int_equal(f.deferred.room, 0);
