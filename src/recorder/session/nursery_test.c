@@ -228,6 +228,52 @@ static struct lane_producer *leave_a_high_water(struct test_nursery *f)
     return p;
 }
 
+// A thread whose signal handler left by longjmp goes on from any step of a change
+// (nursery_layout.h). The block of 100 bytes was in it.
+static void an_interrupted_change_is_completed_or_undone(void **state)
+{
+    (void)state;
+    static const struct {
+        enum nursery_block_state block; // of the block of 100 bytes
+        int64_t mark_behind;            // the position that a sending would have reached, from ours
+        bool is_leaving;                // the high-water mark
+        bool is_done;                   // so its event is known already
+    } cases[] = {
+        {NURSERY_HELD, 0, false, false},       {NURSERY_HELD, 0, true, false},
+        {NURSERY_COALESCING, 0, false, false}, {NURSERY_COALESCING, 0, true, false},
+        {NURSERY_COALESCING, 1, false, true}, // the sums are others than the mark
+        {NURSERY_SENDING, 1, false, false},    {NURSERY_SENDING, 0, false, true},
+        {NURSERY_SENDING, -1, false, true},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        static struct test_nursery f;
+        struct lane_producer *p = leave_a_high_water(&f);
+        struct nursery *n = &p->lane->nursery;
+        struct nursery_block *block = nursery_block_of(p->lane, test_address(0));
+        assert_int_equal(n->freed_count, 1);
+        block->place = nursery_place(test_address(0), cases[i].block);
+        const struct nursery_counter *counter =
+            nursery_counter_at(p->lane, nursery_counter_key(block->kind));
+        const uint64_t before = cases[i].block == NURSERY_SENDING ? p->pos : counter->sums;
+        n->mark = before + (uint64_t)cases[i].mark_behind;
+        if (cases[i].is_leaving) {
+            n->leaving = test_address(0) | (uint64_t)n->freed_count << NURSERY_LEAVING_SHIFT;
+            lane_nursery_tables(p->lane)->freed[n->freed_count++] = 0;
+        }
+        assert_true(nursery_recover(p));
+        test_nursery_check(&f);
+        assert_int_equal(nursery_relaxed(&n->held_bytes), 0);
+        test_nursery_pass(&f, true);
+        const struct heap_totals *totals = &f.on.aggregator.totals;
+        assert_int_equal(totals->sums.allocations, cases[i].is_done ? 1 : 2);
+        assert_int_equal(totals->sums.frees, 1);
+        assert_int_equal(totals->sums.live_bytes, cases[i].is_done ? 0 : 100);
+        assert_int_equal(totals->peak_bytes, cases[i].is_done ? 50 : 150);
+        assert_int_equal(totals->peak_blocks, cases[i].is_done ? 1 : 2);
+        test_nursery_close(&f);
+    }
+}
+
 // A later block that has to make room is not sent before the high-water mark.
 static void what_is_displaced_is_no_part_of_the_high_water(void **state)
 {
@@ -340,6 +386,7 @@ int main(void)
         cmocka_unit_test(nothing_overtakes_a_high_water),
         cmocka_unit_test(a_freed_block_that_was_sent_leaves_the_sum),
         cmocka_unit_test(there_may_be_more_high_water_than_stamps),
+        cmocka_unit_test(an_interrupted_change_is_completed_or_undone),
         cmocka_unit_test(what_is_displaced_is_no_part_of_the_high_water),
         cmocka_unit_test(two_blocks_of_one_address_are_both_sent),
         cmocka_unit_test(a_relieved_thread_stands_on_no_high_water),
