@@ -5,7 +5,8 @@
 //   all figures are estimates: 1 of 214 allocations was recorded, at least one in 512 KiB; errors:
 //   alloc_space ±2%, inuse_space ±21%
 //
-// An error is two standard errors of a total, as a share of it (profile/accuracy/sampling.h).
+// An error is two standard errors of a total, as a share of it (profile/accuracy/sampling.h). Of a
+// total of 0 bytes the note has what may be missing: "inuse_space at most 1.50 MiB".
 // Context: H; pure.
 #pragma once
 
@@ -21,7 +22,7 @@ struct estimated_total {
 };
 
 // Append `before`, the note and `after`; append nothing if the recording is exact. Totals that are
-// unknown or 0 are left out.
+// unknown, and numbers of 0, are left out.
 void estimates_note_append(const struct export_view *view,
                            const struct costs *costs,
                            const struct estimated_total *totals,

@@ -122,12 +122,16 @@ static bool is_live_cost(enum cost cost)
     return cost == COST_LEAKED_BYTES || cost == COST_LEAKED_ALLOCATIONS;
 }
 
-// The error of the peak of all is that of its line in the report, not that of a sum.
+// The error of the peak of all is that of its line in the report, not that of a sum. Where no block
+// was recorded, some bytes may have passed unseen.
 static uint64_t
 heap_error(const struct export_view *view, const struct summary *summary, enum cost cost)
 {
     const struct sampling sampling = sampling_of(&view->profile->recording);
     const struct costs errors = sampling_errors(&sampling, &summary->costs);
+    if (costs_get(&summary->costs, cost) == 0) {
+        return cost_get_info(cost)->unit == COST_UNIT_BYTES ? sampling_most_unseen(&sampling) : 0;
+    }
     return cost == COST_PEAK_BYTES && view->selection.is_everything ? summary->peak_error_bytes
                                                                     : costs_get(&errors, cost);
 }
