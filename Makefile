@@ -35,11 +35,11 @@ check: deps test-deps ## clang-tidy, and the tests again under the sanitizers; h
 	@$(COMPILE)
 	@tools/run_tests.sh $(BUILD) check $(JOBS) -L '^check$$'
 
-test-fresh: ## make demo and the viewer on a minimal Debian of its own; minutes, and Debian's archive
+test-fresh: ## try `make demo` and the viewer on a minimal Debian of its own; minutes, and Debian's archive
 	@tools/packages.sh install fresh
 	@tools/test_fresh.sh
 
-test-clickhouse: deps test-deps ## `cairn store` with ClickHouse servers on the loopback; a minute
+test-clickhouse: deps test-deps ## test `cairn store` with ClickHouse servers on the loopback; a minute
 	@$(CONFIGURE) -DBUILD_TESTING=ON >/dev/null
 	@$(COMPILE)
 	@tools/packages.sh install clickhouse
@@ -51,7 +51,7 @@ sweep: deps ## run every program of /usr/bin bare and recorded, and compare; a q
 	@tools/packages.sh install sweep
 	@nice tools/sweep.py $(BUILD) --jobs $(JOBS)
 
-soak: deps ## what `make test` tries a few times, thousands of times; an hour
+soak: deps ## repeat thousands of times what `make test` tries a few times; an hour
 	@$(CONFIGURE) -DBUILD_TESTING=ON >/dev/null
 	@$(COMPILE)
 	@CAIRN_SCRIBBLE_SEEDS=2000 CAIRN_ORDER_RUNS=2000 CAIRN_BOUNDED_TIMES=4,16,64 CAIRN_INJECT_CYCLES=1000 CAIRN_INJECT_KILLS=500 CAIRN_ATTACH_CYCLES=1000 ctest --test-dir $(BUILD) -R '^(e2e\.(bounded|scribbling|order|attach_programs)|inject\.cycles)$$' --timeout 7200 --output-on-failure
@@ -95,7 +95,7 @@ lint: ## clang-tidy, layers, sizes, style and the subjects of commits
 	@tools/check_layers.py . && tools/check_sizes.py . && tools/check_style.py . && tools/check_commits.py .
 	@tools/check_tidy.py . $(BUILD)
 
-fmt: ## let clang-format lay out every C and C++ file
+fmt: ## format every C and C++ file with clang-format
 	@git ls-files '*.c' '*.h' '*.cpp' | xargs clang-format -i
 
 asan: ## run the tests of our own processes under the address and undefined sanitizers
@@ -134,12 +134,12 @@ screenshots: all ## make the pictures of docs/user from the bundled example
 fuzz-smoke: ## run each fuzz target for a few seconds
 	@tools/run_fuzzers.sh $(BUILD)-fuzz 10
 
-mutate: deps test-deps ## plant 100 faults, one at a time, and say which no test notices; takes hours
+mutate: deps test-deps ## plant 100 faults, one at a time, and list those that no test notices; takes hours
 	@tools/mutate.py
 
 clean: ## remove every build directory
 	@rm -rf $(BUILD) $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz
 
-help: ## say what there is
+help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1|/p' Makefile | while IFS='|' read -r goal text; do \
-	  printf 'make %-12s %s\n' "$$goal" "$$text"; done
+	  printf 'make %-15s %s\n' "$$goal" "$$text"; done

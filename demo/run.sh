@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run: build the demo program, record it, print the report, say what to see in it, and write the same as a page.
+# run: build the demo program, record it, print the report, explain it, and write it as a page.
 #
 #   demo/run.sh BUILD
 set -eu
@@ -28,17 +28,17 @@ say "\$ $build/bin/cairn report $out/shop.cairn"
 
 say "What to see"
 cat <<'TEXT'
-  Peak       session_cache::visit holds most of it: the cache keeps every visitor for ever.
-             copy_all comes next: nightly_report copies all of it, at the worst moment.
-  Calls      page::cell and page::render: a string for each +. Reserving one string and
+  Peak       session_cache::visit holds most of it: the cache keeps every visitor until the end.
+             copy_all comes next: nightly_report copies the whole cache at the worst moment.
+  Calls      page::cell and page::render make a string for each +. Reserving one string and
              appending to it would remove nearly all of these allocations.
   Temporary  spam::is_suspicious calls mentions(), which takes its text by value: ten copies of
-             each page, only to be read. A single & would remove every one of them.
-  Leaked     payments::charge forgets 800 receipts and their texts, one for each declined payment:
-             see demo/shop.cpp, where it returns false. What libstdc++ keeps for itself
-             is told as suppressed.
-  Stacks     nobody allocates in std::vector or std::regex: each site is the line of the shop that
-             asked, with the way there below it.
+             each page, only to be read. A single & would remove all of them.
+  Leaked     payments::charge forgets 800 receipts and their texts, one for each declined payment,
+             where it returns false (demo/shop.cpp). Blocks that libstdc++ never frees are
+             counted as suppressed.
+  Stacks     A call site is a line of the shop, not of std::vector or std::regex. 'cairn report -p'
+             prints its callers.
 TEXT
 say "\$ $build/bin/cairn export --html -o $out/shop.html $out/shop.cairn"
 "$build/bin/cairn" export --html -o "$out/shop.html" "$out/shop.cairn"

@@ -40,7 +40,7 @@ struct session {
     std::vector<int> articles;
 };
 
-// Whoever has been here is remembered, for ever.
+// Keeps every visitor until the end.
 class session_cache
 {
   public:
