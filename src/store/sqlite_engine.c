@@ -365,6 +365,10 @@ static MUST_USE enum err open_file(struct sqlite_engine *e, bool creates, struct
         if (fd < 0) {
             return err_set_errno(info, errno, "cannot open the store '%s'", e->path);
         }
+    } else if (access(e->path, F_OK) != 0 && errno == ENOENT) {
+        return err_set(
+            info, ERR_NOT_FOUND,
+            "cannot open the store '%s': it does not exist; 'cairn store add' creates it", e->path);
     } else if (access(e->path, R_OK) != 0) {
         return err_set_errno(info, errno, "cannot open the store '%s'", e->path);
     }

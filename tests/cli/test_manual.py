@@ -48,6 +48,14 @@ def test_the_pages_are_clean_and_refer_to_pages_that_exist(page):
     assert ".\\\" include" not in text
 
 
+@pytest.mark.parametrize("command, option", [("dump", "--table"), ("report", "--group-by"), ("top", "--sort")])
+def test_the_help_names_every_choice(command, option):
+    refusal = cairn(command, option, "nothing", "x.cairn").stderr.decode()
+    choices = refusal.partition(" is not one of ")[2].partition(";")[0].split()
+    described = cairn("help", command).stdout.decode().partition(f"{option}")[2].partition("\n      --")[0]
+    assert choices and [choice for choice in choices if not re.search(rf"\b{choice}\b", described)] == []
+
+
 def examples(command):
     """The command lines below "Examples:" of the help."""
     return [line.strip() for line in cairn("help", command).stdout.decode().partition("\nExamples:\n")[2].splitlines()]

@@ -28,9 +28,9 @@ static const char *const table_choices[] = {
 static const struct option_spec specs[] = {
     OPTION('t', "table", CHOICE, "NAME", offsetof(struct dump_fields, table),
            "print the entries of one table, one per line: meta, totals, counters, strings, "
-           "processes, threads, modules, slices, rss_samples, frames, nodes, rows, symbols, cells, "
-           "size_buckets, lifetime_buckets, cohorts, mappings, memory_snapshots, parts, survivors, "
-           "marks, blocks, adhoc, reallocs or hooks", .choices = table_choices),
+           "processes, threads, modules, slices, frames, nodes, rows, symbols, rss_samples, cells, "
+           "cohorts, size_buckets, lifetime_buckets, mappings, memory_snapshots, parts, survivors, "
+           "marks, unrecorded, blocks, adhoc, reallocs or hooks", .choices = table_choices),
     OPTION(0, "events", FLAG, NULL, offsetof(struct dump_fields, use_events),
            "print the event log, one event per line (requires record --events)"),
     OPTION(0, "json", FLAG, NULL, offsetof(struct dump_fields, use_json),

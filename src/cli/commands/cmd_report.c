@@ -58,7 +58,7 @@ static const char *const group_choices[] = {"function", "file", "module", "threa
 static const struct option_spec specs[] = {
     OUTPUT_OPTION_LIMIT(report_fields,
                         "maximum call sites per section, or lines of another view; 0: all "
-                        "(default: 10; 60 for trees, 20 for other views)"),
+                        "(default: 10; 60 for trees, 20 for functions and groups)"),
     OUTPUT_OPTION_STACKS(report_fields,
                          "maximum call stacks per call site; 0: all (default: 1; 100 with --json)"),
     OUTPUT_OPTION_MAX_DEPTH(report_fields),
