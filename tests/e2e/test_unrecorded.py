@@ -3,6 +3,8 @@
 so."""
 import glob
 import os
+import shutil
+import signal
 import struct
 import subprocess
 
@@ -10,7 +12,7 @@ import pytest
 
 from cairn_run import BUILD, CAIRN, PROGRAMS, Recording, environment, truth_of
 from conversation import Conversation
-from waiting import wait_until
+from waiting import read_until, wait_until
 
 SMALL = """#include <stdio.h>
 #include <stdlib.h>
@@ -56,6 +58,41 @@ def test_what_our_library_would_break_runs_without_it(record, small, how):
     recording = record(PROGRAMS / "executing", how, small["sanitizer"], "hello")
     assert recording.finished.returncode == 7
     assert unrecorded(recording) == {(str(small["sanitizer"]), "sanitizer"): 1}
+
+
+@pytest.fixture(name="placed", params=["a place", "a:place", "$LIB"])
+def in_a_folder_that_ld_preload_cannot_name(request, scratch):
+    """A cairn whose library is in such a folder."""
+    folder = scratch / request.param
+    shutil.copytree(BUILD / "lib" / "cairn", folder / "lib" / "cairn")
+    (folder / "bin").mkdir()
+    return shutil.copy(CAIRN, folder / "bin" / "cairn")
+
+
+def test_the_folder_of_the_library_changes_nothing(scratch, small, placed):
+    """What it would break runs without it, and a cleared environment is completed."""
+    path = scratch / "x.cairn"
+    script = f"{small['sanitizer']} broken; env -i {small['none']} cleared"
+    run = subprocess.run([placed, "record", "-q", "-o", path, "sh", "-c", script],
+                         env=environment(), capture_output=True, check=False, timeout=60)
+    assert (run.returncode, run.stdout, run.stderr) == (7, b"broken 1 alone\ncleared 1 preloaded\n", b"")
+    recording = Recording(path, run)
+    recording.assert_whole()
+    assert unrecorded(recording) == {(str(small["sanitizer"]), "sanitizer"): 1}
+
+
+def test_what_is_executed_after_the_recorder_lacks_no_library(scratch, small, placed):
+    """The folder's substitute ends with the recorder; the loader would say so in each program."""
+    os.mkfifo(scratch / "go")
+    script = f"(read go < {scratch}/go; {small['none']} late > {scratch}/out 2>&1; echo end > {scratch}/end) &"
+    with subprocess.Popen([placed, "record", "-o", scratch / "x.cairn", "sh", "-c", script], env=environment(),
+                          stderr=subprocess.PIPE) as recorder:
+        read_until(recorder.stderr.fileno(), b"are still")
+        recorder.send_signal(signal.SIGINT)
+        recorder.wait(60)
+    (scratch / "go").write_text("go\n")
+    wait_until((scratch / "end").exists, "the end of the script")
+    assert (scratch / "out").read_text() == "late 1 alone\n"
 
 
 @pytest.mark.parametrize("how", WAYS)

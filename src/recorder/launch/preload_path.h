@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // preload_path: a path of the preload library that LD_PRELOAD can hold.
 //
-// LD_PRELOAD is a list, separated by spaces and colons, without a way to quote them (ld.so(8)). A
-// library path with such a character is replaced by /proc/<recorder pid>/fd/<n>, a descriptor that
-// stays open while the recorder lives.
+// LD_PRELOAD is a list, separated by spaces and colons, without a way to quote them, and the loader
+// replaces what follows a dollar sign (ld.so(8)). In a path with such a character the folder is
+// replaced by /proc/<recorder pid>/fd/<n>, a descriptor that stays open while the recorder lives.
+// The file's name stays, because the library finds its own entry by it (environment.h).
 // Context: H.
 #pragma once
 
@@ -20,7 +21,7 @@ struct preload_path {
         .fd = -1          \
     }
 
-// Fill `out`, which is PRELOAD_PATH_INIT. Fails if the library cannot be opened; ERR_NO_MEMORY.
+// Fill `out`, which is PRELOAD_PATH_INIT. Fails if the folder cannot be opened; ERR_NO_MEMORY.
 enum err preload_path_find(const char *library, struct preload_path *out, struct err_info *info)
     MUST_USE;
 

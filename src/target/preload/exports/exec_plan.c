@@ -85,6 +85,9 @@ static enum exec_obstacle complete(struct exec_plan *plan, char *const *variable
         }
     }
     const struct environment_scan after = environment_scan(plan->environment.variables);
+    if (plan->session == NULL && after.ours != NULL) { // the loader would report a missing library
+        return is_library_there(after.ours, after.ours_bytes) ? EXEC_NONE : EXEC_LIBRARY;
+    }
     if (plan->session == NULL || after.ours == NULL || after.session == NULL) {
         return EXEC_NONE;
     }
