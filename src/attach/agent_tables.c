@@ -110,7 +110,7 @@ static void list_agent(struct tables *tables, uint64_t image_addr)
 static uint64_t read_stack_top(const struct target_process *target)
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};
-    return proc_files_read(target, target->pid, "stat", &text) == ERR_OK
+    return proc_files_read(target, target->live_tid, "stat", &text) == ERR_OK
                ? proc_text_stack_top(strbuf_text(&text))
                : 0;
 }

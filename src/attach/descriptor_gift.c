@@ -3,6 +3,7 @@
 #include "attach/descriptor_gift.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -38,11 +39,22 @@ static enum err refused(const struct inject *inject, int errno_value, struct err
                                inject->target.pid);
 }
 
+// Return the target's socket, or -1. A process whose first thread has ended has its descriptors by
+// the others alone.
+static int get_socket(const struct target_process *target, int target_socket)
+{
+    if (target->live_tid == target->pid) {
+        return (int)syscall(SYS_pidfd_getfd, target->pidfd, target_socket, 0);
+    }
+    // PIDFD_THREAD, since Linux 6.9.
+    CLEANUP(fd_closep) int thread = (int)syscall(SYS_pidfd_open, target->live_tid, O_EXCL);
+    return thread >= 0 ? (int)syscall(SYS_pidfd_getfd, thread, target_socket, 0) : -1;
+}
+
 // Send the descriptor through the target's socket.
 static bool send_through(const struct inject *inject, int target_socket, int fd)
 {
-    CLEANUP(fd_closep)
-    int socket = (int)syscall(SYS_pidfd_getfd, inject->target.pidfd, target_socket, 0);
+    CLEANUP(fd_closep) int socket = get_socket(&inject->target, target_socket);
     struct scratch local = {.byte = 1};
     local.body = (struct iovec){.iov_base = &local.byte, .iov_len = 1};
     local.message = (struct msghdr){.msg_iov = &local.body,

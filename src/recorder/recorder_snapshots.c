@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "host/os/file.h"
+#include "host/os/proc_file.h"
 
 enum {
     PAGE = 4096,
@@ -83,12 +84,13 @@ static enum err take_snapshot_of(struct recorder_state *s,
                                  struct memory_moment *moment)
 {
     const struct drain_process *process = s->drain.processes + slot;
+    const pid_t pid = proc_file_living(process->pid);
     CLEANUP(memory_areas_release) struct memory_areas map = {0};
-    if (memory_areas_read(process->pid, &map) != ERR_OK) {
+    if (memory_areas_read(pid, &map) != ERR_OK) {
         return ERR_OK;
     }
     char path[64];
-    (void)snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)process->pid); // fits
+    (void)snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pid); // fits
     CLEANUP(fd_closep) int pagemap = open(path, O_RDONLY | O_CLOEXEC);
     CLEANUP(address_range_vec_release) struct address_range_vec own = {0};
     CLEANUP(u64_vec_release) struct u64_vec tops = {0};

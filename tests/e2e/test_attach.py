@@ -226,6 +226,22 @@ def test_it_can_be_attached_to_after_the_recorder_was_killed(attachable):
     attachable.end()
 
 
+def test_a_process_whose_first_thread_has_ended(scratch):
+    """Its files in /proc are those of a thread that lives."""
+    with Attachable(scratch, program=[PROGRAMS / "leaderless"]) as program:
+        stat = pathlib.Path(f"/proc/{program.process.pid}/stat")
+        wait_until(lambda: ") Z " in stat.read_text(), "the end of the first thread")
+        program.attach()
+        program.do("a 7 1000", "f 3")
+        program.ctl("snapshot")
+        recording = program.detach()
+        program.end()
+    assert_totals(recording, {"allocations": 7, "allocated_bytes": 7000, "frees": 3})
+    (process,) = recording.report["processes"]
+    assert os.path.basename(process["executable"]) == "leaderless" and process["command_line"] != ""
+    assert recording.report["rss"]["breakdowns"]
+
+
 def test_the_recording_ends_with_the_program(attachable):
     attachable.attach()
     attachable.do("a 3 10")

@@ -3,6 +3,7 @@
 statistics."""
 import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -11,7 +12,7 @@ from collections import Counter
 import pytest
 
 from cairn_run import CAIRN, PROGRAMS, Recording, environment
-from conversation import ctl
+from conversation import Conversation, ctl
 from test_attach import Attachable
 from waiting import read_until, wait_until
 
@@ -43,6 +44,18 @@ def breakdown(report, which):
 
 def sum_of_kinds(report, entry):
     return sum(entry[kind["key"] + "_bytes"] for kind in report["rss"]["kinds"])
+
+
+def test_memory_is_seen_when_the_first_thread_has_ended(scratch):
+    """The kernel shows no memory under the number of such a process. A snapshot and a sample follow its end."""
+    with Conversation(scratch / "x.cairn", program=[PROGRAMS / "leaderless"]) as program:
+        stat = pathlib.Path(f"/proc/{program.status()['program_pid']}/stat")
+        wait_until(lambda: ") Z " in stat.read_text(), "the end of the first thread")
+        before = program.status()["runtime_ms"]
+        program.ctl("snapshot")
+        report = program.end().report
+    assert any(entry["time_ms"] >= before for entry in report["rss"]["breakdowns"])
+    assert report["rss"]["samples"][-1]["time_ms"] >= before
 
 
 class Waiting:

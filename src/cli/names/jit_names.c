@@ -85,11 +85,12 @@ static int open_below(int root, const char *path, uint64_t flags)
 }
 
 // Open the dump that the process has mapped as executable, as perf expects: ".../jit-PID.dump".
-static int open_dump(const struct jit_process *process, int root)
+// `living`: see proc_file_living.
+static int open_dump(const struct jit_process *process, uint32_t living, int root)
 {
     CLEANUP(strbuf_release) struct strbuf maps = {0};
     char name[32];
-    read_proc(process->pid, "maps", MAPS_BYTES_MAX, &maps);
+    read_proc(living, "maps", MAPS_BYTES_MAX, &maps);
     (void)snprintf(name, sizeof(name), "/jit-%u.dump\n", process->own_pid);
     const char *end = maps.len > 0 ? strstr(strbuf_text(&maps), name) : NULL;
     if (end == NULL) {
@@ -112,16 +113,17 @@ static int open_dump(const struct jit_process *process, int root)
 
 static void read_code_map(const struct jit_names *names, struct jit_process *process)
 {
+    const uint32_t living = (uint32_t)proc_file_living((pid_t)process->pid);
     char path[64];
     struct stat status;
-    (void)snprintf(path, sizeof(path), "/proc/%u", process->pid);
+    (void)snprintf(path, sizeof(path), "/proc/%u", living);
     process->user = stat(path, &status) == 0 ? status.st_uid : geteuid();
     process->since_s = start_of(names, process->pid);
     process->own_pid = own_pid_of(process->pid);
-    (void)snprintf(path, sizeof(path), "/proc/%u/root", process->pid);
+    (void)snprintf(path, sizeof(path), "/proc/%u/root", living);
     CLEANUP(fd_closep) int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     process->tmp = open_below(root, "tmp", O_PATH | O_DIRECTORY);
-    process->dump = open_dump(process, root);
+    process->dump = open_dump(process, living, root);
 }
 
 // Return the process of a JIT module's path, or 0 for any other path.

@@ -24,6 +24,7 @@
 #include "cli/report/run_summary.h"
 #include "cli/text/screen_text.h"
 #include "host/memory/memory_limit.h"
+#include "host/os/proc_file.h"
 #include "host/os/progress.h"
 #include "host/text/number.h"
 #include "recorder/recorder.h"
@@ -223,8 +224,8 @@ fill_pattern(const struct record_settings *settings, const char *program, struct
 static const char *executable_of(const struct record_settings *settings, char path[static PATH_MAX])
 {
     char link[64];
-    (void)snprintf(link, sizeof(link), "/proc/%u/exe",
-                   (unsigned)settings->recorder.attach_pids[0]); // fits
+    (void)snprintf(link, sizeof(link), "/proc/%d/exe",
+                   (int)proc_file_living((pid_t)settings->recorder.attach_pids[0])); // fits
     const ssize_t len = readlink(link, path, PATH_MAX - 1);
     path[len > 0 ? len : 0] = '\0';
     return len > 0 ? path : "process";
@@ -272,7 +273,7 @@ static MUST_USE enum err prepare(const struct record_settings *settings,
                         .sources = {.is_off = settings->without_symbols}};
     if (settings->recorder.attach_count !=
         0) { // the processes may be in a container, usually in one
-        run->sources.root_pid = (int)settings->recorder.attach_pids[0];
+        run->sources.root_pid = (int)proc_file_living((pid_t)settings->recorder.attach_pids[0]);
     }
     if (name_cache_init(&run->cache) == ERR_OK) {
         run->sources.cache = &run->cache;

@@ -2,10 +2,13 @@
 // proc_file: see proc_file.h.
 #include "host/os/proc_file.h"
 
+#include <dirent.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/compiler.h"
 #include "host/os/file.h"
+#include "host/text/number.h"
 #include "host/text/proc_text.h"
 
 #define STAT_BYTES_MAX 4096u
@@ -16,6 +19,36 @@ bool proc_file_read(pid_t pid, const char *name, size_t max_bytes, struct strbuf
     const int length = snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
     return length < (int)sizeof(path) && file_read(path, max_bytes, out, NULL) == ERR_OK &&
            strbuf_result(out) == ERR_OK;
+}
+
+static bool has_ended(pid_t pid, const char *task)
+{
+    char name[32];
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    const int length = snprintf(name, sizeof(name), "task/%s/stat", task);
+    if (length >= (int)sizeof(name) || !proc_file_read(pid, name, STAT_BYTES_MAX, &text)) {
+        return true;
+    }
+    const char *name_end = strrchr(strbuf_text(&text), ')'); // the name may contain some itself
+    return name_end == NULL || name_end[1] != ' ' || name_end[2] == 'Z' || name_end[2] == 'X';
+}
+
+pid_t proc_file_living(pid_t pid)
+{
+    char path[32];
+    (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid); // fits
+    CLEANUP(directory_closep) DIR *tasks = opendir(path);
+    if (tasks == NULL) {
+        return pid;
+    }
+    // The first thread is listed first.
+    for (const struct dirent *entry; (entry = readdir(tasks)) != NULL;) {
+        const pid_t task = (pid_t)number_field(entry->d_name);
+        if (task > 0 && !has_ended(pid, entry->d_name)) {
+            return task;
+        }
+    }
+    return pid;
 }
 
 uint64_t proc_file_start(pid_t pid)

@@ -16,6 +16,11 @@
 // text is unreadable, or longer than `max_bytes`.
 bool proc_file_read(pid_t pid, const char *name, size_t max_bytes, struct strbuf *out);
 
+// Return the number under which /proc shows the memory and the files of a process: its pid, or, if
+// its first thread has ended before the others (pthread_exit in main), that of one which lives. A
+// process whose first thread is dead shows no memory under its pid.
+pid_t proc_file_living(pid_t pid);
+
 // Return the start of a process in kernel ticks, which tells it from a later one with the same pid.
 // 0: it cannot be read.
 uint64_t proc_file_start(pid_t pid);

@@ -37,6 +37,10 @@ static bool is_called(pid_t pid, const char *name)
     char path[PATH_MAX];
     (void)snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid); // fits
     ssize_t len = readlink(link, path, sizeof(path) - 1);
+    if (len < 0 && errno == ENOENT) {
+        (void)snprintf(link, sizeof(link), "/proc/%d/exe", (int)proc_file_living(pid)); // fits
+        len = readlink(link, path, sizeof(path) - 1);
+    }
     if (len < 0) {
         return errno != ENOENT && has_comm(pid, name); // of threads of the kernel, and of the dead
     }

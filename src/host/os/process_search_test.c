@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: MIT
 #include "host/os/process_search.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/compiler.h"
 #include "host/os/file.h"
+#include "host/os/proc_file.h"
 
 // A child that has the name and waits.
 static pid_t begin_child(const char *name)
@@ -70,9 +75,60 @@ static void both_names_are_found_and_the_dead_are_not(void **state)
     assert_int_equal(after.len, 0);
 }
 
+static void *wait_for_ever(void *fd)
+{
+    const pid_t task = gettid();
+    (void)!write(*(const int *)fd, &task, sizeof(task));
+    while (pause() != 0) { // never 0
+    }
+    return NULL;
+}
+
+static char state_of(pid_t pid)
+{
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    assert_true(proc_file_read(pid, "stat", 4096, &text));
+    return strrchr(strbuf_text(&text), ')')[2];
+}
+
+static void a_process_without_its_first_thread_is_found_by_its_file(void **state)
+{
+    (void)state;
+    CLEANUP(u32_vec_release) struct u32_vec found = {0};
+    char path[4096] = "";
+    int ready[2];
+    pid_t task = 0;
+    assert_true(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
+    assert_int_equal(pipe(ready), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        pthread_t thread;
+        (void)pthread_create(&thread, NULL, wait_for_ever, &ready[1]); // else the parent reads EOF
+        (void)prctl(PR_SET_NAME, "first thread", 0, 0, 0);
+        (void)syscall(SYS_exit, 0); // of this thread alone
+    }
+    (void)close(ready[1]);
+    assert_int_equal(read(ready[0], &task, sizeof(task)), sizeof(task));
+    (void)close(ready[0]);
+    while (state_of(child) != 'Z') {
+        (void)sched_yield();
+    }
+    assert_int_equal(proc_file_living(child), task);
+    assert_int_equal(proc_file_living(getpid()), getpid());
+    assert_int_equal(process_search(path_file_name(path), &found), ERR_OK);
+    assert_true(has(&found, child));
+    assert_int_equal(kill(child, SIGKILL), 0);
+    siginfo_t end;
+    assert_int_equal(waitid(P_PID, (id_t)child, &end, WEXITED | WNOWAIT), 0); // a zombie now
+    assert_int_equal(proc_file_living(child), child);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    assert_int_equal(proc_file_living(child), child);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_process_without_its_first_thread_is_found_by_its_file),
         cmocka_unit_test(both_names_are_found_and_the_dead_are_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -59,12 +59,12 @@ enum err target_process_open_module_file(const struct target_process *target,
     char path[4096 + 64];
     int fd = -1;
     if (mapping != NULL && mapping->inode != 0) {
-        (void)snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, target->pid,
-                       mapping->start, mapping->end); // fits
+        (void)snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64,
+                       target->live_tid, mapping->start, mapping->end); // fits
         fd = target->calls->open(path, O_RDONLY | O_NONBLOCK);
     }
-    if (fd < 0 &&
-        snprintf(path, sizeof(path), "/proc/%d/root%s", target->pid, name) < (int)sizeof(path)) {
+    if (fd < 0 && snprintf(path, sizeof(path), "/proc/%d/root%s", target->live_tid, name) <
+                      (int)sizeof(path)) {
         fd = target->calls->open(path, O_RDONLY | O_NONBLOCK);
     }
     if (fd < 0) {

@@ -12,6 +12,7 @@
 
 #include "base/minmax.h"
 #include "host/os/file.h"
+#include "host/os/proc_file.h"
 #include "host/text/proc_text.h"
 
 // A round may take this share of the time until the next one.
@@ -91,16 +92,23 @@ void proc_sampler_note_glance(struct proc_sampler *sampler,
     keep(&sampler->now.samples, sample);
 }
 
+// Return zeros if they cannot be read.
+static struct proc_pages read_pages(pid_t pid)
+{
+    char text[256];
+    return read_proc(pid, "statm", text, sizeof(text)) ? proc_text_pages(text)
+                                                       : (struct proc_pages){0};
+}
+
 void proc_sampler_glance(struct proc_sampler *sampler,
                          pid_t pid,
                          const struct aggregator_process *process,
                          uint64_t now_ms)
 {
-    char text[256];
-    if (!read_proc(pid, "statm", text, sizeof(text))) {
-        return;
+    struct proc_pages pages = read_pages(pid);
+    if (pages.resident == 0) {
+        pages = read_pages(proc_file_living(pid));
     }
-    const struct proc_pages pages = proc_text_pages(text);
     const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
     if (pages.resident > 0 && process->latest_sample.time_ms > 0) {
         proc_sampler_note_glance(sampler, process, now_ms, pages.resident * page_bytes,
@@ -176,7 +184,10 @@ uint64_t proc_sampler_take(struct proc_sampler *sampler,
     struct rec_rss_sample sample = {
         .time_ms = now_ms, .process = process->index, .mapped_bytes = process->mapped_bytes};
     if (!read_status(pid, &sample, &process->record, facts)) {
-        return 0;
+        pid = proc_file_living(pid);
+        if (!read_status(pid, &sample, &process->record, facts)) {
+            return 0;
+        }
     }
     if (!follows) {
         read_rollup(pid, &sample);

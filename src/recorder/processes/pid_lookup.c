@@ -45,9 +45,11 @@ static uint32_t namespace_of(pid_t pid)
 static bool has_mapping(pid_t pid, const char *mapping, bool unseen)
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};
-    return proc_file_read(pid, "maps", MAPS_BYTES_MAX, &text)
-               ? strstr(strbuf_text(&text), mapping) != NULL
-               : unseen;
+    bool is_read = proc_file_read(pid, "maps", MAPS_BYTES_MAX, &text);
+    if (is_read && text.len == 0) {
+        is_read = proc_file_read(proc_file_living(pid), "maps", MAPS_BYTES_MAX, &text);
+    }
+    return is_read ? strstr(strbuf_text(&text), mapping) != NULL : unseen;
 }
 
 static bool is_it(pid_t pid, const struct sought *sought)

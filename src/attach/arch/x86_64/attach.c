@@ -34,8 +34,9 @@
 #define COMMAND_LINE_MAX (64u << 10)
 
 // Read what the recording says about the process. What cannot be read stays empty.
-static enum err describe(struct attach *attach, int pid)
+static enum err describe(struct attach *attach)
 {
+    const int pid = attach->inject.target.live_tid;
     char path[64];
     char text[PATH_MAX];
     (void)snprintf(path, sizeof(path), "/proc/%d/exe", pid); // fits
@@ -171,7 +172,7 @@ static enum err open_once(struct attach *attach,
                              separator, strbuf_text(&attach->hidden));
     }
     TRY(attach_plan_nears(attach, info));
-    TRY(describe(attach, pid));
+    TRY(describe(attach));
     TRY(inject_map(&attach->inject, agent_bytes(), attach->nears.items, attach->nears.len, info));
     TRY(attach_plan_patches(attach, info));
     return attach->unpatched_count > 0 && target_refusal_is_replaced(&attach->inject.target)
