@@ -68,6 +68,7 @@ def assert_same_stacks(recording, expected, modules, chosen="chosen_point"):
     ("calls", range(7001, 7005), ()),
     ("calls_apart_pie", range(7001, 7005), ()),
     ("calls_apart_fixed", range(7001, 7005), ()),
+    ("calls_writable", range(7001, 7005), ()),
     ("objects", range(7101, 7107), ()),
     ("traits", range(7201, 7205), ()),
     ("shared_user", range(7301, 7303), ("libshared_part.so",)),

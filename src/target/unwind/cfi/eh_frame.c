@@ -108,6 +108,11 @@ static void fetch(const struct eh_table *table, uint64_t addr, uint64_t len)
     }
 }
 
+static const struct eh_image *frames_of(const struct eh_table *table)
+{
+    return table->frames.bytes.len > 0 ? &table->frames : &table->image;
+}
+
 // One entry of .eh_frame, before it is known to be a CIE or an FDE.
 struct entry {
     struct cursor body; // after the id
@@ -119,7 +124,7 @@ struct entry {
 
 static enum err read_entry(const struct eh_table *table, uint64_t addr, struct entry *out)
 {
-    const struct eh_image *image = &table->image;
+    const struct eh_image *image = frames_of(table);
     fetch(table, addr, ENTRY_START_BYTES);
     struct cursor c = cursor_at(image, addr);
     uint64_t len = cursor_u32(&c);
@@ -150,7 +155,7 @@ static enum err read_augmentation(struct cursor *c,
             break;
         case 'P': { // personality routine
             uint8_t encoding = cursor_u8(c) & (uint8_t)~PE_INDIRECT;
-            (void)eh_read_pointer(c, &table->image, encoding, table->hdr_addr);
+            (void)eh_read_pointer(c, frames_of(table), encoding, table->hdr_addr);
             break;
         }
         case 'R':
@@ -214,13 +219,14 @@ enum err eh_read_fde(const struct eh_table *table, uint64_t fde_addr, struct eh_
     if (entry.terminator || entry.id == 0) {
         return ERR_NOT_FOUND;
     }
-    struct eh_function function = {.image = &table->image};
+    const struct eh_image *image = frames_of(table);
+    struct eh_function function = {.image = image};
     bool has_augmentation = false;
     TRY(read_cie(table, entry.id_addr - entry.id, &function, &has_augmentation));
     struct cursor *c = &entry.body;
-    function.start = eh_read_pointer(c, &table->image, function.pointer_encoding, table->hdr_addr);
+    function.start = eh_read_pointer(c, image, function.pointer_encoding, table->hdr_addr);
     // The length has the pointer's format, but no base.
-    uint64_t len = eh_read_pointer(c, &table->image, function.pointer_encoding & PE_FORMAT, 0);
+    uint64_t len = eh_read_pointer(c, image, function.pointer_encoding & PE_FORMAT, 0);
     function.end = function.start + len;
     if (has_augmentation) {
         (void)sub_cursor(c, cursor_uleb(c));

@@ -20,10 +20,13 @@ struct eh_image {
     uint64_t addr;
 };
 
-// The tables of a module: one segment that holds both sections.
+// The tables of a module: one segment that holds both sections, as linkers lay them out, or two. A
+// single object file whose .eh_frame is writable (assembly, the start files of compiler-rt) makes
+// that of the module writable, and moves it to another segment.
 struct eh_table {
     struct eh_image image;
-    uint64_t hdr_addr; // of .eh_frame_hdr
+    struct eh_image frames; // of .eh_frame; empty: it is in `image`
+    uint64_t hdr_addr;      // of .eh_frame_hdr
     // Brings the bytes [addr, addr + len) into the image, where they are inside it and exist. NULL:
     // all bytes are present.
     void (*fetch)(const struct eh_table *self, uint64_t addr, uint64_t len);

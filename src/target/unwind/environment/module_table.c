@@ -90,6 +90,12 @@ static const Elf64_Phdr *load_with(const struct module_span *span, uint64_t addr
     return NULL;
 }
 
+static struct eh_image image_of(const struct module_span *span, const Elf64_Phdr *load)
+{
+    const uint64_t start = span->bias + load->p_vaddr;
+    return (struct eh_image){.bytes = {(const uint8_t *)start, load->p_filesz}, .addr = start};
+}
+
 bool module_table_unwind(const struct module_span *span, struct eh_table *out)
 {
     if (span->tables.data != NULL) {
@@ -102,10 +108,11 @@ bool module_table_unwind(const struct module_span *span, struct eh_table *out)
     if (load == NULL) {
         return false;
     }
-    const uint64_t start = span->bias + load->p_vaddr;
-    *out = (struct eh_table){
-        .image = {.bytes = {(const uint8_t *)start, load->p_filesz}, .addr = start},
-        .hdr_addr = span->hdr_addr};
+    *out = (struct eh_table){.image = image_of(span, load), .hdr_addr = span->hdr_addr};
+    const Elf64_Phdr *frames = load_with(span, eh_first(out));
+    if (frames != NULL && frames != load && (frames->p_flags & PF_R) != 0) {
+        out->frames = image_of(span, frames);
+    }
     return true;
 }
 
