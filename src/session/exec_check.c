@@ -157,7 +157,13 @@ static Elf64_Dyn entry_of(struct elf_file *file, uint64_t index)
     return is_there ? entry : (Elf64_Dyn){.d_tag = DT_NULL};
 }
 
-static bool needs_sanitizer(struct elf_file *file)
+static bool is_loader(const char *library)
+{
+    return begins_with(library, OUR_LOADER);
+}
+
+// Whether a name in the dynamic section with this tag, DT_NEEDED or DT_SONAME, is of that kind.
+static bool names_such(struct elf_file *file, int64_t tag, bool (*is_such)(const char *library))
 {
     uint64_t names = 0;
     bool has_names = false;
@@ -169,9 +175,9 @@ static bool needs_sanitizer(struct elf_file *file)
     }
     for (uint64_t i = 0; has_names && (entry = entry_of(file, i)).d_tag != DT_NULL; i++) {
         char name[NAME_BYTES];
-        if (entry.d_tag == DT_NEEDED) {
+        if (entry.d_tag == tag) {
             read_text(file->fd, names + entry.d_un.d_val, name, sizeof(name));
-            if (is_sanitizer(name)) {
+            if (is_such(name)) {
                 return true;
             }
         }
@@ -184,13 +190,9 @@ static bool is_elf(const char *head)
     return head[0] == ELFMAG0 && head[1] == ELFMAG1 && head[2] == ELFMAG2 && head[3] == ELFMAG3;
 }
 
-bool exec_check_is_loader(const char *path)
+static enum exec_obstacle check_elf(struct elf_file *file, bool *out_is_loader)
 {
-    return begins_with(last_part(path), OUR_LOADER);
-}
-
-static enum exec_obstacle check_elf(struct elf_file *file, const char *path)
-{
+    *out_is_loader = false;
     if (!read_at(file, 0, &file->head, sizeof(file->head))) {
         return EXEC_NONE;
     }
@@ -204,14 +206,31 @@ static enum exec_obstacle check_elf(struct elf_file *file, const char *path)
         return EXEC_NONE;
     }
     if (file->interpreter.p_filesz == 0) {
-        return exec_check_is_loader(path) ? EXEC_NONE : EXEC_STATIC;
+        *out_is_loader = names_such(file, DT_SONAME, is_loader);
+        return *out_is_loader ? EXEC_NONE : EXEC_STATIC;
     }
     char loader[SCRIPT_LINE_BYTES];
     read_text(file->fd, file->interpreter.p_offset, loader, sizeof(loader));
-    if (!exec_check_is_loader(loader)) {
+    if (!is_loader(last_part(loader))) {
         return EXEC_LIBC;
     }
-    return needs_sanitizer(file) ? EXEC_SANITIZER : EXEC_NONE;
+    return names_such(file, DT_NEEDED, is_sanitizer) ? EXEC_SANITIZER : EXEC_NONE;
+}
+
+bool exec_check_is_loader(const char *path)
+{
+    struct elf_file file = {.fd = open_file(path)};
+    char start[SELFMAG + 1];
+    bool is_it = false;
+    if (file.fd < 0) {
+        return false;
+    }
+    read_text(file.fd, 0, start, sizeof(start));
+    if (is_elf(start)) {
+        (void)check_elf(&file, &is_it); // the obstacle is not asked for
+    }
+    (void)sys_close(file.fd); // read only
+    return is_it;
 }
 
 // ld.so(8), secure-execution mode: LD_PRELOAD is ignored when execve changes the identity. execve
@@ -267,7 +286,8 @@ enum exec_obstacle exec_check(const char *path)
         enum exec_obstacle obstacle = EXEC_NONE;
         const bool is_program = is_elf(line);
         if (is_program) {
-            obstacle = check_elf(&file, path);
+            bool is_unused;
+            obstacle = check_elf(&file, &is_unused);
             obstacle =
                 may_run_here(obstacle) && changes_identity(file.fd) ? EXEC_IDENTITY : obstacle;
         }

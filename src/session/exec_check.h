@@ -46,8 +46,8 @@ enum exec_obstacle {
 // script. EXEC_NONE: the file shows no obstacle.
 enum exec_obstacle exec_check(const char *path);
 
-// Whether `path` is the loader of shared libraries itself, which runs the program that its
-// arguments name.
+// Whether `path` is the loader of shared libraries itself, whatever its name (/usr/bin/ld.so),
+// which runs the program that its arguments name.
 bool exec_check_is_loader(const char *path);
 
 // Find `name` as execvp(3) does: without a slash along `search` (the value of PATH; NULL: the

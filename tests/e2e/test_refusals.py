@@ -137,11 +137,16 @@ def loader_of(program):
 
 
 @pytest.mark.parametrize("options", [[], ["--argv0", "other", "--inhibit-cache"]])
-def test_the_loader_as_the_program_is_no_reason_to_refuse(record, options):
-    """The program that the loader runs is recorded under its own name. It is refused as if it were
-    started directly."""
+@pytest.mark.parametrize("name", [None, "ld.so"])
+def test_the_loader_as_the_program_is_no_reason_to_refuse(record, scratch, name, options):
+    """The program that the loader runs is recorded under its own name, and once, whatever the loader is called. It
+    is refused as if it were started directly."""
     program = PROGRAMS / "malloc_family"
-    recording = record(loader_of(program), *options, program)
+    loader = pathlib.Path(loader_of(program))
+    if name is not None:
+        (scratch / name).symlink_to(loader)
+        loader = scratch / name
+    recording = record(loader, *options, program)
     assert_totals(recording, expected_totals("malloc_family"))
     (image,) = recording.report["processes"]
     assert image["executable"] == str(program)
