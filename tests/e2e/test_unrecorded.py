@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from cairn_run import BUILD, CAIRN, PROGRAMS, Recording, environment, truth_of
+from cairn_run import BUILD, CAIRN, PRELOAD, PROGRAMS, Recording, environment, truth_of
 from conversation import Conversation
 from waiting import read_until, wait_until
 
@@ -119,6 +119,17 @@ def test_every_exec_is_counted_and_named(record, small):
         assert f"not recorded: {small['sanitizer']}, 2 times: built with a sanitizer" in said
         assert f"not recorded: {small['static']}: static executable" in said
         assert f"not recorded: {small['none']}: started without LD_PRELOAD" in said
+
+
+def test_a_library_that_may_not_be_opened_is_as_if_missing(record, small):
+    """The loader would say so in the program's output. access(2) knows nothing of Landlock."""
+    folders = [folder for folder in ("/usr", "/lib", "/lib64", "/bin", "/etc", small["none"].parent)
+               if not PRELOAD.is_relative_to(folder)]
+    recording = record(PROGRAMS / "landlocked", *folders, "--", small["none"], "hello")
+    if recording.finished.returncode == 77:
+        pytest.skip("this kernel has no Landlock")
+    assert (recording.finished.returncode, recording.finished.stdout) == (7, b"hello 1 alone\n")
+    assert unrecorded(recording) == {(str(small["none"]), "library"): 1}
 
 
 def test_valgrind_says_what_it_says_without_us(record):

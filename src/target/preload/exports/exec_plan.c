@@ -2,10 +2,9 @@
 // exec_plan: see exec_plan.h.
 #include "target/preload/exports/exec_plan.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/sys.h"
 #include "target/preload/process/process.h"
@@ -13,7 +12,8 @@
 #include "target/producer/session_door.h"
 #include "target/producer/session_join.h"
 
-// Whether the library that an entry of LD_PRELOAD names can be read from here.
+// Whether the library that an entry of LD_PRELOAD names can be opened from here. access(2) would
+// permit what Landlock or AppArmor forbid.
 static bool is_library_there(const char *entry, size_t length)
 {
     char path[ENVIRONMENT_BYTES];
@@ -22,7 +22,12 @@ static bool is_library_there(const char *entry, size_t length)
     }
     memcpy(path, entry, length);
     path[length] = '\0';
-    return !sys_failed(sys_call6(SYS_faccessat, AT_FDCWD, (long)path, R_OK, 0, 0, 0));
+    const long fd = sys_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
+    if (sys_failed(fd)) {
+        return fd == -EMFILE || fd == -ENFILE; // the program may have fewer descriptors open
+    }
+    (void)sys_close((int)fd); // read only
+    return true;
 }
 
 // Return why the program could not join in the place where it is executed.
