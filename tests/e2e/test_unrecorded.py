@@ -3,6 +3,7 @@
 so."""
 import glob
 import os
+import pathlib
 import shutil
 import signal
 import struct
@@ -10,7 +11,7 @@ import subprocess
 
 import pytest
 
-from cairn_run import BUILD, CAIRN, PRELOAD, PROGRAMS, Recording, environment, truth_of
+from cairn_run import BUILD, CAIRN, PRELOAD, PROGRAMS, Recording, environment, linked_libraries, truth_of
 from conversation import Conversation
 from waiting import read_until, wait_until
 
@@ -130,6 +131,24 @@ def test_a_library_that_may_not_be_opened_is_as_if_missing(record, small):
         pytest.skip("this kernel has no Landlock")
     assert (recording.finished.returncode, recording.finished.stdout) == (7, b"hello 1 alone\n")
     assert unrecorded(recording) == {(str(small["none"]), "library"): 1}
+
+
+@pytest.mark.parametrize("way", ["filter", "landlock", "chroot"])
+def test_a_shell_of_a_confined_program_runs_as_without_us(record, scratch, way):
+    """libc executes it by a call that no hook sees: our library could be killed in it, or not be opened."""
+    folders = []
+    if way == "landlock":
+        folders = [folder for folder in ("/usr", "/lib", "/lib64", "/bin") if not PRELOAD.is_relative_to(folder)]
+    if way == "chroot":
+        folders = [scratch / "root"]
+        for path in ["/bin/sh", *linked_libraries("/bin/sh")]:
+            copy = pathlib.Path(f"{folders[0]}{path}")
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, copy)
+    recording = record(PROGRAMS / "shell_after", way, *folders)
+    if recording.finished.returncode == 77:
+        pytest.skip("this kernel or user cannot")
+    assert (recording.finished.returncode, recording.finished.stdout) == (7, b"one \n768\ntwo\n0\n")
 
 
 def test_valgrind_says_what_it_says_without_us(record):

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// confinement_hooks: the exported functions by which a program installs a seccomp filter.
+// confinement_hooks: the exported functions by which a program installs a seccomp filter, or takes
+// files away from itself.
 //
 // A filter may kill the process for any system call that the program does not make itself. So from
 // the moment before it is installed no hook makes one (sys_forbid). Threads that record continue in
@@ -12,6 +13,11 @@
 // SIGSEGV. A thread that stamps its events closes its lane before, and its later events are counted
 // as lost. One that records alone goes on, and never stamps.
 //
+// libc executes programs by calls that pass no hook, with `environ` (system, popen, wordexp). Under
+// a filter the system calls of our library could kill them, and where it cannot be opened (chroot,
+// Landlock), the loader reports that in their output. So our variables leave `environ`. The hooks
+// of exec put them back where that helps (exec_plan.h).
+//
 // All other uses of prctl and syscall are passed on by a jump, so that a caller of clone or vfork
 // by syscall() gets its own return address. The file is compiled with -O2 in any build. Context: T,
 // any caller.
@@ -22,13 +28,17 @@
 
 #include "base/compiler.h"
 #include "base/sys.h"
+#include "target/preload/exports/exec_plan.h"
 #include "target/preload/process/process.h"
 #include "target/preload/process/thread_state.h"
+#include "target/preload/real/environment.h"
 #include "target/preload/real/real_process.h"
 
 // Own prototypes: both functions pass their arguments on unseen.
 EXPORT int prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d);
 EXPORT long syscall(long number, long a, long b, long c, long d, long e, long f);
+EXPORT int chroot(const char *path);
+extern char **environ;
 
 static void foresee(bool is_strict)
 {
@@ -43,24 +53,64 @@ static void foresee(bool is_strict)
     }
 }
 
+// Whether `environ` is this process's own. A child of vfork has its parent's.
+static bool has_own_environment(void)
+{
+    return process_session() == NULL || process_is_this();
+}
+
 static NOINLINE int
 confine_by_prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d)
 {
     const bool was_forbidden = sys_is_forbidden();
+    const bool has_own = has_own_environment();
     foresee(a == SECCOMP_MODE_STRICT);
     sys_forbid(true);
     const int result = g_real_process.prctl(option, a, b, c, d);
     sys_forbid(was_forbidden || result >= 0);
+    if (result >= 0 && has_own) {
+        environment_strip();
+    }
     return result;
 }
 
 static NOINLINE long confine_by_syscall(long number, long a, long b, long c)
 {
     const bool was_forbidden = sys_is_forbidden();
+    const bool has_own = has_own_environment();
     foresee(number == SYS_seccomp ? a == SECCOMP_SET_MODE_STRICT : b == SECCOMP_MODE_STRICT);
     sys_forbid(true);
     const long result = g_real_process.syscall(number, a, b, c, 0, 0, 0);
     sys_forbid(was_forbidden || result >= 0);
+    if (result >= 0 && has_own) {
+        environment_strip();
+    }
+    return result;
+}
+
+// Take our variables out of `environ` if what they name is out of reach now.
+static void see_reach(void)
+{
+    if (has_own_environment() && !exec_plan_may_join(environ)) {
+        environment_strip();
+    }
+}
+
+EXPORT int chroot(const char *path)
+{
+    const int result = g_real_process.chroot(path);
+    if (result == 0) {
+        see_reach();
+    }
+    return result;
+}
+
+static NOINLINE long move_by_syscall(long number, long a, long b)
+{
+    const long result = g_real_process.syscall(number, a, b, 0, 0, 0, 0);
+    if (result == 0) {
+        see_reach();
+    }
     return result;
 }
 
@@ -79,10 +129,18 @@ static bool sets_filter(long number, long a)
            (number == SYS_prctl && a == PR_SET_SECCOMP);
 }
 
+static bool takes_files_away(long number)
+{
+    return number == SYS_chroot || number == SYS_pivot_root || number == SYS_landlock_restrict_self;
+}
+
 EXPORT long syscall(long number, long a, long b, long c, long d, long e, long f)
 {
     if (UNLIKELY(sets_filter(number, a))) {
         return confine_by_syscall(number, a, b, c);
+    }
+    if (UNLIKELY(takes_files_away(number))) {
+        return move_by_syscall(number, a, b);
     }
     return g_real_process.syscall(number, a, b, c, d, e, f);
 }

@@ -39,6 +39,12 @@ static enum exec_obstacle find_obstacle(const struct environment_scan *scan)
     return session_is_reachable(scan->session) ? EXEC_NONE : EXEC_UNREACHABLE;
 }
 
+bool exec_plan_may_join(char *const *variables)
+{
+    const struct environment_scan scan = environment_scan(variables);
+    return scan.ours == NULL || scan.session == NULL || find_obstacle(&scan) == EXEC_NONE;
+}
+
 // Whether our library would disturb the kernel, the loader or an emulator in that program. A tool
 // of valgrind is a static program that loads our library into the program inside. There memcheck
 // finds errors in our system calls, and the hooks are in its stacks.

@@ -43,6 +43,10 @@ struct exec_plan {
     bool is_traced;  // the recorder follows the exec
 };
 
+// Whether a program that is executed here with these variables could join, or loads no library of
+// ours.
+bool exec_plan_may_join(char *const *variables);
+
 // Make the plan. `path` is the file to execute, NULL if it cannot be found.
 void exec_plan_make(struct exec_plan *plan, const char *path, char *const *variables);
 

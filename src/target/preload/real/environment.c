@@ -276,6 +276,10 @@ void environment_release(struct made_environment *made)
 
 void environment_strip(void)
 {
+    const struct environment_scan scan = environment_scan(environ);
+    if (scan.ours == NULL && scan.session == NULL) {
+        return; // the list may be the program's, and read-only
+    }
     char **out = environ;
     for (char **in = environ; *in != NULL; in++) {
         char *preload = value_of(*in, PRELOAD_ENV_NAME);

@@ -4,8 +4,8 @@
 //
 // It does not use getenv, setenv or putenv: these allocate, lock, or are replaced by the program.
 // Owns: a copy of our two variables, made when the process joins, since the program may change its
-// own. Context: T; environment_strip and environment_remember at the process's start, the rest at
-// each exec, async-signal-safe. Failure: none.
+// own. Context: T; environment_remember at the process's start, environment_strip there and when
+// the program confines itself, the rest at each exec, async-signal-safe. Failure: none.
 #pragma once
 
 #include <stdbool.h>

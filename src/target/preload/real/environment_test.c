@@ -238,6 +238,24 @@ static void test_looking(void **state)
     assert_false(environment_scan(counted).is_of_valgrind);
 }
 
+static void test_stripping_the_process(void **state)
+{
+    (void)state;
+    char *own[] = {(char[]){"A=1"}, (char[]){SESSION}, (char[]){"LD_PRELOAD=a.so:" OURS},
+                   (char[]){"B=2"}, NULL};
+    const char *const want[] = {"A=1", "LD_PRELOAD=a.so", "B=2", NULL};
+    static const char *const others[] = {"LD_PRELOAD=a.so", NULL}; // read-only
+    char **const former = environ;
+    environ = own;
+    environment_strip();
+    expect(&(struct made_environment){.variables = environ}, want);
+    environ = (char **)(uintptr_t)others;
+    environment_strip();
+    environ = NULL;
+    environment_strip();
+    environ = former;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -246,6 +264,7 @@ int main(void)
         cmocka_unit_test(test_another_way_in),
         cmocka_unit_test(test_large_environments),
         cmocka_unit_test(test_looking),
+        cmocka_unit_test(test_stripping_the_process),
         cmocka_unit_test(test_lists_as_long_as_their_array),
         cmocka_unit_test(test_doors_as_long_as_their_room),
         cmocka_unit_test(test_names_that_are_too_long),
