@@ -201,7 +201,8 @@ static enum err note_hooks(struct attach *attach,
     for (size_t i = 0; i < found->scan.entries.len; i++) {
         const struct allocator_entry *entry = found->scan.entries.items + i;
         const enum agent_effect effect = agent_hook_shape(entry->hook).effect;
-        const bool is_allocators = effect != AGENT_CHANGES_MODULES && effect != AGENT_EXECUTES;
+        const bool is_allocators =
+            effect != AGENT_CHANGES_MODULES && effect != AGENT_EXECUTES && effect != AGENT_CONFINES;
         struct attach_hook hook = {
             .module = module,
             .name = attach->hook_texts.len,

@@ -89,6 +89,7 @@ static bool is_frequent(enum agent_hook hook)
     case AGENT_RESIZES_IN_PLACE:
     case AGENT_CHANGES_MODULES:
     case AGENT_EXECUTES:
+    case AGENT_CONFINES:
         return false;
     }
     return false;

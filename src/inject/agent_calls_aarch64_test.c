@@ -165,6 +165,7 @@ static struct expectation prepare(struct registers *in, enum agent_hook hook)
         e.is_recorded = false;
         break;
     case AGENT_EXECUTES:
+    case AGENT_CONFINES:
         e.is_recorded = false;
         break;
     }

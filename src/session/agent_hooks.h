@@ -40,6 +40,7 @@ enum agent_effect {
     AGENT_FREES,            // returns nothing
     AGENT_CHANGES_MODULES,  // _dl_debug_state: the loader has mapped or unmapped a module
     AGENT_EXECUTES,         // execve: the process becomes another program, or the call fails
+    AGENT_CONFINES,         // prctl, syscall: may install a seccomp filter
 };
 
 #define AGENT_NONE 0xffu // no such argument
@@ -66,7 +67,9 @@ enum agent_effect {
     X(AGENT_HEAP_REALLOCARRAY, AGENT_RESIZES, 3, 2, 1)                                 \
     X(AGENT_DL_DEBUG_STATE, AGENT_CHANGES_MODULES, AGENT_NONE, AGENT_NONE, AGENT_NONE) \
     X(AGENT_EXECVE, AGENT_EXECUTES, AGENT_NONE, AGENT_NONE, 0)                         \
-    X(AGENT_EXECVEAT, AGENT_EXECUTES, AGENT_NONE, AGENT_NONE, 1)
+    X(AGENT_EXECVEAT, AGENT_EXECUTES, AGENT_NONE, AGENT_NONE, 1)                       \
+    X(AGENT_PRCTL, AGENT_CONFINES, AGENT_NONE, AGENT_NONE, AGENT_NONE)                 \
+    X(AGENT_SYSCALL, AGENT_CONFINES, AGENT_NONE, AGENT_NONE, AGENT_NONE)
 
 // The kinds are few, because functions with the same arguments share one: AGENT_MALLOC is also
 // valloc, pvalloc, mallocx (size, flags) and operator new(size, nothrow) with or without an

@@ -120,9 +120,11 @@ static const struct allocator_form others[] = {
     {.name = "mi_zalloc_aligned", .hook = AGENT_MALLOC},
     {.name = "mi_zalloc_aligned_at", .hook = AGENT_MALLOC},
     {.name = "mi_zalloc_small", .hook = AGENT_MALLOC},
+    {.name = "prctl", .hook = AGENT_PRCTL},
     {.name = "scalable_aligned_free", .hook = AGENT_FREE},
     {.name = "scalable_aligned_malloc", .hook = AGENT_MALLOC},
     {.name = "scalable_aligned_realloc", .hook = AGENT_REALLOC},
+    {.name = "syscall", .hook = AGENT_SYSCALL},
     {.name = "tc_delete", .hook = AGENT_FREE},
     {.name = "tc_delete_nothrow", .hook = AGENT_FREE},
     {.name = "tc_delete_sized", .hook = AGENT_FREE},
@@ -191,7 +193,7 @@ bool allocator_name_is_private(const char *name, size_t len)
 {
     const struct allocator_form *form = allocator_form_find(name, len);
     if (form == NULL || form->is_operator || strncmp(name, "_", 1) == 0 ||
-        agent_hook_shape(form->hook).effect == AGENT_EXECUTES) { // execve is libc's alone
+        agent_hook_shape(form->hook).effect >= AGENT_CHANGES_MODULES) { // libc's alone
         return false;
     }
     const bool is_of_family = search(family, ARRAY_LEN(family), name, len) != NULL;

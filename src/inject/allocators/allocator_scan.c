@@ -461,6 +461,7 @@ bool allocator_scan_has_allocator(const struct allocator_scan *scan)
         case AGENT_FREES:
         case AGENT_CHANGES_MODULES:
         case AGENT_EXECUTES:
+        case AGENT_CONFINES:
             break;
         }
     }

@@ -15,6 +15,7 @@
 #include "session/session_env.h"
 #include "target/agent/agent_outer.h"
 #include "target/agent/agent_resize.h"
+#include "target/preload/process/confinement.h"
 #include "target/preload/process/process.h"
 #include "target/preload/record/record_hot.h"
 #include "target/producer/exec_note.h"
@@ -284,5 +285,30 @@ uint64_t agent_on_exec(struct agent_call *call, enum agent_hook hook)
         session != NULL && path != NULL ? note_exec(session, path, variables) : 0;
     const uint64_t result = call_original(call); // returns only to fail
     exec_note_take_back(session, number);
+    return result;
+}
+
+// An entry that may jump cannot return 0 itself.
+static uint64_t return_zero(void)
+{
+    return 0;
+}
+
+// All other uses are passed on by a jump: syscall() takes an argument from the stack, and may be
+// vfork. The threads go on without system calls in the memory that they have.
+uint64_t agent_on_confinement(struct agent_call *call, enum agent_hook hook)
+{
+    const uint64_t *a = call->arguments;
+    const uint64_t original = patch_of(call)->original;
+    const enum confinement kind = hook == AGENT_PRCTL ? confinement_of_prctl(a[0], a[1])
+                                                      : confinement_of_syscall(a[0], a[1], a[2]);
+    if (LIKELY(kind == CONFINEMENT_NONE) || !agent_is_enabled()) {
+        call->patch = original;
+        return 0;
+    }
+    const bool was_forbidden = confinement_begin(kind);
+    const uint64_t result = call_function(call, original);
+    confinement_end(was_forbidden, (int)result >= 0);
+    call->patch = (uint64_t)return_zero;
     return result;
 }

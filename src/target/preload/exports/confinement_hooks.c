@@ -21,16 +21,15 @@
 // All other uses of prctl and syscall are passed on by a jump, so that a caller of clone or vfork
 // by syscall() gets its own return address. The file is compiled with -O2 in any build. Context: T,
 // any caller.
-#include <linux/prctl.h>
-#include <linux/seccomp.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/syscall.h>
 
 #include "base/compiler.h"
 #include "base/sys.h"
 #include "target/preload/exports/exec_plan.h"
+#include "target/preload/process/confinement.h"
 #include "target/preload/process/process.h"
-#include "target/preload/process/thread_state.h"
 #include "target/preload/real/environment.h"
 #include "target/preload/real/real_process.h"
 
@@ -40,51 +39,38 @@ EXPORT long syscall(long number, long a, long b, long c, long d, long e, long f)
 EXPORT int chroot(const char *path);
 extern char **environ;
 
-static void foresee(bool is_strict)
-{
-    struct thread_state *t = thread_way_state();
-    if (process_session() == NULL || t == NULL || t->generation != process_generation()) {
-        return;
-    }
-    unwind_thread_foresee(t->unwind);
-    t->producer.is_clockless |= is_strict;
-    if (is_strict && t->producer.is_ordered) {
-        thread_state_close(t);
-    }
-}
-
 // Whether `environ` is this process's own. A child of vfork has its parent's.
 static bool has_own_environment(void)
 {
     return process_session() == NULL || process_is_this();
 }
 
+// After the filter's installation.
+static void end_confinement(bool was_forbidden, bool has_succeeded, bool has_own)
+{
+    confinement_end(was_forbidden, has_succeeded);
+    if (has_succeeded && has_own) {
+        environment_strip();
+    }
+}
+
 static NOINLINE int
 confine_by_prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d)
 {
-    const bool was_forbidden = sys_is_forbidden();
     const bool has_own = has_own_environment();
-    foresee(a == SECCOMP_MODE_STRICT);
-    sys_forbid(true);
+    const bool was_forbidden = confinement_begin(confinement_of_prctl((uint64_t)option, a));
     const int result = g_real_process.prctl(option, a, b, c, d);
-    sys_forbid(was_forbidden || result >= 0);
-    if (result >= 0 && has_own) {
-        environment_strip();
-    }
+    end_confinement(was_forbidden, result >= 0, has_own);
     return result;
 }
 
 static NOINLINE long confine_by_syscall(long number, long a, long b, long c)
 {
-    const bool was_forbidden = sys_is_forbidden();
     const bool has_own = has_own_environment();
-    foresee(number == SYS_seccomp ? a == SECCOMP_SET_MODE_STRICT : b == SECCOMP_MODE_STRICT);
-    sys_forbid(true);
+    const bool was_forbidden =
+        confinement_begin(confinement_of_syscall((uint64_t)number, (uint64_t)a, (uint64_t)b));
     const long result = g_real_process.syscall(number, a, b, c, 0, 0, 0);
-    sys_forbid(was_forbidden || result >= 0);
-    if (result >= 0 && has_own) {
-        environment_strip();
-    }
+    end_confinement(was_forbidden, result >= 0, has_own);
     return result;
 }
 
@@ -116,17 +102,10 @@ static NOINLINE long move_by_syscall(long number, long a, long b)
 
 EXPORT int prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d)
 {
-    if (UNLIKELY(option == PR_SET_SECCOMP)) {
+    if (UNLIKELY(confinement_of_prctl((uint64_t)option, a) != CONFINEMENT_NONE)) {
         return confine_by_prctl(option, a, b, c, d);
     }
     return g_real_process.prctl(option, a, b, c, d);
-}
-
-static bool sets_filter(long number, long a)
-{
-    return (number == SYS_seccomp &&
-            (a == SECCOMP_SET_MODE_STRICT || a == SECCOMP_SET_MODE_FILTER)) ||
-           (number == SYS_prctl && a == PR_SET_SECCOMP);
 }
 
 static bool takes_files_away(long number)
@@ -136,7 +115,8 @@ static bool takes_files_away(long number)
 
 EXPORT long syscall(long number, long a, long b, long c, long d, long e, long f)
 {
-    if (UNLIKELY(sets_filter(number, a))) {
+    if (UNLIKELY(confinement_of_syscall((uint64_t)number, (uint64_t)a, (uint64_t)b) !=
+                 CONFINEMENT_NONE)) {
         return confine_by_syscall(number, a, b, c);
     }
     if (UNLIKELY(takes_files_away(number))) {
