@@ -10,11 +10,11 @@ import subprocess
 
 import pytest
 
-from cairn_run import CAIRN, PROGRAMS, Recording, assert_totals, environment
+from cairn_run import CAIRN, PROGRAMS, Recording, assert_totals, environment, truth_of
 from conversation import Conversation
 from screen import Terminal
 from test_sample import SIGMAS, assert_near, errors_of
-from waiting import DEADLINE_SECONDS, wait_until
+from waiting import DEADLINE_SECONDS, read_until, wait_until
 
 
 PTRACE_SEIZE, PTRACE_DETACH, PTRACE_INTERRUPT = 0x4206, 17, 0x4207
@@ -240,6 +240,49 @@ def test_a_process_whose_first_thread_has_ended(scratch):
     (process,) = recording.report["processes"]
     assert os.path.basename(process["executable"]) == "leaderless" and process["command_line"] != ""
     assert recording.report["rss"]["breakdowns"]
+
+
+class Filtering(Attachable):
+    """A program that installs a seccomp filter, which kills for the calls of hooks."""
+
+    def __init__(self, scratch, when):
+        super().__init__(scratch, program=[PROGRAMS / "filtering", when])
+
+    def __enter__(self):
+        read_until(self.process.stdout.fileno(), b"done\n")
+        return self
+
+    def go_on(self):
+        self.process.stdin.write(b"\n")
+        self.process.stdin.flush()
+        read_until(self.process.stdout.fileno(), b"done\n")
+
+
+@pytest.mark.parametrize("way", ["end", "detach"])
+def test_a_filter_that_comes_later_does_not_kill(scratch, way):
+    """No hook makes a system call under it, and a detached program makes only its own."""
+    with Filtering(scratch, "later") as program:
+        program.attach()
+        program.go_on()
+        if way == "detach":
+            program.detach()
+        program.go_on()
+        assert program.process.wait(DEADLINE_SECONDS) == 7
+        if way == "end":
+            recording = program.finish()
+            assert_totals(recording, truth_of("filtering"))
+
+
+@pytest.mark.parametrize("whose", ["before", "thread"])
+def test_a_process_whose_filter_could_kill_is_refused(scratch, whose):
+    """It is left as it was: it may not even continue its own call by restart_syscall."""
+    with Filtering(scratch, whose) as program:
+        run = subprocess.run([CAIRN, "record", "-p", str(program.process.pid), "-o", program.path],
+                             capture_output=True, text=True, env=environment(), check=False, timeout=DEADLINE_SECONDS)
+        assert run.returncode == 126 and "seccomp filter" in run.stderr, run.stderr
+        program.go_on()
+        program.go_on()
+        assert program.process.wait(DEADLINE_SECONDS) == 7
 
 
 def test_the_recording_ends_with_the_program(attachable):

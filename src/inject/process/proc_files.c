@@ -13,6 +13,7 @@
 #include "base/compiler.h"
 #include "host/os/file.h"
 #include "host/text/number.h"
+#include "host/text/proc_text.h"
 
 #define TEXT_BYTES_MAX  ((size_t)256 << 20)
 #define TEXT_BYTES_STEP ((size_t)16 << 10)
@@ -55,6 +56,16 @@ char proc_files_thread_state(const struct target_process *target, int tid)
         return 'X';
     }
     return end[2];
+}
+
+bool proc_files_is_confined(const struct target_process *target, int tid)
+{
+    CLEANUP(strbuf_release) struct strbuf status = {0};
+    if (proc_files_read(target, tid, "status", &status) != ERR_OK) {
+        return false; // it has ended
+    }
+    const char *mode = proc_text_value(strbuf_text(&status), "Seccomp");
+    return mode != NULL && number_field(mode) != 0;
 }
 
 enum err proc_files_list_threads(const struct target_process *target, struct u32_vec *out)

@@ -19,6 +19,9 @@ proc_files_read(const struct target_process *target, int tid, const char *name, 
 // has ended.
 char proc_files_thread_state(const struct target_process *target, int tid);
 
+// Whether a thread has a seccomp filter.
+bool proc_files_is_confined(const struct target_process *target, int tid);
+
 // Append the threads of the target. ERR_NOT_FOUND, ERR_NO_MEMORY.
 enum err proc_files_list_threads(const struct target_process *target, struct u32_vec *out) MUST_USE;
 

@@ -59,10 +59,10 @@ DEFINE_VEC(target_module_vec, struct target_module);
 
 struct target_process {
     int pid;
-    int live_tid; // a thread whose files in /proc are used
-    int mem_fd;   // owned
-    int pidfd;    // owned; -1 before Linux 5.3
-    bool has_seccomp;
+    int live_tid;                       // a thread whose files in /proc are used
+    int mem_fd;                         // owned
+    int pidfd;                          // owned; -1 before Linux 5.3
+    bool has_seccomp;                   // in its first thread; seen again at each stop
     const struct kernel_calls *calls;   // borrowed
     struct target_mapping_vec mappings; // sorted by address
     struct target_module_vec modules;   // sorted by address

@@ -26,6 +26,7 @@
 #include "inject/inject_mapping.h"
 #include "inject/process/loader_list.h"
 #include "inject/process/proc_files.h"
+#include "inject/process/seccomp_filter.h"
 #include "inject/process/target_reading.h"
 #include "inject/process/target_refusal.h"
 #include "session/agent_page.h"
@@ -142,6 +143,44 @@ static enum err await_loader(struct target_process *target, bool is_urgent, stru
     return target_process_refresh(target, info); // they were read before the loader's list
 }
 
+static enum err read_filters(struct thread_stop *stop, void *context, struct err_info *info)
+{
+    bool *permits = context;
+    const enum err err = seccomp_filter_check(stop->target, stop->threads.items[0].tid, permits);
+    *permits = *permits && err == ERR_OK;
+    return err == ERR_NO_MEMORY ? err_set(info, err, "no memory for the recorder") : ERR_OK;
+}
+
+// Refuse a process with a filter that forbids a system call of the hooks: it could kill it. Each
+// thread may have one of its own.
+static enum err check_filters(struct attach *attach, struct err_info *info)
+{
+    struct target_process *target = &attach->inject.target;
+    struct stop_options options = attach->inject.calls.stop;
+    CLEANUP(u32_vec_release) struct u32_vec tids = {0};
+    const enum err err = options.is_held ? ERR_OK : proc_files_list_threads(target, &tids);
+    if (err != ERR_OK) {
+        return target_refusal_explain(target, err, info);
+    }
+    for (size_t i = 0; i < tids.len; i++) {
+        bool permits = true;
+        options.only_tid = (int)tids.items[i];
+        if (proc_files_is_confined(target, options.only_tid)) {
+            target->has_seccomp = true;
+            const enum err result =
+                thread_stop_run(target, &options, read_filters, &permits, NULL, info);
+            TRY(result == ERR_NOT_FOUND ? ERR_OK : result); // the thread has ended
+        }
+        if (!permits) {
+            return err_set(info, ERR_PERMISSION,
+                           "process %d has a seccomp filter that forbids system calls which "
+                           "recording needs, and may kill it; start the program under cairn",
+                           target->pid);
+        }
+    }
+    return ERR_OK;
+}
+
 static enum err open_once(struct attach *attach,
                           int pid,
                           const struct attach_options *options,
@@ -150,6 +189,7 @@ static enum err open_once(struct attach *attach,
     const struct inject_options injection = {.stop.is_held = options->is_fresh};
     *attach = (struct attach){.is_fresh = options->is_fresh};
     TRY(inject_open(&attach->inject, pid, &injection, info));
+    TRY(check_filters(attach, info));
     if (!options->is_fresh) {
         TRY(await_loader(&attach->inject.target, options->is_urgent, info));
     }

@@ -71,6 +71,16 @@ bool interrupted_call_restart(const struct target_process *target,
     return true;
 }
 
+bool interrupted_call_repeat(struct user_regs_struct *regs)
+{
+    if ((int64_t)regs->orig_rax < 0 || -(int64_t)regs->rax != KERNEL_RESTART_RESTARTBLOCK) {
+        return false;
+    }
+    regs->rax = regs->orig_rax;
+    regs->rip -= SYSCALL_BYTES;
+    return true;
+}
+
 void interrupted_call_rewind(struct user_regs_struct *regs)
 {
     if ((int64_t)regs->orig_rax < 0) {

@@ -24,6 +24,11 @@ bool interrupted_call_restart(const struct target_process *target,
                               int tid,
                               struct user_regs_struct *regs);
 
+// Whether the registers of a stopped thread are those of a call that the kernel would continue by
+// restart_syscall(2), which a seccomp filter may forbid: nanosleep, poll, a futex with a timeout.
+// Then change them so that the thread makes the call itself again; it waits anew.
+bool interrupted_call_repeat(struct user_regs_struct *regs);
+
 // Change the registers to the values that the kernel would give the thread when it goes on: a
 // thread that is stopped in a system call makes it again (signal(7), "Interruption of system
 // calls"). Needed only if the thread is to go on somewhere else first.

@@ -74,11 +74,33 @@ static void only_calls_that_return_eintr_are_made_again(void **state)
     }
 }
 
+static void calls_that_the_kernel_would_continue_are_made_again(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t result;
+        int64_t number;
+        bool is_repeated;
+    } cases[] = {
+        {-516, SYS_nanosleep, true}, {-516, SYS_poll, true},    {-516, -1, false},
+        {-514, SYS_poll, false},     {-EINTR, SYS_poll, false}, {1, SYS_poll, false},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct user_regs_struct regs = {
+            .rax = (uint64_t)cases[i].result, .orig_rax = (uint64_t)cases[i].number, .rip = PC};
+        assert_int_equal(interrupted_call_repeat(&regs), cases[i].is_repeated);
+        assert_int_equal(regs.rip, cases[i].is_repeated ? PC - 2 : PC);
+        assert_int_equal((int64_t)regs.rax,
+                         cases[i].is_repeated ? cases[i].number : cases[i].result);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(registers_are_those_that_the_kernel_would_set),
         cmocka_unit_test(only_calls_that_return_eintr_are_made_again),
+        cmocka_unit_test(calls_that_the_kernel_would_continue_are_made_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -133,7 +133,7 @@ static enum err begin_run(struct thread_stop *stop, void *context, struct err_in
     TRY(thread_stop_set_regs(stop, 0, &regs));
     run->has_begun = true;
     // A stopped process makes no calls by itself, and a filter is lifted only while it is traced.
-    return stop->options->lift_seccomp || stop->threads.items[0].was_in_group_stop
+    return stop->target->has_seccomp || stop->threads.items[0].was_in_group_stop
                ? thread_stop_let_run(stop, 0, is_done, run, DONE_MS)
                : ERR_OK;
 }

@@ -91,11 +91,13 @@ static enum err take_regs(struct thread_stop *stop, struct stopped_thread *threa
         return errno == ESRCH ? ERR_NOT_FOUND : ERR_IO;
     }
     struct user_regs_struct regs = thread->regs;
-    if (!interrupted_call_restart(stop->target, thread->tid, &regs)) {
-        return ERR_OK;
+    if (interrupted_call_restart(stop->target, thread->tid, &regs)) {
+        stop->report.restarted_calls++;
+        return set_regs(stop, thread, &regs);
     }
-    stop->report.restarted_calls++;
-    return set_regs(stop, thread, &regs);
+    return stop->target->has_seccomp && interrupted_call_repeat(&regs)
+               ? set_regs(stop, thread, &regs)
+               : ERR_OK;
 }
 
 enum wait_end {
@@ -148,9 +150,14 @@ wait_for_stop(struct thread_stop *stop, struct stopped_thread *thread, uint64_t 
 // Seize and interrupt one thread. *out_gone: it has ended meanwhile.
 static enum err seize(struct thread_stop *stop, int tid, bool *out_gone)
 {
-    const uintptr_t options = stop->options->lift_seccomp ? PTRACE_O_SUSPEND_SECCOMP : 0;
+    const bool lifts = stop->options->lift_seccomp || stop->target->has_seccomp;
+    const uintptr_t options = lifts ? PTRACE_O_SUSPEND_SECCOMP : 0;
     *out_gone = false;
-    if (call_ptrace(stop, PTRACE_SEIZE, tid, (const void *)options) != 0) {
+    long result = call_ptrace(stop, PTRACE_SEIZE, tid, (const void *)options);
+    if (result != 0 && errno == EPERM && lifts && !stop->options->lift_seccomp) {
+        result = call_ptrace(stop, PTRACE_SEIZE, tid, NULL);
+    }
+    if (result != 0) {
         // A thread that is ending says EPERM too.
         if (errno == ESRCH || has_thread_ended(stop->target, tid)) {
             *out_gone = true;
@@ -385,6 +392,7 @@ thread_stop_run(struct target_process *target,
     struct stop_options filled = *options;
     filled.limit_ms = filled.limit_ms != 0 ? filled.limit_ms : LIMIT_MS;
     filled.attempts = filled.attempts != 0 ? filled.attempts : ATTEMPTS;
+    target->has_seccomp = target->has_seccomp || proc_files_is_confined(target, target->live_tid);
     struct tracer tracer;
     for (uint32_t attempt = 1;; attempt++) {
         tracer = (struct tracer){

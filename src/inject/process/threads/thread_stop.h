@@ -40,7 +40,9 @@ struct stop_options {
     uint32_t limit_ms; // of one stop; 0: 100
     uint32_t attempts; // 0: 10
     int only_tid;      // stop this thread alone; 0: all
-    bool lift_seccomp; // suspend the target's seccomp filters while it is traced
+    // Suspend the target's seccomp filters while it is traced, or fail. Without it they are
+    // suspended where the kernel permits it: the target may have installed one since it was opened.
+    bool lift_seccomp;
     // The calling thread traces the target, which has one thread, and it is stopped (fresh_stop.h).
     // So it is neither stopped nor let go, and `work` is called by the calling thread.
     bool is_held;
