@@ -17,6 +17,7 @@
 
 #include "base/compiler.h"
 #include "host/os/file.h"
+#include "host/text/strbuf.h"
 #include "store/engine.h"
 #include "store/store_schema.h"
 
@@ -405,7 +406,10 @@ sqlite_engine_open(const char *path, bool creates, struct engine **out, struct e
         return ERR_NO_MEMORY;
     }
     e->engine.kind = &sqlite_kind;
-    e->path = strdup(path);
+    // SQLite would take the name ":memory:" for a store that ends with the command.
+    CLEANUP(strbuf_release) struct strbuf place = {0};
+    strbuf_printf(&place, "%s%s", path[0] == ':' ? "./" : "", path);
+    e->path = strbuf_take(&place);
     const enum err problem = e->path != NULL ? open_file(e, creates, info) : ERR_NO_MEMORY;
     return engine_finish_open(&e->engine, problem, out);
 }

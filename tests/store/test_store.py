@@ -288,6 +288,13 @@ def test_the_store_is_private_and_in_the_data_folder(server, tmp_path):
         assert (tmp_path / path).stat().st_mode & 0o777 == 0o600
 
 
+def test_a_name_that_means_no_file_to_sqlite_is_a_file(server, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    store = Store(":memory:")
+    store.run("add", server)
+    assert len(store.rows("list")) == 1
+
+
 def test_a_wrong_recording_ends_the_addition(server, store, tmp_path):
     (tmp_path / "text").write_text("no recording\n")
     assert "text" in store.run("add", server, tmp_path / "text", status=2)
