@@ -266,6 +266,18 @@ def test_credentials_come_from_a_file_or_the_environment(way, secret, header, sc
     assert "CAIRN_PUSH_AUTH" not in run.stdout  # the program does not inherit it
 
 
+@pytest.mark.parametrize("variable", ["http_proxy", "all_proxy"])
+def test_no_proxy_gets_what_is_for_this_machine(variable, scratch):
+    """Credentials are sent to the loopback in clear text."""
+    with Collector() as collector, Collector() as proxy:
+        more = {variable: proxy.url, "CAIRN_PUSH_AUTH": "secret"}
+        run = subprocess.run([CAIRN, "record", "-q", "--push", collector.url, "--push-timeout", "60s",
+                              "-o", scratch / "c.cairn", "--", "true"], check=False, capture_output=True, text=True,
+                             env=environment(more), timeout=DEADLINE_SECONDS)
+    assert run.returncode == 0 and run.stderr == ""
+    assert len(collector.accepted) == 1 and proxy.requests == []
+
+
 def test_certificates_are_verified(scratch):
     with Collector(pem=PEM) as collector:
         with Pushing(scratch / "c.cairn", collector.url, "--push-ca", PEM) as c:

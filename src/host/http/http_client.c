@@ -188,6 +188,14 @@ static size_t host_len(const char *authority, size_t len)
     return colon != NULL ? (size_t)(colon - authority) : len;
 }
 
+// Whether a URL that http_client_check_url accepts leads to this machine.
+static bool leads_to_loopback(const char *url)
+{
+    const char *authority = strstr(url, "://");
+    authority = authority != NULL ? authority + 3 : url;
+    return is_loopback(authority, host_len(authority, strcspn(authority, "/?#")));
+}
+
 enum err http_client_check_url(const char *url,
                                bool has_credentials,
                                const char *option,
@@ -307,6 +315,10 @@ static void set_options(struct transfer *transfer, const struct curl_slist *head
         (void)library.easy_setopt(curl, CURLOPT_POST, 1L);
         (void)library.easy_setopt(curl, CURLOPT_POSTFIELDS, (const char *)request->body.data);
         (void)library.easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.len);
+    }
+    // http_proxy would take credentials, which the loopback gets in clear text, to another host.
+    if (leads_to_loopback(request->url)) {
+        (void)library.easy_setopt(curl, CURLOPT_PROXY, "");
     }
     if (client->ca_file != NULL) {
         (void)library.easy_setopt(curl, CURLOPT_CAINFO, client->ca_file);

@@ -3,8 +3,8 @@
 //
 // libcurl is loaded when the first client is made: loading it and its libraries takes longer than
 // some recorded runs. Certificates are verified. A redirection is never followed: it is an answer
-// as any other, so credentials reach no other host. Every request has a time limit, and headers and
-// body of an answer are cut off at a bound.
+// as any other, and no proxy stands between this machine and itself, so credentials reach no other
+// host. Every request has a time limit, and headers and body of an answer are cut off at a bound.
 // Context: H. A client is for one thread at a time. Trust: answers are hostile.
 #pragma once
 
