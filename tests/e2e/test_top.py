@@ -243,7 +243,7 @@ def test_keys_sort_filter_and_open_stacks(run):
     screen = run.terminal
 
     def first_is(function):
-        return lambda lines: lines[8].rstrip().endswith(row(lines, function)) and row(lines, function) != ""
+        return lambda lines: lines[9].rstrip().endswith(row(lines, function)) and row(lines, function) != ""
 
     screen.wait(first_is("keep"), "the order by live bytes")
     screen.press("t")
@@ -255,7 +255,7 @@ def test_keys_sort_filter_and_open_stacks(run):
     screen.press("f5")
     screen.wait_for_all("Call stacks", r"^    churn +obedient\.c:\d+$", r"^    main +obedient\.c:\d+$")
     screen.press("enter")
-    screen.wait(lambda lines: "FUNCTION" in lines[7], "the list")
+    screen.wait(lambda lines: "FUNCTION" in lines[8], "the list")
     screen.press("escape")
     screen.wait(first_is("keep"), "all call sites")
     screen.press("f1")
@@ -282,7 +282,7 @@ def test_each_key_for_the_order_is_obeyed(run, keys, head, first):
     run.do("a 10 1000", "t 20 100")
     run.terminal.wait(lambda lines: row(lines, "keep") and row(lines, "churn"), "the call sites")
     run.terminal.press(*keys)
-    run.terminal.wait(lambda lines: head in lines[7] and first in (None, lines[8].split()[-2]), f"{head} and {first}")
+    run.terminal.wait(lambda lines: head in lines[8] and first in (None, lines[9].split()[-2]), f"{head} and {first}")
 
 
 @pytest.mark.parametrize("key", ["f3", "f4", "/", "\\"])

@@ -14,6 +14,7 @@
 #include "base/minmax.h"
 #include "cli/report/report_lines.h"
 #include "cli/report/report_views.h"
+#include "cli/text/location_text.h"
 #include "cli/text/screen_text.h"
 
 enum {
@@ -98,11 +99,12 @@ append_site(const struct report *report, uint32_t node, size_t columns, struct s
     const struct call_site_location site = profile_call_site(report->profile, node);
     CLEANUP(strbuf_release) struct strbuf place = {0};
     report_append_line(report, &place, site.location);
-    if (place.len == 0) {
+    if (place.len == 0 && !location_names_module(report->profile, site.location)) {
         screen_append(&place, report_module(report, site.location));
     }
     report_append_function(report, out, site.location, site.is_inlined, columns - PLACE_COLUMNS);
-    strbuf_printf(out, "  %s", strbuf_text(&place));
+    strbuf_append_text(out, place.len > 0 ? "  " : "");
+    strbuf_append_text(out, strbuf_text(&place));
 }
 
 // Append the call site that mapped a part, or a file's name.

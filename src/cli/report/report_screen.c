@@ -7,6 +7,7 @@
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "cli/report/report_lines.h"
+#include "cli/text/location_text.h"
 #include "cli/text/screen_text.h"
 #include "profile/model/function_name.h"
 
@@ -37,7 +38,7 @@ static void print_site(const struct report *report,
     CLEANUP(strbuf_release) struct strbuf function = {0};
     const uint64_t value = costs_get(&site->costs, cost);
     report_append_line(report, &place, site->location);
-    if (place.len == 0) {
+    if (place.len == 0 && !location_names_module(report->profile, site->location)) {
         report_append_module(report, &place, "", report_module(report, site->location), "",
                              PLACE_COLUMNS);
     }
@@ -51,7 +52,8 @@ static void print_site(const struct report *report,
         (void)fprintf(out, "  %6s", format_percent(value, whole).text);
     }
     report_append_function(report, &function, site->location, false, report_width(report) - taken);
-    (void)fprintf(out, "  %s  %s\n", strbuf_text(&function), strbuf_text(&cut));
+    (void)fprintf(out, "  %s%s%s\n", strbuf_text(&function), cut.len > 0 ? "  " : "",
+                  strbuf_text(&cut));
 }
 
 static MUST_USE enum err

@@ -47,6 +47,19 @@ void location_append_line(struct strbuf *out,
     }
 }
 
+bool location_names_module(const struct profile *profile, uint32_t location)
+{
+    static const char offset[] = "+0x";
+    if (location == REC_NONE) {
+        return false;
+    }
+    const char *name = profile_location_function(profile, location);
+    const char *module = path_file_name(profile_location_module(profile, location));
+    const size_t len = strlen(module);
+    return len > 0 && strncmp(name, module, len) == 0 &&
+           strncmp(name + len, offset, sizeof(offset) - 1) == 0;
+}
+
 void function_print(FILE *out,
                     const struct code_union *code,
                     uint32_t function,

@@ -28,6 +28,10 @@ void location_append_line(struct strbuf *out,
                           uint32_t location,
                           bool is_full);
 
+// Return whether the name of the function begins with its module, as that of code without a name
+// does: "redis-server+0x64da0". The module need not be beside it.
+bool location_names_module(const struct profile *profile, uint32_t location);
+
 // How a line shows a function.
 struct function_look {
     bool use_full_names; // whole names and paths, without a limit of columns

@@ -124,29 +124,73 @@ const char *screen_basename(const char *path)
     return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
 }
 
+// Return whether a unit begins here, perhaps with punctuation after it.
+static bool is_unit(const char *text)
+{
+    static const char *const units[] = {"B",  "KiB", "MiB", "GiB", "TiB", "PiB", "EiB",
+                                        "ns", "us",  "ms",  "s",   "min", "h",   "d"};
+    const size_t len = strcspn(text, " .,;:)");
+    for (size_t i = 0; i < ARRAY_LEN(units); i++) {
+        if (strlen(units[i]) == len && memcmp(units[i], text, len) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Return the bytes of the first word.
+static size_t word_len(const char *text)
+{
+    const size_t len = strcspn(text, " ");
+    const bool is_figure = len > 0 && text[len - 1] >= '0' && text[len - 1] <= '9';
+    return is_figure && text[len] == ' ' && is_unit(text + len + 1)
+               ? len + 1 + strcspn(text + len + 1, " ")
+               : len;
+}
+
+// Return the columns of the first `len` bytes.
+static size_t columns_of(const char *text, size_t len)
+{
+    size_t columns = 0;
+    for (size_t at = 0; at < len;) {
+        size_t bytes;
+        columns += measure(text + at, &bytes);
+        at += bytes;
+    }
+    return columns;
+}
+
+size_t screen_fitting_words(const char *safe, size_t columns)
+{
+    size_t at = word_len(safe);
+    size_t used = columns_of(safe, at);
+    while (safe[at] != '\0') {
+        const size_t blanks = strspn(safe + at, " ");
+        const size_t len = word_len(safe + at + blanks);
+        used += columns_of(safe + at, blanks + len);
+        if (len == 0 || used > columns) {
+            break;
+        }
+        at += blanks + len;
+    }
+    return at;
+}
+
 void screen_print_wrapped(FILE *out, const char *safe, unsigned indent, size_t columns)
 {
-    size_t at = 0;
     while (*safe != '\0') {
-        int bytes = (int)strcspn(safe, " ");
-        CLEANUP(strbuf_release) struct strbuf word = {0};
-        strbuf_append(&word, safe, (size_t)bytes);
-        size_t width = screen_columns(strbuf_text(&word));
-        bool fits = at > 0 && at + 1 + width <= columns;
+        const size_t len = screen_fitting_words(safe, columns > indent ? columns - indent : 0);
         // Output errors are found when the stream is closed.
-        if (at == 0 || !fits) {
-            (void)fprintf(out, "%s%*s", at > 0 ? "\n" : "", (int)indent, "");
-            at = indent;
-        } else {
-            (void)fputc(' ', out);
-            at++;
+        (void)fprintf(out, "%*s", (int)indent, "");
+        for (size_t i = 0; i < len; i++) {
+            if (safe[i] != ' ' || safe[i + 1] != ' ') {
+                (void)fputc(safe[i], out);
+            }
         }
-        (void)fputs(strbuf_text(&word), out);
-        at += width;
-        safe += bytes;
+        (void)fputc('\n', out);
+        safe += len;
         safe += strspn(safe, " ");
     }
-    (void)fputs(at > 0 ? "\n" : "", out);
 }
 
 bool screen_ends_with(const char *text, const char *end)

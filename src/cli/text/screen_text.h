@@ -31,6 +31,10 @@ void screen_append_cut(struct strbuf *out, const char *safe, size_t columns, enu
 // shortest form, truncated, if none fits.
 void screen_append_function(struct strbuf *out, const char *function, size_t columns);
 
+// Return the bytes of the words of safe text that fit in `columns` columns; of the first word if
+// even that does not. A figure and its unit, "8.21 s", are one word.
+size_t screen_fitting_words(const char *safe, size_t columns);
+
 // Print the words of safe text in lines of `columns`, each indented.
 void screen_print_wrapped(FILE *out, const char *safe, unsigned indent, size_t columns);
 

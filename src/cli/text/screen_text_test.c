@@ -137,6 +137,7 @@ static void words_are_wrapped(void **state)
         {"\xe6\x95\xb0 b", 0, 4, "\xe6\x95\xb0 b\n"},     // columns, not bytes
         {"\xe6\x95\xb0 b", 0, 3, "\xe6\x95\xb0\nb\n"},
         {"ends ", 0, 10, "ends\n"},
+        {"The heap held 22.0 MiB at 8.21 s.", 2, 16, "  The heap held\n  22.0 MiB at\n  8.21 s.\n"},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         char *text = NULL;
@@ -176,6 +177,37 @@ static void ends_of_texts_are_found(void **state)
     assert_string_equal(screen_format_ms(0).text, "<1 ms");
     assert_string_equal(screen_format_ms(1).text, "1.00 ms");
     assert_string_equal(screen_format_ms(5680).text, "5.68 s");
+}
+
+static void lines_break_between_words_but_not_before_units(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t columns;
+        const char *wanted;
+    } cases[] = {
+        {"one two three", 13, "one two three"},
+        {"one two three", 12, "one two"},
+        {"one two three", 7, "one two"},
+        {"one two three", 6, "one"},
+        {"one two three", 0, "one"}, // a word is never torn
+        {"held 22.0 MiB. It", 9, "held"},
+        {"held 22.0 MiB. It", 14, "held 22.0 MiB."},
+        {"since 8.21 s, when", 11, "since"},
+        {"since 8.21 s, when", 13, "since 8.21 s,"},
+        {"in 15 blocks", 5, "in 15"},
+        {"for 1 min 18 s", 9, "for 1 min"},
+        {"\xe6\x95\xb0\xe6\x95\xb0 a", 5, "\xe6\x95\xb0\xe6\x95\xb0"},
+        {"end ", 9, "end"},
+        {"", 5, ""},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const size_t len = screen_fitting_words(cases[i].text, cases[i].columns);
+        if (len != strlen(cases[i].wanted) || memcmp(cases[i].text, cases[i].wanted, len) != 0) {
+            fail_msg("%zu: '%.*s'", i, (int)len, cases[i].text);
+        }
+    }
 }
 
 static void default_names_are_safe_file_names(void **state)
@@ -252,6 +284,7 @@ int main(void)
         cmocka_unit_test(functions_take_the_longest_form_that_fits),
         cmocka_unit_test(words_are_wrapped),
         cmocka_unit_test(ends_of_texts_are_found),
+        cmocka_unit_test(lines_break_between_words_but_not_before_units),
         cmocka_unit_test(default_names_are_safe_file_names),
         cmocka_unit_test(patterns_are_expanded),
     };

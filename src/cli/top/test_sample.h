@@ -21,6 +21,7 @@ test_sampled(const char *text, uint64_t time_ms, uint64_t sample_bytes)
     if (problem == ERR_OK) {
         recording.meta.state = REC_STATE_FINISHED;
         recording.meta.runtime_ms = time_ms;
+        recording.totals.peak_time_ms = time_ms; // in the last slice
         recording.totals.sample_bytes = sample_bytes;
         recording.totals.unsampled_allocations = sample_bytes > 0 ? 9000 : 0;
         recording.totals.peak_error_bytes = sample_bytes > 0 ? 100000 : 0;

@@ -15,8 +15,10 @@
 #include "host/text/format.h"
 
 enum {
-    FINDING_LINES = 2,
+    FINDING_LINES = 2,  // of a finding; one more on a high and narrow screen
+    FINDING_WIDE = 120, // columns
     LOW_LINES = 14,
+    HIGH_LINES = 24,
     TALL_LINES = 34, // from here on, charts have several lines
     TALL_CHART_LINES = 3,
     CHART_LEFT = 18,       // columns before a chart
@@ -303,26 +305,35 @@ static MUST_USE enum err draw_totals(struct drawing *d)
     return end_line(d, TOP_STYLE_PLAIN);
 }
 
-// Return the bytes of the words that fit into a line; all bytes if the first one does not.
-static size_t words_that_fit(const char *text, size_t columns)
-{
-    size_t fitting = 0;
-    for (size_t i = 0; i <= columns; i++) {
-        if (text[i] == '\0') {
-            return i;
-        }
-        fitting = text[i] == ' ' ? i : fitting;
-    }
-    return fitting > 0 ? fitting : strlen(text);
-}
-
-// A low terminal needs its lines for the list.
+// The same for every finding, so that the list does not move. A low terminal needs its lines for
+// the list.
 static unsigned finding_lines(struct top_size size)
 {
-    return size.height < LOW_LINES ? 0 : FINDING_LINES;
+    if (size.height < LOW_LINES) {
+        return 0;
+    }
+    return size.height >= HIGH_LINES && size.width < FINDING_WIDE ? FINDING_LINES + 1
+                                                                  : FINDING_LINES;
 }
 
-// Draw the first finding in its lines. The last one is cut.
+// Return the bytes of the sentences that fit into the lines; of the whole text if not even the
+// first sentence fits.
+static size_t fitting_sentences(const char *text, size_t columns, unsigned lines)
+{
+    size_t len = 0;
+    for (unsigned line = 0; line < lines; line++) {
+        len += screen_fitting_words(text + len, columns);
+        len += strspn(text + len, " ");
+    }
+    for (size_t end = len; text[len] != '\0' && end > 1; end--) {
+        if (text[end - 2] == '.' && text[end - 1] == ' ') {
+            return end - 1;
+        }
+    }
+    return strlen(text);
+}
+
+// Draw the first finding: the sentences that fit. If the first one does not, its last line is cut.
 static MUST_USE enum err draw_finding(struct drawing *d)
 {
     const struct findings *findings = &d->model->sample->findings;
@@ -330,14 +341,17 @@ static MUST_USE enum err draw_finding(struct drawing *d)
     if (findings->items.len > 0) {
         screen_append(&safe, findings_sentence(findings, &findings->items.items[0]));
     }
-    const char *text = strbuf_text(&safe);
     const unsigned count = finding_lines(d->size);
+    const char *text = strbuf_text(&safe);
+    const char *end = text + fitting_sentences(text, d->size.width, count);
     for (unsigned line = 1; line <= count; line++) {
-        const size_t len = line < count ? words_that_fit(text, d->size.width) : strlen(text);
+        const size_t rest = (size_t)(end - text);
+        const size_t len =
+            line < count ? min_u64(screen_fitting_words(text, d->size.width), rest) : rest;
         strbuf_append(&d->line, text, len);
         TRY(end_line(d, TOP_STYLE_NOTE));
         text += len;
-        text += strspn(text, " ");
+        text += min_u64(strspn(text, " "), (size_t)(end - text));
     }
     return ERR_OK;
 }
@@ -374,7 +388,7 @@ static void append_location(struct drawing *d, uint32_t location, bool is_inline
     const size_t used = screen_columns(strbuf_text(&d->line));
     const size_t rest = d->size.width > used ? d->size.width - used : 0;
     location_append_line(&place, profile, location, false);
-    if (place.len == 0 && location != REC_NONE) {
+    if (place.len == 0 && location != REC_NONE && !location_names_module(profile, location)) {
         screen_append(&place, screen_basename(profile_location_module(profile, location)));
     }
     const size_t room = rest > FUNCTION_COLUMNS_MIN + 2 ? rest - FUNCTION_COLUMNS_MIN - 2 : 0;

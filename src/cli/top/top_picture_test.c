@@ -42,6 +42,17 @@ static void press(struct top_model *model, uint32_t key)
     assert_int_equal(top_model_key(model, key, &action), ERR_OK);
 }
 
+// The line above the list.
+static size_t head_line(const struct top_picture *picture)
+{
+    size_t line = 0;
+    while (picture->lines.items[line].style != TOP_STYLE_HEAD) {
+        line++;
+        assert_true(line < picture->lines.len);
+    }
+    return line;
+}
+
 static void rates_have_at_most_five_characters(void **state)
 {
     (void)state;
@@ -77,6 +88,7 @@ static void the_usual_screen_has_every_part(void **state)
         NULL, // RSS: none was sampled
         "31 live blocks, 20,512 allocations (10.3k/s), 99.8% temporary",
         "Change 0 B since 2.00 s",
+        NULL, // the finding
         NULL,
         NULL,
         "     LIVEv     CHANGE  ALLOC/S    TEMP  FUNCTION                           PLACE",
@@ -97,9 +109,70 @@ static void the_usual_screen_has_every_part(void **state)
             assert_string_equal(top_picture_text(&picture, i), wanted[i]);
         }
     }
-    assert_int_equal(picture.lines.items[8].style, TOP_STYLE_CURSOR);
-    assert_int_equal(picture.lines.items[9].style, TOP_STYLE_PLAIN);
+    assert_int_equal(picture.lines.items[9].style, TOP_STYLE_CURSOR);
+    assert_int_equal(picture.lines.items[10].style, TOP_STYLE_PLAIN);
     assert_non_null(strstr(top_picture_text(&picture, 23), "F10 Quit"));
+}
+
+// What the lines of the finding say, joined.
+static void join_finding(const struct top_picture *picture, struct strbuf *out)
+{
+    for (size_t i = 0; i < head_line(picture); i++) {
+        const char *line = top_picture_text(picture, i);
+        if (picture->lines.items[i].style == TOP_STYLE_NOTE && line[0] != '\0') {
+            strbuf_printf(out, "%s%s", out->len > 0 ? " " : "", line);
+        }
+    }
+}
+
+// Who it is and how much can be read, and no sentence ends in its middle.
+static void the_finding_is_shown_in_whole_sentences(void **state)
+{
+    (void)state;
+    static const char grown[] =
+        "main;void app::sessions::open_a_session_of_a_visitor<std::string>(int)"
+        "(/src/sessions.cpp:18) 1000 13000000 400 4000000 0 0 600 9000000 9000000\n"
+        "@0 500 5000000 0 0 0\n@2 0 0 400 4000000 0\n@5 500 8000000 0 0 0\n";
+    CLEANUP(top_picture_release) struct top_picture picture = {0};
+    size_t cut = 0;
+    for (unsigned width = 60; width < 300; width++) {
+        CLEANUP(top_model_release) struct top_model model = {0};
+        CLEANUP(strbuf_release) struct strbuf said = {0};
+        const struct top_size size = {width, width % 2 == 0 ? 24 : 14, true};
+        model.lines = top_picture_list_lines(size);
+        assert_int_equal(top_model_take(&model, test_sample(grown, 2000)), ERR_OK);
+        draw(&model, size, &picture);
+        join_finding(&picture, &said);
+        const struct findings *findings = &model.sample->findings;
+        const char *whole = findings_sentence(findings, &findings->items.items[0]);
+        const char *is = strbuf_text(&said);
+        print_message("%u: %s\n", width, is);
+        assert_memory_equal(is, whole, strlen(is));
+        assert_int_equal(is[strlen(is) - 1], '.');
+        assert_non_null(strstr(is, "open_a_session_of_a_visitor (sessions.cpp:18) "));
+        assert_non_null(strstr(is, "8.58 MiB"));
+        cut += strlen(is) < strlen(whole);
+        assert_true(width < 80 || size.height < 24 || strlen(whole) > 240 ||
+                    strlen(is) == strlen(whole));
+    }
+    assert_true(cut > 0);
+}
+
+// The name of unnamed code has its module, which is not repeated beside it.
+static void a_module_is_shown_once(void **state)
+{
+    (void)state;
+    static const char unnamed[] = "main;libz.so! 1 100 0 0 0 0\n@1 1 100 0 0 0\n";
+    const struct top_size size = {80, 24, true};
+    CLEANUP(top_model_release) struct top_model model = {0};
+    CLEANUP(top_picture_release) struct top_picture picture = {0};
+    model.lines = top_picture_list_lines(size);
+    assert_int_equal(top_model_take(&model, test_sample(unnamed, 2000)), ERR_OK);
+    draw(&model, size, &picture);
+    const char *row = top_picture_text(&picture, head_line(&picture) + 1);
+    const char *name = strstr(row, "  libz.so+0x");
+    assert_non_null(name);
+    assert_null(strstr(name + 3, "libz.so"));
 }
 
 // The column of the order is there even if the screen is too narrow for all columns.
@@ -124,7 +197,7 @@ static void the_order_can_be_seen(void **state)
         start(&model, size);
         press(&model, cases[i].key);
         draw(&model, size, &picture);
-        const char *line = top_picture_text(&picture, 7);
+        const char *line = top_picture_text(&picture, head_line(&picture));
         if (strncmp(line, cases[i].head, strlen(cases[i].head)) != 0) {
             fail_msg("%zu: '%s'", i, line);
         }
@@ -290,16 +363,17 @@ static void estimates_have_errors(void **state)
     free(is);
     for (unsigned width = 60; width < 200; width++) {
         draw(&model, (struct top_size){width, 24, true}, &picture);
-        const char *row = top_picture_text(&picture, 8);
-        const char *head = top_picture_text(&picture, 7);
+        const char *row = top_picture_text(&picture, head_line(&picture) + 1);
+        const char *head = top_picture_text(&picture, head_line(&picture));
         assert_non_null(strstr(head, "LIVEv     ±  "));
         assert_non_null(strstr(row, " 922 KiB   ±14%  "));
         assert_non_null(strstr(top_picture_text(&picture, 1), "Heap    922 KiB ±14%"));
         draw(&model, (struct top_size){width, 24, false}, &picture);
-        assert_non_null(strstr(top_picture_text(&picture, 8), " 922 KiB   +-14%  "));
+        assert_non_null(
+            strstr(top_picture_text(&picture, head_line(&picture) + 1), " 922 KiB   +-14%  "));
     }
     draw(&model, (struct top_size){160, 24, true}, &picture);
-    const char *head = top_picture_text(&picture, 7);
+    const char *head = top_picture_text(&picture, head_line(&picture));
     size_t signs = 0;
     for (const char *at = head; (at = strstr(at, "±")) != NULL; at++) {
         signs++;
@@ -312,6 +386,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rates_have_at_most_five_characters),
         cmocka_unit_test(the_usual_screen_has_every_part),
+        cmocka_unit_test(the_finding_is_shown_in_whole_sentences),
+        cmocka_unit_test(a_module_is_shown_once),
         cmocka_unit_test(the_order_can_be_seen),
         cmocka_unit_test(every_size_fits),
         cmocka_unit_test(the_bottom_says_what_is_typed_asked_or_wrong),
