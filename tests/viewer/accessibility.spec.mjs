@@ -16,7 +16,7 @@ const COMPARED = ['summary', 'bottom-up', 'functions?fn=keep_cache()', 'flame', 
 const PHONE = { width: 844, height: 390 };
 const UPRIGHT = { width: 390, height: 844 };
 const NARROW = { width: 800, height: 600 };
-const NARROW_COMPARED = ['bottom-up?diff=1', 'functions?diff=1', 'leaks?diff=1'];
+const NARROW_COMPARED = [...VIEWS.filter((view) => !view.includes('function=')), 'threads?cost=temporary', 'threads?cost=allocated_bytes', 'leaks?leaks_by=call_site'].map((view) => `${view}${view.includes('?') ? '&' : '?'}diff=1`);
 const SMALL_SCREEN = { width: 1280, height: 720 };
 
 let viewer, page;

@@ -69,6 +69,14 @@ describe('the findings', () => {
     });
   }
 
+  it('keep figures and units in one line', async () => {
+    await page.setViewportSize({ width: 390, height: 844 });
+    await viewer.open('#/summary');
+    const lines = await page.locator('.sentence-figure').evaluateAll((all) => all.map((one) => [one.textContent, one.getClientRects().length]));
+    assert.ok(lines.length > 3 && lines.every(([, count]) => count === 1), JSON.stringify(lines));
+    await page.setViewportSize({ width: 1280, height: 800 });
+  });
+
   it('are not made under a time range, and the page says so', async () => {
     await viewer.open('#/summary?from_ms=0&to_ms=200');
     assert.match(await viewer.text('no-findings'), /none under a time range/);
@@ -102,6 +110,13 @@ describe('why the peak', () => {
     assert.equal(rise.sites[0].gained_bytes, CACHE);
     const bars = await page.locator('.cost-bar').evaluateAll((all) => all.map((bar) => Number.parseFloat(bar.style.width)));
     assert.ok(Math.abs(bars[0] - (CACHE / reported.totals.peak_bytes) * 100) < 0.1, String(bars));
+  });
+
+  it('leads from a call site to its function', async () => {
+    await viewer.open('#/peak');
+    await page.getByLabel('Gained before the peak').getByRole('button', { name: 'fill_cache' }).first().click();
+    assert.equal(await view(), 'functions');
+    assert.match(viewer.parameters().get('fn'), /^fill_cache/);
   });
 
   it('is that of the whole recording, and says so under a filter', async () => {
@@ -165,7 +180,7 @@ describe('wrappers', () => {
 
   it('unfold in the flame graph', async () => {
     await viewer.open('#/flame?min_share=0');
-    const count = async () => Number(/of (\d+) frame/.exec(await viewer.text('flame-count'))[1]);
+    const count = async () => Number(/(\d+) frame/.exec(await viewer.text('flame-count'))[1]);
     const folded = await count();
     await page.getByRole('application').focus();
     for (let step = 0; step < 12 && viewer.parameters().get('unfold') === null; step++) {

@@ -71,6 +71,7 @@ describe('comparison', () => {
   it('tells the flame graph the change of each frame', async () => {
     await diff.open('#/flame?diff=1&cost=leaked_bytes&min_share=0');
     assert.match(await diff.text('flame-status'), /^all:/);
+    assert.deepEqual(await diff.page.getByLabel('Colours').getByRole('listitem').allInnerTexts(), ['more than before', 'less than before']);
     const drawn = async () => readSvg((await diff.download(diff.page.getByRole('button', { name: 'SVG', exact: true }))).bytes);
     const tip = (await drawn()).text.split('<title>').find((part) => part.startsWith('leak_receipt()')) ?? '';
     assert.match(tip, /Leaked: 73\.2 KiB \(75,000 B\), [\d.]+%, \+24\.4 KiB against before/);

@@ -127,6 +127,21 @@ describe('flame graph', () => {
     });
   }
 
+  it('says what its colours mean', async () => {
+    await viewer.open('#/flame?min_share=0');
+    const modules = await viewer.page.getByLabel('Colours').getByRole('listitem').allInnerTexts();
+    assert.equal(modules[0], 'workload');
+    assert.ok(modules.some((name) => name.startsWith('libc.so')), modules.join('; '));
+  });
+
+  it('says what a click does, and of a frame its module', async () => {
+    await viewer.open('#/flame?min_share=0');
+    assert.match(await viewer.text('flame-status'), /100% Click: zoom in\..* Right click: callers and callees\.$/);
+    await viewer.page.getByRole('application').press('ArrowDown');
+    await viewer.page.getByRole('application').press('ArrowDown');
+    assert.match(await viewer.text('flame-status'), /% \/\S+$/);
+  });
+
   it('a search says its share', async () => {
     await viewer.open('#/flame?cost=leaked_bytes&search=leak_receipt');
     const match = await viewer.text('flame-match');
@@ -152,6 +167,8 @@ describe('caller and callee', () => {
     assert.deepEqual(callers.map((row) => plain(row.name)), ['main']);
     assert.equal(exactNumber(callers[0].costs[0]), costOfFunction(reported, 'allocations', (name) => name === 'keep_cache()'));
     const lines = await viewer.rows('Source lines');
+    const cut = await viewer.page.locator('.neighbours .code-name').evaluateAll((all) => all.filter((name) => name.scrollWidth > name.clientWidth).map((name) => name.textContent));
+    assert.deepEqual(cut, []);
     assert.ok(lines.length >= 1 && lines.every((row) => /workload\.cpp:\d+/.test(row.cells[0])), JSON.stringify(lines));
   });
 });
@@ -161,6 +178,14 @@ describe('leaks', () => {
     await viewer.open('#/leaks?leaks_by=call_site');
     const rows = await viewer.rows('Leaks');
     assert.deepEqual(rows.map((row) => exactNumber(row.costs[0])), reported.top.leaked_bytes.map((site) => site.costs.leaked_bytes));
+    assert.match(await viewer.text('leaks-count'), new RegExp(`^${rows.length} call sites?$`));
+  });
+
+  it('have kinds of growth that say what they are', async () => {
+    await viewer.open('#/leaks');
+    assert.match(await viewer.text('leaks-count'), /^\d+ stacks?$/);
+    const helps = await viewer.page.getByRole('group', { name: 'Growth' }).getByRole('button').evaluateAll((all) => all.map((button) => button.title));
+    assert.equal(new Set(helps).size, helps.length, helps.join('; '));
   });
 });
 

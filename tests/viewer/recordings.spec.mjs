@@ -152,12 +152,12 @@ describe('a recording that is larger than a page', () => {
 
   it('the flame graph shows the widest frames, and everything if asked to', async () => {
     await own.viewer.open('#/flame');
-    const count = async () => /^([\d,]+) of ([\d,]+) frames/.exec(await own.viewer.text('flame-count')).slice(1).map((text) => Number(text.replaceAll(',', '')));
+    const count = async () => /^(?:widest ([\d,]+) of )?([\d,]+) frames$/.exec(await own.viewer.text('flame-count')).slice(1).map((text) => Number((text ?? '').replaceAll(',', '')));
     const [few, all] = await count();
-    assert.ok(few < all, `${few} of ${all}`);
+    assert.ok(few > 0 && few < all, `${few} of ${all}`);
     await own.viewer.open('#/flame?min_share=0&collapse=0');
     const [shown, total] = await count();
-    assert.equal(shown, total);
+    assert.equal(shown, 0); // all of them
     assert.ok(total > 96_000, String(total));
     assert.match(await own.viewer.text('flame-status'), new RegExp(`^all: ${humanBytes(1_536_000)}, 100%`));
   });

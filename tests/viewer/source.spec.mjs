@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import fs from 'node:fs';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import { exactNumber, recordWorkload, report, withStage } from './support.mjs';
+import { exactNumber, recordSource, recordWorkload, report, withStage } from './support.mjs';
 
 const SOURCE = path.join(import.meta.dirname, 'workload.cpp');
 const EDITOR = 'x-edit://open?file=%f&line=%l';
@@ -101,6 +101,12 @@ describe('the source view', () => {
     const most = Math.max(...lines.self.allocations);
     const selected = page.locator(`[aria-label="Source ${SOURCE}"] .table-selected .source-line`);
     assert.equal(await selected.innerText(), String(lines.line[lines.self.allocations.indexOf(most)]));
+  });
+
+  it('begins with the costliest call site where operator new is the innermost frame', async () => {
+    const { page: own, viewer: fresh } = await stage.open(recordSource(stage.folder, 'sites.cpp'));
+    await fresh.open('#/source?cost=allocations');
+    assert.match(await own.locator('.source-file .table-selected .source-text').innerText(), /new char\[1000\]/);
   });
 
   it('lists the files by the cost of their call sites, and opens them', async () => {

@@ -111,6 +111,21 @@ describe('lives', () => {
   });
 });
 
+describe('histograms', () => {
+  it('have a scale for their heights', async () => {
+    await viewer.open('#/sizes?rank=bytes');
+    const labels = await page.locator('.bars-y span').evaluateAll((all) => all.map((label) => [label.textContent, Number.parseFloat(label.style.bottom)]));
+    const { buckets } = await viewer.ask('sizes');
+    const most = Math.max(...buckets.bytes);
+    assert.ok(labels.length >= 3, JSON.stringify(labels));
+    for (const [text, bottom] of labels) {
+      const [, figure, unit] = /^([\d.]+) ([KM]?i?B)$/.exec(text);
+      const bytes = Number(figure) * { B: 1, KiB: 1024, MiB: 1024 ** 2 }[unit];
+      assert.ok(Math.abs((bytes / most) * 100 - bottom) < 0.5, text);
+    }
+  });
+});
+
 describe('lifetimes', () => {
   it('are on a logarithmic scale, unless it is turned off', async () => {
     const heights = () => page.locator('.bars g').evaluateAll((bars) => bars.map((bar) => [...bar.querySelectorAll('rect:not(.bars-hover)')].reduce((sum, part) => sum + Number(part.getAttribute('height')), 0)));

@@ -110,6 +110,23 @@ export function locationName(code: CodeTable, index: number | null | undefined):
   };
 }
 
+/** The scopes of a C++ name, and its last part: "a::b<c::d>::" and "run(e::f)". */
+export function splitScope(label: string): readonly [string, string] {
+  let depth = 0;
+  let end = 0;
+  for (let i = 0; i + 1 < label.length; i++) {
+    const character = label.charAt(i);
+    if (character === '(' && depth === 0 && i > end) {
+      break; // the parameters; "(anonymous class)::" would begin a part
+    }
+    depth += '<([{'.includes(character) ? 1 : '>)]}'.includes(character) ? -1 : 0;
+    if (depth === 0 && label.startsWith('::', i)) {
+      end = i + 2;
+    }
+  }
+  return [label.slice(0, end), label.slice(end)];
+}
+
 /** "shop.cpp:103", or "" if the file is unknown. */
 export function fileLine(name: CodeName): string {
   if (name.file === '') {

@@ -1,6 +1,6 @@
 // Names, partly loaded trees, stacked areas.
 import { describe, expect, it } from 'vitest';
-import { distinctLabels, editorLink, fileLine, functionName, locationName, NO_CODE, type CodeTable } from './code';
+import { distinctLabels, editorLink, fileLine, functionName, locationName, NO_CODE, splitScope, type CodeTable } from './code';
 import { stackUp } from './stacked';
 import type { TreeNodes } from './tree';
 import { EMPTY_TREE, hangIn, setOpen, visibleRows } from './tree-rows';
@@ -32,6 +32,22 @@ describe('names', () => {
     expect(fileLine(locationName(CODE, 0))).toBe('x.cpp:7');
     expect(fileLine(locationName(CODE, 1))).toBe('');
   });
+});
+
+describe('scopes of names', () => {
+  it.each([
+    ['main', '', 'main'],
+    ['v8::internal::Heap::Grow', 'v8::internal::Heap::', 'Grow'],
+    ['v8::internal::Grow(std::string, a::b)', 'v8::internal::', 'Grow(std::string, a::b)'],
+    ['a::b<c::d>::run', 'a::b<c::d>::', 'run'],
+    ['a::b<c::d>', 'a::', 'b<c::d>'],
+    ['(anonymous namespace)::run', '(anonymous namespace)::', 'run'],
+    ['a::(anonymous class)::operator()', 'a::(anonymous class)::', 'operator()'],
+    ['a::operator<', 'a::', 'operator<'],
+    ['run(::', '', 'run(::'],
+    ['::', '::', ''],
+    ['', '', ''],
+  ])('%s is %s and %s', (label, scope, last) => expect(splitScope(label)).toEqual([scope, last]));
 });
 
 describe('labels below each other', () => {

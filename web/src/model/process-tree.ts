@@ -11,6 +11,7 @@ export interface ProcessTimes {
 
 export interface ThreadTimes {
   readonly count: number;
+  readonly thread_id: readonly number[];
   readonly pid: readonly number[];
   readonly start_ms: readonly number[];
   readonly end_ms: readonly number[];
@@ -32,7 +33,7 @@ function rowsBy(keys: readonly number[]): ReadonlyMap<number, readonly number[]>
 }
 
 /**
- * Depth first: a process, its threads if it has several, its children. A process that executed
+ * Depth first: a process, its threads if it has several, the first one and then by their start, its children. A process that executed
  * another program has several entries in the table and one row, that of the last program.
  */
 export function processTree(processes: ProcessTimes, threads: ThreadTimes): readonly Life[] {
@@ -54,7 +55,8 @@ export function processTree(processes: ProcessTimes, threads: ThreadTimes): read
       startMs: Math.min(...own.map((row) => processes.start_ms[row] ?? 0)),
       endMs: Math.max(...own.map((row) => processes.end_ms[row] ?? 0)),
     });
-    const below = ofPid.get(pid) ?? [];
+    const rank = (thread: number): number => (threads.thread_id[thread] === pid ? -1 : (threads.start_ms[thread] ?? 0));
+    const below = [...(ofPid.get(pid) ?? [])].sort((a, b) => rank(a) - rank(b));
     for (const thread of below.length > 1 ? below : []) {
       lives.push({ kind: 'thread', row: thread, level: level + 1, startMs: threads.start_ms[thread] ?? 0, endMs: threads.end_ms[thread] ?? 0 });
     }

@@ -63,7 +63,7 @@ function dwarfs(series: Series): boolean {
 function SuppressedNote(props: { readonly series: Series }): JSX.Element | null {
   const { suppressed } = props.series.selection;
   return suppressed.leaked_bytes === 0 ? null : (
-    <p class="charts-hint soft" data-testid="suppressed-note">
+    <p data-testid="suppressed-note">
       {`Includes ${formatBytes(suppressed.leaked_bytes)} of suppressed leaks, which `}
       <button type="button" class="link" onClick={() => go({ view: 'leaks' })}>
         Leaks
@@ -91,20 +91,20 @@ function Drawing(props: { readonly series: Series; readonly old: Series | null; 
   return (
     <>
       <div class="charts-hint charts-top">
-        <p class="soft">
+        <div class="soft">
           {`${kind.phrase}. `}
           {canBrush ? 'Drag to filter everything to a time range; click for the heap as it stood then.' : inReport() ? 'Time ranges need cairn analyze.' : 'This recording has no stacks by time: the areas and ranges are missing.'}
           {model.rss === null ? '' : ` The dashed line is RSS${rssObeys ? '' : ', which is not filtered'}.`}
           {model.old === null ? '' : ' The dotted line is the recording compared with.'}
           {model.errors.total === null ? '' : ' The total is between the thin lines in at least 95 of 100 cases. Errors of parts do not add up to its own.'}
-        </p>
+          {kind.value === 'live_bytes' ? <SuppressedNote series={series} /> : null}
+        </div>
         {hasRss ? (
           <span class="toolbar">
             <ToggleButton isOn={withRss} label="RSS" title="resident size of the processes that pass, not filtered otherwise" onChange={setWantsRss} />
           </span>
         ) : null}
       </div>
-      {kind.value === 'live_bytes' ? <SuppressedNote series={series} /> : null}
       {model.oldProblem === '' ? null : <Notice>{model.oldProblem}</Notice>}
       <div class="charts-body">
         <ChartBox
@@ -131,7 +131,7 @@ function Drawing(props: { readonly series: Series; readonly old: Series | null; 
 function RangeForm(props: { readonly address: Address }): JSX.Element {
   const { address } = props;
   const field = (name: 'from_ms' | 'to_ms', label: string): JSX.Element => (
-    <label class="toolbar-label">
+    <label class="toolbar-label charts-range">
       {label}
       <input
         type="number"
@@ -168,7 +168,7 @@ export function ChartsView(): JSX.Element {
       <div class="toolbar" role="toolbar" aria-label="Charts">
         <Choice label="Chart" value={kind.value} options={knownCharts(knows)} onChange={(chart) => go({ chart })} />
         <label class="toolbar-label">
-          Highest
+          Top
           <select value={address.top} onChange={(e) => go({ top: e.currentTarget.value })}>
             {TOPS.map((top) => (
               <option key={top} value={top}>

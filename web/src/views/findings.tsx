@@ -10,6 +10,7 @@ import type { Address } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress } from '../state/hooks';
 import { CodeLink } from './parts/code-label';
+import { Sentence } from './parts/sentence';
 import './findings.css';
 
 interface Link {
@@ -84,7 +85,9 @@ function Card(props: { readonly summary: Summary; readonly row: number }): JSX.E
         <span class="card-bar" style={{ width: `${(Math.min(bytes / Math.max(whole, 1), 1) * 100).toFixed(2)}%` }} />
       </span>
       {name.id === null ? null : <CodeLink name={name} {...(kind.cost === undefined ? {} : { cost: kind.cost })} />}
-      <p class="card-sentence">{items.sentence[row]}</p>
+      <p class="card-sentence">
+        <Sentence text={items.sentence[row] ?? ''} />
+      </p>
       <p class="card-links">
         {links.map((link) => (
           <button key={link.label} type="button" onClick={() => go(link.to(name))}>

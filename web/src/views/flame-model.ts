@@ -1,7 +1,7 @@
 // Converts the answer of the tree to the names, colours and tooltips of the flame graph.
 import type { Tree } from '../api/answers';
 import { at } from '../base/columns';
-import { formatPercent } from '../base/format';
+import { formatCountOf, formatPercent } from '../base/format';
 import { functionName, NO_CODE, type CodeName } from '../model/code';
 import { findPath, framePaths, pathOf } from '../model/frame-path';
 import { foldAction, foldedLabel, foldOf } from '../model/folded-frames';
@@ -119,6 +119,29 @@ function moduleOrder(names: readonly string[]): readonly number[] {
   const order = names.map(() => 0);
   ranked.forEach((module, place) => (order[module] = place));
   return order;
+}
+
+export interface Swatch {
+  readonly colour: string;
+  readonly text: string;
+}
+
+/** Modules in the legend. */
+const MOST_SWATCHES = 5;
+
+/** What the colours of the frames mean. */
+export function flameSwatches(model: FlameModel, isDark: boolean): readonly Swatch[] {
+  const colours = palette(isDark);
+  const { nodes, code } = model.tree;
+  if (nodes.old_total !== null) {
+    return [{ colour: colours.change(1), text: 'more than before' }, { colour: colours.change(-1), text: 'less than before' }];
+  }
+  const order = moduleOrder(code.modules.name);
+  const used = new Set(nodes.function.map((index) => (index === null ? null : (code.functions.module[index] ?? null))));
+  const modules = [...code.modules.name.keys()].filter((module) => used.has(module)).sort((a, b) => at(order, a) - at(order, b));
+  const named = modules.slice(0, MOST_SWATCHES).map((module) => ({ colour: colours.frame(at(order, module), ''), text: code.modules.name[module] ?? '' }));
+  const others = modules.length - named.length;
+  return others === 0 ? named : [...named, { colour: 'transparent', text: `and ${formatCountOf(others, 'more module')}` }];
 }
 
 /** Colours from the page's variables; computed once for each answer and theme. */

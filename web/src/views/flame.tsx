@@ -14,7 +14,7 @@ import { useAddress, useAsk } from '../state/hooks';
 import { FlameCanvas } from './flame-canvas';
 import { exportPng, exportSvg } from './flame-export';
 import { useSaveFile } from './parts/save-file';
-import { flameLook, flameModel, frameError, frameLines, type FlameModel } from './flame-model';
+import { flameLook, flameModel, flameSwatches, frameError, type FlameModel } from './flame-model';
 import { CostSelect, RegexToggle, ToggleButton, useDebounced, WrapperToggle } from './parts/controls';
 import { useLiveWhen } from './parts/live-when';
 import { Pane } from './parts/pane';
@@ -23,6 +23,8 @@ import { useTells } from './parts/unknown-costs';
 import './flame.css';
 
 const LIMIT = '200000';
+/** Beside the whole, which has no module. */
+const HINT = 'Click: zoom in. Escape: zoom out. Right click: callers and callees.';
 const SHARES = ['0', '0.0001', '0.0005', '0.001', '0.005', '0.01', '0.05'] as const;
 
 function Controls(props: { readonly address: Address }): JSX.Element {
@@ -103,6 +105,7 @@ function Graph(props: { readonly tree: Tree; readonly address: Address }): JSX.E
   const saveFile = useSaveFile();
   const model = useMemo(() => flameModel(tree, address.cost, tells, when), [tree, when]);
   const look = useMemo(() => flameLook(model, dark), [model, dark]);
+  const swatches = useMemo(() => flameSwatches(model, dark), [model, dark]);
   const zoomed = useMemo(() => (address.zoom === '' ? 0 : Math.max(model.frameOfPath(address.zoom), 0)), [model, address.zoom]);
   const [pointed, setPointed] = useState(0);
   const frame = pointed < model.layout.count ? pointed : 0;
@@ -119,8 +122,11 @@ function Graph(props: { readonly tree: Tree; readonly address: Address }): JSX.E
       <div class="flame-head">
         <Trail model={model} zoomed={zoomed} />
         <span class="flame-count soft" data-testid="flame-count">
-          {`${formatCount(tree.nodes.count)} of ${formatCountOf(tree.total_nodes, 'frame')}`}
-          {tree.nodes.count < tree.total_nodes ? <span title={`Narrower frames are left out; so are those beyond the ${formatCount(Number(LIMIT))} widest`}>, the widest</span> : null}
+          {tree.nodes.count < tree.total_nodes ? (
+            <span title={`Narrower frames are left out; so are those beyond the ${formatCount(Number(LIMIT))} widest`}>{`widest ${formatCount(tree.nodes.count)} of ${formatCountOf(tree.total_nodes, 'frame')}`}</span>
+          ) : (
+            formatCountOf(tree.total_nodes, 'frame')
+          )}
         </span>
         <button type="button" onClick={() => exportSvg(model, look, zoomed, isFlame, saveFile)}>
           SVG
@@ -139,10 +145,20 @@ function Graph(props: { readonly tree: Tree; readonly address: Address }): JSX.E
       ) : (
         <FlameCanvas model={model} look={look} isFlame={isFlame} zoomed={zoomed} onZoom={(f) => zoomTo(model, f)} onStatus={setPointed} onUnfold={unfold} />
       )}
-      <p class="flame-status" data-testid="flame-status" aria-live="polite">
-        {`${foldedLabel(model.name(frame), foldOf(tree.nodes, frame))}: ${formatCost(address.cost, model.value(frame))}${frameError(model, frame, address.cost)}, ${formatPercent(model.value(frame), total)}`}
-        <span class="soft">{` ${frameLines(model, frame)[1] ?? ''}`}</span>
-      </p>
+      <div class="flame-foot">
+        <p class="flame-status" data-testid="flame-status" aria-live="polite">
+          {`${foldedLabel(model.name(frame), foldOf(tree.nodes, frame))}: ${formatCost(address.cost, model.value(frame))}${frameError(model, frame, address.cost)}, ${formatPercent(model.value(frame), total)}`}
+          <span class="soft">{` ${frame === 0 ? HINT : model.name(frame).modulePath}`}</span>
+        </p>
+        <ul class="flame-legend" aria-label="Colours">
+          {swatches.map((swatch, index) => (
+            <li key={index} title={swatch.text}>
+              <span class="legend-colour" style={{ background: swatch.colour }} />
+              {swatch.text}
+            </li>
+          ))}
+        </ul>
+      </div>
     </>
   );
 }

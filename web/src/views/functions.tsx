@@ -126,7 +126,7 @@ function NeighbourTable(props: {
     <section class="neighbours">
       <DataTable
         label={props.label}
-        columns={[nameColumn(props.label, 130, name), ...costColumns(shown, detail.inclusive, neighbourCosts(props.cost, shown.old !== null), useLiveWhen())]}
+        columns={[{ ...nameColumn(props.label, 180, name), narrowPx: 150 }, ...costColumns(shown, detail.inclusive, neighbourCosts(props.cost, shown.old !== null), useLiveWhen())]}
         count={table.count}
         selected={selected}
         sortBy={props.cost}

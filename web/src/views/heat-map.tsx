@@ -91,6 +91,7 @@ function Scale(props: { readonly heat: Heat }): JSX.Element {
           <span class="heat-swatch" style={{ opacity: opacity(heat, value).toFixed(3) }} /> {formatCount(value)}
         </span>
       ))}
+      blocks
     </span>
   );
 }

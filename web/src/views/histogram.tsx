@@ -121,11 +121,22 @@ function OneBar(props: { readonly model: HistogramModel; readonly place: number;
   );
 }
 
-/** The value of the upper edge, and on a logarithmic scale that of the middle. */
+/** What the heights are, and the highest. */
 function topText(model: HistogramModel, format: (value: number) => string): string {
-  const middle = Math.round(Math.expm1(Math.log1p(model.highest) / 2));
-  const highest = `up to ${format(model.highest)}${model.rank === 'blocks' ? ' blocks' : ''}`;
-  return model.isLog ? `${highest}; half the height: ${format(middle)} (log scale)` : highest;
+  return `up to ${format(model.highest)}${model.rank === 'blocks' ? ' blocks' : ''}${model.isLog ? ' (log scale)' : ''}`;
+}
+
+interface HeightLabel {
+  /** A share of the height. */
+  readonly at: number;
+  readonly label: string;
+}
+
+function heightLabels(model: HistogramModel): readonly HeightLabel[] {
+  const { highest, rank, isLog } = model;
+  const format = rank === 'blocks' ? formatCountShort : formatBytes;
+  const values = isLog ? [0, 0.25, 0.5, 0.75, 1].map((part) => Math.round(Math.expm1(part * Math.log1p(highest)))) : ticks(highest, 6, rank === 'bytes' ? 'binary' : 'decimal');
+  return values.map((value) => ({ at: heightOf(model, value), label: format(value) }));
 }
 
 export function Bars(props: { readonly model: HistogramModel }): JSX.Element {
@@ -134,22 +145,35 @@ export function Bars(props: { readonly model: HistogramModel }): JSX.Element {
   const format = model.rank === 'blocks' ? formatCount : formatBytes;
   const short = model.rank === 'blocks' ? formatCountShort : formatBytes;
   const each = Math.max(1, Math.ceil(count / MAX_LABELS));
+  const heights = heightLabels(model);
   return (
-    <div class="bars" role="img" aria-label={`Histogram, highest bar ${format(model.highest)}`} data-testid="bars">
+    <div role="img" aria-label={`Histogram, highest bar ${format(model.highest)}`} data-testid="bars">
       <span class="bars-top soft">{topText(model, short)}</span>
-      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none">
-        {range(count).map((place) => (
-          <OneBar key={place} model={model} place={place} step={WIDTH / Math.max(count, 1)} />
-        ))}
-      </svg>
-      <div class="bars-axis">
-        {range(count)
-          .filter((place) => place % each === 0)
-          .map((place) => (
-            <span key={place} style={{ left: `${(((place + 0.5) / count) * 100).toFixed(2)}%` }}>
-              {bound(model.now.unit, model.bars[place]?.low ?? 0)}
+      <div class="bars">
+        <div class="bars-y">
+          {heights.map((label) => (
+            <span key={label.at} style={{ bottom: `${(label.at * 100).toFixed(2)}%` }}>
+              {label.label}
             </span>
           ))}
+        </div>
+        <div class="bars-plot">
+          <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none">
+            <path class="bars-grid" d={heights.map((label) => `M0 ${HEIGHT * (1 - label.at)}H${WIDTH}`).join('')} />
+            {range(count).map((place) => (
+              <OneBar key={place} model={model} place={place} step={WIDTH / Math.max(count, 1)} />
+            ))}
+          </svg>
+          <div class="bars-axis">
+            {range(count)
+              .filter((place) => place % each === 0)
+              .map((place) => (
+                <span key={place} style={{ left: `${(((place + 0.5) / count) * 100).toFixed(2)}%` }}>
+                  {bound(model.now.unit, model.bars[place]?.low ?? 0)}
+                </span>
+              ))}
+          </div>
+        </div>
       </div>
     </div>
   );
@@ -219,12 +243,11 @@ export function BarsTable(props: { readonly model: HistogramModel }): JSX.Elemen
 }
 
 function barsPicture(model: HistogramModel, title: string, isDark: boolean): Picture {
-  const { bars, now, old, highest } = model;
+  const { bars, now, old } = model;
   const colours = palette(isDark);
   const count = Math.max(bars.length, 1);
   const each = Math.max(1, Math.ceil(count / MAX_LABELS));
   const colour = (layer: number): string => (layer === now.top.length ? cssVariable('--line-strong') : colours.series(layer));
-  const format = model.rank === 'blocks' ? formatCountShort : formatBytes;
   const shapes = bars.flatMap((bar, place): readonly Shape[] => {
     const before = heightOf(model, valueIn(old, model.rank, bar.old));
     const whole = valueIn(now, model.rank, bar.now);
@@ -242,7 +265,7 @@ function barsPicture(model: HistogramModel, title: string, isDark: boolean): Pic
     title,
     shapes,
     x: bars.flatMap((bar, place) => (place % each === 0 ? [{ at: (place + 0.5) / count, label: bound(now.unit, bar.low) }] : [])),
-    y: (model.isLog ? [0, 0.25, 0.5, 0.75, 1].map((part) => Math.round(Math.expm1(part * Math.log1p(highest)))) : ticks(highest, 6, model.rank === 'bytes' ? 'binary' : 'decimal')).map((value) => ({ at: heightOf(model, value), label: format(value) })),
+    y: heightLabels(model),
     legend: [
       ...now.top.map((entry, layer) => ({ colour: colour(layer), text: locationName(now.code, entry.location).full })),
       { colour: colour(now.top.length), text: 'all others' },

@@ -245,7 +245,7 @@ function LeaksAlone(props: { readonly address: Address }): JSX.Element {
         <GroupBy address={address} />
         {hasGrowth ? <Choice label="Growth" value={address.growth} options={GROWTH} onChange={(growth) => go({ growth })} /> : null}
         <span class="soft" data-testid="leaks-count">
-          {asked.value === null ? '' : `${formatCount(asked.value.total_count)} in all`}
+          {asked.value === null ? '' : formatCountOf(asked.value.total_count, address.leaks_by === 'call_site' ? 'call site' : 'stack')}
         </span>
       </div>
       {hasGrowth ? null : <Notice>This recording has no growth data.</Notice>}

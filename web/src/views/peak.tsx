@@ -8,11 +8,12 @@ import { locationName, type CodeName } from '../model/code';
 import { errorBeside } from '../model/cost';
 import { go } from '../state/app-state';
 import { useAsk } from '../state/hooks';
-import { CodeText, openFunction } from './parts/code-label';
+import { CodeLink, openFunction } from './parts/code-label';
 import { CostCell } from './parts/cost-cell';
 import { DataTable, type Column } from './parts/data-table';
 import { useComparison } from './parts/meta-context';
 import { Notice, Pane } from './parts/pane';
+import { Sentence } from './parts/sentence';
 import './peak.css';
 
 type Rise = NonNullable<Findings['peak_rise']>;
@@ -43,7 +44,7 @@ function columnsOf(rise: Rise, name: (row: number) => CodeName): readonly Column
       numeric: true,
       cell: (row) => <span class="peak-number">{`${formatBytes(at(sites.without_bytes, row))}${errorBeside(at(sites.without_bytes, row), sites.without_bytes_error?.[row])}`}</span>,
     },
-    { key: 'name', title: 'Call site', widthPx: 200, grows: true, cell: (row) => <CodeText name={name(row)} /> },
+    { key: 'name', title: 'Call site', widthPx: 200, grows: true, cell: (row) => <CodeLink name={name(row)} cost="peak_bytes" /> },
     { key: 'thread', title: 'Thread', help: 'the thread that gained most of it', widthPx: 130, cell: (row) => sites.thread_name[row] ?? '' },
   ];
 }
@@ -55,7 +56,7 @@ function Sites(props: { readonly summary: Summary; readonly rise: Rise }): JSX.E
   return (
     <>
       <p class="peak-text" data-testid="peak-text">
-        {riseText(rise)}{' '}
+        <Sentence text={riseText(rise)} />{' '}
         <button type="button" class="link" onClick={() => go({ view: 'flame', cost: 'peak_bytes', search: '' })}>
           Flame graph of the peak
         </button>

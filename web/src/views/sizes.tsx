@@ -74,6 +74,10 @@ function Drawing(props: { readonly now: Histogram; readonly old: Histogram | nul
   );
 }
 
+function KindChoice(props: { readonly kind: string }): JSX.Element {
+  return <Choice label="Histogram" value={props.kind} options={KINDS} onChange={(histogram) => go({ histogram })} />;
+}
+
 function Histograms(props: { readonly address: Address; readonly kind: 'sizes' | 'lifetimes' }): JSX.Element {
   const { address, kind } = props;
   const rank = RANKS.find((entry) => entry.value === address.rank)?.value ?? 'blocks';
@@ -84,6 +88,7 @@ function Histograms(props: { readonly address: Address; readonly kind: 'sizes' |
   return (
     <>
       <div class="toolbar">
+        <KindChoice kind={kind} />
         <Choice label="Height of the bars" value={rank} options={RANKS} onChange={(value) => go({ rank: value })} />
         <ToggleButton isOn={useLog(kind)} label="Log scale" title="Heights grow with the logarithm, so that low bars can be seen" onChange={(on) => go({ scale: on ? 'log' : 'linear' })} />
         <span class="soft">
@@ -106,9 +111,11 @@ export function SizesView(): JSX.Element {
   const isThere = kind === 'sizes' ? hasSizes : kind === 'lifetimes' ? hasLifetimes : hasSizes && hasLifetimes;
   return (
     <div class="view">
-      <div class="toolbar">
-        <Choice label="Histogram" value={kind} options={KINDS} onChange={(histogram) => go({ histogram })} />
-      </div>
+      {isThere && kind !== 'size_lifetime' ? null : (
+        <div class="toolbar">
+          <KindChoice kind={kind} />
+        </div>
+      )}
       {!isThere ? (
         <Notice>{`This recording has no ${kind === 'sizes' ? 'block sizes' : 'lifetimes'}.`}</Notice>
       ) : kind === 'size_lifetime' ? (

@@ -1,11 +1,11 @@
 // A source file with the cost of each line.
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { files as filesAnswer, source as sourceAnswer } from '../api/answers';
+import { callSites, files as filesAnswer, source as sourceAnswer, type CallSites } from '../api/answers';
 import type { Decoded } from '../api/decode';
 import { inReport } from '../api/report-file';
 import { at, range } from '../base/columns';
-import { baseName, editorLink, NO_CODE } from '../model/code';
+import { baseName, editorLink, locationName, NO_CODE } from '../model/code';
 import { ALL_COSTS, costTitle, costWidths, type LiveWhen } from '../model/cost';
 import { filterParams, type Address } from '../state/address';
 import { go } from '../state/app-state';
@@ -71,20 +71,24 @@ function columnsOf(source: Source, lines: readonly string[] | null, cost: string
   ];
 }
 
-/** Where a file is opened whose line nobody chose. */
-function costliestLine({ lines }: Source, cost: string): number {
-  const highest = range(lines.count).reduce((best, row) => (at(lines.self[cost], row) > at(lines.self[cost], best) ? row : best), 0);
-  return at(lines.line, highest);
+/** Call sites among which that of the shown file is looked for, highest first. */
+const SITES = '1000';
+
+/** The line of the costliest call site in a file; 0: there is none. */
+function costliestLine(answer: CallSites | null, path: string): number {
+  const names = answer === null ? [] : range(answer.sites.count).map((row) => locationName(answer.code, answer.sites.location[row]));
+  return names.find((name) => name.file === path)?.line ?? 0;
 }
 
-function SourceTable(props: { readonly source: Source; readonly address: Address }): JSX.Element {
-  const { source, address } = props;
+/** `first`: the line that is shown if nobody chose one. */
+function SourceTable(props: { readonly source: Source; readonly address: Address; readonly first: number }): JSX.Element {
+  const { source, address, first } = props;
   const lines = useMemo(() => (source.text === null ? null : source.text.split('\n')), [source]);
   const [selected, setSelected] = useState(-1);
   useEffect(() => {
-    const line = address.line === '' ? costliestLine(source, address.cost) : Number(address.line);
-    setSelected(lines === null ? 0 : Math.max(line - 1, 0));
-  }, [source, address.line, address.cost]);
+    const line = address.line === '' ? first : Number(address.line);
+    setSelected(Math.max(lines === null ? source.lines.line.indexOf(line) : line - 1, 0));
+  }, [source, address.line, first]);
   return (
     <>
       {source.is_readable ? null : <Notice>{`The file cannot be shown: ${source.reason ?? 'unknown reason'}.`}</Notice>}
@@ -158,6 +162,11 @@ function OneFile(props: { readonly path: string; readonly address: Address }): J
     { ...filterParams(address), file_path: path, costs: ALL_COSTS.join(','), diff: address.diff },
     sourceAnswer,
   );
+  const sites = useAsk(
+    path === '' || address.line !== '' ? null : 'call_sites',
+    { ...filterParams(address), costs: address.cost, sort: address.cost, limit: SITES },
+    callSites,
+  );
   if (path === '') {
     return <Notice>Choose a file, or a source line in a stack or in Caller / Callee: the file is shown with the costs of its lines.</Notice>;
   }
@@ -173,7 +182,7 @@ function OneFile(props: { readonly path: string; readonly address: Address }): J
         )}
       </p>
       <Pane asked={asked} label="Source">
-        {(source) => <SourceTable source={source} address={address} />}
+        {(source) => <SourceTable source={source} address={address} first={costliestLine(sites.value, path)} />}
       </Pane>
     </div>
   );

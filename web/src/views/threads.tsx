@@ -29,7 +29,7 @@ const THREADS: Kind<Decoded<typeof threadsAnswer>> = {
   route: 'threads',
   label: 'Threads',
   decode: threadsAnswer,
-  texts: [{ title: 'Thread', widthPx: 130, narrowPx: 98 }, { title: 'Id', widthPx: 76, narrowPx: 60 }, { title: 'Lived', widthPx: 150, narrowPx: 124 }],
+  texts: [{ title: 'Thread', widthPx: 130, narrowPx: 98 }, { title: 'Id', widthPx: 76, narrowPx: 60, spare: 1, numeric: true }, { title: 'Lived', widthPx: 150, narrowPx: 132, spare: 2 }],
   side: ({ threads, selection }) => ({
     count: threads.count,
     costs: threads.costs,
@@ -49,7 +49,7 @@ const PROCESSES: Kind<Decoded<typeof processesAnswer>> = {
   route: 'processes',
   label: 'Processes',
   decode: processesAnswer,
-  texts: [{ title: 'Process', widthPx: 130 }, { title: 'Id', widthPx: 76, narrowPx: 60 }, { title: 'Peak RSS', widthPx: 150, narrowPx: 90 }],
+  texts: [{ title: 'Process', widthPx: 130, narrowPx: 98 }, { title: 'Id', widthPx: 76, narrowPx: 60, spare: 2, numeric: true }, { title: 'Peak RSS', widthPx: 110, narrowPx: 90, spare: 1, numeric: true }],
   side: ({ processes, selection }) => ({
     count: processes.count,
     costs: processes.costs,
@@ -69,7 +69,7 @@ const MODULES: Kind<Decoded<typeof modulesAnswer>> = {
   route: 'modules',
   label: 'Modules',
   decode: modulesAnswer,
-  texts: [{ title: 'Module of the call site', widthPx: 300, narrowPx: 180 }],
+  texts: [{ title: 'Module', help: 'that of the call site', widthPx: 300, narrowPx: 100 }],
   side: ({ modules, selection }) => ({
     count: modules.count,
     costs: modules.costs,

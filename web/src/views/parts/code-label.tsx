@@ -1,7 +1,7 @@
 // The label of code in all views: the short name, its file and line, its module. The name links to
 // the caller/callee view of the function, the line to its source.
 import type { JSX } from 'preact';
-import { editorLink, fileLine, type CodeName } from '../../model/code';
+import { editorLink, fileLine, splitScope, type CodeName } from '../../model/code';
 import type { CostKey } from '../../model/cost';
 import { go } from '../../state/app-state';
 import { useCapability, useMeta } from './meta-context';
@@ -21,13 +21,28 @@ function moduleText(name: CodeName): string {
   return name.label.startsWith(`${name.module}+0x`) ? '' : name.module;
 }
 
+/** The scopes of a name are omitted first: its end tells it from others. */
+function NameText(props: { readonly label: string }): JSX.Element {
+  const [scope, last] = splitScope(props.label);
+  return scope === '' ? (
+    <>{last}</>
+  ) : (
+    <>
+      <span class="code-scope">{scope}</span>
+      <span class="code-last">{last}</span>
+    </>
+  );
+}
+
 /** Show the name as plain text. Use it where a button does not fit. */
 export function CodeText(props: { readonly name: CodeName; readonly inlined?: boolean }): JSX.Element {
   const { name } = props;
   const place = fileLine(name);
   return (
     <span class="code" title={codeTitle(name)}>
-      <span class="code-name">{name.label}</span>
+      <span class="code-name">
+        <NameText label={name.label} />
+      </span>
       {props.inlined === true ? <span class="code-inlined" title="inlined into its caller">inlined</span> : null}
       {place === '' ? null : <span class="code-place">{place}</span>}
       {moduleText(name) === '' ? null : <span class="code-module">{moduleText(name)}</span>}
@@ -44,7 +59,7 @@ export function CodeLink(props: { readonly name: CodeName; readonly inlined?: bo
   return (
     <span class="code" title={codeTitle(name)}>
       <button type="button" class="link code-name" onClick={() => openFunction(name)}>
-        {name.label}
+        <NameText label={name.label} />
       </button>
       {props.inlined === true ? <span class="code-inlined" title="inlined into its caller">inlined</span> : null}
       <span class="code-place">

@@ -72,13 +72,13 @@ export function RegexToggle(props: { readonly isOn: boolean; readonly onChange: 
 export function Choice<T extends string>(props: {
   readonly label: string;
   readonly value: string;
-  readonly options: readonly { readonly value: T; readonly label: string }[];
+  readonly options: readonly { readonly value: T; readonly label: string; readonly help?: string }[];
   readonly onChange: (value: T) => void;
 }): JSX.Element {
   return (
     <span class="choice" role="group" aria-label={props.label}>
       {props.options.map((option) => (
-        <button key={option.value} type="button" aria-pressed={option.value === props.value} onClick={() => props.onChange(option.value)}>
+        <button key={option.value} type="button" title={option.help ?? ''} aria-pressed={option.value === props.value} onClick={() => props.onChange(option.value)}>
           {option.label}
         </button>
       ))}

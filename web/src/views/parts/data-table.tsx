@@ -25,6 +25,8 @@ export interface Column {
   readonly widthPx: number;
   /** In a table that would otherwise have to scroll sideways. */
   readonly narrowPx?: number;
+  /** Left out of a table that would have to scroll sideways nevertheless: the highest first. */
+  readonly spare?: number;
   /** Takes the remaining width. */
   readonly grows?: boolean;
   readonly numeric?: boolean;
@@ -213,6 +215,18 @@ function minWidthPx(columns: readonly Column[], isNarrow: boolean): number {
   return columns.reduce((sum, column) => sum + widthPx(column, isNarrow), 0);
 }
 
+/** The columns that there is room for. */
+function fittingColumns(columns: readonly Column[], sortBy: string | undefined, availablePx: number): readonly Column[] {
+  const spares = columns.filter((column) => column.spare !== undefined && column.key !== sortBy).sort((a, b) => (b.spare ?? 0) - (a.spare ?? 0));
+  let fitting = columns;
+  for (const spare of spares) {
+    if (minWidthPx(fitting, true) > availablePx) {
+      fitting = fitting.filter((column) => column !== spare);
+    }
+  }
+  return fitting;
+}
+
 /** A row far away comes to the middle, the next one to the edge. */
 function bringIntoView(element: HTMLElement, row: number): void {
   const y = row * ROW_PX;
@@ -245,7 +259,7 @@ interface Viewport {
 
 export function DataTable(given: DataTableProps): JSX.Element {
   const knows = useKnows();
-  const props = { ...given, columns: given.columns.filter((column) => knows(column.key)) };
+  const whole = { ...given, columns: given.columns.filter((column) => knows(column.key)) };
   const id = useId();
   const nothing = useNothing();
   const box = useRef<HTMLDivElement>(null);
@@ -264,6 +278,7 @@ export function DataTable(given: DataTableProps): JSX.Element {
       element.removeEventListener('scroll', measure);
     };
   }, []);
+  const props = { ...whole, columns: fittingColumns(whole.columns, whole.sortBy, port.width) };
   const { selected, count } = props;
   useEffect(() => {
     const element = box.current;
@@ -304,7 +319,7 @@ export function DataTable(given: DataTableProps): JSX.Element {
         </div>
         {count === 0 ? <p class="table-empty soft">{props.empty ?? nothing}</p> : null}
       </div>
-      {count === 0 ? null : <TableExport table={props} />}
+      {count === 0 ? null : <TableExport table={whole} />}
     </div>
   );
 }

@@ -24,8 +24,11 @@ export interface GroupSide {
 
 export interface TextColumn {
   readonly title: string;
+  readonly help?: string;
   readonly widthPx: number;
   readonly narrowPx?: number;
+  readonly spare?: number;
+  readonly numeric?: boolean;
 }
 
 function valueOf(side: GroupSide | null, cost: CostKey, row: number | null): number {
@@ -82,7 +85,7 @@ function costColumn(cost: CostKey, props: GroupTableProps, rows: readonly Matche
 function onlyColumn(rows: readonly MatchedRow[], only: (row: number) => void): Column {
   return {
     key: 'filter',
-    title: 'Show',
+    title: 'Filter',
     widthPx: 58,
     narrowPx: 50,
     cell: (row) =>
@@ -114,12 +117,14 @@ export function GroupTable(props: GroupTableProps): JSX.Element {
     const side = matched?.now === null ? old : now;
     return side?.texts[column]?.(matched?.now ?? matched?.old ?? 0) ?? '';
   };
+  // The first one has the texts of the columns that there is no room for.
+  const all = (row: number): string => props.texts.map((column, index) => (index === 0 ? text(0, row) : `${column.title}: ${text(index, row)}`)).join('\n');
   const texts = props.texts.map((column, index) => ({
     ...column,
     key: `text${index}`,
     grows: index === 0,
     cell: (row: number) => (
-      <span title={text(index, row)} class="group-text">
+      <span title={index === 0 ? all(row) : text(index, row)} class={column.numeric === true ? 'group-text group-number' : 'group-text'}>
         {text(index, row)}
       </span>
     ),
