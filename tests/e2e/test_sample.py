@@ -504,6 +504,8 @@ def test_a_total_of_0_states_what_may_be_missing(scratch):
     assert exported(path, "massif").splitlines()[0].endswith(
         "; all figures are estimates: none of the allocations was recorded, at least one in 64.0 MiB; "
         "errors: peak at most 192 MiB, end at most 192 MiB")
+    run = subprocess.run([CAIRN, "report", path], capture_output=True, text=True, env=environment(), check=True, timeout=120)
+    assert "  0 bytes in 0 blocks; up to 192 MiB may be missing\n" in run.stdout
     families = parse(exported(path, "prometheus").encode())
     assert (value(families, "cairn_heap_live_bytes"), value(families, "cairn_heap_live_bytes_error")) == (0, 192 << 20)
     assert value(families, "cairn_heap_live_blocks_error") == 0

@@ -103,6 +103,16 @@ static void print_error(const struct report *report, FILE *out, enum cost cost)
     (void)fputs(sampling_format_error(costs_get(totals, cost), costs_get(&errors, cost)).text, out);
 }
 
+// Print how much may be missing where no recorded block has leaked.
+static void print_unseen_leaks(const struct report *report, FILE *out)
+{
+    const struct sampling sampling = sampling_of(&report->profile->recording);
+    if (sampling.bytes != 0 && costs_get(&report->summary.costs, COST_LEAKED_BYTES) == 0) {
+        (void)fprintf(out, "; up to %s may be missing",
+                      format_bytes(sampling_most_unseen(&sampling)).text);
+    }
+}
+
 // Print a line in place of an unknown figure. Return whether the figure is unknown.
 static bool print_unknown(const struct report *report, FILE *out, const char *name, enum cost cost)
 {
@@ -197,6 +207,7 @@ void report_print_totals(const struct report *report, FILE *out)
             report_print_counted(out, values[COST_LEAKED_ALLOCATIONS], "block", "blocks", "");
             print_error(report, out, COST_LEAKED_ALLOCATIONS);
         }
+        print_unseen_leaks(report, out);
         const bool is_more = values[COST_LEAKED_BYTES] > values[COST_PEAK_BYTES];
         if (is_more && summary->processes > 1 && report->selection.is_everything) {
             (void)fprintf(out, ",\n%*sleft by processes one after the other", LEFT_INDENT, "");
