@@ -20,6 +20,7 @@
 #pragma once
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "session/agent_hooks.h"
@@ -35,6 +36,11 @@
 #define AGENT_PAGE_SYMBOL        "agent_page"
 #define AGENT_PROCESS_PAGE_BYTES 4096u
 #define AGENT_SCRATCH_WORDS      16u
+
+// Processors make a load wait for an earlier store to the same place of another page. So what each
+// hook reads is where hooks store nothing into a page of a lane or of the session.
+#define AGENT_FIRST_OFFSET 0xe00u
+#define AGENT_HOT_OFFSET   0xf00u
 
 // What a thread has in the agent, found by its thread pointer.
 struct agent_thread {
@@ -77,6 +83,7 @@ struct agent_module_list {
 };
 
 struct agent_attachment {
+    uint64_t unused[AGENT_FIRST_OFFSET / 8];
     // T: the thread that was the first to need a slot has one at a constant address. Its thread
     // pointer is apart from the slot, because other threads read it. 0: none yet.
     _Atomic uint64_t first_pointer;
@@ -93,17 +100,8 @@ struct agent_attachment {
 };
 
 struct agent_page {
-    uint64_t magic;   // of the image
-    uint32_t version; // of the image
-    // R, release: 0: every hook only calls its original function.
-    _Atomic uint32_t enabled;
-    uint64_t attachment;     // address of a struct agent_attachment
-    uint64_t process_page;   // address of a zeroed page that is wiped in a forked child
-    uint64_t session;        // address of the whole session, mapped without access to its lanes
-    uint64_t main_stack_top; // the first stack pointer of the process
-    uint64_t loader_list;    // address of the loader's struct r_debug; 0: a static executable
-    // T: where libc keeps a thread's id, from its thread pointer; 0: not found yet.
-    _Atomic int32_t tid_offset;
+    uint64_t magic;         // of the image
+    uint32_t version;       // of the image
     uint32_t pid;           // of the process, in its own pid namespace; others are forked from it
     uint32_t process_flags; // of that process: enum process_flags (layout.h)
     uint32_t load_count;    // T, under the loader's lock: how often it has found new modules
@@ -113,6 +111,17 @@ struct agent_page {
     void (*hooks[AGENT_HOOK_COUNT])(void);
     // Likewise, of the stubs of functions that change all registers. NULL: of those too in `hooks`.
     void (*abi_hooks[AGENT_HOOK_COUNT])(void);
+    uint64_t unused[AGENT_HOT_OFFSET / 8 - AGENT_SCRATCH_WORDS - 2 * AGENT_HOOK_COUNT - 3];
+    uint64_t attachment;     // address of a struct agent_attachment
+    uint64_t process_page;   // address of a zeroed page that is wiped in a forked child
+    uint64_t session;        // address of the whole session, mapped without access to its lanes
+    uint64_t main_stack_top; // the first stack pointer of the process
+    uint64_t loader_list;    // address of the loader's struct r_debug; 0: a static executable
+    // R, release: 0: every hook only calls its original function.
+    _Atomic uint32_t enabled;
+    // T: where libc keeps a thread's id, from its thread pointer; 0: not found yet.
+    _Atomic int32_t tid_offset;
 };
 _Static_assert(sizeof(struct agent_page) <= 4096, "one page");
+_Static_assert(offsetof(struct agent_page, attachment) == AGENT_HOT_OFFSET, "apart from the rest");
 _Static_assert(sizeof(void (*)(void)) == sizeof(uint64_t), "an address");
