@@ -2,7 +2,8 @@
 // compiler: the attributes and the few macros that the rest of the tree may use.
 //
 // TRY is the only macro that changes control flow. CLEANUP runs a destructor when a local leaves
-// its scope; the destructor takes a pointer to the local and must accept its zeroed form.
+// its scope; the destructor takes a pointer to the local and must accept its zeroed form. TAKE
+// moves what such a local owns to another place.
 // Context: T and H; nothing here calls anything.
 #pragma once
 
@@ -27,3 +28,12 @@
             return try_result_;              \
         }                                    \
     } while (0)
+
+// Return the value of `variable`, which owns it no more: it is zeroed, so that its CLEANUP does
+// nothing.
+#define TAKE(variable)                            \
+    ({                                            \
+        __typeof__(variable) taken_ = (variable); \
+        (variable) = (__typeof__(variable)){0};   \
+        taken_;                                   \
+    })

@@ -196,8 +196,7 @@ static enum err read_entry(const struct name_cache *cache,
         touch(fd, &status);
     }
     entry.is_found = true;
-    *out = entry;
-    entry = (struct cache_entry){0};
+    *out = TAKE(entry);
     return ERR_OK;
 }
 
@@ -321,8 +320,7 @@ name_cache_list(const struct name_cache *cache, struct cache_file_vec *out, stru
     if (files.len > 0) {
         qsort(files.items, files.len, sizeof(files.items[0]), compare_ages);
     }
-    *out = files;
-    files = (struct cache_file_vec){0};
+    *out = TAKE(files);
     return ERR_OK;
 }
 

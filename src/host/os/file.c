@@ -228,8 +228,7 @@ name_beside(const char *path, mode_t mode, char **out_name, int *fd, struct err_
         if (made < 0) {
             return err_set_errno(info, errno, "cannot create '%s'", path);
         }
-        *out_name = name;
-        name = NULL;
+        *out_name = TAKE(name);
         *fd = made;
         return ERR_OK;
     }
@@ -304,14 +303,12 @@ enum err file_find_target(const char *path, char **out, struct err_info *info)
             break; // a link without a target is replaced itself
         }
         free(at);
-        at = next;
-        next = NULL;
+        at = TAKE(next);
     }
     if (at == NULL) {
         return ERR_NO_MEMORY;
     }
-    *out = at;
-    at = NULL;
+    *out = TAKE(at);
     return ERR_OK;
 }
 
@@ -379,8 +376,7 @@ replacement_begin(struct replacement *r, const char *path, mode_t mode, struct e
         return err_set_errno(info, errno, "cannot write '%s'", path);
     }
     fd = -1; // the stream owns it now
-    *r = fresh;
-    fresh = (struct replacement){0};
+    *r = TAKE(fresh);
     return ERR_OK;
 }
 
@@ -417,8 +413,7 @@ enum err replacement_commit(struct replacement *r, bool durable, struct err_info
             TRY(name_beside(done.path, 0, &done.temporary, &fd, info));
         }
     }
-    FILE *stream = done.stream;
-    done.stream = NULL;
+    FILE *stream = TAKE(done.stream);
     if (fclose(stream) != 0) {
         return err_set_errno(info, errno, "cannot write '%s'", done.path);
     }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "host/containers/vec.h"
 
 void strbuf_release(struct strbuf *sb)
@@ -101,8 +102,7 @@ char *strbuf_take(struct strbuf *sb)
 {
     char *taken = NULL;
     if (strbuf_reserve(sb, 0)) {
-        taken = sb->data;
-        sb->data = NULL;
+        taken = TAKE(sb->data);
     }
     strbuf_release(sb);
     return taken;

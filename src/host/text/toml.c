@@ -286,8 +286,7 @@ enum err toml_parse(struct bytes input, const char *name, struct toml *out, stru
         TRY(take_line_end(&r));
     }
     TRY(strbuf_result(&toml.texts));
-    *out = toml;
-    toml = (struct toml){0};
+    *out = TAKE(toml);
     return ERR_OK;
 }
 

@@ -23,7 +23,6 @@ enum err coverage_build(const struct profile *profile, struct module_coverage_ve
         module->with_function += (real->flags & CODE_UNKNOWN) == 0;
         module->with_line += (real->flags & CODE_UNKNOWN) == 0 && real->line != 0;
     }
-    *out = modules;
-    modules = (struct module_coverage_vec){0};
+    *out = TAKE(modules);
     return ERR_OK;
 }

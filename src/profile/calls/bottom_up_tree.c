@@ -472,8 +472,7 @@ enum err bottom_up_tree_build(const struct selection *selection,
         TRY(expand(&builder, node));
     }
     place_joined_rows(&builder);
-    *out = builder.out;
-    builder.out = (struct bottom_up_tree){0};
+    *out = TAKE(builder.out);
     return ERR_OK;
 }
 

@@ -100,8 +100,7 @@ enum err call_sites_build(const struct selection *selection, struct call_sites *
     TRY(call_tree_build_shape(selection, CALL_TREE_TOP_DOWN, CALL_TREE_BY_LOCATION, &sites.tree));
     TRY(assign(&sites, &assignment, selection));
     TRY(group_stacks(&sites, &assignment));
-    *out = sites;
-    sites = (struct call_sites){0};
+    *out = TAKE(sites);
     return ERR_OK;
 }
 
@@ -120,8 +119,7 @@ enum err call_sites_build_alone(const struct selection *selection, struct call_s
         costs_add(&sites.sites.items[site].costs, &costs);
         TRY(u32_vec_push(&sites.row_sites, site));
     }
-    *out = sites;
-    sites = (struct call_sites){0};
+    *out = TAKE(sites);
     return ERR_OK;
 }
 
@@ -179,8 +177,7 @@ enum err call_sites_ranked(const struct call_sites *sites, enum cost cost, struc
         }
     }
     sort(&ids, compare_sites, (struct ranking){.sites = sites, .cost = cost});
-    *out = ids;
-    ids = (struct u32_vec){0};
+    *out = TAKE(ids);
     return ERR_OK;
 }
 
@@ -197,7 +194,6 @@ enum err call_sites_ranked_stacks(const struct call_sites *sites,
         }
     }
     sort(&ids, compare_stacks, (struct ranking){.sites = sites, .cost = cost});
-    *out = ids;
-    ids = (struct u32_vec){0};
+    *out = TAKE(ids);
     return ERR_OK;
 }

@@ -401,8 +401,7 @@ enum err call_tree_build_shape(const struct selection *selection,
     } else {
         TRY(place_bottom_up(&builder, selection));
     }
-    *out = builder.tree;
-    builder.tree = (struct call_tree){0};
+    *out = TAKE(builder.tree);
     return ERR_OK;
 }
 
@@ -418,8 +417,7 @@ enum err call_tree_build_sites(const struct selection *selection,
     TRY(u32_vec_resize(&builder.tree.row_nodes, selection->rows.len));
     TRY(place_sites(&builder, selection));
     TRY(sum_self(&builder.tree, selection));
-    *out = builder.tree;
-    builder.tree = (struct call_tree){0};
+    *out = TAKE(builder.tree);
     return ERR_OK;
 }
 
@@ -431,8 +429,7 @@ enum err call_tree_build(const struct selection *selection,
     CLEANUP(call_tree_release) struct call_tree tree = {0};
     TRY(call_tree_build_shape(selection, direction, key, &tree));
     TRY(sum_self(&tree, selection));
-    *out = tree;
-    tree = (struct call_tree){0};
+    *out = TAKE(tree);
     return ERR_OK;
 }
 

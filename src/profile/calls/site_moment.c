@@ -71,8 +71,7 @@ enum err site_moment_build(const struct selection *selection,
         add_row(&moment->figures.items[moment->ids.items[site]], &costs, is_live);
         add_row(&moment->total, &costs, is_live);
     }
-    *out = moment;
-    moment = NULL;
+    *out = TAKE(moment);
     return ERR_OK;
 }
 

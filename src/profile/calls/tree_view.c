@@ -265,8 +265,7 @@ enum err tree_view_build(const struct code_union *code,
     if (old != NULL) {
         TRY(tree_view_cut(&tree));
     }
-    *out = tree;
-    tree = (struct tree_view){0};
+    *out = TAKE(tree);
     return ERR_OK;
 }
 
@@ -340,8 +339,7 @@ enum err tree_view_search(const struct tree_view *tree,
             costs_add(&matches.totals, &tree->total[SIDE_NEW].items[i]);
         }
     }
-    *out = matches;
-    matches = (struct tree_matches){0};
+    *out = TAKE(matches);
     return ERR_OK;
 }
 

@@ -203,7 +203,6 @@ enum err tree_view_pick(const struct tree_view *tree,
     TRY(take_best(&picker));
     TRY(put_in_order(&picker, &nodes));
     *is_complete = picker.is_complete;
-    *out = nodes;
-    nodes = (struct u32_vec){0};
+    *out = TAKE(nodes);
     return ERR_OK;
 }

@@ -112,8 +112,7 @@ enum err diff_build(const struct code_union *code,
     }
     TRY(list_entries(&diff, &places));
     TRY(list_stacks(&diff, &places));
-    *out = diff;
-    diff = (struct diff){0};
+    *out = TAKE(diff);
     return ERR_OK;
 }
 

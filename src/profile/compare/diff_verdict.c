@@ -40,8 +40,7 @@ enum err diff_judge(const struct diff *diff,
     for (size_t i = 0; i < cost_count; i++) {
         TRY(judge_cost(diff, costs[i], threshold, &findings));
     }
-    *out = findings;
-    findings = (struct diff_finding_vec){0};
+    *out = TAKE(findings);
     return ERR_OK;
 }
 

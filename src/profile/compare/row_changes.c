@@ -140,9 +140,7 @@ enum err row_sums_advance(struct row_sums *history,
     }
     subtract_history(history, &keys, &changes);
     row_sums_release(history);
-    *history = now;
-    now = (struct row_sums){0};
-    *out = changes;
-    changes = (struct row_change_vec){0};
+    *history = TAKE(now);
+    *out = TAKE(changes);
     return ERR_OK;
 }

@@ -264,8 +264,7 @@ enum err findings_build(const struct selection *selection,
     }
     TRY(strbuf_result(&builder.out.texts));
     rank(&builder.out.items);
-    *out = builder.out;
-    builder.out = (struct findings){0};
+    *out = TAKE(builder.out);
     return ERR_OK;
 }
 

@@ -96,8 +96,7 @@ enum err peak_rise_build(const struct row_groups *groups, struct peak_rise *out)
             rise.mark = i;
         }
     }
-    *out = rise;
-    rise = (struct peak_rise){0};
+    *out = TAKE(rise);
     return ERR_OK;
 }
 

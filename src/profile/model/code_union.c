@@ -234,8 +234,7 @@ code_union_build(const struct profile *new, const struct profile *old, struct co
         TRY(merge(&code));
     }
     TRY(take_wrappers(&code));
-    *out = code;
-    code = (struct code_union){0};
+    *out = TAKE(code);
     return ERR_OK;
 }
 

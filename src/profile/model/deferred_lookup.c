@@ -211,6 +211,5 @@ enum err deferred_lookup_step(struct deferred_lookup *lookup,
 void deferred_lookup_take(struct deferred_lookup *lookup, struct deferred_symbols *out)
 {
     symbolizer_store(lookup->symbolizer);
-    *out = lookup->found;
-    lookup->found = (struct deferred_symbols){0};
+    *out = TAKE(lookup->found);
 }

@@ -140,8 +140,7 @@ enum err profile_from_recording(const struct recording *recording,
     if (problem != ERR_OK) {
         return err_set(info, problem, "not enough memory to index the recording's code");
     }
-    *out = profile;
-    profile = NULL;
+    *out = TAKE(profile);
     return ERR_OK;
 }
 

@@ -152,8 +152,7 @@ program_pairs_build(const struct profile *new, const struct profile *old, struct
     if (other_new != REC_NONE && other_old != REC_NONE) {
         pair(&pairs, other_new, other_old, 2);
     }
-    *out = pairs;
-    pairs = (struct program_pairs){0};
+    *out = TAKE(pairs);
     return ERR_OK;
 }
 

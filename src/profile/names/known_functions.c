@@ -107,8 +107,7 @@ enum err known_functions_find(const struct profile *profile,
     }
     TRY(search_executables(profile, &search));
     TRY(strbuf_result(&known.blind));
-    *out = known;
-    known = (struct known_functions){0};
+    *out = TAKE(known);
     return ERR_OK;
 }
 

@@ -403,7 +403,6 @@ enum err profile_select(const struct profile *profile,
         TRY(cancel_step(filter->cancel));
         TRY(take_row(&selection, filter, &passes, (uint32_t)i));
     }
-    *out = selection;
-    selection = (struct selection){0};
+    *out = TAKE(selection);
     return ERR_OK;
 }

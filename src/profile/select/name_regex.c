@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "base/minmax.h"
 #include "host/text/utf8.h"
 
@@ -69,8 +70,7 @@ enum err name_regex_compile(struct name_regex *out,
     }
     (void)pcre2_set_depth_limit(regex.limits, DEPTH_MAX); // these functions always succeed
     (void)pcre2_set_heap_limit(regex.limits, HEAP_KIB_MAX);
-    *out = regex;
-    regex = (struct name_regex){0};
+    *out = TAKE(regex);
     return ERR_OK;
 }
 

@@ -80,8 +80,7 @@ enum err selection_at_end(const struct selection *selection, struct selection *o
             TRY(costs_vec_push(&part.costs, selection_costs(selection, i)));
         }
     }
-    *out = part;
-    part = (struct selection){0};
+    *out = TAKE(part);
     return ERR_OK;
 }
 

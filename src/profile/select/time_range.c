@@ -187,7 +187,6 @@ time_range_costs(const struct profile *profile, struct time_range range, struct 
     for (size_t i = 0; i < parts.len; i++) {
         costs.items[i] = costs_of_part(&parts.items[i], range.classes);
     }
-    *out = costs;
-    costs = (struct costs_vec){0};
+    *out = TAKE(costs);
     return ERR_OK;
 }

@@ -102,7 +102,6 @@ enum err adhoc_collect(const struct profile *profile, enum adhoc_by by, struct a
         merge(&list);
         qsort(list.events.items, list.events.len, sizeof(list.events.items[0]), compare_by_weight);
     }
-    *out = list;
-    list = (struct adhoc_list){0};
+    *out = TAKE(list);
     return ERR_OK;
 }

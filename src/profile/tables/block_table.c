@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "base/order.h"
 
 static int compare_blocks(const void *left, const void *right, void *context)
@@ -51,8 +52,7 @@ enum err block_table_build(const struct selection *selection,
     }
     CLEANUP(block_table_release) struct block_table table = {0};
     TRY(collect(selection, flag, &table));
-    *out = table;
-    table = (struct block_table){0};
+    *out = TAKE(table);
     return ERR_OK;
 }
 

@@ -138,8 +138,7 @@ enum err cost_groups_build(const struct selection *selection,
         qsort_r(groups.items.items, groups.items.len, sizeof(groups.items.items[0]), compare_groups,
                 &cost);
     }
-    *out = groups;
-    groups = (struct cost_groups){0};
+    *out = TAKE(groups);
     return ERR_OK;
 }
 

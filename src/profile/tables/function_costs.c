@@ -32,8 +32,7 @@ enum err function_trees_build(const struct code_union *code,
         TRY(build_side(code, SIDE_OLD, old, &trees.sides[SIDE_OLD]));
         trees.count = 2;
     }
-    *out = trees;
-    trees = (struct function_trees){0};
+    *out = TAKE(trees);
     return ERR_OK;
 }
 
@@ -134,8 +133,7 @@ enum err function_costs_build(const struct function_trees *trees,
             add_own(&trees->sides[side], &keying, &costs.sides[side]);
         }
     }
-    *out = costs;
-    costs = (struct function_costs){0};
+    *out = TAKE(costs);
     return ERR_OK;
 }
 

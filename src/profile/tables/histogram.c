@@ -209,8 +209,7 @@ enum err histogram_build(const struct selection *selection,
     ranked.len = min_u64(ranked.len, top_count);
     TRY(fill(&histogram, table, &ranked));
     TRY(add_sizes(selection, of, &histogram));
-    *out = histogram;
-    histogram = (struct histogram){0};
+    *out = TAKE(histogram);
     return ERR_OK;
 }
 
@@ -299,7 +298,6 @@ enum err heat_map_build(const struct selection *selection, struct heat_cell_vec 
         }
     }
     cells.len = kept;
-    *out = cells;
-    cells = (struct heat_cell_vec){0};
+    *out = TAKE(cells);
     return ERR_OK;
 }

@@ -69,8 +69,7 @@ enum err keyed_costs_build(const struct call_tree *tree,
     TRY(u32_vec_resize(&walk.open, key_count));
     walk_tree(&walk);
     u32_vec_release(&walk.open);
-    *out = costs;
-    costs = (struct keyed_costs){0};
+    *out = TAKE(costs);
     return ERR_OK;
 }
 
@@ -89,7 +88,6 @@ node_functions(const struct profile *profile, const struct call_tree *tree, stru
     for (size_t i = 1; i < tree->nodes.len; i++) {
         functions.items[i] = profile->code.locations.items[tree->nodes.items[i].location].function;
     }
-    *out = functions;
-    functions = (struct u32_vec){0};
+    *out = TAKE(functions);
     return ERR_OK;
 }

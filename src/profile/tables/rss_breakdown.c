@@ -293,8 +293,7 @@ enum err rss_breakdown_build(const struct profile *profile, uint32_t pid, struct
     }
     TRY(build_splits(profile, pid, &rss_breakdown.splits));
     find_peak(recording, pid, &rss_breakdown);
-    *out = rss_breakdown;
-    rss_breakdown = (struct rss_breakdown){0};
+    *out = TAKE(rss_breakdown);
     return ERR_OK;
 }
 

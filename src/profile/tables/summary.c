@@ -248,7 +248,6 @@ enum err groups_build(const struct selection *selection, enum group_by by, struc
         }
     }
     groups.len = kept;
-    *out = groups;
-    groups = (struct group_vec){0};
+    *out = TAKE(groups);
     return ERR_OK;
 }

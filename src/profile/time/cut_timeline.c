@@ -158,8 +158,7 @@ enum err cut_timeline_of_rows(const struct selection *selection,
         compute_live(&single);
         add_share(&single, &share, &timeline);
     }
-    *out = timeline;
-    timeline = (struct cut_timeline){0};
+    *out = TAKE(timeline);
     return ERR_OK;
 }
 

@@ -223,8 +223,7 @@ enum err growth_of_groups(const struct selection *selection,
         TRY(cancel_step(selection->cancel));
         TRY(describe(&growth, &points, &growth.entries.items[i]));
     }
-    *out = growth;
-    growth = (struct growth){0};
+    *out = TAKE(growth);
     return ERR_OK;
 }
 

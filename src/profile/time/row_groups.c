@@ -87,8 +87,7 @@ row_groups_build(const struct selection *selection, enum row_group_by by, struct
     CLEANUP(u32_vec_release) struct u32_vec group_of = {0};
     TRY(number_rows(&groups, selection, by, &group_of));
     TRY(sort_rows(&groups, selection, &group_of));
-    *out = groups;
-    groups = (struct row_groups){0};
+    *out = TAKE(groups);
     return ERR_OK;
 }
 

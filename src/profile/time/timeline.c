@@ -83,8 +83,7 @@ enum err timeline_build(const struct selection *selection, struct timeline *out)
     } else {
         add_rows(selection, &timeline.points);
     }
-    *out = timeline;
-    timeline = (struct timeline){0};
+    *out = TAKE(timeline);
     return ERR_OK;
 }
 

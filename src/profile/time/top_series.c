@@ -222,8 +222,7 @@ enum err top_series_build(const struct selection *selection,
     TRY(draw(&series, value, selection->is_everything, &scratch));
     series.errors = timeline_errors_of(selection);
     TRY(add_errors(&series, value));
-    *out = series;
-    series = (struct top_series){0};
+    *out = TAKE(series);
     return ERR_OK;
 }
 

@@ -97,8 +97,7 @@ enum err memory_areas_parse(struct strbuf *text, struct memory_areas *out)
         }
         line = next;
     }
-    *out = areas;
-    areas = (struct memory_areas){0};
+    *out = TAKE(areas);
     return ERR_OK;
 }
 

@@ -41,8 +41,7 @@ static enum err copy_moment(const struct memory_moment *from, struct memory_mome
         copy.memory_snapshots.items[i] = from->memory_snapshots.items[i];
     }
     memory_moment_release(out);
-    *out = copy;
-    copy = (struct memory_moment){0};
+    *out = TAKE(copy);
     return ERR_OK;
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "aggregate/rows/peak_rows.h"
+#include "base/compiler.h"
 #include "base/minmax.h"
 #include "host/os/file.h"
 #include "host/text/strbuf.h"
@@ -438,8 +439,7 @@ enum err aggregator_snapshot_take(struct aggregator *aggregator,
     s.recording.hooks = facts->hooks;
     s.recording.hook_count = facts->hook_count;
     TRY(fill_unrecorded(&s, facts));
-    *out = s;
-    s = (struct aggregator_snapshot){0};
+    *out = TAKE(s);
     return ERR_OK;
 }
 

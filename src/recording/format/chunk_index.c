@@ -2,6 +2,8 @@
 // chunk_index: see chunk_index.h.
 #include "recording/format/chunk_index.h"
 
+#include "base/compiler.h"
+
 // Bytes to read at once in a search for a head. The first read is small, so that many small damages
 // cost little.
 enum {
@@ -175,7 +177,6 @@ enum err chunk_index_build(const struct chunk_source *source,
         TRY(walk(source, &index, info));
         index.is_contents_damaged = index.has_footer && !ignores_contents;
     }
-    *out = index;
-    index = (struct chunk_index){0};
+    *out = TAKE(index);
     return ERR_OK;
 }

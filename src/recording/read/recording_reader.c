@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 
+#include "base/compiler.h"
 #include "base/minmax.h"
 #include "host/memory/memory_limit.h"
 #include "host/os/file.h"
@@ -389,8 +390,7 @@ static enum err open_source(struct chunk_source source,
     if (result != NULL) {
         judge(&o, &best, result);
     }
-    *out = best.recording;
-    best.recording = (struct recording){0};
+    *out = TAKE(best.recording);
     return ERR_OK;
 }
 

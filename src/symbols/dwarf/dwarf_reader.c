@@ -4,6 +4,7 @@
 
 #include <dwarf.h>
 
+#include "base/compiler.h"
 #include "symbols/dwarf/dwarf_scopes.h"
 
 // Rust reaches some dozens of inlined frames. A longer chain loses its innermost frames.
@@ -27,8 +28,7 @@ enum err dwarf_reader_open(struct dwarf_reader *reader, struct elf_file *file)
         return ERR_CORRUPT;
     }
     TRY(dwarf_units_init(&fresh.units, fresh.dwarf, file->size_bytes));
-    *reader = fresh;
-    fresh = (struct dwarf_reader){0};
+    *reader = TAKE(fresh);
     return ERR_OK;
 }
 

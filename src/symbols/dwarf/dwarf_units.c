@@ -4,6 +4,7 @@
 
 #include <dwarf.h>
 
+#include "base/compiler.h"
 #include "symbols/dwarf/dwarf_functions.h"
 
 void dwarf_units_release(struct dwarf_units *units)
@@ -60,7 +61,6 @@ enum err dwarf_units_init(struct dwarf_units *units, Dwarf *dwarf, uint64_t file
         TRY(add_unit(&fresh, &unit, max_ranges));
     }
     TRY(range_index_seal(&fresh.ranges));
-    *units = fresh;
-    fresh = (struct dwarf_units){0};
+    *units = TAKE(fresh);
     return ERR_OK;
 }

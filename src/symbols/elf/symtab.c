@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/compiler.h"
 #include "base/minmax.h"
 #include "base/order.h"
 #include "symbols/elf/symbol_table.h"
@@ -138,8 +139,7 @@ enum err symtab_init(struct symtab *symtab, Elf *elf)
         TRY(name_vec_push(&fresh.names, symbols.items[i].name));
     }
     TRY(add_ranges(&fresh, &symbols));
-    *symtab = fresh;
-    fresh = (struct symtab){0};
+    *symtab = TAKE(fresh);
     return ERR_OK;
 }
 
