@@ -168,9 +168,7 @@ block_list_collect(const struct block_list *list, uint64_t peak_number, struct r
     for (size_t i = 0; list->peak_number == peak_number && i < list->freed.len; i++) {
         TRY(rec_block_vec_push(out, list->freed.items[i]));
     }
-    if (out->len > 0) {
-        qsort(out->items, out->len, sizeof(*out->items), compare_blocks);
-    }
+    rec_block_vec_sort(out, compare_blocks);
     return ERR_OK;
 }
 

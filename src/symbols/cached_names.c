@@ -2,7 +2,6 @@
 // cached_names: see cached_names.h.
 #include "symbols/cached_names.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define XXH_INLINE_ALL
@@ -319,10 +318,7 @@ enum err cached_names_write(const struct cached_names *old,
     if (old != NULL && old->place_count + fresh->places.len > CACHED_PLACES_MAX) {
         old = NULL;
     }
-    if (fresh->places.len > 0) {
-        qsort(fresh->places.items, fresh->places.len, sizeof(fresh->places.items[0]),
-              compare_places);
-    }
+    fresh_place_vec_sort(&fresh->places, compare_places);
     TRY(merge(&m, old, fresh, strings));
     return finish(&m, labels, out);
 }

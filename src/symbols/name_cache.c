@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -317,9 +316,7 @@ name_cache_list(const struct name_cache *cache, struct cache_file_vec *out, stru
     folder = -1;
     (void)closedir(entries); // it was only read
     TRY(problem == ERR_OK ? ERR_OK : err_set(info, problem, "no memory"));
-    if (files.len > 0) {
-        qsort(files.items, files.len, sizeof(files.items[0]), compare_ages);
-    }
+    cache_file_vec_sort(&files, compare_ages);
     *out = TAKE(files);
     return ERR_OK;
 }

@@ -77,6 +77,6 @@ enum err realloc_table_collect(const struct realloc_table *table, struct rec_rea
     }
     TRY(rec_realloc_vec_resize(out, table->entries.len));
     memcpy(out->items, table->entries.items, out->len * sizeof(*out->items));
-    qsort(out->items, out->len, sizeof(*out->items), compare);
+    rec_realloc_vec_sort(out, compare);
     return ERR_OK;
 }

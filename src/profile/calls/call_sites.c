@@ -2,8 +2,6 @@
 // call_sites: merges stacks by call site, and ranks sites and stacks. See call_sites.h.
 #include "profile/calls/call_sites.h"
 
-#include <stdlib.h>
-
 #include "base/compiler.h"
 #include "base/order.h"
 #include "host/containers/map_u64.h"
@@ -159,15 +157,6 @@ static int compare_stacks(const void *left, const void *right, void *context)
                ?: order_u64(left_id, right_id);
 }
 
-static void sort(struct u32_vec *ids,
-                 int (*order)(const void *left, const void *right, void *context),
-                 struct ranking ranking)
-{
-    if (ids->len > 1) {
-        qsort_r(ids->items, ids->len, sizeof(ids->items[0]), order, &ranking);
-    }
-}
-
 enum err call_sites_ranked(const struct call_sites *sites, enum cost cost, struct u32_vec *out)
 {
     CLEANUP(u32_vec_release) struct u32_vec ids = {0};
@@ -176,7 +165,7 @@ enum err call_sites_ranked(const struct call_sites *sites, enum cost cost, struc
             TRY(u32_vec_push(&ids, (uint32_t)i));
         }
     }
-    sort(&ids, compare_sites, (struct ranking){.sites = sites, .cost = cost});
+    u32_vec_sort_by(&ids, compare_sites, &(struct ranking){.sites = sites, .cost = cost});
     *out = TAKE(ids);
     return ERR_OK;
 }
@@ -193,7 +182,7 @@ enum err call_sites_ranked_stacks(const struct call_sites *sites,
             TRY(u32_vec_push(&ids, stack));
         }
     }
-    sort(&ids, compare_stacks, (struct ranking){.sites = sites, .cost = cost});
+    u32_vec_sort_by(&ids, compare_stacks, &(struct ranking){.sites = sites, .cost = cost});
     *out = TAKE(ids);
     return ERR_OK;
 }

@@ -3,7 +3,6 @@
 #include "profile/compare/diff.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/compiler.h"
 
@@ -251,9 +250,7 @@ score_change(struct scored_vec *scored, uint32_t id, struct diff_change change)
 
 static MUST_USE enum err take_ids(struct scored_vec *scored, struct u32_vec *out)
 {
-    if (scored->len > 1) {
-        qsort(scored->items, scored->len, sizeof(scored->items[0]), compare_scored);
-    }
+    scored_vec_sort(scored, compare_scored);
     TRY(u32_vec_reserve(out, scored->len));
     for (size_t i = 0; i < scored->len; i++) {
         TRY(u32_vec_push(out, scored->items[i].id));

@@ -227,14 +227,11 @@ count_alike(const struct finding *items, size_t count, const struct finding *fin
 // Order the findings by score, then by their place among those that answer the same question.
 static void rank(struct finding_vec *items)
 {
-    if (items->len < 2) {
-        return;
-    }
-    qsort(items->items, items->len, sizeof(items->items[0]), compare);
+    finding_vec_sort(items, compare);
     for (size_t i = 1; i < items->len; i++) {
         items->items[i].repeats = count_alike(items->items, i, &items->items[i]);
     }
-    qsort(items->items, items->len, sizeof(items->items[0]), compare);
+    finding_vec_sort(items, compare);
 }
 
 // What concerns processes rather than call stacks, and the history of the whole heap.

@@ -7,7 +7,6 @@
 // its own peak: processes of one kind often run one after the other. Where most siblings hold
 // nothing, nothing is uneven.
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
@@ -90,7 +89,7 @@ add_uneven(struct findings_builder *builder, struct sibling_vec *siblings, bool 
     if (siblings->len < SIBLINGS_MIN) {
         return ERR_OK;
     }
-    qsort(siblings->items, siblings->len, sizeof(siblings->items[0]), compare);
+    sibling_vec_sort(siblings, compare);
     const struct sibling *median = NULL;
     size_t count = 0;
     const struct sibling *most = find_uneven(siblings, &median, &count);

@@ -5,8 +5,6 @@
 // collected and sorted by their frames, then equal neighbours are added up.
 #include "profile/tables/adhoc.h"
 
-#include <stdlib.h>
-
 #include "base/compiler.h"
 #include "base/order.h"
 #include "profile/tables/rss_breakdown.h"
@@ -97,10 +95,9 @@ enum err adhoc_collect(const struct profile *profile, enum adhoc_by by, struct a
         TRY(add(profile, profile->recording.adhoc + i, by, &list));
     }
     if (list.events.len > 0) {
-        qsort_r(list.events.items, list.events.len, sizeof(list.events.items[0]),
-                compare_for_merging, &list);
+        adhoc_event_vec_sort_by(&list.events, compare_for_merging, &list);
         merge(&list);
-        qsort(list.events.items, list.events.len, sizeof(list.events.items[0]), compare_by_weight);
+        adhoc_event_vec_sort(&list.events, compare_by_weight);
     }
     *out = TAKE(list);
     return ERR_OK;

@@ -2,7 +2,6 @@
 // block_table: see block_table.h.
 #include "profile/tables/block_table.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
@@ -33,10 +32,7 @@ static enum err collect(const struct selection *selection, uint32_t flag, struct
             table->bytes += block->size_bytes;
         }
     }
-    if (table->blocks.len > 0) {
-        qsort_r(table->blocks.items, table->blocks.len, sizeof(*table->blocks.items),
-                compare_blocks, recording->blocks);
-    }
+    u32_vec_sort_by(&table->blocks, compare_blocks, recording->blocks);
     return ERR_OK;
 }
 

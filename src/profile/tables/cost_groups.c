@@ -3,7 +3,6 @@
 #include "profile/tables/cost_groups.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "base/compiler.h"
 #include "base/order.h"
@@ -134,9 +133,8 @@ enum err cost_groups_build(const struct selection *selection,
     case COST_GROUPS_BY_COUNT:
         break;
     }
-    if (groups.items.len > 1 && by != COST_GROUPS_BY_SIZE) {
-        qsort_r(groups.items.items, groups.items.len, sizeof(groups.items.items[0]), compare_groups,
-                &cost);
+    if (by != COST_GROUPS_BY_SIZE) {
+        cost_group_vec_sort_by(&groups.items, compare_groups, &cost);
     }
     *out = TAKE(groups);
     return ERR_OK;

@@ -2,8 +2,6 @@
 // function_costs: see function_costs.h.
 #include "profile/tables/function_costs.h"
 
-#include <stdlib.h>
-
 #include "base/compiler.h"
 #include "base/order.h"
 
@@ -183,8 +181,6 @@ enum err function_costs_rank(const struct function_costs *costs,
         struct ranked_key ranked = {key, side_score_of(score, new_value, old_value)};
         TRY(ranked_key_vec_push(out, ranked));
     }
-    if (out->len > 1) {
-        qsort(out->items, out->len, sizeof(out->items[0]), compare_keys);
-    }
+    ranked_key_vec_sort(out, compare_keys);
     return ERR_OK;
 }

@@ -2,8 +2,6 @@
 // histogram: see histogram.h.
 #include "profile/tables/histogram.h"
 
-#include <stdlib.h>
-
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "base/order.h"
@@ -138,9 +136,7 @@ static MUST_USE enum err rank(const struct row_groups *groups,
             TRY(ranked_group_vec_push(out, ranked));
         }
     }
-    if (out->len > 1) {
-        qsort(out->items, out->len, sizeof(out->items[0]), compare_ranked);
-    }
+    ranked_group_vec_sort(out, compare_ranked);
     return ERR_OK;
 }
 

@@ -2,8 +2,6 @@
 // rss_breakdown: see rss_breakdown.h.
 #include "profile/tables/rss_breakdown.h"
 
-#include <stdlib.h>
-
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "base/order.h"
@@ -43,10 +41,7 @@ static MUST_USE enum err sweep_init(struct sweep *sweep)
             TRY(u32_vec_push(&sweep->ended, (uint32_t)i));
         }
     }
-    if (sweep->ended.len > 1) {
-        qsort_r(sweep->ended.items, sweep->ended.len, sizeof(sweep->ended.items[0]), compare_ends,
-                recording->processes);
-    }
+    u32_vec_sort_by(&sweep->ended, compare_ends, recording->processes);
     return ERR_OK;
 }
 
@@ -231,17 +226,6 @@ static int compare_survivors(const void *left, const void *right)
     return order_u64(b->held_bytes, a->held_bytes) ?: order_u64(a->location, b->location);
 }
 
-static void sort_lists(struct rss_breakdown_split *split)
-{
-    if (split->parts.len > 1) {
-        qsort(split->parts.items, split->parts.len, sizeof(split->parts.items[0]), compare_parts);
-    }
-    if (split->survivors.len > 1) {
-        qsort(split->survivors.items, split->survivors.len, sizeof(split->survivors.items[0]),
-              compare_survivors);
-    }
-}
-
 static MUST_USE enum err
 build_splits(const struct profile *profile, uint32_t pid, struct rss_breakdown_split_vec *splits)
 {
@@ -265,7 +249,8 @@ build_splits(const struct profile *profile, uint32_t pid, struct rss_breakdown_s
         TRY(add_survivors(profile, i, &survivor, &split->survivors));
     }
     for (size_t i = 0; i < splits->len; i++) {
-        sort_lists(&splits->items[i]);
+        rss_breakdown_part_vec_sort(&splits->items[i].parts, compare_parts);
+        rss_breakdown_survivor_vec_sort(&splits->items[i].survivors, compare_survivors);
     }
     return ERR_OK;
 }
@@ -420,9 +405,7 @@ enum err rss_breakdown_top_parts(const struct profile *profile,
             TRY(merge_part(profile, part, out));
         }
     }
-    if (out->len > 1) {
-        qsort(out->items, out->len, sizeof(out->items[0]), compare_parts);
-    }
+    rss_breakdown_part_vec_sort(out, compare_parts);
     for (size_t i = limit; i < out->len; i++) {
         rest.count++;
         rest.rss_bytes += out->items[i].rss_bytes;

@@ -214,10 +214,7 @@ enum err growth_of_groups(const struct selection *selection,
             TRY(growth_entry_vec_push(&growth.entries, entry));
         }
     }
-    if (growth.entries.len > 1) {
-        qsort_r(growth.entries.items, growth.entries.len, sizeof(growth.entries.items[0]),
-                compare_entries, all->items);
-    }
+    growth_entry_vec_sort_by(&growth.entries, compare_entries, all->items);
     cancel_stage(selection->cancel, min_u64(growth.entries.len, described_max));
     for (size_t i = 0; i < growth.entries.len && i < described_max; i++) {
         TRY(cancel_step(selection->cancel));

@@ -6,8 +6,6 @@
 // drawn again.
 #include "profile/time/top_series.h"
 
-#include <stdlib.h>
-
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "base/order.h"
@@ -64,13 +62,6 @@ static uint64_t bound_of(const struct row_group *group, enum series_value value)
     return UINT64_MAX;
 }
 
-static void sort(struct top_series_vec *entries)
-{
-    if (entries->len > 1) {
-        qsort(entries->items, entries->len, sizeof(entries->items[0]), compare_entries);
-    }
-}
-
 // List the groups whose bound is above 0, by their bounds.
 static MUST_USE enum err find_candidates(const struct row_groups *groups,
                                          enum series_value value,
@@ -83,7 +74,7 @@ static MUST_USE enum err find_candidates(const struct row_groups *groups,
             TRY(top_series_vec_push(out, entry));
         }
     }
-    sort(out);
+    top_series_vec_sort(out, compare_entries);
     return ERR_OK;
 }
 
@@ -108,7 +99,7 @@ static MUST_USE enum err rank(struct top_series *series,
         entry.score = score_of(scratch->items, scratch->len, value);
         if (entry.score > 0) {
             TRY(top_series_vec_push(top, entry));
-            sort(top);
+            top_series_vec_sort(top, compare_entries);
             top->len = min_u64(top->len, top_count);
         }
     }

@@ -346,9 +346,7 @@ static int compare_parts(const void *left, const void *right)
 static void merge_parts(struct rec_part_vec *parts)
 {
     size_t kept = 0;
-    if (parts->len > 1) {
-        qsort(parts->items, parts->len, sizeof(parts->items[0]), compare_parts);
-    }
+    rec_part_vec_sort(parts, compare_parts);
     for (size_t i = 0; i < parts->len; i++) {
         struct rec_part *last = kept > 0 ? parts->items + kept - 1 : NULL;
         const struct rec_part *part = parts->items + i;

@@ -2,8 +2,6 @@
 // survivors: see the header.
 #include "recorder/memory/survivors.h"
 
-#include <stdlib.h>
-
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "base/order.h"
@@ -144,9 +142,7 @@ enum err survivor_list_append_top(struct survivor_list *list,
                                   uint32_t snapshot,
                                   struct rec_survivor_vec *out)
 {
-    if (list->items.len > 1) {
-        qsort(list->items.items, list->items.len, sizeof(list->items.items[0]), compare);
-    }
+    rec_survivor_vec_sort(&list->items, compare);
     map_u64_clear(&list->of_nodes); // the items have moved
     for (size_t i = 0; i < list->items.len && i < SURVIVORS_MAX; i++) {
         list->items.items[i].snapshot = snapshot;

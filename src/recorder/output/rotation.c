@@ -172,9 +172,7 @@ list_kept(const struct rotation *rotation, DIR *folder, struct kept_file_vec *ou
             return ERR_NO_MEMORY;
         }
     }
-    if (out->len > 0) {
-        qsort(out->items, out->len, sizeof(out->items[0]), by_name);
-    }
+    kept_file_vec_sort(out, by_name);
     return ERR_OK;
 }
 

@@ -43,9 +43,7 @@ static void check_rows_are_unique(struct verification *v)
     for (size_t i = 0; i < r->row_count; i++) {
         keys.items[i] = (uint64_t)r->rows[i].thread << 32 | r->rows[i].node;
     }
-    if (keys.len > 1) {
-        qsort(keys.items, keys.len, sizeof(uint64_t), compare_keys);
-    }
+    u64_vec_sort(&keys, compare_keys);
     for (size_t i = 1; i < keys.len; i++) {
         if (keys.items[i] == keys.items[i - 1]) {
             recording_findings_add(v->out, INVARIANT_UNIQUE, "thread %u has two rows for node %u",

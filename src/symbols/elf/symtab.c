@@ -4,7 +4,6 @@
 
 #include <gelf.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
@@ -131,9 +130,7 @@ enum err symtab_init(struct symtab *symtab, Elf *elf)
     CLEANUP(symbol_vec_release) struct symbol_vec symbols = {0};
     CLEANUP(symtab_release) struct symtab fresh = {0};
     TRY(read_symbols(elf, &symbols));
-    if (symbols.len > 0) {
-        qsort(symbols.items, symbols.len, sizeof(*symbols.items), compare);
-    }
+    symbol_vec_sort(&symbols, compare);
     TRY(name_vec_reserve(&fresh.names, symbols.len));
     for (size_t i = 0; i < symbols.len; i++) {
         TRY(name_vec_push(&fresh.names, symbols.items[i].name));

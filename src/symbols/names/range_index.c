@@ -3,7 +3,6 @@
 #include "symbols/names/range_index.h"
 
 #include <stdbool.h>
-#include <stdlib.h>
 
 #include "base/minmax.h"
 #include "base/order.h"
@@ -56,11 +55,8 @@ enum err range_index_seal(struct range_index *index)
 {
     size_t count = index->ranges.len;
     TRY(u64_vec_resize(&index->reach, count));
-    if (count == 0) {
-        return ERR_OK;
-    }
     if (!is_sorted(&index->ranges)) {
-        qsort(index->ranges.items, count, sizeof(*index->ranges.items), compare);
+        range_vec_sort(&index->ranges, compare);
     }
     uint64_t reach = 0;
     for (size_t i = 0; i < count; i++) {
