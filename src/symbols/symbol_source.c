@@ -149,21 +149,8 @@ static void advise_debug_info(const char *path, struct strbuf *out)
     strbuf_printf(out, "install the debug symbols of its package%s", servers_advice(path));
 }
 
-void symbol_source_explain(const struct symbol_source *source,
-                           const char *path,
-                           struct strbuf *out_reason,
-                           struct strbuf *out_advice)
+void symbol_source_advise(const struct symbol_source *source, const char *path, struct strbuf *out)
 {
-    static const char *const reasons[] = {
-        [SYMBOL_GAP_NONE] = "",
-        [SYMBOL_GAP_NOT_RESOLVED] = "nothing was looked up",
-        [SYMBOL_GAP_NO_FILE] = "its file cannot be read",
-        [SYMBOL_GAP_FILE_CHANGED] = "its file is not the one that ran",
-        [SYMBOL_GAP_DAMAGED] = "its file is damaged",
-        [SYMBOL_GAP_NO_DEBUG_INFO] = "it has no debug information",
-        [SYMBOL_GAP_STRIPPED] = "it is stripped",
-    };
-    strbuf_append_text(out_reason, reasons[source->gap]);
     switch (source->gap) {
     case SYMBOL_GAP_NONE:
     case SYMBOL_GAP_NOT_RESOLVED:
@@ -171,23 +158,23 @@ void symbol_source_explain(const struct symbol_source *source,
     case SYMBOL_GAP_NO_FILE:
         // The kernel's own module is called linux-vdso.so.1 or [vdso] and is not on disk.
         if (*path == '/') {
-            strbuf_printf(out_advice,
+            strbuf_printf(out,
                           "name a directory that contains a copy of it with --executable-dir%s",
                           servers_advice(path));
         }
         break;
     case SYMBOL_GAP_FILE_CHANGED:
-        strbuf_printf(out_advice,
+        strbuf_printf(out,
                       "record again, or name a directory that contains the file that ran with "
                       "--executable-dir%s",
                       servers_advice(path));
         break;
     case SYMBOL_GAP_DAMAGED:
-        strbuf_append_text(out_advice, "build or install it again");
+        strbuf_append_text(out, "build or install it again");
         break;
     case SYMBOL_GAP_NO_DEBUG_INFO:
     case SYMBOL_GAP_STRIPPED:
-        advise_debug_info(path, out_advice);
+        advise_debug_info(path, out);
         break;
     }
 }

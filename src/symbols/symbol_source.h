@@ -41,8 +41,5 @@ void symbol_source_close(struct symbol_source *source);
 // Return the file with the best names, "" if there is none. Borrowed.
 const char *symbol_source_path(const struct symbol_source *source);
 
-// Describe the gap and how to close it; both texts may be "". `path` is the module's.
-void symbol_source_explain(const struct symbol_source *source,
-                           const char *path,
-                           struct strbuf *out_reason,
-                           struct strbuf *out_advice);
+// Append how to close the gap, if there is a way. `path` is the module's.
+void symbol_source_advise(const struct symbol_source *source, const char *path, struct strbuf *out);

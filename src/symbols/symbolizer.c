@@ -26,13 +26,8 @@ struct module {
     bool is_open;
     bool wants_debug_info; // use only debug information
     struct name_memo memo; // owned
-    uint64_t asked;
-    uint64_t with_function;
-    uint64_t with_line;
-    uint64_t with_inlined;
     enum symbol_gap gap;
     struct strbuf source;
-    struct strbuf reason;
     struct strbuf advice;
 };
 
@@ -72,7 +67,6 @@ static void module_release(struct module *module)
     }
     name_memo_release(&module->memo);
     strbuf_release(&module->source);
-    strbuf_release(&module->reason);
     strbuf_release(&module->advice);
     *module = (struct module){0};
 }
@@ -129,6 +123,22 @@ void symbolizer_want_debug_info(struct symbolizer *symbolizer, uint32_t module)
     symbolizer->modules.items[module].wants_debug_info = true;
 }
 
+// Return whether a text was found at this place before, and its id.
+static bool is_known_text(struct map_u64 *places, uint64_t place, uint32_t *out_id)
+{
+    const uint32_t *known = map_u64_find(places, place);
+    *out_id = known != NULL ? *known : 0;
+    return known != NULL;
+}
+
+// Add the text in s->text, which is that of the place.
+static enum err
+add_text(struct symbolizer *s, struct map_u64 *places, uint64_t place, uint32_t *out_id)
+{
+    TRY(string_table_intern(s->options.strings, strbuf_text(&s->text), s->text.len, out_id));
+    return map_u64_put(places, place, *out_id);
+}
+
 // Find or add the readable name of a function; 0 for NULL. `name` keeps its address while the
 // module is open.
 static enum err function_id(struct symbolizer *s, const char *name, uint32_t *out_id)
@@ -137,17 +147,11 @@ static enum err function_id(struct symbolizer *s, const char *name, uint32_t *ou
         *out_id = 0;
         return ERR_OK;
     }
-    uint32_t *known = map_u64_find(&s->functions_by_place, (uintptr_t)name);
-    if (known != NULL) {
-        *out_id = *known;
+    if (is_known_text(&s->functions_by_place, (uintptr_t)name, out_id)) {
         return ERR_OK;
     }
-    uint32_t id;
     TRY(symbol_name_demangle(name, &s->text));
-    TRY(string_table_intern(s->options.strings, strbuf_text(&s->text), s->text.len, &id));
-    TRY(map_u64_put(&s->functions_by_place, (uintptr_t)name, id));
-    *out_id = id;
-    return ERR_OK;
+    return add_text(s, &s->functions_by_place, (uintptr_t)name, out_id);
 }
 
 // Find or add a function's readable name for a plain name of DWARF, which needs its scopes before
@@ -156,21 +160,15 @@ static enum err
 scoped_function_id(struct symbolizer *s, struct dwarf_frame *frame, uint32_t *out_id)
 {
     uint64_t place = (uintptr_t)frame->declaration.addr;
-    uint32_t *known = map_u64_find(&s->functions_by_place, place);
-    if (known != NULL) {
-        *out_id = *known;
+    if (is_known_text(&s->functions_by_place, place, out_id)) {
         return ERR_OK;
     }
     CLEANUP(strbuf_release) struct strbuf name = {0};
     dwarf_append_scopes(&frame->declaration, &name);
     strbuf_append(&name, frame->name, strnlen(frame->name, SYMBOL_NAME_MAX));
     TRY(strbuf_result(&name));
-    uint32_t id;
     TRY(symbol_name_demangle(strbuf_text(&name), &s->text));
-    TRY(string_table_intern(s->options.strings, strbuf_text(&s->text), s->text.len, &id));
-    TRY(map_u64_put(&s->functions_by_place, place, id));
-    *out_id = id;
-    return ERR_OK;
+    return add_text(s, &s->functions_by_place, place, out_id);
 }
 
 // Append `path` without redundant parts: "//" and "/./". ".." stays, because it has another meaning
@@ -199,12 +197,9 @@ static enum err file_id(struct symbolizer *s, const struct dwarf_frame *frame, u
         *out_id = 0;
         return ERR_OK;
     }
-    uint32_t *known = map_u64_find(&s->files_by_place, (uintptr_t)file);
-    if (known != NULL) {
-        *out_id = *known;
+    if (is_known_text(&s->files_by_place, (uintptr_t)file, out_id)) {
         return ERR_OK;
     }
-    uint32_t id;
     strbuf_clear(&s->text);
     if (*file != '/' && frame->directory != NULL) {
         append_path(&s->text, frame->directory);
@@ -212,10 +207,7 @@ static enum err file_id(struct symbolizer *s, const struct dwarf_frame *frame, u
     }
     append_path(&s->text, file);
     TRY(strbuf_result(&s->text));
-    TRY(string_table_intern(s->options.strings, strbuf_text(&s->text), s->text.len, &id));
-    TRY(map_u64_put(&s->files_by_place, (uintptr_t)file, id));
-    *out_id = id;
-    return ERR_OK;
+    return add_text(s, &s->files_by_place, (uintptr_t)file, out_id);
 }
 
 static enum err append_frame(struct symbol_frame_vec *out, struct symbol_frame frame)
@@ -282,19 +274,6 @@ static enum err resolve_in_files(struct symbolizer *s,
     return frame.function != 0 ? append_frame(out, frame) : ERR_OK;
 }
 
-// Count the chain frames->items[first ..], which was just appended.
-static void
-count_coverage(struct module *module, const struct symbol_frame_vec *frames, size_t first)
-{
-    module->asked++;
-    if (frames->len > first) {
-        const struct symbol_frame *innermost = &frames->items[first];
-        module->with_function += frames->items[frames->len - 1].function != 0;
-        module->with_line += innermost->file != 0 && innermost->line != 0;
-        module->with_inlined += innermost->is_inlined;
-    }
-}
-
 static uint64_t bytes_of(const struct symbol_source *files)
 {
     return files->module.size_bytes + files->debug.size_bytes;
@@ -326,10 +305,9 @@ static enum err open_module(struct symbolizer *s, struct module *module)
     s->open_bytes += bytes_of(&module->files);
     module->gap = module->files.gap;
     strbuf_clear(&module->source);
-    strbuf_clear(&module->reason);
     strbuf_clear(&module->advice);
     strbuf_append_text(&module->source, symbol_source_path(&module->files));
-    symbol_source_explain(&module->files, module->path, &module->reason, &module->advice);
+    symbol_source_advise(&module->files, module->path, &module->advice);
     const struct cache_key key = key_of(module, &module->files.module);
     if (key.identity != module->memo.key.identity) {
         name_memo_close(&module->memo); // replaced since the cache was read
@@ -422,7 +400,6 @@ static enum err resolve_all(struct symbolizer *s,
         out_chains[i] = (struct symbol_chain){.first = (uint32_t)first,
                                               .count = (uint32_t)(out_frames->len - first),
                                               .function_start = function_start};
-        count_coverage(module, out_frames, first);
     }
     return ERR_OK;
 }
@@ -447,7 +424,6 @@ static enum err resolve_named(struct symbolizer *s,
     for (size_t i = 0; i < count; i++) {
         out_chains[i] = (struct symbol_chain){.first = (uint32_t)out_frames->len, .count = 1};
         TRY(append_frame(out_frames, frame));
-        count_coverage(module, out_frames, out_frames->len - 1);
     }
     return ERR_OK;
 }
@@ -481,7 +457,6 @@ static enum err resolve_python(struct symbolizer *s,
         frame.line = line <= UINT32_MAX ? (uint32_t)line : 0;
         out_chains[i] = (struct symbol_chain){.first = (uint32_t)out_frames->len, .count = 1};
         TRY(append_frame(out_frames, frame));
-        count_coverage(module, out_frames, out_frames->len - 1);
     }
     return ERR_OK;
 }
@@ -536,12 +511,7 @@ void symbolizer_store(struct symbolizer *symbolizer)
 struct symbol_coverage symbolizer_coverage(const struct symbolizer *symbolizer, uint32_t module_id)
 {
     const struct module *module = &symbolizer->modules.items[module_id];
-    return (struct symbol_coverage){.asked = module->asked,
-                                    .with_function = module->with_function,
-                                    .with_line = module->with_line,
-                                    .with_inlined = module->with_inlined,
-                                    .gap = module->gap,
+    return (struct symbol_coverage){.gap = module->gap,
                                     .source = strbuf_text(&module->source),
-                                    .reason = strbuf_text(&module->reason),
                                     .advice = strbuf_text(&module->advice)};
 }

@@ -22,7 +22,6 @@ class Coverage(NamedTuple):
     inlined: int
     gap: str
     source: str
-    reason: str
     advice: str
 
 

@@ -45,12 +45,7 @@ enum symbol_gap {
 };
 
 struct symbol_coverage {
-    uint64_t asked;         // number of queries so far
-    uint64_t with_function; // queries whose physical function has a name
-    uint64_t with_line;     // queries whose innermost frame has file and line
-    uint64_t with_inlined;  // queries with at least one inlined frame
     enum symbol_gap gap;
     const char *source; // file with the names, "" if none. Borrowed
-    const char *reason; // description of the gap, one clause; "" if there is none. Borrowed
     const char *advice; // how to close the gap, one sentence; "" if there is none. Borrowed
 };
