@@ -7,19 +7,13 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/search.h"
 
 enum {
     HEADER_BYTES = 12, // version, three encodings, the address of .eh_frame, the number of entries
     ENTRY_BYTES = 8
 };
-
-static int32_t number_at(const uint8_t *at)
-{
-    int32_t number;
-    memcpy(&number, at, sizeof(number));
-    return number;
-}
 
 void function_starts_init(Elf *elf, struct function_starts *out)
 {
@@ -42,7 +36,7 @@ void function_starts_init(Elf *elf, struct function_starts *out)
             return;
         }
         const uint8_t *table = data->d_buf;
-        const uint64_t stated = (uint32_t)number_at(table + 8);
+        const uint64_t stated = get_u32(table + 8);
         const uint64_t room = (data->d_size - HEADER_BYTES) / ENTRY_BYTES;
         *out = (struct function_starts){.elf = elf,
                                         .entries = table + HEADER_BYTES,
@@ -54,7 +48,7 @@ void function_starts_init(Elf *elf, struct function_starts *out)
 
 static uint64_t address_at(const struct function_starts *starts, uint64_t index, size_t place)
 {
-    const int64_t offset = number_at(starts->entries + index * ENTRY_BYTES + place);
+    const int32_t offset = (int32_t)get_u32(starts->entries + index * ENTRY_BYTES + place);
     return starts->hdr_addr + (uint64_t)offset;
 }
 
@@ -89,8 +83,8 @@ static bool covers(const struct function_starts *starts, uint64_t index, uint64_
     const uint64_t fde = address_at(starts, index, 4);
     const uint8_t *bytes = bytes_at(starts->elf, fde, 16);
     const uint64_t start = start_at(starts, index);
-    return bytes != NULL && fde + 8 + (uint64_t)(int64_t)number_at(bytes + 8) == start &&
-           address - start < (uint32_t)number_at(bytes + 12);
+    return bytes != NULL && fde + 8 + (uint64_t)(int32_t)get_u32(bytes + 8) == start &&
+           address - start < get_u32(bytes + 12);
 }
 
 uint64_t function_starts_find(const struct function_starts *starts, uint64_t address)

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "base/hex.h"
 #include "host/os/file.h"
+#include "host/text/number.h"
 #include "symbols/jit/jit_dump.h"
 
 // A busy JavaScript engine writes some ten megabytes.
@@ -26,20 +26,9 @@ static const char *parse_hex(const char *at, uint64_t *out)
     if (at[0] == '0' && (at[1] | 0x20) == 'x') {
         at += 2;
     }
-    if (hex_digit(*at) < 0) {
+    if (!number_take(&at, 16, out) || *out == UINT64_MAX || (*at != ' ' && *at != '\t')) {
         return NULL;
     }
-    uint64_t value = 0;
-    for (; hex_digit(*at) >= 0; at++) {
-        if (value >> 60 != 0) {
-            return NULL;
-        }
-        value = value << 4 | (uint64_t)hex_digit(*at);
-    }
-    if (*at != ' ' && *at != '\t') {
-        return NULL;
-    }
-    *out = value;
     return at + strspn(at, " \t");
 }
 

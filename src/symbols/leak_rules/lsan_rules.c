@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "symbols/elf/symbol_table.h"
@@ -78,12 +79,6 @@ static bool find_function(const struct elf_file *file, uint64_t *out)
     return false;
 }
 
-static uint32_t word_at(const uint8_t *bytes)
-{
-    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
-           (uint32_t)bytes[3] << 24;
-}
-
 // The effect of an x86-64 instruction on the answer.
 struct form {
     uint8_t bytes[4];
@@ -139,7 +134,7 @@ static bool answer_of_x86(struct bytes code, uint64_t addr, uint64_t *out)
         if (code.len - at < 4) {
             return false;
         }
-        int64_t operand = (int32_t)word_at(code.data + at);
+        int64_t operand = (int32_t)get_u32(code.data + at);
         at += 4;
         *out = (uint64_t)operand + (form->meaning == FORM_RELATIVE ? addr + at : 0);
         has_answer = true;
@@ -151,14 +146,14 @@ static bool answer_of_aarch64(struct bytes code, uint64_t addr, uint64_t *out)
 {
     const uint32_t bti_c = 0xd503245f;
     const uint32_t ret = 0xd65f03c0;
-    size_t at = code.len >= 4 && word_at(code.data) == bti_c ? 4 : 0;
+    size_t at = code.len >= 4 && get_u32(code.data) == bti_c ? 4 : 0;
     if (code.len < at + 12) {
         return false;
     }
-    uint32_t adrp = word_at(code.data + at);
-    uint32_t add = word_at(code.data + at + 4);
+    uint32_t adrp = get_u32(code.data + at);
+    uint32_t add = get_u32(code.data + at + 4);
     bool is_known = (adrp & 0x9f00001f) == 0x90000000 && (add & 0xffc003ff) == 0x91000000 &&
-                    word_at(code.data + at + 8) == ret;
+                    get_u32(code.data + at + 8) == ret;
     if (!is_known) {
         return false;
     }
