@@ -445,6 +445,18 @@ enum err call_tree_add_up(struct call_tree *tree)
     return ERR_OK;
 }
 
+enum err call_tree_functions(const struct profile *profile,
+                             const struct call_tree *tree,
+                             struct u32_vec *out)
+{
+    TRY(u32_vec_resize(out, tree->nodes.len));
+    out->items[0] = REC_NONE;
+    for (size_t i = 1; i < tree->nodes.len; i++) {
+        out->items[i] = profile->code.locations.items[tree->nodes.items[i].location].function;
+    }
+    return ERR_OK;
+}
+
 void call_tree_release(struct call_tree *tree)
 {
     call_tree_node_vec_release(&tree->nodes);

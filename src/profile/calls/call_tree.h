@@ -91,6 +91,11 @@ enum err call_tree_build_sites(const struct selection *selection,
 // Fill in `total`. It is separate because lists of call sites do not need totals. ERR_NO_MEMORY.
 enum err call_tree_add_up(struct call_tree *tree) MUST_USE;
 
+// List the function of each node of a tree, REC_NONE for the root.
+enum err call_tree_functions(const struct profile *profile,
+                             const struct call_tree *tree,
+                             struct u32_vec *out) MUST_USE;
+
 // The path of a child of `node`, for the function `function`. `outer`: the function of `node`.
 uint64_t call_tree_child_path(const struct call_tree_folds *folds,
                               const struct call_tree_node *node,

@@ -227,13 +227,8 @@ static MUST_USE enum err
 adopt(struct tree_view *out, struct side_tree *side, const struct profile *profile)
 {
     struct call_tree *tree = &side->tree;
-    TRY(u32_vec_resize(&out->functions, tree->nodes.len));
+    TRY(call_tree_functions(profile, tree, &out->functions));
     TRY(flag_vec_resize(&out->sides, tree->nodes.len)); // all 0: SIDE_NEW
-    out->functions.items[0] = REC_NONE;
-    for (size_t i = 1; i < tree->nodes.len; i++) {
-        uint32_t location = tree->nodes.items[i].location;
-        out->functions.items[i] = profile->code.locations.items[location].function;
-    }
     out->nodes = tree->nodes;
     out->self[SIDE_NEW] = tree->self;
     out->total[SIDE_NEW] = tree->total;

@@ -445,7 +445,7 @@ static void pruned_trees_have_the_same_totals(void **state)
                                        &tree));
         struct tree_view view = {.code = &fixture.code, .nodes = tree.tree.nodes};
         CLEANUP(u32_vec_release) struct u32_vec functions = {0};
-        expect_ok(node_functions(fixture.profile, &tree.tree, &functions));
+        expect_ok(call_tree_functions(fixture.profile, &tree.tree, &functions));
         view.functions = functions;
         for (uint32_t node = 0; node < tree.tree.nodes.len; node++) {
             char path[PATH_BYTES];
@@ -613,7 +613,7 @@ static void inclusive_costs_count_recursion_once(void **state)
         expect_ok(
             call_tree_build(&fixture.selection, CALL_TREE_TOP_DOWN, CALL_TREE_BY_LOCATION, &tree));
         expect_ok(call_tree_add_up(&tree));
-        expect_ok(node_functions(fixture.profile, &tree, &keys));
+        expect_ok(call_tree_functions(fixture.profile, &tree, &keys));
         size_t count = fixture.profile->code.functions.len;
         expect_ok(keyed_costs_build(&tree, &keys, count, &costs));
         for (uint32_t function = 0; function < count; function++) {

@@ -56,9 +56,7 @@ static const char *function_name_of(const struct profile *profile, uint32_t func
 
 static const char *function_module_of(const struct profile *profile, uint32_t function)
 {
-    uint32_t module = profile->code.functions.items[function].module;
-    return module == REC_NONE ? ""
-                              : profile_string(profile, profile->recording.modules[module].path);
+    return profile_module_path(profile, profile->code.functions.items[function].module);
 }
 
 static bool is_unnamed(const struct profile *profile, uint32_t function)

@@ -3,7 +3,6 @@
 #include "profile/model/process_lives.h"
 
 #include <stdbool.h>
-#include <string.h>
 
 #include "base/compiler.h"
 #include "base/minmax.h"
@@ -11,13 +10,8 @@
 // The number of slices in a step of the history, from the note called `note`.
 static uint32_t step_of(const struct recording *recording, const char *note)
 {
-    for (size_t i = 0; i < recording->counter_count; i++) {
-        const struct rec_counter *counter = &recording->counters[i];
-        if (strcmp(rec_string_get(recording, counter->name), note) == 0) {
-            return counter->value > 0 && counter->value < REC_NONE ? (uint32_t)counter->value : 1;
-        }
-    }
-    return 1;
+    const uint64_t slices = rec_counter_value(recording, note);
+    return slices > 0 && slices < REC_NONE ? (uint32_t)slices : 1;
 }
 
 static bool has_left_times(const struct recording *recording)

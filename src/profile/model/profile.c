@@ -276,12 +276,16 @@ const char *profile_location_file(const struct profile *profile, uint32_t locati
     return string_table_get(&profile->code.names, profile_location_get(profile, location)->file);
 }
 
+const char *profile_module_path(const struct profile *profile, uint32_t module)
+{
+    return module == REC_NONE ? ""
+                              : profile_string(profile, profile->recording.modules[module].path);
+}
+
 const char *profile_location_module(const struct profile *profile, uint32_t location)
 {
     const struct code_location *place = profile_location_get(profile, location);
-    uint32_t module = profile->code.functions.items[place->function].module;
-    return module == REC_NONE ? ""
-                              : profile_string(profile, profile->recording.modules[module].path);
+    return profile_module_path(profile, profile->code.functions.items[place->function].module);
 }
 
 struct call_site_location profile_call_site(const struct profile *profile, uint32_t node)

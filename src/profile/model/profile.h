@@ -71,6 +71,9 @@ void profile_closep(struct profile **profile); // for CLEANUP
 // A string of the recording. Never NULL.
 const char *profile_string(const struct profile *profile, rec_string id);
 
+// The path of a module of the recording; "" for REC_NONE, code outside any file.
+const char *profile_module_path(const struct profile *profile, uint32_t module);
+
 // The state of the recording: "running", "finished", "stopped" or "unknown".
 const char *profile_state_name(const struct profile *profile);
 

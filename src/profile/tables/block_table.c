@@ -2,8 +2,6 @@
 // block_table: see block_table.h.
 #include "profile/tables/block_table.h"
 
-#include <string.h>
-
 #include "base/compiler.h"
 #include "base/order.h"
 
@@ -60,12 +58,7 @@ void block_table_release(struct block_table *table)
 bool block_table_is_recorded(const struct profile *profile)
 {
     const struct recording *recording = &profile->recording;
-    for (size_t i = 0; i < recording->counter_count; i++) {
-        if (strcmp(profile_string(profile, recording->counters[i].name), "blocks_left_out") == 0) {
-            return true;
-        }
-    }
-    return recording->block_count > 0;
+    return recording->block_count > 0 || rec_counter_find(recording, "blocks_left_out") != NULL;
 }
 
 uint64_t block_age_ms(const struct profile *profile, uint32_t block, uint32_t flag)

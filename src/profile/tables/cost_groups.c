@@ -46,16 +46,6 @@ static MUST_USE enum err by_site(const struct selection *selection, struct cost_
     return ERR_OK;
 }
 
-static bool has_any(const struct costs *costs)
-{
-    for (int cost = 0; cost < COST_COUNT; cost++) {
-        if (costs->values[cost] > 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static MUST_USE enum err by_table(const struct selection *selection, struct cost_groups *out)
 {
     static const enum group_by tables[] = {[COST_GROUPS_BY_MODULE] = GROUP_BY_MODULE,
@@ -65,7 +55,7 @@ static MUST_USE enum err by_table(const struct selection *selection, struct cost
     TRY(groups_build(selection, tables[out->by], &groups));
     for (size_t i = 0; i < groups.len; i++) {
         struct cost_group group = {.id = groups.items[i].id, .costs = groups.items[i].costs};
-        if (has_any(&group.costs)) {
+        if (costs_any(&group.costs)) {
             TRY(cost_group_vec_push(&out->items, group));
         }
     }
@@ -114,24 +104,16 @@ enum err cost_groups_build(const struct selection *selection,
                            enum cost cost,
                            struct cost_groups *out)
 {
+    static enum err (*const builders[])(const struct selection *, struct cost_groups *) = {
+        [COST_GROUPS_BY_FUNCTION] = by_site, [COST_GROUPS_BY_FILE] = by_site,
+        [COST_GROUPS_BY_MODULE] = by_table,  [COST_GROUPS_BY_THREAD] = by_table,
+        [COST_GROUPS_BY_PROCESS] = by_table, [COST_GROUPS_BY_SIZE] = by_size,
+    };
     CLEANUP(cost_groups_release)
     struct cost_groups groups = {
         .profile = selection->profile, .by = by, .unknown = selection->unknown};
-    switch (by) {
-    case COST_GROUPS_BY_FUNCTION:
-    case COST_GROUPS_BY_FILE:
-        TRY(by_site(selection, &groups));
-        break;
-    case COST_GROUPS_BY_MODULE:
-    case COST_GROUPS_BY_THREAD:
-    case COST_GROUPS_BY_PROCESS:
-        TRY(by_table(selection, &groups));
-        break;
-    case COST_GROUPS_BY_SIZE:
-        TRY(by_size(selection, &groups));
-        break;
-    case COST_GROUPS_BY_COUNT:
-        break;
+    if (by < COST_GROUPS_BY_COUNT) {
+        TRY(builders[by](selection, &groups));
     }
     if (by != COST_GROUPS_BY_SIZE) {
         cost_group_vec_sort_by(&groups.items, compare_groups, &cost);
@@ -143,12 +125,6 @@ enum err cost_groups_build(const struct selection *selection,
 void cost_groups_release(struct cost_groups *groups)
 {
     cost_group_vec_release(&groups->items);
-}
-
-static const char *module_path(const struct profile *profile, uint32_t module)
-{
-    return module == REC_NONE ? ""
-                              : profile_string(profile, profile->recording.modules[module].path);
 }
 
 void cost_group_append_name(const struct cost_groups *groups, size_t index, struct strbuf *out)
@@ -168,7 +144,7 @@ void cost_group_append_name(const struct cost_groups *groups, size_t index, stru
         strbuf_append_text(out, id == REC_NONE ? "" : string_table_get(&profile->code.names, id));
         return;
     case COST_GROUPS_BY_MODULE:
-        strbuf_append_text(out, module_path(profile, id));
+        strbuf_append_text(out, profile_module_path(profile, id));
         return;
     case COST_GROUPS_BY_THREAD:
         strbuf_append_text(out, profile_string(profile, recording->threads[id].name));
@@ -192,8 +168,9 @@ void cost_group_append_detail(const struct cost_groups *groups, size_t index, st
     switch (groups->by) {
     case COST_GROUPS_BY_FUNCTION:
         if (id != REC_NONE) {
-            strbuf_append_text(out, module_path(groups->profile,
-                                                groups->profile->code.functions.items[id].module));
+            strbuf_append_text(
+                out, profile_module_path(groups->profile,
+                                         groups->profile->code.functions.items[id].module));
         }
         return;
     case COST_GROUPS_BY_THREAD:

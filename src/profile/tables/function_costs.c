@@ -12,7 +12,7 @@ static MUST_USE enum err build_side(const struct code_union *code,
 {
     TRY(call_tree_build(selection, CALL_TREE_TOP_DOWN, CALL_TREE_BY_LOCATION, &out->tree));
     TRY(call_tree_add_up(&out->tree));
-    TRY(node_functions(selection->profile, &out->tree, &out->functions));
+    TRY(call_tree_functions(selection->profile, &out->tree, &out->functions));
     for (size_t i = 1; i < out->functions.len; i++) {
         out->functions.items[i] = code->ids[side].items[out->functions.items[i]];
     }
@@ -148,16 +148,6 @@ static int compare_keys(const void *left, const void *right)
     return order_u64(b->score, a->score) ?: order_u64(a->key, b->key);
 }
 
-static bool has_any(const struct costs *costs)
-{
-    for (int cost = 0; cost < COST_COUNT; cost++) {
-        if (costs->values[cost] > 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static uint64_t value_of(const struct costs_vec *costs, uint32_t key, enum cost cost)
 {
     return key < costs->len ? costs_get(&costs->items[key], cost) : 0;
@@ -172,8 +162,8 @@ enum err function_costs_rank(const struct function_costs *costs,
     const struct keyed_costs *new = &costs->sides[SIDE_NEW];
     const struct keyed_costs *old = &costs->sides[SIDE_OLD];
     for (uint32_t key = 0; key < new->inclusive.len; key++) {
-        if (!has_any(&new->inclusive.items[key]) &&
-            (key >= old->inclusive.len || !has_any(&old->inclusive.items[key]))) {
+        if (!costs_any(&new->inclusive.items[key]) &&
+            (key >= old->inclusive.len || !costs_any(&old->inclusive.items[key]))) {
             continue;
         }
         uint64_t new_value = value_of(by_self ? &new->self : &new->inclusive, key, cost);

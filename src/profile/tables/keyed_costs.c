@@ -78,16 +78,3 @@ void keyed_costs_release(struct keyed_costs *costs)
     costs_vec_release(&costs->self);
     costs_vec_release(&costs->inclusive);
 }
-
-enum err
-node_functions(const struct profile *profile, const struct call_tree *tree, struct u32_vec *out)
-{
-    CLEANUP(u32_vec_release) struct u32_vec functions = {0};
-    TRY(u32_vec_resize(&functions, tree->nodes.len));
-    functions.items[0] = REC_NONE;
-    for (size_t i = 1; i < tree->nodes.len; i++) {
-        functions.items[i] = profile->code.locations.items[tree->nodes.items[i].location].function;
-    }
-    *out = TAKE(functions);
-    return ERR_OK;
-}

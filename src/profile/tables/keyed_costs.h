@@ -28,8 +28,3 @@ enum err keyed_costs_build(const struct call_tree *tree,
                            size_t key_count,
                            struct keyed_costs *out) MUST_USE;
 void keyed_costs_release(struct keyed_costs *costs);
-
-// List the function of each node of a tree, REC_NONE for the root.
-enum err node_functions(const struct profile *profile,
-                        const struct call_tree *tree,
-                        struct u32_vec *out) MUST_USE;

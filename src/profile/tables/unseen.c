@@ -2,8 +2,6 @@
 // unseen: see unseen.h.
 #include "profile/tables/unseen.h"
 
-#include <string.h>
-
 #include "base/compiler.h"
 #include "profile/tables/rss_breakdown.h"
 
@@ -82,20 +80,9 @@ const char *unseen_key(enum unseen_kind kind)
     return keys[kind];
 }
 
-static uint64_t unnamed_execs(const struct recording *recording)
-{
-    for (size_t i = 0; i < recording->counter_count; i++) {
-        const struct rec_counter *counter = &recording->counters[i];
-        if (strcmp(rec_string_get(recording, counter->name), "unnamed_execs") == 0) {
-            return counter->value;
-        }
-    }
-    return 0;
-}
-
 uint64_t unseen_execs(const struct recording *recording)
 {
-    uint64_t execs = unnamed_execs(recording);
+    uint64_t execs = rec_counter_value(recording, "unnamed_execs");
     for (size_t i = 0; i < recording->unrecorded_count; i++) {
         execs += recording->unrecorded[i].execs;
     }

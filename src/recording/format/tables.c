@@ -28,15 +28,21 @@ const char *rec_string_get(const struct recording *recording, rec_string id)
     return strings->data + strings->offsets[id];
 }
 
-uint64_t rec_counter_value(const struct recording *recording, const char *name)
+const struct rec_counter *rec_counter_find(const struct recording *recording, const char *name)
 {
     for (size_t i = 0; i < recording->counter_count; i++) {
         const struct rec_counter *counter = &recording->counters[i];
         if (strcmp(rec_string_get(recording, counter->name), name) == 0) {
-            return counter->value;
+            return counter;
         }
     }
-    return 0;
+    return NULL;
+}
+
+uint64_t rec_counter_value(const struct recording *recording, const char *name)
+{
+    const struct rec_counter *counter = rec_counter_find(recording, name);
+    return counter != NULL ? counter->value : 0;
 }
 
 void rec_rows_add_up(const struct rec_row *rows, size_t count, struct rec_totals *out)

@@ -549,7 +549,8 @@ uint64_t rec_bucket_low(uint32_t bucket);
 // range.
 const char *rec_string_get(const struct recording *recording, rec_string id);
 
-// Return the counter of this name, 0 if there is none.
+// Return the counter of this name, NULL if there is none; and its value, 0 if there is none.
+const struct rec_counter *rec_counter_find(const struct recording *recording, const char *name);
 uint64_t rec_counter_value(const struct recording *recording, const char *name);
 
 // Set the totals that are sums over rows. The other totals stay as they are.
