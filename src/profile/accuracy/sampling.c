@@ -40,11 +40,8 @@ struct sampled_sizes sampled_sizes_of_row(const struct recording *recording, uin
     if (sampling_of(recording).bytes == 0) {
         return sizes;
     }
-    const struct rec_bucket *buckets = recording->size_buckets;
-    const size_t count = recording->size_bucket_count;
-    size_t at = rec_first_entry_of_row(buckets, count, sizeof(buckets[0]), row);
-    for (; at < count && buckets[at].row == row; at++) {
-        const struct sampled_sizes part = sampled_sizes_of_bucket(&buckets[at]);
+    FOR_ENTRIES_OF_ROW (bucket, recording->size_buckets, recording->size_bucket_count, row) {
+        const struct sampled_sizes part = sampled_sizes_of_bucket(bucket);
         sampled_sizes_add(&sizes, &part);
     }
     return sizes;

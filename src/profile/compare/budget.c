@@ -38,40 +38,22 @@ bool budget_is_known(const struct selection *selection,
                      const struct summary *summary,
                      enum budget_measure measure)
 {
-    switch (measure) {
-    case BUDGET_TEMPORARY_SHARE:
-        return selection_knows(selection, COST_TEMPORARY) &&
-               selection_knows(selection, COST_ALLOCATIONS);
-    case BUDGET_RSS:
+    if (measure == BUDGET_RSS) {
         return summary->peak_rss_bytes > 0;
-    case BUDGET_PEAK:
-    case BUDGET_ALLOCATIONS:
-    case BUDGET_ALLOCATED:
-    case BUDGET_LEAKED:
-    case BUDGET_MEASURE_COUNT:
-        break;
     }
-    return selection_knows(selection, infos[measure].cost);
+    const bool is_share = measure == BUDGET_TEMPORARY_SHARE;
+    return selection_knows(selection, infos[measure].cost) &&
+           (!is_share || selection_knows(selection, COST_ALLOCATIONS));
 }
 
 static uint64_t value_of(const struct summary *summary, enum budget_measure measure)
 {
-    uint64_t all = costs_get(&summary->costs, COST_ALLOCATIONS);
-    uint64_t temporary = costs_get(&summary->costs, COST_TEMPORARY);
-    switch (measure) {
-    case BUDGET_PEAK:
-    case BUDGET_ALLOCATIONS:
-    case BUDGET_ALLOCATED:
-    case BUDGET_LEAKED:
-        return costs_get(&summary->costs, infos[measure].cost);
-    case BUDGET_TEMPORARY_SHARE:
-        return all > 0 ? (uint64_t)((unsigned __int128)temporary * hundredths_of_all / all) : 0;
-    case BUDGET_RSS:
-        return summary->peak_rss_bytes;
-    case BUDGET_MEASURE_COUNT:
-        break;
+    const uint64_t cost = costs_get(&summary->costs, infos[measure].cost);
+    const uint64_t all = costs_get(&summary->costs, COST_ALLOCATIONS);
+    if (measure == BUDGET_TEMPORARY_SHARE) {
+        return all > 0 ? (uint64_t)((unsigned __int128)cost * hundredths_of_all / all) : 0;
     }
-    return 0;
+    return measure == BUDGET_RSS ? summary->peak_rss_bytes : cost;
 }
 
 static uint64_t sum_to_max(uint64_t a, uint64_t b)

@@ -71,14 +71,10 @@ static MUST_USE enum err sum_short_lives(const struct row_groups *groups, struct
         for (uint32_t i = groups->row_first.items[group]; i < groups->row_first.items[group + 1];
              i++) {
             const uint32_t row = groups->rows.items[i];
-            const size_t at = rec_first_entry_of_row(recording->lifetime_buckets,
-                                                     recording->lifetime_bucket_count,
-                                                     sizeof(recording->lifetime_buckets[0]), row);
-            if (at < recording->lifetime_bucket_count &&
-                recording->lifetime_buckets[at].row == row &&
-                recording->lifetime_buckets[at].bucket == 0) {
-                out->items[group].count += recording->lifetime_buckets[at].count;
-                out->items[group].bytes += recording->lifetime_buckets[at].bytes;
+            FOR_ENTRIES_OF_ROW (bucket, recording->lifetime_buckets,
+                                recording->lifetime_bucket_count, row) {
+                out->items[group].count += bucket->bucket == 0 ? bucket->count : 0;
+                out->items[group].bytes += bucket->bucket == 0 ? bucket->bytes : 0;
             }
         }
     }
@@ -137,10 +133,7 @@ static MUST_USE enum err sum_reallocs(const struct row_groups *groups, struct re
         for (uint32_t i = groups->row_first.items[group]; i < groups->row_first.items[group + 1];
              i++) {
             const uint32_t row = groups->rows.items[i];
-            const size_t at = rec_first_entry_of_row(recording->reallocs, recording->realloc_count,
-                                                     sizeof(recording->reallocs[0]), row);
-            if (at < recording->realloc_count && recording->reallocs[at].row == row) {
-                const struct rec_realloc *entry = &recording->reallocs[at];
+            FOR_ENTRIES_OF_ROW (entry, recording->reallocs, recording->realloc_count, row) {
                 sum->reallocs += entry->reallocs;
                 sum->moved_bytes += entry->moved_bytes;
                 sum->grown_bytes += entry->grown_bytes;

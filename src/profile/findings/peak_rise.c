@@ -33,10 +33,7 @@ static int64_t live_at_trough(const struct recording *recording,
                               uint64_t *freed_bytes)
 {
     int64_t live = 0;
-    size_t at = rec_first_entry_of_row(recording->cells, recording->cell_count,
-                                       sizeof(recording->cells[0]), row);
-    for (; at < recording->cell_count && recording->cells[at].row == row; at++) {
-        const struct rec_cell *cell = &recording->cells[at];
+    FOR_ENTRIES_OF_ROW (cell, recording->cells, recording->cell_count, row) {
         if (trough != REC_NONE && cell->slice <= trough) {
             live += (int64_t)(cell->allocated_bytes - cell->freed_bytes);
         } else if (cell->slice <= peak) {

@@ -114,14 +114,12 @@ count_sizes(struct search *search, uint32_t row, uint32_t id, struct candidate *
 {
     const struct recording *recording = search->recording;
     const struct rec_row *costs = &recording->rows[row];
-    size_t at = rec_first_entry_of_row(recording->size_buckets, recording->size_bucket_count,
-                                       sizeof(recording->size_buckets[0]), row);
-    const size_t first = at;
-    for (; at < recording->size_bucket_count && recording->size_buckets[at].row == row; at++) {
-        const uint32_t bucket = recording->size_buckets[at].bucket;
-        TRY(count_pair(&search->sizes, id, bucket, &candidate->sizes));
+    bool has_sizes = false;
+    FOR_ENTRIES_OF_ROW (entry, recording->size_buckets, recording->size_bucket_count, row) {
+        has_sizes = true;
+        TRY(count_pair(&search->sizes, id, entry->bucket, &candidate->sizes));
     }
-    if (at == first && costs->allocations > 0) {
+    if (!has_sizes && costs->allocations > 0) {
         const uint32_t bucket = rec_bucket_of(costs->allocated_bytes / costs->allocations);
         return count_pair(&search->sizes, id, bucket, &candidate->sizes);
     }

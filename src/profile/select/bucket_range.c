@@ -30,13 +30,12 @@ static struct bucket_share share_of(const struct rec_bucket *buckets,
                                     struct bucket_range range)
 {
     struct bucket_share share = {0};
-    size_t at = rec_first_entry_of_row(buckets, bucket_count, sizeof(buckets[0]), row);
-    for (; at < bucket_count && buckets[at].row == row; at++) {
-        bool is_wanted = bucket_range_has(range, buckets[at].bucket);
-        share.count += buckets[at].count;
-        share.bytes += buckets[at].bytes;
-        share.wanted_count += is_wanted ? buckets[at].count : 0;
-        share.wanted_bytes += is_wanted ? buckets[at].bytes : 0;
+    FOR_ENTRIES_OF_ROW (bucket, buckets, bucket_count, row) {
+        bool is_wanted = bucket_range_has(range, bucket->bucket);
+        share.count += bucket->count;
+        share.bytes += bucket->bytes;
+        share.wanted_count += is_wanted ? bucket->count : 0;
+        share.wanted_bytes += is_wanted ? bucket->bytes : 0;
     }
     return share;
 }

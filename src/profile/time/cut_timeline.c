@@ -21,10 +21,7 @@ bool cut_timeline_is_known(const struct selection *selection)
 static void
 add_cells(const struct recording *recording, uint32_t row, struct cut_timeline *timeline)
 {
-    size_t at = rec_first_entry_of_row(recording->cells, recording->cell_count,
-                                       sizeof(recording->cells[0]), row);
-    for (; at < recording->cell_count && recording->cells[at].row == row; at++) {
-        const struct rec_cell *cell = &recording->cells[at];
+    FOR_ENTRIES_OF_ROW (cell, recording->cells, recording->cell_count, row) {
         if (cell->slice >= timeline->first && cell->slice < timeline->end) {
             timeline_point_add(&timeline->points.items[cell->slice], cell);
         }
@@ -73,10 +70,7 @@ static void add_row(const struct selection *selection, uint32_t row, struct cut_
     if (wants(range, BLOCKS_IN_IN)) {
         add_cells(recording, row, timeline);
     }
-    size_t at = rec_first_entry_of_row(recording->cohorts, recording->cohort_count,
-                                       sizeof(recording->cohorts[0]), row);
-    for (; at < recording->cohort_count && recording->cohorts[at].row == row; at++) {
-        const struct rec_cohort *cohort = &recording->cohorts[at];
+    FOR_ENTRIES_OF_ROW (cohort, recording->cohorts, recording->cohort_count, row) {
         if (cohort->born_slice < range->end && !time_range_is_over(range, cohort, left)) {
             add_cohort(cohort, range, left, timeline);
         }
@@ -85,13 +79,8 @@ static void add_row(const struct selection *selection, uint32_t row, struct cut_
 
 static void compute_live(struct cut_timeline *timeline)
 {
-    uint64_t live_bytes = timeline->before_bytes;
-    for (uint32_t i = timeline->first; i < timeline->end; i++) {
-        struct timeline_point *point = &timeline->points.items[i];
-        live_bytes =
-            excess_u64(live_bytes + point->allocated_bytes, point->freed_bytes + point->left_bytes);
-        point->live_bytes = live_bytes;
-    }
+    timeline_points_add_up(timeline->points.items + timeline->first,
+                           timeline->end - timeline->first, timeline->before_bytes);
 }
 
 // Add the wanted share of one row's time line, whose live_bytes are complete, to the sum.

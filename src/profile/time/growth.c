@@ -59,10 +59,7 @@ static MUST_USE enum err find_process(const struct growth *growth, uint32_t grou
 
 static void add_births(const struct recording *recording, uint32_t row, struct part *part)
 {
-    size_t at = rec_first_entry_of_row(recording->cohorts, recording->cohort_count,
-                                       sizeof(recording->cohorts[0]), row);
-    for (; at < recording->cohort_count && recording->cohorts[at].row == row; at++) {
-        const struct rec_cohort *cohort = &recording->cohorts[at];
+    FOR_ENTRIES_OF_ROW (cohort, recording->cohorts, recording->cohort_count, row) {
         if (cohort->freed_slice == REC_NONE && cohort->born_slice >= part->begin &&
             cohort->born_slice < part->end) {
             part->birth_bytes.items[cohort->born_slice - part->begin] += cohort->bytes;
@@ -74,10 +71,7 @@ static void add_births(const struct recording *recording, uint32_t row, struct p
 // Store differences; add_up_levels() adds them up.
 static void add_levels(const struct recording *recording, uint32_t row, struct part *part)
 {
-    size_t at = rec_first_entry_of_row(recording->cells, recording->cell_count,
-                                       sizeof(recording->cells[0]), row);
-    for (; at < recording->cell_count && recording->cells[at].row == row; at++) {
-        const struct rec_cell *cell = &recording->cells[at];
+    FOR_ENTRIES_OF_ROW (cell, recording->cells, recording->cell_count, row) {
         if (cell->slice >= part->begin && cell->slice < part->end) {
             part->live_bytes.items[cell->slice - part->begin] +=
                 cell->allocated_bytes - cell->freed_bytes;

@@ -114,12 +114,10 @@ void row_groups_timeline(const struct row_groups *groups,
     }
     for (uint32_t i = groups->row_first.items[group]; i < groups->row_first.items[group + 1]; i++) {
         uint32_t row = groups->rows.items[i];
-        size_t at = rec_first_entry_of_row(recording->cells, recording->cell_count,
-                                           sizeof(recording->cells[0]), row);
-        for (; at < recording->cell_count && recording->cells[at].row == row; at++) {
-            timeline_point_add(&points[recording->cells[at].slice], &recording->cells[at]);
+        FOR_ENTRIES_OF_ROW (cell, recording->cells, recording->cell_count, row) {
+            timeline_point_add(&points[cell->slice], cell);
         }
         timeline_points_leave(points, groups->profile, row);
     }
-    timeline_points_add_up(points, recording->slice_count);
+    timeline_points_add_up(points, recording->slice_count, 0);
 }

@@ -3,6 +3,7 @@
 #include "profile/time/timeline.h"
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 
 void timeline_point_add(struct timeline_point *point, const struct rec_cell *cell)
 {
@@ -25,13 +26,12 @@ void timeline_points_leave(struct timeline_point *points,
     }
 }
 
-void timeline_points_add_up(struct timeline_point *points, size_t count)
+void timeline_points_add_up(struct timeline_point *points, size_t count, uint64_t before_bytes)
 {
-    uint64_t live_bytes = 0;
+    uint64_t live_bytes = before_bytes;
     for (size_t i = 0; i < count; i++) {
-        live_bytes += points[i].allocated_bytes;
-        const uint64_t ended_bytes = points[i].freed_bytes + points[i].left_bytes;
-        live_bytes -= ended_bytes < live_bytes ? ended_bytes : live_bytes;
+        live_bytes = excess_u64(live_bytes + points[i].allocated_bytes,
+                                points[i].freed_bytes + points[i].left_bytes);
         points[i].live_bytes = live_bytes;
     }
 }
@@ -70,7 +70,7 @@ static void add_rows(const struct selection *selection, struct timeline_point_ve
     for (size_t i = 0; i < selection->rows.len && recording->cell_count > 0; i++) {
         timeline_points_leave(points->items, selection->profile, selection->rows.items[i]);
     }
-    timeline_points_add_up(points->items, points->len);
+    timeline_points_add_up(points->items, points->len, 0);
 }
 
 enum err timeline_build(const struct selection *selection, struct timeline *out)

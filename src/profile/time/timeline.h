@@ -54,9 +54,10 @@ struct timeline_point timeline_point_error(const struct timeline_errors *errors,
 uint64_t timeline_highest_error(const struct timeline_errors *errors, uint64_t live_bytes);
 
 // For code that adds up parts of a selection: add a cell; add the live bytes that a row's process
-// took along; fill in live_bytes after all cells of slices 0 to count - 1 were added.
+// took along; fill in live_bytes after all cells of the slices were added, if `before_bytes` were
+// live before them.
 void timeline_point_add(struct timeline_point *point, const struct rec_cell *cell);
 void timeline_points_leave(struct timeline_point *points,
                            const struct profile *profile,
                            uint32_t row);
-void timeline_points_add_up(struct timeline_point *points, size_t count);
+void timeline_points_add_up(struct timeline_point *points, size_t count, uint64_t before_bytes);

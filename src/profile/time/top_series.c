@@ -10,6 +10,13 @@
 #include "base/minmax.h"
 #include "base/order.h"
 
+static const enum cost cost_of[] = {
+    [SERIES_LIVE_BYTES] = COST_PEAK_BYTES,
+    [SERIES_ALLOCATIONS] = COST_ALLOCATIONS,
+    [SERIES_ALLOCATED_BYTES] = COST_ALLOCATED_BYTES,
+    [SERIES_TEMPORARY] = COST_TEMPORARY,
+};
+
 uint64_t series_value_of(const struct timeline_point *point, enum series_value value)
 {
     switch (value) {
@@ -47,19 +54,11 @@ static int compare_entries(const void *left, const void *right)
 // An upper bound of a group's score, known without drawing.
 static uint64_t bound_of(const struct row_group *group, enum series_value value)
 {
-    uint64_t own_peak = costs_get(&group->costs, COST_OWN_PEAK_BYTES);
-    uint64_t allocated = costs_get(&group->costs, COST_ALLOCATED_BYTES);
-    switch (value) {
-    case SERIES_LIVE_BYTES:
-        return own_peak > 0 ? own_peak : allocated;
-    case SERIES_ALLOCATIONS:
-        return costs_get(&group->costs, COST_ALLOCATIONS);
-    case SERIES_ALLOCATED_BYTES:
-        return allocated;
-    case SERIES_TEMPORARY:
-        return costs_get(&group->costs, COST_TEMPORARY);
+    const uint64_t own_peak = costs_get(&group->costs, COST_OWN_PEAK_BYTES);
+    if (value == SERIES_LIVE_BYTES) {
+        return own_peak > 0 ? own_peak : costs_get(&group->costs, COST_ALLOCATED_BYTES);
     }
-    return UINT64_MAX;
+    return costs_get(&group->costs, cost_of[value]);
 }
 
 // List the groups whose bound is above 0, by their bounds.
@@ -168,18 +167,12 @@ static MUST_USE enum err find_errors(const struct sampling *sampling,
                                      const struct u64_vec *values,
                                      struct u64_vec *out)
 {
-    static const enum cost costs[] = {
-        [SERIES_LIVE_BYTES] = COST_PEAK_BYTES,
-        [SERIES_ALLOCATIONS] = COST_ALLOCATIONS,
-        [SERIES_ALLOCATED_BYTES] = COST_ALLOCATED_BYTES,
-        [SERIES_TEMPORARY] = COST_TEMPORARY,
-    };
     TRY(u64_vec_resize(out, values->len));
     for (size_t i = 0; i < values->len; i++) {
         struct costs at = {.sizes = *sizes};
-        at.values[costs[value]] = values->items[i];
+        at.values[cost_of[value]] = values->items[i];
         const struct costs errors = sampling_errors(sampling, &at);
-        out->items[i] = costs_get(&errors, costs[value]);
+        out->items[i] = costs_get(&errors, cost_of[value]);
     }
     return ERR_OK;
 }

@@ -562,3 +562,10 @@ void recording_release(struct recording *recording);
 // Return the index of the first entry that belongs to `row` or a later row, in a table that is
 // sorted by row (cells, buckets, cohorts). Each entry has `entry_bytes` and begins with the row.
 size_t rec_first_entry_of_row(const void *table, size_t count, size_t entry_bytes, uint32_t row);
+
+// Visit the entries of one row in such a table; `entry` points to each:
+//   FOR_ENTRIES_OF_ROW (cell, recording->cells, recording->cell_count, row) {
+#define FOR_ENTRIES_OF_ROW(entry, table, count, of_row)                                \
+    for (const __typeof__(*(table)) *entry =                                           \
+             (table) + rec_first_entry_of_row(table, count, sizeof(*(table)), of_row); \
+         entry < (table) + (count) && entry->row == (of_row); entry++)
