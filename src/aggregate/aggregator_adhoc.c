@@ -9,19 +9,14 @@ enum err aggregator_adhoc(struct aggregator *aggregator,
                           uint32_t node,
                           uint64_t weight)
 {
-    const uint32_t *known = map_u64_find(&process->adhoc_rows, node);
-    if (known == NULL) {
-        if (aggregator->adhoc.len >= REC_NONE) {
-            return ERR_LIMIT;
-        }
-        const uint32_t row = (uint32_t)aggregator->adhoc.len;
-        TRY(rec_adhoc_vec_reserve(&aggregator->adhoc, 1));
-        TRY(map_u64_put(&process->adhoc_rows, node, row));
+    uint32_t row;
+    TRY(rec_adhoc_vec_reserve(&aggregator->adhoc, 1));
+    TRY(map_u64_number(&process->adhoc_rows, node, aggregator->adhoc.len, &row));
+    if (row == aggregator->adhoc.len) {
         aggregator->adhoc.items[aggregator->adhoc.len++] =
             (struct rec_adhoc){.process = process->index, .node = node};
-        known = map_u64_find(&process->adhoc_rows, node);
     }
-    struct rec_adhoc *adhoc = aggregator->adhoc.items + *known;
+    struct rec_adhoc *adhoc = aggregator->adhoc.items + row;
     adhoc->events++;
     if (__builtin_add_overflow(adhoc->weight, weight, &adhoc->weight)) {
         adhoc->weight = UINT64_MAX;

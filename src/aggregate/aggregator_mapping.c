@@ -21,21 +21,12 @@ static enum err row_of(struct aggregator *aggregator,
                        uint32_t kind,
                        uint32_t *out)
 {
-    const uint64_t key = key_of(node, kind);
-    const uint32_t *known = map_u64_find(&process->mapping_rows, key);
-    if (known != NULL) {
-        *out = *known;
-        return ERR_OK;
-    }
-    if (aggregator->mappings.len >= REC_NONE) {
-        return ERR_LIMIT;
-    }
-    const uint32_t row = (uint32_t)aggregator->mappings.len;
     TRY(rec_mapping_vec_reserve(&aggregator->mappings, 1));
-    TRY(map_u64_put(&process->mapping_rows, key, row));
-    aggregator->mappings.items[aggregator->mappings.len++] =
-        (struct rec_mapping){.process = process->index, .node = node, .kind = kind};
-    *out = row;
+    TRY(map_u64_number(&process->mapping_rows, key_of(node, kind), aggregator->mappings.len, out));
+    if (*out == aggregator->mappings.len) {
+        aggregator->mappings.items[aggregator->mappings.len++] =
+            (struct rec_mapping){.process = process->index, .node = node, .kind = kind};
+    }
     return ERR_OK;
 }
 

@@ -22,14 +22,14 @@ static uint64_t sum(uint64_t a, uint64_t b)
 // Add what `more` counts to its row.
 static enum err add(struct realloc_table *table, const struct rec_realloc *more)
 {
-    const uint32_t *place = map_u64_find(&table->places, more->row);
-    if (place == NULL) {
-        TRY(rec_realloc_vec_reserve(&table->entries, 1));
-        TRY(map_u64_put(&table->places, more->row, (uint32_t)table->entries.len));
+    uint32_t place;
+    TRY(rec_realloc_vec_reserve(&table->entries, 1));
+    TRY(map_u64_number(&table->places, more->row, table->entries.len, &place));
+    if (place == table->entries.len) {
         table->entries.items[table->entries.len++] = *more;
         return ERR_OK;
     }
-    struct rec_realloc *entry = table->entries.items + *place;
+    struct rec_realloc *entry = table->entries.items + place;
     entry->reallocs += more->reallocs;
     entry->moved_bytes = sum(entry->moved_bytes, more->moved_bytes);
     entry->grown_bytes = sum(entry->grown_bytes, more->grown_bytes);

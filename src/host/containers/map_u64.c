@@ -113,6 +113,21 @@ enum err map_u64_put(struct map_u64 *map, uint64_t key, uint32_t value)
     return ERR_OK;
 }
 
+enum err map_u64_number(struct map_u64 *map, uint64_t key, size_t next, uint32_t *out)
+{
+    const uint32_t *known = map_u64_find(map, key);
+    if (known != NULL) {
+        *out = *known;
+        return ERR_OK;
+    }
+    if (next >= UINT32_MAX) {
+        return ERR_LIMIT;
+    }
+    TRY(map_u64_put(map, key, (uint32_t)next));
+    *out = (uint32_t)next;
+    return ERR_OK;
+}
+
 // Close the gap at `slot`: a later entry moves into it unless its home slot is after the gap.
 static void shift_back(struct map_u64 *map, size_t slot)
 {

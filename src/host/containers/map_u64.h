@@ -37,6 +37,17 @@ void map_u64_prefetch(const struct map_u64 *map, uint64_t key);
 // Set the value of `key`, new or not. ERR_NO_MEMORY leaves the map unchanged.
 enum err map_u64_put(struct map_u64 *map, uint64_t key, uint32_t value) MUST_USE;
 
+// Set *out to the value of `key`; a new key gets `next`. So the keys of an array's items find their
+// indices, if `next` is its length. ERR_LIMIT if that is UINT32_MAX or more, ERR_NO_MEMORY; both
+// leave the map unchanged.
+enum err map_u64_number(struct map_u64 *map, uint64_t key, size_t next, uint32_t *out) MUST_USE;
+
+// Make a key of two numbers.
+static inline uint64_t map_u64_pair(uint32_t high, uint32_t low)
+{
+    return (uint64_t)high << 32 | low;
+}
+
 // Remove `key`. Return whether it was present.
 bool map_u64_remove(struct map_u64 *map, uint64_t key);
 

@@ -92,12 +92,32 @@ static void it_agrees_with_an_array_over_random_steps(void **state)
     map_u64_release(&map);
 }
 
+static void keys_get_numbers_in_the_order_of_first_use(void **state)
+{
+    const struct {
+        uint64_t key;
+        uint32_t number;
+    } steps[] = {{7, 0}, {0, 1}, {7, 0}, {UINT64_MAX, 2}, {0, 1}, {map_u64_pair(1, 2), 3}};
+    struct map_u64 map = {0};
+    uint32_t number;
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+        assert_int_equal(map_u64_number(&map, steps[i].key, map_u64_count(&map), &number), ERR_OK);
+        assert_int_equal(number, steps[i].number);
+    }
+    assert_int_equal(map_u64_number(&map, 7, UINT32_MAX, &number), ERR_OK);
+    assert_int_equal(map_u64_number(&map, 8, UINT32_MAX, &number), ERR_LIMIT);
+    assert_null(map_u64_find(&map, 8));
+    map_u64_release(&map);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_empty_map_finds_nothing),
         cmocka_unit_test(every_key_is_possible),
         cmocka_unit_test(it_agrees_with_an_array_over_random_steps),
+        cmocka_unit_test(keys_get_numbers_in_the_order_of_first_use),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,6 +13,8 @@ struct pair {
 
 DEFINE_VEC(pair_vec, struct pair);
 
+DEFINE_VEC(sorted_vec, int);
+
 static void items_stay_in_order_while_it_grows(void **state)
 {
     (void)state;
@@ -75,6 +77,32 @@ static void impossible_sizes_fail_and_change_nothing(void **state)
     u64_vec_release(&v);
 }
 
+static int compare(const void *left, const void *right)
+{
+    return *(const int *)left - *(const int *)right;
+}
+
+static int compare_by(const void *left, const void *right, void *sign)
+{
+    return compare(left, right) * *(const int *)sign;
+}
+
+static void it_sorts_itself(void **state)
+{
+    static const int given[] = {3, 1, 2};
+    struct sorted_vec v = {0};
+    (void)state;
+    sorted_vec_sort(&v, compare); // an empty one has no items
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(sorted_vec_push(&v, given[i]), ERR_OK);
+    }
+    sorted_vec_sort(&v, compare);
+    assert_true(v.items[0] == 1 && v.items[1] == 2 && v.items[2] == 3);
+    sorted_vec_sort_by(&v, compare_by, &(int){-1});
+    assert_true(v.items[0] == 3 && v.items[1] == 2 && v.items[2] == 1);
+    sorted_vec_release(&v);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -82,6 +110,7 @@ int main(void)
         cmocka_unit_test(reserving_makes_room_without_moving_again),
         cmocka_unit_test(resizing_adds_zeroes),
         cmocka_unit_test(impossible_sizes_fail_and_change_nothing),
+        cmocka_unit_test(it_sorts_itself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

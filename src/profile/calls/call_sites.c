@@ -28,16 +28,12 @@ static MUST_USE enum err find_site(struct call_sites *sites,
     if (*out < sites->sites.len && sites->sites.items[*out].location == where.location) {
         return ERR_OK;
     }
-    const uint32_t *known = map_u64_find(&assignment->by_location, where.location);
-    if (known != NULL) {
-        *out = assignment->latest = *known;
-        return ERR_OK;
+    TRY(map_u64_number(&assignment->by_location, where.location, sites->sites.len, out));
+    if (*out == sites->sites.len) {
+        struct call_site site = {.location = where.location, .is_inlined = where.is_inlined};
+        TRY(call_site_vec_push(&sites->sites, site));
     }
-    uint32_t id = (uint32_t)sites->sites.len;
-    struct call_site site = {.location = where.location, .is_inlined = where.is_inlined};
-    TRY(map_u64_put(&assignment->by_location, where.location, id));
-    TRY(call_site_vec_push(&sites->sites, site));
-    *out = assignment->latest = id;
+    assignment->latest = *out;
     return ERR_OK;
 }
 

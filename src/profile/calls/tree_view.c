@@ -79,14 +79,14 @@ static MUST_USE enum err place_node(struct builder *builder, struct layer *layer
     bool by_location = builder->spec.key == CALL_TREE_BY_LOCATION;
     uint32_t id = by_location ? node->location : function;
     uint64_t key = (uint64_t)parent << 32 | id << 1 | (by_location && node->is_inlined);
-    const uint32_t *known = map_u64_find(&builder->children, key);
-    if (known != NULL) {
-        layer->places.items[index] = *known;
-        return ERR_OK;
+    uint32_t *place = &layer->places.items[index];
+    const size_t count = builder->out->nodes.len;
+    TRY(map_u64_number(&builder->children, key, count, place));
+    if (*place == count) {
+        TRY(add_node(builder, node, layer->side, parent, function, place));
+        builder->out->nodes.items[*place].id = id;
     }
-    TRY(add_node(builder, node, layer->side, parent, function, &layer->places.items[index]));
-    builder->out->nodes.items[layer->places.items[index]].id = id;
-    return map_u64_put(&builder->children, key, layer->places.items[index]);
+    return ERR_OK;
 }
 
 static MUST_USE enum err

@@ -73,11 +73,10 @@ static MUST_USE enum err add_rows(const struct recording *recording,
     for (size_t i = 0; i < recording->row_count; i++) {
         const struct rec_row *row = &recording->rows[i];
         const uint64_t key = hash_row(recording, row, nodes);
-        const uint32_t *known = map_u64_find(&out->indices, key);
-        uint32_t index = known != NULL ? *known : (uint32_t)out->sums.len;
-        if (known == NULL) {
+        uint32_t index;
+        TRY(map_u64_number(&out->indices, key, out->sums.len, &index));
+        if (index == out->sums.len) {
             TRY(row_change_vec_push(&out->sums, (struct row_change){0}));
-            TRY(map_u64_put(&out->indices, key, index));
         }
         out->sums.items[index].allocations += row->allocations;
         out->sums.items[index].allocated_bytes += row->allocated_bytes;

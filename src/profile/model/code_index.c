@@ -9,38 +9,15 @@
 #include "profile/model/function_name.h"
 #include "recording/format/tables.h"
 
-static uint64_t pair(uint32_t high, uint32_t low)
-{
-    return (uint64_t)high << 32 | low;
-}
-
-// Get the id of `key`; a new key gets `next` and sets *is_new.
-static MUST_USE enum err
-intern(struct map_u64 *map, uint64_t key, size_t next, uint32_t *id, bool *is_new)
-{
-    const uint32_t *known = map_u64_find(map, key);
-    *is_new = known == NULL;
-    if (known != NULL) {
-        *id = *known;
-        return ERR_OK;
-    }
-    if (next >= UINT32_MAX) {
-        return ERR_LIMIT;
-    }
-    TRY(map_u64_put(map, key, (uint32_t)next));
-    *id = (uint32_t)next;
-    return ERR_OK;
-}
-
 static MUST_USE enum err intern_function(
     struct code_index *index, const char *name, uint32_t module, uint32_t flags, uint32_t *out)
 {
     uint32_t name_id;
     TRY(string_table_intern_text(&index->names, name, &name_id));
     uint32_t id;
-    bool is_new;
-    TRY(intern(&index->function_ids, pair(name_id, module), index->functions.len, &id, &is_new));
-    if (is_new) {
+    TRY(map_u64_number(&index->function_ids, map_u64_pair(name_id, module), index->functions.len,
+                       &id));
+    if (id == index->functions.len) {
         flags |= (flags & CODE_UNKNOWN) == 0 && is_wrapper_frame(name, "") ? CODE_WRAPPER : 0;
         struct code_function function = {.name = name_id, .module = module, .flags = flags};
         TRY(code_function_vec_push(&index->functions, function));
@@ -61,12 +38,11 @@ static MUST_USE enum err intern_location(struct code_index *index,
     TRY(string_table_intern_text(&index->names, position->file, &location.file));
     uint32_t place;
     uint32_t id;
-    bool is_new;
-    TRY(intern(&index->place_ids, pair(location.file, location.line),
-               map_u64_count(&index->place_ids), &place, &is_new));
-    TRY(intern(&index->location_ids, pair(location.function, place), index->locations.len, &id,
-               &is_new));
-    if (is_new) {
+    TRY(map_u64_number(&index->place_ids, map_u64_pair(location.file, location.line),
+                       map_u64_count(&index->place_ids), &place));
+    TRY(map_u64_number(&index->location_ids, map_u64_pair(location.function, place),
+                       index->locations.len, &id));
+    if (id == index->locations.len) {
         location.flags |= index->functions.items[location.function].flags;
         const bool has_name = (location.flags & CODE_UNKNOWN) == 0;
         location.flags |=

@@ -100,7 +100,7 @@ static uint32_t caller_of(const struct search *search, uint32_t node, uint32_t *
 static MUST_USE enum err
 count_pair(struct map_u64 *pairs, uint32_t candidate, uint32_t other, uint32_t *count)
 {
-    const uint64_t key = (uint64_t)candidate << 32 | other;
+    const uint64_t key = map_u64_pair(candidate, other);
     if (map_u64_find(pairs, key) != NULL) {
         return ERR_OK;
     }
@@ -198,13 +198,12 @@ add_twin_chain(struct code_index *code, uint32_t frame, struct map_u64 *twins)
     const uint32_t end = code->chain_first.items[frame + 1];
     for (uint32_t i = first; i < end; i++) {
         const uint32_t own = code->chain.items[i];
-        const uint32_t *known = map_u64_find(twins, own);
-        const uint32_t twin = known != NULL ? *known : (uint32_t)code->locations.len;
-        if (known == NULL) {
+        uint32_t twin;
+        TRY(map_u64_number(twins, own, code->locations.len, &twin));
+        if (twin == code->locations.len) {
             struct code_location location = code->locations.items[own];
             location.flags |= CODE_WRAPPER;
             TRY(code_location_vec_push(&code->locations, location));
-            TRY(map_u64_put(twins, own, twin));
         }
         TRY(u32_vec_push(&code->chain, twin));
     }

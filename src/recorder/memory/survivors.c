@@ -115,10 +115,9 @@ enum err survivor_list_add(struct survivor_list *list,
                            const struct live_block *block,
                            uint64_t held_bytes)
 {
-    const uint32_t *known = map_u64_find(&list->of_nodes, node);
-    const size_t index = known != NULL ? *known : list->items.len;
-    if (known == NULL) {
-        TRY(map_u64_put(&list->of_nodes, node, (uint32_t)index));
+    uint32_t index;
+    TRY(map_u64_number(&list->of_nodes, node, list->items.len, &index));
+    if (index == list->items.len) {
         TRY(rec_survivor_vec_push(
             &list->items, (struct rec_survivor){.node = node, .oldest_ms = block->born_ms}));
     }

@@ -8,11 +8,6 @@
 #include "base/order.h"
 #include "recording/format/recording_owner.h"
 
-static uint64_t pair_key(uint32_t high, uint32_t low)
-{
-    return (uint64_t)high << 32 | low;
-}
-
 enum err recording_builder_init(struct recording_builder *b)
 {
     return nodes_vec_push(&b->nodes, (struct rec_node){.parent = REC_NONE, .frame = REC_NONE});
@@ -113,20 +108,11 @@ enum err recording_builder_node(struct recording_builder *b,
                                 uint32_t frame,
                                 uint32_t *out_node)
 {
-    uint64_t key = pair_key(parent, frame);
-    const uint32_t *known = map_u64_find(&b->node_of, key);
-    if (known != NULL) {
-        *out_node = *known;
-        return ERR_OK;
-    }
-    if (b->nodes.len >= REC_NONE) {
-        return ERR_LIMIT;
-    }
-    uint32_t node = (uint32_t)b->nodes.len;
     TRY(nodes_vec_reserve(&b->nodes, 1));
-    TRY(map_u64_put(&b->node_of, key, node));
-    b->nodes.items[b->nodes.len++] = (struct rec_node){.parent = parent, .frame = frame};
-    *out_node = node;
+    TRY(map_u64_number(&b->node_of, map_u64_pair(parent, frame), b->nodes.len, out_node));
+    if (*out_node == b->nodes.len) {
+        b->nodes.items[b->nodes.len++] = (struct rec_node){.parent = parent, .frame = frame};
+    }
     return ERR_OK;
 }
 
@@ -135,20 +121,11 @@ enum err recording_builder_row(struct recording_builder *b,
                                uint32_t node,
                                uint32_t *out_row)
 {
-    uint64_t key = pair_key(thread, node);
-    const uint32_t *known = map_u64_find(&b->row_of, key);
-    if (known != NULL) {
-        *out_row = *known;
-        return ERR_OK;
-    }
-    if (b->rows.len >= REC_NONE) {
-        return ERR_LIMIT;
-    }
-    uint32_t row = (uint32_t)b->rows.len;
     TRY(rows_vec_reserve(&b->rows, 1));
-    TRY(map_u64_put(&b->row_of, key, row));
-    b->rows.items[b->rows.len++] = (struct rec_row){.thread = thread, .node = node};
-    *out_row = row;
+    TRY(map_u64_number(&b->row_of, map_u64_pair(thread, node), b->rows.len, out_row));
+    if (*out_row == b->rows.len) {
+        b->rows.items[b->rows.len++] = (struct rec_row){.thread = thread, .node = node};
+    }
     return ERR_OK;
 }
 
@@ -161,21 +138,21 @@ static int compare_cells(const void *left, const void *right)
 {
     const struct rec_cell *a = left;
     const struct rec_cell *b = right;
-    return order_u64(pair_key(a->row, a->slice), pair_key(b->row, b->slice));
+    return order_u64(map_u64_pair(a->row, a->slice), map_u64_pair(b->row, b->slice));
 }
 
 static int compare_buckets(const void *left, const void *right)
 {
     const struct rec_bucket *a = left;
     const struct rec_bucket *b = right;
-    return order_u64(pair_key(a->row, a->bucket), pair_key(b->row, b->bucket));
+    return order_u64(map_u64_pair(a->row, a->bucket), map_u64_pair(b->row, b->bucket));
 }
 
 static int compare_cohorts(const void *left, const void *right)
 {
     const struct rec_cohort *a = left;
     const struct rec_cohort *b = right;
-    return order_u64(pair_key(a->row, a->born_slice), pair_key(b->row, b->born_slice))
+    return order_u64(map_u64_pair(a->row, a->born_slice), map_u64_pair(b->row, b->born_slice))
                ?: order_u64(a->freed_slice, b->freed_slice);
 }
 
