@@ -17,6 +17,7 @@
 #include "base/compiler.h"
 #include "recording/format/schema.h"
 #include "recording/read/recording_reader.h"
+#include "recording/test_support/recording_bytes.h"
 #include "recording/test_support/recording_random.h"
 #include "recording/test_support/recording_text.h"
 #include "recording/write/recording_writer.h"
@@ -171,7 +172,7 @@ static void write_two(const char *path)
     first.meta.state = REC_STATE_RUNNING;
     check(recording_writer_init(&w, fd, path, NULL, &info), &info);
     check(recording_writer_snapshot(&w, &first, &info), &info);
-    check(recording_writer_chunk(&w, CHUNK_TYPE('T', 'E', 'S', 'T'), event, &info), &info);
+    check(recording_append_chunk(&w, CHUNK_TYPE('T', 'E', 'S', 'T'), event, &info), &info);
     check(recording_writer_snapshot(&w, &second, &info), &info);
     check(recording_writer_finish(&w, &info), &info);
     (void)close(fd); // everything was written through it already

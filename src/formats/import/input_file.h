@@ -18,8 +18,8 @@
 enum err input_find_importer(const char *path, const struct importer **out, struct err_info *info)
     MUST_USE;
 
-// Open a recording or a foreign file, as recording_open does. `progress` may be NULL. For a foreign
-// file, *result has its size, and if it is truncated (RECORDING_TRUNCATED) what is missing.
+// Open a recording or a foreign file, as recording_open_fd does. `progress` may be NULL. For a
+// foreign file, *result has its size, and if it is truncated (RECORDING_TRUNCATED) what is missing.
 // *out_importer is its importer, NULL for a recording; it may be NULL.
 enum err input_open_recording(const char *path,
                               struct progress *progress,

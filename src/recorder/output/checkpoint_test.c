@@ -19,6 +19,7 @@
 #include "base/test_support/open_files.h"
 #include "recorder/ingest/session_clock.h"
 #include "recording/read/recording_reader.h"
+#include "recording/test_support/recording_bytes.h"
 #include "recording/test_support/recording_text.h"
 #include "recording/write/output_file.h"
 #include "recording/write/recording_writer.h"

@@ -23,10 +23,6 @@ enum err chunk_source_read(const struct chunk_source *source,
     if (offset > source->bytes || len > source->bytes - offset) {
         return err_set_at(info, ERR_TRUNCATED, offset, "'%s' ends too early", source->path);
     }
-    if (source->fd < 0) {
-        memcpy(out, source->memory.data + offset, len);
-        return ERR_OK;
-    }
     for (size_t done = 0; done < len;) {
         ssize_t got = pread(source->fd, (char *)out + done, len - done, (off_t)(offset + done));
         if (got < 0 && errno == EINTR) {

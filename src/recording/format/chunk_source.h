@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // chunk_source: the bytes of a recording file, and the payload of one of its chunks.
 //
-// A source is an open file or bytes in memory. It is never a mapping, so truncating the file during
+// A source is an open file, and never a mapping, so truncating the file during
 // a read gives an error and not a SIGBUS. Reading a payload checks its hash and decompresses it.
 // CHUNK_MAX_RAW_BYTES and the real size of the source bound the memory for it.
 // Context: H; one thread at a time.
@@ -15,10 +15,9 @@
 #include "recording/format/chunk.h"
 
 struct chunk_source {
-    int fd;              // borrowed; -1: the bytes are in memory
-    struct bytes memory; // borrowed
-    uint64_t bytes;      // size of the whole source
-    const char *path;    // borrowed; names it in errors
+    int fd;           // borrowed
+    uint64_t bytes;   // size of the whole source
+    const char *path; // borrowed; names it in errors
 };
 
 // Read exactly `len` bytes at `offset`. ERR_TRUNCATED if the source has fewer, ERR_IO.

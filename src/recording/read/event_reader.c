@@ -5,32 +5,13 @@
 #include "host/os/file.h"
 #include "recording/format/recording_file.h"
 
-static enum err find_chunks(struct event_reader *reader, struct err_info *info)
-{
-    struct file_header header;
-    TRY(recording_file_check(&reader->source, &header, info));
-    return chunk_index_build(&reader->source, false, &reader->index, info);
-}
-
 enum err event_reader_open(const char *path, struct event_reader *out, struct err_info *info)
 {
     CLEANUP(event_reader_close) struct event_reader reader = EVENT_READER_INIT;
     TRY(recording_file_open(path, &reader.fd, &reader.source, info));
-    TRY(find_chunks(&reader, info));
-    *out = reader;
-    reader = (struct event_reader)EVENT_READER_INIT;
-    return ERR_OK;
-}
-
-enum err event_reader_over(struct bytes file,
-                           const char *name,
-                           struct event_reader *out,
-                           struct err_info *info)
-{
-    CLEANUP(event_reader_close) struct event_reader reader = EVENT_READER_INIT;
-    reader.source =
-        (struct chunk_source){.fd = -1, .memory = file, .bytes = file.len, .path = name};
-    TRY(find_chunks(&reader, info));
+    struct file_header header;
+    TRY(recording_file_check(&reader.source, &header, info));
+    TRY(chunk_index_build(&reader.source, false, &reader.index, info));
     *out = reader;
     reader = (struct event_reader)EVENT_READER_INIT;
     return ERR_OK;

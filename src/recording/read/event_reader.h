@@ -38,15 +38,9 @@ struct event_reader {
         .fd = -1          \
     }
 
-// Open the log of a file. Fails as recording_open does.
+// Open the log of a file. Fails as recording_file_open and recording_file_check do.
 enum err event_reader_open(const char *path, struct event_reader *out, struct err_info *info)
     MUST_USE;
-
-// Open the log in `file`, which must outlive the reader; `name` is for errors.
-enum err event_reader_over(struct bytes file,
-                           const char *name,
-                           struct event_reader *out,
-                           struct err_info *info) MUST_USE;
 
 // Replace *events by the next ones, at most 65536; none at the end. ERR_CORRUPT with the position
 // if a chunk is damaged or missing, because the events after it are not reliable.

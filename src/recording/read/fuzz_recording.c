@@ -12,6 +12,7 @@
 #include "recording/format/chunk.h"
 #include "recording/read/event_reader.h"
 #include "recording/read/recording_reader.h"
+#include "recording/test_support/recording_bytes.h"
 #include "recording/test_support/recording_check.h"
 
 static const struct recording_limits limits = {.base_bytes = 8 << 20, .ratio = 64};
@@ -54,7 +55,7 @@ static void read_events(struct bytes file)
     struct err_info info = {0};
     CLEANUP(event_reader_close) struct event_reader reader = EVENT_READER_INIT;
     CLEANUP(rec_event_vec_release) struct rec_event_vec events = {0};
-    enum err err = event_reader_over(file, "fuzz", &reader, &info);
+    enum err err = event_reader_over(file, &reader, &info);
     do {
         err = err == ERR_OK ? event_reader_next(&reader, &events, &info) : err;
     } while (err == ERR_OK && events.len > 0);

@@ -24,6 +24,7 @@
 #include "recording/format/column.h"
 #include "recording/format/schema.h"
 #include "recording/read/recording_reader.h"
+#include "recording/test_support/recording_bytes.h"
 #include "recording/test_support/recording_check.h"
 #include "recording/test_support/recording_random.h"
 #include "recording/test_support/recording_text.h"

@@ -2,7 +2,7 @@
 // recording_dump: every chunk of a file, good or bad, for people and for `verify`.
 //
 // It walks the whole file, regardless of the table of contents, and reads every payload.
-// recording_open reads the last snapshot only. Context: H.
+// recording_open_fd reads the last snapshot only. Context: H.
 #pragma once
 
 #include <stdbool.h>
@@ -36,7 +36,7 @@ struct dump_summary {
 };
 
 // Call `visit` for each chunk in file order; false stops with ERR_CANCELLED. Refuses files that
-// recording_open refuses as not a recording. Damage is not an error.
+// recording_open_fd refuses as not a recording. Damage is not an error.
 enum err recording_dump(const char *path,
                         bool (*visit)(void *context, const struct dumped_chunk *chunk),
                         void *context,

@@ -11,7 +11,6 @@
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "host/memory/memory_limit.h"
-#include "host/os/file.h"
 #include "host/text/format.h"
 #include "recording/format/chunk_index.h"
 #include "recording/format/recording_file.h"
@@ -363,16 +362,17 @@ static uint64_t share_of_memory(void)
     return share > least_bytes ? share : least_bytes;
 }
 
-static enum err open_source(struct chunk_source source,
-                            const struct recording_limits *limits,
-                            struct recording *out,
-                            struct recording_open_result *result,
-                            struct err_info *info)
+enum err recording_open_fd(int fd,
+                           const char *name,
+                           const struct recording_limits *limits,
+                           struct recording *out,
+                           struct recording_open_result *result,
+                           struct err_info *info)
 {
     CLEANUP(loaded_release) struct loaded best = {0};
     CLEANUP(opening_release)
-    struct opening o = {.source = source,
-                        .limits = limits != NULL ? *limits : recording_default_limits};
+    struct opening o = {.limits = limits != NULL ? *limits : recording_default_limits};
+    TRY(recording_file_source(fd, name, &o.source, info));
     if (o.limits.most_bytes == 0) {
         o.limits.most_bytes = share_of_memory();
     }
@@ -381,7 +381,7 @@ static enum err open_source(struct chunk_source source,
     o.is_header_damaged = header.is_damaged;
     TRY(chunk_index_build(&o.source, o.limits.ignores_contents, &o.index, info));
     if (find_snapshots(&o) != ERR_OK) {
-        return err_set(info, ERR_NO_MEMORY, "no memory for the snapshots of '%s'", source.path);
+        return err_set(info, ERR_NO_MEMORY, "no memory for the snapshots of '%s'", name);
     }
     TRY(choose_snapshot(&o, &best, info));
     if (!best.is_shown) {
@@ -392,38 +392,4 @@ static enum err open_source(struct chunk_source source,
     }
     *out = TAKE(best.recording);
     return ERR_OK;
-}
-
-enum err recording_open_bytes(struct bytes file,
-                              const char *name,
-                              const struct recording_limits *limits,
-                              struct recording *out,
-                              struct recording_open_result *result,
-                              struct err_info *info)
-{
-    struct chunk_source source = {.fd = -1, .memory = file, .bytes = file.len, .path = name};
-    return open_source(source, limits, out, result, info);
-}
-
-enum err recording_open_fd(int fd,
-                           const char *name,
-                           const struct recording_limits *limits,
-                           struct recording *out,
-                           struct recording_open_result *result,
-                           struct err_info *info)
-{
-    struct chunk_source source;
-    TRY(recording_file_source(fd, name, &source, info));
-    return open_source(source, limits, out, result, info);
-}
-
-enum err recording_open(const char *path,
-                        struct recording *out,
-                        struct recording_open_result *result,
-                        struct err_info *info)
-{
-    CLEANUP(fd_closep) int fd = -1;
-    struct chunk_source source;
-    TRY(recording_file_open(path, &fd, &source, info));
-    return open_source(source, NULL, out, result, info);
 }

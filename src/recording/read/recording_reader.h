@@ -38,31 +38,18 @@ struct recording_limits {
 
 extern const struct recording_limits recording_default_limits;
 
-// Open `path`; `out` then owns its arrays (recording_release). A damaged file gives ERR_OK too;
-// `result`, which may be NULL, describes the damage. Refusals, each with a sentence:
-//   ERR_NOT_FOUND, ERR_PERMISSION, ERR_IO
+// Open a recording from a descriptor, which the caller keeps; `name` is the file's in errors, and
+// `limits` may be NULL. `out` then owns its arrays (recording_release). A damaged file gives ERR_OK
+// too; `result`, which may be NULL, describes the damage. Refusals, each with a sentence:
+//   ERR_IO
 //   ERR_INVALID       not a regular file, or not a recording
 //   ERR_TRUNCATED     empty, or it ends before anything that can be shown
 //   ERR_UNSUPPORTED   from a newer version
 //   ERR_CORRUPT       damaged so that nothing can be shown
 //   ERR_LIMIT         more than recording_limits allows; ERR_NO_MEMORY
-enum err recording_open(const char *path,
-                        struct recording *out,
-                        struct recording_open_result *result,
-                        struct err_info *info) MUST_USE;
-
-// Open a recording from an open descriptor or from bytes. `name` replaces the path in errors.
-// `limits` may be NULL.
 enum err recording_open_fd(int fd,
                            const char *name,
                            const struct recording_limits *limits,
                            struct recording *out,
                            struct recording_open_result *result,
                            struct err_info *info) MUST_USE;
-
-enum err recording_open_bytes(struct bytes file,
-                              const char *name,
-                              const struct recording_limits *limits,
-                              struct recording *out,
-                              struct recording_open_result *result,
-                              struct err_info *info) MUST_USE;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // recording_verify: check the figures of a recording against each other.
 //
-// The recording is one of recording_open or of an importer, whose indices are sound and whose
+// The recording is one of recording_open_fd or of an importer, whose indices are sound and whose
 // tables are sorted. Here sums are added up, and costs compared. Time: as for sorting the rows.
 // Context: H.
 #pragma once

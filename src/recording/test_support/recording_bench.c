@@ -14,6 +14,7 @@
 #include "host/text/number.h"
 #include "recording/format/schema.h"
 #include "recording/read/recording_reader.h"
+#include "recording/test_support/recording_bytes.h"
 #include "recording/test_support/recording_random.h"
 #include "recording/write/recording_writer.h"
 

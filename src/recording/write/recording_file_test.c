@@ -22,6 +22,7 @@
 #include "recording/format/column.h"
 #include "recording/format/schema.h"
 #include "recording/read/recording_reader.h"
+#include "recording/test_support/recording_bytes.h"
 #include "recording/test_support/recording_random.h"
 #include "recording/test_support/recording_text.h"
 #include "recording/test_support/test_folder.h"
@@ -270,7 +271,7 @@ static void of_several_snapshots_the_last_is_taken(void **state)
         written.meta.state = REC_STATE_RUNNING;
         must(recording_writer_snapshot(&w, &written, &info), &info);
         // Chunks of other types may be between; the reader ignores them.
-        must(recording_writer_chunk(&w, CHUNK_TYPE('E', 'V', 'N', 'T'),
+        must(recording_append_chunk(&w, CHUNK_TYPE('E', 'V', 'N', 'T'),
                                     (struct bytes){.data = (const uint8_t *)"event", .len = 5},
                                     &info),
              &info);

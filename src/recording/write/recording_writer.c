@@ -338,17 +338,6 @@ enum err recording_writer_group(struct recording_writer *w,
     return write_packed(w, info);
 }
 
-enum err recording_writer_chunk(struct recording_writer *w,
-                                uint32_t type,
-                                struct bytes payload,
-                                struct err_info *info)
-{
-    strbuf_clear(&w->raw);
-    strbuf_append(&w->raw, payload.data, payload.len);
-    TRY(put_chunk(w, &(struct chunk_head){.type = type}, info));
-    return write_packed(w, info);
-}
-
 enum err recording_writer_copy(struct recording_writer *w,
                                const struct chunk_source *source,
                                const struct chunk_place *place,

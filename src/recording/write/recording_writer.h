@@ -79,12 +79,6 @@ enum err recording_writer_snapshot(struct recording_writer *w,
                                    const struct recording *recording,
                                    struct err_info *info) MUST_USE;
 
-// Append a chunk that belongs to no snapshot. Compress it if that makes it smaller.
-enum err recording_writer_chunk(struct recording_writer *w,
-                                uint32_t type,
-                                struct bytes payload,
-                                struct err_info *info) MUST_USE;
-
 // Append a chunk of another file unchanged. ERR_TRUNCATED if the source lacks a part of it.
 enum err recording_writer_copy(struct recording_writer *w,
                                const struct chunk_source *source,
