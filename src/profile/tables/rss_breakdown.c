@@ -123,12 +123,6 @@ static bool is_only_process(const struct recording *recording, uint32_t pid)
 static void add_snapshot(struct rss_breakdown_split *split,
                          const struct rec_memory_snapshot *snapshot)
 {
-    const uint64_t bytes[REC_PART_KINDS + 1] = {
-        [REC_PART_LIVE] = snapshot->live_bytes,     [REC_PART_ROUNDING] = snapshot->rounding_bytes,
-        [REC_PART_KEPT] = snapshot->kept_bytes,     [REC_PART_MAPPED] = snapshot->mapped_bytes,
-        [REC_PART_STACK] = snapshot->stack_bytes,   [REC_PART_FILE] = snapshot->file_bytes,
-        [REC_PART_SHARED] = snapshot->shared_bytes, [REC_PART_OWN] = snapshot->own_bytes,
-        [REC_PART_REST] = snapshot->rest_bytes};
     split->flags |= snapshot->flags;
     split->processes++;
     split->rss_bytes += snapshot->rss_bytes;
@@ -137,8 +131,8 @@ static void add_snapshot(struct rss_breakdown_split *split,
     split->empty_page_bytes += snapshot->empty_page_bytes;
     split->sparse_page_bytes += snapshot->sparse_page_bytes;
     split->sparse_block_bytes += snapshot->sparse_block_bytes;
-    for (size_t kind = 1; kind <= REC_PART_KINDS; kind++) {
-        split->bytes[kind] += bytes[kind];
+    for (uint32_t kind = 1; kind <= REC_PART_KINDS; kind++) {
+        split->bytes[kind] += rec_snapshot_bytes(snapshot, kind);
     }
 }
 

@@ -469,19 +469,6 @@ size_t rec_table_count(const struct rec_table *table, const struct recording *re
     return count;
 }
 
-uint64_t rec_column_get(const struct rec_column *column, const void *entry)
-{
-    const char *field = (const char *)entry + column->offset;
-    if (column->width_bytes == sizeof(uint32_t)) {
-        uint32_t value = 0;
-        memcpy(&value, field, sizeof(value));
-        return value;
-    }
-    uint64_t value = 0;
-    memcpy(&value, field, sizeof(value));
-    return value;
-}
-
 void rec_column_gather(const struct rec_column *column,
                        const void *entries,
                        size_t entry_bytes,
@@ -524,17 +511,9 @@ bool rec_column_scatter(const struct rec_column *column,
     return all <= UINT32_MAX;
 }
 
-bool rec_column_set(const struct rec_column *column, void *entry, uint64_t value)
+uint64_t rec_column_get(const struct rec_column *column, const void *entry)
 {
-    char *field = (char *)entry + column->offset;
-    if (column->width_bytes == sizeof(uint64_t)) {
-        memcpy(field, &value, sizeof(value));
-        return true;
-    }
-    if (value > UINT32_MAX) {
-        return false;
-    }
-    uint32_t narrow = (uint32_t)value;
-    memcpy(field, &narrow, sizeof(narrow));
-    return true;
+    uint64_t value = 0;
+    rec_column_gather(column, entry, 0, &value, 1);
+    return value;
 }

@@ -150,6 +150,3 @@ bool rec_column_scatter(const struct rec_column *column,
                         size_t entry_bytes,
                         const uint64_t *values,
                         size_t count);
-
-// Set a field. Return false and change nothing if the value does not fit.
-bool rec_column_set(const struct rec_column *column, void *entry, uint64_t value);

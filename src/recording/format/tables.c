@@ -45,6 +45,17 @@ uint64_t rec_counter_value(const struct recording *recording, const char *name)
     return counter != NULL ? counter->value : 0;
 }
 
+uint64_t rec_snapshot_bytes(const struct rec_memory_snapshot *snapshot, uint32_t kind)
+{
+    const uint64_t bytes[REC_PART_KINDS + 1] = {
+        [REC_PART_LIVE] = snapshot->live_bytes,     [REC_PART_ROUNDING] = snapshot->rounding_bytes,
+        [REC_PART_KEPT] = snapshot->kept_bytes,     [REC_PART_MAPPED] = snapshot->mapped_bytes,
+        [REC_PART_STACK] = snapshot->stack_bytes,   [REC_PART_FILE] = snapshot->file_bytes,
+        [REC_PART_SHARED] = snapshot->shared_bytes, [REC_PART_OWN] = snapshot->own_bytes,
+        [REC_PART_REST] = snapshot->rest_bytes};
+    return bytes[kind];
+}
+
 void rec_rows_add_up(const struct rec_row *rows, size_t count, struct rec_totals *out)
 {
     struct rec_totals sum = {0};

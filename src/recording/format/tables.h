@@ -553,6 +553,9 @@ const char *rec_string_get(const struct recording *recording, rec_string id);
 const struct rec_counter *rec_counter_find(const struct recording *recording, const char *name);
 uint64_t rec_counter_value(const struct recording *recording, const char *name);
 
+// Return the bytes of one kind, enum rec_part_kind, in a memory snapshot.
+uint64_t rec_snapshot_bytes(const struct rec_memory_snapshot *snapshot, uint32_t kind);
+
 // Set the totals that are sums over rows. The other totals stay as they are.
 void rec_rows_add_up(const struct rec_row *rows, size_t count, struct rec_totals *out);
 

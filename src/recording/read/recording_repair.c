@@ -71,7 +71,7 @@ static void repair_strings_of(struct repair *p, const struct rec_table *table, c
         const struct rec_column *column = &table->columns[i];
         if (column->kind == REC_COLUMN_STRING &&
             rec_column_get(column, entry) >= p->r->strings.count) {
-            (void)rec_column_set(column, entry, 0);
+            (void)rec_column_scatter(column, entry, table->entry_bytes, &(uint64_t){0}, 1); // fits
             p->tally.repaired++;
         }
     }

@@ -217,22 +217,12 @@ static void check_snapshots(struct verification *v)
 {
     for (size_t i = 0; i < v->r->memory_snapshot_count; i++) {
         const struct rec_memory_snapshot *snapshot = &v->r->memory_snapshots[i];
-        uint64_t sum = snapshot->live_bytes + snapshot->rounding_bytes + snapshot->kept_bytes +
-                       snapshot->mapped_bytes + snapshot->stack_bytes + snapshot->file_bytes +
-                       snapshot->shared_bytes + snapshot->own_bytes + snapshot->rest_bytes;
+        uint64_t sum = 0;
+        for (uint32_t kind = 1; kind <= REC_PART_KINDS; kind++) {
+            sum += rec_snapshot_bytes(snapshot, kind);
+        }
         check_sum(v, "the kinds of a memory snapshot", sum, "its whole", snapshot->rss_bytes);
     }
-}
-
-static uint64_t bytes_of_kind(const struct rec_memory_snapshot *snapshot, uint32_t kind)
-{
-    const uint64_t bytes[REC_PART_KINDS + 1] = {
-        [REC_PART_LIVE] = snapshot->live_bytes,     [REC_PART_ROUNDING] = snapshot->rounding_bytes,
-        [REC_PART_KEPT] = snapshot->kept_bytes,     [REC_PART_MAPPED] = snapshot->mapped_bytes,
-        [REC_PART_STACK] = snapshot->stack_bytes,   [REC_PART_FILE] = snapshot->file_bytes,
-        [REC_PART_SHARED] = snapshot->shared_bytes, [REC_PART_OWN] = snapshot->own_bytes,
-        [REC_PART_REST] = snapshot->rest_bytes};
-    return bytes[kind];
 }
 
 // Check the sums of parts. The parts are sorted here. A snapshot has none or all of them.
@@ -248,7 +238,7 @@ static void check_part_sums(struct verification *v)
         }
         for (uint32_t kind = 1; kind <= REC_PART_KINDS; kind++) {
             check_sum(v, "the parts of one kind of a memory snapshot", sums[kind], "the snapshot",
-                      bytes_of_kind(&r->memory_snapshots[snapshot], kind));
+                      rec_snapshot_bytes(&r->memory_snapshots[snapshot], kind));
         }
     }
 }

@@ -298,7 +298,7 @@ fill_wild(const struct rec_table *table, char *entry, size_t strings, struct ran
         if (random_below(random, 8) == 0) {
             value = 0;
         }
-        (void)rec_column_set(column, entry, value); // fits: checked above
+        (void)rec_column_scatter(column, entry, 0, &value, 1); // fits: checked above
     }
 }
 
