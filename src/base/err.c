@@ -14,7 +14,6 @@ static void fill(struct err_info *info, enum err code, const char *format, va_li
     }
     info->code = code;
     info->errno_value = 0;
-    info->offset = 0;
     (void)vsnprintf(info->text, sizeof(info->text), format, arguments); // it may truncate
 }
 
@@ -56,18 +55,6 @@ enum err err_set_errno(struct err_info *info, int errno_value, const char *forma
     info->errno_value = errno_value;
     size_t used = strlen(info->text);
     (void)snprintf(info->text + used, sizeof(info->text) - used, ": %s", strerror(errno_value));
-    return code;
-}
-
-enum err err_set_at(struct err_info *info, enum err code, uint64_t offset, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    fill(info, code, format, arguments);
-    va_end(arguments);
-    if (info != NULL) {
-        info->offset = offset;
-    }
     return code;
 }
 

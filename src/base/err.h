@@ -19,7 +19,7 @@ enum err {
     ERR_NOT_FOUND,   // the requested thing does not exist
     ERR_PERMISSION,  // it exists, but access is denied
     ERR_INVALID,     // the caller's or the user's input is not valid
-    ERR_CORRUPT,     // input contradicts its own format or checksum; err_info.offset is the place
+    ERR_CORRUPT,     // input contradicts its own format or checksum
     ERR_TRUNCATED,   // input ends before its format allows
     ERR_UNSUPPORTED, // input is well formed, but of an unsupported kind or version
     ERR_LIMIT,       // input asks for more than a documented bound
@@ -30,7 +30,6 @@ enum err {
 struct err_info {
     enum err code;
     int errno_value; // 0 if no system call was involved
-    uint64_t offset; // byte offset in the input, 0 if not applicable
     char text[512];  // one sentence without a full stop, for people
 };
 
@@ -42,10 +41,6 @@ enum err err_set(struct err_info *info, enum err code, const char *format, ...) 
 // ERR_IO.
 enum err err_set_errno(struct err_info *info, int errno_value, const char *format, ...)
     PRINTF_LIKE(3, 4);
-
-// Fill `info` for malformed input: keep the offset.
-enum err err_set_at(struct err_info *info, enum err code, uint64_t offset, const char *format, ...)
-    PRINTF_LIKE(4, 5);
 
 // Return the sentence of a failure. A lack of memory has the same one everywhere, so a function
 // that returns ERR_NO_MEMORY need not fill `info`, which the caller has zeroed.

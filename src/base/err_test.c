@@ -14,9 +14,8 @@ static void detail_reaches_the_reader(void **state)
 {
     (void)state;
     struct err_info info;
-    assert_int_equal(err_set_at(&info, ERR_CORRUPT, 17, "chunk %d", 3), ERR_CORRUPT);
+    assert_int_equal(err_set(&info, ERR_CORRUPT, "chunk %d", 3), ERR_CORRUPT);
     assert_int_equal(info.code, ERR_CORRUPT);
-    assert_int_equal(info.offset, 17);
     assert_string_equal(info.text, "chunk 3");
     assert_int_equal(err_set_errno(&info, ENOENT, "cannot open '%s'", "f"), ERR_NOT_FOUND);
     assert_int_equal(info.errno_value, ENOENT);
@@ -31,12 +30,11 @@ static void a_later_error_replaces_the_earlier_one(void **state)
     (void)state;
     struct err_info info;
     (void)err_set_errno(&info, ENOENT, "a long text");
-    assert_int_equal(err_set_at(&info, ERR_CORRUPT, 17, "chunk"), ERR_CORRUPT);
+    assert_int_equal(err_set(&info, ERR_CORRUPT, "chunk"), ERR_CORRUPT);
     assert_int_equal(info.errno_value, 0);
     assert_int_equal(err_set(&info, ERR_LIMIT, "b"), ERR_LIMIT);
     assert_int_equal(info.code, ERR_LIMIT);
     assert_int_equal(info.errno_value, 0);
-    assert_int_equal(info.offset, 0);
     assert_string_equal(info.text, "b");
     // By errno: what kind of failure it is.
     static const struct {

@@ -54,8 +54,8 @@ static MUST_USE enum err parse(struct dhat *d)
     json_error_t error;
     d->root = json_loadb(strbuf_text(&text), text.len, JSON_REJECT_DUPLICATES, &error);
     if (d->root == NULL) {
-        return err_set_at(import->info, ERR_CORRUPT, (uint64_t)error.position,
-                          "'%s', line %d: %.150s", import->in->path, error.line, error.text);
+        return err_set(import->info, ERR_CORRUPT, "'%s', line %d: %.150s", import->in->path,
+                       error.line, error.text);
     }
     return ERR_OK;
 }

@@ -269,8 +269,8 @@ static MUST_USE enum err read_first_line(struct heap_text *h, struct bytes line)
     }
     if (!(take_text(&line, "heap_v2/") || take_text(&line, "heap/")) ||
         !take_number(&line, 10, &period)) {
-        return err_set_at(h->import->info, ERR_UNSUPPORTED, 0,
-                          "'%s', line 1: an unknown kind of heap profile", h->import->in->path);
+        return err_set(h->import->info, ERR_UNSUPPORTED,
+                       "'%s', line 1: an unknown kind of heap profile", h->import->in->path);
     }
     h->period_bytes = period;
     return ERR_OK;

@@ -37,10 +37,9 @@ static MUST_USE enum err read_version(struct heaptrack *h, struct bytes line)
         version = 1;
     }
     if (version < VERSION_OLDEST || version > VERSION_LATEST) {
-        return err_set_at(h->import->info, ERR_UNSUPPORTED, 0,
-                          "'%s' has heaptrack's file format %" PRIu64
-                          "; this version reads 1 to %d",
-                          h->import->in->path, version, VERSION_LATEST);
+        return err_set(h->import->info, ERR_UNSUPPORTED,
+                       "'%s' has heaptrack's file format %" PRIu64 "; this version reads 1 to %d",
+                       h->import->in->path, version, VERSION_LATEST);
     }
     h->version = version;
     char text[64];

@@ -79,8 +79,8 @@ static void pprof_release(struct pprof *p)
 
 static MUST_USE enum err refuse(struct pprof *p, const char *why)
 {
-    return err_set_at(p->import->info, ERR_CORRUPT, p->offset, "'%s', offset %zu: %s",
-                      p->import->in->path, p->offset, why);
+    return err_set(p->import->info, ERR_CORRUPT, "'%s', offset %zu: %s", p->import->in->path,
+                   p->offset, why);
 }
 
 // The fields 1 to 7 of a message that are numbers, 0 if absent.
@@ -426,9 +426,9 @@ static MUST_USE enum err check_types(struct pprof *p)
     if (!has_inuse && !has_alloc) {
         const char *first =
             p->types.len > 0 ? text_of(p, (rec_string)p->types.items[0]) : "nothing";
-        return err_set_at(p->import->info, ERR_UNSUPPORTED, 0,
-                          "'%s', offset 0: a profile of %.60s, not of the heap",
-                          p->import->in->path, first);
+        return err_set(p->import->info, ERR_UNSUPPORTED,
+                       "'%s', offset 0: a profile of %.60s, not of the heap", p->import->in->path,
+                       first);
     }
     meta->unknown |= has_alloc ? 0 : REC_UNKNOWN_ALLOCATIONS;
     meta->unknown |= has_inuse ? 0 : REC_UNKNOWN_LEAKED;

@@ -49,10 +49,10 @@ enum err import_check_memory(struct import *import, uint64_t used_bytes)
     if (used_bytes + builder_bytes(import->b) <= import->max_bytes) {
         return ERR_OK;
     }
-    return err_set_at(import->info, ERR_LIMIT, import->in->offset,
-                      "'%s', line %" PRIu64 ": up to here the file asks for more than the %" PRIu64
-                      " MiB of memory that one of its size may",
-                      import->in->path, import->in->line_number, import->max_bytes >> 20);
+    return err_set(import->info, ERR_LIMIT,
+                   "'%s', line %" PRIu64 ": up to here the file asks for more than the %" PRIu64
+                   " MiB of memory that one of its size may",
+                   import->in->path, import->in->line_number, import->max_bytes >> 20);
 }
 
 // Count the frames of each module in its entry.

@@ -113,9 +113,9 @@ static MUST_USE enum err refuse_packed(const struct unpacked *u, struct err_info
 {
     const struct unpacker *p = u->unpacker;
     uint64_t offset = p->read_bytes - p->rest.len;
-    return err_set_at(info, ERR_CORRUPT, offset,
-                      "'%s' is damaged: its %s data make no sense at offset %" PRIu64, u->path,
-                      p->packing == PACKING_GZIP ? "gzip" : "zstd", offset);
+    return err_set(info, ERR_CORRUPT,
+                   "'%s' is damaged: its %s data make no sense at offset %" PRIu64, u->path,
+                   p->packing == PACKING_GZIP ? "gzip" : "zstd", offset);
 }
 
 static MUST_USE enum err find_packing(struct unpacked *u, struct err_info *info)
@@ -240,8 +240,8 @@ static MUST_USE enum err make_room(struct unpacked *u, size_t max_bytes, struct 
         return ERR_OK;
     }
     if (u->cap >= max_bytes) {
-        return err_set_at(info, ERR_LIMIT, u->offset, "'%s', line %" PRIu64 ": longer than %d MiB",
-                          u->path, u->line_number + 1, LINE_MAX_BYTES >> 20);
+        return err_set(info, ERR_LIMIT, "'%s', line %" PRIu64 ": longer than %d MiB", u->path,
+                       u->line_number + 1, LINE_MAX_BYTES >> 20);
     }
     char *grown = realloc(u->data, u->cap * 2 + 1);
     if (grown == NULL) {
@@ -313,6 +313,5 @@ enum err unpacked_line_further(struct unpacked *u, struct bytes *out, struct err
 enum err
 unpacked_refuse_line(const struct unpacked *u, enum err err, struct err_info *info, const char *why)
 {
-    return err_set_at(info, err, u->offset, "'%s', line %" PRIu64 ": %s", u->path, u->line_number,
-                      why);
+    return err_set(info, err, "'%s', line %" PRIu64 ": %s", u->path, u->line_number, why);
 }

@@ -21,7 +21,7 @@ enum err chunk_source_read(const struct chunk_source *source,
                            struct err_info *info)
 {
     if (offset > source->bytes || len > source->bytes - offset) {
-        return err_set_at(info, ERR_TRUNCATED, offset, "'%s' ends too early", source->path);
+        return err_set(info, ERR_TRUNCATED, "'%s' ends too early", source->path);
     }
     for (size_t done = 0; done < len;) {
         ssize_t got = pread(source->fd, (char *)out + done, len - done, (off_t)(offset + done));
@@ -32,8 +32,7 @@ enum err chunk_source_read(const struct chunk_source *source,
             return err_set_errno(info, errno, "cannot read '%s'", source->path);
         }
         if (got == 0) {
-            return err_set_at(info, ERR_TRUNCATED, offset + done, "'%s' was cut while it was read",
-                              source->path);
+            return err_set(info, ERR_TRUNCATED, "'%s' was cut while it was read", source->path);
         }
         done += (size_t)got;
     }
@@ -55,8 +54,8 @@ static enum err damaged(const struct chunk_source *source,
 {
     char type[5];
     chunk_type_text(place->head.type, type);
-    return err_set_at(info, ERR_CORRUPT, place->offset, "'%s': the %s chunk at %llu %s",
-                      source->path, type, (unsigned long long)place->offset, how);
+    return err_set(info, ERR_CORRUPT, "'%s': the %s chunk at %llu %s", source->path, type,
+                   (unsigned long long)place->offset, how);
 }
 
 enum err chunk_payload_check(const struct chunk_source *source,
@@ -122,12 +121,12 @@ enum err chunk_payload_read(const struct chunk_source *source,
     const struct chunk_head *head = &place->head;
     bool is_packed = (head->flags & CHUNK_ZSTD) != 0;
     if ((head->flags & FLAGS_REQUIRED & ~(uint32_t)CHUNK_ZSTD) != 0) {
-        return err_set_at(info, ERR_UNSUPPORTED, place->offset,
-                          "'%s' holds a chunk that needs a newer version", source->path);
+        return err_set(info, ERR_UNSUPPORTED, "'%s' holds a chunk that needs a newer version",
+                       source->path);
     }
     if (head->raw_bytes > CHUNK_MAX_RAW_BYTES) {
-        return err_set_at(info, ERR_LIMIT, place->offset, "'%s' holds a chunk of %llu bytes",
-                          source->path, (unsigned long long)head->raw_bytes);
+        return err_set(info, ERR_LIMIT, "'%s' holds a chunk of %llu bytes", source->path,
+                       (unsigned long long)head->raw_bytes);
     }
     if (is_packed ? head->stored_bytes >= head->raw_bytes : head->stored_bytes != head->raw_bytes) {
         return damaged(source, place, "has lengths that contradict each other", info);

@@ -91,7 +91,6 @@ static void a_file_may_change_while_it_is_read(void **state)
     longer.bytes = CONTENT_BYTES + 16; // as if it had been cut since
     assert_int_equal(chunk_source_read(&longer, CONTENT_BYTES - 16, got, 32, &info), ERR_TRUNCATED);
     assert_string_equal(info.text, "'x.cairn' was cut while it was read");
-    assert_int_equal(info.offset, CONTENT_BYTES);
     CLEANUP(fd_closep) int folder = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     longer.fd = folder;
     assert_int_equal(chunk_source_read(&longer, 0, got, 32, &info), ERR_IO);

@@ -40,10 +40,10 @@ static enum err read_events(struct event_reader *reader,
                                              reader->next_event, events->items, &count);
     if (err != ERR_OK) {
         events->len = 0;
-        return err_set_at(info, err, place->offset,
-                          "the events in the chunk at offset %llu of '%s' are damaged, or those "
-                          "before it are missing",
-                          (unsigned long long)place->offset, reader->source.path);
+        return err_set(info, err,
+                       "the events in the chunk at offset %llu of '%s' are damaged, or those "
+                       "before it are missing",
+                       (unsigned long long)place->offset, reader->source.path);
     }
     events->len = count;
     reader->next_event += count;

@@ -41,8 +41,7 @@ static enum err examine(struct dump *d,
     chunk->table = table->name;
     chunk->first = cursor_u64(&c);
     chunk->count = cursor_u32(&c);
-    return c.failed ? err_set_at(problem, ERR_CORRUPT, place->offset, "the chunk is too short")
-                    : ERR_OK;
+    return c.failed ? err_set(problem, ERR_CORRUPT, "the chunk is too short") : ERR_OK;
 }
 
 static bool same_places(const struct chunk_index *a, const struct chunk_index *b)

@@ -140,9 +140,8 @@ static enum err read_chunk(struct opening *o,
         err = table_reader_add(tables, (enum rec_table_index)(table - rec_tables), form, payload);
     }
     return err == ERR_OK ? ERR_OK
-                         : err_set_at(info, err, place->offset,
-                                      "'%s': the chunk at %" PRIu64 " makes no sense",
-                                      o->source.path, place->offset);
+                         : err_set(info, err, "'%s': the chunk at %" PRIu64 " makes no sense",
+                                   o->source.path, place->offset);
 }
 
 static bool is_about_the_chunk(enum err err)
