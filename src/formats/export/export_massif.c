@@ -22,6 +22,7 @@
 #include "formats/codec/clean_text.h"
 #include "formats/export/estimates_note.h"
 #include "formats/export/export_formats.h"
+#include "profile/calls/bottom_up_tree.h"
 #include "profile/time/cut_timeline.h"
 
 enum {
@@ -185,20 +186,21 @@ static struct moments moments_of(const struct export_view *view)
 
 // The trees of callers of the two snapshots with one.
 struct trees {
-    struct call_tree peak;
-    struct call_tree end;
+    struct bottom_up_tree peak;
+    struct bottom_up_tree end;
 };
 
 static void trees_release(struct trees *trees)
 {
-    call_tree_release(&trees->peak);
-    call_tree_release(&trees->end);
+    bottom_up_tree_release(&trees->peak);
+    bottom_up_tree_release(&trees->end);
 }
 
-static MUST_USE enum err build_tree(const struct selection *selection, struct call_tree *out)
+// Nodes below the builder's bounds are far below massif's threshold.
+static MUST_USE enum err build_tree(const struct selection *selection, struct bottom_up_tree *out)
 {
-    TRY(call_tree_build(selection, CALL_TREE_BOTTOM_UP, CALL_TREE_BY_LOCATION, out));
-    return call_tree_add_up(out);
+    return bottom_up_tree_build(selection, CALL_TREE_BY_LOCATION, NULL, false,
+                                &bottom_up_default_bounds, out);
 }
 
 static MUST_USE enum err print_snapshots(struct massif *m,
@@ -208,7 +210,7 @@ static MUST_USE enum err print_snapshots(struct massif *m,
 {
     size_t number = 0;
     bool is_peak_printed = false;
-    m->tree = &trees->peak;
+    m->tree = &trees->peak.tree;
     print_plain(m, number++, timeline->first * timeline->slice_ms, timeline->before_bytes);
     for (size_t i = timeline->first; i < timeline->end; i++) {
         uint64_t time_ms = (i + 1) * timeline->slice_ms;
@@ -223,7 +225,7 @@ static MUST_USE enum err print_snapshots(struct massif *m,
     if (!is_peak_printed) {
         TRY(print_detailed(m, number++, moments.peak_ms, COST_PEAK_BYTES, "peak"));
     }
-    m->tree = &trees->end;
+    m->tree = &trees->end.tree;
     return print_detailed(m, number, moments.end_ms, COST_LEAKED_BYTES, "detailed");
 }
 

@@ -71,8 +71,7 @@ enum err export_view_build(const struct profile *profile,
                                .is_now = request->is_now};
     TRY(profile_select(profile, filter, &view.selection, info));
     TRY(choose_figures(&view, request, info));
-    enum err problem =
-        call_tree_build(&view.selection, CALL_TREE_TOP_DOWN, CALL_TREE_BY_LOCATION, &view.tree);
+    enum err problem = call_tree_build(&view.selection, CALL_TREE_BY_LOCATION, &view.tree);
     if (problem == ERR_OK) {
         problem = call_tree_add_up(&view.tree);
     }

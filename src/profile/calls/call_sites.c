@@ -91,7 +91,7 @@ enum err call_sites_build(const struct selection *selection, struct call_sites *
 {
     CLEANUP(call_sites_release) struct call_sites sites = {0};
     CLEANUP(assignment_release) struct assignment assignment = {0};
-    TRY(call_tree_build_shape(selection, CALL_TREE_TOP_DOWN, CALL_TREE_BY_LOCATION, &sites.tree));
+    TRY(call_tree_build_shape(selection, CALL_TREE_BY_LOCATION, &sites.tree));
     TRY(assign(&sites, &assignment, selection));
     TRY(group_stacks(&sites, &assignment));
     *out = TAKE(sites);

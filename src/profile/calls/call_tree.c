@@ -3,8 +3,7 @@
 //
 // A child is found by (parent, id, inlined). Most nodes have few children, which are searched one
 // by one. The children of the other nodes are in a hash map that exists only while building.
-// Top-down, every node of the recording is placed once, after its parent; bottom-up, every stack is
-// walked.
+// Every node of the recording is placed once, after its parent.
 #include "profile/calls/call_tree.h"
 
 #include "base/compiler.h"
@@ -171,17 +170,14 @@ descend(struct builder *builder, uint32_t location, uint32_t frame, bool is_inli
     return add_child(builder, &node, count);
 }
 
-// Move over the shown locations of a node's frame, from the real function to the innermost or the
-// reverse.
-static MUST_USE enum err
-descend_frame(struct builder *builder, uint32_t node, bool innermost_first, uint32_t *at)
+// Move over the shown locations of a node's frame, from the real function to the innermost.
+static MUST_USE enum err descend_frame(struct builder *builder, uint32_t node, uint32_t *at)
 {
     const struct code_chain chain = selection_chain(builder->selection, node);
     const uint32_t frame = builder->profile->recording.nodes[node].frame;
-    for (size_t i = 0; i < chain.count; i++) {
-        size_t position = innermost_first ? i : chain.count - 1 - i;
-        bool is_inlined = position + 1 < chain.count;
-        TRY(descend(builder, chain.locations[position], frame, is_inlined, at));
+    for (size_t i = chain.count; i-- > 0;) {
+        const bool is_inlined = i + 1 < chain.count;
+        TRY(descend(builder, chain.locations[i], frame, is_inlined, at));
     }
     return ERR_OK;
 }
@@ -207,7 +203,7 @@ static MUST_USE enum err mark_needed(const struct selection *selection, struct u
     return ERR_OK;
 }
 
-static MUST_USE enum err place_top_down(struct builder *builder, const struct selection *selection)
+static MUST_USE enum err place_stacks(struct builder *builder, const struct selection *selection)
 {
     const struct recording *recording = &builder->profile->recording;
     CLEANUP(u32_vec_release) struct u32_vec places = {0};
@@ -223,7 +219,7 @@ static MUST_USE enum err place_top_down(struct builder *builder, const struct se
             continue;
         }
         uint32_t at = places.items[recording->nodes[i].parent];
-        TRY(descend_frame(builder, (uint32_t)i, false, &at));
+        TRY(descend_frame(builder, (uint32_t)i, &at));
         places.items[i] = at;
     }
     for (size_t i = 0; i < selection->rows.len; i++) {
@@ -360,23 +356,6 @@ static MUST_USE enum err place_sites(struct builder *builder, const struct selec
     return ERR_OK;
 }
 
-static MUST_USE enum err place_bottom_up(struct builder *builder, const struct selection *selection)
-{
-    const struct recording *recording = &builder->profile->recording;
-    cancel_stage(selection->cancel, 0); // frames, whose number is unknown
-    for (size_t i = 0; i < selection->rows.len; i++) {
-        show_progress(selection, i, selection->rows.len);
-        uint32_t at = 0;
-        uint32_t node = recording->rows[selection->rows.items[i]].node;
-        for (; node != 0; node = recording->nodes[node].parent) {
-            TRY(cancel_step(selection->cancel));
-            TRY(descend_frame(builder, node, true, &at));
-        }
-        builder->tree.row_nodes.items[i] = at;
-    }
-    return ERR_OK;
-}
-
 static MUST_USE enum err sum_self(struct call_tree *tree, const struct selection *selection)
 {
     TRY(costs_vec_resize(&tree->self, tree->nodes.len));
@@ -388,7 +367,6 @@ static MUST_USE enum err sum_self(struct call_tree *tree, const struct selection
 }
 
 enum err call_tree_build_shape(const struct selection *selection,
-                               enum call_tree_direction direction,
                                enum call_tree_key key,
                                struct call_tree *out)
 {
@@ -396,11 +374,7 @@ enum err call_tree_build_shape(const struct selection *selection,
     struct builder builder = {.profile = selection->profile, .selection = selection, .key = key};
     TRY(begin(&builder));
     TRY(u32_vec_resize(&builder.tree.row_nodes, selection->rows.len));
-    if (direction == CALL_TREE_TOP_DOWN) {
-        TRY(place_top_down(&builder, selection));
-    } else {
-        TRY(place_bottom_up(&builder, selection));
-    }
+    TRY(place_stacks(&builder, selection));
     *out = TAKE(builder.tree);
     return ERR_OK;
 }
@@ -421,13 +395,11 @@ enum err call_tree_build_sites(const struct selection *selection,
     return ERR_OK;
 }
 
-enum err call_tree_build(const struct selection *selection,
-                         enum call_tree_direction direction,
-                         enum call_tree_key key,
-                         struct call_tree *out)
+enum err
+call_tree_build(const struct selection *selection, enum call_tree_key key, struct call_tree *out)
 {
     CLEANUP(call_tree_release) struct call_tree tree = {0};
-    TRY(call_tree_build_shape(selection, direction, key, &tree));
+    TRY(call_tree_build_shape(selection, key, &tree));
     TRY(sum_self(&tree, selection));
     *out = TAKE(tree);
     return ERR_OK;

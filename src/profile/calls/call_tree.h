@@ -4,9 +4,10 @@
 //   top-down   root -> main -> load -> grow        what the calls of a function cost
 //   bottom-up  root -> grow -> load -> main        which callers lead to an allocating function
 //
-// Inlined functions are nodes like any other. Nodes are merged by location (function, file, line)
-// or by function; siblings are always distinct. A stack adds its costs to the `self` of its last
-// node. total = self + the sum of the children's totals; the root's total is the selection's.
+// This builds top-down trees, bottom_up_tree.h the others. Inlined functions are nodes like any
+// other. Nodes are merged by location (function, file, line) or by function; siblings are always
+// distinct. A stack adds its costs to the `self` of its last node. total = self + the sum of the
+// children's totals; the root's total is the selection's.
 // Invariants: node 0 is the root; a parent's id is below its children's. Context: H.
 #pragma once
 
@@ -71,14 +72,12 @@ struct call_tree {
     struct u32_vec row_nodes;        // owned; by index in the selection: where its stack ends
 };
 
-// Build a tree. Time and memory are proportional to the recording's nodes for top-down, and to the
-// sum of all stack lengths for bottom-up. Errors: ERR_NO_MEMORY, ERR_LIMIT.
+// Build a top-down tree, in time and memory proportional to the recording's nodes. Errors:
+// ERR_NO_MEMORY, ERR_LIMIT.
 enum err call_tree_build_shape(const struct selection *selection,
-                               enum call_tree_direction direction,
                                enum call_tree_key key,
                                struct call_tree *out) MUST_USE; // without costs: `self` is empty
 enum err call_tree_build(const struct selection *selection,
-                         enum call_tree_direction direction,
                          enum call_tree_key key,
                          struct call_tree *out) MUST_USE;
 

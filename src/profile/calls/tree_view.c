@@ -186,7 +186,7 @@ static MUST_USE enum err side_tree_build(const struct code_union *code,
         return call_tree_build_sites(selection, spec.key, &folds, &out->tree);
     }
     if (spec.direction == CALL_TREE_TOP_DOWN) {
-        return call_tree_build(selection, spec.direction, spec.key, &out->tree);
+        return call_tree_build(selection, spec.key, &out->tree);
     }
     struct bottom_up_tree built;
     TRY(bottom_up_tree_build(selection, spec.key, is_folded ? &folds : NULL, spec.collapses,

@@ -610,8 +610,7 @@ static void inclusive_costs_count_recursion_once(void **state)
         CLEANUP(u32_vec_release) struct u32_vec keys = {0};
         CLEANUP(keyed_costs_release) struct keyed_costs costs = {0};
         draw(&model, "app", &fixture);
-        expect_ok(
-            call_tree_build(&fixture.selection, CALL_TREE_TOP_DOWN, CALL_TREE_BY_LOCATION, &tree));
+        expect_ok(call_tree_build(&fixture.selection, CALL_TREE_BY_LOCATION, &tree));
         expect_ok(call_tree_add_up(&tree));
         expect_ok(call_tree_functions(fixture.profile, &tree, &keys));
         size_t count = fixture.profile->code.functions.len;

@@ -11,6 +11,7 @@
 
 #include "base/compiler.h"
 #include "host/text/strbuf.h"
+#include "profile/calls/bottom_up_tree.h"
 #include "profile/calls/call_sites.h"
 #include "profile/model/profile.h"
 #include "profile/select/filter.h"
@@ -276,9 +277,10 @@ static void check_bottom_up(const struct selection *selection, const struct call
 {
     const enum call_tree_key keys[] = {CALL_TREE_BY_LOCATION, CALL_TREE_BY_FUNCTION};
     for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
-        CLEANUP(call_tree_release) struct call_tree tree = {0};
-        expect_ok(call_tree_build(selection, CALL_TREE_BOTTOM_UP, keys[i], &tree));
-        expect_ok(call_tree_add_up(&tree));
+        CLEANUP(bottom_up_tree_release) struct bottom_up_tree built = {0};
+        expect_ok(bottom_up_tree_build(selection, keys[i], NULL, false, &bottom_up_default_bounds,
+                                       &built));
+        const struct call_tree tree = built.tree;
         for (size_t node = 0; node < tree.nodes.len; node++) {
             uint64_t children = costs_get(&tree.self.items[node], COST_ALLOCATIONS);
             uint32_t child = tree.nodes.items[node].first_child;
@@ -327,8 +329,7 @@ static void answers_agree_with_counting_by_hand(void **state)
             CLEANUP(call_sites_release) struct call_sites sites = {0};
             expect_ok(call_sites_build(&selection, &sites));
             call_tree_release(&sites.tree); // rebuild with costs
-            expect_ok(call_tree_build(&selection, CALL_TREE_TOP_DOWN, CALL_TREE_BY_LOCATION,
-                                      &sites.tree));
+            expect_ok(call_tree_build(&selection, CALL_TREE_BY_LOCATION, &sites.tree));
             expect_ok(call_tree_add_up(&sites.tree));
             for (size_t s = 0; s < sites.stacks.len; s++) {
                 const uint32_t stack = sites.stacks.items[s];

@@ -10,6 +10,7 @@
 
 #include "base/compiler.h"
 #include "profile/accuracy/coverage.h"
+#include "profile/calls/bottom_up_tree.h"
 #include "profile/calls/call_sites.h"
 #include "profile/model/profile.h"
 #include "profile/select/filter.h"
@@ -261,15 +262,18 @@ static void recursion_keeps_every_frame_of_a_stack(void **state)
     draw(server, &fixture);
     CLEANUP(selection_release) struct selection selection = {0};
     select_rows(fixture.profile, &(struct filter){.function = "spin"}, &selection);
-    const enum call_tree_direction directions[] = {CALL_TREE_TOP_DOWN, CALL_TREE_BOTTOM_UP};
-    for (size_t i = 0; i < ARRAY_LEN(directions); i++) {
-        CLEANUP(call_tree_release) struct call_tree tree = {0};
-        assert_int_equal(call_tree_build(&selection, directions[i], CALL_TREE_BY_FUNCTION, &tree),
-                         ERR_OK);
-        assert_int_equal(call_tree_add_up(&tree), ERR_OK);
-        assert_int_equal(tree.nodes.len, 4);
-        assert_int_equal(tree.nodes.items[tree.row_nodes.items[0]].depth, 3);
-        assert_int_equal(costs_get(&tree.total.items[0], COST_ALLOCATIONS), 8);
+    CLEANUP(call_tree_release) struct call_tree tree = {0};
+    CLEANUP(bottom_up_tree_release) struct bottom_up_tree other = {0};
+    assert_int_equal(call_tree_build(&selection, CALL_TREE_BY_FUNCTION, &tree), ERR_OK);
+    assert_int_equal(call_tree_add_up(&tree), ERR_OK);
+    assert_int_equal(bottom_up_tree_build(&selection, CALL_TREE_BY_FUNCTION, NULL, false,
+                                          &bottom_up_default_bounds, &other),
+                     ERR_OK);
+    const struct call_tree *trees[] = {&tree, &other.tree};
+    for (size_t i = 0; i < ARRAY_LEN(trees); i++) {
+        assert_int_equal(trees[i]->nodes.len, 4);
+        assert_int_equal(trees[i]->nodes.items[trees[i]->row_nodes.items[0]].depth, 3);
+        assert_int_equal(costs_get(&trees[i]->total.items[0], COST_ALLOCATIONS), 8);
     }
 }
 

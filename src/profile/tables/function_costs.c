@@ -10,7 +10,7 @@ static MUST_USE enum err build_side(const struct code_union *code,
                                     const struct selection *selection,
                                     struct function_tree *out)
 {
-    TRY(call_tree_build(selection, CALL_TREE_TOP_DOWN, CALL_TREE_BY_LOCATION, &out->tree));
+    TRY(call_tree_build(selection, CALL_TREE_BY_LOCATION, &out->tree));
     TRY(call_tree_add_up(&out->tree));
     TRY(call_tree_functions(selection->profile, &out->tree, &out->functions));
     for (size_t i = 1; i < out->functions.len; i++) {

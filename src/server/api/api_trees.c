@@ -178,7 +178,7 @@ static MUST_USE enum err keep_of_function(struct query *q, uint64_t function, st
                            "function_id: the recording has no such function");
     }
     CLEANUP(flag_vec_release) struct flag_vec has = {0};
-    TRY(call_tree_build(&q->selection, CALL_TREE_TOP_DOWN, CALL_TREE_BY_LOCATION, &tree));
+    TRY(call_tree_build(&q->selection, CALL_TREE_BY_LOCATION, &tree));
     TRY(flag_vec_resize(&has, tree.nodes.len));
     for (size_t i = 1; i < tree.nodes.len; i++) {
         const struct call_tree_node *node = &tree.nodes.items[i];

@@ -113,7 +113,7 @@ static MUST_USE enum err add_up(const struct call_tree *tree, struct keyed_table
 
 static MUST_USE enum err build(const struct view *view, struct call_graph *graph)
 {
-    TRY(call_tree_build(view->selection, CALL_TREE_TOP_DOWN, CALL_TREE_BY_LOCATION, &graph->tree));
+    TRY(call_tree_build(view->selection, CALL_TREE_BY_LOCATION, &graph->tree));
     TRY(call_tree_add_up(&graph->tree));
     TRY(call_tree_functions(view->profile, &graph->tree, &graph->functions));
     struct keyed_table *tables[] = {&graph->edges, &graph->locations, &graph->lines};

@@ -75,7 +75,7 @@ enum err view_stacks(struct view *view, const struct stacks_options *options)
     CLEANUP(call_tree_release) struct call_tree tree = {0};
     CLEANUP(found_stack_vec_release) struct found_stack_vec found = {0};
     CLEANUP(stack_row_vec_release) struct stack_row_vec rows = {0};
-    TRY(call_tree_build(view->selection, CALL_TREE_TOP_DOWN, CALL_TREE_BY_LOCATION, &tree));
+    TRY(call_tree_build(view->selection, CALL_TREE_BY_LOCATION, &tree));
     TRY(find_stacks(view, &tree, options->rows, &found));
     for (size_t i = options->first; i < found.len && i - options->first < options->limit; i++) {
         const struct stack_row row = {.costs = &found.items[i].costs,
