@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "host/containers/vec.h"
 
 struct live_block {
     uint64_t size_bytes;
@@ -26,12 +27,12 @@ struct live_box {
     uint32_t next; // in its queue or among the free boxes, or BOX_NONE
 };
 
+DEFINE_VEC(live_box_vec, struct live_box);
+
 // Zeroed is empty and valid.
 struct live_boxes {
-    struct live_box *items; // owned
-    uint32_t count;         // boxes ever used
-    uint32_t cap;
-    uint32_t free_count; // length of the list of free boxes that begins with free_first
+    struct live_box_vec all; // owned; boxes ever used
+    uint32_t free_count;     // length of the list of free boxes that begins with free_first
     uint32_t free_first;
 };
 

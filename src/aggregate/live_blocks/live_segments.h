@@ -7,6 +7,8 @@
 
 #include <stdint.h>
 
+#include "host/containers/vec.h"
+
 struct live_slot; // see slot_line.h
 
 struct live_segment {
@@ -16,13 +18,13 @@ struct live_segment {
     uint32_t depth; // number of top bits of the hash that all its addresses share
 };
 
+DEFINE_VEC(live_segment_vec, struct live_segment);
+
 struct live_segments {
     uint64_t seed;
     uint32_t *directory; // owned; 1 << depth segment numbers
     uint32_t depth;
-    struct live_segment *items; // owned
-    uint32_t count;
-    uint32_t cap;
-    uint32_t kept_pages; // a segment of at most so many pages does not shrink
-    uint64_t page_count; // of all segments
+    struct live_segment_vec list; // owned
+    uint32_t kept_pages;          // a segment of at most so many pages does not shrink
+    uint64_t page_count;          // of all segments
 };

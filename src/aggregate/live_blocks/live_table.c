@@ -61,13 +61,13 @@ void live_table_release(struct live_table *map)
 
 bool live_table_needs_prefetch(const struct live_table *map)
 {
-    return map->segments.count > 1 ||
-           (map->segments.count == 1 && map->segments.items[0].page_count > CACHED_PAGES);
+    return map->segments.list.len > 1 ||
+           (map->segments.list.len == 1 && map->segments.list.items[0].page_count > CACHED_PAGES);
 }
 
 void live_table_prefetch(const struct live_table *map, uint64_t address)
 {
-    if (map->segments.count > 0) {
+    if (map->segments.list.len > 0) {
         const struct place place = place_of(&map->segments, address >> 3);
         __builtin_prefetch(place.home, 1);
         __builtin_prefetch(place.alternate, 1);
@@ -178,7 +178,7 @@ add(struct live_table *map, uint64_t address, const struct live_block *block, bo
     if (UNLIKELY(!fits_slot(address))) {
         TRY(add_odd(map, address, block));
     } else {
-        if (UNLIKELY(map->segments.count == 0)) {
+        if (UNLIKELY(map->segments.list.len == 0)) {
             TRY(live_segments_grow(&map->segments, hash_of(map->segments.seed, address >> 3)));
         }
         TRY(add_slot(map, address >> 3, block, is_first));
@@ -225,7 +225,7 @@ bool live_table_take(struct live_table *map,
         *is_last = !is_taken || map_u64_find(&map->odd, address) == NULL;
         return is_taken;
     }
-    if (UNLIKELY(map->segments.count == 0)) {
+    if (UNLIKELY(map->segments.list.len == 0)) {
         return false;
     }
     const struct place place = place_of(&map->segments, address >> 3);
@@ -259,7 +259,7 @@ bool live_table_has(struct live_table *map, uint64_t address)
     if (UNLIKELY(!fits_slot(address))) {
         return map_u64_find(&map->odd, address) != NULL;
     }
-    if (map->segments.count == 0) {
+    if (map->segments.list.len == 0) {
         return false;
     }
     const struct place place = place_of(&map->segments, address >> 3);
@@ -272,7 +272,7 @@ bool live_table_find(struct live_table *map, uint64_t address, struct live_block
     if (!fits_slot(address)) {
         const uint32_t *first = map_u64_find(&map->odd, address);
         box = first != NULL ? *first : BOX_NONE;
-    } else if (map->segments.count > 0) {
+    } else if (map->segments.list.len > 0) {
         const struct place place = place_of(&map->segments, address >> 3);
         const struct live_slot *slot = place_find(&place, address >> 3);
         if (slot != NULL && (slot->key & KEY_BOXED) == 0) {
@@ -284,14 +284,13 @@ bool live_table_find(struct live_table *map, uint64_t address, struct live_block
     if (box == BOX_NONE) {
         return false;
     }
-    *out = map->boxes.items[box].block;
+    *out = map->boxes.all.items[box].block;
     return true;
 }
 
 uint64_t live_table_bytes(const struct live_table *map)
 {
-    return live_segments_bytes(&map->segments) +
-           (uint64_t)map->boxes.cap * sizeof(struct live_box) +
+    return live_segments_bytes(&map->segments) + map->boxes.all.cap * sizeof(struct live_box) +
            map->odd.slot_count * (sizeof(uint64_t) + sizeof(uint32_t));
 }
 
@@ -300,7 +299,7 @@ static bool next_box(const struct live_table *map,
                      uint64_t *address,
                      struct live_block *block)
 {
-    const struct live_box *box = map->boxes.items + (position->box - 1);
+    const struct live_box *box = map->boxes.all.items + (position->box - 1);
     *address = position->address;
     *block = box->block;
     position->box = box->next == BOX_NONE ? 0 : box->next + 1;
@@ -315,8 +314,8 @@ bool live_table_next(const struct live_table *map,
     if (position->box != 0) {
         return next_box(map, position, address, block);
     }
-    while (position->segment < map->segments.count) {
-        const struct live_segment *segment = map->segments.items + position->segment;
+    while (position->segment < map->segments.list.len) {
+        const struct live_segment *segment = map->segments.list.items + position->segment;
         if (position->slot == segment->page_count * PAGE_SLOTS) {
             position->segment++;
             position->slot = 0;
@@ -346,10 +345,10 @@ bool live_table_next(const struct live_table *map,
 void live_table_renumber(struct live_table *map, const uint32_t *rows)
 {
     const uint64_t row_mask = ((uint64_t)1 << ROW_BITS) - 1;
-    for (uint32_t i = 0; i < map->segments.count; i++) {
-        const size_t slot_count = (size_t)map->segments.items[i].page_count * PAGE_SLOTS;
+    for (uint32_t i = 0; i < map->segments.list.len; i++) {
+        const size_t slot_count = (size_t)map->segments.list.items[i].page_count * PAGE_SLOTS;
         for (size_t k = 0; k < slot_count; k++) {
-            struct live_slot *slot = map->segments.items[i].slots + k;
+            struct live_slot *slot = map->segments.list.items[i].slots + k;
             if (slot->key != 0 && (slot->key & KEY_BOXED) == 0) {
                 slot->value = (slot->value & ~row_mask) | rows[slot->value & row_mask];
             }
@@ -372,7 +371,7 @@ static bool segment_check(const struct live_table *map, const struct live_segmen
         if (place.segment != segment || place_find(&place, slot->key & KEY_MASK) != slot) {
             return false;
         }
-        if ((slot->key & KEY_BOXED) != 0 && slot->value >= map->boxes.count) {
+        if ((slot->key & KEY_BOXED) != 0 && slot->value >= map->boxes.all.len) {
             return false;
         }
     }
@@ -381,9 +380,9 @@ static bool segment_check(const struct live_table *map, const struct live_segmen
 
 bool live_table_check(const struct live_table *map)
 {
-    for (uint32_t i = 0; i < map->segments.count; i++) {
-        if (map->segments.items[i].depth > map->segments.depth ||
-            !segment_check(map, map->segments.items + i)) {
+    for (uint32_t i = 0; i < map->segments.list.len; i++) {
+        if (map->segments.list.items[i].depth > map->segments.depth ||
+            !segment_check(map, map->segments.list.items + i)) {
             return false;
         }
     }

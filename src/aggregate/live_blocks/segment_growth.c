@@ -46,10 +46,10 @@ static void segment_release(struct live_segments *all, struct live_segment *segm
 
 void live_segments_release(struct live_segments *all)
 {
-    for (uint32_t i = 0; i < all->count; i++) {
-        segment_release(all, all->items + i);
+    for (size_t i = 0; i < all->list.len; i++) {
+        segment_release(all, all->list.items + i);
     }
-    free(all->items);
+    live_segment_vec_release(&all->list);
     free(all->directory);
 }
 
@@ -95,14 +95,14 @@ bool live_segment_put(const struct live_segments *all,
 // Distribute kept_pages after a segment was added.
 static void share_kept_pages(struct live_segments *all)
 {
-    all->kept_pages = KEPT_PAGES / all->count;
+    all->kept_pages = KEPT_PAGES / (uint32_t)all->list.len;
 }
 
 static uint64_t used_slots(const struct live_segments *all)
 {
     uint64_t used = 0;
-    for (uint32_t i = 0; i < all->count; i++) {
-        used += all->items[i].used_count;
+    for (size_t i = 0; i < all->list.len; i++) {
+        used += all->list.items[i].used_count;
     }
     return used;
 }
@@ -227,21 +227,6 @@ static enum err directory_double(struct live_segments *all)
     return ERR_OK;
 }
 
-static enum err segments_reserve(struct live_segments *all)
-{
-    if (all->count < all->cap) {
-        return ERR_OK;
-    }
-    uint32_t cap = all->cap == 0 ? 4 : all->cap * 2;
-    struct live_segment *segments = realloc(all->items, cap * sizeof(*segments));
-    if (segments == NULL) {
-        return ERR_NO_MEMORY;
-    }
-    all->items = segments;
-    all->cap = cap;
-    return ERR_OK;
-}
-
 // Any even spread over segments is sufficient.
 static uint32_t spread_of(uint32_t segment)
 {
@@ -251,14 +236,14 @@ static uint32_t spread_of(uint32_t segment)
 // Split segment `index` by the next bit of the hash.
 static enum err segment_split(struct live_segments *all, uint32_t index, uint64_t hash)
 {
-    TRY(segments_reserve(all));
-    if (all->items[index].depth == all->depth) {
+    TRY(live_segment_vec_reserve(&all->list, 1));
+    if (all->list.items[index].depth == all->depth) {
         TRY(directory_double(all));
     }
-    struct live_segment *old = all->items + index;
+    struct live_segment *old = all->list.items + index;
     uint64_t bit = (uint64_t)1 << (63 - old->depth);
     uint32_t low_pages = pages_for(all, old->used_count / 2, spread_of(index));
-    uint32_t high_pages = pages_for(all, old->used_count / 2, spread_of(all->count));
+    uint32_t high_pages = pages_for(all, old->used_count / 2, spread_of((uint32_t)all->list.len));
     struct live_segment low;
     struct live_segment high;
     TRY(segment_copy(all, old, low_pages, (struct hash_half){.bit = bit}, &low));
@@ -271,7 +256,7 @@ static enum err segment_split(struct live_segments *all, uint32_t index, uint64_
     low.depth++;
     high.depth++;
     segment_release(all, old);
-    uint32_t high_index = all->count++;
+    uint32_t high_index = (uint32_t)all->list.len++;
     share_kept_pages(all);
     size_t span = (size_t)1 << (all->depth - old->depth);
     size_t first = directory_slot(all, hash) & ~(span - 1);
@@ -279,26 +264,26 @@ static enum err segment_split(struct live_segments *all, uint32_t index, uint64_
         all->directory[i] = high_index;
     }
     *old = low;
-    all->items[high_index] = high;
+    all->list.items[high_index] = high;
     return ERR_OK;
 }
 
 uint64_t live_segments_bytes(const struct live_segments *all)
 {
-    return all->page_count * PAGE_OF_SLOTS_BYTES + (uint64_t)all->cap * sizeof(*all->items) +
+    return all->page_count * PAGE_OF_SLOTS_BYTES + all->list.cap * sizeof(*all->list.items) +
            (all->directory != NULL ? sizeof(*all->directory) << all->depth : 0);
 }
 
 static enum err segments_begin(struct live_segments *all)
 {
-    TRY(segments_reserve(all));
+    TRY(live_segment_vec_reserve(&all->list, 1));
     all->directory = all->directory != NULL ? all->directory : calloc(1, sizeof(*all->directory));
     if (all->directory == NULL) {
         return ERR_NO_MEMORY;
     }
     struct live_segment first;
     TRY(segment_init(all, 1, &first));
-    all->items[all->count++] = first;
+    all->list.items[all->list.len++] = first;
     share_kept_pages(all);
     return ERR_OK;
 }
@@ -313,11 +298,11 @@ void live_segment_shrink(struct live_segments *all, struct live_segment *segment
 
 enum err live_segments_grow(struct live_segments *all, uint64_t hash)
 {
-    if (all->count == 0) {
+    if (all->list.len == 0) {
         return segments_begin(all);
     }
     uint32_t index = all->directory[directory_slot(all, hash)];
-    struct live_segment *segment = all->items + index;
+    struct live_segment *segment = all->list.items + index;
     if (segment->page_count >= SEGMENT_PAGES_MAX && segment->depth < DEPTH_MAX) {
         return segment_split(all, index, hash);
     }

@@ -50,7 +50,7 @@ static inline struct live_slot *line_at(const struct live_segment *segment, uint
 
 static inline struct live_segment *segment_of(const struct live_segments *all, uint64_t hash)
 {
-    return all->items + all->directory[directory_slot(all, hash)];
+    return all->list.items + all->directory[directory_slot(all, hash)];
 }
 
 // The places where the blocks of one address may be.

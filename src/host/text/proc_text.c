@@ -40,41 +40,31 @@ uint32_t proc_text_innermost_pid(const char *text)
     return (uint32_t)last;
 }
 
+// Return a field of /proc/PID/stat, counted as proc_pid_stat(5) does; "" if it is missing. The name
+// before field 3 is in parentheses and may contain some itself.
+static const char *stat_field(const char *text, int number)
+{
+    const char *at = strrchr(text, ')');
+    for (int field = 2; at != NULL && field < number; field++) {
+        at = strchr(at + 1, ' ');
+    }
+    return at != NULL ? at + 1 : "";
+}
+
 uint64_t proc_text_start(const char *text)
 {
-    // Field 22. The command's name is in parentheses and may contain some itself.
-    static const char fields[] = " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d"
-                                 " %*d %*d %*d %" SCNu64;
-    const char *end = strrchr(text, ')');
-    uint64_t start = 0;
-    return end != NULL && sscanf(end + 1, fields, &start) == 1 ? start : 0;
+    return number_field(stat_field(text, 22));
 }
 
 uint64_t proc_text_stack_top(const char *text)
 {
-    enum {
-        FIELDS_BETWEEN = 25 // field 28; the name before field 3 ends at the last ')'
-    };
-    const char *at = strrchr(text, ')');
-    for (int i = 0; at != NULL && i <= FIELDS_BETWEEN; i++) {
-        at = strchr(at + 1, ' ');
-    }
-    uint64_t top = 0;
-    const char *number = at != NULL ? at + 1 : "";
-    return number_take(&number, 10, &top) ? top : 0;
+    return number_field(stat_field(text, 28));
 }
 
 struct proc_faults proc_text_faults(const char *text)
 {
-    struct proc_faults faults = {0};
-    const char *after_name = strrchr(text, ')');
-    if (after_name != NULL) {
-        // Fields 3 to 12: state ppid pgrp session tty tpgid flags minflt cminflt majflt.
-        (void)sscanf(after_name + 1, " %*c %*d %*d %*d %*d %*d %*u %" SCNu64 " %*u %" SCNu64,
-                     &faults.minor,
-                     &faults.major); // stays 0 if the kernel has another form
-    }
-    return faults;
+    return (struct proc_faults){.minor = number_field(stat_field(text, 10)),
+                                .major = number_field(stat_field(text, 12))};
 }
 
 struct proc_pages proc_text_pages(const char *text)
