@@ -95,98 +95,54 @@ static uint32_t text_bytes(uint64_t head)
     return (uint32_t)(head >> 24) & 0xffff;
 }
 
+// The lengths in words of the records that say no length; 0 for the others and for the records that
+// wire_decode handles itself.
+static const uint8_t fixed_words[] = {
+    [WIRE_ALLOC_LARGE] = 3,
+    [WIRE_ALLOC_LATE] = 3,
+    [WIRE_ALLOC_SAMPLED] = 3,
+    [WIRE_REALLOC_LARGE] = 4,
+    [WIRE_REALLOC_LARGE_TEMPORARY] = 4,
+    [WIRE_PAIRS] = 2,
+    [WIRE_PAIRS_TEMPORARY] = 2,
+    [WIRE_UNSAMPLED] = 2,
+    [WIRE_GREW] = 2,
+    [WIRE_MAPPING] = 7,
+    [WIRE_EVENT] = 2,
+    [WIRE_QUERY] = 1,
+};
+
 // Return the length in words of a record that wire_decode does not handle itself; 0 if the record
-// is unknown.
+// is unknown or its word 0 malformed.
 static uint64_t record_words(uint64_t head)
 {
-    switch ((enum wire_tag)(head & 0xff)) {
+    const uint64_t tag = head & 0xff;
+    const uint64_t rest = head >> 8;
+    switch (tag) {
     case WIRE_PAD:
-        return head >> 8;
-    case WIRE_ALLOC_LARGE:
-    case WIRE_ALLOC_LATE:
-    case WIRE_ALLOC_SAMPLED:
-        return 3;
-    case WIRE_REALLOC_LARGE:
-    case WIRE_REALLOC_LARGE_TEMPORARY:
-        return 4;
-    case WIRE_PAIRS:
-    case WIRE_PAIRS_TEMPORARY:
-    case WIRE_UNSAMPLED:
-    case WIRE_GREW:
-        return 2;
+        return rest <= LANE_RING_BYTES_MAX / sizeof(uint64_t) ? rest : 0;
     case WIRE_HIGH_WATER:
-        return 1 + (head >> 8);
+        return rest <= WIRE_HIGH_WATER_MAX ? 1 + rest : 0;
     case WIRE_STACK:
-        return 2 + wire_stack_count(&head);
-    case WIRE_MODULE:
-        return module_words(head);
+        return wire_stack_count(&head) <= WIRE_STACK_FRAMES_MAX ? 2 + wire_stack_count(&head) : 0;
     case WIRE_TEXT:
-        return 1 + padded_words(text_bytes(head));
-    case WIRE_MAPPING:
-        return 7;
-    case WIRE_EVENT:
-        return 2;
-    case WIRE_QUERY:
-        return 1;
-    case WIRE_TICK:
-    case WIRE_STAMP:
-    case WIRE_FREE:
-    case WIRE_FREE_TEMPORARY:
-    case WIRE_ALLOC:
-    case WIRE_REALLOC:
-    case WIRE_REALLOC_TEMPORARY:
-    case WIRE_PAIR:
-    case WIRE_PAIR_TEMPORARY:
-        break; // wire_decode has handled these
+        return text_bytes(head) <= WIRE_TEXT_BYTES_MAX ? 1 + padded_words(text_bytes(head)) : 0;
+    case WIRE_MODULE: {
+        const uint32_t words = module_words(head);
+        const bool is_sound = words * sizeof(uint64_t) <= WIRE_RECORD_BYTES_MAX &&
+                              (rest & 0xffff) <= WIRE_MODULE_SLOTS;
+        return is_sound ? words : 0;
     }
-    return 0;
-}
-
-static bool is_sound(uint64_t head, uint64_t words)
-{
-    switch ((enum wire_tag)(head & 0xff)) {
-    case WIRE_PAD:
-        return words != 0 && words <= LANE_RING_BYTES_MAX / sizeof(uint64_t);
-    case WIRE_HIGH_WATER:
-        return words <= 1 + WIRE_HIGH_WATER_MAX;
-    case WIRE_STACK:
-        return wire_stack_count(&head) <= WIRE_STACK_FRAMES_MAX;
-    case WIRE_TEXT:
-        return text_bytes(head) <= WIRE_TEXT_BYTES_MAX;
-    case WIRE_MODULE:
-        return words * sizeof(uint64_t) <= WIRE_RECORD_BYTES_MAX &&
-               (head >> 8 & 0xffff) <= WIRE_MODULE_SLOTS;
-    case WIRE_ALLOC_LARGE:
-    case WIRE_ALLOC_LATE:
-    case WIRE_ALLOC_SAMPLED:
-    case WIRE_REALLOC_LARGE:
-    case WIRE_MAPPING:
-    case WIRE_EVENT:
-    case WIRE_QUERY:
-    case WIRE_UNSAMPLED:
-    case WIRE_GREW:
-    case WIRE_REALLOC_LARGE_TEMPORARY:
-    case WIRE_PAIRS:
-    case WIRE_PAIRS_TEMPORARY:
-    case WIRE_TICK:
-    case WIRE_STAMP:
-    case WIRE_FREE:
-    case WIRE_FREE_TEMPORARY:
-    case WIRE_ALLOC:
-    case WIRE_REALLOC:
-    case WIRE_REALLOC_TEMPORARY:
-    case WIRE_PAIR:
-    case WIRE_PAIR_TEMPORARY:
-        break;
+    default:
+        return tag < ARRAY_LEN(fixed_words) ? fixed_words[tag] : 0;
     }
-    return words != 0;
 }
 
 enum wire_result wire_decode_rare(const uint64_t *words, size_t count, struct wire_record *out)
 {
     const uint64_t head = words[0];
     const uint64_t length = record_words(head);
-    if (!is_sound(head, length)) {
+    if (length == 0) {
         return WIRE_MALFORMED;
     }
     out->words = (uint32_t)length;
