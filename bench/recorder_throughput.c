@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "aggregate/test_support/live_map_bytes.h"
 #include "recorder/ingest/drain.h"
 #include "recorder/session/session_create.h"
 #include "target/producer/lane_producer.h"

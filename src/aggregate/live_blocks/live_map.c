@@ -145,27 +145,6 @@ bool live_map_take_from_table(struct live_map *map, uint64_t address, struct liv
     return true;
 }
 
-static const struct recent_block *find_recent(const struct live_map *map, uint64_t address)
-{
-    const struct recent_block *place = map->recent != NULL ? live_map_place(map, address) : NULL;
-    return place != NULL && place->address == (address | RECENT_ALIVE) ? place : NULL;
-}
-
-bool live_map_find(struct live_map *map, uint64_t address, struct live_block *out)
-{
-    const struct recent_block *recent = find_recent(map, address);
-    if (recent == NULL) {
-        return live_table_find(&map->table, address, out);
-    }
-    *out = recent->block;
-    return true;
-}
-
-uint64_t live_map_bytes(const struct live_map *map)
-{
-    return live_table_bytes(&map->table);
-}
-
 bool live_map_next(const struct live_map *map,
                    struct live_map_position *position,
                    uint64_t *address,

@@ -110,9 +110,6 @@ static inline bool live_map_take(struct live_map *map, uint64_t address, struct 
     return live_map_take_from_table(map, address, out);
 }
 
-// Copy the oldest block at `address` to *out. Return false if there is none.
-bool live_map_find(struct live_map *map, uint64_t address, struct live_block *out);
-
 // Return false while the map is so small that prefetching costs more than it saves.
 static inline bool live_map_needs_prefetch(const struct live_map *map)
 {
@@ -146,9 +143,6 @@ static inline void live_map_prefetch_add(struct live_map *map, uint64_t address)
         live_table_prefetch(&map->table, there & ~RECENT_ALIVE);
     }
 }
-
-// Return the memory of the table blocks, in bytes.
-uint64_t live_map_bytes(const struct live_map *map);
 
 // A position in a walk over all blocks. The order of addresses is arbitrary; blocks of one address
 // come oldest first. Zeroed: the start. The map must not change during the walk.

@@ -266,34 +266,6 @@ bool live_table_has(struct live_table *map, uint64_t address)
     return place_find(&place, address >> 3) != NULL;
 }
 
-bool live_table_find(struct live_table *map, uint64_t address, struct live_block *out)
-{
-    uint32_t box = BOX_NONE;
-    if (!fits_slot(address)) {
-        const uint32_t *first = map_u64_find(&map->odd, address);
-        box = first != NULL ? *first : BOX_NONE;
-    } else if (map->segments.list.len > 0) {
-        const struct place place = place_of(&map->segments, address >> 3);
-        const struct live_slot *slot = place_find(&place, address >> 3);
-        if (slot != NULL && (slot->key & KEY_BOXED) == 0) {
-            slot_unpack(slot, out);
-            return true;
-        }
-        box = slot != NULL ? (uint32_t)slot->value : BOX_NONE;
-    }
-    if (box == BOX_NONE) {
-        return false;
-    }
-    *out = map->boxes.all.items[box].block;
-    return true;
-}
-
-uint64_t live_table_bytes(const struct live_table *map)
-{
-    return live_segments_bytes(&map->segments) + map->boxes.all.cap * sizeof(struct live_box) +
-           map->odd.slot_count * (sizeof(uint64_t) + sizeof(uint32_t));
-}
-
 static bool next_box(const struct live_table *map,
                      struct live_table_position *position,
                      uint64_t *address,

@@ -60,17 +60,11 @@ bool live_table_take(struct live_table *map,
 // Return whether `address` has a block.
 bool live_table_has(struct live_table *map, uint64_t address);
 
-// Copy the oldest block at `address` to *out. Return false if there is none.
-bool live_table_find(struct live_table *map, uint64_t address, struct live_block *out);
-
 // Return false while the map is so small that prefetching costs more than it saves.
 bool live_table_needs_prefetch(const struct live_table *map);
 
 // Start loading what a later call for `address` will need. Affects only speed.
 void live_table_prefetch(const struct live_table *map, uint64_t address);
-
-// Return the memory held, in bytes.
-uint64_t live_table_bytes(const struct live_table *map);
 
 // A position in a walk over all blocks. The order of addresses is arbitrary; blocks of one address
 // come oldest first. Zeroed: the start. The map must not change during the walk.

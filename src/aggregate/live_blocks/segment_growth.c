@@ -268,12 +268,6 @@ static enum err segment_split(struct live_segments *all, uint32_t index, uint64_
     return ERR_OK;
 }
 
-uint64_t live_segments_bytes(const struct live_segments *all)
-{
-    return all->page_count * PAGE_OF_SLOTS_BYTES + all->list.cap * sizeof(*all->list.items) +
-           (all->directory != NULL ? sizeof(*all->directory) << all->depth : 0);
-}
-
 static enum err segments_begin(struct live_segments *all)
 {
     TRY(live_segment_vec_reserve(&all->list, 1));

@@ -36,6 +36,3 @@ void live_segment_shrink(struct live_segments *all, struct live_segment *segment
 
 // Free all segments and the directory.
 void live_segments_release(struct live_segments *all);
-
-// Return the memory held, in bytes.
-uint64_t live_segments_bytes(const struct live_segments *all);
