@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "host/containers/map_u64.h"
 #include "host/os/file.h"
+#include "host/os/proc_file.h"
 #include "host/os/process_search.h"
 #include "recorder/processes/pid_lookup.h"
 #include "recorder/recorder_state.h"
@@ -168,7 +169,8 @@ recorder_attach_describe(struct recorder_state *s, const struct attach *attach, 
     const int pid = attach->inject.target.pid;
     struct string_table *strings = &s->aggregator.strings;
     struct rec_process record = {.pid = (uint32_t)pid,
-                                 .parent_pid = attach->is_fresh ? pid_lookup_parent(pid) : 0,
+                                 .parent_pid =
+                                     attach->is_fresh ? (uint32_t)proc_file_parent(pid) : 0,
                                  .flags = (attach->is_fresh ? 0 : REC_PROCESS_ATTACHED) |
                                           (pid == s->program.pid ? REC_PROCESS_MAIN : 0),
                                  .start_ms = now_ms,
@@ -250,7 +252,7 @@ static bool is_in_family(const struct recorder_state *s, uint32_t pid)
         if (pid_lookup_maps((pid_t)pid, s->session.memfd)) {
             return pid != (uint32_t)getpid();
         }
-        pid = pid_lookup_parent((pid_t)pid);
+        pid = (uint32_t)proc_file_parent((pid_t)pid);
     }
     return false;
 }

@@ -11,7 +11,8 @@
 #include "host/text/number.h"
 #include "host/text/proc_text.h"
 
-#define STAT_BYTES_MAX 4096u
+#define STAT_BYTES_MAX   4096u
+#define STATUS_BYTES_MAX 65536u
 
 bool proc_file_read(pid_t pid, const char *name, size_t max_bytes, struct strbuf *out)
 {
@@ -64,4 +65,13 @@ uint64_t proc_file_own_start(void)
     return file_read("/proc/self/stat", STAT_BYTES_MAX, &text, NULL) == ERR_OK
                ? proc_text_start(strbuf_text(&text))
                : 0;
+}
+
+pid_t proc_file_parent(pid_t pid)
+{
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    const char *line = proc_file_read(pid, "status", STATUS_BYTES_MAX, &text)
+                           ? proc_text_value(strbuf_text(&text), "PPid")
+                           : NULL;
+    return line != NULL ? (pid_t)number_field(line) : 0;
 }

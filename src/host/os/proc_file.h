@@ -27,3 +27,6 @@ uint64_t proc_file_start(pid_t pid);
 
 // The same of this process, whatever its pid is there.
 uint64_t proc_file_own_start(void);
+
+// Return the pid of the parent of a process; 0 if it has none or has ended.
+pid_t proc_file_parent(pid_t pid);

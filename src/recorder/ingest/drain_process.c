@@ -13,6 +13,7 @@
 
 #include "base/compiler.h"
 #include "host/os/file.h"
+#include "host/os/proc_file.h"
 #include "recorder/ingest/drain_names.h"
 #include "recorder/processes/pid_lookup.h"
 
@@ -267,7 +268,7 @@ identify(const struct drain *drain, const struct process_slot *shared, uint32_t 
     }
     process.pid =
         process.pid_namespace != 0 ? pid_lookup(process.inner_pid, process.pid_namespace) : 0;
-    *out_parent_pid = process.pid > 0 ? pid_lookup_parent(process.pid) : 0;
+    *out_parent_pid = process.pid > 0 ? (uint32_t)proc_file_parent(process.pid) : 0;
     for (uint32_t i = 0; i < drain->slot_count; i++) {
         const struct drain_process *other = drain->processes + i;
         if (other->aggregator != NULL && other->inner_pid == inner_parent_pid &&

@@ -21,25 +21,18 @@ enum {
     CHILD_STACK_BYTES = 64 << 10,
 };
 
-// The signals whose disposition the recorder changes, and where launch_signals keeps it.
+// The signals whose disposition the recorder changes, as in launch_signals. Without SIGXFSZ, write
+// reports EFBIG, too.
 static const struct {
     int number;
-    size_t offset;
     bool ignore;
     bool is_heard; // blocked, and read from the signalfd
 } taken_signals[] = {
-    {SIGINT, offsetof(struct launch_signals, interrupt), true, true},
-    {SIGQUIT, offsetof(struct launch_signals, quit), true, true},
-    {SIGTERM, offsetof(struct launch_signals, terminate), false, true},
-    {SIGHUP, offsetof(struct launch_signals, hangup), false, true},
-    {SIGCHLD, offsetof(struct launch_signals, child), false, true},
-    {SIGXFSZ, offsetof(struct launch_signals, file_size), true, false}, // write reports EFBIG, too
+    {SIGINT, true, true},  {SIGQUIT, true, true},  {SIGTERM, false, true},
+    {SIGHUP, false, true}, {SIGCHLD, false, true}, {SIGXFSZ, true, false},
 };
-
-static struct sigaction *saved_action(struct launch_signals *signals, size_t index)
-{
-    return (struct sigaction *)(void *)((char *)signals + taken_signals[index].offset);
-}
+_Static_assert(ARRAY_LEN(taken_signals) == ARRAY_LEN(((struct launch_signals *)0)->actions),
+               "each has a place");
 
 enum err launch_take_signals(struct launch_signals *saved, int *signal_fd, struct err_info *info)
 {
@@ -55,8 +48,8 @@ enum err launch_take_signals(struct launch_signals *saved, int *signal_fd, struc
             (void)sigaddset(&blocked, number);
         }
         // An ignored SIGCHLD would let the kernel reap the program before its status is read.
-        if (sigaction(number, taken_signals[i].ignore ? &ignore : &normal,
-                      saved_action(saved, i)) != 0) {
+        if (sigaction(number, taken_signals[i].ignore ? &ignore : &normal, &saved->actions[i]) !=
+            0) {
             return err_set_errno(info, errno, "cannot take over signal %d", number);
         }
     }
@@ -73,11 +66,10 @@ enum err launch_take_signals(struct launch_signals *saved, int *signal_fd, struc
 
 void launch_restore_signals(const struct launch_signals *saved)
 {
-    struct launch_signals copy = *saved;
     for (size_t i = 0; i < ARRAY_LEN(taken_signals); i++) {
-        (void)sigaction(taken_signals[i].number, saved_action(&copy, i), NULL); // was valid before
+        (void)sigaction(taken_signals[i].number, &saved->actions[i], NULL); // was valid before
     }
-    (void)sigprocmask(SIG_SETMASK, &copy.mask, NULL);
+    (void)sigprocmask(SIG_SETMASK, &saved->mask, NULL);
 }
 
 // `environ` with the two variables. The strings of the others are borrowed.

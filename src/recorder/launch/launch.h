@@ -20,12 +20,7 @@
 // The recorder's original signal state, which the child gets back.
 struct launch_signals {
     sigset_t mask;
-    struct sigaction interrupt;
-    struct sigaction quit;
-    struct sigaction terminate;
-    struct sigaction hangup;
-    struct sigaction child;
-    struct sigaction file_size;
+    struct sigaction actions[6]; // SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGCHLD, SIGXFSZ
 };
 
 // What to do with the child before and after it becomes the program.

@@ -111,13 +111,6 @@ static void release_files(struct kept_file_vec *files)
     kept_file_vec_release(files);
 }
 
-static void close_folder(DIR **folder)
-{
-    if (*folder != NULL) {
-        (void)closedir(*folder); // only read
-    }
-}
-
 static bool is_stamp(const char *text)
 {
     static const char form[] = "00000000T000000Z";
@@ -199,7 +192,7 @@ static MUST_USE enum err prune(const struct rotation *rotation, uint64_t unix_ns
     if (path == NULL) {
         return ERR_NO_MEMORY;
     }
-    CLEANUP(close_folder) DIR *folder = opendir(path[0] != '\0' ? path : ".");
+    CLEANUP(directory_closep) DIR *folder = opendir(path[0] != '\0' ? path : ".");
     if (folder == NULL) {
         return ERR_IO;
     }

@@ -122,12 +122,3 @@ bool pid_lookup_may_map(pid_t pid, int mapped_file)
     return !mapping_of(mapped_file, mapping) ||
            has_mapping(pid, mapping, proc_file_start(pid) >= proc_file_own_start());
 }
-
-uint32_t pid_lookup_parent(pid_t pid)
-{
-    CLEANUP(strbuf_release) struct strbuf text = {0};
-    const char *line = proc_file_read(pid, "status", STATUS_BYTES_MAX, &text)
-                           ? proc_text_value(strbuf_text(&text), "PPid")
-                           : NULL;
-    return line != NULL ? (uint32_t)number_field(line) : 0;
-}

@@ -23,9 +23,6 @@ pid_t pid_lookup(uint32_t inner_pid, uint32_t pid_namespace);
 // unreadable is taken. 0: none (any more).
 uint32_t pid_lookup_namespace(uint32_t inner_pid, int mapped_file);
 
-// Return our pid of the parent of one of our processes; 0 if it has none or has ended.
-uint32_t pid_lookup_parent(pid_t pid);
-
 // Return whether one of our processes maps this file, as far as its mappings are readable.
 bool pid_lookup_maps(pid_t pid, int mapped_file);
 

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "host/os/proc_file.h"
 
 static void we_find_ourselves_where_we_are_and_nowhere_else(void **state)
 {
@@ -22,7 +23,7 @@ static void we_find_ourselves_where_we_are_and_nowhere_else(void **state)
     assert_int_equal(pid_lookup((uint32_t)getpid(), here), getpid());
     assert_int_equal(pid_lookup((uint32_t)getpid(), here + 1), 0);
     assert_int_equal(pid_lookup(0, here), 0);
-    assert_int_equal(pid_lookup_parent(getpid()), getppid());
+    assert_int_equal(proc_file_parent(getpid()), getppid());
 }
 
 static void a_mapping_finds_who_has_no_proc(void **state)

@@ -25,8 +25,6 @@
 #include "session/stamp.h"
 #include "stamp_arch.h"
 
-#define STAT_BYTES_MAX 4096u
-
 enum {
     ANCESTORS_MAX = 64, // generations between a joining process and the recorder
     BACKLOG = 64,
@@ -203,18 +201,6 @@ void session_release(struct session *session)
     session->socket = -1;
 }
 
-// Return the parent of `pid`, 0 if it is unknown.
-static pid_t parent_of(pid_t pid)
-{
-    CLEANUP(strbuf_release) struct strbuf text = {0};
-    // The command's name is in parentheses and may contain some itself.
-    const char *end = proc_file_read(pid, "stat", STAT_BYTES_MAX, &text)
-                          ? strrchr(strbuf_text(&text), ')')
-                          : NULL;
-    int parent = 0;
-    return end != NULL && sscanf(end + 1, " %*c %d", &parent) == 1 ? parent : 0;
-}
-
 static bool may_join(int peer)
 {
     struct ucred peer_is;
@@ -230,7 +216,7 @@ static bool may_join(int peer)
         if (pid == getpid()) {
             return true;
         }
-        pid = parent_of(pid);
+        pid = proc_file_parent(pid);
     }
     return false;
 }
