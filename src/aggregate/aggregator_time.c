@@ -34,7 +34,7 @@ static void expire_waiting(struct aggregator *aggregator, uint64_t now_tick)
 void aggregator_seal(struct aggregator *aggregator)
 {
     expire_waiting(aggregator, UINT64_MAX); // of processes that still run
-    id_index_release(&aggregator->stacks.module_index);
+    map_u64_release(&aggregator->stacks.module_index);
     id_index_release(&aggregator->stacks.frame_index);
     id_index_release(&aggregator->stacks.node_index);
     id_index_release(&aggregator->totals.rows.index);

@@ -34,54 +34,39 @@ size_t row_table_bytes(const struct row_table *table)
     return bytes;
 }
 
-static uint64_t row_hash(const void *rows, uint32_t id)
+static uint64_t row_hash(const void *thing)
 {
-    const struct rec_row *row = (const struct rec_row *)rows + id;
+    const struct rec_row *row = thing;
     return hash_mix((uint64_t)row->thread << 32 | row->node);
 }
 
-// Return the row of `wanted`, or ID_NONE.
-static uint32_t find(const struct row_table *table, const struct rec_row *wanted, uint64_t hash)
+static bool is_same_row(const void *one, const void *other)
 {
-    const struct id_index *index = &table->index;
-    uint32_t id;
-    for (size_t at = id_index_start(index, hash); (id = id_index_at(index, at)) != ID_NONE;
-         at = id_index_next(index, at)) {
-        const struct rec_row *row = table->rows.items + id;
-        if (row->thread == wanted->thread && row->node == wanted->node) {
-            return id;
-        }
-    }
-    return ID_NONE;
+    const struct rec_row *a = one;
+    const struct rec_row *b = other;
+    return a->thread == b->thread && a->node == b->node;
 }
+
+static const struct id_kind row_kind = {row_hash, is_same_row, sizeof(struct rec_row)};
 
 bool row_table_has(const struct row_table *table, uint32_t thread, uint32_t node)
 {
     const struct rec_row wanted = {.thread = thread, .node = node};
-    return find(table, &wanted, row_hash(&wanted, 0)) != ID_NONE;
+    return id_index_find(&table->index, &row_kind, table->rows.items, &wanted) != ID_NONE;
 }
 
 static enum err
 find_or_add(struct row_table *table, uint32_t thread, uint32_t node, uint32_t *out_row)
 {
-    struct rec_row wanted = {.thread = thread, .node = node};
-    struct id_index *index = &table->index;
-    uint64_t hash = row_hash(&wanted, 0);
-    uint32_t id = find(table, &wanted, hash);
-    if (id != ID_NONE) {
-        *out_row = id;
-        return ERR_OK;
-    }
-    if (table->rows.len >= REC_NONE) {
-        return ERR_LIMIT;
-    }
-    id = (uint32_t)table->rows.len;
+    const struct rec_row wanted = {.thread = thread, .node = node};
     TRY(rec_row_vec_reserve(&table->rows, 1));
     TRY(row_extra_vec_reserve(&table->extras, 1));
-    TRY(id_index_add(index, hash, id, row_hash, table->rows.items));
-    table->rows.items[table->rows.len++] = wanted;
-    table->extras.items[table->extras.len++] = (struct row_extra){.cells.latest = CELL_NONE};
-    *out_row = id;
+    TRY(id_index_number(&table->index, &row_kind, table->rows.items, &wanted, table->rows.len,
+                        out_row));
+    if (*out_row == table->rows.len) {
+        table->rows.items[table->rows.len++] = wanted;
+        table->extras.items[table->extras.len++] = (struct row_extra){.cells.latest = CELL_NONE};
+    }
     return ERR_OK;
 }
 
@@ -398,16 +383,14 @@ enum err row_table_join(struct row_table *table, uint32_t *rows)
     for (size_t i = 0; i < count; i++) {
         struct rec_row row = table->rows.items[i];
         struct row_extra extra = table->extras.items[i];
-        const uint64_t hash = row_hash(&row, 0);
-        uint32_t id = find(table, &row, hash);
-        if (id != ID_NONE) {
+        uint32_t id;
+        TRY(id_index_number(&table->index, &row_kind, table->rows.items, &row, table->rows.len,
+                            &id));
+        if (id < table->rows.len) {
             TRY(join_rows(table, id, &row, &extra));
         } else {
-            id = (uint32_t)table->rows.len++;
-            table->extras.len++;
-            table->rows.items[id] = row;
-            table->extras.items[id] = extra;
-            TRY(id_index_add(&table->index, hash, id, row_hash, table->rows.items));
+            table->rows.items[table->rows.len++] = row;
+            table->extras.items[table->extras.len++] = extra;
         }
         move_weighted(table, (uint32_t)i, id);
         rows[i] = id;

@@ -25,16 +25,15 @@ void id_index_clear(struct id_index *index)
 
 static void put(struct id_index *index, uint64_t hash, uint32_t id)
 {
-    size_t at = id_index_start(index, hash);
+    size_t at = hash & (index->slot_count - 1);
     while (index->slots[at] != ID_NONE) {
-        at = id_index_next(index, at);
+        at = (at + 1) & (index->slot_count - 1);
     }
     index->slots[at] = id;
     index->used_count++;
 }
 
-static enum err
-grow(struct id_index *index, uint64_t (*hash_of)(const void *, uint32_t), const void *things)
+static enum err grow(struct id_index *index, const struct id_kind *kind, const char *things)
 {
     struct id_index grown = {.slot_count =
                                  index->slot_count == 0 ? SLOTS_MIN : index->slot_count * 2};
@@ -44,8 +43,9 @@ grow(struct id_index *index, uint64_t (*hash_of)(const void *, uint32_t), const 
     }
     memset(grown.slots, 0xff, grown.slot_count * sizeof(*grown.slots)); // ID_NONE everywhere
     for (size_t i = 0; i < index->slot_count; i++) {
-        if (index->slots[i] != ID_NONE) {
-            put(&grown, hash_of(things, index->slots[i]), index->slots[i]);
+        const uint32_t id = index->slots[i];
+        if (id != ID_NONE) {
+            put(&grown, kind->hash(things + id * kind->thing_bytes), id);
         }
     }
     free(index->slots);
@@ -54,14 +54,14 @@ grow(struct id_index *index, uint64_t (*hash_of)(const void *, uint32_t), const 
 }
 
 enum err id_index_add(struct id_index *index,
-                      uint64_t hash,
-                      uint32_t id,
-                      uint64_t (*hash_of)(const void *things, uint32_t id),
-                      const void *things)
+                      const struct id_kind *kind,
+                      const void *things,
+                      const void *thing,
+                      uint32_t id)
 {
     if (index->used_count * 4 >= index->slot_count * 3) {
-        TRY(grow(index, hash_of, things));
+        TRY(grow(index, kind, things));
     }
-    put(index, hash, id);
+    put(index, kind->hash(thing), id);
     return ERR_OK;
 }

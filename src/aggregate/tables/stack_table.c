@@ -9,23 +9,34 @@ static uint64_t hash_pair(uint64_t a, uint64_t b)
     return hash_mix(a * 0x9e3779b97f4a7c15ULL ^ b);
 }
 
-static uint64_t module_hash(const void *modules, uint32_t id)
+static uint64_t frame_hash(const void *thing)
 {
-    const struct rec_module *module = (const struct rec_module *)modules + id;
-    return hash_pair(module->path, module->build_id);
-}
-
-static uint64_t frame_hash(const void *frames, uint32_t id)
-{
-    const struct rec_frame *frame = (const struct rec_frame *)frames + id;
+    const struct rec_frame *frame = thing;
     return hash_pair((uint64_t)frame->module << 8 | frame->flags, frame->offset);
 }
 
-static uint64_t node_hash(const void *nodes, uint32_t id)
+static bool is_same_frame(const void *one, const void *other)
 {
-    const struct rec_node *node = (const struct rec_node *)nodes + id;
+    const struct rec_frame *a = one;
+    const struct rec_frame *b = other;
+    return a->module == b->module && a->offset == b->offset && a->flags == b->flags;
+}
+
+static uint64_t node_hash(const void *thing)
+{
+    const struct rec_node *node = thing;
     return hash_pair(node->parent, node->frame);
 }
+
+static bool is_same_node(const void *one, const void *other)
+{
+    const struct rec_node *a = one;
+    const struct rec_node *b = other;
+    return a->parent == b->parent && a->frame == b->frame;
+}
+
+static const struct id_kind frame_kind = {frame_hash, is_same_frame, sizeof(struct rec_frame)};
+static const struct id_kind node_kind = {node_hash, is_same_node, sizeof(struct rec_node)};
 
 enum err stack_table_init(struct stack_table *table, struct string_table *strings)
 {
@@ -40,7 +51,7 @@ void stack_table_release(struct stack_table *table)
     rec_module_vec_release(&table->modules);
     rec_frame_vec_release(&table->frames);
     rec_node_vec_release(&table->nodes);
-    id_index_release(&table->module_index);
+    map_u64_release(&table->module_index);
     id_index_release(&table->frame_index);
     id_index_release(&table->node_index);
 }
@@ -66,22 +77,12 @@ enum err stack_table_module(struct stack_table *table,
     // A reader of zero-terminated text would not see the rest.
     TRY(string_table_intern_prefix(table->strings, path, &wanted.path));
     TRY(intern_hexadecimal(table->strings, build_id, &wanted.build_id));
-    struct id_index *index = &table->module_index;
-    uint64_t hash = module_hash(&wanted, 0);
-    uint32_t id;
-    for (size_t at = id_index_start(index, hash); (id = id_index_at(index, at)) != ID_NONE;
-         at = id_index_next(index, at)) {
-        const struct rec_module *module = table->modules.items + id;
-        if (module->path == wanted.path && module->build_id == wanted.build_id) {
-            *out_module = id;
-            return ERR_OK;
-        }
-    }
-    id = (uint32_t)table->modules.len;
+    const uint64_t key = map_u64_pair(wanted.path, wanted.build_id);
     TRY(rec_module_vec_reserve(&table->modules, 1));
-    TRY(id_index_add(index, hash, id, module_hash, table->modules.items));
-    table->modules.items[table->modules.len++] = wanted;
-    *out_module = id;
+    TRY(map_u64_number(&table->module_index, key, table->modules.len, out_module));
+    if (*out_module == table->modules.len) {
+        table->modules.items[table->modules.len++] = wanted;
+    }
     return ERR_OK;
 }
 
@@ -102,7 +103,6 @@ enum err stack_table_unnamed_executable(struct stack_table *table,
     return ERR_OK;
 }
 
-// The index keeps its entry of the former path, too: what is found by that has another path.
 enum err stack_table_name_module(struct stack_table *table, uint32_t module, struct bytes path)
 {
     struct rec_module named = table->modules.items[module];
@@ -110,41 +110,12 @@ enum err stack_table_name_module(struct stack_table *table, uint32_t module, str
         return ERR_OK;
     }
     TRY(string_table_intern_prefix(table->strings, path, &named.path));
-    TRY(id_index_add(&table->module_index, module_hash(&named, 0), module, module_hash,
-                     table->modules.items));
+    uint32_t first; // another module may have this name already
+    TRY(map_u64_number(&table->module_index, map_u64_pair(named.path, named.build_id), module,
+                       &first));
+    (void)map_u64_remove(&table->module_index, map_u64_pair(0, named.build_id)); // it was unnamed
     table->modules.items[module].path = named.path;
     return ERR_OK;
-}
-
-static uint32_t
-find_frame(const struct stack_table *table, const struct rec_frame *wanted, uint64_t hash)
-{
-    const struct id_index *index = &table->frame_index;
-    uint32_t id;
-    for (size_t at = id_index_start(index, hash); (id = id_index_at(index, at)) != ID_NONE;
-         at = id_index_next(index, at)) {
-        const struct rec_frame *frame = table->frames.items + id;
-        if (frame->module == wanted->module && frame->offset == wanted->offset &&
-            frame->flags == wanted->flags) {
-            return id;
-        }
-    }
-    return ID_NONE;
-}
-
-static uint32_t
-find_node(const struct stack_table *table, const struct rec_node *wanted, uint64_t hash)
-{
-    const struct id_index *index = &table->node_index;
-    uint32_t id;
-    for (size_t at = id_index_start(index, hash); (id = id_index_at(index, at)) != ID_NONE;
-         at = id_index_next(index, at)) {
-        const struct rec_node *node = table->nodes.items + id;
-        if (node->parent == wanted->parent && node->frame == wanted->frame) {
-            return id;
-        }
-    }
-    return ID_NONE;
 }
 
 uint32_t stack_table_find_child(const struct stack_table *table,
@@ -154,12 +125,13 @@ uint32_t stack_table_find_child(const struct stack_table *table,
                                 uint32_t flags)
 {
     const struct rec_frame frame = {.module = module, .flags = flags, .offset = offset};
-    const uint32_t frame_id = find_frame(table, &frame, frame_hash(&frame, 0));
+    const uint32_t frame_id =
+        id_index_find(&table->frame_index, &frame_kind, table->frames.items, &frame);
     if (frame_id == ID_NONE) {
         return REC_NONE;
     }
     const struct rec_node node = {.parent = parent, .frame = frame_id};
-    const uint32_t id = find_node(table, &node, node_hash(&node, 0));
+    const uint32_t id = id_index_find(&table->node_index, &node_kind, table->nodes.items, &node);
     return id != ID_NONE ? id : REC_NONE;
 }
 
@@ -169,47 +141,29 @@ enum err stack_table_frame(struct stack_table *table,
                            uint32_t flags,
                            uint32_t *out_frame)
 {
-    struct rec_frame wanted = {.module = module, .flags = flags, .offset = offset};
-    struct id_index *index = &table->frame_index;
-    const uint64_t hash = frame_hash(&wanted, 0);
-    uint32_t id = find_frame(table, &wanted, hash);
-    if (id != ID_NONE) {
-        *out_frame = id;
-        return ERR_OK;
-    }
-    if (table->frames.len >= REC_NONE) {
-        return ERR_LIMIT;
-    }
-    id = (uint32_t)table->frames.len;
+    const struct rec_frame wanted = {.module = module, .flags = flags, .offset = offset};
     TRY(rec_frame_vec_reserve(&table->frames, 1));
-    TRY(id_index_add(index, hash, id, frame_hash, table->frames.items));
-    table->frames.items[table->frames.len++] = wanted;
-    if (module != REC_NONE) {
-        table->modules.items[module].frames++;
+    TRY(id_index_number(&table->frame_index, &frame_kind, table->frames.items, &wanted,
+                        table->frames.len, out_frame));
+    if (*out_frame == table->frames.len) {
+        table->frames.items[table->frames.len++] = wanted;
+        if (module != REC_NONE) {
+            table->modules.items[module].frames++;
+        }
     }
-    *out_frame = id;
     return ERR_OK;
 }
 
 enum err
 stack_table_node(struct stack_table *table, uint32_t parent, uint32_t frame, uint32_t *out_node)
 {
-    struct rec_node wanted = {.parent = parent, .frame = frame};
-    struct id_index *index = &table->node_index;
-    const uint64_t hash = node_hash(&wanted, 0);
-    uint32_t id = find_node(table, &wanted, hash);
-    if (id != ID_NONE) {
-        *out_node = id;
-        return ERR_OK;
-    }
-    if (table->nodes.len >= REC_NONE) {
-        return ERR_LIMIT;
-    }
-    id = (uint32_t)table->nodes.len;
+    const struct rec_node wanted = {.parent = parent, .frame = frame};
     TRY(rec_node_vec_reserve(&table->nodes, 1));
-    TRY(id_index_add(index, hash, id, node_hash, table->nodes.items));
-    table->nodes.items[table->nodes.len++] = wanted;
-    *out_node = id;
+    TRY(id_index_number(&table->node_index, &node_kind, table->nodes.items, &wanted,
+                        table->nodes.len, out_node));
+    if (*out_node == table->nodes.len) {
+        table->nodes.items[table->nodes.len++] = wanted;
+    }
     return ERR_OK;
 }
 
@@ -242,7 +196,7 @@ enum err stack_table_keep(struct stack_table *table, uint32_t *places)
         const uint32_t id = (uint32_t)table->nodes.len++;
         nodes[id] = (struct rec_node){.parent = places[nodes[i].parent], .frame = nodes[i].frame};
         places[i] = id;
-        TRY(id_index_add(&table->node_index, node_hash(nodes, id), id, node_hash, nodes));
+        TRY(id_index_add(&table->node_index, &node_kind, nodes, nodes + id, id));
     }
     return ERR_OK;
 }

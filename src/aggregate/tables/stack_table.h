@@ -16,6 +16,7 @@
 #include "aggregate/tables/id_index.h"
 #include "base/bytes.h"
 #include "base/err.h"
+#include "host/containers/map_u64.h"
 #include "host/containers/string_table.h"
 #include "host/containers/vec.h"
 #include "recording/format/tables.h"
@@ -29,7 +30,7 @@ struct stack_table {
     struct rec_module_vec modules;
     struct rec_frame_vec frames;
     struct rec_node_vec nodes;
-    struct id_index module_index;
+    struct map_u64 module_index; // (path, build id) -> module
     struct id_index frame_index;
     struct id_index node_index;
 };
