@@ -9,21 +9,17 @@ void thread_table_release(struct thread_table *table)
     map_u64_release(&table->ended);
 }
 
-static uint64_t ended_key(uint32_t process, rec_string name)
-{
-    return (uint64_t)process << 32 | name;
-}
-
 static bool
 take_over(struct thread_table *table, uint32_t process, rec_string name, uint32_t *out_entry)
 {
-    uint32_t *first = map_u64_find(&table->ended, ended_key(process, name));
+    const uint64_t key = map_u64_pair(process, name);
+    uint32_t *first = map_u64_find(&table->ended, key);
     if (first == NULL) {
         return false;
     }
     uint32_t entry = *first;
     if (table->next_ended.items[entry] == REC_NONE) {
-        (void)map_u64_remove(&table->ended, ended_key(process, name)); // just found there
+        (void)map_u64_remove(&table->ended, key); // just found there
     } else {
         *first = table->next_ended.items[entry];
     }
@@ -48,18 +44,15 @@ enum err thread_table_begin(struct thread_table *table,
     if (table->threads.len >= REC_NONE) {
         return ERR_LIMIT;
     }
-    TRY(u32_vec_push(&table->next_ended, REC_NONE));
-    uint32_t entry = (uint32_t)table->threads.len;
-    enum err err = rec_thread_vec_push(&table->threads, (struct rec_thread){.process = process,
-                                                                            .thread_id = thread_id,
-                                                                            .merged_count = 1,
-                                                                            .start_ms = start_ms,
-                                                                            .name = name});
-    if (err != ERR_OK) {
-        table->next_ended.len--;
-        return err;
-    }
-    *out_entry = entry;
+    TRY(u32_vec_reserve(&table->next_ended, 1));
+    TRY(rec_thread_vec_reserve(&table->threads, 1));
+    *out_entry = (uint32_t)table->threads.len;
+    table->next_ended.items[table->next_ended.len++] = REC_NONE;
+    table->threads.items[table->threads.len++] = (struct rec_thread){.process = process,
+                                                                     .thread_id = thread_id,
+                                                                     .merged_count = 1,
+                                                                     .start_ms = start_ms,
+                                                                     .name = name};
     return ERR_OK;
 }
 
@@ -67,7 +60,7 @@ void thread_table_end(struct thread_table *table, uint32_t entry, uint64_t end_m
 {
     struct rec_thread *thread = table->threads.items + entry;
     thread->end_ms = end_ms;
-    uint64_t key = ended_key(thread->process, thread->name);
+    const uint64_t key = map_u64_pair(thread->process, thread->name);
     const uint32_t *first = map_u64_find(&table->ended, key);
     table->next_ended.items[entry] = first != NULL ? *first : REC_NONE;
     // Without memory the entry is never taken over.

@@ -23,7 +23,7 @@ DEFINE_VEC(rec_thread_vec, struct rec_thread);
 struct thread_table {
     struct rec_thread_vec threads;
     struct u32_vec next_ended; // parallel: the next ended entry of the same process and name
-    struct map_u64 ended;      // process << 32 | name -> the entry that ended last
+    struct map_u64 ended;      // (process, name) -> the entry that ended last
 };
 
 void thread_table_release(struct thread_table *table);
