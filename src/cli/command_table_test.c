@@ -27,7 +27,10 @@ static void mistyped_words_suggest_a_command(void **state)
         {"cerord", "record"},  // far letters are no neighbours: two changes
         {"reocdr", "record"},  // two pairs of swapped neighbours
         {"ercodr", "record"},  // also at both ends
-        {"reocdx", NULL},      // a swap and two changes
+        {"xeocrx", NULL},      // a change, a swap and a change
+        {"ecord", "record"},   // without the first letter
+        {"cord", "record"},
+        {"reocdx", NULL}, // a swap and two changes
         {"reco", "record"},
         {"rec", NULL},
         {"recordxy", "record"},

@@ -313,6 +313,58 @@ static void listed_blocks_are_checked(void **state)
     }
 }
 
+static void the_kinds_of_a_snapshot_are_its_whole_and_the_parts_its_kinds(void **state)
+{
+    (void)state;
+#define KIND(field, kind)                                 \
+    {                                                     \
+        offsetof(struct rec_memory_snapshot, field), kind \
+    }
+    static const struct {
+        size_t field;
+        uint32_t kind;
+    } kinds[] = {
+        KIND(live_bytes, REC_PART_LIVE),     KIND(rounding_bytes, REC_PART_ROUNDING),
+        KIND(kept_bytes, REC_PART_KEPT),     KIND(mapped_bytes, REC_PART_MAPPED),
+        KIND(stack_bytes, REC_PART_STACK),   KIND(file_bytes, REC_PART_FILE),
+        KIND(shared_bytes, REC_PART_SHARED), KIND(own_bytes, REC_PART_OWN),
+        KIND(rest_bytes, REC_PART_REST),
+    };
+#undef KIND
+    // What is wrong: nothing, the whole, a part of the first snapshot, or one of the second.
+    static const char *const findings_of[] = {
+        NULL, "the kinds of a memory snapshot is 64, but its whole is 65",
+        "the parts of one kind of a memory snapshot is 65, but the snapshot is 64",
+        "the parts of one kind of a memory snapshot is 63, but the snapshot is 64"};
+    for (size_t i = 0; i < ARRAY_LEN(kinds) * ARRAY_LEN(findings_of); i++) {
+        const size_t kind = i / ARRAY_LEN(findings_of);
+        const size_t fault = i % ARRAY_LEN(findings_of);
+        CLEANUP(recording_release) struct recording r = smallest();
+        CLEANUP(recording_findings_release) struct recording_findings findings = {0};
+        struct rec_memory_snapshot snapshots[2] = {{.rss_bytes = 64 + (fault == 1)},
+                                                   {.rss_bytes = 64}};
+        for (size_t k = 0; k < ARRAY_LEN(snapshots); k++) {
+            *(uint64_t *)(void *)((char *)(snapshots + k) + kinds[kind].field) = 64;
+        }
+        struct rec_part parts[] = {
+            {.snapshot = 0, .kind = kinds[kind].kind, .rss_bytes = 60 + (fault == 2)},
+            {.snapshot = 0, .kind = kinds[kind].kind, .rss_bytes = 4},
+            {.snapshot = 1, .kind = kinds[kind].kind, .rss_bytes = 64 - (fault == 3)}};
+        r.memory_snapshots = snapshots;
+        r.memory_snapshot_count = ARRAY_LEN(snapshots);
+        r.parts = parts;
+        r.part_count = ARRAY_LEN(parts);
+        assert_int_equal(recording_verify(&r, &findings), ERR_OK);
+        r.memory_snapshots = NULL;
+        r.memory_snapshot_count = 0;
+        r.parts = NULL;
+        r.part_count = 0;
+        const char *first = findings.items.len > 0 ? findings.items.items[0].text : "none";
+        assert_string_equal(first, findings_of[fault] != NULL ? findings_of[fault] : "none");
+        assert_int_equal(findings.items.len, fault != 0);
+    }
+}
+
 static void nothing_is_read_out_of_bounds_whatever_is_verified(void **state)
 {
     (void)state;
@@ -403,6 +455,7 @@ int main(void)
         cmocka_unit_test(each_contradiction_is_found_and_named),
         cmocka_unit_test(each_sum_of_one_entry_is_checked),
         cmocka_unit_test(listed_blocks_are_checked),
+        cmocka_unit_test(the_kinds_of_a_snapshot_are_its_whole_and_the_parts_its_kinds),
         cmocka_unit_test(nothing_is_read_out_of_bounds_whatever_is_verified),
         TEST_IN_FOLDER(the_dump_shows_every_chunk_and_its_damage),
     };

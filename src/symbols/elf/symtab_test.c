@@ -165,10 +165,10 @@ static void of_several_names_the_public_one_wins(void **state)
     static const struct function all[] = {
         {"ab", 0x1000, 0x10, CODE, STB_GLOBAL},   {"b", 0x1000, 0x10, CODE, STB_GLOBAL},
         {"c", 0x1000, 0x10, CODE, STB_GLOBAL},    {"_a", 0x1000, 0x10, CODE, STB_GNU_UNIQUE},
-        {"__a", 0x1000, 0x10, CODE, STB_GLOBAL},  {"weak", 0x1000, 0x10, CODE, STB_WEAK},
+        {"__a", 0x1000, 0x10, CODE, STB_GLOBAL},  {"longer_weak", 0x1000, 0x10, CODE, STB_WEAK},
         {"local", 0x1000, 0x10, CODE, STB_LOCAL},
     };
-    static const char *const ranking[] = {"b", "c", "ab", "_a", "__a", "weak", "local"};
+    static const char *const ranking[] = {"b", "c", "ab", "_a", "__a", "longer_weak", "local"};
     // Without the first ones of the ranking the next one wins, in either order of the table.
     for (size_t first = 0; first < ARRAY_LEN(ranking); first++) {
         for (int is_reversed = 0; is_reversed < 2; is_reversed++) {

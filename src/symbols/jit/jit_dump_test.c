@@ -93,6 +93,40 @@ static void code_is_found_where_it_lay_last(void **state)
     }
 }
 
+// A name of one letter is one. A name without its zero, or of no letter, is none, and does not take
+// the letters of the record behind it.
+static void a_name_ends_in_its_record(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        size_t len; // with the zero, if any
+        const char *wanted;
+    } cases[] = {{"x", 2, "x"}, {"", 1, ""}, {"open", 4, ""}, {"open", 5, "open"}, {"", 0, ""}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(strbuf_release) struct strbuf file = {0};
+        CLEANUP(strbuf_release) struct strbuf whole = {0};
+        CLEANUP(jit_map_release) struct jit_map map = {0};
+        make(&whole);
+        strbuf_append(&file, whole.data, 40); // the header
+        put(&file, 0, 4);
+        put(&file, 16 + 40 + cases[i].len, 4);
+        put(&file, 0, 8);
+        put(&file, 0, 8);
+        put(&file, 0x5000, 8);
+        put(&file, 0x5000, 8);
+        put(&file, 16, 8);
+        put(&file, 1, 8);
+        strbuf_append(&file, cases[i].name, cases[i].len);
+        put_load(&file, 0x6000, 8, "next");
+        assert_int_equal(jit_dump_parse(strbuf_bytes(&file), &map), ERR_OK);
+        assert_int_equal(jit_map_seal(&map), ERR_OK);
+        const char *name = jit_map_find(&map, 0x5008);
+        assert_string_equal(name != NULL ? name : "", cases[i].wanted);
+        assert_string_equal(jit_map_find(&map, 0x6000), "next");
+    }
+}
+
 static void damage_costs_no_more_than_what_follows(void **state)
 {
     (void)state;
@@ -120,6 +154,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(code_is_found_where_it_lay_last),
+        cmocka_unit_test(a_name_ends_in_its_record),
         cmocka_unit_test(damage_costs_no_more_than_what_follows),
     };
     return cmocka_run_group_tests(tests, open_files_note, open_files_expect);

@@ -71,6 +71,24 @@ static void equal_begins_are_yielded_in_order_of_value(void **state)
     range_index_release(&index);
 }
 
+static void a_cleared_index_holds_nothing_and_is_used_again(void **state)
+{
+    (void)state;
+    struct range_index index = {0};
+    add(&index, 10, 20, 1);
+    add(&index, 5, 40, 2);
+    assert_int_equal(range_index_seal(&index), ERR_OK);
+    range_index_clear(&index);
+    assert_int_equal(first(&index, 12), -1);
+    assert_int_equal(range_index_seal(&index), ERR_OK);
+    assert_int_equal(first(&index, 12), -1);
+    add(&index, 30, 31, 3);
+    assert_int_equal(range_index_seal(&index), ERR_OK);
+    assert_int_equal(first(&index, 12), -1);
+    assert_int_equal(first(&index, 30), 3);
+    range_index_release(&index);
+}
+
 // Compare with a scan of all ranges, for every address of a small space.
 static void it_finds_what_a_full_scan_finds(void **state)
 {
@@ -132,6 +150,7 @@ int main(void)
         cmocka_unit_test(an_empty_index_holds_nothing),
         cmocka_unit_test(the_innermost_comes_first_and_the_outer_ones_follow),
         cmocka_unit_test(equal_begins_are_yielded_in_order_of_value),
+        cmocka_unit_test(a_cleared_index_holds_nothing_and_is_used_again),
         cmocka_unit_test(it_finds_what_a_full_scan_finds),
         cmocka_unit_test(a_search_ends_even_where_everything_overlaps),
     };

@@ -213,6 +213,14 @@ static void a_stop_that_fails_says_why(void **state)
     }
     unsigned works = 0;
     struct err_info info = {0};
+    struct stop_report report = {0};
+    g_kernel.ptrace_fails_for = 0;
+    assert_int_equal(
+        thread_stop_run(target, &(struct stop_options){0}, ask_again, &works, &report, &info),
+        ERR_LIMIT);
+    assert_non_null(strstr(info.text, "within 100 ms in 10 attempts")); // by default
+    assert_int_equal(report.attempts, 10);
+    works = 0;
     end_target(target);
     assert_int_equal(thread_stop_run(target, &options, work_well, &works, NULL, &info),
                      ERR_NOT_FOUND);

@@ -39,7 +39,7 @@ static void prepare(struct fixture *f)
 }
 
 // The linker's: where this program's code is.
-extern const char __executable_start[];
+extern const char executable_start[] __asm__("__executable_start");
 extern const char etext[];
 
 struct seen {
@@ -89,7 +89,7 @@ static void events_keep_their_order_and_stacks(void **state)
         assert_int_equal(seen.addresses[i], i);
         assert_true(i % 2 == 0 ? seen.frames[i] == 0 : seen.frames[i] >= 2);
         if (i % 2 != 0) {
-            assert_in_range(seen.callers[i], (uintptr_t)__executable_start, (uintptr_t)etext);
+            assert_in_range(seen.callers[i], (uintptr_t)executable_start, (uintptr_t)etext);
         }
     }
     assert_int_equal(seen.addresses[40], 0x999); // the event that came while the others were sent
