@@ -3,7 +3,8 @@
 //
 // The file has a write-ahead log, so queries do not wait for additions. A writer waits for other
 // writers for up to BUSY_MS. Ctrl-C or a full disk during a transaction leaves the state before it.
-// The file is private to its user, because recordings have command lines.
+// The file is private to its user, because recordings have command lines. One that may only be
+// read, by its mode or on a read-only file system, can be queried while no program has it open.
 //
 // A user's statement may only read: an authorizer refuses every other action. A file is taken for a
 // store only by its application id. Nothing in a foreign or damaged file is changed. Context: H.
@@ -16,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "host/http/http_client.h"
 #include "host/os/file.h"
 #include "host/text/strbuf.h"
 #include "store/engine.h"
@@ -358,6 +360,35 @@ static void square_root(sqlite3_context *context, int count, sqlite3_value **val
     sqlite3_result_double(context, sqrt(sqlite3_value_double(values[0])));
 }
 
+// Whether this user may only read the file, and no program has it open. Even to read a log, SQLite
+// wants to write an index beside it; without a log, the file is all there is.
+static bool is_at_rest(const char *path)
+{
+    CLEANUP(strbuf_release) struct strbuf log = {0};
+    strbuf_printf(&log, "%s-wal", path);
+    return access(path, W_OK) != 0 && strbuf_result(&log) == ERR_OK &&
+           access(strbuf_text(&log), F_OK) != 0;
+}
+
+static MUST_USE enum err open_database(struct sqlite_engine *e, struct err_info *info)
+{
+    CLEANUP(strbuf_release) struct strbuf place = {0};
+    int flags = SQLITE_OPEN_READWRITE;
+    if (is_at_rest(e->path)) {
+        flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI;
+        strbuf_append_text(&place, "file:");
+        http_append_escaped(&place, e->path);
+        strbuf_append_text(&place, "?immutable=1");
+    } else {
+        strbuf_append_text(&place, e->path);
+    }
+    TRY(strbuf_result(&place));
+    if (sqlite3_open_v2(strbuf_text(&place), &e->database, flags, NULL) != SQLITE_OK) {
+        return e->database != NULL ? fail(e, info) : ERR_NO_MEMORY;
+    }
+    return ERR_OK;
+}
+
 static MUST_USE enum err open_file(struct sqlite_engine *e, bool creates, struct err_info *info)
 {
     if (creates) {
@@ -373,9 +404,7 @@ static MUST_USE enum err open_file(struct sqlite_engine *e, bool creates, struct
     } else if (access(e->path, R_OK) != 0) {
         return err_set_errno(info, errno, "cannot open the store '%s'", e->path);
     }
-    if (sqlite3_open_v2(e->path, &e->database, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK) {
-        return e->database != NULL ? fail(e, info) : ERR_NO_MEMORY;
-    }
+    TRY(open_database(e, info));
     (void)sqlite3_busy_timeout(e->database, BUSY_MS); // always succeeds
     (void)sqlite3_db_config(e->database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL); // known to both
     (void)sqlite3_db_config(e->database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);      // the same

@@ -9,10 +9,13 @@ import csv
 import io
 import json
 import os
+import pathlib
 import random
 import resource
+import shutil
 import signal
 import sqlite3
+import tempfile
 
 import pytest
 
@@ -286,6 +289,21 @@ def test_the_store_is_private_and_in_the_data_folder(server, tmp_path):
             store.run("add", server)
     for path in ("data/cairn/store.db", "home/.local/share/cairn/store.db"):
         assert (tmp_path / path).stat().st_mode & 0o777 == 0o600
+
+
+def test_a_store_that_may_only_be_read_is_queried(server, store, tmp_path):
+    """Also in a folder in which no file can be made, and with a name that would mean more in a URI."""
+    store.run("add", server)
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        kept = Store(folder / "st?re %41#.db")
+        shutil.copy(store.place, kept.place)
+        kept.place.chmod(0o444)
+        folder.chmod(0o555)
+        as_other = {"user": 65534, "extra_groups": []} if os.geteuid() == 0 else {}
+        assert kept.run("list", **as_other) == store.run("list")
+        assert "cannot" in kept.run("add", server, status=2, **as_other)
+        folder.chmod(0o755)
 
 
 def test_a_name_that_means_no_file_to_sqlite_is_a_file(server, tmp_path, monkeypatch):
