@@ -32,14 +32,12 @@ static void write_value(struct json_writer *w, const char *name, const struct st
 
 void store_json_write(const struct store_table *table, struct json_writer *w)
 {
-    json_key(w, "columns");
-    json_begin_array(w);
+    json_key_array(w, "columns");
     for (size_t column = 0; column < table->names.len; column++) {
         json_string(w, store_table_name(table, column));
     }
     json_end_array(w);
-    json_key(w, "rows");
-    json_begin_array(w);
+    json_key_array(w, "rows");
     for (size_t row = 0; row < store_table_rows(table); row++) {
         json_begin_object(w);
         for (size_t column = 0; column < table->names.len; column++) {

@@ -74,11 +74,7 @@ static void print_text(const struct profile *profile, const struct rec_event *ev
 static void key_or_null(struct json_writer *w, const char *key, uint64_t value, bool is_known)
 {
     json_key(w, key);
-    if (is_known) {
-        json_u64(w, value);
-    } else {
-        json_null(w);
-    }
+    json_known_u64(w, value, is_known);
 }
 
 static MUST_USE enum err print_json(const struct profile *profile, const struct rec_event *event)

@@ -23,8 +23,7 @@ write_side(const struct diff_report *report, enum side side, struct json_writer 
         .w = w,
         .layout = VIEW_ROWS,
     };
-    json_key(w, side == SIDE_NEW ? "new" : "old");
-    json_begin_object(w);
+    json_key_object(w, side == SIDE_NEW ? "new" : "old");
     view_damage(&view);
     TRY(view_run(&view));
     TRY(view_selection(&view, NULL));

@@ -177,8 +177,7 @@ enum err report_callers_json(const struct report *report, struct view *view)
     CLEANUP(u32_vec_release) struct u32_vec matches = {0};
     TRY(build(report, &tables));
     TRY(find_matches(report, &tables, &matches));
-    json_key(view->w, "callers");
-    json_begin_array(view->w);
+    json_key_array(view->w, "callers");
     for (size_t i = 0; i < matches.len; i++) {
         const uint32_t function = tables.ranked.items[matches.items[i]].key;
         view_csv_tag(view, 0, code_union_name(report->code, function));

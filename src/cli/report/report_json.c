@@ -34,8 +34,7 @@ static MUST_USE enum err write_summary(const struct report *report, struct view 
 
 static void write_null(struct view *view, const char *key)
 {
-    json_key(view->w, key);
-    json_null(view->w);
+    json_key_null(view->w, key);
 }
 
 static MUST_USE enum err write_leaks(const struct report *report, struct view *view)

@@ -45,8 +45,7 @@ write_frame(const struct profile *profile, uint32_t location, struct json_writer
 
 enum err dhat_frames_write(const struct dhat_frames *frames, struct json_writer *w)
 {
-    json_key(w, "ftbl");
-    json_begin_array(w);
+    json_key_array(w, "ftbl");
     json_string(w, "[root]");
     for (size_t i = 0; i < frames->locations.len; i++) {
         TRY(write_frame(frames->profile, frames->locations.items[i], w));

@@ -97,8 +97,7 @@ static MUST_USE enum err write_point(struct dhat *d, uint32_t node)
         json_key_u64(d->w, "eb", costs[COST_LEAKED_BYTES]);
         json_key_u64(d->w, "ebk", costs[COST_LEAKED_ALLOCATIONS]);
     }
-    json_key(d->w, "fs");
-    json_begin_array(d->w);
+    json_key_array(d->w, "fs");
     for (uint32_t at = node; at != 0; at = tree->nodes.items[at].parent) {
         uint32_t id;
         TRY(dhat_frames_id(&d->frames, tree->nodes.items[at].location, &id));
@@ -117,8 +116,7 @@ static MUST_USE enum err write_point(struct dhat *d, uint32_t node)
 static MUST_USE enum err write_points(struct dhat *d)
 {
     const struct call_tree *tree = &d->view->tree;
-    json_key(d->w, "pps");
-    json_begin_array(d->w);
+    json_key_array(d->w, "pps");
     for (uint32_t node = 0; node < tree->nodes.len; node++) {
         if (costs_any(&tree->self.items[node])) {
             TRY(write_point(d, node));

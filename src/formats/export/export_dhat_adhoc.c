@@ -20,15 +20,13 @@ enum {
 static MUST_USE enum err
 write_points(struct json_writer *w, const struct adhoc_list *list, struct dhat_frames *frames)
 {
-    json_key(w, "pps");
-    json_begin_array(w);
+    json_key_array(w, "pps");
     for (size_t i = 0; i < list->events.len; i++) {
         const struct adhoc_event *event = &list->events.items[i];
         json_begin_object(w);
         json_key_u64(w, "tb", event->weight);
         json_key_u64(w, "tbk", event->events);
-        json_key(w, "fs");
-        json_begin_array(w);
+        json_key_array(w, "fs");
         for (size_t at = event->first; at < event->first + event->count; at++) {
             uint32_t id;
             TRY(dhat_frames_id(frames, list->locations.items[at], &id));

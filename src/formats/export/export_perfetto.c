@@ -63,8 +63,7 @@ static void write_counter(struct perfetto *p,
 {
     begin_event(p, "C", process, time_ms);
     json_key_string(&p->w, "name", name);
-    json_key(&p->w, "args");
-    json_begin_object(&p->w);
+    json_key_object(&p->w, "args");
     json_key_double(&p->w, unit, value);
     json_end_object(&p->w);
     json_end_object(&p->w);
@@ -160,8 +159,7 @@ static void write_description(
 {
     begin_event(p, "M", process, 0);
     json_key_string(&p->w, "name", event);
-    json_key(&p->w, "args");
-    json_begin_object(&p->w);
+    json_key_object(&p->w, "args");
     json_key_string(&p->w, key, value);
     json_end_object(&p->w);
     json_end_object(&p->w);
@@ -191,8 +189,7 @@ static MUST_USE enum err write_estimates(struct perfetto *p)
     append_note(p, totals, ARRAY_LEN(totals), &note);
     TRY(strbuf_result(&note));
     if (note.len > 0) {
-        json_key(&p->w, "otherData");
-        json_begin_object(&p->w);
+        json_key_object(&p->w, "otherData");
         json_key_string(&p->w, "cairn", strbuf_text(&note));
         json_end_object(&p->w);
     }
@@ -246,8 +243,7 @@ static enum err write_perfetto(const struct export_view *view, FILE *out)
     json_begin_object(&p.w);
     json_key_string(&p.w, "displayTimeUnit", "ms");
     TRY(write_estimates(&p));
-    json_key(&p.w, "traceEvents");
-    json_begin_array(&p.w);
+    json_key_array(&p.w, "traceEvents");
     TRY(write_names(&p));
     TRY(write_processes(&p));
     write_resident(&p);

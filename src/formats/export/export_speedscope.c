@@ -48,8 +48,7 @@ static MUST_USE enum err
 write_frames(struct json_writer *w, const struct profile *profile, const struct frame_ids *ids)
 {
     CLEANUP(strbuf_release) struct strbuf name = {0};
-    json_key(w, "frames");
-    json_begin_array(w);
+    json_key_array(w, "frames");
     for (size_t i = 0; i < ids->locations.len; i++) {
         uint32_t location = ids->locations.items[i];
         strbuf_clear(&name);
@@ -130,16 +129,14 @@ static MUST_USE enum err write_profile(struct json_writer *w,
     json_key_string(w, "unit", info->unit == COST_UNIT_BYTES ? "bytes" : "none");
     json_key_u64(w, "startValue", 0);
     json_key_u64(w, "endValue", costs_get(&tree->total.items[0], cost));
-    json_key(w, "samples");
-    json_begin_array(w);
+    json_key_array(w, "samples");
     for (uint32_t node = 0; node < tree->nodes.len; node++) {
         if (costs_get(&tree->self.items[node], cost) > 0) {
             TRY(write_sample(w, tree, ids, node, &path));
         }
     }
     json_end_array(w);
-    json_key(w, "weights");
-    json_begin_array(w);
+    json_key_array(w, "weights");
     for (uint32_t node = 0; node < tree->nodes.len; node++) {
         uint64_t weight = costs_get(&tree->self.items[node], cost);
         if (weight > 0) {
@@ -163,12 +160,10 @@ static enum err write_speedscope(const struct export_view *view, FILE *out)
     json_key_string(&w, "exporter", "cairn");
     TRY(write_file_name(&w, view));
     json_key_u64(&w, "activeProfileIndex", 0);
-    json_key(&w, "shared");
-    json_begin_object(&w);
+    json_key_object(&w, "shared");
     TRY(write_frames(&w, profile, &ids));
     json_end_object(&w);
-    json_key(&w, "profiles");
-    json_begin_array(&w);
+    json_key_array(&w, "profiles");
     if (view->cost != COST_COUNT) {
         TRY(write_profile(&w, view, &ids, view->cost));
     } else {

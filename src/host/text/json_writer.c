@@ -249,6 +249,15 @@ void json_null(struct json_writer *w)
     put_value(w, "null", w->style == JSON_BARE ? 0 : 4);
 }
 
+void json_known_u64(struct json_writer *w, uint64_t value, bool is_known)
+{
+    if (is_known) {
+        json_u64(w, value);
+    } else {
+        json_null(w);
+    }
+}
+
 void json_string(struct json_writer *w, const char *text)
 {
     if (text == NULL) {
@@ -286,6 +295,24 @@ void json_key_string(struct json_writer *w, const char *key, const char *text)
 {
     json_key(w, key);
     json_string(w, text);
+}
+
+void json_key_null(struct json_writer *w, const char *key)
+{
+    json_key(w, key);
+    json_null(w);
+}
+
+void json_key_object(struct json_writer *w, const char *key)
+{
+    json_key(w, key);
+    json_begin_object(w);
+}
+
+void json_key_array(struct json_writer *w, const char *key)
+{
+    json_key(w, key);
+    json_begin_array(w);
 }
 
 enum err json_finish(struct json_writer *w)

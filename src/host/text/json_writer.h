@@ -67,7 +67,8 @@ void json_double(struct json_writer *w, double value); // shortest text that rea
                                                        // null
 void json_bool(struct json_writer *w, bool value);
 void json_null(struct json_writer *w);
-void json_string(struct json_writer *w, const char *text); // NULL counts as null
+void json_known_u64(struct json_writer *w, uint64_t value, bool is_known); // else null
+void json_string(struct json_writer *w, const char *text);                 // NULL counts as null
 void json_string_bytes(struct json_writer *w, const char *text, size_t len);
 
 // Write a key with its value.
@@ -75,6 +76,11 @@ void json_key_u64(struct json_writer *w, const char *key, uint64_t value);
 void json_key_double(struct json_writer *w, const char *key, double value);
 void json_key_bool(struct json_writer *w, const char *key, bool value);
 void json_key_string(struct json_writer *w, const char *key, const char *text);
+void json_key_null(struct json_writer *w, const char *key);
+
+// Write a key and begin its value.
+void json_key_object(struct json_writer *w, const char *key);
+void json_key_array(struct json_writer *w, const char *key);
 
 // End the document, with a line feed if it is indented, and flush. ERR_IO if the sink ever failed.
 enum err json_finish(struct json_writer *w) MUST_USE;

@@ -8,8 +8,7 @@
 
 static void write_file(const struct opened *opened, struct json_writer *w)
 {
-    json_key(w, "file");
-    json_begin_object(w);
+    json_key_object(w, "file");
     json_key_string(w, "name", path_file_name(opened->path));
     json_key_string(w, "path", opened->path);
     json_key_u64(w, "bytes", opened->bytes);
@@ -19,12 +18,11 @@ static void write_file(const struct opened *opened, struct json_writer *w)
 static MUST_USE enum err write_baseline(const struct query *q, struct json_writer *w)
 {
     const struct opened *baseline = q->snapshot->sides[SIDE_OLD];
-    json_key(w, "baseline");
     if (baseline == NULL) {
-        json_null(w);
+        json_key_null(w, "baseline");
         return ERR_OK;
     }
-    json_begin_object(w);
+    json_key_object(w, "baseline");
     write_file(baseline, w);
     struct view view = {.profile = baseline->profile, .w = w, .layout = VIEW_COLUMNS};
     TRY(view_run(&view));
@@ -36,8 +34,7 @@ static MUST_USE enum err write_baseline(const struct query *q, struct json_write
 
 static void write_capabilities(const struct query *q, struct json_writer *w)
 {
-    json_key(w, "capabilities");
-    json_begin_object(w);
+    json_key_object(w, "capabilities");
     for (int i = 0; i < CAPABILITY_COUNT; i++) {
         enum capability capability = (enum capability)i;
         json_key_bool(w, capability_name(capability), query_can(q, capability));

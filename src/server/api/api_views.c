@@ -194,12 +194,11 @@ enum err api_rss(struct query *q)
                             &rss_breakdown));
     TRY(choose_breakdown(q, &rss_breakdown, &chosen));
     TRY(flag_vec_resize(&details, rss_breakdown.splits.len));
-    json_key(q->view.w, "moment_ms");
     if (chosen != REC_NONE) {
         details.items[chosen] = 1;
-        json_u64(q->view.w, rss_breakdown.splits.items[chosen].time_ms);
+        json_key_u64(q->view.w, "moment_ms", rss_breakdown.splits.items[chosen].time_ms);
     } else {
-        json_null(q->view.w);
+        json_key_null(q->view.w, "moment_ms");
     }
     return view_rss(&q->view, &rss_breakdown, &details);
 }

@@ -120,8 +120,7 @@ enum MHD_Result reply_problem(struct MHD_Connection *connection, const struct pr
     json_begin_object(&w);
     json_key_u64(&w, "version", VIEW_JSON_VERSION);
     json_key_u64(&w, "status", reply.status);
-    json_key(&w, "error");
-    json_begin_object(&w);
+    json_key_object(&w, "error");
     json_key_string(&w, "code", err_name(code));
     json_key_string(&w, "parameter", problem->parameter);
     json_key_string(&w, "message", err_text(&problem->info));

@@ -90,8 +90,7 @@ enum err requests_in_flight_write(struct requests_in_flight *board, struct strbu
     json_key_u64(&w, "begun", board->begun);
     json_key_u64(&w, "finished", board->finished);
     json_key_u64(&w, "abandoned", board->abandoned);
-    json_key(&w, "answers");
-    json_begin_array(&w);
+    json_key_array(&w, "answers");
     for (size_t i = 0; i < ANSWER_BOARD_SLOTS; i++) {
         if (board->slots[i].target != NULL) {
             write_slot(&w, &board->slots[i], now_ms);

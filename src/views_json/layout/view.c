@@ -121,8 +121,7 @@ static MUST_USE enum err write_paths(struct view *view,
 static MUST_USE enum err write_code(struct view *view)
 {
     const struct code_tables *tables = &view->tables;
-    json_key(view->w, "code");
-    json_begin_object(view->w);
+    json_key_object(view->w, "code");
     view_table(view, &TABLE("functions", function_columns, tables->functions.items,
                             tables->functions.len));
     view_table(view, &TABLE("locations", location_columns, tables->locations.items,

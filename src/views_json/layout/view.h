@@ -82,11 +82,10 @@ void view_release(struct view *view);
 enum err view_end(struct view *view) MUST_USE;
 
 // Write a view as a separate object under `key`.
-#define VIEW_OBJECT(view, key, write) \
-    do {                              \
-        json_key((view)->w, (key));   \
-        json_begin_object((view)->w); \
-        TRY(write);                   \
-        TRY(view_end(view));          \
-        json_end_object((view)->w);   \
+#define VIEW_OBJECT(view, key, write)      \
+    do {                                   \
+        json_key_object((view)->w, (key)); \
+        TRY(write);                        \
+        TRY(view_end(view));               \
+        json_end_object((view)->w);        \
     } while (0)

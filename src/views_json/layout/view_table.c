@@ -81,11 +81,7 @@ static bool is_costs(const struct column *column)
 
 static void write_position(struct json_writer *w, uint32_t position)
 {
-    if (position == REC_NONE) {
-        json_null(w);
-    } else {
-        json_u64(w, position);
-    }
+    json_known_u64(w, position, position != REC_NONE);
 }
 
 void view_value(struct view *view,
@@ -109,11 +105,7 @@ void view_value(struct view *view,
         json_bool(w, *(const bool *)field);
         break;
     case CELL_OPTIONAL:
-        if (*(const uint64_t *)field == VALUE_UNKNOWN) {
-            json_null(w);
-        } else {
-            json_u64(w, *(const uint64_t *)field);
-        }
+        json_known_u64(w, *(const uint64_t *)field, *(const uint64_t *)field != VALUE_UNKNOWN);
         break;
     case CELL_DOUBLE:
         json_double(w, *(const double *)field);
@@ -176,8 +168,7 @@ void view_location(struct view *view, struct place place)
 
 void view_costs(struct view *view, const char *key, uint64_t bits, const struct costs *costs)
 {
-    json_key(view->w, key);
-    json_begin_object(view->w);
+    json_key_object(view->w, key);
     for (int cost = 0; cost < COST_COUNT; cost++) {
         if ((bits >> cost & 1) != 0) {
             json_key_u64(view->w, cost_get_info((enum cost)cost)->key, costs->values[cost]);
@@ -235,8 +226,7 @@ void view_frames(struct view *view, const struct frame_list *frames)
 {
     uint32_t place = frame_list_begin(frames);
     struct frame_at frame;
-    json_key(view->w, "frames");
-    json_begin_array(view->w);
+    json_key_array(view->w, "frames");
     while (frame_list_next(frames, &place, &frame)) {
         if (view->layout == VIEW_ROWS) {
             write_frame(view, &frame);
@@ -280,8 +270,7 @@ void view_row(struct view *view, const struct table *table, size_t row)
 
 static void write_rows(struct view *view, const struct table *table)
 {
-    json_key(view->w, table->key);
-    json_begin_array(view->w);
+    json_key_array(view->w, table->key);
     for (size_t row = 0; row < table->count; row++) {
         json_begin_object(view->w);
         view_row(view, table, row);
@@ -300,8 +289,7 @@ write_costs_columns(struct view *view, const struct table *table, const struct c
         if ((view->costs >> cost & 1) == 0) {
             continue;
         }
-        json_key(view->w, cost_get_info((enum cost)cost)->key);
-        json_begin_array(view->w);
+        json_key_array(view->w, cost_get_info((enum cost)cost)->key);
         for (size_t row = 0; row < table->count; row++) {
             struct costs errors;
             json_u64(view->w, view_costs_at(view, table, column, row, &errors)->values[cost]);
@@ -341,15 +329,13 @@ write_frames_columns(struct view *view, const struct table *table, const struct 
 {
     view->has_code = true;
     view->has_frames = true;
-    json_key(view->w, "frame_first");
-    json_begin_array(view->w);
+    json_key_array(view->w, "frame_first");
     for (size_t row = 0; row < table->count; row++) {
         json_u64(view->w, view->frames.len);
         add_frames(view, field_at(table, column, row));
     }
     json_end_array(view->w);
-    json_key(view->w, "frame_count");
-    json_begin_array(view->w);
+    json_key_array(view->w, "frame_count");
     for (size_t row = 0; row < table->count; row++) {
         json_u64(view->w, count_frames(field_at(table, column, row)));
     }
@@ -398,8 +384,7 @@ static void write_column(struct view *view, const struct table *table, const str
 
 static void write_columns(struct view *view, const struct table *table)
 {
-    json_key(view->w, table->key);
-    json_begin_object(view->w);
+    json_key_object(view->w, table->key);
     json_key_u64(view->w, "count", table->count);
     for (size_t c = 0; c < table->column_count; c++) {
         if (view_has_column(view, table, c)) {
@@ -422,8 +407,7 @@ void view_table(struct view *view, const struct table *table)
 
 void view_numbers(struct view *view, const char *key, const uint64_t *items, size_t count)
 {
-    json_key(view->w, key);
-    json_begin_array(view->w);
+    json_key_array(view->w, key);
     for (size_t i = 0; i < count; i++) {
         json_u64(view->w, items[i]);
     }

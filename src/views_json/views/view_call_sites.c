@@ -101,16 +101,14 @@ static MUST_USE enum err write_nested(struct view *view,
                                       const struct call_sites *sites,
                                       const struct call_sites_options *options)
 {
-    json_key(view->w, table->key);
-    json_begin_array(view->w);
+    json_key_array(view->w, table->key);
     for (size_t i = 0; i < rows->len; i++) {
         CLEANUP(stack_row_vec_release) struct stack_row_vec stacks = {0};
         TRY(list_stacks(sites, rows->items[i].site, view->sort, options->stack_limit, &stacks));
         const struct table nested = TABLE("stacks", stack_columns, stacks.items, stacks.len);
         json_begin_object(view->w);
         view_row(view, table, i);
-        json_key(view->w, nested.key);
-        json_begin_array(view->w);
+        json_key_array(view->w, nested.key);
         for (size_t s = 0; s < stacks.len; s++) {
             show_progress(view, s);
             json_begin_object(view->w);

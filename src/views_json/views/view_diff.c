@@ -35,8 +35,7 @@ static void write_stack(struct view *view,
     const struct tree_view *tree = &options->diff->tree;
     json_begin_object(view->w);
     write_change(view, options->diff, diff_stack_change(options->diff, node, cost));
-    json_key(view->w, "frames");
-    json_begin_array(view->w);
+    json_key_array(view->w, "frames");
     for (uint32_t at = node; at != 0; at = tree->nodes.items[at].parent) {
         json_begin_object(view->w);
         write_function(view, tree->functions.items[at]);
@@ -105,8 +104,7 @@ static MUST_USE enum err write_stacks(struct view *view,
     const size_t limit = options->stack_limit;
     CLEANUP(u32_vec_release) struct u32_vec stacks = {0};
     TRY(diff_ranked_stacks(options->diff, entry, cost, &stacks));
-    json_key(view->w, "stacks");
-    json_begin_array(view->w);
+    json_key_array(view->w, "stacks");
     for (size_t i = 0; i < stacks.len && (limit == 0 || i < limit); i++) {
         write_stack(view, options, stacks.items[i], cost);
     }
@@ -144,8 +142,7 @@ write_changes(struct view *view, const struct diff_view_options *options, enum c
         view_table(view, &table);
         return ERR_OK;
     }
-    json_key(view->w, cost_get_info(cost)->key);
-    json_begin_array(view->w);
+    json_key_array(view->w, cost_get_info(cost)->key);
     for (size_t i = 0; i < rows.len; i++) {
         json_begin_object(view->w);
         view_row(view, &table, i);
@@ -158,11 +155,9 @@ write_changes(struct view *view, const struct diff_view_options *options, enum c
 
 static void write_totals(struct view *view, const struct diff *diff)
 {
-    json_key(view->w, "totals");
-    json_begin_object(view->w);
+    json_key_object(view->w, "totals");
     for (int cost = 0; cost < COST_COUNT; cost++) {
-        json_key(view->w, cost_get_info((enum cost)cost)->key);
-        json_begin_object(view->w);
+        json_key_object(view->w, cost_get_info((enum cost)cost)->key);
         write_change(view, diff, diff_total_change(diff, (enum cost)cost));
         json_end_object(view->w);
     }
@@ -171,8 +166,7 @@ static void write_totals(struct view *view, const struct diff *diff)
 
 static void write_findings(struct view *view, const struct diff_view_options *options)
 {
-    json_key(view->w, "findings");
-    json_begin_array(view->w);
+    json_key_array(view->w, "findings");
     for (size_t i = 0; i < options->findings->len; i++) {
         const struct diff_finding *finding = &options->findings->items[i];
         bool is_whole = finding->entry == REC_NONE;
@@ -193,9 +187,8 @@ enum err view_verdict(struct view *view)
     CLEANUP(diff_release) struct diff diff = {0};
     CLEANUP(diff_finding_vec_release) struct diff_finding_vec findings = {0};
     CLEANUP(strbuf_release) struct strbuf sentence = {0};
-    json_key(view->w, "verdict");
     if (view->old_selection == NULL) {
-        json_null(view->w);
+        json_key_null(view->w, "verdict");
         return ERR_OK;
     }
     TRY(diff_build(view->code, view->selection, view->old_selection, plain, &diff));
@@ -208,7 +201,7 @@ enum err view_verdict(struct view *view)
                                                .threshold = DIFF_THRESHOLD_USUAL},
                         &sentence);
     TRY(strbuf_result(&sentence));
-    json_begin_object(view->w);
+    json_key_object(view->w, "verdict");
     json_key_bool(view->w, "grew", findings.len > 0);
     json_key_string(view->w, "sentence", strbuf_text(&sentence));
     json_end_object(view->w);
@@ -221,8 +214,7 @@ enum err view_diff(struct view *view, const struct diff_view_options *options)
     json_key_double(view->w, "threshold", options->threshold);
     json_key_bool(view->w, "grew", options->findings->len > 0);
     write_findings(view, options);
-    json_key(view->w, "changes");
-    json_begin_object(view->w);
+    json_key_object(view->w, "changes");
     for (size_t i = 0; i < options->cost_count; i++) {
         TRY(write_changes(view, options, options->costs[i]));
     }

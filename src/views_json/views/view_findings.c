@@ -122,16 +122,15 @@ static MUST_USE enum err write_rise(struct view *view, const struct findings *fi
     const struct recording *recording = &view->profile->recording;
     const struct peak_rise *rise = &findings->rise;
     CLEANUP(gain_row_vec_release) struct gain_row_vec rows = {0};
-    json_key(view->w, "peak_rise");
     if (rise->peak_ms == 0) {
-        json_null(view->w);
+        json_key_null(view->w, "peak_rise");
         return ERR_OK;
     }
     TRY(collect_gains(view, findings, &rows));
     if (rows.len > 1) {
         qsort(rows.items, rows.len, sizeof(rows.items[0]), compare_gains);
     }
-    json_begin_object(view->w);
+    json_key_object(view->w, "peak_rise");
     json_key_u64(view->w, "trough_ms", rise->trough_ms);
     write_bytes(view, "trough_bytes", "trough_bytes_error", rise->trough_bytes);
     json_key_u64(view->w, "peak_ms", rise->peak_ms);

@@ -58,14 +58,12 @@ static MUST_USE enum err write_buckets(struct view *view, const struct histogram
 // Write two arrays with a number for each bucket.
 static void write_amounts(struct json_writer *w, const struct bucket_amount_vec *amounts)
 {
-    json_key(w, "blocks");
-    json_begin_array(w);
+    json_key_array(w, "blocks");
     for (size_t i = 0; i < amounts->len; i++) {
         json_u64(w, amounts->items[i].count);
     }
     json_end_array(w);
-    json_key(w, "bytes");
-    json_begin_array(w);
+    json_key_array(w, "bytes");
     for (size_t i = 0; i < amounts->len; i++) {
         json_u64(w, amounts->items[i].bytes);
     }
@@ -74,8 +72,7 @@ static void write_amounts(struct json_writer *w, const struct bucket_amount_vec 
 
 static void write_top(struct view *view, const struct histogram *histogram)
 {
-    json_key(view->w, "top");
-    json_begin_array(view->w);
+    json_key_array(view->w, "top");
     for (size_t i = 0; i < histogram->top.len; i++) {
         const struct histogram_entry *entry = &histogram->top.items[i];
         uint32_t site = histogram->groups.groups.items[entry->group].site;
@@ -98,8 +95,7 @@ enum err view_histogram(struct view *view, const struct histogram_options *optio
     json_key_string(view->w, "unit", options->of == HISTOGRAM_SIZES ? "bytes" : "milliseconds");
     TRY(write_buckets(view, &histogram));
     write_top(view, &histogram);
-    json_key(view->w, "rest");
-    json_begin_object(view->w);
+    json_key_object(view->w, "rest");
     write_amounts(view->w, &histogram.rest);
     json_end_object(view->w);
     return ERR_OK;

@@ -263,8 +263,7 @@ static MUST_USE enum err write_nested(struct view *view,
                                       const struct rss_breakdown *rss_breakdown,
                                       const struct flag_vec *details)
 {
-    json_key(view->w, table->key);
-    json_begin_array(view->w);
+    json_key_array(view->w, table->key);
     for (size_t i = 0; i < table->count; i++) {
         CLEANUP(mapping_list_release) struct mapping_list list = {0};
         TRY(list_mappings(view->profile, rss_breakdown->splits.items, details, i, i + 1, &list));

@@ -20,8 +20,7 @@ void view_wait_status(struct view *view, int32_t status)
 
 void view_cost_keys(struct view *view, const char *key, uint64_t bits)
 {
-    json_key(view->w, key);
-    json_begin_array(view->w);
+    json_key_array(view->w, key);
     for (int cost = 0; cost < COST_COUNT; cost++) {
         if ((bits >> cost & 1) != 0) {
             json_string(view->w, cost_get_info((enum cost)cost)->key);
@@ -41,12 +40,11 @@ void view_sampling(struct view *view)
     const struct sampling sampling = sampling_of(&view->profile->recording);
     CLEANUP(strbuf_release) struct strbuf sentence = {0};
     struct json_writer *w = view->w;
-    json_key(w, "sampling");
     if (!sampling.is_sampled) {
-        json_null(w);
+        json_key_null(w, "sampling");
         return;
     }
-    json_begin_object(w);
+    json_key_object(w, "sampling");
     json_key_u64(w, "allocations", sampling.allocations);
     json_key_u64(w, "allocated_bytes", sampling.allocated_bytes);
     json_key_u64(w, "recorded_allocations", sampling.recorded_allocations);
@@ -72,12 +70,11 @@ static MUST_USE enum err view_merged_stacks(struct view *view)
     struct json_writer *w = view->w;
     struct merged_stacks merged;
     TRY(merged_stacks_of(&view->profile->recording, &merged));
-    json_key(w, "merged_stacks");
     if (merged.times == 0) {
-        json_null(w);
+        json_key_null(w, "merged_stacks");
         return ERR_OK;
     }
-    json_begin_object(w);
+    json_key_object(w, "merged_stacks");
     json_key_u64(w, "allocations", merged.allocations);
     json_key_u64(w, "allocated_bytes", merged.allocated_bytes);
     json_key_u64(w, "most_missing_allocations", merged.most_missing_allocations);
@@ -95,8 +92,7 @@ enum err view_run(struct view *view)
     for (int cost = 0; cost < COST_COUNT; cost++) {
         unknown |= (uint64_t)!profile_knows(profile, (enum cost)cost) << cost;
     }
-    json_key(w, "run");
-    json_begin_object(w);
+    json_key_object(w, "run");
     json_key_string(w, "program", profile_string(profile, meta->program));
     json_key_string(w, "command_line", profile_string(profile, meta->command_line));
     json_key_u64(w, "pid", meta->pid);
@@ -123,8 +119,7 @@ enum err view_run(struct view *view)
 void view_totals(struct view *view, const char *key, const struct summary *summary)
 {
     struct json_writer *w = view->w;
-    json_key(w, key);
-    json_begin_object(w);
+    json_key_object(w, key);
     for (int cost = 0; cost < COST_COUNT; cost++) {
         // The sum of the rows' own peaks was never live at one time.
         if (cost != COST_OWN_PEAK_BYTES) {
@@ -201,8 +196,7 @@ void view_unrecorded(struct view *view)
     for (size_t i = 0; i < recording->unrecorded_count; i++) {
         descendants += recording->unrecorded[i].descendants;
     }
-    json_key(view->w, "unrecorded");
-    json_begin_object(view->w);
+    json_key_object(view->w, "unrecorded");
     json_key_u64(view->w, "execs", unseen_execs(recording));
     json_key_u64(view->w, "descendants_at_least", descendants);
     view_table(view, &TABLE("programs", unrecorded_columns, recording->unrecorded,

@@ -20,16 +20,14 @@ static void write_time(struct view *view)
     const struct filter *filter = view->filter;
     uint64_t slice_ms = view->selection->profile->recording.slice_ms;
     struct json_writer *w = view->w;
-    json_key(w, "time");
     if (!filter->has_range) {
-        json_null(w);
+        json_key_null(w, "time");
         return;
     }
-    json_begin_object(w);
+    json_key_object(w, "time");
     json_key_u64(w, "from_ms", filter->range.first * slice_ms);
     json_key_u64(w, "to_ms", filter->range.end * slice_ms);
-    json_key(w, "classes");
-    json_begin_array(w);
+    json_key_array(w, "classes");
     for (size_t i = 0; i < ARRAY_LEN(classes); i++) {
         if ((filter->range.classes & classes[i].bit) != 0) {
             json_string(w, classes[i].name);
@@ -42,12 +40,11 @@ static void write_time(struct view *view)
 static void
 write_range(struct json_writer *w, const char *key, bool is_set, struct bucket_range range)
 {
-    json_key(w, key);
     if (!is_set) {
-        json_null(w);
+        json_key_null(w, key);
         return;
     }
-    json_begin_object(w);
+    json_key_object(w, key);
     json_key_u64(w, "min", bucket_range_low(range));
     json_key_u64(w, "max", bucket_range_high(range));
     json_end_object(w);
@@ -61,8 +58,7 @@ static void write_unmatched(struct view *view)
         [FILTER_PROCESS] = "process",   [FILTER_FOCUS] = "focus",
         [FILTER_IGNORE] = "ignore",     [FILTER_SHOW_FROM] = "show_from",
     };
-    json_key(view->w, "unmatched");
-    json_begin_array(view->w);
+    json_key_array(view->w, "unmatched");
     for (int name = 0; name < FILTER_NAME_COUNT; name++) {
         if ((view->selection->unmatched >> name & 1) != 0) {
             json_string(view->w, names[name]);
@@ -90,17 +86,12 @@ static void write_filter(struct view *view)
         {"thread", filter->thread},
     };
     struct json_writer *w = view->w;
-    json_key(w, "filter");
-    json_begin_object(w);
+    json_key_object(w, "filter");
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         json_key_string(w, texts[i].key, texts[i].text);
     }
     json_key(w, "process");
-    if (filter->pid == 0) {
-        json_null(w);
-    } else {
-        json_u64(w, filter->pid);
-    }
+    json_known_u64(w, filter->pid, filter->pid != 0);
     write_time(view);
     write_range(w, "size_bytes", filter->has_sizes, filter->sizes);
     write_range(w, "lifetime_ms", filter->has_lifetimes, filter->lifetimes);
@@ -111,8 +102,7 @@ static void write_filter(struct view *view)
 static void write_suppressed(struct view *view)
 {
     const struct suppression_match *suppressed = &view->selection->suppressed;
-    json_key(view->w, "suppressed");
-    json_begin_object(view->w);
+    json_key_object(view->w, "suppressed");
     json_key_u64(view->w, "stack_count", suppressed->stack_count);
     json_key_u64(view->w, "leaked_bytes", suppressed->leaked_bytes);
     json_key_u64(view->w, "leaked_allocations", suppressed->leaked_allocations);
@@ -147,8 +137,7 @@ static MUST_USE enum err write_whole(struct view *view)
 
 enum err view_selection(struct view *view, const struct costs *whole)
 {
-    json_key(view->w, "selection");
-    json_begin_object(view->w);
+    json_key_object(view->w, "selection");
     write_filter(view);
     TRY(write_totals(view, SIDE_NEW, "totals", "totals_errors", view->selection));
     if (whole != NULL) {
@@ -163,8 +152,7 @@ enum err view_selection(struct view *view, const struct costs *whole)
         TRY(write_totals(view, SIDE_OLD, "baseline_totals", "baseline_totals_errors",
                          view->old_selection));
     } else {
-        json_key(view->w, "baseline_totals");
-        json_null(view->w);
+        json_key_null(view->w, "baseline_totals");
     }
     json_end_object(view->w);
     return ERR_OK;

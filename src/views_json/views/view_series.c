@@ -93,8 +93,7 @@ static void write_errors(struct view *view, const char *key, const struct u64_ve
 
 static void write_top(struct view *view, const struct top_series *series)
 {
-    json_key(view->w, "top");
-    json_begin_array(view->w);
+    json_key_array(view->w, "top");
     for (size_t i = 0; i < series->top.len; i++) {
         const struct top_series_entry *entry = &series->top.items[i];
         uint32_t location = row_groups_location(&series->groups, entry->group);
@@ -141,8 +140,7 @@ enum err view_series(struct view *view, const struct series_options *options)
     view_numbers(view, "rest", series.rest.items, series.rest.len);
     write_errors(view, "rest_errors", &series.rest_errors);
     TRY(write_rss(view));
-    json_key(view->w, "peak");
-    json_begin_object(view->w);
+    json_key_object(view->w, "peak");
     json_key_u64(view->w, "time_ms", recording->totals.peak_time_ms);
     json_key_u64(view->w, "bytes", recording->totals.peak_bytes);
     if (series.errors.sampling.bytes != 0) {

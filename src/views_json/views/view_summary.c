@@ -22,8 +22,7 @@ static MUST_USE enum err write_health(struct view *view)
         bool is_loss = recording->counters[i].kind == REC_COUNTER_LOSS;
         lost_events += is_loss ? recording->counters[i].value : 0;
     }
-    json_key(view->w, "health");
-    json_begin_object(view->w);
+    json_key_object(view->w, "health");
     json_key_u64(view->w, "lost_events", lost_events);
     json_key_u64(view->w, "frames", all.frames);
     json_key_u64(view->w, "frames_with_function", all.with_function);
@@ -45,8 +44,7 @@ static MUST_USE enum err write_top(struct view *view, const struct summary_optio
         sites.sites = &built;
     }
     view->old_selection = NULL;
-    json_key(view->w, "top");
-    json_begin_object(view->w);
+    json_key_object(view->w, "top");
     for (size_t i = 0; i < options->cost_count; i++) {
         view->sort = options->costs[i];
         view->costs = options->all_costs ? costs : (uint64_t)1 << view->sort;
@@ -71,16 +69,14 @@ enum err view_summary(struct view *view, const struct summary_options *options)
         TRY(summary_build(view->old_selection, &old));
         view_totals(view, "baseline_totals", &old);
     } else {
-        json_key(view->w, "baseline_totals");
-        json_null(view->w);
+        json_key_null(view->w, "baseline_totals");
     }
     TRY(write_health(view));
     view_counters(view);
     view_unrecorded(view);
     view_hooks(view);
     TRY(view_unseen(view));
-    json_key(view->w, "findings");
-    json_begin_object(view->w);
+    json_key_object(view->w, "findings");
     TRY(view_findings(view, &summary));
     json_end_object(view->w);
     view_marks(view);

@@ -118,12 +118,11 @@ static MUST_USE enum err list_rows(const struct view *view,
 
 static void write_search(struct view *view, const struct tree_matches *matches)
 {
-    json_key(view->w, "search");
     if (matches == NULL) {
-        json_null(view->w);
+        json_key_null(view->w, "search");
         return;
     }
-    json_begin_object(view->w);
+    json_key_object(view->w, "search");
     json_key_u64(view->w, "matched_nodes", matches->count);
     view_costs(view, "totals", ALL_COSTS, &matches->totals);
     view_errors(view, SIDE_NEW, "totals_errors", ALL_COSTS, &matches->totals);
