@@ -199,8 +199,7 @@ user_options_read(const struct command *command, struct user_options *out, struc
     CLEANUP(user_options_release) struct user_options options = {0};
     TRY(add_file(&options, command, info));
     TRY(add_variable(&options, command, info));
-    *out = options;
-    options = (struct user_options){0};
+    *out = TAKE(options);
     return ERR_OK;
 }
 

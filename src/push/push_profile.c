@@ -232,8 +232,7 @@ enum err push_request_make(const char *base, struct bytes entry, struct push_req
     strbuf_append(&request.body, body_end, sizeof(body_end) - 1);
     TRY(strbuf_result(&request.url));
     TRY(strbuf_result(&request.body));
-    *out = request;
-    request = (struct push_request){0};
+    *out = TAKE(request);
     return ERR_OK;
 }
 

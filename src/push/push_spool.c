@@ -170,8 +170,7 @@ static MUST_USE enum err keep(struct push_spool *spool, uint64_t order, struct b
         strbuf_append(&text, entry.data, entry.len);
         TRY(strbuf_result(&text));
     }
-    const struct push_entry kept = {.order = order, .bytes = entry.len, .text = text};
-    text = (struct strbuf){0};
+    const struct push_entry kept = {.order = order, .bytes = entry.len, .text = TAKE(text)};
     spool->bytes += entry.len;
     return push_entry_vec_push(&spool->entries, kept);
 }

@@ -86,8 +86,7 @@ static MUST_USE enum err start_generation(struct serving *serving,
         close_unless_closed(fd, listener->fd);
         return info->code;
     }
-    *out = next;
-    next = NULL;
+    *out = TAKE(next);
     return ERR_OK;
 }
 

@@ -216,8 +216,7 @@ server_open(const struct server_options *options, struct server **out, struct er
     TRY(http_library_load(info));
     TRY(listen_on(server, options->port, info));
     server->watch_fd = options->path != NULL ? watch_folder(options->path) : -1;
-    *out = server;
-    server = NULL;
+    *out = TAKE(server);
     return ERR_OK;
 }
 

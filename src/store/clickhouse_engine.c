@@ -161,8 +161,7 @@ static MUST_USE enum err send(struct clickhouse_engine *e,
     }
     if (answer != NULL) {
         strbuf_release(answer);
-        *answer = got.body;
-        got.body = (struct strbuf){0};
+        *answer = TAKE(got.body);
     }
     return ERR_OK;
 }

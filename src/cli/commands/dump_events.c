@@ -139,9 +139,7 @@ int dump_events(const char *path, bool use_json)
     if (event_reader_open(path, &reader, &info) != ERR_OK) {
         return command_error(&info);
     }
-    if (input_open_profile(path, NULL, NULL, &profile, &no_profile) != ERR_OK) {
-        profile = NULL; // print numbers only
-    }
+    (void)!input_open_profile(path, NULL, NULL, &profile, &no_profile); // else print numbers only
     enum err problem = event_reader_next(&reader, &events, &info);
     if (problem == ERR_OK && events.len == 0) {
         (void)err_set(&info, ERR_NOT_FOUND,

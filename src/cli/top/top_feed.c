@@ -64,12 +64,11 @@ static void read_end(struct top_feed *feed)
         if (!is_end && state == REC_STATE_RUNNING) {
             continue;
         }
-        tell(feed, sample,
+        tell(feed, TAKE(sample),
              state == REC_STATE_RUNNING   ? TOP_LOST
              : state == REC_STATE_STOPPED ? TOP_STOPPED
                                           : TOP_ENDED,
              problem != ERR_OK ? err_text(&info) : "");
-        sample = NULL;
         return;
     }
 }
@@ -110,8 +109,7 @@ static bool take_one(struct top_feed *feed)
     if (asked == ERR_OK) {
         problem = top_sample_open(options->path, options->sources, &sample, &info);
     }
-    tell(feed, sample, TOP_RUNS, problem != ERR_OK ? err_text(&info) : "");
-    sample = NULL;
+    tell(feed, TAKE(sample), TOP_RUNS, problem != ERR_OK ? err_text(&info) : "");
     return true;
 }
 

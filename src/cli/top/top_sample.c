@@ -48,8 +48,7 @@ enum err top_sample_take(struct profile *profile, struct top_sample **out)
     CLEANUP(top_sample_freep) struct top_sample *sample = calloc(1, sizeof(*sample));
     TRY(sample != NULL ? query(sample, profile) : ERR_NO_MEMORY);
     sample->profile = profile;
-    *out = sample;
-    sample = NULL;
+    *out = TAKE(sample);
     return ERR_OK;
 }
 
@@ -86,8 +85,7 @@ select_site(const struct top_sample *sample, size_t site, struct selection *out)
             TRY(costs_vec_push(&part.costs, selection_costs(&sample->selection, i)));
         }
     }
-    *out = part;
-    part = (struct selection){0};
+    *out = TAKE(part);
     return ERR_OK;
 }
 

@@ -76,8 +76,7 @@ enum err export_view_build(const struct profile *profile,
         problem = call_tree_add_up(&view.tree);
     }
     TRY(problem);
-    *out = view;
-    view = (struct export_view){0};
+    *out = TAKE(view);
     return ERR_OK;
 }
 

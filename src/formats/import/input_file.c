@@ -128,7 +128,6 @@ enum err input_open_profile(const char *path,
     CLEANUP(profile_closep) struct profile *profile = NULL;
     TRY(profile_take_recording(&recording, &result, sources, progress, &profile, info));
     TRY(asked_wrappers_apply(profile, sources, info));
-    *out = profile;
-    profile = NULL;
+    *out = TAKE(profile);
     return ERR_OK;
 }

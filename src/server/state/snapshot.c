@@ -59,8 +59,7 @@ enum err opened_new(const char *path,
         return ERR_NO_MEMORY;
     }
     TRY(summarize(opened, info));
-    *out = opened;
-    opened = NULL;
+    *out = TAKE(opened);
     return ERR_OK;
 }
 
@@ -79,8 +78,7 @@ enum err opened_borrow(const struct profile *profile, const char *path, struct o
         return ERR_NO_MEMORY;
     }
     TRY(summarize(opened, NULL));
-    *out = opened;
-    opened = NULL;
+    *out = TAKE(opened);
     return ERR_OK;
 }
 
@@ -129,8 +127,7 @@ snapshot_new(uint64_t generation, struct opened *new, struct opened *old, struct
     snapshot->sides[SIDE_NEW] = opened_ref(new);
     snapshot->sides[SIDE_OLD] = old != NULL ? opened_ref(old) : NULL;
     TRY(unite(snapshot));
-    *out = snapshot;
-    snapshot = NULL;
+    *out = TAKE(snapshot);
     return ERR_OK;
 }
 

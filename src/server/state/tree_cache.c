@@ -118,8 +118,7 @@ struct cached_tree *tree_cache_add(struct tree_cache *cache,
     atomic_init(&made->references, 1);
     made->key = key;
     made->snapshot = snapshot_ref(snapshot);
-    made->tree = *tree;
-    *tree = (struct tree_view){0};
+    made->tree = TAKE(*tree);
     mutex_lock(&cache->mutex);
     struct cached_tree *known = find(cache, key);
     if (known == NULL) {
