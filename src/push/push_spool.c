@@ -100,9 +100,7 @@ static MUST_USE enum err list_folder(struct push_spool *spool)
             spool->bytes += entry.bytes;
         }
     }
-    if (spool->entries.len > 1) {
-        qsort(spool->entries.items, spool->entries.len, sizeof(spool->entries.items[0]), by_order);
-    }
+    push_entry_vec_sort(&spool->entries, by_order);
     make_room(spool, 0);
     return ERR_OK;
 }

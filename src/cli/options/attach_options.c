@@ -2,9 +2,6 @@
 // attach_options: see attach_options.h.
 #include "cli/options/attach_options.h"
 
-#include <stdlib.h>
-
-#include "base/order.h"
 #include "host/os/process_search.h"
 #include "host/text/number.h"
 
@@ -47,25 +44,6 @@ static enum err find_named(const char *name, struct attach_targets *out, struct 
                          name);
 }
 
-static int compare_pids(const void *a, const void *b)
-{
-    const uint32_t left = *(const uint32_t *)a;
-    const uint32_t right = *(const uint32_t *)b;
-    return order_u64(left, right);
-}
-
-static void keep_each_once(struct u32_vec *pids)
-{
-    size_t kept = 0;
-    qsort(pids->items, pids->len, sizeof(*pids->items), compare_pids);
-    for (size_t i = 0; i < pids->len; i++) {
-        if (kept == 0 || pids->items[kept - 1] != pids->items[i]) {
-            pids->items[kept++] = pids->items[i];
-        }
-    }
-    pids->len = kept;
-}
-
 enum err attach_targets_find(const struct option_word_vec *words,
                              struct attach_targets *out,
                              struct err_info *info)
@@ -75,9 +53,7 @@ enum err attach_targets_find(const struct option_word_vec *words,
         TRY(word->spec->letter == 'p' ? parse_pids(word->text, &out->pids, info)
                                       : find_named(word->text, out, info));
     }
-    if (out->pids.len > 1) {
-        keep_each_once(&out->pids);
-    }
+    u32_vec_sort_once(&out->pids);
     return out->pids.len <= ATTACH_TARGETS_MAX
                ? ERR_OK
                : err_set(info, ERR_LIMIT, "%zu processes are too many, the limit is %d",

@@ -6,7 +6,6 @@
 // debuginfod server. See report_lines.h. Context: H.
 #include <dirent.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
@@ -163,9 +162,7 @@ static MUST_USE enum err list_gaps(const struct report *report,
                 out, (struct module_gap){.module = (uint32_t)i, .missing = missing}));
         }
     }
-    if (out->len > 0) {
-        qsort(out->items, out->len, sizeof(out->items[0]), compare_gaps);
-    }
+    module_gap_vec_sort(out, compare_gaps);
     return ERR_OK;
 }
 

@@ -2,7 +2,6 @@
 // report_overview: the text report around its sections: the run, the totals, the filter, the
 // processes, and the modules without names. See report_lines.h.
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -309,7 +308,7 @@ enum err report_print_processes(const struct report *report, FILE *out)
     if (lines.len < 2) {
         return ERR_OK;
     }
-    qsort(lines.items, lines.len, sizeof(lines.items[0]), compare_lines);
+    process_line_vec_sort(&lines, compare_lines);
     report_print_title(report, out, "PROCESSES");
     size_t shown = min_u64(lines.len, PROCESS_LINES);
     for (size_t i = 0; i < shown; i++) {

@@ -2,7 +2,6 @@
 // top_model: see the header.
 #include "cli/top/top_model.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
@@ -170,9 +169,7 @@ static MUST_USE enum err list_rows(struct top_model *model, size_t followed)
             TRY(top_row_vec_push(&model->rows, row_of(model, i)));
         }
     }
-    if (model->rows.len > 0) {
-        qsort_r(model->rows.items, model->rows.len, sizeof(struct top_row), compare_rows, model);
-    }
+    top_row_vec_sort_by(&model->rows, compare_rows, model);
     for (size_t i = 0; i < model->rows.len; i++) {
         if (model->rows.items[i].site == followed) {
             model->cursor = i;

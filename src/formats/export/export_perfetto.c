@@ -9,8 +9,6 @@
 // microseconds since the recording began. A counter keeps its value until its next event, so
 // unchanged values are not written. Of a sampled recording `otherData` has the errors of the peak
 // and of the end, and each process has a label that its figures are estimates. Context: H.
-#include <stdlib.h>
-
 #include "base/compiler.h"
 #include "base/order.h"
 #include "formats/export/estimates_note.h"
@@ -90,9 +88,7 @@ static MUST_USE enum err sort_rows(struct perfetto *p)
     for (size_t i = 0; i < rows->len; i++) {
         TRY(u32_vec_push(&p->rows, rows->items[i]));
     }
-    if (rows->len > 0) {
-        qsort_r(p->rows.items, p->rows.len, sizeof(p->rows.items[0]), by_process, p);
-    }
+    u32_vec_sort_by(&p->rows, by_process, p);
     return ERR_OK;
 }
 

@@ -10,7 +10,6 @@
 // names are hostile; they are cleaned and escaped, and used in text only, never in markup or
 // script. Context: H.
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "base/compiler.h"
 #include "base/minmax.h"
@@ -97,10 +96,7 @@ static MUST_USE enum err place_children(struct drawing *drawing, struct frame pa
          at = nodes[at].next_sibling) {
         TRY(u32_vec_push(&drawing->siblings, at));
     }
-    if (drawing->siblings.len > 1) {
-        qsort_r(drawing->siblings.items, drawing->siblings.len, sizeof(uint32_t), by_weight,
-                drawing);
-    }
+    u32_vec_sort_by(&drawing->siblings, by_weight, drawing);
     double x = parent.x;
     for (size_t i = 0; i < drawing->siblings.len; i++) {
         uint32_t node = drawing->siblings.items[i];

@@ -137,8 +137,8 @@ static int compare_ranges(const void *left, const void *right)
 static const struct raw_range *find_range(struct heaptrack *h, uint64_t address)
 {
     struct raw_range_vec *ranges = &h->ranges;
-    if (!h->is_sorted && ranges->len > 1) {
-        qsort(ranges->items, ranges->len, sizeof(ranges->items[0]), compare_ranges);
+    if (!h->is_sorted) {
+        raw_range_vec_sort(ranges, compare_ranges);
     }
     h->is_sorted = true;
     const size_t next = FIRST_WHERE(at, ranges->len, ranges->items[at].start > address);

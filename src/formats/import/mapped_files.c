@@ -58,9 +58,7 @@ static int compare_starts(const void *left, const void *right)
 
 void mapped_files_sort(struct mapped_files *files)
 {
-    if (files->items.len > 1) {
-        qsort(files->items.items, files->items.len, sizeof(struct mapped_file), compare_starts);
-    }
+    mapped_file_vec_sort(&files->items, compare_starts);
 }
 
 const struct mapped_file *mapped_files_find(const struct mapped_files *files,

@@ -3,6 +3,7 @@
 #include "host/containers/vec.h"
 
 #include "base/minmax.h"
+#include "base/order.h"
 
 enum {
     FIRST_CAPACITY = 8
@@ -28,4 +29,21 @@ void *vec_grown(void *items, size_t *cap, size_t len, size_t extra, size_t item_
         *cap = wanted;
     }
     return grown;
+}
+
+static int compare_numbers(const void *left, const void *right)
+{
+    return order_u64(*(const uint32_t *)left, *(const uint32_t *)right);
+}
+
+void u32_vec_sort_once(struct u32_vec *v)
+{
+    size_t kept = 0;
+    u32_vec_sort(v, compare_numbers);
+    for (size_t i = 0; i < v->len; i++) {
+        if (kept == 0 || v->items[i] != v->items[kept - 1]) {
+            v->items[kept++] = v->items[i];
+        }
+    }
+    v->len = kept;
 }

@@ -94,3 +94,6 @@ void *vec_grown(void *items, size_t *cap, size_t len, size_t extra, size_t item_
 DEFINE_VEC(u32_vec, uint32_t);
 DEFINE_VEC(u64_vec, uint64_t);
 DEFINE_VEC(flag_vec, uint8_t);
+
+// Sort the numbers, and keep each once.
+void u32_vec_sort_once(struct u32_vec *v);

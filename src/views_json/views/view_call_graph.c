@@ -104,10 +104,7 @@ static MUST_USE enum err add_up(const struct call_tree *tree, struct keyed_table
             TRY(u32_vec_push(&table->order, key));
         }
     }
-    if (table->order.len > 1) {
-        qsort_r(table->order.items, table->order.len, sizeof(table->order.items[0]), compare_keys,
-                table->costs.inclusive.items);
-    }
+    u32_vec_sort_by(&table->order, compare_keys, table->costs.inclusive.items);
     return ERR_OK;
 }
 

@@ -2,8 +2,6 @@
 // view_call_sites: the call sites, of one recording or two.
 //
 // For two recordings, sites are merged by function, since line numbers differ between builds.
-#include <stdlib.h>
-
 #include "base/compiler.h"
 #include "base/order.h"
 #include "views_json/views/view_parts.h"
@@ -247,9 +245,7 @@ static MUST_USE enum err collect_both(struct view *view, struct site_row_vec *ou
         }
     }
     out->len = kept;
-    if (kept > 1) {
-        qsort(out->items, kept, sizeof(out->items[0]), compare_rows);
-    }
+    site_row_vec_sort(out, compare_rows);
     return ERR_OK;
 }
 

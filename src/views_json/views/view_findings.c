@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // view_findings: what deserves attention, and what the call sites gained before the peak.
-#include <stdlib.h>
-
 #include "base/compiler.h"
 #include "base/order.h"
 #include "profile/accuracy/sampling.h"
@@ -127,9 +125,7 @@ static MUST_USE enum err write_rise(struct view *view, const struct findings *fi
         return ERR_OK;
     }
     TRY(collect_gains(view, findings, &rows));
-    if (rows.len > 1) {
-        qsort(rows.items, rows.len, sizeof(rows.items[0]), compare_gains);
-    }
+    gain_row_vec_sort(&rows, compare_gains);
     json_key_object(view->w, "peak_rise");
     json_key_u64(view->w, "trough_ms", rise->trough_ms);
     write_bytes(view, "trough_bytes", "trough_bytes_error", rise->trough_bytes);

@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: MIT
 // view_source: the costs of the lines of a source file. In a comparison, lines of equal numbers are
 // compared: the page says that they may have moved.
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"
-#include "base/order.h"
+#include "base/search.h"
 #include "profile/tables/keyed_costs.h"
 #include "views_json/views/views.h"
-
-static int compare_lines(const void *left, const void *right)
-{
-    uint32_t a = *(const uint32_t *)left;
-    uint32_t b = *(const uint32_t *)right;
-    return order_u64(a, b);
-}
 
 // Find the id of the file in the profile's names. Return false if no name is equal.
 static bool find_file(const struct profile *profile, const char *path, uint32_t *out)
@@ -37,20 +29,6 @@ add_lines(const struct profile *profile, const char *path, struct u32_vec *lines
         }
     }
     return ERR_OK;
-}
-
-static void sort_lines(struct u32_vec *lines)
-{
-    size_t kept = 0;
-    if (lines->len > 1) {
-        qsort(lines->items, lines->len, sizeof(lines->items[0]), compare_lines);
-    }
-    for (size_t i = 0; i < lines->len; i++) {
-        if (kept == 0 || lines->items[i] != lines->items[kept - 1]) {
-            lines->items[kept++] = lines->items[i];
-        }
-    }
-    lines->len = kept;
 }
 
 struct line_row {
@@ -95,10 +73,9 @@ static MUST_USE enum err sum_lines(const struct selection *selection,
         const struct code_location *location =
             profile_location_get(selection->profile, tree.nodes.items[i].location);
         keys.items[i] = REC_NONE;
-        if (location->file == file && lines->len > 0) {
-            const uint32_t *place = bsearch(&location->line, lines->items, lines->len,
-                                            sizeof(lines->items[0]), compare_lines);
-            keys.items[i] = (uint32_t)(place - lines->items);
+        if (location->file == file) {
+            keys.items[i] =
+                (uint32_t)FIRST_WHERE(at, lines->len, lines->items[at] >= location->line);
         }
     }
     return keyed_costs_build(&tree, &keys, lines->len, out);
@@ -140,7 +117,7 @@ enum err view_source_lines(struct view *view, const char *path)
     CLEANUP(line_row_vec_release) struct line_row_vec rows = {0};
     TRY(add_lines(view->profile, path, &lines));
     TRY(old_profile(view) != NULL ? add_lines(old_profile(view), path, &lines) : ERR_OK);
-    sort_lines(&lines);
+    u32_vec_sort_once(&lines);
     TRY(sum_lines(view->selection, path, &lines, &new));
     TRY(sum_lines(view->old_selection, path, &lines, &old));
     for (size_t i = 0; i < lines.len; i++) {
