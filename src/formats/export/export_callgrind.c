@@ -178,9 +178,7 @@ static MUST_USE enum err find_edges(struct callgrind *c, struct u32_vec *keys)
         }
         uint64_t called = function_number(c->view->profile, nodes[i].location);
         uint64_t key = (uint64_t)nodes[nodes[i].parent].location << 32 | called;
-        const uint32_t *known = map_u64_find(&c->edge_ids, key);
-        if (known != NULL) {
-            keys->items[i] = *known;
+        if (map_u64_get(&c->edge_ids, key, &keys->items[i])) {
             continue;
         }
         keys->items[i] = (uint32_t)c->edges.len;

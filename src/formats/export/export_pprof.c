@@ -174,14 +174,12 @@ static MUST_USE enum err emit_mappings(struct pprof *p)
 }
 
 // Find the id of the function at a location, or write the function and give it an id.
-static MUST_USE enum err function_id(struct pprof *p, uint32_t location, uint64_t *out)
+static MUST_USE enum err function_id(struct pprof *p, uint32_t location, uint32_t *out)
 {
     const struct profile *profile = p->view->profile;
     const struct code_location *place = profile_location_get(profile, location);
     uint64_t key = (uint64_t)place->function << 32 | place->file;
-    const uint32_t *known = map_u64_find(&p->functions, key);
-    if (known != NULL) {
-        *out = *known;
+    if (map_u64_get(&p->functions, key, out)) {
         return ERR_OK;
     }
     uint32_t id = (uint32_t)map_u64_count(&p->functions) + 1;
@@ -222,7 +220,7 @@ static MUST_USE enum err need_location(struct pprof *p, uint32_t index)
     struct code_chain chain = code_index_chain(&profile->code, index);
     for (size_t i = 0; i < chain.count; i++) {
         const struct code_location *place = profile_location_get(profile, chain.locations[i]);
-        uint64_t function;
+        uint32_t function;
         TRY(function_id(p, chain.locations[i], &function));
         strbuf_clear(&p->part);
         protobuf_u64(&p->part, 1, function);

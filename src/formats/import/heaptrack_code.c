@@ -12,21 +12,6 @@
 
 #include "formats/import/heaptrack_file.h"
 
-static MUST_USE enum err find_module(struct heaptrack *h, rec_string path, uint32_t *out)
-{
-    const uint32_t *known = map_u64_find(&h->module_of, path);
-    if (known != NULL) {
-        *out = *known;
-        return ERR_OK;
-    }
-    struct recording_builder *b = h->import->b;
-    uint32_t module = (uint32_t)b->modules.len;
-    TRY(modules_vec_push(&b->modules, (struct rec_module){.path = path}));
-    TRY(map_u64_put(&h->module_of, path, module));
-    *out = module;
-    return ERR_OK;
-}
-
 bool heaptrack_string(const struct heaptrack *h,
                       struct bytes *line,
                       bool is_word,
@@ -106,7 +91,7 @@ enum err heaptrack_read_instruction(struct heaptrack *h, struct bytes line)
         return heaptrack_refuse(h, "the instruction lacks its address or module");
     }
     if (module != 0) {
-        TRY(find_module(h, module, &frame.module));
+        TRY(recording_builder_module_of(b, module, &frame.module));
     }
     for (;;) {
         struct rec_symbol symbol = {0};
@@ -148,9 +133,7 @@ static const struct raw_range *find_range(struct heaptrack *h, uint64_t address)
 static MUST_USE enum err find_raw_frame(struct heaptrack *h, uint64_t address, uint32_t *out)
 {
     struct recording_builder *b = h->import->b;
-    const uint32_t *known = map_u64_find(&h->frame_of, address);
-    if (known != NULL) {
-        *out = *known;
+    if (map_u64_get(&h->frame_of, address, out)) {
         return ERR_OK;
     }
     const struct raw_range *range = find_range(h, address);
@@ -227,7 +210,8 @@ enum err heaptrack_read_module(struct heaptrack *h, struct bytes line)
     rec_string name;
     TRY(import_string(h->import, path, &name));
     bool is_executable = equals(path, "x") && h->executable != 0;
-    TRY(find_module(h, is_executable ? h->executable : name, &range.module));
+    TRY(recording_builder_module_of(h->import->b, is_executable ? h->executable : name,
+                                    &range.module));
     h->import->b->modules.items[range.module].is_executable |= is_executable;
     if (!heaptrack_number(&line, &range.base)) {
         return heaptrack_refuse(h, "the module lacks its address");

@@ -71,7 +71,6 @@ struct heaptrack {
     uint64_t page_bytes;
     struct strbuf command;      // owned
     struct strbuf suppressions; // owned; one a line
-    struct map_u64 module_of;   // owned; by rec_string
     uint64_t last_allocated;    // by the previous event: a kind, or an address in a raw file; or
                                 // NOTHING
 

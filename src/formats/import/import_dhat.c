@@ -22,10 +22,10 @@ enum {
 };
 
 struct dhat {
-    struct import *import; // borrowed
-    json_t *root;          // owned
-    struct valgrind_places places;
-    struct u32_vec frames; // owned; by index in "ftbl"
+    struct import *import;   // borrowed
+    json_t *root;            // owned
+    struct map_u64 frame_of; // owned; by a text of valgrind_place.h
+    struct u32_vec frames;   // owned; by index in "ftbl"
     uint32_t thread;
     uint32_t unit_frame; // REC_NONE: not needed yet
     bool has_lifetimes;
@@ -35,7 +35,7 @@ struct dhat {
 static void dhat_release(struct dhat *d)
 {
     json_decref(d->root);
-    valgrind_places_release(&d->places);
+    map_u64_release(&d->frame_of);
     u32_vec_release(&d->frames);
 }
 
@@ -83,7 +83,7 @@ static MUST_USE enum err read_frames(struct dhat *d)
         struct bytes text = {.data = (const uint8_t *)json_string_value(item),
                              .len = json_string_length(item)};
         if (i > 0) { // the first one is the root
-            TRY(valgrind_place_frame(&d->places, d->import, text, &frame));
+            TRY(valgrind_place_frame(&d->frame_of, d->import, text, &frame));
         }
         TRY(u32_vec_push(&d->frames, frame));
     }
@@ -132,7 +132,7 @@ static MUST_USE enum err find_unit_frame(struct dhat *d, uint32_t *out)
         // The module has the same name, as for cairn's own events.
         strbuf_printf(&name, "[event %.47s] (in [event %.47s])", units, units);
         TRY(strbuf_result(&name));
-        TRY(valgrind_place_frame(&d->places, d->import, strbuf_bytes(&name), &d->unit_frame));
+        TRY(valgrind_place_frame(&d->frame_of, d->import, strbuf_bytes(&name), &d->unit_frame));
     }
     *out = d->unit_frame;
     return ERR_OK;

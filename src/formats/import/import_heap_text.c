@@ -50,15 +50,15 @@ struct entry {
 DEFINE_VEC(entry_vec, struct entry);
 
 struct heap_text {
-    struct import *import;     // borrowed
-    struct entry_vec entries;  // owned
-    struct u64_vec addresses;  // owned
-    struct mapped_files files; // owned
-    struct map_u64 frame_of;   // owned; by address
-    struct map_u64 thread_of;  // owned; by jemalloc's number
-    uint32_t first;            // index of the current stack's first address
-    uint32_t thread;           // for profiles without threads
-    uint64_t period_bytes;     // 0: not sampled
+    struct import *import;        // borrowed
+    struct entry_vec entries;     // owned
+    struct u64_vec addresses;     // owned
+    struct mapped_file_vec files; // owned
+    struct map_u64 frame_of;      // owned; by address
+    struct map_u64 thread_of;     // owned; by jemalloc's number
+    uint32_t first;               // index of the current stack's first address
+    uint32_t thread;              // for profiles without threads
+    uint64_t period_bytes;        // 0: not sampled
     bool is_jemalloc;
     bool is_in_maps;
     bool has_stack; // jemalloc: a stack has begun
@@ -69,7 +69,7 @@ static void heap_text_release(struct heap_text *h)
 {
     entry_vec_release(&h->entries);
     u64_vec_release(&h->addresses);
-    mapped_files_release(&h->files);
+    mapped_file_vec_release(&h->files);
     map_u64_release(&h->frame_of);
     map_u64_release(&h->thread_of);
 }
@@ -89,36 +89,14 @@ static void skip_spaces(struct bytes *text)
 
 static bool take_text(struct bytes *text, const char *word)
 {
-    size_t len = strlen(word);
     skip_spaces(text);
-    bool is_there = text->len >= len && memcmp(text->data, word, len) == 0;
-    if (is_there) {
-        *text = (struct bytes){.data = text->data + len, .len = text->len - len};
-    }
-    return is_there;
+    return import_take_text(text, word);
 }
 
-// Return a digit's value. For any other character, return more than every base.
-static unsigned digit_of(uint8_t c)
-{
-    return (unsigned)hex_digit((char)c);
-}
-
-// Take a number of at most 62 bits (base 10) or 64 bits (base 16).
 static bool take_number(struct bytes *text, unsigned base, uint64_t *out)
 {
-    uint64_t value = 0;
-    size_t at = 0;
     skip_spaces(text);
-    for (; at < text->len && digit_of(text->data[at]) < base; at++) {
-        if (at >= (base == 10 ? 18 : 16)) {
-            return false;
-        }
-        value = value * base + digit_of(text->data[at]);
-    }
-    *text = (struct bytes){.data = text->data + at, .len = text->len - at};
-    *out = value;
-    return at > 0;
+    return import_take_number(text, base, out);
 }
 
 // Take "1: 32 [ 2: 64]".
@@ -178,9 +156,7 @@ static MUST_USE enum err read_stack(struct heap_text *h, struct bytes line)
 
 static MUST_USE enum err find_thread(struct heap_text *h, uint64_t number, uint32_t *out)
 {
-    const uint32_t *known = map_u64_find(&h->thread_of, number);
-    if (known != NULL) {
-        *out = *known;
+    if (map_u64_get(&h->thread_of, number, out)) {
         return ERR_OK;
     }
     char name[32];
@@ -244,7 +220,7 @@ static MUST_USE enum err read_mapping(struct heap_text *h, struct bytes line)
     TRY(mapped_files_add(&h->files, h->import, (struct bytes){.data = path, .len = len}, range,
                          offset));
     struct recording_builder *b = h->import->b;
-    if (h->files.items.len == 1) { // the lowest mapping: Linux places the program there
+    if (h->files.len == 1) { // the lowest mapping: Linux places the program there
         b->modules.items[0].is_executable = 1;
         b->meta.program = b->modules.items[0].path;
     }
@@ -298,7 +274,7 @@ static MUST_USE enum err read_line(struct heap_text *h, struct bytes line)
 static uint64_t used_bytes(const struct heap_text *h)
 {
     return h->entries.cap * sizeof(struct entry) + h->addresses.cap * sizeof(uint64_t) +
-           mapped_files_bytes(&h->files) + h->thread_of.slot_count * 16;
+           h->files.cap * sizeof(struct mapped_file) + h->thread_of.slot_count * 16;
 }
 
 static MUST_USE enum err read_lines(struct heap_text *h)
@@ -319,9 +295,7 @@ static MUST_USE enum err read_lines(struct heap_text *h)
 
 static MUST_USE enum err find_frame(struct heap_text *h, uint64_t address, uint32_t *out)
 {
-    const uint32_t *known = map_u64_find(&h->frame_of, address);
-    if (known != NULL) {
-        *out = *known;
+    if (map_u64_get(&h->frame_of, address, out)) {
         return ERR_OK;
     }
     const struct mapped_file *mapping = mapped_files_find(&h->files, address);

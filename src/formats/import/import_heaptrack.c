@@ -216,8 +216,7 @@ static uint64_t bytes_of(const struct heaptrack *h)
     enum {
         MAP_SLOT_BYTES = sizeof(uint64_t) + sizeof(uint32_t),
     };
-    uint64_t slots = h->module_of.slot_count + h->frame_of.slot_count + h->kind_of.slot_count +
-                     h->block_of.slot_count;
+    uint64_t slots = h->frame_of.slot_count + h->kind_of.slot_count + h->block_of.slot_count;
     return heap_totals_bytes(&h->totals) + slots * MAP_SLOT_BYTES +
            h->strings.cap * sizeof(uint32_t) + h->kinds.cap * sizeof(struct allocation_kind) +
            h->births.cap * sizeof(struct birth) + h->ranges.cap * sizeof(struct raw_range) +
@@ -256,7 +255,6 @@ static void heaptrack_release(struct heaptrack *h)
     heap_totals_release(&h->totals);
     strbuf_release(&h->suppressions);
     strbuf_release(&h->command);
-    map_u64_release(&h->module_of);
     u32_vec_release(&h->strings);
     allocation_kind_vec_release(&h->kinds);
     birth_vec_release(&h->births);

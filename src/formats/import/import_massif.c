@@ -41,8 +41,8 @@ struct snapshot {
 DEFINE_VEC(snapshot_vec, struct snapshot);
 
 struct massif {
-    struct import *import; // borrowed
-    struct valgrind_places places;
+    struct import *import;   // borrowed
+    struct map_u64 frame_of; // owned; by a text of valgrind_place.h
     struct level_vec levels; // owned
     uint32_t thread;
     bool is_ms;
@@ -57,7 +57,7 @@ struct massif {
 
 static void massif_release(struct massif *m)
 {
-    valgrind_places_release(&m->places);
+    map_u64_release(&m->frame_of);
     level_vec_release(&m->levels);
     snapshot_vec_release(&m->snapshots);
 }
@@ -65,32 +65,6 @@ static void massif_release(struct massif *m)
 static MUST_USE enum err refuse(struct massif *m, const char *why)
 {
     return import_refuse_line(m->import, ERR_CORRUPT, why);
-}
-
-// Take at least one and at most 18 digits.
-static bool take_number(struct bytes *text, uint64_t *out)
-{
-    uint64_t value = 0;
-    size_t at = 0;
-    for (; at < text->len && text->data[at] >= '0' && text->data[at] <= '9'; at++) {
-        value = value * 10 + (uint64_t)(text->data[at] - '0');
-        if (at >= 18) {
-            return false;
-        }
-    }
-    *text = (struct bytes){.data = text->data + at, .len = text->len - at};
-    *out = value;
-    return at > 0;
-}
-
-static bool take_text(struct bytes *line, const char *text)
-{
-    size_t len = strlen(text);
-    bool is_there = line->len >= len && memcmp(line->data, text, len) == 0;
-    if (is_there) {
-        *line = (struct bytes){.data = line->data + len, .len = line->len - len};
-    }
-    return is_there;
 }
 
 // End the innermost level: bytes that its callers do not explain are its own. Levels extend from
@@ -125,8 +99,9 @@ static MUST_USE enum err read_tree_line(struct massif *m, struct bytes line)
     for (; depth < line.len && line.data[depth] == ' ' && depth < DEPTH_MAX; depth++) {
     }
     line = (struct bytes){.data = line.data + depth, .len = line.len - depth};
-    if (!take_text(&line, "n") || !take_number(&line, &callers) || !take_text(&line, ": ") ||
-        !take_number(&line, &level.bytes) || !take_text(&line, " ")) {
+    if (!import_take_text(&line, "n") || !import_take_number(&line, 10, &callers) ||
+        !import_take_text(&line, ": ") || !import_take_number(&line, 10, &level.bytes) ||
+        !import_take_text(&line, " ")) {
         return refuse(m, "not a line of a heap tree");
     }
     while (m->levels.len > depth) {
@@ -141,7 +116,7 @@ static MUST_USE enum err read_tree_line(struct massif *m, struct bytes line)
             return refuse(m, "the callers of a function have more bytes than it has itself");
         }
         callee->bytes -= level.bytes;
-        TRY(valgrind_place_frame(&m->places, m->import, line, &level.frame));
+        TRY(valgrind_place_frame(&m->frame_of, m->import, line, &level.frame));
     }
     return level_vec_push(&m->levels, level);
 }
@@ -194,31 +169,32 @@ static MUST_USE enum err read_line(struct massif *m, struct bytes line)
         return m->is_wanted ? read_tree_line(m, line) : ERR_OK;
     }
     TRY(end_tree(m));
-    if (take_text(&line, "mem_heap_B=")) {
-        return take_number(&line, &m->snapshot.heap_bytes) ? add_snapshot(m)
-                                                           : refuse(m, "no number");
+    if (import_take_text(&line, "mem_heap_B=")) {
+        return import_take_number(&line, 10, &m->snapshot.heap_bytes) ? add_snapshot(m)
+                                                                      : refuse(m, "no number");
     }
-    if (take_text(&line, "time=")) {
-        return take_number(&line, &m->snapshot.time) ? ERR_OK : refuse(m, "no number");
+    if (import_take_text(&line, "time=")) {
+        return import_take_number(&line, 10, &m->snapshot.time) ? ERR_OK : refuse(m, "no number");
     }
-    if (take_text(&line, "heap_tree=")) {
-        if (!take_text(&line, "empty")) {
-            begin_tree(m, take_text(&line, "peak"));
+    if (import_take_text(&line, "heap_tree=")) {
+        if (!import_take_text(&line, "empty")) {
+            begin_tree(m, import_take_text(&line, "peak"));
         }
         return ERR_OK;
     }
-    if (take_text(&line, "snapshot=") || take_text(&line, "mem_heap_extra_B=") ||
-        take_text(&line, "mem_stacks_B=")) {
-        return take_number(&line, &ignored) ? ERR_OK : refuse(m, "no number");
+    if (import_take_text(&line, "snapshot=") || import_take_text(&line, "mem_heap_extra_B=") ||
+        import_take_text(&line, "mem_stacks_B=")) {
+        return import_take_number(&line, 10, &ignored) ? ERR_OK : refuse(m, "no number");
     }
-    if (take_text(&line, "cmd: ")) {
+    if (import_take_text(&line, "cmd: ")) {
         return import_string(m->import, line, &meta->command_line);
     }
-    if (take_text(&line, "time_unit: ")) {
-        m->is_ms = take_text(&line, "ms");
+    if (import_take_text(&line, "time_unit: ")) {
+        m->is_ms = import_take_text(&line, "ms");
         return ERR_OK;
     }
-    bool is_known = line.len == 0 || take_text(&line, "#") || take_text(&line, "desc:");
+    bool is_known =
+        line.len == 0 || import_take_text(&line, "#") || import_take_text(&line, "desc:");
     return is_known ? ERR_OK : refuse(m, "this is not a line of a massif file");
 }
 
@@ -344,11 +320,11 @@ static enum err read_massif(struct import *import)
 
 static bool recognizes(struct bytes head)
 {
-    bool is_desc = take_text(&head, "desc:");
+    bool is_desc = import_take_text(&head, "desc:");
     const uint8_t *end = is_desc ? memchr(head.data, '\n', head.len) : NULL;
     struct bytes second = {.data = end,
                            .len = end != NULL ? head.len - (size_t)(end - head.data) : 0};
-    return take_text(&second, "\ncmd:");
+    return import_take_text(&second, "\ncmd:");
 }
 
 const struct importer importer_massif = {

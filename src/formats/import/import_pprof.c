@@ -49,7 +49,7 @@ struct pprof {
     struct strbuf content;         // owned
     struct u32_vec texts;          // owned; rec_string by number
     struct u64_vec types;          // owned; type of each value of a sample: a text
-    struct mapped_files files;     // owned
+    struct mapped_file_vec files;  // owned
     struct function_vec functions; // owned
     struct map_u64 mapping_of;     // owned; id -> index in files
     struct map_u64 function_of;    // owned; id -> index in functions
@@ -68,7 +68,7 @@ static void pprof_release(struct pprof *p)
     strbuf_release(&p->content);
     u32_vec_release(&p->texts);
     u64_vec_release(&p->types);
-    mapped_files_release(&p->files);
+    mapped_file_vec_release(&p->files);
     function_vec_release(&p->functions);
     map_u64_release(&p->mapping_of);
     map_u64_release(&p->function_of);
@@ -155,17 +155,17 @@ static enum err read_mapping(struct pprof *p, struct bytes message)
     TRY(find_text(p, numbers.of[6], &build_id));
     const char *text = text_of(p, path);
     struct mapped_file range = {.start = numbers.of[2], .end = numbers.of[3]};
-    TRY(map_u64_put(&p->mapping_of, numbers.of[1], (uint32_t)p->files.items.len));
+    TRY(map_u64_put(&p->mapping_of, numbers.of[1], (uint32_t)p->files.len));
     TRY(mapped_files_add(&p->files, p->import,
                          (struct bytes){.data = (const uint8_t *)text, .len = strlen(text)}, range,
                          numbers.of[4]));
-    uint32_t module = p->files.items.items[p->files.items.len - 1].module;
+    uint32_t module = p->files.items[p->files.len - 1].module;
     if (module == REC_NONE) {
         return ERR_OK;
     }
     struct rec_module *to = &p->import->b->modules.items[module];
     to->build_id = build_id;
-    if (p->files.items.len == 1) { // the main program by convention
+    if (p->files.len == 1) { // the main program by convention
         p->import->b->meta.program = path;
         to->is_executable = 1;
     }
@@ -230,7 +230,7 @@ static enum err read_location(struct pprof *p, struct bytes message)
     const uint32_t *mapping = map_u64_find(&p->mapping_of, numbers.of[2]);
     frame.offset = numbers.of[3] + 1; // a return address, as in a recording
     if (mapping != NULL) {
-        const struct mapped_file *file = &p->files.items.items[*mapping];
+        const struct mapped_file *file = &p->files.items[*mapping];
         frame.module = file->module;
         frame.offset -= file->module != REC_NONE ? file->base : 0;
     }
@@ -302,9 +302,7 @@ static MUST_USE enum err find_thread(struct pprof *p, const struct sample *sampl
 {
     struct recording_builder *b = p->import->b;
     uint64_t key = sample->thread_id << 32 | sample->thread_name;
-    const uint32_t *known = map_u64_find(&p->thread_of, key);
-    if (known != NULL) {
-        *out = *known;
+    if (map_u64_get(&p->thread_of, key, out)) {
         return ERR_OK;
     }
     const char *name = key != 0 ? text_of(p, sample->thread_name) : "all threads";
@@ -378,7 +376,7 @@ static MUST_USE enum err check_memory(struct pprof *p)
     const struct map_u64 *maps[] = {&p->mapping_of, &p->function_of, &p->frame_of, &p->thread_of};
     uint64_t used_bytes = p->content.len + p->texts.cap * sizeof(uint32_t) +
                           p->functions.cap * sizeof(struct function) +
-                          mapped_files_bytes(&p->files);
+                          p->files.cap * sizeof(struct mapped_file);
     for (size_t i = 0; i < ARRAY_LEN(maps); i++) {
         used_bytes += maps[i]->slot_count * MAP_SLOT_BYTES;
     }

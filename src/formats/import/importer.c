@@ -4,6 +4,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "base/hex.h"
 
 enum {
     MEMORY_BASE_BYTES = 256 << 20,
@@ -13,6 +16,43 @@ enum {
 enum err import_string(struct import *import, struct bytes text, rec_string *out_id)
 {
     return string_table_intern_prefix(&import->b->strings, text, out_id);
+}
+
+enum err import_module(struct import *import, struct bytes path, uint32_t *out)
+{
+    rec_string name;
+    TRY(import_string(import, path, &name));
+    return recording_builder_module_of(import->b, name, out);
+}
+
+bool import_take_text(struct bytes *text, const char *word)
+{
+    const size_t len = strlen(word);
+    const bool is_there = text->len >= len && memcmp(text->data, word, len) == 0;
+    if (is_there) {
+        *text = (struct bytes){.data = text->data + len, .len = text->len - len};
+    }
+    return is_there;
+}
+
+bool import_take_number(struct bytes *text, unsigned base, uint64_t *out)
+{
+    const size_t most = base == 10 ? 18 : 16;
+    uint64_t value = 0;
+    size_t at = 0;
+    for (; at < text->len; at++) {
+        const int digit = hex_digit((char)text->data[at]);
+        if (digit < 0 || (unsigned)digit >= base) {
+            break;
+        }
+        if (at == most) {
+            return false;
+        }
+        value = value * base + (unsigned)digit;
+    }
+    *text = (struct bytes){.data = text->data + at, .len = text->len - at};
+    *out = value;
+    return at > 0;
 }
 
 enum err import_refuse_line(struct import *import, enum err err, const char *why)
@@ -35,9 +75,10 @@ static uint64_t builder_bytes(const struct recording_builder *b)
         STRING_SLOT_BYTES = sizeof(uint32_t),
         MAP_SLOT_BYTES = sizeof(uint64_t) + sizeof(uint32_t),
     };
-    uint64_t sum = b->strings.texts.cap + b->strings.entries.cap * sizeof(struct string_entry) +
-                   b->strings.slot_count * STRING_SLOT_BYTES +
-                   (b->node_of.slot_count + b->row_of.slot_count) * MAP_SLOT_BYTES;
+    uint64_t sum =
+        b->strings.texts.cap + b->strings.entries.cap * sizeof(struct string_entry) +
+        b->strings.slot_count * STRING_SLOT_BYTES +
+        (b->module_of.slot_count + b->node_of.slot_count + b->row_of.slot_count) * MAP_SLOT_BYTES;
 #define X(type, name, count) sum += b->name.cap * sizeof(struct type);
     REC_TABLES(X)
 #undef X

@@ -54,6 +54,14 @@ enum err importer_read(const struct importer *importer,
 // Find or add the id of text[0..len), up to its first zero byte.
 enum err import_string(struct import *import, struct bytes text, rec_string *out_id) MUST_USE;
 
+// Find or add the module of that path.
+enum err import_module(struct import *import, struct bytes path, uint32_t *out) MUST_USE;
+
+// Take a word, or a number of at most 18 digits (base 10) or 16 (base 16), off the start of the
+// text. Return false if it is not there.
+bool import_take_text(struct bytes *text, const char *word);
+bool import_take_number(struct bytes *text, unsigned base, uint64_t *out);
+
 // Refuse the file: "'x', line 12: <why>".
 enum err import_refuse_line(struct import *import, enum err err, const char *why) MUST_USE;
 

@@ -19,25 +19,16 @@ struct mapped_file {
 
 DEFINE_VEC(mapped_file_vec, struct mapped_file);
 
-struct mapped_files {
-    struct mapped_file_vec items; // owned
-    struct map_u64 module_of;     // owned; by the path's rec_string
-};
-
-void mapped_files_release(struct mapped_files *files); // accepts a zeroed one
-
 // Add a mapping of `path` (empty: no file) from start to end, at `offset` in the file.
-enum err mapped_files_add(struct mapped_files *files,
+enum err mapped_files_add(struct mapped_file_vec *files,
                           struct import *import,
                           struct bytes path,
                           struct mapped_file range,
                           uint64_t offset) MUST_USE;
 
 // Sort by address. mapped_files_find needs it.
-void mapped_files_sort(struct mapped_files *files);
+void mapped_files_sort(struct mapped_file_vec *files);
 
 // Return the mapping that holds the call before the return address, NULL if none does.
-const struct mapped_file *mapped_files_find(const struct mapped_files *files,
+const struct mapped_file *mapped_files_find(const struct mapped_file_vec *files,
                                             uint64_t return_address);
-
-uint64_t mapped_files_bytes(const struct mapped_files *files); // memory

@@ -5,42 +5,21 @@
 #include "base/compiler.h"
 #include "base/hex.h"
 
-void valgrind_places_release(struct valgrind_places *places)
-{
-    map_u64_release(&places->frame_of);
-    map_u64_release(&places->module_of);
-}
-
 static struct bytes part(struct bytes text, size_t first, size_t end)
 {
     return (struct bytes){.data = text.data + first, .len = end - first};
 }
 
-static bool begins_with(struct bytes text, const char *start)
-{
-    size_t len = strlen(start);
-    return text.len >= len && memcmp(text.data, start, len) == 0;
-}
-
 // Take "0x10A2FA: " off the start of the text. Return 0 if there is none.
 static uint64_t take_address(struct bytes *text)
 {
-    uint64_t address = 0;
-    size_t at = 2;
-    if (!begins_with(*text, "0x")) {
+    struct bytes rest = *text;
+    uint64_t address;
+    if (!import_take_text(&rest, "0x") || !import_take_number(&rest, 16, &address) ||
+        !import_take_text(&rest, ": ")) {
         return 0;
     }
-    for (; at < text->len && at < 2 + 16; at++) {
-        int digit = hex_digit((char)text->data[at]);
-        if (digit < 0) {
-            break;
-        }
-        address = address << 4 | (uint64_t)digit;
-    }
-    if (at == 2 || !begins_with(part(*text, at, text->len), ": ")) {
-        return 0;
-    }
-    *text = part(*text, at + 2, text->len);
+    *text = rest;
     return address;
 }
 
@@ -76,24 +55,7 @@ static void split_line(struct bytes place, struct bytes *file, uint32_t *line)
     *line = has_line ? number : 0;
 }
 
-static MUST_USE enum err
-find_module(struct valgrind_places *places, struct import *import, struct bytes path, uint32_t *out)
-{
-    struct recording_builder *b = import->b;
-    rec_string name;
-    TRY(import_string(import, path, &name));
-    const uint32_t *known = map_u64_find(&places->module_of, name);
-    if (known != NULL) {
-        *out = *known;
-        return ERR_OK;
-    }
-    TRY(modules_vec_push(&b->modules, (struct rec_module){.path = name}));
-    *out = (uint32_t)b->modules.len - 1;
-    return map_u64_put(&places->module_of, name, *out);
-}
-
-static MUST_USE enum err
-new_frame(struct valgrind_places *places, struct import *import, struct bytes text)
+static MUST_USE enum err new_frame(struct import *import, struct bytes text)
 {
     struct recording_builder *b = import->b;
     struct rec_frame frame = {.module = REC_NONE,
@@ -102,14 +64,14 @@ new_frame(struct valgrind_places *places, struct import *import, struct bytes te
     struct rec_symbol symbol = {0};
     frame.offset = take_address(&text);
     struct bytes where = take_parenthesis(&text);
-    if (begins_with(where, "in ")) {
-        TRY(find_module(places, import, part(where, 3, where.len), &frame.module));
+    if (import_take_text(&where, "in ")) {
+        TRY(import_module(import, where, &frame.module));
     } else if (where.len > 0) {
         struct bytes file;
         split_line(where, &file, &symbol.line);
         TRY(import_string(import, file, &symbol.file));
     }
-    if (!begins_with(text, "???")) {
+    if (!import_take_text(&text, "???")) {
         TRY(import_string(import, text, &symbol.function));
     }
     if (symbol.function != 0 || symbol.file != 0) {
@@ -119,19 +81,17 @@ new_frame(struct valgrind_places *places, struct import *import, struct bytes te
     return frames_vec_push(&b->frames, frame);
 }
 
-enum err valgrind_place_frame(struct valgrind_places *places,
+enum err valgrind_place_frame(struct map_u64 *frame_of,
                               struct import *import,
                               struct bytes text,
                               uint32_t *out_frame)
 {
     rec_string id;
     TRY(import_string(import, text, &id));
-    const uint32_t *known = map_u64_find(&places->frame_of, id);
-    if (known != NULL) {
-        *out_frame = *known;
+    if (map_u64_get(frame_of, id, out_frame)) {
         return ERR_OK;
     }
-    TRY(new_frame(places, import, text));
+    TRY(new_frame(import, text));
     *out_frame = (uint32_t)import->b->frames.len - 1;
-    return map_u64_put(&places->frame_of, id, *out_frame);
+    return map_u64_put(frame_of, id, *out_frame);
 }

@@ -60,6 +60,15 @@ uint32_t *map_u64_find(struct map_u64 *map, uint64_t key)
     return map->keys[slot] == key ? &map->values[slot] : NULL;
 }
 
+bool map_u64_get(struct map_u64 *map, uint64_t key, uint32_t *out)
+{
+    const uint32_t *value = map_u64_find(map, key);
+    if (value != NULL) {
+        *out = *value;
+    }
+    return value != NULL;
+}
+
 void map_u64_prefetch(const struct map_u64 *map, uint64_t key)
 {
     if (map->slot_count != 0) {

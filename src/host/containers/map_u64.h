@@ -31,6 +31,9 @@ size_t map_u64_count(const struct map_u64 *map);
 // remove.
 uint32_t *map_u64_find(struct map_u64 *map, uint64_t key);
 
+// Set *out to the value of `key`. Return false, and change nothing, if there is none.
+bool map_u64_get(struct map_u64 *map, uint64_t key, uint32_t *out);
+
 // Prefetch the memory that finding `key` will most likely need.
 void map_u64_prefetch(const struct map_u64 *map, uint64_t key);
 

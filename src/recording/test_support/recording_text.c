@@ -52,17 +52,6 @@ static bool take_numbers(const char *at, size_t least, size_t most, uint64_t *ou
     return count >= least && *at == '\0';
 }
 
-static enum err find_module(struct recording_builder *b, const char *path, uint32_t *out)
-{
-    for (uint32_t i = 0; i < b->modules.len; i++) {
-        if (strcmp(string_table_get(&b->strings, b->modules.items[i].path), path) == 0) {
-            *out = i;
-            return ERR_OK;
-        }
-    }
-    return recording_builder_module(b, path, out);
-}
-
 // Split "FUNCTION(FILE:LINE)" in place.
 static struct builder_symbol cut_symbol(char *text)
 {
@@ -86,7 +75,7 @@ static enum err add_frame(struct recording_builder *b, char *text, uint32_t *out
     if (bang != NULL) {
         *bang = '\0';
     }
-    TRY(find_module(b, bang != NULL ? text : "program", &module));
+    TRY(recording_builder_module(b, bang != NULL ? text : "program", &module));
     struct builder_symbol symbols[MAX_INLINED];
     uint32_t count = 0;
     char *at = bang != NULL ? bang + 1 : text;

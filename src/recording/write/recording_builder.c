@@ -19,6 +19,7 @@ void recording_builder_release(struct recording_builder *b)
     REC_TABLES(X)
 #undef X
     string_table_release(&b->strings);
+    map_u64_release(&b->module_of);
     map_u64_release(&b->node_of);
     map_u64_release(&b->row_of);
     *b = (struct recording_builder){0};
@@ -63,13 +64,24 @@ enum err recording_builder_thread(struct recording_builder *b,
 enum err
 recording_builder_module(struct recording_builder *b, const char *path, uint32_t *out_module)
 {
-    struct rec_module module = {0};
+    rec_string name;
+    TRY(recording_builder_string(b, path, &name));
+    return recording_builder_module_of(b, name, out_module);
+}
+
+enum err
+recording_builder_module_of(struct recording_builder *b, rec_string path, uint32_t *out_module)
+{
+    if (map_u64_get(&b->module_of, path, out_module)) {
+        return ERR_OK;
+    }
     if (b->modules.len >= REC_NONE) {
         return ERR_LIMIT;
     }
-    TRY(recording_builder_string(b, path, &module.path));
-    TRY(modules_vec_push(&b->modules, module));
-    *out_module = (uint32_t)b->modules.len - 1;
+    const uint32_t module = (uint32_t)b->modules.len;
+    TRY(modules_vec_push(&b->modules, (struct rec_module){.path = path}));
+    TRY(map_u64_put(&b->module_of, path, module));
+    *out_module = module;
     return ERR_OK;
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // recording_builder: make a recording that owns its arrays, one entry at a time.
 //
-// For importers of foreign formats and for tests. Equal strings, nodes and rows are found again and
-// not added twice; the builder appends everything else as given. The vectors are open: a caller
-// pushes to them directly where no function fits.
+// For importers of foreign formats and for tests. Equal strings, modules, nodes and rows are found
+// again and not added twice; the builder appends everything else as given. The vectors are open: a
+// caller pushes to them directly where no function fits.
 //
 //   struct recording_builder b = {0};  CLEANUP(recording_builder_release)
 //   recording_builder_init(&b)         the root node exists, nothing else
@@ -32,8 +32,9 @@ struct recording_builder {
 #define X(type, name, count) struct name##_vec name;
     REC_TABLES(X)
 #undef X
-    struct map_u64 node_of; // (parent, frame) -> node
-    struct map_u64 row_of;  // (thread, node) -> row
+    struct map_u64 module_of; // path -> module
+    struct map_u64 node_of;   // (parent, frame) -> node
+    struct map_u64 row_of;    // (thread, node) -> row
 };
 
 // Initialise `b`, which must be zeroed, and add the root node.
@@ -58,9 +59,13 @@ enum err recording_builder_thread(struct recording_builder *b,
                                   const char *name,
                                   uint32_t *out_thread) MUST_USE;
 
+// Find or add the module of that path; a new one has nothing else.
 enum err recording_builder_module(struct recording_builder *b,
                                   const char *path,
                                   uint32_t *out_module) MUST_USE;
+enum err recording_builder_module_of(struct recording_builder *b,
+                                     rec_string path,
+                                     uint32_t *out_module) MUST_USE;
 
 // One function of a frame's inline chain.
 struct builder_symbol {

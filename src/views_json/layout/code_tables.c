@@ -23,9 +23,7 @@ static MUST_USE enum err find_text(struct string_table *table, const char *text,
 
 static MUST_USE enum err add_function(struct code_tables *tables, uint32_t id, uint32_t *out)
 {
-    const uint32_t *known = map_u64_find(&tables->function_at, id);
-    if (known != NULL) {
-        *out = *known;
+    if (map_u64_get(&tables->function_at, id, out)) {
         return ERR_OK;
     }
     struct named_function function = {.id = id};
@@ -41,9 +39,7 @@ static MUST_USE enum err
 add_location(struct code_tables *tables, enum side side, uint32_t location, uint32_t *out)
 {
     uint64_t key = (uint64_t)side << 32 | location;
-    const uint32_t *known = map_u64_find(&tables->location_at, key);
-    if (known != NULL) {
-        *out = *known;
+    if (map_u64_get(&tables->location_at, key, out)) {
         return ERR_OK;
     }
     const struct profile *profile = tables->code->profiles[side];
