@@ -111,27 +111,6 @@ static MUST_USE enum err write_profile(const struct profile *profile,
     return request.exporter->write(&view, out);
 }
 
-static MUST_USE enum err append_profile(const struct profile *profile,
-                                        const struct export_changes *changes,
-                                        struct strbuf *out,
-                                        struct err_info *info)
-{
-    CLEANUP(text_freep) char *text = NULL;
-    size_t len = 0;
-    FILE *stream = open_memstream(&text, &len);
-    if (stream == NULL) {
-        return ERR_NO_MEMORY;
-    }
-    const enum err err = write_profile(profile, changes, stream, info);
-    const bool is_whole = ferror(stream) == 0;
-    if (fclose(stream) != 0 || !is_whole) {
-        return ERR_NO_MEMORY;
-    }
-    TRY(err);
-    strbuf_append(out, text, len);
-    return strbuf_result(out);
-}
-
 static MUST_USE enum err make_entry(struct push_source *source,
                                     const struct profile *profile,
                                     const struct export_changes *changes,
@@ -144,8 +123,14 @@ static MUST_USE enum err make_entry(struct push_source *source,
                   changes->from_unix_ns / NS_PER_S,
                   max_u64(changes->until_unix_ns / NS_PER_S,
                           changes->from_unix_ns / NS_PER_S + 1)); // else it covers no time
-    TRY(strbuf_result(out));
-    return append_profile(profile, changes, out, info);
+    FILE *stream = strbuf_open_stream(out);
+    if (stream == NULL) {
+        return ERR_NO_MEMORY;
+    }
+    const enum err err = write_profile(profile, changes, stream, info);
+    (void)fclose(stream); // `out` remembers a failure
+    TRY(err);
+    return strbuf_result(out);
 }
 
 static void changes_release(struct export_changes *changes)

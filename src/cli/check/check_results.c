@@ -4,7 +4,6 @@
 #include "cli/check/check_results.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -12,6 +11,7 @@
 #include "cli/diff/diff_report.h"
 #include "cli/report/report_lines.h"
 #include "cli/text/screen_text.h"
+#include "host/os/file.h"
 #include "profile/accuracy/sampling.h"
 #include "profile/compare/diff_format.h"
 #include "profile/names/known_functions.h"
@@ -92,42 +92,23 @@ static struct human format_limit(enum budget_unit unit, uint64_t value)
     return out;
 }
 
-// Prints details to `out`.
-typedef enum err print_details(const void *context, FILE *out, enum cost cost);
-
+// Add what is responsible for a broken budget: findings, and the call sites of its cost, if any.
 static MUST_USE enum err
-collect(print_details *print, const void *context, enum cost cost, struct strbuf *out)
+explain_budget(const struct report *report, const struct budget_info *budget, struct strbuf *out)
 {
-    char *text = NULL;
-    size_t len = 0;
-    FILE *stream = open_memstream(&text, &len);
+    CLEANUP(stream_closep) FILE *stream = strbuf_open_stream(out); // add_result finds its errors
     if (stream == NULL) {
         return ERR_NO_MEMORY;
     }
-    enum err problem = print(context, stream, cost);
-    bool is_whole = fclose(stream) == 0;
-    if (is_whole) {
-        strbuf_append(out, text, len);
-    }
-    free(text);
-    TRY(problem);
-    return is_whole ? strbuf_result(out) : ERR_NO_MEMORY;
+    TRY(report_print_explanations(report, stream, budget->has_stacks ? budget->cost : COST_COUNT));
+    return budget->has_stacks ? report_print_section(report, stream, budget->cost) : ERR_OK;
 }
 
-static enum err print_report_section(const void *context, FILE *out, enum cost cost)
+static MUST_USE enum err
+explain_growth(const struct diff_report *report, enum cost cost, struct strbuf *out)
 {
-    TRY(report_print_explanations(context, out, cost));
-    return report_print_section(context, out, cost);
-}
-
-static enum err print_explanations(const void *context, FILE *out, enum cost cost)
-{
-    return report_print_explanations(context, out, cost);
-}
-
-static enum err print_diff_section(const void *context, FILE *out, enum cost cost)
-{
-    return diff_print_section(context, out, cost);
+    CLEANUP(stream_closep) FILE *stream = strbuf_open_stream(out); // as above
+    return stream != NULL ? diff_print_section(report, stream, cost) : ERR_NO_MEMORY;
 }
 
 // Return whether a location has a place in a program's source. The frame of a pool has none, nor do
@@ -235,11 +216,9 @@ static MUST_USE enum err check_budget(struct check_results *results,
     if (budget->function != NULL && report->selection.rows.len == 0) {
         strbuf_append_text(&result.message, "; no stack has such a function");
     }
-    if (result.is_broken && info->has_stacks) {
-        TRY(collect(print_report_section, report, info->cost, &result.details));
-        TRY(find_place(report, info->cost, &result));
-    } else if (result.is_broken) {
-        TRY(collect(print_explanations, report, COST_COUNT, &result.details));
+    if (result.is_broken) {
+        TRY(explain_budget(report, info, &result.details));
+        TRY(info->has_stacks ? find_place(report, info->cost, &result) : ERR_OK);
     }
     return add_result(results, &result);
 }
@@ -382,7 +361,7 @@ static MUST_USE enum err check_cost_growth(struct check_results *results,
         }
     }
     if (result.is_broken) {
-        TRY(collect(print_diff_section, report, cost, &result.details));
+        TRY(explain_growth(report, cost, &result.details));
     }
     return add_result(results, &result);
 }

@@ -2,44 +2,34 @@
 // export_page: see export_page.h.
 #include "cli/commands/export_page.h"
 
-#include <stdlib.h>
-
 #include "cli/options/filter_options.h"
-#include "host/os/file.h"
+#include "host/text/strbuf.h"
 #include "server/pages/report_page.h"
 
 enum {
     WORDS_COLUMNS = 200 // of the page, not of a terminal
 };
 
-// Return a description of the filter, which the caller frees. Return NULL without memory.
-static char *tell_filter(const struct export_view *view)
+// Append a description of the filter.
+static MUST_USE enum err tell_filter(const struct export_view *view, struct strbuf *out)
 {
-    CLEANUP(text_freep) char *text = NULL;
-    size_t len = 0;
-    FILE *stream = open_memstream(&text, &len);
+    FILE *stream = strbuf_open_stream(out);
     if (stream == NULL) {
-        return NULL;
+        return ERR_NO_MEMORY;
     }
     filter_print(&view->selection, view->filter, WORDS_COLUMNS, stream);
-    if (fclose(stream) != 0) {
-        return NULL;
-    }
-    char *text_of_size = text;
-    text = NULL;
-    return text_of_size;
+    (void)fclose(stream); // `out` remembers a failure
+    return strbuf_result(out);
 }
 
 static enum err write_html(const struct export_view *view, FILE *out)
 {
-    CLEANUP(text_freep) char *filter_text = tell_filter(view);
-    if (filter_text == NULL) {
-        return ERR_NO_MEMORY;
-    }
+    CLEANUP(strbuf_release) struct strbuf filter_text = {0};
+    TRY(tell_filter(view, &filter_text));
     const struct report_page page = {.path = view->path,
                                      .profile = view->profile,
                                      .filter = view->filter,
-                                     .filter_text = filter_text,
+                                     .filter_text = strbuf_text(&filter_text),
                                      .tool_version = CAIRN_VERSION};
     return report_page_write(&page, out);
 }

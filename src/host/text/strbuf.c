@@ -2,7 +2,6 @@
 // strbuf: see strbuf.h.
 #include "host/text/strbuf.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,6 +95,17 @@ void strbuf_vprintf(struct strbuf *sb, const char *format, va_list arguments)
         sb->len += (size_t)len;
     }
     va_end(again);
+}
+
+static ssize_t append_written(void *sb, const char *data, size_t len)
+{
+    strbuf_append(sb, data, len);
+    return ((const struct strbuf *)sb)->failed ? 0 : (ssize_t)len;
+}
+
+FILE *strbuf_open_stream(struct strbuf *sb)
+{
+    return fopencookie(sb, "w", (cookie_io_functions_t){.write = append_written});
 }
 
 char *strbuf_take(struct strbuf *sb)

@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "base/bytes.h"
 #include "base/err.h"
@@ -38,6 +39,10 @@ void strbuf_append_hex(struct strbuf *sb, struct bytes bytes);
 
 void strbuf_printf(struct strbuf *sb, const char *format, ...) PRINTF_LIKE(2, 3);
 void strbuf_vprintf(struct strbuf *sb, const char *format, va_list arguments) PRINTF_LIKE(2, 0);
+
+// Return a stream that appends what is written to it, or NULL without memory. The text is whole
+// when the stream is closed; `failed` says then whether it is.
+FILE *strbuf_open_stream(struct strbuf *sb) MUST_USE;
 
 // Make room for `extra` more bytes and the terminator. The caller may write them at data + len and
 // then add to len. Return false (and set `failed`) if memory is short.

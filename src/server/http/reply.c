@@ -58,20 +58,22 @@ enum MHD_Result reply_queue(struct MHD_Connection *connection,
     return result;
 }
 
-enum MHD_Result
-reply_send(struct MHD_Connection *connection, const struct reply *reply, struct strbuf *body)
+struct MHD_Response *reply_of(struct strbuf *body)
 {
-    size_t len = body->len;
+    const size_t len = body->len;
     char *data = strbuf_take(body);
-    if (data == NULL) {
-        return MHD_NO;
-    }
     struct MHD_Response *response =
-        MHD_create_response_from_buffer(len, data, MHD_RESPMEM_MUST_FREE);
+        data != NULL ? MHD_create_response_from_buffer(len, data, MHD_RESPMEM_MUST_FREE) : NULL;
     if (response == NULL) {
         free(data);
     }
-    return reply_queue(connection, reply, response);
+    return response;
+}
+
+enum MHD_Result
+reply_send(struct MHD_Connection *connection, const struct reply *reply, struct strbuf *body)
+{
+    return reply_queue(connection, reply, reply_of(body));
 }
 
 enum MHD_Result

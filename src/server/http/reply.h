@@ -20,6 +20,10 @@ struct reply {
     bool is_gzip;      // the body is compressed
 };
 
+// Return a response without headers whose body is the text, which becomes empty. NULL without
+// memory.
+struct MHD_Response *reply_of(struct strbuf *body);
+
 // Send `body` and empty it.
 enum MHD_Result
 reply_send(struct MHD_Connection *connection, const struct reply *reply, struct strbuf *body);

@@ -104,40 +104,28 @@ static MUST_USE enum err write_document(const struct metrics_source *source,
     return err;
 }
 
-// Compute a document. The caller holds the mutex and frees *out.
+// Compute a document. The caller holds the mutex.
 static MUST_USE enum err compute(const struct metrics_source *source,
                                  enum metrics_document document,
-                                 char **out,
-                                 size_t *out_len,
+                                 struct strbuf *out,
                                  struct err_info *info)
 {
-    CLEANUP(text_freep) char *text = NULL;
-    size_t len = 0;
-    FILE *stream = open_memstream(&text, &len);
+    FILE *stream = strbuf_open_stream(out);
     if (stream == NULL) {
         return ERR_NO_MEMORY;
     }
     const enum err err = write_document(source, document, stream, info);
-    const bool is_whole = ferror(stream) == 0;
-    if (fclose(stream) != 0 || !is_whole) {
-        return ERR_NO_MEMORY;
-    }
-    TRY(err);
-    *out = text;
-    *out_len = len;
-    text = NULL;
-    return ERR_OK;
+    (void)fclose(stream); // `out` remembers a failure
+    TRY(strbuf_result(out));
+    return err;
 }
 
 // Return a response that takes the text over, with its headers; NULL without memory.
-static struct MHD_Response *response_of(enum metrics_document document, char *text, size_t len)
+static struct MHD_Response *response_of(enum metrics_document document, struct strbuf *text)
 {
     const struct reply reply = {.status = MHD_HTTP_OK, .type = documents[document].type};
-    struct MHD_Response *response =
-        MHD_create_response_from_buffer(len, text, MHD_RESPMEM_MUST_FREE);
-    if (response == NULL) {
-        free(text);
-    } else if (!reply_add_headers(response, &reply)) {
+    struct MHD_Response *response = reply_of(text);
+    if (response != NULL && !reply_add_headers(response, &reply)) {
         MHD_destroy_response(response);
         response = NULL;
     }
@@ -155,10 +143,9 @@ static MUST_USE enum err send_ready(struct metrics_source *source,
         return err_set(info, ERR_NOT_FOUND, "there is no checkpoint yet");
     }
     if (source->documents[document] == NULL) {
-        char *text = NULL;
-        size_t len = 0;
-        TRY(compute(source, document, &text, &len, info));
-        source->documents[document] = response_of(document, text, len);
+        CLEANUP(strbuf_release) struct strbuf text = {0};
+        TRY(compute(source, document, &text, info));
+        source->documents[document] = response_of(document, &text);
     }
     *out = source->documents[document] != NULL
                ? MHD_queue_response(connection, MHD_HTTP_OK, source->documents[document])
