@@ -28,24 +28,20 @@ void help_print_overview(FILE *out)
                 out);
 }
 
-static int run(int argc, char **argv)
+static int run(void *fields, int count, char **operands)
 {
-    int operand;
-    int status;
-    if (!command_parse(&command_help, argc, argv, NULL, &operand, &status)) {
-        return status;
-    }
-    if (operand == argc) {
+    (void)fields; // it has none
+    if (count == 0) {
         help_print_overview(stdout);
         return command_finish_output(STATUS_OK);
     }
-    const struct command *command = command_find(argv[operand]);
+    const struct command *command = command_find(operands[0]);
     if (command != NULL) {
         return command_print_help(command);
     }
     struct err_info info;
-    const struct command *near = command_suggest(argv[operand]);
-    (void)err_set(&info, ERR_NOT_FOUND, "unknown command '%.100s'%s%s%s", argv[operand],
+    const struct command *near = command_suggest(operands[0]);
+    (void)err_set(&info, ERR_NOT_FOUND, "unknown command '%.100s'%s%s%s", operands[0],
                   near != NULL ? "; did you mean '" : "", near != NULL ? near->name : "",
                   near != NULL ? "'?" : "; 'cairn help' lists them");
     return command_error(&info);

@@ -43,6 +43,8 @@ struct record_fields {
     bool is_ignored; // accepted options without an effect
 };
 
+static const struct record_fields defaults = {.settings = RECORD_DEFAULTS, .overflow = "wait"};
+
 #define SAMPLE_BYTES_MIN 16u
 
 #define FIELD(field) offsetof(struct record_fields, field)
@@ -217,6 +219,8 @@ static MUST_USE enum err check_rotation(const struct record_fields *fields,
     };
     struct rotation_options *rotation = &settings->recorder.rotation;
     const bool is_bounded = rotation->keep_ms != 0 || rotation->max_bytes != 0;
+    const bool is_fixed =
+        settings->output != NULL ? strstr(settings->output, "%p") == NULL : fields->follows;
     if (is_bounded && fields->rotate == NULL && !fields->follows) {
         return err_set(info, ERR_INVALID, "--keep and --max-disk need --rotate or --follow");
     }
@@ -226,20 +230,16 @@ static MUST_USE enum err check_rotation(const struct record_fields *fields,
                        "--rotate: '%.40s' is neither a time such as 1h nor a size such as 512M",
                        fields->rotate);
     }
-    if (rotation->every_ms != 0 && rotation->every_ms < SHORTEST_MS) {
-        return err_set(info, ERR_INVALID, "--rotate: the shortest time is a second");
-    }
-    if (fields->rotate != NULL && settings->recorder.logs_events) {
-        return err_set(info, ERR_INVALID, "--rotate and --events cannot be combined");
-    }
-    const bool has_default = settings->output == NULL && !fields->follows;
-    if (is_bounded &&
-        (has_default || (settings->output != NULL && strstr(settings->output, "%p") != NULL))) {
-        return err_set(info, ERR_INVALID,
-                       "--keep and --max-disk need --output with a name without %%p, so that the "
-                       "files of earlier runs are found");
-    }
-    return ERR_OK;
+    const struct mistake mistakes[] = {
+        {rotation->every_ms != 0 && rotation->every_ms < SHORTEST_MS,
+         "--rotate: the shortest time is a second"},
+        {fields->rotate != NULL && settings->recorder.logs_events,
+         "--rotate and --events cannot be combined"},
+        {is_bounded && !is_fixed,
+         "--keep and --max-disk need --output with a name without %p, so that the files of earlier "
+         "runs are found"},
+    };
+    return mistakes_check(mistakes, ARRAY_LEN(mistakes), info);
 }
 
 // --follow takes names, which may mean nothing yet.
@@ -269,6 +269,8 @@ static MUST_USE enum err check_settings(const struct record_fields *fields,
                                         struct record_settings *settings,
                                         struct err_info *info)
 {
+    const struct recorder_options *recorder = &settings->recorder;
+    const uint64_t sample = recorder->sample_bytes;
     if (settings->output != NULL && strcmp(settings->output, "-") == 0) {
         return err_set(info, ERR_INVALID,
                        "--output: standard output belongs to the program; give a file name");
@@ -277,29 +279,21 @@ static MUST_USE enum err check_settings(const struct record_fields *fields,
         return err_set(info, ERR_INVALID, "--mode: '%.20s' is not a mode such as 600, 640 or 644",
                        fields->mode);
     }
-    if (settings->recorder.may_sample && settings->recorder.logs_events) {
-        return err_set(info, ERR_INVALID, "--events and --overflow=sample cannot be combined");
-    }
-    if (settings->recorder.sample_bytes != 0 &&
-        (settings->recorder.sample_bytes < SAMPLE_BYTES_MIN ||
-         settings->recorder.sample_bytes > BYTE_WEIGHT_MEAN_MAX)) {
-        return err_set(info, ERR_INVALID, "--sample: give 16B to 64MiB");
-    }
-    if (settings->recorder.sample_bytes != 0 &&
-        (settings->recorder.may_sample || settings->recorder.logs_events)) {
-        return err_set(info, ERR_INVALID, "--sample and %s cannot be combined",
-                       settings->recorder.may_sample ? "--overflow=sample" : "--events");
-    }
-    if (settings->recorder.searches_libraries && settings->recorder.allow_own_malloc) {
-        return err_set(info, ERR_INVALID, "--all-allocators and --force cannot be combined");
-    }
-    if (settings->recorder.max_memory_bytes != 0 &&
-        settings->recorder.max_memory_bytes < MEMORY_BUDGET_MIN) {
-        return err_set(info, ERR_INVALID, "--max-memory: the recorder needs at least 64MiB");
-    }
-    if (settings->recorder.run.is_paused && settings->recorder.run.delay_ms != 0) {
-        return err_set(info, ERR_INVALID, "--delay and --start-paused cannot be combined");
-    }
+    const struct mistake mistakes[] = {
+        {recorder->may_sample && recorder->logs_events,
+         "--events and --overflow=sample cannot be combined"},
+        {sample != 0 && (sample < SAMPLE_BYTES_MIN || sample > BYTE_WEIGHT_MEAN_MAX),
+         "--sample: give 16B to 64MiB"},
+        {sample != 0 && recorder->may_sample, "--sample and --overflow=sample cannot be combined"},
+        {sample != 0 && recorder->logs_events, "--sample and --events cannot be combined"},
+        {recorder->searches_libraries && recorder->allow_own_malloc,
+         "--all-allocators and --force cannot be combined"},
+        {recorder->max_memory_bytes != 0 && recorder->max_memory_bytes < MEMORY_BUDGET_MIN,
+         "--max-memory: the recorder needs at least 64MiB"},
+        {recorder->run.is_paused && recorder->run.delay_ms != 0,
+         "--delay and --start-paused cannot be combined"},
+    };
+    TRY(mistakes_check(mistakes, ARRAY_LEN(mistakes), info));
     TRY(check_rotation(fields, settings, info));
     TRY(check_follow(fields, info));
     return record_listen_check(&settings->listen, info);
@@ -368,43 +362,30 @@ static int run_program(const struct record_fields *fields, char **argv)
     return status != STATUS_OK ? status : record_run(&settings, argv);
 }
 
-static void release_fields(struct record_fields *fields)
-{
-    option_word_vec_release(&fields->attached);
-    option_word_vec_release(&fields->labels);
-}
-
 // Whether a size follows --sample as a word of its own, which is taken for the program.
-static bool lacks_equals_sign(char **argv, int operand)
+static bool lacks_equals_sign(char *const *operands)
 {
     uint64_t bytes;
-    return operand > 0 && argv[operand] != NULL && strcmp(argv[operand - 1], "--sample") == 0 &&
-           size_parse(argv[operand], &bytes) && access(argv[operand], F_OK) != 0;
+    return operands[0] != NULL && strcmp(operands[-1], "--sample") == 0 &&
+           size_parse(operands[0], &bytes) && access(operands[0], F_OK) != 0;
 }
 
-static int run(int argc, char **argv)
+static int run(void *context, int count, char **operands)
 {
-    CLEANUP(release_fields)
-    struct record_fields fields = {.settings = record_default_settings, .overflow = "wait"};
-    int operand;
-    int status;
-    if (!command_parse(&command_record, argc, argv, &fields, &operand, &status)) {
-        return status;
-    }
-    if (fields.is_version) {
-        return command_version.run(1, argv);
+    const struct record_fields *fields = context;
+    if (fields->is_version) {
+        return command_run(&command_version, 1, operands - 1);
     }
     // "--" before the operand makes it a program in each case.
-    bool is_program = operand > 0 && strcmp(argv[operand - 1], "--") == 0;
-    bool is_file = operand < argc && !is_program && access(argv[operand], F_OK) == 0 &&
-                   output_name_is_recording(argv[operand]);
-    if (fields.is_analyze || is_file) {
-        return command_analyze.run(argc - operand + 1, argv + operand - 1);
+    const bool is_file = count > 0 && !command_is_program(operands) &&
+                         access(operands[0], F_OK) == 0 && output_name_is_recording(operands[0]);
+    if (fields->is_analyze || is_file) {
+        return command_run(&command_analyze, count + 1, operands - 1);
     }
-    if (lacks_equals_sign(argv, operand)) {
+    if (lacks_equals_sign(operands)) {
         return command_refuse(&command_record, "--sample: write --sample=BYTES, in one word");
     }
-    return run_program(&fields, argv + operand);
+    return run_program(fields, operands);
 }
 
 const struct command command_record = {
@@ -422,5 +403,7 @@ const struct command command_record = {
                 "cairn record -p 4711 --duration 30s -o server.cairn\n"
                 "cairn record --sample --listen 127.0.0.1:9464 ./server\n",
     .options = {.specs = specs, .count = ARRAY_LEN(specs)},
+    .fields_bytes = sizeof(struct record_fields),
+    .defaults = &defaults,
     .run = run,
 };

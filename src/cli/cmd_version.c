@@ -36,19 +36,16 @@ static int print_user_options(void)
     return STATUS_OK;
 }
 
-static int run(int argc, char **argv)
+static int run(void *context, int count, char **operands)
 {
-    struct version_fields fields = {0};
-    int operand;
-    int status;
-    if (!command_parse(&command_version, argc, argv, &fields, &operand, &status)) {
-        return status;
-    }
+    const struct version_fields *fields = context;
+    (void)count; // operands are ignored
+    (void)operands;
     (void)printf("cairn %s\n", CAIRN_VERSION); // command_finish_output checks for errors
-    if (fields.is_verbose) {
+    if (fields->is_verbose) {
         build_details_print();
     }
-    return command_finish_output(fields.is_verbose ? print_user_options() : STATUS_OK);
+    return command_finish_output(fields->is_verbose ? print_user_options() : STATUS_OK);
 }
 
 const struct command command_version = {
@@ -58,5 +55,6 @@ const struct command command_version = {
     .description = "Print the version of cairn.\n",
     .options = {.specs = specs, .count = ARRAY_LEN(specs)},
     .ignores_user_options = true,
+    .fields_bytes = sizeof(struct version_fields),
     .run = run,
 };

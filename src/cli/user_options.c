@@ -223,7 +223,7 @@ int user_options_run(const struct command *command, int argc, char **argv)
         at += strlen(at) + 1;
     }
     memcpy(words + 1 + options.word_count, argv + 1, (size_t)(argc - 1) * sizeof(*words));
-    const int status = command->run((int)count, words);
+    const int status = command_run(command, (int)count, words);
     free(words);
     return status;
 }

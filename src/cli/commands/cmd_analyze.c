@@ -28,7 +28,7 @@ struct analyze_fields {
     uint32_t port;
     bool no_browser;
     bool no_source;
-    struct name_words names; // owned
+    struct name_words names;
 };
 
 #define FIELD(field) offsetof(struct analyze_fields, field)
@@ -142,38 +142,27 @@ static int serve(const char *path, const struct analyze_fields *fields)
     return STATUS_OK;
 }
 
-static void fields_release(struct analyze_fields *fields)
+static int run(void *context, int count, char **operands)
 {
-    name_words_release(&fields->names);
-}
-
-static int run(int argc, char **argv)
-{
-    CLEANUP(fields_release) struct analyze_fields fields = {0};
-    int operand;
-    int status;
-    if (!command_parse(&command_analyze, argc, argv, &fields, &operand, &status)) {
-        return status;
-    }
-    if (fields.store != NULL && (argc != operand || fields.baseline != NULL)) {
+    const struct analyze_fields *fields = context;
+    if (fields->store != NULL && (count != 0 || fields->baseline != NULL)) {
         return command_refuse(&command_analyze, "--store takes neither a FILE nor --diff%s",
-                              fields.store[0] == '\0' ? "; a store is named by --store=URL" : "");
+                              fields->store[0] == '\0' ? "; a store is named by --store=URL" : "");
     }
-    if (fields.store == NULL && argc - operand != 1) {
+    if (fields->store == NULL && count != 1) {
         return command_refuse(&command_analyze,
-                              argc == operand
-                                  ? "no FILE given"
-                                  : "only one FILE can be given; --diff OLD compares two");
+                              count == 0 ? "no FILE given"
+                                         : "only one FILE can be given; --diff OLD compares two");
     }
-    if (fields.store == NULL && strcmp(argv[operand], "-") == 0) {
+    if (fields->store == NULL && strcmp(operands[0], "-") == 0) {
         return command_refuse(&command_analyze,
                               "analyze cannot read standard input; write it to a file first");
     }
-    if (fields.port > UINT16_MAX) {
+    if (fields->port > UINT16_MAX) {
         return command_refuse(&command_analyze, "--port: %u is not a port; write 1 to 65535",
-                              fields.port);
+                              fields->port);
     }
-    return serve(fields.store == NULL ? argv[operand] : NULL, &fields);
+    return serve(fields->store == NULL ? operands[0] : NULL, fields);
 }
 
 const struct command command_analyze = {
@@ -194,5 +183,6 @@ const struct command command_analyze = {
                 .count = ARRAY_LEN(specs),
                 .shared = {NAME_OPTIONS(analyze_fields, names)},
                 .follows_operands = true},
+    .fields_bytes = sizeof(struct analyze_fields),
     .run = run,
 };

@@ -129,15 +129,11 @@ static MUST_USE enum err act(int count, char **words, struct err_info *info)
     return err_set(info, ERR_UNSUPPORTED, "the action must be list, size, clear or limit SIZE");
 }
 
-static int run(int argc, char **argv)
+static int run(void *fields, int count, char **operands)
 {
     struct err_info info = {0};
-    int operand;
-    int status;
-    if (!command_parse(&command_cache, argc, argv, NULL, &operand, &status)) {
-        return status;
-    }
-    const enum err problem = act(argc - operand, argv + operand, &info);
+    (void)fields; // it has none
+    const enum err problem = act(count, operands, &info);
     if (problem == ERR_UNSUPPORTED) {
         return command_usage_error(&command_cache, &info);
     }

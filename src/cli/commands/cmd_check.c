@@ -28,7 +28,7 @@ struct check_fields {
     const char *junit;
     uint64_t growth;
     struct filter_words filter;
-    struct name_words names; // owned
+    struct name_words names;
     bool no_config;
     bool use_github;
     bool use_json;
@@ -38,7 +38,11 @@ struct check_fields {
     bool no_color;
 };
 
-#define GROWTH_UNSET                        UINT64_MAX
+#define GROWTH_UNSET UINT64_MAX
+
+static const struct check_fields defaults = {.growth = GROWTH_UNSET,
+                                             .filter = {.suppresses = true}};
+
 #define FIELD(field)                        offsetof(struct check_fields, field)
 #define BUDGET_OPTION(name, unit, sentence) OPTION(0, name, EACH, unit, FIELD(words), sentence)
 
@@ -134,22 +138,21 @@ make_plan(const struct check_fields *fields, struct check_plan *plan, struct err
         plan->growth = fields->growth;
         plan->has_growth = true;
     }
-    if (plan->baseline == NULL && (plan->has_growth || plan->per != NULL)) {
-        return err_set(info, ERR_INVALID, "budgets for growth require --baseline FILE");
-    }
-    if (plan->budgets.len == 0 && plan->baseline == NULL) {
-        return err_set(info, ERR_INVALID, "no budget given; an example is --max-peak 64MiB");
-    }
+    bool has_function = false;
     for (size_t i = 0; i < plan->budgets.len; i++) {
-        if (plan->budgets.items[i].function != NULL && fields->filter.function != NULL) {
-            return err_set(info, ERR_INVALID,
-                           "--filter-function cannot be combined with budgets for functions");
-        }
+        has_function = has_function || plan->budgets.items[i].function != NULL;
     }
-    if (fields->use_json && fields->use_github) {
-        return err_set(info, ERR_INVALID,
-                       "--json and --github cannot be combined: both write to standard output");
-    }
+    const struct mistake mistakes[] = {
+        {plan->baseline == NULL && (plan->has_growth || plan->per != NULL),
+         "budgets for growth require --baseline FILE"},
+        {plan->budgets.len == 0 && plan->baseline == NULL,
+         "no budget given; an example is --max-peak 64MiB"},
+        {has_function && fields->filter.function != NULL,
+         "--filter-function cannot be combined with budgets for functions"},
+        {fields->use_json && fields->use_github,
+         "--json and --github cannot be combined: both write to standard output"},
+    };
+    TRY(mistakes_check(mistakes, ARRAY_LEN(mistakes), info));
     return filter_words_check(&fields->filter, info);
 }
 
@@ -215,7 +218,7 @@ static int check_program(char **argv,
         return command_error(&info);
     }
     append_pattern(&pattern, strbuf_text(&scratch.path));
-    struct record_settings settings = record_default_settings;
+    struct record_settings settings = RECORD_DEFAULTS;
     settings.output = strbuf_text(&pattern);
     settings.is_quiet = true;
     settings.no_children = fields->no_children;
@@ -231,33 +234,21 @@ static int check_program(char **argv,
     return check_file(path, plan, fields, results);
 }
 
-static int check(int argc, char **argv, int operand, const struct check_fields *fields)
+static int run(void *context, int count, char **operands)
 {
+    const struct check_fields *fields = context;
     struct err_info info = {0};
     CLEANUP(check_plan_release) struct check_plan plan = {0};
     CLEANUP(check_results_release) struct check_results results = {0};
-    bool is_program = operand > 0 && strcmp(argv[operand - 1], "--") == 0;
-    if (operand == argc || (!is_program && argc - operand != 1)) {
+    const bool is_program = command_is_program(operands);
+    if (count == 0 || (!is_program && count != 1)) {
         return command_refuse(&command_check, "no FILE and no -- PROGRAM given");
     }
     if (make_plan(fields, &plan, &info) != ERR_OK) {
         return command_usage_error(&command_check, &info);
     }
-    return is_program ? check_program(argv + operand, &plan, fields, &results)
-                      : check_file(argv[operand], &plan, fields, &results);
-}
-
-static int run(int argc, char **argv)
-{
-    struct check_fields fields = {.growth = GROWTH_UNSET, .filter = {.suppresses = true}};
-    int operand;
-    int status;
-    if (command_parse(&command_check, argc, argv, &fields, &operand, &status)) {
-        status = check(argc, argv, operand, &fields);
-    }
-    option_word_vec_release(&fields.words);
-    name_words_release(&fields.names);
-    return status;
+    return is_program ? check_program(operands, &plan, fields, &results)
+                      : check_file(operands[0], &plan, fields, &results);
 }
 
 const struct command command_check = {
@@ -283,5 +274,7 @@ const struct command command_check = {
                 .count = ARRAY_LEN(specs),
                 .shared = {FILTER_OPTIONS(check_fields, filter), NAME_OPTIONS(check_fields, names)},
                 .follows_operands = true},
+    .fields_bytes = sizeof(struct check_fields),
+    .defaults = &defaults,
     .run = run,
 };

@@ -130,19 +130,13 @@ static int ask(const char *recording, const char *action, const char *text, bool
     return command_finish_output(STATUS_OK);
 }
 
-static int run(int argc, char **argv)
+static int run(void *context, int count, char **operands)
 {
-    struct ctl_fields fields = {0};
-    int operand;
-    int status;
-    if (!command_parse(&command_ctl, argc, argv, &fields, &operand, &status)) {
-        return status;
-    }
-    const int count = argc - operand;
+    const struct ctl_fields *fields = context;
     if (count < 2) {
         return command_refuse(&command_ctl, "FILE or PID and ACTION are required");
     }
-    const char *action = argv[operand + 1];
+    const char *action = operands[1];
     if (!is_action(action)) {
         return command_refuse(&command_ctl, "unknown action '%.40s'", action);
     }
@@ -151,7 +145,7 @@ static int run(int argc, char **argv)
         return command_refuse(&command_ctl, "'%s' takes %s", action,
                               has_text ? "one text; quote it" : "nothing more");
     }
-    return ask(argv[operand], action, has_text ? argv[operand + 2] : NULL, fields.use_json);
+    return ask(operands[0], action, has_text ? operands[2] : NULL, fields->use_json);
 }
 
 const struct command command_ctl = {
@@ -176,5 +170,6 @@ const struct command command_ctl = {
                 "cairn ctl 4711 checkpoint\n",
     .words = actions,
     .words_after = 1,
+    .fields_bytes = sizeof(struct ctl_fields),
     .run = run,
 };

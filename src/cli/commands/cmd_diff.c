@@ -14,7 +14,7 @@ struct diff_fields {
     uint64_t threshold;
     const char *per;
     struct filter_words filter;
-    struct name_words names; // owned
+    struct name_words names;
 };
 
 static const struct diff_fields defaults = {.output = OUTPUT_DEFAULTS,
@@ -70,34 +70,24 @@ static int diff_files(const char *old,
     return command_finish_output(report.findings.len > 0 ? STATUS_FOUND : STATUS_OK);
 }
 
-static void fields_release(struct diff_fields *fields)
+static int run(void *context, int count, char **operands)
 {
-    name_words_release(&fields->names);
-}
-
-static int run(int argc, char **argv)
-{
+    const struct diff_fields *fields = context;
     struct err_info info = {0};
-    CLEANUP(fields_release) struct diff_fields fields = defaults;
     struct per per = {0};
-    int operand;
-    int status;
-    if (!command_parse(&command_diff, argc, argv, &fields, &operand, &status)) {
-        return status;
-    }
-    if (argc - operand != 2) {
+    if (count != 2) {
         return command_refuse(&command_diff, "two recordings are required: OLD and NEW");
     }
-    if (fields.per != NULL && !per_parse(fields.per, &per)) {
+    if (fields->per != NULL && !per_parse(fields->per, &per)) {
         return command_refuse(&command_diff,
                               "--per: '%.100s' is not second or a count such as 1000 or 900:1000",
-                              fields.per);
+                              fields->per);
     }
-    if (filter_words_check(&fields.filter, &info) != ERR_OK ||
-        output_words_check(&fields.output, &info) != ERR_OK) {
+    if (filter_words_check(&fields->filter, &info) != ERR_OK ||
+        output_words_check(&fields->output, &info) != ERR_OK) {
         return command_usage_error(&command_diff, &info);
     }
-    return diff_files(argv[operand], argv[operand + 1], &fields, &per);
+    return diff_files(operands[0], operands[1], fields, &per);
 }
 
 const struct command command_diff = {
@@ -115,5 +105,7 @@ const struct command command_diff = {
                 .count = ARRAY_LEN(specs),
                 .shared = {FILTER_OPTIONS(diff_fields, filter), NAME_OPTIONS(diff_fields, names)},
                 .follows_operands = true},
+    .fields_bytes = sizeof(struct diff_fields),
+    .defaults = &defaults,
     .run = run,
 };

@@ -162,19 +162,15 @@ static int dump_table(const char *path, const char *name)
     return command_finish_output(STATUS_OK);
 }
 
-static int run(int argc, char **argv)
+static int run(void *context, int count, char **operands)
 {
-    struct dump_fields fields = {0};
-    int operand;
-    int status;
-    if (!command_parse(&command_dump, argc, argv, &fields, &operand, &status)) {
-        return status;
+    const struct dump_fields *fields = context;
+    (void)count; // one FILE
+    if (fields->use_events) {
+        return dump_events(operands[0], fields->use_json);
     }
-    if (fields.use_events) {
-        return dump_events(argv[operand], fields.use_json);
-    }
-    return fields.table != NULL ? dump_table(argv[operand], fields.table)
-                                : dump_chunks(argv[operand]);
+    return fields->table != NULL ? dump_table(operands[0], fields->table)
+                                 : dump_chunks(operands[0]);
 }
 
 const struct command command_dump = {
@@ -190,5 +186,6 @@ const struct command command_dump = {
                 "cairn dump --table processes run.cairn\n",
     .options = {.specs = specs, .count = ARRAY_LEN(specs), .follows_operands = true},
     .takes_one_file = true,
+    .fields_bytes = sizeof(struct dump_fields),
     .run = run,
 };

@@ -27,10 +27,12 @@ struct export_fields {
     const char *moment;
     enum cost cost;
     struct filter_words filter;
-    struct name_words names; // owned
+    struct name_words names;
     bool use_list;
     bool is_page;
 };
+
+static const struct export_fields defaults = {.cost = COST_COUNT};
 
 #define FIELD(field) offsetof(struct export_fields, field)
 
@@ -262,33 +264,23 @@ export_file(const char *path, const struct export_fields *fields, enum export_mo
     return export_view(request.exporter, &view, fields, path);
 }
 
-static void fields_release(struct export_fields *fields)
+static int run(void *context, int count, char **operands)
 {
-    name_words_release(&fields->names);
-}
-
-static int run(int argc, char **argv)
-{
+    struct export_fields *fields = context;
     struct err_info info = {0};
-    CLEANUP(fields_release) struct export_fields fields = {.cost = COST_COUNT};
-    int operand;
-    int status;
-    if (!command_parse(&command_export, argc, argv, &fields, &operand, &status)) {
-        return status;
-    }
-    if (fields.use_list) {
+    if (fields->use_list) {
         return list_formats();
     }
-    if (fields.is_page && fields.format != NULL) {
+    if (fields->is_page && fields->format != NULL) {
         return command_refuse(&command_export, "--html and --to cannot be combined");
     }
-    fields.format = fields.is_page ? exporter_html.name : fields.format;
+    fields->format = fields->is_page ? exporter_html.name : fields->format;
     enum export_moment moment;
-    if (check_words(&fields, argc - operand, &info) != ERR_OK ||
-        read_moment(&fields, &moment, &info) != ERR_OK) {
+    if (check_words(fields, count, &info) != ERR_OK ||
+        read_moment(fields, &moment, &info) != ERR_OK) {
         return command_usage_error(&command_export, &info);
     }
-    return export_file(argv[operand], &fields, moment);
+    return export_file(operands[0], fields, moment);
 }
 
 const struct command command_export = {
@@ -308,5 +300,7 @@ const struct command command_export = {
                 .shared = {FILTER_OPTIONS(export_fields, filter),
                            NAME_OPTIONS(export_fields, names)},
                 .follows_operands = true},
+    .fields_bytes = sizeof(struct export_fields),
+    .defaults = &defaults,
     .run = run,
 };

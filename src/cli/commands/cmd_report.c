@@ -21,7 +21,7 @@ struct report_fields {
     struct output_words output;
     enum cost sort;
     struct filter_words filter;
-    struct name_words names; // owned
+    struct name_words names;
     bool lists_blocks;
     const char *tree;
     const char *group_by;
@@ -275,25 +275,16 @@ static MUST_USE enum err check_views(const struct report_fields *fields, struct 
                                    : ERR_OK;
 }
 
-static void fields_release(struct report_fields *fields)
+static int run(void *context, int count, char **operands)
 {
-    name_words_release(&fields->names);
-}
-
-static int run(int argc, char **argv)
-{
+    const struct report_fields *fields = context;
     struct err_info info = {0};
-    CLEANUP(fields_release) struct report_fields fields = defaults;
-    int operand;
-    int status;
-    if (!command_parse(&command_report, argc, argv, &fields, &operand, &status)) {
-        return status;
-    }
-    if (filter_words_check(&fields.filter, &info) != ERR_OK ||
-        check_views(&fields, &info) != ERR_OK) {
+    (void)count; // one FILE
+    if (filter_words_check(&fields->filter, &info) != ERR_OK ||
+        check_views(fields, &info) != ERR_OK) {
         return command_usage_error(&command_report, &info);
     }
-    return report_with(argv[operand], &fields);
+    return report_with(operands[0], fields);
 }
 
 const struct command command_report = {
@@ -320,5 +311,7 @@ const struct command command_report = {
                            NAME_OPTIONS(report_fields, names)},
                 .follows_operands = true},
     .takes_one_file = true,
+    .fields_bytes = sizeof(struct report_fields),
+    .defaults = &defaults,
     .run = run,
 };

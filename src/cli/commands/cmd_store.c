@@ -34,13 +34,13 @@ struct store_fields {
     const char *since;
     const char *until;
     const char *recording;
-    struct option_word_vec labels; // owned
+    struct option_word_vec labels;
     enum cost cost;
     uint32_t limit;
     bool use_json;
     bool use_csv;
     bool is_oom;
-    struct name_words names; // owned
+    struct name_words names;
 };
 
 static const struct store_fields defaults = {.limit = ROWS_BY_DEFAULT};
@@ -329,29 +329,17 @@ act(const struct action *action, const struct call *call, struct err_info *info)
     return action->run(store, call, info);
 }
 
-static void fields_release(struct store_fields *fields)
+static int run(void *context, int count, char **operands)
 {
-    option_word_vec_release(&fields->labels);
-    name_words_release(&fields->names);
-}
-
-static int run(int argc, char **argv)
-{
+    const struct store_fields *fields = context;
     struct err_info info = {0};
-    CLEANUP(fields_release) struct store_fields fields = defaults;
-    int operand;
-    int status;
-    if (!command_parse(&command_store, argc, argv, &fields, &operand, &status)) {
-        return status;
-    }
-    if (fields.use_json && fields.use_csv) {
+    if (fields->use_json && fields->use_csv) {
         return command_refuse(&command_store, "--json and --csv cannot be combined");
     }
-    struct call call = {
-        .fields = &fields, .words = argv + operand + 1, .count = argc - operand - 1};
+    struct call call = {.fields = fields, .words = operands + 1, .count = count - 1};
     const struct action *action = NULL;
-    if (find_action(&call, operand < argc ? argv[operand] : NULL, &action, &info) != ERR_OK ||
-        scope_of(&fields, &call.scope, &info) != ERR_OK) {
+    if (find_action(&call, operands[0], &action, &info) != ERR_OK ||
+        scope_of(fields, &call.scope, &info) != ERR_OK) {
         return command_usage_error(&command_store, &info);
     }
     const enum err problem = act(action, &call, &info);
@@ -388,5 +376,7 @@ const struct command command_store = {
                 .shared = {NAME_OPTIONS(store_fields, names)},
                 .follows_operands = true},
     .words = action_names,
+    .fields_bytes = sizeof(struct store_fields),
+    .defaults = &defaults,
     .run = run,
 };

@@ -13,13 +13,8 @@
 #include "recording/write/recording_rewrite.h"
 
 struct symbolize_fields {
-    struct name_words names; // owned
+    struct name_words names;
 };
-
-static void fields_release(struct symbolize_fields *fields)
-{
-    name_words_release(&fields->names);
-}
 
 // Check that the file is whole: writing a damaged one again would lose data.
 static MUST_USE enum err check_file(const char *path,
@@ -75,9 +70,12 @@ static int tell(const char *path, const struct named_recording *named)
     return command_finish_output(STATUS_OK);
 }
 
-static int symbolize(const char *path, const struct symbolize_fields *fields)
+static int run(void *context, int count, char **operands)
 {
+    const struct symbolize_fields *fields = context;
+    const char *path = operands[0];
     struct err_info info = {0};
+    (void)count; // one FILE
     uint32_t generation = 0;
     CLEANUP(name_places_release) struct name_places names = {0};
     CLEANUP(profile_closep) struct profile *profile = NULL;
@@ -96,17 +94,6 @@ static int symbolize(const char *path, const struct symbolize_fields *fields)
     return problem == ERR_OK ? tell(path, &named) : command_error(&info);
 }
 
-static int run(int argc, char **argv)
-{
-    CLEANUP(fields_release) struct symbolize_fields fields = {0};
-    int operand;
-    int status;
-    if (!command_parse(&command_symbolize, argc, argv, &fields, &operand, &status)) {
-        return status;
-    }
-    return symbolize(argv[operand], &fields);
-}
-
 const struct command command_symbolize = {
     .name = "symbolize",
     .summary = "add missing symbol names to a recording",
@@ -119,5 +106,6 @@ const struct command command_symbolize = {
                 .shared = {NAME_OPTIONS(symbolize_fields, names)},
                 .follows_operands = true},
     .takes_one_file = true,
+    .fields_bytes = sizeof(struct symbolize_fields),
     .run = run,
 };

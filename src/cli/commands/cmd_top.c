@@ -30,8 +30,11 @@ struct top_fields {
     bool is_plain;
     uint32_t count;
     uint32_t limit;
-    struct name_words names; // owned
+    struct name_words names;
 };
+
+static const struct top_fields defaults = {
+    .interval_ms = INTERVAL_MS_BY_DEFAULT, .sort = "live", .limit = LIMIT_BY_DEFAULT};
 
 #define FIELD(field) offsetof(struct top_fields, field)
 
@@ -68,19 +71,13 @@ static const struct option_spec specs[] = {
 static MUST_USE enum err
 check_fields(const struct top_fields *fields, int operands, struct err_info *info)
 {
-    if (fields->pid != 0 && operands > 0) {
-        return err_set(info, ERR_INVALID, "--pid and a PROGRAM or FILE contradict each other");
-    }
-    if (fields->pid == 0 && operands == 0) {
-        return err_set(info, ERR_INVALID, "no PROGRAM, FILE or --pid given");
-    }
-    if (fields->interval_ms < INTERVAL_MS_MIN) {
-        return err_set(info, ERR_INVALID, "--interval: the shortest is 100ms");
-    }
-    if (fields->count != 0 && !fields->is_plain) {
-        return err_set(info, ERR_INVALID, "--count needs --plain");
-    }
-    return ERR_OK;
+    const struct mistake mistakes[] = {
+        {fields->pid != 0 && operands > 0, "--pid and a PROGRAM or FILE contradict each other"},
+        {fields->pid == 0 && operands == 0, "no PROGRAM, FILE or --pid given"},
+        {fields->interval_ms < INTERVAL_MS_MIN, "--interval: the shortest is 100ms"},
+        {fields->count != 0 && !fields->is_plain, "--count needs --plain"},
+    };
+    return mistakes_check(mistakes, ARRAY_LEN(mistakes), info);
 }
 
 static int watch(const struct top_fields *fields, const struct top_run_options *run_options)
@@ -120,36 +117,23 @@ static int watch(const struct top_fields *fields, const struct top_run_options *
     return fields->is_plain ? command_finish_output(status) : status;
 }
 
-static void fields_release(struct top_fields *fields)
+static int run(void *context, int count, char **operands)
 {
-    name_words_release(&fields->names);
-}
-
-static int run(int argc, char **argv)
-{
+    const struct top_fields *fields = context;
     struct err_info info = {0};
-    CLEANUP(fields_release)
-    struct top_fields fields = {
-        .interval_ms = INTERVAL_MS_BY_DEFAULT, .sort = "live", .limit = LIMIT_BY_DEFAULT};
-    int operand;
-    int status;
-    if (!command_parse(&command_top, argc, argv, &fields, &operand, &status)) {
-        return status;
-    }
-    if (check_fields(&fields, argc - operand, &info) != ERR_OK) {
+    if (check_fields(fields, count, &info) != ERR_OK) {
         return command_usage_error(&command_top, &info);
     }
-    const bool is_program = operand > 0 && strcmp(argv[operand - 1], "--") == 0;
     const bool is_file =
-        argc - operand == 1 && !is_program && output_name_is_recording(argv[operand]);
+        count == 1 && !command_is_program(operands) && output_name_is_recording(operands[0]);
     const struct top_run_options options = {
-        .argv = operand < argc && !is_file ? argv + operand : NULL,
-        .file = is_file ? argv[operand] : NULL,
-        .pid = fields.pid,
-        .output = fields.output,
-        .program_output = fields.program_output,
+        .argv = count > 0 && !is_file ? operands : NULL,
+        .file = is_file ? operands[0] : NULL,
+        .pid = fields->pid,
+        .output = fields->output,
+        .program_output = fields->program_output,
     };
-    return watch(&fields, &options);
+    return watch(fields, &options);
 }
 
 const struct command command_top = {
@@ -169,5 +153,7 @@ const struct command command_top = {
     .options = {.specs = specs,
                 .count = ARRAY_LEN(specs),
                 .shared = {NAME_OPTIONS(top_fields, names)}},
+    .fields_bytes = sizeof(struct top_fields),
+    .defaults = &defaults,
     .run = run,
 };

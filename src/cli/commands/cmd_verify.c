@@ -51,8 +51,11 @@ static uint64_t print_findings(const struct recording_findings *findings)
     return count;
 }
 
-static int verify(const char *path)
+static int run(void *fields, int count, char **operands)
 {
+    const char *path = operands[0];
+    (void)fields; // it has none
+    (void)count;  // one FILE
     CLEANUP(recording_release) struct recording recording = {0};
     CLEANUP(recording_findings_release) struct recording_findings findings = {0};
     struct recording_open_result result;
@@ -81,16 +84,6 @@ static int verify(const char *path)
                      result.condition == RECORDING_GROWING ? ", still growing" : "");
     }
     return command_finish_output(found == 0 ? STATUS_OK : STATUS_FOUND);
-}
-
-static int run(int argc, char **argv)
-{
-    int operand;
-    int status;
-    if (!command_parse(&command_verify, argc, argv, NULL, &operand, &status)) {
-        return status;
-    }
-    return verify(argv[operand]);
 }
 
 const struct command command_verify = {

@@ -47,30 +47,39 @@ int command_refuse(const struct command *command, const char *format, ...)
     return command_usage_error(command, &info);
 }
 
-bool command_parse(const struct command *command,
-                   int argc,
-                   char **argv,
-                   void *fields,
-                   int *first_operand,
-                   int *status)
+// Parse the command line into `fields` and run the command.
+static int parse_and_run(const struct command *command, int argc, char **argv, void *fields)
 {
     struct err_info info = {0};
-    switch (options_parse(command->options, argc, argv, fields, first_operand, &info)) {
+    int first = 0;
+    switch (options_parse(command->options, argc, argv, fields, &first, &info)) {
     case OPTIONS_HELP:
-        *status = command_print_help(command);
-        return false;
+        return command_print_help(command);
     case OPTIONS_WRONG:
-        *status = command_usage_error(command, &info);
-        return false;
+        return command_usage_error(command, &info);
     case OPTIONS_OK:
         break;
     }
-    if (command->takes_one_file && argc - *first_operand != 1) {
-        *status = command_refuse(command, argc == *first_operand ? "no FILE given"
-                                                                 : "only one FILE can be given");
-        return false;
+    if (command->takes_one_file && argc - first != 1) {
+        return command_refuse(command,
+                              argc == first ? "no FILE given" : "only one FILE can be given");
     }
-    return true;
+    return command->run(fields, argc - first, argv + first);
+}
+
+int command_run(const struct command *command, int argc, char **argv)
+{
+    void *fields = calloc(1, command->fields_bytes + 1); // a command may have none
+    if (fields == NULL) {
+        return command_error(&(struct err_info){.code = ERR_NO_MEMORY});
+    }
+    if (command->defaults != NULL) {
+        memcpy(fields, command->defaults, command->fields_bytes);
+    }
+    const int status = parse_and_run(command, argc, argv, fields);
+    options_release(command->options, fields);
+    free(fields);
+    return status;
 }
 
 static void print_examples(const char *lines)

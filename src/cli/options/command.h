@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "cli/options/options.h"
@@ -25,21 +26,26 @@ struct command {
     const char *description; // paragraphs, for `cairn help NAME`
     const char *examples;    // command lines, for the same; NULL: none
     struct option_table options;
-    const char *const *words;          // operands that are one of these, for completion; NULL: none
-    int words_after;                   // the number of operands before that one
-    bool takes_one_file;               // refuse any other number of operands
-    bool ignores_user_options;         // of user_options.h
-    int (*run)(int argc, char **argv); // argv[0] is the command's name; returns the exit status
+    const char *const *words;  // operands that are one of these, for completion; NULL: none
+    int words_after;           // the number of operands before that one
+    bool takes_one_file;       // refuse any other number of operands
+    bool ignores_user_options; // of user_options.h
+    size_t fields_bytes;       // of the struct that takes the options
+    const void *defaults;      // of that struct; NULL: zeroes
+    // Run with the parsed fields and the operands, and return the exit status. Before the operands
+    // is the last word of the options, or the command's name.
+    int (*run)(void *fields, int count, char **operands);
 };
 
-// Parse argv[1..argc) by the command's table into `fields`. Return false if the command is done
-// after help or an error. Both have been printed then, and *status is the exit status.
-bool command_parse(const struct command *command,
-                   int argc,
-                   char **argv,
-                   void *fields,
-                   int *first_operand,
-                   int *status);
+// Parse argv[1..argc) by the command's table, and run the command. Print help and errors. Return
+// the exit status. argv[0] is the command's name.
+int command_run(const struct command *command, int argc, char **argv);
+
+// Return whether "--" is before the operands, which are a program and its arguments then.
+static inline bool command_is_program(char *const *operands)
+{
+    return strcmp(operands[-1], "--") == 0;
+}
 
 // Print `info` as "cairn: ..." with a hint at the command's help. Return STATUS_USAGE.
 int command_usage_error(const struct command *command, const struct err_info *info);

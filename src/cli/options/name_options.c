@@ -36,11 +36,6 @@ const struct option_spec name_option_specs[NAME_OPTION_COUNT] = {
 };
 // clang-format on
 
-void name_words_release(struct name_words *words)
-{
-    option_word_vec_release(&words->words);
-}
-
 static void interrupt(int number)
 {
     (void)number;

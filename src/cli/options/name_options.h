@@ -21,7 +21,7 @@
 
 // A command has one of these in its fields, zeroed, and lists name_option_specs as shared options.
 struct name_words {
-    struct option_word_vec words; // owned
+    struct option_word_vec words;
 };
 
 enum {
@@ -35,8 +35,6 @@ extern const struct option_spec name_option_specs[NAME_OPTION_COUNT];
     {                                                                        \
         name_option_specs, NAME_OPTION_COUNT, offsetof(struct fields, field) \
     }
-
-void name_words_release(struct name_words *words);
 
 DEFINE_VEC(folder_vec, const char *);
 

@@ -334,6 +334,26 @@ enum options_outcome options_parse(struct option_table table,
     return OPTIONS_OK;
 }
 
+void options_release(struct option_table table, void *fields)
+{
+    for (size_t i = 0; i < options_count(table); i++) {
+        const struct option_spec *spec = options_at(table, i);
+        if (spec->kind == OPTION_EACH) { // several may share a field
+            option_word_vec_release(field_of(table, spec, fields));
+        }
+    }
+}
+
+enum err mistakes_check(const struct mistake *mistakes, size_t count, struct err_info *info)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (mistakes[i].is_made) {
+            return err_set(info, ERR_INVALID, "%s", mistakes[i].sentence);
+        }
+    }
+    return ERR_OK;
+}
+
 const struct option_spec *options_find(struct option_table table, const char *name)
 {
     for (size_t i = 0; i < options_count(table); i++) {

@@ -80,7 +80,7 @@ struct option_word {
     const char *text;               // borrowed from argv
 };
 
-DEFINE_VEC(option_word_vec, struct option_word); // the command releases it
+DEFINE_VEC(option_word_vec, struct option_word);
 
 enum options_outcome {
     OPTIONS_OK,
@@ -95,6 +95,20 @@ enum options_outcome options_parse(struct option_table table,
                                    void *fields,
                                    int *first_operand,
                                    struct err_info *info) MUST_USE;
+
+// Release what options_parse has put into `fields`.
+void options_release(struct option_table table, void *fields);
+
+// A mistake of a command line that the tables do not know, such as two options that exclude each
+// other.
+struct mistake {
+    bool is_made;
+    const char *sentence;
+};
+
+// Return ERR_INVALID with the sentence of the first mistake that is made.
+enum err mistakes_check(const struct mistake *mistakes, size_t count, struct err_info *info)
+    MUST_USE;
 
 // The options of a table, shared ones included: their number, and the one at `index` below that.
 size_t options_count(struct option_table table);

@@ -39,11 +39,6 @@ enum {
 // Path of the preloaded library, relative to the folder of this executable.
 static const char preload_library[] = "/../lib/cairn/libcairn_preload.so";
 
-const struct record_settings record_default_settings = {
-    .recorder = {.checkpoint_interval_ms = 10000, .max_frames = SESSION_FRAMES_DEFAULT},
-    .push = {.interval_ms = 15000, .timeout_ms = 10000, .spool_max_bytes = 64 << 20},
-};
-
 // Return the memory limit of the recorder. The default is a quarter of the available memory: the
 // rest is for the program.
 static uint64_t max_memory_bytes(const struct record_settings *settings)

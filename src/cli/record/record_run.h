@@ -22,7 +22,11 @@ struct record_settings {
     bool without_symbols; // --no-symbols: names are looked up when the recording is opened
 };
 
-extern const struct record_settings record_default_settings;
+#define RECORD_DEFAULTS                                                                      \
+    {                                                                                        \
+        .recorder = {.checkpoint_interval_ms = 10000, .max_frames = SESSION_FRAMES_DEFAULT}, \
+        .push = {.interval_ms = 15000, .timeout_ms = 10000, .spool_max_bytes = 64 << 20},    \
+    }
 
 // Append the path of the recording of a process on this host. ERR_INVALID for an invalid pattern
 // (output_name.h).
