@@ -178,12 +178,10 @@ static MUST_USE enum err find_edges(struct callgrind *c, struct u32_vec *keys)
         }
         uint64_t called = function_number(c->view->profile, nodes[i].location);
         uint64_t key = (uint64_t)nodes[nodes[i].parent].location << 32 | called;
-        if (map_u64_get(&c->edge_ids, key, &keys->items[i])) {
-            continue;
+        TRY(map_u64_number(&c->edge_ids, key, c->edges.len, &keys->items[i]));
+        if (keys->items[i] == c->edges.len) {
+            TRY(u32_vec_push(&c->edges, i));
         }
-        keys->items[i] = (uint32_t)c->edges.len;
-        TRY(map_u64_put(&c->edge_ids, key, keys->items[i]));
-        TRY(u32_vec_push(&c->edges, i));
     }
     return ERR_OK;
 }

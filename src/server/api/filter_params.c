@@ -10,16 +10,6 @@ enum {
     STATUS_CONFLICT = 409,
 };
 
-static const enum param text_params[] = {
-    PARAM_FUNCTION,  PARAM_FUNCTION_REGEX, PARAM_FILE,    PARAM_FILE_REGEX,
-    PARAM_MODULE,    PARAM_MODULE_REGEX,   PARAM_FOCUS,   PARAM_IGNORE,
-    PARAM_SHOW_FROM, PARAM_THREAD,         PARAM_CLASSES, PARAM_RECORDING,
-};
-static const enum param number_params[] = {
-    PARAM_PROCESS,  PARAM_FROM_MS,      PARAM_TO_MS,        PARAM_SIZE_MIN,
-    PARAM_SIZE_MAX, PARAM_LIFETIME_MIN, PARAM_LIFETIME_MAX,
-};
-
 static void read_names(const struct request *request, struct filter *filter)
 {
     const struct {
@@ -151,19 +141,11 @@ filter_params_blame(const struct request *request, enum err reason, struct probl
     return reason;
 }
 
-static void append_param(const struct request *request, enum param param, struct strbuf *out)
-{
-    const char *text = request_text(request, param);
-    strbuf_append_char(out, '\0');
-    strbuf_append_text(out, text != NULL ? text : "");
-}
-
 void filter_params_append(const struct request *request, struct strbuf *out)
 {
-    for (size_t i = 0; i < ARRAY_LEN(text_params); i++) {
-        append_param(request, text_params[i], out);
-    }
-    for (size_t i = 0; i < ARRAY_LEN(number_params); i++) {
-        append_param(request, number_params[i], out);
+    for (int param = PARAM_FUNCTION; param <= PARAM_RECORDING; param++) {
+        const char *text = request_text(request, (enum param)param);
+        strbuf_append_char(out, '\0');
+        strbuf_append_text(out, text != NULL ? text : "");
     }
 }

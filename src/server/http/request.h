@@ -21,65 +21,71 @@ enum {
     REQUEST_ROWS_MAX = 1000000, // in any table of an answer
 };
 
+// The parameters of the API: the enumerator after PARAM_, the name, the kind of value_kind, and
+// other members of param_spec, both of request.c. The filters are those of FUNCTION to RECORDING.
+#define REQUEST_PARAMS(X)                                         \
+    X(TOKEN, "token", TEXT)                                       \
+    X(FUNCTION, "function", TEXT)                                 \
+    X(FUNCTION_REGEX, "function_regex", REGEX)                    \
+    X(FILE, "file", TEXT)                                         \
+    X(FILE_REGEX, "file_regex", REGEX)                            \
+    X(MODULE, "module", TEXT)                                     \
+    X(MODULE_REGEX, "module_regex", REGEX)                        \
+    X(FOCUS, "focus", REGEX)                                      \
+    X(IGNORE, "ignore", REGEX)                                    \
+    X(SHOW_FROM, "show_from", REGEX)                              \
+    X(PROCESS, "process", NUMBER, .least = 1, .most = UINT32_MAX) \
+    X(THREAD, "thread", TEXT)                                     \
+    X(FROM_MS, "from_ms", NUMBER, .most = TIME_MAX)               \
+    X(TO_MS, "to_ms", NUMBER, .most = TIME_MAX)                   \
+    X(CLASSES, "classes", LIST, .choices = classes)               \
+    X(SIZE_MIN, "size_min_bytes", NUMBER, .most = SIZE_MAX_BYTES) \
+    X(SIZE_MAX, "size_max_bytes", NUMBER, .most = SIZE_MAX_BYTES) \
+    X(LIFETIME_MIN, "lifetime_min_ms", NUMBER, .most = TIME_MAX)  \
+    X(LIFETIME_MAX, "lifetime_max_ms", NUMBER, .most = TIME_MAX)  \
+    X(RECORDING, "recording", CHOICE, .choices = recordings)      \
+    X(DIFF, "diff", FLAG)                                         \
+    X(COSTS, "costs", COSTS)                                      \
+    X(SORT, "sort", COST)                                         \
+    X(SORT_BY, "sort_by", CHOICE, .choices = scores)              \
+    X(LIMIT, "limit", NUMBER, .most = REQUEST_ROWS_MAX)           \
+    X(OFFSET, "offset", NUMBER, .most = UINT32_MAX)               \
+    X(STACKS, "stacks", NUMBER, .most = 1000)                     \
+    X(DIRECTION, "direction", CHOICE, .choices = directions)      \
+    X(BY, "by", CHOICE, .choices = keys)                          \
+    X(COLLAPSE, "collapse", FLAG)                                 \
+    X(HIDE_WRAPPERS, "hide_wrappers", FLAG)                       \
+    X(UNFOLD, "unfold", TEXT)                                     \
+    X(ROOT, "root", NUMBER, .most = UINT32_MAX)                   \
+    X(NODE, "node", NUMBER, .most = UINT32_MAX)                   \
+    X(DEPTH, "depth", NUMBER, .most = UINT32_MAX)                 \
+    X(MIN_SHARE, "min_share", FRACTION)                           \
+    X(ANY_COST, "any_cost", FLAG)                                 \
+    X(SEARCH, "search", TEXT)                                     \
+    X(SEARCH_REGEX, "search_regex", REGEX)                        \
+    X(FUNCTION_ID, "function_id", NUMBER, .most = UINT32_MAX)     \
+    X(BY_SELF, "by_self", FLAG)                                   \
+    X(ID, "id", NUMBER, .most = UINT32_MAX)                       \
+    X(NAME, "name", TEXT)                                         \
+    X(IN_MODULE, "in_module", TEXT)                               \
+    X(FILE_PATH, "file_path", TEXT)                               \
+    X(VALUE, "value", CHOICE, .choices = series_values)           \
+    X(TOP, "top", NUMBER, .most = 50)                             \
+    X(RANK, "rank", CHOICE, .choices = ranks)                     \
+    X(GROWTH, "growth", CHOICE, .choices = growth_classes)        \
+    X(MOMENT_MS, "moment_ms", NUMBER, .most = TIME_MAX)           \
+    X(SERVICE, "service", TEXT)                                   \
+    X(VERSION, "version", TEXT)                                   \
+    X(HOST, "host", TEXT)                                         \
+    X(OLD, "old", TEXT)                                           \
+    X(NEW, "new", TEXT)                                           \
+    X(RECORDING_ID, "recording_id", TEXT)
+
+#define PARAM_OF(param, ...) PARAM_##param,
 enum param {
-    PARAM_TOKEN,
-    PARAM_FUNCTION,
-    PARAM_FUNCTION_REGEX,
-    PARAM_FILE,
-    PARAM_FILE_REGEX,
-    PARAM_MODULE,
-    PARAM_MODULE_REGEX,
-    PARAM_FOCUS,
-    PARAM_IGNORE,
-    PARAM_SHOW_FROM,
-    PARAM_PROCESS,
-    PARAM_THREAD,
-    PARAM_FROM_MS,
-    PARAM_TO_MS,
-    PARAM_CLASSES,
-    PARAM_SIZE_MIN,
-    PARAM_SIZE_MAX,
-    PARAM_LIFETIME_MIN,
-    PARAM_LIFETIME_MAX,
-    PARAM_RECORDING,
-    PARAM_DIFF,
-    PARAM_COSTS,
-    PARAM_SORT,
-    PARAM_SORT_BY,
-    PARAM_LIMIT,
-    PARAM_OFFSET,
-    PARAM_STACKS,
-    PARAM_DIRECTION,
-    PARAM_BY,
-    PARAM_COLLAPSE,
-    PARAM_HIDE_WRAPPERS,
-    PARAM_UNFOLD,
-    PARAM_ROOT,
-    PARAM_NODE,
-    PARAM_DEPTH,
-    PARAM_MIN_SHARE,
-    PARAM_ANY_COST,
-    PARAM_SEARCH,
-    PARAM_SEARCH_REGEX,
-    PARAM_FUNCTION_ID,
-    PARAM_BY_SELF,
-    PARAM_ID,
-    PARAM_NAME,
-    PARAM_IN_MODULE,
-    PARAM_FILE_PATH,
-    PARAM_VALUE,
-    PARAM_TOP,
-    PARAM_RANK,
-    PARAM_GROWTH,
-    PARAM_MOMENT_MS,
-    PARAM_SERVICE,
-    PARAM_VERSION,
-    PARAM_HOST,
-    PARAM_OLD,
-    PARAM_NEW,
-    PARAM_RECORDING_ID,
-    PARAM_COUNT,
+    REQUEST_PARAMS(PARAM_OF) PARAM_COUNT
 };
+#undef PARAM_OF
 
 #define PARAM_BIT(param) ((uint64_t)1 << (param))
 
