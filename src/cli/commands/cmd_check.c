@@ -15,6 +15,7 @@
 #include "cli/check/check_results.h"
 #include "cli/commands/commands.h"
 #include "cli/options/name_options.h"
+#include "cli/options/output_name.h"
 #include "cli/record/record_run.h"
 #include "cli/warnings/warnings.h"
 #include "host/os/file.h"
@@ -115,15 +116,6 @@ static MUST_USE enum err scratch_make(struct scratch *scratch, struct err_info *
     return strbuf_result(&scratch->path);
 }
 
-// Append a path as a pattern of a name: escape its %.
-static void append_pattern(struct strbuf *out, const char *path)
-{
-    for (; *path != '\0'; path++) {
-        strbuf_append_text(out, *path == '%' ? "%" : "");
-        strbuf_append_char(out, *path);
-    }
-}
-
 static MUST_USE enum err
 make_plan(const struct check_fields *fields, struct check_plan *plan, struct err_info *info)
 {
@@ -217,7 +209,7 @@ static int check_program(char **argv,
     } else if (scratch_make(&scratch, &info) != ERR_OK) {
         return command_error(&info);
     }
-    append_pattern(&pattern, strbuf_text(&scratch.path));
+    output_name_append_path(&pattern, strbuf_text(&scratch.path));
     struct record_settings settings = RECORD_DEFAULTS;
     settings.output = strbuf_text(&pattern);
     settings.is_quiet = true;

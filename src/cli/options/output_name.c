@@ -3,7 +3,9 @@
 #include "cli/options/output_name.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -43,9 +45,30 @@ void output_name_append_default(struct strbuf *out, const char *program, bool ha
     strbuf_append_text(out, has_pid ? ".%p.cairn" : ".cairn");
 }
 
-enum err output_name_expand(
-    const char *pattern, uint32_t pid, const char *host, struct strbuf *out, struct err_info *info)
+void output_name_append_pattern(struct strbuf *out, const char *pattern, const char *program)
 {
+    if (pattern != NULL) {
+        strbuf_append_text(out, pattern);
+    } else {
+        output_name_append_default(out, program, true);
+    }
+}
+
+void output_name_append_path(struct strbuf *out, const char *path)
+{
+    for (; *path != '\0'; path++) {
+        strbuf_append_text(out, *path == '%' ? "%" : "");
+        strbuf_append_char(out, *path);
+    }
+}
+
+enum err
+output_name_expand(const char *pattern, uint32_t pid, struct strbuf *out, struct err_info *info)
+{
+    char host[HOST_NAME_MAX + 1] = "";
+    if (gethostname(host, sizeof(host) - 1) != 0) {
+        return err_set_errno(info, errno, "cannot get the name of this host");
+    }
     for (const char *at = pattern; *at != '\0'; at++) {
         if (*at != '%') {
             strbuf_append_char(out, *at);

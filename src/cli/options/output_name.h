@@ -17,12 +17,17 @@
 // Append the default pattern of a program, with or without its pid.
 void output_name_append_default(struct strbuf *out, const char *program, bool has_pid);
 
-// Expand a pattern. Return ERR_INVALID with a sentence for an invalid one.
-enum err output_name_expand(const char *pattern,
-                            uint32_t pid,
-                            const char *host,
-                            struct strbuf *out,
-                            struct err_info *info) MUST_USE;
+// Append `pattern`, or the default pattern of a program with its pid if it is NULL.
+void output_name_append_pattern(struct strbuf *out, const char *pattern, const char *program);
+
+// Append the pattern that means just this path.
+void output_name_append_path(struct strbuf *out, const char *path);
+
+// Append the path of the recording of a process on this host. Return ERR_INVALID with a sentence
+// for an invalid pattern.
+enum err
+output_name_expand(const char *pattern, uint32_t pid, struct strbuf *out, struct err_info *info)
+    MUST_USE;
 
 // Return whether the operand `path` of a command means a recording, not a program: a regular file
 // that cannot be executed, or no file yet, by the name of a recording or of heaptrack's.

@@ -224,7 +224,7 @@ static MUST_USE enum err prepare(struct follower *follower, struct err_info *inf
         follower->end_ms = clock_monotonic_ms() + settings->recorder.run.duration_ms;
         settings->recorder.run.duration_ms = 0;
     }
-    TRY(record_output_path(settings->output, (uint32_t)getpid(), &probe, info));
+    TRY(output_name_expand(settings->output, (uint32_t)getpid(), &probe, info));
     TRY(output_file_probe(strbuf_text(&probe), info));
     return take_signals(follower, info);
 }

@@ -79,20 +79,10 @@ static void run_release(struct run *run)
     name_cache_release(&run->cache);
 }
 
-enum err
-record_output_path(const char *pattern, uint32_t pid, struct strbuf *out, struct err_info *info)
-{
-    char host[HOST_NAME_MAX + 1] = "";
-    if (gethostname(host, sizeof(host) - 1) != 0) {
-        return err_set_errno(info, errno, "cannot get the name of this host");
-    }
-    return output_name_expand(pattern, pid, host, out, info);
-}
-
 static enum err output_path(void *context, uint32_t pid, struct strbuf *out, struct err_info *info)
 {
     struct run *run = context;
-    TRY(record_output_path(strbuf_text(&run->pattern), pid, out, info));
+    TRY(output_name_expand(strbuf_text(&run->pattern), pid, out, info));
     if (pid != (uint32_t)getpid()) { // else it is only the check before the start
         side_process_tell(&run->server.side, strbuf_text(out));
         side_process_tell(&run->push.side, strbuf_text(out));
@@ -205,16 +195,6 @@ static int end_as(int wait_status)
     return SIGNAL_STATUS_BASE + number; // the signal does not kill by default
 }
 
-static void
-fill_pattern(const struct record_settings *settings, const char *program, struct strbuf *out)
-{
-    if (settings->output != NULL) {
-        strbuf_append_text(out, settings->output);
-    } else {
-        output_name_append_default(out, program, true);
-    }
-}
-
 // Return the path of the first process that runs, for the default name of the file.
 static const char *executable_of(const struct record_settings *settings, char path[static PATH_MAX])
 {
@@ -276,8 +256,8 @@ static MUST_USE enum err prepare(const struct record_settings *settings,
     background_symbolizer_init(&run->ahead, &run->sources);
     jit_names_init(&run->jit);
     char attached[PATH_MAX];
-    fill_pattern(settings, argv[0] != NULL ? argv[0] : executable_of(settings, attached),
-                 &run->pattern);
+    output_name_append_pattern(&run->pattern, settings->output,
+                               argv[0] != NULL ? argv[0] : executable_of(settings, attached));
     TRY(find_library(library, info));
     return start_side_processes(settings, run, info);
 }

@@ -28,12 +28,6 @@ struct record_settings {
         .push = {.interval_ms = 15000, .timeout_ms = 10000, .spool_max_bytes = 64 << 20},    \
     }
 
-// Append the path of the recording of a process on this host. ERR_INVALID for an invalid pattern
-// (output_name.h).
-enum err
-record_output_path(const char *pattern, uint32_t pid, struct strbuf *out, struct err_info *info)
-    MUST_USE;
-
 struct record_outcome {
     bool has_run;     // then wait_status is valid
     bool is_recorded; // a file was written

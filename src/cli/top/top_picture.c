@@ -119,10 +119,7 @@ static MUST_USE enum err end_line(struct drawing *d, enum top_style style)
 static void blank_to(struct strbuf *line, size_t column, size_t least)
 {
     const size_t used = screen_columns(strbuf_text(line));
-    const size_t blanks = max_u64(column > used ? column - used : 0, least);
-    for (size_t i = 0; i < blanks; i++) {
-        strbuf_append_char(line, ' ');
-    }
+    strbuf_printf(line, "%*s", (int)max_u64(column > used ? column - used : 0, least), "");
 }
 
 void top_append_change(struct strbuf *out, int64_t change_bytes)
@@ -130,6 +127,18 @@ void top_append_change(struct strbuf *out, int64_t change_bytes)
     const bool is_less = change_bytes < 0;
     const uint64_t amount = is_less ? 0 - (uint64_t)change_bytes : (uint64_t)change_bytes;
     strbuf_printf(out, "%s%s", is_less ? "-" : amount > 0 ? "+" : "", format_bytes(amount).text);
+}
+
+bool top_append_bytes(struct strbuf *out, const struct top_row *row, enum top_column column)
+{
+    if (column == TOP_CHANGE) {
+        top_append_change(out, row->change_bytes);
+    } else if (column == TOP_LIVE || column == TOP_PEAK) {
+        strbuf_append_text(out, format_bytes((uint64_t)top_row_value(row, column)).text);
+    } else {
+        return false;
+    }
+    return true;
 }
 
 void top_append_error(struct strbuf *out, double figure, double error)
@@ -405,27 +414,8 @@ static void append_location(struct drawing *d, uint32_t location, bool is_inline
 static void append_cell(struct drawing *d, const struct top_row *row, enum top_column column)
 {
     CLEANUP(strbuf_release) struct strbuf cell = {0};
-    switch (column) {
-    case TOP_LIVE:
-        strbuf_append_text(&cell, format_bytes(row->now.live_bytes).text);
-        break;
-    case TOP_CHANGE:
-        top_append_change(&cell, row->change_bytes);
-        break;
-    case TOP_RATE:
-        strbuf_append_text(&cell, format_short(row->rate).text);
-        break;
-    case TOP_TEMPORARY:
-        strbuf_append_text(&cell, format_short((double)row->now.temporary).text);
-        break;
-    case TOP_ALLOCATIONS:
-        strbuf_append_text(&cell, format_short((double)row->now.allocations).text);
-        break;
-    case TOP_PEAK:
-        strbuf_append_text(&cell, format_bytes(row->peak_bytes).text);
-        break;
-    case TOP_COLUMN_COUNT:
-        break;
+    if (!top_append_bytes(&cell, row, column)) {
+        strbuf_append_text(&cell, format_short(top_row_value(row, column)).text);
     }
     strbuf_printf(&d->line, "%*s  ", (int)top_column_get(column)->columns, strbuf_text(&cell));
 }

@@ -69,6 +69,9 @@ static inline const char *top_picture_text(const struct top_picture *picture, si
 // Append "+1.2 MiB", "-3 B" or "0 B".
 void top_append_change(struct strbuf *out, int64_t change_bytes);
 
+// Append the figure of a column of bytes. Return false, and append nothing, for another column.
+bool top_append_bytes(struct strbuf *out, const struct top_row *row, enum top_column column);
+
 // Append the error of a figure as a share of it, " ±12%"; nothing if it is exact or unknown.
 void top_append_error(struct strbuf *out, double figure, double error);
 

@@ -122,29 +122,12 @@ static void append_cell(struct strbuf *out, const char *text, int width, bool ha
 
 static void append_figure(struct strbuf *out, const struct top_row *row, enum top_column column)
 {
-    switch (column) {
-    case TOP_LIVE:
-        strbuf_append_text(out, format_bytes(row->now.live_bytes).text);
-        break;
-    case TOP_CHANGE:
-        top_append_change(out, row->change_bytes);
-        break;
-    case TOP_RATE:
-        strbuf_append_text(out, format_rate(row->rate).text);
-        break;
-    case TOP_TEMPORARY:
-        strbuf_append_text(out, format_count(row->now.temporary).text);
-        break;
-    case TOP_ALLOCATIONS:
-        strbuf_append_text(out, format_count(row->now.allocations).text);
-        break;
-    case TOP_PEAK:
-        strbuf_append_text(out, format_bytes(row->peak_bytes).text);
-        break;
-    case TOP_COLUMN_COUNT:
-        break;
+    const double value = top_row_value(row, column);
+    if (!top_append_bytes(out, row, column)) {
+        strbuf_append_text(out, column == TOP_RATE ? format_rate(value).text
+                                                   : format_count((uint64_t)value).text);
     }
-    top_append_error(out, top_row_value(row, column), row->errors[column]);
+    top_append_error(out, value, row->errors[column]);
 }
 
 static MUST_USE enum err

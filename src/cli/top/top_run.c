@@ -88,17 +88,9 @@ static MUST_USE enum err append_path(const struct top_run_options *options,
                                      struct err_info *info)
 {
     CLEANUP(strbuf_release) struct strbuf pattern = {0};
-    char host[HOST_NAME_MAX + 1] = "";
-    if (gethostname(host, sizeof(host) - 1) != 0) {
-        return err_set_errno(info, errno, "cannot get the name of this host");
-    }
-    if (options->output != NULL) {
-        strbuf_append_text(&pattern, options->output);
-    } else {
-        output_name_append_default(&pattern, program, true);
-    }
+    output_name_append_pattern(&pattern, options->output, program);
     TRY(strbuf_result(&pattern));
-    return output_name_expand(strbuf_text(&pattern), (uint32_t)pid, host, out, info);
+    return output_name_expand(strbuf_text(&pattern), (uint32_t)pid, out, info);
 }
 
 // Append the name of the file for the output of the program.
@@ -132,12 +124,7 @@ static _Noreturn void become_recorder(const struct top_run_options *options, con
         _exit(STATUS_USAGE);
     }
     append_output(options, strbuf_text(&path), &output);
-    for (size_t i = 0; i < path.len; i++) {
-        strbuf_append_char(&pattern, path.data[i]);
-        if (path.data[i] == '%') {
-            strbuf_append_char(&pattern, '%');
-        }
-    }
+    output_name_append_path(&pattern, strbuf_text(&path));
     (void)snprintf(pid, sizeof(pid), "%" PRIu32, options->pid); // fits
     const char *const words[] = {"cairn",
                                  "record",
