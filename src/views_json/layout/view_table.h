@@ -98,21 +98,29 @@ struct table {
 
 // Columns: a field under its own name, under another name, in some answers only, or written by a
 // function.
-#define COLUMN(kind, row, field) COLUMN_AS(#field, kind, row, field)
-#define COLUMN_AS(key, kind, row, field) \
-    COLUMN_OF(key, kind, offsetof(struct row, field), ALWAYS, NULL)
-#define COLUMN_WHEN(when, kind, row, field) \
-    COLUMN_OF(#field, kind, offsetof(struct row, field), when, NULL)
-// The errors of costs, of the new recording or the old one.
-#define COLUMN_ERRORS(key, kind, row, field) \
-    COLUMN_OF(key, kind, offsetof(struct row, field), WHEN_SAMPLED, NULL)
-#define COLUMN_OLD_ERRORS(key, kind, row, field) \
-    COLUMN_OF(key, kind, offsetof(struct row, field), WHEN_OLD_SAMPLED, NULL)
+#define COLUMN(kind, row, field)            COLUMN_AS(#field, kind, row, field)
+#define COLUMN_AS(key, kind, row, field)    COLUMN_AS_WHEN(key, ALWAYS, kind, row, field)
+#define COLUMN_WHEN(when, kind, row, field) COLUMN_AS_WHEN(#field, when, kind, row, field)
+#define COLUMN_AS_WHEN(key, when, kind, row, field) \
+    COLUMN_OF(key, kind, offsetof(struct row, field), when, NULL)
 #define COLUMN_WRITTEN(key, write) COLUMN_OF(key, CELL_WRITE, 0, ALWAYS, write)
 #define COLUMN_OF(key, kind, offset, when, write) \
     {                                             \
         key, kind, offset, when, write            \
     }
+// The errors of costs, of the new recording or the old one.
+#define COLUMN_ERRORS(key, kind, row, field) COLUMN_AS_WHEN(key, WHEN_SAMPLED, kind, row, field)
+#define COLUMN_OLD_ERRORS(key, kind, row, field) \
+    COLUMN_AS_WHEN(key, WHEN_OLD_SAMPLED, kind, row, field)
+// Two fields with costs, such as self and total, old_self and old_total, and the errors of all.
+#define COLUMNS_COMPARED(row, self, total)                                          \
+    COLUMN(CELL_COSTS_AT, row, self), COLUMN(CELL_COSTS_AT, row, total),            \
+        COLUMN_WHEN(WHEN_COMPARED, CELL_COSTS_AT, row, old_##self),                 \
+        COLUMN_WHEN(WHEN_COMPARED, CELL_COSTS_AT, row, old_##total),                \
+        COLUMN_ERRORS(#self "_errors", CELL_ERRORS_AT, row, self),                  \
+        COLUMN_ERRORS(#total "_errors", CELL_ERRORS_AT, row, total),                \
+        COLUMN_OLD_ERRORS("old_" #self "_errors", CELL_ERRORS_AT, row, old_##self), \
+        COLUMN_OLD_ERRORS("old_" #total "_errors", CELL_ERRORS_AT, row, old_##total)
 
 #define TABLE(key, columns, rows, count) \
     ((struct table){key, columns, ARRAY_LEN(columns), rows, sizeof(*(rows)), count, 0})

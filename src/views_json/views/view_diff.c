@@ -78,21 +78,12 @@ static const struct column change_columns[] = {
     COLUMN_AS("new", CELL_DOUBLE, change_row, change.new),
     COLUMN_AS("change", CELL_DOUBLE, change_row, change.change),
     COLUMN_WRITTEN("class", write_class),
-    COLUMN_OF("old_error",
-              CELL_DOUBLE,
-              offsetof(struct change_row, change.old_error),
-              WHEN_CHANGES_HAVE_ERRORS,
-              NULL),
-    COLUMN_OF("new_error",
-              CELL_DOUBLE,
-              offsetof(struct change_row, change.new_error),
-              WHEN_CHANGES_HAVE_ERRORS,
-              NULL),
-    COLUMN_OF("change_error",
-              CELL_DOUBLE,
-              offsetof(struct change_row, change.change_error),
-              WHEN_CHANGES_HAVE_ERRORS,
-              NULL),
+    COLUMN_AS_WHEN(
+        "old_error", WHEN_CHANGES_HAVE_ERRORS, CELL_DOUBLE, change_row, change.old_error),
+    COLUMN_AS_WHEN(
+        "new_error", WHEN_CHANGES_HAVE_ERRORS, CELL_DOUBLE, change_row, change.new_error),
+    COLUMN_AS_WHEN(
+        "change_error", WHEN_CHANGES_HAVE_ERRORS, CELL_DOUBLE, change_row, change.change_error),
     COLUMN(CELL_U64, change_row, stack_count),
 };
 

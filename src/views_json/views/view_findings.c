@@ -15,35 +15,28 @@ struct finding_row {
     const char *sentence;
     const char *confidence;
     struct place place;
-    uint64_t bytes;
-    uint64_t whole_bytes;
-    uint64_t blocks;
-    uint64_t bytes_error;
-    uint64_t whole_bytes_error;
-    uint64_t blocks_error;
-    double bytes_per_s;
-    double bytes_per_s_error;
-    bool lower_limit;
-    const char *look;
+    struct finding finding;
 };
 
 DEFINE_VEC(finding_row_vec, struct finding_row);
+
+#define ERROR_COLUMN(key, kind, field) COLUMN_AS_WHEN(key, WHEN_SAMPLED, kind, finding_row, field)
 
 static const struct column finding_columns[] = {
     COLUMN(CELL_TEXT, finding_row, kind),
     COLUMN(CELL_TEXT, finding_row, sentence),
     COLUMN(CELL_TEXT, finding_row, confidence),
     COLUMN(CELL_LOCATION, finding_row, place),
-    COLUMN(CELL_U64, finding_row, bytes),
-    COLUMN(CELL_U64, finding_row, whole_bytes),
-    COLUMN(CELL_U64, finding_row, blocks),
-    COLUMN(CELL_DOUBLE, finding_row, bytes_per_s),
-    COLUMN(CELL_TEXT, finding_row, look),
-    COLUMN_WHEN(WHEN_SAMPLED, CELL_U64, finding_row, bytes_error),
-    COLUMN_WHEN(WHEN_SAMPLED, CELL_U64, finding_row, whole_bytes_error),
-    COLUMN_WHEN(WHEN_SAMPLED, CELL_U64, finding_row, blocks_error),
-    COLUMN_WHEN(WHEN_SAMPLED, CELL_DOUBLE, finding_row, bytes_per_s_error),
-    COLUMN_WHEN(WHEN_SAMPLED, CELL_BOOL, finding_row, lower_limit),
+    COLUMN_AS("bytes", CELL_U64, finding_row, finding.bytes),
+    COLUMN_AS("whole_bytes", CELL_U64, finding_row, finding.whole_bytes),
+    COLUMN_AS("blocks", CELL_U64, finding_row, finding.blocks),
+    COLUMN_AS("bytes_per_s", CELL_DOUBLE, finding_row, finding.bytes_per_s),
+    COLUMN_AS("look", CELL_TEXT, finding_row, finding.look),
+    ERROR_COLUMN("bytes_error", CELL_U64, finding.bytes_error),
+    ERROR_COLUMN("whole_bytes_error", CELL_U64, finding.whole_bytes_error),
+    ERROR_COLUMN("blocks_error", CELL_U64, finding.blocks_error),
+    ERROR_COLUMN("bytes_per_s_error", CELL_DOUBLE, finding.bytes_per_s_error),
+    ERROR_COLUMN("lower_limit", CELL_BOOL, finding.is_lower_limit),
 };
 
 struct gain_row {
@@ -159,16 +152,7 @@ enum err view_findings(struct view *view, const struct summary *summary)
             .sentence = findings_sentence(&findings, finding),
             .confidence = growth_confidence_name(finding->confidence),
             .place = {SIDE_NEW, finding->location},
-            .bytes = finding->bytes,
-            .whole_bytes = finding->whole_bytes,
-            .blocks = finding->blocks,
-            .bytes_error = finding->bytes_error,
-            .whole_bytes_error = finding->whole_bytes_error,
-            .blocks_error = finding->blocks_error,
-            .bytes_per_s = finding->bytes_per_s,
-            .bytes_per_s_error = finding->bytes_per_s_error,
-            .lower_limit = finding->is_lower_limit,
-            .look = finding->look,
+            .finding = *finding,
         };
         TRY(finding_row_vec_push(&rows, row));
     }

@@ -18,14 +18,7 @@ DEFINE_VEC(function_row_vec, struct function_row);
 
 static const struct column function_columns[] = {
     COLUMN(CELL_FUNCTION, function_row, function),
-    COLUMN(CELL_COSTS_AT, function_row, self),
-    COLUMN(CELL_COSTS_AT, function_row, inclusive),
-    COLUMN_WHEN(WHEN_COMPARED, CELL_COSTS_AT, function_row, old_self),
-    COLUMN_WHEN(WHEN_COMPARED, CELL_COSTS_AT, function_row, old_inclusive),
-    COLUMN_ERRORS("self_errors", CELL_ERRORS_AT, function_row, self),
-    COLUMN_ERRORS("inclusive_errors", CELL_ERRORS_AT, function_row, inclusive),
-    COLUMN_OLD_ERRORS("old_self_errors", CELL_ERRORS_AT, function_row, old_self),
-    COLUMN_OLD_ERRORS("old_inclusive_errors", CELL_ERRORS_AT, function_row, old_inclusive),
+    COLUMNS_COMPARED(function_row, self, inclusive),
 };
 
 static const struct column neighbour_columns[] = {

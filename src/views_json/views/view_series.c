@@ -15,8 +15,7 @@ struct point_row {
 
 DEFINE_VEC(point_row_vec, struct point_row);
 
-#define ERROR_COLUMN(key, field) \
-    COLUMN_OF(key, CELL_OPTIONAL, offsetof(struct point_row, field), WHEN_SAMPLED, NULL)
+#define ERROR_COLUMN(key, field) COLUMN_AS_WHEN(key, WHEN_SAMPLED, CELL_OPTIONAL, point_row, field)
 
 static const struct column point_columns[] = {
     COLUMN(CELL_U64, point_row, start_ms),

@@ -43,14 +43,7 @@ DEFINE_VEC(line_row_vec, struct line_row);
 
 static const struct column line_columns[] = {
     COLUMN(CELL_U32, line_row, line),
-    COLUMN(CELL_COSTS_AT, line_row, self),
-    COLUMN(CELL_COSTS_AT, line_row, inclusive),
-    COLUMN_WHEN(WHEN_COMPARED, CELL_COSTS_AT, line_row, old_self),
-    COLUMN_WHEN(WHEN_COMPARED, CELL_COSTS_AT, line_row, old_inclusive),
-    COLUMN_ERRORS("self_errors", CELL_ERRORS_AT, line_row, self),
-    COLUMN_ERRORS("inclusive_errors", CELL_ERRORS_AT, line_row, inclusive),
-    COLUMN_OLD_ERRORS("old_self_errors", CELL_ERRORS_AT, line_row, old_self),
-    COLUMN_OLD_ERRORS("old_inclusive_errors", CELL_ERRORS_AT, line_row, old_inclusive),
+    COLUMNS_COMPARED(line_row, self, inclusive),
 };
 
 // Sum up the costs of each line: by its index in `lines`, which are sorted. No costs are 0.

@@ -4,8 +4,6 @@
 // For one recording, stacks are the nodes with costs of their own in a tree by location. For two,
 // they are nodes of the common tree by function, so lines and addresses have no effect. A stack of
 // only one recording has costs of 0 in the other.
-#include <stdlib.h>
-
 #include "base/compiler.h"
 #include "base/order.h"
 #include "profile/calls/call_tree.h"
@@ -14,7 +12,6 @@
 struct found_stack {
     uint32_t node;
     uint64_t score;
-    struct costs costs;
 };
 
 DEFINE_VEC(found_stack_vec, struct found_stack);
@@ -26,30 +23,28 @@ static int compare_stacks(const void *left, const void *right)
     return order_u64(b->score, a->score) ?: order_u64(a->node, b->node);
 }
 
-// Find the stacks of the marked rows (NULL: all rows) with any of `sort`, highest first.
+// Find the stacks of the marked rows (NULL: all rows) with any of `sort`, highest first. `self` is
+// by node.
 static MUST_USE enum err find_stacks(const struct view *view,
                                      const struct call_tree *tree,
                                      const struct flag_vec *rows,
+                                     struct costs_vec *self,
                                      struct found_stack_vec *out)
 {
-    CLEANUP(costs_vec_release) struct costs_vec self = {0};
-    TRY(costs_vec_resize(&self, tree->nodes.len));
+    TRY(costs_vec_resize(self, tree->nodes.len));
     for (size_t i = 0; i < view->selection->rows.len; i++) {
         if (rows == NULL || rows->items[i] != 0) {
             struct costs costs = selection_costs(view->selection, i);
-            costs_add(&self.items[tree->row_nodes.items[i]], &costs);
+            costs_add(&self->items[tree->row_nodes.items[i]], &costs);
         }
     }
-    for (size_t i = 0; i < self.len; i++) {
-        uint64_t score = costs_get(&self.items[i], view->sort);
+    for (uint32_t node = 0; node < self->len; node++) {
+        uint64_t score = costs_get(&self->items[node], view->sort);
         if (score > 0) {
-            struct found_stack stack = {(uint32_t)i, score, self.items[i]};
-            TRY(found_stack_vec_push(out, stack));
+            TRY(found_stack_vec_push(out, (struct found_stack){node, score}));
         }
     }
-    if (out->len > 1) {
-        qsort(out->items, out->len, sizeof(out->items[0]), compare_stacks);
-    }
+    found_stack_vec_sort(out, compare_stacks);
     return ERR_OK;
 }
 
@@ -73,13 +68,15 @@ static const struct column stack_columns[] = {
 enum err view_stacks(struct view *view, const struct stacks_options *options)
 {
     CLEANUP(call_tree_release) struct call_tree tree = {0};
+    CLEANUP(costs_vec_release) struct costs_vec self = {0};
     CLEANUP(found_stack_vec_release) struct found_stack_vec found = {0};
     CLEANUP(stack_row_vec_release) struct stack_row_vec rows = {0};
     TRY(call_tree_build(view->selection, CALL_TREE_BY_LOCATION, &tree));
-    TRY(find_stacks(view, &tree, options->rows, &found));
+    TRY(find_stacks(view, &tree, options->rows, &self, &found));
     for (size_t i = options->first; i < found.len && i - options->first < options->limit; i++) {
-        const struct stack_row row = {.costs = &found.items[i].costs,
-                                      .frames = {.tree = &tree, .node = found.items[i].node}};
+        const uint32_t node = found.items[i].node;
+        const struct stack_row row = {.costs = &self.items[node],
+                                      .frames = {.tree = &tree, .node = node}};
         TRY(stack_row_vec_push(&rows, row));
     }
     json_key_u64(view->w, "total_count", found.len);
@@ -89,36 +86,19 @@ enum err view_stacks(struct view *view, const struct stacks_options *options)
 
 // Two recordings
 
-struct stack_pair {
-    uint32_t node;
-    uint64_t score;
-};
-
-DEFINE_VEC(stack_pair_vec, struct stack_pair);
-
-static int compare_pairs(const void *left, const void *right)
-{
-    const struct stack_pair *a = left;
-    const struct stack_pair *b = right;
-    return order_u64(b->score, a->score) ?: order_u64(a->node, b->node);
-}
-
 // Find the stacks with any of `sort` on either side, highest score first.
 static MUST_USE enum err
-find_pairs(const struct view *view, const struct tree_view *tree, struct stack_pair_vec *out)
+find_pairs(const struct view *view, const struct tree_view *tree, struct found_stack_vec *out)
 {
     for (uint32_t node = 0; node < tree->nodes.len; node++) {
         uint64_t new = costs_get(&tree->self[SIDE_NEW].items[node], view->sort);
         uint64_t old = costs_get(&tree->self[SIDE_OLD].items[node], view->sort);
         if (new > 0 || old > 0) {
-            TRY(stack_pair_vec_push(
-                out,
-                (struct stack_pair){.node = node, .score = side_score_of(view->score, new, old)}));
+            const struct found_stack pair = {node, side_score_of(view->score, new, old)};
+            TRY(found_stack_vec_push(out, pair));
         }
     }
-    if (out->len > 1) {
-        qsort(out->items, out->len, sizeof(out->items[0]), compare_pairs);
-    }
+    found_stack_vec_sort(out, compare_stacks);
     return ERR_OK;
 }
 
@@ -173,7 +153,7 @@ enum err view_stack_pairs(struct view *view,
                           const struct tree_view *tree,
                           const struct stacks_options *options)
 {
-    CLEANUP(stack_pair_vec_release) struct stack_pair_vec pairs = {0};
+    CLEANUP(found_stack_vec_release) struct found_stack_vec pairs = {0};
     CLEANUP(stack_row_vec_release) struct stack_row_vec rows = {0};
     CLEANUP(pair_frame_vec_release) struct pair_frame_vec frames = {0};
     TRY(find_pairs(view, tree, &pairs));
