@@ -33,19 +33,19 @@ enum {
 #define PLAIN "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
 
 struct clickhouse_engine {
-    struct engine engine;
+    struct store engine;
     struct http_client *client;        // owned
     struct strbuf base;                // owned; the URL without the database
     struct strbuf database;            // owned; its name
     struct strbuf pending[PART_COUNT]; // owned; lines of an addition
 };
 
-static struct clickhouse_engine *of(struct engine *engine)
+static struct clickhouse_engine *of(struct store *engine)
 {
     return (struct clickhouse_engine *)engine;
 }
 
-static void close_engine(struct engine *engine)
+static void close_engine(struct store *engine)
 {
     struct clickhouse_engine *e = of(engine);
     http_client_free(e->client);
@@ -286,7 +286,7 @@ static MUST_USE enum err parse(char *text, struct store_table *out)
     return ERR_OK;
 }
 
-static enum err query(struct engine *engine,
+static enum err query(struct store *engine,
                       const char *sql,
                       const struct store_value *values,
                       size_t count,
@@ -321,21 +321,21 @@ static enum err query(struct engine *engine,
 
 // --- additions -----------------------------------------------------------------------------------
 
-static void abandon(struct engine *engine)
+static void abandon(struct store *engine)
 {
     for (size_t i = 0; i < PART_COUNT; i++) {
         strbuf_clear(&of(engine)->pending[i]);
     }
 }
 
-static enum err begin(struct engine *engine, struct err_info *info)
+static enum err begin(struct store *engine, struct err_info *info)
 {
     (void)info;
     abandon(engine);
     return ERR_OK;
 }
 
-static enum err put(struct engine *engine,
+static enum err put(struct store *engine,
                     enum store_part part,
                     const struct store_value *values,
                     size_t count,
@@ -351,7 +351,7 @@ static enum err put(struct engine *engine,
     return strbuf_result(lines);
 }
 
-static enum err commit(struct engine *engine, struct err_info *info)
+static enum err commit(struct store *engine, struct err_info *info)
 {
     struct clickhouse_engine *e = of(engine);
     for (size_t i = 0; i < PART_COUNT; i++) {
@@ -381,7 +381,7 @@ run_all(struct clickhouse_engine *e, const char *const *statements, struct err_i
 }
 
 static enum err
-remove_recordings(struct engine *engine, const int64_t *ids, size_t count, struct err_info *info)
+remove_recordings(struct store *engine, const int64_t *ids, size_t count, struct err_info *info)
 {
     static const char *const tables[] = {"recordings", "rows"};
     for (size_t t = 0; t < ARRAY_LEN(tables); t++) {
@@ -445,13 +445,16 @@ static MUST_USE enum err split(struct clickhouse_engine *e, const char *url, str
     return strbuf_result(&e->database);
 }
 
-static MUST_USE enum err connect_client(struct clickhouse_engine *e, struct err_info *info)
+static MUST_USE enum err
+open_url(struct clickhouse_engine *e, const char *url, bool creates, struct err_info *info)
 {
     const struct http_client_options options = {.credentials = getenv("CAIRN_STORE_LOGIN"),
                                                 .timeout_ms = TIMEOUT_MS,
                                                 .body_max_bytes = STORE_TEXTS_MAX};
+    TRY(split(e, url, info));
     TRY(http_client_check_url(strbuf_text(&e->base), options.credentials != NULL, "--store", info));
-    return http_client_new(&options, &e->client, info);
+    TRY(http_client_new(&options, &e->client, info));
+    return check(e, creates, info);
 }
 
 static const struct engine_kind clickhouse_kind = {
@@ -466,19 +469,12 @@ static const struct engine_kind clickhouse_kind = {
 };
 
 enum err
-clickhouse_engine_open(const char *url, bool creates, struct engine **out, struct err_info *info)
+clickhouse_engine_open(const char *url, bool creates, struct store **out, struct err_info *info)
 {
     struct clickhouse_engine *e = calloc(1, sizeof(*e));
     if (e == NULL) {
         return ERR_NO_MEMORY;
     }
     e->engine.kind = &clickhouse_kind;
-    enum err problem = split(e, url, info);
-    if (problem == ERR_OK) {
-        problem = connect_client(e, info);
-    }
-    if (problem == ERR_OK) {
-        problem = check(e, creates, info);
-    }
-    return engine_finish_open(&e->engine, problem, out);
+    return engine_finish_open(&e->engine, open_url(e, url, creates, info), out);
 }

@@ -4,7 +4,7 @@
 
 #include "base/compiler.h"
 
-enum err engine_finish_open(struct engine *engine, enum err problem, struct engine **out)
+enum err engine_finish_open(struct store *engine, enum err problem, struct store **out)
 {
     if (problem != ERR_OK) {
         engine->kind->close(engine);
@@ -14,7 +14,7 @@ enum err engine_finish_open(struct engine *engine, enum err problem, struct engi
     return ERR_OK;
 }
 
-enum err engine_number(struct engine *engine,
+enum err engine_number(struct store *engine,
                        const char *sql,
                        struct store_value value,
                        int64_t *out,

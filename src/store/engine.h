@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// engine: a database behind a store: SQLite or ClickHouse.
+// engine: the two kinds of a store: a database of SQLite or of ClickHouse.
 //
 // Both hold the same tables (store_schema.h) and answer the same queries (store_queries.h).
 // What differs is in the dialect, a table of words, and in the functions below. Values never become
@@ -38,42 +38,43 @@ struct dialect {
     const char *const *upgrade; // of version 1, the same
 };
 
-struct engine;
+struct store;
 
 struct engine_kind {
     const struct dialect *dialect;
-    void (*close)(struct engine *engine);
+    void (*close)(struct store *engine);
     // Run one statement and add its answer to `out`. `values` replace ?1, ?2, ... `is_foreign`: the
     // statement is a user's, and may only read.
-    enum err (*query)(struct engine *engine,
+    enum err (*query)(struct store *engine,
                       const char *sql,
                       const struct store_value *values,
                       size_t count,
                       bool is_foreign,
                       struct store_table *out,
                       struct err_info *info);
-    enum err (*begin)(struct engine *engine, struct err_info *info);
-    enum err (*put)(struct engine *engine,
+    enum err (*begin)(struct store *engine, struct err_info *info);
+    enum err (*put)(struct store *engine,
                     enum store_part part,
                     const struct store_value *values,
                     size_t count,
                     struct err_info *info);
-    enum err (*commit)(struct engine *engine, struct err_info *info);
-    void (*abandon)(struct engine *engine);
+    enum err (*commit)(struct store *engine, struct err_info *info);
+    void (*abandon)(struct store *engine);
     // Remove the recordings whose ids are in `ids`, their rows, and what no other recording uses.
-    enum err (*remove)(struct engine *engine,
+    enum err (*remove)(struct store *engine,
                        const int64_t *ids,
                        size_t count,
                        struct err_info *info);
 };
 
-struct engine {
+// The start of the struct of each engine.
+struct store {
     const struct engine_kind *kind;
 };
 
 // Run a query of the store with a value for ?1, and return the number in its first cell; 0 without
 // rows.
-enum err engine_number(struct engine *engine,
+enum err engine_number(struct store *engine,
                        const char *sql,
                        struct store_value value,
                        int64_t *out,
@@ -81,18 +82,18 @@ enum err engine_number(struct engine *engine,
 
 // End the opening of an engine: give it to *out, or close it if there was a problem, and return
 // that. For the engines.
-enum err engine_finish_open(struct engine *engine, enum err problem, struct engine **out) MUST_USE;
+enum err engine_finish_open(struct store *engine, enum err problem, struct store **out) MUST_USE;
 
 // Open the database in a file, and create it if it does not exist and `creates`. ERR_UNSUPPORTED
 // for a file that is no store, or one of a newer version. Other errors: those of the file.
 enum err
-sqlite_engine_open(const char *path, bool creates, struct engine **out, struct err_info *info)
+sqlite_engine_open(const char *path, bool creates, struct store **out, struct err_info *info)
     MUST_USE;
 
 // Open the database at an URL: http://HOST:PORT/DATABASE. ERR_IO if the server does
 // not answer; ERR_INVALID for another URL; ERR_UNSUPPORTED for a database that is no store.
 enum err
-clickhouse_engine_open(const char *url, bool creates, struct engine **out, struct err_info *info)
+clickhouse_engine_open(const char *url, bool creates, struct store **out, struct err_info *info)
     MUST_USE;
 
 // The number of the schema.

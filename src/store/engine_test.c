@@ -13,19 +13,19 @@
 #include "base/compiler.h"
 
 struct answering {
-    struct engine engine; // first
+    struct store engine; // first
     unsigned closed;
     size_t cells;
     enum err problem;
 };
 
-static void note_close(struct engine *engine)
+static void note_close(struct store *engine)
 {
     ((struct answering *)(void *)engine)->closed++;
 }
 
 // Answer one column: 100 more than the value, and 1 less in each row below.
-static enum err answer(struct engine *engine,
+static enum err answer(struct store *engine,
                        const char *sql,
                        const struct store_value *values,
                        size_t count,
@@ -55,7 +55,7 @@ static void an_engine_that_opens_badly_is_closed(void **state)
 {
     (void)state;
     struct answering answering = {.engine.kind = &kind};
-    struct engine *out = NULL;
+    struct store *out = NULL;
     assert_int_equal(engine_finish_open(&answering.engine, ERR_UNSUPPORTED, &out), ERR_UNSUPPORTED);
     assert_null(out);
     assert_int_equal(answering.closed, 1);

@@ -35,7 +35,7 @@ DEFINE_VEC(stack_costs_vec, struct stack_costs);
 struct work {
     const struct recording_source *source; // borrowed
     const struct profile *profile;         // borrowed
-    struct engine *engine;                 // borrowed
+    struct store *engine;                  // borrowed
     struct err_info *info;                 // borrowed
     struct u64_vec functions;              // owned; by function: its id, 0 before it was put
     struct map_u64 by_id;                  // owned; id of a stack: index in `stacks`
@@ -349,7 +349,7 @@ static MUST_USE enum err put_all(struct work *work)
 }
 
 enum err recording_rows_put(const struct recording_source *source,
-                            struct engine *engine,
+                            struct store *engine,
                             struct err_info *info)
 {
     CLEANUP(work_release)

@@ -43,5 +43,5 @@ struct recording_source {
 
 // Put all rows between begin and commit of the engine. Errors: those of the engine, ERR_NO_MEMORY.
 enum err recording_rows_put(const struct recording_source *source,
-                            struct engine *engine,
+                            struct store *engine,
                             struct err_info *info) MUST_USE;

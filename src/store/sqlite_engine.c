@@ -29,13 +29,13 @@ enum {
 };
 
 struct sqlite_engine {
-    struct engine engine;
+    struct store engine;
     sqlite3 *database;                 // owned
     char *path;                        // owned
     sqlite3_stmt *inserts[PART_COUNT]; // owned; NULL until the first put
 };
 
-static struct sqlite_engine *of(struct engine *engine)
+static struct sqlite_engine *of(struct store *engine)
 {
     return (struct sqlite_engine *)engine;
 }
@@ -68,7 +68,7 @@ static MUST_USE enum err run(struct sqlite_engine *e, const char *sql, struct er
     return sqlite3_exec(e->database, sql, NULL, NULL, NULL) == SQLITE_OK ? ERR_OK : fail(e, info);
 }
 
-static void close_engine(struct engine *engine)
+static void close_engine(struct store *engine)
 {
     struct sqlite_engine *e = of(engine);
     for (size_t i = 0; i < PART_COUNT; i++) {
@@ -192,7 +192,7 @@ static MUST_USE enum err prepare(struct sqlite_engine *e,
     return ERR_OK;
 }
 
-static enum err query(struct engine *engine,
+static enum err query(struct store *engine,
                       const char *sql,
                       const struct store_value *values,
                       size_t count,
@@ -217,12 +217,12 @@ static enum err query(struct engine *engine,
 
 // --- additions -----------------------------------------------------------------------------------
 
-static enum err begin(struct engine *engine, struct err_info *info)
+static enum err begin(struct store *engine, struct err_info *info)
 {
     return run(of(engine), "BEGIN IMMEDIATE", info);
 }
 
-static enum err put(struct engine *engine,
+static enum err put(struct store *engine,
                     enum store_part part,
                     const struct store_value *values,
                     size_t count,
@@ -243,12 +243,12 @@ static enum err put(struct engine *engine,
     return problem;
 }
 
-static enum err commit(struct engine *engine, struct err_info *info)
+static enum err commit(struct store *engine, struct err_info *info)
 {
     return run(of(engine), "COMMIT", info);
 }
 
-static void abandon(struct engine *engine)
+static void abandon(struct store *engine)
 {
     // Without a transaction there is nothing to do; some failures have ended it already.
     (void)sqlite3_exec(of(engine)->database, "ROLLBACK", NULL, NULL, NULL);
@@ -256,7 +256,7 @@ static void abandon(struct engine *engine)
 
 // Commit what was done without a problem, else abandon it. Return the first problem.
 static MUST_USE enum err
-end_transaction(struct engine *engine, enum err problem, struct err_info *info)
+end_transaction(struct store *engine, enum err problem, struct err_info *info)
 {
     problem = problem == ERR_OK ? commit(engine, info) : problem;
     if (problem != ERR_OK) {
@@ -286,7 +286,7 @@ remove_all(struct sqlite_engine *e, const int64_t *ids, size_t count, struct err
 }
 
 static enum err
-remove_recordings(struct engine *engine, const int64_t *ids, size_t count, struct err_info *info)
+remove_recordings(struct store *engine, const int64_t *ids, size_t count, struct err_info *info)
 {
     TRY(begin(engine, info));
     return end_transaction(engine, remove_all(of(engine), ids, count, info), info);
@@ -428,7 +428,7 @@ static const struct engine_kind sqlite_kind = {
 };
 
 enum err
-sqlite_engine_open(const char *path, bool creates, struct engine **out, struct err_info *info)
+sqlite_engine_open(const char *path, bool creates, struct store **out, struct err_info *info)
 {
     struct sqlite_engine *e = calloc(1, sizeof(*e));
     if (e == NULL) {

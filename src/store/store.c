@@ -16,10 +16,6 @@ enum {
     HASH_STEP_BYTES = 256 * 1024,
 };
 
-struct store {
-    struct engine *engine; // owned
-};
-
 // --- opening -------------------------------------------------------------------------------------
 
 static bool is_url(const char *place)
@@ -51,26 +47,14 @@ enum err store_open(const char *place, bool creates, struct store **out, struct 
     if (!is_url(place) && strstr(place, "://") != NULL) {
         return err_set(info, ERR_INVALID, "--store takes a path, http://... or https://...");
     }
-    struct store *store = calloc(1, sizeof(*store));
-    if (store == NULL) {
-        return ERR_NO_MEMORY;
-    }
-    const enum err problem = is_url(place)
-                                 ? clickhouse_engine_open(place, creates, &store->engine, info)
-                                 : sqlite_engine_open(place, creates, &store->engine, info);
-    if (problem != ERR_OK) {
-        free(store);
-        return problem;
-    }
-    *out = store;
-    return ERR_OK;
+    return is_url(place) ? clickhouse_engine_open(place, creates, out, info)
+                         : sqlite_engine_open(place, creates, out, info);
 }
 
 void store_close(struct store *store)
 {
     if (store != NULL) {
-        store->engine->kind->close(store->engine);
-        free(store);
+        store->kind->close(store);
     }
 }
 
@@ -81,31 +65,29 @@ void store_closep(struct store **store)
 
 // --- additions -----------------------------------------------------------------------------------
 
+static void hash_freep(XXH3_state_t **state)
+{
+    (void)XXH3_freeState(*state); // accepts NULL
+}
+
 enum err store_identify(const char *path, int64_t *out, struct err_info *info)
 {
     CLEANUP(stream_closep) FILE *stream = NULL;
     CLEANUP(text_freep) char *buffer = malloc(HASH_STEP_BYTES);
-    XXH3_state_t *state = XXH3_createState();
+    CLEANUP(hash_freep) XXH3_state_t *state = XXH3_createState();
     int fd;
-    enum err problem = file_open_read(path, &fd, info);
-    if (problem == ERR_OK) {
-        stream = fdopen(fd, "r");
+    TRY(file_open_read(path, &fd, info));
+    stream = fdopen(fd, "r");
+    if (stream == NULL || buffer == NULL || state == NULL) {
+        return ERR_NO_MEMORY;
     }
-    if (problem == ERR_OK && (stream == NULL || buffer == NULL || state == NULL)) {
-        problem = ERR_NO_MEMORY;
+    (void)XXH3_64bits_reset(state); // fails without a state only
+    for (size_t len; (len = fread(buffer, 1, HASH_STEP_BYTES, stream)) > 0;) {
+        (void)XXH3_64bits_update(state, buffer, len); // the same
     }
-    if (problem == ERR_OK) {
-        size_t len;
-        (void)XXH3_64bits_reset(state); // fails without a state only
-        while ((len = fread(buffer, 1, HASH_STEP_BYTES, stream)) > 0) {
-            (void)XXH3_64bits_update(state, buffer, len); // the same
-        }
-        const int64_t hash = (int64_t)XXH3_64bits_digest(state);
-        *out = hash != 0 ? hash : 1; // a scope has 0 for all
-        problem = ferror(stream) != 0 ? err_set(info, ERR_IO, "cannot read '%s'", path) : ERR_OK;
-    }
-    (void)XXH3_freeState(state); // accepts NULL
-    return problem;
+    const int64_t hash = (int64_t)XXH3_64bits_digest(state);
+    *out = hash != 0 ? hash : 1; // a scope has 0 for all
+    return ferror(stream) != 0 ? err_set(info, ERR_IO, "cannot read '%s'", path) : ERR_OK;
 }
 
 static MUST_USE enum err add_new(struct store *store,
@@ -116,18 +98,17 @@ static MUST_USE enum err add_new(struct store *store,
     int64_t known = 0;
     int64_t rows = 0;
     const struct store_value id = store_integer(source->id);
-    TRY(engine_number(store->engine, "SELECT count(*) FROM recordings WHERE recording_id=?1", id,
-                      &known, info));
+    TRY(engine_number(store, "SELECT count(*) FROM recordings WHERE recording_id=?1", id, &known,
+                      info));
     if (known > 0) {
         *out_is_new = false;
         return ERR_OK;
     }
     // A server that failed between two tables has the rows already.
-    TRY(engine_number(store->engine, "SELECT count(*) FROM rows WHERE recording_id=?1", id, &rows,
-                      info));
+    TRY(engine_number(store, "SELECT count(*) FROM rows WHERE recording_id=?1", id, &rows, info));
     source->has_rows = rows > 0;
-    TRY(recording_rows_put(source, store->engine, info));
-    TRY(store->engine->kind->commit(store->engine, info));
+    TRY(recording_rows_put(source, store, info));
+    TRY(store->kind->commit(store, info));
     *out_is_new = true;
     return ERR_OK;
 }
@@ -142,10 +123,10 @@ enum err store_add(struct store *store,
     struct recording_source source = {.selection = selection, .labels = labels, .path = path};
     bool is_new = false;
     TRY(store_identify(path, &source.id, info));
-    TRY(store->engine->kind->begin(store->engine, info));
+    TRY(store->kind->begin(store, info));
     const enum err problem = add_new(store, &source, &is_new, info);
     if (problem != ERR_OK || !is_new) {
-        store->engine->kind->abandon(store->engine);
+        store->kind->abandon(store);
     }
     TRY(problem);
     *out_is_new = is_new;
@@ -182,9 +163,8 @@ static MUST_USE enum err ask(struct store *store,
         store_text(words != NULL && query->words[0] != NULL ? words[0] : ""),
         store_text(words != NULL && query->words[1] != NULL ? words[1] : ""),
     };
-    TRY(store_query_render(query, store->engine->kind->dialect, scope->cost, &sql));
-    TRY(store->engine->kind->query(store->engine, strbuf_text(&sql), values, QUERY_VALUES, false,
-                                   out, info));
+    TRY(store_query_render(query, store->kind->dialect, scope->cost, &sql));
+    TRY(store->kind->query(store, strbuf_text(&sql), values, QUERY_VALUES, false, out, info));
     store_table_drop_exact(out);
     return ERR_OK;
 }
@@ -224,7 +204,7 @@ enum err store_ask(struct store *store,
 enum err
 store_select(struct store *store, const char *sql, struct store_table *out, struct err_info *info)
 {
-    return store->engine->kind->query(store->engine, sql, NULL, 0, true, out, info);
+    return store->kind->query(store, sql, NULL, 0, true, out, info);
 }
 
 enum err store_prune(struct store *store,
@@ -241,7 +221,7 @@ enum err store_prune(struct store *store,
         ids.items[i] = (uint64_t)store_table_integer(&table, i, 0);
     }
     if (count > 0) {
-        TRY(store->engine->kind->remove(store->engine, (const int64_t *)ids.items, count, info));
+        TRY(store->kind->remove(store, (const int64_t *)ids.items, count, info));
     }
     *out_count = count;
     return ERR_OK;

@@ -34,18 +34,12 @@ enum err store_table_add(struct store_table *table, const struct store_value *va
     if (table->names.len == 0 || table->cells.len >= table->names.len * STORE_ROWS_MAX) {
         return ERR_LIMIT;
     }
-    switch (value->kind) {
-    case STORE_NULL:
-        break;
-    case STORE_INTEGER:
-        cell.integer = value->integer;
-        break;
-    case STORE_REAL:
-        cell.real = value->real;
-        break;
-    case STORE_TEXT:
+    if (value->kind == STORE_TEXT) {
         TRY(add_text(table, value->text, len, &cell.text_at));
-        break;
+    } else if (value->kind == STORE_REAL) {
+        cell.real = value->real;
+    } else {
+        cell.integer = value->integer; // 0 for STORE_NULL
     }
     return store_cell_vec_push(&table->cells, cell);
 }
@@ -99,21 +93,12 @@ const char *store_table_name(const struct store_table *table, size_t column)
 struct store_value store_table_get(const struct store_table *table, size_t row, size_t column)
 {
     const struct store_cell *cell = &table->cells.items[row * table->names.len + column];
-    struct store_value value = {.kind = cell->kind, .text = ""};
-    switch (cell->kind) {
-    case STORE_NULL:
-        break;
-    case STORE_INTEGER:
-        value.integer = cell->integer;
-        break;
-    case STORE_REAL:
-        value.real = cell->real;
-        break;
-    case STORE_TEXT:
-        value.text = strbuf_text(&table->texts) + cell->text_at;
-        break;
-    }
-    return value;
+    return (struct store_value){
+        .kind = cell->kind,
+        .integer = cell->kind == STORE_INTEGER ? cell->integer : 0,
+        .real = cell->kind == STORE_REAL ? cell->real : 0,
+        .text = cell->kind == STORE_TEXT ? strbuf_text(&table->texts) + cell->text_at : "",
+    };
 }
 
 int64_t store_table_integer(const struct store_table *table, size_t row, size_t column)
