@@ -17,7 +17,7 @@ void dhat_frames_release(struct dhat_frames *frames)
     u32_vec_release(&frames->locations);
 }
 
-enum err dhat_frames_id(struct dhat_frames *frames, uint32_t location, uint32_t *out)
+enum err dhat_frames_refer(struct dhat_frames *frames, uint32_t location, struct json_writer *w)
 {
     uint32_t none = 0; // requested once
     uint32_t *id = location != REC_NONE ? &frames->ids.items[location] : &none;
@@ -25,7 +25,7 @@ enum err dhat_frames_id(struct dhat_frames *frames, uint32_t location, uint32_t 
         TRY(u32_vec_push(&frames->locations, location));
         *id = (uint32_t)frames->locations.len;
     }
-    *out = *id;
+    json_u64(w, *id);
     return ERR_OK;
 }
 

@@ -2,8 +2,8 @@
 // dhat_frames: the frame table "ftbl" of a DHAT file, to which program points refer.
 //
 //   dhat_frames_init(&frames, profile)
-//   dhat_frames_id(&frames, location, &id)    while program points are written; REC_NONE: no stack
-//   dhat_frames_write(&frames, w)             then the table
+//   dhat_frames_refer(&frames, location, w)    while program points are written; REC_NONE: no stack
+//   dhat_frames_write(&frames, w)              then the table
 //
 // Context: H; one thread at a time.
 #pragma once
@@ -22,8 +22,9 @@ struct dhat_frames {
 enum err dhat_frames_init(struct dhat_frames *frames, const struct profile *profile) MUST_USE;
 void dhat_frames_release(struct dhat_frames *frames);
 
-// Find or add the id of a location.
-enum err dhat_frames_id(struct dhat_frames *frames, uint32_t location, uint32_t *out) MUST_USE;
+// Find or add the id of a location, and write it.
+enum err dhat_frames_refer(struct dhat_frames *frames, uint32_t location, struct json_writer *w)
+    MUST_USE;
 
 // Write the key "ftbl" and its array.
 enum err dhat_frames_write(const struct dhat_frames *frames, struct json_writer *w) MUST_USE;

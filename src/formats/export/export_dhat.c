@@ -99,14 +99,10 @@ static MUST_USE enum err write_point(struct dhat *d, uint32_t node)
     }
     json_key_array(d->w, "fs");
     for (uint32_t at = node; at != 0; at = tree->nodes.items[at].parent) {
-        uint32_t id;
-        TRY(dhat_frames_id(&d->frames, tree->nodes.items[at].location, &id));
-        json_u64(d->w, id);
+        TRY(dhat_frames_refer(&d->frames, tree->nodes.items[at].location, d->w));
     }
     if (node == 0) { // the viewer requires a frame
-        uint32_t id;
-        TRY(dhat_frames_id(&d->frames, REC_NONE, &id));
-        json_u64(d->w, id);
+        TRY(dhat_frames_refer(&d->frames, REC_NONE, d->w));
     }
     json_end_array(d->w);
     json_end_object(d->w);

@@ -28,9 +28,7 @@ write_points(struct json_writer *w, const struct adhoc_list *list, struct dhat_f
         json_key_u64(w, "tbk", event->events);
         json_key_array(w, "fs");
         for (size_t at = event->first; at < event->first + event->count; at++) {
-            uint32_t id;
-            TRY(dhat_frames_id(frames, list->locations.items[at], &id));
-            json_u64(w, id);
+            TRY(dhat_frames_refer(frames, list->locations.items[at], w));
         }
         json_end_array(w);
         json_end_object(w);

@@ -58,44 +58,35 @@ static void put(struct values *values, uint64_t number)
                                                                           // failures
 }
 
-static void put_null(struct values *values)
+// Set a number: NULL if it is not known.
+static void put_known(struct values *values, bool is_known, uint64_t number)
 {
-    (void)sqlite3_bind_null(values->statement, values->next++); // sqlite3_step reports failures
+    if (is_known) {
+        put(values, number);
+    } else {
+        (void)sqlite3_bind_null(values->statement, values->next++); // sqlite3_step reports failures
+    }
 }
 
 // Set an index into another table: NULL if there is none.
 static void put_index(struct values *values, uint32_t index)
 {
-    if (index != REC_NONE) {
-        put(values, index);
-    } else {
-        put_null(values);
-    }
+    put_known(values, index != REC_NONE, index);
 }
 
 // Set a cost: NULL if the selection does not know it, so that sums are unknown, too.
 static void put_cost(struct values *values, enum cost cost, uint64_t number)
 {
-    if (selection_knows(&values->source->view->selection, cost)) {
-        put(values, number);
-    } else {
-        put_null(values);
-    }
-}
-
-// Set the text in the scratch buffer.
-static void put_scratch(struct values *values)
-{
-    (void)sqlite3_bind_text(values->statement, values->next++,
-                            strbuf_text(&values->source->scratch), -1,
-                            SQLITE_TRANSIENT); // sqlite3_step reports failures
+    put_known(values, selection_knows(&values->source->view->selection, cost), number);
 }
 
 static void put_text(struct values *values, const char *text)
 {
-    strbuf_clear(&values->source->scratch);
-    clean_append(&values->source->scratch, text, (struct clean_rule){0});
-    put_scratch(values);
+    struct strbuf *clean = &values->source->scratch;
+    strbuf_clear(clean);
+    clean_append(clean, text, (struct clean_rule){0});
+    (void)sqlite3_bind_text(values->statement, values->next++, strbuf_text(clean), -1,
+                            SQLITE_TRANSIENT); // sqlite3_step reports failures
 }
 
 static void put_string(struct values *values, rec_string id)
@@ -160,12 +151,8 @@ static bool fill_module(struct values *values, size_t i)
 static bool fill_function(struct values *values, size_t i)
 {
     const struct code_index *code = &values->source->profile->code;
-    struct strbuf *scratch = &values->source->scratch;
     put(values, i);
-    strbuf_clear(scratch);
-    clean_append(scratch, string_table_get(&code->names, code->functions.items[i].name),
-                 (struct clean_rule){0});
-    put_scratch(values);
+    put_text(values, string_table_get(&code->names, code->functions.items[i].name));
     put_index(values, code->functions.items[i].module);
     return true;
 }
@@ -222,19 +209,13 @@ static bool fill_slice(struct values *values, size_t i)
                    {COST_FREES, point->frees},
                    {COST_FREED_BYTES, point->freed_bytes},
                    {COST_TEMPORARY, point->temporary}};
-    bool is_known = cut_timeline_is_known(&values->source->view->selection);
+    const struct selection *selection = &values->source->view->selection;
+    const bool is_known = cut_timeline_is_known(selection);
     for (size_t c = 0; c < ARRAY_LEN(columns); c++) {
-        if (is_known) {
-            put_cost(values, columns[c].cost, columns[c].value);
-        } else {
-            put_null(values);
-        }
+        put_known(values, is_known && selection_knows(selection, columns[c].cost),
+                  columns[c].value);
     }
-    if (is_known) {
-        put(values, point->live_bytes);
-    } else {
-        put_null(values);
-    }
+    put_known(values, is_known, point->live_bytes);
     return true;
 }
 
@@ -295,11 +276,7 @@ static bool fill_block(struct values *values, size_t i)
     put(values, block->address);
     put(values, block->size_bytes);
     put(values, block->born_ms);
-    if ((block->flags & REC_BLOCK_END) == 0) {
-        put(values, block->freed_ms);
-    } else {
-        put_null(values);
-    }
+    put_known(values, (block->flags & REC_BLOCK_END) == 0, block->freed_ms);
     put(values, (block->flags & REC_BLOCK_PEAK) != 0);
     put(values, (block->flags & REC_BLOCK_END) != 0);
     return is_selected(values, block->row) &&
