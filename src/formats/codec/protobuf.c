@@ -36,9 +36,11 @@ void protobuf_bytes(struct strbuf *out, uint32_t field, const void *data, size_t
     strbuf_append(out, data, len);
 }
 
-void protobuf_message(struct strbuf *out, uint32_t field, const struct strbuf *message)
+void protobuf_message(struct strbuf *out, uint32_t field, struct strbuf *message)
 {
     protobuf_bytes(out, field, strbuf_text(message), message->len);
+    out->failed = out->failed || message->failed;
+    strbuf_clear(message);
 }
 
 bool protobuf_next(struct cursor *c, struct protobuf_field *out)

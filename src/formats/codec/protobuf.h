@@ -21,7 +21,9 @@ void protobuf_u64(struct strbuf *out, uint32_t field, uint64_t value);
 
 // Append a string, bytes, a message or packed numbers.
 void protobuf_bytes(struct strbuf *out, uint32_t field, const void *data, size_t len);
-void protobuf_message(struct strbuf *out, uint32_t field, const struct strbuf *message);
+
+// Append what was collected in `message`, and clear it. `out` takes over its failure.
+void protobuf_message(struct strbuf *out, uint32_t field, struct strbuf *message);
 
 struct protobuf_field {
     uint64_t number;

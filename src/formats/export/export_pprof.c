@@ -98,10 +98,8 @@ static MUST_USE enum err emit(struct pprof *p, enum profile_field field)
 {
     CLEANUP(strbuf_release) struct strbuf framed = {0};
     protobuf_message(&framed, field, &p->message);
-    TRY(strbuf_result(&p->message));
     TRY(strbuf_result(&framed));
     packed_stream_write(&p->packed, strbuf_bytes(&framed));
-    strbuf_clear(&p->message);
     return ERR_OK;
 }
 
@@ -222,10 +220,8 @@ static MUST_USE enum err need_location(struct pprof *p, uint32_t index)
         const struct code_location *place = profile_location_get(profile, chain.locations[i]);
         uint32_t function;
         TRY(function_id(p, chain.locations[i], &function));
-        strbuf_clear(&p->part);
         protobuf_u64(&p->part, 1, function);
         protobuf_u64(&p->part, 2, place->line);
-        TRY(strbuf_result(&p->part));
         protobuf_message(&lines, 4, &p->part);
     }
     TRY(strbuf_result(&lines));
@@ -241,11 +237,9 @@ static MUST_USE enum err add_label(struct pprof *p, const char *key, uint64_t te
 {
     uint64_t key_id;
     TRY(intern(p, key, &key_id));
-    strbuf_clear(&p->part);
     protobuf_u64(&p->part, 1, key_id);
     protobuf_u64(&p->part, 2, text);
     protobuf_u64(&p->part, 3, number);
-    TRY(strbuf_result(&p->part));
     protobuf_message(&p->message, 3, &p->part);
     return ERR_OK;
 }
@@ -303,20 +297,16 @@ static MUST_USE enum err emit_sample(struct pprof *p, size_t index)
     for (uint32_t at = row->node; at != end; at = recording->nodes[at].parent) {
         TRY(need_location(p, recording->nodes[at].frame));
     }
-    strbuf_clear(&p->part);
     for (uint32_t at = row->node; at != end; at = recording->nodes[at].parent) {
         protobuf_varint(&p->part, (uint64_t)recording->nodes[at].frame + 1);
     }
-    TRY(strbuf_result(&p->part));
     protobuf_message(&p->message, 1, &p->part);
 
-    strbuf_clear(&p->part);
     for (size_t i = 0; i < VALUE_COUNT; i++) {
         if (has_value(p, i)) {
             protobuf_varint(&p->part, signed_value(costs_get(&costs, cost_of_value(p, i))));
         }
     }
-    TRY(strbuf_result(&p->part));
     protobuf_message(&p->message, 2, &p->part);
 
     const struct rec_thread *thread = &recording->threads[row->thread];
