@@ -2,7 +2,7 @@
 // base64: see base64.h.
 #include "server/pages/base64.h"
 
-#include <string.h>
+#include "base/hex.h"
 
 enum {
     HEX_MAX_BYTES = 64
@@ -27,14 +27,6 @@ void base64_append(struct strbuf *out, struct bytes data)
 
 void base64_append_hex(struct strbuf *out, const char *hex)
 {
-    static const char digits[] = "0123456789abcdef";
     uint8_t bytes[HEX_MAX_BYTES];
-    size_t len = 0;
-    for (; len < sizeof(bytes) && hex[2 * len] != '\0' && hex[2 * len + 1] != '\0'; len++) {
-        const char *high = strchr(digits, hex[2 * len]);
-        const char *low = strchr(digits, hex[2 * len + 1]);
-        bytes[len] =
-            (uint8_t)((high != NULL ? high - digits : 0) << 4 | (low != NULL ? low - digits : 0));
-    }
-    base64_append(out, (struct bytes){bytes, len});
+    base64_append(out, hex_parse(hex, bytes, sizeof(bytes)));
 }

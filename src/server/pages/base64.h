@@ -9,5 +9,5 @@
 // Append `data` on one line. `out` remembers a failure.
 void base64_append(struct strbuf *out, struct bytes data);
 
-// Append the bytes of `hex`, pairs of hexadecimal digits in lower case.
+// Append the bytes of `hex`, pairs of hexadecimal digits, at most those of a digest.
 void base64_append_hex(struct strbuf *out, const char *hex);

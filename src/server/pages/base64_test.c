@@ -60,7 +60,7 @@ static void hexadecimal_digits_are_bytes(void **state)
 }
 
 // The longest digest is one of 512 bits.
-static void digits_beyond_the_longest_digest_are_left_out(void **state)
+static void more_digits_than_the_longest_digest_are_nothing(void **state)
 {
     (void)state;
     char hex[2 * 65 + 1];
@@ -68,8 +68,9 @@ static void digits_beyond_the_longest_digest_are_left_out(void **state)
     hex[sizeof(hex) - 1] = '\0';
     CLEANUP(strbuf_release) struct strbuf out = {0};
     base64_append_hex(&out, hex);
+    assert_int_equal(out.len, 0);
+    base64_append_hex(&out, hex + 2);
     assert_int_equal(out.len, 88); // of 64 bytes
-    assert_string_equal(strbuf_text(&out) + 80, "AAAAAA==");
 }
 
 int main(void)
@@ -78,7 +79,7 @@ int main(void)
         cmocka_unit_test(the_examples_of_the_rfc),
         cmocka_unit_test(digits_of_all_values),
         cmocka_unit_test(hexadecimal_digits_are_bytes),
-        cmocka_unit_test(digits_beyond_the_longest_digest_are_left_out),
+        cmocka_unit_test(more_digits_than_the_longest_digest_are_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

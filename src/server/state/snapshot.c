@@ -35,11 +35,13 @@ static MUST_USE enum err summarize(struct opened *opened, struct err_info *info)
     return ERR_OK;
 }
 
-enum err opened_new(const char *path,
-                    const char *shown_path,
-                    const struct name_sources *sources,
-                    struct opened **out,
-                    struct err_info *info)
+// Make an object of the file, and read it unless its profile is known.
+static MUST_USE enum err make(const char *path,
+                              const char *shown_path,
+                              const struct name_sources *sources,
+                              const struct profile *known,
+                              struct opened **out,
+                              struct err_info *info)
 {
     CLEANUP(opened_unrefp) struct opened *opened = calloc(1, sizeof(*opened));
     if (opened == NULL) {
@@ -52,8 +54,10 @@ enum err opened_new(const char *path,
         opened->bytes = (uint64_t)status.st_size;
         opened->identity = file_identity(&status);
     }
-    TRY(input_open_profile(path, sources, NULL, &opened->owned, info));
-    opened->profile = opened->owned;
+    if (known == NULL) {
+        TRY(input_open_profile(path, sources, NULL, &opened->owned, info));
+    }
+    opened->profile = known != NULL ? known : opened->owned;
     opened->path = strdup(shown_path);
     if (opened->path == NULL) {
         return ERR_NO_MEMORY;
@@ -63,23 +67,18 @@ enum err opened_new(const char *path,
     return ERR_OK;
 }
 
+enum err opened_new(const char *path,
+                    const char *shown_path,
+                    const struct name_sources *sources,
+                    struct opened **out,
+                    struct err_info *info)
+{
+    return make(path, shown_path, sources, NULL, out, info);
+}
+
 enum err opened_borrow(const struct profile *profile, const char *path, struct opened **out)
 {
-    CLEANUP(opened_unrefp) struct opened *opened = calloc(1, sizeof(*opened));
-    if (opened == NULL) {
-        return ERR_NO_MEMORY;
-    }
-    atomic_init(&opened->references, 1);
-    struct stat status;
-    opened->bytes = stat(path, &status) == 0 ? (uint64_t)status.st_size : 0;
-    opened->profile = profile;
-    opened->path = strdup(path);
-    if (opened->path == NULL) {
-        return ERR_NO_MEMORY;
-    }
-    TRY(summarize(opened, NULL));
-    *out = TAKE(opened);
-    return ERR_OK;
+    return make(path, path, NULL, profile, out, NULL);
 }
 
 static struct opened *opened_ref(struct opened *opened)

@@ -51,59 +51,46 @@ struct cached_tree *tree_cache_find(struct tree_cache *cache, uint64_t key)
     return tree;
 }
 
-// The entry to replace: a free one, or the least recently used.
-static size_t find_victim(const struct tree_cache *cache)
+// Return a free entry if the cache has one and room for a tree of that many nodes, else NULL.
+static struct cached_tree **find_room(struct tree_cache *cache, size_t nodes)
 {
-    size_t victim = 0;
+    struct cached_tree **room = NULL;
     for (size_t i = 0; i < TREE_CACHE_ENTRIES; i++) {
-        if (cache->entries[i] == NULL) {
-            return i;
-        }
-        if (cache->entries[i]->used < cache->entries[victim]->used) {
-            victim = i;
-        }
+        struct cached_tree **entry = &cache->entries[i];
+        room = *entry == NULL ? entry : room;
+        nodes += *entry != NULL ? (*entry)->tree.nodes.len : 0;
     }
-    return victim;
+    return nodes <= TREE_CACHE_NODES ? room : NULL;
 }
 
-static size_t count_nodes(const struct tree_cache *cache)
+// Remove the least recently used tree. Return false if there is none.
+static bool remove_oldest(struct tree_cache *cache)
 {
-    size_t count = 0;
+    struct cached_tree **oldest = NULL;
     for (size_t i = 0; i < TREE_CACHE_ENTRIES; i++) {
-        count += cache->entries[i] != NULL ? cache->entries[i]->tree.nodes.len : 0;
-    }
-    return count;
-}
-
-static size_t find_oldest(const struct tree_cache *cache)
-{
-    size_t oldest = TREE_CACHE_ENTRIES;
-    for (size_t i = 0; i < TREE_CACHE_ENTRIES; i++) {
-        bool is_older =
-            oldest == TREE_CACHE_ENTRIES ||
-            (cache->entries[i] != NULL && cache->entries[i]->used < cache->entries[oldest]->used);
-        if (cache->entries[i] != NULL && is_older) {
-            oldest = i;
+        struct cached_tree **entry = &cache->entries[i];
+        if (*entry != NULL && (oldest == NULL || (*entry)->used < (*oldest)->used)) {
+            oldest = entry;
         }
     }
-    return oldest;
+    if (oldest != NULL) {
+        cached_tree_unref(*oldest);
+        *oldest = NULL;
+    }
+    return oldest != NULL;
 }
 
 // Put `tree` into the cache and make room for it. The caller holds the mutex.
 static void keep(struct tree_cache *cache, struct cached_tree *tree)
 {
-    while (count_nodes(cache) + tree->tree.nodes.len > TREE_CACHE_NODES) {
-        size_t oldest = find_oldest(cache);
-        if (oldest == TREE_CACHE_ENTRIES) {
+    struct cached_tree **room;
+    while ((room = find_room(cache, tree->tree.nodes.len)) == NULL) {
+        if (!remove_oldest(cache)) {
             return; // too large on its own
         }
-        cached_tree_unref(cache->entries[oldest]);
-        cache->entries[oldest] = NULL;
     }
-    size_t victim = find_victim(cache);
-    cached_tree_unref(cache->entries[victim]);
     tree->used = ++cache->clock;
-    cache->entries[victim] = take_reference(tree);
+    *room = take_reference(tree);
 }
 
 struct cached_tree *tree_cache_add(struct tree_cache *cache,
