@@ -8,12 +8,14 @@
 
 #include "base/compiler.h"
 #include "host/os/file.h"
+#include "host/text/number.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 enum {
     HASH_STEP_BYTES = 256 * 1024,
+    ID_DIGITS = 16,
 };
 
 // --- opening -------------------------------------------------------------------------------------
@@ -64,6 +66,15 @@ void store_closep(struct store **store)
 }
 
 // --- additions -----------------------------------------------------------------------------------
+
+bool store_parse_id(const char *text, int64_t *out)
+{
+    const char *at = text;
+    uint64_t number = 0;
+    const bool is_number = number_take(&at, 16, &number) && at == text + ID_DIGITS && *at == '\0';
+    *out = (int64_t)number;
+    return is_number && number != 0;
+}
 
 static void hash_freep(XXH3_state_t **state)
 {

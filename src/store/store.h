@@ -49,6 +49,9 @@ enum err store_add(struct store *store,
                    bool *out_is_new,
                    struct err_info *info) MUST_USE;
 
+// Parse a recording_id, 16 hexadecimal digits that are not all 0. Return false for another text.
+bool store_parse_id(const char *text, int64_t *out);
+
 // Return the recording_id of a file. Errors: those of reading it.
 enum err store_identify(const char *path, int64_t *out, struct err_info *info) MUST_USE;
 

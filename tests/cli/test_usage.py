@@ -39,6 +39,8 @@ REFUSED = [
     ("store list --json --csv", "--json and --csv cannot be combined"),
     ("store list --since soon", "--since: 'soon' is not a time such as 2026-01-31, @1790000000 or 7d"),
     ("store top --recording 7", "--recording: '7' is not a recording_id of `cairn store list`"),
+    ("store prune --recording 0000000000000000",
+     "--recording: '0000000000000000' is not a recording_id of `cairn store list`"),
     ("check --max-growth=5% FILE", "budgets for growth require --baseline FILE"),
     ("check --per 10 FILE", "budgets for growth require --baseline FILE"),
     ("check FILE", "no budget given; an example is --max-peak 64MiB"),

@@ -99,18 +99,6 @@ parse_time(const char *option, const char *text, int64_t *out, struct err_info *
     return ERR_OK;
 }
 
-static MUST_USE enum err parse_id(const char *text, int64_t *out, struct err_info *info)
-{
-    const char *at = text;
-    uint64_t number = 0;
-    if (strlen(text) != 16 || !number_take(&at, 16, &number) || *at != '\0') {
-        return err_set(info, ERR_INVALID,
-                       "--recording: '%.100s' is not a recording_id of `cairn store list`", text);
-    }
-    *out = (int64_t)number;
-    return ERR_OK;
-}
-
 static MUST_USE enum err
 scope_of(const struct store_fields *fields, struct store_scope *out, struct err_info *info)
 {
@@ -125,8 +113,10 @@ scope_of(const struct store_fields *fields, struct store_scope *out, struct err_
     if (fields->until != NULL) {
         TRY(parse_time("until", fields->until, &scope.until, info));
     }
-    if (fields->recording != NULL) {
-        TRY(parse_id(fields->recording, &scope.recording_id, info));
+    if (fields->recording != NULL && !store_parse_id(fields->recording, &scope.recording_id)) {
+        return err_set(info, ERR_INVALID,
+                       "--recording: '%.100s' is not a recording_id of `cairn store list`",
+                       fields->recording);
     }
     *out = scope;
     return ERR_OK;
@@ -224,27 +214,12 @@ static MUST_USE enum err show(const struct call *call, const struct store_table 
 static MUST_USE enum err ask(struct store *store,
                              const struct store_query *query,
                              const struct call *call,
-                             const char *const *words,
+                             char *const *words,
                              struct err_info *info)
 {
     CLEANUP(store_table_release) struct store_table table = {0};
-    TRY(store_ask(store, query, &call->scope, words, &table, info));
+    TRY(store_ask(store, query, &call->scope, (const char *const *)words, &table, info));
     return show(call, &table);
-}
-
-static MUST_USE enum err list(struct store *store, const struct call *call, struct err_info *info)
-{
-    return ask(store, &query_list, call, NULL, info);
-}
-
-static MUST_USE enum err top(struct store *store, const struct call *call, struct err_info *info)
-{
-    return ask(store, &query_top, call, NULL, info);
-}
-
-static MUST_USE enum err diff(struct store *store, const struct call *call, struct err_info *info)
-{
-    return ask(store, &query_diff, call, (const char *const *)call->words, info);
 }
 
 static MUST_USE enum err
@@ -263,7 +238,7 @@ run_query(struct store *store, const struct call *call, struct err_info *info)
                        needed == 1 ? "word" : "words");
     }
     if (query != NULL) {
-        return ask(store, query, call, (const char *const *)call->words + 1, info);
+        return ask(store, query, call, call->words + 1, info);
     }
     TRY(store_select(store, call->words[0], &table, info));
     return show(call, &table);
@@ -292,14 +267,16 @@ static const struct action {
     int words_max;
     const char *needs; // for messages
     bool creates;
+    const struct store_query *query; // NULL: `run`
     enum err (*run)(struct store *store, const struct call *call, struct err_info *info);
 } actions[] = {
-    {"add", 1, INT32_MAX, "FILE...", true, add},
-    {"list", 0, 0, "no operand", false, list},
-    {"top", 0, 0, "no operand", false, top},
-    {"diff", 2, 2, "two versions: OLD and NEW", false, diff},
-    {"query", 1, 1 + QUERY_WORDS_MAX, "growth, hosts, history, oom or a SELECT", false, run_query},
-    {"prune", 0, 0, "no operand", false, prune},
+    {"add", 1, INT32_MAX, "FILE...", true, NULL, add},
+    {"list", 0, 0, "no operand", false, &query_list, NULL},
+    {"top", 0, 0, "no operand", false, &query_top, NULL},
+    {"diff", 2, 2, "two versions: OLD and NEW", false, &query_diff, NULL},
+    {"query", 1, 1 + QUERY_WORDS_MAX, "growth, hosts, history, oom or a SELECT", false, NULL,
+     run_query},
+    {"prune", 0, 0, "no operand", false, NULL, prune},
 };
 
 // Find the action and check the number of its operands.
@@ -326,7 +303,8 @@ act(const struct action *action, const struct call *call, struct err_info *info)
 {
     CLEANUP(store_closep) struct store *store = NULL;
     TRY(store_open(call->fields->place, action->creates, &store, info));
-    return action->run(store, call, info);
+    return action->query != NULL ? ask(store, action->query, call, call->words, info)
+                                 : action->run(store, call, info);
 }
 
 static int run(void *context, int count, char **operands)

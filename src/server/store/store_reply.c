@@ -7,7 +7,6 @@
 
 #include "base/compiler.h"
 #include "host/os/mutex.h"
-#include "host/text/number.h"
 #include "server/http/connection.h"
 #include "server/http/encoding.h"
 #include "server/http/reply.h"
@@ -18,7 +17,6 @@
 enum {
     ROWS_BY_DEFAULT = 1000,
     ROWS_MAX = 10000,
-    ID_DIGITS = 16,
 };
 
 #define SCOPE                                                                       \
@@ -193,14 +191,12 @@ static MUST_USE enum err open_recording(struct store_service *service,
 {
     CLEANUP(strbuf_release) struct strbuf path = {0};
     const char *text = request_text(request, PARAM_RECORDING_ID);
-    const char *at = text;
-    uint64_t id = 0;
-    if (text == NULL || strlen(text) != ID_DIGITS || !number_take(&at, 16, &id) || *at != '\0' ||
-        id == 0) {
+    int64_t id = 0;
+    if (text == NULL || !store_parse_id(text, &id)) {
         return problem_set(problem, 0, PARAM_RECORDING_ID, ERR_INVALID,
                            "recording_id: 16 hexadecimal digits are required");
     }
-    TRY(find_file(service, (int64_t)id, &path, &problem->info));
+    TRY(find_file(service, id, &path, &problem->info));
     mutex_lock(&service->asking);
     const enum err result =
         service->open(service->context, strbuf_text(&path), out_address, &problem->info);
