@@ -30,24 +30,12 @@ offer(FILE *out, const char *typed, const char *before, const char *word, const 
     }
 }
 
-// Return the option of this name, which need not end after `len` bytes, or NULL.
-static const struct option_spec *find_named(struct option_table table, const char *name, size_t len)
-{
-    for (size_t i = 0; i < options_count(table); i++) {
-        const struct option_spec *spec = options_at(table, i);
-        if (strlen(spec->name) == len && strncmp(spec->name, name, len) == 0) {
-            return spec;
-        }
-    }
-    return NULL;
-}
-
 // Return the option that takes the word after `word` as its value, or NULL.
 static const struct option_spec *find_waiting(struct option_table table, const char *word)
 {
     const struct option_spec *found = NULL;
     if (strncmp(word, "--", 2) == 0) {
-        found = find_named(table, word + 2, strlen(word + 2));
+        found = options_find(table, word + 2);
     }
     for (size_t i = 0; i < options_count(table) && word[1] != '-' && word[2] == '\0'; i++) {
         const struct option_spec *spec = options_at(table, i);
@@ -105,9 +93,12 @@ offer_values(FILE *out, const struct option_spec *spec, const char *typed, const
 static void offer_options(FILE *out, struct option_table table, const char *typed)
 {
     const char *equals = strchr(typed, '=');
-    const struct option_spec *named =
-        equals != NULL ? find_named(table, typed + 2, (size_t)(equals - typed) - 2) : NULL;
+    const struct option_spec *named = NULL;
     char before[80];
+    if (equals > typed + 1) {
+        (void)snprintf(before, sizeof(before), "%.*s", (int)(equals - typed) - 2, typed + 2);
+        named = options_find(table, before); // a longer name is none
+    }
     if (named != NULL && named->value != NULL) {
         (void)snprintf(before, sizeof(before), "--%s=", named->name); // fits
         offer_values(out, named, typed, before);

@@ -146,16 +146,6 @@ static bool parse_count(const char *text, uint32_t minimum, uint32_t *out)
     return true;
 }
 
-static bool is_choice(const struct option_spec *spec, const char *text)
-{
-    for (const char *const *choice = spec->choices; *choice != NULL; choice++) {
-        if (strcmp(*choice, text) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 // "--limit", or "-n, --limit" for an option with a letter.
 struct option_label {
     char text[64];
@@ -189,11 +179,17 @@ static enum err check_regex(const struct option_spec *spec, const char *text, st
     return name_regex_compile(&regex, text, label.text, info);
 }
 
-static enum err
-wrong_choice(const struct option_spec *spec, const char *text, struct err_info *info)
+static MUST_USE enum err store_choice(const struct option_spec *spec,
+                                      const char *text,
+                                      const char **out,
+                                      struct err_info *info)
 {
     char expected[256] = "one of";
     for (const char *const *choice = spec->choices; *choice != NULL; choice++) {
+        if (strcmp(*choice, text) == 0) {
+            *out = text;
+            return ERR_OK;
+        }
         size_t len = strlen(expected);
         (void)snprintf(expected + len, sizeof(expected) - len, " %s", *choice); // may truncate
     }
@@ -261,11 +257,7 @@ store(const struct option_spec *spec, const char *text, void *field, struct err_
         }
         return ERR_OK;
     case OPTION_CHOICE:
-        if (!is_choice(spec, text)) {
-            return wrong_choice(spec, text, info);
-        }
-        *(const char **)field = text;
-        return ERR_OK;
+        return store_choice(spec, text, field, info);
     case OPTION_REGEX:
         TRY(check_regex(spec, text, info));
         *(const char **)field = text;

@@ -39,36 +39,31 @@ static void append_companion(const struct report *report,
         strbuf_append_text(out, "blocks unknown");
         return;
     }
-    switch (cost) {
-    case COST_PEAK_BYTES:
-        append_counted(out, costs->values[COST_PEAK_BLOCKS], "block", "blocks");
-        return;
-    case COST_LEAKED_BYTES:
-        append_counted(out, costs->values[COST_LEAKED_ALLOCATIONS], "block", "blocks");
-        return;
-    case COST_ALLOCATIONS:
-        strbuf_append_text(out, format_bytes(costs->values[COST_ALLOCATED_BYTES]).text);
-        return;
-    case COST_TEMPORARY:
-        strbuf_printf(
-            out, "%s of its ",
-            format_percent(costs->values[COST_TEMPORARY], costs->values[COST_ALLOCATIONS]).text);
-        break;
-    case COST_PEAK_BLOCKS:
-        strbuf_append_text(out, format_bytes(costs->values[COST_PEAK_BYTES]).text);
-        return;
-    case COST_LEAKED_ALLOCATIONS:
-        strbuf_append_text(out, format_bytes(costs->values[COST_LEAKED_BYTES]).text);
-        return;
-    case COST_ALLOCATED_BYTES:
-    case COST_FREES:
-    case COST_FREED_BYTES:
-    case COST_TEMPORARY_BYTES:
-    case COST_OWN_PEAK_BYTES:
-    case COST_COUNT:
-        break;
+    static const enum cost companions[COST_COUNT] = {
+        [COST_PEAK_BYTES] = COST_PEAK_BLOCKS,
+        [COST_PEAK_BLOCKS] = COST_PEAK_BYTES,
+        [COST_ALLOCATIONS] = COST_ALLOCATED_BYTES,
+        [COST_ALLOCATED_BYTES] = COST_ALLOCATIONS,
+        [COST_FREES] = COST_ALLOCATIONS,
+        [COST_FREED_BYTES] = COST_ALLOCATIONS,
+        [COST_TEMPORARY] = COST_ALLOCATIONS,
+        [COST_TEMPORARY_BYTES] = COST_ALLOCATIONS,
+        [COST_LEAKED_BYTES] = COST_LEAKED_ALLOCATIONS,
+        [COST_LEAKED_ALLOCATIONS] = COST_LEAKED_BYTES,
+        [COST_OWN_PEAK_BYTES] = COST_ALLOCATIONS,
+    };
+    const enum cost companion = companions[cost];
+    const uint64_t value = costs->values[companion];
+    if (cost == COST_TEMPORARY) {
+        strbuf_printf(out, "%s of its ", format_percent(costs->values[cost], value).text);
     }
-    append_counted(out, costs->values[COST_ALLOCATIONS], "allocation", "allocations");
+    if (cost_get_info(companion)->unit == COST_UNIT_BYTES) {
+        strbuf_append_text(out, format_bytes(value).text);
+    } else if (companion == COST_ALLOCATIONS) {
+        append_counted(out, value, "allocation", "allocations");
+    } else {
+        append_counted(out, value, "block", "blocks");
+    }
 }
 
 static MUST_USE enum err

@@ -168,29 +168,18 @@ const char *capability_name(enum capability capability)
 bool query_can(const struct query *query, enum capability capability)
 {
     const struct recording *recording = &query->profile->recording;
-    switch (capability) {
-    case CAPABILITY_TIME_RANGE:
-        return time_range_is_known(recording);
-    case CAPABILITY_SLICES:
-        return recording->slice_count > 0 && recording->slice_ms > 0;
-    case CAPABILITY_SIZES:
-        return recording->size_bucket_count > 0;
-    case CAPABILITY_LIFETIMES:
-        return recording->lifetime_bucket_count > 0;
-    case CAPABILITY_RSS:
-        return recording->rss_sample_count > 0;
-    case CAPABILITY_GROWTH:
-        return growth_is_known(recording);
-    case CAPABILITY_SOURCE:
-        return !query->settings->hides_sources;
-    case CAPABILITY_MAPPINGS:
-        return recording->part_count > 0;
-    case CAPABILITY_ADHOC:
-        return recording->adhoc_count > 0;
-    case CAPABILITY_COUNT:
-        break;
-    }
-    return false;
+    const bool can[CAPABILITY_COUNT] = {
+        [CAPABILITY_TIME_RANGE] = time_range_is_known(recording),
+        [CAPABILITY_SLICES] = recording->slice_count > 0 && recording->slice_ms > 0,
+        [CAPABILITY_SIZES] = recording->size_bucket_count > 0,
+        [CAPABILITY_LIFETIMES] = recording->lifetime_bucket_count > 0,
+        [CAPABILITY_RSS] = recording->rss_sample_count > 0,
+        [CAPABILITY_GROWTH] = growth_is_known(recording),
+        [CAPABILITY_SOURCE] = !query->settings->hides_sources,
+        [CAPABILITY_MAPPINGS] = recording->part_count > 0,
+        [CAPABILITY_ADHOC] = recording->adhoc_count > 0,
+    };
+    return can[capability];
 }
 
 enum err query_need(struct query *query, enum capability capability, const char *what)
