@@ -10,6 +10,7 @@
 #include "cli/commands/commands.h"
 #include "cli/text/screen_text.h"
 #include "host/text/json_writer.h"
+#include "host/text/number.h"
 #include "recorder/control/control_client.h"
 
 struct ctl_fields {
@@ -46,16 +47,12 @@ static void print_safe(const char *text, size_t len, const char *end)
 
 static void write_value(struct json_writer *w, const char *value)
 {
-    uint64_t number = 0;
-    const size_t digits = strspn(value, "0123456789");
-    if (digits == 0 || digits > 19 || value[digits] != '\0') {
+    uint64_t number;
+    if (number_parse(value, UINT64_MAX, &number)) {
+        json_u64(w, number);
+    } else {
         json_string(w, value);
-        return;
     }
-    for (size_t i = 0; i < digits; i++) {
-        number = number * 10 + (uint64_t)(value[i] - '0');
-    }
-    json_u64(w, number);
 }
 
 // Print lines "key<TAB>value", as text or as a JSON object. Split `reply` in place.

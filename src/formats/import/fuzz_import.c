@@ -8,6 +8,7 @@
 
 #include "base/compiler.h"
 #include "formats/import/import_formats.h"
+#include "formats/test_support/unpacked_bytes.h"
 #include "recording/test_support/recording_check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

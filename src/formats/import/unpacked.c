@@ -28,8 +28,8 @@ enum packing {
 };
 
 struct unpacker {
-    int fd;            // borrowed; -1: from memory
-    struct bytes rest; // read but not unpacked; from memory, all that is not unpacked
+    int fd;            // borrowed
+    struct bytes rest; // read but not unpacked
     uint64_t read_bytes;
     bool is_exhausted; // the file has no further bytes
     enum packing packing;
@@ -40,7 +40,8 @@ struct unpacker {
     uint8_t input[INPUT_BYTES];
 };
 
-static enum err open_any(struct unpacked *u, const char *path, struct err_info *info)
+enum err unpacked_open_fd(
+    struct unpacked *u, int fd, uint64_t file_bytes, const char *path, struct err_info *info)
 {
     u->path = path;
     u->unpacker = calloc(1, sizeof(*u->unpacker));
@@ -50,27 +51,8 @@ static enum err open_any(struct unpacked *u, const char *path, struct err_info *
         unpacked_release(u);
         return err_set(info, ERR_NO_MEMORY, "no memory to read '%s'", path);
     }
-    return ERR_OK;
-}
-
-enum err unpacked_open_fd(
-    struct unpacked *u, int fd, uint64_t file_bytes, const char *path, struct err_info *info)
-{
-    TRY(open_any(u, path, info));
     u->unpacker->fd = fd;
     u->file_bytes = file_bytes;
-    return ERR_OK;
-}
-
-enum err
-unpacked_open_bytes(struct unpacked *u, struct bytes file, const char *path, struct err_info *info)
-{
-    TRY(open_any(u, path, info));
-    u->unpacker->fd = -1;
-    u->unpacker->rest = file;
-    u->unpacker->read_bytes = file.len;
-    u->unpacker->is_exhausted = true;
-    u->file_bytes = file.len;
     return ERR_OK;
 }
 

@@ -39,16 +39,13 @@ struct unpacked {
     bool is_ended; // the content ends with the window
 };
 
-// Open a descriptor at its beginning, which the caller keeps, or bytes. `u` must be zeroed. Sets
-// everything but `phrase` and `progress`. ERR_NO_MEMORY.
+// Open a descriptor at its beginning, which the caller keeps. `u` must be zeroed. Sets everything
+// but `phrase` and `progress`. ERR_NO_MEMORY.
 enum err unpacked_open_fd(struct unpacked *u,
                           int fd,
                           uint64_t file_bytes,
                           const char *path,
                           struct err_info *info) MUST_USE;
-enum err
-unpacked_open_bytes(struct unpacked *u, struct bytes file, const char *path, struct err_info *info)
-    MUST_USE;
 void unpacked_release(struct unpacked *u); // accepts a zeroed one
 
 // Return the next `want` bytes, or all if fewer are left, without consuming them. Borrowed until
