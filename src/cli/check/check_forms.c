@@ -12,8 +12,6 @@
 #include "host/text/format.h"
 #include "views_json/views/views.h"
 
-DEFINE_VEC(check_row_vec, struct check_row);
-
 enum {
     NAME_COLUMNS_MIN = 28,
     NAME_COLUMNS_MAX = 48,
@@ -239,6 +237,38 @@ enum err check_write_github(const struct check_results *results, FILE *out)
     return ERR_OK;
 }
 
+// A result in JSON. All texts are borrowed.
+struct check_row {
+    const char *kind; // "program", "budget", "growth"
+    const char *name;
+    const char *measure;  // NULL for the program
+    const char *function; // of the budget; NULL: none
+    bool broken;
+    bool known;
+    bool certain;
+    const char *message;
+    double value; // NAN: none, as in the next three
+    double limit;
+    double at_least;
+    double at_most;
+    const char *file; // NULL: unknown
+    uint32_t line;
+    const char *details;
+};
+
+DEFINE_VEC(check_row_vec, struct check_row);
+
+static const struct column result_columns[] = {
+    COLUMN(CELL_TEXT, check_row, kind),       COLUMN(CELL_TEXT, check_row, name),
+    COLUMN(CELL_TEXT, check_row, measure),    COLUMN(CELL_TEXT, check_row, function),
+    COLUMN(CELL_BOOL, check_row, broken),     COLUMN(CELL_BOOL, check_row, known),
+    COLUMN(CELL_BOOL, check_row, certain),    COLUMN(CELL_TEXT, check_row, message),
+    COLUMN(CELL_DOUBLE, check_row, value),    COLUMN(CELL_DOUBLE, check_row, limit),
+    COLUMN(CELL_DOUBLE, check_row, at_least), COLUMN(CELL_DOUBLE, check_row, at_most),
+    COLUMN(CELL_TEXT, check_row, file),       COLUMN(CELL_U32, check_row, line),
+    COLUMN(CELL_TEXT, check_row, details),
+};
+
 static struct check_row row_of(const struct check_result *result)
 {
     static const char *const kinds[] = {
@@ -271,18 +301,19 @@ enum err check_write_json(const struct check_results *results, enum json_style s
     for (size_t i = 0; i < results->items.len; i++) {
         TRY(check_row_vec_push(&rows, row_of(&results->items.items[i])));
     }
-    const struct check_view_options options = {
-        .title = strbuf_text(&results->title),
-        .passed = check_broken_count(results) == 0,
-        .runtime_ms = results->runtime_ms,
-        .wait_status = results->has_run ? &results->wait_status : NULL,
-        .rows = rows.items,
-        .count = rows.len,
-    };
     json_to_stream(&w, out, style);
     json_begin_object(&w);
     json_key_u64(&w, "version", VIEW_JSON_VERSION);
-    view_check(&view, &options);
+    json_key_string(&w, "title", strbuf_text(&results->title));
+    json_key_bool(&w, "passed", check_broken_count(results) == 0);
+    json_key_u64(&w, "runtime_ms", results->runtime_ms);
+    if (results->has_run) {
+        json_key(&w, "wait_status");
+        json_i64(&w, results->wait_status);
+    } else {
+        json_key_null(&w, "wait_status");
+    }
+    view_table(&view, &TABLE("results", result_columns, rows.items, rows.len));
     json_end_object(&w);
     return json_finish(&w);
 }
