@@ -15,6 +15,12 @@ static inline uint64_t max_u64(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
+// Return how many of `count` are within `limit`; 0 is no limit.
+static inline uint64_t limited_u64(uint64_t count, uint64_t limit)
+{
+    return limit != 0 ? min_u64(count, limit) : count;
+}
+
 // Return by how much `a` exceeds `b`; 0 if it does not.
 static inline uint64_t excess_u64(uint64_t a, uint64_t b)
 {

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "cli/report/report_lines.h"
 #include "cli/text/screen_text.h"
 #include "profile/accuracy/sampling.h"
@@ -19,11 +20,6 @@ static const struct block_moment moments[] = {
     {.flag = REC_BLOCK_PEAK, .title = "BLOCKS AT THE PEAK"},
 };
 
-static const struct rec_block *block_at(const struct report *report, uint32_t index)
-{
-    return &report->profile->recording.blocks[index];
-}
-
 static const struct rec_thread *thread_of(const struct report *report,
                                           const struct rec_block *block)
 {
@@ -37,12 +33,6 @@ static uint32_t location_of(const struct report *report, const struct rec_block 
     return selection_call_site(&report->selection, node).location;
 }
 
-static size_t shown_of(const struct report *report, const struct block_table *table)
-{
-    const uint32_t limit = report->options->site_limit;
-    return limit != 0 && table->blocks.len > limit ? limit : table->blocks.len;
-}
-
 static void print_block(const struct report *report,
                         FILE *out,
                         uint32_t index,
@@ -51,7 +41,7 @@ static void print_block(const struct report *report,
     enum {
         NAME_COLUMNS = 15
     };
-    const struct rec_block *block = block_at(report, index);
+    const struct rec_block *block = &report->profile->recording.blocks[index];
     const struct rec_thread *thread = thread_of(report, block);
     CLEANUP(strbuf_release) struct strbuf text = {0};
     CLEANUP(strbuf_release) struct strbuf name = {0};
@@ -85,7 +75,7 @@ static void print_list(const struct report *report,
     }
     (void)fprintf(out, "  %14s  %10s  %9s  %7s %-15s  %s\n", "address", "size", "age", "thread", "",
                   "from");
-    const size_t shown = shown_of(report, table);
+    const size_t shown = limited_u64(table->blocks.len, report->options->site_limit);
     for (size_t i = 0; i < shown; i++) {
         print_block(report, out, table->blocks.items[i], moment);
     }

@@ -51,42 +51,32 @@ static bool has_nobody(const struct profile *profile)
     return true;
 }
 
-static bool is_running(const struct profile *profile)
-{
-    return profile->recording.meta.state == REC_STATE_RUNNING;
-}
-
-static bool is_any(const struct profile *profile)
-{
-    (void)profile;
-    return true;
-}
-
 bool report_print_empty(const struct report *report, FILE *out)
 {
-    // The first entry that applies is printed.
-    static const struct {
-        bool (*holds)(const struct profile *profile);
-        const char *sentence;
-    } reasons[] = {
-        {is_imported, "The file holds no allocations."},
-        {was_never_started, "No allocation was recorded: recording was never started ('cairn ctl "
-                            "FILE start' starts it)."},
-        {has_own_allocator, "No allocation was recorded: the program has its own malloc."},
-        {is_running, "No allocation has been recorded so far."},
-        {has_nobody,
-         "No allocation was recorded: cairn's library was not loaded. Programs that are static or "
-         "setuid, or whose environment lacks LD_PRELOAD, do not load it."},
-        {is_any, "No allocation was recorded: the program called no allocation function."},
-    };
     const struct profile *profile = report->profile;
     const struct recording *recording = &profile->recording;
     if (recording->row_count > 0 || recording->totals.allocations > 0 ||
         profile->damage[0] != '\0') {
         return false;
     }
+    // The first entry that applies is printed.
+    const struct {
+        bool holds;
+        const char *sentence;
+    } reasons[] = {
+        {is_imported(profile), "The file holds no allocations."},
+        {was_never_started(profile),
+         "No allocation was recorded: recording was never started ('cairn ctl "
+         "FILE start' starts it)."},
+        {has_own_allocator(profile), "No allocation was recorded: the program has its own malloc."},
+        {recording->meta.state == REC_STATE_RUNNING, "No allocation has been recorded so far."},
+        {has_nobody(profile),
+         "No allocation was recorded: cairn's library was not loaded. Programs that are static or "
+         "setuid, or whose environment lacks LD_PRELOAD, do not load it."},
+        {true, "No allocation was recorded: the program called no allocation function."},
+    };
     size_t i = 0;
-    while (i + 1 < ARRAY_LEN(reasons) && !reasons[i].holds(profile)) {
+    while (!reasons[i].holds) {
         i++;
     }
     (void)fputc('\n', out);

@@ -47,11 +47,6 @@ static const struct costs *costs_at(const struct costs_vec *costs, uint32_t key)
     return key < costs->len ? &costs->items[key] : NULL;
 }
 
-static uint64_t whole_of(const struct report *report)
-{
-    return costs_get(&report->summary.costs, report_view_cost(report));
-}
-
 static void print_costs(const struct report *report,
                         FILE *out,
                         const struct function_costs *costs,
@@ -61,7 +56,8 @@ static void print_costs(const struct report *report,
     const struct keyed_costs *new = &costs->sides[SIDE_NEW];
     const struct keyed_costs *old = &costs->sides[SIDE_OLD];
     report_print_sides(report, out, costs_at(is_self ? &new->self : &new->inclusive, key),
-                       costs_at(is_self ? &old->self : &old->inclusive, key), whole_of(report));
+                       costs_at(is_self ? &old->self : &old->inclusive, key),
+                       costs_get(&report->summary.costs, report_view_cost(report)));
 }
 
 enum err report_functions_text(const struct report *report, FILE *out)

@@ -11,12 +11,6 @@
 #include "profile/tables/block_table.h"
 #include "views_json/views/views.h"
 
-// Return the progress to show; NULL if the report itself goes to the terminal.
-static struct progress *progress_of(const struct report *report)
-{
-    return isatty(STDOUT_FILENO) == 0 ? report->options->progress : NULL;
-}
-
 static MUST_USE enum err write_summary(const struct report *report, struct view *view)
 {
     enum cost costs[REPORT_COSTS];
@@ -137,7 +131,8 @@ enum err report_write_json(const struct report *report, enum json_style style, F
         .w = &w,
         .layout = VIEW_ROWS,
         .has_offsets = true,
-        .progress = progress_of(report),
+        // None if the report itself goes to the terminal.
+        .progress = isatty(STDOUT_FILENO) == 0 ? report->options->progress : NULL,
     };
     json_to_stream(&w, out, style);
     json_begin_object(&w);

@@ -122,11 +122,6 @@ static bool print_unknown(const struct report *report, FILE *out, const char *na
     return !is_known;
 }
 
-static bool knows_time(const struct report *report)
-{
-    return (report->profile->recording.meta.unknown & REC_UNKNOWN_TIME) == 0;
-}
-
 static void print_peak_total(const struct report *report, FILE *out)
 {
     const struct summary *summary = &report->summary;
@@ -140,7 +135,7 @@ static void print_peak_total(const struct report *report, FILE *out)
     if (summary->peak_error_bytes > 0) {
         (void)fprintf(out, ", at most %s", format_count(summary_peak_at_most(summary)).text);
     }
-    if (knows_time(report)) {
+    if ((report->profile->recording.meta.unknown & REC_UNKNOWN_TIME) == 0) {
         (void)fprintf(out, " after %s", screen_format_ms(summary->peak_time_ms).text);
     }
     (void)fprintf(out, "\n");

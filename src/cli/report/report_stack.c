@@ -29,20 +29,16 @@ struct stack_line {
     size_t inner;      // further wrapper frames that this line stands for
 };
 
-// Return whether the frame is a pool's. Its module holds only the pool, so it is not printed twice.
-static bool is_own_module(const struct report *report, uint32_t location, const char *module)
-{
-    return strcmp(profile_location_function(report->profile, location), module) == 0;
-}
-
 // Append "file:line [module]", truncated at its start to fit the line.
 static void append_place(const struct report *report, struct strbuf *out, struct stack_line line)
 {
     CLEANUP(strbuf_release) struct strbuf place = {0};
     report_append_line(report, &place, line.node->location);
     const char *module = report_module(report, line.node->location);
-    if (line.names_module && module[0] != '\0' &&
-        !is_own_module(report, line.node->location, module)) {
+    // The module of a pool holds only the pool, so its name is not printed twice.
+    const bool is_pool =
+        strcmp(profile_location_function(report->profile, line.node->location), module) == 0;
+    if (line.names_module && module[0] != '\0' && !is_pool) {
         report_append_module(report, &place, place.len > 0 ? " [" : "[", module, "]",
                              PLACE_COLUMNS);
     }

@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "cli/options/filter_options.h"
 #include "cli/report/report_lines.h"
 #include "cli/report/report_views.h"
@@ -71,11 +72,11 @@ print_stacks(const struct report *report, FILE *out, const struct call_site *sit
 {
     CLEANUP(u32_vec_release) struct u32_vec stacks = {0};
     TRY(call_sites_ranked_stacks(&report->sites, site, cost, &stacks));
-    uint32_t limit = report->options->stack_limit;
+    const size_t shown = limited_u64(stacks.len, report->options->stack_limit);
     uint64_t rest = 0;
     for (size_t i = 0; i < stacks.len; i++) {
         const struct costs *costs = call_sites_costs(&report->sites, stacks.items[i]);
-        if (limit != 0 && i >= limit) {
+        if (i >= shown) {
             rest += costs_get(costs, cost);
             continue;
         }
@@ -91,9 +92,9 @@ print_stacks(const struct report *report, FILE *out, const struct call_site *sit
         }
         TRY(report_print_frames(report, out, stacks.items[i]));
     }
-    if (limit != 0 && stacks.len > limit) {
+    if (stacks.len > shown) {
         (void)fprintf(out, "%*s%s by ", STACK_INDENT, "", report_format_cost(cost, rest).text);
-        report_print_counted(out, stacks.len - limit, "more stack", "more stacks", "\n");
+        report_print_counted(out, stacks.len - shown, "more stack", "more stacks", "\n");
     }
     return ERR_OK;
 }
@@ -217,8 +218,7 @@ enum err report_print_section(const struct report *report, FILE *out, enum cost 
         (void)fprintf(out, "     nothing\n");
         return ERR_OK;
     }
-    uint32_t limit = report->options->site_limit;
-    size_t shown = limit != 0 && ids.len > limit ? limit : ids.len;
+    const size_t shown = limited_u64(ids.len, report->options->site_limit);
     for (size_t i = 0; i < shown; i++) {
         const struct call_site *site = &report->sites.sites.items[ids.items[i]];
         (void)fprintf(out, "\n");

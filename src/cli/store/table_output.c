@@ -25,11 +25,6 @@ static bool is_id(const char *name)
     return strcmp(name, "recording_id") == 0;
 }
 
-static bool is_signed(const char *name)
-{
-    return strncmp(name, "change_", strlen("change_")) == 0;
-}
-
 static uint64_t magnitude(int64_t number)
 {
     return number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
@@ -56,7 +51,7 @@ static void append_integer(struct strbuf *out, const char *name, int64_t number)
         append_time(out, number);
         return;
     }
-    if (number < 0 || is_signed(name)) {
+    if (number < 0 || strncmp(name, "change_", strlen("change_")) == 0) {
         strbuf_append_char(out, number < 0 ? '-' : '+');
     }
     const struct human human = screen_ends_with(name, "_bytes") ? format_bytes(magnitude(number))

@@ -42,11 +42,6 @@ static void print_detail(const char *name, const char *value)
     (void)printf("%-15s %s\n", name, value); // the caller checks stdout
 }
 
-static const char *elfutils_version(void)
-{
-    return dwfl_version(NULL);
-}
-
 static const char *pcre2_version(void)
 {
     static char text[64];
@@ -60,15 +55,6 @@ static void print_libraries(void)
 {
     static const struct {
         const char *name;
-        const char *(*version)(void);
-    } linked[] = {
-        {"elfutils", elfutils_version}, {"zstd", ZSTD_versionString},
-        {"zlib", zlibVersion},          {"pcre2", pcre2_version},
-        {"sqlite", sqlite3_libversion}, {"jansson", jansson_version_str},
-        {"ncurses", curses_version},
-    };
-    static const struct {
-        const char *name;
         const char *file;
         const char *version; // a function without parameters; NULL: none
         const char *use;
@@ -77,9 +63,13 @@ static void print_libraries(void)
         {"libcurl", "libcurl.so.4", "curl_version", "requests to other servers"},
         {"libdebuginfod", "libdebuginfod.so.1", NULL, "DEBUGINFOD_URLS"},
     };
-    for (size_t i = 0; i < ARRAY_LEN(linked); i++) {
-        print_detail(linked[i].name, linked[i].version());
-    }
+    print_detail("elfutils", dwfl_version(NULL));
+    print_detail("zstd", ZSTD_versionString());
+    print_detail("zlib", zlibVersion());
+    print_detail("pcre2", pcre2_version());
+    print_detail("sqlite", sqlite3_libversion());
+    print_detail("jansson", jansson_version_str());
+    print_detail("ncurses", curses_version());
     for (size_t i = 0; i < ARRAY_LEN(loaded); i++) {
         void *library = dlopen(loaded[i].file, RTLD_NOW | RTLD_LOCAL);
         const char *(*version)(void) = NULL;

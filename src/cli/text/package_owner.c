@@ -117,11 +117,6 @@ static const char *without_usr(const char *path)
     return strncmp(path, "/usr/", 5) == 0 ? path + 4 : path;
 }
 
-static bool is_same_file(const char *left, const char *right)
-{
-    return strcmp(without_usr(left), without_usr(right)) == 0;
-}
-
 static void
 take_name(struct package_owner *owner, enum package_system system, const char *name, size_t len)
 {
@@ -141,7 +136,8 @@ take_line(char *line, const char *const *paths, size_t count, struct package_own
         return;
     }
     for (size_t i = 0; i < count; i++) {
-        if (owners[i].system == PACKAGE_NONE && is_same_file(paths[i], path + 2)) {
+        if (owners[i].system == PACKAGE_NONE &&
+            strcmp(without_usr(paths[i]), without_usr(path + 2)) == 0) {
             take_name(&owners[i], PACKAGE_DPKG, line, strcspn(line, ":,"));
         }
     }

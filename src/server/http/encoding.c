@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -83,11 +84,6 @@ static void end_inflate(z_stream *stream)
     (void)inflateEnd(stream); // frees; its error does not matter
 }
 
-static uInt part_of(size_t len)
-{
-    return len > UINT_MAX ? UINT_MAX : (uInt)len;
-}
-
 enum err gzip_compress(struct bytes plain, enum gzip_effort effort, struct strbuf *out)
 {
     CLEANUP(end_deflate) z_stream stream = {0};
@@ -99,7 +95,7 @@ enum err gzip_compress(struct bytes plain, enum gzip_effort effort, struct strbu
     while (state != Z_STREAM_END) {
         if (stream.avail_in == 0) {
             stream.next_in = plain.data;
-            stream.avail_in = part_of(plain.len);
+            stream.avail_in = (uInt)min_u64(plain.len, UINT_MAX);
             plain.data += stream.avail_in;
             plain.len -= stream.avail_in;
         }

@@ -4,6 +4,7 @@
 // Every node of the tree by location represents a call from its parent's function to its own. The
 // nodes get keys (of calls, of locations, of source lines), and keyed_costs sums them up.
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "base/order.h"
 #include "profile/calls/call_tree.h"
 #include "profile/tables/keyed_costs.h"
@@ -150,16 +151,11 @@ static uint32_t union_id(const struct view *view, uint32_t function)
     return function != REC_NONE ? view->code->ids[SIDE_NEW].items[function] : REC_NONE;
 }
 
-static size_t shown(const struct keyed_table *table, size_t limit)
-{
-    return limit > 0 && limit < table->order.len ? limit : table->order.len;
-}
-
 static MUST_USE enum err
 write_edges(struct view *view, const struct keyed_table *edges, size_t limit)
 {
     CLEANUP(edge_row_vec_release) struct edge_row_vec rows = {0};
-    for (size_t i = 0; i < shown(edges, limit); i++) {
+    for (size_t i = 0; i < limited_u64(edges->order.len, limit); i++) {
         uint32_t key = edges->order.items[i];
         const struct edge_row row = {
             .caller = union_id(view, edges->pairs.items[key].first),
@@ -196,7 +192,7 @@ static MUST_USE enum err write_places(struct view *view,
                                       size_t limit)
 {
     CLEANUP(place_row_vec_release) struct place_row_vec rows = {0};
-    for (size_t i = 0; i < shown(places, limit); i++) {
+    for (size_t i = 0; i < limited_u64(places->order.len, limit); i++) {
         uint32_t key = places->order.items[i];
         uint32_t location = location_of != NULL ? location_of[key] : places->pairs.items[key].first;
         const struct place_row row = {

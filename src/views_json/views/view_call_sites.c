@@ -3,6 +3,7 @@
 //
 // For two recordings, sites are merged by function, since line numbers differ between builds.
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "base/order.h"
 #include "views_json/views/view_parts.h"
 #include "views_json/views/view_sites.h"
@@ -51,11 +52,6 @@ static const struct column stack_columns[] = {
     COLUMN(CELL_FRAMES, stack_row, frames),
 };
 
-static size_t limited(size_t count, size_t limit)
-{
-    return limit > 0 && limit < count ? limit : count;
-}
-
 static uint64_t
 count_stacks(const struct call_sites *sites, const struct call_site *site, enum cost cost)
 {
@@ -75,7 +71,7 @@ static MUST_USE enum err list_stacks(const struct call_sites *sites,
 {
     CLEANUP(u32_vec_release) struct u32_vec ids = {0};
     TRY(call_sites_ranked_stacks(sites, &sites->sites.items[site], cost, &ids));
-    for (size_t i = 0; i < limited(ids.len, limit); i++) {
+    for (size_t i = 0; i < limited_u64(ids.len, limit); i++) {
         const struct stack_row row = {
             .costs = call_sites_costs(sites, ids.items[i]),
             .frames = {.tree = &sites->tree, .node = ids.items[i]},
@@ -149,7 +145,7 @@ static MUST_USE enum err write_sites(struct view *view,
     }
     for (size_t i = 0; i < rows->len; i++) {
         struct site_row *row = &rows->items[i];
-        row->stacks_shown = limited(row->stack_count, options->stack_limit);
+        row->stacks_shown = limited_u64(row->stack_count, options->stack_limit);
     }
     table.has = WHEN_STACKS;
     return view->layout == VIEW_ROWS ? write_nested(view, &table, rows, sites, options)
@@ -162,7 +158,7 @@ static MUST_USE enum err collect_alone(const struct view *view,
                                        size_t limit,
                                        struct site_row_vec *out)
 {
-    for (size_t i = 0; i < limited(ids->len, limit); i++) {
+    for (size_t i = 0; i < limited_u64(ids->len, limit); i++) {
         const struct call_site *site = &sites->sites.items[ids->items[i]];
         const struct site_row row = {.place = {SIDE_NEW, site->location},
                                      .inlined = site->is_inlined,
@@ -257,7 +253,7 @@ enum err view_call_sites(struct view *view, const struct call_sites_options *opt
     if (view->old_selection != NULL) {
         TRY(collect_both(view, &rows));
         json_key_u64(view->w, "total_count", rows.len);
-        rows.len = limited(rows.len, options->limit);
+        rows.len = limited_u64(rows.len, options->limit);
         return write_sites(view, "sites", &rows, NULL, options);
     }
     TRY(call_sites_build(view->selection, &sites));
