@@ -139,7 +139,7 @@ make_plan(const struct check_fields *fields, struct check_plan *plan, struct err
          "budgets for growth require --baseline FILE"},
         {plan->budgets.len == 0 && plan->baseline == NULL,
          "no budget given; an example is --max-peak 64MiB"},
-        {has_function && fields->filter.function != NULL,
+        {has_function && fields->filter.names.function != NULL,
          "--filter-function cannot be combined with budgets for functions"},
         {fields->use_json && fields->use_github,
          "--json and --github cannot be combined: both write to standard output"},

@@ -19,18 +19,19 @@ enum {
 
 // clang-format off
 const struct option_spec filter_option_specs[FILTER_OPTION_COUNT] = {
-    OPTION(0, "filter-function", REGEX, "REGEX", FIELD(function),
+    OPTION(0, "filter-function", REGEX, "REGEX", FIELD(names.function),
            "only stacks with a matching function"),
-    OPTION(0, "file", REGEX, "REGEX", FIELD(file), "only stacks through a matching source file"),
-    OPTION(0, "module", REGEX, "REGEX", FIELD(module),
+    OPTION(0, "file", REGEX, "REGEX", FIELD(names.file),
+           "only stacks through a matching source file"),
+    OPTION(0, "module", REGEX, "REGEX", FIELD(names.module),
            "only stacks through a matching executable or library"),
-    OPTION(0, "focus", REGEX, "REGEX", FIELD(focus),
+    OPTION(0, "focus", REGEX, "REGEX", FIELD(names.focus),
            "only stacks with a frame whose function, file or module matches"),
-    OPTION(0, "ignore", REGEX, "REGEX", FIELD(ignore), "no stacks with such a frame"),
-    OPTION(0, "show-from", REGEX, "REGEX", FIELD(show_from),
+    OPTION(0, "ignore", REGEX, "REGEX", FIELD(names.ignore), "no stacks with such a frame"),
+    OPTION(0, "show-from", REGEX, "REGEX", FIELD(names.show_from),
            "as --focus, and without the frames outside the outermost such frame"),
-    OPTION(0, "process", COUNT, "PID", FIELD(pid), "only this process", .minimum = 1),
-    OPTION(0, "thread", TEXT, "TID|NAME", FIELD(thread),
+    OPTION(0, "process", COUNT, "PID", FIELD(names.pid), "only this process", .minimum = 1),
+    OPTION(0, "thread", TEXT, "TID|NAME", FIELD(names.thread),
            "only threads with this id or name; * and ? are wildcards"),
     OPTION(0, "time", TIME_RANGE, "FROM..TO", FIELD(time),
            "only blocks allocated in this part of the run: 2s..5s, 1m..; leaked then means live at "
@@ -51,14 +52,6 @@ const struct option_spec filter_option_specs[FILTER_OPTION_COUNT] = {
 };
 // clang-format on
 
-static const struct {
-    const char *name;
-    uint32_t bit;
-} class_names[] = {{"in_in", BLOCKS_IN_IN},
-                   {"in_out", BLOCKS_IN_OUT},
-                   {"out_in", BLOCKS_OUT_IN},
-                   {"out_out", BLOCKS_OUT_OUT}};
-
 // Parse a list of classes with commas. Return 0 if one is invalid.
 static uint32_t parse_classes(const char *text)
 {
@@ -66,10 +59,9 @@ static uint32_t parse_classes(const char *text)
     while (true) {
         size_t len = strcspn(text, ",");
         uint32_t found = 0;
-        for (size_t i = 0; i < ARRAY_LEN(class_names); i++) {
-            bool is_it =
-                strlen(class_names[i].name) == len && strncmp(text, class_names[i].name, len) == 0;
-            found |= is_it ? class_names[i].bit : 0;
+        for (size_t i = 0; block_class_names[i] != NULL; i++) {
+            const char *name = block_class_names[i];
+            found |= strlen(name) == len && strncmp(text, name, len) == 0 ? 1U << i : 0;
         }
         if (found == 0) {
             return 0;
@@ -101,8 +93,9 @@ enum err filter_words_check(const struct filter_words *words, struct err_info *i
 bool filter_words_cut(const struct filter_words *words)
 {
     return words->time.is_set || words->sizes.is_set || words->lifetimes.is_set ||
-           words->function != NULL || words->file != NULL || words->module != NULL ||
-           words->thread != NULL || words->classes != NULL || words->pid != 0;
+           words->names.function != NULL || words->names.file != NULL ||
+           words->names.module != NULL || words->names.thread != NULL || words->classes != NULL ||
+           words->names.pid != 0;
 }
 
 static MUST_USE enum err
@@ -138,18 +131,11 @@ enum err filter_words_apply(const struct filter_words *words,
 {
     *out = (struct applied_filter){0};
     TRY(add_rules(words, recording, &out->rules, info));
-    struct filter filter = {.suppressions = out->rules.rules.len > 0 ? &out->rules : NULL,
-                            .function = words->function,
-                            .file = words->file,
-                            .module = words->module,
-                            .focus = words->focus,
-                            .ignore = words->ignore,
-                            .show_from = words->show_from,
-                            .thread = words->thread,
-                            .pid = words->pid,
-                            .has_range = words->time.is_set,
-                            .has_sizes = words->sizes.is_set,
-                            .has_lifetimes = words->lifetimes.is_set};
+    struct filter filter = words->names;
+    filter.suppressions = out->rules.rules.len > 0 ? &out->rules : NULL;
+    filter.has_range = words->time.is_set;
+    filter.has_sizes = words->sizes.is_set;
+    filter.has_lifetimes = words->lifetimes.is_set;
     if (words->time.is_set) {
         if (!time_range_is_known(recording)) {
             return err_set(info, ERR_UNSUPPORTED, "--time: the recording has no allocation times");
@@ -185,9 +171,9 @@ static void print_time(const struct selection *selection, const struct filter *f
     (void)fprintf(out, "    blocks by the time from %s to %s:",
                   format_ms(filter->range.first * slice_ms).text, end.text);
     const char *comma = "";
-    for (size_t i = 0; i < ARRAY_LEN(class_names); i++) {
-        if ((filter->range.classes & class_names[i].bit) != 0) {
-            (void)fprintf(out, "%s %s", comma, class_names[i].name);
+    for (size_t i = 0; block_class_names[i] != NULL; i++) {
+        if ((filter->range.classes >> i & 1) != 0) {
+            (void)fprintf(out, "%s %s", comma, block_class_names[i]);
             comma = ",";
         }
     }

@@ -18,18 +18,11 @@
 // A command has one of these in its fields, zeroed, and lists filter_option_specs as shared
 // options.
 struct filter_words {
-    const char *function;
-    const char *file;
-    const char *module;
-    const char *focus;
-    const char *ignore;
-    const char *show_from;
-    const char *thread;
+    struct filter names; // only its patterns and its pid
     const char *classes;
     struct value_range time;
     struct value_range sizes;
     struct value_range lifetimes;
-    uint32_t pid;
     const char *suppressions; // path of a file of rules
     bool no_built_in;
     bool no_embedded;

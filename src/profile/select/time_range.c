@@ -5,6 +5,8 @@
 #include "base/compiler.h"
 #include "base/minmax.h"
 
+const char *const block_class_names[] = {"in_in", "in_out", "out_in", "out_out", NULL};
+
 struct amount {
     uint64_t blocks;
     uint64_t bytes;

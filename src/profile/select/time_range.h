@@ -38,6 +38,9 @@ enum block_class {
     BLOCKS_OUT_OUT = 1 << 3,
 };
 
+// The names of the classes, by the number of their bit; ended by NULL.
+extern const char *const block_class_names[];
+
 // Slices first .. end - 1.
 struct time_range {
     uint32_t first;

@@ -9,6 +9,7 @@
 #include "host/text/number.h"
 #include "host/text/utf8.h"
 #include "profile/model/cost.h"
+#include "profile/select/time_range.h"
 
 enum value_kind {
     VALUE_TEXT,
@@ -31,7 +32,6 @@ struct param_spec {
 };
 
 // The order is that of the enums that the choices stand for.
-static const char *const classes[] = {"in_in", "in_out", "out_in", "out_out", NULL};
 static const char *const recordings[] = {"new", "old", NULL};
 static const char *const scores[] = {"larger", "change", "new", "old", NULL};
 static const char *const directions[] = {"top_down", "bottom_up", NULL};

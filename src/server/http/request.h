@@ -38,7 +38,7 @@ enum {
     X(THREAD, "thread", TEXT)                                     \
     X(FROM_MS, "from_ms", NUMBER, .most = TIME_MAX)               \
     X(TO_MS, "to_ms", NUMBER, .most = TIME_MAX)                   \
-    X(CLASSES, "classes", LIST, .choices = classes)               \
+    X(CLASSES, "classes", LIST, .choices = block_class_names)     \
     X(SIZE_MIN, "size_min_bytes", NUMBER, .most = SIZE_MAX_BYTES) \
     X(SIZE_MAX, "size_max_bytes", NUMBER, .most = SIZE_MAX_BYTES) \
     X(LIFETIME_MIN, "lifetime_min_ms", NUMBER, .most = TIME_MAX)  \

@@ -5,16 +5,6 @@
 #include "views_json/views/view_parts.h"
 #include "views_json/views/views.h"
 
-static const struct {
-    uint32_t bit;
-    const char *name;
-} classes[] = {
-    {BLOCKS_IN_IN, "in_in"},
-    {BLOCKS_IN_OUT, "in_out"},
-    {BLOCKS_OUT_IN, "out_in"},
-    {BLOCKS_OUT_OUT, "out_out"},
-};
-
 static void write_time(struct view *view)
 {
     const struct filter *filter = view->filter;
@@ -28,9 +18,9 @@ static void write_time(struct view *view)
     json_key_u64(w, "from_ms", filter->range.first * slice_ms);
     json_key_u64(w, "to_ms", filter->range.end * slice_ms);
     json_key_array(w, "classes");
-    for (size_t i = 0; i < ARRAY_LEN(classes); i++) {
-        if ((filter->range.classes & classes[i].bit) != 0) {
-            json_string(w, classes[i].name);
+    for (size_t i = 0; block_class_names[i] != NULL; i++) {
+        if ((filter->range.classes >> i & 1) != 0) {
+            json_string(w, block_class_names[i]);
         }
     }
     json_end_array(w);
