@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "cli/diff/diff_report.h"
 #include "cli/text/location_text.h"
 #include "cli/text/paint.h"
@@ -143,8 +144,8 @@ print_stacks(const struct diff_report *report, FILE *out, uint32_t entry, enum c
     const struct diff *diff = &report->comparison->diff;
     CLEANUP(u32_vec_release) struct u32_vec stacks = {0};
     TRY(diff_ranked_stacks(diff, entry, cost, &stacks));
-    uint32_t limit = report->options->stack_limit;
-    for (size_t i = 0; i < stacks.len && (limit == 0 || i < limit); i++) {
+    const size_t shown = limited_u64(stacks.len, report->options->stack_limit);
+    for (size_t i = 0; i < shown; i++) {
         struct diff_change change = diff_stack_change(diff, stacks.items[i], cost);
         if (stacks.len > 1) {
             (void)fprintf(out, "%*s%s%s%s%s, %s, by\n", STACK_INDENT, "", begin(report, PAINT_COST),
@@ -154,10 +155,10 @@ print_stacks(const struct diff_report *report, FILE *out, uint32_t entry, enum c
         }
         print_frames(report, out, stacks.items[i]);
     }
-    if (limit != 0 && stacks.len > limit) {
+    if (stacks.len > shown) {
         (void)fprintf(out, "%*s%s more %s changed\n", STACK_INDENT, "",
-                      format_count(stacks.len - limit).text,
-                      stacks.len - limit == 1 ? "stack" : "stacks");
+                      format_count(stacks.len - shown).text,
+                      stacks.len - shown == 1 ? "stack" : "stacks");
     }
     return ERR_OK;
 }
@@ -171,9 +172,8 @@ static MUST_USE enum err print_entry(
     strbuf_printf(&head, "%3zu. %11s", rank, diff_format_change(cost, change.change).text);
     if (diff_has_errors(diff)) {
         strbuf_append_text(&head, diff_format_error(cost, change.change_error).text);
-        while (screen_columns(strbuf_text(&head)) < ERROR_END) {
-            strbuf_append_char(&head, ' ');
-        }
+        const size_t columns = screen_columns(strbuf_text(&head));
+        strbuf_printf(&head, "%*s", (int)excess_u64(ERROR_END, columns), "");
     }
     strbuf_printf(&head, "  %-6s %10s -> %10s", diff_class_name(change.class),
                   diff_format(cost, change.old).text, diff_format(cost, change.new).text);
@@ -195,13 +195,13 @@ enum err diff_print_section(const struct diff_report *report, FILE *out, enum co
         (void)fprintf(out, "     %s\n",
                       diff_knows(diff, cost) ? "nothing" : "not in both recordings");
     }
-    uint32_t limit = report->options->site_limit;
-    for (size_t i = 0; i < ids.len && (limit == 0 || i < limit); i++) {
+    const size_t shown = limited_u64(ids.len, report->options->site_limit);
+    for (size_t i = 0; i < shown; i++) {
         TRY(print_entry(report, out, ids.items[i], cost, i + 1));
     }
-    if (limit != 0 && ids.len > limit) {
-        (void)fprintf(out, "\n     %s more %s changed\n", format_count(ids.len - limit).text,
-                      ids.len - limit == 1 ? "function" : "functions");
+    if (ids.len > shown) {
+        (void)fprintf(out, "\n     %s more %s changed\n", format_count(ids.len - shown).text,
+                      ids.len - shown == 1 ? "function" : "functions");
     }
     return ERR_OK;
 }

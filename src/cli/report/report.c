@@ -40,6 +40,25 @@ const struct growth_entry *report_growth(const struct report *report, uint32_t s
     return NULL;
 }
 
+// Run the queries of a report on its selection.
+static MUST_USE enum err build_parts(struct report *report)
+{
+    const struct report_options *options = report->options;
+    TRY(summary_build(&report->selection, &report->summary));
+    TRY(options->without_stacks ? call_sites_build_alone(&report->selection, &report->sites)
+                                : call_sites_build(&report->selection, &report->sites));
+    TRY(rss_breakdown_build(report->profile, options->filter.pid, &report->rss_breakdown));
+    TRY(build_growth(report));
+    if (report_is_screen(options) || options->sections == REPORT_ALL) {
+        TRY(findings_build(&report->selection, &report->summary, &report->rss_breakdown,
+                           &report->findings));
+    }
+    const bool needs_code = options->views != 0 || options->is_data;
+    return needs_code && options->comparison == NULL
+               ? code_union_build(report->profile, NULL, &report->alone)
+               : ERR_OK;
+}
+
 enum err report_build(const struct profile *profile,
                       const struct report_options *options,
                       struct report *out,
@@ -48,32 +67,13 @@ enum err report_build(const struct profile *profile,
     CLEANUP(report_release) struct report report = {.options = options, .profile = profile};
     TRY(profile_select(profile, &options->filter, &report.selection, info));
     report.selection.progress = options->progress;
-    enum err problem = summary_build(&report.selection, &report.summary);
-    if (problem == ERR_OK) {
-        problem = options->without_stacks ? call_sites_build_alone(&report.selection, &report.sites)
-                                          : call_sites_build(&report.selection, &report.sites);
-    }
-    if (problem == ERR_OK) {
-        problem = rss_breakdown_build(profile, options->filter.pid, &report.rss_breakdown);
-    }
-    if (problem == ERR_OK) {
-        problem = build_growth(&report);
-    }
-    if (problem == ERR_OK && (report_is_screen(options) || options->sections == REPORT_ALL)) {
-        problem = findings_build(&report.selection, &report.summary, &report.rss_breakdown,
-                                 &report.findings);
-    }
-    const bool needs_code = options->views != 0 || options->is_data;
-    if (problem == ERR_OK && needs_code && options->comparison == NULL) {
-        problem = code_union_build(profile, NULL, &report.alone);
-    }
+    const enum err problem = build_parts(&report);
     if (options->progress != NULL) {
         progress_clear(options->progress);
     }
     TRY(problem);
-    *out = report;
+    *out = TAKE(report);
     out->code = options->comparison != NULL ? &options->comparison->code : &out->alone;
-    report = (struct report){0};
     return ERR_OK;
 }
 

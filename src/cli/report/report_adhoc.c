@@ -61,9 +61,6 @@ enum err report_print_adhoc(const struct report *report, FILE *out)
     for (size_t i = 0; i < count && i < ADHOC_LINES; i++) {
         TRY(print_one(report, out, &list, list.events.items + i));
     }
-    if (count > ADHOC_LINES) {
-        (void)fprintf(out, "  and ");
-        report_print_counted(out, count - ADHOC_LINES, "more", "more", "\n");
-    }
+    report_print_rest(out, count, ADHOC_LINES, "more", "more");
     return ERR_OK;
 }

@@ -79,10 +79,7 @@ static void print_list(const struct report *report,
     for (size_t i = 0; i < shown; i++) {
         print_block(report, out, table->blocks.items[i], moment);
     }
-    if (table->blocks.len > shown) {
-        (void)fprintf(out, "  and ");
-        report_print_counted(out, table->blocks.len - shown, "more", "more", "\n");
-    }
+    report_print_rest(out, table->blocks.len, shown, "more", "more");
 }
 
 static enum err build(const struct report *report,

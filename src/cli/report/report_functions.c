@@ -7,6 +7,7 @@
 //
 // A recursive function counts once for each allocation (profile/tables/function_costs.h).
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "cli/report/report_lines.h"
 #include "cli/report/report_views.h"
 #include "profile/select/pattern.h"
@@ -70,19 +71,16 @@ enum err report_functions_text(const struct report *report, FILE *out)
     report_view_title(report, out, title);
     const size_t columns = report_sides_columns(report);
     (void)fprintf(out, "  %*s  %*s\n", (int)columns - 2, "inclusive", (int)columns - 2, "self");
-    size_t limit = report_view_limit(report, FUNCTIONS_BY_DEFAULT);
-    for (size_t i = 0; i < tables.ranked.len && (limit == 0 || i < limit); i++) {
+    const size_t shown =
+        limited_u64(tables.ranked.len, report_view_limit(report, FUNCTIONS_BY_DEFAULT));
+    for (size_t i = 0; i < shown; i++) {
         uint32_t key = tables.ranked.items[i].key;
         (void)fputs("  ", out);
         print_costs(report, out, &tables.functions, key, false);
         print_costs(report, out, &tables.functions, key, true);
         report_print_function(report, out, key, 0, 2 + 2 * columns);
     }
-    if (limit != 0 && tables.ranked.len > limit) {
-        (void)fprintf(out, "  and ");
-        report_print_counted(out, tables.ranked.len - limit, "more function", "more functions",
-                             "\n");
-    }
+    report_print_rest(out, tables.ranked.len, shown, "more function", "more functions");
     return ERR_OK;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "cli/report/report_lines.h"
 #include "cli/report/report_views.h"
 #include "cli/text/screen_text.h"
@@ -140,16 +141,14 @@ enum err report_groups_text(const struct report *report, FILE *out)
     (void)fputc('\n', out);
     size_t limit = report_view_limit(report, GROUPS_BY_DEFAULT);
     limit = groups.by == COST_GROUPS_BY_SIZE ? 0 : limit;
-    for (size_t i = 0; i < groups.items.len && (limit == 0 || i < limit); i++) {
+    const size_t shown = limited_u64(groups.items.len, limit);
+    for (size_t i = 0; i < shown; i++) {
         CLEANUP(strbuf_release) struct strbuf label = {0};
         append_label(report, &groups, i, &label);
         print_columns(report, out, columns, &groups.items.items[i].costs);
         (void)fprintf(out, "  %s\n", strbuf_text(&label));
     }
-    if (limit != 0 && groups.items.len > limit) {
-        (void)fprintf(out, "  and ");
-        report_print_counted(out, groups.items.len - limit, "more", "more", "\n");
-    }
+    report_print_rest(out, groups.items.len, shown, "more", "more");
     return ERR_OK;
 }
 

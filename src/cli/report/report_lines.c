@@ -70,6 +70,14 @@ void report_print_counted(
     (void)fprintf(out, "%s %s%s", format_count(count).text, count == 1 ? one : many, after);
 }
 
+void report_print_rest(FILE *out, uint64_t count, uint64_t shown, const char *one, const char *many)
+{
+    if (count > shown) {
+        (void)fputs("  and ", out); // errors are found at the end
+        report_print_counted(out, count - shown, one, many, "\n");
+    }
+}
+
 void report_append_function(const struct report *report,
                             struct strbuf *out,
                             uint32_t location,

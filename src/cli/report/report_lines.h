@@ -42,6 +42,10 @@ size_t report_append_error(const struct report *report,
 void report_print_counted(
     FILE *out, uint64_t count, const char *one, const char *many, const char *after);
 
+// Print "  and 3 more processes" if not all of `count` were shown.
+void report_print_rest(
+    FILE *out, uint64_t count, uint64_t shown, const char *one, const char *many);
+
 // Append a function's name in `columns`, with "(inlined)" if inlined. Unnamed code shows its
 // address.
 void report_append_function(const struct report *report,

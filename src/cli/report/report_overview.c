@@ -309,10 +309,7 @@ enum err report_print_processes(const struct report *report, FILE *out)
     for (size_t i = 0; i < shown; i++) {
         print_process(report, out, &lines.items[i]);
     }
-    if (lines.len > shown) {
-        (void)fprintf(out, "  and ");
-        report_print_counted(out, lines.len - shown, "more process", "more processes", "\n");
-    }
+    report_print_rest(out, lines.len, shown, "more process", "more processes");
     return ERR_OK;
 }
 
@@ -335,10 +332,7 @@ void report_print_marks(const struct report *report, FILE *out)
         screen_append_cut(&cut, what, report_width(report) - MARK_COLUMNS, SCREEN_CUT_MIDDLE);
         (void)fprintf(out, "  %10s  %s\n", screen_format_ms(mark->time_ms).text, strbuf_text(&cut));
     }
-    if (recording->mark_count > MARK_LINES) {
-        (void)fprintf(out, "  and ");
-        report_print_counted(out, recording->mark_count - MARK_LINES, "more", "more", "\n");
-    }
+    report_print_rest(out, recording->mark_count, MARK_LINES, "more", "more");
 }
 
 static bool has_losses(const struct recording *recording)

@@ -23,11 +23,10 @@ enum {
 
 static struct tree_view_spec spec_of(const struct report *report)
 {
-    bool is_top_down = report->options->tree == CALL_TREE_TOP_DOWN;
-    return (struct tree_view_spec){
-        .direction = is_top_down ? CALL_TREE_TOP_DOWN : CALL_TREE_BOTTOM_UP,
-        .key = CALL_TREE_BY_FUNCTION,
-        .frames = report->options->shows_wrappers ? CALL_TREE_ALL : CALL_TREE_SITES};
+    return (struct tree_view_spec){.direction = report->options->tree,
+                                   .key = CALL_TREE_BY_FUNCTION,
+                                   .frames = report->options->shows_wrappers ? CALL_TREE_ALL
+                                                                             : CALL_TREE_SITES};
 }
 
 static MUST_USE enum err build(const struct report *report, struct tree_view *out)
