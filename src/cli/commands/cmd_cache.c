@@ -137,7 +137,7 @@ static int run(void *fields, int count, char **operands)
     if (problem == ERR_UNSUPPORTED) {
         return command_usage_error(&command_cache, &info);
     }
-    return problem == ERR_OK ? command_finish_output(STATUS_OK) : command_error(&info);
+    return command_end(problem, &info, STATUS_OK);
 }
 
 static const char *const action_names[] = {"list", "size", "clear", "limit", NULL};

@@ -157,9 +157,9 @@ write_junit(const struct check_results *results, const char *path, struct err_in
     return replacement_commit(&file, false, info);
 }
 
-static int tell(const struct check_results *results, const struct check_fields *fields)
+static MUST_USE enum err
+tell(const struct check_results *results, const struct check_fields *fields, struct err_info *info)
 {
-    struct err_info info = {0};
     enum err problem = ERR_OK;
     if (fields->use_json) {
         problem = check_write_json(results, command_json_style(), stdout);
@@ -169,13 +169,22 @@ static int tell(const struct check_results *results, const struct check_fields *
     if (fields->use_github && problem == ERR_OK) {
         problem = check_write_github(results, stdout);
     }
-    if (problem == ERR_NO_MEMORY) {
-        return command_error(&info);
-    }
-    if (fields->junit != NULL && write_junit(results, fields->junit, &info) != ERR_OK) {
-        return command_error(&info);
-    }
-    return command_finish_output(check_broken_count(results) > 0 ? STATUS_FOUND : STATUS_OK);
+    TRY(problem == ERR_NO_MEMORY ? problem : ERR_OK); // other ones are found at the end
+    return fields->junit != NULL ? write_junit(results, fields->junit, info) : ERR_OK;
+}
+
+static MUST_USE enum err evaluate(const char *path,
+                                  const struct check_plan *plan,
+                                  const struct check_fields *fields,
+                                  struct check_results *results,
+                                  struct err_info *info)
+{
+    CLEANUP(name_places_release) struct name_places names = {0};
+    CLEANUP(profile_closep) struct profile *profile = NULL;
+    TRY(name_places_init(&names, &fields->names, info));
+    TRY(warnings_open_profile(path, &names.sources, &profile, info));
+    TRY(check_evaluate(results, plan, profile, &names.sources, &fields->filter, info));
+    return tell(results, fields, info);
 }
 
 static int check_file(const char *path,
@@ -184,16 +193,8 @@ static int check_file(const char *path,
                       struct check_results *results)
 {
     struct err_info info = {0};
-    CLEANUP(name_places_release) struct name_places names = {0};
-    CLEANUP(profile_closep) struct profile *profile = NULL;
-    enum err problem = name_places_init(&names, &fields->names, &info);
-    if (problem == ERR_OK) {
-        problem = warnings_open_profile(path, &names.sources, &profile, &info);
-    }
-    if (problem == ERR_OK) {
-        problem = check_evaluate(results, plan, profile, &names.sources, &fields->filter, &info);
-    }
-    return problem == ERR_OK ? tell(results, fields) : command_error(&info);
+    const enum err problem = evaluate(path, plan, fields, results, &info);
+    return command_end(problem, &info, check_broken_count(results) > 0 ? STATUS_FOUND : STATUS_OK);
 }
 
 static int check_program(char **argv,

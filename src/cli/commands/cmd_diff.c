@@ -44,30 +44,24 @@ static const struct option_spec specs[] = {
 };
 // clang-format on
 
-static int diff_files(const char *old,
-                      const char *new,
-                      const struct diff_fields *fields,
-                      const struct per *per)
+static MUST_USE enum err diff_files(const char *old,
+                                    const char *new,
+                                    const struct diff_fields *fields,
+                                    const struct per *per,
+                                    size_t *out_findings,
+                                    struct err_info *info)
 {
-    struct err_info info = {0};
     CLEANUP(name_places_release) struct name_places names = {0};
     CLEANUP(comparison_release) struct comparison comparison = {0};
-    if (name_places_init(&names, &fields->names, &info) != ERR_OK ||
-        comparison_open(&comparison, new, old, &names.sources, &fields->filter, per, &info) !=
-            ERR_OK) {
-        return command_error(&info);
-    }
+    TRY(name_places_init(&names, &fields->names, info));
+    TRY(comparison_open(&comparison, new, old, &names.sources, &fields->filter, per, info));
     struct diff_options options = diff_options_of(&fields->output, fields->sort);
     options.threshold = fields->threshold;
     options.per = *per;
     CLEANUP(diff_report_release) struct diff_report report = {0};
-    if (diff_report_build(&comparison, &options, &report, &info) != ERR_OK) {
-        return command_error(&info);
-    }
-    if (!diff_report_print(&report, &fields->output)) {
-        return STATUS_USAGE;
-    }
-    return command_finish_output(report.findings.len > 0 ? STATUS_FOUND : STATUS_OK);
+    TRY(diff_report_build(&comparison, &options, &report, info));
+    *out_findings = report.findings.len;
+    return diff_report_print(&report, &fields->output);
 }
 
 static int run(void *context, int count, char **operands)
@@ -87,7 +81,9 @@ static int run(void *context, int count, char **operands)
         output_words_check(&fields->output, &info) != ERR_OK) {
         return command_usage_error(&command_diff, &info);
     }
-    return diff_files(operands[0], operands[1], fields, &per);
+    size_t findings = 0;
+    const enum err problem = diff_files(operands[0], operands[1], fields, &per, &findings, &info);
+    return command_end(problem, &info, findings > 0 ? STATUS_FOUND : STATUS_OK);
 }
 
 const struct command command_diff = {

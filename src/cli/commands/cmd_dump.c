@@ -55,28 +55,22 @@ static bool print_chunk(void *context, const struct dumped_chunk *chunk)
     return ferror(stdout) == 0;
 }
 
-static int dump_chunks(const char *path)
+static MUST_USE enum err dump_chunks(const char *path, struct err_info *info)
 {
     struct dump_summary summary;
-    struct err_info info = {0};
     const struct importer *importer;
-    if (input_find_importer(path, &importer, &info) != ERR_OK) {
-        return command_error(&info);
-    }
+    TRY(input_find_importer(path, &importer, info));
     if (importer != NULL) {
-        (void)err_set(&info, ERR_UNSUPPORTED, // printed below
-                      "'%s' is a file of %s, which has no chunks; use --table", path,
-                      importer->name);
-        return command_error(&info);
+        return err_set(info, ERR_UNSUPPORTED,
+                       "'%s' is a file of %s, which has no chunks; use --table", path,
+                       importer->name);
     }
     (void)puts("      offset  type  generation    part      stored         raw  what");
-    enum err problem = recording_dump(path, print_chunk, NULL, &summary, &info);
+    const enum err problem = recording_dump(path, print_chunk, NULL, &summary, info);
     if (problem == ERR_CANCELLED) { // the reader of the output has closed it
-        return command_finish_output(STATUS_OK);
+        return ERR_OK;
     }
-    if (problem != ERR_OK) {
-        return command_error(&info);
-    }
+    TRY(problem);
     (void)printf("format %u.%u, %" PRIu64 " bytes, %" PRIu64 " chunks, %s%s\n",
                  (unsigned)summary.major, (unsigned)summary.minor, summary.file_bytes,
                  summary.chunk_count,
@@ -86,7 +80,7 @@ static int dump_chunks(const char *path)
         (void)printf("%" PRIu64 " bytes from offset %" PRIu64 " are not in a complete chunk\n",
                      summary.unreadable_bytes, summary.unreadable_offset);
     }
-    return command_finish_output(STATUS_OK);
+    return ERR_OK;
 }
 
 // Print text as the field of a line: leave out the bytes that end fields and lines.
@@ -141,14 +135,11 @@ static void print_table(const struct recording *r, const struct rec_table *table
     }
 }
 
-static int dump_table(const char *path, const char *name)
+static MUST_USE enum err dump_table(const char *path, const char *name, struct err_info *info)
 {
     CLEANUP(recording_release) struct recording recording = {0};
     struct recording_open_result result;
-    struct err_info info = {0};
-    if (input_open_recording(path, NULL, &recording, &result, NULL, &info) != ERR_OK) {
-        return command_error(&info);
-    }
+    TRY(input_open_recording(path, NULL, &recording, &result, NULL, info));
     if (result.missing[0] != '\0') {
         (void)fprintf(stderr, "cairn: %s\n", result.missing); // a remark, not an error
     }
@@ -159,18 +150,18 @@ static int dump_table(const char *path, const char *name)
             print_strings(&recording);
         }
     }
-    return command_finish_output(STATUS_OK);
+    return ERR_OK;
 }
 
 static int run(void *context, int count, char **operands)
 {
     const struct dump_fields *fields = context;
+    struct err_info info = {0};
     (void)count; // one FILE
-    if (fields->use_events) {
-        return dump_events(operands[0], fields->use_json);
-    }
-    return fields->table != NULL ? dump_table(operands[0], fields->table)
-                                 : dump_chunks(operands[0]);
+    const enum err problem = fields->use_events ? dump_events(operands[0], fields->use_json, &info)
+                             : fields->table != NULL ? dump_table(operands[0], fields->table, &info)
+                                                     : dump_chunks(operands[0], &info);
+    return command_end(problem, &info, STATUS_OK);
 }
 
 const struct command command_dump = {

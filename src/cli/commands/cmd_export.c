@@ -212,56 +212,41 @@ static MUST_USE enum err write_to_file(const struct exporter *exporter,
     return ERR_OK;
 }
 
-static int export_view(const struct exporter *exporter,
-                       const struct export_view *view,
-                       const struct export_fields *fields,
-                       const char *input)
+static MUST_USE enum err export_view(const struct exporter *exporter,
+                                     const struct export_view *view,
+                                     const struct export_fields *fields,
+                                     const char *input,
+                                     struct err_info *info)
 {
-    struct err_info info = {0};
     CLEANUP(strbuf_release) struct strbuf output = {0};
-    if (choose_output(fields, exporter, input, &output) != ERR_OK) {
-        return command_error(&info);
-    }
-    if (strcmp(strbuf_text(&output), "-") != 0) {
-        enum err problem = write_to_file(exporter, view, strbuf_text(&output), &info);
-        return problem == ERR_OK ? STATUS_OK : command_error(&info);
-    }
-    if (write_view(exporter, view, stdout, &info) != ERR_OK) {
-        return command_error(&info);
-    }
-    return command_finish_output(STATUS_OK);
+    TRY(choose_output(fields, exporter, input, &output));
+    return strcmp(strbuf_text(&output), "-") != 0
+               ? write_to_file(exporter, view, strbuf_text(&output), info)
+               : write_view(exporter, view, stdout, info);
 }
 
-static int
-export_file(const char *path, const struct export_fields *fields, enum export_moment moment)
+static MUST_USE enum err export_file(const char *path,
+                                     const struct export_fields *fields,
+                                     enum export_moment moment,
+                                     struct err_info *info)
 {
-    struct err_info info = {0};
     struct export_request request = {
         .exporter = find_format(fields->format), .cost = fields->cost, .moment = moment};
-    if (choose_packing(fields, request.exporter, &request.packing, &info) != ERR_OK) {
-        return command_error(&info);
-    }
+    TRY(choose_packing(fields, request.exporter, &request.packing, info));
     if (fields->output != NULL && is_same_file(path, fields->output)) {
-        (void)err_set(&info, ERR_INVALID, "--output: '%s' is the recording itself", path);
-        return command_error(&info);
+        return err_set(info, ERR_INVALID, "--output: '%s' is the recording itself", path);
     }
     CLEANUP(name_places_release) struct name_places names = {0};
     CLEANUP(profile_closep) struct profile *profile = NULL;
-    if (name_places_init(&names, &fields->names, &info) != ERR_OK ||
-        warnings_open_profile(path, &names.sources, &profile, &info) != ERR_OK) {
-        return command_error(&info);
-    }
+    TRY(name_places_init(&names, &fields->names, info));
+    TRY(warnings_open_profile(path, &names.sources, &profile, info));
     CLEANUP(applied_filter_release) struct applied_filter applied = {0};
-    if (filter_words_apply(&fields->filter, &profile->recording, &applied, &info) != ERR_OK) {
-        return command_error(&info);
-    }
+    TRY(filter_words_apply(&fields->filter, &profile->recording, &applied, info));
     CLEANUP(export_view_release) struct export_view view = {0};
-    if (export_view_build(profile, &applied.filter, &request, &view, &info) != ERR_OK) {
-        return command_error(&info);
-    }
+    TRY(export_view_build(profile, &applied.filter, &request, &view, info));
     view.path = path;
     filter_warn(&view.selection, NULL, &applied.filter);
-    return export_view(request.exporter, &view, fields, path);
+    return export_view(request.exporter, &view, fields, path, info);
 }
 
 static int run(void *context, int count, char **operands)
@@ -280,7 +265,7 @@ static int run(void *context, int count, char **operands)
         read_moment(fields, &moment, &info) != ERR_OK) {
         return command_usage_error(&command_export, &info);
     }
-    return export_file(operands[0], fields, moment);
+    return command_end(export_file(operands[0], fields, moment, &info), &info, STATUS_OK);
 }
 
 const struct command command_export = {

@@ -157,31 +157,16 @@ static struct report_options options_of(const struct report_fields *fields,
     return options;
 }
 
-// Print the sentence about a report that could not be written.
-static int write_failed(enum err problem)
-{
-    struct err_info info = {0};
-    if (problem != ERR_NO_MEMORY) {
-        (void)err_set(&info, problem, "--callers: the expression takes too long"); // printed
-    }
-    return command_error(&info);
-}
-
-static int write_report(const struct report *report, const struct output_words *output)
+static MUST_USE enum err
+write_report(const struct report *report, const struct output_words *output, struct err_info *info)
 {
     enum err problem;
-    struct err_info refusal = {0};
     if (output->use_csv) {
-        if (report->options->lists_blocks && report_check_blocks(report, &refusal) != ERR_OK) {
-            return command_error(&refusal);
-        }
+        TRY(report->options->lists_blocks ? report_check_blocks(report, info) : ERR_OK);
         warnings_write(report->profile, "cairn: ", stderr);
         problem = report_write_csv(report, stdout);
     } else if (report->options->lists_blocks && !output->use_json) {
-        problem = report_write_blocks(report, stdout, &refusal);
-        if (problem != ERR_OK) {
-            return command_error(&refusal);
-        }
+        return report_write_blocks(report, stdout, info);
     } else if (output->use_json) {
         warnings_write(report->profile, "cairn: ", stderr);
         problem = report_write_json(report, command_json_style(), stdout);
@@ -190,64 +175,57 @@ static int write_report(const struct report *report, const struct output_words *
         warnings_write(report->profile, "!! ", stdout);
         problem = report_write_text(report, stdout);
     }
-    return problem != ERR_OK && problem != ERR_IO ? write_failed(problem)
-                                                  : command_finish_output(STATUS_OK);
+    if (problem == ERR_IO) {
+        return ERR_OK; // command_finish_output says it
+    }
+    return problem == ERR_OK || problem == ERR_NO_MEMORY
+               ? problem
+               : err_set(info, problem, "--callers: the expression takes too long");
 }
 
 // Print the same as `cairn diff OLD FILE`. The exit status has no verdict: this is a report, not a
 // check.
-static int write_diff(const struct comparison *comparison,
-                      const struct report_options *report_options,
-                      const struct output_words *output)
+static MUST_USE enum err write_diff(const struct comparison *comparison,
+                                    const struct report_options *report_options,
+                                    const struct output_words *output,
+                                    struct err_info *info)
 {
-    struct err_info info = {0};
     struct diff_options options = diff_options_of(output, report_options->sort);
     options.width_columns = report_options->width_columns;
     CLEANUP(diff_report_release) struct diff_report report = {0};
-    if (diff_report_build(comparison, &options, &report, &info) != ERR_OK) {
-        return command_error(&info);
-    }
-    return diff_report_print(&report, output) ? command_finish_output(STATUS_OK) : STATUS_USAGE;
+    TRY(diff_report_build(comparison, &options, &report, info));
+    return diff_report_print(&report, output);
 }
 
-static int report_with(const char *path, const struct report_fields *fields)
+static MUST_USE enum err
+report_with(const char *path, const struct report_fields *fields, struct err_info *info)
 {
-    struct err_info info = {0};
-    struct progress progress;
+    CLEANUP(progress_clear) struct progress progress;
     progress_init(&progress, stderr);
     CLEANUP(name_places_release) struct name_places names = {0};
     CLEANUP(profile_closep) struct profile *profile = NULL;
-    if (name_places_init(&names, &fields->names, &info) != ERR_OK ||
-        input_open_profile(path, &names.sources, &progress, &profile, &info) != ERR_OK) {
-        progress_clear(&progress);
-        return command_error(&info);
-    }
+    TRY(name_places_init(&names, &fields->names, info));
+    TRY(input_open_profile(path, &names.sources, &progress, &profile, info));
     CLEANUP(applied_filter_release) struct applied_filter applied = {0};
-    if (filter_words_apply(&fields->filter, &profile->recording, &applied, &info) != ERR_OK) {
-        return command_error(&info);
-    }
+    TRY(filter_words_apply(&fields->filter, &profile->recording, &applied, info));
     struct report_options report_options = options_of(fields, &applied.filter);
     report_options.progress = &progress;
     static const struct per no_unit = {0};
     CLEANUP(comparison_release) struct comparison comparison = {.borrows_new = true};
     if (fields->baseline != NULL) {
-        if (comparison_init(&comparison, profile, fields->baseline, &names.sources, &fields->filter,
-                            &no_unit, &info) != ERR_OK) {
-            return command_error(&info);
-        }
+        TRY(comparison_init(&comparison, profile, fields->baseline, &names.sources, &fields->filter,
+                            &no_unit, info));
         report_options.comparison = &comparison;
         if (report_options.views == 0) {
-            return write_diff(&comparison, &report_options, &fields->output);
+            return write_diff(&comparison, &report_options, &fields->output, info);
         }
     }
     CLEANUP(report_release) struct report report = {0};
-    if (report_build(profile, &report_options, &report, &info) != ERR_OK) {
-        return command_error(&info);
-    }
+    TRY(report_build(profile, &report_options, &report, info));
     if (fields->baseline == NULL) { // else the comparison has warned
         filter_warn(&report.selection, NULL, &applied.filter);
     }
-    return write_report(&report, &fields->output);
+    return write_report(&report, &fields->output, info);
 }
 
 static MUST_USE enum err check_views(const struct report_fields *fields, struct err_info *info)
@@ -284,7 +262,7 @@ static int run(void *context, int count, char **operands)
         check_views(fields, &info) != ERR_OK) {
         return command_usage_error(&command_report, &info);
     }
-    return report_with(operands[0], fields);
+    return command_end(report_with(operands[0], fields, &info), &info, STATUS_OK);
 }
 
 const struct command command_report = {

@@ -320,8 +320,7 @@ static int run(void *context, int count, char **operands)
         scope_of(fields, &call.scope, &info) != ERR_OK) {
         return command_usage_error(&command_store, &info);
     }
-    const enum err problem = act(action, &call, &info);
-    return problem == ERR_OK ? command_finish_output(STATUS_OK) : command_error(&info);
+    return command_end(act(action, &call, &info), &info, STATUS_OK);
 }
 
 static const char *const action_names[] = {"add", "list", "top", "diff", "query", "prune", NULL};

@@ -63,10 +63,8 @@ static int run(void *fields, int count, char **operands)
     const struct importer *importer;
     struct dump_summary summary = {0};
     if (input_open_recording(path, NULL, &recording, &result, &importer, &info) != ERR_OK ||
-        (importer == NULL && recording_dump(path, print_damage, NULL, &summary, &info) != ERR_OK)) {
-        return command_error(&info);
-    }
-    if (recording_verify(&recording, &findings) != ERR_OK) {
+        (importer == NULL && recording_dump(path, print_damage, NULL, &summary, &info) != ERR_OK) ||
+        recording_verify(&recording, &findings) != ERR_OK) {
         return command_error(&info);
     }
     uint64_t found = print_file_findings(&summary);

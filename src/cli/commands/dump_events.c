@@ -129,22 +129,18 @@ static void tell_sampling(const struct profile *profile)
                   strbuf_text(&text));
 }
 
-int dump_events(const char *path, bool use_json)
+enum err dump_events(const char *path, bool use_json, struct err_info *info)
 {
-    struct err_info info = {0};
     struct err_info no_profile = {0};
     CLEANUP(event_reader_close) struct event_reader reader = EVENT_READER_INIT;
     CLEANUP(profile_closep) struct profile *profile = NULL;
     CLEANUP(rec_event_vec_release) struct rec_event_vec events = {0};
-    if (event_reader_open(path, &reader, &info) != ERR_OK) {
-        return command_error(&info);
-    }
+    TRY(event_reader_open(path, &reader, info));
     (void)!input_open_profile(path, NULL, NULL, &profile, &no_profile); // else print numbers only
-    enum err problem = event_reader_next(&reader, &events, &info);
+    enum err problem = event_reader_next(&reader, &events, info);
     if (problem == ERR_OK && events.len == 0) {
-        (void)err_set(&info, ERR_NOT_FOUND,
-                      "'%s' has no event log; record with 'cairn record --events'", path);
-        return command_error(&info);
+        return err_set(info, ERR_NOT_FOUND,
+                       "'%s' has no event log; record with 'cairn record --events'", path);
     }
     tell_sampling(profile);
     if (!use_json) {
@@ -153,8 +149,8 @@ int dump_events(const char *path, bool use_json)
     }
     while (problem == ERR_OK && events.len > 0 && ferror(stdout) == 0) {
         print_group(profile, &events, use_json);
-        problem = event_reader_next(&reader, &events, &info);
+        problem = event_reader_next(&reader, &events, info);
     }
-    const int status = command_finish_output(STATUS_OK);
-    return problem == ERR_OK ? status : command_error(&info);
+    (void)fflush(stdout); // before the problem; errors are found at the end
+    return problem;
 }

@@ -4,5 +4,7 @@
 
 #include <stdbool.h>
 
-// Print the event log to stdout and return the exit status.
-int dump_events(const char *path, bool use_json);
+#include "base/err.h"
+
+// Print the event log to stdout.
+enum err dump_events(const char *path, bool use_json, struct err_info *info) MUST_USE;

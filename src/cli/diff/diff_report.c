@@ -26,16 +26,14 @@ struct diff_options diff_options_of(const struct output_words *output, enum cost
     };
 }
 
-bool diff_report_print(const struct diff_report *report, const struct output_words *output)
+enum err diff_report_print(const struct diff_report *report, const struct output_words *output)
 {
     const enum err problem = output->use_csv ? diff_report_write_csv(report, stdout)
                              : output->use_json
                                  ? diff_report_write_json(report, command_json_style(), stdout)
                                  : diff_report_write_text(report, stdout);
-    if (problem == ERR_NO_MEMORY) {
-        (void)command_error(&(struct err_info){.code = problem}); // the caller returns the status
-    }
-    return problem != ERR_NO_MEMORY;
+    // command_finish_output has a sentence for a stream that cannot be written to.
+    return problem == ERR_NO_MEMORY ? problem : ERR_OK;
 }
 
 enum err diff_report_build(const struct comparison *comparison,

@@ -43,8 +43,9 @@ void diff_report_release(struct diff_report *report);
 // Return the options for stdout that a command line asks for, with the usual threshold.
 struct diff_options diff_options_of(const struct output_words *output, enum cost sort);
 
-// Write to stdout in the form of `output`, and print failures. Return false after one.
-bool diff_report_print(const struct diff_report *report, const struct output_words *output);
+// Write to stdout in the form of `output`. ERR_NO_MEMORY; the stream keeps an output error.
+enum err diff_report_print(const struct diff_report *report, const struct output_words *output)
+    MUST_USE;
 
 // Return ERR_NO_MEMORY on failure. The caller checks the stream for output errors; JSON also
 // returns ERR_IO.

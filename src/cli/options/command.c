@@ -122,6 +122,11 @@ int command_finish_output(int status)
     return STATUS_USAGE;
 }
 
+int command_end(enum err problem, const struct err_info *info, int status)
+{
+    return problem == ERR_OK ? command_finish_output(status) : command_error(info);
+}
+
 enum json_style command_json_style(void)
 {
     return isatty(STDOUT_FILENO) == 1 ? JSON_INDENTED : JSON_COMPACT;

@@ -63,6 +63,10 @@ int command_print_help(const struct command *command);
 // sentence then, unless the reader has closed the pipe (`| head`).
 int command_finish_output(int status);
 
+// End a command whose work has ended with `problem`: print it, or flush stdout. Return the exit
+// status, which is `status` without a problem.
+int command_end(enum err problem, const struct err_info *info, int status);
+
 // Return the style of JSON on stdout: for people on a terminal, else for programs.
 enum json_style command_json_style(void);
 
