@@ -133,9 +133,7 @@ static void tell_baseline(struct http *http)
     CLEANUP(strbuf_release) struct strbuf text = {0};
     struct json_writer w;
     json_to_strbuf(&w, &text, JSON_COMPACT);
-    json_begin_object(&w);
     json_key_u64(&w, "generation", snapshot->generation);
-    json_end_object(&w);
     if (json_finish(&w) == ERR_OK) {
         event_hub_send(&http->events, "baseline", snapshot->generation, strbuf_text(&text));
     }

@@ -235,9 +235,7 @@ static void tell_problem(struct http *http, const struct err_info *info)
     CLEANUP(strbuf_release) struct strbuf text = {0};
     struct json_writer w;
     json_to_strbuf(&w, &text, JSON_COMPACT);
-    json_begin_object(&w);
     json_key_string(&w, "message", err_text(info));
-    json_end_object(&w);
     if (json_finish(&w) == ERR_OK) {
         event_hub_send(&http->events, "problem", snapshot->generation, strbuf_text(&text));
     }

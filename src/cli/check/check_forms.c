@@ -302,7 +302,6 @@ enum err check_write_json(const struct check_results *results, enum json_style s
         TRY(check_row_vec_push(&rows, row_of(&results->items.items[i])));
     }
     json_to_stream(&w, out, style);
-    json_begin_object(&w);
     json_key_u64(&w, "version", VIEW_JSON_VERSION);
     json_key_string(&w, "title", strbuf_text(&results->title));
     json_key_bool(&w, "passed", check_broken_count(results) == 0);
@@ -314,6 +313,5 @@ enum err check_write_json(const struct check_results *results, enum json_style s
         json_key_null(&w, "wait_status");
     }
     view_table(&view, &TABLE("results", result_columns, rows.items, rows.len));
-    json_end_object(&w);
     return json_finish(&w);
 }

@@ -59,9 +59,8 @@ static void write_value(struct json_writer *w, const char *value)
 static void print_table(char *reply, bool use_json)
 {
     struct json_writer w;
-    json_to_stream(&w, stdout, JSON_COMPACT);
     if (use_json) {
-        json_begin_object(&w);
+        json_to_stream(&w, stdout, JSON_COMPACT);
     }
     for (char *line = reply; line != NULL && *line != '\0';) {
         char *next = strchr(line, '\n');
@@ -82,7 +81,6 @@ static void print_table(char *reply, bool use_json)
         line = next;
     }
     if (use_json) {
-        json_end_object(&w);
         (void)!json_finish(&w); // an error of the stream is found at the end
         (void)putchar('\n');    // an error of the stream is found at the end
     }

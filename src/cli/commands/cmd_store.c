@@ -137,7 +137,6 @@ write_labels(const struct option_word_vec *words, struct strbuf *out, struct err
     struct json_writer w;
     CLEANUP(strbuf_release) struct strbuf key = {0};
     json_to_strbuf(&w, out, JSON_COMPACT);
-    json_begin_object(&w);
     for (size_t i = 0; i < words->len; i++) {
         const char *text = words->items[i].text;
         const char *equals = strchr(text, '=');
@@ -148,7 +147,6 @@ write_labels(const struct option_word_vec *words, struct strbuf *out, struct err
         strbuf_append(&key, text, (size_t)(equals - text));
         json_key_string(&w, strbuf_text(&key), equals + 1);
     }
-    json_end_object(&w);
     return json_finish(&w);
 }
 

@@ -82,7 +82,6 @@ static MUST_USE enum err print_json(const struct profile *profile, const struct 
     const struct event_place place = place_of(profile, event);
     struct json_writer w;
     json_to_stream(&w, stdout, JSON_COMPACT);
-    json_begin_object(&w);
     json_key_u64(&w, "time_ms", event->time_ms);
     json_key_string(&w, "kind", kind_name(event->kind));
     json_key_u64(&w, "process", event->process);
@@ -95,7 +94,6 @@ static MUST_USE enum err print_json(const struct profile *profile, const struct 
     key_or_null(&w, "row", event->row, event->row != REC_NONE);
     key_or_null(&w, "stack", place.node, place.node != REC_NONE);
     json_key_string(&w, "function", place.function);
-    json_end_object(&w);
     TRY(json_finish(&w));
     (void)putchar('\n'); // an error of the stream is found at the end
     return ERR_OK;

@@ -64,12 +64,10 @@ enum err diff_report_write_json(const struct diff_report *report, enum json_styl
 {
     struct json_writer w;
     json_to_stream(&w, out, style);
-    json_begin_object(&w);
     json_key_u64(&w, "version", VIEW_JSON_VERSION);
     TRY(write_side(report, SIDE_OLD, &w));
     TRY(write_side(report, SIDE_NEW, &w));
     TRY(write_changes(report, &w, NULL));
-    json_end_object(&w);
     return json_finish(&w);
 }
 
@@ -78,8 +76,5 @@ enum err diff_report_write_csv(const struct diff_report *report, FILE *out)
     struct json_writer w;
     struct view_csv csv = {.out = out, .keys = {"changes"}, .tags = {{.name = "cost"}}};
     view_csv_drop(&w);
-    json_begin_object(&w);
-    TRY(write_changes(report, &w, &csv));
-    json_end_object(&w);
-    return ERR_OK;
+    return write_changes(report, &w, &csv);
 }

@@ -135,9 +135,7 @@ enum err report_write_json(const struct report *report, enum json_style style, F
         .progress = isatty(STDOUT_FILENO) == 0 ? report->options->progress : NULL,
     };
     json_to_stream(&w, out, style);
-    json_begin_object(&w);
     TRY(write_document(report, &view));
     TRY(view_end(&view));
-    json_end_object(&w);
     return json_finish(&w);
 }

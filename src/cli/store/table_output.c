@@ -150,9 +150,7 @@ static MUST_USE enum err write_json(const struct store_table *table, FILE *out)
 {
     struct json_writer w;
     json_to_stream(&w, out, isatty(fileno(out)) == 1 ? JSON_INDENTED : JSON_COMPACT);
-    json_begin_object(&w);
     store_json_write(table, &w);
-    json_end_object(&w);
     return json_finish(&w);
 }
 

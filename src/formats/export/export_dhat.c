@@ -147,7 +147,6 @@ static enum err write_dhat(const struct export_view *view, FILE *out)
     TRY(dhat_frames_init(&d.frames, view->profile));
     TRY(sum_lifetimes(&d));
     uint64_t end_ms = max_u64(recording->meta.runtime_ms, recording->totals.peak_time_ms);
-    json_begin_object(&w);
     json_key_u64(&w, "dhatFileVersion", DHAT_FILE_VERSION);
     json_key_string(&w, "mode", "heap");
     json_key_string(&w, "verb", "Allocated");
@@ -162,7 +161,6 @@ static enum err write_dhat(const struct export_view *view, FILE *out)
     json_key_u64(&w, "tg", recording->totals.peak_time_ms * US_PER_MS);
     TRY(write_points(&d));
     TRY(dhat_frames_write(&d.frames, &w));
-    json_end_object(&w);
     return json_finish(&w);
 }
 

@@ -47,7 +47,6 @@ static enum err write_dhat_adhoc(const struct export_view *view, FILE *out)
     TRY(dhat_frames_init(&frames, profile));
     struct json_writer w;
     json_to_stream(&w, out, JSON_COMPACT);
-    json_begin_object(&w);
     json_key_u64(&w, "dhatFileVersion", DHAT_FILE_VERSION);
     json_key_string(&w, "mode", "ad-hoc");
     json_key_string(&w, "verb", "Occurred");
@@ -63,7 +62,6 @@ static enum err write_dhat_adhoc(const struct export_view *view, FILE *out)
     json_key_u64(&w, "te", meta->runtime_ms * US_PER_MS);
     TRY(write_points(&w, &list, &frames));
     TRY(dhat_frames_write(&frames, &w));
-    json_end_object(&w);
     return json_finish(&w);
 }
 

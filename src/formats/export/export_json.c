@@ -63,9 +63,7 @@ static enum err write_json(const struct export_view *export, FILE *out)
     };
     TRY(code_union_build(export->profile, NULL, &code));
     json_to_stream(&w, out, JSON_COMPACT);
-    json_begin_object(&w);
     TRY(write_document(&view, export));
-    json_end_object(&w);
     return json_finish(&w);
 }
 

@@ -236,7 +236,6 @@ static enum err write_perfetto(const struct export_view *view, FILE *out)
     struct perfetto p = {.view = view, .recording = &view->profile->recording};
     TRY(sort_rows(&p));
     json_to_stream(&p.w, out, JSON_COMPACT);
-    json_begin_object(&p.w);
     json_key_string(&p.w, "displayTimeUnit", "ms");
     TRY(write_estimates(&p));
     json_key_array(&p.w, "traceEvents");
@@ -245,7 +244,6 @@ static enum err write_perfetto(const struct export_view *view, FILE *out)
     write_resident(&p);
     write_marks(&p);
     json_end_array(&p.w);
-    json_end_object(&p.w);
     return json_finish(&p.w);
 }
 

@@ -155,7 +155,6 @@ static enum err write_speedscope(const struct export_view *view, FILE *out)
     TRY(collect_frames(view, &ids));
     struct json_writer w;
     json_to_stream(&w, out, JSON_COMPACT);
-    json_begin_object(&w);
     json_key_string(&w, "$schema", "https://www.speedscope.app/file-format-schema.json");
     json_key_string(&w, "exporter", "cairn");
     TRY(write_file_name(&w, view));
@@ -174,7 +173,6 @@ static enum err write_speedscope(const struct export_view *view, FILE *out)
         }
     }
     json_end_array(&w);
-    json_end_object(&w);
     return json_finish(&w);
 }
 

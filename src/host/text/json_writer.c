@@ -30,6 +30,9 @@ void json_to_sink(struct json_writer *w, json_sink *sink, void *context, enum js
     w->after_key = false;
     w->failed = false;
     w->buffered = 0;
+    if (style != JSON_BARE) {
+        json_begin_object(w);
+    }
 }
 
 void json_to_stream(struct json_writer *w, FILE *stream, enum json_style style)
@@ -317,6 +320,9 @@ void json_key_array(struct json_writer *w, const char *key)
 
 enum err json_finish(struct json_writer *w)
 {
+    if (w->style != JSON_BARE) {
+        json_end_object(w);
+    }
     if (w->style == JSON_INDENTED) {
         put(w, "\n", 1);
     }

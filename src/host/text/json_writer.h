@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // json_writer: JSON (RFC 8259) as a stream, in constant memory.
 //
-// The caller opens and closes objects and arrays; the writer adds commas, quotes and, if requested,
+// A document is an object, which the first call begins and json_finish ends. The caller opens and
+// closes objects and arrays in it; the writer adds commas, quotes and, if requested,
 // line breaks. Of the nesting it stores only the depth: the parent of a closed container is not
 // empty, so one flag is enough for commas, and the depth is unlimited. Keys and strings may hold
 // any bytes: control characters are escaped, bytes that are not UTF-8 become U+FFFD. After the sink
@@ -9,10 +10,7 @@
 //
 //   struct json_writer w;
 //   json_to_stream(&w, stdout, JSON_INDENTED);
-//   json_begin_object(&w);
-//   json_key(&w, "peak_bytes");
-//   json_u64(&w, peak);
-//   json_end_object(&w);
+//   json_key_u64(&w, "peak_bytes", peak);
 //   TRY(json_finish(&w));
 //
 // Context: H; one thread at a time.

@@ -14,7 +14,6 @@ static struct json_writer writer;
 
 static void write_sample(void)
 {
-    json_begin_object(&writer);
     json_key(&writer, "empty");
     json_begin_array(&writer);
     json_end_array(&writer);
@@ -30,7 +29,6 @@ static void write_sample(void)
     json_string(&writer, NULL);
     json_end_array(&writer);
     json_key_string(&writer, "last", "x");
-    json_end_object(&writer);
 }
 
 static void commas_and_breaks_are_where_they_belong(void **state)
@@ -85,10 +83,13 @@ static void strings_are_escaped_and_always_utf8(void **state)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         CLEANUP(strbuf_release) struct strbuf out = {0};
+        CLEANUP(strbuf_release) struct strbuf want = {0};
+        strbuf_printf(&want, "{\"key\":%s}", cases[i].want);
         json_to_strbuf(&writer, &out, JSON_COMPACT);
+        json_key(&writer, "key");
         json_string_bytes(&writer, cases[i].in, cases[i].len);
         assert_int_equal(json_finish(&writer), ERR_OK);
-        assert_string_equal(strbuf_text(&out), cases[i].want);
+        assert_string_equal(strbuf_text(&out), strbuf_text(&want));
     }
 }
 
@@ -97,7 +98,7 @@ static void numbers_are_exact(void **state)
     (void)state;
     CLEANUP(strbuf_release) struct strbuf out = {0};
     json_to_strbuf(&writer, &out, JSON_COMPACT);
-    json_begin_array(&writer);
+    json_key_array(&writer, "n");
     json_u64(&writer, 0);
     json_u64(&writer, UINT64_MAX);
     json_i64(&writer, INT64_MIN);
@@ -108,15 +109,16 @@ static void numbers_are_exact(void **state)
     json_double(&writer, INFINITY);
     json_end_array(&writer);
     assert_int_equal(json_finish(&writer), ERR_OK);
-    assert_string_equal(strbuf_text(&out),
-                        "[0,18446744073709551615,-9223372036854775808,0.1,1e+300,-2.5,null,null]");
+    assert_string_equal(
+        strbuf_text(&out),
+        "{\"n\":[0,18446744073709551615,-9223372036854775808,0.1,1e+300,-2.5,null,null]}");
     static const double doubles[] = {1.0 / 3, DBL_MIN, DBL_MAX, DBL_EPSILON, 9007199254740993.0};
     for (size_t i = 0; i < ARRAY_LEN(doubles); i++) {
         strbuf_clear(&out);
         json_to_strbuf(&writer, &out, JSON_COMPACT);
-        json_double(&writer, doubles[i]);
+        json_key_double(&writer, "n", doubles[i]);
         assert_int_equal(json_finish(&writer), ERR_OK);
-        assert_true(strtod(strbuf_text(&out), NULL) == doubles[i]);
+        assert_true(strtod(strbuf_text(&out) + strlen("{\"n\":"), NULL) == doubles[i]);
     }
 }
 
@@ -128,6 +130,7 @@ static void depth_and_length_have_no_limit(void **state)
     };
     CLEANUP(strbuf_release) struct strbuf out = {0};
     json_to_strbuf(&writer, &out, JSON_COMPACT);
+    json_key(&writer, "n");
     for (size_t i = 0; i < DEPTH; i++) {
         json_begin_array(&writer);
     }
@@ -135,8 +138,8 @@ static void depth_and_length_have_no_limit(void **state)
         json_end_array(&writer);
     }
     assert_int_equal(json_finish(&writer), ERR_OK);
-    assert_int_equal(out.len, 2 * DEPTH);
-    assert_int_equal(strspn(strbuf_text(&out), "["), DEPTH);
+    assert_int_equal(out.len, 2 * DEPTH + strlen("{\"n\":}"));
+    assert_int_equal(strspn(strbuf_text(&out) + strlen("{\"n\":"), "["), DEPTH);
 }
 
 static bool refuse_third(void *context, const char *data, size_t len)
@@ -153,7 +156,7 @@ static void a_failing_sink_is_asked_no_more_and_reported(void **state)
     (void)state;
     size_t calls = 0;
     json_to_sink(&writer, refuse_third, &calls, JSON_COMPACT);
-    json_begin_array(&writer);
+    json_key_array(&writer, "n");
     for (size_t i = 0; i < 100000; i++) {
         json_u64(&writer, i);
     }
@@ -164,7 +167,7 @@ static void a_failing_sink_is_asked_no_more_and_reported(void **state)
     FILE *full = fopen("/dev/full", "w");
     assert_non_null(full);
     json_to_stream(&writer, full, JSON_COMPACT);
-    json_string(&writer, "x");
+    json_key_string(&writer, "n", "x");
     assert_int_equal(json_finish(&writer), ERR_IO);
     (void)fclose(full);
 }

@@ -62,10 +62,8 @@ enum MHD_Result authentication_send_token(const struct credentials *credentials,
     const struct reply reply = {.status = MHD_HTTP_OK, .type = "application/json"};
     struct json_writer w;
     json_to_strbuf(&w, &body, JSON_COMPACT);
-    json_begin_object(&w);
     json_key_u64(&w, "version", VIEW_JSON_VERSION);
     json_key_string(&w, "token", credentials->token.text);
-    json_end_object(&w);
     return json_finish(&w) == ERR_OK ? reply_send(connection, &reply, &body) : MHD_NO;
 }
 

@@ -24,10 +24,8 @@ enum err answer_write(const struct answer_source *source,
     TRY(query_init(&query, route->has_selection));
     json_to_strbuf(&w, out, JSON_COMPACT);
     query.view.w = &w;
-    json_begin_object(&w);
     TRY(query_write_envelope(&query));
     TRY(route->view != NULL ? route->view(&query.view) : route->answer(&query));
     TRY(view_end(&query.view));
-    json_end_object(&w);
     return json_finish(&w) == ERR_OK ? ERR_OK : ERR_NO_MEMORY;
 }

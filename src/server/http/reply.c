@@ -119,14 +119,12 @@ enum MHD_Result reply_problem(struct MHD_Connection *connection, const struct pr
     CLEANUP(strbuf_release) struct strbuf body = {0};
     struct json_writer w;
     json_to_strbuf(&w, &body, JSON_COMPACT);
-    json_begin_object(&w);
     json_key_u64(&w, "version", VIEW_JSON_VERSION);
     json_key_u64(&w, "status", reply.status);
     json_key_object(&w, "error");
     json_key_string(&w, "code", err_name(code));
     json_key_string(&w, "parameter", problem->parameter);
     json_key_string(&w, "message", err_text(&problem->info));
-    json_end_object(&w);
     json_end_object(&w);
     return json_finish(&w) == ERR_OK ? reply_send(connection, &reply, &body) : MHD_NO;
 }

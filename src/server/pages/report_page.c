@@ -194,7 +194,6 @@ static MUST_USE enum err add_info(struct writer *writer)
         TRY(u64_vec_push(scope->is_thread ? &threads : &processes, scope->id));
     }
     json_to_strbuf(&w, &json, JSON_COMPACT);
-    json_begin_object(&w);
     json_key_u64(&w, "version", VIEW_JSON_VERSION);
     json_key_string(&w, "filter", writer->page->filter_text);
     view_numbers(&view, "processes", processes.items, processes.len);
@@ -202,7 +201,6 @@ static MUST_USE enum err add_info(struct writer *writer)
     json_key_u64(&w, "omitted", writer->scopes.len - writer->scopes_written);
     json_key_u64(&w, "rows_max", writer->cut.rows);
     json_key_u64(&w, "nodes_max", writer->cut.nodes);
-    json_end_object(&w);
     return json_finish(&w) == ERR_OK ? add_block(writer, "report?", "", &json) : ERR_NO_MEMORY;
 }
 

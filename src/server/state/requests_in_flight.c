@@ -85,7 +85,6 @@ enum err requests_in_flight_write(struct requests_in_flight *board, struct strbu
     json_to_strbuf(&w, out, JSON_COMPACT);
     mutex_lock(&board->mutex);
     uint64_t now_ms = clock_monotonic_ms();
-    json_begin_object(&w);
     json_key_u64(&w, "version", VIEW_JSON_VERSION);
     json_key_u64(&w, "begun", board->begun);
     json_key_u64(&w, "finished", board->finished);
@@ -97,7 +96,6 @@ enum err requests_in_flight_write(struct requests_in_flight *board, struct strbu
         }
     }
     json_end_array(&w);
-    json_end_object(&w);
     mutex_unlock(&board->mutex);
     return json_finish(&w) == ERR_OK ? ERR_OK : ERR_NO_MEMORY;
 }

@@ -159,10 +159,8 @@ enum err snapshot_write_state(const struct snapshot *snapshot, struct strbuf *ou
     const struct opened *opened = snapshot->sides[SIDE_NEW];
     struct json_writer w;
     json_to_strbuf(&w, out, JSON_COMPACT);
-    json_begin_object(&w);
     json_key_u64(&w, "generation", snapshot->generation);
     json_key_string(&w, "state", profile_state_name(opened->profile));
     json_key_u64(&w, "runtime_ms", opened->whole.runtime_ms);
-    json_end_object(&w);
     return json_finish(&w) == ERR_OK ? ERR_OK : ERR_NO_MEMORY;
 }

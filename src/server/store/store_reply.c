@@ -123,11 +123,9 @@ static MUST_USE enum err answer(struct store_service *service,
     TRY(ask(service, query, &scope, words, &table, &problem->info));
     struct json_writer w;
     json_to_strbuf(&w, out, JSON_COMPACT);
-    json_begin_object(&w);
     json_key_u64(&w, "version", VIEW_JSON_VERSION);
     json_key_string(&w, "cost", cost_get_info(scope.cost)->key);
     store_json_write(&table, &w);
-    json_end_object(&w);
     return json_finish(&w);
 }
 
@@ -217,10 +215,8 @@ enum MHD_Result store_reply_open(struct store_service *service, struct MHD_Conne
     }
     struct json_writer w;
     json_to_strbuf(&w, &body, JSON_COMPACT);
-    json_begin_object(&w);
     json_key_u64(&w, "version", VIEW_JSON_VERSION);
     json_key_string(&w, "address", strbuf_text(&address));
-    json_end_object(&w);
     const struct reply reply = {.status = MHD_HTTP_OK, .type = "application/json"};
     return json_finish(&w) == ERR_OK ? reply_send(connection, &reply, &body) : MHD_NO;
 }
