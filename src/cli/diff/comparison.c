@@ -99,15 +99,8 @@ enum err comparison_init(struct comparison *comparison,
 {
     *comparison = (struct comparison){.borrows_new = true};
     comparison->profiles[SIDE_NEW] = new;
-    enum err problem =
-        warnings_open_profile(old_path, sources, &comparison->profiles[SIDE_OLD], info);
-    if (problem == ERR_OK) {
-        problem = compare(comparison, words, per, info);
-    }
-    if (problem != ERR_OK) {
-        comparison_release(comparison);
-    }
-    return problem;
+    TRY(warnings_open_profile(old_path, sources, &comparison->profiles[SIDE_OLD], info));
+    return compare(comparison, words, per, info);
 }
 
 enum err comparison_open(struct comparison *comparison,
@@ -120,13 +113,9 @@ enum err comparison_open(struct comparison *comparison,
 {
     struct profile *new = NULL;
     TRY(warnings_open_profile(new_path, sources, &new, info));
-    enum err problem = comparison_init(comparison, new, old_path, sources, words, per, info);
-    if (problem != ERR_OK) {
-        profile_close(new);
-        return problem;
-    }
+    const enum err problem = comparison_init(comparison, new, old_path, sources, words, per, info);
     comparison->borrows_new = false;
-    return ERR_OK;
+    return problem;
 }
 
 // The comparison owns the code union and the selections. It releases the profiles last, because the

@@ -38,6 +38,7 @@ struct comparison {
 
 // Compare `new`, which is open and must outlive the comparison, with the recording at `old_path`.
 // `sources` add names to the old recording. Print warnings about both recordings on stderr first.
+// The caller releases the comparison, also after a failure.
 enum err comparison_init(struct comparison *comparison,
                          struct profile *new,
                          const char *old_path,
@@ -46,7 +47,7 @@ enum err comparison_init(struct comparison *comparison,
                          const struct per *per,
                          struct err_info *info) MUST_USE;
 
-// Compare two recordings that are both open.
+// Compare two recordings by their paths, the same.
 enum err comparison_open(struct comparison *comparison,
                          const char *new_path,
                          const char *old_path,

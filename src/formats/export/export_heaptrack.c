@@ -111,8 +111,10 @@ static MUST_USE enum err flush(struct heaptrack_writer *w, size_t least_bytes)
 }
 
 // Get the text's number in the file, with a new line for a new text; 0 for "".
-static MUST_USE enum err write_string(struct heaptrack_writer *w, uint32_t *out)
+static MUST_USE enum err write_text(struct heaptrack_writer *w, const char *text, uint32_t *out)
 {
+    strbuf_clear(&w->text);
+    clean_append(&w->text, text, rule);
     TRY(strbuf_result(&w->text));
     size_t known = string_table_count(&w->strings);
     TRY(string_table_intern(&w->strings, w->text.data, w->text.len, out));
@@ -120,13 +122,6 @@ static MUST_USE enum err write_string(struct heaptrack_writer *w, uint32_t *out)
         strbuf_printf(&w->buffer, "s %zx %s\n", w->text.len, strbuf_text(&w->text));
     }
     return flush(w, BUFFER_BYTES);
-}
-
-static MUST_USE enum err write_text(struct heaptrack_writer *w, const char *text, uint32_t *out)
-{
-    strbuf_clear(&w->text);
-    clean_append(&w->text, text, rule);
-    return write_string(w, out);
 }
 
 static MUST_USE enum err write_instruction(struct heaptrack_writer *w, uint32_t location)
@@ -166,11 +161,6 @@ static MUST_USE enum err write_traces(struct heaptrack_writer *w)
     return flush(w, BUFFER_BYTES);
 }
 
-static uint64_t without(uint64_t whole, uint64_t part)
-{
-    return whole > part ? whole - part : 0;
-}
-
 // Split a stack's blocks into groups: every block is in one, and the sums are the stack's costs.
 static struct fate decide_fate(const struct costs *costs)
 {
@@ -179,15 +169,15 @@ static struct fate decide_fate(const struct costs *costs)
     uint64_t end = costs_get(costs, COST_LEAKED_ALLOCATIONS);
     uint64_t peak_bytes = costs_get(costs, COST_PEAK_BYTES);
     uint64_t end_bytes = costs_get(costs, COST_LEAKED_BYTES);
-    uint64_t temporary = min_u64(costs_get(costs, COST_TEMPORARY), without(allocations, peak));
+    uint64_t temporary = min_u64(costs_get(costs, COST_TEMPORARY), excess_u64(allocations, peak));
     uint64_t others =
-        without(allocations, temporary + peak); // begin after the peak, or are live at neither
-                                                // moment
-    uint64_t both = min_u64(without(end, others), peak);
+        excess_u64(allocations, temporary + peak); // begin after the peak, or are live at neither
+                                                   // moment
+    uint64_t both = min_u64(excess_u64(end, others), peak);
     // Excess bytes of the groups together are in two of them.
     uint64_t allocated_bytes = costs_get(costs, COST_ALLOCATED_BYTES);
     uint64_t temporary_bytes = temporary > 0 ? costs_get(costs, COST_TEMPORARY_BYTES) : 0;
-    uint64_t twice_bytes = without(peak_bytes + end_bytes + temporary_bytes, allocated_bytes);
+    uint64_t twice_bytes = excess_u64(peak_bytes + end_bytes + temporary_bytes, allocated_bytes);
     uint64_t both_bytes = both == 0      ? 0
                           : both == end  ? end_bytes
                           : both == peak ? peak_bytes
@@ -195,15 +185,15 @@ static struct fate decide_fate(const struct costs *costs)
     struct fate fate = {
         .temporary = {.blocks = temporary, .bytes = temporary_bytes},
         .peak_and_end = {.blocks = both, .bytes = both_bytes},
-        .peak_only = {.blocks = peak - both, .bytes = without(peak_bytes, both_bytes)},
-        .end_only = {.blocks = end - both, .bytes = without(end_bytes, both_bytes)},
-        .neither = {.blocks = without(others, end - both)},
+        .peak_only = {.blocks = peak - both, .bytes = excess_u64(peak_bytes, both_bytes)},
+        .end_only = {.blocks = end - both, .bytes = excess_u64(end_bytes, both_bytes)},
+        .neither = {.blocks = excess_u64(others, end - both)},
     };
     uint64_t late_bytes = peak_bytes + fate.end_only.bytes;
     if (fate.neither.blocks > 0) {
-        fate.neither.bytes = without(allocated_bytes, late_bytes + fate.temporary.bytes);
+        fate.neither.bytes = excess_u64(allocated_bytes, late_bytes + fate.temporary.bytes);
     } else if (temporary > 0) { // less than the temporary bytes if one block belongs to the peak
-        fate.temporary.bytes = without(allocated_bytes, late_bytes);
+        fate.temporary.bytes = excess_u64(allocated_bytes, late_bytes);
     }
     return fate;
 }

@@ -71,11 +71,8 @@ enum err export_view_build(const struct profile *profile,
                                .is_now = request->is_now};
     TRY(profile_select(profile, filter, &view.selection, info));
     TRY(choose_figures(&view, request, info));
-    enum err problem = call_tree_build(&view.selection, CALL_TREE_BY_LOCATION, &view.tree);
-    if (problem == ERR_OK) {
-        problem = call_tree_add_up(&view.tree);
-    }
-    TRY(problem);
+    TRY(call_tree_build(&view.selection, CALL_TREE_BY_LOCATION, &view.tree));
+    TRY(call_tree_add_up(&view.tree));
     *out = TAKE(view);
     return ERR_OK;
 }

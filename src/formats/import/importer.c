@@ -114,7 +114,8 @@ static void count_frames(struct recording_builder *b)
     }
 }
 
-static MUST_USE enum err read_all(const struct importer *importer, struct import *import)
+static MUST_USE enum err
+read_all(const struct importer *importer, struct import *import, struct recording *out)
 {
     struct recording_builder *b = import->b;
     uint32_t process;
@@ -131,7 +132,7 @@ static MUST_USE enum err read_all(const struct importer *importer, struct import
     main_process->command_line = b->meta.command_line;
     main_process->pid = b->meta.pid;
     count_frames(b);
-    return ERR_OK;
+    return recording_builder_finish(b, out);
 }
 
 enum err importer_read(const struct importer *importer,
@@ -146,10 +147,7 @@ enum err importer_read(const struct importer *importer,
     struct import import = {
         .in = in, .b = &b, .info = &said, .max_bytes = MEMORY_BASE_BYTES + ratio_bytes};
     in->phrase = importer->phrase;
-    enum err err = read_all(importer, &import);
-    if (err == ERR_OK) {
-        err = recording_builder_finish(&b, out);
-    }
+    enum err err = read_all(importer, &import, out);
     if (err != ERR_OK && said.text[0] == '\0') { // only tables and strings fail without a sentence
         err =
             err_set(&said, err, "%s '%s'",
