@@ -10,6 +10,7 @@
 #include "cli/text/paint.h"
 #include "cli/text/screen_text.h"
 #include "host/text/format.h"
+#include "views_json/views/view_parts.h"
 #include "views_json/views/views.h"
 
 enum {
@@ -306,12 +307,8 @@ enum err check_write_json(const struct check_results *results, enum json_style s
     json_key_string(&w, "title", strbuf_text(&results->title));
     json_key_bool(&w, "passed", check_broken_count(results) == 0);
     json_key_u64(&w, "runtime_ms", results->runtime_ms);
-    if (results->has_run) {
-        json_key(&w, "wait_status");
-        json_i64(&w, results->wait_status);
-    } else {
-        json_key_null(&w, "wait_status");
-    }
+    json_key(&w, "wait_status");
+    view_wait_status(&view, results->has_run ? results->wait_status : -1);
     view_table(&view, &TABLE("results", result_columns, rows.items, rows.len));
     return json_finish(&w);
 }

@@ -142,7 +142,7 @@ static MUST_USE enum err choose_output(const struct export_fields *fields,
         strbuf_append_char(out, '-');
         return strbuf_result(out);
     }
-    strbuf_append_text(out, screen_basename(input));
+    strbuf_append_text(out, path_file_name(input));
     if (screen_ends_with(strbuf_text(out), suffix)) {
         strbuf_truncate(out, out->len - (sizeof(suffix) - 1));
     }

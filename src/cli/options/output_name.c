@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/text/screen_text.h"
+#include "host/os/file.h"
 #include "host/text/utf8.h"
 #include "host/text/visible_text.h"
 
@@ -31,7 +32,7 @@ static size_t len_of_kept(const char *text)
 
 void output_name_append_default(struct strbuf *out, const char *program, bool has_pid)
 {
-    const char *name = screen_basename(program);
+    const char *name = path_file_name(program);
     strbuf_append_text(out, "cairn.");
     for (size_t at = 0, len; name[at] != '\0'; at += len) {
         len = len_of_kept(name + at);
@@ -96,7 +97,7 @@ output_name_expand(const char *pattern, uint32_t pid, struct strbuf *out, struct
 bool output_name_is_recording(const char *path)
 {
     struct stat status;
-    const char *name = screen_basename(path);
+    const char *name = path_file_name(path);
     const bool has_name = screen_ends_with(name, ".cairn") || strncmp(name, "heaptrack.", 10) == 0;
     return has_name &&
            (stat(path, &status) != 0 || (S_ISREG(status.st_mode) && access(path, X_OK) != 0));

@@ -43,11 +43,6 @@ static MUST_USE enum err build(const struct report *report, struct tables *out)
                                &out->ranked);
 }
 
-static const struct costs *costs_at(const struct costs_vec *costs, uint32_t key)
-{
-    return key < costs->len ? &costs->items[key] : NULL;
-}
-
 static void print_costs(const struct report *report,
                         FILE *out,
                         const struct function_costs *costs,
@@ -56,8 +51,8 @@ static void print_costs(const struct report *report,
 {
     const struct keyed_costs *new = &costs->sides[SIDE_NEW];
     const struct keyed_costs *old = &costs->sides[SIDE_OLD];
-    report_print_sides(report, out, costs_at(is_self ? &new->self : &new->inclusive, key),
-                       costs_at(is_self ? &old->self : &old->inclusive, key),
+    report_print_sides(report, out, keyed_costs_at(is_self ? &new->self : &new->inclusive, key),
+                       keyed_costs_at(is_self ? &old->self : &old->inclusive, key),
                        costs_get(&report->summary.costs, report_view_cost(report)));
 }
 

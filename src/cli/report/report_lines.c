@@ -7,6 +7,7 @@
 
 #include "cli/text/location_text.h"
 #include "cli/text/screen_text.h"
+#include "host/os/file.h"
 #include "profile/accuracy/sampling.h"
 
 const char *report_paint(const struct report *report, enum paint paint)
@@ -117,5 +118,5 @@ const char *report_module(const struct report *report, uint32_t location)
 {
     const char *path =
         location != REC_NONE ? profile_location_module(report->profile, location) : "";
-    return report->options->use_full_names ? path : screen_basename(path);
+    return report->options->use_full_names ? path : path_file_name(path);
 }

@@ -114,7 +114,7 @@ static void print_module(const struct report *report,
     CLEANUP(strbuf_release) struct strbuf text = {0};
     CLEANUP(strbuf_release) struct strbuf line = {0};
     CLEANUP(strbuf_release) struct strbuf advice = {0};
-    screen_append(&line, screen_basename(report_string(
+    screen_append(&line, path_file_name(report_string(
                              report, &text, report->profile->recording.modules[module].path)));
     strbuf_printf(&line, ": %s of %s places have a name, ",
                   format_count(coverage->with_function).text, format_count(coverage->frames).text);

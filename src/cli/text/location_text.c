@@ -40,7 +40,7 @@ void location_append_line(struct strbuf *out,
     if (file[0] == '\0') {
         return;
     }
-    screen_append(out, is_full ? file : screen_basename(file));
+    screen_append(out, is_full ? file : path_file_name(file));
     const uint32_t line = profile_location_get(profile, location)->line;
     if (line != 0) {
         strbuf_printf(out, ":%" PRIu32, line);

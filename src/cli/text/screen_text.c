@@ -118,12 +118,6 @@ void screen_append_function(struct strbuf *out, const char *function, size_t col
     screen_append_cut(out, strbuf_text(&safe), columns, SCREEN_CUT_MIDDLE);
 }
 
-const char *screen_basename(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
-}
-
 // Return whether a unit begins here, perhaps with punctuation after it.
 static bool is_unit(const char *text)
 {

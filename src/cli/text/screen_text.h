@@ -38,9 +38,6 @@ size_t screen_fitting_words(const char *safe, size_t columns);
 // Print the words of safe text in lines of `columns`, each indented.
 void screen_print_wrapped(FILE *out, const char *safe, unsigned indent, size_t columns);
 
-// Return the part of a path after its last slash.
-const char *screen_basename(const char *path);
-
 bool screen_ends_with(const char *text, const char *end);
 
 // Format the recorder's milliseconds: "5.68 s", "<1 ms" for 0.

@@ -16,6 +16,7 @@
 
 #include "base/compiler.h"
 #include "cli/options/output_name.h"
+#include "host/os/file.h"
 
 static void what_terminals_obey_is_escaped(void **state)
 {
@@ -163,7 +164,7 @@ static void ends_of_texts_are_found(void **state)
         {"/a/b", "b"}, {"b", "b"}, {"/b", "b"}, {"/a/", "/a/"}, {"/", "/"}, {"", ""},
     };
     for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
-        assert_string_equal(screen_basename(paths[i].path), paths[i].wanted);
+        assert_string_equal(path_file_name(paths[i].path), paths[i].wanted);
     }
     static const struct {
         const char *text;

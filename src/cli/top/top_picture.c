@@ -12,6 +12,7 @@
 #include "cli/text/location_text.h"
 #include "cli/text/screen_text.h"
 #include "cli/top/top_chart.h"
+#include "host/os/file.h"
 #include "host/text/format.h"
 
 enum {
@@ -195,7 +196,7 @@ static MUST_USE enum err draw_title(struct drawing *d)
     if (model->sample != NULL) {
         const struct profile *profile = model->sample->profile;
         const struct rec_meta *meta = &profile->recording.meta;
-        screen_append(&name, screen_basename(profile_string(profile, meta->program)));
+        screen_append(&name, path_file_name(profile_string(profile, meta->program)));
         strbuf_append_text(&d->line, name.len > 0 ? ": " : "");
         screen_append_cut(&d->line, strbuf_text(&name), d->size.width / 2, SCREEN_CUT_MIDDLE);
         if (meta->pid != 0) {
@@ -398,7 +399,7 @@ static void append_location(struct drawing *d, uint32_t location, bool is_inline
     const size_t rest = d->size.width > used ? d->size.width - used : 0;
     location_append_line(&place, profile, location, false);
     if (place.len == 0 && location != REC_NONE && !location_names_module(profile, location)) {
-        screen_append(&place, screen_basename(profile_location_module(profile, location)));
+        screen_append(&place, path_file_name(profile_location_module(profile, location)));
     }
     const size_t room = rest > FUNCTION_COLUMNS_MIN + 2 ? rest - FUNCTION_COLUMNS_MIN - 2 : 0;
     screen_append_cut(&cut, strbuf_text(&place),

@@ -9,6 +9,7 @@
 #include "cli/text/location_text.h"
 #include "cli/text/screen_text.h"
 #include "cli/top/top_picture.h"
+#include "host/os/file.h"
 #include "host/text/format.h"
 
 // "12.5", "232,070": a rate with as many digits as it deserves.
@@ -39,7 +40,7 @@ static void append_title(const struct top_model *model, struct strbuf *out)
 {
     const struct profile *profile = model->sample->profile;
     const struct rec_meta *meta = &profile->recording.meta;
-    screen_append(out, screen_basename(profile_string(profile, meta->program)));
+    screen_append(out, path_file_name(profile_string(profile, meta->program)));
     strbuf_printf(out, " (process %" PRIu32 "): %s, %s", meta->pid, top_state_words(model),
                   screen_format_ms(meta->runtime_ms).text);
     sampling_append_mark(&profile->recording, out);
@@ -148,7 +149,7 @@ write_row(const struct top_model *model, const struct top_row *row, FILE *out)
     const size_t before = text.len;
     location_append_line(&text, profile, site->location, false);
     if (text.len == before && site->location != REC_NONE) {
-        screen_append(&text, screen_basename(profile_location_module(profile, site->location)));
+        screen_append(&text, path_file_name(profile_location_module(profile, site->location)));
     }
     strbuf_append_char(&text, '\n');
     TRY(strbuf_result(&cell));

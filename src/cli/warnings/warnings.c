@@ -5,6 +5,7 @@
 #include "base/compiler.h"
 #include "cli/text/screen_text.h"
 #include "formats/import/input_file.h"
+#include "host/os/file.h"
 #include "host/os/progress.h"
 #include "host/text/format.h"
 #include "host/text/strbuf.h"
@@ -80,7 +81,7 @@ static void write_killed(const struct profile *profile, const char *prefix, FILE
         }
         if (count++ < NAMED) {
             strbuf_printf(&names, "%s%u ", count > 1 ? ", " : "", (unsigned)process->pid);
-            screen_append(&names, screen_basename(profile_string(profile, process->executable)));
+            screen_append(&names, path_file_name(profile_string(profile, process->executable)));
         }
         threads += process->killed_threads;
     }

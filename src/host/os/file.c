@@ -437,7 +437,7 @@ enum err file_replace(const char *path, struct bytes data, struct err_info *info
 const char *path_file_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
 }
 
 uint64_t file_identity(const struct stat *status)

@@ -106,5 +106,5 @@ enum err file_replace(const char *path, struct bytes data, struct err_info *info
 // A hash of device, inode, size and modification time; it identifies one state of a file.
 uint64_t file_identity(const struct stat *status);
 
-// The part of a path after the last slash.
+// The part of a path after the last slash, if anything follows it.
 const char *path_file_name(const char *path);

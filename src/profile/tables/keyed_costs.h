@@ -28,3 +28,9 @@ enum err keyed_costs_build(const struct call_tree *tree,
                            size_t key_count,
                            struct keyed_costs *out) MUST_USE;
 void keyed_costs_release(struct keyed_costs *costs);
+
+// Return the costs of a key, NULL if it has none.
+static inline const struct costs *keyed_costs_at(const struct costs_vec *costs, size_t key)
+{
+    return key < costs->len ? &costs->items[key] : NULL;
+}

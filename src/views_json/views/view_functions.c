@@ -37,11 +37,6 @@ static const struct column line_columns[] = {
     COLUMN_ERRORS("inclusive_errors", CELL_ERRORS_AT, function_row, inclusive),
 };
 
-static const struct costs *costs_at(const struct costs_vec *costs, uint32_t key)
-{
-    return key < costs->len ? &costs->items[key] : NULL;
-}
-
 static struct function_row
 row_of(const struct view *view, const struct function_costs *costs, uint32_t key)
 {
@@ -50,10 +45,10 @@ row_of(const struct view *view, const struct function_costs *costs, uint32_t key
     return (struct function_row){
         .function = key < view->code->origins.len ? key : REC_NONE,
         .place = {SIDE_NEW, key},
-        .self = costs_at(&new->self, key),
-        .inclusive = costs_at(&new->inclusive, key),
-        .old_self = costs_at(&old->self, key),
-        .old_inclusive = costs_at(&old->inclusive, key),
+        .self = keyed_costs_at(&new->self, key),
+        .inclusive = keyed_costs_at(&new->inclusive, key),
+        .old_self = keyed_costs_at(&old->self, key),
+        .old_inclusive = keyed_costs_at(&old->inclusive, key),
     };
 }
 

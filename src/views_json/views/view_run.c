@@ -11,11 +11,7 @@
 
 void view_wait_status(struct view *view, int32_t status)
 {
-    if (status < 0) {
-        json_null(view->w);
-    } else {
-        json_i64(view->w, status);
-    }
+    json_known_u64(view->w, (uint64_t)status, status >= 0);
 }
 
 void view_cost_keys(struct view *view, const char *key, uint64_t bits)

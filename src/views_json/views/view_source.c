@@ -74,11 +74,6 @@ static MUST_USE enum err sum_lines(const struct selection *selection,
     return keyed_costs_build(&tree, &keys, lines->len, out);
 }
 
-static const struct costs *costs_at(const struct costs_vec *costs, size_t key)
-{
-    return key < costs->len ? &costs->items[key] : NULL;
-}
-
 static const struct profile *old_profile(const struct view *view)
 {
     return view->old_selection != NULL ? view->old_selection->profile : NULL;
@@ -115,10 +110,10 @@ enum err view_source_lines(struct view *view, const char *path)
     TRY(sum_lines(view->old_selection, path, &lines, &old));
     for (size_t i = 0; i < lines.len; i++) {
         const struct line_row row = {.line = lines.items[i],
-                                     .self = costs_at(&new.self, i),
-                                     .inclusive = costs_at(&new.inclusive, i),
-                                     .old_self = costs_at(&old.self, i),
-                                     .old_inclusive = costs_at(&old.inclusive, i)};
+                                     .self = keyed_costs_at(&new.self, i),
+                                     .inclusive = keyed_costs_at(&new.inclusive, i),
+                                     .old_self = keyed_costs_at(&old.self, i),
+                                     .old_inclusive = keyed_costs_at(&old.inclusive, i)};
         TRY(line_row_vec_push(&rows, row));
     }
     view_table(view, &TABLE("lines", line_columns, rows.items, rows.len));
