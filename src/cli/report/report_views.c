@@ -3,6 +3,7 @@
 #include "cli/report/report_views.h"
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "cli/diff/comparison.h"
 #include "cli/diff/diff_report.h"
 #include "cli/report/report_lines.h"
@@ -66,9 +67,7 @@ static void append_change(const struct report *report,
                                   error_of(&comparison->profiles[SIDE_OLD]->recording, old, cost));
         const size_t end = screen_columns(strbuf_text(out)) + CHANGE_ERROR_COLUMNS;
         strbuf_append_text(out, diff_format_error(cost, error).text);
-        while (screen_columns(strbuf_text(out)) < end && !out->failed) {
-            strbuf_append_char(out, ' ');
-        }
+        strbuf_printf(out, "%*s", (int)excess_u64(end, screen_columns(strbuf_text(out))), "");
     }
 }
 

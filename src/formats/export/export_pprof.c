@@ -176,12 +176,11 @@ static MUST_USE enum err function_id(struct pprof *p, uint32_t location, uint32_
 {
     const struct profile *profile = p->view->profile;
     const struct code_location *place = profile_location_get(profile, location);
-    uint64_t key = (uint64_t)place->function << 32 | place->file;
-    if (map_u64_get(&p->functions, key, out)) {
+    const size_t id = map_u64_count(&p->functions) + 1;
+    TRY(map_u64_number(&p->functions, map_u64_pair(place->function, place->file), id, out));
+    if (*out != id) {
         return ERR_OK;
     }
-    uint32_t id = (uint32_t)map_u64_count(&p->functions) + 1;
-    TRY(map_u64_put(&p->functions, key, id));
     CLEANUP(strbuf_release) struct strbuf shown = {0};
     uint64_t name;
     uint64_t own_name;
@@ -195,7 +194,6 @@ static MUST_USE enum err function_id(struct pprof *p, uint32_t location, uint32_
     protobuf_u64(&p->message, 2, name);
     protobuf_u64(&p->message, 3, own_name);
     protobuf_u64(&p->message, 4, file);
-    *out = id;
     return emit(p, PROFILE_FUNCTION);
 }
 

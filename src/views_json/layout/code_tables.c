@@ -23,23 +23,21 @@ static MUST_USE enum err find_text(struct string_table *table, const char *text,
 
 static MUST_USE enum err add_function(struct code_tables *tables, uint32_t id, uint32_t *out)
 {
-    if (map_u64_get(&tables->function_at, id, out)) {
+    TRY(map_u64_number(&tables->function_at, id, tables->functions.len, out));
+    if (*out != tables->functions.len) {
         return ERR_OK;
     }
     struct named_function function = {.id = id};
     TRY(find_text(&tables->modules, code_union_module(tables->code, id), &function.module));
-    uint32_t position = (uint32_t)tables->functions.len;
-    TRY(named_function_vec_push(&tables->functions, function));
-    TRY(map_u64_put(&tables->function_at, id, position));
-    *out = position;
-    return ERR_OK;
+    return named_function_vec_push(&tables->functions, function);
 }
 
 static MUST_USE enum err
 add_location(struct code_tables *tables, enum side side, uint32_t location, uint32_t *out)
 {
-    uint64_t key = (uint64_t)side << 32 | location;
-    if (map_u64_get(&tables->location_at, key, out)) {
+    const uint64_t key = map_u64_pair(side, location);
+    TRY(map_u64_number(&tables->location_at, key, tables->locations.len, out));
+    if (*out != tables->locations.len) {
         return ERR_OK;
     }
     const struct profile *profile = tables->code->profiles[side];
@@ -47,11 +45,7 @@ add_location(struct code_tables *tables, enum side side, uint32_t location, uint
     struct named_location named = {.side = side, .location = location};
     TRY(add_function(tables, tables->code->ids[side].items[own], &named.function));
     TRY(find_text(&tables->files, profile_location_file(profile, location), &named.file));
-    uint32_t position = (uint32_t)tables->locations.len;
-    TRY(named_location_vec_push(&tables->locations, named));
-    TRY(map_u64_put(&tables->location_at, key, position));
-    *out = position;
-    return ERR_OK;
+    return named_location_vec_push(&tables->locations, named);
 }
 
 uint32_t code_tables_function(struct code_tables *tables, uint32_t id)

@@ -39,15 +39,10 @@ static void keyed_table_release(struct keyed_table *table)
 static MUST_USE enum err
 set_key(struct keyed_table *table, size_t node, uint32_t first, uint32_t second)
 {
-    uint64_t pair = (uint64_t)first << 32 | second;
-    const uint32_t *known = map_u64_find(&table->known, pair);
-    uint32_t key = known != NULL ? *known : (uint32_t)table->pairs.len;
-    if (known == NULL) {
-        TRY(map_u64_put(&table->known, pair, key));
-        TRY(pair_vec_push(&table->pairs, (struct pair){first, second}));
-    }
-    table->keys.items[node] = key;
-    return ERR_OK;
+    uint32_t *key = &table->keys.items[node];
+    TRY(map_u64_number(&table->known, map_u64_pair(first, second), table->pairs.len, key));
+    return *key == table->pairs.len ? pair_vec_push(&table->pairs, (struct pair){first, second})
+                                    : ERR_OK;
 }
 
 struct call_graph {
