@@ -11,7 +11,7 @@
 #include "server/http/event_stream.h"
 #include "server/http/reply.h"
 #include "server/metrics/metrics_reply.h"
-#include "server/pages/asset_reply.h"
+#include "server/pages/assets.h"
 #include "server/state/baseline_upload.h"
 
 // One request, from its first line to the end of its response.
