@@ -332,21 +332,17 @@ static int run_program(const struct record_fields *fields, char **argv)
     struct err_info info = {0};
     struct record_settings settings = fields->settings;
     settings.recorder.may_sample = strcmp(fields->overflow, "sample") == 0;
-    if (check_settings(fields, &settings, &info) != ERR_OK) {
-        return command_usage_error(&command_record, &info);
-    }
     CLEANUP(push_inputs_release) struct push_inputs inputs = {0};
-    if (record_push_prepare(&fields->labels, fields->push_auth, &settings.push, &inputs, &info) !=
-        ERR_OK) {
+    CLEANUP(allocator_names_release) struct allocator_name_vec names = {0};
+    if (check_settings(fields, &settings, &info) != ERR_OK ||
+        record_push_prepare(&fields->labels, fields->push_auth, &settings.push, &inputs, &info) !=
+            ERR_OK ||
+        allocator_options_read(fields->allocator, &names, &info) != ERR_OK) {
         return command_usage_error(&command_record, &info);
     }
     if (settings.push.url != NULL) { // each profile is made of a checkpoint; 0: they are off
         settings.recorder.checkpoint_interval_ms =
             min_u64(settings.recorder.checkpoint_interval_ms, settings.push.interval_ms);
-    }
-    CLEANUP(allocator_names_release) struct allocator_name_vec names = {0};
-    if (allocator_options_read(fields->allocator, &names, &info) != ERR_OK) {
-        return command_usage_error(&command_record, &info);
     }
     settings.recorder.allocator_names = &names;
     if (fields->attached.len != 0 && argv[0] == NULL) {
