@@ -74,7 +74,7 @@ function recordProgram(name, text) {
   fs.writeFileSync(path.join(own, 'shop.cpp'), text);
   execFileSync('g++', ['-O2', '-g', '-pthread', '-o', path.join(own, 'shop'), path.join(own, 'shop.cpp')]);
   const recording = path.join(folder, `${name}.cairn`);
-  execFileSync(cairn, ['record', '-o', recording, '--', path.join(own, 'shop')], { stdio: 'ignore', cwd: own });
+  execFileSync(cairn, ['record', '-o', recording, '--', './shop'], { stdio: 'ignore', cwd: own });
   return { recording, source: path.join(own, 'shop.cpp') };
 }
 
