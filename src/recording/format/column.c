@@ -6,12 +6,6 @@
 
 #include "base/compiler.h"
 
-enum {
-    MAX_LEB128_BYTES = 10,
-    BLOCK = 64,         // values that are coded together
-    SHORT_BITS = 8 * 7, // bits of a number that takes at most eight bytes
-};
-
 // Map small numbers of either sign to small numbers: 0, -1, 1, -2 become 0, 1, 2, 3.
 static uint64_t zigzag(uint64_t difference)
 {
@@ -29,24 +23,8 @@ static uint32_t leb128_bytes(uint64_t value)
     return (highest * 9 + 73) >> 6; // highest / 7 + 1, exact for all 64 bits
 }
 
-// Spread `value`, which is below 2^56, over bytes of seven bits.
-static uint64_t spread(uint64_t value)
+static uint8_t *put_leb128(uint8_t *at, uint64_t value)
 {
-    value = (value & 0x000000000fffffff) | (value & 0x00fffffff0000000) << 4;
-    value = (value & 0x00003fff00003fff) | (value & 0x0fffc0000fffc000) << 2;
-    return (value & 0x007f007f007f007f) | (value & 0x3f803f803f803f80) << 1;
-}
-
-// Write a number; there is room for MAX_LEB128_BYTES. Its length is unpredictable, so no branch
-// depends on it, except for the longest numbers.
-ALWAYS_INLINE uint8_t *put_leb128(uint8_t *at, uint64_t value)
-{
-    if (LIKELY(value >> SHORT_BITS == 0)) {
-        const uint32_t bytes = leb128_bytes(value);
-        const uint64_t others = ((uint64_t)1 << (8 * (bytes - 1))) - 1; // all bytes but the last
-        put_u64(at, spread(value) | (0x8080808080808080 & others));
-        return at + bytes;
-    }
     while (value >= 0x80) {
         *at++ = (uint8_t)(value | 0x80);
         value >>= 7;
@@ -55,148 +33,50 @@ ALWAYS_INLINE uint8_t *put_leb128(uint8_t *at, uint64_t value)
     return at;
 }
 
-// Encoded numbers, followed by zeros.
-struct coded_block {
-    uint64_t numbers[BLOCK];
-    uint64_t all; // all numbers ORed
-    size_t count;
-};
-
-// Compilers vectorize loops of a constant length whose inputs are not written.
-ALWAYS_INLINE void subtract_each(const uint64_t *restrict from,
-                                 const uint64_t *restrict what,
-                                 size_t count,
-                                 uint64_t *restrict out)
+// Return what `encoding` predicts for value `i`. Needs the values before it.
+static inline uint64_t
+predicted(const uint64_t *values, const struct column_context *context, unsigned encoding, size_t i)
 {
-    for (size_t i = 0; i < count; i++) {
-        out[i] = zigzag(from[i] - what[i]);
-    }
-}
-
-static void subtract(const uint64_t *from, const uint64_t *what, size_t count, uint64_t out[BLOCK])
-{
-    if (LIKELY(count == BLOCK)) {
-        subtract_each(from, what, BLOCK, out);
-    } else {
-        subtract_each(from, what, count, out);
-    }
-}
-
-ALWAYS_INLINE void subtract_each_from_position(uint64_t first,
-                                               const uint64_t *restrict what,
-                                               size_t count,
-                                               uint64_t *restrict out)
-{
-    for (size_t i = 0; i < count; i++) {
-        out[i] = zigzag(first + i - what[i]);
-    }
-}
-
-static void
-subtract_from_positions(uint64_t first, const uint64_t *what, size_t count, uint64_t out[BLOCK])
-{
-    if (LIKELY(count == BLOCK)) {
-        subtract_each_from_position(first, what, BLOCK, out);
-    } else {
-        subtract_each_from_position(first, what, count, out);
-    }
-}
-
-static uint64_t or_all(const uint64_t numbers[BLOCK])
-{
-    uint64_t all = 0;
-    for (size_t i = 0; i < BLOCK; i++) {
-        all |= numbers[i];
-    }
-    return all;
-}
-
-// Encode the values from number `begin` of `count` on, up to one block.
-static void code_block(const uint64_t *values,
-                       struct column_context context,
-                       size_t begin,
-                       size_t count,
-                       enum column_encoding encoding,
-                       struct coded_block *out)
-{
-    const uint64_t *from = values + begin;
-    const size_t now = count - begin < BLOCK ? count - begin : BLOCK;
-    const size_t is_first = begin == 0; // the first value has no value before it
     switch (encoding) {
     case COLUMN_DELTAS:
-        out->numbers[0] = zigzag(from[0]);
-        subtract(from + is_first, from + is_first - 1, now - is_first, out->numbers + is_first);
-        break;
+        return i > 0 ? values[i - 1] : 0;
     case COLUMN_DIFFERENCES:
-        subtract(context.reference + begin, from, now, out->numbers);
-        break;
+        return context->reference[i];
     case COLUMN_SHARES:
-        subtract(context.shares + begin, from, now, out->numbers);
-        break;
+        return context->shares[i];
     case COLUMN_POSITIONS:
-        subtract_from_positions(context.first + begin, from, now, out->numbers);
-        break;
-    case COLUMN_CONSTANT:
-    case COLUMN_VALUES:
-    case COLUMN_TEXT:
-        memcpy(out->numbers, from, now * sizeof(out->numbers[0]));
+        return context->first + i;
+    default:
+        return 0;
     }
-    memset(out->numbers + now, 0, (BLOCK - now) * sizeof(out->numbers[0]));
-    out->all = or_all(out->numbers);
-    out->count = now;
 }
 
-// Return the bytes of a block: one for each number, and one more for each further seven bits.
-static size_t block_bytes(const struct coded_block *block)
+static inline bool has_predictions(unsigned encoding)
 {
-    size_t bytes = block->count;
-    for (uint32_t bits = 7; bits < SHORT_BITS && block->all >> bits != 0; bits += 7) {
-        const uint64_t rest = ((uint64_t)1 << SHORT_BITS) - ((uint64_t)1 << bits);
-        uint64_t longer = 0;
-        for (size_t i = 0; i < BLOCK; i++) {
-            longer += (block->numbers[i] + rest) >> SHORT_BITS;
-        }
-        bytes += longer;
-    }
-    return bytes;
+    return encoding != COLUMN_VALUES && encoding != COLUMN_CONSTANT;
 }
 
-// Return the bytes of a block with numbers of any length.
-static size_t long_block_bytes(const struct coded_block *block)
+// Return the number that stands for value `i`.
+static inline uint64_t
+coded(const uint64_t *values, const struct column_context *context, unsigned encoding, size_t i)
 {
-    size_t bytes = 0;
-    for (size_t i = 0; i < block->count; i++) {
-        bytes += leb128_bytes(block->numbers[i]);
+    if (!has_predictions(encoding)) {
+        return values[i];
     }
-    return bytes;
+    const uint64_t difference = predicted(values, context, encoding, i) - values[i];
+    return zigzag(encoding == COLUMN_DELTAS ? 0 - difference : difference);
 }
 
 static size_t coded_bytes(const uint64_t *values,
-                          struct column_context context,
+                          const struct column_context *context,
                           size_t count,
                           enum column_encoding encoding)
 {
-    struct coded_block block;
     size_t bytes = 0;
-    for (size_t begin = 0; begin < count; begin += BLOCK) {
-        code_block(values, context, begin, count, encoding, &block);
-        bytes += block.all >> SHORT_BITS == 0 ? block_bytes(&block) : long_block_bytes(&block);
+    for (size_t i = 0; i < count; i++) {
+        bytes += leb128_bytes(coded(values, context, encoding, i));
     }
     return bytes;
-}
-
-static uint8_t *put_block(uint8_t *at, const struct coded_block *block)
-{
-    if (block->all < 0x80) {
-        for (size_t i = 0; i < BLOCK; i++) { // room for all is reserved
-            at[i] = (uint8_t)block->numbers[i];
-        }
-        return at + block->count;
-    }
-    for (size_t i = 0; i < block->count; i++) {
-        at = put_leb128(at, block->numbers[i]);
-    }
-    return at;
 }
 
 static bool are_all_equal(const uint64_t *values, size_t count)
@@ -225,7 +105,7 @@ smallest_encoding(const uint64_t *values, struct column_context context, size_t 
             (candidates[c] == COLUMN_SHARES && context.shares == NULL)) {
             continue;
         }
-        const size_t bytes = coded_bytes(values, context, count, candidates[c]);
+        const size_t bytes = coded_bytes(values, &context, count, candidates[c]);
         if (bytes < best_bytes) {
             best = candidates[c];
             best_bytes = bytes;
@@ -242,16 +122,15 @@ enum column_encoding column_encode(const uint64_t *values,
                                    size_t count,
                                    struct strbuf *out)
 {
-    enum column_encoding encoding = smallest_encoding(values, context, count);
-    size_t numbers = encoding == COLUMN_CONSTANT ? 1 : count;
-    struct coded_block block;
-    for (size_t begin = 0; begin < numbers; begin += BLOCK) {
-        if (!strbuf_reserve(out, (size_t)BLOCK * MAX_LEB128_BYTES)) {
-            break; // out->failed is set
+    const enum column_encoding encoding = smallest_encoding(values, context, count);
+    const size_t numbers = encoding == COLUMN_CONSTANT ? 1 : count;
+    const size_t bytes = coded_bytes(values, &context, numbers, encoding);
+    if (strbuf_reserve(out, bytes)) { // else out->failed is set
+        uint8_t *at = (uint8_t *)out->data + out->len;
+        for (size_t i = 0; i < numbers; i++) {
+            at = put_leb128(at, coded(values, &context, encoding, i));
         }
-        code_block(values, context, begin, numbers, encoding, &block);
-        uint8_t *start = (uint8_t *)out->data + out->len;
-        out->len += (size_t)(put_block(start, &block) - start);
+        out->len += bytes;
     }
     return encoding;
 }
@@ -313,19 +192,10 @@ bool column_decode(struct bytes data,
     if (!is_known || data.len < count || !decode_numbers(data, count, values)) {
         return false;
     }
-    uint64_t before = 0;
-    for (size_t i = 0; i < count && encoding == COLUMN_DELTAS; i++) {
-        before += unzigzag(values[i]);
-        values[i] = before;
-    }
-    for (size_t i = 0; i < count && encoding == COLUMN_DIFFERENCES; i++) {
-        values[i] = context.reference[i] - unzigzag(values[i]);
-    }
-    for (size_t i = 0; i < count && encoding == COLUMN_POSITIONS; i++) {
-        values[i] = context.first + i - unzigzag(values[i]);
-    }
-    for (size_t i = 0; i < count && encoding == COLUMN_SHARES; i++) {
-        values[i] = context.shares[i] - unzigzag(values[i]);
+    for (size_t i = 0; i < count && has_predictions(encoding); i++) {
+        const uint64_t expected = predicted(values, &context, encoding, i);
+        const uint64_t difference = unzigzag(values[i]);
+        values[i] = encoding == COLUMN_DELTAS ? expected + difference : expected - difference;
     }
     return true;
 }
