@@ -81,16 +81,6 @@ static inline bool bucket_count_is_of(const struct bucket_count *count, uint32_t
     return count->tagged != 0 && bucket_count_bucket(count) == bucket;
 }
 
-// Prefetch what bucket_set_collect will read.
-static inline void bucket_set_fetch(const struct bucket_set *set)
-{
-    const struct bucket_count *table = bucket_set_table(set);
-    if (table != NULL) {
-        __builtin_prefetch(table);
-        __builtin_prefetch(table + 4); // most sets have only these two lines
-    }
-}
-
 DEFINE_VEC(rec_bucket_vec, struct rec_bucket);
 
 // The slow path of bucket_set_add: the bucket is not at its first place.

@@ -4,10 +4,6 @@
 
 #include "base/minmax.h"
 
-enum {
-    FETCH_STEPS_MAX = 64, // of a row: more would not stay in the cache
-};
-
 void cell_table_release(struct cell_table *table)
 {
     cell_vec_release(&table->pool);
@@ -179,22 +175,6 @@ difference(uint32_t row, uint32_t slice, const struct cell_start *from, const st
                              .frees = to->frees - from->frees,
                              .freed_bytes = to->freed_bytes - from->freed_bytes,
                              .temporary = to->temporary - from->temporary};
-}
-
-void cell_table_fetch(const struct cell_table *table, uint32_t *latest, size_t count)
-{
-    for (uint32_t step = 0; step < FETCH_STEPS_MAX && count > 0; step++) {
-        size_t left = 0;
-        for (size_t i = 0; i < count; i++) {
-            __builtin_prefetch(table->starts.items + latest[i]);
-            const uint32_t older = table->pool.items[latest[i]].older;
-            if (older != CELL_NONE) {
-                __builtin_prefetch(table->pool.items + older);
-                latest[left++] = older;
-            }
-        }
-        count = left;
-    }
 }
 
 enum err cell_table_collect(const struct cell_table *table,

@@ -102,10 +102,6 @@ enum err cell_table_join(struct cell_table *table,
                          struct row_cells *from,
                          const struct rec_row *from_row) MUST_USE;
 
-// Prefetch the cells of `count` rows, given their latest ones, for cell_table_collect. Each step of
-// a list waits for memory, so several lists together are much faster. Overwrites `latest`.
-void cell_table_fetch(const struct cell_table *table, uint32_t *latest, size_t count);
-
 // Append the cells of row number `index` to `out`, by ascending slice. Slice s of the table is
 // slice s << shift of `out`.
 enum err cell_table_collect(const struct cell_table *table,

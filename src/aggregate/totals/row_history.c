@@ -7,11 +7,6 @@
 #include "base/compiler.h"
 #include "base/minmax.h"
 
-enum {
-    ROWS_TOGETHER = 32, // whose cells are prefetched
-    ROWS_AHEAD = 8,     // whose buckets are prefetched
-};
-
 // The live blocks of one row by step of birth. A step is 1 << cohort_shift slices. Outside of
 // [first, end) everything is zero.
 struct survivors {
@@ -139,17 +134,6 @@ static bool has_no_cohorts(const struct row_table *table, uint32_t row)
     return r->allocations == r->frees && !is_listed(table, row);
 }
 
-static void fetch_cells(const struct row_table *table, uint32_t first)
-{
-    uint32_t latest[ROWS_TOGETHER];
-    size_t count = 0;
-    for (size_t row = first; row < table->rows.len && row < (size_t)first + ROWS_TOGETHER; row++) {
-        latest[count] = table->extras.items[row].cells.latest;
-        count += latest[count] != CELL_NONE;
-    }
-    cell_table_fetch(&table->cells, latest, count);
-}
-
 // Add the cells of a row with cohorts; a listed row keeps its cells.
 static enum err add_cells(struct row_history *h, struct row_part *part)
 {
@@ -173,9 +157,6 @@ static enum err make_cohorts(struct row_history *h)
     TRY(rec_cell_vec_reserve(&h->listed, cell_table_count(&table->cells)));
     for (uint32_t row = 0; row < table->rows.len; row++) {
         struct row_part part = {.row = row, .shift = table->cohort_shift};
-        if (row % ROWS_TOGETHER == 0) {
-            fetch_cells(table, row);
-        }
         part.freed = freed.items != NULL ? freed.items + at : NULL;
         for (; at < freed.len && freed.items[at].row == row; at++) {
             part.freed_count++;
@@ -189,18 +170,8 @@ static enum err make_cohorts(struct row_history *h)
     return ERR_OK;
 }
 
-// Return the row whose buckets are prefetched while those of `row` are collected, or `row` itself
-// at the end.
-static const struct row_extra *extra_ahead(const struct row_history *h, uint32_t row)
-{
-    const struct row_extra_vec *extras = &h->table->extras;
-    const size_t ahead = (size_t)row + ROWS_AHEAD;
-    return extras->items + (ahead < extras->len ? ahead : row);
-}
-
 static enum err collect_sizes(struct row_history *h, uint32_t row)
 {
-    bucket_set_fetch(&extra_ahead(h, row)->sizes);
     const struct rec_row *r = h->table->rows.items + row;
     rec_bucket_vec_clear(&h->buckets);
     return bucket_set_collect(&h->table->extras.items[row].sizes, row, r->allocations,
@@ -209,7 +180,6 @@ static enum err collect_sizes(struct row_history *h, uint32_t row)
 
 static enum err collect_lifetimes(struct row_history *h, uint32_t row)
 {
-    bucket_set_fetch(&extra_ahead(h, row)->lifetimes);
     const struct rec_row *r = h->table->rows.items + row;
     rec_bucket_vec_clear(&h->buckets);
     return bucket_set_collect(&h->table->extras.items[row].lifetimes, row, r->frees, r->freed_bytes,
