@@ -12,7 +12,6 @@ enum {
     PAGE_OF_SLOTS_BYTES = PAGE_SLOTS * sizeof(struct live_slot),
     SEGMENT_PAGES_MAX = 128,
     KICKS_MAX = 200,
-    FILL_SLOTS = 64, // their new places are prefetched before they are copied
     DEPTH_MAX = 20,
 };
 
@@ -32,8 +31,6 @@ enum {
 enum {
     KEPT_PAGES = 512
 };
-
-_Static_assert(PAGE_SLOTS % FILL_SLOTS == 0, "slots that are copied together lie in one page");
 
 static void segment_release(struct live_segments *all, struct live_segment *segment)
 {
@@ -137,36 +134,6 @@ struct hash_half {
     bool want;
 };
 
-// Put the selected ones of FILL_SLOTS slots at `from` into `to`.
-static bool fill_some(const struct live_segments *all,
-                      struct live_segment *to,
-                      const struct live_slot *from,
-                      struct hash_half half)
-{
-    struct live_slot slots[FILL_SLOTS];
-    uint64_t hashes[FILL_SLOTS];
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < FILL_SLOTS; i++) {
-        const uint64_t hash = hash_of(all->seed, from[i].key & KEY_MASK);
-        const bool is_meant = half.bit == 0 || ((hash & half.bit) != 0) == half.want;
-        slots[count] = from[i];
-        hashes[count] = hash;
-        // Without a branch, which would be unpredictable.
-        count += (unsigned)(from[i].key != 0) & (unsigned)is_meant;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        const uint32_t line = home_line(to, hashes[i]);
-        __builtin_prefetch(line_at(to, line), 1);
-        __builtin_prefetch(line_at(to, alternate_line(to, hashes[i], line)), 1);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        if (!live_segment_put(all, to, slots[i], hashes[i])) {
-            return false;
-        }
-    }
-    return true;
-}
-
 // Put the selected slots of `from` into `to`, which is empty.
 static bool segment_fill(const struct live_segments *all,
                          struct live_segment *to,
@@ -174,8 +141,11 @@ static bool segment_fill(const struct live_segments *all,
                          struct hash_half half)
 {
     const size_t slot_count = (size_t)from->page_count * PAGE_SLOTS;
-    for (size_t i = 0; i < slot_count; i += FILL_SLOTS) {
-        if (!fill_some(all, to, from->slots + i, half)) {
+    for (size_t i = 0; i < slot_count; i++) {
+        const struct live_slot slot = from->slots[i];
+        const uint64_t hash = hash_of(all->seed, slot.key & KEY_MASK);
+        const bool is_meant = half.bit == 0 || ((hash & half.bit) != 0) == half.want;
+        if (slot.key != 0 && is_meant && !live_segment_put(all, to, slot, hash)) {
             return false;
         }
     }
