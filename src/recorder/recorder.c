@@ -210,13 +210,10 @@ static enum err write_recording(struct recorder_state *s, struct err_info *info)
 {
     struct recorder_callbacks callbacks = s->options->callbacks;
     struct table_supply history = row_history_supply(&s->snapshot.history);
-    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
     const struct recording_write_options options = {
         .generation = (uint32_t)s->checkpoint.written_count + 1,
         .mode = s->options->file_mode,
         .supply = &history,
-        // Encoding, in this thread, takes less time than compression.
-        .packing_threads = s->has_ended && processors > 1 ? (uint32_t)processors : 0,
         .progress = show_writing,
         .progress_context = &callbacks,
     };

@@ -155,9 +155,6 @@ static void a_small_recording_comes_back_whatever_the_options(void **state)
         {.is_durable = true},
         {.generation = 7},
         {.group_count = UINT32_MAX},
-        {.packing_threads = 1},
-        {.packing_threads = 3, .group_count = 1},
-        {.packing_threads = 1000, .is_plain = true},
     };
     struct err_info info = {0};
     CLEANUP(recording_release) struct recording small = {0};
@@ -178,40 +175,6 @@ static void realistic_recordings_come_back(void **state)
         // Several groups a table; the last one is not full.
         round_trip(&r, &(struct recording_write_options){.group_count = 97},
                    test_path(*state, "groups.cairn"));
-        // Short and long chunks, packed by other threads.
-        round_trip(&r, &(struct recording_write_options){.packing_threads = 3},
-                   test_path(*state, "threads.cairn"));
-    }
-}
-
-static void write_and_read(const struct recording *recording,
-                           const struct recording_write_options *options,
-                           const char *path,
-                           struct strbuf *out)
-{
-    struct err_info info = {0};
-    strbuf_clear(out);
-    must(recording_write(recording, path, options, &info), &info);
-    must(file_read(path, SIZE_MAX, out, &info), &info);
-}
-
-static void threads_write_what_one_alone_writes(void **state)
-{
-    // Fewer and more groups than may be pending at once.
-    static const uint32_t group_counts[] = {0, 4096, 19};
-    CLEANUP(recording_release) struct recording r = {0};
-    CLEANUP(strbuf_release) struct strbuf alone = {0};
-    CLEANUP(strbuf_release) struct strbuf together = {0};
-    assert_int_equal(recording_random_realistic(7, 20000, &r), ERR_OK);
-    const char *path = test_path(*state, "threads.cairn");
-    for (size_t i = 0; i < ARRAY_LEN(group_counts); i++) {
-        struct recording_write_options options = {.group_count = group_counts[i]};
-        write_and_read(&r, &options, path, &alone);
-        for (options.packing_threads = 1; options.packing_threads <= 3; options.packing_threads++) {
-            write_and_read(&r, &options, path, &together);
-            assert_int_equal(alone.len, together.len);
-            assert_memory_equal(alone.data, together.data, alone.len);
-        }
     }
 }
 
@@ -492,7 +455,6 @@ int main(void)
         TEST_IN_FOLDER(an_empty_recording_comes_back_with_its_root),
         TEST_IN_FOLDER(a_small_recording_comes_back_whatever_the_options),
         TEST_IN_FOLDER(realistic_recordings_come_back),
-        TEST_IN_FOLDER(threads_write_what_one_alone_writes),
         TEST_IN_FOLDER(of_several_snapshots_the_last_is_taken),
         TEST_IN_FOLDER(a_full_disk_leaves_the_old_file_and_no_litter),
         TEST_IN_FOLDER(appending_to_a_full_disk_keeps_what_was_there),

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 // recording_writer: see recording_writer.h.
 //
-// The packer gets a chunk as a group of a table's entries, or as a payload in memory (raw). A loop
-// of pwrite writes the packed chunk at `end`, and it counts only when it is complete.
+// A chunk begins as a payload in memory (raw). A loop of pwrite writes the packed chunk (stored) at
+// `end`, and it counts only when it is complete.
 #include "recording/write/recording_writer.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 #include <unistd.h>
+#include <zstd.h>
 
 #include "host/os/file.h"
 #include "recording/format/schema.h"
@@ -15,7 +17,6 @@
 enum {
     DEFAULT_LEVEL = 4, // one more costs a third more time, for 2 % of the bytes
     COPY_BYTES = 32768,
-    OWNED_GROUPS_MAX = 4, // limit for pending groups that own their entries: some MiB each
 };
 
 static enum err
@@ -38,101 +39,59 @@ write_at(struct recording_writer *w, const uint8_t *data, size_t len, struct err
     return ERR_OK;
 }
 
-// Write the oldest pending chunk.
-static enum err write_oldest(struct recording_writer *w, struct err_info *info)
+// Make head and payload as they are stored: the payload compressed if that is smaller.
+static enum err pack(struct recording_writer *w, struct chunk_head *head, struct err_info *info)
 {
-    const struct packed_chunk *chunk = chunk_packer_oldest(&w->packer);
-    enum err err = chunk->info.code;
-    if (err != ERR_OK) {
-        if (info != NULL) {
-            *info = chunk->info;
-        }
-    } else if (chunk_vec_reserve(&w->contents, 1) != ERR_OK) {
-        err = err_set(info, ERR_NO_MEMORY, "no memory for the table of contents");
-    } else {
-        const struct chunk_place place = {.offset = w->end, .head = chunk->head};
-        err = write_at(w, (const uint8_t *)chunk->stored.data, chunk->stored.len, info);
-        if (err == ERR_OK) {
-            w->contents.items[w->contents.len++] = place;
+    const struct bytes raw = strbuf_bytes(&w->raw);
+    const size_t bound = ZSTD_compressBound(raw.len);
+    strbuf_clear(&w->stored);
+    if (strbuf_result(&w->raw) != ERR_OK || !strbuf_reserve(&w->stored, CHUNK_HEAD_BYTES + bound)) {
+        return err_set(info, ERR_NO_MEMORY, "no memory for a chunk of %zu bytes", raw.len);
+    }
+    uint8_t *payload = (uint8_t *)w->stored.data + CHUNK_HEAD_BYTES;
+    size_t packed = raw.len;
+    if (w->zstd != NULL) {
+        packed = ZSTD_compress2(w->zstd, payload, bound, raw.data, raw.len);
+        if (ZSTD_isError(packed)) {
+            return err_set(info, ERR_NO_MEMORY, "cannot compress: %s", ZSTD_getErrorName(packed));
         }
     }
-    chunk_packer_done(&w->packer);
-    return err;
-}
-
-static enum err write_packed(struct recording_writer *w, struct err_info *info)
-{
-    while (w->packer.count > 0) {
-        TRY(write_oldest(w, info));
+    const bool is_packed = packed < raw.len;
+    if (!is_packed && raw.len > 0) {
+        memcpy(payload, raw.data, raw.len);
     }
+    head->flags = is_packed ? CHUNK_ZSTD : 0;
+    head->raw_bytes = raw.len;
+    head->stored_bytes = is_packed ? packed : raw.len;
+    head->payload_hash = chunk_hash(payload, head->stored_bytes);
+    chunk_head_put(head, (uint8_t *)w->stored.data);
+    w->stored.len = CHUNK_HEAD_BYTES + head->stored_bytes;
     return ERR_OK;
 }
 
-static void drop_packed(struct recording_writer *w)
+// Write w->raw as the payload of the next chunk.
+static enum err put_chunk(struct recording_writer *w, struct chunk_head head, struct err_info *info)
 {
-    while (chunk_packer_oldest(&w->packer) != NULL) {
-        chunk_packer_done(&w->packer);
+    TRY(pack(w, &head, info));
+    const struct chunk_place place = {.offset = w->end, .head = head};
+    if (chunk_vec_reserve(&w->contents, 1) != ERR_OK) {
+        return err_set(info, ERR_NO_MEMORY, "no memory for the table of contents");
     }
-}
-
-// Move the content of `given` to `to`, and leave another buffer in `given`.
-static void hand_over(struct strbuf *given, struct strbuf *to)
-{
-    const struct strbuf empty = *to;
-    *to = *given;
-    *given = empty;
-}
-
-// Begin a chunk, after waiting for room.
-static enum err begin_chunk(struct recording_writer *w,
-                            const struct chunk_head *head,
-                            bool owns_entries,
-                            struct packed_chunk **out,
-                            struct err_info *info)
-{
-    while (chunk_packer_is_full(&w->packer) ||
-           (owns_entries && chunk_packer_owning_count(&w->packer) >= OWNED_GROUPS_MAX)) {
-        TRY(write_oldest(w, info));
-    }
-    *out = chunk_packer_begin(&w->packer);
-    (*out)->head = *head;
+    TRY(write_at(w, (const uint8_t *)w->stored.data, w->stored.len, info));
+    w->contents.items[w->contents.len++] = place;
     return ERR_OK;
 }
 
-// Submit the chunk for packing; it is written later.
-static enum err submit(struct recording_writer *w, struct err_info *info)
-{
-    chunk_packer_submit(&w->packer);
-    return w->packer.workers_wanted > 0 ? ERR_OK : write_packed(w, info);
-}
-
-// Take w->raw as the payload of the next chunk.
-static enum err
-put_chunk(struct recording_writer *w, const struct chunk_head *head, struct err_info *info)
-{
-    struct packed_chunk *chunk = NULL;
-    if (strbuf_result(&w->raw) != ERR_OK) {
-        return err_set(info, ERR_NO_MEMORY, "no memory for a chunk");
-    }
-    TRY(begin_chunk(w, head, false, &chunk, info));
-    hand_over(&w->raw, &chunk->raw);
-    return submit(w, info);
-}
-
-// Take the group for the next chunk. If its entries are in w->supplied, the chunk takes them over.
+// Write the group as the next chunk.
 static enum err put_group(struct recording_writer *w,
-                          const struct chunk_head *head,
+                          struct chunk_head head,
                           const struct entry_group *group,
                           struct err_info *info)
 {
-    struct packed_chunk *chunk = NULL;
-    const bool owns_entries = group->entries == w->supplied.data;
-    TRY(begin_chunk(w, head, owns_entries, &chunk, info));
-    chunk->group = *group;
-    if (owns_entries) {
-        hand_over(&w->supplied, &chunk->entries);
+    if (group_encode(&w->encoder, group, &w->raw) != ERR_OK) {
+        return err_set(info, ERR_NO_MEMORY, "no memory for a group of %zu entries", group->count);
     }
-    return submit(w, info);
+    return put_chunk(w, head, info);
 }
 
 // Return the head of the snapshot's next chunk.
@@ -144,8 +103,7 @@ static struct chunk_head next_part(struct recording_writer *w, uint32_t type)
 // Write w->raw as the next chunk of the snapshot.
 static enum err put_part(struct recording_writer *w, uint32_t type, struct err_info *info)
 {
-    const struct chunk_head head = next_part(w, type);
-    return put_chunk(w, &head, info);
+    return put_chunk(w, next_part(w, type), info);
 }
 
 static enum err report_progress(struct recording_writer *w, uint64_t entries, struct err_info *info)
@@ -250,8 +208,7 @@ static enum err put_table(struct recording_writer *w,
         if (group.entries == NULL) {
             return err_set(info, ERR_NO_MEMORY, "no memory for %zu %s", count, table->name);
         }
-        const struct chunk_head head = next_part(w, table->chunk_type);
-        TRY(put_group(w, &head, &group, info));
+        TRY(put_group(w, next_part(w, table->chunk_type), &group, info));
         TRY(report_progress(w, count, info));
         first += count;
     }
@@ -292,8 +249,7 @@ static enum err put_end(struct recording_writer *w, uint64_t begin_offset, struc
     put_u32(bytes + 12, w->generation);
     strbuf_clear(&w->raw);
     strbuf_append(&w->raw, bytes, sizeof(bytes));
-    TRY(put_part(w, CHUNK_SNAPSHOT_END, info));
-    return write_packed(w, info);
+    return put_part(w, CHUNK_SNAPSHOT_END, info);
 }
 
 static enum err
@@ -317,7 +273,6 @@ enum err recording_writer_snapshot(struct recording_writer *w,
     w->part = 0;
     w->entries_done = 0;
     const enum err err = put_snapshot(w, recording, info);
-    drop_packed(w); // chunks of a failed snapshot
     if (err != ERR_OK && ftruncate(w->fd, (off_t)end_before) == 0) {
         w->end = end_before;
         w->contents.len = contents_before;
@@ -334,8 +289,7 @@ enum err recording_writer_group(struct recording_writer *w,
 {
     const struct entry_group group = {
         .table = table, .entries = entries, .first = first, .count = count};
-    TRY(put_group(w, &(struct chunk_head){.type = table->chunk_type}, &group, info));
-    return write_packed(w, info);
+    return put_group(w, (struct chunk_head){.type = table->chunk_type}, &group, info);
 }
 
 enum err recording_writer_copy(struct recording_writer *w,
@@ -367,8 +321,7 @@ enum err recording_writer_finish(struct recording_writer *w, struct err_info *in
         strbuf_append(&w->raw, bytes, sizeof(bytes));
     }
     struct file_footer footer = {.contents_offset = w->end};
-    TRY(put_chunk(w, &(struct chunk_head){.type = CHUNK_CONTENTS}, info));
-    TRY(write_packed(w, info));
+    TRY(put_chunk(w, (struct chunk_head){.type = CHUNK_CONTENTS}, info));
     footer.file_bytes = w->end + FILE_FOOTER_BYTES;
     uint8_t bytes[FILE_FOOTER_BYTES];
     file_footer_put(&footer, bytes);
@@ -385,16 +338,17 @@ enum err recording_writer_init(struct recording_writer *w,
     *w = (struct recording_writer){
         .fd = fd, .path = path, .options = options != NULL ? *options : defaults};
     w->generation = w->options.generation > 0 ? w->options.generation - 1 : 0;
-    const int level = w->options.level != 0 ? w->options.level : DEFAULT_LEVEL;
-    enum err err =
-        chunk_packer_init(&w->packer, level, w->options.is_plain, w->options.packing_threads);
-    if (err != ERR_OK) {
-        err = err_set(info, err, "no memory for zstd");
-    } else {
-        uint8_t header[FILE_HEADER_BYTES];
-        file_header_put(header);
-        err = write_at(w, header, sizeof(header), info);
+    if (!w->options.is_plain) {
+        w->zstd = ZSTD_createCCtx();
+        if (w->zstd == NULL) {
+            return err_set(info, ERR_NO_MEMORY, "no memory for zstd");
+        }
+        const int level = w->options.level != 0 ? w->options.level : DEFAULT_LEVEL;
+        (void)ZSTD_CCtx_setParameter(w->zstd, ZSTD_c_compressionLevel, level); // clamped
     }
+    uint8_t header[FILE_HEADER_BYTES];
+    file_header_put(header);
+    enum err err = write_at(w, header, sizeof(header), info);
     if (err != ERR_OK) {
         recording_writer_release(w);
     }
@@ -407,7 +361,8 @@ void recording_writer_release(struct recording_writer *w)
     strbuf_release(&w->raw);
     group_encoder_release(&w->encoder);
     strbuf_release(&w->supplied);
-    chunk_packer_release(&w->packer);
+    strbuf_release(&w->stored);
+    (void)ZSTD_freeCCtx(w->zstd); // accepts NULL
     *w = (struct recording_writer){0};
 }
 

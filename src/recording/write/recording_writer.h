@@ -22,8 +22,9 @@
 #include "recording/format/chunk_source.h"
 #include "recording/format/table_supply.h"
 #include "recording/format/tables.h"
-#include "recording/write/chunk_packer.h"
 #include "recording/write/group_encoder.h"
+
+struct ZSTD_CCtx_s;
 
 struct recording_write_options {
     int level;                         // zstd level; 0: the default
@@ -31,7 +32,6 @@ struct recording_write_options {
     bool is_durable;                   // recording_write only: sync to disk before the rename
     mode_t mode;                       // recording_write only: permissions; 0: only for the owner
     uint32_t group_count;              // entries in a chunk; 0: GROUP_MAX_ENTRIES
-    uint32_t packing_threads;          // threads that encode and compress chunks; 0: none
     uint32_t generation;               // recording_write only: number of the snapshot; 0: 1
     const struct table_supply *supply; // tables that the recording lacks; NULL: none
     // May be NULL. Called after each chunk with the entries written so far and in total. Returning
@@ -50,10 +50,11 @@ struct recording_writer {
     uint64_t entries_done;
     uint64_t entries_total;
     struct chunk_vec contents;
-    struct strbuf raw; // current payload
-    struct chunk_packer packer;
-    struct group_encoder encoder; // for strings
-    struct strbuf supplied;       // entries of the current group, if the supply made them
+    struct group_encoder encoder;
+    struct strbuf supplied;   // entries of the current group, if the supply made them
+    struct strbuf raw;        // current payload
+    struct strbuf stored;     // head and payload as written
+    struct ZSTD_CCtx_s *zstd; // owned; NULL: no compression
 };
 
 // Write `recording` to `path`. The old file stays until the new one is complete, and no
@@ -65,7 +66,7 @@ enum err recording_write(const struct recording *recording,
                          const struct recording_write_options *options,
                          struct err_info *info) MUST_USE;
 
-// Start a file. `w` must not move. `fd` must be open for writing, seekable and empty. `options` may
+// Start a file. `fd` must be open for writing, seekable and empty. `options` may
 // be NULL. `fd` and `path` must outlive the writer.
 enum err recording_writer_init(struct recording_writer *w,
                                int fd,
