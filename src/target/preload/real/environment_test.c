@@ -44,6 +44,9 @@ static void test_taking_us_out(void **state)
         {{"LD_PRELOAD=a.so " OURS " b.so", SESSION}, {"LD_PRELOAD=a.so:b.so"}},
         {{"LD_PRELOAD=a.so"}, {"LD_PRELOAD=a.so"}},
         {{"LD_PRELOAD=/x/libcairn_preload.so.1"}, {"LD_PRELOAD=/x/libcairn_preload.so.1"}},
+        {{"LD_PRELOAD=libcairn_preload.so", "A=1"}, {"A=1"}}, // found by the loader's search
+        {{"LD_PRELOAD=xlibcairn_preload.so"}, {"LD_PRELOAD=xlibcairn_preload.so"}},
+        {{"LD_PRELOAD=cairn_preload.so"}, {"LD_PRELOAD=cairn_preload.so"}},
         {{"LD_PRELOADED=" OURS}, {"LD_PRELOADED=" OURS}},
         {{"LD_PRELOAD="}, {NULL}},
         {{NULL}, {NULL}},
@@ -200,6 +203,59 @@ static void test_names_that_are_too_long(void **state)
     environ = variables_of_process;
 }
 
+// The session's variable is remembered up to the length of its room.
+static void test_sessions_as_long_as_their_room(void **state)
+{
+    (void)state;
+    for (size_t bytes = ENVIRONMENT_SESSION_BYTES - 1; bytes <= ENVIRONMENT_SESSION_BYTES + 1;
+         bytes++) {
+        environ = variables_of_process;
+        environment_remember();
+        char session[ENVIRONMENT_SESSION_BYTES + 16] = SESSION;
+        memset(session + strlen(SESSION), 's', bytes - 1 - strlen(SESSION));
+        char *const given[] = {(char[]){"LD_PRELOAD=" OURS}, session, NULL};
+        environ = (char **)(uintptr_t)given;
+        environment_remember();
+        struct made_environment made;
+        assert_true(environment_with_us(&made, NULL, NULL));
+        assert_string_equal(made.variables[1],
+                            bytes <= ENVIRONMENT_SESSION_BYTES ? session : SESSION);
+        environment_release(&made);
+    }
+    environ = variables_of_process;
+}
+
+static void test_the_session_of_the_process(void **state)
+{
+    (void)state;
+    char **const former = environ;
+    environ = variables_of_process;
+    assert_true(environment_is_there());
+    assert_string_equal(environment_session(), strchr(SESSION, '=') + 1);
+    environ = (char *[]){(char[]){"CAIRN_SESSIONS=x"}, NULL};
+    assert_null(environment_session());
+    environ = NULL;
+    assert_false(environment_is_there());
+    environ = former;
+}
+
+// One of our variables alone is taken out, too.
+static void test_stripping_one_variable(void **state)
+{
+    (void)state;
+    char **const former = environ;
+    char *session[] = {(char[]){SESSION}, (char[]){"A=1"}, NULL};
+    char *preload[] = {(char[]){"LD_PRELOAD=" OURS}, (char[]){"A=1"}, NULL};
+    char **const cases[] = {session, preload};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        environ = cases[i];
+        environment_strip();
+        expect(&(struct made_environment){.variables = environ},
+               (const char *const[]){"A=1", NULL});
+    }
+    environ = former;
+}
+
 // As getenv(3) the first PATH counts, and as the loader the last LD_PRELOAD.
 static void test_variables_that_come_twice(void **state)
 {
@@ -268,6 +324,9 @@ int main(void)
         cmocka_unit_test(test_lists_as_long_as_their_array),
         cmocka_unit_test(test_doors_as_long_as_their_room),
         cmocka_unit_test(test_names_that_are_too_long),
+        cmocka_unit_test(test_sessions_as_long_as_their_room),
+        cmocka_unit_test(test_the_session_of_the_process),
+        cmocka_unit_test(test_stripping_one_variable),
         cmocka_unit_test(test_variables_that_come_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
