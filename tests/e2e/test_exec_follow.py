@@ -167,8 +167,8 @@ def test_short_attachments_do_no_harm_to_what_is_started(scratch, duration):
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     read_until(shell.stdout.fileno(), b"0\n")
     for counts in attempts():
-        run = subprocess.run([CAIRN, "record", "-q", "-o", scratch / "shell.cairn", "-p", str(shell.pid), "--duration",
-                              duration], check=False, env=environment(), timeout=DEADLINE_SECONDS,
+        run = subprocess.run([CAIRN, "record", "-q", "-o", scratch / "shell.cairn", "--no-symbols", "-p", str(shell.pid),
+                              "--duration", duration], check=False, env=environment(), timeout=DEADLINE_SECONDS,
                              capture_output=True, text=True)
         assert run.returncode == 0 or (run.returncode == 126 and BUSY.fullmatch(run.stderr)), run
         counts["recorded"] += run.returncode == 0
@@ -190,7 +190,7 @@ def is_recording(recorder, path):
     return run.returncode == 0
 
 
-@pytest.mark.parametrize("shell, moments", [("launched", range(1, 7)), ("attached", (1, 4))])
+@pytest.mark.parametrize("shell, moments", [("launched", (1, 3, 5, 6)), ("attached", (1, 4))])
 def test_a_killed_recorder_does_no_harm(scratch, shell, moments):
     """It dies while one program after another is followed: all of them run to their ends. One whose libraries
     were being loaded waits before it begins, for some seconds of a processor that it may have to share."""

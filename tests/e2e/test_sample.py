@@ -299,7 +299,7 @@ def bytes_of(text):
 
 def test_top_states_the_errors_of_what_is_live(scratch):
     """The truth, 792,000 bytes that one call site leaks, is within what `cairn top` states."""
-    runs, within = 20, 0
+    runs, within = 10, 0
     for seed in range(1, runs + 1):
         path = record(scratch / f"{seed}.cairn", "--sample=8192", "--", PROGRAMS / "sampled", seed=str(seed)).path
         run = subprocess.run([CAIRN, "top", "--plain", path], capture_output=True, text=True, env=environment(), check=False,
@@ -311,7 +311,7 @@ def test_top_states_the_errors_of_what_is_live(scratch):
         assert (head[1], head[2]) == (live, share) and "[estimates: 1 of " in run.stdout.splitlines()[0]
         rows = [line for line in run.stdout.splitlines() if line.endswith("sampled.c:38") or " churn  " in line]
         assert all(line.count("±") >= 3 for line in rows), rows  # and none beside 0
-    assert within >= 18, within
+    assert within >= 9, within
     exact = record(scratch / "e.cairn", "--", PROGRAMS / "sampled").path
     run = subprocess.run([CAIRN, "top", "--plain", exact], capture_output=True, text=True, env=environment(), check=False, timeout=120)
     assert "±" not in run.stdout and "estimates" not in run.stdout and " 773 KiB " in run.stdout
