@@ -138,7 +138,7 @@ static void depth_and_length_have_no_limit(void **state)
         json_end_array(&writer);
     }
     assert_int_equal(json_finish(&writer), ERR_OK);
-    assert_int_equal(out.len, 2 * DEPTH + strlen("{\"n\":}"));
+    assert_int_equal(out.len, (size_t)2 * DEPTH + strlen("{\"n\":}"));
     assert_int_equal(strspn(strbuf_text(&out) + strlen("{\"n\":"), "["), DEPTH);
 }
 
