@@ -26,7 +26,7 @@ test-deps: ## install with apt what the tests need beyond that
 	@tools/packages.sh install build test
 
 test: deps test-deps ## install what is missing, build, and run every test; some minutes
-	@$(CONFIGURE) -DBUILD_TESTING=ON >/dev/null
+	@$(CONFIGURE) -DBUILD_TESTING=ON -DCAIRN_BENCH=ON >/dev/null
 	@$(COMPILE)
 	@tools/run_tests.sh $(BUILD) test $(SLOTS) -LE '^check$$'
 

@@ -24,6 +24,7 @@
 #include <time.h>
 
 #include "aggregate/live_blocks/live_map.h"
+#include "aggregate/test_support/live_map_bytes.h"
 
 enum {
     BATCH = 64,
