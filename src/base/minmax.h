@@ -15,7 +15,7 @@ static inline uint64_t max_u64(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-// Return how many of `count` are within `limit`; 0 is no limit.
+// Return `count`, but at most `limit`. A limit of 0 means none.
 static inline uint64_t limited_u64(uint64_t count, uint64_t limit)
 {
     return limit != 0 ? min_u64(count, limit) : count;

@@ -20,9 +20,9 @@ struct eh_image {
     uint64_t addr;
 };
 
-// The tables of a module: one segment that holds both sections, as linkers lay them out, or two. A
-// single object file whose .eh_frame is writable (assembly, the start files of compiler-rt) makes
-// that of the module writable, and moves it to another segment.
+// The tables of a module: one segment that holds both sections, as linkers lay them out, or two. If
+// one object file has a writable .eh_frame (assembly, the start files of compiler-rt), the module's
+// .eh_frame is writable, and linkers put it into another segment.
 struct eh_table {
     struct eh_image image;
     struct eh_image frames; // of .eh_frame; empty: it is in `image`

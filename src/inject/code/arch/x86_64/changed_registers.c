@@ -92,7 +92,7 @@ struct walk {
     size_t copy_count;
 };
 
-// Return its index, or NONE: there is no room.
+// Return the index of the function at `addr`. NONE: there is no room for another one.
 static int32_t note_function(struct walk *walk, uint64_t addr)
 {
     for (size_t i = 0; i < walk->function_count; i++) {
