@@ -6,6 +6,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import tempfile
 
 import pytest
 
@@ -38,6 +39,18 @@ def make_root(folder, program):
     for name in ("proc", "dev"):
         (folder / name).mkdir()
     return f"/app/{program.name}"
+
+
+@pytest.fixture
+def podman(scratch):
+    """The command that runs a program in a container of podman, with its usual filter of system calls and
+    its usual capabilities, and writes the number of its process to the file "pid". The limits are low
+    enough for a user that may not raise them."""
+    with tempfile.TemporaryDirectory(prefix="cairn-") as state:  # podman wants a short name
+        store = ["--root", scratch / "store", "--runroot", state, "--storage-driver=vfs"]
+        runtime = ["--runtime=runc"] if shutil.which("runc") else []
+        yield ["env", "-u", "XDG_CONFIG_HOME", "podman", *store, *runtime, "run", "--rm", "-i", "--network=none",
+               "--pidfile", scratch / "pid", "--ulimit=nofile=1024:1024", "--ulimit=nproc=1024:1024", "--rootfs"]
 
 
 def innermost(pid):
@@ -117,3 +130,21 @@ def test_the_container_can_end_while_it_is_recorded(scratch):
         wait_until(lambda: not os.path.exists(f"/proc/{inner}"), "the end of the program")
         recording = program.finish()
     assert recording.totals["allocations"] >= 3
+
+
+@pytest.mark.skipif(shutil.which("podman") is None, reason="podman is not installed")
+def test_a_program_in_podman(scratch, podman):
+    (scratch / "root").mkdir()
+    inside = make_root(scratch / "root", PROGRAMS / "obedient")
+    trial = subprocess.run([*podman, scratch / "root", "/none"], capture_output=True, check=False, timeout=60)
+    if trial.returncode != 127:
+        pytest.skip(f"podman runs no containers here: {trial.stderr.decode()}")
+    with Attachable(scratch, [*podman, scratch / "root", inside]) as program:
+        program.do("a 5 100")
+        program.begin("-p", (scratch / "pid").read_text(encoding="ascii"))
+        program.do("a 7 1000", "f 6", "t 3 10")
+        recording = program.detach()
+        program.do("a 1 100")
+        program.end()
+    assert_totals(recording, {"allocations": 10, "allocated_bytes": 7030, "frees": 4, "unknown_frees": 5})
+    assert any("keep" in [frame["function"] for frame in frames] for _, frames in recording.stacks())
