@@ -39,7 +39,7 @@ test-fresh: ## try `make demo` and the viewer on a minimal Debian of its own; mi
 	@tools/packages.sh install fresh
 	@tools/test_fresh.sh
 
-test-clickhouse: deps test-deps ## test `cairn store` with ClickHouse servers on the loopback; a minute
+test-clickhouse: deps test-deps ## test `cairn store` with ClickHouse servers on the loopback; two minutes
 	@$(CONFIGURE) -DBUILD_TESTING=ON >/dev/null
 	@$(COMPILE)
 	@tools/packages.sh install clickhouse

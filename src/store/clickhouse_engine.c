@@ -399,14 +399,53 @@ remove_recordings(struct store *engine, const int64_t *ids, size_t count, struct
 
 // --- opening -------------------------------------------------------------------------------------
 
+// Count the rows of a table of the system that are of this database.
+static MUST_USE enum err count_in_system(struct clickhouse_engine *e,
+                                         const char *condition,
+                                         int64_t *out,
+                                         struct err_info *info)
+{
+    CLEANUP(strbuf_release) struct strbuf sql = {0};
+    strbuf_printf(&sql, "SELECT count() FROM system.%s", condition);
+    TRY(strbuf_result(&sql));
+    return engine_number(&e->engine, strbuf_text(&sql), store_text(strbuf_text(&e->database)), out,
+                         info);
+}
+
+// Give the tables what version 2 has, if they lack it. *version is the newest of all servers; it
+// does not tell of these tables, since those of other servers, Distributed tables over them, and an
+// upgrade that was cut short have the column or the mark alone.
+static MUST_USE enum err
+upgrade(struct clickhouse_engine *e, int64_t *version, struct err_info *info)
+{
+    int64_t columns = 0;
+    int64_t distributed = 0;
+    TRY(count_in_system(
+        e, "columns WHERE database=?1 AND table='recordings' AND name='interval_bytes'", &columns,
+        info));
+    if (*version == 1) {
+        TRY(count_in_system(
+            e, "tables WHERE database=?1 AND name='recordings' AND engine='Distributed'",
+            &distributed, info));
+    }
+    if (distributed > 0) {
+        return err_set(info, ERR_UNSUPPORTED,
+                       "the tables of '%.100s' are Distributed: first open the database of each "
+                       "server with this cairn, which adds a column",
+                       strbuf_text(&e->database));
+    }
+    TRY(columns > 0 ? ERR_OK : run_all(e, clickhouse_dialect.upgrade, info));
+    TRY(*version > 1 ? ERR_OK : run(e, CLICKHOUSE_MARK, info));
+    *version = STORE_VERSION;
+    return ERR_OK;
+}
+
 static MUST_USE enum err check(struct clickhouse_engine *e, bool creates, struct err_info *info)
 {
     int64_t tables = 0;
     int64_t version = 0;
     const struct store_value database = store_text(strbuf_text(&e->database));
-    TRY(engine_number(&e->engine,
-                      "SELECT count() FROM system.tables WHERE database=?1 AND name='cairn_store'",
-                      database, &tables, info));
+    TRY(count_in_system(e, "tables WHERE database=?1 AND name='cairn_store'", &tables, info));
     if (tables == 0 && !creates) {
         return err_set(info, ERR_UNSUPPORTED,
                        "the database '%.100s' is not a store of cairn, or it is empty",
@@ -415,11 +454,10 @@ static MUST_USE enum err check(struct clickhouse_engine *e, bool creates, struct
     if (tables == 0) {
         TRY(run_all(e, clickhouse_dialect.schema, info));
     }
-    static const char newest[] = "SELECT max(version) FROM cairn_store";
-    TRY(engine_number(&e->engine, newest, database, &version, info));
-    if (version == 1) {
-        TRY(run_all(e, clickhouse_dialect.upgrade, info));
-        TRY(engine_number(&e->engine, newest, database, &version, info));
+    TRY(engine_number(&e->engine, "SELECT max(version) FROM cairn_store", database, &version,
+                      info));
+    if (version == 1 || version == STORE_VERSION) {
+        TRY(upgrade(e, &version, info));
     }
     return version == STORE_VERSION
                ? ERR_OK

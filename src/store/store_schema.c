@@ -61,13 +61,12 @@ static const char *const clickhouse_schema[] = {
                  " ORDER BY(service,version,host,time,recording_id,stack_id)",
     "CREATE TABLE IF NOT EXISTS cairn_store(version Int64) ENGINE=ReplacingMergeTree()"
     " ORDER BY version",
-    "INSERT INTO cairn_store VALUES(2)",
+    CLICKHOUSE_MARK,
     NULL,
 };
 
 static const char *const clickhouse_upgrade[] = {
     "ALTER TABLE recordings ADD COLUMN " INTERVAL("Int64"),
-    "INSERT INTO cairn_store VALUES(2)",
     NULL,
 };
 

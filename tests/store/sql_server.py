@@ -20,7 +20,9 @@ ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "0": "\0"}
 LOGIN = "Basic " + base64.b64encode(b"me:pass").decode()
 WORDS = [(r"\bGLOBAL ANY LEFT JOIN\b", "LEFT JOIN"), (r"\bGLOBAL IN\b", "IN"), (r"\bcount\(\)", "count(*)"),
          (r"\bString\b", "TEXT"), (r"\bInt64\b", "INTEGER"), (r"^ALTER TABLE (\w+) DELETE\b", r"DELETE FROM \1"),
-         (r"\bsystem\.tables WHERE database=\?", "sqlite_master WHERE ?<>''"),
+         (r"\bsystem\.tables WHERE database=\?", "(SELECT name, 'MergeTree' AS engine FROM sqlite_master) WHERE ?<>''"),
+         (r"\bsystem\.columns WHERE database=\? AND table=\?", "(SELECT tables.name AS owner, columns.name FROM"
+          " sqlite_master AS tables, pragma_table_info(tables.name) AS columns) WHERE ?<>'' AND owner=?"),
          # The rows of equal keys are merged.
          (r"\) ENGINE=ReplacingMergeTree\(\)(?: PARTITION BY \S+)? ORDER BY ?\(?([\w,]+)\)?$", r",UNIQUE(\1))"),
          (r"^INSERT INTO (\w+) VALUES", r"INSERT OR REPLACE INTO \1 VALUES")]

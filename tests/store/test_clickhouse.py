@@ -2,7 +2,8 @@
 """`cairn store` in ClickHouse: Debian's server as a process of the test, on the loopback alone.
 
 The same fleet as in SQLite must give the answers that Python computes. Two servers hold the parts
-of one fleet, and Distributed tables over both answer for all of it.
+of one fleet, and Distributed tables over both answer for all of it. Stores of version 1 are brought up
+to date.
 """
 import contextlib
 import shutil
@@ -131,21 +132,75 @@ def test_it_prints_what_sqlite_prints(servers, fleet, tmp_path):
     check_same_output(*stores)
 
 
-def test_two_servers_answer_together(servers, fleet):
+def add_halves(servers, fleet, database):
+    """Add every second recording to the one server and the others to the other."""
     halves = []
     for i, server in enumerate(servers):
-        server.sql("CREATE DATABASE part")
-        halves.append(Store(server.url("part")))
+        server.sql(f"CREATE DATABASE {database}")
+        halves.append(Store(server.url(database)))
         for version in ("1.0", "1.1", "2.0"):
             paths = [r["path"] for at, r in enumerate(fleet.recordings) if r["version"] == version and at % 2 == i]
             assert halves[i].run("add", *paths, "--version", version) == f"{len(paths)} added\n"
-    servers[0].sql("CREATE DATABASE all")
+    return halves
+
+
+def distribute(server, part, database):
+    """Make the Distributed tables over both servers."""
+    server.sql(f"CREATE DATABASE {database}")
     for table in TABLES:
         key = "0" if table == "cairn_store" else "cityHash64(service)" if table in ("rows", "recordings") else "rand()"
-        servers[0].sql(f"CREATE TABLE all.{table} AS part.{table} ENGINE = Distributed(both, part, {table}, {key})")
-    everything = Store(servers[0].url("all"))
+        server.sql(f"CREATE TABLE {database}.{table} AS {part}.{table}"
+                   f" ENGINE = Distributed(both, {part}, {table}, {key})")
+    return Store(server.url(database))
+
+
+def make_version_1(server, database):
+    """Give a store the tables of version 1: they lack one column, and the mark says 1."""
+    names = [line.split("\t")[0] for line in server.sql(f"DESCRIBE TABLE {database}.recordings").splitlines()]
+    assert names.pop() == "interval_bytes" and len(names) == 30
+    for statement in (
+            f"CREATE TABLE {database}.old ENGINE=ReplacingMergeTree() ORDER BY(service,version,host,time,recording_id)"
+            f" AS SELECT {','.join(names)} FROM {database}.recordings",
+            f"DROP TABLE {database}.recordings", f"RENAME TABLE {database}.old TO {database}.recordings",
+            f"TRUNCATE TABLE {database}.cairn_store", f"INSERT INTO {database}.cairn_store VALUES(1)"):
+        server.sql(statement)
+
+
+def test_two_servers_answer_together(servers, fleet):
+    add_halves(servers, fleet, "part")
+    everything = distribute(servers[0], "part", "all")
     assert len(everything.rows("list", "-n", "0")) == len(fleet.recordings)
     check_answers(fleet, everything)
+
+
+def test_a_store_of_version_1_is_brought_up_to_date(servers, fleet):
+    server = servers[0]
+    (store,) = add_halves([server], fleet, "aged")
+    make_version_1(server, "aged")
+    assert len(store.rows("list", "-n", "0")) == len(fleet.recordings) // 2
+    for version in ("1.0", "1.1", "2.0"):
+        paths = [r["path"] for r in fleet.recordings if r["version"] == version]
+        assert store.run("add", *paths, "--version", version) == "2 added, 2 already in the store\n"
+    check_answers(fleet, store)
+    assert store.run("prune", "--version", "1.1") == "4 removed\n"
+    wait_until(lambda: len(store.rows("list", "-n", "0")) == 8, "the recordings")
+
+
+def test_distributed_tables_of_version_1_follow_those_of_their_servers(servers, fleet):
+    halves = add_halves(servers, fleet, "aged_part")
+    for server in servers:
+        make_version_1(server, "aged_part")
+    everything = distribute(servers[0], "aged_part", "aged_all")
+    assert "first open the database of each server with this cairn" in everything.run("list", status=2)
+    # An upgrade that was cut short, or made by hand.
+    servers[1].sql("ALTER TABLE aged_part.recordings ADD COLUMN interval_bytes Int64 DEFAULT 0")
+    for store in halves:
+        assert len(store.rows("list", "-n", "0")) == len(fleet.recordings) // 2
+    check_answers(fleet, everything)
+    more = [recording["path"] for recording in fleet.recordings if recording["version"] == "1.0"]
+    assert everything.run("add", *more, "--version", "1.0") == "0 added, 4 already in the store\n"
+    assert halves[1].run("prune", "--version", "1.1") == "2 removed\n"
+    wait_until(lambda: len(everything.rows("list", "-n", "0")) == len(fleet.recordings) - 2, "the recordings")
 
 
 def test_names_are_values_and_queries_only_read(servers, draw):

@@ -66,13 +66,21 @@ def test_a_store_of_another_version(server, draw):
     assert "the store has version 3, and this cairn reads version 2" in store.run("list", status=2)
 
 
-def test_a_store_of_the_first_version_gets_the_new_column(server, draw):
+DROP, MARK = "ALTER TABLE recordings DROP COLUMN interval_bytes", "UPDATE cairn_store SET version=1"
+
+
+@pytest.mark.parametrize("missing", [(DROP, MARK), (DROP,), (MARK,)], ids=["version 1", "the column", "the mark"])
+def test_a_store_of_the_first_version_gets_what_it_lacks(server, draw, missing):
     store = store_of(server)
     store.run("add", draw("main;f 1 8 0 0 0 0 1 8 8\n", "a.cairn"))
     before = store.run("list")
-    for statement in ("ALTER TABLE recordings DROP COLUMN interval_bytes", "UPDATE cairn_store SET version=1"):
-        server.databases["one"].sqlite.execute(statement)
-    assert store.run("list") == before and "error" not in before
+    sql = server.databases["one"].sqlite.execute
+    for statement in missing:
+        sql(statement)
+    for _ in range(2):
+        assert store.run("list") == before and "error" not in before
+    assert sql("SELECT (SELECT max(version) FROM cairn_store), sum(interval_bytes) FROM recordings").fetchall() == [(2, 0)]
+    store.run("add", draw("main;g 1 8 0 0 0 0 1 8 8\n", "b.cairn"))
 
 
 class Garbage(http.server.BaseHTTPRequestHandler):
