@@ -94,7 +94,7 @@ def test_programs_that_end_meanwhile(scratch):
 
 def test_a_process_that_executes_one_program_after_another(scratch):
     with subprocess.Popen([build(scratch), "100000"], stdout=subprocess.PIPE, cwd=scratch,
-                          env={"LASTS_MS": "60"}) as process:
+                          env={"LASTS_MS": "10"}) as process:
         for counts in attempts():
             counts["recorded"] += attach(scratch, process.pid)
         (scratch / "stop").touch()

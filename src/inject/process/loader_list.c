@@ -39,10 +39,22 @@ uint64_t loader_list_find(const struct target_process *target)
     return find_entry(target, &addr) ? addr : 0;
 }
 
+bool loader_list_has_program(const struct target_process *target)
+{
+    bool is_found = false;
+    for (size_t i = 0; i < target->modules.len; i++) {
+        is_found = is_found || !target->modules.items[i].is_vdso;
+    }
+    return is_found;
+}
+
 bool loader_list_is_complete(const struct target_process *target)
 {
     uint64_t addr = 0;
     struct r_debug list;
+    if (!loader_list_has_program(target)) {
+        return false;
+    }
     if (!find_entry(target, &addr)) {
         return true;
     }

@@ -13,7 +13,11 @@
 // Return the address of the list; 0: none, or not yet.
 uint64_t loader_list_find(const struct target_process *target);
 
+// Return whether the process has a program: none while the kernel carries out an exec.
+bool loader_list_has_program(const struct target_process *target);
+
 // Return whether the loader has mapped and relocated what the program needs, and loads nothing now.
-// Until then the modules of the target are incomplete. True for programs without a loader, and for
-// those whose list cannot be found.
+// Until then the modules of the target are incomplete. False as well without a program. True for
+// programs without a loader, and for those whose list cannot be found. glibc's state is the same
+// for a moment before it maps the first library.
 bool loader_list_is_complete(const struct target_process *target);

@@ -66,6 +66,13 @@ static void the_list_is_complete_when_the_loader_says_so(void **state)
     }
     assert_int_equal(loader_list_find(&target), 0);
     assert_true(loader_list_is_complete(&target));
+
+    for (size_t i = 0; i < target.modules.len; i++) { // as in the middle of an exec
+        target.modules.items[i].is_vdso = true;
+    }
+    assert_false(loader_list_is_complete(&target));
+    target.modules.len = 0;
+    assert_false(loader_list_is_complete(&target));
     target_process_close(&target);
     (void)close(pipe_fds[0]);
     (void)close(pipe_fds[1]);

@@ -178,13 +178,23 @@ enum err target_process_open(struct target_process *target,
 {
     CLEANUP(target_process_close)
     struct target_process opened = {.pid = pid, .mem_fd = -1, .pidfd = -1, .calls = calls};
+    enum {
+        TRIES = 5
+    };
     opened.live_tid = pid;
     TRY(target_refusal_find(&opened, info));
     enum err err = find_live_thread(&opened);
     if (err != ERR_OK) {
         return target_refusal_explain(&opened, err, info);
     }
-    TRY(open_files(&opened, info));
+    err = open_files(&opened, info);
+    // The thread may end before its files are open: other threads go on, or execute a program.
+    for (int i = 1; i < TRIES && err == ERR_NOT_FOUND && find_live_thread(&opened) == ERR_OK; i++) {
+        fd_closep(&opened.mem_fd);
+        fd_closep(&opened.pidfd);
+        err = open_files(&opened, info);
+    }
+    TRY(err);
     *target = opened;
     opened = (struct target_process){0};
     return ERR_OK;

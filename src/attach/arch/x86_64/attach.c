@@ -33,6 +33,10 @@
 #include "session/layout.h"
 
 #define COMMAND_LINE_MAX (64u << 10)
+#define LOOK_NS          1000000 // between two looks at a process that is starting
+// How long a process may have no program, or no allocator although it has a loader. The kernel and
+// the loader need far less; a program that unpacks itself never shows any.
+#define START_PATIENCE_MS 1000
 
 // Read what the recording says about the process. What cannot be read stays empty.
 static enum err describe(struct attach *attach)
@@ -121,23 +125,33 @@ void attach_hold_release(const struct fresh_start *child)
     fresh_stop_release(child);
 }
 
-// Wait until the loader of a program that has just begun has mapped its libraries: an allocator
-// that comes later is not found. A program that is stopped, or takes very long, is taken as it is.
+static void pause_briefly(void)
+{
+    const struct timespec pause = {.tv_nsec = LOOK_NS};
+    (void)nanosleep(&pause, NULL); // a signal may end it early
+}
+
+// Wait until the kernel has mapped the program of an exec, and the loader its libraries: an
+// allocator that comes later is not found. A program that is stopped, or takes very long, is taken
+// as it is.
 static enum err await_loader(struct target_process *target, bool is_urgent, struct err_info *info)
 {
     enum {
-        PATIENCE_MS = 30000,
-        LOOK_NS = 1000000,
+        LOADER_PATIENCE_MS = 30000
     };
-    const uint64_t end_ms = clock_monotonic_ms() + PATIENCE_MS;
-    while (!loader_list_is_complete(target) && clock_monotonic_ms() < end_ms &&
+    const uint64_t begin_ms = clock_monotonic_ms();
+    while (!loader_list_is_complete(target) &&
+           clock_monotonic_ms() - begin_ms <
+               (loader_list_has_program(target) ? LOADER_PATIENCE_MS : START_PATIENCE_MS) &&
            strchr("tT", proc_files_thread_state(target, target->live_tid)) == NULL) {
         if (is_urgent) {
             return err_set(info, ERR_TRUNCATED, "process %d has not loaded its libraries yet",
                            target->pid);
         }
-        const struct timespec pause = {.tv_nsec = LOOK_NS};
-        (void)nanosleep(&pause, NULL); // a signal may end it early
+        if (target_refusal_is_replaced(target)) { // its memory is gone
+            return target_refusal_explain(target, ERR_NOT_FOUND, info);
+        }
+        pause_briefly();
         TRY(target_process_refresh(target, info));
     }
     return target_process_refresh(target, info); // they were read before the loader's list
@@ -229,7 +243,13 @@ static enum err explain_gone(const struct attach *attach, enum err err, struct e
     return err != ERR_OK && is_gone ? target_refusal_explain(target, ERR_NOT_FOUND, info) : err;
 }
 
-// A process that executes another program meanwhile is opened anew.
+// Whether the program may be about to map its libraries, although its loader's list is complete.
+static bool may_get_allocator(const struct attach *attach)
+{
+    return !has_allocator(attach) && loader_list_find(&attach->inject.target) != 0;
+}
+
+// A process that executes another program meanwhile is opened anew, and one that is starting too.
 enum err attach_open(struct attach *attach,
                      int pid,
                      const struct attach_options *options,
@@ -238,10 +258,17 @@ enum err attach_open(struct attach *attach,
     enum {
         PROGRAMS_MAX = 5
     };
+    const uint64_t begin_ms = clock_monotonic_ms();
     enum err err = open_once(attach, pid, options, info);
-    for (int i = 1; i < PROGRAMS_MAX && err != ERR_OK && !options->is_fresh &&
-                    target_refusal_is_replaced(&attach->inject.target);
-         i++) {
+    for (int programs = 1; err != ERR_OK && !options->is_fresh;) {
+        if (target_refusal_is_replaced(&attach->inject.target) && programs < PROGRAMS_MAX) {
+            programs++;
+        } else if (!options->is_urgent && may_get_allocator(attach) &&
+                   clock_monotonic_ms() - begin_ms < START_PATIENCE_MS) {
+            pause_briefly();
+        } else {
+            break;
+        }
         attach_release(attach);
         err = open_once(attach, pid, options, info);
     }
