@@ -7,6 +7,10 @@ cairn printed when somebody last approved it; other tests, with other oracles, c
 right. This test shows what a change of the code changes, and so notices what no other test looks
 at. After an intended change write the transcripts anew, and read the difference; APPROVE is the command.
 
+A command that begins with a method of HTTP asks `cairn analyze`: "GET FILE TARGET" with the server's
+options before FILE, and headers of the request behind TARGET. It shows the status, with -i the headers too,
+and of a JSON answer each member in a line; of a long one the length and checksum.
+
 The commands run in a folder with the recordings that `fixture_folder` makes: those of *.drawing
 (src/recording/test_support/recording_text.h), of events that follow from a seed (draw_history.c), a
 file of an older cairn, and files of other tools. The length of a compressed file is not compared: it
@@ -15,15 +19,20 @@ the first file that cairn opens gets descriptor 0.
 """
 import difflib
 import gzip
+import json
 import os
 import pathlib
 import re
 import shlex
 import shutil
 import subprocess
+import sys
 import zlib
 
 import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "server"))
+from serving import Server  # noqa: E402  pylint: disable=wrong-import-position
 
 HERE = pathlib.Path(__file__).resolve().parent
 TESTS = HERE.parent
@@ -36,6 +45,8 @@ FOREIGN = ["import_dhat/heap", "import_dhat/adhoc.json", "import_massif/millisec
 HISTORIES = {"short": ("3 300 0", 0), "long": ("7 20000 0", 41913252),
              "estimated": ("9 300 5", 0), "long_estimated": ("11 20000 6", 36628916)}
 BYTES_MAX = 12000
+MEMBER_BYTES_MAX = 200
+METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE")
 CHANGES_MAX = 80  # lines
 APPROVE = "CAIRN_BUILD=build CAIRN_APPROVE=1 /usr/bin/python3 -m pytest tests/transcripts"
 ENVIRONMENT = {"PATH": "/nonexistent", "TERM": "xterm", "TZ": "UTC", "LC_ALL": "C.UTF-8",
@@ -64,6 +75,14 @@ def fixture_folder(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module", name="servers")
+def fixture_servers():
+    """The servers by their command line, started when first asked."""
+    running = {}
+    yield running
+    assert {server.stop()[0] for server in running.values()} <= {0}
+
+
 def shown(data, folder):
     """Output as lines, unpacked if it is gzip's: a binary or long one as its length and checksum."""
     if data[:2] == b"\x1f\x8b":
@@ -80,8 +99,43 @@ def shown(data, folder):
     return text.split("\n")[:-1] if text.endswith("\n") else text.split("\n") if text else []
 
 
-def transcript_of(command, folder):
+def members(body, folder):
+    """A JSON answer as lines. What depends on the folder or on the compressed file is left out."""
+    for key, value in json.loads(body).items():
+        text = json.dumps(value).replace(f"{folder}/", "FOLDER/")
+        text = re.sub(r'("path": "FOLDER[^"]*", "bytes": )\d+', r"\1...", text)
+        is_long = len(text) > MEMBER_BYTES_MAX
+        yield f"{key}: " + (f"({len(text)} bytes, crc32 {zlib.crc32(text.encode()):08x})" if is_long else text)
+
+
+def answer_of(words, folder, servers):
+    """The lines that show an answer: `words` are those of the command."""
+    has_headers = "-i" in words
+    method, *words = [word for word in words if word != "-i"]
+    place = next(place for place, word in enumerate(words) if not word.startswith("--"))
+    *joined, name, target = words[:place + 2]
+    options = [word for option in joined for word in option.split("=")]
+    options = [str(folder / word) if (folder / word).exists() else word for word in options]
+    key = " ".join([*options, name])
+    if key not in servers:
+        servers[key] = Server(folder / name, *options, env=ENVIRONMENT)
+    headers = dict(word.split(": ", 1) for word in words[place + 2:])
+    answer = servers[key].ask(target, method, {name: value for name, value in headers.items() if name != "Host"},
+                              host=headers.get("Host"))
+    yield f"[{answer.status}]"
+    if has_headers:
+        kept = {name: value for name, value in answer.headers.items() if name not in ("date", "etag", "content-length")}
+        yield from (f"{name}: {value}" for name, value in kept.items())
+    if answer.headers.get("content-type") == "application/json" and answer.body:
+        yield from members(answer.body, folder)
+    else:
+        yield from shown(answer.body, folder)
+
+
+def transcript_of(command, folder, servers):
     words = shlex.split(command)
+    if words[0] in METHODS:
+        return [f"$ {command}", *answer_of(words, folder, servers)]
     assert words[0] == "cairn", command
     without_input = ["/bin/sh", "-c", 'exec "$0" "$@" <&-'] if zlib.crc32(command.encode()) % 2 else []
     run = subprocess.run([*without_input, BUILD / "bin/cairn", *words[1:]], cwd=folder, env=ENVIRONMENT,
@@ -93,10 +147,10 @@ def transcript_of(command, folder):
 
 
 @pytest.mark.parametrize("path", sorted(HERE.glob("*.transcript")), ids=lambda path: path.stem)
-def test_transcript(path, folder):
+def test_transcript(path, folder, servers):
     approved = path.read_bytes().decode().split("\n")[:-1]  # a return stays one
     commands = [line[2:] for line in approved if line.startswith("$ ")]
-    got = [line for command in commands for line in transcript_of(command, folder)]
+    got = [line for command in commands for line in transcript_of(command, folder, servers)]
     if os.environ.get("CAIRN_APPROVE"):
         path.write_bytes(("\n".join(got) + "\n").encode())
     else:
