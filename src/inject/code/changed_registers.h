@@ -20,6 +20,9 @@
 //                and read it back: what itself and others write does not count if a path leads from
 //                there to such an instruction, or out of sight
 //
+// A place on the stack is known whichever register points to it. One elsewhere is known only by the
+// same registers and the same distance: allocators store arguments and load others all the time.
+//
 // Where the walk finds less than is there, the result is false, which is safe. The bytes are
 // hostile, and the walk is bounded.
 // Context: H; any thread; no failure.

@@ -28,8 +28,8 @@ enum {
 enum place_kind {
     PLACE_NONE,
     PLACE_REGISTER, // `key` is its number
-    PLACE_SLOT,     // memory at %rsp, `key` bytes from where it was first
-    PLACE_STACK,    // memory at %rsp, which has moved by an unknown distance
+    PLACE_SLOT,     // memory on the stack, `key` bytes from where %rsp was first
+    PLACE_STACK,    // memory on the stack, at an unknown distance
     PLACE_OTHER,    // other memory or a vector register; `key` tells them apart
 };
 
@@ -44,11 +44,17 @@ struct copy {
     uint8_t value;
 };
 
+// Where a register points to.
+struct pointer {
+    bool is_stack;     // to the stack
+    bool is_known;     // at this distance from where %rsp was first
+    uint64_t distance; // 0 if it is not known
+};
+
 // What is known where the walk has come to.
 struct state {
     uint8_t values[REGISTERS]; // or UNKNOWN
-    bool knows_stack;
-    uint64_t stack; // the stack pointer less its first value
+    struct pointer pointers[REGISTERS];
 };
 
 struct function {
@@ -130,10 +136,35 @@ static uint32_t bit_of(ZydisRegister name)
                : 0;
 }
 
-static struct place stack_place(const struct state *state, uint64_t displacement)
+// Return where a register points to; NULL: it is no general one.
+static const struct pointer *pointer_in(const struct state *state, ZydisRegister name)
 {
-    return state->knows_stack ? (struct place){PLACE_SLOT, state->stack + displacement}
-                              : (struct place){PLACE_STACK, 0};
+    const uint32_t bit = bit_of(name);
+    return bit != 0 ? state->pointers + __builtin_ctz(bit) : NULL;
+}
+
+static struct pointer moved(struct pointer pointer, uint64_t distance)
+{
+    pointer.distance += pointer.is_known ? distance : 0;
+    return pointer;
+}
+
+// Return where the address of a memory operand points to.
+static struct pointer address_of(const ZydisDecodedOperandMem *memory, const struct state *state)
+{
+    const struct pointer *base = pointer_in(state, memory->base);
+    const struct pointer *index = pointer_in(state, memory->index);
+    if (base != NULL && index == NULL) {
+        return moved(*base, (uint64_t)memory->disp.value);
+    }
+    return (struct pointer){.is_stack = (base != NULL && base->is_stack) ||
+                                        (index != NULL && index->is_stack)};
+}
+
+static struct place stack_place(struct pointer pointer)
+{
+    return pointer.is_known ? (struct place){PLACE_SLOT, pointer.distance}
+                            : (struct place){PLACE_STACK, 0};
 }
 
 // `next` is the address of the next instruction.
@@ -148,12 +179,12 @@ place_of(const ZydisDecodedOperand *operand, const struct state *state, uint64_t
     if (operand->type != ZYDIS_OPERAND_TYPE_MEMORY) {
         return (struct place){0};
     }
+    const struct pointer pointer = address_of(&operand->mem, state);
+    if (pointer.is_stack) {
+        return stack_place(pointer);
+    }
     const ZydisRegister base = operand->mem.base;
     const uint64_t displacement = (uint64_t)operand->mem.disp.value;
-    if (base == ZYDIS_REGISTER_RSP) {
-        return operand->mem.index == ZYDIS_REGISTER_NONE ? stack_place(state, displacement)
-                                                         : (struct place){PLACE_STACK, 0};
-    }
     const uint64_t address = base == ZYDIS_REGISTER_RIP ? next + displacement : displacement;
     return (struct place){PLACE_OTHER,
                           hash_mix((uint64_t)base << 32 ^ (uint64_t)operand->mem.index) ^ address};
@@ -243,7 +274,7 @@ static void note_registers(struct walk *walk,
         places[i] = place_of(operands + i, state, next);
     }
     if (decoded->mnemonic == ZYDIS_MNEMONIC_POP) {
-        places[1] = stack_place(state, 0);
+        places[1] = stack_place(state->pointers[RSP]);
     }
     for (size_t i = 0; i < 2; i++) {
         const uint8_t wanted = places[i].kind == PLACE_REGISTER ? (uint8_t)places[i].key : UNKNOWN;
@@ -266,22 +297,71 @@ static void note_registers(struct walk *walk,
     }
 }
 
-// Follow the stack pointer as far as it moves by known distances.
-static void note_stack(struct state *state, const ZydisDecodedInstruction *decoded)
+// Whether an instruction computes with a pointer to the stack.
+static bool reads_stack_pointer(const struct state *state,
+                                const ZydisDecodedInstruction *decoded,
+                                const ZydisDecodedOperand *operands)
 {
+    bool reads = false;
+    for (size_t i = 0; i < decoded->operand_count; i++) {
+        const struct pointer *pointer = operands[i].type == ZYDIS_OPERAND_TYPE_REGISTER
+                                            ? pointer_in(state, operands[i].reg.value)
+                                            : NULL;
+        reads = reads || (pointer != NULL && pointer->is_stack &&
+                          (operands[i].actions & ZYDIS_OPERAND_ACTION_MASK_READ) != 0);
+    }
+    return reads;
+}
+
+// Return where the register that an instruction writes, or one of them, points to behind it.
+static struct pointer written_pointer(const struct state *state,
+                                      const ZydisDecodedInstruction *decoded,
+                                      const ZydisDecodedOperand *operands)
+{
+    const struct pointer computed = {.is_stack = reads_stack_pointer(state, decoded, operands)};
+    const struct pointer *own = pointer_in(state, operands[0].reg.value);
     const uint64_t immediate =
         decoded->raw.imm[0].size != 0 ? (uint64_t)decoded->raw.imm[0].value.s : 0;
-    if (decoded->mnemonic == ZYDIS_MNEMONIC_PUSH && decoded->operand_width == 64) {
-        state->stack -= 8;
-    } else if (decoded->mnemonic == ZYDIS_MNEMONIC_POP && decoded->operand_width == 64) {
-        state->stack += 8;
-    } else if (decoded->mnemonic == ZYDIS_MNEMONIC_SUB && immediate != 0) {
-        state->stack -= immediate;
-    } else if (decoded->mnemonic == ZYDIS_MNEMONIC_ADD && immediate != 0) {
-        state->stack += immediate;
-    } else if (decoded->meta.category != ZYDIS_CATEGORY_CALL) {
-        state->knows_stack = false;
+    switch (decoded->mnemonic) {
+    case ZYDIS_MNEMONIC_MOV: {
+        const bool is_copied = operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER;
+        const struct pointer *from = is_copied ? pointer_in(state, operands[1].reg.value) : NULL;
+        return from != NULL ? *from : (struct pointer){0};
     }
+    case ZYDIS_MNEMONIC_LEA:
+        return address_of(&operands[1].mem, state);
+    case ZYDIS_MNEMONIC_ADD:
+        return immediate != 0 && own != NULL ? moved(*own, immediate) : computed;
+    case ZYDIS_MNEMONIC_SUB:
+        return immediate != 0 && own != NULL ? moved(*own, -immediate) : computed;
+    default:
+        return computed;
+    }
+}
+
+// Follow the pointers to the stack as far as they move by known distances.
+static void note_pointers(struct state *state,
+                          const ZydisDecodedInstruction *decoded,
+                          const ZydisDecodedOperand *operands,
+                          uint32_t written)
+{
+    const bool is_push = decoded->mnemonic == ZYDIS_MNEMONIC_PUSH;
+    const bool is_pop = decoded->mnemonic == ZYDIS_MNEMONIC_POP;
+    const struct pointer before = state->pointers[RSP];
+    const struct pointer pointer = is_pop || decoded->meta.category == ZYDIS_CATEGORY_CALL
+                                       ? (struct pointer){0} // from memory; the result
+                                       : written_pointer(state, decoded, operands);
+    for (unsigned i = 0; i < REGISTERS; i++) {
+        state->pointers[i] = (written >> i & 1u) != 0 ? pointer : state->pointers[i];
+    }
+    if (is_pop && operands[0].reg.value == ZYDIS_REGISTER_RSP) {
+        state->pointers[RSP] = pointer;
+    } else if ((is_push || is_pop) && decoded->operand_width == 64) {
+        state->pointers[RSP] = moved(before, is_push ? (uint64_t)-8 : 8);
+    } else if (decoded->meta.category == ZYDIS_CATEGORY_CALL) {
+        state->pointers[RSP] = before;
+    }
+    state->pointers[RSP].is_stack = true;
 }
 
 // Return where the path goes on behind a call; 0: it ends there, or goes on unseen.
@@ -307,9 +387,7 @@ static uint64_t step(struct walk *walk, uint64_t addr, struct state *state, stru
     }
     const uint64_t next = addr + decoded.length;
     note_registers(walk, state, &decoded, operands, next, event);
-    if (((event->written | event->read_back) & 1u << RSP) != 0) {
-        note_stack(state, &decoded);
-    }
+    note_pointers(state, &decoded, operands, event->written | event->read_back);
     const bool is_direct = decoded.raw.imm[0].size != 0 && decoded.raw.imm[0].is_relative;
     const uint64_t target = is_direct ? next + (uint64_t)decoded.raw.imm[0].value.s : 0;
     switch (decoded.meta.category) {
@@ -411,7 +489,7 @@ static void walk_function(struct walk *walk, struct function function)
     walk->pushed = 0;
     walk->copied = 0;
     walk->copy_count = 0;
-    struct state state = {.knows_stack = true};
+    struct state state = {.pointers[RSP] = {.is_stack = true, .is_known = true}};
     for (size_t i = 0; i < REGISTERS; i++) {
         state.values[i] = (uint8_t)i;
     }
