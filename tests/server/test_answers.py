@@ -629,6 +629,23 @@ def test_lines_of_two_recordings_are_compared(serve, tmp_path):
     assert "old_self" not in server.get("source", file_path="/src/a.c")["lines"]
 
 
+def test_the_self_cost_of_a_line_is_that_of_its_call_sites(serve, tmp_path):
+    """A line that calls operator new or a container has what these allocate, as in the list of files."""
+    new = "libstdc++.so.6!operator new(unsigned long)"
+    server = serve(draw(tmp_path / "s.cairn", HEAD.replace("!rss 300 1", "!rss 300 0") + (
+        f"app!main(/src/a.c:1);app!load(/src/a.c:30);{new} 10 100\n"
+        f"app!main(/src/a.c:1);app!fill(/src/a.c:40);app!std::vector<int>::push_back(/usr/include/v.h:5);{new} 7 70\n")))
+    graph = server.get("call_graph", costs="all")
+    for path, wanted in (("/src/a.c", [(1, 0, 17), (30, 10, 10), (40, 7, 7)]), ("/usr/include/v.h", [(5, 0, 7)])):
+        lines = server.get("source", file_path=path, costs="allocations")["lines"]
+        assert rows(lines, "line", "self.allocations", "inclusive.allocations") == wanted
+        assert sorted((spot_of(graph, location)[2], *costs) for location, *costs in rows(
+            graph["lines"], "location", "self.allocations", "inclusive.allocations")
+            if spot_of(graph, location)[1] == path) == wanted
+        files = server.get("files", costs="allocations", sort="allocations")["groups"]
+        assert dict(rows(files, "name", "costs.allocations")).get(path, 0) == sum(line[1] for line in wanted)
+
+
 def test_lines_of_a_source_are_in_their_order(serve, tmp_path):
     """Whatever order the stacks name them in; a line counts once in a stack."""
     called = [(40, 9), (7, 40), (100, 7), (9, 2), (7, 7), (40, 100)]

@@ -73,6 +73,29 @@ enum err keyed_costs_build(const struct call_tree *tree,
     return ERR_OK;
 }
 
+enum err keyed_costs_take_sites(const struct selection *selection,
+                                const struct u32_vec *keys,
+                                struct keyed_costs *costs)
+{
+    CLEANUP(costs_vec_release) struct costs_vec self = {0};
+    TRY(costs_vec_resize(&self, costs->self.len));
+    cancel_stage(selection->cancel, selection->rows.len);
+    for (size_t i = 0; i < selection->rows.len; i++) {
+        TRY(cancel_step(selection->cancel));
+        const uint32_t row = selection->rows.items[i];
+        const uint32_t node = selection->profile->recording.rows[row].node;
+        const uint32_t location = selection_call_site(selection, node).location;
+        const uint32_t key = location != REC_NONE ? keys->items[location] : REC_NONE;
+        if (key != REC_NONE) {
+            const struct costs of_row = selection_costs(selection, i);
+            costs_add(&self.items[key], &of_row);
+        }
+    }
+    costs_vec_release(&costs->self);
+    costs->self = TAKE(self);
+    return ERR_OK;
+}
+
 void keyed_costs_release(struct keyed_costs *costs)
 {
     costs_vec_release(&costs->self);

@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "host/containers/vec.h"
 #include "profile/calls/call_tree.h"
+#include "profile/select/filter.h"
 
 struct keyed_costs {
     struct costs_vec self;      // owned; by key
@@ -28,6 +29,13 @@ enum err keyed_costs_build(const struct call_tree *tree,
                            size_t key_count,
                            struct keyed_costs *out) MUST_USE;
 void keyed_costs_release(struct keyed_costs *costs);
+
+// Make the self costs of each key those of the call sites with it. Those of the innermost frames,
+// which they replace, are mostly in operator new and in headers. `keys` has an entry for each
+// location, below the number of keys or REC_NONE.
+enum err keyed_costs_take_sites(const struct selection *selection,
+                                const struct u32_vec *keys,
+                                struct keyed_costs *costs) MUST_USE;
 
 // Return the costs of a key, NULL if it has none.
 static inline const struct costs *keyed_costs_at(const struct costs_vec *costs, size_t key)

@@ -52,6 +52,7 @@ struct call_graph {
     struct keyed_table locations; // location and function
     struct keyed_table lines;     // file and line
     struct u32_vec line_location; // by key of lines: one location on the line
+    struct u32_vec line_keys;     // by location
 };
 
 static void call_graph_release(struct call_graph *graph)
@@ -62,6 +63,7 @@ static void call_graph_release(struct call_graph *graph)
     keyed_table_release(&graph->locations);
     keyed_table_release(&graph->lines);
     u32_vec_release(&graph->line_location);
+    u32_vec_release(&graph->line_keys);
 }
 
 static MUST_USE enum err
@@ -78,6 +80,7 @@ key_node(const struct profile *profile, struct call_graph *graph, uint32_t node)
         return ERR_OK;
     }
     TRY(set_key(&graph->lines, node, where->file, where->line));
+    graph->line_keys.items[location] = graph->lines.keys.items[node];
     return graph->line_location.len < graph->lines.pairs.len
                ? u32_vec_push(&graph->line_location, location)
                : ERR_OK;
@@ -92,9 +95,8 @@ static int compare_keys(const void *left, const void *right, void *context)
                ?: order_u64(a, b);
 }
 
-static MUST_USE enum err add_up(const struct call_tree *tree, struct keyed_table *table)
+static MUST_USE enum err rank(struct keyed_table *table)
 {
-    TRY(keyed_costs_build(tree, &table->keys, table->pairs.len, &table->costs));
     for (uint32_t key = 0; key < table->pairs.len; key++) {
         if (costs_any(&table->costs.inclusive.items[key])) {
             TRY(u32_vec_push(&table->order, key));
@@ -115,15 +117,21 @@ static MUST_USE enum err build(const struct view *view, struct call_graph *graph
         TRY(u32_vec_resize(&tables[i]->keys, count));
         tables[i]->keys.items[0] = REC_NONE;
     }
+    TRY(u32_vec_resize(&graph->line_keys, view->profile->code.locations.len));
+    for (size_t i = 0; i < graph->line_keys.len; i++) {
+        graph->line_keys.items[i] = REC_NONE;
+    }
     cancel_stage(view->selection->cancel, count);
     for (uint32_t node = 1; node < count; node++) {
         TRY(cancel_step(view->selection->cancel));
         TRY(key_node(view->profile, graph, node));
     }
     for (size_t i = 0; i < ARRAY_LEN(tables); i++) {
-        TRY(add_up(&graph->tree, tables[i]));
+        struct keyed_table *table = tables[i];
+        TRY(keyed_costs_build(&graph->tree, &table->keys, table->pairs.len, &table->costs));
+        TRY(rank(table));
     }
-    return ERR_OK;
+    return keyed_costs_take_sites(view->selection, &graph->line_keys, &graph->lines.costs);
 }
 
 struct edge_row {

@@ -46,6 +46,23 @@ static const struct column line_columns[] = {
     COLUMNS_COMPARED(line_row, self, inclusive),
 };
 
+// Find the index in `lines` of each location, REC_NONE for those in other files.
+static MUST_USE enum err key_locations(const struct code_location_vec *locations,
+                                       uint32_t file,
+                                       const struct u32_vec *lines,
+                                       struct u32_vec *out)
+{
+    TRY(u32_vec_resize(out, locations->len));
+    for (size_t i = 0; i < locations->len; i++) {
+        const struct code_location *location = &locations->items[i];
+        out->items[i] =
+            location->file == file
+                ? (uint32_t)FIRST_WHERE(at, lines->len, lines->items[at] >= location->line)
+                : REC_NONE;
+    }
+    return ERR_OK;
+}
+
 // Sum up the costs of each line: by its index in `lines`, which are sorted. No costs are 0.
 static MUST_USE enum err sum_lines(const struct selection *selection,
                                    const char *path,
@@ -54,24 +71,21 @@ static MUST_USE enum err sum_lines(const struct selection *selection,
 {
     CLEANUP(call_tree_release) struct call_tree tree = {0};
     CLEANUP(u32_vec_release) struct u32_vec keys = {0};
+    CLEANUP(u32_vec_release) struct u32_vec location_keys = {0};
     uint32_t file;
     if (selection == NULL || !find_file(selection->profile, path, &file)) {
         return ERR_OK;
     }
     TRY(call_tree_build(selection, CALL_TREE_BY_LOCATION, &tree));
     TRY(call_tree_add_up(&tree));
+    TRY(key_locations(&selection->profile->code.locations, file, lines, &location_keys));
     TRY(u32_vec_resize(&keys, tree.nodes.len));
     keys.items[0] = REC_NONE;
     for (size_t i = 1; i < tree.nodes.len; i++) {
-        const struct code_location *location =
-            profile_location_get(selection->profile, tree.nodes.items[i].location);
-        keys.items[i] = REC_NONE;
-        if (location->file == file) {
-            keys.items[i] =
-                (uint32_t)FIRST_WHERE(at, lines->len, lines->items[at] >= location->line);
-        }
+        keys.items[i] = location_keys.items[tree.nodes.items[i].location];
     }
-    return keyed_costs_build(&tree, &keys, lines->len, out);
+    TRY(keyed_costs_build(&tree, &keys, lines->len, out));
+    return keyed_costs_take_sites(selection, &location_keys, out);
 }
 
 static const struct profile *old_profile(const struct view *view)
