@@ -56,3 +56,4 @@ def test_settings_are_checked(draw, tmp_path, monkeypatch):
         assert run.returncode == 2 and wanted in run.stderr, run.stderr
     (tmp_path / "cairn.toml").unlink()
     assert cairn("report", "--hide", "(", path).returncode == 2
+    assert b"--hide" in cairn("symbolize", "--hide", "get", path).stderr  # nothing in the file would change

@@ -103,7 +103,7 @@ const struct command command_symbolize = {
                    "nothing else in it changes.\n",
     .examples = "cairn symbolize --debug-dir /srv/debug run.cairn\n",
     .options = {.count = 0,
-                .shared = {NAME_OPTIONS(symbolize_fields, names)},
+                .shared = {PLACE_OPTIONS(symbolize_fields, names)},
                 .follows_operands = true},
     .takes_one_file = true,
     .fields_bytes = sizeof(struct symbolize_fields),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// name_options: the options for names and wrappers, for every command that opens a recording.
+// name_options: the options for names and wrappers, for every command that opens a recording. A
+// command that shows no call sites has only those for names.
 //
 // Wrappers (profile/model/wrappers.h) are also named by [report] in the file cairn.toml of the
 // working directory:  wrappers = "REGEX".
@@ -25,6 +26,7 @@ struct name_words {
 };
 
 enum {
+    PLACE_OPTION_COUNT = 2, // the first ones: where names are looked for
     NAME_OPTION_COUNT = 3
 };
 extern const struct option_spec name_option_specs[NAME_OPTION_COUNT];
@@ -37,6 +39,12 @@ extern const struct option_spec name_option_specs[NAME_OPTION_COUNT];
     }
 
 DEFINE_VEC(folder_vec, const char *);
+
+#define PLACE_OPTIONS(fields, field)                                          \
+    (struct option_group)                                                     \
+    {                                                                         \
+        name_option_specs, PLACE_OPTION_COUNT, offsetof(struct fields, field) \
+    }
 
 // The sources that the words name. It must not move.
 struct name_places {
