@@ -30,7 +30,7 @@ test="g++ rustc llvm clang clang-format clang-tidy libclang-rt-14-dev libcmocka-
 clickhouse="clickhouse-server"
 
 # For the pictures of docs/user.
-pictures="chromium pngquant"
+pictures="chromium-headless-shell pngquant"
 
 # For build_tarball.sh.
 tarball="mmdebstrap binutils git"

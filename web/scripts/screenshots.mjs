@@ -14,7 +14,7 @@ import readline from 'node:readline';
 // The folder with the installed packages: the build's copy of web/, or web/ itself.
 const web = process.env.CAIRN_WEB ?? path.resolve(import.meta.dirname, '..');
 const { chromium } = createRequire(path.join(path.resolve(web), 'package.json'))('playwright-core');
-const BROWSER = process.env.CHROMIUM ?? '/usr/bin/chromium';
+const BROWSER = process.env.CHROMIUM ?? '/usr/bin/chromium-headless-shell';
 const FLAGS = [
   '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
   '--disable-component-update', '--disable-sync',
