@@ -34,7 +34,7 @@
 
 #include "aggregate/aggregator.h"
 #include "base/err.h"
-#include "recorder/ingest/hold_budget.h"
+#include "recorder/lanes/hold_budget.h"
 #include "recorder/lanes/lane_heap.h"
 #include "recorder/lanes/lane_reader.h"
 #include "recorder/session/nursery_reader.h"

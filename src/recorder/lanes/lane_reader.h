@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 // lane_reader: reads one lane into the aggregator.
 //
-// It has the recorder's half of the lane's dictionaries: module slot -> module, stack slot -> row.
-// The same records in the same order change both halves, so they agree. Records are decoded from a
-// private copy, a piece at a time. Some of a piece may wait until other lanes have advanced. While
-// a record is counted, the live map's memory for the next dozen is prefetched.
+// Records are decoded from a private copy, a piece at a time. Some of a piece may wait until other
+// lanes have advanced. While a record is counted, the live map's memory for the next dozen is
+// prefetched.
 // Trust: none. A violation of wire.h returns ERR_CORRUPT, and the lane is not read again.
-// Memory: 16 bytes a module slot and 4 a stack slot that the lane uses; a piece.
+// Memory: a piece and the dictionaries.
 // Context: H, the recorder's main thread.
 #pragma once
 
@@ -17,22 +16,11 @@
 #include "aggregate/aggregator.h"
 #include "base/err.h"
 #include "host/containers/vec.h"
-#include "host/text/strbuf.h"
+#include "recorder/lanes/lane_dictionary.h"
+#include "recorder/lanes/lane_texts.h"
 #include "recorder/session/lane_consumer.h"
 
-// Stack slots that the reader follows; the producer's own dictionary has to fit LANE_STATE_BYTES.
-#define LANE_READER_SLOTS_MAX   (1u << 17)
-#define LANE_READER_TEXT_MAX    (256u << 10) // of one text; the rest is truncated
-#define LANE_READER_TEXT_KINDS  9u
 #define LANE_READER_PIECE_WORDS (2 * WIRE_RECORD_BYTES_MAX / 8)
-
-struct lane_module_slot {
-    uint64_t bias;
-    uint32_t module; // id in the stack table
-    bool is_defined;
-};
-
-DEFINE_VEC(lane_module_slot_vec, struct lane_module_slot);
 
 // The thread's latest query; number 0: none, or answered.
 struct lane_query {
@@ -46,10 +34,8 @@ struct lane_query {
 struct lane_reader {
     struct lane_consumer consumer;
     struct aggregator_thread thread;
-    struct lane_module_slot_vec modules;         // by slot
-    struct u32_vec nodes;                        // by slot; REC_NONE: not defined
-    struct u32_vec rows;                         // by slot; REC_NONE: no heap event yet
-    struct strbuf texts[LANE_READER_TEXT_KINDS]; // parts of incomplete texts
+    struct lane_dictionary dictionary;
+    struct lane_texts texts;
     uint64_t *piece;     // owned: LANE_READER_PIECE_WORDS words, NULL until the first one
     size_t piece_len;    // words copied
     size_t piece_at;     // words counted

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // hold_budget: see the header.
-#include "recorder/ingest/hold_budget.h"
+#include "recorder/lanes/hold_budget.h"
 
 #include "base/minmax.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Tests of hold_budget: what threads hold together, at all times of a pass.
-#include "recorder/ingest/hold_budget.h"
+#include "recorder/lanes/hold_budget.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
