@@ -28,8 +28,9 @@ enum {
 #define BOUNDARY "cairn-profile-5f6c1b2e9a4d4c0e"
 const char push_content_type[] = "multipart/form-data; boundary=" BOUNDARY;
 
-// The parts of a request. Allocations are changes already: without a configuration, collectors of
-// the first generation subtract the previous profile from them once more.
+// The parts of a request. The query has no format=pprof: Pyroscope would take the form for the
+// profile itself. Allocations are changes already: without a configuration, collectors of the first
+// generation subtract the previous profile from them once more.
 static const char body_start[] =
     "--" BOUNDARY "\r\nContent-Disposition: form-data; name=\"sample_type_config\"; "
     "filename=\"sample_type_config.json\"\r\nContent-Type: application/json\r\n\r\n"
@@ -119,7 +120,7 @@ static MUST_USE enum err make_entry(struct push_source *source,
 {
     strbuf_append_text(out, "name=");
     http_append_escaped(out, strbuf_text(&source->name));
-    strbuf_printf(out, "&from=%" PRIu64 "&until=%" PRIu64 "&format=pprof&spyName=cairn\n",
+    strbuf_printf(out, "&from=%" PRIu64 "&until=%" PRIu64 "&spyName=cairn\n",
                   changes->from_unix_ns / NS_PER_S,
                   max_u64(changes->until_unix_ns / NS_PER_S,
                           changes->from_unix_ns / NS_PER_S + 1)); // else it covers no time

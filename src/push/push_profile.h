@@ -4,7 +4,7 @@
 //
 // An entry of the spool is the query of the request, a line feed, and the profile:
 //
-//   name=server%7Bhost%3Dnode7%7D&from=1763914209&until=1763914224&format=pprof&spyName=cairn
+//   name=server%7Bhost%3Dnode7%7D&from=1763914209&until=1763914224&spyName=cairn
 //   <profile.proto, gzipped>
 //
 // alloc_objects and alloc_space are those since the previous profile, so a collector may add them

@@ -37,7 +37,8 @@ def stall(line, collector):
 
 
 class Request:
-    """A request: its path, query, headers and the parts of its form."""
+    """A request: its path, query, headers and the parts of its form. As in Pyroscope, a format in the query
+    says what the body is, and only without one a form is taken apart."""
 
     def __init__(self, head, body):
         first, *lines = head.decode().split("\r\n")
@@ -45,6 +46,9 @@ class Request:
         self.path, _, query = target.partition("?")
         self.query = dict(urllib.parse.parse_qsl(query, strict_parsing=True))
         self.headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines if line)}
+        if "format" in self.query:
+            self.form = {"profile": body}
+            return
         mail = b"Content-Type: " + self.headers["content-type"].encode() + b"\r\n\r\n" + body
         form = email.message_from_bytes(mail)
         self.form = {part.get_param("name", header="content-disposition"): part.get_payload(decode=True)

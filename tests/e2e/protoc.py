@@ -20,7 +20,20 @@ class Decoded:
                                    timeout=DEADLINE_SECONDS).stdout.decode()
         # A field that the schema does not have, or of another type, is printed by its number.
         assert not re.search(r"^ *\d+(?::| \{)", self.text, re.M), self.text
-        self.strings = re.findall(r'^string_table: "(.*)"$', self.text, re.M)
+        # protoc writes the bytes of other characters than ASCII's in octal.
+        self.strings = [text.encode().decode("unicode_escape").encode("latin-1").decode(errors="replace")
+                        for text in re.findall(r'^string_table: "(.*)"$', self.text, re.M)]
+
+    def numbers(self, name):
+        """The values of a field of the profile that is a number."""
+        return [int(value) for value in re.findall(rf"^{name}: (-?\d+)$", self.text, re.M)]
+
+    def comments(self):
+        return [self.strings[number] for number in self.numbers("comment")]
+
+    def types(self, name):
+        """The types of values with this name: [(type, unit)]."""
+        return [tuple(self.strings[int(fields[key][0])] for key in ("type", "unit")) for fields in self.messages(name)]
 
     def messages(self, name):
         """{field: values as text} of each message of the profile with this name."""
@@ -32,7 +45,7 @@ class Decoded:
 
     def sums(self):
         """{type of samples: sum of the values}"""
-        types = [self.strings[int(fields["type"][0])] for fields in self.messages("sample_type")]
+        types = [name for name, _ in self.types("sample_type")]
         rows = [list(map(int, fields["value"])) for fields in self.messages("sample")]
         assert all(len(row) == len(types) for row in rows)
         return dict(zip(types, map(sum, zip(*rows))))

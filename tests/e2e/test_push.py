@@ -5,6 +5,7 @@ Profiles are read by `go tool pprof` and protoc; their sums are compared with `c
 the bound of the spool have unit tests with a clock of their own."""
 import base64
 import collections
+import json
 import os
 import pathlib
 import re
@@ -78,10 +79,9 @@ def test_changes_add_up_to_the_totals(scratch):
     assert all(start < end for start, end in spans) and [start for start, _ in spans] == sorted(s for s, _ in spans)
     notes = subprocess.run(["readelf", "-n", PROGRAMS / "obedient"], check=True, capture_output=True, text=True)
     name, labels = first.labels
-    assert (first.method, first.path, first.query["format"], name) == ("POST", "/ingest", "pprof", "obedient")
+    assert (first.method, first.path, name) == ("POST", "/ingest", "obedient")
     assert labels["env"] == "prod" and labels["host"] == os.uname().nodename
     assert f"Build ID: {labels['build_id']}\n" in notes.stdout
-    assert b'"alloc_space":{"units":"bytes","aggregation":"sum","cumulative":false}' in first.form["sample_type_config"]
 
 
 def test_the_last_profile_of_a_short_run_is_sent(scratch):
@@ -127,6 +127,68 @@ def test_protoc_reads_what_is_pushed_and_exported(scratch):
     truth = {"alloc_objects": 7, "alloc_space": 700, "inuse_objects": 5, "inuse_space": 500}
     assert whole.sums() == truth and pushed == {name: truth[name] for name in ("alloc_objects", "alloc_space")}
     assert {"keep", "main"} <= whole.functions()
+
+
+# Pyroscope's description of its API (docs/sources/reference-server-api), and its server's code for what that
+# leaves open: pkg/ingester/pyroscope/ingest_handler.go, pkg/og/convert/pprof. The values are the rules.
+QUERY = {"name": r"[^{}]+\{(\w+=[^{},=\"\s]+(,\w+=[^{},=\"\s]+)*)?\}", "from": r"\d{10}", "until": r"\d{10}",
+         "spyName": r"cairn"}  # also units, aggregationType and sampleRate, which are ignored for pprof
+CONFIG = {"units": {"samples", "objects", "bytes"}, "aggregation": {"sum", "average"}, "cumulative": {False}}
+TYPES = [("alloc_objects", "count"), ("alloc_space", "bytes"), ("inuse_objects", "count"), ("inuse_space", "bytes")]
+
+
+def test_each_field_is_as_pyroscope_describes_it(scratch):
+    with Collector() as collector, Pushing(scratch / "c.cairn", collector.url, "--label", "env=prod") as c:
+        c.do("a 10 1000", "f 3")
+        recording, _ = c.end_saying()
+    (request,) = collector.accepted
+    assert request.query.keys() == QUERY.keys()
+    assert all(re.fullmatch(rule, request.query[key]) for key, rule in QUERY.items()), request.query
+    assert request.headers["content-type"].startswith("multipart/form-data; boundary=")
+    # A part prev_profile is refused.
+    assert request.form.keys() == {"profile", "sample_type_config"}
+    config = json.loads(request.form["sample_type_config"])
+    assert [*config] == [name for name, _ in TYPES]
+    for fields in config.values():
+        assert fields.keys() == CONFIG.keys() and all(value in CONFIG[key] for key, value in fields.items())
+    assert {name: fields["aggregation"] for name, fields in config.items()} == {
+        "alloc_objects": "sum", "alloc_space": "sum", "inuse_objects": "average", "inuse_space": "average"}
+    profile = Decoded(request.form["profile"])
+    assert profile.types("sample_type") == TYPES and profile.types("period_type") == [("space", "bytes")]
+    start, end = (int(request.query[key]) for key in ("from", "until"))
+    (started,) = profile.numbers("time_nanos")
+    (duration,) = profile.numbers("duration_nanos") or [0]  # on a busy machine the clock may not have moved
+    assert started // 10**9 == start and end == max((started + duration) // 10**9, start + 1)
+    assert profile.numbers("period") == [1] and recording.totals["allocations"] == profile.sums()["alloc_objects"]
+    assert [profile.strings[number] for number in profile.numbers("default_sample_type")] == ["inuse_space"]
+    assert len(profile.comments()) == 1  # the command line
+    # Each text label of a sample becomes a label of its series.
+    labels = re.findall(r"^  label \{\n    key: (\d+)\n    str: \d+\n  \}$", profile.text, re.M)
+    assert labels and {profile.strings[int(key)] for key in labels} == {"thread"}
+
+
+def test_a_sampled_profile_states_the_errors_of_what_it_has(scratch):
+    """The errors of allocations are those of the changes, not of the whole run: a later profile has others."""
+    with Collector() as collector, Pushing(scratch / "c.cairn", collector.url, "--sample=1KiB") as c:
+        c.do("a 2000 100")
+        c.ctl("checkpoint")
+        collector.wait_for("accepted", 1)
+        c.do("a 200 1000")
+        c.ctl("checkpoint")
+        collector.wait_for("accepted", 2)
+        c.end_saying()
+    for request in collector.accepted[:2]:
+        profile = Decoded(request.form["profile"])
+        _, note = profile.comments()
+        found = re.fullmatch(r"all figures are estimates: 1 of [0-9.]+ allocations was recorded, at least one in 1.00 KiB;"
+                             r" errors: alloc_objects ±\d+%, alloc_space ±(\d+)%, inuse_objects ±\d+%, inuse_space ±(\d+)%",
+                             note)
+        assert found, note
+        assert profile.numbers("period") == [1024]
+        for name, stated in zip(("alloc_space", "inuse_space"), found.groups()):
+            # Two standard errors of a sum of bytes (docs/accuracy.md).
+            share = 100 * 2 * (1.125 * 1024 * profile.sums()[name]) ** 0.5 / profile.sums()[name]
+            assert abs(int(stated) - share) <= 1, (name, note)
 
 
 # --- whatever the collector does ------------------------------------------------------------------
