@@ -276,7 +276,7 @@ def test_each_command_of_the_guide_of_attaching_runs(guide):
         for number, program in zip(("4711", "4712", "4713"), programs):
             command = command.replace(number, str(program.pid))
         recorder = guide.start(command + ("" if " -o " in command else " -o s.cairn"))
-        wait_until(lambda: "recording" in guide.answer("s.cairn", "status"), "it is attached")
+        wait_until(lambda: re.search(r"^allocations +[1-9]", guide.answer("s.cairn", "status"), re.M), "it has allocated")
         if "--duration" in command:
             assert "cairn ctl s.cairn detach" in guide.commands
             guide.run("cairn ctl s.cairn detach")
