@@ -230,12 +230,12 @@ def promtool(scratch, *words, **settings):
 
 @pytest.fixture(scope="module", name="metrics")
 def served_metrics(tmp_path_factory):
-    """What /metrics serves: {name: set of labels}. cat holds its buffer until its input ends, so a
+    """What /metrics serves of a sampled program: {name: set of labels}. cat holds its buffer until its input ends, so a
     checkpoint with a call site comes."""
     folder = tmp_path_factory.mktemp("served")
     (folder / "server").write_text("#!/bin/sh\nexec cat\n")
     (folder / "server").chmod(0o755)
-    with subprocess.Popen([CAIRN, "record", "-q", "--checkpoint-interval", "200ms", "--listen", folder / "s",
+    with subprocess.Popen([CAIRN, "record", "-q", "--sample=16", "--checkpoint-interval", "200ms", "--listen", folder / "s",
                            "-o", folder / "x.cairn", folder / "server"], stdin=subprocess.PIPE, env=environment()) as recorder:
         fetched = []
 
@@ -297,12 +297,15 @@ def test_the_alerts_fire_when_they_should_and_not_before(scratch, metrics):
         return {"interval": "10m", "input_series": [{"series": series, "values": text} for series, text in values.items()],
                 "alert_rule_test": [{"eval_time": at, "alertname": alert, "exp_alerts": expected * is_firing}]}
 
-    heap, lost = 'cairn_heap_live_bytes{instance="a"}', 'cairn_lost_events_total{instance="a",reason="no_lane"}'
+    heap, error = 'cairn_heap_live_bytes{instance="a"}', 'cairn_heap_live_bytes_error{instance="a"}'
+    lost = 'cairn_lost_events_total{instance="a",reason="no_lane"}'
     checkpoint = 'cairn_checkpoint_timestamp_seconds{instance="a"}'
     tests = {"rule_files": [str(RULES)], "evaluation_interval": "10m", "tests": [
         fires({heap: "1000+10x144"}, "HeapGrows", "8h", True),     # by more than half in a day
         fires({heap: "1000000+10x144"}, "HeapGrows", "8h", False),
         fires({heap: "1000+10x144"}, "HeapGrows", "30m", False),   # not for an hour yet
+        fires({heap: "1000+10x144", error: "300x144"}, "HeapGrows", "8h", True),
+        fires({heap: "1000+10x144", error: "400x144"}, "HeapGrows", "8h", False),  # 360 in six hours
         fires({lost: "0 0 0 0 7 7 7"}, "HeapEventsLost", "50m", True),
         fires({lost: "7x12"}, "HeapEventsLost", "50m", False),
         fires({checkpoint: "0x12"}, "HeapFiguresAreOld", "40m", True),

@@ -536,6 +536,10 @@ def test_metrics_have_the_errors_of_the_heap_and_of_call_sites(scratch):
     errors["cairn_heap_peak_bytes_error"] = report["totals"]["peak_error_bytes"]
     assert {name: value(families, name) for name in errors} == errors and all(errors.values())
     assert (value(families, "cairn_heap_is_estimate"), value(families, "cairn_sampling_interval_bytes")) == (1, 4096)
+    for name in ("allocations", "allocated_bytes"):
+        total = value(families, f"cairn_heap_exact_{name}_total")
+        assert total == value(plain, f"cairn_heap_exact_{name}_total") == value(plain, f"cairn_heap_{name}_total")
+        assert total != value(families, f"cairn_heap_{name}_total")
     live = {dict(labels)["function"]: error for labels, error in families["cairn_call_site_live_bytes_error"].items()}
     sites = {site["function"]: site["errors"]["leaked_bytes"] for site in report["top"]["leaked_bytes"]}
     assert live["leak"] == sites["leak"] > 0 and live.keys() == sites.keys()

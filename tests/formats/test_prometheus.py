@@ -24,6 +24,9 @@ def test_the_figures_are_those_of_the_report(name, filters, request):
     totals = report(recording, *filters)["totals"]
     assert {key: value(families, key) for key in HEAP} == {key: totals[name] for key, name in HEAP.items()}
     assert ("cairn_recording_info" in families) == (not filters)
+    # Filters have no exact totals of a sampled recording, so they have none at all.
+    exact = {f"cairn_heap_exact_{name}_total": totals[name] for name in ("allocations", "allocated_bytes") if not filters}
+    assert {key: value(families, key) for key in families if "_exact_" in key} == exact
 
 
 def test_counters_are_those_of_the_report(real):

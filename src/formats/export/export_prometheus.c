@@ -12,7 +12,7 @@
 // scraper refuses a document that has a series twice. With a filter, the document has the heap and
 // the call sites only: everything else belongs to whole processes. Of a sampled recording each
 // metric of the heap and of call sites has a gauge with its error: cairn_heap_live_bytes_error.
-// Context: H.
+// cairn_heap_exact_... are exact in every recording. Context: H.
 #include <inttypes.h>
 #include <string.h>
 
@@ -310,6 +310,24 @@ static MUST_USE enum err write_about(const struct export_view *view, FILE *out)
     return ERR_OK;
 }
 
+// Write the totals that sampling leaves exact.
+static void write_exact(const struct export_view *view, FILE *out)
+{
+    static const struct metric allocations = {
+        "cairn_heap_exact_allocations_total", "counter",
+        "Allocations; exact even if the other figures are estimates."};
+    static const struct metric bytes = {
+        "cairn_heap_exact_allocated_bytes_total", "counter",
+        "Requested bytes of all allocations; exact even if the other figures are estimates."};
+    const struct sampling sampling = sampling_of(&view->profile->recording);
+    if (selection_knows(&view->selection, COST_ALLOCATIONS)) {
+        write_number(out, &allocations, sampling.allocations);
+    }
+    if (selection_knows(&view->selection, COST_ALLOCATED_BYTES)) {
+        write_number(out, &bytes, sampling.allocated_bytes);
+    }
+}
+
 // Write the size of all processes by kind at the last memory snapshot, and the latest sample.
 static MUST_USE enum err write_resident(const struct export_view *view, FILE *out)
 {
@@ -372,6 +390,7 @@ static MUST_USE enum err write_whole(const struct export_view *view, FILE *out)
     static const struct metric notes = {"cairn_notes_total", "counter",
                                         "Notes: weaknesses of the recording that lose no event."};
     TRY(write_about(view, out));
+    write_exact(view, out);
     TRY(write_resident(view, out));
     TRY(write_counters(view, REC_COUNTER_LOSS, &lost, out));
     return write_counters(view, REC_COUNTER_NOTE, &notes, out);
