@@ -61,13 +61,18 @@ def is_elf(path):
         return False
 
 
+def may_execute(path):
+    """Whether the sandbox's user may execute the file."""
+    return os.access(path, os.X_OK) and (os.geteuid() != 0 or bool(os.stat(path).st_mode & stat.S_IXOTH))
+
+
 def programs_of(directory):
-    """Names of the ELF programs; one name for each file."""
+    """Names of the ELF programs that the sandbox's user may execute; one name for each file."""
     left_out = {name for names in LEFT_OUT.values() for name in names.split()}
     names = {}
     for path in sorted(pathlib.Path(directory).iterdir()):
         real = os.path.realpath(path)
-        if path.name not in left_out and real not in names and is_elf(real) and os.access(real, os.X_OK):
+        if path.name not in left_out and real not in names and is_elf(real) and may_execute(real):
             names[real] = path.name
     return sorted(names.values())
 

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -13,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
 from sandbox import RUNS_ON, TOO_MUCH, Sandbox
-from sweep import LEFT_BEHIND, REASONS, leaves_processes
+from sweep import LEFT_BEHIND, REASONS, leaves_processes, programs_of
 
 # Recorded programs are what follows `--`.
 FAITHFUL = 'while [ "$1" != -- ]; do shift; done; shift; '
@@ -80,6 +81,16 @@ def test_a_date_draws_the_same_programs_again(build):
              for date in ("2026-01-01", "2026-01-01", "2026-01-02")]
     assert drawn[0] == drawn[1] != drawn[2]
     assert drawn[0].startswith("drawn for 2026-01-01: ")
+
+
+def test_only_programs_that_the_user_may_execute_are_swept(tmp_path):
+    for name, mode in (("for-all", 0o755), ("for-its-owner", 0o700), ("for-nobody", 0o644)):
+        shutil.copy("/bin/true", tmp_path / name)
+        (tmp_path / name).chmod(mode)
+    (tmp_path / "again").symlink_to("for-all")
+    (tmp_path / "text").write_text("#!/bin/sh\n")
+    names = programs_of(tmp_path)
+    assert names == (["again"] if os.geteuid() == 0 else ["again", "for-its-owner"])
 
 
 @pytest.fixture
