@@ -68,6 +68,8 @@ def fixture_folder(tmp_path_factory):
     for name in FOREIGN:
         shutil.copy(TESTS / "fuzz/corpus" / name, folder / name.replace("import_", "").replace("/", "."))
     (folder / "rules").write_text("leak:setup\nleak:never\nleak:libx!*fork*\nleak:queue\n")
+    for name, count in (("five", 5), ("seven", 7)):
+        (folder / name).write_text("leak:u6_\n" + "".join(f"leak:unused{i}\n" for i in range(count)))
     whole = (folder / "server.cairn").read_bytes()
     (folder / "cut.cairn").write_bytes(whole[:len(whole) * 2 // 3])
     (folder / "damaged.cairn").write_bytes(whole[:900] + b"damage" + whole[906:])
