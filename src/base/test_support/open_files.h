@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 // Return the number of open descriptors.
 static inline int open_files_count(void)
@@ -35,6 +36,7 @@ static inline int open_files_expect(void **state)
     const int count = open_files_count();
     if (count != g_open_files) {
         (void)fprintf(stderr, "%d descriptors are open, %d before\n", count, g_open_files);
+        exit(EXIT_FAILURE); // cmocka counts only tests: a failed teardown of a group is a success
     }
-    return count == g_open_files ? 0 : -1;
+    return 0;
 }

@@ -59,7 +59,11 @@ static int enter_scratch(void **state)
 
 static int leave_scratch(void **state)
 {
-    return open_files_expect(state) == 0 && chdir("/") == 0 && rmdir(scratch) == 0 ? 0 : -1;
+    if (chdir("/") != 0 || rmdir(scratch) != 0) {
+        perror(scratch);
+        exit(EXIT_FAILURE); // as open_files_expect does
+    }
+    return open_files_expect(state);
 }
 
 static size_t entry_count(const char *directory)
