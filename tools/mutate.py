@@ -291,8 +291,10 @@ class Copy:
     def start(self, selection, log):
         entry = self.entries[selection.entry]
         with open(log, "w", encoding="utf-8") as out:
+            # In a session of its own: a fault may kill the process group.
             return subprocess.Popen(self.command_of(selection), cwd=entry.folder, stdin=subprocess.DEVNULL, stdout=out,
-                                    stderr=out, env={**marked_environment(), **entry.environment})
+                                    stderr=out, env={**marked_environment(), **entry.environment},
+                                    start_new_session=True)
 
     def failing(self, selections):
         """Run the selections, several at a time; return the first Failure, or None."""
