@@ -45,12 +45,15 @@ static void each_answer_has_its_consequence(void **state)
     } cases[] = {
         {200, ERR_OK, false, false},     {204, ERR_OK, false, false},
         {400, ERR_OK, false, true},      {413, ERR_OK, false, true},
-        {422, ERR_OK, false, true},      {0, ERR_OK, true, false},
-        {302, ERR_OK, true, false},      {401, ERR_OK, true, false},
-        {404, ERR_OK, true, false},      {429, ERR_OK, true, false},
-        {500, ERR_OK, true, false},      {503, ERR_OK, true, false},
-        {0, ERR_IO, true, false},        {0, ERR_CANCELLED, true, false},
-        {0, ERR_NO_MEMORY, true, false}, {0, ERR_INVALID, false, true},
+        {411, ERR_OK, false, true},      {415, ERR_OK, false, true},
+        {199, ERR_OK, true, false},      {299, ERR_OK, false, false},
+        {300, ERR_OK, true, false},      {422, ERR_OK, false, true},
+        {0, ERR_OK, true, false},        {302, ERR_OK, true, false},
+        {401, ERR_OK, true, false},      {404, ERR_OK, true, false},
+        {429, ERR_OK, true, false},      {500, ERR_OK, true, false},
+        {503, ERR_OK, true, false},      {0, ERR_IO, true, false},
+        {0, ERR_CANCELLED, true, false}, {0, ERR_NO_MEMORY, true, false},
+        {0, ERR_INVALID, false, true},
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -75,7 +78,8 @@ static void the_wait_doubles_up_to_a_bound_and_a_success_ends_it(void **state)
     add(&pusher, 2);
     for (unsigned i = 0; i < 20; i++) {
         const uint64_t random = i % 2 == 0 ? 0 : wanted_ms / 2; // shortest and longest
-        assert_false(pusher_send(&pusher, send, &collector, now_ms, random));
+        const uint64_t wrapped = random + wanted_ms / 2 + 1;    // the same again
+        assert_false(pusher_send(&pusher, send, &collector, now_ms, i % 3 == 0 ? wrapped : random));
         assert_int_equal(pusher_next_ms(&pusher), now_ms + wanted_ms / 2 + random);
         assert_false(pusher_send(&pusher, send, &collector, pusher.send_ms - 1, 0)); // not yet
         assert_int_equal(collector.requests, i + 1);
@@ -84,7 +88,9 @@ static void the_wait_doubles_up_to_a_bound_and_a_success_ends_it(void **state)
     }
     collector.answer.status = 200;
     assert_true(pusher_send(&pusher, send, &collector, now_ms, 0));
-    assert_true(pusher_send(&pusher, send, &collector, now_ms, 0)); // the rest follows at once
+    assert_int_equal(pusher_next_ms(&pusher), now_ms); // the rest follows at once
+    assert_true(pusher_send(&pusher, send, &collector, now_ms, 0));
+    assert_int_equal(pusher_next_ms(&pusher), UINT64_MAX);
     assert_false(pusher_send(&pusher, send, &collector, now_ms, 0));
     assert_int_equal(pusher.wait_ms, 0);
     push_spool_close(&pusher.spool);
