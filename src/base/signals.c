@@ -13,13 +13,13 @@ uint64_t signals_block(void)
 {
     const uint64_t all = UINT64_MAX;
     uint64_t before = 0;
-    (void)sys_call6(SYS_rt_sigprocmask, SIG_BLOCK, (long)&all, (long)&before, KERNEL_SIGSET_BYTES,
-                    0, 0); // see the module comment
+    (void)SYS_CALL(SYS_rt_sigprocmask, SIG_BLOCK, (long)&all, (long)&before,
+                   KERNEL_SIGSET_BYTES); // see the module comment
     return before;
 }
 
 void signals_restore(uint64_t blocked_before)
 {
-    (void)sys_call6(SYS_rt_sigprocmask, SIG_SETMASK, (long)&blocked_before, 0, KERNEL_SIGSET_BYTES,
-                    0, 0); // see the module comment
+    (void)SYS_CALL(SYS_rt_sigprocmask, SIG_SETMASK, (long)&blocked_before, 0,
+                   KERNEL_SIGSET_BYTES); // see the module comment
 }

@@ -34,16 +34,6 @@ long sys_call6(long number, long a, long b, long c, long d, long e, long f)
     return LIKELY(!sys_is_forbidden()) ? arch_syscall6(number, a, b, c, d, e, f) : -EPERM;
 }
 
-static long call0(long number)
-{
-    return sys_call6(number, 0, 0, 0, 0, 0, 0);
-}
-
-static long call3(long number, long a, long b, long c)
-{
-    return sys_call6(number, a, b, c, 0, 0, 0);
-}
-
 long sys_mmap(void *hint, size_t len_bytes, int prot, int flags, int fd, int64_t file_off)
 {
     return sys_call6(SYS_mmap, (long)hint, (long)len_bytes, prot, flags, fd, file_off);
@@ -51,17 +41,17 @@ long sys_mmap(void *hint, size_t len_bytes, int prot, int flags, int fd, int64_t
 
 long sys_munmap(void *addr, size_t len_bytes)
 {
-    return call3(SYS_munmap, (long)addr, (long)len_bytes, 0);
+    return SYS_CALL(SYS_munmap, (long)addr, (long)len_bytes);
 }
 
 long sys_madvise(void *addr, size_t len_bytes, int advice)
 {
-    return call3(SYS_madvise, (long)addr, (long)len_bytes, advice);
+    return SYS_CALL(SYS_madvise, (long)addr, (long)len_bytes, advice);
 }
 
 long sys_mprotect(void *addr, size_t len_bytes, int prot)
 {
-    return call3(SYS_mprotect, (long)addr, (long)len_bytes, prot);
+    return SYS_CALL(SYS_mprotect, (long)addr, (long)len_bytes, prot);
 }
 
 // rt_sigprocmask copies the set in before it checks `how`. So an invalid `how` only tests whether
@@ -73,7 +63,7 @@ bool sys_is_readable(uint64_t addr)
     if (addr == 0) {
         return false; // rt_sigprocmask takes a null pointer for a missing set
     }
-    return sys_call6(SYS_rt_sigprocmask, no_such_how, (long)addr, 0, set_bytes, 0, 0) == -EINVAL;
+    return SYS_CALL(SYS_rt_sigprocmask, no_such_how, (long)addr, 0, set_bytes) == -EINVAL;
 }
 
 long sys_process_vm_readv(int pid,
@@ -82,8 +72,8 @@ long sys_process_vm_readv(int pid,
                           const struct iovec *remote,
                           size_t remote_count)
 {
-    return sys_call6(SYS_process_vm_readv, pid, (long)local, (long)local_count, (long)remote,
-                     (long)remote_count, 0);
+    return SYS_CALL(SYS_process_vm_readv, pid, (long)local, (long)local_count, (long)remote,
+                    (long)remote_count);
 }
 
 long sys_copy_own(void *to, uint64_t from, size_t len_bytes)
@@ -95,76 +85,76 @@ long sys_copy_own(void *to, uint64_t from, size_t len_bytes)
 
 int sys_getpid(void)
 {
-    return (int)call0(SYS_getpid);
+    return (int)SYS_CALL(SYS_getpid);
 }
 
 int sys_getppid(void)
 {
-    return (int)call0(SYS_getppid);
+    return (int)SYS_CALL(SYS_getppid);
 }
 
 int sys_gettid(void)
 {
-    return (int)call0(SYS_gettid);
+    return (int)SYS_CALL(SYS_gettid);
 }
 
 long sys_futex_wait(const void *word, uint32_t expected, const struct timespec *timeout)
 {
-    return sys_call6(SYS_futex, (long)word, FUTEX_WAIT, expected, (long)timeout, 0, 0);
+    return SYS_CALL(SYS_futex, (long)word, FUTEX_WAIT, expected, (long)timeout);
 }
 
 long sys_futex_wake(const void *word, int count)
 {
-    return call3(SYS_futex, (long)word, FUTEX_WAKE, count);
+    return SYS_CALL(SYS_futex, (long)word, FUTEX_WAKE, count);
 }
 
 long sys_open(const char *path, int flags, unsigned mode)
 {
-    return sys_call6(SYS_openat, AT_FDCWD, (long)path, flags | O_CLOEXEC, mode, 0, 0);
+    return SYS_CALL(SYS_openat, AT_FDCWD, (long)path, flags | O_CLOEXEC, mode);
 }
 
 long sys_read(int fd, void *into, size_t len_bytes)
 {
-    return call3(SYS_read, fd, (long)into, (long)len_bytes);
+    return SYS_CALL(SYS_read, fd, (long)into, (long)len_bytes);
 }
 
 long sys_close(int fd)
 {
-    return call3(SYS_close, fd, 0, 0);
+    return SYS_CALL(SYS_close, fd);
 }
 
 long sys_readlink(const char *path, char *into, size_t len_bytes)
 {
-    return sys_call6(SYS_readlinkat, AT_FDCWD, (long)path, (long)into, (long)len_bytes, 0, 0);
+    return SYS_CALL(SYS_readlinkat, AT_FDCWD, (long)path, (long)into, (long)len_bytes);
 }
 
 long sys_fstat_size(int fd)
 {
     struct stat status = {0};
-    long result = call3(SYS_fstat, fd, (long)&status, 0);
+    long result = SYS_CALL(SYS_fstat, fd, (long)&status);
     return sys_failed(result) ? result : (long)status.st_size;
 }
 
 uint64_t sys_monotonic_ns(void)
 {
     struct timespec now = {.tv_sec = 0};
-    (void)call3(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&now, 0); // fails only if forbidden
+    (void)SYS_CALL(SYS_clock_gettime, CLOCK_MONOTONIC, (long)&now); // fails only if forbidden
     return clock_to_ns(now);
 }
 
 long sys_kill(int pid, int signal)
 {
-    return call3(SYS_kill, pid, signal, 0);
+    return SYS_CALL(SYS_kill, pid, signal);
 }
 
 long sys_tgkill(int pid, int tid, int signal)
 {
-    return call3(SYS_tgkill, pid, tid, signal);
+    return SYS_CALL(SYS_tgkill, pid, tid, signal);
 }
 
 _Noreturn void sys_exit_group(int status)
 {
     for (;;) {
-        (void)call3(SYS_exit_group, status, 0, 0);
+        (void)SYS_CALL(SYS_exit_group, status);
     }
 }

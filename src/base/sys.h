@@ -29,8 +29,12 @@ ALWAYS_INLINE bool sys_failed(long result)
 void sys_forbid(bool is_forbidden);
 bool sys_is_forbidden(void);
 
-// The raw call, for rare calls without a function here.
+// The raw call, for rare calls without a function here. SYS_CALL(number, ...) takes up to six
+// arguments; the rest are 0.
 long sys_call6(long number, long a, long b, long c, long d, long e, long f);
+#define SYS_CALL(...) SYS_CALL_FILLED(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0)
+
+#define SYS_CALL_FILLED(number, a, b, c, d, e, f, unused...) sys_call6(number, a, b, c, d, e, f)
 
 // Memory. sys_mmap returns an address or -errno.
 long sys_mmap(void *hint, size_t len_bytes, int prot, int flags, int fd, int64_t file_off);

@@ -53,13 +53,13 @@ static bool read_at(struct elf_file *file, uint64_t offset, void *into, size_t s
     uint64_t skipped = offset - file->window_at;
     if (skipped >= file->window_bytes || file->window_bytes - skipped < size) {
         const long got =
-            sys_call6(SYS_pread64, file->fd, (long)file->window, WINDOW_BYTES, (long)offset, 0, 0);
+            SYS_CALL(SYS_pread64, file->fd, (long)file->window, WINDOW_BYTES, (long)offset);
         file->window_at = offset;
         file->window_bytes = sys_failed(got) ? 0 : (size_t)got;
         skipped = 0;
-    }
-    if (file->window_bytes - skipped < size) {
-        return false;
+        if (file->window_bytes < size) {
+            return false;
+        }
     }
     __builtin_memcpy(into, file->window + skipped, size);
     return true;
@@ -69,7 +69,7 @@ static bool read_at(struct elf_file *file, uint64_t offset, void *into, size_t s
 static void read_text(int fd, uint64_t offset, char *into, size_t size)
 {
     __builtin_memset(into, 0, size);
-    (void)sys_call6(SYS_pread64, fd, (long)into, (long)size - 1, (long)offset, 0, 0);
+    (void)SYS_CALL(SYS_pread64, fd, (long)into, (long)size - 1, (long)offset);
 }
 
 static bool begins_with(const char *text, const char *beginning)
@@ -94,7 +94,7 @@ static const char *last_part(const char *path)
 static int open_file(const char *path)
 {
     struct stat status = {.st_mode = 0};
-    if (sys_failed(sys_call6(SYS_newfstatat, AT_FDCWD, (long)path, (long)&status, 0, 0, 0)) ||
+    if (sys_failed(SYS_CALL(SYS_newfstatat, AT_FDCWD, (long)path, (long)&status)) ||
         !S_ISREG(status.st_mode)) {
         return -1;
     }
@@ -239,14 +239,14 @@ bool exec_check_is_loader(const char *path)
 static bool changes_identity(int fd)
 {
     struct stat status = {.st_mode = 0};
-    if (sys_failed(sys_call6(SYS_fstat, fd, (long)&status, 0, 0, 0, 0))) {
+    if (sys_failed(SYS_CALL(SYS_fstat, fd, (long)&status))) {
         return false;
     }
-    const uid_t user = (uid_t)sys_call6(SYS_getuid, 0, 0, 0, 0, 0, 0);
-    const gid_t group = (gid_t)sys_call6(SYS_getgid, 0, 0, 0, 0, 0, 0);
+    const uid_t user = (uid_t)SYS_CALL(SYS_getuid);
+    const gid_t group = (gid_t)SYS_CALL(SYS_getgid);
     return ((status.st_mode & S_ISUID) != 0 && status.st_uid != user) ||
            ((status.st_mode & S_ISGID) != 0 && status.st_gid != group) ||
-           (user != 0 && sys_call6(SYS_fgetxattr, fd, (long)"security.capability", 0, 0, 0, 0) > 0);
+           (user != 0 && SYS_CALL(SYS_fgetxattr, fd, (long)"security.capability") > 0);
 }
 
 // A static program and one of musl can be traced, and the kernel would not let a traced program
@@ -323,9 +323,9 @@ join_path(const char *directory, size_t length, const char *name, char *path, si
 static bool may_execute(const char *path)
 {
     struct stat status = {.st_mode = 0};
-    return !sys_failed(sys_call6(SYS_newfstatat, AT_FDCWD, (long)path, (long)&status, 0, 0, 0)) &&
+    return !sys_failed(SYS_CALL(SYS_newfstatat, AT_FDCWD, (long)path, (long)&status)) &&
            S_ISREG(status.st_mode) &&
-           !sys_failed(sys_call6(SYS_faccessat, AT_FDCWD, (long)path, X_OK, 0, 0, 0));
+           !sys_failed(SYS_CALL(SYS_faccessat, AT_FDCWD, (long)path, X_OK));
 }
 
 bool exec_find(const char *name, const char *search, char *path, size_t size)

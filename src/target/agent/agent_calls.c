@@ -254,7 +254,7 @@ static bool has_session(char *const *variables)
 
 static bool may_execute(const char *path)
 {
-    return !sys_failed(sys_call6(SYS_faccessat, AT_FDCWD, (long)path, R_OK | X_OK, 0, 0, 0));
+    return !sys_failed(SYS_CALL(SYS_faccessat, AT_FDCWD, (long)path, R_OK | X_OK));
 }
 
 // Note a program that does not load the library, and wait until the recorder traces its exec. Where

@@ -63,7 +63,7 @@ static long receive_descriptor(int socket_fd)
                              .msg_controllen = sizeof(control.bytes)};
     long got;
     do {
-        got = sys_call6(SYS_recvmsg, socket_fd, (long)&message, MSG_CMSG_CLOEXEC, 0, 0, 0);
+        got = SYS_CALL(SYS_recvmsg, socket_fd, (long)&message, MSG_CMSG_CLOEXEC);
     } while (got == -EINTR);
     if (sys_failed(got)) {
         return got;
@@ -83,22 +83,22 @@ static long open_by_socket(const struct session_place *place)
     if (place->socket_name_len == 0) {
         return -ENOENT;
     }
-    long socket_fd = sys_call6(SYS_socket, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, 0, 0, 0);
+    long socket_fd = SYS_CALL(SYS_socket, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC);
     if (sys_failed(socket_fd)) {
         return socket_fd;
     }
     // A recorder that hangs must not hang the program.
     const struct timeval patience = {.tv_sec = 2};
-    (void)sys_call6(SYS_setsockopt, socket_fd, SOL_SOCKET, SO_RCVTIMEO, (long)&patience,
-                    sizeof(patience), 0);
-    (void)sys_call6(SYS_setsockopt, socket_fd, SOL_SOCKET, SO_SNDTIMEO, (long)&patience,
-                    sizeof(patience), 0);
+    (void)SYS_CALL(SYS_setsockopt, socket_fd, SOL_SOCKET, SO_RCVTIMEO, (long)&patience,
+                   sizeof(patience));
+    (void)SYS_CALL(SYS_setsockopt, socket_fd, SOL_SOCKET, SO_SNDTIMEO, (long)&patience,
+                   sizeof(patience));
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     const size_t zero_bytes = place->socket_name[0] == '/' ? 0 : 1; // before an abstract name
     __builtin_memcpy(address.sun_path + zero_bytes, place->socket_name, place->socket_name_len);
     const size_t address_len =
         offsetof(struct sockaddr_un, sun_path) + 1 + place->socket_name_len; // or behind a path
-    long result = sys_call6(SYS_connect, socket_fd, (long)&address, (long)address_len, 0, 0, 0);
+    long result = SYS_CALL(SYS_connect, socket_fd, (long)&address, (long)address_len);
     if (!sys_failed(result)) {
         result = receive_descriptor((int)socket_fd);
     }
@@ -116,7 +116,7 @@ static bool is_session(const struct session_header *header)
 static bool is_address_space_limited(void)
 {
     struct rlimit limit = {.rlim_cur = 0};
-    const long result = sys_call6(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&limit, 0, 0);
+    const long result = SYS_CALL(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&limit);
     return sys_failed(result) || limit.rlim_cur != RLIM_INFINITY;
 }
 

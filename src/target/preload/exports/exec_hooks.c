@@ -116,8 +116,8 @@ static const char *path_of_descriptor(int fd, const char *path, char name[static
     if (!sys_failed(length)) {
         name[length] = '\0';
     }
-    const bool is_there = !sys_failed(length) && !sys_failed(sys_call6(SYS_faccessat, AT_FDCWD,
-                                                                       (long)name, F_OK, 0, 0, 0));
+    const bool is_there =
+        !sys_failed(length) && !sys_failed(SYS_CALL(SYS_faccessat, AT_FDCWD, (long)name, F_OK));
     if (!is_there) {
         (void)name_of_descriptor(fd, path, name); // it fits, as above
     }

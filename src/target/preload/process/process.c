@@ -85,15 +85,14 @@ static enum process_verdict join_image(void)
     if (process_entry_find_session(&g_image.mapping) != ERR_OK) {
         return VERDICT_OFF;
     }
-    (void)sys_call6(SYS_prctl, PR_GET_NAME, (long)g_image.name, 0, 0, 0, 0); // zeros if not
+    (void)SYS_CALL(SYS_prctl, PR_GET_NAME, (long)g_image.name); // zeros if not
     return VERDICT_JOINED;
 }
 
 uint32_t process_pid_namespace(void)
 {
     struct stat found;
-    const long result =
-        sys_call6(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/ns/pid", (long)&found, 0, 0, 0);
+    const long result = SYS_CALL(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/ns/pid", (long)&found);
     return sys_failed(result) ? 0 : (uint32_t)found.st_ino;
 }
 
@@ -147,7 +146,7 @@ static bool await_joining(void)
 {
     // Acquire: pairs with the release in process_join.
     while (atomic_load_explicit(&g_process->verdict, memory_order_acquire) == VERDICT_JOINING) {
-        (void)sys_call6(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+        (void)SYS_CALL(SYS_sched_yield);
     }
     return process_session() != NULL;
 }

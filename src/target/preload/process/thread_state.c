@@ -67,7 +67,7 @@ static uint64_t current_generation(void)
 // Read the thread's name. False, and `name` is unchanged, if system calls are forbidden.
 static bool get_name(char name[static THREAD_NAME_BYTES])
 {
-    return !sys_failed(sys_call6(SYS_prctl, PR_GET_NAME, (long)name, 0, 0, 0, 0));
+    return !sys_failed(SYS_CALL(SYS_prctl, PR_GET_NAME, (long)name));
 }
 
 static struct thread_state *fill_lane(struct lane_header *lane)

@@ -25,7 +25,7 @@ static long with_errno(long result)
 static void *kernel_mremap(void *old, size_t old_size, size_t size, int flags, void *address)
 {
     return (void *)with_errno(
-        sys_call6(SYS_mremap, (long)old, (long)old_size, (long)size, flags, (long)address, 0));
+        SYS_CALL(SYS_mremap, (long)old, (long)old_size, (long)size, flags, (long)address));
 }
 
 #define X(name, result, parameters, arguments, answer)                               \

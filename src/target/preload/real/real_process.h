@@ -46,7 +46,7 @@ struct rlimit; // as in the kernel; libc's prototypes differ in the names of its
       (pid_t pid, unsigned resource, const struct rlimit *limit, struct rlimit *old),         \
       (pid, resource, limit, old), no_such_function())                                        \
     X(chroot, int, (const char *path), (path), no_such_function())                            \
-    X(_exit, void, (int status), (status), (void)sys_call6(SYS_exit_group, status, 0, 0, 0, 0, 0))
+    X(_exit, void, (int status), (status), (void)SYS_CALL(SYS_exit_group, status))
 
 struct real_process {
 #define X(name, result, parameters, arguments, answer) result(*name) parameters;

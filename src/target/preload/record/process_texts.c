@@ -51,9 +51,8 @@ static bool is_what_runs(const char *name)
 {
     struct stat named;
     struct stat runs;
-    return !sys_failed(sys_call6(SYS_newfstatat, AT_FDCWD, (long)name, (long)&named, 0, 0, 0)) &&
-           !sys_failed(
-               sys_call6(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/exe", (long)&runs, 0, 0, 0)) &&
+    return !sys_failed(SYS_CALL(SYS_newfstatat, AT_FDCWD, (long)name, (long)&named)) &&
+           !sys_failed(SYS_CALL(SYS_newfstatat, AT_FDCWD, (long)"/proc/self/exe", (long)&runs)) &&
            named.st_dev == runs.st_dev && named.st_ino == runs.st_ino;
 }
 
@@ -110,8 +109,7 @@ static void send_executable(struct thread_state *t)
 
 static void send_working_directory(struct thread_state *t)
 {
-    const long got =
-        sys_call6(SYS_getcwd, (long)g_buffer, sizeof(g_buffer), 0, 0, 0, 0); // counts the zero
+    const long got = SYS_CALL(SYS_getcwd, (long)g_buffer, sizeof(g_buffer)); // counts the zero
     send(t, WIRE_TEXT_WORKING_DIRECTORY, g_buffer, got - 1);
 }
 

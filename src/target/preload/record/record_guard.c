@@ -14,7 +14,7 @@
 static bool on_alternate_stack(void)
 {
     stack_t stack = {.ss_flags = 0};
-    return !sys_failed(sys_call6(SYS_sigaltstack, 0, (long)&stack, 0, 0, 0, 0)) &&
+    return !sys_failed(SYS_CALL(SYS_sigaltstack, 0, (long)&stack)) &&
            (stack.ss_flags & SS_ONSTACK) != 0;
 }
 
