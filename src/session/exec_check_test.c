@@ -163,6 +163,80 @@ static void test_heads_that_lie(void **state)
     expect(*state, &image, sizeof(image), EXEC_NONE);
 }
 
+// A table of segments behind the image: as long as one may be, longer, and of other entries.
+static void test_tables_of_segments(void **state)
+{
+    enum {
+        MOST = 128,
+    };
+    static struct {
+        struct image image;
+        Elf64_Phdr segments[MOST + 1];
+    } file;
+    file.image = make_image(GLIBC_LOADER, "libasan.so.8");
+    file.image.head.e_phoff = offsetof(typeof(file), segments);
+    memcpy(file.segments + MOST - 3, file.image.segments, sizeof(file.image.segments));
+    file.image.head.e_phnum = MOST;
+    expect(*state, &file, sizeof(file), EXEC_SANITIZER);
+    file.image.head.e_phnum = MOST - 1; // without the dynamic section
+    expect(*state, &file, sizeof(file), EXEC_NONE);
+    file.image.head.e_phnum = MOST + 1;
+    expect(*state, &file, sizeof(file), EXEC_NONE);
+    file.image.head.e_phnum = MOST;
+    file.image.head.e_phentsize++;
+    expect(*state, &file, sizeof(file), EXEC_NONE);
+    // One that ends in the middle of the file's last segment.
+    file.image.head.e_phentsize--;
+    expect(*state, &file, offsetof(typeof(file), segments[MOST]), EXEC_SANITIZER);
+    expect(*state, &file, offsetof(typeof(file), segments[MOST]) - 1, EXEC_NONE);
+}
+
+// The bytes of the file that are mapped have names, and those behind do not.
+static void test_names_lie_in_a_mapped_segment(void **state)
+{
+    struct image image = make_image(GLIBC_LOADER, "libasan.so.8");
+    const size_t names_at = offsetof(struct image, names);
+    image.segments[0].p_filesz = names_at + 1;
+    expect(*state, &image, sizeof(image), EXEC_SANITIZER);
+    image.segments[0].p_filesz = names_at;
+    expect(*state, &image, sizeof(image), EXEC_NONE);
+    image.segments[0].p_filesz = sizeof(image);
+    image.segments[0].p_vaddr = BASE + names_at + 1;
+    expect(*state, &image, sizeof(image), EXEC_NONE);
+    image.segments[0].p_vaddr = BASE + names_at;
+    image.segments[0].p_offset = names_at;
+    expect(*state, &image, sizeof(image), EXEC_SANITIZER);
+    image.segments[2].p_filesz = 2 * sizeof(Elf64_Dyn); // the name and the table of names
+    expect(*state, &image, sizeof(image), EXEC_SANITIZER);
+    image.segments[2].p_filesz--;
+    expect(*state, &image, sizeof(image), EXEC_NONE);
+    image.segments[2].p_filesz = 0;
+    expect(*state, &image, sizeof(image), EXEC_NONE);
+}
+
+// A process without standard input gives descriptor 0 to the next file that it opens.
+static void test_descriptor_zero(void **state)
+{
+    const struct world *w = *state;
+    const struct image image = make_image(MUSL_LOADER, "libc.so");
+    const struct image loader = make_image(NULL, strrchr(GLIBC_LOADER, '/') + 1);
+    write_file(w->path, &image, sizeof(image));
+    const int kept = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+    (void)close(STDIN_FILENO); // it may be closed
+    assert_int_equal(exec_check(w->path), EXEC_LIBC);
+    struct image named = loader;
+    named.dynamic[0].d_tag = DT_SONAME;
+    const int other = open("/dev/null", O_RDONLY | O_CLOEXEC); // 0, so that the file is written
+    write_file(w->path, &named, sizeof(named));
+    (void)close(other); // read only
+    const bool is_loader = exec_check_is_loader(w->path);
+    if (kept >= 0) {
+        assert_int_equal(dup2(kept, STDIN_FILENO), STDIN_FILENO);
+        assert_int_equal(close(kept), 0);
+    }
+    assert_true(is_loader);
+}
+
 static void test_scripts(void **state)
 {
     const struct world *w = *state;
@@ -197,6 +271,32 @@ static void test_scripts(void **state)
     expect(w, "#!", 2, EXEC_NONE);
     expect(w, "", 0, EXEC_NONE);
     assert_int_equal(unlink(program), 0);
+}
+
+// Scripts that scripts interpret: as many as the kernel follows, and one more.
+static void test_chains_of_scripts(void **state)
+{
+    enum {
+        FOLLOWED = 4,
+        MOST = FOLLOWED + 1,
+    };
+    const struct world *w = *state;
+    const struct image image = make_image(MUSL_LOADER, "libc.so");
+    char paths[MOST + 1][48];
+    for (int i = 0; i <= MOST; i++) {
+        char text[64];
+        (void)snprintf(paths[i], sizeof(paths[i]), "%s/%d", w->folder, i);
+        const int length = snprintf(text, sizeof(text), "#!%s", i > 0 ? paths[i - 1] : "");
+        write_file(paths[i], i > 0 ? (const void *)text : &image,
+                   i > 0 ? (size_t)length : sizeof(image));
+    }
+    const enum exec_obstacle followed = exec_check(paths[FOLLOWED]);
+    const enum exec_obstacle unfollowed = exec_check(paths[MOST]);
+    for (int i = 0; i <= MOST; i++) {
+        assert_int_equal(unlink(paths[i]), 0);
+    }
+    assert_int_equal(followed, EXEC_LIBC);
+    assert_int_equal(unfollowed, EXEC_NONE);
 }
 
 static void test_what_is_no_file(void **state)
@@ -291,6 +391,17 @@ static void test_finding(void **state)
     assert_true(exec_find(name, search, found, sizeof(found)));
     assert_string_equal(found, w->path);
     assert_false(exec_find(name, "/nowhere", found, sizeof(found)));
+    // A folder without a name is the current one. Names of one letter are names.
+    const int before = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal(chdir(w->folder), 0);
+    static const char *const here[][2] = {
+        {":/nowhere", "file"}, {"/nowhere:", "file"}, {"/nowhere::/", "file"}, {".", "./file"}};
+    for (size_t i = 0; i < ARRAY_LEN(here); i++) {
+        assert_true(exec_find(name, here[i][0], found, sizeof(found)));
+        assert_string_equal(found, here[i][1]);
+    }
+    assert_int_equal(fchdir(before), 0);
+    assert_int_equal(close(before), 0);
     // No room for the zero, and less: nothing is written behind the room.
     for (size_t size = strlen(w->path); size > 0; size--) {
         memset(found, '#', sizeof(found));
@@ -331,7 +442,11 @@ int main(void)
         TEST(test_other_machines),
         TEST(test_the_loader_itself),
         TEST(test_heads_that_lie),
+        TEST(test_tables_of_segments),
+        TEST(test_names_lie_in_a_mapped_segment),
+        TEST(test_descriptor_zero),
         TEST(test_scripts),
+        TEST(test_chains_of_scripts),
         TEST(test_what_is_no_file),
         TEST(test_set_user_id),
         TEST(test_file_capabilities),
