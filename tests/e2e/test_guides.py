@@ -17,6 +17,7 @@ from test_production import commands_of, free_port
 from waiting import DEADLINE_SECONDS, wait_until
 
 # A server that works until there is a file `stop`, and has an allocator of its own.
+OWN_POSTGRES = f"postgres{os.getpid()}"  # other tests have processes with the name of the guide
 SERVER = """
 #include <pthread.h>
 #include <stdlib.h>
@@ -88,7 +89,7 @@ class Guide:
             (folder / "bin" / name).chmod(0o755)
         (folder / "server.c").write_text(SERVER)
         self.run(f"gcc -g -O1 -pthread -I {ROOT}/include -o server server.c")
-        for name in ("server-program", "my-rust-server", "app", "postgres"):
+        for name in ("server-program", "my-rust-server", "app", OWN_POSTGRES):
             shutil.copy(folder / "server", folder / name)
 
     def run(self, command, status=0, lines=None):
@@ -271,7 +272,8 @@ def test_each_command_of_the_guide_of_attaching_runs(guide):
             guide.stop()
             assert "parse_line" in guide.run(command + " && cairn report --all $(ls -t *.cairn | head -1)")
             continue
-        name = "postgres" if "--name" in command else "my-rust-server" if "pidof" in command else "server"
+        command = command.replace("--name postgres", f"--name {OWN_POSTGRES}")
+        name = OWN_POSTGRES if "--name" in command else "my-rust-server" if "pidof" in command else "server"
         programs = [guide.program(name) for _ in range(max(1, command.count("471")))]
         for number, program in zip(("4711", "4712", "4713"), programs):
             command = command.replace(number, str(program.pid))
