@@ -220,6 +220,17 @@ static void an_error_is_the_end_of_a_process_without_memory(void **state)
     }
 }
 
+// The list that was opened before an exec is empty behind it, too.
+static void a_process_that_executes_a_program_has_memory(void **state)
+{
+    (void)state;
+    draw("");
+    assert_false(target_refusal_has_memory(&g_drawn));
+    draw("");
+    g_file.later = "0-1000 r-xp 0 0:0 0\n";
+    assert_true(target_refusal_has_memory(&g_drawn));
+}
+
 // Two mappings that become one while the list is read are listed as the first and as both.
 static void a_list_in_which_mappings_overlap_is_read_again(void **state)
 {
@@ -317,6 +328,7 @@ int main(void)
         cmocka_unit_test(a_call_is_a_number_none_or_running),
         cmocka_unit_test(the_kernel_says_the_same_of_a_child),
         cmocka_unit_test(an_error_is_the_end_of_a_process_without_memory),
+        cmocka_unit_test(a_process_that_executes_a_program_has_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

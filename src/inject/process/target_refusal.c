@@ -154,11 +154,22 @@ static enum err explain_permission(const struct target_process *target, struct e
                    target->pid);
 }
 
+// An exec between opening and reading the list empties it, too, but not each time.
 bool target_refusal_has_memory(const struct target_process *target)
 {
-    CLEANUP(strbuf_release) struct strbuf maps = {0};
-    const enum err err = proc_files_read(target, target->live_tid, "maps", &maps);
-    return err != ERR_NOT_FOUND && (err != ERR_OK || maps.len != 0);
+    enum {
+        TRIES = 5
+    };
+    bool has_memory = false;
+    for (int i = 0; i < TRIES && !has_memory; i++) {
+        CLEANUP(strbuf_release) struct strbuf maps = {0};
+        const enum err err = proc_files_read(target, target->live_tid, "maps", &maps);
+        if (err == ERR_NOT_FOUND) {
+            return false;
+        }
+        has_memory = err != ERR_OK || maps.len != 0;
+    }
+    return has_memory;
 }
 
 bool target_refusal_is_replaced(const struct target_process *target)
