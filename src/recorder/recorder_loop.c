@@ -187,7 +187,7 @@ static bool none_is_late(struct recorder_state *s, uint64_t now_ms)
         return s->none_is_pending; // and the pass since then found none that had joined before
     }
     s->next_late_check_ms = now_ms + LINGER_MS;
-    switch (pending_processes_find(s->session.environment, now_ms)) {
+    switch (pending_processes_find(s->session.environment, &s->pid_order, clock_monotonic_ms())) {
     case PENDING_NONE:
         s->none_is_pending = true;
         return false;
@@ -323,6 +323,9 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
         TRY(drain_once(s, false, &was_busy, info));
         recorder_follow_log(s, now_ms);
         see_abandonment(s);
+        if (s->options->follow_children) {
+            pid_order_look(&s->pid_order, clock_monotonic_ms());
+        }
         TRY(recorder_hear_of_unrecorded(s, now_ms));
         TRY(recorder_modules_round(s));
         TRY(recorder_follow_round(s, now_ms));

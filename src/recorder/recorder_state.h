@@ -29,6 +29,7 @@
 #include "recorder/output/rotation.h"
 #include "recorder/processes/exec_follow.h"
 #include "recorder/processes/hooked_list.h"
+#include "recorder/processes/pending_processes.h"
 #include "recorder/processes/unrecorded_list.h"
 #include "recorder/processes/unrecorded_tree.h"
 #include "recorder/recorder.h"
@@ -76,6 +77,7 @@ struct recorder_state {
     struct strbuf output_absolute; // as `cairn ctl` names it
     uint64_t start_unix_ns;
     uint64_t next_stranger_check_ms; // next drain_find_strangers
+    struct pid_order pid_order;      // since before the program
     uint64_t next_late_check_ms;     // next check for processes that have not joined yet
     unsigned vain_checks;            // checks since one was last found
     bool none_is_pending;            // a check was certain that there is none

@@ -56,6 +56,11 @@ uint64_t proc_text_start(const char *text)
     return number_field(stat_field(text, 22));
 }
 
+uint64_t proc_text_environment_end(const char *text)
+{
+    return number_field(stat_field(text, 51));
+}
+
 uint64_t proc_text_stack_top(const char *text)
 {
     return number_field(stat_field(text, 28));

@@ -21,6 +21,10 @@ uint32_t proc_text_innermost_pid(const char *text);
 // stat: the start of the process in kernel ticks.
 uint64_t proc_text_start(const char *text);
 
+// stat: the address of the end of the environment; 0 in the middle of an exec, and without the
+// right to read it.
+uint64_t proc_text_environment_end(const char *text);
+
 // stat: the first stack pointer of the process.
 uint64_t proc_text_stack_top(const char *text);
 

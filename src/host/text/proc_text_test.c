@@ -56,11 +56,26 @@ static void the_stack_begins_at_field_28(void **state)
     assert_int_equal(proc_text_stack_top(""), 0);
 }
 
+static void the_environment_ends_at_field_51(void **state)
+{
+    (void)state;
+    static const char before[] = "7 (a) S 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 "
+                                 "25 26 27 28 29 30 31 32 33"
+                                 " 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50";
+    char text[256];
+    assert_true(snprintf(text, sizeof(text), "%s 140730000000000 0\n", before) < (int)sizeof(text));
+    assert_int_equal(proc_text_environment_end(text), 140730000000000);
+    assert_true(snprintf(text, sizeof(text), "%s 0 0\n", before) < (int)sizeof(text));
+    assert_int_equal(proc_text_environment_end(text), 0);
+    assert_int_equal(proc_text_environment_end(before), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_innermost_pid_is_the_last_of_its_line),
         cmocka_unit_test(the_stack_begins_at_field_28),
+        cmocka_unit_test(the_environment_ends_at_field_51),
     };
     return cmocka_run_group_tests_name("proc_text", tests, NULL, NULL);
 }

@@ -11,38 +11,72 @@
 #include "host/os/file.h"
 #include "host/os/proc_file.h"
 #include "host/text/number.h"
+#include "host/text/proc_text.h"
 #include "host/text/strbuf.h"
 #include "session/session_env.h"
 
 #define ENVIRONMENT_BYTES_MAX (8u << 20) // far above the limit of execve
+#define STAT_BYTES_MAX        4096u
 #define LOAD_BYTES_MAX        256u
 
 enum {
-    AGE_MS_MAX = 100, // too short for the kernel to hand out all pids (32768 at least)
+    LOOK_MS = 50,  // between two looks
+    LATE_MS = 100, // too short for the kernel to hand out all pids (32768 at least)
     YOUNGER_MAX = 1024,
+    EMPTY_READS = 3, // an exec may end between the reads of two files
 };
 
-// Return whether a process has no environment yet: between the old and the new image of an exec it
-// has none. A process without memory of its own (a kernel thread, or dead) has no executable
-// either.
-static bool is_in_exec(pid_t pid)
+static bool has_variable(const struct strbuf *environment, const struct strbuf *variable)
+{
+    return memmem(environment->data, environment->len, variable->data, variable->len + 1) != NULL;
+}
+
+// Return whether a process of the session may be the child of `parent`: that is one itself, or this
+// process, or one that adopts orphans.
+static bool may_have_child(pid_t parent, const struct strbuf *variable)
+{
+    CLEANUP(strbuf_release) struct strbuf environment = {0};
+    for (pid_t at = getpid(); at > 0; at = proc_file_parent(at)) {
+        if (at == parent) {
+            return true;
+        }
+    }
+    return parent <= 1 || !proc_file_read(parent, "environ", ENVIRONMENT_BYTES_MAX, &environment) ||
+           environment.len == 0 || has_variable(&environment, variable);
+}
+
+// Return whether a process is between the old and the new image of an exec and may be of the
+// session. One without memory of its own (a kernel thread, or dead) has no executable.
+static bool may_get_variable(pid_t pid, const struct strbuf *stat, const struct strbuf *variable)
 {
     char path[64];
     char executable[1];
     (void)snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid); // fits
     return readlink(path, executable, sizeof(executable)) > 0 &&
-           proc_file_start(pid) >= proc_file_own_start();
+           proc_text_start(strbuf_text(stat)) >= proc_file_own_start() &&
+           may_have_child(proc_file_parent(pid), variable);
 }
 
 static bool may_join(pid_t pid, const struct strbuf *variable)
 {
-    CLEANUP(strbuf_release) struct strbuf environment = {0};
-    if (!proc_file_read(pid, "environ", ENVIRONMENT_BYTES_MAX, &environment)) {
-        return false; // it has ended, or belongs to another user
+    for (int i = 0; i < EMPTY_READS; i++) {
+        CLEANUP(strbuf_release) struct strbuf environment = {0};
+        CLEANUP(strbuf_release) struct strbuf stat = {0};
+        if (!proc_file_read(pid, "environ", ENVIRONMENT_BYTES_MAX, &environment)) {
+            return false; // it has ended, or belongs to another user
+        }
+        if (environment.len > 0) {
+            return has_variable(&environment, variable);
+        }
+        if (!proc_file_read(pid, "stat", STAT_BYTES_MAX, &stat)) {
+            return false;
+        }
+        // In an exec there is no environment yet. An empty one has an address.
+        if (proc_text_environment_end(strbuf_text(&stat)) == 0) {
+            return may_get_variable(pid, &stat, variable);
+        }
     }
-    return environment.len > 0 ? memmem(environment.data, environment.len, variable->data,
-                                        variable->len + 1) != NULL
-                               : is_in_exec(pid);
+    return false;
 }
 
 // Return the pid after which the kernel numbers the next process, 0 if it cannot be read: the last
@@ -64,26 +98,50 @@ static bool proc_is_ours(void)
            number_field(self) == (uint64_t)getpid();
 }
 
-// Search the processes that are younger than this one. They have the pids above its own, because
-// the kernel hands pids out in ascending order. A child of one of them has a higher pid still, so
-// it is met later; when the search arrives at the last pid, it reads that again. PENDING_UNSEEN:
-// the order is not certain, because the pids have started again at the lowest, or may have.
-static enum pending_answer search_younger(const struct strbuf *variable, uint64_t age_ms)
+void pid_order_init(struct pid_order *order, uint64_t now_ms)
 {
-    const uint64_t own = (uint64_t)getpid();
-    if (age_ms > AGE_MS_MAX || !proc_is_ours()) {
-        return PENDING_UNSEEN;
+    const uint64_t pid = last_pid();
+    *order = (struct pid_order){.first_pid = pid,
+                                .last_pid = pid,
+                                .look_ms = now_ms,
+                                .is_uncertain = pid == 0 || !proc_is_ours()};
+}
+
+static void look(struct pid_order *order, uint64_t now_ms)
+{
+    const uint64_t pid = last_pid();
+    const bool is_late = now_ms > order->look_ms + LATE_MS;
+    order->is_uncertain = order->is_uncertain || is_late || pid < order->last_pid;
+    order->last_pid = pid;
+    order->look_ms = now_ms;
+}
+
+void pid_order_look(struct pid_order *order, uint64_t now_ms)
+{
+    if (!order->is_uncertain && now_ms >= order->look_ms + LOOK_MS) {
+        look(order, now_ms);
     }
-    for (uint64_t pid = own + 1, last = last_pid(); pid <= last; pid++) {
-        if (may_join((pid_t)pid, variable)) {
+}
+
+// Search the processes that are younger than the session. They have the pids above the first one,
+// because the kernel hands pids out in ascending order. A child of one of them has a higher pid
+// still, so it is met later; when the search arrives at the last pid, it reads that again.
+// PENDING_UNSEEN: the order is not certain, because the pids have started again at the lowest, or
+// may have.
+static enum pending_answer search_younger(const struct strbuf *variable,
+                                          const struct pid_order *order)
+{
+    uint64_t last = order->last_pid;
+    for (uint64_t pid = order->first_pid + 1; pid <= last; pid++) {
+        if (pid != (uint64_t)getpid() && may_join((pid_t)pid, variable)) {
             return PENDING_SOME;
         }
         last = pid == last ? last_pid() : last;
-        if (last - own > YOUNGER_MAX) {
+        if (last - order->first_pid > YOUNGER_MAX) {
             return PENDING_UNSEEN;
         }
     }
-    return last_pid() >= own ? PENDING_NONE : PENDING_UNSEEN;
+    return last_pid() >= order->last_pid ? PENDING_NONE : PENDING_UNSEEN;
 }
 
 static bool search_all(const struct strbuf *variable)
@@ -101,14 +159,17 @@ static bool search_all(const struct strbuf *variable)
     return false;
 }
 
-enum pending_answer pending_processes_find(const char *session, uint64_t age_ms)
+enum pending_answer
+pending_processes_find(const char *session, struct pid_order *order, uint64_t now_ms)
 {
     CLEANUP(strbuf_release) struct strbuf variable = {0};
     strbuf_printf(&variable, "%s=%s", SESSION_ENV_NAME, session);
     if (strbuf_result(&variable) != ERR_OK) {
         return PENDING_UNSEEN;
     }
-    const enum pending_answer answer = search_younger(&variable, age_ms);
+    look(order, now_ms);
+    const enum pending_answer answer =
+        order->is_uncertain ? PENDING_UNSEEN : search_younger(&variable, order);
     if (answer != PENDING_UNSEEN) {
         return answer;
     }

@@ -3,17 +3,20 @@
 //
 // A process joins at its first event, or when its image has been loaded. Until then, which may take
 // long on a busy machine, the session does not know it; but its environment names the session. So
-// before a recording ends, /proc is searched. A process without any environment that is younger
-// than the recorder may be about to execute a program. A process that is unreadable, or has wiped
-// its environment, is not found.
+// before a recording ends, /proc is searched. A process in the middle of an exec has no
+// environment: it counts if it is younger than the recorder and a process of the session may be its
+// parent, or may have been. A process that is unreadable, or has wiped its environment, is not
+// found.
 //
-// The search of a short run visits only the processes that are younger than the recorder, and one
-// search is certain then: 0.1 ms. Later the pids may have started again at the lowest, so all
-// processes are visited: some milliseconds, and a child that a process forks during the search
-// before it ends may be missed.
+// While pids ascend, the search visits only the processes that are younger than the session, and
+// one search is certain: 0.1 ms. A look at the latest pid every 50 ms proves that they do. If a
+// look comes late, the pids may have started again at the lowest. Then all processes are visited:
+// some milliseconds, and a child that a process forks during the search before it ends may be
+// missed.
 // Context: H.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum pending_answer {
@@ -22,7 +25,21 @@ enum pending_answer {
     PENDING_SOME,
 };
 
+// Whether the kernel has handed pids out in ascending order since a moment.
+struct pid_order {
+    uint64_t first_pid; // the latest one at that moment
+    uint64_t last_pid;  // the latest one at the latest look
+    uint64_t look_ms;   // time of that look
+    bool is_uncertain;
+};
+
+// Begin before the first process of the session is started. `now_ms`: clock_monotonic_ms.
+void pid_order_init(struct pid_order *order, uint64_t now_ms);
+
+// Look at the latest pid, if a look is due. Call it at least every 50 ms.
+void pid_order_look(struct pid_order *order, uint64_t now_ms);
+
 // Search the running processes other than this one for one that has `session`, a value of
-// CAIRN_SESSION, in its environment, or that has no environment yet and may get one. `age_ms` is
-// the time since this process started the first process of the session, or longer.
-enum pending_answer pending_processes_find(const char *session, uint64_t age_ms);
+// CAIRN_SESSION, in its environment, or may get it.
+enum pending_answer
+pending_processes_find(const char *session, struct pid_order *order, uint64_t now_ms);

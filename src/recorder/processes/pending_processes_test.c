@@ -26,6 +26,7 @@ enum {
 };
 
 static const char session[] = "pending-processes-test";
+static const char without_environment[] = "";
 
 // A program of the session that waits until its standard input is closed.
 struct waiting_program {
@@ -45,8 +46,14 @@ static struct waiting_program start_program(const char *of_session)
             dup2(started[1], 1) != 1 || close(ends[1]) != 0) {
             _exit(1);
         }
+        if (of_session == without_environment) {
+            execle("/bin/cat", "cat", NULL, (char *[]){NULL});
+        }
         execl("/bin/sh", "sh", "-c", "echo; exec cat", NULL);
         _exit(1);
+    }
+    if (of_session == without_environment) {
+        assert_int_equal(write(ends[1], "\n", 1), 1); // which cat repeats
     }
     char line;
     assert_int_equal(read(started[0], &line, 1), 1);
@@ -62,18 +69,23 @@ static void end_program(const struct waiting_program *program)
     assert_int_equal(status, 0);
 }
 
-// Search as a process that has no older ones than `program` above it: in a new child, that starts a
-// program of the session `of_session` (NULL: none) and searches for `session`.
-static int answer_of_new_recorder(const char *of_session, uint64_t age_ms)
+// Search as a recorder: in a new child, that starts a program of the session `of_session` (NULL:
+// none), looks at the pids every `look_ms` (0: never), and searches for `session`.
+static int answer_with_looks(const char *of_session, uint64_t age_ms, uint64_t look_ms)
 {
     const pid_t pid = fork();
     assert_true(pid >= 0);
     if (pid == 0) {
         struct waiting_program program = {0};
+        struct pid_order order;
+        pid_order_init(&order, 0);
+        for (uint64_t now_ms = look_ms; look_ms > 0 && now_ms < age_ms; now_ms += look_ms) {
+            pid_order_look(&order, now_ms);
+        }
         if (of_session != NULL) {
             program = start_program(of_session);
         }
-        const enum pending_answer answer = pending_processes_find(session, age_ms);
+        const enum pending_answer answer = pending_processes_find(session, &order, age_ms);
         if (of_session != NULL) {
             end_program(&program);
         }
@@ -85,14 +97,27 @@ static int answer_of_new_recorder(const char *of_session, uint64_t age_ms)
     return WEXITSTATUS(status);
 }
 
-static void assert_answers(const char *of_session, uint64_t age_ms, enum pending_answer expected)
+static int answer_of_new_recorder(const char *of_session, uint64_t age_ms)
+{
+    return answer_with_looks(of_session, age_ms, 0);
+}
+
+static void assert_answers_with_looks(const char *of_session,
+                                      uint64_t age_ms,
+                                      uint64_t look_ms,
+                                      enum pending_answer expected)
 {
     const uint64_t deadline_ns = clock_monotonic_ns() + DEADLINE_NS;
     int answer = -1;
     do {
-        answer = answer_of_new_recorder(of_session, age_ms);
+        answer = answer_with_looks(of_session, age_ms, look_ms);
     } while (answer != (int)expected && clock_monotonic_ns() < deadline_ns);
     assert_int_equal(answer, (int)expected);
+}
+
+static void assert_answers(const char *of_session, uint64_t age_ms, enum pending_answer expected)
+{
+    assert_answers_with_looks(of_session, age_ms, 0, expected);
 }
 
 static void a_program_of_the_session_is_found(void **state)
@@ -128,6 +153,25 @@ static void a_long_run_is_not_certain(void **state)
     assert_answers("another session", LONG_MS, PENDING_UNSEEN);
 }
 
+static void a_long_run_that_looks_in_time_is_certain(void **state)
+{
+    (void)state;
+    for (uint64_t look_ms = 1; look_ms <= 100; look_ms += 33) {
+        assert_answers_with_looks(NULL, LONG_MS, look_ms, PENDING_NONE);
+        assert_answers_with_looks(session, LONG_MS, look_ms, PENDING_SOME);
+    }
+    assert_answers_with_looks(NULL, LONG_MS, 101, PENDING_UNSEEN);
+    assert_answers_with_looks(session, LONG_MS, 101, PENDING_SOME);
+}
+
+// Its environment stays empty, so it is not about to join.
+static void a_program_without_environment_is_not_waited_for(void **state)
+{
+    (void)state;
+    assert_answers(without_environment, SHORT_MS, PENDING_NONE);
+    assert_answers(without_environment, LONG_MS, PENDING_UNSEEN);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -135,6 +179,8 @@ int main(void)
         cmocka_unit_test(an_older_program_of_the_session_is_found_in_a_long_run),
         cmocka_unit_test(a_short_run_is_certain_that_there_is_none),
         cmocka_unit_test(a_long_run_is_not_certain),
+        cmocka_unit_test(a_long_run_that_looks_in_time_is_certain),
+        cmocka_unit_test(a_program_without_environment_is_not_waited_for),
     };
     return cmocka_run_group_tests_name("pending_processes", tests, NULL, NULL);
 }
