@@ -16,6 +16,9 @@
 
 #define ID          "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define UID         "8a7d6c5b-1234-4321-9876-0123456789ab"
+#define SIX         "aaaaaa"
+#define SIXTY_TWO   SIX SIX SIX SIX SIX SIX SIX SIX SIX SIX "aa"
+#define LETTERS     SIXTY_TWO SIXTY_TWO SIXTY_TWO SIXTY_TWO SIX // 254
 #define UID_SYSTEMD "8a7d6c5b_1234_4321_9876_0123456789ab"
 
 static void test_names(void **state)
@@ -47,6 +50,19 @@ static void test_names(void **state)
           ".slice/cri-containerd-" ID ".scope\n"},
          "a{container_id=" ID ",pod_uid=" UID_SYSTEMD "}"},
         {{NULL}, {"a", "", "", "0::/podman/pod8a7d-nothing/0" ID "\n"}, "a"},
+        // One wrong character: the first, the last, and that of each form.
+        {{NULL},
+         {"a", "", "", "pod/podg" UID "/pod" UID_SYSTEMD "\n"},
+         "a{pod_uid=" UID_SYSTEMD "}"},
+        {{NULL}, {"a", "", "", "pod_a7d6c5b-1234-4321-9876-0123456789ab"}, "a"},
+        {{NULL}, {"a", "", "", "pod8a7d6c5b-1234-4321-9876-0123456789ag"}, "a"},
+        {{NULL}, {"a", "", "", "pod8a7d6c5b-1234-4321-9876-0123456789a"}, "a"},
+        {{NULL}, {"a", "", "", "pod8a7d6c5b-123444321-9876-0123456789ab"}, "a"},
+        {{"pod_uid=mine", "container_id=mine"},
+         {"a", "", "", ID "/pod" UID},
+         "a{pod_uid=mine,container_id=mine}"},
+        {{"hos=x", "host2=y"}, {"a", "n", "", ""}, "a{hos=x,host2=y,host=n}"},
+        {{NULL}, {"a", LETTERS "abc", "", ""}, "a{host=" LETTERS "ab}"}, // 256 bytes
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -66,13 +82,15 @@ static void test_labels(void **state)
         const char *label;
         bool is_good;
     } cases[] = {
-        {"env=prod", true},    {"a_1=x.y/z:1-2", true},
-        {"_a=\xc3\xa4", true}, {"env", false},
-        {"env=", false},       {"=x", false},
-        {"1a=x", false},       {"a-b=x", false},
-        {"a=x y", false},      {"a=x,b=y", false},
-        {"a={}", false},       {"a=\"x\"", false},
-        {"a=x\ny", false},     {"", false},
+        {"env=prod", true},        {"a_1=x.y/z:1-2", true},
+        {"_a=\xc3\xa4", true},     {"env", false},
+        {"env=", false},           {"=x", false},
+        {"1a=x", false},           {"a-b=x", false},
+        {"a=x y", false},          {"a=x,b=y", false},
+        {"a={}", false},           {"a=\"x\"", false},
+        {"a=x\ny", false},         {"", false},
+        {"b=" LETTERS, true}, // 256 bytes
+        {"b=" LETTERS "a", false},
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
