@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -126,11 +127,206 @@ static void a_process_that_executed_a_program_was_not_killed(void **state)
     }
 }
 
+struct scene {
+    struct session session;
+    struct aggregator aggregator;
+    struct unrecorded_list list;
+    struct exec_note *note;
+};
+
+static void scene_make(struct scene *scene)
+{
+    *scene = (struct scene){0};
+    assert_int_equal(session_create(&(struct session_options){0}, &scene->session, NULL), ERR_OK);
+    assert_int_equal(aggregator_init(&scene->aggregator, 1), ERR_OK);
+    scene->note = session_exec_note(scene->session.memory, 0);
+}
+
+static void scene_release(struct scene *scene)
+{
+    unrecorded_list_release(&scene->list);
+    aggregator_release(&scene->aggregator);
+    session_release(&scene->session);
+}
+
+// Put a note as a process does, and hear it.
+static void put(struct scene *scene, struct exec_note note, const char *path, uint64_t now_ms)
+{
+    memcpy(scene->note, &note, sizeof(note));
+    (void)snprintf(scene->note->path, sizeof(scene->note->path), "%s", path);
+    atomic_store(&scene->note->state, EXEC_NOTE_READY);
+    atomic_fetch_add(&scene->session.header->exec_count, 1);
+    assert_int_equal(
+        unrecorded_list_hear(&scene->list, &scene->aggregator, &scene->session, now_ms), ERR_OK);
+}
+
+static void expect_counted(struct scene *scene, uint64_t now_ms, uint64_t wanted)
+{
+    uint64_t execs = 0;
+    assert_int_equal(unrecorded_list_count_due(&scene->list, &scene->aggregator, now_ms), ERR_OK);
+    for (size_t i = 0; i < scene->list.entries.len; i++) {
+        execs += scene->list.entries.items[i].execs;
+    }
+    assert_int_equal(execs, wanted);
+}
+
+static void an_exec_counts_half_a_second_after_its_note_unless_it_is_taken_back(void **state)
+{
+    (void)state;
+    CLEANUP(scene_release) struct scene scene;
+    scene_make(&scene);
+    put(&scene, (struct exec_note){.number = 1, .obstacle = EXEC_STATIC}, "a", 100);
+    put(&scene, (struct exec_note){.number = 2, .obstacle = EXEC_LIBC}, "a", 100);
+    put(&scene, (struct exec_note){.number = 3, .obstacle = EXEC_STATIC}, "b", 101);
+    assert_int_equal(scene.list.fresh.len, 3);
+    assert_int_equal(scene.list.fresh.items[2].heard_ms, 101);
+    put(&scene, (struct exec_note){.number = 2}, "", 102);
+    assert_int_equal(scene.list.recent.len, 2);
+    put(&scene, (struct exec_note){.number = 9}, "", 102); // not one of the list
+    put(&scene, (struct exec_note){.number = 3, .obstacle = EXEC_OBSTACLE_COUNT}, "", 102);
+    put(&scene, (struct exec_note){.number = 4, .obstacle = EXEC_STATIC}, "a", 102);
+    assert_int_equal(scene.list.recent.len, 2);
+    assert_int_equal(scene.list.wanted.len, 0);
+    expect_counted(&scene, 599, 0);
+    expect_counted(&scene, 600, 1);
+    expect_counted(&scene, 601, 1);
+    expect_counted(&scene, 602, 2);
+    assert_int_equal(scene.list.entries.len, 1);
+    assert_int_equal(scene.list.recent.len, 0);
+    put(&scene, (struct exec_note){.number = 5, .obstacle = EXEC_STATIC}, "b", 700);
+    expect_counted(&scene, UINT64_MAX, 3);
+    assert_int_equal(scene.list.entries.len, 2);
+}
+
+static void many_programs_and_many_at_once_are_counted_by_their_reasons(void **state)
+{
+    (void)state;
+    CLEANUP(scene_release) struct scene scene;
+    scene_make(&scene);
+    for (uint32_t i = 0; i <= UNRECORDED_RECENT_MAX; i++) {
+        char path[16];
+        assert_int_equal(scene.list.entries.len, 0);
+        (void)snprintf(path, sizeof(path), "%u", i);
+        put(&scene, (struct exec_note){.number = i + 1, .obstacle = EXEC_STATIC}, path, 1);
+    }
+    assert_int_equal(scene.list.recent.len, UNRECORDED_RECENT_MAX);
+    assert_int_equal(scene.list.entries.len, 1); // the last has no room to wait
+    expect_counted(&scene, UINT64_MAX, UNRECORDED_RECENT_MAX + 1);
+    assert_int_equal(scene.list.entries.len, UNRECORDED_PROGRAMS_MAX + 1);
+    const struct rec_unrecorded *rest = &scene.list.entries.items[UNRECORDED_PROGRAMS_MAX];
+    assert_int_equal(rest->program, 0);
+    assert_int_equal(rest->execs, UNRECORDED_RECENT_MAX + 1 - UNRECORDED_PROGRAMS_MAX);
+    put(&scene, (struct exec_note){.number = 7, .obstacle = EXEC_LIBC}, "0", 1);
+    expect_counted(&scene, UINT64_MAX, UNRECORDED_RECENT_MAX + 2);
+    assert_int_equal(scene.list.entries.len, UNRECORDED_PROGRAMS_MAX + 2); // another reason
+    const struct unrecorded_exec exec = {.obstacle = EXEC_LIBC, .program = 0};
+    assert_int_equal(unrecorded_list_add_descendants(&scene.list, &scene.aggregator, &exec, 5),
+                     ERR_OK);
+    assert_int_equal(unrecorded_list_add_descendants(&scene.list, &scene.aggregator, &exec, 2),
+                     ERR_OK);
+    assert_int_equal(scene.list.entries.items[UNRECORDED_PROGRAMS_MAX + 1].descendants, 7);
+}
+
+static void an_exec_is_followed_if_its_process_waits(void **state)
+{
+    (void)state;
+    static const struct {
+        struct exec_note note;
+        bool may_follow;
+        uint64_t now_ms;
+        pid_t thread; // 0: it is not followed
+    } cases[] = {
+        {{.pid = 70, .thread_id = 70, .follow = EXEC_FOLLOW_WANTED}, true, 5, 70},
+        {{.pid = 70, .thread_id = 71, .follow = EXEC_FOLLOW_WANTED}, true, 5, 71},
+        {{.pid = 70, .thread_id = 71, .follow = EXEC_FOLLOW_WANTED}, false, 5, 0},
+        {{.pid = 70, .thread_id = 71, .follow = EXEC_FOLLOW_WANTED}, true, UINT64_MAX, 0},
+        {{.pid = 70, .thread_id = 0, .follow = EXEC_FOLLOW_WANTED}, true, 5, 0},
+        {{.pid = 70, .thread_id = 71, .follow = EXEC_FOLLOW_NO}, true, 5, 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(scene_release) struct scene scene;
+        struct exec_note note;
+        scene_make(&scene);
+        memcpy(&note, &cases[i].note, sizeof(note));
+        note.number = 3;
+        note.time_ms = 4;
+        note.obstacle = EXEC_STATIC;
+        note.makes_child = i == 0;
+        scene.list.may_follow = cases[i].may_follow;
+        put(&scene, note, "a", cases[i].now_ms);
+        const bool is_followed = cases[i].thread != 0;
+        assert_int_equal(atomic_load(&scene.note->state),
+                         is_followed ? EXEC_NOTE_HEARD : EXEC_NOTE_FREE);
+        assert_int_equal(scene.list.wanted.len, is_followed);
+        assert_int_equal(scene.list.fresh.len, !is_followed);
+        const struct unrecorded_exec *exec =
+            is_followed ? &scene.list.wanted.items[0].exec : &scene.list.fresh.items[0];
+        assert_int_equal(exec->number, 3);
+        assert_int_equal(exec->time_ms, 4);
+        assert_int_equal(exec->pid, 70);
+        if (is_followed) {
+            assert_int_equal(scene.list.wanted.items[0].thread, cases[i].thread);
+            assert_int_equal(scene.list.wanted.items[0].makes_child, i == 0);
+            assert_ptr_equal(scene.list.wanted.items[0].note, scene.note);
+            put(&scene, (struct exec_note){.number = 8}, "", 6); // one that has failed
+            assert_int_equal(scene.list.wanted.len, 2);
+            assert_int_equal(scene.list.wanted.items[1].exec.number, 8);
+            assert_int_equal(scene.list.wanted.items[1].exec.obstacle, EXEC_NONE);
+        }
+    }
+}
+
+static void an_exec_whose_image_joins_is_not_counted(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t flags;
+        uint64_t join_number;
+        uint64_t wanted;
+    } cases[] = {{0, 5, 0}, {0, 6, 0}, {0, 4, 1}, {REC_PROCESS_FORKED, 6, 1}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(scene_release) struct scene scene;
+        struct aggregator_process *process;
+        const struct rec_process record = {.pid = 77, .flags = cases[i].flags};
+        scene_make(&scene);
+        assert_int_equal(aggregator_process_begin(&scene.aggregator, &record, &process), ERR_OK);
+        process->join_number = cases[i].join_number;
+        put(&scene, (struct exec_note){.pid = 77, .number = 1, .joins = 5, .obstacle = EXEC_STATIC},
+            "a", 1);
+        expect_counted(&scene, UINT64_MAX, cases[i].wanted);
+        assert_int_equal(scene.list.recent.len, 0);
+    }
+}
+
+static void who_has_loaded_libraries_waits_unless_the_recording_ends(void **state)
+{
+    (void)state;
+    for (int is_last = 0; is_last < 2; is_last++) {
+        CLEANUP(scene_release) struct scene scene;
+        scene_make(&scene);
+        put(&scene, (struct exec_note){.pid = 78, .has_loaded = 1, .obstacle = EXEC_STATIC}, "",
+            is_last != 0 ? UINT64_MAX : 1);
+        assert_int_equal(atomic_load(&scene.note->state),
+                         is_last != 0 ? EXEC_NOTE_FREE : EXEC_NOTE_HEARD);
+        assert_int_equal(scene.list.loaded.len, is_last == 0);
+        if (is_last == 0) {
+            assert_int_equal(scene.list.loaded.items[0].pid, 78);
+            assert_ptr_equal(scene.list.loaded.items[0].note, scene.note);
+        }
+        expect_counted(&scene, UINT64_MAX, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_note_is_heard_without_another_one),
         cmocka_unit_test(a_process_that_executed_a_program_was_not_killed),
+        cmocka_unit_test(an_exec_counts_half_a_second_after_its_note_unless_it_is_taken_back),
+        cmocka_unit_test(many_programs_and_many_at_once_are_counted_by_their_reasons),
+        cmocka_unit_test(an_exec_is_followed_if_its_process_waits),
+        cmocka_unit_test(an_exec_whose_image_joins_is_not_counted),
+        cmocka_unit_test(who_has_loaded_libraries_waits_unless_the_recording_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
