@@ -3,13 +3,16 @@
 #include "target/preload/process/thread_state.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 
 #include <cmocka.h>
 
+#include "base/compiler.h"
 #include "base/sys.h"
 #include "target/preload/process/process.h"
 
@@ -54,6 +57,56 @@ static void a_thread_opens_its_state(void **state)
     assert_int_equal(t->max_frames, 64);
 }
 
+// The parts of a lane's memory, in their order: none reaches into the next one.
+static void the_memory_of_a_lane_is_divided(void **state)
+{
+    static const struct {
+        uint32_t wanted;
+        uint32_t frames;
+    } cases[] = {{0, 8}, {7, 8}, {8, 8}, {9, 9}, {1023, 1023}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        g_session->max_frames = cases[i].wanted;
+        struct thread_state *t = thread_state_open();
+        assert_non_null(t);
+        assert_int_equal(t->max_frames, cases[i].frames);
+        const uint8_t *memory = (const uint8_t *)t;
+        const struct stack_dictionary *d = &t->stacks;
+        const uint8_t *modules = (const uint8_t *)d->modules.grown;
+        const uint8_t *names = (const uint8_t *)d->stacks.grown;
+        assert_ptr_equal(t->unwind, memory + 4096);
+        assert_true(modules > (const uint8_t *)t->unwind);
+        assert_int_equal((uintptr_t)modules % 4096, 0);
+        assert_int_equal((uintptr_t)names % 4096, 0);
+        assert_true(names > modules);
+        assert_ptr_equal(d->nodes.grown, d->stacks.grown + d->stacks.max);
+        assert_true((const uint8_t *)(d->nodes.grown + d->nodes.max) <= t->deferred.memory);
+        assert_ptr_equal(t->deferred.memory + DEFERRED_BYTES, memory + LANE_STATE_BYTES);
+        assert_ptr_equal(thread_state_lane(t), session_lane(g_session, 0));
+        assert_int_equal(part(state), 0); // there is one lane
+        assert_int_equal(join(state), 0);
+    }
+}
+
+// The state has the thread's name, which is sent if it is not the process's. The signals that were
+// blocked meanwhile are not any more.
+static void a_name_of_its_own_is_pending(void **state)
+{
+    char before[THREAD_NAME_BYTES];
+    sigset_t blocked;
+    assert_int_equal(prctl(PR_GET_NAME, before), 0);
+    for (int is_own = 0; is_own < 2; is_own++) {
+        assert_int_equal(prctl(PR_SET_NAME, is_own != 0 ? "its own name" : process_name()), 0);
+        const struct thread_state *t = thread_state_open();
+        assert_int_equal(t->name_pending, is_own);
+        assert_string_equal(t->name, is_own != 0 ? "its own name" : process_name());
+        assert_int_equal(sigprocmask(SIG_BLOCK, NULL, &blocked), 0);
+        assert_int_equal(sigismember(&blocked, SIGUSR1), 0);
+        assert_int_equal(part(state), 0); // there is one lane
+        assert_int_equal(join(state), 0);
+    }
+    assert_int_equal(prctl(PR_SET_NAME, before), 0);
+}
+
 // The thread found the session, and then another thread found the recorder dead. The state is of no
 // generation, so that no later event uses it.
 static void another_thread_may_leave_meanwhile(void **state)
@@ -83,6 +136,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_thread_opens_its_state, join, part),
+        cmocka_unit_test_setup_teardown(the_memory_of_a_lane_is_divided, join, part),
+        cmocka_unit_test_setup_teardown(a_name_of_its_own_is_pending, join, part),
         cmocka_unit_test_setup_teardown(another_thread_may_leave_meanwhile, join, part),
         cmocka_unit_test_setup_teardown(what_has_no_room_is_counted_after_another_thread_left, join,
                                         part),

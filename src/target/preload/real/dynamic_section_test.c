@@ -40,10 +40,12 @@ static size_t symbol_count(const struct dynamic_section *section)
            sizeof(ElfW(Sym));
 }
 
-static void check_module(const char *part, size_t at_least)
+// Compare a section of the module with dlsym().
+static void check_section(const struct link_map *module,
+                          const struct dynamic_section section,
+                          const char *part,
+                          size_t at_least)
 {
-    const struct link_map *module = module_named(part);
-    const struct dynamic_section section = section_of(module);
     void *handle = dlopen(module->l_name, RTLD_LAZY | RTLD_NOLOAD);
     assert_non_null(handle);
     size_t checked = 0;
@@ -65,6 +67,55 @@ static void check_module(const char *part, size_t at_least)
     }
     assert_true(checked >= at_least);
     assert_int_equal(dlclose(handle), 0);
+}
+
+static void check_module(const char *part, size_t at_least)
+{
+    const struct link_map *module = module_named(part);
+    check_section(module, section_of(module), part, at_least);
+}
+
+// The hash of the System V ABI, as its figure 5-13 computes it.
+static uint32_t abi_hash(const char *name)
+{
+    unsigned long hash = 0;
+    while (*name != '\0') {
+        hash = (hash << 4) + (unsigned char)*name++;
+        const unsigned long high = hash & 0xf0000000;
+        hash ^= high >> 24;
+        hash &= ~high;
+    }
+    return (uint32_t)hash;
+}
+
+// Linkers write this table, too, for older loaders: here one of ours, for the symbols of libc.
+static void test_the_older_table_leads_to_the_same_functions(void **state)
+{
+    (void)state;
+    enum {
+        BUCKETS = 61
+    };
+    const struct link_map *module = module_named("libc.so");
+    struct dynamic_section section = section_of(module);
+    const size_t count = symbol_count(&section);
+    uint32_t *table = calloc(2 + BUCKETS + count, sizeof(*table));
+    assert_non_null(table);
+    uint32_t *buckets = table + 2;
+    uint32_t *chain = buckets + BUCKETS;
+    table[0] = BUCKETS;
+    table[1] = (uint32_t)count;
+    for (size_t i = 1; i < count; i++) {
+        uint32_t *bucket = &buckets[abi_hash(section.names + section.symbols[i].st_name) % BUCKETS];
+        chain[i] = *bucket;
+        *bucket = (uint32_t)i;
+    }
+    section.gnu_hash = NULL;
+    section.hash = table;
+    check_section(module, section, "libc.so", 1500);
+    assert_int_equal(dynamic_section_function(&section, "no such name"), 0);
+    table[0] = 0; // an empty one
+    assert_int_equal(dynamic_section_function(&section, "malloc"), 0);
+    free(table);
 }
 
 static void test_every_function_is_where_dlsym_finds_it(void **state)
@@ -137,6 +188,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_function_is_where_dlsym_finds_it),
+        cmocka_unit_test(test_the_older_table_leads_to_the_same_functions),
         cmocka_unit_test(test_what_nobody_defines_is_not_found),
         cmocka_unit_test(test_a_section_that_is_not_relocated_is_read_all_the_same),
         cmocka_unit_test(test_modules_are_searched_in_the_loaders_order),
