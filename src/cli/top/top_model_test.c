@@ -296,6 +296,81 @@ static void other_keys_ask_for_actions(void **state)
     assert_int_equal(model.page, TOP_PAGE_LIST);
 }
 
+// What each key does to a list of several rows whose program runs; other keys do nothing.
+static void each_key_has_its_meaning(void **state)
+{
+    (void)state;
+    static const uint32_t quits[] = {'q', TOP_KEY_F0 + 10};
+    static const uint32_t helps[] = {'h', '?', TOP_KEY_F0 + 1};
+    static const uint32_t filters[] = {'/', '\\', TOP_KEY_F0 + 3, TOP_KEY_F0 + 4};
+    static const uint32_t stacks[] = {TOP_KEY_ENTER, TOP_KEY_F0 + 5};
+    static const uint32_t marks[] = {'m', TOP_KEY_F0 + 7};
+    static const uint32_t pauses[] = {'z', 'Z', TOP_KEY_F0 + 8};
+    static const uint32_t refreshes[] = {' '};
+    static const uint32_t ends[] = {'k', TOP_KEY_F0 + 9};
+    static const uint32_t nexts[] = {'>', '.', TOP_KEY_RIGHT, TOP_KEY_F0 + 6};
+    static const uint32_t previous[] = {'<', ',', TOP_KEY_LEFT};
+    static const uint32_t nothings[] = {'x', 'A', '0', TOP_KEY_F0 + 2, TOP_KEY_F0 + 11, 0x20ac};
+    static const struct {
+        const uint32_t *keys;
+        size_t count;
+        enum top_action action;
+        enum top_page page;
+        bool is_typing;
+        bool is_asking;
+        bool is_marked;
+        bool is_paused;
+        enum top_column sort;
+    } cases[] = {
+        {quits, ARRAY_LEN(quits), TOP_QUIT, TOP_PAGE_LIST, .sort = TOP_LIVE},
+        {helps, ARRAY_LEN(helps), TOP_NOTHING, TOP_PAGE_HELP, .sort = TOP_LIVE},
+        {filters, ARRAY_LEN(filters), TOP_NOTHING, TOP_PAGE_LIST, .is_typing = true},
+        {stacks, ARRAY_LEN(stacks), TOP_NOTHING, TOP_PAGE_STACK, .sort = TOP_LIVE},
+        {marks, ARRAY_LEN(marks), TOP_NOTHING, TOP_PAGE_LIST, .is_marked = true},
+        {pauses, ARRAY_LEN(pauses), TOP_PAUSE, TOP_PAGE_LIST, .is_paused = true},
+        {refreshes, ARRAY_LEN(refreshes), TOP_REFRESH, TOP_PAGE_LIST, .sort = TOP_LIVE},
+        {ends, ARRAY_LEN(ends), TOP_NOTHING, TOP_PAGE_LIST, .is_asking = true},
+        {nexts, ARRAY_LEN(nexts), TOP_NOTHING, TOP_PAGE_LIST, .sort = TOP_LIVE + 1},
+        {previous, ARRAY_LEN(previous), TOP_NOTHING, TOP_PAGE_LIST, .sort = TOP_COLUMN_COUNT - 1},
+        {nothings, ARRAY_LEN(nothings), TOP_NOTHING, TOP_PAGE_LIST, .sort = TOP_LIVE},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        for (size_t k = 0; k < cases[i].count; k++) {
+            CLEANUP(top_model_release) struct top_model model = {.lines = 3, .state = TOP_RUNS};
+            take(&model, early, 1000);
+            press(&model, cases[i].keys[k], cases[i].action);
+            assert_int_equal(model.page, cases[i].page);
+            assert_int_equal(model.is_typing, cases[i].is_typing);
+            assert_int_equal(model.is_asking, cases[i].is_asking);
+            assert_int_equal(model.is_marked, cases[i].is_marked);
+            assert_int_equal(model.is_paused, cases[i].is_paused);
+            assert_int_equal(model.sort, cases[i].sort);
+        }
+    }
+}
+
+// "operator new" has a blank. Control characters and other keys are none of a filter's, and it has
+// an end.
+static void a_filter_takes_characters_only(void **state)
+{
+    (void)state;
+    CLEANUP(top_model_release) struct top_model model = {.lines = 3};
+    take(&model, "operator new 1 8\nmain 1 8\n", 1000);
+    press(&model, '/', TOP_NOTHING);
+    type_text(&model, "r n\x1f\x01");
+    press(&model, TOP_KEY_F0 + 1, TOP_NOTHING);
+    press(&model, TOP_KEY_UP, TOP_NOTHING);
+    assert_string_equal(strbuf_text(&model.filter), "r n");
+    assert_rows(&model, "operator new");
+    for (size_t i = 0; i < 1000; i++) {
+        press(&model, 'n', TOP_NOTHING);
+    }
+    const size_t most = model.filter.len;
+    press(&model, 'n', TOP_NOTHING);
+    assert_int_equal(model.filter.len, most);
+    assert_true(most < 1000);
+}
+
 static void columns_have_words(void **state)
 {
     (void)state;
@@ -316,6 +391,8 @@ int main(void)
         cmocka_unit_test(stacks_are_a_page),
         cmocka_unit_test(the_page_of_stacks_keeps_its_call_site),
         cmocka_unit_test(other_keys_ask_for_actions),
+        cmocka_unit_test(each_key_has_its_meaning),
+        cmocka_unit_test(a_filter_takes_characters_only),
         cmocka_unit_test(columns_have_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
