@@ -59,6 +59,25 @@ describe('the findings', () => {
     assert.ok((await page.locator('.cards').boundingBox()).height < 400);
   });
 
+  for (const [width, columns] of [[800, 2], [1024, 2], [1440, 4]]) {
+    it(`leave no gap beside four of them at ${width} pixels`, async () => {
+      await page.setViewportSize({ width, height: 800 });
+      await viewer.open('#/summary');
+      // The workload has fewer findings than four.
+      const lefts = await page.locator('.cards').evaluate((list) => {
+        const cards = [...list.children];
+        while (list.children.length < 4) {
+          list.append(cards[0].cloneNode(true));
+        }
+        const found = [...list.children].map((one) => one.getBoundingClientRect().left);
+        [...list.children].filter((one) => !cards.includes(one)).forEach((one) => one.remove());
+        return found;
+      });
+      assert.equal(new Set(lefts).size, columns, String(lefts));
+      await page.setViewportSize({ width: 1280, height: 800 });
+    });
+  }
+
   for (const [kind, button, wanted] of [
     ['growth', 'Leaks', 'leaks'], ['growth', 'Over time', 'charts'], ['peak', 'Why the peak', 'peak'], ['peak', 'Flame graph', 'flame'], ['churn', 'Bottom-up', 'bottom-up'],
   ]) {

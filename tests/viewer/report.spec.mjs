@@ -66,6 +66,15 @@ const FRAGMENTS = [
 ];
 
 describe('a report file', () => {
+  it('opens Source at the costliest line, as the server does', async () => {
+    const lines = [];
+    for (const one of [viewer, served]) {
+      await one.open('#/source?cost=allocations');
+      lines.push(await one.page.locator('.source-file .table-selected .source-line').innerText());
+    }
+    assert.equal(lines[0], lines[1]);
+  });
+
   it('shows what the server shows, in every view', async () => {
     const shown = [];
     for (const page of [viewer, served]) {

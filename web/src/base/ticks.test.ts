@@ -1,7 +1,7 @@
 // Axes: a few ticks, evenly spaced, up to the highest value.
 import { describe, expect, it } from 'vitest';
 import { formatMs } from './format';
-import { ticks, tickStep, TIME_STEPS_MS } from './ticks';
+import { logTicks, ticks, tickStep, TIME_STEPS_MS } from './ticks';
 
 const HIGHEST = [1e-3, 0.7, 1, 3, 9.99, 10, 12, 99, 1000, 1023, 1024, 1025, 5e6, 7.3e9, 2 ** 52];
 
@@ -32,4 +32,14 @@ describe('ticks of time', () => {
   it('have steps that rise', () => TIME_STEPS_MS.slice(1).forEach((step, i) => expect(step).toBeGreaterThan(TIME_STEPS_MS[i] ?? 0)));
 
   it('go on beyond the largest step', () => expect(tickStep(1e18, 10, 'time')).toBe(1e17));
+});
+
+describe('ticks of a logarithmic axis', () => {
+  it.each([
+    [25_200_000, 5, 'decimal', [0, 1, 100, 10_000, 1_000_000]],
+    [5_018, 5, 'decimal', [0, 1, 10, 100, 1000]],
+    [9, 5, 'decimal', [0, 1]],
+    [2 ** 33, 4, 'binary', [0, 1, 2 ** 10, 2 ** 20, 2 ** 30]],
+    [0, 5, 'binary', [0]],
+  ] as const)('up to %d are 0 and whole powers', (highest, most, kind, wanted) => expect(logTicks(highest, most, kind)).toEqual(wanted));
 });

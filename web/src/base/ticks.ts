@@ -43,6 +43,20 @@ export function tickStep(highest: number, most: number, kind: TickKind): number 
   return 10 * power;
 }
 
+/** Powers between two ticks of a logarithmic axis. */
+const LOG_STEPS = [1, 2, 5, 10, 20, 50] as const;
+
+/** Ticks of a logarithmic axis: 0 and at most `most` powers of 10, or for bytes of 2, up to `highest`. */
+export function logTicks(highest: number, most: number, kind: 'decimal' | 'binary'): readonly number[] {
+  if (!(highest >= 1)) {
+    return [0];
+  }
+  const powers = Math.floor(kind === 'binary' ? Math.log2(highest) : Math.log10(highest)) + 1;
+  const step = LOG_STEPS.find((one) => one * most >= powers) ?? powers;
+  const base = kind === 'binary' ? 2 : 10;
+  return [0, ...Array.from({ length: Math.ceil(powers / step) }, (_, i) => base ** (i * step))];
+}
+
 /** 0 and every multiple of the step up to `highest`. */
 export function ticks(highest: number, most: number, kind: TickKind): readonly number[] {
   if (!(highest > 0)) {

@@ -4,7 +4,7 @@ import type { JSX } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Histogram } from '../api/answers';
 import { at, range } from '../base/columns';
-import { ticks } from '../base/ticks';
+import { logTicks, ticks } from '../base/ticks';
 import { formatBytes, formatCount, formatCountOf, formatCountShort, formatMs } from '../base/format';
 import { locationName } from '../model/code';
 import { errorBeside } from '../model/cost';
@@ -135,7 +135,7 @@ interface HeightLabel {
 function heightLabels(model: HistogramModel): readonly HeightLabel[] {
   const { highest, rank, isLog } = model;
   const format = rank === 'blocks' ? formatCountShort : formatBytes;
-  const values = isLog ? [0, 0.25, 0.5, 0.75, 1].map((part) => Math.round(Math.expm1(part * Math.log1p(highest)))) : ticks(highest, 6, rank === 'bytes' ? 'binary' : 'decimal');
+  const values = (isLog ? logTicks : ticks)(highest, 6, rank === 'bytes' ? 'binary' : 'decimal');
   return values.map((value) => ({ at: heightOf(model, value), label: format(value) }));
 }
 

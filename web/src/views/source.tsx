@@ -1,11 +1,11 @@
 // A source file with the cost of each line.
 import type { JSX } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { callSites, files as filesAnswer, source as sourceAnswer, type CallSites } from '../api/answers';
+import { files as filesAnswer, source as sourceAnswer } from '../api/answers';
 import type { Decoded } from '../api/decode';
 import { inReport } from '../api/report-file';
 import { at, range } from '../base/columns';
-import { baseName, editorLink, locationName, NO_CODE } from '../model/code';
+import { baseName, editorLink, NO_CODE } from '../model/code';
 import { ALL_COSTS, costTitle, costWidths, type LiveWhen } from '../model/cost';
 import { filterParams, type Address } from '../state/address';
 import { go } from '../state/app-state';
@@ -71,18 +71,16 @@ function columnsOf(source: Source, lines: readonly string[] | null, cost: string
   ];
 }
 
-/** Call sites among which that of the shown file is looked for, highest first. */
-const SITES = '1000';
-
-/** The line of the costliest call site in a file; 0: there is none. */
-function costliestLine(answer: CallSites | null, path: string): number {
-  const names = answer === null ? [] : range(answer.sites.count).map((row) => locationName(answer.code, answer.sites.location[row]));
-  return names.find((name) => name.file === path)?.line ?? 0;
+/** The line whose call sites cost most; 0: there is none. */
+function costliestLine({ lines }: Source, cost: string): number {
+  const self = lines.self[cost] ?? [];
+  const most = Math.max(0, ...self);
+  return most === 0 ? 0 : at(lines.line, self.indexOf(most));
 }
 
-/** `first`: the line that is shown if nobody chose one. */
-function SourceTable(props: { readonly source: Source; readonly address: Address; readonly first: number }): JSX.Element {
-  const { source, address, first } = props;
+function SourceTable(props: { readonly source: Source; readonly address: Address }): JSX.Element {
+  const { source, address } = props;
+  const first = costliestLine(source, address.cost);
   const lines = useMemo(() => (source.text === null ? null : source.text.split('\n')), [source]);
   const [selected, setSelected] = useState(-1);
   useEffect(() => {
@@ -162,11 +160,6 @@ function OneFile(props: { readonly path: string; readonly address: Address }): J
     { ...filterParams(address), file_path: path, costs: ALL_COSTS.join(','), diff: address.diff },
     sourceAnswer,
   );
-  const sites = useAsk(
-    path === '' || address.line !== '' ? null : 'call_sites',
-    { ...filterParams(address), costs: address.cost, sort: address.cost, limit: SITES },
-    callSites,
-  );
   if (path === '') {
     return <Notice>Choose a file, or a source line in a stack or in Caller / Callee: the file is shown with the costs of its lines.</Notice>;
   }
@@ -182,7 +175,7 @@ function OneFile(props: { readonly path: string; readonly address: Address }): J
         )}
       </p>
       <Pane asked={asked} label="Source">
-        {(source) => <SourceTable source={source} address={address} first={costliestLine(sites.value, path)} />}
+        {(source) => <SourceTable source={source} address={address} />}
       </Pane>
     </div>
   );
@@ -197,7 +190,7 @@ export function SourceView(): JSX.Element {
     <div class="view">
       <div class="toolbar">
         <CostSelect value={address.cost} costs={ALL_COSTS} onChange={(cost) => go({ cost })} />
-        <span class="soft">Files by the cost of their call sites. The redder a line, the more of the file passes through it.</span>
+        <span class="soft">Files by the cost of their call sites. Self: of those on a line. Inclusive: of all stacks through it; the redder, the more.</span>
       </div>
       <div class="split">
         <FileList asked={asked} path={path} address={address} />

@@ -29,7 +29,7 @@ const THREADS: Kind<Decoded<typeof threadsAnswer>> = {
   route: 'threads',
   label: 'Threads',
   decode: threadsAnswer,
-  texts: [{ title: 'Thread', widthPx: 130, narrowPx: 98 }, { title: 'Id', widthPx: 76, narrowPx: 60, spare: 1, numeric: true }, { title: 'Lived', widthPx: 150, narrowPx: 132, spare: 2 }],
+  texts: [{ title: 'Thread', widthPx: 130, narrowPx: 98 }, { title: 'Id', widthPx: 76, narrowPx: 60, spare: 1, numeric: true }, { title: 'Lived', widthPx: 184, narrowPx: 132, spare: 2 }],
   side: ({ threads, selection }) => ({
     count: threads.count,
     costs: threads.costs,
