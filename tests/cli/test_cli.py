@@ -366,7 +366,12 @@ def test_inlined_frames_are_marked(server):
 
 
 def test_the_error_of_the_peak_is_shown(draw):
-    assert "60,000,000 bytes, at least 59,995,904, at most 60,004,096 after" in text_of(draw(SERVER + "!peak_error_bytes 4096\n"))
+    path = draw(SERVER + "!peak_error_bytes 4096\n")
+    assert "60,000,000 bytes, at least 59,995,904, at most 60,004,096 after" in text_of(path)
+    # A part never held more than the 30 or 64 bytes that it allocated.
+    assert "  0 bytes, at least 0, at most 30 after" in text_of("--filter-function", "^start$", path)
+    totals = json.loads(text_of("--json", "--filter-function", "^spin$", path))["totals"]
+    assert (totals["peak_at_least_bytes"], totals["peak_bytes"], totals["peak_at_most_bytes"]) == (0, 0, 64)
 
 
 def test_deep_stacks_are_cut_in_the_middle(draw):

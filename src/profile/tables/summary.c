@@ -5,6 +5,7 @@
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "host/containers/map_u64.h"
+#include "profile/accuracy/sampling.h"
 #include "profile/tables/rss_breakdown.h"
 
 #define MS_PER_SECOND 1000.0
@@ -154,6 +155,19 @@ static uint64_t peak_below(const struct rec_totals *totals)
                : totals->peak_error_bytes;
 }
 
+// A part of the heap never held more than it allocated. Estimates narrow nothing, and under a time
+// range the part may hold older blocks.
+static void narrow_peak_of_part(const struct selection *selection, struct summary *summary)
+{
+    const uint64_t *values = summary->costs.values;
+    if (!selection->has_range && selection_knows(selection, COST_ALLOCATED_BYTES) &&
+        costs_get(&selection->estimated, COST_ALLOCATED_BYTES) == 0 &&
+        !sampling_of(&selection->profile->recording).is_sampled) {
+        const uint64_t above = excess_u64(values[COST_ALLOCATED_BYTES], values[COST_PEAK_BYTES]);
+        summary->peak_error_bytes = min_u64(summary->peak_error_bytes, above);
+    }
+}
+
 enum err summary_build(const struct selection *selection, struct summary *out)
 {
     const struct recording *recording = &selection->profile->recording;
@@ -178,6 +192,7 @@ enum err summary_build(const struct selection *selection, struct summary *out)
         take_suppressed(selection, &summary.costs);
         TRY(count_everything(recording, &summary));
     } else {
+        narrow_peak_of_part(selection, &summary);
         TRY(count_selected(selection, &summary));
     }
     if (summary.counted_ms > 0) {

@@ -3,8 +3,9 @@
 //
 // Unfiltered totals are the recording's own. They include what belongs to no row (unknown frees).
 // With a filter, totals are sums over the selected rows. `peak_bytes` is then the selection's part
-// of the global peak; time and error remain those of the global peak. Under a time range the peak
-// is the range's own, at its own time (time_range.h). Context: H.
+// of the global peak. The time and the error remain those of the global peak, but no bound is more
+// than the selection allocated. Under a time range the peak is the range's own, at its own time
+// (time_range.h). Context: H.
 #pragma once
 
 #include <stdbool.h>
