@@ -4,9 +4,10 @@
 
 usage: tools/check_style.py ROOT
 
-Every file begins with its licence and a module comment. clang-format accepts the layout. Some
-functions and words are banned, each with a reason. A mistake that a new rule would find gets a rule
-here. Exit status 1 and one line per finding.
+Every file begins with its licence and a module comment; a .c file may instead begin with its own
+header, which has one. clang-format accepts the layout. Some functions and words are banned, each
+with a reason. A mistake that a new rule would find gets a rule here. Exit status 1 and one line per
+finding.
 """
 import pathlib
 import re
@@ -85,7 +86,9 @@ def head_findings(root, path, lines):
         yield f"{where}:1: does not open with '{mark} {SPDX}'"
     elif path.suffix in (".c", ".h") and where.parts[0] == "src":
         opening = re.compile(rf"// (arch/\w+/)?{re.escape(path.stem)}(,| \(.*\))?:? ")
-        if not path.stem.endswith("_test") and not (len(body) > 1 and opening.match(body[1])):
+        own_header = re.compile(rf'#include "(\w+/)*{re.escape(path.stem)}\.h"')
+        is_told = len(body) > 1 and (opening.match(body[1]) or own_header.fullmatch(body[1]))
+        if not path.stem.endswith("_test") and not is_told:
             yield f"{where}:2: no module comment that begins with '// {path.stem}: '"
         if path.suffix == ".h" and "#pragma once" not in body:
             yield f"{where}:1: no #pragma once"

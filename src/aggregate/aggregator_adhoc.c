@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// aggregator_adhoc: see the header.
 #include "aggregate/aggregator_adhoc.h"
 
 #include "aggregate/aggregator.h"

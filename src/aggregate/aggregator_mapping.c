@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// aggregator_mapping: see the header.
 #include "aggregate/aggregator_mapping.h"
 
 #include "aggregate/aggregator.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// aggregator_sampling: see aggregator_sampling.h.
 #include "aggregate/aggregator_sampling.h"
 
 #include "base/minmax.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// block_list: see the header.
 #include "aggregate/block_list.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// memory_budget: see the header.
 #include "aggregate/memory_budget.h"
 
 #include "aggregate/peak/byte_weight.h"

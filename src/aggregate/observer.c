@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// observer: see the header.
 #include "aggregate/observer.h"
 
 static uint32_t find(const struct observer_list *list, const void *context)

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// peak_scopes: see the header.
 #include "aggregate/peak_scopes.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// stack_pruning: see the header.
 #include "aggregate/stack_pruning.h"
 
 #include <malloc.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// agent_tables: see agent_tables.h.
 #include "attach/agent_tables.h"
 
 #include <elf.h>

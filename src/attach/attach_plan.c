@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// attach_plan: see attach_plan.h.
 #include "attach/attach_plan.h"
 
 #include <inttypes.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// descriptor_gift: see descriptor_gift.h.
 #include "attach/descriptor_gift.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// module_code: see module_code.h.
 #include "attach/module_code.h"
 
 #include <gelf.h>

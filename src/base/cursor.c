@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// cursor: see cursor.h.
 #include "base/cursor.h"
 
 const uint8_t *cursor_take(struct cursor *c, size_t len)

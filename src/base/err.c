@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// err: see err.h.
 #include "base/err.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// page_alloc: see page_alloc.h.
 #include "base/page_alloc.h"
 
 #include <sys/mman.h>

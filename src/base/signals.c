@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// signals: see signals.h.
 #include "base/signals.h"
 
 #include <signal.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// command_table: see command_table.h.
 #include "cli/command_table.h"
 
 #include <string.h>

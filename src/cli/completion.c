@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// completion: see the header.
 #include "cli/completion.h"
 
 #include <stdbool.h>

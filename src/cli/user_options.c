@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// user_options: see user_options.h.
 #include "cli/user_options.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// agent_image: see agent_image.h.
 #include "inject/agent_image.h"
 
 #include <elf.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// inject: see inject.h.
 #include "inject/inject.h"
 
 #include <inttypes.h>

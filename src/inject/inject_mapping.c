@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// inject_mapping: see inject_mapping.h.
 #include "inject/inject_mapping.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// patching: see patching.h.
 #include "inject/patching.h"
 
 #include <inttypes.h>

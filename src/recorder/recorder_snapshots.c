@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// recorder_snapshots: see the header.
 #include "recorder/recorder_snapshots.h"
 
 #include <fcntl.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// http: see http.h.
 #include "server/http.h"
 
 #include <inttypes.h>

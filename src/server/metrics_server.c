@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// metrics_server: see metrics_server.h.
 #include "server/metrics_server.h"
 
 #include <errno.h>

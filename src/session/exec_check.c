@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// exec_check: see exec_check.h.
 #include "session/exec_check.h"
 
 #include <elf.h>

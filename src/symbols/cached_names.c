@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// cached_names: see cached_names.h.
 #include "symbols/cached_names.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// function_names: see function_names.h.
 #include "symbols/function_names.h"
 
 #include <dwarf.h>

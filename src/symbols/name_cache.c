@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// name_cache: see name_cache.h.
 #include "symbols/name_cache.h"
 
 #include <dirent.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// name_memo: see name_memo.h.
 #include "symbols/name_memo.h"
 
 #include "base/compiler.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// symbol_source: see symbol_source.h.
 #include "symbols/symbol_source.h"
 
 #include <string.h>

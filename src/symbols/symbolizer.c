@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// symbolizer: see symbolizer.h.
 #include "symbols/symbolizer.h"
 
 #include <stdlib.h>

@@ -141,6 +141,7 @@ MODULE = HEAD + "// a: says what it is.\n"
     ("src/host/a.c", "// a: no licence\n", "does not open with"),
     ("tools/a.py", "#!/usr/bin/env python3\nprint()\n", "does not open with"),
     ("src/host/a.c", HEAD + "int a;\n", "no module comment"),
+    ("src/host/a.c", HEAD + '#include "host/b.h"\n', "no module comment"),
     ("src/host/a.h", MODULE + "int a;\n", "no #pragma once"),
     ("src/host/a.c", MODULE + "int  a;\n", "clang-format would change it"),
     ("src/host/a.c", MODULE + "int x(void)\n{\n    return atoi(\"1\");\n}\n", "atoi is banned"),
@@ -176,6 +177,7 @@ def test_style_accepts_what_the_rules_allow(tree):
         "src/host/a.c": MODULE + "// Not strcpy() nor atoi(): see #12. TO" + "DO #12\n"
                         "const char *text = \"strcpy(\";\n",
         "src/host/a_test.c": HEAD + "int test;\n",
+        "src/host/b.c": HEAD + '#include "host/b.h"\n',
         "src/base/arch/x86_64/a.h": HEAD + "// a (x86-64): registers.\n#pragma once\n",
         "src/base/arch/aarch64/a.h": HEAD + "// a (aarch64): registers.\n#pragma once\n",
     })

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// live_boxes: see the header.
 #include "aggregate/live_blocks/live_boxes.h"
 
 void live_boxes_release(struct live_boxes *boxes)

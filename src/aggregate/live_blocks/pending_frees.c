@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// pending_frees: see the header.
 #include "aggregate/live_blocks/pending_frees.h"
 
 #include <string.h>

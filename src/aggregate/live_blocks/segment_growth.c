@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// segment_growth: see the header.
 #include "aggregate/live_blocks/segment_growth.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// byte_weight: see the header.
 #include "aggregate/peak/byte_weight.h"
 
 #include <math.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// peak_bound: see the header.
 #include "aggregate/peak/peak_bound.h"
 
 #include <string.h>

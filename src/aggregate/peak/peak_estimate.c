@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// peak_estimate: see the header.
 #include "aggregate/peak/peak_estimate.h"
 
 #include <math.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// bucket_set: see the header.
 #include "aggregate/rows/bucket_set.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// cell_table: see the header.
 #include "aggregate/rows/cell_table.h"
 
 #include "base/minmax.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// cohort_table: see the header.
 #include "aggregate/rows/cohort_table.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// peak_rows: see the header.
 #include "aggregate/rows/peak_rows.h"
 
 #include <string.h>

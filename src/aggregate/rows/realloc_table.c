@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// realloc_table: see the header.
 #include "aggregate/rows/realloc_table.h"
 
 #include <stdlib.h>

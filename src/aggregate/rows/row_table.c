@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// row_table: see the header.
 #include "aggregate/rows/row_table.h"
 
 #include "base/hash.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// id_index: see the header.
 #include "aggregate/tables/id_index.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// mapping_map: see the header.
 #include "aggregate/tables/mapping_map.h"
 
 #include <string.h>

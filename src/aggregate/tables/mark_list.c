@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// mark_list: see the header.
 #include "aggregate/tables/mark_list.h"
 
 #include "base/compiler.h"

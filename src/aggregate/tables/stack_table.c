@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// stack_table: see the header.
 #include "aggregate/tables/stack_table.h"
 
 #include "base/hash.h"

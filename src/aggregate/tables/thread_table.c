@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// thread_table: see the header.
 #include "aggregate/tables/thread_table.h"
 
 void thread_table_release(struct thread_table *table)

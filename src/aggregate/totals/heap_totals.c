@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// heap_totals: see the header.
 #include "aggregate/totals/heap_totals.h"
 
 #include <string.h>

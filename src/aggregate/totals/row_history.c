@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// row_history: see the header.
 #include "aggregate/totals/row_history.h"
 
 #include <string.h>

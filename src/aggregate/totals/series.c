@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// series: see the header.
 #include "aggregate/totals/series.h"
 
 #include <string.h>

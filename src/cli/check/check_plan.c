@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// check_plan: see check_plan.h.
 #include "cli/check/check_plan.h"
 
 #include <string.h>

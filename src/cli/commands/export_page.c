@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// export_page: see export_page.h.
 #include "cli/commands/export_page.h"
 
 #include "cli/options/filter_options.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// comparison: see comparison.h.
 #include "cli/diff/comparison.h"
 
 #include <stdlib.h>

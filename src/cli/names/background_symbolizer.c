@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// background_symbolizer: see the header.
 #include "cli/names/background_symbolizer.h"
 
 #include <sched.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// jit_names: see jit_names.h.
 #include "cli/names/jit_names.h"
 
 #include <fcntl.h>

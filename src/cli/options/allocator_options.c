@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// allocator_options: see allocator_options.h.
 #include "cli/options/allocator_options.h"
 
 #include <string.h>

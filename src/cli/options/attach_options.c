@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// attach_options: see attach_options.h.
 #include "cli/options/attach_options.h"
 
 #include "host/os/process_search.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// option_values: see option_values.h.
 #include "cli/options/option_values.h"
 
 #include <ctype.h>

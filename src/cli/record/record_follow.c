@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// record_follow: see record_follow.h.
 #include "cli/record/record_follow.h"
 
 #include <errno.h>

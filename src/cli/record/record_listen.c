@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// record_listen: see record_listen.h.
 #include "cli/record/record_listen.h"
 
 #include <string.h>

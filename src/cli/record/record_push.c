@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// record_push: see record_push.h.
 #include "cli/record/record_push.h"
 
 #include <inttypes.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// table_output: see table_output.h.
 #include "cli/store/table_output.h"
 
 #include <inttypes.h>

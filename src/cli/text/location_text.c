@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// location_text: see the header.
 #include "cli/text/location_text.h"
 
 #include <inttypes.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// package_owner: see package_owner.h.
 #include "cli/text/package_owner.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// paint: see paint.h.
 #include "cli/text/paint.h"
 
 const char *paint_begin(bool use_color, enum paint paint)

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// top_chart: see the header.
 #include "cli/top/top_chart.h"
 
 #include "base/minmax.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// top_feed: see the header.
 #include "cli/top/top_feed.h"
 
 #include <errno.h>

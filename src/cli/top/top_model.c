@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// top_model: see the header.
 #include "cli/top/top_model.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// top_picture: see the header.
 #include "cli/top/top_picture.h"
 
 #include <inttypes.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// top_plain: see the header.
 #include "cli/top/top_plain.h"
 
 #include <inttypes.h>

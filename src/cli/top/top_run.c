@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// top_run: see the header.
 #include "cli/top/top_run.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// top_sample: see the header.
 #include "cli/top/top_sample.h"
 
 #include <stdlib.h>

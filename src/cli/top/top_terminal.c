@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// top_terminal: see the header.
 #include "cli/top/top_terminal.h"
 
 #include <curses.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// top_watch: see the header.
 #include "cli/top/top_watch.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// dhat_frames: see dhat_frames.h.
 #include "formats/export/dhat_frames.h"
 
 #include "base/compiler.h"

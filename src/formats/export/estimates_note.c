@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// estimates_note: see estimates_note.h.
 #include "formats/export/estimates_note.h"
 
 #include "profile/accuracy/sampling.h"

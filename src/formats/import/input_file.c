@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// input_file: see input_file.h.
 #include "formats/import/input_file.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// mapped_files: see mapped_files.h.
 #include "formats/import/mapped_files.h"
 
 #include "base/order.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// unpacked: see unpacked.h.
 #include "formats/import/unpacked.h"
 
 #include <errno.h>

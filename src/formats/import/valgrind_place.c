@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// valgrind_place: see valgrind_place.h.
 #include "formats/import/valgrind_place.h"
 
 #include "base/compiler.h"

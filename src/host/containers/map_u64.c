@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// map_u64: see map_u64.h.
 #include "host/containers/map_u64.h"
 
 #include <stdlib.h>

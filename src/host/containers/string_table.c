@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// string_table: see string_table.h.
 #include "host/containers/string_table.h"
 
 #define XXH_INLINE_ALL

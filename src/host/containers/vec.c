@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// vec: see vec.h.
 #include "host/containers/vec.h"
 
 #include "base/minmax.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// http_credentials: see http_credentials.h.
 #include "host/http/http_credentials.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// memory_groups: see memory_groups.h.
 #include "host/memory/memory_groups.h"
 
 #include <stdio.h>

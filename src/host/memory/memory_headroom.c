@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// memory_headroom: see memory_headroom.h.
 #include "host/memory/memory_headroom.h"
 
 #include <stddef.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// memory_limit: see memory_limit.h.
 #include "host/memory/memory_limit.h"
 
 #include <stdatomic.h>

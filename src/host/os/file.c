@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// file: see file.h.
 #include "host/os/file.h"
 
 #include "base/compiler.h"

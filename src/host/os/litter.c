@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// litter: see litter.h.
 #include "host/os/litter.h"
 
 #include <dirent.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// proc_file: see proc_file.h.
 #include "host/os/proc_file.h"
 
 #include <dirent.h>

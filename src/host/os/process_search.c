@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// process_search: see process_search.h.
 #include "host/os/process_search.h"
 
 #include <ctype.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// progress: see progress.h.
 #include "host/os/progress.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// quiet_thread: see quiet_thread.h.
 #include "host/os/quiet_thread.h"
 
 #include <signal.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// side_process: see side_process.h.
 #include "host/os/side_process.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// format: see format.h.
 #include "host/text/format.h"
 
 #include <stdbool.h>

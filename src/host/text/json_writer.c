@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// json_writer: see json_writer.h.
 #include "host/text/json_writer.h"
 
 #include <math.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// number: see number.h.
 #include "host/text/number.h"
 
 #include <string.h>

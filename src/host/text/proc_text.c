@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// proc_text: see proc_text.h.
 #include "host/text/proc_text.h"
 
 #include "host/text/number.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// strbuf: see strbuf.h.
 #include "host/text/strbuf.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// utf8: see utf8.h.
 #include "host/text/utf8.h"
 
 #include "base/compiler.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// visible_text: see visible_text.h.
 #include "host/text/visible_text.h"
 
 #include "base/compiler.h"

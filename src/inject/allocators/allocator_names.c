@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// allocator_names: see allocator_names.h.
 #include "inject/allocators/allocator_names.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// allocator_scan: see allocator_scan.h.
 #include "inject/allocators/allocator_scan.h"
 
 #include <gelf.h>

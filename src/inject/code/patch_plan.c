@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// patch_plan: see patch_plan.h.
 #include "inject/code/patch_plan.h"
 
 #include <stdbool.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// relocate: see relocate.h.
 #include "inject/code/relocate.h"
 
 const char *relocate_refusal_text(enum relocate_refusal refusal)

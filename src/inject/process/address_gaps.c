@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// address_gaps: see address_gaps.h.
 #include "inject/process/address_gaps.h"
 
 #include "base/minmax.h"

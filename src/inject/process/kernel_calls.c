@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// kernel_calls: see kernel_calls.h.
 #include "inject/process/kernel_calls.h"
 
 #include <fcntl.h>

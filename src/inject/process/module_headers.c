@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// module_headers: see module_headers.h.
 #include "inject/process/module_headers.h"
 
 #include <elf.h>

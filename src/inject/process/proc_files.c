@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// proc_files: see proc_files.h.
 #include "inject/process/proc_files.h"
 
 #include <dirent.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// seccomp_filter: see seccomp_filter.h.
 #include "inject/process/seccomp_filter.h"
 
 #include <errno.h>

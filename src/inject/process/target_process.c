@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// target_process: see target_process.h.
 #include "inject/process/target_process.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// target_reading: see target_reading.h.
 #include "inject/process/target_reading.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// target_refusal: see target_refusal.h.
 #include "inject/process/target_refusal.h"
 
 #include <elf.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// merged_stacks: see the header.
 #include "profile/accuracy/merged_stacks.h"
 
 #include "base/compiler.h"

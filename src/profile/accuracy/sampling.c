@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// sampling: see sampling.h.
 #include "profile/accuracy/sampling.h"
 
 #include <math.h>

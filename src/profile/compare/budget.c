@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// budget: see budget.h.
 #include "profile/compare/budget.h"
 
 #include <math.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// diff: see diff.h.
 #include "profile/compare/diff.h"
 
 #include <math.h>

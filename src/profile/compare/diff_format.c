@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// diff_format: see diff_format.h.
 #include "profile/compare/diff_format.h"
 
 #include <math.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// diff_verdict: see diff_verdict.h.
 #include "profile/compare/diff_verdict.h"
 
 #include "base/compiler.h"

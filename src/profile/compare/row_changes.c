@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// row_changes: see row_changes.h.
 #include "profile/compare/row_changes.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// findings: see findings.h.
 #include "profile/findings/findings.h"
 
 #include <inttypes.h>

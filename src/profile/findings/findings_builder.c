@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// findings_builder: see the header.
 #include "profile/findings/findings_builder.h"
 
 #include <inttypes.h>

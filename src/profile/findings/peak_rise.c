@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// peak_rise: see peak_rise.h.
 #include "profile/findings/peak_rise.h"
 
 #include "base/compiler.h"

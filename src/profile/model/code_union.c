@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// code_union: see code_union.h.
 #include "profile/model/code_union.h"
 
 #include <string.h>

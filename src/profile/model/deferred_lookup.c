@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// deferred_lookup: see deferred_lookup.h.
 #include "profile/model/deferred_lookup.h"
 
 #include <stdlib.h>

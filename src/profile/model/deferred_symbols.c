@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// deferred_symbols: see deferred_symbols.h.
 #include "profile/model/deferred_symbols.h"
 
 #include <pthread.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// process_lives: see process_lives.h.
 #include "profile/model/process_lives.h"
 
 #include <stdbool.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// program_pairs: see program_pairs.h.
 #include "profile/model/program_pairs.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// asked_wrappers: see asked_wrappers.h.
 #include "profile/names/asked_wrappers.h"
 
 #include "base/compiler.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// known_functions: see known_functions.h.
 #include "profile/names/known_functions.h"
 
 #include <string.h>

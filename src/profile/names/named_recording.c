@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// named_recording: see named_recording.h.
 #include "profile/names/named_recording.h"
 
 #include "base/compiler.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// bucket_range: see bucket_range.h.
 #include "profile/select/bucket_range.h"
 
 #include "base/compiler.h"

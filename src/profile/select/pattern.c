@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// pattern: see pattern.h.
 #include "profile/select/pattern.h"
 
 #include <string.h>

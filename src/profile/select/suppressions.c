@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// suppressions: see suppressions.h.
 #include "profile/select/suppressions.h"
 
 #include <string.h>

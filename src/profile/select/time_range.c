@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// time_range: see time_range.h.
 #include "profile/select/time_range.h"
 
 #include "base/compiler.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// block_table: see block_table.h.
 #include "profile/tables/block_table.h"
 
 #include "base/compiler.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// cost_groups: see cost_groups.h.
 #include "profile/tables/cost_groups.h"
 
 #include <inttypes.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// function_costs: see function_costs.h.
 #include "profile/tables/function_costs.h"
 
 #include "base/compiler.h"

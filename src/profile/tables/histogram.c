@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// histogram: see histogram.h.
 #include "profile/tables/histogram.h"
 
 #include "base/compiler.h"

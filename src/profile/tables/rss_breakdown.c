@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// rss_breakdown: see rss_breakdown.h.
 #include "profile/tables/rss_breakdown.h"
 
 #include "base/compiler.h"

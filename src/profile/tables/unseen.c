@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// unseen: see unseen.h.
 #include "profile/tables/unseen.h"
 
 #include "base/compiler.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// cut_timeline: see cut_timeline.h.
 #include "profile/time/cut_timeline.h"
 
 #include "base/compiler.h"

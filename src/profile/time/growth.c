@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// growth: see growth.h.
 #include "profile/time/growth.h"
 
 #include <math.h>

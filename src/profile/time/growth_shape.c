@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// growth_shape: see growth_shape.h.
 #include "profile/time/growth_shape.h"
 
 #include <math.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// marks: see marks.h.
 #include "profile/time/marks.h"
 
 #include "base/compiler.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// row_groups: see row_groups.h.
 #include "profile/time/row_groups.h"
 
 #include "base/compiler.h"

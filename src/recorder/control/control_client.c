@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// control_client: see the header.
 #include "recorder/control/control_client.h"
 
 #include <errno.h>

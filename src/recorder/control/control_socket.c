@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// control_socket: see the header.
 #include "recorder/control/control_socket.h"
 
 #include <errno.h>

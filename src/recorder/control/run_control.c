@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// run_control: see the header.
 #include "recorder/control/run_control.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// drain_lane: see the header.
 #include "recorder/ingest/drain_lane.h"
 
 #include "base/hash.h"

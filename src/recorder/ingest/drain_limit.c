@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// drain_limit: see the header.
 #include "recorder/ingest/drain_limit.h"
 
 #include "base/minmax.h"

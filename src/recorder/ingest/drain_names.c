@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// drain_names: see the header.
 #include "recorder/ingest/drain_names.h"
 
 static bool is_nameless_child(const struct drain_process *process)

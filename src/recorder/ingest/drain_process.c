@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// drain_process: see the header.
 #include "recorder/ingest/drain_process.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// drain_queries: see the header.
 #include "recorder/ingest/drain_queries.h"
 
 #include <limits.h>

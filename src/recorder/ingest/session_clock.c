@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// session_clock: see the header.
 #include "recorder/ingest/session_clock.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// hold_budget: see the header.
 #include "recorder/lanes/hold_budget.h"
 
 #include "base/minmax.h"

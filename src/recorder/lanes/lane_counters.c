@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// lane_counters: see the header.
 #include "recorder/lanes/lane_counters.h"
 
 #include "base/minmax.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// lane_dictionary: see the header.
 #include "recorder/lanes/lane_dictionary.h"
 
 #include "base/hash.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// lane_heap: see lane_heap.h.
 #include "recorder/lanes/lane_heap.h"
 
 #include "base/minmax.h"

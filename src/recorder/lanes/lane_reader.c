@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// lane_reader: see the header.
 #include "recorder/lanes/lane_reader.h"
 
 #include <stdlib.h>

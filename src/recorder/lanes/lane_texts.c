@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// lane_texts: see the header.
 #include "recorder/lanes/lane_texts.h"
 
 void lane_texts_release(struct lane_texts *texts)

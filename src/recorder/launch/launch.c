@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// launch: see launch.h.
 #include "recorder/launch/launch.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// preflight: see preflight.h.
 #include "recorder/launch/preflight.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// preload_path: see the header.
 #include "recorder/launch/preload_path.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// memory_areas: see the header.
 #include "recorder/memory/memory_areas.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// memory_snapshots: see the header.
 #include "recorder/memory/memory_snapshots.h"
 
 #include "base/compiler.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// oom_guard: see oom_guard.h.
 #include "recorder/memory/oom_guard.h"
 
 #include "base/minmax.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// own_memory: see the header.
 #include "recorder/memory/own_memory.h"
 
 #include <fcntl.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// proc_sampler: see proc_sampler.h.
 #include "recorder/memory/proc_sampler.h"
 
 #include <fcntl.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// resident_pages: see the header.
 #include "recorder/memory/resident_pages.h"
 
 #include "base/compiler.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// rss_pieces: see the header.
 #include "recorder/memory/rss_pieces.h"
 
 #include <string.h>

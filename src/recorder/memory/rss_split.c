@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// rss_split: see the header.
 #include "recorder/memory/rss_split.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// survivors: see the header.
 #include "recorder/memory/survivors.h"
 
 #include "base/compiler.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// aggregator_snapshot: see the header.
 #include "recorder/output/aggregator_snapshot.h"
 
 #include <stdio.h>

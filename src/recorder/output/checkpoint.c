@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// checkpoint: see the header.
 #include "recorder/output/checkpoint.h"
 
 #include <signal.h>

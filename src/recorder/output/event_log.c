@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// event_log: see the header.
 #include "recorder/output/event_log.h"
 
 #include <errno.h>

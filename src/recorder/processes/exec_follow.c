@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// exec_follow: see exec_follow.h.
 #include "recorder/processes/exec_follow.h"
 
 #include <errno.h>

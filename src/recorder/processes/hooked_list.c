@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// hooked_list: see the header.
 #include "recorder/processes/hooked_list.h"
 
 #include <stdbool.h>

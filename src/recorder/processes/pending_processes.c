@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// pending_processes: see the header.
 #include "recorder/processes/pending_processes.h"
 
 #include <dirent.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// pid_lookup: see the header.
 #include "recorder/processes/pid_lookup.h"
 
 #include <dirent.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// unrecorded_list: see the header.
 #include "recorder/processes/unrecorded_list.h"
 
 #include <stdbool.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// unrecorded_tree: see the header.
 #include "recorder/processes/unrecorded_tree.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// nursery_reader: see the header.
 #include "recorder/session/nursery_reader.h"
 
 #include <string.h>

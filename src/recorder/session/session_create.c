@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// session_create: see the header.
 #include "recorder/session/session_create.h"
 
 #include <errno.h>

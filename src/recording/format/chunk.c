@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// chunk: see chunk.h.
 #include "recording/format/chunk.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// chunk_index: see chunk_index.h.
 #include "recording/format/chunk_index.h"
 
 #include "base/compiler.h"

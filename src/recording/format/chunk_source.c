@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// chunk_source: see chunk_source.h.
 #include "recording/format/chunk_source.h"
 
 #include <errno.h>

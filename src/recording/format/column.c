@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// column: see column.h.
 #include "recording/format/column.h"
 
 #include <string.h>

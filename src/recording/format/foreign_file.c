@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// foreign_file: see foreign_file.h.
 #include "recording/format/foreign_file.h"
 
 #include <stdbool.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// recording_file: see recording_file.h.
 #include "recording/format/recording_file.h"
 
 #include <errno.h>

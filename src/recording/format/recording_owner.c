@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// recording_owner: see recording_owner.h.
 #include "recording/format/recording_owner.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// schema: see schema.h.
 #include "recording/format/schema.h"
 
 #include <string.h>

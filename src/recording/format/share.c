@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// share: see share.h.
 #include "recording/format/share.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// tables: see tables.h.
 #include "recording/format/tables.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// compact_history: see compact_history.h.
 #include "recording/read/compact_history.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// damage_report: see damage_report.h.
 #include "recording/read/damage_report.h"
 
 #include <inttypes.h>

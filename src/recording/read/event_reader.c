@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// event_reader: see event_reader.h.
 #include "recording/read/event_reader.h"
 
 #include "host/os/file.h"

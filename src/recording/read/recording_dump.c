@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// recording_dump: see recording_dump.h.
 #include "recording/read/recording_dump.h"
 
 #include "base/cursor.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// recording_findings: see recording_findings.h.
 #include "recording/read/recording_findings.h"
 
 #include <stdarg.h>

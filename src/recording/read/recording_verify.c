@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// recording_verify: see recording_verify.h.
 #include "recording/read/recording_verify.h"
 
 #include <inttypes.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// table_reader: see table_reader.h.
 #include "recording/read/table_reader.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// group_encoder: see group_encoder.h.
 #include "recording/write/group_encoder.h"
 
 #include <stdbool.h>

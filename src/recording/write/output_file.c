@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// output_file: see output_file.h.
 #include "recording/write/output_file.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// recording_builder: see recording_builder.h.
 #include "recording/write/recording_builder.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// recording_rewrite: see recording_rewrite.h.
 #include "recording/write/recording_rewrite.h"
 
 #include <sys/stat.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// access: see access.h.
 #include "server/access/access.h"
 
 #include <errno.h>

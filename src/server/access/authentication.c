@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// authentication: see authentication.h.
 #include "server/access/authentication.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// token_file: see token_file.h.
 #include "server/access/token_file.h"
 
 #include <errno.h>

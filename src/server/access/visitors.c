@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// visitors: see visitors.h.
 #include "server/access/visitors.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// answer: see answer.h.
 #include "server/api/answer.h"
 
 #include "base/compiler.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// answer_reply: see answer_reply.h.
 #include "server/api/answer_reply.h"
 
 #include <string.h>

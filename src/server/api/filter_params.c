@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// filter_params: see filter_params.h.
 #include "server/api/filter_params.h"
 
 #include <string.h>

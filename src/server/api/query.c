@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// query: see query.h.
 #include "server/api/query.h"
 
 #include "base/compiler.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// routes: see routes.h.
 #include "server/api/routes.h"
 
 #include "base/compiler.h"

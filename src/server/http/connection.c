@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// connection: see connection.h.
 #include "server/http/connection.h"
 
 const char *http_header(struct MHD_Connection *connection, const char *name)

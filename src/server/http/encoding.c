@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// encoding: see encoding.h.
 #include "server/http/encoding.h"
 
 #include <ctype.h>

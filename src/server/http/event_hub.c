@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// event_hub: see event_hub.h.
 #include "server/http/event_hub.h"
 
 #include <inttypes.h>

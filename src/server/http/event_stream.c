@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// event_stream: see event_stream.h.
 #include "server/http/event_stream.h"
 
 #include "server/http/connection.h"

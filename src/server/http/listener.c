@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// listener: see listener.h.
 #include "server/http/listener.h"
 
 #include <arpa/inet.h>

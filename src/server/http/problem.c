@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// problem: see problem.h.
 #include "server/http/problem.h"
 
 #include <stdarg.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// reply: see reply.h.
 #include "server/http/reply.h"
 
 #include "base/compiler.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// request: see request.h.
 #include "server/http/request.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// assets: see assets.h.
 #include "server/pages/assets.h"
 
 #include <stdio.h>

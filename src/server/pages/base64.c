@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// base64: see base64.h.
 #include "server/pages/base64.h"
 
 #include "base/hex.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// baseline_upload: see baseline_upload.h.
 #include "server/state/baseline_upload.h"
 
 #include <string.h>

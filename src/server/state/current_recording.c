@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// current_recording: see current_recording.h.
 #include "server/state/current_recording.h"
 
 #include <sys/stat.h>

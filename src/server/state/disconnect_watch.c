@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// disconnect_watch: see disconnect_watch.h.
 #include "server/state/disconnect_watch.h"
 
 #include <poll.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// requests_in_flight: see requests_in_flight.h.
 #include "server/state/requests_in_flight.h"
 
 #include "base/clock.h"

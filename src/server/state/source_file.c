@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// source_file: see source_file.h.
 #include "server/state/source_file.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// tree_cache: see tree_cache.h.
 #include "server/state/tree_cache.h"
 
 #include <stdlib.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// turns: see turns.h.
 #include "server/state/turns.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// store_reply: see store_reply.h.
 #include "server/store/store_reply.h"
 
 #include <string.h>

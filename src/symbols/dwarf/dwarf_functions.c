@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// dwarf_functions: see dwarf_functions.h.
 #include "symbols/dwarf/dwarf_functions.h"
 
 #include <dwarf.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// dwarf_lines: see dwarf_lines.h.
 #include "symbols/dwarf/dwarf_lines.h"
 
 #include <dwarf.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// dwarf_reader: see dwarf_reader.h.
 #include "symbols/dwarf/dwarf_reader.h"
 
 #include <dwarf.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// dwarf_scopes: see dwarf_scopes.h.
 #include "symbols/dwarf/dwarf_scopes.h"
 
 #include <dwarf.h>

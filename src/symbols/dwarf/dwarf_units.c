@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// dwarf_units: see dwarf_units.h.
 #include "symbols/dwarf/dwarf_units.h"
 
 #include <dwarf.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// debug_search: see debug_search.h.
 #include "symbols/elf/debug_search.h"
 
 #include <stdio.h>

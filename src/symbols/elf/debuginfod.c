@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// debuginfod: see debuginfod.h.
 #include "symbols/elf/debuginfod.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// elf_file: see elf_file.h.
 #include "symbols/elf/elf_file.h"
 
 #include <elfutils/libdwelf.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// function_starts: see function_starts.h.
 #include "symbols/elf/function_starts.h"
 
 #include <dwarf.h>

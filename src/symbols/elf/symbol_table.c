@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// symbol_table: see symbol_table.h.
 #include "symbols/elf/symbol_table.h"
 
 #include <string.h>

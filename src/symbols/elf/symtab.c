@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// symtab: see symtab.h.
 #include "symbols/elf/symtab.h"
 
 #include <gelf.h>

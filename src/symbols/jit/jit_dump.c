@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// jit_dump: see jit_dump.h.
 #include "symbols/jit/jit_dump.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// jit_map: see jit_map.h.
 #include "symbols/jit/jit_map.h"
 
 void jit_map_release(struct jit_map *map)

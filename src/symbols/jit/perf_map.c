@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// perf_map: see perf_map.h.
 #include "symbols/jit/perf_map.h"
 
 #include <errno.h>

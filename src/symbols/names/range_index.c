@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// range_index: see range_index.h.
 #include "symbols/names/range_index.h"
 
 #include <stdbool.h>

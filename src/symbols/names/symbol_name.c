@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// symbol_name: see symbol_name.h.
 #include "symbols/names/symbol_name.h"
 
 #include <setjmp.h>

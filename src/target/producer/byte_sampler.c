@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// byte_sampler: see the header.
 #include "target/producer/byte_sampler.h"
 
 #include "base/hash.h"

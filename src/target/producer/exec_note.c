@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// exec_note: see exec_note.h.
 #include "target/producer/exec_note.h"
 
 #include <stddef.h>

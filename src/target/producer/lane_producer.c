@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// lane_producer: see lane_producer.h.
 #include "target/producer/lane_producer.h"
 
 #include <time.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// sampled_blocks: see the header.
 #include "target/producer/sampled_blocks.h"
 
 #define COUNTERS_PER_BLOCK 16u

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// sampler: see sampler.h.
 #include "target/producer/sampler.h"
 
 #include "base/hash.h"

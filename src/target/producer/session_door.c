@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// session_door: see session_door.h.
 #include "target/producer/session_door.h"
 
 #include <stddef.h>

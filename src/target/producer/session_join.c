@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// session_join: see session_join.h.
 #include "target/producer/session_join.h"
 
 #include <errno.h>

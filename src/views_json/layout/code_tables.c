@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// code_tables: see code_tables.h.
 #include "views_json/layout/code_tables.h"
 
 void code_tables_release(struct code_tables *tables)

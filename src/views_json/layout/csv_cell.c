@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// csv_cell: see csv_cell.h.
 #include "views_json/layout/csv_cell.h"
 
 #include <stdbool.h>

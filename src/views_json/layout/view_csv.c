@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// view_csv: see view_csv.h.
 #include "views_json/layout/view_csv.h"
 
 #include <inttypes.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// view_table: see view_table.h.
 #include "views_json/layout/view_table.h"
 
 #include <string.h>

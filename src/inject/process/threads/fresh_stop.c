@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// fresh_stop: see fresh_stop.h.
 #include "inject/process/threads/fresh_stop.h"
 
 #include <elf.h>

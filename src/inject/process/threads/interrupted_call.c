@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// interrupted_call: see interrupted_call.h.
 #include "inject/process/threads/interrupted_call.h"
 
 #include <errno.h>

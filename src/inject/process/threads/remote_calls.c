@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// remote_calls: see remote_calls.h.
 #include "inject/process/threads/remote_calls.h"
 
 #include <errno.h>

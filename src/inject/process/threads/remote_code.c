@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// remote_code: see remote_code.h.
 #include "inject/process/threads/remote_code.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// stop_scan: see stop_scan.h.
 #include "inject/process/threads/stop_scan.h"
 
 #include <errno.h>

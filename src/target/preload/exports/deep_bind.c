@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// deep_bind: see deep_bind.h.
 #include "target/preload/exports/deep_bind.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// exec_plan: see exec_plan.h.
 #include "target/preload/exports/exec_plan.h"
 
 #include <errno.h>

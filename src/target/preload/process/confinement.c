@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// confinement: see confinement.h.
 #include "target/preload/process/confinement.h"
 
 #include <linux/prctl.h>

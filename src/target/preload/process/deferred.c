@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// deferred: see deferred.h.
 #include "target/preload/process/deferred.h"
 
 #include <stdbool.h>

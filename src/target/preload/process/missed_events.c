@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// missed_events: see the header.
 #include "target/preload/process/missed_events.h"
 
 #include "target/preload/process/process.h"

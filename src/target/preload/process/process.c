@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// process: see process.h.
 #include "target/preload/process/process.h"
 
 #include <fcntl.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// program_note: see program_note.h.
 #include "target/preload/process/program_note.h"
 
 #include <elf.h>

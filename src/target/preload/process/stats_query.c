@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// stats_query: see stats_query.h.
 #include "target/preload/process/stats_query.h"
 
 #include <time.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// thread_exit: see thread_exit.h.
 #include "target/preload/process/thread_exit.h"
 
 #include <errno.h>

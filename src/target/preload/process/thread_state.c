@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// thread_state: see thread_state.h.
 #include "target/preload/process/thread_state.h"
 
 #include <linux/prctl.h>

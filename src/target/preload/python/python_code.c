@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// python_code: see python_code.h.
 #include "target/preload/python/python_code.h"
 
 #include <stdatomic.h>

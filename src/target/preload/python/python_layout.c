@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// python_layout: see python_layout.h.
 #include "target/preload/python/python_layout.h"
 
 #include <stddef.h>

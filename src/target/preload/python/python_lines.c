@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// python_lines: see python_lines.h.
 #include "target/preload/python/python_lines.h"
 
 #include <stdbool.h>

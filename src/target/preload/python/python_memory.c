@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// python_memory: see python_memory.h.
 #include "target/preload/python/python_memory.h"
 
 #include <stdatomic.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// python_stack: see python_stack.h.
 #include "target/preload/python/python_stack.h"
 
 #include <pthread.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// definitions: see definitions.h.
 #include "target/preload/real/definitions.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// dynamic_section: see dynamic_section.h.
 #include "target/preload/real/dynamic_section.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// environment: see environment.h.
 #include "target/preload/real/environment.h"
 
 #include <stddef.h>

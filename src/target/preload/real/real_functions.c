@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// real_functions: see real_functions.h.
 #include "target/preload/real/real_functions.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// real_mappings: see real_mappings.h.
 #include "target/preload/real/real_mappings.h"
 
 #include <errno.h>

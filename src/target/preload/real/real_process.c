@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// real_process: see real_process.h.
 #include "target/preload/real/real_process.h"
 
 #include <errno.h>

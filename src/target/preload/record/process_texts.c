@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// process_texts: see process_texts.h.
 #include "target/preload/record/process_texts.h"
 
 #include <fcntl.h>

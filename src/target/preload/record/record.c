@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// record: see record.h.
 #include "target/preload/record/record.h"
 
 #include "target/preload/process/missed_events.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// record_bytes: see the header.
 #include "target/preload/record/record_bytes.h"
 
 #include "base/page_alloc.h"

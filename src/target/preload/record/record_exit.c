@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// record_exit: see record_exit.h.
 #include "target/preload/record/record_exit.h"
 
 #include "base/sys.h"

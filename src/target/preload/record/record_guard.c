@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// record_guard: see record_guard.h.
 #include "target/preload/record/record_guard.h"
 
 #include <signal.h>

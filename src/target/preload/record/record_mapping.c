@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// record_mapping: see record_mapping.h.
 #include "target/preload/record/record_mapping.h"
 
 #include "session/wire.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// record_named: see record_named.h.
 #include "target/preload/record/record_named.h"
 
 #include "base/hash.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// record_sampled: see record_sampled.h.
 #include "target/preload/record/record_sampled.h"
 
 #include "base/page_alloc.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// module_dictionary: see module_dictionary.h.
 #include "target/preload/stacks/module_dictionary.h"
 
 #include "base/search.h"

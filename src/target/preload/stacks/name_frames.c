@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// name_frames: see name_frames.h.
 #include "target/preload/stacks/name_frames.h"
 
 #include <stdatomic.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// stack_dictionary: see stack_dictionary.h.
 #include "target/preload/stacks/stack_dictionary.h"
 
 #include <stdbool.h>

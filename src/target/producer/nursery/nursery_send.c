@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// nursery_send: see the header.
 #include "target/producer/nursery/nursery_send.h"
 
 _Static_assert(NURSERY_FREED_MAX <= WIRE_HIGH_WATER_MAX,

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// exit_wait: see exit_wait.h.
 #include "target/producer/waiting/exit_wait.h"
 
 #include <stdbool.h>

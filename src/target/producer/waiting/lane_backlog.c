@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// lane_backlog: see lane_backlog.h.
 #include "target/producer/waiting/lane_backlog.h"
 
 #include <time.h>

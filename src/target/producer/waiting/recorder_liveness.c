@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// recorder_liveness: see recorder_liveness.h.
 #include "target/producer/waiting/recorder_liveness.h"
 
 #include <errno.h>

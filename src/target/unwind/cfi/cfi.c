@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// cfi: see cfi.h.
 #include "target/unwind/cfi/cfi.h"
 
 #include "base/cursor.h"

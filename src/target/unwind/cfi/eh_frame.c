@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// eh_frame: see eh_frame.h.
 #include "target/unwind/cfi/eh_frame.h"
 
 #include <stddef.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// expression: see expression.h.
 #include "target/unwind/cfi/expression.h"
 
 #include "base/cursor.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// module_copy: see module_copy.h.
 #include "target/unwind/environment/module_copy.h"
 
 #include <elf.h>

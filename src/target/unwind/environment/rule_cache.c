@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// rule_cache: see rule_cache.h.
 #include "target/unwind/environment/rule_cache.h"
 
 #include <stddef.h>

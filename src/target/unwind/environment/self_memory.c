@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// self_memory: see self_memory.h.
 #include "target/unwind/environment/self_memory.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// signal_frame: see signal_frame.h.
 #include "target/unwind/environment/signal_frame.h"
 
 #include "signal_arch.h"

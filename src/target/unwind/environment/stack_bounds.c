@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// stack_bounds: see stack_bounds.h.
 #include "target/unwind/environment/stack_bounds.h"
 
 #include "base/sys.h"

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// frame_sink: see frame_sink.h.
 #include "target/unwind/walk/frame_sink.h"
 
 #include "base/hash.h"

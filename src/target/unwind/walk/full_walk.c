@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// full_walk: see full_walk.h.
 #include "target/unwind/walk/full_walk.h"
 
 #include "target/unwind/cfi/rule.h"

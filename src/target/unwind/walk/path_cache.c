@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// path_cache: see path_cache.h.
 #include "target/unwind/walk/path_cache.h"
 
 #include <stdatomic.h>

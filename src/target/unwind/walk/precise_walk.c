@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// precise_walk: see precise_walk.h.
 #include "target/unwind/walk/precise_walk.h"
 
 #include "capture_arch.h"

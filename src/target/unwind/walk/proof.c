@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// proof: see proof.h.
 #include "target/unwind/walk/proof.h"
 
 uint32_t proof_calls_between(const struct moment *then, const struct moment *now)

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-// walk_cache: see walk_cache.h.
 #include "target/unwind/walk/walk_cache.h"
 
 #include "base/hash.h"
