@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "aggregate/block_list.h"
 
-#include <stdlib.h>
-
 #include "base/hash.h"
 #include "base/order.h"
 #include "session/wire.h"

@@ -8,7 +8,6 @@
 // program, cairn raises the same signal, so that the parent process sees the same status. The
 // command lines of heaptrack work; an option without a counterpart is refused with a sentence.
 // Context: H.
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

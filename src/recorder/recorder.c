@@ -2,10 +2,8 @@
 // recorder: see the header. This file has start and end; recorder_loop.c has the time in between.
 #include "recorder/recorder.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/wait.h>

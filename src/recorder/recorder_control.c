@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // recorder_control: answers the requests of `cairn ctl`. See control_socket.h and run_control.h.
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -3,7 +3,6 @@
 //
 // Each round: drain the lanes, handle signals, reap the program, sample memory, write a checkpoint;
 // then sleep until a lane is half full, or for some milliseconds.
-#include <errno.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <signal.h>

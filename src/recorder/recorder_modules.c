@@ -5,7 +5,6 @@
 // The process waits in its dlopen (target/producer/exec_note.h) until it is answered. Notes are
 // hostile: only processes that are attached to, and those that map the session and have our hooks,
 // are looked at.
-#include <string.h>
 #include <unistd.h>
 
 #include "base/sys.h"

@@ -26,7 +26,6 @@
 #include "server/http.h"
 #include "server/http/http_library.h"
 #include "server/http/listener.h"
-#include "server/pages/assets.h"
 #include "store/store.h"
 
 enum {

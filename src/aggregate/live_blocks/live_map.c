@@ -3,7 +3,6 @@
 #include "aggregate/live_blocks/live_map.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     CHECK_AFTER = 2048, // the recent table is checked after so many lookups

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "aggregate/rows/realloc_table.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/minmax.h"

@@ -11,7 +11,6 @@
 #include "cli/text/screen_text.h"
 #include "host/text/format.h"
 #include "views_json/views/view_parts.h"
-#include "views_json/views/views.h"
 
 enum {
     NAME_COLUMNS_MIN = 28,

@@ -9,7 +9,6 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/compiler.h"

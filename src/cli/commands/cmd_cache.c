@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // cmd_cache: `cairn cache`: lists the cache of names, sets its limit and empties it.
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>

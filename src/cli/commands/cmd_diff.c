@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // cmd_diff: `cairn diff OLD NEW`: prints what changed between two recordings, and a verdict.
-#include <string.h>
 
 #include "base/compiler.h"
 #include "cli/commands/commands.h"

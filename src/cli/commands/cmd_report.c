@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // cmd_report: `cairn report FILE`: prints a recording as text, JSON or CSV on stdout.
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

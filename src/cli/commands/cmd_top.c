@@ -4,8 +4,6 @@
 //
 // Context: H. Exit status: 0, or the program's if it was started here and has ended; 2 if nothing
 // can be shown.
-#include <stdio.h>
-#include <string.h>
 
 #include "base/compiler.h"
 #include "cli/commands/commands.h"

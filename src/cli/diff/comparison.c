@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "cli/diff/comparison.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/compiler.h"

@@ -4,12 +4,6 @@
 
 #include "base/compiler.h"
 #include "cli/diff/comparison.h"
-#include "cli/report/report_lines.h"
-#include "cli/text/screen_text.h"
-#include "cli/warnings/warnings.h"
-#include "host/text/format.h"
-#include "profile/accuracy/sampling.h"
-#include "profile/time/marks.h"
 
 // Build the growth of call sites. It takes as long as all other queries together, so only reports
 // of leaks have it.

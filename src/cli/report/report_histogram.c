@@ -4,7 +4,6 @@
 //          64 B to      127 B     10,000  50.0%     640 KiB  ##########
 //
 // A text line covers a power of two; JSON has each bucket of the recording.
-#include <string.h>
 
 #include "base/compiler.h"
 #include "base/minmax.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // report_hooks: the text report's section on the functions that cairn's agent hooked, by module.
 // See report_lines.h.
-#include <string.h>
 
 #include "base/compiler.h"
 #include "cli/report/report_lines.h"

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "cli/diff/comparison.h"
 #include "cli/report/report.h"
 #include "cli/report/report_views.h"
 #include "profile/tables/block_table.h"

@@ -3,7 +3,6 @@
 #include "cli/report/report_lines.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/text/location_text.h"
 #include "cli/text/screen_text.h"

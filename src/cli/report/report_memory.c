@@ -8,7 +8,6 @@
 //     ...
 //     peak  ############################::....MMMMMMMMFFF
 //     end   ##########:......................MMMMMMMMFFF
-#include <string.h>
 
 #include "base/compiler.h"
 #include "base/minmax.h"

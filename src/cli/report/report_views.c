@@ -5,7 +5,6 @@
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "cli/diff/comparison.h"
-#include "cli/diff/diff_report.h"
 #include "cli/report/report_lines.h"
 #include "cli/text/location_text.h"
 #include "cli/text/screen_text.h"

@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 

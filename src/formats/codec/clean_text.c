@@ -4,11 +4,9 @@
 
 #include <inttypes.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include "host/text/utf8.h"
 #include "host/text/visible_text.h"
-#include "profile/model/code_union.h"
 
 static bool is_control(uint32_t code)
 {

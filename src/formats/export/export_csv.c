@@ -15,7 +15,6 @@
 // spreadsheet could take for a formula (it begins with = + - or @) gets an apostrophe before it.
 // Context: H.
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/compiler.h"
 #include "formats/codec/clean_text.h"

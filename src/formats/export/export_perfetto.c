@@ -15,7 +15,6 @@
 #include "formats/export/export_formats.h"
 #include "host/os/file.h"
 #include "host/text/json_writer.h"
-#include "profile/model/code_union.h"
 #include "profile/time/cut_timeline.h"
 #include "profile/time/marks.h"
 

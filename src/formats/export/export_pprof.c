@@ -13,7 +13,6 @@
 // values if the recording was sampled; pprof prints them at the head of its reports.
 //
 // Numbers beyond INT64_MAX, which only a forged recording has, become INT64_MAX.
-#include <string.h>
 
 #include "base/compiler.h"
 #include "formats/codec/clean_text.h"

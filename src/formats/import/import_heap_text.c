@@ -19,10 +19,8 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/compiler.h"
-#include "base/hex.h"
 #include "base/minmax.h"
 #include "formats/import/import_formats.h"
 #include "formats/import/mapped_files.h"

@@ -2,7 +2,6 @@
 #include "formats/import/valgrind_place.h"
 
 #include "base/compiler.h"
-#include "base/hex.h"
 
 static struct bytes part(struct bytes text, size_t first, size_t end)
 {

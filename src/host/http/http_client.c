@@ -7,7 +7,6 @@
 #include <ctype.h>
 #include <curl/curl.h>
 #include <dlfcn.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

@@ -4,8 +4,6 @@
 // All keys are exact: two 32-bit ids in one 64-bit key, so hash collisions never merge entries.
 #include "profile/model/code_index.h"
 
-#include <string.h>
-
 #include "profile/model/function_name.h"
 #include "recording/format/tables.h"
 

@@ -6,7 +6,6 @@
 #include "base/compiler.h"
 #include "base/hex.h"
 #include "host/os/file.h"
-#include "profile/model/code_union.h"
 #include "symbols/function_names.h"
 
 struct search {

@@ -2,7 +2,6 @@
 #include "profile/tables/unseen.h"
 
 #include "base/compiler.h"
-#include "profile/tables/rss_breakdown.h"
 
 #define MAPPED_BYTES_MIN  ((uint64_t)8 << 20)
 #define MAPPED_TIMES_HEAP 8u

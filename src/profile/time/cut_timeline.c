@@ -3,7 +3,6 @@
 
 #include "base/compiler.h"
 #include "base/minmax.h"
-#include "profile/time/row_groups.h"
 
 static bool wants(const struct time_range *range, enum block_class class)
 {

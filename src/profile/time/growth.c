@@ -2,7 +2,6 @@
 #include "profile/time/growth.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/compiler.h"
 #include "base/minmax.h"

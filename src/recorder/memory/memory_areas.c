@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "recorder/memory/memory_areas.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

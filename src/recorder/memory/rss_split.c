@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "recorder/memory/rss_split.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "base/order.h"

@@ -2,7 +2,6 @@
 #include "recorder/processes/hooked_list.h"
 
 #include <stdbool.h>
-#include <string.h>
 
 static struct rec_hook *find_entry(struct rec_hook_vec *list, const struct rec_hook *wanted)
 {

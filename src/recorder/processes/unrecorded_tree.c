@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "recorder/processes/unrecorded_tree.h"
 
-#include <stdlib.h>
-
 #include "aggregate/aggregator.h"
 #include "base/clock.h"
 #include "base/compiler.h"

@@ -2,7 +2,6 @@
 #include "recording/format/chunk_source.h"
 
 #include <errno.h>
-#include <string.h>
 #include <unistd.h>
 
 #define XXH_INLINE_ALL

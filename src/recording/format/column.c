@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "recording/format/column.h"
 
-#include <string.h>
-
 #include "base/compiler.h"
 
 // Map small numbers of either sign to small numbers: 0, -1, 1, -2 become 0, 1, 2, 3.

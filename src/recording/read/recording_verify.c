@@ -2,7 +2,6 @@
 #include "recording/read/recording_verify.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "base/order.h"
 

@@ -2,7 +2,6 @@
 #include "server/access/access.h"
 
 #include <errno.h>
-#include <stdint.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/random.h>

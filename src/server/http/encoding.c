@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "server/http/encoding.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>

@@ -2,7 +2,6 @@
 #include "server/state/requests_in_flight.h"
 
 #include "base/clock.h"
-#include "base/compiler.h"
 #include "host/os/mutex.h"
 #include "host/text/json_writer.h"
 #include "views_json/layout/view.h"

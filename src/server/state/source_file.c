@@ -16,7 +16,6 @@
 
 #include "base/compiler.h"
 #include "host/os/file.h"
-#include "profile/model/code_union.h"
 
 // Whether the opened file is in a file system of the kernel, after all links were followed.
 static bool is_of_the_kernel(int fd)

@@ -2,7 +2,6 @@
 #include "symbols/elf/symtab.h"
 
 #include <gelf.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "base/compiler.h"

@@ -19,7 +19,6 @@
 #include "target/preload/process/process.h"
 #include "target/preload/record/record_hot.h"
 #include "target/producer/exec_note.h"
-#include "target/producer/session_join.h"
 #include "thread_way.h"
 
 typedef uint64_t original_function(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);

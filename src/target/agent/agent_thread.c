@@ -18,7 +18,6 @@
 #include "target/preload/process/process.h"
 #include "target/preload/process/thread_exit.h"
 #include "target/preload/python/python_stack.h"
-#include "target/producer/session_join.h"
 #include "thread_way.h"
 
 #define PROBES_MAX 64u

@@ -6,7 +6,6 @@
 
 #include "base/sys.h"
 #include "session/recorder_wake.h"
-#include "target/producer/session_join.h"
 #include "target/producer/waiting/recorder_liveness.h"
 
 enum {

@@ -7,7 +7,6 @@
 #include "base/signals.h"
 #include "base/sys.h"
 #include "session/recorder_wake.h"
-#include "target/producer/session_join.h"
 #include "target/producer/waiting/recorder_liveness.h"
 
 // Set the values that depend on soft_limit and on the lap of the ring that pos is in.

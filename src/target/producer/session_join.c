@@ -11,7 +11,6 @@
 #include <sys/un.h>
 
 #include "base/sys.h"
-#include "session/session_env.h"
 
 // The address of each lane in this process, by number; NULL: none yet. 32 KiB; only pages
 // of used lanes are touched.

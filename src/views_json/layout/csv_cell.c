@@ -4,8 +4,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/compiler.h"
-
 void csv_write_text(FILE *out, const char *text)
 {
     const char *quote = strpbrk(text, ",\"") != NULL ? "\"" : "";

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "base/compiler.h"
 #include "profile/accuracy/sampling.h"
 #include "views_json/layout/view_csv.h"
 

@@ -4,7 +4,6 @@
 
 #include <stddef.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include "attach/agent_bytes.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "inject/process/threads/remote_calls.h"
 
-#include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>

@@ -8,7 +8,6 @@
 // system call, finds the room still reserved; an inherited limit is seen when the process joins.
 // Context: T, any caller.
 #include <asm/resource.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -12,7 +12,6 @@
 #include <cairn.h>
 #include <string.h>
 
-#include "base/compiler.h"
 #include "session/wire.h"
 #include "target/preload/exports/program_api.h"
 #include "target/preload/process/stats_query.h"

@@ -5,7 +5,6 @@
 #include <linux/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/page_alloc.h"
 #include "base/signals.h"

@@ -5,7 +5,6 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <string.h>
 
 #include "target/preload/python/python_code.h"
 #include "target/preload/python/python_layout.h"

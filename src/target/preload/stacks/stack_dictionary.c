@@ -6,7 +6,6 @@
 #include "base/hash.h"
 #include "session/wire.h"
 #include "target/producer/nursery/nursery.h"
-#include "target/producer/session_join.h"
 #include "target/unwind/unwind.h"
 
 static struct name_table name_table_over(uint64_t *first, uint64_t *grown, uint32_t max)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "target/producer/waiting/exit_wait.h"
 
-#include <stdbool.h>
 #include <time.h>
 
 #include "base/sys.h"

@@ -13,7 +13,6 @@
 // trampoline is within 128 MB of entry and target. Literals are at the trampoline's end.
 // Context: H; any thread; no failure but the refusals.
 #include <stdbool.h>
-#include <string.h>
 
 #include "base/compiler.h"
 #include "inject/code/relocate.h"
