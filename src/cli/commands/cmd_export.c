@@ -10,16 +10,15 @@
 
 #include "base/compiler.h"
 #include "cli/commands/commands.h"
-#include "cli/commands/export_page.h"
 #include "cli/options/filter_options.h"
 #include "cli/options/name_options.h"
 #include "cli/options/option_values.h"
 #include "cli/text/screen_text.h"
 #include "cli/warnings/warnings.h"
 #include "formats/export/export_formats.h"
-#include "formats/import/input_file.h"
 #include "host/os/file.h"
-#include "server/server.h"
+#include "host/text/strbuf.h"
+#include "server/pages/report_page.h"
 
 struct export_fields {
     const char *format;
@@ -50,6 +49,45 @@ static const struct option_spec specs[] = {
     OPTION(0, "list", FLAG, NULL, FIELD(use_list), "list the formats and exit"),
 };
 // clang-format on
+
+enum {
+    WORDS_COLUMNS = 200 // of the page, not of a terminal
+};
+
+// Append a description of the filter.
+static MUST_USE enum err tell_filter(const struct export_view *view, struct strbuf *out)
+{
+    FILE *stream = strbuf_open_stream(out);
+    if (stream == NULL) {
+        return ERR_NO_MEMORY;
+    }
+    filter_print(&view->selection, view->filter, WORDS_COLUMNS, stream);
+    (void)fclose(stream); // `out` remembers a failure
+    return strbuf_result(out);
+}
+
+static enum err write_html(const struct export_view *view, FILE *out)
+{
+    CLEANUP(strbuf_release) struct strbuf filter_text = {0};
+    TRY(tell_filter(view, &filter_text));
+    const struct report_page page = {.path = view->path,
+                                     .profile = view->profile,
+                                     .filter = view->filter,
+                                     .filter_text = strbuf_text(&filter_text),
+                                     .tool_version = CAIRN_VERSION};
+    return report_page_write(&page, out);
+}
+
+// The viewer and its answers in one file. The format is here because the page holds answers of the
+// server.
+static const struct exporter exporter_html = {
+    .name = "html",
+    .file_suffix = ".html",
+    .help = "any browser, without a server: the pages of cairn analyze in one file",
+    .is_binary = true,
+    .uses = EXPORT_USES_SERIES,
+    .write = write_html,
+};
 
 static const struct exporter *find_format(const char *name)
 {

@@ -3,38 +3,48 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 
+#include "base/compiler.h"
 #include "host/os/file.h"
-#include "recording/format/foreign_file.h"
 
 enum {
     SNIFF_BYTES = 16,
 };
 
+static const char compressed[] =
+    "is a compressed file, not a recording; if it contains one, unpack it first";
+static const char changed[] =
+    "was a recording, but has been changed as if it were text (by a transfer or an editor)";
+
+// Beginnings of other files. A wrong guess affects nothing but the message.
+static const struct {
+    const char *bytes;
+    const char *kind; // the end of a sentence about the file
+} foreign_starts[] = {
+    {"\x1f\x8b", compressed},         // gzip
+    {"\x28\xb5\x2f\xfd", compressed}, // zstd
+    {"\177ELF", "is a program or a library, not a recording"},
+    {"\013cairn", changed},         // the magic number without its top bit,
+    {"\213cairn", changed},         // with its line end changed,
+    {"\302\213cairn", changed},     // as UTF-8,
+    {"\357\277\275cairn", changed}, // as UTF-8 by a converter that does not know the byte
+};
+
 static enum err refuse_foreign(const struct chunk_source *source, struct err_info *info)
 {
-    uint8_t head[SNIFF_BYTES];
-    size_t len = source->bytes < sizeof(head) ? (size_t)source->bytes : sizeof(head);
+    char head[SNIFF_BYTES];
+    const char *kind = "is not a recording";
+    const size_t len = source->bytes < sizeof(head) ? (size_t)source->bytes : sizeof(head);
     TRY(chunk_source_read(source, 0, head, len, info));
-    switch (foreign_file_kind((struct bytes){.data = head, .len = len})) {
-    case FOREIGN_COMPRESSED:
-        return err_set(
-            info, ERR_INVALID,
-            "'%s' is a compressed file, not a recording; if it contains one, unpack it first",
-            source->path);
-    case FOREIGN_ELF:
-        return err_set(info, ERR_INVALID, "'%s' is a program or a library, not a recording",
-                       source->path);
-    case FOREIGN_TEXT_MODE:
-        return err_set(info, ERR_INVALID,
-                       "'%s' was a recording, but has been changed as if it were text (by a "
-                       "transfer or an editor)",
-                       source->path);
-    case FOREIGN_UNKNOWN:
-        break;
+    for (size_t i = 0; i < ARRAY_LEN(foreign_starts); i++) {
+        const size_t start_len = strlen(foreign_starts[i].bytes);
+        if (len >= start_len && memcmp(head, foreign_starts[i].bytes, start_len) == 0) {
+            kind = foreign_starts[i].kind;
+        }
     }
-    return err_set(info, ERR_INVALID, "'%s' is not a recording", source->path);
+    return err_set(info, ERR_INVALID, "'%s' %s", source->path, kind);
 }
 
 enum err recording_file_check(const struct chunk_source *source,
