@@ -106,6 +106,10 @@ else()
     set(CAIRN_TEST_TIMEOUT 600)
 endif()
 
+# glibc fills memory that it gives out and gets back with a byte, so that what is read beyond the end of an
+# array, before it was set, or after it was freed, is not zero or right by chance.
+set(CAIRN_FILLED_MEMORY MALLOC_PERTURB_=165)
+
 # cairn_test(unit.folder.noun SOURCES x_test.c ... LIBS cairn_folder ...): a cmocka program in ctest.
 function(cairn_test name)
     if(NOT BUILD_TESTING)
@@ -119,9 +123,10 @@ function(cairn_test name)
     set_target_properties(${name} PROPERTIES
         RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/unit")
     add_test(NAME ${name} COMMAND ${name})
-    set_tests_properties(${name} PROPERTIES TIMEOUT ${CAIRN_TEST_TIMEOUT})
+    set_tests_properties(${name} PROPERTIES TIMEOUT ${CAIRN_TEST_TIMEOUT} ENVIRONMENT "${CAIRN_FILLED_MEMORY}")
     if(CMAKE_CROSSCOMPILING)
-        set_tests_properties(${name} PROPERTIES ENVIRONMENT CAIRN_TEST_SHORT=1 TIMEOUT 1000)
+        set_tests_properties(${name} PROPERTIES TIMEOUT 1000
+            ENVIRONMENT "CAIRN_TEST_SHORT=1;${CAIRN_FILLED_MEMORY}")
     endif()
 endfunction()
 
@@ -158,7 +163,8 @@ function(cairn_fuzzer name)
         target_compile_options(fuzz_${name} PRIVATE -Wno-missing-prototypes)
         target_sources(fuzz_${name} PRIVATE "${CMAKE_SOURCE_DIR}/tests/fuzz/replay.c")
         add_test(NAME fuzz.${name} COMMAND fuzz_${name} ${ARG_SEEDS})
-        set_tests_properties(fuzz.${name} PROPERTIES TIMEOUT ${CAIRN_TEST_TIMEOUT})
+        set_tests_properties(fuzz.${name} PROPERTIES TIMEOUT ${CAIRN_TEST_TIMEOUT}
+            ENVIRONMENT "${CAIRN_FILLED_MEMORY}")
     endif()
 endfunction()
 if(CAIRN_FUZZ)

@@ -66,7 +66,7 @@ class Server:
         self.process = subprocess.Popen(
             [CAIRN, "analyze", path, "--no-browser", *options],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env={**os.environ, "DISPLAY": "", "WAYLAND_DISPLAY": "", **(env or {})})
+            env={**os.environ, "MALLOC_PERTURB_": "165", "DISPLAY": "", "WAYLAND_DISPLAY": "", **(env or {})})
         self.url = read_line(self.process.stdout)
         fragment = "#/summary?diff=1" if "--diff" in options else ""
         fragment = "#/store" if str(path).startswith("--store") else fragment
