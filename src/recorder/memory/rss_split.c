@@ -190,7 +190,7 @@ static enum err read_pages(struct splitting *s, size_t area)
 
 // Give the remainder (of rounding, or of changes between reading the map and the pages) to the
 // largest of the pieces [first, end), and what exceeds its size to the others: no piece exceeds its
-// size.
+// size, and no area has more in memory than it is large (memory_areas.h).
 static void give_rest(
     struct splitting *s, size_t first, size_t end, struct rss_piece *largest, uint64_t rest_bytes)
 {
@@ -203,7 +203,6 @@ static void give_rest(
         piece->rss_bytes += more;
         given += more;
     }
-    largest->rss_bytes += rest_bytes - given; // the kernel reports more than the area's size
 }
 
 // Give the pieces [first, end) of one area their shares of it.

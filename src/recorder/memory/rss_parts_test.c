@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT
+// The parts that rss_split makes: by a naive reader of each byte, merged, shared, and appended.
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "base/minmax.h"
+#include "recorder/memory/test_support/test_rss_split.h"
+
+// What a heap has, byte by byte.
+struct naive_heap {
+    uint64_t start;
+    uint64_t pages;
+    uint64_t requested_bytes;
+    uint64_t extent_bytes;
+    uint64_t live_bytes;     // of blocks, on resident pages
+    uint64_t occupied_bytes; // of blocks with their headers, there
+    uint64_t resident_bytes;
+};
+
+static bool is_resident(const struct fixture *f, uint64_t address)
+{
+    return (f->resident >> address / PAGE % 64 & 1) != 0;
+}
+
+static void
+draw_blocks(struct fixture *f, unsigned *random, struct naive_heap *heap, uint64_t first)
+{
+    const uint64_t end = heap->start + heap->pages * PAGE;
+    for (uint64_t page = 0; page < heap->pages; page++) {
+        heap->resident_bytes += is_resident(f, heap->start + page * PAGE) ? PAGE : 0;
+    }
+    for (uint64_t at = first;;) {
+        const uint64_t size_bytes = draw_below(random, 3 * PAGE);
+        const uint64_t extent_bytes = size_bytes < 24 ? 32 : (size_bytes + 8 + 15) / 16 * 16;
+        if (at + extent_bytes > end) {
+            break;
+        }
+        allocate(f, at, size_bytes);
+        heap->requested_bytes += size_bytes;
+        heap->extent_bytes += extent_bytes;
+        for (uint64_t byte = max_u64(at - 8, heap->start); byte < at - 8 + extent_bytes; byte++) {
+            const bool is_of_block = byte >= at && byte < at + size_bytes;
+            heap->live_bytes += is_resident(f, byte) && is_of_block;
+            heap->occupied_bytes += is_resident(f, byte);
+        }
+        at += extent_bytes + (uint64_t)16 * draw_below(random, 500);
+    }
+}
+
+static void expect_heap(const struct fixture *f, const struct naive_heap *heap, const char *path)
+{
+    const struct rec_part wanted[] = {
+        {.kind = REC_PART_LIVE,
+         .virtual_bytes = heap->requested_bytes,
+         .rss_bytes = heap->live_bytes},
+        {.kind = REC_PART_ROUNDING,
+         .virtual_bytes = heap->extent_bytes - heap->requested_bytes,
+         .rss_bytes = heap->occupied_bytes - heap->live_bytes},
+        {.kind = REC_PART_KEPT,
+         .virtual_bytes = heap->pages * PAGE - heap->extent_bytes,
+         .rss_bytes = heap->resident_bytes - heap->occupied_bytes},
+    };
+    size_t found = 0;
+    for (size_t i = 0; i < f->tables.parts.len; i++) {
+        const struct rec_part *part = &f->tables.parts.items[i];
+        for (size_t k = 0; k < ARRAY_LEN(wanted); k++) {
+            if (part->kind == wanted[k].kind &&
+                strcmp(string_table_get(&f->aggregator.strings, part->path), path) == 0) {
+                assert_int_equal(part->virtual_bytes, wanted[k].virtual_bytes);
+                assert_int_equal(part->rss_bytes, wanted[k].rss_bytes);
+                found++;
+            }
+        }
+    }
+    assert_int_equal(found, ARRAY_LEN(wanted));
+}
+
+// While the kernel counts the pages that are there, each byte is in the part that a naive reader
+// gives it. Blocks outside of all areas count nowhere.
+static void each_byte_is_in_the_part_of_its_block(void **state)
+{
+    (void)state;
+    for (unsigned seed = 1; seed <= 60; seed++) {
+        unsigned random = seed * 2654435761u;
+        struct naive_heap heap = {.start = 0x200000, .pages = 20 + draw_below(&random, 20)};
+        struct naive_heap arena = {.start = 0x8000000, .pages = 20 + draw_below(&random, 20)};
+        uint64_t resident = 0;
+        for (unsigned i = 0; i < 64; i++) { // the first page, and not all of each heap
+            const bool is_there = i != 9 && (i == 0 || draw_below(&random, 4) != 0);
+            resident |= (uint64_t)is_there << i;
+        }
+        struct naive_heap *const both[] = {&heap, &arena};
+        CLEANUP(strbuf_release) struct strbuf map = {0};
+        for (size_t i = 0; i < ARRAY_LEN(both); i++) {
+            const uint64_t mask = ((uint64_t)1 << both[i]->pages) - 1; // both begin at a 64th page
+            strbuf_printf(&map, "%" PRIx64 "-%" PRIx64 " rw-p 00000000 00:00 0 %s\nRss: %d kB\n",
+                          both[i]->start, both[i]->start + both[i]->pages * PAGE,
+                          i == 0 ? "  [heap]" : "", 4 * __builtin_popcountll(resident & mask));
+        }
+        struct fixture f;
+        open_fixture(&f, strbuf_text(&map));
+        f.resident = resident;
+        draw_blocks(&f, &random, &heap, heap.start + 16);
+        draw_blocks(&f, &random, &arena, arena.start); // its header is not there
+        allocate(&f, heap.start - PAGE, 100);
+        allocate(&f, heap.start + heap.pages * PAGE, 200);
+        allocate(&f, arena.start - 1, 300);
+        allocate(&f, arena.start + arena.pages * PAGE, 400);
+        split(&f);
+        expect_heap(&f, &heap, "[heap]");
+        expect_heap(&f, &arena, "");
+        assert_int_equal(f.snapshot.requested_bytes, heap.requested_bytes + arena.requested_bytes);
+        assert_int_equal(f.snapshot.flags, 0);
+        close_fixture(&f);
+    }
+}
+
+static const struct rec_part *part_of(const struct fixture *f, uint32_t kind)
+{
+    const struct rec_part *found = NULL;
+    for (size_t i = 0; i < f->tables.parts.len; i++) {
+        if (f->tables.parts.items[i].kind == kind) {
+            assert_null(found);
+            found = f->tables.parts.items + i;
+        }
+    }
+    return found;
+}
+
+// Areas of one name, kind and stack make one part; what has no pages is a part only where that says
+// something.
+static void parts_of_one_owner_are_one(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_fixture(&f, "4000000-4010000 rw-p 00000000 00:00 0\nRss: 64 kB\nSwap: 4 kB\n"
+                     "8000000-8010000 rw-p 00000000 00:00 0\nRss: 64 kB\nSwap: 8 kB\n"
+                     "c000000-c010000 rw-p 00000000 00:00 0\nRss: 64 kB\nSwap: 16 kB\n"
+                     "d000000-d001000 rw-p 00000000 fe:00 1   /lib/empty.so\nRss: 0 kB\n"
+                     "d002000-d003000 rw-p 00000000 00:00 0\nRss: 0 kB\n"
+                     "d004000-d006000 rw-p 00000000 00:00 0\nRss: 0 kB\nSwap: 1 kB\n"
+                     "e000000-e001000 rw-p 00000000 00:00 0\nRss: 0 kB\n");
+    map_range(&f, 0xe000000, 1, WIRE_MAPPING_ANONYMOUS);
+    allocate(&f, 0x4000010, 24);
+    allocate(&f, 0xc000010, 56);
+    split(&f);
+    static const struct rec_part wanted[] = {
+        {.kind = REC_PART_LIVE, .areas = 3, .virtual_bytes = 80, .rss_bytes = 80},
+        {.kind = REC_PART_ROUNDING, .areas = 3, .virtual_bytes = 16, .rss_bytes = 16},
+        {.kind = REC_PART_KEPT,
+         .areas = 3,
+         .virtual_bytes = 48 * 4096 - 96,
+         .rss_bytes = 48 * 4096 - 96,
+         .swap_bytes = 28 << 10},
+        {.kind = REC_PART_FILE, .areas = 1, .virtual_bytes = 4096},
+        {.kind = REC_PART_REST, .areas = 1, .virtual_bytes = 8192, .swap_bytes = 1024},
+        {.kind = REC_PART_MAPPED, .areas = 1, .virtual_bytes = 4096},
+    };
+    assert_int_equal(f.tables.parts.len, ARRAY_LEN(wanted));
+    for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
+        const struct rec_part *part = part_of(&f, wanted[i].kind);
+        assert_non_null(part);
+        assert_int_equal(part->areas, wanted[i].areas);
+        assert_int_equal(part->virtual_bytes, wanted[i].virtual_bytes);
+        assert_int_equal(part->rss_bytes, wanted[i].rss_bytes);
+        assert_int_equal(part->swap_bytes, wanted[i].swap_bytes);
+    }
+    close_fixture(&f);
+}
+
+// Two owners share an area: by its pages, and without these by their sizes.
+static void owners_of_one_area_share_it(void **state)
+{
+    (void)state;
+    for (unsigned has_pages = 0; has_pages < 2; has_pages++) {
+        struct fixture f;
+        open_fixture(&f, "5000000-5040000 rw-p 00000000 00:00 0\nRss: 64 kB\n"
+                         "6000000-6001000 rw-p 00000000 fe:00 1   /lib/x.so\nRss: 4 kB\n");
+        const struct address_range own = {.start = 0x5010000, .end = 0x5020000};
+        assert_int_equal(address_range_vec_push(&f.own, own), ERR_OK);
+        f.has_pages = has_pages != 0;
+        f.absent_from = 0x5000000;
+        f.absent_to = 0x5030000;
+        split(&f);
+        assert_int_equal(f.snapshot.own_bytes, has_pages != 0 ? 0 : 16 << 10);
+        assert_int_equal(f.snapshot.rest_bytes, has_pages != 0 ? 64 << 10 : 48 << 10);
+        assert_int_equal(f.snapshot.file_bytes, 4 << 10);
+        assert_int_equal(f.snapshot.flags, has_pages != 0 ? 0 : REC_SNAPSHOT_ESTIMATED);
+        close_fixture(&f);
+    }
+    struct fixture f; // the pages of an area with one owner are not read
+    open_fixture(&f, "6000000-6001000 rw-p 00000000 fe:00 1   /lib/x.so\nRss: 4 kB\n");
+    f.has_pages = false;
+    split(&f);
+    assert_int_equal(f.snapshot.flags, 0);
+    close_fixture(&f);
+}
+
+// The program went on after its map was read: the pages of a block were not seen.
+static void more_than_the_rest_has_room_for_is_of_blocks(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_fixture(&f, "200000-210000 rw-p 00000000 00:00 0   [heap]\nRss: 64 kB\n");
+    f.absent_from = 0x200000;
+    f.absent_to = 0x208000;
+    allocate(&f, 0x200010, 8 * PAGE - 24);
+    split(&f);
+    assert_int_equal(f.snapshot.live_bytes, 8 * PAGE - 24);
+    assert_int_equal(f.snapshot.rounding_bytes, 8);
+    assert_int_equal(f.snapshot.kept_bytes, 8 * PAGE + 16);
+    assert_int_equal(part_of(&f, REC_PART_LIVE)->is_estimate, 1);
+    close_fixture(&f);
+}
+
+static void appended_tables_are_of_later_snapshots(void **state)
+{
+    (void)state;
+    struct rss_tables tables = {0};
+    struct rss_tables more = {0};
+    for (uint32_t i = 0; i < 3; i++) {
+        const struct rec_part part = {.snapshot = i, .kind = 10 + i};
+        const struct rec_survivor survivor = {.snapshot = i, .node = 20 + i};
+        assert_int_equal(rec_part_vec_push(&more.parts, part), ERR_OK);
+        assert_int_equal(rec_survivor_vec_push(&more.survivors, survivor), ERR_OK);
+    }
+    assert_int_equal(rss_tables_append(&tables, &more, 0), ERR_OK);
+    assert_int_equal(rss_tables_append(&tables, &more, 7), ERR_OK);
+    assert_int_equal(tables.parts.len, 6);
+    assert_int_equal(tables.survivors.len, 6);
+    for (uint32_t i = 0; i < 6; i++) {
+        const uint32_t snapshot = i < 3 ? i : 7 + i - 3;
+        assert_int_equal(tables.parts.items[i].snapshot, snapshot);
+        assert_int_equal(tables.parts.items[i].kind, 10 + i % 3);
+        assert_int_equal(tables.survivors.items[i].snapshot, snapshot);
+        assert_int_equal(tables.survivors.items[i].node, 20 + i % 3);
+    }
+    rss_tables_release(&tables);
+    rss_tables_release(&more);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_byte_is_in_the_part_of_its_block),
+        cmocka_unit_test(parts_of_one_owner_are_one),
+        cmocka_unit_test(owners_of_one_area_share_it),
+        cmocka_unit_test(more_than_the_rest_has_room_for_is_of_blocks),
+        cmocka_unit_test(appended_tables_are_of_later_snapshots),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
