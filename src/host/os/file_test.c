@@ -365,6 +365,93 @@ static void programs_are_found_in_the_path(void **state)
     assert_int_equal(unlink("programs/one") + unlink("programs/text") + rmdir("programs"), 0);
 }
 
+static void names_are_made_absolute(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *path;
+        const char *name;
+        const char *absolute; // below the working directory, if it begins with "."
+    } cases[] = {
+        {"x", "x", "./x"},           {"./x", "x", "./x"},         {"../x", "x", "/tmp/x"},
+        {"/x", "x", "/x"},           {"/tmp/x", "x", "/tmp/x"},   {"/tmp/../x.y", "x.y", "/x.y"},
+        {"//tmp//x", "x", "/tmp/x"}, {"/tmp/", "/tmp/", "/tmp/"}, {"/", "/", "/"},
+    };
+    struct err_info info = {0};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(strbuf_release) struct strbuf absolute = {0};
+        CLEANUP(strbuf_release) struct strbuf want = {0};
+        const bool is_here = cases[i].absolute[0] == '.';
+        strbuf_printf(&want, "%s%s", is_here ? scratch : "", cases[i].absolute + is_here);
+        assert_int_equal(file_absolute_path(cases[i].path, &absolute, &info), ERR_OK);
+        assert_string_equal(strbuf_text(&absolute), strbuf_text(&want));
+        assert_string_equal(path_file_name(cases[i].path), cases[i].name);
+    }
+    CLEANUP(strbuf_release) struct strbuf absolute = {0};
+    assert_int_equal(file_absolute_path("none/x", &absolute, &info), ERR_NOT_FOUND);
+    assert_non_null(strstr(info.text, "'none'"));
+}
+
+static void whatever_changes_a_file_changes_its_identity(void **state)
+{
+    (void)state;
+    const struct stat old = {
+        .st_dev = 1, .st_ino = 2, .st_size = 3, .st_mtim = {.tv_sec = 4, .tv_nsec = 5}};
+    struct stat others[5] = {old, old, old, old, old};
+    others[0].st_dev++;
+    others[1].st_ino++;
+    others[2].st_size++;
+    others[3].st_mtim.tv_sec++;
+    others[4].st_mtim.tv_nsec++;
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        assert_int_not_equal(file_identity(others + i), file_identity(&old));
+        for (size_t k = 0; k < i; k++) {
+            assert_int_not_equal(file_identity(others + i), file_identity(others + k));
+        }
+    }
+}
+
+static void content_of_any_length_is_written(void **state)
+{
+    (void)state;
+    static const char *const contents[] = {"", "x", "xy", ""};
+    struct err_info info = {0};
+    for (size_t i = 0; i < ARRAY_LEN(contents); i++) {
+        assert_int_equal(file_replace("short", bytes_of(contents[i]), &info), ERR_OK);
+        assert_content("short", contents[i]);
+    }
+    assert_int_equal(unlink("short"), 0);
+}
+
+// 40 links are followed, as the kernel does.
+static void a_chain_of_links_has_a_limit(void **state)
+{
+    (void)state;
+    enum {
+        LINKS = 41
+    };
+    struct err_info info = {0};
+    assert_int_equal(file_replace("chain0", bytes_of("old"), &info), ERR_OK);
+    for (int i = 1; i <= LINKS; i++) {
+        char link[32];
+        char target[32];
+        (void)snprintf(link, sizeof(link), "chain%d", i);
+        (void)snprintf(target, sizeof(target), "chain%d", i - 1);
+        assert_int_equal(symlink(target, link), 0);
+    }
+    CLEANUP(text_freep) char *found = NULL;
+    assert_int_equal(file_find_target("chain40", &found, &info), ERR_OK);
+    assert_string_equal(found, "chain0");
+    char *none = NULL;
+    assert_int_not_equal(file_find_target("chain41", &none, &info), ERR_OK);
+    assert_null(none);
+    for (int i = 0; i <= LINKS; i++) {
+        char link[32];
+        (void)snprintf(link, sizeof(link), "chain%d", i);
+        assert_int_equal(unlink(link), 0);
+    }
+}
+
 static void cleanups_accept_nothing_and_keep_errno(void **state)
 {
     (void)state;
@@ -410,6 +497,10 @@ int main(void)
         cmocka_unit_test(failures_name_the_file),
         cmocka_unit_test(parents_are_made_once),
         cmocka_unit_test(programs_are_found_in_the_path),
+        cmocka_unit_test(names_are_made_absolute),
+        cmocka_unit_test(whatever_changes_a_file_changes_its_identity),
+        cmocka_unit_test(content_of_any_length_is_written),
+        cmocka_unit_test(a_chain_of_links_has_a_limit),
         cmocka_unit_test(cleanups_accept_nothing_and_keep_errno),
     };
     return cmocka_run_group_tests(tests, enter_scratch, leave_scratch);

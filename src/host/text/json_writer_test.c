@@ -80,6 +80,7 @@ static void strings_are_escaped_and_always_utf8(void **state)
         {"\xf4\x90\x80\x80z", 5, "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdz\""},
         {"\xe2\x82z", 3, "\"\xef\xbf\xbd\xef\xbf\xbdz\""},
         {"\xf4\x8f\xbf\xbf", 4, "\"\xf4\x8f\xbf\xbf\""},
+        {"ab\xe2\x82\xac", 4, "\"ab\xef\xbf\xbd\xef\xbf\xbd\""}, // ends within a character
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         CLEANUP(strbuf_release) struct strbuf out = {0};
@@ -142,6 +143,43 @@ static void depth_and_length_have_no_limit(void **state)
     assert_int_equal(strspn(strbuf_text(&out) + strlen("{\"n\":"), "["), DEPTH);
 }
 
+// Each level is indented by two more, and what is longer than the buffer comes out whole.
+static void long_lines_come_out_whole(void **state)
+{
+    (void)state;
+    enum {
+        DEPTH = 70,
+        LENGTH = 200000,
+    };
+    CLEANUP(strbuf_release) struct strbuf out = {0};
+    CLEANUP(strbuf_release) struct strbuf want = {0};
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    for (size_t i = 0; i < LENGTH; i++) {
+        strbuf_append_char(&text, (char)('a' + i * 7 % 26));
+    }
+    json_to_strbuf(&writer, &out, JSON_INDENTED);
+    json_key(&writer, "n");
+    for (size_t i = 0; i < DEPTH; i++) {
+        json_begin_array(&writer);
+    }
+    json_string(&writer, strbuf_text(&text));
+    for (size_t i = 0; i < DEPTH; i++) {
+        json_end_array(&writer);
+    }
+    json_key_null(&writer, "last");
+    assert_int_equal(json_finish(&writer), ERR_OK);
+    strbuf_append_text(&want, "{\n  \"n\": [\n");
+    for (int i = 1; i < DEPTH; i++) {
+        strbuf_printf(&want, "%*s[\n", 2 + 2 * i, "");
+    }
+    strbuf_printf(&want, "%*s\"%s\"\n", 2 + 2 * DEPTH, "", strbuf_text(&text));
+    for (int i = DEPTH - 1; i >= 0; i--) {
+        strbuf_printf(&want, "%*s]%s\n", 2 + 2 * i, "", i == 0 ? "," : "");
+    }
+    strbuf_append_text(&want, "  \"last\": null\n}\n");
+    assert_true(strcmp(strbuf_text(&out), strbuf_text(&want)) == 0);
+}
+
 static bool refuse_third(void *context, const char *data, size_t len)
 {
     (void)data;
@@ -179,6 +217,7 @@ int main(void)
         cmocka_unit_test(strings_are_escaped_and_always_utf8),
         cmocka_unit_test(numbers_are_exact),
         cmocka_unit_test(depth_and_length_have_no_limit),
+        cmocka_unit_test(long_lines_come_out_whole),
         cmocka_unit_test(a_failing_sink_is_asked_no_more_and_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
