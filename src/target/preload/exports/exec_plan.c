@@ -82,6 +82,14 @@ static bool use_door(struct exec_plan *plan, char *const *variables)
            session_is_reachable(environment_scan(plan->environment.variables).session);
 }
 
+// Whether scripts have put another library before ours (LD_PRELOAD=x.so:$LD_PRELOAD). An allocator
+// there would hide the heap from us.
+static bool is_behind_others(const struct environment_scan *scan)
+{
+    return scan->ours != NULL && scan->ours != scan->preload && scan->session != NULL &&
+           environment_names_ours(scan->session);
+}
+
 // Put our variables back unless they were removed on purpose. Returns the obstacle found.
 static enum exec_obstacle complete(struct exec_plan *plan, char *const *variables)
 {
@@ -93,6 +101,8 @@ static enum exec_obstacle complete(struct exec_plan *plan, char *const *variable
         if (!environment_with_us(&plan->environment, variables, NULL)) {
             return EXEC_ENVIRONMENT;
         }
+    } else if (plan->session != NULL && is_behind_others(&before)) {
+        (void)environment_with_us(&plan->environment, variables, NULL); // else unchanged
     }
     const struct environment_scan after = environment_scan(plan->environment.variables);
     if (plan->session == NULL && after.ours != NULL) { // the loader would report a missing library

@@ -114,6 +114,10 @@ EXPORT void *reallocarray(void *block, size_t count, size_t size)
         errno = ENOMEM;
         return NULL;
     }
+    real_functions_resolve();
+    if (UNLIKELY(g_real.realloc_before_ours != NULL)) { // few allocators have a reallocarray
+        return g_real.realloc_before_ours(block, bytes);
+    }
     const struct unwind_regs caller = unwind_caller_regs();
     return reallocate(&caller, block, bytes);
 }

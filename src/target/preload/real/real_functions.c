@@ -127,6 +127,12 @@ void real_functions_resolve(void)
     const struct definition in_use = definition_first("malloc");
     g_is_hooked = definition_is_ours(in_use);
     find_operators(&next, definition_next("malloc").module);
+    if (!g_is_hooked) {
+        const struct definition before = definition_first("realloc");
+        if (before.address != 0 && !definition_is_ours(before)) {
+            memcpy(&next.realloc_before_ours, &before.address, sizeof(before.address));
+        }
+    }
     g_is_bypassed =
         !g_is_hooked && in_use.module != definition_first("gnu_get_libc_version").module;
     g_real = next;

@@ -32,6 +32,9 @@ struct real_functions {
     ALLOCATOR_FUNCTIONS(X)
 #undef X
     void (*free)(void *block);
+    // Of the allocator whose malloc comes before ours, if there is one: what libc's reallocarray
+    // calls, where ours stands in for it. It may call our realloc in turn. Else NULL.
+    void *(*realloc_before_ours)(void *block, size_t size);
     void *(*dlopen)(const char *file, int mode);
     int (*dlclose)(void *handle);
     // NULL where there is none.
