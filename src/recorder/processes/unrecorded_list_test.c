@@ -101,7 +101,7 @@ static void a_process_that_executed_a_program_was_not_killed(void **state)
         struct aggregator_process *process;
         CLEANUP(unrecorded_list_release) struct unrecorded_list list = {0};
         const struct rec_process record = {
-            .pid = 77, .flags = REC_PROCESS_KILLED, .killed_threads = 3};
+            .pid = 77, .flags = REC_PROCESS_MAIN | REC_PROCESS_KILLED, .killed_threads = 3};
         assert_int_equal(session_create(&(struct session_options){0}, &session, NULL), ERR_OK);
         assert_int_equal(aggregator_init(&aggregator, 1), ERR_OK);
         assert_int_equal(aggregator_process_begin(&aggregator, &record, &process), ERR_OK);
@@ -120,7 +120,7 @@ static void a_process_that_executed_a_program_was_not_killed(void **state)
         assert_int_equal(list.entries.items[0].execs, 1);
         const uint32_t expected =
             is_next != 0 ? REC_PROCESS_FORKED | REC_PROCESS_KILLED : REC_PROCESS_EXECED;
-        assert_int_equal(process->record.flags, expected);
+        assert_int_equal(process->record.flags, REC_PROCESS_MAIN | expected);
         assert_int_equal(process->record.killed_threads, is_next != 0 ? 3 : 0);
         aggregator_release(&aggregator);
         session_release(&session);
