@@ -31,8 +31,7 @@ void estimates_note_append(const struct export_view *view,
         return;
     }
     strbuf_printf(out, "%sall figures are estimates: %s allocations was recorded", before,
-                  sampling.recorded_allocations != 0 ? sampling_format_rate(&sampling).text
-                                                     : "none of the");
+                  sampling_format_rate(&sampling).text);
     if (sampling.bytes != 0) {
         strbuf_printf(out, ", at least one in %s", format_bytes(sampling.bytes).text);
     }

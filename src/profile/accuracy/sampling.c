@@ -141,7 +141,7 @@ struct human sampling_format_error(uint64_t figure, uint64_t error)
 
 struct sampling_rate sampling_format_rate(const struct sampling *sampling)
 {
-    struct sampling_rate rate = {.text = "none"};
+    struct sampling_rate rate = {.text = "none of the"};
     if (sampling->recorded_allocations != 0) {
         (void)snprintf(rate.text, sizeof(rate.text), "1 of %.3g", // fits
                        (double)sampling->allocations / (double)sampling->recorded_allocations);
@@ -153,21 +153,22 @@ void sampling_append_mark(const struct recording *recording, struct strbuf *out)
 {
     const struct sampling sampling = sampling_of(recording);
     if (sampling.is_sampled) {
-        strbuf_printf(out, " [estimates: %s recorded]", sampling_format_rate(&sampling).text);
+        strbuf_printf(out, " [estimates: %s recorded]",
+                      sampling.recorded_allocations != 0 ? sampling_format_rate(&sampling).text
+                                                         : "none");
     }
 }
 
 void sampling_append(const struct sampling *sampling, struct strbuf *out)
 {
-    strbuf_printf(
-        out,
-        "all figures are estimates because %s: %s allocations was recorded, at times "
-        "only 1 of %s; the exact totals are %s allocations ",
-        sampling->is_for_all      ? "blocks were sampled (--sample)"
-        : sampling->is_for_memory ? "live blocks reached the memory limit (--max-memory)"
-                                  : "the program was faster than the recorder",
-        sampling->recorded_allocations != 0 ? sampling_format_rate(sampling).text : "none of the",
-        format_count(sampling->max_weight).text, format_count(sampling->allocations).text);
+    strbuf_printf(out,
+                  "all figures are estimates because %s: %s allocations was recorded, at times "
+                  "only 1 of %s; the exact totals are %s allocations ",
+                  sampling->is_for_all      ? "blocks were sampled (--sample)"
+                  : sampling->is_for_memory ? "live blocks reached the memory limit (--max-memory)"
+                                            : "the program was faster than the recorder",
+                  sampling_format_rate(sampling).text, format_count(sampling->max_weight).text,
+                  format_count(sampling->allocations).text);
     strbuf_printf(out, "and %s bytes", format_count(sampling->allocated_bytes).text);
 }
 
