@@ -335,13 +335,18 @@ record(struct recorder_state *s, struct recorder_result *result, struct err_info
     return finish(s, result, info);
 }
 
-// Wait for the program to end, whatever went wrong with the recording.
-static void outlive_program(struct recorder_state *s)
+// After a failure too: processes that wait to be followed go on.
+static void end_session(struct recorder_state *s)
 {
     if (s->session.header != NULL) {
         // Relaxed: the flag orders nothing else.
         atomic_store_explicit(&s->session.header->state, SESSION_ENDED, memory_order_relaxed);
     }
+}
+
+// Wait for the program to end, whatever went wrong with the recording.
+static void outlive_program(struct recorder_state *s)
+{
     if (s->is_launched) {
         recorder_wait(s);
     }
@@ -375,6 +380,7 @@ enum err recorder_run(const struct recorder_options *options,
     if (err == ERR_OK) {
         err = record(s, result, info);
     }
+    end_session(s);
     exec_follow_stop(&s->follow); // after a failure
     recorder_attach_end(s);
     if (s->is_attached && err == ERR_OK) {

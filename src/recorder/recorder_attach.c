@@ -411,6 +411,10 @@ void recorder_attach_end(struct recorder_state *s)
         if (err == ERR_NOT_FOUND) {
             continue; // it has ended by itself, and its hooks with it
         }
+        // It may be in vfork, with a child that waits to be followed until the recording has ended.
+        if (err == ERR_LIMIT && !session_is_over(s->session.header)) {
+            continue;
+        }
         if (err != ERR_OK) {
             recorder_log(s, "%s", err_text(&trouble));
         } else if (!process->has_ended) {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Attaching to processes that end, or execute another program, at that moment. They go on as without cairn,
-and a refusal says what has happened."""
+"""Attaching to processes that end, or execute another program, at that moment, and detaching from them. They go on
+as without cairn, and a refusal says what has happened."""
 import random
 import re
 import subprocess
@@ -47,14 +47,46 @@ int main(int argc, char **argv)
     return argc != 2;
 }
 """
+SPAWNER = """#include <pthread.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+extern char **environ;
+static void *work(void *argument)
+{
+    char *arguments[] = {"/bin/true", NULL};
+    while (access("stop", F_OK) != 0) {
+        pid_t pid;
+        free(malloc(100));
+        if (posix_spawn(&pid, arguments[0], NULL, NULL, arguments, environ) != 0 || waitpid(pid, NULL, 0) != pid) {
+            exit(1);
+        }
+    }
+    return argument;
+}
+int main(void)
+{
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++) {
+        pthread_create(threads + i, NULL, work, NULL);
+    }
+    for (int i = 0; i < 4; i++) {
+        pthread_join(threads[i], NULL);
+    }
+    puts("whole");
+    return 0;
+}
+"""
 GONE = re.compile(r"cairn: (process \d+ has (ended, or is a thread of the kernel|executed another program; attach "
                   r"to it again)|there is no process \d+)\n")
 BUSY = re.compile(r"cairn: (no thread of process \d+ made cairn's system calls in time|the threads of process \d+ could "
                   r"not be stopped within \d+ ms).*\n")
 
 
-def build(scratch):
-    (scratch / "short.c").write_text(SHORT)
+def build(scratch, source=SHORT):
+    (scratch / "short.c").write_text(source)
     subprocess.run(["gcc", "-O1", "-o", scratch / "short", scratch / "short.c", "-pthread"], check=True, timeout=60)
     return scratch / "short"
 
@@ -97,5 +129,14 @@ def test_a_process_that_executes_one_program_after_another(scratch):
                           env={"LASTS_MS": "10"}) as process:
         for counts in attempts():
             counts["recorded"] += attach(scratch, process.pid)
+        (scratch / "stop").touch()
+        assert (process.communicate(timeout=DEADLINE_SECONDS)[0], process.returncode) == (b"whole\n", 0)
+
+
+def test_a_process_whose_threads_wait_in_vfork_at_the_end(scratch):
+    """A child that waits to be followed keeps its parent from being stopped. The detach succeeds nevertheless."""
+    with subprocess.Popen([build(scratch, SPAWNER)], stdout=subprocess.PIPE, cwd=scratch) as process:
+        for _ in range(5):
+            assert attach(scratch, process.pid)
         (scratch / "stop").touch()
         assert (process.communicate(timeout=DEADLINE_SECONDS)[0], process.returncode) == (b"whole\n", 0)

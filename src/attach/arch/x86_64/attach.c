@@ -417,6 +417,7 @@ enum err attach_end(struct attach *attach, struct err_info *info)
     }
     attach->is_patched = false;
     const enum err err = inject_unpatch(&attach->inject, info);
+    attach->is_patched = err == ERR_LIMIT; // its threads could not be stopped: try again
     (void)set_enabled(&attach->inject, attach->page_addr, 0); // fails if the process has ended
     return err;
 }
