@@ -255,7 +255,9 @@ finish(struct recorder_state *s, struct recorder_result *result, struct err_info
 {
     const enum rec_state state =
         s->is_stopped || s->was_abandoned ? REC_STATE_STOPPED : REC_STATE_FINISHED;
-    (void)checkpoint_finish(&s->checkpoint, session_clock_now(&s->clock)); // the final file follows
+    // A checkpoint that fails now is not reported: the final file follows, and may fail in turn.
+    const bool was_failure_reported = s->checkpoint.has_failed;
+    (void)checkpoint_finish(&s->checkpoint, session_clock_now(&s->clock));
     enum err err = add_silent_program(s);
     recorder_follow_log(s, UINT64_MAX);
     err = err == ERR_OK ? recorder_hear_of_unrecorded(s, UINT64_MAX) : err;
@@ -270,7 +272,7 @@ finish(struct recorder_state *s, struct recorder_result *result, struct err_info
     struct err_info trouble = {0};
     err = write_recording(s, &trouble);
     if (err != ERR_OK) {
-        result->is_reported = s->checkpoint.has_failed;
+        result->is_reported = was_failure_reported;
         return err_set(info, err, "%s; %s", err_text(&trouble),
                        checkpoint_what_stays(&s->checkpoint));
     }
