@@ -55,7 +55,7 @@ static jmp_buf cmocka_failed;
 #define assert_false(condition)        assert_true(!(condition))
 #define assert_null(pointer)           assert_true((pointer) == NULL)
 #define assert_non_null(pointer)       assert_true((pointer) != NULL)
-#define assert_ptr_equal(a, b)         assert_true((a) == (b))
+#define assert_ptr_equal(a, b)         assert_true((const void *)(a) == (const void *)(b))
 #define assert_ptr_not_equal(a, b)     assert_true((a) != (b))
 #define assert_string_equal(a, b)      assert_true(strcmp(a, b) == 0)
 #define assert_memory_equal(a, b, len) assert_true(memcmp(a, b, len) == 0)
