@@ -275,6 +275,26 @@ describe('the time line', () => {
     });
   }
 
+  it('has its place before it is there', async () => {
+    let answer;
+    const asked = new Promise((resolve) => {
+      void page.route('**/api/v1/series?*', (route) => {
+        answer = () => route.continue();
+        resolve();
+      });
+    });
+    await page.goto('about:blank');
+    viewer.url.hash = '#/summary';
+    await page.goto(viewer.url.href);
+    await asked;
+    await page.locator('.tops').waitFor();
+    const before = await page.locator('.tops').boundingBox();
+    await answer();
+    await page.unroute('**/api/v1/series?*');
+    await page.getByTestId('time-strip').waitFor();
+    assert.deepEqual(await page.locator('.tops').boundingBox(), before);
+  });
+
   it('moves by the keyboard alone', async () => {
     await viewer.open('#/flame');
     const from = page.getByRole('slider', { name: 'Time range from' });

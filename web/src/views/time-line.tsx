@@ -244,6 +244,16 @@ function Drawing(props: { readonly series: Series; readonly old: Series | null; 
   );
 }
 
+/** Keeps the place of the time line until the answer is there, so that what is below does not move. */
+function Awaited(props: { readonly isTall: boolean }): JSX.Element {
+  return (
+    <div class={props.isTall ? 'time time-tall' : 'time'} aria-hidden="true">
+      <div class="time-head">{'\u00a0'}</div>
+      <div class="time-strip" />
+    </div>
+  );
+}
+
 /** Empty for a recording without time slices. `isTall`: with RSS. */
 export function TimeLine(props: { readonly isTall: boolean }): JSX.Element | null {
   const address = useAddress();
@@ -252,6 +262,9 @@ export function TimeLine(props: { readonly isTall: boolean }): JSX.Element | nul
   const asked = useAsk(hasSlices ? 'series' : null, params, seriesAnswer);
   const isDiff = useComparison();
   const old = useAsk(hasSlices && isDiff ? 'series' : null, { ...params, recording: 'old' }, seriesAnswer);
+  if (hasSlices && asked.value === null && asked.busy) {
+    return <Awaited isTall={props.isTall} />;
+  }
   if (asked.value === null || asked.value.points.count === 0) {
     return null;
   }
