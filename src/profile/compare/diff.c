@@ -99,7 +99,8 @@ enum err diff_build(const struct code_union *code,
     CLEANUP(diff_release)
     struct diff diff = {
         .code = code,
-        .unknown = {[SIDE_NEW] = unknown_costs(new), [SIDE_OLD] = unknown_costs(old)}};
+        .unknown = {[SIDE_NEW] = unknown_costs(new), [SIDE_OLD] = unknown_costs(old)},
+        .is_everything = {[SIDE_NEW] = new->is_everything, [SIDE_OLD] = old->is_everything}};
     CLEANUP(u32_vec_release) struct u32_vec places = {0};
     TRY(tree_view_build(code, new, old, spec, &diff.tree));
     TRY(summary_build(new, &diff.summaries[SIDE_NEW]));
@@ -212,6 +213,9 @@ struct diff_change diff_total_change(const struct diff *diff, enum cost cost)
     if (cost != COST_PEAK_BYTES || change.class == DIFF_UNKNOWN) {
         return change;
     }
+    change.old_error = diff->is_everything[SIDE_OLD] ? 0 : change.old_error;
+    change.new_error = diff->is_everything[SIDE_NEW] ? 0 : change.new_error;
+    change.change_error = sampling_change_error(change.new_error, change.old_error);
     double unsure = (double)new->peak_error_bytes + (double)old->peak_error_bytes;
     double size = change.change < 0 ? -change.change : change.change;
     double sure = size > unsure ? size - unsure : 0;

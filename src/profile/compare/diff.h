@@ -42,6 +42,7 @@ struct diff {
     double units[SIDE_COUNT];             // divisors of amounts
     uint32_t unknown[SIDE_COUNT];         // bit n: that side does not know enum cost n
     struct sampling sampling[SIDE_COUNT]; // of the two recordings
+    bool is_everything[SIDE_COUNT];       // the whole recording is selected
 };
 
 // The number of units of work in each run; 1 for plain figures. Both must be above 0.
@@ -101,7 +102,8 @@ struct diff_change diff_entry_change(const struct diff *diff, size_t entry, enum
 struct diff_change diff_stack_change(const struct diff *diff, uint32_t node, enum cost cost);
 
 // The change of the whole selection. The uncertainty of both peaks is subtracted from the change;
-// the class is DIFF_SAME if nothing remains.
+// the class is DIFF_SAME if nothing remains. The peak of a whole recording that was sampled has no
+// other error: unsampled bytes are counted, too.
 struct diff_change diff_total_change(const struct diff *diff, enum cost cost);
 
 // List the entries that changed, largest absolute change first, ties in a fixed order.

@@ -223,6 +223,16 @@ static void a_peak_has_changed_beyond_both_errors(void **state)
         const struct diff_change bytes = diff_total_change(&c.diff, COST_ALLOCATED_BYTES);
         const double plain = (double)cases[i].new_bytes - (double)cases[i].old_bytes;
         assert_true(fabs(bytes.change - plain) < 1e-9); // exact
+        // Estimates have errors, but the whole's peak has only the one that was subtracted.
+        for (size_t side = 0; side < SIDE_COUNT; side++) {
+            c.diff.sampling[side] = (struct sampling){.is_sampled = true, .bytes = 4096};
+        }
+        const struct diff_change estimate = diff_total_change(&c.diff, COST_PEAK_BYTES);
+        assert_true(estimate.change_error == 0 && estimate.change == peak.change);
+        assert_true(diff_total_change(&c.diff, COST_ALLOCATED_BYTES).change_error > 0);
+        c.diff.is_everything[SIDE_NEW] = false;
+        const struct diff_change part = diff_total_change(&c.diff, COST_PEAK_BYTES);
+        assert_true(part.change_error > 0 && part.old_error == 0 && part.new_error > 0);
     }
 }
 
