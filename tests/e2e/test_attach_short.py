@@ -104,9 +104,9 @@ def attach(scratch, pid):
 
 
 def attempts():
-    """Twenty, and as many more as it takes until one of them was recorded: on a slow machine most come too late."""
+    """Twelve, and as many more as it takes until one of them was recorded: on a slow machine most come too late."""
     end, counts = time.monotonic() + 5 * DEADLINE_SECONDS, {"all": 0, "recorded": 0}
-    while counts["all"] < 20 or counts["recorded"] == 0:
+    while counts["all"] < 12 or counts["recorded"] == 0:
         assert time.monotonic() < end, counts
         counts["all"] += 1
         yield counts
@@ -115,7 +115,7 @@ def attempts():
 def test_programs_that_end_meanwhile(scratch):
     program, draw = build(scratch), random.Random(6)
     for counts in attempts():
-        lasts_ms = str(500 if counts["all"] <= 20 else 5000)
+        lasts_ms = str(500 if counts["all"] <= 12 else 5000)
         with subprocess.Popen([program, "0"], stdout=subprocess.PIPE, cwd=scratch, env={"LASTS_MS": lasts_ms}) as process:
             try:
                 process.wait(draw.uniform(0, 0.5))

@@ -24,7 +24,7 @@
 #include "target/producer/exec_note.h"
 
 enum {
-    NOTES = 20000,
+    NOTES = 5000,
     DEADLINE_S = 10,
 };
 
