@@ -43,7 +43,7 @@ test_deb="lintian"
 sweep="binutils util-linux"
 sweep_more="gtk-3-examples gtk-4-examples zenity qttools5-dev-tools qt6-tools-dev-tools featherpad
     gnupg curl wget git openssh-client openssh-server postgresql-client procps systemd-container
-    ffmpeg imagemagick gstreamer1.0-tools vlc-bin libreoffice-core
+    ffmpeg imagemagick gstreamer1.0-tools vlc-bin libreoffice-writer-nogui libreoffice-calc-nogui
     php-cli ruby lua5.4 perl python3 r-base-core octave openjdk-17-jdk-headless mono-runtime mono-mcs
     clang gfortran rustc golang-go ghc ocaml-nox erlang-base nodejs
     guile-3.0 sbcl racket chicken-bin swi-prolog-nox pypy3 luajit nim ldc openmpi-bin mercurial stress-ng
