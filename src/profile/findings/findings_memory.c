@@ -108,14 +108,17 @@ static MUST_USE enum err find_sparse(struct findings_builder *builder)
                               .score = bytes - split->sparse_block_bytes,
                               .look = "-r"};
     struct strbuf *out = finding_begin(builder, &finding);
-    strbuf_printf(out, "At the end, about %s of the heap are almost empty pages: blocks of ",
-                  format_bytes(bytes).text);
-    strbuf_printf(out, "%s keep them resident. ", format_bytes(split->sparse_block_bytes).text);
+    strbuf_printf(
+        out, "At the end, about %s of the heap are almost empty pages: ", format_bytes(bytes).text);
+    strbuf_printf(out, "%s of blocks keep them resident. ",
+                  format_bytes(split->sparse_block_bytes).text);
     finding_append_site(builder, out, finding.location);
-    strbuf_printf(out, " made most of these: %s %s of ", format_count(most->blocks).text,
+    strbuf_printf(out, " made most of these: %s %s, ", format_count(most->blocks).text,
                   most->blocks == 1 ? "block" : "blocks");
-    strbuf_printf(out, "%s hold ", format_bytes(most->block_bytes).text);
-    strbuf_printf(out, "%s of free memory.", format_bytes(most->held_bytes).text);
+    strbuf_printf(out, "%s in all, %s ", format_bytes(most->block_bytes).text,
+                  most->blocks == 1 ? "keeps" : "keep");
+    strbuf_printf(out, "%s of free memory from being returned.",
+                  format_bytes(most->held_bytes).text);
     return finding_add(builder, &finding);
 }
 
