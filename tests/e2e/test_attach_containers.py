@@ -72,17 +72,22 @@ class Contained(Attachable):
 WAYS = {"namespaces": NAMESPACES, "users": [*NAMESPACES, "--user", "--map-root-user"], "bubblewrap": SYSTEM}
 
 
+def assert_a_part_is_counted(program, attach):
+    """Record a part of the program `obedient`."""
+    program.do("a 5 100")
+    attach()
+    program.do("a 7 1000", "f 6", "t 3 10")
+    recording = program.detach()
+    program.do("a 1 100")
+    program.end()
+    assert_totals(recording, {"allocations": 10, "allocated_bytes": 7030, "frees": 4, "unknown_frees": 5})
+    assert any("keep" in [frame["function"] for frame in frames] for _, frames in recording.stacks())
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_a_program_in_other_namespaces(scratch, way):
     with Contained(scratch, [*WAYS[way], PROGRAMS / "obedient"]) as program:
-        program.do("a 5 100")
-        program.attach()
-        program.do("a 7 1000", "f 6", "t 3 10")
-        recording = program.detach()
-        program.do("a 1 100")
-        program.end()
-    assert_totals(recording, {"allocations": 10, "allocated_bytes": 7030, "frees": 4, "unknown_frees": 5})
-    assert any("keep" in [frame["function"] for frame in frames] for _, frames in recording.stacks())
+        assert_a_part_is_counted(program, program.attach)
 
 
 def test_the_program_of_another_root_has_its_names(scratch):
@@ -140,11 +145,5 @@ def test_a_program_in_podman(scratch, podman):
     if trial.returncode != 127:
         pytest.skip(f"podman runs no containers here: {trial.stderr.decode()}")
     with Attachable(scratch, [*podman, scratch / "root", inside]) as program:
-        program.do("a 5 100")
-        program.begin("-p", (scratch / "pid").read_text(encoding="ascii"))
-        program.do("a 7 1000", "f 6", "t 3 10")
-        recording = program.detach()
-        program.do("a 1 100")
-        program.end()
-    assert_totals(recording, {"allocations": 10, "allocated_bytes": 7030, "frees": 4, "unknown_frees": 5})
-    assert any("keep" in [frame["function"] for frame in frames] for _, frames in recording.stacks())
+        assert_a_part_is_counted(
+            program, lambda: program.begin("-p", (scratch / "pid").read_text(encoding="ascii")))
