@@ -355,9 +355,8 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
     atomic_store_explicit(&s->session.header->state, SESSION_ENDED, memory_order_seq_cst);
     if (s->drain.process_count > 0) {
         // Running threads see the end at their next tick and leave their nurseries alone then.
-        const struct timespec tick = {.tv_nsec = LEAVE_NS};
-        // a signal may end it early: what threads held then is read as it is
-        (void)nanosleep(&tick, NULL);
+        // A signal may end the sleep early: what threads held then is read as it is.
+        clock_sleep_ns(LEAVE_NS);
     }
     bool was_busy = false;
     return drain_once(s, true, &was_busy, info);

@@ -5,9 +5,9 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "host/os/file.h"
 #include "server/access/token_file.h"
@@ -115,12 +115,11 @@ reload(struct serving *serving, struct generation **old, struct err_info *info)
 // Let the answers under way end, then the connections of the old certificate and token.
 static void retire(struct generation *old)
 {
-    const struct timespec grace = {.tv_sec = RETIRE_S};
     const int fd = MHD_quiesce_daemon(old->daemon); // it accepts no more
     if (fd >= 0) {
         (void)close(fd); // the next daemon has another descriptor of it
     }
-    (void)nanosleep(&grace, NULL); // its signals are ignored
+    clock_sleep_ns(RETIRE_S * NS_PER_S); // its signals are ignored
     MHD_stop_daemon(old->daemon);
     generation_freep(&old);
 }

@@ -4,8 +4,8 @@
 // Context: H. Exit status: 0 done, 1 the recorder refused, 2 no such recording.
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "cli/commands/commands.h"
 #include "cli/text/screen_text.h"
@@ -95,12 +95,11 @@ wait_for_reload(const char *recording, struct strbuf *reply, struct err_info *in
         PAUSE_MS = 20
     };
     for (int waited_ms = 0; waited_ms < PATIENCE_MS; waited_ms += PAUSE_MS) {
-        const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000L};
         TRY(control_ask(recording, "reloaded", NULL, reply, info));
         if (reply->len > 0) {
             return ERR_OK;
         }
-        (void)nanosleep(&pause, NULL); // a shorter pause does no harm
+        clock_sleep_ns(PAUSE_MS * NS_PER_MS); // a shorter pause does no harm
     }
     return err_set(info, ERR_DEAD, "the server of --listen does not answer");
 }

@@ -41,11 +41,12 @@ uint64_t loader_list_find(const struct target_process *target)
 
 bool loader_list_has_program(const struct target_process *target)
 {
-    bool is_found = false;
     for (size_t i = 0; i < target->modules.len; i++) {
-        is_found = is_found || !target->modules.items[i].is_vdso;
+        if (!target->modules.items[i].is_vdso) {
+            return true;
+        }
     }
-    return is_found;
+    return false;
 }
 
 bool loader_list_is_complete(const struct target_process *target)

@@ -4,7 +4,6 @@
 #include "recorder/ingest/drain.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -121,7 +120,7 @@ static enum err lane_begin(struct drain *drain, uint32_t index, uint64_t clock_m
 }
 
 // Begin the new lanes that are in use, of one slot or of all (ANY_SLOT).
-static enum err find_lanes(struct drain *drain, uint32_t slot, uint64_t clock_ms)
+enum err drain_find_lanes(struct drain *drain, uint32_t slot, uint64_t clock_ms)
 {
     for (uint32_t word = 0; word < SESSION_MAX_LANES / 64; word++) {
         // Relaxed: lane_begin acquires what it needs from the lane itself.
@@ -137,11 +136,6 @@ static enum err find_lanes(struct drain *drain, uint32_t slot, uint64_t clock_ms
         }
     }
     return ERR_OK;
-}
-
-enum err drain_find_lanes(struct drain *drain, uint32_t slot, uint64_t clock_ms)
-{
-    return find_lanes(drain, slot, clock_ms);
 }
 
 static bool is_of_earlier_image(const struct drain *drain, const struct drain_lane *lane)
@@ -365,7 +359,7 @@ static void check_threads(struct drain *drain)
 
 enum err drain_image(struct drain *drain, uint32_t slot, uint64_t clock_ms)
 {
-    TRY(find_lanes(drain, slot, clock_ms)); // it may have begun and ended since the last pass
+    TRY(drain_find_lanes(drain, slot, clock_ms)); // it may have begun and ended since the last pass
     TRY(drain_names_learn_of(drain, slot, clock_ms));
     for (uint32_t i = 0; i < drain->active_count;) {
         struct drain_lane *lane = drain->lanes[drain->active[i]];
@@ -396,7 +390,7 @@ static enum err find_newcomers(struct drain *drain, uint64_t clock_ms)
     for (int round = 0; round < 2; round++) {
         drain->has_unknown = false;
         TRY(drain_process_begin_new(drain, clock_ms));
-        TRY(find_lanes(drain, ANY_SLOT, clock_ms));
+        TRY(drain_find_lanes(drain, ANY_SLOT, clock_ms));
         if (!drain->has_unknown) {
             break;
         }

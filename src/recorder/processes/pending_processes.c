@@ -70,7 +70,7 @@ static bool may_join(pid_t pid, const struct strbuf *variable)
         if (!proc_file_read(pid, "stat", STAT_BYTES_MAX, &stat)) {
             return false;
         }
-        // In an exec there is no environment yet. An empty one has an address.
+        // During an exec a process has no environment. An empty environment has an address.
         if (proc_text_environment_end(strbuf_text(&stat)) == 0) {
             return may_get_variable(pid, &stat, variable);
         }

@@ -12,7 +12,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "attach/agent_bytes.h"
@@ -125,12 +124,6 @@ void attach_hold_release(const struct fresh_start *child)
     fresh_stop_release(child);
 }
 
-static void pause_briefly(void)
-{
-    const struct timespec pause = {.tv_nsec = LOOK_NS};
-    (void)nanosleep(&pause, NULL); // a signal may end it early
-}
-
 // Wait until the kernel has mapped the program of an exec, and the loader its libraries: an
 // allocator that comes later is not found. A program that is stopped, or takes very long, is taken
 // as it is.
@@ -151,7 +144,7 @@ static enum err await_loader(struct target_process *target, bool is_urgent, stru
         if (target_refusal_is_replaced(target)) { // its memory is gone
             return target_refusal_explain(target, ERR_NOT_FOUND, info);
         }
-        pause_briefly();
+        clock_sleep_ns(LOOK_NS);
         TRY(target_process_refresh(target, info));
     }
     return target_process_refresh(target, info); // they were read before the loader's list
@@ -265,7 +258,7 @@ enum err attach_open(struct attach *attach,
             programs++;
         } else if (!options->is_urgent && may_get_allocator(attach) &&
                    clock_monotonic_ms() - begin_ms < START_PATIENCE_MS) {
-            pause_briefly();
+            clock_sleep_ns(LOOK_NS);
         } else {
             break;
         }
@@ -415,7 +408,6 @@ enum err attach_end(struct attach *attach, struct err_info *info)
     if (!attach->is_patched) {
         return ERR_OK;
     }
-    attach->is_patched = false;
     const enum err err = inject_unpatch(&attach->inject, info);
     attach->is_patched = err == ERR_LIMIT; // its threads could not be stopped: try again
     (void)set_enabled(&attach->inject, attach->page_addr, 0); // fails if the process has ended

@@ -98,7 +98,7 @@ struct walk {
     size_t copy_count;
 };
 
-// Return the index of the function at `addr`. NONE: there is no room for another one.
+// Return the index of the function at `addr`; NONE if the table is full.
 static int32_t note_function(struct walk *walk, uint64_t addr)
 {
     for (size_t i = 0; i < walk->function_count; i++) {
@@ -136,7 +136,7 @@ static uint32_t bit_of(ZydisRegister name)
                : 0;
 }
 
-// Return where a register points to; NULL: it is no general one.
+// Return where a general register points to; NULL for any other register.
 static const struct pointer *pointer_in(const struct state *state, ZydisRegister name)
 {
     const uint32_t bit = bit_of(name);
