@@ -18,7 +18,10 @@
 #include "recording/write/output_file.h"
 #include "recording/write/recording_writer.h"
 
+// With --sample a program may have no processor to spare.
 #define SAMPLE_THRIFT_BITS 2u // looks at resident memory take a quarter
+#define SAMPLE_TICK_MS     8u
+#define TICK_MS            1u
 
 static uint32_t session_flags_of(const struct recorder_options *options)
 {
@@ -100,7 +103,9 @@ static enum err prepare(struct recorder_state *s,
     }
     TRY(run_control_init(&s->control, &options->run, s->session.header, &s->aggregator));
     proc_sampler_init(&s->sampler);
-    if (options->sample_bytes != 0) { // then a program may have no processor to spare
+    s->tick_ms = TICK_MS;
+    if (options->sample_bytes != 0) {
+        s->tick_ms = SAMPLE_TICK_MS;
         s->sampler.thrift_bits = SAMPLE_THRIFT_BITS;
         s->memory_snapshots.thrift_bits = SAMPLE_THRIFT_BITS;
     }
@@ -152,7 +157,8 @@ static enum err launch(struct recorder_state *s, int *exit_status, struct err_in
     s->drain.own_pid = getpid();
     recorder_follow_begin(s);
     return session_clock_start(&s->clock, &s->session,
-                               s->is_attached ? s->attached.items->pidfd : s->program.pidfd, info);
+                               s->is_attached ? s->attached.items->pidfd : s->program.pidfd,
+                               s->tick_ms, info);
 }
 
 // Add a program that never allocated and so never joined: the recording lists it, too.

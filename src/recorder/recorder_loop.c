@@ -24,12 +24,13 @@
 #include "recording/write/recording_writer.h"
 
 enum {
-    SLEEP_MS_MAX = 16,    // when nothing has happened for a while
-    LINGER_MS = 1,        // between two searches for processes that have not joined
-    LINGER_MAX_MS = 2000, // for those that exist and have not joined
+    SLEEP_MS_MAX = 16,        // when nothing has happened for a while
+    SAMPLE_SLEEP_MS_MAX = 40, // the same with --sample; looks for processes come every 50 ms
+    LINGER_MS = 1,            // between two searches for processes that have not joined
+    LINGER_MAX_MS = 2000,     // for those that exist and have not joined
     VAIN_CHECKS = 2,
     STRANGER_CHECK_MS = 500, // between two checks of processes that outlive the program
-    LEAVE_NS = 3000000,      // in which threads notice that recording is over
+    LEAVE_MS = 2,            // beyond a tick, in which threads notice that recording is over
     LINGER_SAY_MS = 500,     // time until the message that others still run
 };
 
@@ -340,10 +341,11 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
         // A thread that wakes the recorder, or the end of the program, should not wait for the next
         // steps. Chosen blocks of --sample are so few that they can wait.
         const bool is_awaited = wake != last_wake || s->has_ended;
-        const bool is_fed = was_busy && s->options->sample_bytes == 0;
+        const bool is_sampled = s->options->sample_bytes != 0;
+        const bool is_fed = was_busy && !is_sampled;
         last_wake = wake;
         sleep_ms = is_fed || is_awaited ? 1 : sleep_ms * 2;
-        sleep_ms = min_u64(sleep_ms, SLEEP_MS_MAX);
+        sleep_ms = min_u64(sleep_ms, is_sampled ? SAMPLE_SLEEP_MS_MAX : SLEEP_MS_MAX);
         if (!s->none_is_pending) {
             sleep_until_woken(s, wake, sleep_ms);
         }
@@ -356,7 +358,7 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
     if (s->drain.process_count > 0) {
         // Running threads see the end at their next tick and leave their nurseries alone then.
         // A signal may end the sleep early: what threads held then is read as it is.
-        clock_sleep_ns(LEAVE_NS);
+        clock_sleep_ns((s->tick_ms + LEAVE_MS) * NS_PER_MS);
     }
     bool was_busy = false;
     return drain_once(s, true, &was_busy, info);

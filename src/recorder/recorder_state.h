@@ -59,6 +59,7 @@ struct recorder_state {
     bool owes_snapshot;       // the first one was left for later
     uint32_t exit_slot;       // of the program's image that may wait; SESSION_MAX_PROCESSES: none
     struct session_clock clock;
+    uint32_t tick_ms; // of the clock
     struct launch_signals signals;
     struct launched program;
     struct checkpoint checkpoint;

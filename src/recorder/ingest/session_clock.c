@@ -20,7 +20,7 @@ static void *run(void *argument)
                                {.fd = clock->program_fd, .events = POLLIN},
                                {.fd = -1, .events = POLLIN},
                                {.fd = clock->stop_fd, .events = POLLIN}};
-    bool has_answered = true; // all clients; else it tries again in the next millisecond
+    bool has_answered = true; // all clients; else it tries again at the next tick
     while (watched[3].revents == 0) {
         const uint64_t elapsed_ns = clock_monotonic_ns() - clock->start_ns;
         const uint64_t now_ms = elapsed_ns / NS_PER_MS;
@@ -32,7 +32,8 @@ static void *run(void *argument)
         watched[0].fd = has_answered ? clock->session->socket : -1;
         watched[2].fd = has_answered && clock->session->door > 0 ? clock->session->door : -1;
         has_answered = true;
-        const struct timespec rest = {.tv_nsec = (long)(NS_PER_MS - elapsed_ns % NS_PER_MS)};
+        const struct timespec rest = {.tv_nsec =
+                                          (long)(clock->tick_ns - elapsed_ns % clock->tick_ns)};
         if (ppoll(watched, ARRAY_LEN(watched), &rest, NULL) <= 0) {
             continue;
         }
@@ -50,11 +51,13 @@ static void *run(void *argument)
 enum err session_clock_start(struct session_clock *clock,
                              struct session *session,
                              int program_fd,
+                             uint32_t tick_ms,
                              struct err_info *info)
 {
     *clock = (struct session_clock){.session = session,
                                     .program_fd = program_fd,
                                     .start_ns = clock_monotonic_ns(),
+                                    .tick_ns = tick_ms * NS_PER_MS,
                                     .stop_fd = eventfd(0, EFD_CLOEXEC)};
     const int failure = clock->stop_fd < 0 ? errno : quiet_thread_start(&clock->thread, run, clock);
     if (failure != 0) {

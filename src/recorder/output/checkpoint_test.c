@@ -247,7 +247,7 @@ static void the_clock_runs_by_itself(void **state)
     assert_int_equal(session_create(&(struct session_options){.max_frames = 8}, &session, NULL), 0);
     int program[2]; // an end of file, like a pidfd's
     assert_int_equal(pipe(program), 0);
-    assert_int_equal(session_clock_start(&clock, &session, program[0], NULL), ERR_OK);
+    assert_int_equal(session_clock_start(&clock, &session, program[0], 1, NULL), ERR_OK);
     for (int waited_ms = 0; session_clock_now(&clock) < 20; waited_ms++) {
         assert_true(waited_ms < DEADLINE_MS);
         (void)poll(NULL, 0, 1);
