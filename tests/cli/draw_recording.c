@@ -9,14 +9,18 @@
 //   !unsampled_allocations N     !unsampled_bytes N     !max_weight N
 //   !allocations N   !allocated_bytes N   !frees N   !freed_bytes N   !temporary N
 //   !temporary_bytes N   !peak_bytes N   !peak_blocks N
-//   !represented_allocations N   !represented_bytes N
-//   !peak_standard_error_bytes N
+//   !represented_allocations N   !represented_bytes N   !sampled_allocations N   !unsampled_frees N
+//   !peak_standard_error_bytes N   !peak_at_least_bytes N   !sample_bytes N   !interval_bytes N
+//   !events N   !unknown FLAGS   !format TEXT, the source's
 //   !wait_status N    !state N              !program TEXT   !command_line TEXT !host TEXT
 //   !loss NAME VALUE TEXT                   !note NAME VALUE TEXT
 //   !suppressions RULES, a line feed being 03, as below
 //   !advice MODULE-INDEX TEXT               !rss TIME_MS PROCESS-INDEX BYTES
 //     and perhaps the 9 figures that follow in struct rec_rss_sample
 //   !mark TIME_MS TEXT                      !flags PROCESS-INDEX FLAGS
+//   !phase TIME_MS TEXT                     !started TIME_MS    !stopped TIME_MS
+//   !hook PROCESSES MODULE FUNCTION ALLOCATOR REASON          "-": none
+//   !allocator PROCESS-INDEX PATH
 //   !process_peak PROCESS-INDEX BYTES
 //   !lived PROCESS-INDEX PID PARENT-INDEX START_MS END_MS    the process, its threads and allocator
 //   !joined THREAD-INDEX COUNT
@@ -79,6 +83,12 @@ static bool set_number(struct recording_builder *b, const char *key, int64_t val
         {"represented_bytes", &b->totals.represented_bytes},
         {"max_weight", &b->totals.max_weight},
         {"peak_standard_error_bytes", &b->totals.peak_standard_error_bytes},
+        {"events", &b->totals.events},
+        {"unsampled_frees", &b->totals.unsampled_frees},
+        {"sampled_allocations", &b->totals.sampled_allocations},
+        {"peak_at_least_bytes", &b->totals.peak_at_least_bytes},
+        {"sample_bytes", &b->totals.sample_bytes},
+        {"interval_bytes", &b->totals.interval_bytes},
         {"runtime_ms", &b->meta.runtime_ms},
     };
     for (size_t i = 0; i < ARRAY_LEN(fields); i++) {
@@ -93,6 +103,8 @@ static bool set_number(struct recording_builder *b, const char *key, int64_t val
         b->meta.exit_status = (int32_t)value;
     } else if (strcmp(key, "state") == 0) {
         b->meta.state = (uint32_t)value;
+    } else if (strcmp(key, "unknown") == 0) {
+        b->meta.unknown = (uint32_t)value;
     } else {
         return false;
     }
@@ -331,12 +343,65 @@ static void set_merged(struct recording_builder *b, const char *rest)
 }
 
 // Parse "TIME_MS TEXT".
-static void set_mark(struct recording_builder *b, const char *rest)
+static void add_mark(struct recording_builder *b, const char *rest, enum rec_mark_kind kind)
 {
     char *text;
-    struct rec_mark mark = {.time_ms = strtoull(rest, &text, 10), .kind = REC_MARK_USER};
+    struct rec_mark mark = {.time_ms = strtoull(rest, &text, 10), .kind = kind};
     mark.text = intern(b, text + (*text == ' '));
     check(marks_vec_push(&b->marks, mark), &(struct err_info){.text = "mark"});
+}
+
+static void set_mark(struct recording_builder *b, const char *rest)
+{
+    add_mark(b, rest, REC_MARK_USER);
+}
+
+static void set_started(struct recording_builder *b, const char *rest)
+{
+    add_mark(b, rest, REC_MARK_START);
+}
+
+static void set_stopped(struct recording_builder *b, const char *rest)
+{
+    add_mark(b, rest, REC_MARK_STOP);
+}
+
+static void set_phase(struct recording_builder *b, const char *rest)
+{
+    add_mark(b, rest, REC_MARK_PHASE);
+}
+
+static rec_string intern_word(struct recording_builder *b, const char *word)
+{
+    return intern(b, strcmp(word, "-") == 0 ? "" : word);
+}
+
+// Parse "PROCESSES MODULE FUNCTION ALLOCATOR REASON"; "-": none.
+static void set_hook(struct recording_builder *b, const char *rest)
+{
+    char words[3][64];
+    int reason = 0;
+    struct rec_hook hook = {0};
+    if (sscanf(rest, "%" SCNu32 " %63s %63s %63s %n", &hook.processes, words[0], words[1], words[2],
+               &reason) != 4) {
+        check(ERR_INVALID, &(struct err_info){.text = "hook"});
+    }
+    hook.module = intern_word(b, words[0]);
+    hook.function = intern_word(b, words[1]);
+    hook.allocator = intern_word(b, words[2]);
+    hook.reason = intern_word(b, rest + reason);
+    check(hooks_vec_push(&b->hooks, hook), &(struct err_info){.text = "hook"});
+}
+
+static void set_allocator(struct recording_builder *b, const char *rest)
+{
+    char *path;
+    const size_t index = strtoul(rest, &path, 10);
+    if (index >= b->processes.len || *path != ' ') {
+        check(ERR_INVALID, &(struct err_info){.text = "allocator"});
+        return;
+    }
+    b->processes.items[index].allocator = intern(b, path + 1);
 }
 
 // Apply one "!KEY REST" line after the drawing was read.
@@ -346,21 +411,16 @@ static void apply(struct recording_builder *b, char *line)
         const char *key;
         void (*set)(struct recording_builder *b, const char *rest);
     } settings[] = {
-        {"rss", set_sample},
-        {"mark", set_mark},
-        {"snapshot", set_snapshot},
-        {"part", set_part},
-        {"fragments", set_fragments},
-        {"survivor", set_survivor},
-        {"unrecorded", set_unrecorded},
-        {"flags", set_flags},
-        {"process_peak", set_process_peak},
-        {"lived", set_life},
-        {"machine", set_machine},
-        {"joined", set_joined},
-        {"built", set_built},
-        {"merged", set_merged},
-        {"logged", set_logged},
+        {"rss", set_sample},          {"mark", set_mark},
+        {"started", set_started},     {"stopped", set_stopped},
+        {"phase", set_phase},         {"hook", set_hook},
+        {"allocator", set_allocator}, {"snapshot", set_snapshot},
+        {"part", set_part},           {"fragments", set_fragments},
+        {"survivor", set_survivor},   {"unrecorded", set_unrecorded},
+        {"flags", set_flags},         {"process_peak", set_process_peak},
+        {"lived", set_life},          {"machine", set_machine},
+        {"joined", set_joined},       {"built", set_built},
+        {"merged", set_merged},       {"logged", set_logged},
     };
     char *rest = strchr(line, ' ');
     if (rest == NULL) {
@@ -380,6 +440,8 @@ static void apply(struct recording_builder *b, char *line)
         b->meta.program = intern(b, rest);
     } else if (strcmp(line, "command_line") == 0) {
         b->meta.command_line = intern(b, rest);
+    } else if (strcmp(line, "format") == 0) {
+        b->meta.source_format = intern(b, rest);
     } else if (strcmp(line, "host") == 0) {
         b->meta.host = intern(b, rest);
     } else if (strcmp(line, "loss") == 0) {

@@ -99,23 +99,45 @@ class Garbage(http.server.BaseHTTPRequestHandler):
         pass
 
 
-@pytest.mark.parametrize("reply", [
-    (200, {}, b""), (200, {}, b"a\tb\n"), (200, {}, b"a\nInt64\nx\n"), (200, {}, b"a\tb\nInt64\n1\t2\n"),
-    (200, {}, b"a\nInt64\n1\t2\n"), (500, {}, b"Code: 1 \x1b[31m" + b"x" * 10000), (401, {}, b""),
-    (302, {"Location": "http://127.0.0.1:1/"}, b""), (200, {"Content-Length": "100"}, b"a\n"),
-    (200, {}, b"\t" * 1000 + b"\n"), (200, {}, b"count()\nInt64\n" + b"9" * 50 + b"\n")])
-def test_a_server_that_answers_garbage_gets_a_sentence(reply, tmp_path, draw):
+NO_CLICKHOUSE = "the store's server does not answer as ClickHouse does"
+TOO_LONG = "the answer is too long: use LIMIT"
+REFUSED = "the store's server refused with HTTP status"
+NO_STORE = "the database 'x' is not a store of cairn, or it is empty"
+
+
+def wide(names, types, fields):
+    """An answer with so many names, types and fields."""
+    return "".join("\t".join(word for _ in range(count)) + "\n"
+                   for word, count in (("n", names), ("Int64", types), ("0", fields))).encode()
+
+
+@pytest.mark.parametrize("reply, message", [
+    ((200, {}, b""), NO_STORE), ((200, {}, b"a\tb\n"), NO_CLICKHOUSE), ((200, {}, b"a\nInt64\nx\n"), NO_CLICKHOUSE),
+    ((200, {}, b"a\tb\nInt64\n1\t2\n"), NO_CLICKHOUSE), ((200, {}, b"a\nInt64\n1\t2\n"), NO_CLICKHOUSE),
+    ((200, {}, b"a\nInt64\tInt64\n1\n"), NO_CLICKHOUSE), ((200, {}, b"a\tb\nInt64\tInt64\n0\n"), NO_CLICKHOUSE),
+    ((200, {}, b"a\nInt64\n-\n"), NO_CLICKHOUSE), ((200, {}, b"a\nInt64\n1x\n"), NO_CLICKHOUSE),
+    ((200, {}, b"a\nInt64\n\n"), NO_CLICKHOUSE), ((200, {}, b"a\nFloat64\n\n"), NO_CLICKHOUSE),
+    ((200, {}, b"a\nFloat64\n1.5x\n"), NO_CLICKHOUSE), ((200, {}, b"a\tb\nInt64\tFloat32\n0\t1.5\n"), NO_STORE),
+    ((200, {}, b"a\nInt64\n0"), NO_STORE), ((200, {}, b"a\nNullable(UInt8)\n0\n"), NO_STORE),
+    ((200, {}, wide(200, 200, 200)), NO_STORE), ((200, {}, wide(201, 201, 201)), TOO_LONG),
+    ((200, {}, b"\t" * 1000 + b"\n"), TOO_LONG), ((200, {}, b"count()\nInt64\n" + b"9" * 50 + b"\n"),
+     "the store has version -1, and this cairn reads version 2"),
+    ((500, {}, b"Code: 1 \x1b[31m" + b"x" * 10000), f"{REFUSED} 500: Code: 1 \\x1b[31m" + "x" * 287),
+    ((404, {}, b"one\ntwo"), f"{REFUSED} 404: one"), ((401, {}, b""), f"{REFUSED} 401: "), ((201, {}, b"a"), f"{REFUSED} 201: a"),
+    ((302, {"Location": "http://127.0.0.1:1/"}, b""), f"{REFUSED} 302: "),
+    ((200, {"Content-Length": "100"}, b"a\n"), "the store's server: transfer closed with 98 bytes remaining to read")])
+def test_a_server_that_answers_garbage_gets_a_sentence(reply, message, draw):
     path = draw("main;f 1 8 0 0 0 0 1 8 8\n", "a.cairn")
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Garbage) as server:
         server.reply = reply
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
         store = Store(f"http://127.0.0.1:{server.server_port}/x")
-        for words in (("list",), ("add", path)):
-            message = store.run(*words, status=2)
-            assert message.count("\n") == 1 and "secret" not in message and "\x1b" not in message
+        said = {words[0]: store.run(*words, status=2) for words in (("list",), ("add", path))}
         server.shutdown()
         thread.join()
+    assert "secret" not in said["add"] and said["add"].count("\n") == 1
+    assert said["list"] == f"cairn: {message}\n"
 
 
 def test_wrong_places(tmp_path):

@@ -9,7 +9,8 @@ at. After an intended change write the transcripts anew, and read the difference
 
 A command that begins with a method of HTTP asks `cairn analyze`: "GET FILE TARGET" with the server's
 options before FILE, and headers of the request behind TARGET. It shows the status, with -i the headers too,
-and of a JSON answer each member in a line; of a long one the length and checksum.
+and of a JSON answer each member in a line; of a long one the length and checksum. `cairn store` without --store
+asks a server that speaks as ClickHouse does; "> " stands before what cairn sent it.
 
 The commands run in a folder with the recordings that `fixture_folder` makes: those of *.drawing
 (src/recording/test_support/recording_text.h), of events that follow from a seed (draw_history.c), a
@@ -17,6 +18,7 @@ file of an older cairn, and files of other tools. The length of a compressed fil
 can differ by a byte between machines. Half of them have no standard input at all, so that
 the first file that cairn opens gets descriptor 0.
 """
+import base64
 import contextlib
 import difflib
 import gzip
@@ -29,12 +31,15 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import urllib.parse
 import zlib
 
 import pytest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "server"))
+for place in ("server", "store"):
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / place))
 from serving import Server  # noqa: E402  pylint: disable=wrong-import-position
+from sql_server import serve  # noqa: E402  pylint: disable=wrong-import-position
 
 HERE = pathlib.Path(__file__).resolve().parent
 TESTS = HERE.parent
@@ -46,11 +51,17 @@ FOREIGN = ["import_dhat/heap", "import_dhat/adhoc.json", "import_massif/millisec
 # Arguments of draw_history, and the sum of peaks that it prints.
 HISTORIES = {"short": ("3 300 0", 0), "long": ("7 20000 0", 41913252),
              "estimated": ("9 300 5", 0), "long_estimated": ("11 20000 6", 36628916)}
-BYTES_MAX = {"formats": 1500}  # that are shown of an output, by transcript
+BYTES_MAX = {"formats": 1500, "kinds": 3000}  # that are shown of an output, by transcript
 BYTES_MAX_ELSE = 12000
 MEMBER_BYTES_MAX = 200
+# Recordings without allocations, and why.
+EMPTY = {"paused": "!stopped 0\n", "paused_late": "!mark 0 first\n!stopped 1\n", "began": "!stopped 0\n!started 7\n",
+         "own": "process a\nthread main\nprocess b\nthread main\n!flags 1 2\n", "so_far": "!state 0\n",
+         "served": "process a\nthread main\nprocess b\nthread main\n!allocator 1 /lib/libc.so.6\n",
+         "stopped": "!state 2\n", "foreign": "!format massif\n", "counted": "!allocations 3\n"}
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE")
 CHANGES_MAX = 80  # lines
+ANSWER = re.compile(r'<script type="application/octet-stream" data-answer="([^"]*)">([^<]*)</script>\n')
 APPROVE = "CAIRN_BUILD=build CAIRN_APPROVE=1 /usr/bin/python3 -m pytest tests/transcripts"
 # MALLOC_PERTURB_: what cairn reads beyond an array or too early is not zero by chance (CairnTargets.cmake).
 ENVIRONMENT = {"MALLOC_PERTURB_": "165", "PATH": "/nonexistent", "TERM": "xterm", "TZ": "UTC", "LC_ALL": "C.UTF-8",
@@ -61,9 +72,10 @@ ENVIRONMENT = {"MALLOC_PERTURB_": "165", "PATH": "/nonexistent", "TERM": "xterm"
 @pytest.fixture(scope="module", name="folder")
 def fixture_folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("transcripts")
-    for drawing in HERE.glob("*.drawing"):
-        subprocess.run([BUILD / "tests/cli/draw_recording", folder / f"{drawing.stem}.cairn"],
-                       input=drawing.read_bytes(), check=True, timeout=60)
+    drawings = {drawing.stem: drawing.read_text() for drawing in HERE.glob("*.drawing")}
+    for name, drawing in {**drawings, **EMPTY}.items():
+        subprocess.run([BUILD / "tests/cli/draw_recording", folder / f"{name}.cairn"], input=drawing.encode(),
+                       check=True, timeout=60)
     shutil.copy(TESTS / "recording/version1.cairn", folder)
     for name, (numbers, peaks_bytes) in HISTORIES.items():
         drawn = subprocess.run([BUILD / "tests/transcripts/draw_history", folder / f"{name}.cairn", *numbers.split()],
@@ -89,6 +101,22 @@ def fixture_servers():
     assert {server.stop()[0] for server in running.values()} <= {0}
 
 
+@pytest.fixture(scope="module", name="store")
+def fixture_store():
+    """A database server that notes what it was asked."""
+    with serve() as server:
+        server.ids = {}
+        yield server
+
+
+def page_of(text, folder):
+    """The report of --html as lines: its answers, and what stands around them without the viewer."""
+    for key, packed in ANSWER.findall(text):
+        yield f"{key}: {answer_text(gzip.decompress(base64.b64decode(packed, validate=True)).decode(), folder)}"
+    text = re.sub(r"sha256-[\w+/=]{44}", "sha256-...", ANSWER.sub("", text))
+    yield from re.sub(r"(<style>|<script type=\"module\">).*?(</style>|</script>)", r"\1...\2", text, flags=re.S).splitlines()
+
+
 def shown(data, folder, bytes_max):
     """Output as lines, unpacked if it is gzip's, and a database as its rows: a binary or long one as its
     length and checksum."""
@@ -108,19 +136,25 @@ def shown(data, folder, bytes_max):
         text = None
     if text is not None:
         text = text.replace(f"{folder}/", "FOLDER/")
+        if text.startswith("<!doctype html>"):
+            return list(page_of(text, folder))
         text = re.sub(r"(chunks in )\d+( bytes)", r"\1...\2", text)
     if text is None or len(data) > bytes_max:
         return [f"({len(data)} bytes, crc32 {zlib.crc32(data):08x})"]
     return text.split("\n")[:-1] if text.endswith("\n") else text.split("\n") if text else []
 
 
+def answer_text(text, folder):
+    """JSON without what depends on the folder or on the compressed file; a long one's length and checksum."""
+    text = text.replace(f"{folder}/", "FOLDER/")
+    text = re.sub(r'("path": ?"[^"]*", ?"bytes": ?)\d+', r"\1...", text)
+    return text if len(text) <= MEMBER_BYTES_MAX else f"({len(text)} bytes, crc32 {zlib.crc32(text.encode()):08x})"
+
+
 def members(body, folder):
-    """A JSON answer as lines. What depends on the folder or on the compressed file is left out."""
+    """A JSON answer as lines."""
     for key, value in json.loads(body).items():
-        text = json.dumps(value).replace(f"{folder}/", "FOLDER/")
-        text = re.sub(r'("path": "FOLDER[^"]*", "bytes": )\d+', r"\1...", text)
-        is_long = len(text) > MEMBER_BYTES_MAX
-        yield f"{key}: " + (f"({len(text)} bytes, crc32 {zlib.crc32(text.encode()):08x})" if is_long else text)
+        yield f"{key}: {answer_text(json.dumps(value), folder)}"
 
 
 def answer_of(words, folder, servers):
@@ -147,26 +181,53 @@ def answer_of(words, folder, servers):
         yield from shown(answer.body, folder, BYTES_MAX_ELSE)
 
 
-def transcript_of(command, folder, servers, bytes_max):
+def store_of(words, server):
+    """What the environment has for a command about the store."""
+    server.asked.clear()
+    if words[1] != "store" or "--store" in words:
+        return {}
+    return {"CAIRN_STORE": f"http://127.0.0.1:{server.server_port}/transcript", "CAIRN_STORE_LOGIN": "me:pass"}
+
+
+def asked_of(server, folder):
+    """What the server was asked since the command began, a line for each line."""
+    for target, body in server.asked:
+        yield f"> {urllib.parse.unquote(target)}"
+        yield from (f">   {line}" for line in body.replace(f"{folder}/", "FOLDER/").rstrip("\n").split("\n"))
+
+
+def without_ids(lines, server):
+    """The identities of recordings are checksums of compressed files, which differ between machines."""
+    for _, body in server.asked:
+        for number in re.findall(r"WHERE recording_id=(-?\d+)$", body, re.M):
+            server.ids.setdefault(int(number), f"ID{len(server.ids) + 1}")
+    names = {text: name for number, name in server.ids.items() for text in (str(number), f"{number % 2**64:016x}")}
+    pattern = re.compile("|".join(names) or "(?!)")  # (?!): matches nothing
+    return [pattern.sub(lambda found: names[found[0]].ljust(16 if len(found[0]) == 16 else 0), line) for line in lines]
+
+
+def transcript_of(command, folder, servers, store, bytes_max):
     words = shlex.split(command)
     if words[0] in METHODS:
         return [f"$ {command}", *answer_of(words, folder, servers)]
     assert words[0] == "cairn", command
     without_input = ["/bin/sh", "-c", 'exec "$0" "$@" <&-'] if zlib.crc32(command.encode()) % 2 else []
-    run = subprocess.run([*without_input, BUILD / "bin/cairn", *words[1:]], cwd=folder, env=ENVIRONMENT,
-                         capture_output=True, stdin=subprocess.DEVNULL, timeout=120, check=False)
+    run = subprocess.run([*without_input, BUILD / "bin/cairn", *words[1:]], cwd=folder,
+                         env={**ENVIRONMENT, **store_of(words, store)}, capture_output=True,
+                         stdin=subprocess.DEVNULL, timeout=120, check=False)
     assert run.returncode >= 0, f"signal {-run.returncode} ended {command}"  # no approval makes that right
     said = [f"! {line}" for line in shown(run.stderr, folder, bytes_max)]
     status = [f"[status {run.returncode}]"] if run.returncode != 0 else []
-    return [f"$ {command}", *shown(run.stdout, folder, bytes_max), *said, *status]
+    lines = [*asked_of(store, folder), *shown(run.stdout, folder, bytes_max), *said, *status]
+    return [f"$ {command}", *without_ids(lines, store)]
 
 
 @pytest.mark.parametrize("path", sorted(HERE.glob("*.transcript")), ids=lambda path: path.stem)
-def test_transcript(path, folder, servers):
+def test_transcript(path, folder, servers, store):
     approved = path.read_bytes().decode().split("\n")[:-1]  # a return stays one
     commands = [line[2:] for line in approved if line.startswith("$ ")]
     bytes_max = BYTES_MAX.get(path.stem, BYTES_MAX_ELSE)
-    got = [line for command in commands for line in transcript_of(command, folder, servers, bytes_max)]
+    got = [line for command in commands for line in transcript_of(command, folder, servers, store, bytes_max)]
     if os.environ.get("CAIRN_APPROVE"):
         path.write_bytes(("\n".join(got) + "\n").encode())
     else:
