@@ -212,6 +212,25 @@ def test_sampling_profilers_are_compared_with_the_same_allocator():
     assert "--sample" not in tables.slowdown_table(data).splitlines()[0]
 
 
+def test_floors_are_shown_beside_what_is_wanted():
+    data = results_of("lua", sitting(bare=[10], null=[10.1], walk=[11], cairn=[13]))
+    assert tables.floor_table(data).splitlines()[2:] == [
+        "| lua, tables and strings | 1.20 | 1.01 | 1.10 | 1.30 |"]
+    assert "walk" not in tables.slowdown_table(data) + tables.cost_table(data)
+    one = sitting(bare=[1], walk=[1], cairn=[1])
+    for tool, rate in (("bare", 100), ("walk", 93), ("cairn", 60)):
+        one["tools"][tool]["outcomes"][0]["throughput"] = rate
+    assert tables.floor_table(results_of("redis", one)).splitlines()[2:] == [
+        "| redis SET/LPUSH, 16 pipelined | 12 % lost |  | 7 % | 40 % |"]
+    assert tables.floor_table(results_of("lua", sitting(bare=[1], cairn=[2]))) == tables.EMPTY
+
+
+def test_every_floor_has_a_promise_of_time():
+    judged = {promise.workload for promise in promises.PROMISES
+              if promise.figure in (promises.slowdown, promises.throughput_lost)}
+    assert set(tools.FLOORS) <= judged
+
+
 def test_threads_without_processors_are_left_out(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {3, 5})
     said = []

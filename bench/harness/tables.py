@@ -42,11 +42,16 @@ def present_tools(data):
     return known_tools(data["workloads"].values())
 
 
+def has_column(tool):
+    """Return whether the tool is in the tables of all workloads, not in one of its own."""
+    return not tool.is_sampling and not tool.is_floor
+
+
 def column_tools(data):
     """The tools with a column of their own. The cells of a failed tool show its fallback."""
     stand_ins = {tool.fallback for tool in tools.TOOLS}
     return [tool for tool in present_tools(data)
-            if tool.name not in stand_ins and not tool.is_sampling]
+            if tool.name not in stand_ins and has_column(tool)]
 
 
 def slowdown_figure(entry, tool):
@@ -115,6 +120,32 @@ def sampling_table(data):
                                 for tool, base in shown)], rows)
 
 
+def floor_row(promise, entry):
+    """What is wanted of cairn, what the floors take, and what cairn takes."""
+    shown = [tool.name for tool in tools.TOOLS if tool.is_floor] + ["cairn"]
+    if promise.figure == promises.throughput_lost:
+        lost = [results.throughput_ratio(entry, name) for name in shown]
+        return [f"{promise.limit:.0f} % lost",
+                *(f"{100 * (1 - one.median):.0f} %" if one else "" for one in lost)]
+    found = [results.ratio(entry, name) for name in shown]
+    return [number(promise.limit), *(one.text() if one else "" for one in found)]
+
+
+def floor_table(data):
+    """The promises of time that have been missed, beside hooks that do less than cairn's."""
+    rows = []
+    for promise in promises.PROMISES:
+        entry = data["workloads"].get(promise.workload)
+        if (promise.workload in tools.FLOORS and entry and results.measured(entry, "walk")
+                and promise.figure in (promises.slowdown, promises.throughput_lost)):
+            rows.append([programs.find_workload(promise.workload).title,
+                         *floor_row(promise, entry)])
+    if not rows:
+        return EMPTY
+    titles = [f"{tool.title} / bare" for tool in tools.TOOLS if tool.is_floor]
+    return table(["workload", "wanted", *titles, "cairn / bare"], rows)
+
+
 def promise_table(data):
     rows = []
     for promise in promises.PROMISES:
@@ -147,7 +178,7 @@ def cost_table(data):
     for workload in programs.WORKLOADS + programs.LENGTHS:
         entry = data["workloads"].get(workload.name)
         block = [cost_row(entry, tool) for tool in known_tools([entry])
-                 if not tool.is_sampling] if entry else []
+                 if has_column(tool)] if entry else []
         for position, row in enumerate(filter(None, block)):
             rows.append(["" if position else f"**{workload.title}**", *row])
     if not rows:
@@ -321,6 +352,7 @@ SECTIONS = {
     "machine": sittings.sittings_text,
     "promises": promise_table,
     "slowdown": slowdown_table,
+    "floors": floor_table,
     "sampling": sampling_table,
     "redis": latency_table,
     "latency": calls_table,

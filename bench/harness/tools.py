@@ -17,6 +17,10 @@ JEMALLOC = ("/usr/lib/x86_64-linux-gnu/libjemalloc.so.2",
             "/usr/lib/aarch64-linux-gnu/libjemalloc.so.2")
 # The workloads of the table of sampling.
 SAMPLED = ("churn-30-1", "list-1", "cc1plus", "sqlite3", "python3", "redis", "perl")
+# The workloads of the table of floors: those that have missed their promise.
+FLOORS = ("churn-30-1", "churn-restless", "churn-30-2", "list-2", "stacks", "perl", "lua", "node",
+          "clang", "cc1plus", "cc1plus-O0", "python3", "redis", "perl-shared", "cc1plus-O0-shared",
+          "python3-shared", "clang-shared")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,6 +44,7 @@ class Tool:
     only: tuple = ()            # the workloads that it is measured with; empty: all
     base: str = "bare"          # the tool that its time is compared with
     is_sampling: bool = False   # has its place in the table of sampling
+    is_floor: bool = False      # and in the table of floors
 
     def path(self, build):
         """The path of `needs`, or None."""
@@ -74,10 +79,10 @@ def tcmalloc_library():
     return first_existing((named,) if named else TCMALLOC)
 
 
-def preloaded(name, title, library, *settings, base="bare"):
-    """A library that takes part in the table of sampling."""
-    return Tool(name, title, library, wrap=("env", *settings, f"LD_PRELOAD={library}"), only=SAMPLED,
-                base=base, is_sampling=True)
+def preloaded(name, title, library, *settings, only=SAMPLED, is_sampling=True, **others):
+    """A library that takes part in the table of sampling, unless it says otherwise."""
+    return Tool(name, title, library, wrap=("env", *settings, f"LD_PRELOAD={library}"), only=only,
+                is_sampling=is_sampling, **others)
 
 
 VALGRIND = "/usr/libexec/valgrind/{}-amd64-linux"
@@ -91,7 +96,10 @@ TOOLS = (
     Tool("attached", "cairn -p", "{build}/bin/cairn",
          wrap=(sys.executable, str(ATTACHED), "{build}/bin/cairn"), recordings="*.cairn", divisor=2,
          is_tracer=True, only=("churn-30-1", "list-1")),
-    preloaded("null", "hooks that do nothing", "{build}/bench/null_hooks.so"),
+    preloaded("null", "hooks that do nothing", "{build}/bench/null_hooks.so",
+              only=SAMPLED + FLOORS, is_floor=True),
+    preloaded("walk", "hooks that walk only", "{build}/bench/walk_hooks.so", only=FLOORS,
+              is_sampling=False, is_floor=True),
     Tool("cairn-sample", "cairn --sample", "{build}/bin/cairn",
          wrap=("{build}/bin/cairn", "record", "--sample", "-q", "-o", "recording.cairn"),
          recordings="*.cairn", only=SAMPLED, is_sampling=True),
