@@ -93,6 +93,13 @@ enum err symbol_source_open(struct symbol_source *source,
     return ERR_OK;
 }
 
+uint64_t symbol_source_bytes(const struct symbol_source *source)
+{
+    const uint64_t files =
+        source->has_dwarf ? source->module.size_bytes + source->debug.size_bytes : 0;
+    return files + source->symtab.bytes;
+}
+
 const char *symbol_source_path(const struct symbol_source *source)
 {
     if (source->debug.elf != NULL) {

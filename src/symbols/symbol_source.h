@@ -7,6 +7,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/bytes.h"
 #include "base/err.h"
@@ -37,6 +38,10 @@ enum err symbol_source_open(struct symbol_source *source,
                             struct bytes build_id,
                             bool needs_dwarf) MUST_USE;
 void symbol_source_close(struct symbol_source *source);
+
+// Return about how much memory the open sources may take. Of DWARF that is the size of the files,
+// because libdw may inflate and keep all of it; without DWARF only the symbol table is read.
+uint64_t symbol_source_bytes(const struct symbol_source *source);
 
 // Return the file with the best names, "" if there is none. Borrowed.
 const char *symbol_source_path(const struct symbol_source *source);

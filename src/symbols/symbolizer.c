@@ -36,7 +36,7 @@ struct symbolizer {
     struct symbolizer_options options;
     struct module_vec modules;
 
-    uint64_t open_bytes; // size of the open files
+    uint64_t open_bytes; // symbol_source_bytes() of the open modules
 
     // For the open modules: ids of texts by their address in a mapped file. Most addresses share
     // their names with others, and demangling is the most expensive step.
@@ -273,11 +273,6 @@ static enum err resolve_in_files(struct symbolizer *s,
     return frame.function != 0 ? append_frame(out, frame) : ERR_OK;
 }
 
-static uint64_t bytes_of(const struct symbol_source *files)
-{
-    return files->module.size_bytes + files->debug.size_bytes;
-}
-
 static struct bytes build_id_of(const struct module *module)
 {
     return (struct bytes){.data = (const uint8_t *)module->build_id, .len = module->build_id_bytes};
@@ -301,7 +296,7 @@ static enum err open_module(struct symbolizer *s, struct module *module)
     TRY(symbol_source_open(&module->files, &s->options.sources, module->path, build_id_of(module),
                            module->wants_debug_info));
     module->is_open = true;
-    s->open_bytes += bytes_of(&module->files);
+    s->open_bytes += symbol_source_bytes(&module->files);
     module->gap = module->files.gap;
     strbuf_clear(&module->source);
     strbuf_clear(&module->advice);
@@ -463,7 +458,7 @@ static enum err resolve_python(struct symbolizer *s,
 static void close_module(struct symbolizer *s, struct module *module)
 {
     if (module->is_open) {
-        s->open_bytes -= bytes_of(&module->files);
+        s->open_bytes -= symbol_source_bytes(&module->files);
         symbol_source_close(&module->files);
         module->is_open = false;
     }

@@ -32,8 +32,7 @@
 struct symbolizer_options {
     struct string_table *strings; // borrowed for the symbolizer's life; all ids are from it
     struct name_sources sources;  // beside the standard places
-    uint64_t keep_bytes; // modules stay open between calls while their files have at most this many
-                         // bytes
+    uint64_t keep_bytes; // modules stay open between calls while they take at most so much memory
 
     // Called now and then; may be NULL. Returns false to cancel (ERR_CANCELLED).
     bool (*progress)(void *context, const char *module_path, size_t done, size_t total);

@@ -76,13 +76,14 @@ static uint64_t section_end(Elf *elf, const GElf_Sym *symbol)
     return header.sh_addr + header.sh_size;
 }
 
-static enum err read_symbols(Elf *elf, struct symbol_vec *out)
+static enum err read_symbols(Elf *elf, struct symbol_vec *out, uint64_t *section_bytes)
 {
     struct symbol_table table;
     if (!symbol_table_open(&table, elf, SHT_SYMTAB) &&
         !symbol_table_open(&table, elf, SHT_DYNSYM)) {
         return ERR_OK;
     }
+    *section_bytes = table.data->d_size + table.names.len;
     struct function_symbol function;
     while (symbol_table_next(&table, &function)) {
         const GElf_Sym *symbol = &function.symbol;
@@ -127,13 +128,14 @@ enum err symtab_init(struct symtab *symtab, Elf *elf)
 {
     CLEANUP(symbol_vec_release) struct symbol_vec symbols = {0};
     CLEANUP(symtab_release) struct symtab fresh = {0};
-    TRY(read_symbols(elf, &symbols));
+    TRY(read_symbols(elf, &symbols, &fresh.bytes));
     symbol_vec_sort(&symbols, compare);
     TRY(name_vec_reserve(&fresh.names, symbols.len));
     for (size_t i = 0; i < symbols.len; i++) {
         TRY(name_vec_push(&fresh.names, symbols.items[i].name));
     }
     TRY(add_ranges(&fresh, &symbols));
+    fresh.bytes += symbols.len * (sizeof(struct range) + sizeof(uint64_t) + sizeof(const char *));
     *symtab = TAKE(fresh);
     return ERR_OK;
 }

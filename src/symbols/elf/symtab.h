@@ -19,6 +19,7 @@ DEFINE_VEC(name_vec, const char *);
 struct symtab {
     struct range_index ranges; // value: index into names
     struct name_vec names;
+    uint64_t bytes; // of memory, with the sections that are read
 };
 
 // Read the fuller one of the tables of `elf`. A file without symbols gives an empty symtab.
