@@ -2,6 +2,11 @@
 #include "recording/format/column.h"
 
 #include "base/compiler.h"
+#include "base/minmax.h"
+
+enum {
+    COUNTED_TOGETHER = 1024, // numbers
+};
 
 // Map small numbers of either sign to small numbers: 0, -1, 1, -2 become 0, 1, 2, 3.
 static uint64_t zigzag(uint64_t difference)
@@ -64,14 +69,20 @@ coded(const uint64_t *values, const struct column_context *context, unsigned enc
     return zigzag(encoding == COLUMN_DELTAS ? 0 - difference : difference);
 }
 
+// Return the bytes that an encoding takes, or at least `limit` if it takes that many: each number
+// takes one, so most encodings that are too long are seen early.
 static size_t coded_bytes(const uint64_t *values,
                           const struct column_context *context,
                           size_t count,
-                          enum column_encoding encoding)
+                          enum column_encoding encoding,
+                          size_t limit)
 {
-    size_t bytes = 0;
-    for (size_t i = 0; i < count; i++) {
-        bytes += leb128_bytes(coded(values, context, encoding, i));
+    size_t bytes = count;
+    for (size_t first = 0; first < count && bytes < limit; first += COUNTED_TOGETHER) {
+        const size_t end = min_u64(first + COUNTED_TOGETHER, count);
+        for (size_t i = first; i < end; i++) {
+            bytes += leb128_bytes(coded(values, context, encoding, i)) - 1;
+        }
     }
     return bytes;
 }
@@ -85,30 +96,30 @@ static bool are_all_equal(const uint64_t *values, size_t count)
     return unlike == 0;
 }
 
-static enum column_encoding
-smallest_encoding(const uint64_t *values, struct column_context context, size_t count)
+static enum column_encoding smallest_encoding(const uint64_t *values,
+                                              const struct column_context *context,
+                                              size_t count,
+                                              size_t *out_bytes)
 {
     // Of equally short encodings the first one wins: without a prediction, then from the nearest
     // value.
     static const enum column_encoding candidates[] = {
         COLUMN_VALUES, COLUMN_DIFFERENCES, COLUMN_SHARES, COLUMN_POSITIONS, COLUMN_DELTAS};
     enum column_encoding best = COLUMN_CONSTANT;
-    size_t best_bytes = SIZE_MAX;
     if (are_all_equal(values, count)) {
+        *out_bytes = coded_bytes(values, context, 1, COLUMN_CONSTANT, SIZE_MAX);
         return COLUMN_CONSTANT;
     }
+    *out_bytes = SIZE_MAX;
     for (size_t c = 0; c < ARRAY_LEN(candidates); c++) {
-        if ((candidates[c] == COLUMN_DIFFERENCES && context.reference == NULL) ||
-            (candidates[c] == COLUMN_SHARES && context.shares == NULL)) {
+        if ((candidates[c] == COLUMN_DIFFERENCES && context->reference == NULL) ||
+            (candidates[c] == COLUMN_SHARES && context->shares == NULL)) {
             continue;
         }
-        const size_t bytes = coded_bytes(values, &context, count, candidates[c]);
-        if (bytes < best_bytes) {
+        const size_t bytes = coded_bytes(values, context, count, candidates[c], *out_bytes);
+        if (bytes < *out_bytes) {
             best = candidates[c];
-            best_bytes = bytes;
-        }
-        if (bytes == count) {
-            break; // no encoding is shorter
+            *out_bytes = bytes;
         }
     }
     return best;
@@ -119,9 +130,9 @@ enum column_encoding column_encode(const uint64_t *values,
                                    size_t count,
                                    struct strbuf *out)
 {
-    const enum column_encoding encoding = smallest_encoding(values, context, count);
+    size_t bytes;
+    const enum column_encoding encoding = smallest_encoding(values, &context, count, &bytes);
     const size_t numbers = encoding == COLUMN_CONSTANT ? 1 : count;
-    const size_t bytes = coded_bytes(values, &context, numbers, encoding);
     if (strbuf_reserve(out, bytes)) { // else out->failed is set
         uint8_t *at = (uint8_t *)out->data + out->len;
         for (size_t i = 0; i < numbers; i++) {
