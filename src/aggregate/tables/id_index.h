@@ -59,8 +59,24 @@ ALWAYS_INLINE uint32_t id_index_find(const struct id_index *index,
     return id;
 }
 
+// Add `wanted`, which the index lacks, as number `next`. ERR_LIMIT, ERR_NO_MEMORY; both change
+// nothing.
+ALWAYS_INLINE MUST_USE enum err id_index_append(struct id_index *index,
+                                                const struct id_kind *kind,
+                                                const void *things,
+                                                const void *wanted,
+                                                size_t next,
+                                                uint32_t *out)
+{
+    if (next >= ID_NONE) {
+        return ERR_LIMIT;
+    }
+    *out = (uint32_t)next;
+    return id_index_add(index, kind, things, wanted, (uint32_t)next);
+}
+
 // Set *out to the id of `wanted`; a new thing gets `next`, the number of things, and the caller
-// appends it. ERR_LIMIT, ERR_NO_MEMORY; both change nothing.
+// appends it. Fails as id_index_append does.
 ALWAYS_INLINE MUST_USE enum err id_index_number(struct id_index *index,
                                                 const struct id_kind *kind,
                                                 const void *things,
@@ -69,13 +85,9 @@ ALWAYS_INLINE MUST_USE enum err id_index_number(struct id_index *index,
                                                 uint32_t *out)
 {
     const uint32_t id = id_index_find(index, kind, things, wanted);
-    if (id != ID_NONE) {
-        *out = id;
-        return ERR_OK;
+    if (id == ID_NONE) {
+        return id_index_append(index, kind, things, wanted, next, out);
     }
-    if (next >= ID_NONE) {
-        return ERR_LIMIT;
-    }
-    *out = (uint32_t)next;
-    return id_index_add(index, kind, things, wanted, (uint32_t)next);
+    *out = id;
+    return ERR_OK;
 }

@@ -158,9 +158,17 @@ stack_table_node(struct stack_table *table, uint32_t parent, uint32_t frame, uin
 {
     const struct rec_node wanted = {.parent = parent, .frame = frame};
     TRY(rec_node_vec_reserve(&table->nodes, 1));
-    TRY(id_index_number(&table->node_index, &node_kind, table->nodes.items, &wanted,
-                        table->nodes.len, out_node));
-    if (*out_node == table->nodes.len) {
+    const size_t next = table->nodes.len;
+    if (parent + 1 == next) {
+        // Children come after their parent, so the latest node has none: a search would only wait
+        // for the memory of other nodes. Most nodes of a new stack are such children.
+        TRY(id_index_append(&table->node_index, &node_kind, table->nodes.items, &wanted, next,
+                            out_node));
+    } else {
+        TRY(id_index_number(&table->node_index, &node_kind, table->nodes.items, &wanted, next,
+                            out_node));
+    }
+    if (*out_node == next) {
         table->nodes.items[table->nodes.len++] = wanted;
     }
     return ERR_OK;
