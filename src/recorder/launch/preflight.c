@@ -111,9 +111,13 @@ static bool script_interpreter(const char *head, struct strbuf *out)
         return false;
     }
     const char *start = head + 2 + strspn(head + 2, " \t");
+    const size_t length = strcspn(start, " \t\n");
+    if (length == 0) {
+        return false;
+    }
     strbuf_clear(out);
-    strbuf_append(out, start, strcspn(start, " \t\n"));
-    return out->len > 0;
+    strbuf_append(out, start, length);
+    return true;
 }
 
 // Follow #! lines to a file that is not a script. An unreadable file stays as it is: execve will

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+// control_client: finds the recorder of a recording among several, and says why there is no answer.
+#include "recorder/control/control_client.h"
+
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "recorder/control/control_socket.h"
+
+// A process that answers as a recorder does.
+struct recorder {
+    const char *recording;
+    bool is_gone_when_asked; // it ends at the first request but "is"
+    pid_t pid;
+};
+
+static uint64_t answer(void *context, const char *word, const char *text, struct strbuf *reply)
+{
+    const struct recorder *recorder = context;
+    char pid[16];
+    (void)snprintf(pid, sizeof(pid), "%d", (int)getpid());
+    if (strcmp(word, "is") == 0) {
+        const bool is_it = strcmp(text, recorder->recording) == 0 || strcmp(text, pid) == 0;
+        strbuf_append_char(reply, is_it ? '+' : '-');
+        return 0;
+    }
+    if (recorder->is_gone_when_asked) {
+        _exit(0);
+    }
+    const bool is_refused = strcmp(word, "refuse") == 0;
+    strbuf_printf(reply, is_refused ? "-not %s" : "+%s|%s|%s", is_refused ? text : word, text,
+                  recorder->recording);
+    return 0;
+}
+
+static void run_recorder(struct recorder *recorder, int ready)
+{
+    struct control_socket control = CONTROL_SOCKET_INIT;
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (control_socket_open(&control, NULL) != ERR_OK || write(ready, "x", 1) != 1) {
+        _exit(1);
+    }
+    const struct control_handler handler = {.context = recorder, .answer = answer};
+    for (;;) {
+        struct pollfd fds[1 + CONTROL_CLIENTS_MAX] = {{.fd = control.listener, .events = POLLIN}};
+        for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
+            fds[1 + i] = (struct pollfd){.fd = control.clients[i].fd, .events = POLLIN};
+        }
+        (void)poll(fds, ARRAY_LEN(fds), -1);
+        control_socket_poll(&control, &handler);
+    }
+}
+
+static void start(struct recorder *recorder)
+{
+    int ready[2];
+    char byte;
+    assert_int_equal(pipe(ready), 0);
+    recorder->pid = fork();
+    if (recorder->pid == 0) {
+        run_recorder(recorder, ready[1]);
+    }
+    assert_true(recorder->pid > 0);
+    assert_int_equal(close(ready[1]), 0);
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_int_equal(close(ready[0]), 0);
+}
+
+static void stop(const struct recorder *recorder)
+{
+    (void)kill(recorder->pid, SIGKILL); // it may have ended
+    assert_int_equal(waitpid(recorder->pid, NULL, 0), recorder->pid);
+}
+
+static void the_recorder_of_a_recording_answers(void **state)
+{
+    (void)state;
+    struct recorder recorders[] = {{.recording = "/tmp/control_client_test.1"},
+                                   {.recording = "/tmp/control_client_test.12"},
+                                   {.recording = "/tmp/control_client_test.2"}};
+    for (size_t i = 0; i < ARRAY_LEN(recorders); i++) {
+        start(&recorders[i]);
+    }
+    // One that does not run delays no other.
+    assert_int_equal(kill(recorders[2].pid, SIGSTOP), 0);
+    char pid[16];
+    char reply_to_pid[64];
+    (void)snprintf(pid, sizeof(pid), "%d", (int)recorders[1].pid);
+    (void)snprintf(reply_to_pid, sizeof(reply_to_pid), "mark|here it is|%s",
+                   recorders[1].recording);
+    const struct {
+        const char *recording;
+        const char *word;
+        const char *text;
+        const char *reply;
+    } cases[] = {
+        {"/tmp/control_client_test.1", "status", NULL, "status||/tmp/control_client_test.1"},
+        {"/tmp/control_client_test.12", "status", NULL, "status||/tmp/control_client_test.12"},
+        {"/tmp/../tmp/control_client_test.1", "mark", "", "mark||/tmp/control_client_test.1"},
+        {pid, "mark", "here it is", reply_to_pid},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(strbuf_release) struct strbuf reply = {0};
+        struct err_info info = {0};
+        strbuf_append_text(&reply, "before:");
+        assert_int_equal(
+            control_ask(cases[i].recording, cases[i].word, cases[i].text, &reply, &info), ERR_OK);
+        assert_memory_equal(strbuf_text(&reply), "before:", 7);
+        assert_string_equal(strbuf_text(&reply) + 7, cases[i].reply);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(recorders); i++) {
+        stop(&recorders[i]);
+    }
+}
+
+static void a_refusal_and_a_death_are_told(void **state)
+{
+    (void)state;
+    struct recorder refusing = {.recording = "/tmp/control_client_test.3"};
+    struct recorder dying = {.recording = "/tmp/control_client_test.4", .is_gone_when_asked = true};
+    CLEANUP(strbuf_release) struct strbuf reply = {0};
+    struct err_info info = {0};
+    start(&refusing);
+    start(&dying);
+    assert_int_equal(control_ask(refusing.recording, "refuse", "now", &reply, &info), ERR_INVALID);
+    assert_string_equal(info.text, "/tmp/control_client_test.3: not now");
+    assert_int_equal(control_ask(dying.recording, "status", NULL, &reply, &info), ERR_DEAD);
+    assert_string_equal(info.text, "the recorder of '/tmp/control_client_test.4' does not answer; "
+                                   "it may have ended");
+    assert_int_equal(reply.len, 0);
+    assert_int_equal(control_ask("/tmp/control_client_test.5", "status", NULL, &reply, &info),
+                     ERR_NOT_FOUND);
+    assert_string_equal(info.text, "you have no running recording '/tmp/control_client_test.5'; it "
+                                   "may have ended");
+    stop(&refusing);
+    stop(&dying);
+}
+
+static void a_recorder_is_asked_by_its_process_id(void **state)
+{
+    (void)state;
+    struct recorder recorders[] = {{.recording = "/tmp/control_client_test.6"},
+                                   {.recording = "/tmp/control_client_test.7"}};
+    char expected[64];
+    struct err_info info = {0};
+    for (size_t i = 0; i < ARRAY_LEN(recorders); i++) {
+        start(&recorders[i]);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(recorders); i++) {
+        CLEANUP(strbuf_release) struct strbuf reply = {0};
+        assert_int_equal(control_ask_recorder(recorders[i].pid, "mark", "x", &reply, &info),
+                         ERR_OK);
+        (void)snprintf(expected, sizeof(expected), "mark|x|%s", recorders[i].recording);
+        assert_string_equal(strbuf_text(&reply), expected);
+        strbuf_clear(&reply);
+        assert_int_equal(control_ask_recorder(recorders[i].pid, "refuse", "x", &reply, &info),
+                         ERR_INVALID);
+        (void)snprintf(expected, sizeof(expected), "%d: not x", (int)recorders[i].pid);
+        assert_string_equal(info.text, expected);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(recorders); i++) {
+        stop(&recorders[i]);
+        CLEANUP(strbuf_release) struct strbuf reply = {0};
+        assert_int_equal(control_ask_recorder(recorders[i].pid, "mark", "x", &reply, &info),
+                         ERR_NOT_FOUND);
+        (void)snprintf(expected, sizeof(expected), "process %d records nothing",
+                       (int)recorders[i].pid);
+        assert_string_equal(info.text, expected);
+    }
+    // Its number begins as that of a recorder.
+    struct recorder last = {.recording = "/tmp/control_client_test.8"};
+    start(&last);
+    CLEANUP(strbuf_release) struct strbuf reply = {0};
+    assert_int_equal(control_ask_recorder(last.pid / 10, "mark", "x", &reply, &info),
+                     ERR_NOT_FOUND);
+    stop(&last);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_recorder_of_a_recording_answers),
+        cmocka_unit_test(a_refusal_and_a_death_are_told),
+        cmocka_unit_test(a_recorder_is_asked_by_its_process_id),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
