@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: MIT
+// recorder_snapshots: when samples and memory snapshots are taken, what a process that exits waits
+// for, and whose memory the parts are. The recorded process is this one.
+#include "recorder/recorder_snapshots.h"
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "aggregate/aggregator_process.h"
+#include "base/compiler.h"
+
+#define PAGE        UINT64_C(4096)
+#define RANGE_BYTES (16 * PAGE)
+
+enum {
+    DESCRIPTOR_BYTES = 2304, // of a thread, at the end of its stack
+};
+
+struct fixture {
+    struct recorder_state *s;
+    struct recorder_options options;
+};
+
+static void set_up(struct fixture *f)
+{
+    *f = (struct fixture){0};
+    struct recorder_state *s = calloc(1, sizeof(*s));
+    assert_non_null(s);
+    f->s = s;
+    s->options = &f->options;
+    assert_int_equal(session_create(&(struct session_options){0}, &s->session, NULL), ERR_OK);
+    assert_int_equal(aggregator_init(&s->aggregator, 1), ERR_OK);
+    assert_int_equal(
+        run_control_init(&s->control, &f->options.run, s->session.header, &s->aggregator), ERR_OK);
+    proc_sampler_init(&s->sampler);
+    s->exit_slot = SESSION_MAX_PROCESSES;
+}
+
+static void tear_down(struct fixture *f)
+{
+    proc_sampler_release(&f->s->sampler);
+    memory_snapshots_release(&f->s->memory_snapshots);
+    aggregator_release(&f->s->aggregator);
+    session_release(&f->s->session);
+    free(f->s);
+}
+
+static struct drain_process *add_process(struct fixture *f, pid_t pid)
+{
+    const struct rec_process record = {.pid = (uint32_t)pid};
+    struct aggregator_process *process = NULL;
+    assert_int_equal(aggregator_process_begin(&f->s->aggregator, &record, &process), ERR_OK);
+    struct drain_process *added = f->s->drain.processes + f->s->drain.slot_count++;
+    *added = (struct drain_process){.aggregator = process, .pid = pid};
+    return added;
+}
+
+static size_t last_count(const struct fixture *f)
+{
+    return f->s->memory_snapshots.last.memory_snapshots.len;
+}
+
+static uint32_t exit_wait_of(const struct fixture *f, uint32_t slot)
+{
+    return atomic_load(&session_process(f->s->session.memory, slot)->exit_wait);
+}
+
+static void a_short_run_has_its_snapshot_at_its_exit(void **state)
+{
+    (void)state;
+    struct fixture f;
+    set_up(&f);
+    f.s->drain.main_pid = getpid();
+    add_process(&f, getppid());
+    add_process(&f, getpid());
+    recorder_snapshots_round(f.s, 1);
+    assert_int_equal(f.s->exit_slot, 1);
+    assert_int_equal(exit_wait_of(&f, 0), EXIT_WAIT_NO);
+    assert_int_equal(exit_wait_of(&f, 1), EXIT_WAIT_WANTED);
+    assert_int_equal(f.s->sampled_processes, 2);
+    assert_true(f.s->newcomers_ms >= 11);
+    assert_true(f.s->owes_snapshot);
+    assert_int_equal(last_count(&f), 0);
+    recorder_snapshots_round(f.s, 9);
+    assert_int_equal(last_count(&f), 0);
+    assert_false(recorder_snapshots_are_awaited(f.s));
+    recorder_snapshots_round(f.s, 10); // it is not that short
+    assert_int_equal(last_count(&f), 2);
+    assert_int_equal(f.s->memory_snapshots.last.time_ms, 10);
+    assert_false(f.s->owes_snapshot);
+    for (size_t i = 0; i < 2; i++) {
+        const struct rec_memory_snapshot *snapshot =
+            f.s->memory_snapshots.last.memory_snapshots.items + i;
+        assert_int_equal(snapshot->process, i);
+        assert_int_equal(snapshot->time_ms, 10);
+        assert_int_equal(snapshot->flags & REC_SNAPSHOT_AT_EXIT, 0);
+        assert_true(snapshot->rss_bytes > 0);
+    }
+    tear_down(&f);
+}
+
+static void a_program_without_a_wait_has_its_snapshot_at_once(void **state)
+{
+    (void)state;
+    struct fixture f;
+    set_up(&f);
+    add_process(&f, getpid()); // not the one that was started
+    recorder_snapshots_round(f.s, 1);
+    assert_int_equal(f.s->exit_slot, SESSION_MAX_PROCESSES);
+    assert_false(recorder_snapshots_are_awaited(f.s));
+    assert_false(f.s->owes_snapshot);
+    assert_int_equal(last_count(&f), 1);
+    assert_int_equal(f.s->sampler.samples.len, 1);
+    assert_int_equal(f.s->sampler.samples.items[0].rss_bytes,
+                     f.s->memory_snapshots.last.rss_bytes); // corrected
+    tear_down(&f);
+}
+
+static void newcomers_are_sampled_soon(void **state)
+{
+    (void)state;
+    struct fixture f;
+    set_up(&f);
+    add_process(&f, getpid());
+    recorder_snapshots_round(f.s, 1);
+    add_process(&f, getppid());
+    f.s->newcomers_ms = 40;
+    recorder_snapshots_round(f.s, 39);
+    assert_int_equal(f.s->sampled_processes, 1);
+    recorder_snapshots_round(f.s, 40);
+    assert_int_equal(f.s->sampled_processes, 2);
+    assert_true(f.s->newcomers_ms >= 50);
+    // Without a process that runs, the next one need not wait.
+    f.s->newcomers_ms = 60;
+    add_process(&f, getpid());
+    for (uint32_t slot = 0; slot < 3; slot++) {
+        f.s->drain.processes[slot].is_dead = true;
+    }
+    recorder_snapshots_round(f.s, 60);
+    assert_int_equal(f.s->sampled_processes, 3);
+    assert_int_equal(f.s->newcomers_ms, 60);
+    tear_down(&f);
+}
+
+// A process waits in its exit until its last event has been counted, or the ticks of its threads
+// are over.
+static void a_process_that_exits_is_let_go_after_its_snapshot(void **state)
+{
+    (void)state;
+    for (int is_counted = 0; is_counted < 2; is_counted++) {
+        static struct drain_lane lane;
+        static struct lane_header header;
+        struct fixture f;
+        set_up(&f);
+        f.s->drain.main_pid = getpid();
+        add_process(&f, getppid());
+        add_process(&f, getpid());
+        recorder_snapshots_round(f.s, 100);
+        assert_int_equal(f.s->exit_slot, 1);
+        lane.process = 1;
+        lane.reader.consumer.lane = &header;
+        f.s->drain.lanes[5] = &lane;
+        f.s->drain.active[0] = 5;
+        f.s->drain.active_count = 1;
+        atomic_store(&header.nursery.held_bytes, is_counted != 0 ? 0 : 8);
+        struct process_slot *slot = session_process(f.s->session.memory, 1);
+        atomic_store(&slot->exit_ms, 110);
+        atomic_store(&slot->exit_wait, EXIT_WAIT_WAITING);
+        assert_true(recorder_snapshots_are_awaited(f.s));
+        recorder_snapshots_round(f.s, 111);
+        assert_int_equal(exit_wait_of(&f, 1), is_counted != 0 ? EXIT_WAIT_DONE : EXIT_WAIT_WAITING);
+        recorder_snapshots_round(f.s, 112);
+        assert_int_equal(exit_wait_of(&f, 1), EXIT_WAIT_DONE);
+        assert_int_equal(f.s->memory_snapshots.last.time_ms, is_counted != 0 ? 111 : 112);
+        assert_int_equal(last_count(&f), 2);
+        const struct rec_memory_snapshot *both = f.s->memory_snapshots.last.memory_snapshots.items;
+        assert_int_equal(both[0].flags & REC_SNAPSHOT_AT_EXIT, 0);
+        assert_int_equal(both[1].flags & REC_SNAPSHOT_AT_EXIT, REC_SNAPSHOT_AT_EXIT);
+        assert_false(recorder_snapshots_are_awaited(f.s));
+        assert_false(f.s->owes_snapshot);
+        tear_down(&f);
+    }
+}
+
+static pid_t confined_child(void)
+{
+    int ready[2];
+    char byte;
+    assert_int_equal(pipe(ready), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        struct sock_filter filter[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+        const struct sock_fprog program = {.len = 1, .filter = filter};
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+        (void)prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+        (void)!write(ready[1], "x", 1);
+        (void)pause();
+        _exit(0);
+    }
+    assert_int_equal(read(ready[0], &byte, 1), 1);
+    assert_int_equal(close(ready[0]), 0);
+    assert_int_equal(close(ready[1]), 0);
+    return child;
+}
+
+// A filter might forbid the wait. A request that was made before is taken back.
+static void a_confined_process_is_not_asked_to_wait(void **state)
+{
+    (void)state;
+    struct fixture f;
+    set_up(&f);
+    const pid_t child = confined_child();
+    f.s->drain.main_pid = child;
+    add_process(&f, child);
+    recorder_snapshots_round(f.s, 1);
+    assert_int_equal(exit_wait_of(&f, 0), EXIT_WAIT_NO);
+    assert_int_equal(last_count(&f), 1); // so it does not wait either
+    atomic_store(&session_process(f.s->session.memory, 0)->exit_wait, EXIT_WAIT_WANTED);
+    recorder_snapshots_round(f.s, 10000);
+    assert_int_equal(exit_wait_of(&f, 0), EXIT_WAIT_NO);
+    // One that waits already keeps waiting for its answer.
+    atomic_store(&session_process(f.s->session.memory, 0)->exit_ms, 30000);
+    atomic_store(&session_process(f.s->session.memory, 0)->exit_wait, EXIT_WAIT_WAITING);
+    recorder_snapshots_round(f.s, 20000);
+    assert_int_equal(exit_wait_of(&f, 0), EXIT_WAIT_DONE);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    tear_down(&f);
+}
+
+static void only_what_can_be_read_is_in_a_snapshot(void **state)
+{
+    (void)state;
+    struct fixture f;
+    set_up(&f);
+    const pid_t gone = fork();
+    if (gone == 0) {
+        _exit(0);
+    }
+    assert_int_equal(waitpid(gone, NULL, 0), gone);
+    add_process(&f, gone);
+    assert_int_equal(recorder_snapshots_now(f.s, 5), ERR_OK);
+    assert_int_equal(last_count(&f), 0);
+    assert_int_equal(f.s->memory_snapshots.asked_count, 0);
+    add_process(&f, getpid())->is_dead = true;
+    f.s->drain.slot_count++; // never used
+    assert_int_equal(recorder_snapshots_now(f.s, 6), ERR_OK);
+    assert_int_equal(last_count(&f), 0);
+    add_process(&f, getpid());
+    assert_int_equal(recorder_snapshots_now(f.s, 7), ERR_OK);
+    assert_int_equal(last_count(&f), 1);
+    assert_int_equal(f.s->memory_snapshots.last.memory_snapshots.items[0].process, 2);
+    assert_int_equal(f.s->memory_snapshots.asked_count, 1);
+    tear_down(&f);
+}
+
+// Map pages between two that no area can be joined with, and touch them. A page without access
+// before them would make them a stack.
+static uint64_t map_range(void)
+{
+    uint8_t *all =
+        mmap(NULL, RANGE_BYTES + 2 * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(all != MAP_FAILED);
+    assert_int_equal(mprotect(all + PAGE, RANGE_BYTES, PROT_READ | PROT_WRITE), 0);
+    memset(all + PAGE, 1, RANGE_BYTES);
+    return (uint64_t)all + PAGE;
+}
+
+static struct rec_memory_snapshot take(struct fixture *f)
+{
+    assert_int_equal(recorder_snapshots_now(f->s, 1), ERR_OK);
+    assert_int_equal(last_count(f), 1);
+    return f->s->memory_snapshots.last.memory_snapshots.items[0];
+}
+
+// Beside the range, the session that this process has mapped may grow by some pages.
+static void assert_own(struct fixture *f, uint64_t other_bytes)
+{
+    const uint64_t own_bytes = take(f).own_bytes;
+    assert_in_range(own_bytes, other_bytes + RANGE_BYTES, other_bytes + 2 * RANGE_BYTES - 1);
+}
+
+// What the process notes of cairn's memory, and the stacks of threads with lanes.
+static void memory_belongs_to_cairn_and_to_stacks(void **state)
+{
+    (void)state;
+    static struct drain_lane lane;
+    static struct lane_header header;
+    struct fixture f;
+    set_up(&f);
+    add_process(&f, getppid())->is_dead = true;
+    add_process(&f, getpid());
+    const uint64_t own = map_range();
+    const uint64_t stack = map_range();
+    struct process_notes *notes = session_notes(f.s->session.memory, 1);
+    const uint64_t note = own / PAGE << PAGE_NOTE_PAGES_BITS | RANGE_BYTES / PAGE;
+    const struct rec_memory_snapshot before = take(&f);
+    atomic_store(&notes->ranges[0], note);
+    assert_own(&f, before.own_bytes);
+    atomic_store(&notes->ranges[0], 0);
+    atomic_store(&notes->ranges[PAGE_NOTES_MAX - 1], note);
+    assert_own(&f, before.own_bytes);
+    header.self_address = stack + RANGE_BYTES - DESCRIPTOR_BYTES;
+    lane.reader.consumer.lane = &header;
+    f.s->drain.lanes[5] = &lane;
+    f.s->drain.active[0] = 5;
+    f.s->drain.active_count = 1;
+    const uint64_t without = take(&f).stack_bytes; // the lane of another process
+    assert_true(without < before.stack_bytes + RANGE_BYTES);
+    lane.process = 1;
+    assert_true(take(&f).stack_bytes >= without + RANGE_BYTES);
+    header.self_address -= 100; // in that page
+    assert_true(take(&f).stack_bytes >= without + RANGE_BYTES);
+    header.self_address += PAGE;
+    assert_true(take(&f).stack_bytes < without + RANGE_BYTES);
+    assert_int_equal(munmap((void *)(own - PAGE), RANGE_BYTES + 2 * PAGE), 0);
+    assert_int_equal(munmap((void *)(stack - PAGE), RANGE_BYTES + 2 * PAGE), 0);
+    tear_down(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_short_run_has_its_snapshot_at_its_exit),
+        cmocka_unit_test(a_program_without_a_wait_has_its_snapshot_at_once),
+        cmocka_unit_test(newcomers_are_sampled_soon),
+        cmocka_unit_test(a_process_that_exits_is_let_go_after_its_snapshot),
+        cmocka_unit_test(a_confined_process_is_not_asked_to_wait),
+        cmocka_unit_test(only_what_can_be_read_is_in_a_snapshot),
+        cmocka_unit_test(memory_belongs_to_cairn_and_to_stacks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
