@@ -64,7 +64,7 @@ static size_t read_code(void *context, uint64_t addr, uint8_t *out, size_t len)
 // Static executables have no table of unwind tables. The sizes of symbols are known there.
 static uint64_t function_of(void *context, uint64_t addr)
 {
-    const struct module_code *code = context;
+    struct module_code *code = context;
     uint64_t start = function_starts_find(&code->starts, addr);
     for (size_t i = 0; start == 0 && i < code->scan->entries.len; i++) {
         const struct allocator_entry *entry = code->scan->entries.items + i;

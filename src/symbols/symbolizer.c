@@ -337,7 +337,7 @@ static enum err open_memo(struct symbolizer *s, struct module *module)
 }
 
 // Return the start of the function if the chain frames->items[first ..] does not name it; else 0.
-static uint64_t start_of_unnamed(const struct module *module,
+static uint64_t start_of_unnamed(struct module *module,
                                  uint64_t address,
                                  const struct symbol_frame_vec *frames,
                                  size_t first)

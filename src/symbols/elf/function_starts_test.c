@@ -46,6 +46,8 @@ static void each_byte_of_a_function_has_its_start(void **state)
     struct function_starts starts;
     function_starts_init(elf, &starts);
     assert_true(starts.count > 2);
+    struct function_starts apart = starts; // the FDEs are elsewhere, as BOLT leaves some
+    apart.frames_addr = 0;
     GElf_Shdr header = {0};
     Elf_Data *symbols = find_symbols(elf, &header);
     assert_non_null(symbols);
@@ -57,6 +59,7 @@ static void each_byte_of_a_function_has_its_start(void **state)
         }
         for (uint64_t at = 0; at < symbol.st_size; at++) {
             assert_int_equal(function_starts_find(&starts, symbol.st_value + at), symbol.st_value);
+            assert_int_equal(function_starts_find(&apart, symbol.st_value + at), symbol.st_value);
         }
         assert_int_not_equal(function_starts_find(&starts, symbol.st_value - 1), symbol.st_value);
         assert_int_not_equal(function_starts_find(&starts, symbol.st_value + symbol.st_size),
@@ -77,7 +80,7 @@ static void each_byte_of_a_function_has_its_start(void **state)
 static void nothing_is_found_without_a_table(void **state)
 {
     (void)state;
-    const struct function_starts none = {0};
+    struct function_starts none = {0};
     assert_int_equal(function_starts_find(&none, 0x1000), 0);
 }
 
