@@ -74,6 +74,17 @@ static bool may_follow_parameters(const char *rest)
     return rest[0] == '\0';
 }
 
+// Not strchr: these run for every letter of a name.
+static bool is_opening(char character)
+{
+    return character == '<' || character == '(' || character == '[' || character == '{';
+}
+
+static bool is_closing(char character)
+{
+    return character == ')' || character == ']' || character == '}';
+}
+
 struct name_parts name_split(const char *name)
 {
     size_t len = strlen(name);
@@ -110,10 +121,9 @@ struct name_parts name_split(const char *name)
             }
             parts.parameters_at = len;
             at = (size_t)(local - name);
-        } else if (strchr("<([{", character) != NULL) {
+        } else if (is_opening(character)) {
             depth++;
-        } else if (strchr(")]}", character) != NULL ||
-                   (character == '>' && at > 0 && name[at - 1] != '-')) {
+        } else if (is_closing(character) || (character == '>' && at > 0 && name[at - 1] != '-')) {
             depth -= depth > 0;
         } else if (depth == 0 && character == ' ' && !is_conversion) {
             is_conversion = ends_operator_word(name, at);
