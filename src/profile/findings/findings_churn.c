@@ -66,13 +66,16 @@ static MUST_USE enum err find_temporary(struct findings_builder *builder)
 static MUST_USE enum err sum_short_lives(const struct row_groups *groups, struct bucket_vec *out)
 {
     const struct recording *recording = &groups->profile->recording;
+    CLEANUP(u32_vec_release) struct u32_vec starts = {0};
     TRY(bucket_vec_resize(out, groups->groups.len));
+    TRY(rec_row_starts(recording->lifetime_buckets, recording->lifetime_bucket_count,
+                       sizeof(recording->lifetime_buckets[0]), recording->row_count, &starts));
     for (uint32_t group = 0; group < groups->groups.len; group++) {
         for (uint32_t i = groups->row_first.items[group]; i < groups->row_first.items[group + 1];
              i++) {
             const uint32_t row = groups->rows.items[i];
-            FOR_ENTRIES_OF_ROW (bucket, recording->lifetime_buckets,
-                                recording->lifetime_bucket_count, row) {
+            for (uint32_t at = starts.items[row]; at < starts.items[row + 1]; at++) {
+                const struct rec_bucket *bucket = &recording->lifetime_buckets[at];
                 out->items[group].count += bucket->bucket == 0 ? bucket->count : 0;
                 out->items[group].bytes += bucket->bucket == 0 ? bucket->bytes : 0;
             }

@@ -26,13 +26,15 @@ static uint32_t find_trough(const struct recording *recording, uint32_t peak)
 
 // Bytes of a row that are live at the end of the trough's slice. Add what is freed between the two.
 static int64_t live_at_trough(const struct recording *recording,
+                              const struct u32_vec *cell_starts,
                               uint32_t row,
                               uint32_t trough,
                               uint32_t peak,
                               uint64_t *freed_bytes)
 {
     int64_t live = 0;
-    FOR_ENTRIES_OF_ROW (cell, recording->cells, recording->cell_count, row) {
+    for (uint32_t i = cell_starts->items[row]; i < cell_starts->items[row + 1]; i++) {
+        const struct rec_cell *cell = &recording->cells[i];
         if (trough != REC_NONE && cell->slice <= trough) {
             live += (int64_t)(cell->allocated_bytes - cell->freed_bytes);
         } else if (cell->slice <= peak) {
@@ -43,6 +45,7 @@ static int64_t live_at_trough(const struct recording *recording,
 }
 
 static void add_group(const struct row_groups *groups,
+                      const struct u32_vec *cell_starts,
                       uint32_t group,
                       uint32_t trough,
                       uint32_t peak,
@@ -54,8 +57,9 @@ static void add_group(const struct row_groups *groups,
     rise->threads.items[group] = REC_NONE;
     for (uint32_t i = groups->row_first.items[group]; i < groups->row_first.items[group + 1]; i++) {
         const uint32_t row = groups->rows.items[i];
-        const int64_t gain = (int64_t)recording->rows[row].peak_bytes -
-                             live_at_trough(recording, row, trough, peak, &rise->freed_bytes);
+        const int64_t gain =
+            (int64_t)recording->rows[row].peak_bytes -
+            live_at_trough(recording, cell_starts, row, trough, peak, &rise->freed_bytes);
         sum += gain;
         if (gain > most) {
             most = gain;
@@ -82,8 +86,11 @@ enum err peak_rise_build(const struct row_groups *groups, struct peak_rise *out)
             rise.trough_ms = (trough + UINT64_C(1)) * recording->slice_ms;
             rise.trough_bytes = recording->slices[trough].live_bytes;
         }
+        CLEANUP(u32_vec_release) struct u32_vec cell_starts = {0};
+        TRY(rec_row_starts(recording->cells, recording->cell_count, sizeof(recording->cells[0]),
+                           recording->row_count, &cell_starts));
         for (uint32_t group = 0; group < count; group++) {
-            add_group(groups, group, trough, peak, &rise);
+            add_group(groups, &cell_starts, group, trough, peak, &rise);
         }
     }
     for (uint32_t i = 0; i < recording->mark_count; i++) {

@@ -40,6 +40,7 @@ DEFINE_VEC(candidate_vec, struct candidate);
 struct search {
     const struct recording *recording;
     struct code_index *code;
+    struct u32_vec size_starts;      // by row, in the size buckets
     struct candidate_vec candidates; // by function
     struct map_u64 callers;          // (candidate, caller)
     struct map_u64 sizes;            // (candidate, bucket)
@@ -48,6 +49,7 @@ struct search {
 
 static void search_release(struct search *search)
 {
+    u32_vec_release(&search->size_starts);
     candidate_vec_release(&search->candidates);
     map_u64_release(&search->callers);
     map_u64_release(&search->sizes);
@@ -115,9 +117,10 @@ count_sizes(struct search *search, uint32_t row, uint32_t id, struct candidate *
     const struct recording *recording = search->recording;
     const struct rec_row *costs = &recording->rows[row];
     bool has_sizes = false;
-    FOR_ENTRIES_OF_ROW (entry, recording->size_buckets, recording->size_bucket_count, row) {
+    const uint32_t *starts = &search->size_starts.items[row];
+    for (uint32_t i = starts[0]; i < starts[1]; i++) {
         has_sizes = true;
-        TRY(count_pair(&search->sizes, id, entry->bucket, &candidate->sizes));
+        TRY(count_pair(&search->sizes, id, recording->size_buckets[i].bucket, &candidate->sizes));
     }
     if (!has_sizes && costs->allocations > 0) {
         const uint32_t bucket = rec_bucket_of(costs->allocated_bytes / costs->allocations);
@@ -343,6 +346,9 @@ wrappers_find(const struct recording *recording, struct code_index *code, struct
     CLEANUP(search_release) struct search search = {.recording = recording, .code = code};
     bool found = true;
     TRY(find_around_python(recording, code));
+    TRY(rec_row_starts(recording->size_buckets, recording->size_bucket_count,
+                       sizeof(recording->size_buckets[0]), recording->row_count,
+                       &search.size_starts));
     for (int round = 0; round < ROUNDS && found; round++) {
         TRY(search_once(&search, round, out, &found));
         if (found) {

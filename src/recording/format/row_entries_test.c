@@ -66,8 +66,34 @@ static void the_first_entry_of_a_row_is_found(void **state)
     expect(buckets, 0, 5);
 }
 
+static void all_rows_start_where_a_search_finds_them(void **state)
+{
+    (void)state;
+    static struct rec_bucket buckets[ENTRIES_MAX];
+    CLEANUP(u32_vec_release) struct u32_vec starts = {0};
+    for (int table = 0; table < TABLES / 10; table++) {
+        const size_t count = drawn(ENTRIES_MAX + 1);
+        uint32_t row = drawn(3);
+        for (size_t i = 0; i < count; i++) {
+            row += drawn(3) == 0 ? 0 : drawn(4);
+            buckets[i].row = row;
+        }
+        const size_t row_count = row + 1 + drawn(3);
+        assert_int_equal(rec_row_starts(buckets, count, sizeof(buckets[0]), row_count, &starts),
+                         ERR_OK);
+        assert_int_equal(starts.len, row_count + 1);
+        for (uint32_t i = 0; i < row_count; i++) {
+            assert_int_equal(starts.items[i], first_one_by_one(buckets, count, i));
+        }
+        assert_int_equal(starts.items[row_count], count);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_first_entry_of_a_row_is_found)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_entry_of_a_row_is_found),
+        cmocka_unit_test(all_rows_start_where_a_search_finds_them),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -110,3 +110,19 @@ size_t rec_first_entry_of_row(const void *table, size_t count, size_t entry_byte
     }
     return low;
 }
+
+enum err rec_row_starts(
+    const void *table, size_t count, size_t entry_bytes, size_t row_count, struct u32_vec *out)
+{
+    u32_vec_clear(out);
+    TRY(u32_vec_resize(out, row_count + 1));
+    size_t at = 0;
+    for (size_t row = 0; row < row_count; row++) {
+        while (at < count && row_at(table, entry_bytes, at) < row) {
+            at++;
+        }
+        out->items[row] = (uint32_t)at;
+    }
+    out->items[row_count] = (uint32_t)count;
+    return ERR_OK;
+}

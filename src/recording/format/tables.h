@@ -25,6 +25,8 @@
 #include <stdint.h>
 
 #include "base/bucket.h"
+#include "base/err.h"
+#include "host/containers/vec.h"
 
 #define REC_NONE UINT32_MAX
 
@@ -565,6 +567,14 @@ void recording_release(struct recording *recording);
 // Return the index of the first entry that belongs to `row` or a later row, in a table that is
 // sorted by row (cells, buckets, cohorts). Each entry has `entry_bytes` and begins with the row.
 size_t rec_first_entry_of_row(const void *table, size_t count, size_t entry_bytes, uint32_t row);
+
+// By row: the index of its first entry in such a table; one more element is `count`. For visits to
+// the entries of most rows, if they are not in the rows' order.
+enum err rec_row_starts(const void *table,
+                        size_t count,
+                        size_t entry_bytes,
+                        size_t row_count,
+                        struct u32_vec *out) MUST_USE;
 
 // Visit the entries of one row in such a table; `entry` points to each:
 //   FOR_ENTRIES_OF_ROW (cell, recording->cells, recording->cell_count, row) {
