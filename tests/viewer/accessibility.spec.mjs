@@ -111,6 +111,21 @@ function measure() {
   };
 }
 
+it('a table fits into its place as soon as its answer is there, however late timers are', async () => {
+  await page.setViewportSize(NARROW);
+  await viewer.follow('#/summary?diff=1');
+  await page.evaluate(() => {
+    const { setTimeout } = globalThis;
+    globalThis.onTime = () => { globalThis.setTimeout = setTimeout; };
+    globalThis.setTimeout = (call, ms) => setTimeout(call, Math.max(ms ?? 0, 1000));
+  });
+  await viewer.follow('#/source?diff=1');
+  const { cutTables } = await page.evaluate(measure);
+  await page.evaluate(() => globalThis.onTime());
+  assert.equal(await page.locator('main .table').count(), 2);
+  assert.deepEqual(cutTables, []);
+});
+
 for (const [name, size, least] of [['on a phone held sideways', PHONE, 180], ['on a phone', UPRIGHT, 480], ['at 800 by 600', NARROW, 300], ['at 1024 by 768', { width: 1024, height: 768 }, 440], ['at 1280 pixels', SMALL_SCREEN, 480], ['at 1920 by 1080', { width: 1920, height: 1080 }, 800]]) {
   describe(name, () => {
     before(async () => {

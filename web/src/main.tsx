@@ -1,5 +1,5 @@
 // Starts the page: the theme, the address, and the shell.
-import { render } from 'preact';
+import { options, render } from 'preact';
 import './views/parts/tokens.css';
 import { inReport } from './api/report-file';
 import { takeToken } from './api/token';
@@ -11,6 +11,9 @@ import { StorePage } from './views/store/store-page';
 // The last of the styles: it overrides those of the views.
 import './views/parts/print.css';
 
+// Effects run before the page is painted: a table is never seen wider than its place, and nobody, a test included, sees
+// a page that waits for nothing although a question follows from the answer that it shows.
+options.requestAnimationFrame = queueMicrotask;
 showSafeText();
 if (!inReport()) {
   takeToken();
