@@ -12,6 +12,7 @@ and added here, without a tolerance:
 - python makes an integer of its thread's identity, an address, for each lock that an import takes:
   28 bytes at valgrind's addresses of threads, 32 bytes at Linux's (identity_cost).
 """
+import re
 import subprocess
 
 import pytest
@@ -47,11 +48,20 @@ def small_environment(scratch, more=None):
             "GIT_CONFIG_NOSYSTEM": "1", **(more or {})}
 
 
-def variables_under(command, env):
-    """The environment of a program that is started like this."""
-    seen = subprocess.run([*command, "/usr/bin/env", "-0"], env=env, cwd=env["PWD"],
-                          capture_output=True, check=True)
-    pairs = (entry.split(b"=", 1) for entry in seen.stdout.split(b"\0") if entry)
+def run_known(command, env):
+    """Run a command to its end; return its process's number, and how it ended."""
+    with subprocess.Popen(command, env=env, cwd=env["PWD"], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE) as process:
+        output, errors = process.communicate(timeout=120)
+    return process.pid, subprocess.CompletedProcess(command, process.returncode, output, errors)
+
+
+def variables_under(command, env, pid=None):
+    """The environment of a program that is started like this, if `command` runs as process `pid`."""
+    own, seen = run_known([*command, "/usr/bin/env", "-0"], env)
+    seen.check_returncode()
+    text = seen.stdout if pid is None else re.sub(rb"\b%d\b" % own, b"%d" % pid, seen.stdout)
+    pairs = (entry.split(b"=", 1) for entry in text.split(b"\0") if entry)
     return dict(pairs)
 
 
@@ -69,18 +79,16 @@ def same_count_environment(scratch, env):
 
 @pytest.fixture
 def both(scratch):
-    """both(command, more) -> (totals by cairn, Dhat, zero requests) of one command."""
+    """both(command, more) -> (totals by cairn, Dhat, zero requests, cairn's pid) of one command."""
     def run(command, more=None):
         env = small_environment(scratch, more)
-        recorded = subprocess.run([*cairn_command(scratch), *command], capture_output=True,
-                                  env=same_count_environment(scratch, env), check=False,
-                                  timeout=120, cwd=env["PWD"])
+        pid, recorded = run_known([*cairn_command(scratch), *command], same_count_environment(scratch, env))
         dhat = Dhat(command, scratch, env=env, cwd=env["PWD"])
         assert recorded.returncode == dhat.finished.returncode == 0, recorded.stderr
         assert recorded.stdout == dhat.finished.stdout
         recording = Recording(scratch / "x.cairn", recorded)
         recording.assert_whole()
-        return recording.totals, dhat, zero_requests(scratch, command, env)
+        return recording.totals, dhat, zero_requests(scratch, command, env), pid
     return run
 
 
@@ -101,7 +109,7 @@ def assert_agrees(totals, dhat, zeros, more_blocks=0, more_bytes=0):
 
 
 def test_sqlite(both):
-    totals, dhat, zeros = both(["/usr/bin/sqlite3", "-batch", ":memory:", SQL])
+    totals, dhat, zeros, _ = both(["/usr/bin/sqlite3", "-batch", ":memory:", SQL])
     assert dhat.blocks > 2000
     assert_agrees(totals, dhat, zeros)
 
@@ -109,7 +117,7 @@ def test_sqlite(both):
 def test_xz(both, scratch):
     source = scratch / "numbers"
     source.write_text("\n".join(str(number * 7919 % 100003) for number in range(40_000)))
-    totals, dhat, zeros = both(["/usr/bin/xz", "-6", "-T1", "-k", "-c", str(source)])
+    totals, dhat, zeros, _ = both(["/usr/bin/xz", "-6", "-T1", "-k", "-c", str(source)])
     assert dhat.bytes > 90_000_000
     assert_agrees(totals, dhat, zeros)
 
@@ -130,7 +138,7 @@ def test_git(both, scratch):
             f"line {line * number}\n" for line in range(300)))
         git("add", "-A")
         git("commit", "-q", "-m", f"change {number}")
-    totals, dhat, zeros = both(["/usr/bin/git", "-C", str(repository), "--no-pager", "log", "-p", "--stat"])
+    totals, dhat, zeros, _ = both(["/usr/bin/git", "-C", str(repository), "--no-pager", "log", "-p", "--stat"])
     assert dhat.blocks > 1000
     assert_agrees(totals, dhat, zeros)
 
@@ -169,19 +177,13 @@ def identity_cost(dhat, scratch, env):
     return 4 * blocks
 
 
-def cost_under_cairn(scratch, env):
-    return environment_cost(variables_under(cairn_command(scratch),
-                                            same_count_environment(scratch, env)))
-
-
 def test_python(both, scratch):
     more = {"PYTHONMALLOC": "malloc", "PYTHONHASHSEED": "0"}
     env = small_environment(scratch, more)
-    ours = None
-    while ours != cost_under_cairn(scratch, env):  # as long as cairn's pid, which the variables hold
-        ours = cost_under_cairn(scratch, env)
-        totals, dhat, zeros = both(["/usr/bin/python3", "-S", "-c", PYTHON], more)
+    totals, dhat, zeros, pid = both(["/usr/bin/python3", "-S", "-c", PYTHON], more)
     assert dhat.blocks > 50_000
+    # The variables hold cairn's pid, which may be longer from one run to the next.
+    ours = environment_cost(variables_under(cairn_command(scratch), same_count_environment(scratch, env), pid))
     theirs = environment_cost(variables_under(DHAT_COMMAND, env))
     assert_agrees(totals, dhat, zeros, ours[0] - theirs[0],
                   ours[1] - theirs[1] + identity_cost(dhat, scratch, env))
