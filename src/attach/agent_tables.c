@@ -41,10 +41,10 @@ static void add_module(struct tables *tables, const struct agent_module *module,
     }
 }
 
-// The executable is the module with an interpreter, or the only one.
+// The executable is the module that the loader started, or the only one.
 static bool is_executable(const struct target_process *target, const struct target_module *module)
 {
-    return module->has_interpreter || (module->dynamic == 0 && !module->is_vdso) ||
+    return loader_list_is_program(target, module) || (module->dynamic == 0 && !module->is_vdso) ||
            target->modules.len == 1;
 }
 

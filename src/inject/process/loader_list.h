@@ -13,6 +13,12 @@
 // Return the address of the list; 0: none, or not yet.
 uint64_t loader_list_find(const struct target_process *target);
 
+// Return whether a module is the program that the loader started. glibc's libc.so.6 has an
+// interpreter, too, because it can be executed; but only the program has a place for the list, if
+// any module has one.
+bool loader_list_is_program(const struct target_process *target,
+                            const struct target_module *module);
+
 // Return whether the process has a program: none while the kernel carries out an exec.
 bool loader_list_has_program(const struct target_process *target);
 

@@ -61,6 +61,24 @@ static void the_list_is_complete_when_the_loader_says_so(void **state)
     write_list(&target, &done);
     assert_true(loader_list_is_complete(&target));
 
+    const uint64_t own_code = (uint64_t)(uintptr_t)own_list;
+    struct target_module *own = NULL;
+    for (size_t i = 0; i < target.modules.len; i++) {
+        struct target_module *module = &target.modules.items[i];
+        const bool is_own = module->start <= own_code && own_code < module->end;
+        assert_int_equal(loader_list_is_program(&target, module), is_own);
+        own = is_own ? module : own;
+    }
+    assert_non_null(own);
+    own->dynamic = 0; // it has no place for the list
+    size_t with_interpreter = 0;
+    for (size_t i = 0; i < target.modules.len; i++) {
+        const struct target_module *module = &target.modules.items[i];
+        assert_int_equal(loader_list_is_program(&target, module), module->has_interpreter);
+        with_interpreter += module->has_interpreter;
+    }
+    assert_true(with_interpreter > 1); // libc can be executed
+
     for (size_t i = 0; i < target.modules.len; i++) { // as of a static program
         target.modules.items[i].has_interpreter = false;
     }

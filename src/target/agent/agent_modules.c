@@ -117,6 +117,31 @@ static uint32_t intern(struct agent_attachment *a, const char *path)
     return place;
 }
 
+static const char *name_of(const char *path)
+{
+    const char *name = path;
+    for (; *path != 0; path++) {
+        name = *path == '/' ? path + 1 : name;
+    }
+    return name;
+}
+
+// Return the place of the path of a module that the loader has at `path`. The recorder may have
+// listed the file by another path, for example below /usr/lib instead of /lib: then that one stays,
+// so that a recording does not have the module twice.
+static uint32_t path_of(struct agent_attachment *a,
+                        const struct agent_module_list *before,
+                        const struct agent_module *module,
+                        const char *path)
+{
+    const struct agent_module *known = find(before, module->start);
+    const char *name = name_of(path);
+    return known != NULL && known->start == module->start && known->bias == module->bias &&
+                   is_text_at(name, name_of(a->paths + known->path), a->paths + a->paths_bytes)
+               ? known->path
+               : intern(a, path);
+}
+
 static void add(struct agent_module_list *list, const struct agent_module *module)
 {
     if (list->count == AGENT_MODULES_MAX || find(list, module->start) != NULL) {
@@ -217,7 +242,7 @@ void module_table_refresh(void)
     for (const struct link_map *map = loader->r_map; map != NULL; map = map->l_next) {
         struct agent_module module;
         if (!is_listed(list, map) && describe(map, &module)) {
-            module.path = intern(a, map->l_name != NULL ? map->l_name : "");
+            module.path = path_of(a, before, &module, map->l_name != NULL ? map->l_name : "");
             add(list, &module);
         }
     }

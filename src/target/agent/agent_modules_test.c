@@ -228,6 +228,36 @@ static void the_loader_s_list_is_followed(void **state)
     assert_string_equal(span.path, "");
 }
 
+// The same file by two paths, and others in its place.
+static void a_path_stays_while_its_file_does(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *loader_path;
+        uint64_t moved;
+        const char *path;
+    } cases[] = {
+        {"/lib/x.so", 0, "/usr/lib/x.so"}, {"x.so", 0, "/usr/lib/x.so"},
+        {"/lib/ax.so", 0, "/lib/ax.so"},   {"/lib/x.so.1", 0, "/lib/x.so.1"},
+        {"/lib/x.s", 0, "/lib/x.s"},       {"/lib/x.so", PAGE, "/lib/x.so"}, // of another bias
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        assert_int_equal(tear_down(state), 0);
+        assert_int_equal(set_up(state), 0);
+        struct module_span span;
+        const uint64_t start = load(0, cases[i].loader_path, 0);
+        list_module(start, start + MODULE_BYTES, 0);
+        memcpy(f.attachment->paths + 1, "/usr/lib/x.so", 14);
+        f.attachment->paths_bytes = 15;
+        current()->modules[0].path = 1;
+        current()->modules[0].bias = start + cases[i].moved;
+        link_maps(1);
+        module_table_refresh();
+        assert_true(module_table_find(start, &span));
+        assert_string_equal(span.path, cases[i].path);
+    }
+}
+
 static void a_list_that_changes_is_not_read(void **state)
 {
     (void)state;
@@ -324,6 +354,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(pcs_are_found_within_modules_only, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_span_has_what_the_list_has, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_loader_s_list_is_followed, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_path_stays_while_its_file_does, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_list_that_changes_is_not_read, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_module_is_described_by_its_own_headers, set_up,
                                         tear_down),
