@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/minmax.h"
+#include "base/search.h"
 
 uint64_t rec_bucket_low(uint32_t bucket)
 {
@@ -85,30 +85,9 @@ static uint32_t row_at(const void *table, size_t entry_bytes, size_t at)
     return row;
 }
 
-// Rows have similar numbers of entries, and are mostly looked up in order. So the search begins
-// where the row would be if the numbers were equal, which is near the previous row's place, too.
 size_t rec_first_entry_of_row(const void *table, size_t count, size_t entry_bytes, uint32_t row)
 {
-    const uint64_t last = count > 0 ? row_at(table, entry_bytes, count - 1) : 0;
-    size_t low = row <= last ? (size_t)((unsigned __int128)count * row / (last + 1)) : count;
-    size_t high = low;
-    for (size_t step = 1; low > 0 && row_at(table, entry_bytes, low - 1) >= row; step *= 2) {
-        high = low - 1;
-        low -= min_u64(step, low);
-    }
-    for (size_t step = 1; high < count && row_at(table, entry_bytes, high) < row; step *= 2) {
-        low = high + 1;
-        high += min_u64(step, count - high);
-    }
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        if (row_at(table, entry_bytes, middle) < row) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
+    return FIRST_WHERE(at, count, row_at(table, entry_bytes, at) >= row);
 }
 
 enum err rec_row_starts(
