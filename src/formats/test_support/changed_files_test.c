@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// Files of other tools, each changed in hundreds of ways: refusals, what is said of a damaged file,
+// and the recording of each file that is read are those of the last approval (changed_bytes.h). The
+// fuzzers look for harm; this shows what a change of an importer changes.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "formats/import/import_formats.h"
+#include "formats/test_support/unpacked_bytes.h"
+#include "host/os/file.h"
+#include "recording/test_support/recording_outcome.h"
+
+enum {
+    CHANGED_FILES = 1000,  // of each file
+    CHANGES_MAX = 3,       // in one
+    FILE_BYTES_MAX = 8192, // with its changes
+};
+
+static void
+import_changed(const struct importer *importer, struct bytes file, struct outcome_sum *sum)
+{
+    CLEANUP(unpacked_release) struct unpacked in = {0};
+    CLEANUP(recording_release) struct recording recording = {0};
+    char damage[IMPORT_DAMAGE_BYTES] = "";
+    struct err_info info = {0};
+    struct bytes head = {0};
+    enum err err = unpacked_open_bytes(&in, file, "file", &info);
+    if (err == ERR_OK) {
+        err = unpacked_peek(&in, IMPORT_HEAD_BYTES, &head, &info);
+    }
+    if (err == ERR_OK) {
+        const struct importer *found = importer_find(head);
+        outcome_add_text(sum, found != NULL ? found->name : "unknown");
+        err = importer_read(importer, &in, &recording, damage, &info);
+    }
+    char *of_jansson = strstr(info.text, " near "); // its words depend on its version
+    if (of_jansson != NULL) {
+        *of_jansson = '\0';
+    }
+    outcome_add_text(sum, err != ERR_OK ? info.text : damage);
+    if (err == ERR_OK) {
+        outcome_add_recording(sum, &recording);
+    }
+}
+
+static void changed_files_are_read_and_refused_as_before(void **state)
+{
+    static const struct {
+        const char *name;
+        const struct importer *importer;
+        uint64_t approved;
+    } files[] = {
+        {"import_dhat/heap", &importer_dhat, 0x1282d793f071384c},
+        {"import_dhat/adhoc.json", &importer_dhat, 0x5e1366c23f5f5b0f},
+        {"import_massif/milliseconds", &importer_massif, 0x3d7bd286cdc6a935},
+        {"import_massif/instructions", &importer_massif, 0xdf850d3c356d1307},
+        {"import_heap_text/gperftools", &importer_heap_text, 0x8cf83ab0bd118ea1},
+        {"import_heap_text/jemalloc", &importer_heap_text, 0x79a8b432c1ad2593},
+        {"import_heaptrack/interpreted", &importer_heaptrack, 0xb3a5fc87bee55cd9},
+        {"import_heaptrack/raw", &importer_heaptrack, 0xfd2553a3641e23ca},
+        {"import_heaptrack/freed_as_another", &importer_heaptrack, 0xb91d6021d582d827},
+        {"import_pprof/go", &importer_pprof, 0xd5fde3f64d6c410d},
+        {"import_pprof/converted", &importer_pprof, 0x3115babbb5b9cfd4},
+    };
+    (void)state;
+    unsigned changed = 0;
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        CLEANUP(strbuf_release) struct strbuf path = {0};
+        CLEANUP(strbuf_release) struct strbuf file = {0};
+        struct outcome_sum sum = {0};
+        uint64_t random = i + 1;
+        strbuf_printf(&path, "%s/%s", CORPUS, files[i].name);
+        assert_int_equal(file_read(strbuf_text(&path), FILE_BYTES_MAX, &file, NULL), ERR_OK);
+        for (unsigned k = 0; k < CHANGED_FILES; k++) {
+            uint8_t bytes[FILE_BYTES_MAX];
+            size_t len = file.len;
+            memcpy(bytes, file.data, len);
+            for (unsigned c = 0; c < k % (CHANGES_MAX + 1); c++) {
+                len = change_bytes(bytes, len, sizeof(bytes), &random);
+            }
+            import_changed(files[i].importer, (struct bytes){.data = bytes, .len = len}, &sum);
+        }
+        if (sum.value != files[i].approved) {
+            print_error("%s has 0x%016llx\n", files[i].name, (unsigned long long)sum.value);
+            changed++;
+        }
+    }
+    assert_int_equal(changed, 0); // if that is intended, approve the numbers above
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(changed_files_are_read_and_refused_as_before),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

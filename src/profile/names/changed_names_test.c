@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// Demangled names of each language, changed in hundreds of ways: their parts and shorter forms are
+// those of the last approval (changed_bytes.h).
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "base/compiler.h"
+#include "base/test_support/changed_bytes.h"
+#include "profile/model/function_name.h"
+
+enum {
+    CHANGED_NAMES = 300, // of each name
+    NAME_BYTES_MAX = 400,
+};
+
+static void add_name(const char *name, struct outcome_sum *sum)
+{
+    CLEANUP(strbuf_release) struct strbuf said = {0};
+    const struct name_parts parts = name_split(name);
+    strbuf_printf(&said, "%s: %zu %zu %zu, %zu, %d %d", name, parts.qualified_at,
+                  parts.parameters_at, parts.len, name_len_without_clones(name),
+                  is_wrapper_frame(name, ""), is_wrapper_frame(name, "/usr/include/c++/12/x.h"));
+    for (int form = 0; form < NAME_FORM_COUNT; form++) {
+        strbuf_append_text(&said, " | ");
+        name_append(&said, name, (enum name_form)form);
+    }
+    strbuf_append_text(&said, " | ");
+    name_append_in_sentence(&said, name);
+    outcome_add_text(sum, strbuf_text(&said));
+}
+
+static void changed_names_have_the_parts_and_forms_of_before(void **state)
+{
+    static const struct {
+        const char *name;
+        uint64_t approved;
+        const char *text;
+    } names[] = {
+        {"method", 0x7fb84e58a2a4a10f,
+         "std::vector<int> app::load<char>(std::string const&, int) const"},
+        {"operators", 0xcb5d354d06c40e31,
+         "bool (anonymous namespace)::Map<A, (B)1>::operator()<operator< >(char (*)(int)) &&"},
+        {"shifts", 0xb2aff0c1a5c753b4,
+         "std::ostream& operator<< <char>(std::ostream&, a::operator>>, b->c)"},
+        {"conversion", 0x31ada68151b1471b,
+         "app::T<x>::operator std::vector<int, std::allocator<int> >*() const"},
+        {"function", 0xdd2f3065f9f6ed9b, "void (*app::handler<(lambda(int)#1)>(int))(char const*)"},
+        {"new", 0x2ccc90dccc988944, "operator new[](unsigned long, std::align_val_t)"},
+        {"allocator", 0x18c7f2cbd001ce4b,
+         "std::__new_allocator<a::B>::allocate(unsigned long, void const*)"},
+        {"clone", 0x5332a9ef9b868868, "app::work(int) [clone .part.0] [clone .constprop.12]"},
+        {"clones", 0x5d5f04f6774293bf, "work.constprop.0.isra.1.cold"},
+        {"rust", 0xf665039687a1377b,
+         "<alloc::vec::Vec<T,A> as core::ops::Drop>::drop::{{closure}}::h0123abcd"},
+        {"go", 0x21fac9c120b4ce4a, "main.(*Tree[go.shape.int]).insert.func1"},
+        {"d", 0x06f55f16b624f6b9, "void app.main.__lambda3!(int[]).f(immutable(char)[])"},
+        {"script", 0x3819e96781ee577c, "LazyCompile:*<script>alert(1)</script> /a.js:1"},
+        {"long", 0x5dcfc7db9dc2af1e,
+         "app::a_class_with_a_long_name::a_function_with_an_even_longer_name_that_nobody_can_read<"
+         "std::map<std::string, std::vector<std::pair<int, long> > > >(std::map<int, int>&) const"},
+    };
+    (void)state;
+    unsigned changed = 0;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        struct outcome_sum sum = {0};
+        uint64_t random = i + 1;
+        for (unsigned k = 0; k < CHANGED_NAMES; k++) {
+            char name[NAME_BYTES_MAX + 1];
+            size_t len = strlen(names[i].text);
+            memcpy(name, names[i].text, len);
+            for (unsigned c = 0; c < k % 4; c++) {
+                len = change_bytes((uint8_t *)name, len, NAME_BYTES_MAX, &random);
+            }
+            name[len] = '\0';
+            add_name(name, &sum);
+        }
+        if (sum.value != names[i].approved) {
+            print_error("%s has 0x%016llx\n", names[i].name, (unsigned long long)sum.value);
+            changed++;
+        }
+    }
+    assert_int_equal(changed, 0); // if that is intended, approve the numbers above
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(changed_names_have_the_parts_and_forms_of_before),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
