@@ -97,7 +97,7 @@ uint64_t symbol_source_bytes(const struct symbol_source *source)
 {
     const uint64_t files =
         source->has_dwarf ? source->module.size_bytes + source->debug.size_bytes : 0;
-    return files + source->symtab.bytes;
+    return files + source->symtab.bytes + source->starts.frames.len;
 }
 
 const char *symbol_source_path(const struct symbol_source *source)

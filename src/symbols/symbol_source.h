@@ -40,7 +40,8 @@ enum err symbol_source_open(struct symbol_source *source,
 void symbol_source_close(struct symbol_source *source);
 
 // Return about how much memory the open sources may take. Of DWARF that is the size of the files,
-// because libdw may inflate and keep all of it; without DWARF only the symbol table is read.
+// because libdw may inflate and keep all of it; without DWARF only the tables of symbols and of
+// unnamed functions are read, the latter when one is looked up.
 uint64_t symbol_source_bytes(const struct symbol_source *source);
 
 // Return the file with the best names, "" if there is none. Borrowed.

@@ -22,6 +22,7 @@ struct module {
     char *build_id; // owned bytes
     size_t build_id_bytes;
     struct symbol_source files; // owned, while is_open
+    uint64_t counted_bytes;     // of `files`, in open_bytes
     bool is_open;
     bool wants_debug_info; // use only debug information
     struct name_memo memo; // owned
@@ -291,12 +292,20 @@ static struct cache_key key_of(const struct module *module, const struct elf_fil
     return cache_key_of_file(file->path, &status);
 }
 
+// Keep the sum of all open modules. Lookups may add to a module's memory.
+static void count_bytes(struct symbolizer *s, struct module *module)
+{
+    const uint64_t bytes = module->is_open ? symbol_source_bytes(&module->files) : 0;
+    s->open_bytes += bytes - module->counted_bytes;
+    module->counted_bytes = bytes;
+}
+
 static enum err open_module(struct symbolizer *s, struct module *module)
 {
     TRY(symbol_source_open(&module->files, &s->options.sources, module->path, build_id_of(module),
                            module->wants_debug_info));
     module->is_open = true;
-    s->open_bytes += symbol_source_bytes(&module->files);
+    count_bytes(s, module);
     module->gap = module->files.gap;
     strbuf_clear(&module->source);
     strbuf_clear(&module->advice);
@@ -458,9 +467,9 @@ static enum err resolve_python(struct symbolizer *s,
 static void close_module(struct symbolizer *s, struct module *module)
 {
     if (module->is_open) {
-        s->open_bytes -= symbol_source_bytes(&module->files);
         symbol_source_close(&module->files);
         module->is_open = false;
+        count_bytes(s, module);
     }
     map_u64_clear(&s->functions_by_place); // other texts may get these addresses
     map_u64_clear(&s->files_by_place);
@@ -487,6 +496,7 @@ enum err symbolizer_resolve(struct symbolizer *symbolizer,
         TRY(open_memo(symbolizer, module));
     }
     const enum err err = resolve_all(symbolizer, module, queries, count, out_chains, out_frames);
+    count_bytes(symbolizer, module);
     if (symbolizer->open_bytes > symbolizer->options.keep_bytes) {
         close_module(symbolizer, module);
     }
