@@ -42,7 +42,6 @@ static enum err recent_begin(struct live_map *map)
         }
     }
     map->recent = map->places;
-    map->absent = 0;
     map->freed_recent = 0;
     map->asked = 0;
     return ERR_OK;
@@ -81,7 +80,6 @@ static NOINLINE enum err
 add_generation(struct live_map *map, uint64_t address, const struct live_block *block)
 {
     struct recent_block *place = live_map_place(map, address);
-    map->absent = 0;
     if (address_of(place) == address) {
         TRY(live_table_add_first(&map->table, address, &place->block));
         place->address = 0;
@@ -94,13 +92,11 @@ static enum err add_recent(struct live_map *map, uint64_t address, const struct 
 {
     struct recent_block *place = live_map_place(map, address);
     map->asked++;
-    if (UNLIKELY(address_of(place) == address ||
-                 (map->absent != address && live_table_has(&map->table, address)))) {
+    if (UNLIKELY(address_of(place) == address || live_table_has(&map->table, address))) {
         return add_generation(map, address, block);
     }
     if (is_alive(place)) {
         TRY(live_table_add_first(&map->table, address_of(place), &place->block));
-        map->absent = 0; // it may be that address
     }
     recent_block_set(place, address, block);
     return ERR_OK;
@@ -137,10 +133,9 @@ bool live_map_take_from_table(struct live_map *map, uint64_t address, struct liv
     map->live_count--;
     map->asked++;
     map->pause -= map->pause > 0;
-    if (place == NULL || !is_last) {
-        return true;
+    if (place != NULL && is_last && !is_alive(place)) {
+        place->address = address;
     }
-    *(is_alive(place) ? &map->absent : &place->address) = address;
     return true;
 }
 
@@ -181,7 +176,5 @@ bool live_map_check(struct live_map *map)
             return false;
         }
     }
-    return recent_count + map->table.live_count == map->live_count &&
-           (map->recent == NULL || map->absent == 0 || !live_table_has(&map->table, map->absent)) &&
-           live_table_check(&map->table);
+    return recent_count + map->table.live_count == map->live_count && live_table_check(&map->table);
 }

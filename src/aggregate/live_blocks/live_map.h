@@ -44,11 +44,9 @@ struct live_map {
     struct recent_block *recent; // RECENT_PLACES; NULL: not in use at present
     struct recent_block *places; // owned; memory of `recent`
     uint64_t live_count;         // blocks, younger ones of an address included
-    uint64_t absent;       // an address that is not in `table`, where it was freed last; 0: none
-    uint64_t fetched;      // the address that was prefetched last in live_table
-    uint32_t freed_recent; // since the latest check
-    uint32_t asked;        // lookups in `table` since the latest check
-    uint32_t pause;        // events until `recent` is tried again
+    uint32_t freed_recent;       // since the latest check
+    uint32_t asked;              // lookups in `table` since the latest check
+    uint32_t pause;              // events until `recent` is tried again
 };
 
 // Initialize an empty map. The program should not know `seed`.
@@ -117,16 +115,15 @@ static inline bool live_map_needs_prefetch(const struct live_map *map)
 }
 
 // Start loading what a later live_map_take of `address` will need. Affects only speed.
-static inline void live_map_prefetch(struct live_map *map, uint64_t address)
+static inline void live_map_prefetch(const struct live_map *map, uint64_t address)
 {
     if (map->recent == NULL || (live_map_place(map, address)->address & ~RECENT_ALIVE) != address) {
-        map->fetched = address;
         live_table_prefetch(&map->table, address);
     }
 }
 
 // Start loading what a later live_map_add will need, which may move another block to `table`.
-static inline void live_map_prefetch_add(struct live_map *map, uint64_t address)
+static inline void live_map_prefetch_add(const struct live_map *map, uint64_t address)
 {
     if (map->recent == NULL) {
         live_table_prefetch(&map->table, address);
@@ -136,9 +133,7 @@ static inline void live_map_prefetch_add(struct live_map *map, uint64_t address)
     if ((there & ~RECENT_ALIVE) == address) {
         return;
     }
-    if (map->fetched != address) { // else its absence will most likely be known
-        live_table_prefetch(&map->table, address);
-    }
+    live_table_prefetch(&map->table, address);
     if ((there & RECENT_ALIVE) != 0) {
         live_table_prefetch(&map->table, there & ~RECENT_ALIVE);
     }
