@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// hold_budget: what the threads of a session may hold in their nurseries.
+// hold_budget: what the threads of a session may hold in their nurseries. It bounds the error of
+// the peak, and saves nothing.
 //
 // The recorder does not see what threads hold (nursery.h), so the bound of the peak widens by all
 // that they may hold at the moment of the peak. Together this is a 256th of the peak; of a small
