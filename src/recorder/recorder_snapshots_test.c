@@ -23,7 +23,7 @@
 #include "base/compiler.h"
 
 #define PAGE        UINT64_C(4096)
-#define RANGE_BYTES (16 * PAGE)
+#define RANGE_BYTES (2048 * PAGE) // more than the areas of a sanitizer grow by
 
 enum {
     DESCRIPTOR_BYTES = 2304, // of a thread, at the end of its stack
