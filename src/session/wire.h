@@ -178,6 +178,11 @@ static inline uint64_t wire_word(enum wire_tag tag, uint64_t rest)
     return (uint64_t)tag | rest << 8;
 }
 
+static inline enum wire_tag wire_tag_of(uint64_t head)
+{
+    return (enum wire_tag)(head & 0xff);
+}
+
 // Return word 0 of PAIR and PAIR_TEMPORARY, or with size 0 of PAIRS*.
 static inline uint64_t wire_pair(enum wire_tag tag, uint32_t slot, uint32_t size)
 {

@@ -82,6 +82,32 @@ static void note_query(struct lane_reader *reader,
                                         .tick_ms = reader->thread.tick_ms};
 }
 
+static inline enum err add_free(struct lane_reader *reader,
+                                struct aggregator *aggregator,
+                                uint64_t address,
+                                bool is_temporary)
+{
+    reader->events++;
+    return LIKELY(address != 0)
+               ? aggregator_free(aggregator, &reader->thread, address, is_temporary)
+               : ERR_CORRUPT;
+}
+
+// Count an ALLOC. `slot_size`: its second word.
+static inline enum err add_allocation(struct lane_reader *reader,
+                                      struct aggregator *aggregator,
+                                      uint64_t address,
+                                      uint64_t slot_size)
+{
+    uint32_t row;
+    TRY(lane_dictionary_row(&reader->dictionary, &reader->thread, aggregator,
+                            (uint32_t)(slot_size >> WIRE_SIZE_BITS), &row));
+    reader->events++;
+    return LIKELY(address != 0) ? aggregator_allocate(aggregator, &reader->thread, address, row,
+                                                      slot_size & WIRE_SIZE_MAX)
+                                : ERR_CORRUPT;
+}
+
 // Get the row of the record's stack. ERR_CORRUPT: it has none, or its address is invalid.
 static inline enum err row_of_record(struct lane_reader *reader,
                                      struct aggregator *aggregator,
@@ -156,19 +182,16 @@ static enum err add_high_water(struct lane_reader *reader,
 }
 
 // Count any record except TICK and STAMP.
-static inline enum err add_record(struct lane_reader *reader,
-                                  struct aggregator *aggregator,
-                                  const struct wire_record *record)
+static enum err add_record(struct lane_reader *reader,
+                           struct aggregator *aggregator,
+                           const struct wire_record *record)
 {
     struct aggregator_thread *thread = &reader->thread;
     uint32_t row;
     switch (record->tag) {
     case WIRE_FREE:
     case WIRE_FREE_TEMPORARY:
-        reader->events++;
-        return record->address != 0 ? aggregator_free(aggregator, thread, record->address,
-                                                      record->tag == WIRE_FREE_TEMPORARY)
-                                    : ERR_CORRUPT;
+        return add_free(reader, aggregator, record->address, record->tag == WIRE_FREE_TEMPORARY);
     case WIRE_ALLOC:
     case WIRE_ALLOC_LARGE:
         TRY(row_of_record(reader, aggregator, record, &row));
@@ -233,16 +256,22 @@ static inline enum err add_record(struct lane_reader *reader,
 static inline size_t
 prefetch_record(struct live_map *live, const uint64_t *words, size_t at, size_t end)
 {
+    const enum wire_tag tag = wire_tag_of(words[at]);
+    const uint64_t address = words[at] >> 8;
+    if (LIKELY(tag == WIRE_FREE || tag == WIRE_FREE_TEMPORARY)) {
+        live_map_prefetch(live, address);
+        return at + 1;
+    }
+    if (LIKELY(tag == WIRE_ALLOC)) {
+        live_map_prefetch_add(live, address);
+        return at + 2;
+    }
     struct wire_record record;
     if (wire_decode(words + at, end - at, &record) != WIRE_DECODED) {
         return end;
     }
-    if (record.tag == WIRE_FREE || record.tag == WIRE_FREE_TEMPORARY) {
-        live_map_prefetch(live, record.address);
-    } else if (record.tag == WIRE_ALLOC) {
-        live_map_prefetch_add(live, record.address);
-    } else if (record.tag == WIRE_REALLOC || record.tag == WIRE_REALLOC_TEMPORARY) {
-        live_map_prefetch_add(live, record.address);
+    if (record.tag == WIRE_REALLOC || record.tag == WIRE_REALLOC_TEMPORARY) {
+        live_map_prefetch_add(live, address);
         live_map_prefetch(live, record.old_address); // needed first
     }
     return at + record.words;
@@ -317,6 +346,30 @@ static uint64_t believed_stamp(struct lane_reader *reader, uint64_t stamp, uint6
     return reader->lie_stamp;
 }
 
+// Count the record at s->at, if it is complete.
+static NOINLINE enum err add_other(struct lane_reader *reader,
+                                   struct aggregator *aggregator,
+                                   struct stretch *s,
+                                   const struct lane_limits *limits,
+                                   enum booking_end *out_end)
+{
+    struct wire_record record;
+    const enum wire_result result = wire_decode(s->words + s->at, s->len - s->at, &record);
+    if (UNLIKELY(result != WIRE_DECODED)) {
+        *out_end = BOOKED_UP_TO_CUT;
+        return result == WIRE_MALFORMED ? ERR_CORRUPT : ERR_OK;
+    }
+    if (record.tag == WIRE_TICK) {
+        TRY(add_time(reader, aggregator, record.address, limits->time_ms,
+                     reader->piece_pos + s->at * sizeof(*s->words)));
+    } else {
+        TRY(add_record(reader, aggregator, &record));
+    }
+    s->at += record.words;
+    return ERR_OK;
+}
+
+// The most frequent records are counted as they are, because a decoded one goes through memory.
 static enum err add_words(struct lane_reader *reader,
                           struct aggregator *aggregator,
                           struct stretch *s,
@@ -326,33 +379,32 @@ static enum err add_words(struct lane_reader *reader,
 {
     struct live_map *live = &reader->thread.process->live;
     const bool needs_prefetch = live_map_needs_prefetch(live);
-    while (s->at < s->len) {
+    *out_end = BOOKED_ALL;
+    while (s->at < s->len && *out_end == BOOKED_ALL) {
         if (needs_prefetch) {
             fetch_ahead(reader, s);
         }
-        struct wire_record record;
-        const enum wire_result result = wire_decode(s->words + s->at, s->len - s->at, &record);
-        if (UNLIKELY(result != WIRE_DECODED)) {
-            *out_end = BOOKED_UP_TO_CUT;
-            return result == WIRE_MALFORMED ? ERR_CORRUPT : ERR_OK;
-        }
-        if (record.tag == WIRE_STAMP) {
-            const uint64_t stamp = believed_stamp(reader, record.address, limits->stamp);
+        const uint64_t *words = s->words + s->at;
+        const enum wire_tag tag = wire_tag_of(words[0]);
+        if (tag == WIRE_FREE) {
+            TRY(add_free(reader, aggregator, words[0] >> 8, false));
+            s->at++;
+        } else if (tag == WIRE_ALLOC && s->at + 1 < s->len) {
+            TRY(add_allocation(reader, aggregator, words[0] >> 8, words[1]));
+            s->at += 2;
+        } else if (tag == WIRE_STAMP) {
+            const uint64_t stamp = believed_stamp(reader, words[0] >> 8, limits->stamp);
             if (stamp > last_stamp) {
                 reader->next_stamp = stamp;
                 *out_end = BOOKED_UP_TO_STAMP;
                 return ERR_OK;
             }
             reader->thread.stamp = stamp != 0 ? stamp : 1;
-        } else if (UNLIKELY(record.tag == WIRE_TICK)) {
-            TRY(add_time(reader, aggregator, record.address, limits->time_ms,
-                         reader->piece_pos + s->at * sizeof(*s->words)));
+            s->at++;
         } else {
-            TRY(add_record(reader, aggregator, &record));
+            TRY(add_other(reader, aggregator, s, limits, out_end));
         }
-        s->at += record.words;
     }
-    *out_end = BOOKED_ALL;
     return ERR_OK;
 }
 

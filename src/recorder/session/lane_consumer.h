@@ -91,7 +91,7 @@ static inline enum wire_result
 wire_decode(const uint64_t *words, size_t count, struct wire_record *out)
 {
     const uint64_t head = words[0];
-    out->tag = (enum wire_tag)(head & 0xff);
+    out->tag = wire_tag_of(head);
     out->address = head >> 8;
     if (out->tag == WIRE_FREE || out->tag == WIRE_STAMP || out->tag == WIRE_TICK ||
         out->tag == WIRE_FREE_TEMPORARY) {
