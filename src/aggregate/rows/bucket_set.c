@@ -33,7 +33,7 @@ static enum err table_new(struct bucket_set *set, uintptr_t doublings)
     if (table == NULL) {
         return ERR_NO_MEMORY;
     }
-    set->tagged = (uintptr_t)table | doublings << 1;
+    set->tagged = (uintptr_t)table | doublings << 1 | 1;
     return ERR_OK;
 }
 
@@ -51,21 +51,31 @@ static enum err table_grow(struct bucket_set *set)
     return ERR_OK;
 }
 
+// Return the place that the only bucket would have in a table.
+static struct bucket_count only_count(const struct bucket_set *set, uint64_t count, uint64_t bytes)
+{
+    return (struct bucket_count){.tagged = count << BUCKET_TAG_BITS | set->tagged >> 1,
+                                 .bytes = bytes};
+}
+
 enum err bucket_set_add_other(
     struct bucket_set *set, uint32_t bucket, uint64_t bytes, uint64_t old_count, uint64_t old_bytes)
 {
-    if (bucket_set_is_only(set)) {
-        const uint32_t only = (uint32_t)(set->tagged >> 1);
+    if (set->tagged == 0) {
+        set->tagged = bucket_set_only(bucket);
+        return ERR_OK;
+    }
+    if (!bucket_set_has_table(set)) {
+        const struct bucket_count only = only_count(set, old_count, old_bytes);
         TRY(table_new(set, 0));
-        *find_place(set, only) = (struct bucket_count){
-            .tagged = old_count << BUCKET_TAG_BITS | only, .bytes = old_bytes};
+        *find_place(set, bucket_count_bucket(&only)) = only;
     }
     struct bucket_count *place = find_place(set, bucket);
     if (place->tagged == 0 && used_places(set) + 1 == bucket_set_places(set)) {
         TRY(table_grow(set));
         place = find_place(set, bucket);
     }
-    place->tagged = (place->tagged | bucket) + (1u << BUCKET_TAG_BITS);
+    place->tagged = (place->tagged | (bucket + 1)) + (1u << BUCKET_TAG_BITS);
     place->bytes += bytes;
     return ERR_OK;
 }
@@ -89,8 +99,7 @@ enum err bucket_set_join(struct bucket_set *into,
     const struct bucket_count *table = bucket_set_table(from);
     const uint32_t places = table != NULL ? bucket_set_places(from) : from_count > 0;
     for (uint32_t i = 0; i < places; i++) {
-        const struct bucket_count only = {
-            .tagged = from_count << BUCKET_TAG_BITS | from->tagged >> 1, .bytes = from_bytes};
+        const struct bucket_count only = only_count(from, from_count, from_bytes);
         const struct bucket_count *added = table != NULL ? table + i : &only;
         const uint64_t count = added->tagged >> BUCKET_TAG_BITS;
         const uint32_t bucket = bucket_count_bucket(added);
@@ -126,8 +135,9 @@ enum err bucket_set_collect(const struct bucket_set *set,
 {
     const struct bucket_count *table = bucket_set_table(set);
     if (table == NULL) {
+        const struct bucket_count place = only_count(set, count, bytes);
         const struct rec_bucket only = {
-            .row = row, .bucket = (uint32_t)(set->tagged >> 1), .count = count, .bytes = bytes};
+            .row = row, .bucket = bucket_count_bucket(&place), .count = count, .bytes = bytes};
         return bucket_set_count(set, count) > 0 ? rec_bucket_vec_push(out, only) : ERR_OK;
     }
     TRY(rec_bucket_vec_reserve(out, bucket_set_places(set)));

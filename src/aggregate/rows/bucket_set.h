@@ -24,16 +24,16 @@
 
 #define BUCKET_UNKNOWN REC_BUCKET_COUNT
 
-// The count includes the bucket's number, so one cache line both verifies the place and takes the
-// count. Zeroed: a free place.
+// The count includes the bucket's tag, its number plus 1. So one cache line and one comparison
+// verify the place. Zeroed: a free place.
 struct bucket_count {
-    uint64_t tagged; // count << BUCKET_TAG_BITS | number
+    uint64_t tagged; // count << BUCKET_TAG_BITS | tag
     uint64_t bytes;
 };
-_Static_assert(BUCKET_UNKNOWN < (1u << BUCKET_TAG_BITS) - 1, "255 counts leave one place free");
+_Static_assert(BUCKET_UNKNOWN + 1 < (1u << BUCKET_TAG_BITS) - 1, "256 places, one of them free");
 
-// One bucket's number (times 2, plus 1); or the address of a table, a multiple of 16, plus twice
-// the logarithm of its size divided by BUCKET_PLACES_MIN. 0: no events yet.
+// The tag of the only bucket, times 2. Or the address of a table, a multiple of 16, plus twice the
+// logarithm of its size divided by BUCKET_PLACES_MIN, plus 1. 0: no events yet.
 struct bucket_set {
     uintptr_t tagged;
 };
@@ -42,10 +42,10 @@ struct bucket_set {
 
 static inline uintptr_t bucket_set_only(uint32_t bucket)
 {
-    return (uintptr_t)bucket << 1 | 1;
+    return (uintptr_t)(bucket + 1) << 1;
 }
 
-static inline bool bucket_set_is_only(const struct bucket_set *set)
+static inline bool bucket_set_has_table(const struct bucket_set *set)
 {
     return (set->tagged & 1) != 0;
 }
@@ -54,7 +54,7 @@ static inline bool bucket_set_is_only(const struct bucket_set *set)
 static inline struct bucket_count *bucket_set_table(const struct bucket_set *set)
 {
     // NOLINTNEXTLINE(performance-no-int-to-ptr): it was made from one
-    return bucket_set_is_only(set) ? NULL : (struct bucket_count *)(set->tagged & ~(uintptr_t)15);
+    return bucket_set_has_table(set) ? (struct bucket_count *)(set->tagged & ~(uintptr_t)15) : NULL;
 }
 
 // Return the number of places of the table.
@@ -73,17 +73,17 @@ bucket_set_first(const struct bucket_set *set, struct bucket_count *table, uint3
 // Return the bucket of a place that is in use.
 static inline uint32_t bucket_count_bucket(const struct bucket_count *count)
 {
-    return count->tagged & ((1u << BUCKET_TAG_BITS) - 1);
+    return (count->tagged & ((1u << BUCKET_TAG_BITS) - 1)) - 1;
 }
 
 static inline bool bucket_count_is_of(const struct bucket_count *count, uint32_t bucket)
 {
-    return count->tagged != 0 && bucket_count_bucket(count) == bucket;
+    return (count->tagged & ((1u << BUCKET_TAG_BITS) - 1)) == bucket + 1;
 }
 
 DEFINE_VEC(rec_bucket_vec, struct rec_bucket);
 
-// The slow path of bucket_set_add: the bucket is not at its first place.
+// The slow path of bucket_set_add: the bucket is new, or not at its first place.
 enum err bucket_set_add_other(struct bucket_set *set,
                               uint32_t bucket,
                               uint64_t bytes,
@@ -94,17 +94,11 @@ enum err bucket_set_add_other(struct bucket_set *set,
 static inline MUST_USE enum err bucket_set_add(
     struct bucket_set *set, uint32_t bucket, uint64_t bytes, uint64_t old_count, uint64_t old_bytes)
 {
-    const uintptr_t only = bucket_set_only(bucket);
-    if (old_count == 0) {
-        set->tagged = only;
+    if (set->tagged == bucket_set_only(bucket)) {
         return ERR_OK;
     }
-    if (set->tagged == only) {
-        return ERR_OK;
-    }
-    struct bucket_count *table = bucket_set_table(set);
-    if (LIKELY(table != NULL)) {
-        struct bucket_count *count = bucket_set_first(set, table, bucket);
+    if (LIKELY(bucket_set_has_table(set))) {
+        struct bucket_count *count = bucket_set_first(set, bucket_set_table(set), bucket);
         if (LIKELY(bucket_count_is_of(count, bucket))) {
             count->tagged += 1u << BUCKET_TAG_BITS;
             count->bytes += bytes;

@@ -86,9 +86,7 @@ static inline MUST_USE enum err cell_table_touch(struct cell_table *table,
                                                  const struct rec_row *row,
                                                  uint32_t slice)
 {
-    return LIKELY(cells->slice == slice && row->allocations > 0)
-               ? ERR_OK
-               : cell_table_begin(table, cells, row, slice);
+    return LIKELY(cells->slice == slice) ? ERR_OK : cell_table_begin(table, cells, row, slice);
 }
 
 // Merge the slices of the row with these cells: slice s becomes s >> shift. Allocates nothing.

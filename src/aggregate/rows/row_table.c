@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "aggregate/rows/row_table.h"
 
+#include <stddef.h>
+
 #include "base/hash.h"
 #include "base/minmax.h"
 
 void row_table_release(struct row_table *table)
 {
     for (size_t i = 0; i < table->extras.len; i++) {
-        bucket_set_release(&table->extras.items[i].sizes);
-        bucket_set_release(&table->extras.items[i].lifetimes);
+        bucket_set_release(&table->extras.items[i].histograms[ROW_ALLOCATED]);
+        bucket_set_release(&table->extras.items[i].histograms[ROW_FREED]);
     }
     rec_row_vec_release(&table->rows);
     row_extra_vec_release(&table->extras);
@@ -27,8 +29,8 @@ size_t row_table_bytes(const struct row_table *table)
                    table->weighted.cap * sizeof(uint64_t) + cell_table_bytes(&table->cells) +
                    cohort_table_bytes(&table->cohorts);
     for (size_t i = 0; i < table->extras.len; i++) {
-        bytes += bucket_set_bytes(&table->extras.items[i].sizes) +
-                 bucket_set_bytes(&table->extras.items[i].lifetimes);
+        bytes += bucket_set_bytes(&table->extras.items[i].histograms[ROW_ALLOCATED]) +
+                 bucket_set_bytes(&table->extras.items[i].histograms[ROW_FREED]);
     }
     return bytes;
 }
@@ -98,8 +100,7 @@ static inline void commit_peak(struct rec_row *row, struct row_extra *extra, uin
 
 static struct bucket_set *histogram_of(struct row_extra *extra, const struct row_note *note)
 {
-    const bool is_free = note->change == ROW_FREED || note->change == ROW_FREED_MORE;
-    return is_free ? &extra->lifetimes : &extra->sizes;
+    return &extra->histograms[note->change == ROW_FREED || note->change == ROW_FREED_MORE];
 }
 
 static bool is_pair(const struct row_note *note)
@@ -113,24 +114,37 @@ static inline void prefetch_count(const struct row_table *table, const struct ro
     struct row_extra *extra = table->extras.items + note->row;
     bucket_set_prefetch(histogram_of(extra, note), note->bucket);
     if (is_pair(note)) {
-        bucket_set_prefetch(&extra->lifetimes, rec_bucket_of(0));
+        bucket_set_prefetch(&extra->histograms[ROW_FREED], rec_bucket_of(0));
     }
 }
 
-// Count an allocation or a free. Both change the same things in two places each, because which of
-// them comes next is unpredictable.
-static inline enum err count_block(struct row_table *table, const struct row_note *note)
+// Return the row's number of allocations, or of frees; the sum of their bytes follows.
+static inline uint64_t *sums_of(struct rec_row *row, enum row_change change)
+{
+    _Static_assert(offsetof(struct rec_row, allocated_bytes) ==
+                           offsetof(struct rec_row, allocations) + sizeof(uint64_t) &&
+                       offsetof(struct rec_row, frees) ==
+                           offsetof(struct rec_row, allocations) + 2 * sizeof(uint64_t) &&
+                       offsetof(struct rec_row, freed_bytes) ==
+                           offsetof(struct rec_row, allocations) + 3 * sizeof(uint64_t),
+                   "four numbers side by side");
+    return (uint64_t *)((char *)row + offsetof(struct rec_row, allocations)) + (size_t)2 * change;
+}
+
+// Count an allocation or a free. Both take the same way, without a branch, because which of them
+// comes next is unpredictable.
+static inline enum err
+count_block(struct row_table *table, const struct row_note *note, uint32_t step)
 {
     struct rec_row *row = table->rows.items + note->row;
     struct row_extra *extra = table->extras.items + note->row;
-    const bool is_free = note->change == ROW_FREED;
-    uint64_t *count = is_free ? &row->frees : &row->allocations;
-    uint64_t *bytes = is_free ? &row->freed_bytes : &row->allocated_bytes;
-    TRY(cell_table_touch(&table->cells, &extra->cells, row, row_table_step(table)));
-    TRY(bucket_set_add(histogram_of(extra, note), note->bucket, note->size_bytes, *count, *bytes));
+    uint64_t *sums = sums_of(row, note->change);
+    TRY(cell_table_touch(&table->cells, &extra->cells, row, step));
+    TRY(bucket_set_add(&extra->histograms[note->change], note->bucket, note->size_bytes, sums[0],
+                       sums[1]));
     commit_peak(row, extra, note->peak_number);
-    ++*count;
-    *bytes += note->size_bytes;
+    sums[0]++;
+    sums[1] += note->size_bytes;
     const uint64_t live_bytes = row->allocated_bytes - row->freed_bytes;
     if (live_bytes > row->own_peak_bytes) {
         row->own_peak_bytes = live_bytes;
@@ -138,7 +152,7 @@ static inline enum err count_block(struct row_table *table, const struct row_not
     return ERR_OK;
 }
 
-static inline enum err count_pairs(struct row_table *table, const struct row_note *note)
+static enum err count_pairs(struct row_table *table, const struct row_note *note)
 {
     struct rec_row *r = table->rows.items + note->row;
     struct row_extra *extra = table->extras.items + note->row;
@@ -147,10 +161,11 @@ static inline enum err count_pairs(struct row_table *table, const struct row_not
     const bool is_temporary = note->change == ROW_PAIRED_TEMPORARY;
     const uint32_t at_once = rec_bucket_of(0);
     TRY(cell_table_touch(&table->cells, &extra->cells, r, row_table_step(table)));
-    TRY(bucket_set_add(&extra->sizes, note->bucket, bytes, r->allocations, r->allocated_bytes));
-    TRY(bucket_set_add(&extra->lifetimes, at_once, bytes, r->frees, r->freed_bytes));
-    bucket_set_add_more(&extra->sizes, note->bucket, count - 1, 0);
-    bucket_set_add_more(&extra->lifetimes, at_once, count - 1, 0);
+    TRY(bucket_set_add(&extra->histograms[ROW_ALLOCATED], note->bucket, bytes, r->allocations,
+                       r->allocated_bytes));
+    TRY(bucket_set_add(&extra->histograms[ROW_FREED], at_once, bytes, r->frees, r->freed_bytes));
+    bucket_set_add_more(&extra->histograms[ROW_ALLOCATED], note->bucket, count - 1, 0);
+    bucket_set_add_more(&extra->histograms[ROW_FREED], at_once, count - 1, 0);
     commit_peak(r, extra, note->peak_number);
     r->allocations += count;
     r->allocated_bytes += bytes;
@@ -197,12 +212,12 @@ static NOINLINE enum err count_more(struct row_table *table, const struct row_no
     return ERR_OK;
 }
 
-static inline enum err count_note(struct row_table *table, const struct row_note *note)
+static enum err count_other(struct row_table *table, const struct row_note *note)
 {
     switch ((enum row_change)note->change) {
     case ROW_ALLOCATED:
     case ROW_FREED:
-        break;
+        break; // count_block
     case ROW_PAIRED:
     case ROW_PAIRED_TEMPORARY:
         return count_pairs(table, note);
@@ -210,25 +225,30 @@ static inline enum err count_note(struct row_table *table, const struct row_note
         return count_temporary(table, note);
     case ROW_WAS_AT_PEAK:
         count_at_peak(table, note);
-        return ERR_OK;
+        break;
     case ROW_ALLOCATED_MORE:
     case ROW_FREED_MORE:
         return count_more(table, note);
     }
-    return count_block(table, note);
+    return ERR_OK;
 }
 
 enum err row_table_count(struct row_table *table)
 {
     const uint32_t count = table->note_count;
+    const uint32_t step = row_table_step(table);
     enum err result = ERR_OK;
     table->note_count = 0;
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; i < count && row_table_needs_prefetch(table); i++) {
         prefetch_count(table, table->notes + i);
     }
     for (uint32_t i = 0; i < count; i++) {
-        const enum err err = count_note(table, table->notes + i);
-        result = result == ERR_OK ? err : result; // the others still count
+        const struct row_note *note = table->notes + i;
+        const enum err err = LIKELY(note->change <= ROW_FREED) ? count_block(table, note, step)
+                                                               : count_other(table, note);
+        if (UNLIKELY(err != ERR_OK)) { // the others still count
+            result = result == ERR_OK ? err : result;
+        }
     }
     return result;
 }
@@ -342,12 +362,12 @@ join_rows(struct row_table *table, uint32_t into, struct rec_row *row, struct ro
     struct rec_row *to = table->rows.items + into;
     struct row_extra *to_extra = table->extras.items + into;
     TRY(cell_table_join(&table->cells, &to_extra->cells, to, &extra->cells, row));
-    TRY(bucket_set_join(&to_extra->sizes, to->allocations, to->allocated_bytes, &extra->sizes,
-                        row->allocations, row->allocated_bytes));
-    TRY(bucket_set_join(&to_extra->lifetimes, to->frees, to->freed_bytes, &extra->lifetimes,
-                        row->frees, row->freed_bytes));
-    bucket_set_release(&extra->sizes);
-    bucket_set_release(&extra->lifetimes);
+    TRY(bucket_set_join(&to_extra->histograms[ROW_ALLOCATED], to->allocations, to->allocated_bytes,
+                        &extra->histograms[ROW_ALLOCATED], row->allocations, row->allocated_bytes));
+    TRY(bucket_set_join(&to_extra->histograms[ROW_FREED], to->frees, to->freed_bytes,
+                        &extra->histograms[ROW_FREED], row->frees, row->freed_bytes));
+    bucket_set_release(&extra->histograms[ROW_ALLOCATED]);
+    bucket_set_release(&extra->histograms[ROW_FREED]);
     to->allocations += row->allocations;
     to->allocated_bytes += row->allocated_bytes;
     to->frees += row->frees;

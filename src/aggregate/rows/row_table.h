@@ -29,16 +29,7 @@
 #include "host/containers/vec.h"
 #include "recording/format/tables.h"
 
-struct row_extra {
-    uint64_t peak_number; // at the row's latest change
-    struct bucket_set sizes;
-    struct bucket_set lifetimes; // of freed blocks, in milliseconds
-    struct row_cells cells;
-};
-_Static_assert(sizeof(struct row_extra) == 32, "one for each of perhaps millions of rows");
-
 DEFINE_VEC(rec_row_vec, struct rec_row);
-DEFINE_VEC(row_extra_vec, struct row_extra);
 
 enum row_change {
     ROW_ALLOCATED,
@@ -50,6 +41,15 @@ enum row_change {
     ROW_ALLOCATED_MORE, // the sampling weight of the previous note, minus 1
     ROW_FREED_MORE,
 };
+
+struct row_extra {
+    uint64_t peak_number;            // at the row's latest change
+    struct bucket_set histograms[2]; // [ROW_ALLOCATED]: sizes; [ROW_FREED]: lifetimes, in ms
+    struct row_cells cells;
+};
+_Static_assert(sizeof(struct row_extra) == 32, "one for each of perhaps millions of rows");
+
+DEFINE_VEC(row_extra_vec, struct row_extra);
 
 // A change of a row that is not counted yet.
 struct row_note {
@@ -64,6 +64,7 @@ struct row_note {
 _Static_assert(sizeof(struct row_note) == 32, "all notes together stay in the nearest cache");
 
 #define ROW_NOTES_MAX 64u
+#define ROWS_NEAR     256u // so many rows stay in the near caches, with their histograms
 
 struct row_table {
     struct rec_row_vec rows;
@@ -108,16 +109,24 @@ static inline uint32_t row_table_step(const struct row_table *table)
 // Count all notes. Rows and extras are complete afterwards. A failure loses one event.
 enum err row_table_count(struct row_table *table) MUST_USE;
 
+// Return false while there are so few rows that prefetching costs more than it saves.
+static inline bool row_table_needs_prefetch(const struct row_table *table)
+{
+    return table->rows.len > ROWS_NEAR;
+}
+
 // Return the note for a change of `row`, and start fetching the row's memory. row and peak_number
 // are set; the caller sets the rest and calls row_table_noted. The note is filled in place: copying
 // a whole note right after writing its parts would stall until they reach the cache. Inline, as the
 // next functions: each event calls them.
 static inline struct row_note *row_table_note(struct row_table *table, uint32_t row_number)
 {
-    const struct rec_row *row = table->rows.items + row_number;
-    __builtin_prefetch(row, 1);
-    __builtin_prefetch(&row->own_peak_bytes, 1);
-    __builtin_prefetch(table->extras.items + row_number, 1);
+    if (row_table_needs_prefetch(table)) {
+        const struct rec_row *row = table->rows.items + row_number;
+        __builtin_prefetch(row, 1);
+        __builtin_prefetch(&row->own_peak_bytes, 1);
+        __builtin_prefetch(table->extras.items + row_number, 1);
+    }
     struct row_note *note = table->notes + table->note_count;
     note->row = row_number;
     note->peak_number = table->peak_number;

@@ -173,16 +173,16 @@ static enum err collect_sizes(struct row_history *h, uint32_t row)
 {
     const struct rec_row *r = h->table->rows.items + row;
     rec_bucket_vec_clear(&h->buckets);
-    return bucket_set_collect(&h->table->extras.items[row].sizes, row, r->allocations,
-                              r->allocated_bytes, &h->buckets);
+    return bucket_set_collect(&h->table->extras.items[row].histograms[ROW_ALLOCATED], row,
+                              r->allocations, r->allocated_bytes, &h->buckets);
 }
 
 static enum err collect_lifetimes(struct row_history *h, uint32_t row)
 {
     const struct rec_row *r = h->table->rows.items + row;
     rec_bucket_vec_clear(&h->buckets);
-    return bucket_set_collect(&h->table->extras.items[row].lifetimes, row, r->frees, r->freed_bytes,
-                              &h->buckets);
+    return bucket_set_collect(&h->table->extras.items[row].histograms[ROW_FREED], row, r->frees,
+                              r->freed_bytes, &h->buckets);
 }
 
 static size_t count_cells(const struct row_history *h)
@@ -201,7 +201,8 @@ static size_t count_sizes(const struct row_history *h)
     const struct row_table *table = h->table;
     size_t count = 0;
     for (size_t i = 0; i < table->rows.len; i++) {
-        count += bucket_set_count(&table->extras.items[i].sizes, table->rows.items[i].allocations);
+        count += bucket_set_count(&table->extras.items[i].histograms[ROW_ALLOCATED],
+                                  table->rows.items[i].allocations);
     }
     return count;
 }
@@ -211,7 +212,8 @@ static size_t count_lifetimes(const struct row_history *h)
     const struct row_table *table = h->table;
     size_t count = 0;
     for (size_t i = 0; i < table->rows.len; i++) {
-        count += bucket_set_count(&table->extras.items[i].lifetimes, table->rows.items[i].frees);
+        count += bucket_set_count(&table->extras.items[i].histograms[ROW_FREED],
+                                  table->rows.items[i].frees);
     }
     return count;
 }

@@ -244,8 +244,10 @@ static void compare_totals(struct heap_totals *held, struct heap_totals *sent)
         const struct row_extra *x = held->rows.extras.items + i;
         const struct row_extra *y = sent->rows.extras.items + k;
         compare_row(a, b);
-        compare_buckets(&x->sizes, &y->sizes, a->allocations, a->allocated_bytes);
-        compare_buckets(&x->lifetimes, &y->lifetimes, a->frees, a->freed_bytes);
+        compare_buckets(&x->histograms[ROW_ALLOCATED], &y->histograms[ROW_ALLOCATED],
+                        a->allocations, a->allocated_bytes);
+        compare_buckets(&x->histograms[ROW_FREED], &y->histograms[ROW_FREED], a->frees,
+                        a->freed_bytes);
     }
 }
 
