@@ -144,33 +144,36 @@ bool aggregator_high_water(struct aggregator *aggregator,
     return false;
 }
 
+// Blocks are passed by value from here on: a block whose address is taken is kept in memory, and
+// each event has one.
+
 // Return how many other blocks the block stands for.
-static uint32_t others_of(const struct live_block *block)
+static uint32_t others_of(struct live_block block)
 {
-    return ((uint32_t)1 << block->shift) - 1;
+    return ((uint32_t)1 << block.shift) - 1;
 }
 
-static uint64_t weighted_bytes(const struct live_block *block)
+static uint64_t weighted_bytes(struct live_block block)
 {
-    return block->size_bytes << block->shift;
+    return block.size_bytes << block.shift;
 }
 
 static NOINLINE enum err tell_allocated(struct aggregator *aggregator,
                                         const struct aggregator_thread *thread,
                                         uint64_t peak_before,
                                         uint64_t address,
-                                        const struct live_block *block)
+                                        struct live_block block)
 {
     const struct observed_event what = {
-        .event = {.time_ms = block->born_ms,
+        .event = {.time_ms = block.born_ms,
                   .address = address,
-                  .size_bytes = block->size_bytes,
+                  .size_bytes = block.size_bytes,
                   .kind = REC_EVENT_ALLOCATION,
                   .process = thread->process->index,
                   .thread = thread->entry,
-                  .row = block->row,
+                  .row = block.row,
                   .others = others_of(block)},
-        .block = block,
+        .block = &block,
         .bytes = weighted_bytes(block),
         .owner = thread->entry,
         .peak_number = aggregator->totals.rows.peak_number,
@@ -188,7 +191,7 @@ struct freeing {
 static NOINLINE enum err tell_freed(struct aggregator *aggregator,
                                     const struct aggregator_process *process,
                                     uint64_t address,
-                                    const struct live_block *block,
+                                    struct live_block block,
                                     struct freeing by)
 {
     const struct observed_event what = {
@@ -198,36 +201,47 @@ static NOINLINE enum err tell_freed(struct aggregator *aggregator,
                   .process = process->index,
                   .thread = by.thread,
                   .row = REC_NONE},
-        .block = block,
+        .block = &block,
         .bytes = weighted_bytes(block),
-        .owner = aggregator->totals.rows.rows.items[block->row].thread,
+        .owner = aggregator->totals.rows.rows.items[block.row].thread,
         .peak_number = aggregator->totals.rows.peak_number,
     };
     return observers_tell(&aggregator->observers, &what);
 }
 
 // Count the free of a block that was taken out of the live map, or never got there.
-static inline enum err close_block(struct aggregator *aggregator,
+ALWAYS_INLINE enum err close_block(struct aggregator *aggregator,
                                    struct aggregator_process *process,
                                    uint64_t address,
-                                   const struct live_block *block,
+                                   struct live_block block,
                                    struct freeing by)
 {
     const uint64_t now_ms = aggregator->totals.now_ms;
     if (UNLIKELY(aggregator->observers.count > 0)) {
         TRY(tell_freed(aggregator, process, address, block, by));
     }
-    heap_totals_lower(&aggregator->totals, 1, block->size_bytes);
-    process->live_bytes -= block->size_bytes;
-    uint64_t lifetime_ms = now_ms > block->born_ms ? now_ms - block->born_ms : 0;
-    const uint64_t born = block->born_ms >> aggregator->totals.series.slice_shift;
+    heap_totals_lower(&aggregator->totals, 1, block.size_bytes);
+    process->live_bytes -= block.size_bytes;
+    uint64_t lifetime_ms = now_ms > block.born_ms ? now_ms - block.born_ms : 0;
+    const uint64_t born = block.born_ms >> aggregator->totals.series.slice_shift;
     const uint32_t born_slice =
         born < aggregator->totals.rows.slice ? (uint32_t)born : aggregator->totals.rows.slice;
-    TRY(row_table_freed(&aggregator->totals.rows, block->row, block->size_bytes,
+    TRY(row_table_freed(&aggregator->totals.rows, block.row, block.size_bytes,
                         rec_bucket_of(lifetime_ms), born_slice));
-    return LIKELY(block->shift == 0)
+    return LIKELY(block.shift == 0)
                ? ERR_OK
                : aggregator_remove_represented(aggregator, process, block, lifetime_ms, born_slice);
+}
+
+// Count the free that waited for this block.
+static NOINLINE enum err close_late(struct aggregator *aggregator,
+                                    struct aggregator_process *process,
+                                    uint64_t address,
+                                    struct live_block block)
+{
+    const struct freeing unknown = {.thread = REC_NONE, .kind = REC_EVENT_FREE_LATEST};
+    aggregator->waiting_count--;
+    return close_block(aggregator, process, address, block, unknown);
 }
 
 // Inline to make the shift a constant.
@@ -240,6 +254,7 @@ ALWAYS_INLINE enum err allocate(struct aggregator *aggregator,
                                 uint64_t since)
 {
     struct aggregator_process *process = thread->process;
+    const uint64_t stamp = thread->stamp;
     const struct live_block block = {
         .size_bytes = size_bytes, .born_ms = aggregator->totals.now_ms, .row = row, .shift = shift};
     bool is_freed =
@@ -249,31 +264,29 @@ ALWAYS_INLINE enum err allocate(struct aggregator *aggregator,
     }
     TRY(row_table_allocated(&aggregator->totals.rows, row, size_bytes));
     if (shift != 0) {
-        TRY(aggregator_add_represented(aggregator, process, &block));
+        TRY(aggregator_add_represented(aggregator, process, block));
     }
-    if (UNLIKELY(thread->stamp != 0)) {
-        peak_bound_allocating(&aggregator->bound, &thread->flight, thread->stamp, size_bytes);
+    if (UNLIKELY(stamp != 0)) {
+        peak_bound_allocating(&aggregator->bound, &thread->flight, stamp, size_bytes);
     }
     const uint64_t peak_before = aggregator->totals.rows.peak_number;
-    raise_sums(aggregator, process, (uint64_t)1 << shift, weighted_bytes(&block), is_freed);
+    raise_sums(aggregator, process, (uint64_t)1 << shift, weighted_bytes(block), is_freed);
     if (UNLIKELY(aggregator->observers.count > 0)) {
-        TRY(tell_allocated(aggregator, thread, peak_before, address, &block));
+        TRY(tell_allocated(aggregator, thread, peak_before, address, block));
     }
-    if (UNLIKELY(thread->stamp != 0)) {
+    if (UNLIKELY(stamp != 0)) {
         aggregator->stamped_count++;
     }
     const bool is_unstamped = since == 0 && aggregator->stamped_count > 0;
     // Held back: the thread's earlier events are no later for it.
-    if (since != thread->stamp || UNLIKELY(is_unstamped)) {
-        peak_bound_joined(&aggregator->bound, thread->stamp, aggregator_live_bytes(aggregator));
+    if (since != stamp || UNLIKELY(is_unstamped)) {
+        peak_bound_joined(&aggregator->bound, stamp, aggregator_live_bytes(aggregator));
     } else if (UNLIKELY(since != 0)) {
         peak_bound_allocated(&aggregator->bound, &thread->flight, since, block.size_bytes,
                              aggregator_live_bytes(aggregator));
     }
     if (UNLIKELY(is_freed)) {
-        aggregator->waiting_count--;
-        const struct freeing unknown = {.thread = REC_NONE, .kind = REC_EVENT_FREE_LATEST};
-        return close_block(aggregator, process, address, &block, unknown);
+        return close_late(aggregator, process, address, block);
     }
     return ERR_OK;
 }
@@ -367,15 +380,15 @@ free_unknown(struct aggregator *aggregator, struct aggregator_thread *thread, ui
 static enum err count_temporary(struct aggregator *aggregator,
                                 const struct aggregator_thread *thread,
                                 uint64_t address,
-                                const struct live_block *taken)
+                                struct live_block taken)
 {
-    if (aggregator->totals.rows.rows.items[taken->row].thread != thread->entry) {
+    if (aggregator->totals.rows.rows.items[taken.row].thread != thread->entry) {
         return ERR_OK;
     }
-    const uint64_t count = (uint64_t)1 << taken->shift;
+    const uint64_t count = (uint64_t)1 << taken.shift;
     aggregator->totals.sums.temporary += count;
-    aggregator->totals.temporary_bytes += count * taken->size_bytes;
-    TRY(row_table_was_temporary(&aggregator->totals.rows, taken->row, taken->size_bytes,
+    aggregator->totals.temporary_bytes += count * taken.size_bytes;
+    TRY(row_table_was_temporary(&aggregator->totals.rows, taken.row, taken.size_bytes,
                                 (uint32_t)count));
     if (LIKELY(aggregator->observers.count == 0)) {
         return ERR_OK;
@@ -383,12 +396,47 @@ static enum err count_temporary(struct aggregator *aggregator,
     return observers_tell(&aggregator->observers,
                           &(struct observed_event){.event = {.time_ms = aggregator->totals.now_ms,
                                                              .address = address,
-                                                             .size_bytes = taken->size_bytes,
+                                                             .size_bytes = taken.size_bytes,
                                                              .kind = REC_EVENT_TEMPORARY,
                                                              .process = thread->process->index,
                                                              .thread = thread->entry,
-                                                             .row = taken->row,
+                                                             .row = taken.row,
                                                              .others = others_of(taken)}});
+}
+
+// Count the free of a block that was taken out of the live map.
+ALWAYS_INLINE enum err free_block(struct aggregator *aggregator,
+                                  struct aggregator_thread *thread,
+                                  uint64_t address,
+                                  struct live_block block,
+                                  bool is_temporary)
+{
+    if (is_temporary) {
+        TRY(count_temporary(aggregator, thread, address, block));
+    }
+    thread->freed_bytes = block.size_bytes;
+    const struct freeing by = {.thread = thread->entry, .kind = REC_EVENT_FREE};
+    TRY(close_block(aggregator, thread->process, address, block, by));
+    if (UNLIKELY(thread->stamp != 0)) {
+        aggregator->stamped_count++;
+        peak_bound_freed(&aggregator->bound, &thread->flight, thread->stamp, block.size_bytes,
+                         aggregator_live_bytes(aggregator));
+    }
+    return ERR_OK;
+}
+
+// Free a block that is not among the recent ones.
+static NOINLINE enum err free_older(struct aggregator *aggregator,
+                                    struct aggregator_thread *thread,
+                                    uint64_t address,
+                                    bool is_temporary)
+{
+    struct live_block block;
+    if (LIKELY(live_map_take_from_table(&thread->process->live, address, &block))) {
+        return free_block(aggregator, thread, address, block, is_temporary);
+    }
+    thread->freed_bytes = 0;
+    return free_unknown(aggregator, thread, address);
 }
 
 enum err aggregator_free(struct aggregator *aggregator,
@@ -397,22 +445,9 @@ enum err aggregator_free(struct aggregator *aggregator,
                          bool is_temporary)
 {
     struct live_block block;
-    const bool is_known = live_map_take(&thread->process->live, address, &block);
-    if (is_temporary && is_known) {
-        TRY(count_temporary(aggregator, thread, address, &block));
-    }
-    thread->freed_bytes = is_known ? block.size_bytes : 0;
-    if (UNLIKELY(!is_known)) {
-        return free_unknown(aggregator, thread, address);
-    }
-    const struct freeing by = {.thread = thread->entry, .kind = REC_EVENT_FREE};
-    TRY(close_block(aggregator, thread->process, address, &block, by));
-    if (UNLIKELY(thread->stamp != 0)) {
-        aggregator->stamped_count++;
-        peak_bound_freed(&aggregator->bound, &thread->flight, thread->stamp, block.size_bytes,
-                         aggregator_live_bytes(aggregator));
-    }
-    return ERR_OK;
+    return LIKELY(live_map_take_recent(&thread->process->live, address, &block))
+               ? free_block(aggregator, thread, address, block, is_temporary)
+               : free_older(aggregator, thread, address, is_temporary);
 }
 
 enum err aggregator_grew(struct aggregator *aggregator,

@@ -63,12 +63,12 @@ uint64_t aggregator_estimate_height(struct aggregator *aggregator,
 
 enum err aggregator_remove_represented(struct aggregator *aggregator,
                                        struct aggregator_process *process,
-                                       const struct live_block *block,
+                                       struct live_block block,
                                        uint64_t lifetime_ms,
                                        uint32_t born_slice)
 {
-    const uint32_t more = ((uint32_t)1 << block->shift) - 1;
-    const uint64_t more_bytes = more * block->size_bytes;
+    const uint32_t more = ((uint32_t)1 << block.shift) - 1;
+    const uint64_t more_bytes = more * block.size_bytes;
     heap_totals_lower(&aggregator->totals, more, more_bytes);
     process->live_bytes -= more_bytes;
     process->represented_blocks -= more;
@@ -76,29 +76,29 @@ enum err aggregator_remove_represented(struct aggregator *aggregator,
     aggregator_change_unsampled(
         aggregator, process,
         &(struct unsampled_sums){.represented_bytes = -more_bytes,
-                                 .variance = -peak_estimate_variance(block->size_bytes, more + 1)});
-    return row_table_freed_more(&aggregator->totals.rows, block->row, block->size_bytes,
-                                lifetime_ms, born_slice, more);
+                                 .variance = -peak_estimate_variance(block.size_bytes, more + 1)});
+    return row_table_freed_more(&aggregator->totals.rows, block.row, block.size_bytes, lifetime_ms,
+                                born_slice, more);
 }
 
 enum err aggregator_add_represented(struct aggregator *aggregator,
                                     struct aggregator_process *process,
-                                    const struct live_block *block)
+                                    struct live_block block)
 {
-    const uint32_t weight = (uint32_t)1 << block->shift;
+    const uint32_t weight = (uint32_t)1 << block.shift;
     struct aggregator_sampling *sampling = &aggregator->sampling;
     process->represented_blocks += weight - 1;
     aggregator->represented_blocks += weight - 1;
     aggregator->estimate.is_there = true;
     aggregator_change_unsampled(
         aggregator, process,
-        &(struct unsampled_sums){.represented_bytes = (weight - 1) * block->size_bytes,
-                                 .variance = peak_estimate_variance(block->size_bytes, weight)});
+        &(struct unsampled_sums){.represented_bytes = (weight - 1) * block.size_bytes,
+                                 .variance = peak_estimate_variance(block.size_bytes, weight)});
     sampling->sampled_allocations++;
     sampling->represented_allocations += weight - 1;
-    sampling->represented_bytes += (weight - 1) * block->size_bytes;
+    sampling->represented_bytes += (weight - 1) * block.size_bytes;
     sampling->max_weight = max_u64(sampling->max_weight, weight);
-    return row_table_allocated_more(&aggregator->totals.rows, block->row, block->size_bytes,
+    return row_table_allocated_more(&aggregator->totals.rows, block.row, block.size_bytes,
                                     weight - 1);
 }
 

@@ -35,10 +35,10 @@ uint64_t aggregator_estimate_height(struct aggregator *aggregator,
 // Count the allocation or the free of the blocks that a block stands for, beyond itself.
 enum err aggregator_add_represented(struct aggregator *aggregator,
                                     struct aggregator_process *process,
-                                    const struct live_block *block) MUST_USE;
+                                    struct live_block block) MUST_USE;
 enum err aggregator_remove_represented(struct aggregator *aggregator,
                                        struct aggregator_process *process,
-                                       const struct live_block *block,
+                                       struct live_block block,
                                        uint64_t lifetime_ms,
                                        uint32_t born_slice) MUST_USE;
 

@@ -102,8 +102,7 @@ static enum err add_recent(struct live_map *map, uint64_t address, const struct 
     return ERR_OK;
 }
 
-enum err
-live_map_add_to_table(struct live_map *map, uint64_t address, const struct live_block *block)
+enum err live_map_add_to_table(struct live_map *map, uint64_t address, struct live_block block)
 {
     if (map->recent == NULL && map->pause == 0) {
         TRY(recent_begin(map));
@@ -112,9 +111,9 @@ live_map_add_to_table(struct live_map *map, uint64_t address, const struct live_
     }
     if (map->recent == NULL) {
         map->pause--;
-        TRY(live_table_add(&map->table, address, block));
+        TRY(live_table_add(&map->table, address, &block));
     } else {
-        TRY(add_recent(map, address, block));
+        TRY(add_recent(map, address, &block));
     }
     map->live_count++;
     return ERR_OK;

@@ -53,10 +53,10 @@ struct live_map {
 void live_map_init(struct live_map *map, uint64_t seed);
 void live_map_release(struct live_map *map); // accepts a zeroed map
 
-// The slow paths of live_map_add and live_map_take.
-enum err live_map_add_to_table(struct live_map *map,
-                               uint64_t address,
-                               const struct live_block *block) MUST_USE;
+// The slow paths of live_map_add and live_map_take. The first one takes the block by value, so that
+// its caller can keep it in registers.
+enum err live_map_add_to_table(struct live_map *map, uint64_t address, struct live_block block)
+    MUST_USE;
 bool live_map_take_from_table(struct live_map *map, uint64_t address, struct live_block *out);
 
 // Heap blocks of glibc are 16 bytes apart.
@@ -65,47 +65,56 @@ static inline struct recent_block *live_map_place(const struct live_map *map, ui
     return map->recent + ((address >> 4 ^ address >> 16) & (RECENT_PLACES - 1));
 }
 
-// Write each part for itself: a copy of a whole block would stall until the parts that were written
-// just now reach the cache.
 static inline void
 recent_block_set(struct recent_block *place, uint64_t address, const struct live_block *block)
 {
     place->address = address | RECENT_ALIVE;
-    place->block.size_bytes = block->size_bytes;
-    place->block.born_ms = block->born_ms;
-    place->block.row = block->row;
-    place->block.shift = block->shift;
+    place->block = *block;
+}
+
+// Add a block, which is the youngest of its address, to `recent` if its place has that address.
+// Return false, and change nothing, if not.
+static inline bool
+live_map_add_recent(struct live_map *map, uint64_t address, const struct live_block *block)
+{
+    struct recent_block *place = map->recent != NULL ? live_map_place(map, address) : NULL;
+    if (UNLIKELY(place == NULL || place->address != address)) {
+        return false;
+    }
+    recent_block_set(place, address, block);
+    map->live_count++;
+    return true;
 }
 
 // Add a block as the youngest of its address, which is not 0 and has at most 56 bits.
 static inline MUST_USE enum err
 live_map_add(struct live_map *map, uint64_t address, const struct live_block *block)
 {
-    if (LIKELY(map->recent != NULL)) {
-        struct recent_block *place = live_map_place(map, address);
-        if (LIKELY(place->address == address)) {
-            recent_block_set(place, address, block);
-            map->live_count++;
-            return ERR_OK;
-        }
+    return LIKELY(live_map_add_recent(map, address, block))
+               ? ERR_OK
+               : live_map_add_to_table(map, address, *block);
+}
+
+// Remove the block at `address` into *out, if it is in `recent`. Return false if not.
+static inline bool
+live_map_take_recent(struct live_map *map, uint64_t address, struct live_block *out)
+{
+    struct recent_block *place = map->recent != NULL ? live_map_place(map, address) : NULL;
+    if (UNLIKELY(place == NULL || place->address != (address | RECENT_ALIVE))) {
+        return false;
     }
-    return live_map_add_to_table(map, address, block);
+    *out = place->block;
+    place->address = address & ~RECENT_ALIVE; // hostile input may have the bit set
+    map->live_count--;
+    map->freed_recent++;
+    return true;
 }
 
 // Remove the oldest block at `address` into *out. Return false if there is none.
 static inline bool live_map_take(struct live_map *map, uint64_t address, struct live_block *out)
 {
-    if (LIKELY(map->recent != NULL)) {
-        struct recent_block *place = live_map_place(map, address);
-        if (LIKELY(place->address == (address | RECENT_ALIVE))) {
-            *out = place->block;
-            place->address = address & ~RECENT_ALIVE; // hostile input may have the bit set
-            map->live_count--;
-            map->freed_recent++;
-            return true;
-        }
-    }
-    return live_map_take_from_table(map, address, out);
+    return LIKELY(live_map_take_recent(map, address, out)) ||
+           live_map_take_from_table(map, address, out);
 }
 
 // Return false while the map is so small that prefetching costs more than it saves.
