@@ -44,6 +44,14 @@ HEALTHY = (["ls", "-lR", "/etc/apt"], ["sort", "/etc/services"], ["grep", "-c", 
                "xxd /etc/passwd")))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def fixture_cache(tmp_path_factory):
+    """What code is called is looked up once for all tests of this file: otherwise that takes half of their time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 def findings_of(path):
     run = subprocess.run([CAIRN, "report", "--json", path], check=True, capture_output=True, env=environment(),
                          timeout=60)

@@ -24,6 +24,14 @@ LIBRARIES = "/usr/lib/x86_64-linux-gnu"
 CORPUS = pathlib.Path(__file__).resolve().parents[1] / "fuzz" / "corpus"
 
 
+@pytest.fixture(scope="module", autouse=True)
+def fixture_cache(tmp_path_factory):
+    """What code is called is looked up once for all tests of this file: otherwise that takes half of their time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture(scope="module", name="files")
 def fixture_files(tmp_path_factory):
     """name -> path"""
