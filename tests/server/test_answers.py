@@ -264,10 +264,29 @@ def test_callers_and_callees_share_in_the_function(server):
     assert server.try_get("function", name="load", in_module="/nowhere").status == 404
 
 
+def test_with_folded_wrappers_functions_have_the_costs_of_their_call_sites(server):
+    sites = server.get("call_sites", costs="all", sort="allocations", limit=0)
+    wanted = {}
+    for location, *costs in rows(sites["sites"], "location", *(f"costs.{name}" for name in COSTS)):
+        name = spot_of(sites, location)[0]
+        wanted[name] = [old + new for old, new in zip(wanted.get(name, [0] * len(costs)), costs)]
+    table = server.get("functions", costs="all", limit=0, hide_wrappers=1)
+    found = {name_of(table, function): costs for function, *costs
+             in rows(table["functions"], "function", *(f"self.{name}" for name in COSTS))}
+    assert {name: costs for name, costs in found.items() if any(costs)} == wanted
+    # A function that is folded everywhere has the answer with all frames.
+    every = server.get("functions", costs="all", limit=0)
+    folded = {name_of(every, function) for function in every["functions"]["function"]} - set(found)
+    assert folded
+    for name in folded:
+        assert server.get("function", name=name, costs="all", hide_wrappers=1) == \
+            server.get("function", name=name, costs="all")
+
+
 COSTED = ("inclusive.peak_bytes", "inclusive.allocations", "inclusive.temporary")
 
 
-@pytest.mark.parametrize("params", [{}, {"process": 1000}, {"function": "load"}])
+@pytest.mark.parametrize("params", [{}, {"process": 1000}, {"function": "load"}, {"hide_wrappers": 1}])
 def test_the_call_graph_is_what_each_function_says(server, params):
     graph = server.get("call_graph", costs="all", **params)
     calls = [(name_of(graph, caller), name_of(graph, callee), *costs)
@@ -287,7 +306,7 @@ def test_the_call_graph_is_what_each_function_says(server, params):
         assert {place for place in places if place[0][0] == name} == {
             (spot_of(one, location), *costs)
             for location, *costs in rows(one["locations"], "location", *COSTED)}
-    for path in {place[0][1] for place in places} - {""}:
+    for path in {place[0][1] for place in places if "hide_wrappers" not in params} - {""}:
         source = server.get("source", file_path=path, costs="all", **params)
         known = rows(source["lines"], "line", *COSTED)
         reported = [(spot_of(graph, location)[1:3], *costs)

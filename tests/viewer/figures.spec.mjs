@@ -72,10 +72,13 @@ describe('the summary', () => {
 });
 
 describe('functions', () => {
-  for (const [by, key] of [['0', 'inclusive'], ['1', 'self']]) {
-    it(`have each ${key} cost of the report`, async () => {
-      const { functions } = report(file, ['--functions']).functions;
-      await viewer.open(`#/functions?wrappers=1&by_self=${by}`);
+  for (const [by, key, wrappers, options] of [
+    ['0', 'inclusive', '', []], ['1', 'self', '', []],
+    ['0', 'inclusive', '1', ['--show-wrappers']], ['1', 'self', '1', ['--show-wrappers']],
+  ]) {
+    it(`have each ${key} cost of the report${wrappers === '' ? '' : ', with wrappers'}`, async () => {
+      const { functions } = report(file, ['--functions', ...options]).functions;
+      await viewer.open(`#/functions?wrappers=${wrappers}&by_self=${by}`);
       assert.deepEqual(await table(viewer, 'Functions', (row) => [row.name, ...costsOf(row)]),
         sorted(functions.map((one) => [one.function, ...valuesOf(one[key])])));
     });
@@ -86,13 +89,13 @@ describe('functions', () => {
     for (const name of ['keep_cache()', 'churn(int)', 'main', 'fibonacci(int)']) {
       const [wanted] = report(file, ['--callers', `^${name.replace(/\(.*/, '')}$`]).callers.filter((one) => one.function === name);
       await viewer.open(`#/functions?cost=allocations&fn=${encodeURIComponent(name)}`);
-      const rows = async (label) => sorted((await viewer.rows(label)).filter((row) => row.name !== 'itself').map((row) => [row.name, ...costsOf(row)]));
-      const of = (list) => sorted(list.filter((one) => one.function !== null).map((one) => [one.function, ...valuesOf(one.inclusive, keys)]));
-      assert.deepEqual(await rows('Callers'), of(wanted.callers), name);
-      assert.deepEqual(await rows('Callees'), of(wanted.callees), name);
-      const itself = (await viewer.rows('Callees')).filter((row) => row.name === 'itself').map(costsOf);
+      const rows = async (label) => sorted((await viewer.rows(label)).map((row) => [row.name, ...costsOf(row)]));
+      const of = (list, none) => sorted(list.map((one) => [one.function ?? none, ...valuesOf(one.inclusive, keys)]));
+      assert.deepEqual(await rows('Callers'), of(wanted.callers, "the thread's entry"), name);
+      assert.deepEqual(await rows('Callees'), of(wanted.callees, 'itself'), name);
       const self = valuesOf(wanted.self, keys);
-      assert.deepEqual(itself, self.some((value) => value > 0) ? [self] : [], name);
+      assert.deepEqual(wanted.callees.filter((one) => one.function === null).map((one) => valuesOf(one.inclusive, keys)),
+        self.some((value) => value > 0) ? [self] : [], name);
     }
   });
 });
@@ -152,7 +155,7 @@ describe('a comparison', () => {
     const costs = (path) => new Map(report(path, ['--functions']).functions.functions.map((one) => [one.function, one.inclusive]));
     const [now, before] = [costs(file), costs(old)];
     for (const cost of ['allocations', 'leaked_bytes']) {
-      await diff.open(`#/functions?diff=1&wrappers=1&cost=${cost}`);
+      await diff.open(`#/functions?diff=1&cost=${cost}`);
       const rows = await diff.rows('Functions');
       assert.deepEqual(rows.map((row) => row.name).sort(), [...new Set([...now.keys(), ...before.keys()])].sort());
       for (const row of rows) {

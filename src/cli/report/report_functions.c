@@ -5,6 +5,7 @@
 //    inclusive                 self
 //     57.2 MiB   100%          0 B      0%  main  [server]
 //
+// Wrapper frames are folded, so the self cost of a function is that of its call sites.
 // A recursive function counts once for each allocation (profile/tables/function_costs.h).
 #include "base/compiler.h"
 #include "base/minmax.h"
@@ -34,9 +35,15 @@ static void tables_release(struct tables *tables)
     ranked_key_vec_release(&tables->ranked);
 }
 
-static MUST_USE enum err build(const struct report *report, struct tables *out)
+static enum call_tree_frames frames_of(const struct report *report)
 {
-    TRY(function_trees_build(report->code, &report->selection, report_old_selection(report),
+    return report->options->shows_wrappers ? CALL_TREE_ALL : CALL_TREE_SITES;
+}
+
+static MUST_USE enum err
+build(const struct report *report, enum call_tree_frames frames, struct tables *out)
+{
+    TRY(function_trees_build(report->code, &report->selection, report_old_selection(report), frames,
                              &out->trees));
     TRY(function_costs_build(&out->trees, BY_FUNCTION, 0, &out->functions));
     return function_costs_rank(&out->functions, false, report_view_cost(report), SCORE_LARGER,
@@ -62,7 +69,7 @@ enum err report_functions_text(const struct report *report, FILE *out)
     char title[96];
     (void)snprintf(title, sizeof(title), "FUNCTIONS: %s, with all that they call, and alone",
                    cost_get_info(report_view_cost(report))->phrase); // fits
-    TRY(build(report, &tables));
+    TRY(build(report, frames_of(report), &tables));
     report_view_title(report, out, title);
     const size_t columns = report_sides_columns(report);
     (void)fprintf(out, "  %*s  %*s\n", (int)columns - 2, "inclusive", (int)columns - 2, "self");
@@ -79,17 +86,40 @@ enum err report_functions_text(const struct report *report, FILE *out)
     return ERR_OK;
 }
 
-// Find the functions that match, the most expensive first: positions in `ranked`.
-static MUST_USE enum err
-find_matches(const struct report *report, const struct tables *tables, struct u32_vec *out)
+// The functions that match, and the tables that have their costs: those with folded wrapper frames
+// unless a function is folded everywhere.
+struct matches {
+    struct tables folded; // empty with --show-wrappers
+    struct tables whole;
+    struct u32_vec keys; // the most expensive first
+};
+
+static void matches_release(struct matches *matches)
 {
+    tables_release(&matches->folded);
+    tables_release(&matches->whole);
+    u32_vec_release(&matches->keys);
+}
+
+static const struct tables *tables_of(const struct matches *matches, uint32_t key)
+{
+    return function_costs_have(&matches->folded.functions, key) ? &matches->folded
+                                                                : &matches->whole;
+}
+
+static MUST_USE enum err find_matches(const struct report *report, struct matches *out)
+{
+    if (frames_of(report) == CALL_TREE_SITES) {
+        TRY(build(report, CALL_TREE_SITES, &out->folded));
+    }
+    TRY(build(report, CALL_TREE_ALL, &out->whole));
     struct err_info info = {0}; // the expression was compiled before, so it is valid
     CLEANUP(pattern_release) struct pattern pattern = {0};
     TRY(pattern_init(&pattern, PATTERN_REGEX, report->options->callers, "--callers", &info));
-    for (uint32_t i = 0; i < tables->ranked.len; i++) {
-        if (pattern_matches_function(&pattern,
-                                     code_union_name(report->code, tables->ranked.items[i].key))) {
-            TRY(u32_vec_push(out, i));
+    for (uint32_t i = 0; i < out->whole.ranked.len; i++) {
+        const uint32_t key = out->whole.ranked.items[i].key;
+        if (pattern_matches_function(&pattern, code_union_name(report->code, key))) {
+            TRY(u32_vec_push(&out->keys, key));
         }
         TRY(pattern_result(&pattern, &info));
     }
@@ -125,28 +155,27 @@ static MUST_USE enum err print_neighbours(const struct report *report,
 
 enum err report_callers_text(const struct report *report, FILE *out)
 {
-    CLEANUP(tables_release) struct tables tables = {0};
-    CLEANUP(u32_vec_release) struct u32_vec matches = {0};
+    CLEANUP(matches_release) struct matches matches = {0};
     char title[96];
     (void)snprintf(title, sizeof(title), "CALLERS AND CALLEES: %s",
                    cost_get_info(report_view_cost(report))->phrase); // fits
-    TRY(build(report, &tables));
-    TRY(find_matches(report, &tables, &matches));
+    TRY(find_matches(report, &matches));
     report_view_title(report, out, title);
-    if (matches.len == 0) {
+    if (matches.keys.len == 0) {
         (void)fputs("     nothing\n", out);
     }
-    for (size_t i = 0; i < matches.len && i < MATCHES_MAX; i++) {
-        uint32_t key = tables.ranked.items[matches.items[i]].key;
+    for (size_t i = 0; i < matches.keys.len && i < MATCHES_MAX; i++) {
+        const uint32_t key = matches.keys.items[i];
+        const struct tables *tables = tables_of(&matches, key);
         (void)fputs(i > 0 ? "\n  " : "  ", out);
-        print_costs(report, out, &tables.functions, key, false);
+        print_costs(report, out, &tables->functions, key, false);
         report_print_function(report, out, key, 0, 2 + report_sides_columns(report));
-        TRY(print_neighbours(report, out, &tables, BY_CALLER, key));
-        TRY(print_neighbours(report, out, &tables, BY_CALLEE, key));
+        TRY(print_neighbours(report, out, tables, BY_CALLER, key));
+        TRY(print_neighbours(report, out, tables, BY_CALLEE, key));
     }
-    if (matches.len > MATCHES_MAX) {
+    if (matches.keys.len > MATCHES_MAX) {
         (void)fprintf(out, "\n  and ");
-        report_print_counted(out, matches.len - MATCHES_MAX, "more function", "more functions",
+        report_print_counted(out, matches.keys.len - MATCHES_MAX, "more function", "more functions",
                              " that match\n");
     }
     return ERR_OK;
@@ -154,24 +183,22 @@ enum err report_callers_text(const struct report *report, FILE *out)
 
 enum err report_functions_json(const struct report *report, struct view *view)
 {
-    const struct functions_options options = {.limit =
-                                                  report_view_limit(report, FUNCTIONS_BY_DEFAULT)};
+    const struct functions_options options = {
+        .frames = frames_of(report), .limit = report_view_limit(report, FUNCTIONS_BY_DEFAULT)};
     VIEW_OBJECT(view, "functions", view_functions(view, &options));
     return ERR_OK;
 }
 
 enum err report_callers_json(const struct report *report, struct view *view)
 {
-    CLEANUP(tables_release) struct tables tables = {0};
-    CLEANUP(u32_vec_release) struct u32_vec matches = {0};
-    TRY(build(report, &tables));
-    TRY(find_matches(report, &tables, &matches));
+    CLEANUP(matches_release) struct matches matches = {0};
+    TRY(find_matches(report, &matches));
     json_key_array(view->w, "callers");
-    for (size_t i = 0; i < matches.len; i++) {
-        const uint32_t function = tables.ranked.items[matches.items[i]].key;
+    for (size_t i = 0; i < matches.keys.len; i++) {
+        const uint32_t function = matches.keys.items[i];
         view_csv_tag(view, 0, code_union_name(report->code, function));
         json_begin_object(view->w);
-        TRY(view_function_detail(view, &tables.trees, function));
+        TRY(view_function_detail(view, &tables_of(&matches, function)->trees, function));
         json_end_object(view->w);
     }
     json_end_array(view->w);

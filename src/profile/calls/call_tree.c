@@ -90,7 +90,7 @@ static uint32_t function_of(const struct builder *builder, uint32_t location)
 static uint64_t path_below(const struct builder *builder, uint32_t at, uint32_t location)
 {
     const struct call_tree_node *node = &builder->tree.nodes.items[at];
-    if (builder->folds == NULL) {
+    if (builder->folds == NULL || builder->folds->names == NULL) {
         return 0;
     }
     const uint32_t outer = at != 0 ? function_of(builder, node->location) : 0;
@@ -403,6 +403,16 @@ call_tree_build(const struct selection *selection, enum call_tree_key key, struc
     TRY(sum_self(&tree, selection));
     *out = TAKE(tree);
     return ERR_OK;
+}
+
+enum err call_tree_build_frames(const struct selection *selection,
+                                enum call_tree_key key,
+                                enum call_tree_frames frames,
+                                struct call_tree *out)
+{
+    static const struct call_tree_folds none_unfolded = {0};
+    return frames == CALL_TREE_SITES ? call_tree_build_sites(selection, key, &none_unfolded, out)
+                                     : call_tree_build(selection, key, out);
 }
 
 enum err call_tree_add_up(struct call_tree *tree)

@@ -43,7 +43,8 @@ enum call_tree_frames {
 // it. A path is a number made of the functions from the root to the node, by their names, so it is
 // the same in every tree of the same shape. It fits into a double.
 struct call_tree_folds {
-    const uint64_t *names; // borrowed; by function: what stands for its name in paths
+    const uint64_t
+        *names; // borrowed; by function: what stands for its name in paths. NULL: no paths
     const uint64_t *paths; // borrowed
     size_t path_count;
     bool collapses; // a function that calls itself directly is in a path once
@@ -86,6 +87,12 @@ enum err call_tree_build_sites(const struct selection *selection,
                                enum call_tree_key key,
                                const struct call_tree_folds *folds,
                                struct call_tree *out) MUST_USE;
+
+// Build a top-down tree with `frames`, all runs of wrapper frames folded. Its nodes have no paths.
+enum err call_tree_build_frames(const struct selection *selection,
+                                enum call_tree_key key,
+                                enum call_tree_frames frames,
+                                struct call_tree *out) MUST_USE;
 
 // Fill in `total`. It is separate because lists of call sites do not need totals. ERR_NO_MEMORY.
 enum err call_tree_add_up(struct call_tree *tree) MUST_USE;

@@ -7,9 +7,10 @@
 static MUST_USE enum err build_side(const struct code_union *code,
                                     enum side side,
                                     const struct selection *selection,
+                                    enum call_tree_frames frames,
                                     struct function_tree *out)
 {
-    TRY(call_tree_build(selection, CALL_TREE_BY_LOCATION, &out->tree));
+    TRY(call_tree_build_frames(selection, CALL_TREE_BY_LOCATION, frames, &out->tree));
     TRY(call_tree_add_up(&out->tree));
     TRY(call_tree_functions(selection->profile, &out->tree, &out->functions));
     for (size_t i = 1; i < out->functions.len; i++) {
@@ -21,16 +22,46 @@ static MUST_USE enum err build_side(const struct code_union *code,
 enum err function_trees_build(const struct code_union *code,
                               const struct selection *new,
                               const struct selection *old,
+                              enum call_tree_frames frames,
                               struct function_trees *out)
 {
     CLEANUP(function_trees_release) struct function_trees trees = {.code = code, .count = 1};
-    TRY(build_side(code, SIDE_NEW, new, &trees.sides[SIDE_NEW]));
+    TRY(build_side(code, SIDE_NEW, new, frames, &trees.sides[SIDE_NEW]));
     if (old != NULL) {
-        TRY(build_side(code, SIDE_OLD, old, &trees.sides[SIDE_OLD]));
+        TRY(build_side(code, SIDE_OLD, old, frames, &trees.sides[SIDE_OLD]));
         trees.count = 2;
     }
     *out = TAKE(trees);
     return ERR_OK;
+}
+
+// Return whether a function is in the trees.
+static bool is_in(const struct function_trees *trees, uint32_t function)
+{
+    for (size_t side = 0; side < trees->count; side++) {
+        const struct u32_vec *functions = &trees->sides[side].functions;
+        for (size_t node = 1; node < functions->len; node++) {
+            if (functions->items[node] == function) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+enum err function_trees_build_of(const struct code_union *code,
+                                 const struct selection *new,
+                                 const struct selection *old,
+                                 enum call_tree_frames frames,
+                                 uint32_t function,
+                                 struct function_trees *out)
+{
+    TRY(function_trees_build(code, new, old, frames, out));
+    if (frames == CALL_TREE_ALL || is_in(out, function)) {
+        return ERR_OK;
+    }
+    function_trees_release(out);
+    return function_trees_build(code, new, old, CALL_TREE_ALL, out);
 }
 
 void function_trees_release(struct function_trees *trees)
@@ -134,6 +165,17 @@ enum err function_costs_build(const struct function_trees *trees,
     return ERR_OK;
 }
 
+bool function_costs_have(const struct function_costs *costs, uint32_t key)
+{
+    for (size_t side = 0; side < SIDE_COUNT; side++) {
+        const struct costs_vec *inclusive = &costs->sides[side].inclusive;
+        if (key < inclusive->len && costs_any(&inclusive->items[key])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void function_costs_release(struct function_costs *costs)
 {
     keyed_costs_release(&costs->sides[SIDE_NEW]);
@@ -161,8 +203,7 @@ enum err function_costs_rank(const struct function_costs *costs,
     const struct keyed_costs *new = &costs->sides[SIDE_NEW];
     const struct keyed_costs *old = &costs->sides[SIDE_OLD];
     for (uint32_t key = 0; key < new->inclusive.len; key++) {
-        if (!costs_any(&new->inclusive.items[key]) &&
-            (key >= old->inclusive.len || !costs_any(&old->inclusive.items[key]))) {
+        if (!function_costs_have(costs, key)) {
             continue;
         }
         uint64_t new_value = value_of(by_self ? &new->self : &new->inclusive, key, cost);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // function_costs: which function calls which at what cost, of one recording or of two.
 //
-// All tables are keyed costs (keyed_costs.h) of the top-down tree by location, under these keys:
+// All tables are keyed costs (keyed_costs.h) of the top-down tree by location, with all frames or
+// with folded wrapper frames (call_tree.h), under these keys:
 //
 //   BY_FUNCTION   every function                      self and inclusive costs
 //   BY_CALLER     the calls into one function         by the calling function
@@ -39,8 +40,18 @@ struct function_trees {
 enum err function_trees_build(const struct code_union *code,
                               const struct selection *new,
                               const struct selection *old,
+                              enum call_tree_frames frames,
                               struct function_trees *out) MUST_USE;
 void function_trees_release(struct function_trees *trees);
+
+// The same for the callers, callees and lines of `function`. If its frames are folded everywhere,
+// the trees have all frames.
+enum err function_trees_build_of(const struct code_union *code,
+                                 const struct selection *new,
+                                 const struct selection *old,
+                                 enum call_tree_frames frames,
+                                 uint32_t function,
+                                 struct function_trees *out) MUST_USE;
 
 enum function_key {
     BY_FUNCTION,
@@ -61,6 +72,10 @@ enum err function_costs_build(const struct function_trees *trees,
                               uint32_t function,
                               struct function_costs *out) MUST_USE;
 void function_costs_release(struct function_costs *costs);
+
+// Return whether a key has any costs. A function without costs is in no stack, or its frames are
+// folded everywhere.
+bool function_costs_have(const struct function_costs *costs, uint32_t key);
 
 struct ranked_key {
     uint32_t key;

@@ -21,9 +21,10 @@
 #define COSTS  PARAM_BIT(PARAM_COSTS)
 #define SORT   PARAM_BIT(PARAM_SORT)
 #define LIMIT  PARAM_BIT(PARAM_LIMIT)
-#define SHAPE                                                                       \
-    (PARAM_BIT(PARAM_DIRECTION) | PARAM_BIT(PARAM_BY) | PARAM_BIT(PARAM_COLLAPSE) | \
-     PARAM_BIT(PARAM_HIDE_WRAPPERS) | PARAM_BIT(PARAM_UNFOLD))
+#define FRAMES PARAM_BIT(PARAM_HIDE_WRAPPERS)
+#define SHAPE                                                                                \
+    (PARAM_BIT(PARAM_DIRECTION) | PARAM_BIT(PARAM_BY) | PARAM_BIT(PARAM_COLLAPSE) | FRAMES | \
+     PARAM_BIT(PARAM_UNFOLD))
 
 static const struct route routes[] = {
     {"/api/v1/meta", SIDE, false, false, api_meta, NULL},
@@ -41,13 +42,13 @@ static const struct route routes[] = {
          PARAM_BIT(PARAM_MIN_SHARE) | PARAM_BIT(PARAM_ANY_COST) | PARAM_BIT(PARAM_SEARCH) |
          PARAM_BIT(PARAM_SEARCH_REGEX),
      true, false, api_tree, NULL},
-    {"/api/v1/functions", FILTER | DIFF | COSTS | SORT | LIMIT | PARAM_BIT(PARAM_BY_SELF), true,
-     false, api_functions, NULL},
+    {"/api/v1/functions", FILTER | DIFF | COSTS | SORT | LIMIT | FRAMES | PARAM_BIT(PARAM_BY_SELF),
+     true, false, api_functions, NULL},
     {"/api/v1/function",
-     FILTER | DIFF | COSTS | SORT | PARAM_BIT(PARAM_ID) | PARAM_BIT(PARAM_NAME) |
+     FILTER | DIFF | COSTS | SORT | FRAMES | PARAM_BIT(PARAM_ID) | PARAM_BIT(PARAM_NAME) |
          PARAM_BIT(PARAM_IN_MODULE),
      true, false, api_function, NULL},
-    {"/api/v1/call_graph", FILTER | COSTS | LIMIT, true, false, api_call_graph, NULL},
+    {"/api/v1/call_graph", FILTER | COSTS | LIMIT | FRAMES, true, false, api_call_graph, NULL},
     {"/api/v1/source", FILTER | COSTS | PARAM_BIT(PARAM_DIFF) | PARAM_BIT(PARAM_FILE_PATH), true,
      true, api_source, NULL},
     {"/api/v1/series",

@@ -52,7 +52,9 @@ static const struct wanted once[] = {
 
 static const struct wanted each[] = {
     {"summary?", "&limit=20", CUT_NONE, false},
+    {"functions?hide_wrappers=1", COSTS, CUT_ROWS, false},
     {"functions?", COSTS, CUT_ROWS, false},
+    {"call_graph?hide_wrappers=1", COSTS, CUT_ROWS, false},
     {"call_graph?", COSTS, CUT_ROWS, false},
     {"tree?direction=top_down&collapse=1&hide_wrappers=1", TREE, CUT_NODES, false},
     {"tree?direction=top_down&collapse=1", TREE, CUT_NODES, false},

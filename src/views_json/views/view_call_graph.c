@@ -106,9 +106,10 @@ static MUST_USE enum err rank(struct keyed_table *table)
     return ERR_OK;
 }
 
-static MUST_USE enum err build(const struct view *view, struct call_graph *graph)
+static MUST_USE enum err
+build(const struct view *view, enum call_tree_frames frames, struct call_graph *graph)
 {
-    TRY(call_tree_build(view->selection, CALL_TREE_BY_LOCATION, &graph->tree));
+    TRY(call_tree_build_frames(view->selection, CALL_TREE_BY_LOCATION, frames, &graph->tree));
     TRY(call_tree_add_up(&graph->tree));
     TRY(call_tree_functions(view->profile, &graph->tree, &graph->functions));
     struct keyed_table *tables[] = {&graph->edges, &graph->locations, &graph->lines};
@@ -209,10 +210,10 @@ static MUST_USE enum err write_places(struct view *view,
     return ERR_OK;
 }
 
-enum err view_call_graph(struct view *view, size_t limit)
+enum err view_call_graph(struct view *view, enum call_tree_frames frames, size_t limit)
 {
     CLEANUP(call_graph_release) struct call_graph graph = {0};
-    TRY(build(view, &graph));
+    TRY(build(view, frames, &graph));
     json_key_u64(view->w, "total_edges", graph.edges.order.len);
     json_key_u64(view->w, "total_locations", graph.locations.order.len);
     json_key_u64(view->w, "total_lines", graph.lines.order.len);

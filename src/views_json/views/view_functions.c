@@ -74,7 +74,8 @@ enum err view_functions(struct view *view, const struct functions_options *optio
     CLEANUP(function_costs_release) struct function_costs costs = {0};
     CLEANUP(function_row_vec_release) struct function_row_vec rows = {0};
     size_t total;
-    TRY(function_trees_build(view->code, view->selection, view->old_selection, &trees));
+    TRY(function_trees_build(view->code, view->selection, view->old_selection, options->frames,
+                             &trees));
     TRY(function_costs_build(&trees, BY_FUNCTION, 0, &costs));
     TRY(list_rows(view, &costs, options->by_self, options->limit, &total, &rows));
     json_key_u64(view->w, "total_count", total);

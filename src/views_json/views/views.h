@@ -67,6 +67,7 @@ enum err view_modules(struct view *view) MUST_USE;
 enum err view_groups(struct view *view, enum cost_group_by by) MUST_USE;
 
 struct functions_options {
+    enum call_tree_frames frames;
     bool by_self; // ranked by self costs, else by inclusive ones
     size_t limit;
 };
@@ -80,7 +81,7 @@ enum err view_function_detail(struct view *view,
                               uint32_t function) MUST_USE;
 
 // All calls between functions, and the costs of each location and source line.
-enum err view_call_graph(struct view *view, size_t limit) MUST_USE;
+enum err view_call_graph(struct view *view, enum call_tree_frames frames, size_t limit) MUST_USE;
 
 struct tree_options {
     const struct tree_view *tree;

@@ -359,14 +359,20 @@ function neighbourTable(graph: CallGraph, found: Neighbours, own: OwnCosts | nul
   return pickRows(table, sortByCost(places(ends.length), table.inclusive[sort] ?? [], ids));
 }
 
-/** /function from the table of functions and the call graph. */
-export function functionOf(rawFunctions: unknown, rawGraph: unknown, params: Params): unknown {
+/**
+ * /function from a table of functions and its call graph. `raw` has pairs of these: with folded
+ * wrapper frames and, for functions that are folded everywhere, with all frames.
+ */
+export function functionOf([rawFunctions, rawGraph, ...others]: readonly unknown[], params: Params): unknown {
   const all = functionsTable(rawFunctions, 'functions');
   const graph = callGraph(rawGraph, 'call_graph');
   const id = findFunction(graph, params);
   const place = graph.code.functions.id.indexOf(id);
   const row = all.functions.function.findIndex((index) => all.code.functions.id[index ?? -1] === id);
   if (place < 0 || row < 0) {
+    if (others.length > 0) {
+      return functionOf(others, params);
+    }
     throw new NotInReport('the report has no such function');
   }
   const sort = params['sort'] || 'peak_bytes';

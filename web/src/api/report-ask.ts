@@ -27,6 +27,7 @@ interface Kept {
   readonly answer: (raw: readonly unknown[], params: Params) => unknown;
 }
 
+const FOLDED = 'hide_wrappers=1';
 const FROM = 'open the recording with `cairn analyze`, or make a report of that alone';
 
 function whole(route: string): Kept {
@@ -54,11 +55,14 @@ const KEPT: Readonly<Record<string, Kept>> = {
   meta: whole('meta'),
   health: whole('health'),
   summary: narrowed(() => ['summary?'], narrowSummary),
-  functions: narrowed(() => ['functions?'], narrowFunctions),
-  function: { keys: () => ['functions?', 'call_graph?'], answer: ([all, graph], params) => functionOf(all, graph, params) },
+  functions: narrowed((params) => [isFolded(params) ? `functions?${FOLDED}` : 'functions?'], narrowFunctions),
+  function: {
+    keys: (params) => [...(isFolded(params) ? [`functions?${FOLDED}`, `call_graph?${FOLDED}`] : []), 'functions?', 'call_graph?'],
+    answer: functionOf,
+  },
   source: narrowed(() => ['call_graph?'], sourceOf),
   tree: {
-    keys: (params) => (isFolded(params) ? [`${treeKey(params)}&hide_wrappers=1`, treeKey(params)] : [treeKey(params)]),
+    keys: (params) => (isFolded(params) ? [`${treeKey(params)}&${FOLDED}`, treeKey(params)] : [treeKey(params)]),
     answer: ([tree, all], params) => (isFolded(params) ? narrowFolded(tree, all, params) : narrowTree(tree, params)),
   },
   series: narrowed((params) => [`series?${oneOf(params, 'value', 'live_bytes')}&${oneOf(params, 'by', 'stack')}`], narrowSeries),

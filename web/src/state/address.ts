@@ -144,8 +144,13 @@ export function stackParams(address: Address): Record<string, string> {
 
 /** The parameters for the shape of a call tree. */
 export function shapeParams(address: Address): Record<string, string> {
-  const isFolded = address.wrappers !== '1';
-  return { collapse: address.collapse, hide_wrappers: isFolded ? '1' : '', unfold: isFolded ? address.unfold : '' };
+  const hide_wrappers = hideWrappers(address);
+  return { collapse: address.collapse, hide_wrappers, unfold: hide_wrappers === '1' ? address.unfold : '' };
+}
+
+/** The parameter that folds wrapper frames, unless the reader wants to see them. */
+export function hideWrappers(address: Address): string {
+  return address.wrappers === '1' ? '' : '1';
 }
 
 export function isFiltered(address: Address): boolean {

@@ -8,7 +8,7 @@ import { formatCount, formatCountOf } from '../base/format';
 import { distinctLabels, functionName, locationName, NO_CODE, type CodeName } from '../model/code';
 import { columnCosts, costHeading, costMeaning, costWidths, TABLE_COSTS, type CostKey, type LiveWhen } from '../model/cost';
 import type { CostColumns } from '../model/tree';
-import { filterParams, type Address } from '../state/address';
+import { filterParams, hideWrappers, type Address } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
 import { CodeText, openFunction, PlaceLinks } from './parts/code-label';
@@ -60,8 +60,7 @@ function AllFunctions(props: { readonly answer: Functions; readonly address: Add
   const { functions, code } = answer;
   const when = useLiveWhen();
   const isSelf = address.by_self === '1';
-  const rows = useMemo(() => range(functions.count).filter((row) => address.wrappers === '1' || !functionName(code, functions.function[row]).isWrapper), [answer, address.wrappers]);
-  const hidden = functions.count - rows.length;
+  const rows = useMemo(() => range(functions.count), [answer]);
   const named = useMemo(() => {
     const names = rows.map((row) => functionName(code, functions.function[row]));
     const labels = distinctLabels(names);
@@ -78,7 +77,6 @@ function AllFunctions(props: { readonly answer: Functions; readonly address: Add
         {functions.count < answer.total_count
           ? `Top ${formatCount(functions.count)} of ${formatCount(answer.total_count)} functions; filter to see others`
           : formatCountOf(answer.total_count, 'function')}
-        {hidden === 0 ? '' : `; ${formatCountOf(hidden, 'wrapper')} hidden`}
       </p>
       <DataTable
         label="Functions"
@@ -178,6 +176,7 @@ function Detail(props: { readonly address: Address }): JSX.Element {
       ...(address.fn.startsWith('#') ? { id: address.fn.slice(1) } : { name: address.fn, in_module: address.fn_module }),
       costs: TABLE_COSTS.join(','),
       sort: address.cost,
+      hide_wrappers: hideWrappers(address),
       diff: address.diff,
       sort_by: address.diff === '1' ? address.sort_by : '',
     },
@@ -213,6 +212,7 @@ export function FunctionsView(): JSX.Element {
       costs: TABLE_COSTS.join(','),
       sort: address.cost,
       by_self: address.by_self,
+      hide_wrappers: hideWrappers(address),
       diff: address.diff,
       sort_by: address.diff === '1' ? address.sort_by : '',
     },
@@ -231,7 +231,7 @@ export function FunctionsView(): JSX.Element {
           onChange={(by_self) => go({ by_self })}
         />
         <WrapperToggle />
-        <span class="soft">Inclusive: with everything that it calls. Self: as the innermost frame.</span>
+        <span class="soft">Inclusive: with everything that it calls. Self: as the call site.</span>
       </div>
       <div class="functions-all">
         <Pane asked={asked} label="Functions">
