@@ -10,6 +10,8 @@
 
 #define NS_PER_S  UINT64_C(1000000000)
 #define NS_PER_MS UINT64_C(1000000)
+#define MS_PER_S  1000
+#define US_PER_MS 1000
 
 static inline uint64_t clock_to_ns(struct timespec time)
 {

@@ -13,6 +13,7 @@
 // Everything else is exact, or the command line says that the recording was sampled: the viewer
 // shows no other text. Accesses are unknown: bkacc is false. Times are microseconds, so the
 // viewer's "million units" is a second. Context: H.
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "formats/export/dhat_frames.h"
@@ -22,7 +23,6 @@
 
 enum {
     DHAT_FILE_VERSION = 2,
-    US_PER_MS = 1000,
     SHORT_LIVED_US = 1000,
 };
 

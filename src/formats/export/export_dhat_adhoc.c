@@ -6,6 +6,7 @@
 // are no lifetimes. The name is the innermost frame. The file covers the whole run, because filters
 // concern the heap only.
 // Context: H.
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "formats/export/dhat_frames.h"
 #include "formats/export/export_formats.h"
@@ -14,7 +15,6 @@
 
 enum {
     DHAT_FILE_VERSION = 2,
-    US_PER_MS = 1000,
 };
 
 static MUST_USE enum err

@@ -9,6 +9,7 @@
 // microseconds since the recording began. A counter keeps its value until its next event, so
 // unchanged values are not written. Of a sampled recording `otherData` has the errors of the peak
 // and of the end, and each process has a label that its figures are estimates. Context: H.
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/order.h"
 #include "formats/export/estimates_note.h"
@@ -17,11 +18,6 @@
 #include "host/text/json_writer.h"
 #include "profile/time/cut_timeline.h"
 #include "profile/time/marks.h"
-
-enum {
-    US_PER_MS = 1000,
-    MS_PER_SECOND = 1000,
-};
 
 struct perfetto {
     const struct export_view *view;    // borrowed
@@ -110,7 +106,7 @@ static void write_slice(struct perfetto *p,
         return;
     }
     if (selection_knows(&p->view->selection, COST_ALLOCATIONS)) {
-        double rate = (double)point->allocations * MS_PER_SECOND / (double)slice_ms;
+        double rate = (double)point->allocations * MS_PER_S / (double)slice_ms;
         write_counter(p, process, slice * slice_ms, "allocations", "per second", rate);
         if (slice + 1 == timeline->end || is_empty(point + 1)) {
             write_counter(p, process, end_ms, "allocations", "per second", 0);

@@ -16,6 +16,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "formats/codec/clean_text.h"
@@ -28,7 +29,6 @@
 
 enum {
     TOP_SITES = 20,
-    MS_PER_SECOND = 1000,
 };
 
 struct metric {
@@ -71,8 +71,8 @@ static void write_number(FILE *out, const struct metric *metric, uint64_t value)
 static void write_seconds(FILE *out, const struct metric *metric, uint64_t ms)
 {
     begin_metric(out, metric);
-    (void)fprintf(out, "%s %" PRIu64 ".%03" PRIu64 "\n", metric->name, ms / MS_PER_SECOND,
-                  ms % MS_PER_SECOND);
+    (void)fprintf(out, "%s %" PRIu64 ".%03" PRIu64 "\n", metric->name, ms / MS_PER_S,
+                  ms % MS_PER_S);
 }
 
 // Append name="value" with the escapes of the format. `text` has passed clean_append.

@@ -11,12 +11,12 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/minmax.h"
 
 enum {
     HEADERS_MAX_BYTES = 64 << 10,
-    MS_PER_SECOND = 1000,
 };
 
 static const char library_file[] = "libcurl.so.4";
@@ -347,7 +347,7 @@ static MUST_USE enum err finish(struct transfer *transfer, CURLcode result, stru
     TRY(strbuf_result(&answer->body));
     answer->status = status > 0 ? (unsigned)status : 0;
     answer->retry_after_ms =
-        retry_after > 0 ? min_u64((uint64_t)retry_after, UINT32_MAX) * MS_PER_SECOND : 0;
+        retry_after > 0 ? min_u64((uint64_t)retry_after, UINT32_MAX) * MS_PER_S : 0;
     return ERR_OK;
 }
 

@@ -2,13 +2,12 @@
 // summary: adds up a selection, whole and by group. See summary.h.
 #include "profile/tables/summary.h"
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "host/containers/map_u64.h"
 #include "profile/accuracy/sampling.h"
 #include "profile/tables/rss_breakdown.h"
-
-#define MS_PER_SECOND 1000.0
 
 // False for the image after an exec: its process is counted already.
 static bool begins_process(const struct recording *recording, size_t process)
@@ -196,8 +195,8 @@ enum err summary_build(const struct selection *selection, struct summary *out)
         TRY(count_selected(selection, &summary));
     }
     if (summary.counted_ms > 0) {
-        summary.allocations_per_s = (double)costs_get(&summary.costs, COST_ALLOCATIONS) *
-                                    MS_PER_SECOND / (double)summary.counted_ms;
+        summary.allocations_per_s = (double)costs_get(&summary.costs, COST_ALLOCATIONS) * MS_PER_S /
+                                    (double)summary.counted_ms;
     }
     TRY(count_stacks(selection, &summary));
     CLEANUP(rss_breakdown_release) struct rss_breakdown rss_breakdown = {0};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "recorder/memory/oom_guard.h"
 
+#include "base/clock.h"
 #include "base/minmax.h"
 
 enum {
@@ -10,7 +11,6 @@ enum {
     GROWTH_PART = 512, // that is worth another checkpoint
     AGAIN_MS = 1000,
     STALL_PERCENT = 10,
-    MS_PER_SECOND = 1000,
 };
 
 bool oom_guard_is_due(const struct oom_guard *guard, uint64_t now_ms)
@@ -26,7 +26,7 @@ growth_of_a_second(const struct oom_guard *guard, uint64_t used_bytes, uint64_t 
         return 0;
     }
     const uint64_t passed_ms = max_u64(now_ms - guard->last_ms, 1);
-    return (used_bytes - guard->last_bytes) / passed_ms * MS_PER_SECOND;
+    return (used_bytes - guard->last_bytes) / passed_ms * MS_PER_S;
 }
 
 bool oom_guard_look(struct oom_guard *guard,

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/minmax.h"
 
 enum {
@@ -18,7 +19,6 @@ enum {
     TIME_DIVISOR = 4,    // elapsed time, with a copy of the recorder in memory: at most this part,
     SLOW_MAX_MS = 10000, // but a slow disk makes no interval longer than this
     WRITER_NICE = 10,
-    US_PER_MS = 1000,
 };
 
 static uint64_t first_interval(uint64_t asked_ms)
@@ -109,7 +109,7 @@ checkpoint_interval(uint64_t asked_ms, uint64_t last_ms, uint64_t processor_ms, 
 
 static uint64_t milliseconds(struct timeval time)
 {
-    return (uint64_t)time.tv_sec * 1000 + (uint64_t)time.tv_usec / US_PER_MS;
+    return (uint64_t)time.tv_sec * MS_PER_S + (uint64_t)time.tv_usec / US_PER_MS;
 }
 
 static enum checkpoint_event
