@@ -18,37 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "cli/top/top_model.h"
-#include "host/containers/vec.h"
-#include "host/text/strbuf.h"
-
-enum top_style {
-    TOP_STYLE_PLAIN,
-    TOP_STYLE_TITLE, // of the screen
-    TOP_STYLE_CHART,
-    TOP_STYLE_NOTE,   // what deserves attention
-    TOP_STYLE_HEAD,   // of the list
-    TOP_STYLE_CURSOR, // the selected row
-    TOP_STYLE_KEYS,
-};
-
-struct top_line {
-    size_t text; // offset in `texts`
-    enum top_style style;
-};
-
-DEFINE_VEC(top_line_vec, struct top_line);
-
-struct top_picture {
-    struct strbuf texts;       // owned; each line ends with a zero
-    struct top_line_vec lines; // owned; at most `height`
-};
-
-struct top_size {
-    unsigned width;
-    unsigned height;
-    bool is_utf8;
-};
+#include "cli/top/top_drawing.h"
 
 void top_picture_release(struct top_picture *picture);
 
@@ -65,15 +35,3 @@ static inline const char *top_picture_text(const struct top_picture *picture, si
 {
     return strbuf_text(&picture->texts) + picture->lines.items[line].text;
 }
-
-// Append "+1.2 MiB", "-3 B" or "0 B".
-void top_append_change(struct strbuf *out, int64_t change_bytes);
-
-// Append the figure of a column of bytes. Return false, and append nothing, for another column.
-bool top_append_bytes(struct strbuf *out, const struct top_row *row, enum top_column column);
-
-// Append the error of a figure as a share of it, " ±12%"; nothing if it is exact or unknown.
-void top_append_error(struct strbuf *out, double figure, double error);
-
-// Append what the recording does: "running", "has ended", ...
-const char *top_state_words(const struct top_model *model);

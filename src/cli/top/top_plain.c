@@ -7,7 +7,7 @@
 #include "base/minmax.h"
 #include "cli/text/location_text.h"
 #include "cli/text/screen_text.h"
-#include "cli/top/top_picture.h"
+#include "cli/top/top_drawing.h"
 #include "host/os/file.h"
 #include "host/text/format.h"
 
