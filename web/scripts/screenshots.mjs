@@ -36,7 +36,7 @@ const SHOTS = [
   } },
   { name: 'caller-callee', fragment: 'functions?cost=allocations', act: async (page) => {
     await page.getByRole('grid').first().focus();
-    for (let i = 0; i < 6; i++) {
+    for (let i = 0; i < 5; i++) {
       await page.keyboard.press('ArrowDown');
     }
   } },
