@@ -313,9 +313,13 @@ def test_a_name_that_means_no_file_to_sqlite_is_a_file(server, tmp_path, monkeyp
     assert len(store.rows("list")) == 1
 
 
+def test_a_wrong_label_makes_no_store(server, tmp_path):
+    assert "NAME=VALUE" in Store(tmp_path / "new.db").run("add", server, "--label", "novalue", status=2)
+    assert not (tmp_path / "new.db").exists()
+
+
 def test_a_wrong_recording_ends_the_addition(server, store, tmp_path):
     (tmp_path / "text").write_text("no recording\n")
     assert "text" in store.run("add", server, tmp_path / "text", status=2)
     assert len(store.rows("list")) == 1
-    assert "NAME=VALUE" in store.run("add", server, "--label", "novalue", status=2)
     assert "no recording has the version '9'" in store.run("diff", "9", "8", status=2)

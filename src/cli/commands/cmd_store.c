@@ -127,7 +127,8 @@ scope_of(const struct store_fields *fields, struct store_scope *out, struct err_
 struct call {
     const struct store_fields *fields;
     struct store_scope scope;
-    char **words; // operands after the action's name
+    const char *labels; // JSON, of the added recordings
+    char **words;       // operands after the action's name
     int count;
 };
 
@@ -174,16 +175,14 @@ static MUST_USE enum err add_file(struct store *store,
 
 static MUST_USE enum err add(struct store *store, const struct call *call, struct err_info *info)
 {
-    CLEANUP(strbuf_release) struct strbuf labels_text = {0};
     CLEANUP(name_places_release) struct name_places names = {0};
     uint64_t added = 0;
     uint64_t known = 0;
-    TRY(write_labels(&call->fields->labels, &labels_text, info));
     TRY(name_places_init(&names, &call->fields->names, info));
     const struct store_labels labels = {.service = call->fields->service,
                                         .version = call->fields->version,
                                         .host = call->fields->host,
-                                        .labels = strbuf_text(&labels_text),
+                                        .labels = call->labels,
                                         .is_oom = call->fields->is_oom};
     for (int i = 0; i < call->count; i++) {
         bool is_new = false;
@@ -312,12 +311,15 @@ static int run(void *context, int count, char **operands)
     if (fields->use_json && fields->use_csv) {
         return command_refuse(&command_store, "--json and --csv cannot be combined");
     }
+    CLEANUP(strbuf_release) struct strbuf labels = {0};
     struct call call = {.fields = fields, .words = operands + 1, .count = count - 1};
     const struct action *action = NULL;
     if (find_action(&call, operands[0], &action, &info) != ERR_OK ||
-        scope_of(fields, &call.scope, &info) != ERR_OK) {
+        scope_of(fields, &call.scope, &info) != ERR_OK ||
+        write_labels(&fields->labels, &labels, &info) != ERR_OK) {
         return command_usage_error(&command_store, &info);
     }
+    call.labels = strbuf_text(&labels);
     return command_end(act(action, &call, &info), &info, STATUS_OK);
 }
 
