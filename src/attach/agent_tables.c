@@ -48,6 +48,13 @@ static bool is_executable(const struct target_process *target, const struct targ
            target->modules.len == 1;
 }
 
+// Neither the program nor libc, which has an interpreter too, is ever unloaded. So walks may follow
+// guessed frames there.
+static bool stays(const struct target_module *module, bool is_main)
+{
+    return is_main || module->is_vdso || module->has_interpreter;
+}
+
 // Let a module have the tables that were made for it.
 static void add_unwind(struct agent_module *module, const struct agent_unwind_vec *unwind)
 {
@@ -73,7 +80,7 @@ static void list_modules(struct tables *tables,
             .eh_frame_hdr = module->eh_frame_hdr,
             .headers = module->headers,
             .header_count = module->header_count,
-            .flags = is_main || module->is_vdso ? AGENT_MODULE_STAYS : 0,
+            .flags = stays(module, is_main) ? AGENT_MODULE_STAYS : 0,
         };
         add_unwind(&entry, unwind);
         const char *path =

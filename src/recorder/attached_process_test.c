@@ -319,9 +319,8 @@ static void the_modules_are_listed(void **state)
     for (uint32_t i = 0; i < list->count; i++) {
         const struct agent_module *module = list->modules + i;
         const char *path = found.paths + module->path;
-        const bool stays =
-            path[0] == '\0' || strcmp(path, "linux-vdso.so.1") == 0 || strcmp(path, "[cairn]") == 0;
-        print_message("%s\n", path);
+        const bool stays = path[0] == '\0' || strcmp(path, "linux-vdso.so.1") == 0 ||
+                           strcmp(path, "[cairn]") == 0 || strstr(path, "/libc.so.6") != NULL;
         assert_true(module->path < found.paths_bytes);
         assert_int_equal(module->flags & AGENT_MODULE_STAYS, stays ? AGENT_MODULE_STAYS : 0);
         assert_true(module->end > module->start);
@@ -331,7 +330,7 @@ static void the_modules_are_listed(void **state)
         staying += stays;
         named += strstr(path, "/libc.so.6") != NULL || strstr(path, "/ld-linux") != NULL;
     }
-    assert_int_equal(staying, 3);
+    assert_int_equal(staying, 4);
     assert_int_equal(named, 2);
     assert_int_equal(found.paths[0], '\0');
 }
