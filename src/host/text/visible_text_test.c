@@ -27,6 +27,7 @@ static void hidden_characters_are_spelled_out(void **state)
          "a\\u{2066}b\\u{2069}"},                        // isolates
         {"zero\xe2\x80\x8bwidth", "zero\\u{200b}width"}, // zero width space
         {"\x1b[31m\x7f\n", "\\x1b[31m\\x7f\\x0a"},
+        {"\xc2\x80\xc2\x9f", "\\u{80}\\u{9f}"},
         {"\xc2\x9b"
          "31m",
          "\\u{9b}31m"},                     // CSI in one character
