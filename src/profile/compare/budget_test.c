@@ -170,6 +170,8 @@ static void the_error_of_a_share(void **state)
             sampling_error_of_share(&sampling, &costs, COST_TEMPORARY, COST_ALLOCATIONS);
         assert_true(fabs(error - cases[i].error * of_all) < 0.0001);
     }
+    costs.values[COST_ALLOCATIONS] = 0;
+    assert_true(sampling_error_of_share(&sampling, &costs, COST_TEMPORARY, COST_ALLOCATIONS) == 0);
 }
 
 // A measure is known if each cost behind it is.
