@@ -66,6 +66,30 @@ static void a_filter_says_here_what_it_says_to_the_kernel(void **state)
     }
 }
 
+static void a_filter_calculates(void **state)
+{
+    (void)state;
+    static const struct {
+        uint16_t operation;
+        uint32_t operand;
+        uint32_t wanted; // of 7
+    } cases[] = {
+        {BPF_ADD, 3, 10},     {BPF_SUB, 3, 4}, {BPF_SUB, 8, UINT32_MAX}, {BPF_MUL, 3, 21},
+        {BPF_DIV, 2, 3},      {BPF_MOD, 4, 3}, {BPF_AND, 3, 3},          {BPF_AND, 8, 0},
+        {BPF_OR, 8, 15},      {BPF_XOR, 2, 5}, {BPF_LSH, 2, 28},         {BPF_RSH, 1, 3},
+        {BPF_NEG, 0, 0u - 7},
+    };
+    const struct seccomp_data data = {.nr = 7};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const struct sock_filter code[] = {LOAD(nr), ALU(cases[i].operation, cases[i].operand),
+                                           BPF_STMT(BPF_RET | BPF_A, 0)};
+        const uint32_t got = seccomp_filter_run(code, ARRAY_LEN(code), &data);
+        if (got != cases[i].wanted) {
+            fail_msg("case %zu: 0x%x instead of 0x%x", i, got, cases[i].wanted);
+        }
+    }
+}
+
 // A stopped child with a filter that answers one call so.
 static pid_t begin_child(long number, uint32_t answer)
 {
@@ -117,6 +141,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_filter_says_here_what_it_says_to_the_kernel),
+        cmocka_unit_test(a_filter_calculates),
         cmocka_unit_test(filters_are_read_from_a_stopped_thread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
