@@ -39,6 +39,17 @@ static void nothing_is_freed_where_nothing_is_lost(void **state)
     assert_int_equal(change.known_bytes, 0);
 }
 
+static void the_only_lost_block_is_freed_whole(void **state)
+{
+    (void)state;
+    const struct unsampled_sums one = {.lost_blocks = 1, .lost_bytes = 100};
+    struct unsampled_sums sums = one;
+    const struct unsampled_sums change = unsampled_sums_freed(&one, 1);
+    unsampled_sums_add(&sums, &change);
+    assert_int_equal(sums.lost_blocks, 0);
+    assert_int_equal(sums.lost_bytes, 0);
+}
+
 // Without lost blocks there is no estimate: all is followed.
 static void what_threads_follow_is_exact(void **state)
 {
@@ -64,6 +75,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(freed_blocks_take_their_share_of_the_lost_bytes),
         cmocka_unit_test(nothing_is_freed_where_nothing_is_lost),
+        cmocka_unit_test(the_only_lost_block_is_freed_whole),
         cmocka_unit_test(what_threads_follow_is_exact),
         cmocka_unit_test(three_standard_errors_are_stated_where_nothing_is_followed),
     };
