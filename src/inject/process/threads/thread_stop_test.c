@@ -34,7 +34,18 @@ static struct {
     unsigned interruptions;
     bool ends;          // no more bytes come, without an error
     int transfer_errno; // 0: none
+    int wait_errno;     // of the first wait; 0: it is the kernel's
 } g_kernel;
+
+static int call_wait(int tid, int *status, int options)
+{
+    if (g_kernel.wait_errno != 0) {
+        errno = g_kernel.wait_errno;
+        g_kernel.wait_errno = 0;
+        return -1;
+    }
+    return kernel_calls_real.wait(tid, status, options);
+}
 
 static long call_ptrace(int request, int tid, void *addr, void *data)
 {
@@ -85,6 +96,7 @@ static int open_target(void **state)
     memset(&g_kernel, 0, sizeof(g_kernel));
     g_calls = kernel_calls_real;
     g_calls.ptrace = call_ptrace;
+    g_calls.wait = call_wait;
     g_calls.read_at = call_read_at;
     g_calls.write_at = call_write_at;
     const pid_t pid = fork();
@@ -187,14 +199,20 @@ static void a_stop_that_fails_says_why(void **state)
         enum err wanted;
         unsigned works;
         const char *sentence; // a part of it
+        int wait_errno;
     } cases[] = {
-        {work_well, 0, 0, ERR_OK, 1, ""},
-        {ask_again, 0, 0, ERR_LIMIT, 2, "could not be stopped within 2000 ms in 2 attempts"},
-        {fail_without_reason, 0, 0, ERR_LIMIT, 2, "within 2000 ms in 2 attempts"},
-        {refuse, 0, 0, ERR_UNSUPPORTED, 1, "a reason"},
-        {work_well, PTRACE_SEIZE, EIO, ERR_IO, 0, "the kernel does not let cairn stop process"},
-        {work_well, PTRACE_INTERRUPT, EIO, ERR_IO, 0, "the kernel does not let cairn stop process"},
-        {work_well, PTRACE_GETREGS, EIO, ERR_IO, 0, "the kernel does not let cairn stop process"},
+        {work_well, 0, 0, ERR_OK, 1, "", 0},
+        {work_well, 0, 0, ERR_OK, 1, "", EINTR},
+        {work_well, 0, 0, ERR_IO, 0, "the kernel does not let cairn stop process", EINVAL},
+        {work_well, 0, 0, ERR_NOT_FOUND, 0, "ended", ECHILD},
+        {ask_again, 0, 0, ERR_LIMIT, 2, "could not be stopped within 2000 ms in 2 attempts", 0},
+        {fail_without_reason, 0, 0, ERR_LIMIT, 2, "within 2000 ms in 2 attempts", 0},
+        {refuse, 0, 0, ERR_UNSUPPORTED, 1, "a reason", 0},
+        {work_well, PTRACE_SEIZE, EIO, ERR_IO, 0, "the kernel does not let cairn stop process", 0},
+        {work_well, PTRACE_INTERRUPT, EIO, ERR_IO, 0, "the kernel does not let cairn stop process",
+         0},
+        {work_well, PTRACE_GETREGS, EIO, ERR_IO, 0, "the kernel does not let cairn stop process",
+         0},
     };
     const struct stop_options options = {.limit_ms = 2000, .attempts = 2};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -203,6 +221,7 @@ static void a_stop_that_fails_says_why(void **state)
         unsigned works = 0;
         g_kernel.ptrace_fails_for = cases[i].ptrace_fails_for;
         g_kernel.ptrace_errno = cases[i].ptrace_errno;
+        g_kernel.wait_errno = cases[i].wait_errno;
         const enum err got =
             thread_stop_run(target, &options, cases[i].work, &works, &report, &info);
         if (got != cases[i].wanted || works != cases[i].works ||
