@@ -22,6 +22,12 @@ enum {
     SIZE_KINDS = 32, // most programs request few different sizes
 };
 
+static const char *const words[] = {"parse", "tree",  "alloc", "vector", "node",  "build",
+                                    "token", "cache", "value", "expand", "store", "visit"};
+enum {
+    WORDS = sizeof(words) / sizeof(words[0])
+};
+
 uint64_t random_next(struct random_source *source)
 {
     uint64_t x = source->state;
@@ -40,16 +46,28 @@ uint64_t random_below(struct random_source *source, uint64_t bound)
 // Return a number with a random count of bits below `bits`, so that small numbers are likely.
 static uint64_t random_skewed(struct random_source *source, unsigned bits)
 {
-    return random_next(source) >> (64 - 1 - random_below(source, bits));
+    const uint64_t bit = random_below(source, bits); // compilers differ in what they draw first
+    return random_next(source) >> (64 - 1 - bit);
+}
+
+static const char *random_word(struct random_source *random)
+{
+    return words[random_below(random, WORDS)];
+}
+
+// Write a name such as "parse_tree_node_17(value_store *, unsigned long)".
+static void write_name(struct random_source *random, size_t nodes, size_t bytes, char *out)
+{
+    const char *parts[5];
+    for (size_t i = 0; i < 5; i++) {
+        parts[i] = random_word(random);
+    }
+    (void)snprintf(out, bytes, "%s_%s_%s_%llu(%s_%s *, unsigned long)", parts[0], parts[1],
+                   parts[2], (unsigned long long)random_below(random, nodes), parts[3], parts[4]);
 }
 
 static enum err add_names(struct recording_builder *b, struct random_source *random, size_t nodes)
 {
-    static const char *const words[] = {"parse", "tree",  "alloc", "vector", "node",  "build",
-                                        "token", "cache", "value", "expand", "store", "visit"};
-    enum {
-        WORDS = sizeof(words) / sizeof(words[0])
-    };
     char text[160];
     for (uint32_t i = 0; i < MODULES; i++) {
         uint32_t module = 0;
@@ -61,21 +79,19 @@ static enum err add_names(struct recording_builder *b, struct random_source *ran
         char file[64];
         struct builder_symbol symbols[3];
         char names[3][160];
-        uint32_t count = 1 + (random_below(random, 3) == 0) + (random_below(random, 9) == 0);
+        uint32_t count = random_below(random, 3) == 0 ? 2 : 1;
+        count += random_below(random, 9) == 0;
         for (uint32_t j = 0; j < count; j++) {
-            (void)snprintf(names[j], sizeof(names[j]), "%s_%s_%s_%llu(%s_%s *, unsigned long)",
-                           words[random_below(random, WORDS)], words[random_below(random, WORDS)],
-                           words[random_below(random, WORDS)],
-                           (unsigned long long)random_below(random, nodes),
-                           words[random_below(random, WORDS)], words[random_below(random, WORDS)]);
+            write_name(random, nodes, sizeof(names[j]), names[j]);
             symbols[j] = (struct builder_symbol){
                 .function = names[j], .file = file, .line = (uint32_t)random_below(random, 9000)};
         }
         (void)snprintf(file, sizeof(file), "../../src/%s/%s-%s.c", words[i % WORDS],
                        words[i / 7 % WORDS], words[i / 31 % WORDS]);
         uint32_t frame = 0;
-        TRY(recording_builder_frame(b, (uint32_t)(random_skewed(random, 16) % MODULES),
-                                    random_below(random, 20 << 20), symbols, count, &frame));
+        const uint32_t module = (uint32_t)(random_skewed(random, 16) % MODULES);
+        TRY(recording_builder_frame(b, module, random_below(random, 20 << 20), symbols, count,
+                                    &frame));
     }
     return ERR_OK;
 }
