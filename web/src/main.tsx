@@ -11,8 +11,8 @@ import { StorePage } from './views/store/store-page';
 // The last of the styles: it overrides those of the views.
 import './views/parts/print.css';
 
-// Effects run before the page is painted: a table is never seen wider than its place, and nobody, a test included, sees
-// a page that waits for nothing although a question follows from the answer that it shows.
+// Effects run before the page is painted. So a table is never shown wider than its place, and a request that follows
+// from an answer is sent before the page shows that answer.
 options.requestAnimationFrame = queueMicrotask;
 showSafeText();
 if (!inReport()) {
