@@ -16,6 +16,7 @@
 
 #include "base/compiler.h"
 #include "recorder/recorder_state.h"
+#include "recorder/test_recorder.h"
 
 enum {
     NO_PROCESS = INT32_MAX, // more than any pid
@@ -27,16 +28,9 @@ struct fixture {
     struct strbuf log;
 };
 
-static void note_log(void *context, const char *sentence)
-{
-    struct fixture *f = context;
-    strbuf_append_text(&f->log, sentence);
-    strbuf_append_char(&f->log, '\n');
-}
-
 static void set_up(struct fixture *f)
 {
-    *f = (struct fixture){.options.callbacks = {.context = f, .log = note_log}};
+    *f = (struct fixture){.options.callbacks = {.context = &f->log, .log = note_log}};
     f->s = calloc(1, sizeof(*f->s));
     assert_non_null(f->s);
     f->s->options = &f->options;
@@ -72,25 +66,6 @@ static struct attached_process *add_process(struct fixture *f, int pid, int pidf
     process.attach->inject.target.pid = pid;
     assert_int_equal(attached_process_vec_push(&f->s->attached, process), ERR_OK);
     return f->s->attached.items + f->s->attached.len - 1;
-}
-
-static pid_t sleeping_child(void)
-{
-    const pid_t child = fork();
-    if (child == 0) {
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        for (;;) {
-            (void)pause();
-        }
-    }
-    assert_true(child > 0);
-    return child;
-}
-
-static void end_child(pid_t child)
-{
-    assert_int_equal(kill(child, SIGKILL), 0);
-    assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
 // A program that runs again and again has the same functions each time.

@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +16,7 @@
 #include "aggregate/aggregator_process.h"
 #include "base/compiler.h"
 #include "recorder/recorder_state.h"
+#include "recorder/test_recorder.h"
 #include "session/exec_check.h"
 
 struct fixture {
@@ -46,25 +46,6 @@ static void tear_down(struct fixture *f)
     aggregator_release(&f->s->aggregator);
     session_release(&f->s->session);
     free(f->s);
-}
-
-static pid_t sleeping_child(void)
-{
-    const pid_t child = fork();
-    if (child == 0) {
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        for (;;) {
-            (void)pause();
-        }
-    }
-    assert_true(child > 0);
-    return child;
-}
-
-static void end_child(pid_t child)
-{
-    assert_int_equal(kill(child, SIGKILL), 0);
-    assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
 static struct attach *attach_of(pid_t pid)

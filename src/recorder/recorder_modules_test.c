@@ -13,6 +13,7 @@
 
 #include "base/compiler.h"
 #include "recorder/recorder_state.h"
+#include "recorder/test_recorder.h"
 
 struct fixture {
     struct recorder_state *s;
@@ -20,16 +21,9 @@ struct fixture {
     struct strbuf log;
 };
 
-static void note_log(void *context, const char *sentence)
-{
-    struct fixture *f = context;
-    strbuf_append_text(&f->log, sentence);
-    strbuf_append_char(&f->log, '\n');
-}
-
 static void set_up(struct fixture *f)
 {
-    *f = (struct fixture){.options.callbacks = {.context = f, .log = note_log}};
+    *f = (struct fixture){.options.callbacks = {.context = &f->log, .log = note_log}};
     f->s = calloc(1, sizeof(*f->s));
     assert_non_null(f->s);
     f->s->options = &f->options;

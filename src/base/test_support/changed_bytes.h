@@ -8,6 +8,7 @@
 // the lines before and after. Context: tests.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +41,16 @@ static inline void outcome_add_text(struct outcome_sum *sum, const char *text)
     if (getenv("CAIRN_SHOW") != NULL) {
         (void)printf("%016llx %s\n", (unsigned long long)sum->value, text);
     }
+}
+
+// Compare a checksum with the approved one, and print it if it is another.
+static inline bool
+outcome_is_approved(const struct outcome_sum *sum, const char *name, uint64_t approved)
+{
+    if (sum->value != approved) {
+        (void)fprintf(stderr, "%s has 0x%016llx\n", name, (unsigned long long)sum->value);
+    }
+    return sum->value == approved;
 }
 
 static inline size_t below_random(uint64_t *random, size_t bound)
@@ -123,4 +134,16 @@ static inline size_t change_bytes(uint8_t *data, size_t len, size_t cap, uint64_
         break;
     }
     return replace_bytes(data, len, cap, from, to, part);
+}
+
+// Write `text` with `changes` changes into out[0..max].
+static inline void
+change_text(const char *text, unsigned changes, size_t max, uint64_t *random, char *out)
+{
+    size_t len = strlen(text);
+    memcpy(out, text, len);
+    for (unsigned i = 0; i < changes; i++) {
+        len = change_bytes((uint8_t *)out, len, max, random);
+    }
+    out[len] = '\0';
 }
