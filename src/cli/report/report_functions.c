@@ -35,11 +35,6 @@ static void tables_release(struct tables *tables)
     ranked_key_vec_release(&tables->ranked);
 }
 
-static enum call_tree_frames frames_of(const struct report *report)
-{
-    return report->options->shows_wrappers ? CALL_TREE_ALL : CALL_TREE_SITES;
-}
-
 static MUST_USE enum err
 build(const struct report *report, enum call_tree_frames frames, struct tables *out)
 {
@@ -69,7 +64,7 @@ enum err report_functions_text(const struct report *report, FILE *out)
     char title[96];
     (void)snprintf(title, sizeof(title), "FUNCTIONS: %s, with all that they call, and alone",
                    cost_get_info(report_view_cost(report))->phrase); // fits
-    TRY(build(report, frames_of(report), &tables));
+    TRY(build(report, report_view_frames(report), &tables));
     report_view_title(report, out, title);
     const size_t columns = report_sides_columns(report);
     (void)fprintf(out, "  %*s  %*s\n", (int)columns - 2, "inclusive", (int)columns - 2, "self");
@@ -109,7 +104,7 @@ static const struct tables *tables_of(const struct matches *matches, uint32_t ke
 
 static MUST_USE enum err find_matches(const struct report *report, struct matches *out)
 {
-    if (frames_of(report) == CALL_TREE_SITES) {
+    if (report_view_frames(report) == CALL_TREE_SITES) {
         TRY(build(report, CALL_TREE_SITES, &out->folded));
     }
     TRY(build(report, CALL_TREE_ALL, &out->whole));
@@ -183,8 +178,9 @@ enum err report_callers_text(const struct report *report, FILE *out)
 
 enum err report_functions_json(const struct report *report, struct view *view)
 {
-    const struct functions_options options = {
-        .frames = frames_of(report), .limit = report_view_limit(report, FUNCTIONS_BY_DEFAULT)};
+    const struct functions_options options = {.frames = report_view_frames(report),
+                                              .limit =
+                                                  report_view_limit(report, FUNCTIONS_BY_DEFAULT)};
     VIEW_OBJECT(view, "functions", view_functions(view, &options));
     return ERR_OK;
 }

@@ -25,8 +25,7 @@ static struct tree_view_spec spec_of(const struct report *report)
 {
     return (struct tree_view_spec){.direction = report->options->tree,
                                    .key = CALL_TREE_BY_FUNCTION,
-                                   .frames = report->options->shows_wrappers ? CALL_TREE_ALL
-                                                                             : CALL_TREE_SITES};
+                                   .frames = report_view_frames(report)};
 }
 
 static MUST_USE enum err build(const struct report *report, struct tree_view *out)

@@ -26,6 +26,11 @@ enum cost report_view_cost(const struct report *report)
     return report->options->sort != COST_COUNT ? report->options->sort : COST_PEAK_BYTES;
 }
 
+enum call_tree_frames report_view_frames(const struct report *report)
+{
+    return report->options->shows_wrappers ? CALL_TREE_ALL : CALL_TREE_SITES;
+}
+
 size_t report_view_limit(const struct report *report, size_t by_default)
 {
     return report->options->has_limit ? report->options->site_limit : by_default;

@@ -10,6 +10,7 @@
 
 #include "base/err.h"
 #include "cli/report/report.h"
+#include "profile/calls/call_tree.h"
 #include "views_json/layout/view.h"
 
 // The views, each in its own file. The text ends with ERR_NO_MEMORY, or ERR_INVALID for a pattern;
@@ -25,9 +26,11 @@ enum err report_histograms_json(const struct report *report, struct view *view) 
 enum err report_groups_text(const struct report *report, FILE *out) MUST_USE;
 enum err report_groups_json(const struct report *report, struct view *view) MUST_USE;
 
-// Shared by the views: the title; the cost that a view shows; the limit of its lines (0: all).
+// Shared by the views: the title; the cost that a view shows; the frames of its trees
+// (--show-wrappers); the limit of its lines (0: all).
 void report_view_title(const struct report *report, FILE *out, const char *title);
 enum cost report_view_cost(const struct report *report);
+enum call_tree_frames report_view_frames(const struct report *report);
 size_t report_view_limit(const struct report *report, size_t by_default);
 
 // Return the selection of the older recording, or NULL.

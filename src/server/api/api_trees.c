@@ -46,8 +46,7 @@ read_spec(struct query *q, struct u64_vec *unfolded, struct tree_view_spec *out)
         .direction =
             (enum call_tree_direction)request_number(request, PARAM_DIRECTION, CALL_TREE_TOP_DOWN),
         .key = by == REQUEST_BY_FUNCTION ? CALL_TREE_BY_FUNCTION : CALL_TREE_BY_LOCATION,
-        .frames =
-            request_number(request, PARAM_HIDE_WRAPPERS, 0) == 1 ? CALL_TREE_SITES : CALL_TREE_ALL,
+        .frames = query_frames(q),
         .collapses = request_number(request, PARAM_COLLAPSE, 0) == 1,
         .unfolded = unfolded->items,
         .unfolded_count = unfolded->len,

@@ -44,17 +44,10 @@ enum err api_call_sites(struct query *q)
     return view_call_sites(&q->view, &options);
 }
 
-// The frames of the trees of functions.
-static enum call_tree_frames frames_of(const struct query *q)
-{
-    return request_number(q->request, PARAM_HIDE_WRAPPERS, 0) == 1 ? CALL_TREE_SITES
-                                                                   : CALL_TREE_ALL;
-}
-
 enum err api_functions(struct query *q)
 {
     const struct functions_options options = {
-        .frames = frames_of(q),
+        .frames = query_frames(q),
         .by_self = request_number(q->request, PARAM_BY_SELF, 0) == 1,
         .limit = limit_of(q, FUNCTIONS_BY_DEFAULT),
     };
@@ -92,14 +85,14 @@ enum err api_function(struct query *q)
     CLEANUP(function_trees_release) struct function_trees trees = {0};
     uint32_t function = 0;
     TRY(find_function(q, &function));
-    TRY(function_trees_build_of(q->code, &q->selection, q->view.old_selection, frames_of(q),
+    TRY(function_trees_build_of(q->code, &q->selection, q->view.old_selection, query_frames(q),
                                 function, &trees));
     return view_function_detail(&q->view, &trees, function);
 }
 
 enum err api_call_graph(struct query *q)
 {
-    return view_call_graph(&q->view, frames_of(q), limit_of(q, 0));
+    return view_call_graph(&q->view, query_frames(q), limit_of(q, 0));
 }
 
 static MUST_USE enum err

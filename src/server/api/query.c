@@ -16,6 +16,12 @@ static const uint64_t costs_by_default =
     (uint64_t)1 << COST_ALLOCATIONS | (uint64_t)1 << COST_TEMPORARY |
     (uint64_t)1 << COST_ALLOCATED_BYTES;
 
+enum call_tree_frames query_frames(const struct query *query)
+{
+    return request_number(query->request, PARAM_HIDE_WRAPPERS, 0) == 1 ? CALL_TREE_SITES
+                                                                       : CALL_TREE_ALL;
+}
+
 enum err query_choose_by(struct query *query,
                          enum request_by least,
                          enum request_by otherwise,

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "profile/calls/call_tree.h"
 #include "profile/select/filter.h"
 #include "server/http/problem.h"
 #include "server/http/request.h"
@@ -50,6 +51,9 @@ struct query {
 // describes an error.
 enum err query_init(struct query *query, bool with_selection) MUST_USE;
 void query_release(struct query *query);
+
+// Return which frames the trees of the answer have: hide_wrappers.
+enum call_tree_frames query_frames(const struct query *query);
 
 // Read the parameter `by`: `least` or the choice after it, or `otherwise` if it was not given.
 enum err query_choose_by(struct query *query,
