@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT
 """conversation: a recorded program that executes a test's commands one by one, and `cairn ctl`."""
+import contextlib
 import json
+import os
+import signal
 import subprocess
 
 from cairn_run import CAIRN, PROGRAMS, Recording, environment
-from waiting import DEADLINE_SECONDS, read_until, wait_until
+from waiting import DEADLINE_SECONDS, all_are, read_until, wait_until
 
 
 def ctl(target, *words, status=0):
@@ -49,6 +52,18 @@ class Conversation:
 
     def status(self):
         return json.loads(self.ctl("status", "--json"))
+
+    @contextlib.contextmanager
+    def stopped_recorder(self):
+        """Stop the recorder while it does nothing. It has read all then: in the middle of reading what an idle
+        thread holds, the thread's next event would wait for it, whatever the options."""
+        self.ctl("checkpoint")
+        os.kill(self.process.pid, signal.SIGSTOP)
+        wait_until(lambda: all_are(self.process.pid, "T"), "the recorder to stop")
+        try:
+            yield
+        finally:
+            os.kill(self.process.pid, signal.SIGCONT)
 
     def end(self):
         """Let the program end; return the finished recording."""

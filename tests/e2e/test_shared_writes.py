@@ -4,14 +4,13 @@ program works, then the other, while the recorder is stopped; the test compares 
 before and after each and intersects the cache lines that have changed. Only the table of latest
 frees may be shared: it is larger than what two threads free, but its places go by a hash."""
 import os
-import signal
 import subprocess
 
 import pytest
 
 from cairn_run import PROGRAMS
 from conversation import Conversation
-from waiting import read_until, wait_until
+from waiting import all_are, read_until, wait_until
 
 LINE = 64
 PAGE = 4096
@@ -59,18 +58,6 @@ def changed_lines(before, after):
         if new != old:
             found |= {address + at for at in range(0, PAGE, LINE) if new[at:at + LINE] != old[at:at + LINE]}
     return found
-
-
-def threads_of(pid):
-    return [int(name) for name in os.listdir(f"/proc/{pid}/task")]
-
-
-def all_are(pid, state):
-    """Whether all threads are in that state, by the letters of proc(5)."""
-    def state_of(thread):
-        with open(f"/proc/{pid}/task/{thread}/stat", encoding="ascii") as stat:
-            return stat.read().rpartition(")")[2].split()[0]
-    return all(state_of(thread) == state for thread in threads_of(pid))
 
 
 def module_starts(pid):
@@ -131,14 +118,11 @@ def lines_of_both(turns):
     for thread in (0, 1, 0, 1):
         turns.work(thread, WARM_UP)
     pid = turns.status()["program_pid"]
-    turns.ctl("checkpoint")  # the recorder has read all
-    turns.process.send_signal(signal.SIGSTOP)
-    wait_until(lambda: all_are(turns.process.pid, "T"), "the recorder to stop")
-    states = [quiet_pages(pid)]
-    for thread in range(2):
-        turns.work(thread, ROUNDS)
-        states.append(quiet_pages(pid))
-    turns.process.send_signal(signal.SIGCONT)
+    with turns.stopped_recorder():
+        states = [quiet_pages(pid)]
+        for thread in range(2):
+            turns.work(thread, ROUNDS)
+            states.append(quiet_pages(pid))
     first, second = (changed_lines(*states[i:i + 2]) for i in range(2))
     assert first and second
     table, modules = table_of_frees(pid), module_starts(pid)

@@ -43,3 +43,11 @@ def wait_until(condition, what, seconds=DEADLINE_SECONDS):
             return result
         assert time.monotonic() < end, f"deadline passed while waiting for {what}"
         select.select([], [], [], 0.01)
+
+
+def all_are(pid, state):
+    """Whether all threads of a process are in that state, by the letters of proc(5)."""
+    def state_of(thread):
+        with open(f"/proc/{pid}/task/{thread}/stat", encoding="ascii") as stat:
+            return stat.read().rpartition(")")[2].split()[0]
+    return all(state_of(thread) == state for thread in os.listdir(f"/proc/{pid}/task"))
