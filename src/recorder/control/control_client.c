@@ -95,21 +95,33 @@ static int wait_for(struct pollfd *fds, size_t count, int patience_ms)
     return ready;
 }
 
-// Send one request and read one reply. False: no answer.
-static bool talk(int fd, const char *word, const char *text, struct strbuf *reply)
+// What comes of a request.
+enum outcome {
+    OUTCOME_REPLY,
+    OUTCOME_CLOSED, // not heard: the recorder gave our place to another client, or it has ended
+    OUTCOME_NOTHING,
+};
+
+// Send one request and read one reply.
+static enum outcome talk(int fd, const char *word, const char *text, struct strbuf *reply)
 {
     struct pollfd answer = {.fd = fd, .events = POLLIN};
-    if (!send_request(fd, word, text) || !strbuf_reserve(reply, CONTROL_REPLY_BYTES_MAX) ||
-        wait_for(&answer, 1, CONTROL_PATIENCE_MS) <= 0) {
-        return false;
+    if (!strbuf_reserve(reply, CONTROL_REPLY_BYTES_MAX)) {
+        return OUTCOME_NOTHING;
+    }
+    if (!send_request(fd, word, text)) {
+        return errno == EPIPE || errno == ECONNRESET ? OUTCOME_CLOSED : OUTCOME_NOTHING;
+    }
+    if (wait_for(&answer, 1, CONTROL_PATIENCE_MS) <= 0) {
+        return OUTCOME_NOTHING;
     }
     const ssize_t len = recv(fd, reply->data + reply->len, CONTROL_REPLY_BYTES_MAX, MSG_DONTWAIT);
     if (len <= 0) {
-        return false;
+        return OUTCOME_CLOSED;
     }
     reply->len += (size_t)len;
     reply->data[reply->len] = '\0';
-    return true;
+    return OUTCOME_REPLY;
 }
 
 // Return whether a line of /proc/net/unix, "Num: RefCount Protocol Flags ..." in hexadecimal, is a
@@ -245,21 +257,60 @@ static bool is_pid(const char *text)
     return text[0] != '\0' && text[strspn(text, "0123456789")] == '\0' && access(text, F_OK) != 0;
 }
 
-// Send the request to the recorder at `fd`, and append the reply. `name` is for messages.
-static MUST_USE enum err ask(int fd,
-                             const char *name,
+// Connect to the recorder that is process `recorder`.
+static MUST_USE enum err find_process(pid_t recorder, int *out_fd, struct err_info *info)
+{
+    char prefix[NAME_BYTES];
+    CLEANUP(asked_release) struct asked_vec recorders = {0};
+    (void)snprintf(prefix, sizeof(prefix), CONTROL_NAME_PREFIX "%d-", (int)recorder); // fits
+    TRY(look_for_recorders(&recorders, info));
+    for (size_t i = 0; i < recorders.len && *out_fd < 0; i++) {
+        if (strncmp(recorders.items[i].name, prefix, strlen(prefix)) == 0) {
+            *out_fd = connect_to(recorders.items[i].name, 0);
+        }
+    }
+    return *out_fd >= 0 ? ERR_OK
+                        : err_set(info, ERR_NOT_FOUND, "process %d records nothing", (int)recorder);
+}
+
+// Whom to ask.
+struct addressee {
+    const char *recording; // a pid or an absolute path; NULL: only the process counts
+    pid_t recorder;
+    const char *name; // for messages
+};
+
+static MUST_USE enum err connect_anew(const struct addressee *to, int *fd, struct err_info *info)
+{
+    fd_closep(fd);
+    *fd = -1;
+    return to->recording != NULL ? find(to->recording, fd, info)
+                                 : find_process(to->recorder, fd, info);
+}
+
+// Send the request, and append the reply. It is sent again to a recorder that has closed the
+// connection, for that has not heard it.
+static MUST_USE enum err ask(const struct addressee *to,
                              const char *word,
                              const char *text,
                              struct strbuf *reply,
                              struct err_info *info)
 {
     CLEANUP(strbuf_release) struct strbuf answer = {0};
-    if (!talk(fd, word, text, &answer)) {
+    CLEANUP(fd_closep) int fd = -1;
+    TRY(connect_anew(to, &fd, info));
+    const uint64_t begin_ms = clock_monotonic_ms();
+    enum outcome outcome = talk(fd, word, text, &answer);
+    while (outcome == OUTCOME_CLOSED && clock_monotonic_ms() - begin_ms < CONTROL_PATIENCE_MS &&
+           connect_anew(to, &fd, info) == ERR_OK) {
+        outcome = talk(fd, word, text, &answer);
+    }
+    if (outcome != OUTCOME_REPLY) {
         return err_set(info, ERR_DEAD, "the recorder of '%s' does not answer; it may have ended",
-                       name);
+                       to->name);
     }
     if (answer.data[0] != '+') {
-        return err_set(info, ERR_INVALID, "%s: %s", name, answer.data + 1);
+        return err_set(info, ERR_INVALID, "%s: %s", to->name, answer.data + 1);
     }
     strbuf_append_text(reply, answer.data + 1);
     return strbuf_result(reply);
@@ -272,31 +323,20 @@ enum err control_ask(const char *recording,
                      struct err_info *info)
 {
     CLEANUP(strbuf_release) struct strbuf name = {0};
-    CLEANUP(fd_closep) int fd = -1;
     if (is_pid(recording)) {
         strbuf_append_text(&name, recording);
     } else {
         TRY(file_absolute_path(recording, &name, info));
     }
-    TRY(find(strbuf_text(&name), &fd, info));
-    return ask(fd, recording, word, text, reply, info);
+    const struct addressee to = {.recording = strbuf_text(&name), .name = recording};
+    return ask(&to, word, text, reply, info);
 }
 
 enum err control_ask_recorder(
     pid_t recorder, const char *word, const char *text, struct strbuf *reply, struct err_info *info)
 {
-    char prefix[NAME_BYTES];
     char name[16];
-    CLEANUP(asked_release) struct asked_vec recorders = {0};
-    CLEANUP(fd_closep) int fd = -1;
-    (void)snprintf(name, sizeof(name), "%d", (int)recorder);                          // fits
-    (void)snprintf(prefix, sizeof(prefix), CONTROL_NAME_PREFIX "%d-", (int)recorder); // fits
-    TRY(look_for_recorders(&recorders, info));
-    for (size_t i = 0; i < recorders.len && fd < 0; i++) {
-        if (strncmp(recorders.items[i].name, prefix, strlen(prefix)) == 0) {
-            fd = connect_to(recorders.items[i].name, 0);
-        }
-    }
-    return fd >= 0 ? ask(fd, name, word, text, reply, info)
-                   : err_set(info, ERR_NOT_FOUND, "process %s records nothing", name);
+    (void)snprintf(name, sizeof(name), "%d", (int)recorder); // fits
+    const struct addressee to = {.recorder = recorder, .name = name};
+    return ask(&to, word, text, reply, info);
 }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,17 +23,20 @@
 struct recorder {
     const char *recording;
     bool is_gone_when_asked; // it ends at the first request but "is"
+    uint32_t displaced;      // it gives away the places of so many clients that ask after "is"
+    bool displaces_next;
     pid_t pid;
 };
 
 static uint64_t answer(void *context, const char *word, const char *text, struct strbuf *reply)
 {
-    const struct recorder *recorder = context;
+    struct recorder *recorder = context;
     char pid[16];
     (void)snprintf(pid, sizeof(pid), "%d", (int)getpid());
     if (strcmp(word, "is") == 0) {
         const bool is_it = strcmp(text, recorder->recording) == 0 || strcmp(text, pid) == 0;
         strbuf_append_char(reply, is_it ? '+' : '-');
+        recorder->displaces_next = is_it && recorder->displaced > 0;
         return 0;
     }
     if (recorder->is_gone_when_asked) {
@@ -58,6 +62,12 @@ static void run_recorder(struct recorder *recorder, int ready)
             fds[1 + i] = (struct pollfd){.fd = control.clients[i].fd, .events = POLLIN};
         }
         (void)poll(fds, ARRAY_LEN(fds), -1);
+        if (recorder->displaces_next && fds[0].revents != 0) {
+            (void)close(accept(control.listener, NULL, NULL));
+            recorder->displaced--;
+            recorder->displaces_next = false;
+            continue;
+        }
         control_socket_poll(&control, &handler);
     }
 }
@@ -147,6 +157,18 @@ static void a_refusal_and_a_death_are_told(void **state)
     stop(&dying);
 }
 
+// The recorder has heard nothing of them.
+static void a_displaced_client_asks_again(void **state)
+{
+    (void)state;
+    struct recorder busy = {.recording = "/tmp/control_client_test.9", .displaced = 3};
+    CLEANUP(strbuf_release) struct strbuf reply = {0};
+    start(&busy);
+    assert_int_equal(control_ask(busy.recording, "mark", "x", &reply, NULL), ERR_OK);
+    assert_string_equal(strbuf_text(&reply), "mark|x|/tmp/control_client_test.9");
+    stop(&busy);
+}
+
 static void a_recorder_is_asked_by_its_process_id(void **state)
 {
     (void)state;
@@ -192,6 +214,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_recorder_of_a_recording_answers),
         cmocka_unit_test(a_refusal_and_a_death_are_told),
+        cmocka_unit_test(a_displaced_client_asks_again),
         cmocka_unit_test(a_recorder_is_asked_by_its_process_id),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

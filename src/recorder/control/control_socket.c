@@ -71,7 +71,8 @@ static bool is_same_user(int peer)
            peer_is.uid == geteuid();
 }
 
-// Return a free place, or the place of an old client.
+// Return a free place, or the place of an old client that has sent nothing; NULL: all have been
+// heard, and wait.
 static struct control_client *find_place(struct control_socket *control)
 {
     for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
@@ -79,10 +80,15 @@ static struct control_client *find_place(struct control_socket *control)
             return &control->clients[i];
         }
     }
-    struct control_client *place = &control->clients[control->next_place];
-    control->next_place = (control->next_place + 1) % CONTROL_CLIENTS_MAX;
-    drop(place);
-    return place;
+    for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
+        struct control_client *place = &control->clients[control->next_place];
+        control->next_place = (control->next_place + 1) % CONTROL_CLIENTS_MAX;
+        if (place->waits_for == 0) {
+            drop(place);
+            return place;
+        }
+    }
+    return NULL;
 }
 
 static void reply_to(struct control_client *client, const char *reply)
@@ -125,11 +131,11 @@ static void accept_all(struct control_socket *control, const struct control_hand
         if (peer < 0) {
             return;
         }
-        if (!is_same_user(peer)) {
+        struct control_client *client = is_same_user(peer) ? find_place(control) : NULL;
+        if (client == NULL) {
             (void)close(peer);
             continue;
         }
-        struct control_client *client = find_place(control);
         client->fd = peer;
         hear(client, handler);
     }

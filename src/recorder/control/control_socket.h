@@ -10,8 +10,9 @@
 //   request: a word, perhaps a space and a text, at most CONTROL_REQUEST_BYTES_MAX
 //   reply:   '+' or '-', then a text for people or for the command
 //
-// A client that sends nothing is dropped when another needs its place. The reply to some requests
-// comes later (checkpoint): the client waits for a number, which control_socket_announce announces.
+// A client that sends nothing is dropped when another needs its place; it asks again. The reply to
+// some requests comes later (checkpoint): the client waits for a number, which
+// control_socket_announce announces. It keeps its place, for its request would be obeyed twice.
 // Context: H, the recorder's main thread; never blocks. The sending side: control_client.h.
 #pragma once
 

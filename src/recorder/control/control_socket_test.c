@@ -244,6 +244,44 @@ static void a_number_is_announced_to_those_who_wait_for_it(void **state)
     control_socket_close(&s.socket);
 }
 
+// Their requests would be obeyed twice if they asked again.
+static void a_client_that_waits_for_a_number_keeps_its_place(void **state)
+{
+    (void)state;
+    enum {
+        WAITING = CONTROL_CLIENTS_MAX - 1
+    };
+    struct served s;
+    char reply[64];
+    int waiting[CONTROL_CLIENTS_MAX];
+    open_socket(&s);
+    s.number = 1;
+    for (size_t i = 0; i < WAITING; i++) {
+        waiting[i] = connect_client(&s);
+        send_text(waiting[i], "checkpoint");
+        serve(&s);
+    }
+    const int silent = connect_client(&s);
+    serve(&s);
+    waiting[WAITING] = connect_client(&s);
+    send_text(waiting[WAITING], "checkpoint");
+    serve(&s);
+    assert_int_equal(receive(silent, reply), 0); // the only one that could give its place
+    const int refused = connect_client(&s);
+    send_text(refused, "checkpoint");
+    serve(&s);
+    assert_int_not_equal(receive(refused, reply), NOTHING_YET); // closed, unheard
+    assert_int_equal(s.requests, CONTROL_CLIENTS_MAX);
+    control_socket_announce(&s.socket, 1, "+one");
+    for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
+        assert_int_equal(receive(waiting[i], reply), 4);
+        assert_int_equal(close(waiting[i]), 0);
+    }
+    assert_int_equal(close(silent), 0);
+    assert_int_equal(close(refused), 0);
+    control_socket_close(&s.socket);
+}
+
 static void all_that_wait_are_heard_at_once(void **state)
 {
     (void)state;
@@ -276,6 +314,7 @@ int main(void)
         cmocka_unit_test(clients_that_say_nothing_wait_until_their_place_is_needed),
         cmocka_unit_test(a_client_that_goes_leaves_its_place),
         cmocka_unit_test(a_number_is_announced_to_those_who_wait_for_it),
+        cmocka_unit_test(a_client_that_waits_for_a_number_keeps_its_place),
         cmocka_unit_test(all_that_wait_are_heard_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
