@@ -99,6 +99,9 @@ enum err attach_plan_examine(struct attach *attach,
     strbuf_append_text(&found.path, path);
     const struct name_sources sources = {.root_pid = attach->inject.target.live_tid};
     enum err err = allocator_scan(&file, path, &sources, options->names, &found.scan);
+    if (err == ERR_OK) {
+        allocator_scan_read_texts(&found.scan, &file);
+    }
     if (err == ERR_OK && found.scan.hidden != NULL) {
         strbuf_append_text(&attach->hidden, attach->hidden.len > 0 ? "\n" : "");
         allocator_scan_explain(&found.scan, &file, path, &attach->hidden);

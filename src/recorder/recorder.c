@@ -54,8 +54,6 @@ static enum err check_program(struct recorder_state *s,
     const enum err err = preflight_check(options->argv, &rules, &s->preflight, info);
     if (err != ERR_OK) {
         *exit_status = s->preflight.exit_status;
-    } else if (s->preflight.hidden.len > 0) {
-        recorder_log(s, "warning: %s", strbuf_text(&s->preflight.hidden));
     }
     return err;
 }
@@ -151,6 +149,9 @@ static enum err launch(struct recorder_state *s, int *exit_status, struct err_in
     pid_order_init(&s->pid_order, clock_monotonic_ms());
     // Relaxed: no program takes part yet.
     atomic_store_explicit(&s->session.header->state, SESSION_RUNNING, memory_order_relaxed);
+    if (s->preflight.wants_agent) { // which may fail, and tell more
+        recorder_tell_hidden(s);
+    }
     TRY(s->is_attached ? recorder_attach_begin(s, info) : launch_child(s, exit_status, info));
     s->wait_status = -1;
     s->drain.main_pid = s->program.pid;

@@ -333,6 +333,9 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
                                   clock_monotonic_ns()));
         see_code(s);
         recorder_snapshots_round(s, now_ms);
+        if (s->exit_slot != SESSION_MAX_PROCESSES) { // a short run waits for the rest at its exit
+            recorder_tell_hidden(s);
+        }
         guard_against_oom(s, now_ms);
         follow_checkpoint(s, now_ms);
         if (is_over(s, was_busy, now_ms)) {
@@ -350,6 +353,7 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
             sleep_until_woken(s, wake, sleep_ms);
         }
     }
+    recorder_tell_hidden(s);
     see_abandonment(s);
     TRY(recorder_follow_end(s));
     recorder_attach_end(s); // before the last records are read

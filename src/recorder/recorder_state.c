@@ -18,6 +18,14 @@ void recorder_log(const struct recorder_state *s, const char *format, ...)
     callbacks->log(callbacks->context, strbuf_text(&sentence));
 }
 
+void recorder_tell_hidden(struct recorder_state *s)
+{
+    const char *hidden = preflight_find_hidden(&s->preflight);
+    if (hidden != NULL) {
+        recorder_log(s, "warning: %s", hidden);
+    }
+}
+
 enum err
 recorder_snapshot(struct recorder_state *s, enum rec_state state, struct aggregator_snapshot *out)
 {

@@ -195,3 +195,6 @@ void recorder_control_tell_checkpoint(struct recorder_state *s, bool is_for_rota
 
 // Show the user a message, if the caller has a `log`.
 void recorder_log(const struct recorder_state *s, const char *format, ...) PRINTF_LIKE(2, 3);
+
+// Warn of an allocator without names in the program, the first time.
+void recorder_tell_hidden(struct recorder_state *s);

@@ -45,8 +45,7 @@ void allocator_scan_release(struct allocator_scan *scan)
         free(scan->entries.items[i].name);
     }
     allocator_entry_vec_release(&scan->entries);
-    scan->hidden = NULL;
-    scan->owner = NULL;
+    *scan = (struct allocator_scan){0};
 }
 
 static enum err find_code(const struct elf_file *module, struct code_range_vec *out)
@@ -385,7 +384,8 @@ enum err allocator_scan(const struct elf_file *module,
     TRY(find_candidates(module->elf, SHT_SYMTAB, &code, names, &candidates));
     const bool is_stripped = !elf_file_has_symtab(module);
     const struct file_kind kind = kind_of(module->elf);
-    const char *printed = is_stripped && candidates.len == 0 ? find_printed(module) : NULL;
+    const bool is_nameless = is_stripped && candidates.len == 0;
+    const char *printed = is_nameless && !kind.is_executable ? find_printed(module) : NULL;
     const bool may_be_apart = (names != NULL && names->len > 0) ||
                               (candidates.len == 0 && (kind.is_executable || printed != NULL));
     if (is_stripped && may_be_apart && sources != NULL) {
@@ -401,11 +401,19 @@ enum err allocator_scan(const struct elf_file *module,
     scan.owner = find_owner(&candidates, !kind.is_executable);
     if (scan.entries.len == 0 && is_stripped && debug.elf == NULL) {
         const bool is_static = kind.is_executable && !kind.has_interpreter;
-        scan.hidden = printed == NULL && is_static ? "an allocator" : printed;
+        scan.hidden = is_static ? "an allocator" : printed;
+        scan.has_unread_texts = is_nameless && kind.is_executable;
     }
     *out = scan;
     scan = (struct allocator_scan){0};
     return ERR_OK;
+}
+
+void allocator_scan_read_texts(struct allocator_scan *scan, const struct elf_file *module)
+{
+    const char *printed = scan->has_unread_texts ? find_printed(module) : NULL;
+    scan->has_unread_texts = false;
+    scan->hidden = printed != NULL ? printed : scan->hidden;
 }
 
 // Whether a stripped executable has a sanitizer inside that lays out memory. Such a sanitizer

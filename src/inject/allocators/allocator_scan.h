@@ -11,7 +11,9 @@
 // Also found are the other functions that the agent hooks: of the loader, and execve.
 //
 // Where there is no name, texts that an allocator prints show that it is there all the same:
-// `hidden`. A static executable without names has one in any case.
+// `hidden`. A static executable without names has one in any case. The texts of an executable are
+// searched by a function of their own, which can wait until it runs: megabytes are read, and only a
+// warning depends on it.
 // Owns its entries. Context: H; one thread (libelf).
 #pragma once
 
@@ -42,6 +44,7 @@ struct allocator_scan {
     struct allocator_entry_vec entries; // sorted by address, which differ
     const char *owner;  // static; the allocator, in lower case; NULL: unknown, or several
     const char *hidden; // static; an allocator that is in the module and has no entries; NULL: none
+    bool has_unread_texts; // of an executable without names: `hidden` is not final
 };
 
 // Scan an open module. `path` is the module's in the target. `sources` says where a separate debug
@@ -53,6 +56,9 @@ enum err allocator_scan(const struct elf_file *module,
                         const struct allocator_name_vec *names,
                         struct allocator_scan *out) MUST_USE;
 void allocator_scan_release(struct allocator_scan *scan); // accepts a zeroed one
+
+// Search the texts of the executable, if they may name a hidden allocator: `hidden` is final.
+void allocator_scan_read_texts(struct allocator_scan *scan, const struct elf_file *module);
 
 // Return the name of the sanitizer that is linked into the module, NULL if there is none. A
 // stripped one has no name: "a sanitizer".

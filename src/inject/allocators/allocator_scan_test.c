@@ -379,6 +379,7 @@ static void an_allocator_without_names_is_said(void **state)
         assert_int_equal(elf_file_open(&module, path, NULL), ERR_OK);
         assert_int_equal(allocator_scan(&module, path, NULL, NULL, &scan), ERR_OK);
         assert_int_equal(scan.entries.len, 0);
+        allocator_scan_read_texts(&scan, &module);
         if (programs[i].hidden == NULL) {
             assert_null(scan.hidden);
         } else {

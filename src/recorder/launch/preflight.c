@@ -11,9 +11,7 @@
 #include <unistd.h>
 
 #include "host/os/file.h"
-#include "inject/allocators/allocator_scan.h"
 #include "session/exec_check.h"
-#include "symbols/elf/elf_file.h"
 #include "symbols/elf/symbol_table.h"
 
 #define SCRIPT_DEPTH_MAX  4u   // as fs/exec.c: BINPRM_MAX_RECURSION
@@ -251,22 +249,16 @@ static const char *sentence_of(enum exec_obstacle obstacle, const struct elf_fac
 }
 
 // Whether the executable itself has functions that allocate, by its symbols or those of its
-// separate debug file. One that has them without names is described in out->hidden.
-static enum err
-find_own_allocator(const struct elf_file *file, struct preflight *out, bool *out_has_own)
+// separate debug file.
+static enum err find_own_allocator(struct preflight *out, bool *out_has_own)
 {
-    const char *path = strbuf_text(&out->executable);
-    CLEANUP(allocator_scan_release) struct allocator_scan scan = {0};
     const struct name_sources sources = {0};
-    if (file->elf == NULL) {
+    if (out->file.elf == NULL) {
         return ERR_OK;
     }
-    TRY(allocator_scan(file, path, &sources, NULL, &scan));
-    *out_has_own = *out_has_own || allocator_scan_has_allocator(&scan);
-    if (scan.hidden != NULL) {
-        allocator_scan_explain(&scan, file, path, &out->hidden);
-    }
-    return strbuf_result(&out->hidden);
+    TRY(allocator_scan(&out->file, strbuf_text(&out->executable), &sources, NULL, &out->scan));
+    *out_has_own = *out_has_own || allocator_scan_has_allocator(&out->scan);
+    return ERR_OK;
 }
 
 static void explain_own_malloc(const struct preflight_options *options,
@@ -295,10 +287,9 @@ static enum err check_executable(const struct preflight_options *options,
 {
     const char *path = strbuf_text(&out->executable);
     const enum exec_obstacle obstacle = exec_check(path);
-    CLEANUP(elf_file_close) struct elf_file file = {.fd = -1};
     struct err_info unused = {0};
-    (void)!elf_file_open(&file, path, &unused); // execve will report the error
-    const struct elf_facts facts = elf_facts_of(&file);
+    (void)!elf_file_open(&out->file, path, &unused); // execve will report the error
+    const struct elf_facts facts = elf_facts_of(&out->file);
     const char *sentence = sentence_of(obstacle, &facts);
     bool has_own = false;
     out->is_static = obstacle == EXEC_STATIC;
@@ -308,7 +299,7 @@ static enum err check_executable(const struct preflight_options *options,
     } else if (!options->allow_own_malloc) {
         has_own = facts.imports_private || options->searches_libraries ||
                   (options->allocator_names != NULL && options->allocator_names->len > 0);
-        TRY(find_own_allocator(&file, out, &has_own));
+        TRY(find_own_allocator(out, &has_own));
         out->wants_agent = has_own && !facts.is_sanitized;
     }
     if (has_own) {
@@ -360,8 +351,24 @@ enum err preflight_check(char *const *argv,
     return check_executable(options, out, info);
 }
 
+const char *preflight_find_hidden(struct preflight *preflight)
+{
+    if (preflight->file.elf == NULL) {
+        return NULL;
+    }
+    allocator_scan_read_texts(&preflight->scan, &preflight->file);
+    if (preflight->scan.hidden != NULL) {
+        allocator_scan_explain(&preflight->scan, &preflight->file,
+                               strbuf_text(&preflight->executable), &preflight->hidden);
+    }
+    elf_file_close(&preflight->file);
+    return preflight->hidden.len > 0 ? strbuf_text(&preflight->hidden) : NULL;
+}
+
 void preflight_release(struct preflight *preflight)
 {
+    elf_file_close(&preflight->file);
+    allocator_scan_release(&preflight->scan);
     strbuf_release(&preflight->path);
     strbuf_release(&preflight->executable);
     strbuf_release(&preflight->refusal);

@@ -16,6 +16,8 @@
 
 #include "base/err.h"
 #include "host/text/strbuf.h"
+#include "inject/allocators/allocator_scan.h"
+#include "symbols/elf/elf_file.h"
 
 #define PREFLIGHT_STATUS_NOT_FOUND     127
 #define PREFLIGHT_STATUS_CANNOT_RECORD 126
@@ -28,8 +30,10 @@ struct preflight {
     bool is_static;           // it loads no library, but passes the environment on to its children
     bool wants_agent;         // the preload library cannot record it, or not all of it
     struct strbuf refusal;    // then: why, to be said where the agent is refused; owned
-    struct strbuf hidden;     // a sentence about an allocator inside that has no names; owned
-    int exit_status;          // after a failure: what to exit with
+    struct elf_file file;     // the executable, until preflight_find_hidden(); owned
+    struct allocator_scan scan; // of it; owned
+    struct strbuf hidden;       // what it returned; owned
+    int exit_status;            // after a failure: what to exit with
 };
 
 struct preflight_options {
@@ -46,4 +50,8 @@ enum err preflight_check(char *const *argv,
                          const struct preflight_options *options,
                          struct preflight *out,
                          struct err_info *info) MUST_USE;
-void preflight_release(struct preflight *preflight);
+
+// Return a sentence about an allocator inside that has no names; NULL: there is none, or it was
+// asked for before. It takes as long as a tenth of a short run, so the program runs meanwhile.
+const char *preflight_find_hidden(struct preflight *preflight);
+void preflight_release(struct preflight *preflight); // accepts a zeroed one

@@ -7,7 +7,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -115,10 +117,31 @@ static void programs_with_allocators_of_their_own(void **state)
     }
 }
 
+// It runs, because the library sees no reason against it, and is told of once.
+static void an_allocator_without_names_is_told_once(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/preflight-XXXXXX";
+    char strip[PATH_BYTES];
+    struct preflight found;
+    char *argv[] = {path, NULL};
+    assert_int_equal(close(mkstemp(path)), 0);
+    (void)snprintf(strip, sizeof(strip), "strip -o %s %s/jemalloc_prefixed", path, PROGRAMS);
+    assert_int_equal(system(strip), 0);
+    assert_int_equal(preflight_check(argv, &(struct preflight_options){0}, &found, NULL), ERR_OK);
+    const char *hidden = preflight_find_hidden(&found);
+    assert_non_null(hidden);
+    assert_non_null(strstr(hidden, " contains jemalloc, but has no symbols"));
+    assert_null(preflight_find_hidden(&found));
+    preflight_release(&found);
+    assert_int_equal(unlink(path), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(programs_with_allocators_of_their_own),
+        cmocka_unit_test(an_allocator_without_names_is_told_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
