@@ -203,7 +203,7 @@ ask_recorders(struct asked_vec *recorders, const char *recording, struct pollfd_
 
 // Read the answers. Return the recorder that has the recording, or NULL. *waiting is whether others
 // may still answer.
-static const struct asked *
+static struct asked *
 hear_recorders(struct asked_vec *recorders, const struct pollfd_vec *fds, bool *waiting)
 {
     *waiting = false;
@@ -241,10 +241,15 @@ static MUST_USE enum err find(const char *recording, int *out_fd, struct err_inf
         TRY(look_for_recorders(&recorders, info));
         TRY(ask_recorders(&recorders, recording, &fds));
         (void)wait_for(fds.items, fds.len, LOOK_MS);
-        const struct asked *found = hear_recorders(&recorders, &fds, &waiting);
+        struct asked *found = hear_recorders(&recorders, &fds, &waiting);
         if (found != NULL) {
             *out_fd = connect_to(found->name, 0);
-            return *out_fd >= 0 ? ERR_OK : err_set_errno(info, errno, "cannot ask the recorder");
+            if (*out_fd >= 0 || errno != ECONNREFUSED) {
+                return *out_fd >= 0 ? ERR_OK
+                                    : err_set_errno(info, errno, "cannot ask the recorder");
+            }
+            found->is_done = true; // it has ended since
+            fd_closep(&found->fd);
         }
         passed_ms = clock_monotonic_ms() - begin_ms;
     }

@@ -22,10 +22,12 @@
 // A process that answers as a recorder does.
 struct recorder {
     const char *recording;
+    bool is_gone_when_found; // it ends as soon as it has said that the recording is its own
     bool is_gone_when_asked; // it ends at the first request but "is"
     uint32_t displaced;      // it gives away the places of so many clients that ask after "is"
     bool displaces_next;
     pid_t pid;
+    int listener; // in its own process
 };
 
 static uint64_t answer(void *context, const char *word, const char *text, struct strbuf *reply)
@@ -37,6 +39,10 @@ static uint64_t answer(void *context, const char *word, const char *text, struct
         const bool is_it = strcmp(text, recorder->recording) == 0 || strcmp(text, pid) == 0;
         strbuf_append_char(reply, is_it ? '+' : '-');
         recorder->displaces_next = is_it && recorder->displaced > 0;
+        if (is_it && recorder->is_gone_when_found) {
+            (void)close(recorder->listener); // before the client can ask more
+            recorder->listener = -1;
+        }
         return 0;
     }
     if (recorder->is_gone_when_asked) {
@@ -55,8 +61,9 @@ static void run_recorder(struct recorder *recorder, int ready)
     if (control_socket_open(&control, NULL) != ERR_OK || write(ready, "x", 1) != 1) {
         _exit(1);
     }
+    recorder->listener = control.listener;
     const struct control_handler handler = {.context = recorder, .answer = answer};
-    for (;;) {
+    while (recorder->listener >= 0) {
         struct pollfd fds[1 + CONTROL_CLIENTS_MAX] = {{.fd = control.listener, .events = POLLIN}};
         for (size_t i = 0; i < CONTROL_CLIENTS_MAX; i++) {
             fds[1 + i] = (struct pollfd){.fd = control.clients[i].fd, .events = POLLIN};
@@ -70,6 +77,7 @@ static void run_recorder(struct recorder *recorder, int ready)
         }
         control_socket_poll(&control, &handler);
     }
+    _exit(0);
 }
 
 static void start(struct recorder *recorder)
@@ -139,6 +147,7 @@ static void a_refusal_and_a_death_are_told(void **state)
     (void)state;
     struct recorder refusing = {.recording = "/tmp/control_client_test.3"};
     struct recorder dying = {.recording = "/tmp/control_client_test.4", .is_gone_when_asked = true};
+    struct recorder ended = {.recording = "/tmp/control_client_test.9", .is_gone_when_found = true};
     CLEANUP(strbuf_release) struct strbuf reply = {0};
     struct err_info info = {0};
     start(&refusing);
@@ -153,6 +162,9 @@ static void a_refusal_and_a_death_are_told(void **state)
                      ERR_NOT_FOUND);
     assert_string_equal(info.text, "you have no running recording '/tmp/control_client_test.5'; it "
                                    "may have ended");
+    start(&ended);
+    assert_int_equal(control_ask(ended.recording, "status", NULL, &reply, &info), ERR_NOT_FOUND);
+    stop(&ended);
     stop(&refusing);
     stop(&dying);
 }
