@@ -18,6 +18,7 @@
 #include "aggregate/aggregator_process.h"
 #include "base/compiler.h"
 #include "recorder/recorder_state.h"
+#include "recorder/test_network.h"
 
 #define OUTPUT "/tmp/of a test.cairn"
 
@@ -353,5 +354,5 @@ int main(void)
         cmocka_unit_test(the_status_has_the_present_figures),
         cmocka_unit_test(a_checkpoint_is_answered_when_it_is_written),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, leave_network, NULL);
 }

@@ -18,6 +18,7 @@
 
 #include "base/compiler.h"
 #include "recorder/control/control_socket.h"
+#include "recorder/test_network.h"
 
 // A process that answers as a recorder does.
 struct recorder {
@@ -229,5 +230,5 @@ int main(void)
         cmocka_unit_test(a_displaced_client_asks_again),
         cmocka_unit_test(a_recorder_is_asked_by_its_process_id),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, leave_network, NULL);
 }

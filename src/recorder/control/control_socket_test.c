@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "recorder/test_network.h"
 
 enum {
     NOTHING_YET = -2, // of receive
@@ -317,5 +318,5 @@ int main(void)
         cmocka_unit_test(a_client_that_waits_for_a_number_keeps_its_place),
         cmocka_unit_test(all_that_wait_are_heard_at_once),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, leave_network, NULL);
 }
