@@ -15,7 +15,13 @@
 #include "session/layout.h"
 
 enum {
-    ATTEMPTS = 3, // a thread that waits in the agent is not waited for
+    LOOKS = 3, // a thread that waits in the agent is not waited for
+};
+
+struct search {
+    struct address_range agent;
+    uint32_t looks;
+    bool is_in_use; // at the latest look
 };
 
 // Whether the thread may be in the agent. One whose stack cannot be read may.
@@ -29,12 +35,17 @@ static bool may_be_in(const struct thread_stop *stop,
            stop_scan_stack(stop->target, regs, agent, 1);
 }
 
+// Look at stopped threads. Attempts that stop them too late, on a busy machine, are no looks.
 static enum err look_at_threads(struct thread_stop *stop, void *context, struct err_info *info)
 {
     (void)info;
-    for (size_t i = 0; i < stop->threads.len && !stop->try_again; i++) {
-        stop->try_again = may_be_in(stop, &stop->threads.items[i].regs, context);
+    struct search *search = context;
+    search->is_in_use = false;
+    for (size_t i = 0; i < stop->threads.len && !search->is_in_use; i++) {
+        search->is_in_use = may_be_in(stop, &stop->threads.items[i].regs, &search->agent);
     }
+    search->looks++;
+    stop->try_again = search->is_in_use && search->looks < LOOKS;
     return ERR_OK;
 }
 
@@ -86,18 +97,17 @@ void old_session_release(struct attach *attach)
 {
     struct err_info unused = {0};
     struct inject *inject = &attach->inject;
-    struct address_range agent;
+    struct search search = {0};
     uint64_t session = 0;
     const uint64_t at = attach->page_addr + offsetof(struct agent_page, session);
     if (target_process_read(&inject->target, at, &session, sizeof(session)) != ERR_OK ||
-        session == 0 || inject->options.stop.is_held || find_agent(attach, &agent) != ERR_OK) {
+        session == 0 || inject->options.stop.is_held ||
+        find_agent(attach, &search.agent) != ERR_OK) {
         return;
     }
-    struct stop_options options = inject->options.stop;
-    options.attempts = ATTEMPTS;
-    if (thread_stop_run(&inject->target, &options, look_at_threads, &agent, NULL, &unused) ==
-            ERR_OK &&
-        target_process_refresh(&inject->target, &unused) == ERR_OK) {
+    if (thread_stop_run(&inject->target, &inject->options.stop, look_at_threads, &search, NULL,
+                        &unused) == ERR_OK &&
+        !search.is_in_use && target_process_refresh(&inject->target, &unused) == ERR_OK) {
         unmap_reserved(attach, session);
         (void)!target_process_refresh(&inject->target,
                                       &unused); // the next step reads what it needs
