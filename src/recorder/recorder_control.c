@@ -25,20 +25,23 @@ static uint64_t accept(struct strbuf *reply, const char *text)
     return 0;
 }
 
+// The pid of a process that has ended may be another process's by now.
 static bool records_pid(const struct recorder_state *s, const char *text)
 {
     const uint64_t pid = number_field(text);
-    if (pid == (uint64_t)getpid() || pid == (uint64_t)s->program.pid) {
+    const bool is_started = !s->is_attached && !s->has_ended;
+    if (pid == (uint64_t)getpid() || (is_started && pid == (uint64_t)s->program.pid)) {
         return true;
     }
     for (size_t i = 0; i < s->attached.len; i++) {
-        if (pid == (uint64_t)s->attached.items[i].attach->inject.target.pid) {
+        const struct attached_process *process = &s->attached.items[i];
+        if (!process->has_ended && pid == (uint64_t)process->attach->inject.target.pid) {
             return true;
         }
     }
     for (uint32_t slot = 0; slot < s->drain.slot_count; slot++) {
         const struct drain_process *process = s->drain.processes + slot;
-        if (process->aggregator != NULL && pid == (uint64_t)process->pid) {
+        if (process->aggregator != NULL && !process->is_dead && pid == (uint64_t)process->pid) {
             return true;
         }
     }

@@ -156,6 +156,19 @@ static void each_name_of_a_recording_is_known(void **state)
     const struct attached_process chosen = {.attach = &f.chosen, .pidfd = -1};
     assert_int_equal(attached_process_vec_push(&s->attached, chosen), ERR_OK);
     assert_string_equal(ask(&f, "is 4002"), "+");
+    // Other processes may have these pids now.
+    s->has_ended = true;
+    s->attached.items[0].has_ended = true;
+    s->drain.processes[0].is_dead = true;
+    static const char *const ended[] = {"is 4001", "is 4002", "is 4005"};
+    for (size_t i = 0; i < ARRAY_LEN(ended); i++) {
+        print_message("%s\n", ended[i]);
+        assert_string_equal(ask(&f, ended[i]), "-");
+    }
+    s->has_ended = false;
+    s->is_attached = true; // to others than its first process, which has ended
+    assert_string_equal(ask(&f, "is 4001"), "-");
+    assert_string_equal(ask(&f, "is 4003"), "+");
     tear_down(&f);
 }
 
