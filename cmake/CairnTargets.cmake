@@ -74,6 +74,13 @@ function(cairn_host_library name)
     target_link_libraries(${name} PUBLIC ${ARG_LIBS})
 endfunction()
 
+# Code inside a target uses no vector registers. The compiler would save them on the stack as if that were
+# aligned, and programs call malloc whose stack is not: glibc's bears it. Hooks would also pack their
+# caller's registers into them, which costs a trip through memory.
+function(cairn_general_registers target)
+    target_compile_options(${target} PRIVATE -mgeneral-regs-only)
+endfunction()
+
 # cairn_target_objects(name SOURCES a.c ... LIBS other ...): a folder of T code. It exists twice:
 # <name>_pic goes into the preload library, never sanitized, since it runs inside strangers;
 # <name> is the same code for our own processes and tests.
@@ -86,6 +93,7 @@ function(cairn_target_library name)
         POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden)
     target_compile_options(${name}_pic PRIVATE
         -O2 -ftls-model=initial-exec -fno-stack-protector -fno-plt -fno-builtin-malloc)
+    cairn_general_registers(${name}_pic)
     foreach(lib IN LISTS ARG_LIBS)
         target_link_libraries(${name}_pic PUBLIC ${lib}_pic)
     endforeach()

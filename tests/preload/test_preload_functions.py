@@ -8,7 +8,7 @@ from consumer import PROGRAMS, Session
 from journal import recorded, expected
 
 
-@pytest.mark.parametrize("program", ["functions", "operators"])
+@pytest.mark.parametrize("program", ["functions", "operators", "crooked"])
 def test_every_event_is_recorded_in_order_with_its_address_and_size(program):
     with Session() as session:
         result = session.run(os.path.join(PROGRAMS, program))
