@@ -203,21 +203,21 @@ ask_recorders(struct asked_vec *recorders, const char *recording, struct pollfd_
 
 // Read the answers. Return the recorder that has the recording, or NULL. *waiting is whether others
 // may still answer.
-static struct asked *
+static const struct asked *
 hear_recorders(struct asked_vec *recorders, const struct pollfd_vec *fds, bool *waiting)
 {
     *waiting = false;
     for (size_t i = 0; i < recorders->len; i++) {
         struct asked *asked = &recorders->items[i];
-        char sign = '-';
+        char answer[2] = "";
         if (fds->items[i].revents != 0) {
-            const ssize_t len = recv(asked->fd, &sign, 1, MSG_DONTWAIT);
-            if (len == 1 && sign == '+') {
+            const ssize_t len = recv(asked->fd, answer, sizeof(answer), MSG_DONTWAIT);
+            if (len == 1 && answer[0] == '+') {
                 return asked;
             }
             // The end without an answer: the recorder gave our place to another client, so it is
             // asked again; or it has ended, which the next connection shows.
-            asked->is_done = len == 1;
+            asked->is_done = len > 0;
             if (!asked->is_done) {
                 fd_closep(&asked->fd);
             }
@@ -241,15 +241,16 @@ static MUST_USE enum err find(const char *recording, int *out_fd, struct err_inf
         TRY(look_for_recorders(&recorders, info));
         TRY(ask_recorders(&recorders, recording, &fds));
         (void)wait_for(fds.items, fds.len, LOOK_MS);
-        struct asked *found = hear_recorders(&recorders, &fds, &waiting);
+        const struct asked *found = hear_recorders(&recorders, &fds, &waiting);
         if (found != NULL) {
             *out_fd = connect_to(found->name, 0);
-            if (*out_fd >= 0 || errno != ECONNREFUSED) {
-                return *out_fd >= 0 ? ERR_OK
-                                    : err_set_errno(info, errno, "cannot ask the recorder");
+            if (*out_fd >= 0) {
+                return ERR_OK;
             }
-            found->is_done = true; // it has ended since
-            fd_closep(&found->fd);
+            if (errno != ECONNREFUSED) {
+                return err_set_errno(info, errno, "cannot ask the recorder");
+            }
+            break; // it has ended since
         }
         passed_ms = clock_monotonic_ms() - begin_ms;
     }
@@ -306,8 +307,8 @@ static MUST_USE enum err ask(const struct addressee *to,
     TRY(connect_anew(to, &fd, info));
     const uint64_t begin_ms = clock_monotonic_ms();
     enum outcome outcome = talk(fd, word, text, &answer);
-    while (outcome == OUTCOME_CLOSED && clock_monotonic_ms() - begin_ms < CONTROL_PATIENCE_MS &&
-           connect_anew(to, &fd, info) == ERR_OK) {
+    while (outcome == OUTCOME_CLOSED && clock_monotonic_ms() - begin_ms < CONTROL_PATIENCE_MS) {
+        TRY(connect_anew(to, &fd, info));
         outcome = talk(fd, word, text, &answer);
     }
     if (outcome != OUTCOME_REPLY) {
