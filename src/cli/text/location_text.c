@@ -5,9 +5,16 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "cli/text/paint.h"
 #include "cli/text/screen_text.h"
 #include "host/os/file.h"
+
+enum {
+    NAME_COLUMNS_MIN = 24,  // of a function's name, which come before the module's
+    MODULE_COLUMNS_MIN = 8, // of a module's name; fewer say nothing
+    BRACKETS_COLUMNS = 4,   // around it
+};
 
 void location_append_function(struct strbuf *out,
                               const struct profile *profile,
@@ -46,17 +53,43 @@ void location_append_line(struct strbuf *out,
     }
 }
 
-bool location_names_module(const struct profile *profile, uint32_t location)
+static bool names_module(const char *function, const char *module_path)
 {
     static const char offset[] = "+0x";
-    if (location == REC_NONE) {
-        return false;
-    }
-    const char *name = profile_location_function(profile, location);
-    const char *module = path_file_name(profile_location_module(profile, location));
+    const char *module = path_file_name(module_path);
     const size_t len = strlen(module);
-    return len > 0 && strncmp(name, module, len) == 0 &&
-           strncmp(name + len, offset, sizeof(offset) - 1) == 0;
+    return len > 0 && strncmp(function, module, len) == 0 &&
+           strncmp(function + len, offset, sizeof(offset) - 1) == 0;
+}
+
+bool location_names_module(const struct profile *profile, uint32_t location)
+{
+    return location != REC_NONE && names_module(profile_location_function(profile, location),
+                                                profile_location_module(profile, location));
+}
+
+// Append both in `columns`: the module in what the name's first columns leave, or not at all.
+static void append_fitting(const char *function,
+                           const char *module_path,
+                           size_t columns,
+                           size_t module_columns,
+                           struct strbuf *name,
+                           struct strbuf *module)
+{
+    CLEANUP(strbuf_release) struct strbuf safe = {0};
+    screen_append_function(name, function, columns);
+    screen_append(&safe, path_file_name(module_path));
+    const size_t name_columns = min_u64(screen_columns(strbuf_text(name)), NAME_COLUMNS_MIN);
+    const size_t room =
+        min_u64(excess_u64(columns, name_columns + BRACKETS_COLUMNS), module_columns);
+    if (safe.len == 0 || names_module(function, module_path) ||
+        room < min_u64(screen_columns(strbuf_text(&safe)), MODULE_COLUMNS_MIN)) {
+        return;
+    }
+    screen_append_cut(module, strbuf_text(&safe), room, SCREEN_CUT_START);
+    strbuf_clear(name);
+    screen_append_function(name, function,
+                           columns - BRACKETS_COLUMNS - screen_columns(strbuf_text(module)));
 }
 
 void function_print(FILE *out,
@@ -70,22 +103,19 @@ void function_print(FILE *out,
     const char *path = function != REC_NONE ? code_union_module(code, function) : "";
     CLEANUP(strbuf_release) struct strbuf name = {0};
     CLEANUP(strbuf_release) struct strbuf module = {0};
-    CLEANUP(strbuf_release) struct strbuf cut = {0};
-    screen_append(&module, look->use_full_names ? path : path_file_name(path));
-    screen_append_cut(&cut, strbuf_text(&module),
-                      look->use_full_names ? SIZE_MAX : look->module_columns, SCREEN_CUT_START);
-    used += strlen(others) + (cut.len > 0 ? 4 + screen_columns(strbuf_text(&cut)) : 0);
     if (look->use_full_names) {
         screen_append(&name, text);
+        screen_append(&module, path);
     } else {
-        screen_append_function(&name, text, look->width > used ? look->width - used : 0);
+        append_fitting(text, path, excess_u64(look->width, used + strlen(others)),
+                       look->module_columns, &name, &module);
     }
     // Output errors are found when the stream is closed.
     (void)fprintf(out, "%s%s%s%s", paint_begin(look->use_color, PAINT_FUNCTION), strbuf_text(&name),
                   paint_end(look->use_color), others);
-    if (cut.len > 0) {
+    if (module.len > 0) {
         (void)fprintf(out, "  %s[%s]%s", paint_begin(look->use_color, PAINT_PLACE),
-                      strbuf_text(&cut), paint_end(look->use_color));
+                      strbuf_text(&module), paint_end(look->use_color));
     }
     (void)fputc('\n', out);
 }

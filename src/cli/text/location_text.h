@@ -41,7 +41,9 @@ struct function_look {
 };
 
 // Print "function  [module]" and the end of the line, behind the first `used` columns. `others`
-// follows the name. REC_NONE is "(no stack)".
+// follows the name. REC_NONE is "(no stack)". Where both do not fit, the module is cut first, and
+// is left out before the name loses its first columns. It is left out beside a name that begins
+// with it, too.
 void function_print(FILE *out,
                     const struct code_union *code,
                     uint32_t function,

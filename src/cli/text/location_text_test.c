@@ -117,7 +117,7 @@ static uint32_t function_of(const struct scene *scene, const char *name)
     return REC_NONE;
 }
 
-static void a_line_has_room_for_the_module_first(void **state)
+static void a_line_has_room_for_the_name_first(void **state)
 {
     (void)state;
     static const struct {
@@ -131,18 +131,22 @@ static void a_line_has_room_for_the_module_first(void **state)
         {"lone", "", 10, {.width = 14, .module_columns = 20}, "lone\n"},
         {"lone", "", 10, {.width = 13, .module_columns = 20}, "lon\n"},
         {"main", "", 10, {.width = 21, .module_columns = 20}, "main  [app]\n"},
-        {"main", "", 10, {.width = 20, .module_columns = 20}, "mai  [app]\n"},
+        {"main", "", 10, {.width = 20, .module_columns = 20}, "main\n"},
         {"main", " (+ 1)", 10, {.width = 27, .module_columns = 20}, "main (+ 1)  [app]\n"},
-        {"main", " (+ 1)", 10, {.width = 26, .module_columns = 20}, "mai (+ 1)  [app]\n"},
-        {"main", "", 10, {.width = 17, .module_columns = 20}, "  [app]\n"},
-        {"main", "", 10, {.width = 16, .module_columns = 20}, "  [app]\n"},
+        {"main", " (+ 1)", 10, {.width = 26, .module_columns = 20}, "main (+ 1)\n"},
+        {"main", "", 10, {.width = 13, .module_columns = 20}, "mai\n"},
+        {"main", "", 10, {.width = 10, .module_columns = 20}, "\n"},
         {"outer", "", 0, {.width = 80, .module_columns = 18}, "outer  [libsomewhatlong.so]\n"},
         {"outer", "", 0, {.width = 80, .module_columns = 17}, "outer  [...omewhatlong.so]\n"},
         {"outer", "", 0, {.width = 22, .module_columns = 13}, "outer  [...hatlong.so]\n"},
         {"outer", "", 0, {.use_full_names = true}, "outer  [/lib/libsomewhatlong.so]\n"},
-        {"app+0x50", "", 0, {.width = 80, .module_columns = 20}, "app+0x50  [app]\n"},
+        {"app+0x50", "", 0, {.width = 80, .module_columns = 20}, "app+0x50\n"},
+        {"app+0x50", "", 0, {.use_full_names = true}, "app+0x50  [/opt/app]\n"},
         {"short", "", 10, {.width = 20, .module_columns = 20}, "short  [x]\n"},
-        {"short", "", 10, {.width = 19, .module_columns = 20}, "s...  [x]\n"},
+        {"short", "", 10, {.width = 19, .module_columns = 20}, "short\n"},
+        // A module of eight columns or more is cut to eight, and then left out.
+        {"outer", "", 0, {.width = 17, .module_columns = 20}, "outer  [...ng.so]\n"},
+        {"outer", "", 0, {.width = 16, .module_columns = 20}, "outer\n"},
         {NULL, "", 70, {.width = 80, .module_columns = 20}, "(no stack)\n"},
         {"main", "", 0, {.use_color = true, .width = 80, .module_columns = 20}, NULL},
     };
@@ -170,7 +174,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_function_is_cut_to_its_columns),
         cmocka_unit_test(a_place_is_as_exact_as_the_recording),
-        cmocka_unit_test(a_line_has_room_for_the_module_first),
+        cmocka_unit_test(a_line_has_room_for_the_name_first),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
