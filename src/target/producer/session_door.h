@@ -10,10 +10,11 @@
 //                        `----> REFUSED
 //
 // Context: T, before an exec; raw system calls only, async-signal-safe, errno kept. It waits for
-// the recorder for at most DOOR_WAIT_MS.
+// the recorder until that is dead (recorder_liveness.h), and some seconds at most.
 #pragma once
 
 #include "session/layout.h"
 
-// Return the path of the socket, borrowed from the session; NULL if there is none.
-const char *session_door(struct session_header *session);
+// Return the path of the socket, borrowed from the session; NULL if there is none. `pid_namespace`:
+// of the calling process.
+const char *session_door(struct session_header *session, uint32_t pid_namespace);

@@ -73,7 +73,7 @@ static bool is_harmed(enum exec_obstacle obstacle, const struct environment_scan
 // Give the program the session's address for another network namespace.
 static bool use_door(struct exec_plan *plan, char *const *variables)
 {
-    const char *door = session_door(plan->session);
+    const char *door = session_door(plan->session, process_pid_namespace());
     if (door == NULL) {
         return false;
     }

@@ -9,13 +9,14 @@
 //                                       `--no answer in time--> the process continues
 //
 // R asks only processes that run without a seccomp filter, because a filter might forbid the wait.
-// The wait is bounded: EXIT_WAIT_WAIT_MS of the recorder's clock, or as many naps if that clock
-// stops. Context: T, in the exiting thread; errno kept.
+// R answers within milliseconds if it gets a processor. The wait ends as well when R is dead
+// (recorder_liveness.h), and after EXIT_WAIT_WAIT_MS in any case. Context: T, in the exiting
+// thread; errno kept.
 #pragma once
 
 #include "session/layout.h"
 
-#define EXIT_WAIT_WAIT_MS 250u
+#define EXIT_WAIT_WAIT_MS 3000u
 #define EXIT_WAIT_NAP_MS  10u
 
 // Wait. Returns at once if R did not ask.
