@@ -567,6 +567,24 @@ def test_the_hint_names_the_package(system_recording):
     assert "DEBUGINFOD_URLS" not in section and f"{package}-dbgsym" in section
 
 
+# Longer than a tool may sleep.
+BUSY_TOOL = """#!/usr/bin/python3
+import os, sys, time
+end = time.monotonic() + 2.2
+while time.monotonic() < end:
+    pass
+os.execv("/usr/bin/dpkg-query", sys.argv)
+"""
+
+
+def test_a_package_tool_that_works_is_waited_for(system_recording, scratch):
+    """On a busy machine it may lack a processor for seconds."""
+    recording, package = system_recording
+    (scratch / "dpkg-query").write_text(BUSY_TOOL)
+    (scratch / "dpkg-query").chmod(0o755)
+    assert f"{package}-dbgsym" in names_section(recording.path, {"PATH": f"{scratch}:/usr/bin:/bin"})
+
+
 @pytest.mark.parametrize("script", [
     "#!/bin/sh\nexec sleep 1000\n", "#!/bin/sh\nyes 'a b: /bin/ls'\n", "#!/bin/sh\nexit 1\n",
     "#!/bin/sh\necho 'diversion by x from: /bin/ls'; echo ': /bin/ls'; head -c 300 /dev/zero | tr '\\0' p; echo ': /bin/ls'\n",

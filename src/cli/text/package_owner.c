@@ -15,10 +15,15 @@
 #include "base/compiler.h"
 #include "host/containers/vec.h"
 #include "host/os/file.h"
+#include "host/os/proc_file.h"
+#include "host/text/proc_text.h"
 #include "host/text/strbuf.h"
 
 enum {
     PATIENCE_MS = 2000,
+    PATIENCE_MAX_MS = 20000, // with a tool that works, or lacks a processor
+    LOOK_MS = 50,
+    STAT_BYTES_MAX = 4096,
     OUTPUT_BYTES_MAX = 64 * 1024,
     READ_BYTES = 4096,
 };
@@ -67,14 +72,27 @@ static pid_t start(char *const *arguments, int out_fd)
     return is_started ? pid : -1;
 }
 
-// Append the output of `fd` until its end, the deadline, or the limit.
-static void read_until(int fd, int64_t deadline_ms, struct strbuf *out)
+static bool is_working(pid_t pid)
 {
+    CLEANUP(strbuf_release) struct strbuf stat = {0};
+    return proc_file_read(pid, "stat", STAT_BYTES_MAX, &stat) &&
+           proc_text_is_working(strbuf_text(&stat));
+}
+
+// Append the output of the tool at `fd` until its end, the end of the patience, or the limit.
+static void read_output(pid_t pid, int fd, struct strbuf *out)
+{
+    const uint64_t begin_ms = clock_monotonic_ms();
     while (out->len < OUTPUT_BYTES_MAX && strbuf_reserve(out, READ_BYTES)) {
-        const int64_t left_ms = deadline_ms - (int64_t)clock_monotonic_ms();
         struct pollfd wait = {.fd = fd, .events = POLLIN};
-        if (left_ms <= 0 || poll(&wait, 1, (int)left_ms) == 0) {
+        const bool is_quiet = poll(&wait, 1, LOOK_MS) == 0;
+        const uint64_t waited_ms = clock_monotonic_ms() - begin_ms;
+        if (waited_ms >= PATIENCE_MAX_MS ||
+            (is_quiet && waited_ms >= PATIENCE_MS && !is_working(pid))) {
             return;
+        }
+        if (is_quiet) {
+            continue;
         }
         const ssize_t got = read(fd, out->data + out->len, READ_BYTES);
         if (got == 0 || (got < 0 && errno != EINTR)) {
@@ -96,7 +114,7 @@ static void run_tool(char *const *arguments, struct strbuf *out)
     const pid_t pid = start(arguments, ends[1]);
     (void)close(ends[1]);
     if (pid > 0) {
-        read_until(ends[0], (int64_t)clock_monotonic_ms() + PATIENCE_MS, out);
+        read_output(pid, ends[0], out);
         (void)kill(pid, SIGKILL); // it has closed its output, or taken too long
         while (waitpid(pid, NULL, 0) < 0 && errno == EINTR) {
         }

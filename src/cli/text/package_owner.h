@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // package_owner: finds the packages of the system that files belong to, with dpkg or rpm.
 //
-// The tools run without a shell, with an empty stdin, for at most two seconds. Their output is
-// truncated at 64 KiB, and only its words are used. dpkg reads a path as a pattern, so a path with
-// pattern characters is skipped. Context: H; the main thread. A file without a package, a missing
-// tool and a tool that hangs give no name, which is not an error.
+// The tools run without a shell, with an empty stdin, for at most two seconds; one that works then,
+// or lacks a processor, for at most twenty. Their output is truncated at 64 KiB, and only its words
+// are used. dpkg reads a path as a pattern, so a path with pattern characters is skipped. Context:
+// H; the main thread. A file without a package, a missing tool and a tool that hangs give no name,
+// which is not an error.
 #pragma once
 
 #include <stddef.h>

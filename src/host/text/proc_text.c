@@ -50,6 +50,12 @@ static const char *stat_field(const char *text, int number)
     return at != NULL ? at + 1 : "";
 }
 
+bool proc_text_is_working(const char *text)
+{
+    const char state = *stat_field(text, 3);
+    return state == 'R' || state == 'D';
+}
+
 uint64_t proc_text_start(const char *text)
 {
     return number_field(stat_field(text, 22));

@@ -6,6 +6,7 @@
 // Context: H; pure.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 // Return the text after "`key`:" at the start of a line; NULL if no line starts so.
@@ -17,6 +18,9 @@ uint64_t proc_text_kib(const char *text, const char *key);
 
 // status: the last number of the line NSpid, the pid in the innermost namespace.
 uint32_t proc_text_innermost_pid(const char *text);
+
+// stat: whether the process works, or would if it had a processor or its data from a disk.
+bool proc_text_is_working(const char *text);
 
 // stat: the start of the process in kernel ticks.
 uint64_t proc_text_start(const char *text);
