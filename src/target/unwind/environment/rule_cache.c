@@ -142,17 +142,20 @@ static uint64_t compile(uint64_t ret_addr, bool is_guess)
     return rule;
 }
 
-NOINLINE uint64_t rule_cache_fill(struct rule_view view, uint64_t pc)
+NOINLINE uint64_t rule_cache_fill(struct rule_table *table,
+                                  uint64_t salt,
+                                  bool is_guess,
+                                  uint64_t pc)
 {
-    uint64_t rule = compile(pc, view.is_guess);
+    uint64_t rule = compile(pc, is_guess);
     if (UNLIKELY(rule == 0)) {
         return rule_stopping(RULE_NO_TABLE);
     }
-    insert(view.table, pc ^ view.salt, rule);
-    size_t count = table_bytes(view.table) / sizeof(struct rule_entry);
-    size_t used = atomic_load_explicit(&view.table->used, memory_order_relaxed);
-    if (used >= count / 4 * 3 && view.table->shift > 64 - LAST_LOG2) {
-        grow(view.table);
+    insert(table, pc ^ salt, rule);
+    size_t count = table_bytes(table) / sizeof(struct rule_entry);
+    size_t used = atomic_load_explicit(&table->used, memory_order_relaxed);
+    if (used >= count / 4 * 3 && table->shift > 64 - LAST_LOG2) {
+        grow(table);
     }
     return rule;
 }

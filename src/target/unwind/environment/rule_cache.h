@@ -86,13 +86,14 @@ ALWAYS_INLINE uint64_t rule_cache_find(struct rule_view view, uint64_t pc)
 }
 
 // Compile the rule of `pc` by the tables of its module, and cache it. Never 0. A guessed pc without
-// obtainable tables gets the rule "no table", which is not cached.
-uint64_t rule_cache_fill(struct rule_view view, uint64_t pc);
+// obtainable tables gets the rule "no table", which is not cached. The parameters are the parts of
+// a view: one that is passed by value would be copied through memory at each lookup.
+uint64_t rule_cache_fill(struct rule_table *table, uint64_t salt, bool is_guess, uint64_t pc);
 
 ALWAYS_INLINE uint64_t rule_cache_get(struct rule_view view, uint64_t pc)
 {
     uint64_t rule = rule_cache_find(view, pc);
-    return LIKELY(rule != 0) ? rule : rule_cache_fill(view, pc);
+    return LIKELY(rule != 0) ? rule : rule_cache_fill(view.table, view.salt, view.is_guess, pc);
 }
 
 // Whether a cached rule says "no table" for code outside of all modules. A module loaded at that

@@ -85,7 +85,7 @@ static void a_flush_forgets_everything(void **state)
     assert_true(rule_cache_generation() == before + 1);
     assert_true(rule_cache_find(rule_cache_view(), pc_of(1)) == 0);
     // An entry that a thread writes after the flush, having begun before it, is not found either.
-    (void)rule_cache_fill(old, pc_of(2));
+    (void)rule_cache_fill(old.table, old.salt, old.is_guess, pc_of(2));
     assert_true(rule_cache_find(rule_cache_view(), pc_of(2)) == 0);
     assert_true(rule_cache_get(rule_cache_view(), pc_of(2)) == expected(pc_of(2)));
 }
