@@ -88,7 +88,7 @@ static struct human format_limit(enum budget_unit unit, uint64_t value)
     case BUDGET_HUNDREDTHS:
         break;
     }
-    (void)snprintf(out.text, sizeof(out.text), "%.4g%%", (double)value / 100); // fits
+    (void)snprintf(out.text, sizeof(out.text), "%.10g%%", (double)value / 100); // fits
     return out;
 }
 

@@ -141,10 +141,17 @@ struct human sampling_format_error(uint64_t figure, uint64_t error)
 
 struct sampling_rate sampling_format_rate(const struct sampling *sampling)
 {
+    const double whole_from = 999.5; // where %.3g goes over to powers of ten
     struct sampling_rate rate = {.text = "none of the"};
-    if (sampling->recorded_allocations != 0) {
-        (void)snprintf(rate.text, sizeof(rate.text), "1 of %.3g", // fits
-                       (double)sampling->allocations / (double)sampling->recorded_allocations);
+    if (sampling->recorded_allocations == 0) {
+        return rate;
+    }
+    const double inverse = (double)sampling->allocations / (double)sampling->recorded_allocations;
+    if (inverse < whole_from) {
+        (void)snprintf(rate.text, sizeof(rate.text), "1 of %.3g", inverse); // fits
+    } else {
+        (void)snprintf(rate.text, sizeof(rate.text), "1 of %.26s", // fits
+                       format_count((uint64_t)(inverse + 0.5)).text);
     }
     return rate;
 }
@@ -178,10 +185,11 @@ void sampling_append_error(const struct sampling *sampling, struct strbuf *out)
         EXAMPLE_BYTES = 100 << 20
     };
     if (sampling->bytes != 0) {
-        strbuf_printf(out,
-                      "In at least 95 of 100 cases an estimate of 100 MiB is within ±%.2g%%, and "
-                      "others are within their ±, which is an upper limit for numbers of blocks; "
-                      "errors do not add up",
-                      100 * two_errors(sampling, EXAMPLE_BYTES) / EXAMPLE_BYTES);
+        const double whole_from = 9.95; // as in sampling_format_rate(), for %.2g
+        const double percent = 100 * two_errors(sampling, EXAMPLE_BYTES) / EXAMPLE_BYTES;
+        strbuf_append_text(out, "In at least 95 of 100 cases an estimate of 100 MiB is within ±");
+        strbuf_printf(out, percent < whole_from ? "%.2g" : "%.0f", percent);
+        strbuf_append_text(out, "%, and others are within their ±, which is an upper limit for "
+                                "numbers of blocks; errors do not add up");
     }
 }

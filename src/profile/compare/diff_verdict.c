@@ -74,7 +74,7 @@ void diff_verdict_append(const struct diff *diff,
                          const struct diff_verdict *verdict,
                          struct strbuf *out)
 {
-    strbuf_printf(out, "%sgrew beyond %.4g%%%s", verdict->findings->len == 0 ? "nothing " : "",
+    strbuf_printf(out, "%sgrew beyond %.10g%%%s", verdict->findings->len == 0 ? "nothing " : "",
                   (double)verdict->threshold / 100, verdict->findings->len == 0 ? "" : ":");
     append_findings(diff, verdict->findings, out);
     const char *begin = "; not in both recordings:";
