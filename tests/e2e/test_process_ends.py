@@ -91,7 +91,8 @@ def test_processes_that_were_killed_are_named(tree):
     assert all(process["killed_threads"] == 0 for process in processes if not process["killed"])
     text = subprocess.run([CAIRN, "report", "-n", "1", tree], check=True, capture_output=True, text=True,
                           env=environment(), timeout=60).stdout
-    (pids,) = re.findall(rf"{ROUNDS} processes were killed \((.*), \.\.\.\): one call .* {ROUNDS} threads", text)
+    (pids,) = re.findall(rf"{ROUNDS} processes were killed or ended without exit \((.*), \.\.\.\): one call .* "
+                         rf"{ROUNDS} threads", text)
     assert pids == ", ".join(f"{process['pid']} process_tree" for process in killed[:3])
 
 
@@ -99,7 +100,8 @@ def test_one_process_that_was_killed_has_one_thread(tmp_path):
     path = tmp_path / "one.cairn"
     run = subprocess.run([CAIRN, "record", "-o", path, "--", PROGRAMS / "process_tree", "1", "kill"], check=True,
                          capture_output=True, text=True, env=environment(), timeout=60)
-    assert re.search(r"1 process was killed \(\d+ process_tree\): one call .* missing of its thread\n", run.stderr)
+    assert re.search(r"1 process was killed or ended without exit \(\d+ process_tree\): one call .* missing of its "
+                     r"thread\n", run.stderr)
 
 
 def test_rates_are_those_of_the_part(tree):

@@ -86,10 +86,12 @@ static void write_killed(const struct profile *profile, const char *prefix, FILE
         threads += process->killed_threads;
     }
     if (count > 0) {
-        (void)fprintf(out,
-                      "%s%zu %s killed (%s%s): one call that had not returned may be missing of ",
-                      prefix, count, count == 1 ? "process was" : "processes were",
-                      strbuf_text(&names), count > NAMED ? ", ..." : "");
+        (void)fprintf(
+            out,
+            "%s%zu %s killed or ended without exit (%s%s): one call that had not returned "
+            "may be missing of ",
+            prefix, count, count == 1 ? "process was" : "processes were", strbuf_text(&names),
+            count > NAMED ? ", ..." : "");
         if (threads == 1) {
             (void)fprintf(out, "its thread\n");
         } else {

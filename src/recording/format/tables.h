@@ -128,7 +128,7 @@ enum rec_process_flags {
     REC_PROCESS_MAIN = 1 << 3,          // the started program
     REC_PROCESS_GO = 1 << 4,            // a Go program that uses C: only C's heap is recorded
     REC_PROCESS_ATTACHED = 1 << 5,      // ran before: its earlier blocks are not recorded
-    REC_PROCESS_KILLED = 1 << 6,        // ended without exit or _exit: mostly by a signal
+    REC_PROCESS_KILLED = 1 << 6,        // ended without exit or _exit: by a signal or itself
 };
 
 // One image of one process. An exec makes a new entry with the same pid and the next epoch.
