@@ -77,6 +77,19 @@ def test_a_filter_holds_for_every_answer(server, file, tmp_path):
         assert answers[key] == wanted, key
 
 
+def test_the_rules_for_leaks_are_those_of_the_options(file, tmp_path):
+    rules = tmp_path / "rules.txt"
+    rules.write_text("leak:^walk$\n")
+    usual = answers_of(export(file, tmp_path / "usual.html"))["leaks?by=stack"]
+    for options in (["--no-builtin-suppressions", "--no-embedded-suppressions"], ["--suppressions", rules]):
+        leaks = answers_of(export(file, tmp_path / "page.html", *options))["leaks?by=stack"]
+        reported = json.loads(subprocess.run([CAIRN, "report", "--json", *options, file], check=True,
+                                             capture_output=True, timeout=DEADLINE_SECONDS).stdout)
+        assert leaks["suppressions"]["pattern"] == [rule["pattern"] for rule in reported["suppressions"]]
+        assert leaks["suppressions"] != usual["suppressions"]
+        assert leaks["selection"]["totals"]["leaked_bytes"] == reported["totals"]["leaked_bytes"]
+
+
 def test_a_large_recording_is_cut_and_says_so(tmp_path):
     chance = random.Random(2)
     stacks = (";".join(f"app!f{chance.randrange(300)}(a.c:{chance.randrange(9)})" for _ in range(20))

@@ -303,6 +303,8 @@ static int run(void *context, int count, char **operands)
         read_moment(fields, &moment, &info) != ERR_OK) {
         return command_usage_error(&command_export, &info);
     }
+    // Its pages judge leaks, as those of cairn analyze do.
+    fields->filter.suppresses = strcmp(fields->format, exporter_html.name) == 0;
     return command_end(export_file(operands[0], fields, moment, &info), &info, STATUS_OK);
 }
 
@@ -312,9 +314,10 @@ const struct command command_export = {
     .synopsis = "--to FORMAT [options] FILE",
     .description =
         "Write the recording FILE in a format that another tool reads. The figures are\n"
-        "those of cairn report with the same filters. Output goes to standard output; if\n"
-        "that is a terminal and the format is binary, it goes to a file in the current\n"
-        "directory that is named after FILE.\n",
+        "those of cairn report with the same filters; but every leak counts, except in\n"
+        "html, unless --suppressions is given. Output goes to standard output; if that is\n"
+        "a terminal and the format is binary, it goes to a file in the current directory\n"
+        "that is named after FILE.\n",
     .examples = "cairn export --html run.cairn -o run.html\n"
                 "cairn export --to pprof -o run.pb.gz run.cairn\n"
                 "cairn export --to folded run.cairn | flamegraph.pl > run.svg\n",

@@ -63,7 +63,9 @@ select_one(struct query *query, const struct opened *opened, struct selection *o
 {
     const struct profile *profile = opened->profile;
     struct filter filter = query->filter;
-    filter.suppressions = &opened->rules;
+    if (query->settings->filter == NULL) { // else it has its own rules, or none
+        filter.suppressions = &opened->rules;
+    }
     TRY(filter_params_read_time(query->request, &profile->recording, &filter, query->problem));
     if (profile == query->profile) {
         query->filter = filter;
