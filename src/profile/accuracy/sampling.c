@@ -168,15 +168,17 @@ void sampling_append_mark(const struct recording *recording, struct strbuf *out)
 
 void sampling_append(const struct sampling *sampling, struct strbuf *out)
 {
-    strbuf_printf(out,
-                  "all figures are estimates because %s: %s allocations was recorded, at times "
-                  "only 1 of %s; the exact totals are %s allocations ",
+    strbuf_printf(out, "all figures are estimates because %s: %s allocations was recorded",
                   sampling->is_for_all      ? "blocks were sampled (--sample)"
                   : sampling->is_for_memory ? "live blocks reached the memory limit (--max-memory)"
                                             : "the program was faster than the recorder",
-                  sampling_format_rate(sampling).text, format_count(sampling->max_weight).text,
+                  sampling_format_rate(sampling).text);
+    if (sampling->max_weight > 1) {
+        strbuf_printf(out, ", at times only 1 of %s", format_count(sampling->max_weight).text);
+    }
+    strbuf_printf(out, "; the exact totals are %s allocations and ",
                   format_count(sampling->allocations).text);
-    strbuf_printf(out, "and %s bytes", format_count(sampling->allocated_bytes).text);
+    strbuf_printf(out, "%s bytes", format_count(sampling->allocated_bytes).text);
 }
 
 void sampling_append_error(const struct sampling *sampling, struct strbuf *out)

@@ -59,11 +59,27 @@ static void an_error_has_no_power_of_ten(void **state)
     }
 }
 
+static void a_weight_of_one_is_not_said(void **state)
+{
+    (void)state;
+    struct sampling sampling = {.is_for_all = true, .allocations = 200, .max_weight = 1};
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    sampling_append(&sampling, &text);
+    assert_string_equal(
+        strbuf_text(&text),
+        "all figures are estimates because blocks were sampled (--sample): none of the "
+        "allocations was recorded; the exact totals are 200 allocations and 0 bytes");
+    sampling.max_weight = 2;
+    sampling_append(&sampling, &text);
+    assert_non_null(strstr(strbuf_text(&text), "recorded, at times only 1 of 2; the exact"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_rate_has_no_power_of_ten),
         cmocka_unit_test(an_error_has_no_power_of_ten),
+        cmocka_unit_test(a_weight_of_one_is_not_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
