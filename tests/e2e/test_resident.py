@@ -284,7 +284,7 @@ def test_redis_with_its_own_allocator(scratch):
     """jemalloc's areas are the program's own mappings, but count as heap."""
     path, socket = scratch / "redis.cairn", scratch / "redis.sock"
     command = ["/usr/bin/redis-server", "--port", "0", "--unixsocket", socket, "--save", "",
-               "--dir", scratch]
+               "--dir", scratch, "--enable-debug-command", "yes"]
     ask = ["redis-cli", "-s", socket]
     with subprocess.Popen([CAIRN, "record", "-q", "-o", path, "--", *command],
                           env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
@@ -294,6 +294,7 @@ def test_redis_with_its_own_allocator(scratch):
                        capture_output=True)
         said = subprocess.run([*ask, "INFO", "memory"], capture_output=True, text=True, check=True)
         used = int(re.search(r"^used_memory:(\d+)", said.stdout, re.M).group(1))
+        assert used > 20000 * 700, "the server has its keys"
         subprocess.run([*ask, "SHUTDOWN", "NOSAVE"], capture_output=True, check=False)
         redis.communicate(timeout=60)
     report = Recording(path, redis).report
