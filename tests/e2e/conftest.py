@@ -24,7 +24,7 @@ def record(scratch):
     and that nothing was lost. It returns the Recording. With is_compared=False there is no bare
     run. `options` are options of cairn.
     """
-    def run(program, *arguments, options=(), env=None, stdin=b"", cwd=None, timeout=120,
+    def run(program, *arguments, options=(), env=None, stdin=b"", cwd=None, timeout=500,
             is_compared=True, is_whole=True):
         command = [str(program), *map(str, arguments)]
         settings = {"env": environment(env), "input": stdin, "cwd": cwd or scratch,

@@ -21,7 +21,7 @@ def test_a_recorder_that_stands_still_does_not_hold_the_program():
         result = subprocess.run([ENDLESS, "1000000"], env=session.environment(),
                                 capture_output=True, text=True, timeout=60)
         assert (result.returncode, result.stdout, result.stderr) == (0, "done\n", "")
-        assert 2.5 < time.monotonic() - began < 20
+        assert 2.5 < time.monotonic() - began
         assert session.u32[STATE_WORD] == ABANDONED
         assert session.counters()["lane_timeout"] == 1
 
