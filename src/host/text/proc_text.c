@@ -56,6 +56,12 @@ bool proc_text_is_working(const char *text)
     return state == 'R' || state == 'D';
 }
 
+bool proc_text_is_stopped(const char *text)
+{
+    const char state = *stat_field(text, 3);
+    return state == 'T' || state == 't';
+}
+
 uint64_t proc_text_start(const char *text)
 {
     return number_field(stat_field(text, 22));

@@ -32,20 +32,24 @@ static void the_innermost_pid_is_the_last_of_its_line(void **state)
     }
 }
 
-static void a_process_works_that_runs_or_waits_for_a_disk(void **state)
+static void a_process_works_sleeps_or_is_stopped(void **state)
 {
     (void)state;
     static const struct {
         const char *text;
         bool is_working;
+        bool is_stopped;
     } cases[] = {
-        {"18 (a) R 1", true},  {"18 (a) D 1", true},  {"18 (a) S 1", false},
-        {"18 (a) Z 1", false}, {"18 (a) T 1", false}, {"18 (a) R) S 1", false}, // a strange name
-        {"18 (a)", false},     {"", false},
+        {"18 (a) R 1", true, false},     {"18 (a) D 1", true, false}, // waits for a disk
+        {"18 (a) S 1", false, false},    {"18 (a) Z 1", false, false},
+        {"18 (a) T 1", false, true},     {"18 (a) t 1", false, true},
+        {"18 (a) R) S 1", false, false}, // a strange name
+        {"18 (a)", false, false},        {"", false, false},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         print_message("%s\n", cases[i].text);
         assert_int_equal(proc_text_is_working(cases[i].text), cases[i].is_working);
+        assert_int_equal(proc_text_is_stopped(cases[i].text), cases[i].is_stopped);
     }
 }
 
@@ -91,7 +95,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_innermost_pid_is_the_last_of_its_line),
-        cmocka_unit_test(a_process_works_that_runs_or_waits_for_a_disk),
+        cmocka_unit_test(a_process_works_sleeps_or_is_stopped),
         cmocka_unit_test(the_stack_begins_at_field_28),
         cmocka_unit_test(the_environment_ends_at_field_51),
     };

@@ -13,18 +13,22 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "host/containers/vec.h"
 #include "host/os/file.h"
+#include "host/os/proc_file.h"
 #include "host/text/number.h"
+#include "host/text/proc_text.h"
 #include "recorder/control/control_socket.h"
 
 #define SOCKET_LIST_BYTES_MAX (64u << 20)
 
 enum {
-    WHO_PATIENCE_MS = 5000,  // for recorders that may have the recording
+    WHO_PATIENCE_MS = 5000,  // for recorders that may have the recording, if they do not run
     START_PATIENCE_MS = 500, // for a recorder that has no socket yet
     LOOK_MS = 25,            // between two searches for recorders
     NAME_BYTES = 64,         // of a socket, at most
+    STAT_BYTES_MAX = 4096,
 };
 
 // A recorder that is asked for its recording.
@@ -201,12 +205,9 @@ ask_recorders(struct asked_vec *recorders, const char *recording, struct pollfd_
     return ERR_OK;
 }
 
-// Read the answers. Return the recorder that has the recording, or NULL. *waiting is whether others
-// may still answer.
-static const struct asked *
-hear_recorders(struct asked_vec *recorders, const struct pollfd_vec *fds, bool *waiting)
+// Read the answers. Return the recorder that has the recording, or NULL.
+static const struct asked *hear_recorders(struct asked_vec *recorders, const struct pollfd_vec *fds)
 {
-    *waiting = false;
     for (size_t i = 0; i < recorders->len; i++) {
         struct asked *asked = &recorders->items[i];
         char answer[2] = "";
@@ -222,9 +223,37 @@ hear_recorders(struct asked_vec *recorders, const struct pollfd_vec *fds, bool *
                 fd_closep(&asked->fd);
             }
         }
-        *waiting = *waiting || !asked->is_done;
     }
     return NULL;
+}
+
+// Return whether the recorder at `fd` is stopped, or cannot be seen from here.
+static bool is_stopped(int fd)
+{
+    CLEANUP(strbuf_release) struct strbuf stat = {0};
+    struct ucred peer_is = {0};
+    socklen_t bytes = sizeof(peer_is);
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer_is, &bytes) != 0 || peer_is.pid <= 0 ||
+           !proc_file_read(peer_is.pid, "stat", STAT_BYTES_MAX, &stat) ||
+           proc_text_is_stopped(strbuf_text(&stat));
+}
+
+// Return for how long to ask in all. A recorder that runs will answer: it works, or the machine is
+// busy.
+static uint64_t patience_ms(const struct asked_vec *recorders, uint64_t passed_ms)
+{
+    uint64_t patience = START_PATIENCE_MS;
+    for (size_t i = 0; i < recorders->len; i++) {
+        const struct asked *asked = &recorders->items[i];
+        if (asked->is_done) {
+            continue;
+        }
+        patience = max_u64(patience, WHO_PATIENCE_MS);
+        if (passed_ms >= WHO_PATIENCE_MS && asked->fd >= 0 && !is_stopped(asked->fd)) {
+            return CONTROL_PATIENCE_MS;
+        }
+    }
+    return patience;
 }
 
 // Connect to the recorder of `recording`, which is a pid or an absolute path. All are asked at
@@ -236,12 +265,11 @@ static MUST_USE enum err find(const char *recording, int *out_fd, struct err_inf
     CLEANUP(pollfd_vec_release) struct pollfd_vec fds = {0};
     const uint64_t begin_ms = clock_monotonic_ms();
     uint64_t passed_ms = 0;
-    bool waiting = true;
-    while (passed_ms < (waiting ? WHO_PATIENCE_MS : START_PATIENCE_MS)) {
+    while (passed_ms < patience_ms(&recorders, passed_ms)) {
         TRY(look_for_recorders(&recorders, info));
         TRY(ask_recorders(&recorders, recording, &fds));
         (void)wait_for(fds.items, fds.len, LOOK_MS);
-        const struct asked *found = hear_recorders(&recorders, &fds, &waiting);
+        const struct asked *found = hear_recorders(&recorders, &fds);
         if (found != NULL) {
             *out_fd = connect_to(found->name, 0);
             if (*out_fd >= 0) {

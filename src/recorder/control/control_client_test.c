@@ -16,9 +16,12 @@
 
 #include <cmocka.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "recorder/control/control_socket.h"
 #include "recorder/test_network.h"
+
+#define BUSY_MS 5500u // longer than the client waits for a stopped recorder
 
 // A process that answers as a recorder does.
 struct recorder {
@@ -26,6 +29,7 @@ struct recorder {
     bool is_gone_when_asked; // it ends at the first request but "is"
     bool is_gone_when_found; // it ends after "is"
     bool is_no_recorder;     // it says yes to all, in other words
+    bool is_busy;            // it takes long before its first answer
     bool is_found;
     uint32_t displaced; // it gives away the places of so many clients that ask after "is"
     pid_t pid;
@@ -61,6 +65,9 @@ static void run_recorder(struct recorder *recorder, int ready)
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (control_socket_open(&control, NULL) != ERR_OK || write(ready, "x", 1) != 1) {
         _exit(1);
+    }
+    if (recorder->is_busy) {
+        clock_sleep_ns(BUSY_MS * NS_PER_MS);
     }
     const struct control_handler handler = {.context = recorder, .answer = answer};
     for (;;) {
@@ -142,6 +149,17 @@ static void the_recorder_of_a_recording_answers(void **state)
     for (size_t i = 0; i < ARRAY_LEN(recorders); i++) {
         stop(&recorders[i]);
     }
+}
+
+static void a_recorder_that_works_is_waited_for(void **state)
+{
+    (void)state;
+    CLEANUP(strbuf_release) struct strbuf reply = {0};
+    struct recorder busy = {.recording = "/tmp/control_client_test.1", .is_busy = true};
+    start(&busy);
+    assert_int_equal(control_ask(busy.recording, "status", NULL, &reply, NULL), ERR_OK);
+    assert_string_equal(strbuf_text(&reply), "status||/tmp/control_client_test.1");
+    stop(&busy);
 }
 
 static void a_refusal_and_an_end_are_said(void **state)
@@ -226,6 +244,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_recorder_of_a_recording_answers),
+        cmocka_unit_test(a_recorder_that_works_is_waited_for),
         cmocka_unit_test(a_refusal_and_an_end_are_said),
         cmocka_unit_test(a_displaced_client_asks_again),
         cmocka_unit_test(a_recorder_is_asked_by_its_process_id),
