@@ -30,7 +30,7 @@ int main(int argc, char **argv)
 {
     pthread_t threads[3];
     char left[16];
-    lasts_ms = atol(getenv("LASTS_MS")) * (atoi(argv[1]) % 8 == 1 ? 20 : 1);
+    lasts_ms = atol(getenv("LASTS_MS")) * (access("longer", F_OK) == 0 ? 500 : atoi(argv[1]) % 8 == 1 ? 20 : 1);
     for (int i = 0; i < 3; i++) {
         pthread_create(threads + i, NULL, work, NULL);
     }
@@ -128,6 +128,8 @@ def test_a_process_that_executes_one_program_after_another(scratch):
     with subprocess.Popen([build(scratch), "100000"], stdout=subprocess.PIPE, cwd=scratch,
                           env={"LASTS_MS": "10"}) as process:
         for counts in attempts():
+            if counts["all"] > 12:
+                (scratch / "longer").touch()
             counts["recorded"] += attach(scratch, process.pid)
         (scratch / "stop").touch()
         assert (process.communicate(timeout=DEADLINE_SECONDS)[0], process.returncode) == (b"whole\n", 0)
