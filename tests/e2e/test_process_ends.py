@@ -6,6 +6,7 @@ tests/programs/lifecycle/process_tree.c: children that hold a burst of blocks on
 """
 import itertools
 import json
+import pathlib
 import re
 import subprocess
 
@@ -102,6 +103,15 @@ def test_one_process_that_was_killed_has_one_thread(tmp_path):
                          capture_output=True, text=True, env=environment(), timeout=60)
     assert re.search(r"1 process was killed or ended without exit \(\d+ process_tree\): one call .* missing of its "
                      r"thread\n", run.stderr)
+
+
+@pytest.mark.parametrize("command", ["ldd /bin/true", "LD_TRACE_LOADED_OBJECTS=1 /bin/true", "$LOADER --list /bin/true"])
+def test_a_loader_that_only_lists_libraries_was_not_killed(tmp_path, command):
+    loader = next(str(path) for path in pathlib.Path("/lib64").glob("ld-linux*"))
+    run = subprocess.run([CAIRN, "record", "-o", tmp_path / "list.cairn", "--", "bash", "-c", f"({command}); :"],
+                         capture_output=True, text=True, env=environment({"LOADER": loader}), timeout=60, check=True)
+    assert "libc.so.6" in run.stdout
+    assert "killed" not in run.stderr
 
 
 def test_rates_are_those_of_the_part(tree):

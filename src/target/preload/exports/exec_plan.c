@@ -116,6 +116,16 @@ static enum exec_obstacle complete(struct exec_plan *plan, char *const *variable
     return has_door && use_door(plan, variables) ? EXEC_NONE : obstacle;
 }
 
+// Whether the loader may print something and end, before any library of the program runs.
+static bool may_list(const char *path, const struct environment_scan *given)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    // By the name first: few programs have such a one, and the file was opened once before.
+    return given->lists_libraries ||
+           (strncmp(name, "ld", strlen("ld")) == 0 && exec_check_is_loader(path));
+}
+
 void exec_plan_make(struct exec_plan *plan, const char *path, char *const *variables)
 {
     plan->session = process_followed_session();
@@ -123,12 +133,14 @@ void exec_plan_make(struct exec_plan *plan, const char *path, char *const *varia
     plan->number = 0;
     plan->obstacle = EXEC_NONE;
     plan->is_traced = false;
+    plan->may_list = false;
     environment_as_is(&plan->environment, variables);
     const struct environment_scan given = environment_scan(variables);
     const bool has_ours = given.ours != NULL;
     if (path == NULL || (plan->session == NULL && !has_ours)) {
         return;
     }
+    plan->may_list = may_list(path, &given);
     plan->obstacle = sys_is_forbidden() ? EXEC_SECCOMP : exec_check(path);
     if (plan->obstacle == EXEC_NONE || plan->obstacle == EXEC_STATIC) {
         const enum exec_obstacle around = complete(plan, variables);
@@ -164,7 +176,8 @@ static bool may_follow(const struct exec_plan *plan)
 
 void exec_plan_announce(struct exec_plan *plan)
 {
-    if (sys_is_forbidden()) {
+    // Else the process would count as killed. A vfork child has its parent's note.
+    if (sys_is_forbidden() || (plan->may_list && process_is_this())) {
         process_forgo_exit_note();
     }
     if (has_obstacle(plan)) {

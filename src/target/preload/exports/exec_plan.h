@@ -41,6 +41,7 @@ struct exec_plan {
     enum exec_obstacle obstacle;
     uint64_t number; // of the note, 0: none
     bool is_traced;  // the recorder follows the exec
+    bool may_list;   // no program may follow: the loader may only print, as for ldd
 };
 
 // Whether a program that is executed here with these variables could join, or loads no library of

@@ -12,6 +12,7 @@
 #define PATH_ENV_NAME     "PATH"
 #define VALGRIND_ENV_NAME "VALGRIND_LAUNCHER"
 #define INSIDE_ENV_NAME   "CAIRN_INSIDE_VALGRIND"
+#define LISTS_ENV_NAME    "LD_TRACE_LOADED_OBJECTS"
 #define OUR_FILE_NAME     "libcairn_preload.so"
 #define ENTRY_BYTES_MAX   1024u
 
@@ -118,6 +119,7 @@ struct environment_scan environment_scan(char *const *variables)
         scan.session = session != NULL ? session : scan.session;
         scan.path = scan.path == NULL ? path : scan.path; // as getenv(3)
         scan.is_of_valgrind = scan.is_of_valgrind || value_of(variable, VALGRIND_ENV_NAME) != NULL;
+        scan.lists_libraries = scan.lists_libraries || value_of(variable, LISTS_ENV_NAME) != NULL;
         is_inside_wanted = is_inside_wanted || value_of(variable, INSIDE_ENV_NAME) != NULL;
     }
     scan.is_of_valgrind = scan.is_of_valgrind && !is_inside_wanted;
