@@ -35,8 +35,7 @@ struct environment_scan {
     // Valgrind's launcher made it for its tool, which simulates the program; and
     // CAIRN_INSIDE_VALGRIND, by which the bench counts our own instructions there, is not set.
     bool is_of_valgrind;
-    bool
-        lists_libraries; // ldd's LD_TRACE_LOADED_OBJECTS: the loader prints a list and runs nothing
+    bool lists_libraries; // LD_TRACE_LOADED_OBJECTS: the loader prints a list and runs nothing
     size_t ours_bytes;
     size_t count; // of variables
 };
