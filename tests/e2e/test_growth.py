@@ -11,23 +11,34 @@ from cairn_run import CAIRN, PROGRAMS, environment
 WANTED = {"leak": "growing", "late": "growing", "warm_up": "stopped", "cache": "bounded",
           "teeth": "sawtooth"}
 
+# On a busy machine the programs or their recorders stand still for so long that the pattern is another one.
+ATTEMPTS = 8
+
+
+def problem_of(path, word):
+    """What the report says wrongly, or None."""
+    run = subprocess.run([CAIRN, "report", "--json", "--sort", "leaked", path], check=True, capture_output=True,
+                         env=environment(), timeout=60)
+    report = json.loads(run.stdout)
+    (site,) = [site for site in report["leaks"]["leaks"] if site["function"] == "keep"]
+    growing = [item["function"] for item in report["findings"]["items"] if item["kind"] == "growth"]
+    slope = site["slope_bytes_per_s"]
+    assert (slope is not None) == (site["growth"] == "growing")
+    is_right = (site["growth"] == WANTED[word] and growing == (["keep"] if WANTED[word] == "growing" else [])
+                and (word != "leak" or 700_000 < slope < 1_300_000))
+    return None if is_right else (site, report["findings"])
+
 
 def test_programs_are_called_what_they_are(tmp_path):
-    running = {word: subprocess.Popen([CAIRN, "record", "-q", "-o", tmp_path / f"{word}.cairn", "--",
-                                       PROGRAMS / "behaviour", word], env=environment())
-               for word in WANTED}
-    found = {}
-    for word, process in running.items():
-        assert process.wait(timeout=120) == 0
-        run = subprocess.run([CAIRN, "report", "--json", "--sort", "leaked",
-                              tmp_path / f"{word}.cairn"], check=True, capture_output=True,
-                             env=environment(), timeout=60)
-        report = json.loads(run.stdout)
-        (site,) = [site for site in report["leaks"]["leaks"] if site["function"] == "keep"]
-        growing = [item["function"] for item in report["findings"]["items"] if item["kind"] == "growth"]
-        assert growing == (["keep"] if WANTED[word] == "growing" else []), (word, report["findings"])
-        found[word] = site["growth"]
-        assert (site["slope_bytes_per_s"] is not None) == (site["growth"] == "growing")
-        if word == "leak":
-            assert 700_000 < site["slope_bytes_per_s"] < 1_300_000
-    assert found == WANTED
+    problems = dict.fromkeys(WANTED, "not tried")
+    for _ in range(ATTEMPTS):
+        running = {word: subprocess.Popen([CAIRN, "record", "-q", "-o", tmp_path / f"{word}.cairn", "--",
+                                           PROGRAMS / "behaviour", word], env=environment())
+                   for word in problems}
+        for word, process in running.items():
+            assert process.wait(timeout=120) == 0
+            problems[word] = problem_of(tmp_path / f"{word}.cairn", word)
+        problems = {word: problem for word, problem in problems.items() if problem is not None}
+        if not problems:
+            break
+    assert problems == {}
