@@ -69,7 +69,11 @@ static inline void
 recent_block_set(struct recent_block *place, uint64_t address, const struct live_block *block)
 {
     place->address = address | RECENT_ALIVE;
-    place->block = *block;
+    // Field by field: a whole block would be copied through memory.
+    place->block.size_bytes = block->size_bytes;
+    place->block.born_ms = block->born_ms;
+    place->block.row = block->row;
+    place->block.shift = block->shift;
 }
 
 // Add a block, which is the youngest of its address, to `recent` if its place has that address.

@@ -50,11 +50,17 @@ static inline bool bucket_set_has_table(const struct bucket_set *set)
     return (set->tagged & 1) != 0;
 }
 
+// Return the table, owned by the set, which has one.
+static inline struct bucket_count *bucket_set_known_table(const struct bucket_set *set)
+{
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): it was made from one
+    return (struct bucket_count *)(set->tagged & ~(uintptr_t)15);
+}
+
 // Return the table, owned by the set; NULL if there is none.
 static inline struct bucket_count *bucket_set_table(const struct bucket_set *set)
 {
-    // NOLINTNEXTLINE(performance-no-int-to-ptr): it was made from one
-    return bucket_set_has_table(set) ? (struct bucket_count *)(set->tagged & ~(uintptr_t)15) : NULL;
+    return bucket_set_has_table(set) ? bucket_set_known_table(set) : NULL;
 }
 
 // Return the number of places of the table.
@@ -98,7 +104,8 @@ static inline MUST_USE enum err bucket_set_add(
         return ERR_OK;
     }
     if (LIKELY(bucket_set_has_table(set))) {
-        struct bucket_count *count = bucket_set_first(set, bucket_set_table(set), bucket);
+        struct bucket_count *table = bucket_set_known_table(set);
+        struct bucket_count *count = bucket_set_first(set, table, bucket);
         if (LIKELY(bucket_count_is_of(count, bucket))) {
             count->tagged += 1u << BUCKET_TAG_BITS;
             count->bytes += bytes;

@@ -87,17 +87,6 @@ enum err row_table_get(struct row_table *table, uint32_t thread, uint32_t node, 
     return ERR_OK;
 }
 
-// Before a change: if a peak was set since the row's last change, its live bytes are its bytes at
-// the latest peak.
-static inline void commit_peak(struct rec_row *row, struct row_extra *extra, uint64_t peak_number)
-{
-    if (extra->peak_number != peak_number) {
-        row->peak_bytes = row->allocated_bytes - row->freed_bytes;
-        row->peak_blocks = row->allocations - row->frees;
-        extra->peak_number = peak_number;
-    }
-}
-
 static struct bucket_set *histogram_of(struct row_extra *extra, const struct row_note *note)
 {
     return &extra->histograms[note->change == ROW_FREED || note->change == ROW_FREED_MORE];
@@ -118,40 +107,6 @@ static inline void prefetch_count(const struct row_table *table, const struct ro
     }
 }
 
-// Return the row's number of allocations, or of frees; the sum of their bytes follows.
-static inline uint64_t *sums_of(struct rec_row *row, enum row_change change)
-{
-    _Static_assert(offsetof(struct rec_row, allocated_bytes) ==
-                           offsetof(struct rec_row, allocations) + sizeof(uint64_t) &&
-                       offsetof(struct rec_row, frees) ==
-                           offsetof(struct rec_row, allocations) + 2 * sizeof(uint64_t) &&
-                       offsetof(struct rec_row, freed_bytes) ==
-                           offsetof(struct rec_row, allocations) + 3 * sizeof(uint64_t),
-                   "four numbers side by side");
-    return (uint64_t *)((char *)row + offsetof(struct rec_row, allocations)) + (size_t)2 * change;
-}
-
-// Count an allocation or a free. Both take the same way, without a branch, because which of them
-// comes next is unpredictable.
-static inline enum err
-count_block(struct row_table *table, const struct row_note *note, uint32_t step)
-{
-    struct rec_row *row = table->rows.items + note->row;
-    struct row_extra *extra = table->extras.items + note->row;
-    uint64_t *sums = sums_of(row, note->change);
-    TRY(cell_table_touch(&table->cells, &extra->cells, row, step));
-    TRY(bucket_set_add(&extra->histograms[note->change], note->bucket, note->size_bytes, sums[0],
-                       sums[1]));
-    commit_peak(row, extra, note->peak_number);
-    sums[0]++;
-    sums[1] += note->size_bytes;
-    const uint64_t live_bytes = row->allocated_bytes - row->freed_bytes;
-    if (live_bytes > row->own_peak_bytes) {
-        row->own_peak_bytes = live_bytes;
-    }
-    return ERR_OK;
-}
-
 static enum err count_pairs(struct row_table *table, const struct row_note *note)
 {
     struct rec_row *r = table->rows.items + note->row;
@@ -166,7 +121,7 @@ static enum err count_pairs(struct row_table *table, const struct row_note *note
     TRY(bucket_set_add(&extra->histograms[ROW_FREED], at_once, bytes, r->frees, r->freed_bytes));
     bucket_set_add_more(&extra->histograms[ROW_ALLOCATED], note->bucket, count - 1, 0);
     bucket_set_add_more(&extra->histograms[ROW_FREED], at_once, count - 1, 0);
-    commit_peak(r, extra, note->peak_number);
+    row_commit_peak(r, extra, note->peak_number);
     r->allocations += count;
     r->allocated_bytes += bytes;
     r->frees += count;
@@ -190,7 +145,7 @@ static enum err count_temporary(struct row_table *table, const struct row_note *
 static void count_at_peak(struct row_table *table, const struct row_note *note)
 {
     struct rec_row *row = table->rows.items + note->row;
-    commit_peak(row, table->extras.items + note->row, note->peak_number);
+    row_commit_peak(row, table->extras.items + note->row, note->peak_number);
     row->peak_bytes += note->size_bytes;
     row->peak_blocks++;
     row->own_peak_bytes = max_u64(row->own_peak_bytes, row->peak_bytes);
@@ -244,8 +199,9 @@ enum err row_table_count(struct row_table *table)
     }
     for (uint32_t i = 0; i < count; i++) {
         const struct row_note *note = table->notes + i;
-        const enum err err = LIKELY(note->change <= ROW_FREED) ? count_block(table, note, step)
-                                                               : count_other(table, note);
+        const enum err err = LIKELY(note->change <= ROW_FREED)
+                                 ? row_table_count_block(table, note, step)
+                                 : count_other(table, note);
         if (UNLIKELY(err != ERR_OK)) { // the others still count
             result = result == ERR_OK ? err : result;
         }
@@ -428,7 +384,7 @@ void row_table_commit_peak(struct row_table *table,
         return;
     }
     if (is_alive || end_number == table->peak_number) {
-        commit_peak(r, extra, table->peak_number);
+        row_commit_peak(r, extra, table->peak_number);
         return;
     }
     r->peak_bytes = 0;

@@ -9,7 +9,7 @@
 //
 // With many rows, the memory of an event (its row, a histogram) is not in the processor's caches.
 // So events are noted first, and some dozens are counted together while the memory for the next
-// ones is fetched.
+// ones is fetched. With few rows, runs of events are counted at once.
 //
 // Rows have the layout of the recording; `row_extra` has the table's own data beside each.
 // Memory: 112 bytes a row for both, 6 to 11 to find it, and four a node; cells and cohorts in
@@ -19,6 +19,7 @@
 // Failure: ERR_NO_MEMORY, ERR_LIMIT (2^32 rows).
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "aggregate/rows/bucket_set.h"
@@ -109,6 +110,52 @@ static inline uint32_t row_table_step(const struct row_table *table)
 // Count all notes. Rows and extras are complete afterwards. A failure loses one event.
 enum err row_table_count(struct row_table *table) MUST_USE;
 
+// Before a change: if a peak was set since the row's last change, its live bytes are its bytes at
+// the latest peak.
+static inline void
+row_commit_peak(struct rec_row *row, struct row_extra *extra, uint64_t peak_number)
+{
+    if (extra->peak_number != peak_number) {
+        row->peak_bytes = row->allocated_bytes - row->freed_bytes;
+        row->peak_blocks = row->allocations - row->frees;
+        extra->peak_number = peak_number;
+    }
+}
+
+// Return the row's number of allocations, or of frees; the sum of their bytes follows.
+static inline uint64_t *row_sums_of(struct rec_row *row, enum row_change change)
+{
+    _Static_assert(offsetof(struct rec_row, allocated_bytes) ==
+                           offsetof(struct rec_row, allocations) + sizeof(uint64_t) &&
+                       offsetof(struct rec_row, frees) ==
+                           offsetof(struct rec_row, allocations) + 2 * sizeof(uint64_t) &&
+                       offsetof(struct rec_row, freed_bytes) ==
+                           offsetof(struct rec_row, allocations) + 3 * sizeof(uint64_t),
+                   "four numbers side by side");
+    return (uint64_t *)((char *)row + offsetof(struct rec_row, allocations)) + (size_t)2 * change;
+}
+
+// Count an allocation or a free. Of notes, both take the same way, without a branch, because which
+// of them comes next is unpredictable.
+ALWAYS_INLINE MUST_USE enum err
+row_table_count_block(struct row_table *table, const struct row_note *note, uint32_t step)
+{
+    struct rec_row *row = table->rows.items + note->row;
+    struct row_extra *extra = table->extras.items + note->row;
+    uint64_t *sums = row_sums_of(row, note->change);
+    TRY(cell_table_touch(&table->cells, &extra->cells, row, step));
+    TRY(bucket_set_add(&extra->histograms[note->change], note->bucket, note->size_bytes, sums[0],
+                       sums[1]));
+    row_commit_peak(row, extra, note->peak_number);
+    sums[0]++;
+    sums[1] += note->size_bytes;
+    const uint64_t live_bytes = row->allocated_bytes - row->freed_bytes;
+    if (live_bytes > row->own_peak_bytes) {
+        row->own_peak_bytes = live_bytes;
+    }
+    return ERR_OK;
+}
+
 // Return false while there are so few rows that prefetching costs more than it saves.
 static inline bool row_table_needs_prefetch(const struct row_table *table)
 {
@@ -150,6 +197,17 @@ row_table_allocated(struct row_table *table, uint32_t row, uint64_t size_bytes)
     return row_table_noted(table);
 }
 
+// Note in its cohort that a block, born in born_slice, was freed.
+static inline MUST_USE enum err
+row_table_outlived(struct row_table *table, uint32_t row, uint64_t size_bytes, uint32_t born_slice)
+{
+    const uint32_t born_step = born_slice >> table->cohort_shift;
+    const uint32_t freed_step = table->slice >> table->cohort_shift;
+    return born_step < freed_step
+               ? cohort_table_add(&table->cohorts, row, born_step, freed_step, size_bytes)
+               : ERR_OK;
+}
+
 // Note that a block of the row, born in born_slice, was freed. `lifetime`: the bucket of its
 // lifetime in milliseconds, or BUCKET_UNKNOWN.
 static inline MUST_USE enum err row_table_freed(struct row_table *table,
@@ -158,16 +216,40 @@ static inline MUST_USE enum err row_table_freed(struct row_table *table,
                                                 uint32_t lifetime,
                                                 uint32_t born_slice)
 {
-    const uint32_t born_step = born_slice >> table->cohort_shift;
-    const uint32_t freed_step = table->slice >> table->cohort_shift;
-    if (born_step < freed_step) {
-        TRY(cohort_table_add(&table->cohorts, row, born_step, freed_step, size_bytes));
-    }
+    TRY(row_table_outlived(table, row, size_bytes, born_slice));
     struct row_note *note = row_table_note(table, row);
     note->size_bytes = size_bytes;
     note->change = ROW_FREED;
     note->bucket = (uint16_t)lifetime;
     return row_table_noted(table);
+}
+
+// Count an allocation or a free at once: as row_table_allocated and row_table_freed, which note
+// it. All notes have been counted.
+ALWAYS_INLINE MUST_USE enum err
+row_table_count_allocated(struct row_table *table, uint32_t row, uint64_t size_bytes)
+{
+    const struct row_note note = {.size_bytes = size_bytes,
+                                  .peak_number = table->peak_number,
+                                  .row = row,
+                                  .change = ROW_ALLOCATED,
+                                  .bucket = (uint16_t)rec_bucket_of(size_bytes)};
+    return row_table_count_block(table, &note, row_table_step(table));
+}
+
+ALWAYS_INLINE MUST_USE enum err row_table_count_freed(struct row_table *table,
+                                                      uint32_t row,
+                                                      uint64_t size_bytes,
+                                                      uint32_t lifetime,
+                                                      uint32_t born_slice)
+{
+    TRY(row_table_outlived(table, row, size_bytes, born_slice));
+    const struct row_note note = {.size_bytes = size_bytes,
+                                  .peak_number = table->peak_number,
+                                  .row = row,
+                                  .change = ROW_FREED,
+                                  .bucket = (uint16_t)lifetime};
+    return row_table_count_block(table, &note, row_table_step(table));
 }
 
 // Note coalesced pairs: the row allocated `count` > 0 blocks of `bytes` in all, whose sizes have

@@ -5,12 +5,14 @@
 #include <string.h>
 
 #include "base/minmax.h"
+#include "recorder/lanes/plain_events.h"
 #include "session/sampling_level.h"
 #include "session/stats_query_values.h"
 
 enum {
-    PREFETCH_WORDS =
-        28, // how far ahead of counting the live map's memory is prefetched: 14 to 28 events
+    // How far ahead of counting the live map's memory is prefetched, and how much is then counted.
+    PREFETCH_WORDS = 56,
+    TOGETHER_WORDS = 28,
 };
 
 void lane_reader_init(struct lane_reader *reader,
@@ -369,7 +371,50 @@ static NOINLINE enum err add_other(struct lane_reader *reader,
     return ERR_OK;
 }
 
-// The most frequent records are counted as they are, because a decoded one goes through memory.
+// Count the plain events at s->at, if any.
+static inline enum err
+add_plain(struct lane_reader *reader, struct aggregator *aggregator, struct stretch *s, size_t len)
+{
+    struct plain_words plain = {.words = s->words, .len = len, .at = s->at};
+    const enum err err =
+        plain_events_count(aggregator, &reader->thread, &reader->dictionary.rows, &plain);
+    s->at = plain.at;
+    reader->events += plain.events;
+    return err;
+}
+
+// Count the record at s->at. The most frequent ones are counted as they are, because a decoded one
+// goes through memory.
+static inline enum err add_single(struct lane_reader *reader,
+                                  struct aggregator *aggregator,
+                                  struct stretch *s,
+                                  uint64_t last_stamp,
+                                  const struct lane_limits *limits,
+                                  enum booking_end *out_end)
+{
+    const uint64_t *words = s->words + s->at;
+    const enum wire_tag tag = wire_tag_of(words[0]);
+    if (tag == WIRE_FREE) {
+        TRY(add_free(reader, aggregator, words[0] >> 8, false));
+        s->at++;
+    } else if (tag == WIRE_ALLOC && s->at + 1 < s->len) {
+        TRY(add_allocation(reader, aggregator, words[0] >> 8, words[1]));
+        s->at += 2;
+    } else if (tag == WIRE_STAMP) {
+        const uint64_t stamp = believed_stamp(reader, words[0] >> 8, limits->stamp);
+        if (stamp > last_stamp) {
+            reader->next_stamp = stamp;
+            *out_end = BOOKED_UP_TO_STAMP;
+            return ERR_OK;
+        }
+        reader->thread.stamp = stamp != 0 ? stamp : 1;
+        s->at++;
+    } else {
+        TRY(add_other(reader, aggregator, s, limits, out_end));
+    }
+    return ERR_OK;
+}
+
 static enum err add_words(struct lane_reader *reader,
                           struct aggregator *aggregator,
                           struct stretch *s,
@@ -381,28 +426,16 @@ static enum err add_words(struct lane_reader *reader,
     const bool needs_prefetch = live_map_needs_prefetch(live);
     *out_end = BOOKED_ALL;
     while (s->at < s->len && *out_end == BOOKED_ALL) {
+        size_t len = s->len;
         if (needs_prefetch) {
             fetch_ahead(reader, s);
+            len = min_u64(len, s->at + TOGETHER_WORDS);
         }
-        const uint64_t *words = s->words + s->at;
-        const enum wire_tag tag = wire_tag_of(words[0]);
-        if (tag == WIRE_FREE) {
-            TRY(add_free(reader, aggregator, words[0] >> 8, false));
-            s->at++;
-        } else if (tag == WIRE_ALLOC && s->at + 1 < s->len) {
-            TRY(add_allocation(reader, aggregator, words[0] >> 8, words[1]));
-            s->at += 2;
-        } else if (tag == WIRE_STAMP) {
-            const uint64_t stamp = believed_stamp(reader, words[0] >> 8, limits->stamp);
-            if (stamp > last_stamp) {
-                reader->next_stamp = stamp;
-                *out_end = BOOKED_UP_TO_STAMP;
-                return ERR_OK;
-            }
-            reader->thread.stamp = stamp != 0 ? stamp : 1;
-            s->at++;
-        } else {
-            TRY(add_other(reader, aggregator, s, limits, out_end));
+        if (plain_events_are(aggregator, &reader->thread)) {
+            TRY(add_plain(reader, aggregator, s, len));
+        }
+        if (s->at < len) {
+            TRY(add_single(reader, aggregator, s, last_stamp, limits, out_end));
         }
     }
     return ERR_OK;
