@@ -6,6 +6,7 @@ any of cairn's own code: the oracle of the preload library's tests. Every name o
 recomputed and every rule of wire.h is asserted while decoding. Slow and simple on purpose.
 """
 import ctypes
+import gc
 import mmap
 import os
 import re
@@ -19,6 +20,7 @@ from dataclasses import dataclass, field
 BUILD = os.environ.get("CAIRN_BUILD", "build")
 LIBRARY = os.path.join(BUILD, "lib/cairn/libcairn_preload.so")
 PROGRAMS = os.path.join(BUILD, "tests/preload/programs")
+DEADLINE_SECONDS = 120  # a full ring takes seconds to decode on a busy machine
 EMULATOR = os.environ.get("CAIRN_EMULATOR", "").split()  # what programs of another machine run under
 
 PROCESSES, LANES = 1024, 4096
@@ -296,6 +298,8 @@ class Session:
         self.started = time.monotonic()
 
     def __enter__(self):
+        # It would look at a million events again and again, and hold the clock for seconds meanwhile.
+        gc.disable()
         self.threads = [threading.Thread(target=self.serve, daemon=True),
                         threading.Thread(target=self.drain_always, daemon=True),
                         threading.Thread(target=self.tick_always, daemon=True)]
@@ -307,6 +311,7 @@ class Session:
         self.stopping = True
         for thread in self.threads[1:]:
             thread.join()
+        gc.enable()
         self.listener.close()
         os.close(self.fd)
         assert not self.errors, self.errors
@@ -429,7 +434,7 @@ class Session:
         env.update(more)
         return env
 
-    def run(self, *command, timeout=60, env=None, **options):
+    def run(self, *command, timeout=DEADLINE_SECONDS, env=None, **options):
         """Runs a program to its end and drains what it left. Returns the CompletedProcess."""
         result = subprocess.run([*EMULATOR, *command], env=env or self.environment(), timeout=timeout,
                                 capture_output=True, text=True, **options)
@@ -438,7 +443,7 @@ class Session:
 
     def wait_until_drained(self):
         """Waits until all that was published before the call is decoded: two whole rounds."""
-        wanted, deadline = self.rounds + 2, time.monotonic() + 30
+        wanted, deadline = self.rounds + 2, time.monotonic() + DEADLINE_SECONDS
         while self.rounds < wanted and not self.paused:
             assert time.monotonic() < deadline and not self.errors, f"not drained: {self.errors}"
             time.sleep(0.001)
@@ -446,7 +451,7 @@ class Session:
     def wait_for_lanes(self, most):
         """Waits until no more than so many lanes are in use."""
         self.wait_until_drained()
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + DEADLINE_SECONDS
         while self.lanes_in_use > most:
             assert time.monotonic() < deadline and not self.errors, f"not given back: {self.errors}"
             time.sleep(0.001)
