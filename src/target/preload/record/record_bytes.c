@@ -131,13 +131,15 @@ bool record_bytes_keeps(struct thread_state *t, struct event *event, uint32_t re
         event->kind = is_freed ? EVENT_REALLOC : EVENT_ALLOC;
         return true;
     }
-    t->last_allocated = event->address;
-    pass_hot(t);
     if (is_freed) {
+        // The old block is still the latest: its free, sent next, tells whether it was temporary.
         *event = (struct event){
             .kind = EVENT_FREE, .address = event->old_address, .stamp = event->freed.stamp};
+        return true;
     }
-    return is_freed;
+    t->last_allocated = event->address;
+    pass_hot(t);
+    return false;
 }
 
 static bool send_free(struct thread_state *t, uint64_t address, uint64_t stamp)
