@@ -50,7 +50,8 @@ static uint64_t answer(void *context, const char *word, const char *text, struct
         recorder->is_found = is_it;
         return 0;
     }
-    if (recorder->is_gone_when_asked) {
+    // The request may have come before the end of the round in which it was found.
+    if (recorder->is_gone_when_asked || recorder->is_gone_when_found) {
         _exit(0);
     }
     const bool is_refused = strcmp(word, "refuse") == 0;
