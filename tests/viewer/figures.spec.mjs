@@ -106,7 +106,7 @@ describe('leaks', () => {
     await viewer.open('#/leaks?leaks_by=call_site');
     assert.deepEqual(await table(viewer, 'Leaks', (row) => [row.name, ...costsOf(row), /^Grow/.test(row.cells[3]), row.cells[4]]),
       sorted(leaks.map((leak) => [leak.function, leak.costs.leaked_bytes, leak.costs.leaked_allocations, leak.growth === 'growing',
-        leak.slope_bytes_per_s === null ? '' : `+${humanBytes(Math.round(leak.slope_bytes_per_s))}/s`])));
+        leak.slope_bytes_per_s === null ? '' : `+${humanBytes(leak.slope_bytes_per_s)}/s`])));
   });
 
   it('by stack have bytes and blocks of the report', async () => {
