@@ -322,6 +322,11 @@ static MUST_USE enum err connect_anew(const struct addressee *to, int *fd, struc
                                  : find_process(to->recorder, fd, info);
 }
 
+static enum err no_answer(enum err err, const struct addressee *to, struct err_info *info)
+{
+    return err_set(info, err, "the recorder of '%s' does not answer; it may have ended", to->name);
+}
+
 // Send the request, and append the reply. It is sent again to a recorder that has closed the
 // connection, for that has not heard it.
 static MUST_USE enum err ask(const struct addressee *to,
@@ -336,12 +341,14 @@ static MUST_USE enum err ask(const struct addressee *to,
     const uint64_t begin_ms = clock_monotonic_ms();
     enum outcome outcome = talk(fd, word, text, &answer);
     while (outcome == OUTCOME_CLOSED && clock_monotonic_ms() - begin_ms < CONTROL_PATIENCE_MS) {
-        TRY(connect_anew(to, &fd, info));
+        const enum err found = connect_anew(to, &fd, info);
+        if (found != ERR_OK) {
+            return found == ERR_NOT_FOUND ? no_answer(found, to, info) : found;
+        }
         outcome = talk(fd, word, text, &answer);
     }
     if (outcome != OUTCOME_REPLY) {
-        return err_set(info, ERR_DEAD, "the recorder of '%s' does not answer; it may have ended",
-                       to->name);
+        return no_answer(ERR_DEAD, to, info);
     }
     if (answer.data[0] != '+') {
         return err_set(info, ERR_INVALID, "%s: %s", to->name, answer.data + 1);
