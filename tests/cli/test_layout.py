@@ -196,6 +196,14 @@ def test_the_circumstances(draw, settings, wanted):
     assert lines(text)[1:3] == ["  " + wanted, "  1 process, 1 thread, 1 call stack"]
 
 
+@pytest.mark.parametrize("name, wanted", [("child", "(8 child)"), ("", "(8)")])
+def test_a_process_may_be_killed_before_it_has_a_name(draw, name, wanted):
+    run = cairn("report", draw(f"!lived 0 7 -1 0 9\n!lived 1 8 0 1 5\n!flags 0 1\n!flags 1 64\nprocess app\n"
+                               f"thread main\nmain 1 1\nprocess {name}\nthread main\nmain 1 1\n"))
+    words = " ".join(run.stdout.decode().split())
+    assert f"1 process was killed or ended without exit {wanted}: one call " in words
+
+
 @pytest.mark.parametrize("settings, wanted", [
     ("", "100 bytes after <1 ms"),
     ("!peak_error_bytes 7\n!peak_time_ms 5", "100 bytes, at least 93, at most 107 after 5.00 ms"),

@@ -80,8 +80,10 @@ static void write_killed(const struct profile *profile, const char *prefix, FILE
             continue;
         }
         if (count++ < NAMED) {
-            strbuf_printf(&names, "%s%u ", count > 1 ? ", " : "", (unsigned)process->pid);
-            screen_append(&names, path_file_name(profile_string(profile, process->executable)));
+            const char *name = path_file_name(profile_string(profile, process->executable));
+            strbuf_printf(&names, "%s%u%s", count > 1 ? ", " : "", (unsigned)process->pid,
+                          name[0] != '\0' ? " " : ""); // it may have ended before it had one
+            screen_append(&names, name);
         }
         threads += process->killed_threads;
     }
