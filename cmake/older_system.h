@@ -23,6 +23,9 @@
 #ifndef SYS_epoll_pwait2
 #    define SYS_epoll_pwait2 441
 #endif
+#ifndef SYS_landlock_restrict_self
+#    define SYS_landlock_restrict_self 446
+#endif
 
 // The error 413, which libmicrohttpd called differently.
 #define MHD_HTTP_CONTENT_TOO_LARGE 413

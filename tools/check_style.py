@@ -6,8 +6,8 @@ usage: tools/check_style.py ROOT
 
 Every file begins with its licence and a module comment; a .c file may instead begin with its own
 header, which has one. clang-format accepts the layout. Some functions and words are banned, each
-with a reason. A mistake that a new rule would find gets a rule here. Exit status 1 and one line per
-finding.
+with a reason. System calls that the oldest supported headers lack are in cmake/older_system.h. A
+mistake that a new rule would find gets a rule here. Exit status 1 and one line per finding.
 """
 import pathlib
 import re
@@ -64,6 +64,7 @@ PRIVATE_WORDS = {
 PRIVATE_WORD = re.compile(r"(?<![a-z])(" + "|".join(PRIVATE_WORDS) + r")s?(?![a-z])", re.I)
 # In comments of src/: words of no plain English sentence about code.
 ODD_WORDS = re.compile(r"//.*\b(for ever|of which|nobody|whoever)\b", re.I)
+OLDEST_CALLS = 435  # the last system call of Linux 5.4
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 COMMENT = re.compile(r"//.*|/\*.*?\*/")
 
@@ -132,6 +133,21 @@ def name_findings(root, paths):
             seen[path.name] = where
 
 
+def older_findings(root, paths):
+    """System calls in src/ whose names the archive is built without."""
+    run = subprocess.run(["cc", "-E", "-dM", "-x", "c", "-include", "sys/syscall.h", "/dev/null"],
+                         capture_output=True, text=True, check=True)
+    newer = {name for name, number in re.findall(r"^#define __NR_(\w+) (\d+)$", run.stdout, re.M)
+             if int(number) > OLDEST_CALLS}
+    header = root / "cmake" / "older_system.h"
+    defined = set(re.findall(r"define SYS_(\w+) ", header.read_text())) if header.exists() else set()
+    for path in paths:
+        if path.suffix not in (".c", ".h") or path.relative_to(root).parts[0] != "src":
+            continue
+        for name in sorted(set(re.findall(r"\bSYS_(\w+)", path.read_text(errors="replace"))) & newer - defined):
+            yield f"{path.relative_to(root)}: SYS_{name} is not in cmake/older_system.h"
+
+
 def format_findings(root, paths):
     files = [str(path) for path in paths if path.suffix in C_SUFFIXES]
     if not files:
@@ -148,7 +164,7 @@ def format_findings(root, paths):
 def main():
     root = pathlib.Path(sys.argv[1]).resolve()
     paths = list(source_files(root))
-    findings = [*name_findings(root, paths), *format_findings(root, paths)]
+    findings = [*name_findings(root, paths), *older_findings(root, paths), *format_findings(root, paths)]
     for path in paths:
         lines = path.read_text(errors="replace").splitlines()
         findings += [*head_findings(root, path, lines), *code_findings(root, path, lines)]

@@ -152,6 +152,7 @@ MODULE = HEAD + "// a: says what it is.\n"
     ("src/host/a.c", MODULE + "// Nobody reads it.\n", "'Nobody' in a comment: name the subject"),
     ("src/host/a.c", MODULE + "// TO" + "DO: later\n", "without the number of its issue"),
     ("src/host/a.c", MODULE + "// long " + "x" * 93 + "\n", "longer than 100 columns"),
+    ("src/host/a.c", MODULE + "int a = SYS_landlock_restrict_self;\n", "is not in cmake/older_system.h"),
     ("src/host/string_util.c", HEAD + "// string_util: bits.\n", "the name says nothing"),
 ])
 def test_style_finds(tree, name, text, finding):
