@@ -226,7 +226,7 @@ struct row_entries {
 
 static struct row_entries made_cells(const struct row_history *h)
 {
-    return h->cells.len > 0
+    return h->cells.len > 0 || h->listed.len == 0 // which has no memory then
                ? (struct row_entries){h->cells.items, h->cells.len}
                : (struct row_entries){h->listed.items + h->run_first, h->run_end - h->run_first};
 }

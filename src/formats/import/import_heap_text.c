@@ -316,7 +316,7 @@ static bool is_of_allocator(const struct heap_text *h, uint64_t address)
 
 static MUST_USE enum err finish_entry(struct heap_text *h, const struct entry *entry)
 {
-    const uint64_t *addresses = h->addresses.items + entry->first;
+    const uint64_t *addresses = entry->count > 0 ? h->addresses.items + entry->first : NULL;
     uint32_t inner = 0;
     uint32_t node = 0;
     uint32_t row = 0;

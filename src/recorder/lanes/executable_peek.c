@@ -58,9 +58,11 @@ enum err lane_reader_peek_executable(struct lane_reader *reader, struct aggregat
 {
     struct lane_consumer ahead = reader->consumer; // a copy: the producer sees no change
     bool found = false;
-    size_t words;
-    TRY(peek_piece(reader, aggregator, reader->piece + reader->piece_at,
-                   reader->piece_len - reader->piece_at, &words, &found));
+    if (reader->piece != NULL) { // NULL: nothing has been read yet
+        size_t words;
+        TRY(peek_piece(reader, aggregator, reader->piece + reader->piece_at,
+                       reader->piece_len - reader->piece_at, &words, &found));
+    }
     if (found || lane_consumer_refresh(&ahead) != ERR_OK) {
         return ERR_OK; // reading the lane reports it
     }
