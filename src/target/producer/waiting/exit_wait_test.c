@@ -8,12 +8,12 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "base/test_support/dead_process.h"
 #include "target/producer/waiting/recorder_liveness.h"
 
 #define ATTEMPTS_MAX 100u
@@ -98,21 +98,11 @@ static void patience_ends(void **state)
     assert_int_equal(atomic_load(&r.slot.exit_wait), EXIT_WAIT_WAITING);
 }
 
-// Return the pid of a process that has ended.
-static uint32_t dead_pid(void)
-{
-    const pid_t pid = fork();
-    if (pid == 0) {
-        _exit(0);
-    }
-    assert_int_equal(waitpid(pid, NULL, 0), pid);
-    return (uint32_t)pid;
-}
-
 static void a_dead_recorder_keeps_nobody(void **state)
 {
     (void)state;
-    struct recorder r = {.session.recorder_pid = dead_pid(), .slot.exit_wait = EXIT_WAIT_WANTED};
+    struct recorder r = {.session.recorder_pid = dead_process_pid(),
+                         .slot.exit_wait = EXIT_WAIT_WANTED};
     exit_wait_await(&r.session, &r.slot); // its clock does not move
     assert_int_equal(atomic_load(&r.slot.exit_wait), EXIT_WAIT_WAITING);
 }

@@ -7,13 +7,13 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/sys.h"
+#include "base/test_support/dead_process.h"
 
 struct recorder {
     struct session_header session;
@@ -94,22 +94,11 @@ static void a_recorder_that_only_lives_ends_the_wait_too(void **state)
     assert_true(session_unread_lanes(&r.session) > LANES_UNREAD_MAX);
 }
 
-// Return the pid of a process that has ended.
-static uint32_t dead_pid(void)
-{
-    const pid_t pid = fork();
-    if (pid == 0) {
-        _exit(0);
-    }
-    assert_int_equal(waitpid(pid, NULL, 0), pid);
-    return (uint32_t)pid;
-}
-
 static void a_dead_recorder_keeps_nobody(void **state)
 {
     (void)state;
     struct recorder r = {
-        .session = {.ended_lanes = LANES_UNREAD_MAX + 1, .recorder_pid = dead_pid()}};
+        .session = {.ended_lanes = LANES_UNREAD_MAX + 1, .recorder_pid = dead_process_pid()}};
     lane_backlog_await(&r.session, 0); // its clock does not move
     assert_int_equal(atomic_load(&r.session.state), SESSION_ABANDONED);
     assert_int_equal(atomic_load(&r.session.counters[NOTE_lane_timeout]), 1);

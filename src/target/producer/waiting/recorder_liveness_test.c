@@ -6,28 +6,18 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "base/test_support/dead_process.h"
 #include "target/producer/lane_producer.h"
 
 // The session's beginning, up to the slot of the lane's process.
 static _Alignas(4096) char memory[SESSION_PROCESS_OFFSET + sizeof(struct process_slot)];
 static struct session_header *const session = (struct session_header *)(void *)memory;
 static struct lane_header lane;
-
-static pid_t dead_pid(void)
-{
-    const pid_t child = fork();
-    if (child == 0) {
-        _exit(0);
-    }
-    waitpid(child, NULL, 0);
-    return child;
-}
 
 // Check every `step_ms` until patience is over or `limit_ms` have passed; return the time of the
 // last check. The clock and the read position move at every check if the arguments say so.
@@ -51,7 +41,7 @@ ask_until_over(uint64_t step_ms, uint64_t limit_ms, bool clock_moves, bool read_
 static void patience_depends_on_clock_pid_and_progress(void **state)
 {
     (void)state;
-    const uint32_t dead = (uint32_t)dead_pid();
+    const uint32_t dead = dead_process_pid();
     const uint32_t alive = (uint32_t)getpid();
     const uint64_t never = UINT64_MAX;
     const struct {
