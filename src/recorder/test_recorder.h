@@ -22,7 +22,7 @@ UNUSED static inline void note_log(void *context, const char *sentence)
     strbuf_append_char(log, '\n');
 }
 
-// Start a process that does nothing until it is killed.
+// Start a process that does nothing until the test kills it or ends, also by failing.
 static inline pid_t sleeping_child(void)
 {
     const pid_t child = fork();

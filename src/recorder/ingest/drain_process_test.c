@@ -55,7 +55,7 @@ static void a_process_that_was_overlooked_lived_beside_the_dead(void **state)
     (void)state;
     static struct fixture f;
     open_fixture(&f);
-    const pid_t parent = test_session_sleeping_child();
+    const pid_t parent = sleeping_child();
     struct lane_producer outer;
     struct lane_producer inner;
     const uint32_t slot = join(&f, (uint32_t)parent, 0);
@@ -93,12 +93,12 @@ static void a_slot_s_next_process_is_not_taken_for_the_one_before(void **state)
     (void)state;
     static struct fixture f;
     open_fixture(&f);
-    const pid_t first = test_session_sleeping_child();
+    const pid_t first = sleeping_child();
     struct lane_producer p;
     const uint32_t slot = join(&f, (uint32_t)first, 0);
     open_lane(&f, slot, &p);
     pass(&f);
-    const pid_t writer = test_session_sleeping_child();
+    const pid_t writer = sleeping_child();
     assert_int_equal(kill(first, SIGKILL), 0);
     assert_int_equal(waitpid(first, NULL, 0), first);
     const uint64_t deadline = now_s() + DEADLINE_S;
@@ -124,7 +124,7 @@ static void a_thread_that_sleeps_has_finished_its_latest_free(void **state)
     (void)state;
     struct fixture f;
     open_fixture(&f);
-    const pid_t child = test_session_sleeping_child();
+    const pid_t child = sleeping_child();
     struct lane_producer running;
     struct lane_producer asleep;
     open_lane(&f, join(&f, (uint32_t)getpid(), 0), &running);
@@ -164,7 +164,7 @@ static void the_peak_is_bounded_when_a_process_ends(void **state)
         const bool notes_exit = (order & 8) != 0; // if it is not killed
         static struct fixture f;
         open_fixture(&f);
-        const pid_t child = test_session_sleeping_child();
+        const pid_t child = sleeping_child();
         struct lane_producer outer;
         struct lane_producer inner;
         open_lane(&f, join(&f, (uint32_t)getpid(), 0), &outer);
@@ -224,7 +224,7 @@ static void a_false_time_of_the_end_does_not_count(void **state)
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         static struct fixture f;
         open_fixture(&f);
-        const pid_t child = test_session_sleeping_child();
+        const pid_t child = sleeping_child();
         struct lane_producer p;
         const uint32_t slot = join(&f, (uint32_t)child, PROCESS_FORKED);
         open_lane(&f, slot, &p);
@@ -252,7 +252,7 @@ static void a_false_stamp_of_the_exit_does_not_count(void **state)
     for (int i = 0; i < 3; i++) {
         static struct fixture f;
         open_fixture(&f);
-        const pid_t child = test_session_sleeping_child();
+        const pid_t child = sleeping_child();
         struct lane_producer p;
         const uint32_t slot = join(&f, (uint32_t)child, PROCESS_FORKED);
         open_lane(&f, slot, &p);
@@ -282,7 +282,7 @@ static void what_a_process_freed_ends_with_it(void **state)
     (void)state;
     struct fixture f;
     open_fixture(&f);
-    const pid_t child = test_session_sleeping_child();
+    const pid_t child = sleeping_child();
     struct lane_producer ended;
     struct lane_producer next;
     open_lane(&f, join(&f, (uint32_t)getpid(), 0), &next);

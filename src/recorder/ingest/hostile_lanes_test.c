@@ -110,7 +110,7 @@ static void a_corrupt_lane_of_the_dead_is_ended_among_others(void **state)
     for (uint32_t bad = 0; bad < BAD_AT_MOST; bad++) {
         static struct fixture f;
         open_fixture(&f);
-        const pid_t child = test_session_sleeping_child();
+        const pid_t child = sleeping_child();
         const uint32_t process = join_as(&f, child);
         struct lane_producer lanes[BAD_AT_MOST];
         for (uint32_t i = 0; i < BAD_AT_MOST; i++) {
@@ -139,7 +139,7 @@ static void times_to_come_are_not_waited_for(void **state)
         print_message("%llu ms\n", (unsigned long long)times[i]);
         static struct fixture f;
         open_fixture(&f);
-        const pid_t children[] = {test_session_sleeping_child(), test_session_sleeping_child()};
+        const pid_t children[] = {sleeping_child(), sleeping_child()};
         struct lane_producer lanes[2];
         for (size_t k = 0; k < 2; k++) {
             open_lane(&f, join_as(&f, children[k]), &lanes[k]);
@@ -168,7 +168,7 @@ static void stamps_to_come_are_not_waited_for(void **state)
     (void)state;
     static struct fixture f;
     open_fixture(&f);
-    const pid_t child = test_session_sleeping_child();
+    const pid_t child = sleeping_child();
     struct lane_producer lanes[2];
     open_lane(&f, join_as(&f, getpid()), &lanes[0]);
     open_lane(&f, join_as(&f, child), &lanes[1]);

@@ -5,17 +5,16 @@
 // Context: tests only, after cmocka.h.
 #pragma once
 
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "aggregate/aggregator.h"
 #include "recorder/ingest/drain.h"
 #include "recorder/session/session_create.h"
+#include "recorder/test_recorder.h"
 #include "target/producer/lane_producer.h"
 #include "target/producer/session_join.h"
 
@@ -78,18 +77,4 @@ static inline void test_session_define_stacks(struct lane_producer *p, uint32_t 
         lane_producer_advance(p, lane_stack_words(1));
     }
     lane_producer_publish(p);
-}
-
-// Start a child that lives until the test kills it or ends, also by failing.
-static inline pid_t test_session_sleeping_child(void)
-{
-    const pid_t child = fork();
-    if (child == 0) {
-        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-        for (;;) {
-            (void)pause();
-        }
-    }
-    assert_true(child > 0);
-    return child;
 }
