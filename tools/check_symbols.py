@@ -6,12 +6,14 @@ usage: tools/check_symbols.py ROOT BUILD
 
 A file may call only functions, and use only data, that its own folder, a folder below it or a module
 that its module may use defines. Includes alone do not show this: a lower folder can declare what an
-upper one defines. Exit status 1 and one line per finding.
+upper one defines. And no function of ours has a name that a library of cairn exports: the linker would
+take one for the other. Exit status 1 and one line per finding.
 
 Two names are looked up elsewhere: those of libc, which the hooks define too, and those of a way
 into the target (session/way), which the agent or the preload library defines.
 """
 import collections
+import functools
 import pathlib
 import subprocess
 import sys
@@ -34,6 +36,7 @@ def source_of(entry, root, build):
     return None if is_old or check_layers.TEST.search(name) or not name.endswith(".c") else name
 
 
+@functools.cache
 def symbols(root, build):
     """({symbol: sources that define it}, {symbol: sources that use it})."""
     defined, used = collections.defaultdict(set), collections.defaultdict(set)
@@ -64,9 +67,28 @@ def findings(root, build, modules):
                 yield f"src/{user}: may not use {name} of {definitions[0]}"
 
 
+def exported(program):
+    """{symbol: library} of the libraries that PROGRAM loads; none if it does not run on this machine."""
+    loads = subprocess.run(["ldd", program], capture_output=True, text=True, check=False).stdout
+    names = {}
+    for library in (word for word in loads.split() if word.startswith("/")):
+        listing = subprocess.run(["nm", "-D", "--defined-only", "-P", library],
+                                 capture_output=True, text=True, check=False).stdout
+        names |= {line.split()[0].partition("@")[0]: library for line in listing.splitlines()}
+    return names
+
+
+def clashes(root, build):
+    """Symbols outside of the target that a library of cairn has, too."""
+    defined, _ = symbols(root, build)
+    for name, library in sorted(exported(build / "bin" / "cairn").items()):
+        for source in sorted(source for source in defined[name] if not source.startswith("target/")):
+            yield f"src/{source}: {name} is also a name of {pathlib.Path(library).name}"
+
+
 def main():
     root, build = (pathlib.Path(argument).resolve() for argument in sys.argv[1:])
-    found = list(findings(root, build, check_layers.MODULES))
+    found = [*findings(root, build, check_layers.MODULES), *clashes(root, build)]
     for finding in found:
         print(finding)
     return 1 if found else 0

@@ -11,21 +11,21 @@ static void write_value(struct json_writer *w, const char *name, const struct st
     char id[20];
     switch (value->kind) {
     case STORE_NULL:
-        json_null(w);
+        json_value_null(w);
         break;
     case STORE_INTEGER:
         if (strcmp(name, "recording_id") == 0) {
             (void)snprintf(id, sizeof(id), "%016" PRIx64, (uint64_t)value->integer); // fits
-            json_string(w, id);
+            json_value_string(w, id);
         } else {
-            json_i64(w, value->integer);
+            json_value_i64(w, value->integer);
         }
         break;
     case STORE_REAL:
-        json_double(w, value->real);
+        json_value_double(w, value->real);
         break;
     case STORE_TEXT:
-        json_string(w, value->text);
+        json_value_string(w, value->text);
         break;
     }
 }
@@ -34,7 +34,7 @@ void store_json_write(const struct store_table *table, struct json_writer *w)
 {
     json_key_array(w, "columns");
     for (size_t column = 0; column < table->names.len; column++) {
-        json_string(w, store_table_name(table, column));
+        json_value_string(w, store_table_name(table, column));
     }
     json_end_array(w);
     json_key_array(w, "rows");

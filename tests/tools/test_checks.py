@@ -87,6 +87,14 @@ def test_layers_finds_files_that_include_each_other_in_a_circle(tree, includes, 
     assert (status, said) == (int(finding != ""), finding)
 
 
+def compile_object(root, name):
+    """Compile a source of the tree to where CMake puts its object."""
+    module, _, rest = name.partition("/")
+    place = root / f"build/src/{module}/CMakeFiles/x.dir/{rest}.o"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["cc", "-c", root / "src" / name, "-o", place], check=True)
+
+
 @pytest.mark.parametrize("user, definer, finding", [
     ("host/os/a.c", "base/b.c", ""),
     ("host/os/a.c", "host/os/b.c", ""),
@@ -101,10 +109,25 @@ def test_symbols_finds_what_a_lower_folder_takes_from_an_upper_one(tree, user, d
     root = tree({f"src/{user}": "int needed(void); int a(void); int a(void) { return needed(); }",
                  f"src/{definer}": "int needed(void); int needed(void) { return 1; }"})
     for name in (user, definer):
-        module, _, rest = name.partition("/")
-        place = root / f"build/src/{module}/CMakeFiles/x.dir/{rest}.o"
-        place.parent.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["cc", "-c", root / "src" / name, "-o", place], check=True)
+        compile_object(root, name)
+    status, said = run("check_symbols.py", root, root / "build")
+    assert (status, said) == (int(finding != ""), finding)
+
+
+@pytest.mark.parametrize("name, finding", [
+    ("host/a.c", "src/host/a.c: of_both is also a name of libother.so\n"),
+    ("target/a.c", ""),  # cairn does not link it
+])
+def test_symbols_finds_a_name_that_a_library_has_too(tree, name, finding):
+    text = "int of_both(void); int of_both(void) { return 1; }"
+    root = tree({f"src/{name}": text, "other.c": text,
+                 "main.c": "int of_both(void); int main(void) { return of_both(); }"})
+    compile_object(root, name)
+    (root / "build/bin").mkdir()
+    library = root / "libother.so"
+    subprocess.run(["cc", "-shared", "-fPIC", root / "other.c", "-o", library], check=True)
+    subprocess.run(["cc", root / "main.c", library, f"-Wl,-rpath,{root}", "-o", root / "build/bin/cairn"],
+                   check=True)
     status, said = run("check_symbols.py", root, root / "build")
     assert (status, said) == (int(finding != ""), finding)
 

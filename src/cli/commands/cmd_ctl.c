@@ -49,9 +49,9 @@ static void write_value(struct json_writer *w, const char *value)
 {
     uint64_t number;
     if (number_parse(value, UINT64_MAX, &number)) {
-        json_u64(w, number);
+        json_value_u64(w, number);
     } else {
-        json_string(w, value);
+        json_value_string(w, value);
     }
 }
 

@@ -24,7 +24,7 @@ enum err dhat_frames_refer(struct dhat_frames *frames, uint32_t location, struct
         TRY(u32_vec_push(&frames->locations, location));
         *id = (uint32_t)frames->locations.len;
     }
-    json_u64(w, *id);
+    json_value_u64(w, *id);
     return ERR_OK;
 }
 
@@ -38,14 +38,14 @@ write_frame(const struct profile *profile, uint32_t location, struct json_writer
         clean_append_place(&text, profile, location, (struct clean_rule){0});
     }
     TRY(strbuf_result(&text));
-    json_string(w, strbuf_text(&text));
+    json_value_string(w, strbuf_text(&text));
     return ERR_OK;
 }
 
 enum err dhat_frames_write(const struct dhat_frames *frames, struct json_writer *w)
 {
     json_key_array(w, "ftbl");
-    json_string(w, "[root]");
+    json_value_string(w, "[root]");
     for (size_t i = 0; i < frames->locations.len; i++) {
         TRY(write_frame(frames->profile, frames->locations.items[i], w));
     }

@@ -80,10 +80,10 @@ static MUST_USE enum err write_sample(struct json_writer *w,
     }
     json_begin_array(w);
     if (path->len == 0) {
-        json_u64(w, ids->locations.len - 1);
+        json_value_u64(w, ids->locations.len - 1);
     }
     for (size_t i = path->len; i-- > 0;) {
-        json_u64(w, path->items[i]);
+        json_value_u64(w, path->items[i]);
     }
     json_end_array(w);
     return ERR_OK;
@@ -140,7 +140,7 @@ static MUST_USE enum err write_profile(struct json_writer *w,
     for (uint32_t node = 0; node < tree->nodes.len; node++) {
         uint64_t weight = costs_get(&tree->self.items[node], cost);
         if (weight > 0) {
-            json_u64(w, weight);
+            json_value_u64(w, weight);
         }
     }
     json_end_array(w);

@@ -201,7 +201,7 @@ static void put_value(struct json_writer *w, const char *text, size_t len)
     put(w, text, len);
 }
 
-void json_u64(struct json_writer *w, uint64_t value)
+void json_value_u64(struct json_writer *w, uint64_t value)
 {
     char digits[24];
     size_t at = sizeof(digits);
@@ -212,17 +212,17 @@ void json_u64(struct json_writer *w, uint64_t value)
     put_value(w, digits + at, sizeof(digits) - at);
 }
 
-void json_i64(struct json_writer *w, int64_t value)
+void json_value_i64(struct json_writer *w, int64_t value)
 {
     char digits[24];
     int len = snprintf(digits, sizeof(digits), "%lld", (long long)value);
     put_value(w, digits, (size_t)len);
 }
 
-void json_double(struct json_writer *w, double value)
+void json_value_double(struct json_writer *w, double value)
 {
     if (!isfinite(value)) {
-        json_null(w); // JSON has no NaN or infinity
+        json_value_null(w); // JSON has no NaN or infinity
         return;
     }
     char digits[40];
@@ -241,12 +241,12 @@ void json_double(struct json_writer *w, double value)
     put_value(w, digits, (size_t)len);
 }
 
-void json_bool(struct json_writer *w, bool value)
+void json_value_bool(struct json_writer *w, bool value)
 {
     put_value(w, value ? "true" : "false", value ? 4 : 5);
 }
 
-void json_null(struct json_writer *w)
+void json_value_null(struct json_writer *w)
 {
     put_value(w, "null", w->style == JSON_BARE ? 0 : 4);
 }
@@ -254,22 +254,22 @@ void json_null(struct json_writer *w)
 void json_known_u64(struct json_writer *w, uint64_t value, bool is_known)
 {
     if (is_known) {
-        json_u64(w, value);
+        json_value_u64(w, value);
     } else {
-        json_null(w);
+        json_value_null(w);
     }
 }
 
-void json_string(struct json_writer *w, const char *text)
+void json_value_string(struct json_writer *w, const char *text)
 {
     if (text == NULL) {
-        json_null(w);
+        json_value_null(w);
         return;
     }
-    json_string_bytes(w, text, strlen(text));
+    json_value_string_bytes(w, text, strlen(text));
 }
 
-void json_string_bytes(struct json_writer *w, const char *text, size_t len)
+void json_value_string_bytes(struct json_writer *w, const char *text, size_t len)
 {
     put_separator(w);
     put_quoted(w, text, len);
@@ -278,31 +278,31 @@ void json_string_bytes(struct json_writer *w, const char *text, size_t len)
 void json_key_u64(struct json_writer *w, const char *key, uint64_t value)
 {
     json_key(w, key);
-    json_u64(w, value);
+    json_value_u64(w, value);
 }
 
 void json_key_double(struct json_writer *w, const char *key, double value)
 {
     json_key(w, key);
-    json_double(w, value);
+    json_value_double(w, value);
 }
 
 void json_key_bool(struct json_writer *w, const char *key, bool value)
 {
     json_key(w, key);
-    json_bool(w, value);
+    json_value_bool(w, value);
 }
 
 void json_key_string(struct json_writer *w, const char *key, const char *text)
 {
     json_key(w, key);
-    json_string(w, text);
+    json_value_string(w, text);
 }
 
 void json_key_null(struct json_writer *w, const char *key)
 {
     json_key(w, key);
-    json_null(w);
+    json_value_null(w);
 }
 
 void json_key_object(struct json_writer *w, const char *key)

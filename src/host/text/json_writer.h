@@ -59,15 +59,15 @@ void json_end_array(struct json_writer *w);
 // Write a key. Its value must follow.
 void json_key(struct json_writer *w, const char *key);
 
-void json_u64(struct json_writer *w, uint64_t value); // exact: all digits
-void json_i64(struct json_writer *w, int64_t value);
-void json_double(struct json_writer *w, double value); // shortest text that reads back equal; NaN:
-                                                       // null
-void json_bool(struct json_writer *w, bool value);
-void json_null(struct json_writer *w);
+void json_value_u64(struct json_writer *w, uint64_t value); // exact: all digits
+void json_value_i64(struct json_writer *w, int64_t value);
+void json_value_double(struct json_writer *w, double value); // the shortest text that reads back
+                                                             // equal; NaN: null
+void json_value_bool(struct json_writer *w, bool value);
+void json_value_null(struct json_writer *w);
 void json_known_u64(struct json_writer *w, uint64_t value, bool is_known); // else null
-void json_string(struct json_writer *w, const char *text);                 // NULL counts as null
-void json_string_bytes(struct json_writer *w, const char *text, size_t len);
+void json_value_string(struct json_writer *w, const char *text);           // NULL counts as null
+void json_value_string_bytes(struct json_writer *w, const char *text, size_t len);
 
 // Write a key with its value.
 void json_key_u64(struct json_writer *w, const char *key, uint64_t value);

@@ -19,14 +19,14 @@ static void write_sample(void)
     json_end_array(&writer);
     json_key(&writer, "list");
     json_begin_array(&writer);
-    json_u64(&writer, 1);
+    json_value_u64(&writer, 1);
     json_begin_object(&writer);
     json_end_object(&writer);
     json_begin_array(&writer);
-    json_bool(&writer, true);
-    json_null(&writer);
+    json_value_bool(&writer, true);
+    json_value_null(&writer);
     json_end_array(&writer);
-    json_string(&writer, NULL);
+    json_value_string(&writer, NULL);
     json_end_array(&writer);
     json_key_string(&writer, "last", "x");
 }
@@ -88,7 +88,7 @@ static void strings_are_escaped_and_always_utf8(void **state)
         strbuf_printf(&want, "{\"key\":%s}", cases[i].want);
         json_to_strbuf(&writer, &out, JSON_COMPACT);
         json_key(&writer, "key");
-        json_string_bytes(&writer, cases[i].in, cases[i].len);
+        json_value_string_bytes(&writer, cases[i].in, cases[i].len);
         assert_int_equal(json_finish(&writer), ERR_OK);
         assert_string_equal(strbuf_text(&out), strbuf_text(&want));
     }
@@ -100,14 +100,14 @@ static void numbers_are_exact(void **state)
     CLEANUP(strbuf_release) struct strbuf out = {0};
     json_to_strbuf(&writer, &out, JSON_COMPACT);
     json_key_array(&writer, "n");
-    json_u64(&writer, 0);
-    json_u64(&writer, UINT64_MAX);
-    json_i64(&writer, INT64_MIN);
-    json_double(&writer, 0.1);
-    json_double(&writer, 1e300);
-    json_double(&writer, -2.5);
-    json_double(&writer, NAN);
-    json_double(&writer, INFINITY);
+    json_value_u64(&writer, 0);
+    json_value_u64(&writer, UINT64_MAX);
+    json_value_i64(&writer, INT64_MIN);
+    json_value_double(&writer, 0.1);
+    json_value_double(&writer, 1e300);
+    json_value_double(&writer, -2.5);
+    json_value_double(&writer, NAN);
+    json_value_double(&writer, INFINITY);
     json_end_array(&writer);
     assert_int_equal(json_finish(&writer), ERR_OK);
     assert_string_equal(
@@ -162,7 +162,7 @@ static void long_lines_come_out_whole(void **state)
     for (size_t i = 0; i < DEPTH; i++) {
         json_begin_array(&writer);
     }
-    json_string(&writer, strbuf_text(&text));
+    json_value_string(&writer, strbuf_text(&text));
     for (size_t i = 0; i < DEPTH; i++) {
         json_end_array(&writer);
     }
@@ -196,7 +196,7 @@ static void a_failing_sink_is_asked_no_more_and_reported(void **state)
     json_to_sink(&writer, refuse_third, &calls, JSON_COMPACT);
     json_key_array(&writer, "n");
     for (size_t i = 0; i < 100000; i++) {
-        json_u64(&writer, i);
+        json_value_u64(&writer, i);
     }
     json_end_array(&writer);
     assert_int_equal(json_finish(&writer), ERR_IO);

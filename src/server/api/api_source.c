@@ -22,9 +22,9 @@ static void write_text(struct query *q, const char *path)
     json_key_string(w, "reason", is_readable ? NULL : info.text);
     json_key(w, "text");
     if (is_readable) {
-        json_string_bytes(w, strbuf_text(&text), text.len);
+        json_value_string_bytes(w, strbuf_text(&text), text.len);
     } else {
-        json_null(w);
+        json_value_null(w);
     }
     json_key_bool(w, "is_newer", is_readable && start_ms > 0 && modified_ms > start_ms);
 }

@@ -24,7 +24,7 @@ void view_release(struct view *view)
 static void write_function_name(struct view *view, const void *row)
 {
     const struct named_function *function = row;
-    json_string(view->w, code_union_name(view->code, function->id));
+    json_value_string(view->w, code_union_name(view->code, function->id));
 }
 
 // Write the name without parameters and template arguments; null if that is the whole name.
@@ -35,7 +35,7 @@ static void write_short_name(struct view *view, const void *row)
     CLEANUP(strbuf_release) struct strbuf text = {0};
     name_append(&text, name, NAME_NO_TEMPLATES);
     bool is_same = text.failed || strcmp(strbuf_text(&text), name) == 0;
-    json_string(view->w, is_same ? NULL : strbuf_text(&text));
+    json_value_string(view->w, is_same ? NULL : strbuf_text(&text));
 }
 
 static const struct code_location *location_of(const struct view *view, const void *row)
@@ -46,7 +46,7 @@ static const struct code_location *location_of(const struct view *view, const vo
 
 static void write_line(struct view *view, const void *row)
 {
-    json_u64(view->w, location_of(view, row)->line);
+    json_value_u64(view->w, location_of(view, row)->line);
 }
 
 static void write_offset(struct view *view, const void *row)
@@ -56,7 +56,7 @@ static void write_offset(struct view *view, const void *row)
     if ((location->flags & CODE_UNKNOWN) != 0) {
         (void)snprintf(text, sizeof(text), "0x%" PRIx64, location->offset); // fits
     }
-    json_string(view->w, text);
+    json_value_string(view->w, text);
 }
 
 static void write_function_wraps(struct view *view, const void *row)
@@ -64,13 +64,14 @@ static void write_function_wraps(struct view *view, const void *row)
     const struct named_function *function = row;
     const struct code_origin origin = view->code->origins.items[function->id];
     const struct code_index *code = &view->code->profiles[origin.side]->code;
-    json_bool(view->w, view->code->wrappers.items[function->id] != 0 ||
-                           (code->functions.items[origin.function].flags & CODE_WRAPPER) != 0);
+    json_value_bool(view->w,
+                    view->code->wrappers.items[function->id] != 0 ||
+                        (code->functions.items[origin.function].flags & CODE_WRAPPER) != 0);
 }
 
 static void write_location_wraps(struct view *view, const void *row)
 {
-    json_bool(view->w, (location_of(view, row)->flags & CODE_WRAPPER) != 0);
+    json_value_bool(view->w, (location_of(view, row)->flags & CODE_WRAPPER) != 0);
 }
 
 static const struct column function_columns[] = {

@@ -91,28 +91,28 @@ void view_value(struct view *view,
     const void *field = field_at(table, column, row);
     switch (column->kind) {
     case CELL_U64:
-        json_u64(w, *(const uint64_t *)field);
+        json_value_u64(w, *(const uint64_t *)field);
         break;
     case CELL_U32:
-        json_u64(w, *(const uint32_t *)field);
+        json_value_u64(w, *(const uint32_t *)field);
         break;
     case CELL_POSITION:
         write_position(w, *(const uint32_t *)field);
         break;
     case CELL_BOOL:
-        json_bool(w, *(const bool *)field);
+        json_value_bool(w, *(const bool *)field);
         break;
     case CELL_OPTIONAL:
         json_known_u64(w, *(const uint64_t *)field, *(const uint64_t *)field != VALUE_UNKNOWN);
         break;
     case CELL_DOUBLE:
-        json_double(w, *(const double *)field);
+        json_value_double(w, *(const double *)field);
         break;
     case CELL_TEXT:
-        json_string(w, *(const char *const *)field);
+        json_value_string(w, *(const char *const *)field);
         break;
     case CELL_STRING:
-        json_string(w, profile_string(view->profile, *(const rec_string *)field));
+        json_value_string(w, profile_string(view->profile, *(const rec_string *)field));
         break;
     case CELL_WRITE:
         column->write(view, row_at(table, row));
@@ -140,7 +140,7 @@ void view_function(struct view *view, const char *key, uint32_t function)
         return;
     }
     bool is_known = function != REC_NONE;
-    json_string(view->w, is_known ? code_union_name(code, function) : NULL);
+    json_value_string(view->w, is_known ? code_union_name(code, function) : NULL);
     if (strcmp(key, "function") == 0) {
         json_key_string(view->w, "module", is_known ? code_union_module(code, function) : NULL);
     }
@@ -290,7 +290,7 @@ write_costs_columns(struct view *view, const struct table *table, const struct c
         json_key_array(view->w, cost_get_info((enum cost)cost)->key);
         for (size_t row = 0; row < table->count; row++) {
             struct costs errors;
-            json_u64(view->w, view_costs_at(view, table, column, row, &errors)->values[cost]);
+            json_value_u64(view->w, view_costs_at(view, table, column, row, &errors)->values[cost]);
         }
         json_end_array(view->w);
     }
@@ -329,13 +329,13 @@ write_frames_columns(struct view *view, const struct table *table, const struct 
     view->has_frames = true;
     json_key_array(view->w, "frame_first");
     for (size_t row = 0; row < table->count; row++) {
-        json_u64(view->w, view->frames.len);
+        json_value_u64(view->w, view->frames.len);
         add_frames(view, field_at(table, column, row));
     }
     json_end_array(view->w);
     json_key_array(view->w, "frame_count");
     for (size_t row = 0; row < table->count; row++) {
-        json_u64(view->w, count_frames(field_at(table, column, row)));
+        json_value_u64(view->w, count_frames(field_at(table, column, row)));
     }
     json_end_array(view->w);
 }
@@ -407,7 +407,7 @@ void view_numbers(struct view *view, const char *key, const uint64_t *items, siz
 {
     json_key_array(view->w, key);
     for (size_t i = 0; i < count; i++) {
-        json_u64(view->w, items[i]);
+        json_value_u64(view->w, items[i]);
     }
     json_end_array(view->w);
 }

@@ -57,18 +57,18 @@ DEFINE_VEC(change_row_vec, struct change_row);
 static void write_function_name(struct view *view, const void *row)
 {
     const uint32_t function = ((const struct change_row *)row)->function;
-    json_string(view->w, function != REC_NONE ? code_union_name(view->code, function) : "");
+    json_value_string(view->w, function != REC_NONE ? code_union_name(view->code, function) : "");
 }
 
 static void write_function_module(struct view *view, const void *row)
 {
     const uint32_t function = ((const struct change_row *)row)->function;
-    json_string(view->w, function != REC_NONE ? code_union_module(view->code, function) : "");
+    json_value_string(view->w, function != REC_NONE ? code_union_module(view->code, function) : "");
 }
 
 static void write_class(struct view *view, const void *row)
 {
-    json_string(view->w, diff_class_name(((const struct change_row *)row)->change.class));
+    json_value_string(view->w, diff_class_name(((const struct change_row *)row)->change.class));
 }
 
 static const struct column change_columns[] = {

@@ -219,7 +219,7 @@ write_group_text(struct view *view,
     CLEANUP(strbuf_release) struct strbuf text = {0};
     append(group->groups, group->index, &text);
     view->failed |= text.failed;
-    json_string(view->w, strbuf_text(&text));
+    json_value_string(view->w, strbuf_text(&text));
 }
 
 static void write_group_name(struct view *view, const void *row)

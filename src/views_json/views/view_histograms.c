@@ -60,12 +60,12 @@ static void write_amounts(struct json_writer *w, const struct bucket_amount_vec 
 {
     json_key_array(w, "blocks");
     for (size_t i = 0; i < amounts->len; i++) {
-        json_u64(w, amounts->items[i].count);
+        json_value_u64(w, amounts->items[i].count);
     }
     json_end_array(w);
     json_key_array(w, "bytes");
     for (size_t i = 0; i < amounts->len; i++) {
-        json_u64(w, amounts->items[i].bytes);
+        json_value_u64(w, amounts->items[i].bytes);
     }
     json_end_array(w);
 }

@@ -19,7 +19,7 @@ void view_cost_keys(struct view *view, const char *key, uint64_t bits)
     json_key_array(view->w, key);
     for (int cost = 0; cost < COST_COUNT; cost++) {
         if ((bits >> cost & 1) != 0) {
-            json_string(view->w, cost_get_info((enum cost)cost)->key);
+            json_value_string(view->w, cost_get_info((enum cost)cost)->key);
         }
     }
     json_end_array(view->w);
@@ -141,7 +141,7 @@ void view_totals(struct view *view, const char *key, const struct summary *summa
 static void write_mark_kind(struct view *view, const void *row)
 {
     const struct rec_mark *mark = row;
-    json_string(view->w, mark_kind_name(mark->kind));
+    json_value_string(view->w, mark_kind_name(mark->kind));
 }
 
 static const struct column mark_columns[] = {
@@ -159,7 +159,7 @@ void view_marks(struct view *view)
 static void write_counter_kind(struct view *view, const void *row)
 {
     const struct rec_counter *counter = row;
-    json_string(view->w, counter->kind == REC_COUNTER_LOSS ? "loss" : "note");
+    json_value_string(view->w, counter->kind == REC_COUNTER_LOSS ? "loss" : "note");
 }
 
 static const struct column counter_columns[] = {
@@ -220,18 +220,18 @@ static const struct rec_process *process_of(const struct view *view, const void 
 
 static void write_unseen_pid(struct view *view, const void *row)
 {
-    json_u64(view->w, process_of(view, row)->pid);
+    json_value_u64(view->w, process_of(view, row)->pid);
 }
 
 static void write_unseen_executable(struct view *view, const void *row)
 {
-    json_string(view->w, profile_string(view->profile, process_of(view, row)->executable));
+    json_value_string(view->w, profile_string(view->profile, process_of(view, row)->executable));
 }
 
 static void write_unseen_reason(struct view *view, const void *row)
 {
     const struct unseen *unseen = row;
-    json_string(view->w, unseen_key(unseen->kind));
+    json_value_string(view->w, unseen_key(unseen->kind));
 }
 
 // Write the call that mapped most: null, or a function and its module.
@@ -244,7 +244,7 @@ static void write_mapper(struct view *view, const void *row)
         view->failed = true;
     }
     if (locations.len == 0) {
-        json_null(view->w);
+        json_value_null(view->w);
         return;
     }
     const uint32_t location = locations.items[0];

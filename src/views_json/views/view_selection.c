@@ -20,7 +20,7 @@ static void write_time(struct view *view)
     json_key_array(w, "classes");
     for (size_t i = 0; block_class_names[i] != NULL; i++) {
         if ((filter->range.classes >> i & 1) != 0) {
-            json_string(w, block_class_names[i]);
+            json_value_string(w, block_class_names[i]);
         }
     }
     json_end_array(w);
@@ -51,7 +51,7 @@ static void write_unmatched(struct view *view)
     json_key_array(view->w, "unmatched");
     for (int name = 0; name < FILTER_NAME_COUNT; name++) {
         if ((view->selection->unmatched >> name & 1) != 0) {
-            json_string(view->w, names[name]);
+            json_value_string(view->w, names[name]);
         }
     }
     json_end_array(view->w);
