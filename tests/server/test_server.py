@@ -510,10 +510,11 @@ def test_a_port_that_is_taken_is_reported(server, file):
 
 
 def test_a_port_can_be_chosen_and_the_way_by_ssh_is_reported(serve, file):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    server = serve(file, "--port", str(port), "--editor", "vscode://file/%f:%l")
+    with socket.socket() as kept:  # nobody else is given the port meanwhile; a server that listens may share it
+        kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        kept.bind(("127.0.0.1", 0))
+        port = kept.getsockname()[1]
+        server = serve(file, "--port", str(port), "--editor", "vscode://file/%f:%l")
     assert server.port == port
     assert server.get("meta")["editor"] == "vscode://file/%f:%l"
     status, said = server.stop()
