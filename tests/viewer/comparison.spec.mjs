@@ -151,7 +151,8 @@ describe('comparison', () => {
   it('draws the old heap beside the new one, and reads both', async () => {
     await diff.open('#/charts?diff=1&function=leak_receipt');
     const over = await diff.page.locator('.chart .u-over').boundingBox();
-    await diff.page.mouse.move(over.x + over.width / 2, over.y + 40);
+    const ends = await Promise.all(['new', 'old'].map(async (side) => (await diff.ask(`series?recording=${side}`)).points.end_ms.at(-1)));
+    await diff.page.mouse.move(over.x + (over.width * Math.min(...ends)) / Math.max(...ends) / 2, over.y + 40); // both run then
     await diff.page.waitForFunction(() => document.querySelector('.legend-time')?.textContent?.includes('change') === true);
     assert.match(await diff.text('legend-time'), /in all, before [\d.]+ KiB, change [+-]?[\d.]+ /);
     const csv = (await diff.download(diff.page.getByRole('button', { name: 'CSV' }))).bytes.toString('utf8').trim().split('\n');
