@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { exactNumber, exportHtml, humanBytes, humanCount, recordSource, report, Viewer, withStage } from './support.mjs';
+import { exactNumber, exportHtml, humanBytes, humanCount, recordLeaky, report, Viewer, withStage } from './support.mjs';
 
 const LEAKED = 120 * 8192;
 const CACHE = 8 << 20;
@@ -13,7 +13,7 @@ const TEMPORARY = 12_000;
 
 let file, reported, viewer, page;
 const stage = withStage(async () => {
-  file = recordSource(stage.folder, 'leaky.c');
+  file = recordLeaky(stage.folder);
   reported = report(file);
   ({ viewer, page } = await stage.open(file));
 });
@@ -311,10 +311,17 @@ describe('the time line', () => {
     assert.equal(range()[0], '0');
   });
 
+  /** A place on the strip at which the cache is live. */
+  async function placeOfCache() {
+    const { points } = await viewer.ask('series');
+    const live = points.end_ms.filter((_end, i) => points.live_bytes[i] >= CACHE);
+    const strip = await page.getByTestId('time-strip').boundingBox();
+    return [strip.x + (strip.width * live[Math.floor(live.length / 2)]) / points.end_ms.at(-1), strip.y + 5];
+  }
+
   it('a click shows the heap of that moment', async () => {
     await viewer.open('#/functions');
-    const strip = await page.getByTestId('time-strip').boundingBox();
-    await page.mouse.click(strip.x + strip.width * 0.7, strip.y + 5);
+    await page.mouse.click(...await placeOfCache());
     await viewer.idle();
     assert.equal(range()[0], null);
     const row = (await viewer.rows('Functions')).find((one) => one.name === 'fill_cache');
@@ -323,8 +330,7 @@ describe('the time line', () => {
 
   it('says what there was under the mouse', async () => {
     await viewer.open('#/summary');
-    const strip = await page.getByTestId('time-strip').boundingBox();
-    await page.mouse.move(strip.x + strip.width * 0.7, strip.y + 5);
+    await page.mouse.move(...await placeOfCache());
     assert.match(await viewer.text('time-now'), /, heap 8\.\d\d MiB, RSS [\d.]+ MiB$/);
   });
 });

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import path from 'node:path';
 import { describe, it } from 'node:test';
-import { recordSource, recordWorkload, report, withStage } from './support.mjs';
+import { recordLeaky, recordWorkload, report, withStage } from './support.mjs';
 
 let place, older, newer, viewer, page;
 const store = (...words) => execFileSync(process.env.CAIRN_BIN, ['store', ...words, '--store', place], { encoding: 'utf8' });
@@ -12,7 +12,7 @@ const asked = (...words) => JSON.parse(store(...words, '--json')).rows;
 const stage = withStage(async () => {
   place = path.join(stage.folder, 'store.db');
   older = recordWorkload(stage.folder, 'older.cairn');
-  newer = recordSource(stage.folder, 'leaky.c');
+  newer = recordLeaky(stage.folder);
   store('add', older, '--service', 'web', '--version', '1.0', '--host', 'node1');
   store('add', newer, '--service', 'web', '--version', '1.1', '--host', '<img src=x onerror=alert(1)>');
   ({ viewer, page } = await stage.open([], [`--store=${place}`]));

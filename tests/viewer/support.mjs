@@ -11,6 +11,7 @@ import os from 'node:os';
 import path from 'node:path';
 import readline from 'node:readline';
 import { after, before } from 'node:test';
+import { isPacedServer, isPacedWorkload } from './pace.mjs';
 
 const here = import.meta.dirname;
 // The folder with the installed packages: the build's copy of web/, or web/ itself.
@@ -45,7 +46,7 @@ export function recordWorkload(folder, name, programArguments = [], options = []
   if (!fs.existsSync(program)) {
     run('c++', ['-O1', '-g', '-pthread', `-I${path.resolve(here, '../../include')}`, '-o', program, path.join(here, 'workload.cpp')]);
   }
-  return record(folder, name, [program, ...programArguments], options);
+  return recordPaced(() => record(folder, name, [program, ...programArguments], options), isPacedWorkload);
 }
 
 /** A recording of a program of one source file beside this one. */
@@ -54,6 +55,11 @@ export function recordSource(folder, source, options = []) {
   const compiler = source.endsWith('.c') ? ['cc'] : ['c++', '-std=c++17'];
   run(compiler[0], [...compiler.slice(1), '-O1', '-g', '-o', program, path.join(here, source)]);
   return record(folder, `${path.parse(source).name}.cairn`, [program], options);
+}
+
+/** leaky.c, whose faults are those that it states if it ran at its pace. */
+export function recordLeaky(folder) {
+  return recordPaced(() => recordSource(folder, 'leaky.c'), isPacedServer);
 }
 
 /** Of /bin/true, which does nearly nothing. */
@@ -175,6 +181,17 @@ function record(folder, name, command, options = []) {
   const file = path.join(folder, name);
   run(CAIRN, ['record', ...options, '-o', file, '--', ...command], { cwd: folder });
   return file;
+}
+
+/** What `make` records, anew until its history `isPaced`: a busy machine may hold up the program or the recorder. */
+function recordPaced(make, isPaced) {
+  for (const deadline = Date.now() + DEADLINE_MS; ;) {
+    const file = make();
+    if (isPaced(JSON.parse(run(CAIRN, ['export', '--to', 'json', file]).toString('utf8')))) {
+      return file;
+    }
+    assert.ok(Date.now() < deadline, `${file}: the program was held up in each of its runs`);
+  }
 }
 
 /** What the command line says of the same file. */
