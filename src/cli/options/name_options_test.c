@@ -97,5 +97,6 @@ int main(void)
         cmocka_unit_test(a_command_that_waits_for_signals_keeps_the_signal),
         cmocka_unit_test(an_answer_restores_the_usual_action),
     };
+    (void)signal(SIGINT, SIG_DFL); // a script that starts the tests with & has it ignored
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
