@@ -3,12 +3,12 @@
 both forms, and .NET's and python 3.12's, which the test writes."""
 import glob
 import os
-import subprocess
 import time
 
 import pytest
 
-from cairn_run import BUILD, CAIRN, PROGRAMS, Recording, environment
+from cairn_run import BUILD, PROGRAMS, Recording
+from test_attach import Attachable
 from test_namespaces import WAYS, is_allowed
 from waiting import wait_until
 
@@ -28,11 +28,13 @@ hot();
 
 
 @pytest.fixture(autouse=True)
-def no_maps_stay():
-    before = set(glob.glob("/tmp/perf-*.map*"))
+def no_maps_stay(scratch):
+    """Of the recorded processes: those of a second run beside this one are still wanted."""
     yield
-    for path in set(glob.glob("/tmp/perf-*.map*")) - before:
-        os.unlink(path)
+    for path in scratch.glob("*.cairn"):
+        for process in Recording(path, None).report["processes"]:
+            for name in glob.glob(f"/tmp/perf-{process['pid']}.map*"):
+                os.unlink(name)
 
 
 def jit_functions(recording):
@@ -69,19 +71,22 @@ def test_maps_that_may_be_others_are_not_believed(record, way):
     assert len(bare_addresses(recording)) == 1
 
 
+class Serving(Attachable):
+    """A program that obeys nobody."""
+
+    def __enter__(self):
+        return self
+
+
 def test_a_process_may_have_written_its_map_long_before_it_is_recorded(scratch):
-    with subprocess.Popen([GENERATED, "steady", "5", "serves"], stdin=subprocess.PIPE,
-                          stdout=subprocess.DEVNULL) as program:
-        path = f"/tmp/perf-{program.pid}.map"
+    with Serving(scratch, [GENERATED, "steady", "5", "serves"]) as program:
+        path = f"/tmp/perf-{program.process.pid}.map"
         wait_until(lambda: os.path.exists(path) and os.path.getsize(path) > 0, "the map")
         written = os.path.getmtime(path)
         wait_until(lambda: time.time() > written + 3, "a map that is older than the recorder")
-        finished = subprocess.run([CAIRN, "record", "-q", "-p", str(program.pid), "--duration", "500ms",
-                                   "-o", scratch / "out.cairn"], env=environment(), capture_output=True,
-                                  check=False, timeout=60)
-        program.stdin.close()
-    assert finished.returncode == 0, finished.stderr
-    recording = Recording(scratch / "out.cairn", finished)
+        program.attach()
+        wait_until(lambda: program.status()["allocations"] > 0, "the program's blocks")
+        recording = program.detach()
     assert list(jit_functions(recording)) == ["steady"]
     assert bare_addresses(recording) == []
 
