@@ -46,10 +46,11 @@ def test_each_kept_file_has_everything_until_then(scratch):
 
 
 def test_states_are_kept_by_the_clock_and_at_the_end(scratch):
+    """On a busy machine the first one may be older than the program's first block."""
     with Conversation(scratch / "c.cairn", ["--rotate", "1s", *ON_REQUEST]) as c:
         c.do("a 3 100")
-        first = wait_until(lambda: kept(scratch), "the first kept state")[0]
-        assert allocations(first) == 3
+        wait_until(lambda: 3 in map(allocations, kept(scratch)), "the state with the blocks")
+        assert max(map(allocations, kept(scratch))) == 3
         c.do("a 4 100")
         c.end()
     assert allocations(kept(scratch)[-1]) == 7 and kept(scratch)[-1].samefile(c.path)
