@@ -29,10 +29,16 @@ UNITS = sorted((CONTRIB / "systemd").iterdir())
 CAPABILITIES = set(re.findall(r"#define (CAP_[A-Z_]+) ", pathlib.Path("/usr/include/linux/capability.h").read_text()))
 
 
+KEPT_PORTS = []
+
+
 def free_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
+    """A port that nobody else is given as long as these tests run; a server that listens may share it."""
+    kept = socket.socket()
+    kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    kept.bind(("127.0.0.1", 0))
+    KEPT_PORTS.append(kept)
+    return kept.getsockname()[1]
 
 
 def our_environment(scratch):
