@@ -41,6 +41,8 @@ struct aggregator_process {
     uint64_t mapped_bytes;               // sum over `mapped`
     struct map_u64 adhoc_rows;           // node -> row of aggregator.adhoc
     struct rec_rss_sample latest_sample; // from proc_sampler
+    uint64_t snapshot_live_bytes;        // live_bytes when its latest memory snapshot was split
+    uint64_t snapshot_mapped_bytes;      // mapped_bytes then
     uint32_t jit_module;                 // of its code that belongs to no file; 0: none yet
     uint32_t unnamed_module; // 1 + that of the program, used before its path was known; 0: none
 };

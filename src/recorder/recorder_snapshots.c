@@ -9,7 +9,9 @@
 
 #include <linux/futex.h>
 
+#include "aggregate/aggregator_process.h"
 #include "base/clock.h"
+#include "base/minmax.h"
 #include "host/os/file.h"
 #include "host/os/proc_file.h"
 
@@ -20,6 +22,7 @@ enum {
     FIRST_SNAPSHOT_MS = 10,
     NEWCOMERS_MS = 10,    // a process that has just joined is sampled soon
     WAITING_DIVISOR = 25, // waiting costs this part of what working does
+    JUDGED_MS = 10,       // later, a change of the heap says nothing of a snapshot
 };
 
 // The start of something whose cost is bounded.
@@ -110,6 +113,8 @@ static enum err take_snapshot_of(struct recorder_state *s,
         .time_ms = moment->time_ms, .process = process->aggregator->index, .flags = flags};
     TRY(rss_split(&what, &map, (uint32_t)moment->memory_snapshots.len, &s->aggregator.strings,
                   &snapshot, &moment->tables));
+    process->aggregator->snapshot_live_bytes = process->aggregator->live_bytes;
+    process->aggregator->snapshot_mapped_bytes = process->aggregator->mapped_bytes;
     moment->rss_bytes += snapshot.rss_bytes;
     proc_sampler_correct(&s->sampler, snapshot.process, snapshot.time_ms, snapshot.rss_bytes);
     return rec_memory_snapshot_vec_push(&moment->memory_snapshots, snapshot);
@@ -127,9 +132,50 @@ take_snapshots(struct recorder_state *s, uint64_t now_ms, uint32_t flags, bool w
             TRY(take_snapshot_of(s, slot, is_exiting ? REC_SNAPSHOT_AT_EXIT : 0, &moment));
         }
     }
-    return moment.memory_snapshots.len == 0 ? ERR_OK
-                                            : memory_snapshots_add(&s->memory_snapshots, &moment,
-                                                                   was_asked, expense_ns(&expense));
+    if (moment.memory_snapshots.len == 0) {
+        return ERR_OK;
+    }
+    // A process that waits at its exit changes nothing meanwhile. The session's clock may be late
+    // if the recorder was stopped.
+    const uint64_t end_ms = now_ms + (clock_monotonic_ns() - expense.began_ns) / NS_PER_MS;
+    s->unjudged_ms =
+        (flags & REC_SNAPSHOT_AT_EXIT) != 0 ? 0 : max_u64(end_ms, session_clock_now(&s->clock));
+    return memory_snapshots_add(&s->memory_snapshots, &moment, was_asked, expense_ns(&expense));
+}
+
+static uint64_t distance(uint64_t one, uint64_t other)
+{
+    return one > other ? one - other : other - one;
+}
+
+// Doubt the latest snapshots if the heap changed while they were taken: by what is known when the
+// ticks of the threads are over, so that what they had done by then is counted. It is counted some
+// milliseconds later if the whole recorder was stopped, its clock included.
+static void judge(struct recorder_state *s, uint64_t now_ms)
+{
+    const uint64_t known_ms = s->unjudged_ms + s->tick_ms + 1;
+    if (s->unjudged_ms == 0 || now_ms <= known_ms) {
+        return;
+    }
+    const struct memory_moment *last = &s->memory_snapshots.last;
+    uint64_t live_bytes = 0;
+    uint64_t mapped_bytes = 0;
+    for (size_t i = 0; i < last->memory_snapshots.len; i++) {
+        const uint32_t index = last->memory_snapshots.items[i].process;
+        const struct aggregator_process *process = s->aggregator.processes.items[index];
+        if (!process->is_ended) {
+            live_bytes += distance(process->live_bytes, process->snapshot_live_bytes);
+            mapped_bytes += distance(process->mapped_bytes, process->snapshot_mapped_bytes);
+        }
+    }
+    const uint64_t much_bytes = last->rss_bytes / SNAPSHOT_GROWTH_DIVISOR;
+    const bool is_late = now_ms > known_ms + JUDGED_MS;
+    if (live_bytes > much_bytes || mapped_bytes > much_bytes) {
+        memory_snapshots_doubt(&s->memory_snapshots, live_bytes > much_bytes && !is_late);
+        s->unjudged_ms = 0;
+    } else if (is_late) {
+        s->unjudged_ms = 0;
+    }
 }
 
 enum err recorder_snapshots_now(struct recorder_state *s, uint64_t now_ms)
@@ -218,6 +264,7 @@ static bool may_wait(const struct recorder_state *s, uint64_t now_ms)
 
 void recorder_snapshots_round(struct recorder_state *s, uint64_t now_ms)
 {
+    judge(s, now_ms);
     const bool waits = is_waiting(s, now_ms);
     const bool has_new =
         s->aggregator.processes.len > s->sampled_processes && now_ms >= s->newcomers_ms;

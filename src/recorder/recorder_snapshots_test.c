@@ -268,6 +268,56 @@ static void only_what_can_be_read_is_in_a_snapshot(void **state)
     tear_down(&f);
 }
 
+// The recorder may be preempted between what it has counted and what it reads of a process. It
+// learns what had happened by then one tick later.
+static void snapshots_of_another_heap_than_the_counted_are_doubted(void **state)
+{
+    (void)state;
+    enum {
+        KNOWN_MS = 5000 // beyond all the time that taking a snapshot may need
+    };
+    const struct {
+        uint64_t live_bytes; // more than at the snapshot
+        uint64_t mapped_bytes;
+        uint64_t asked_ms;
+        bool is_ended;
+        bool is_doubted;
+        bool is_estimate;
+    } cases[] = {
+        {.asked_ms = KNOWN_MS},
+        {.live_bytes = PAGE, .asked_ms = KNOWN_MS},
+        {.live_bytes = UINT64_C(1) << 40, .is_doubted = true, .is_estimate = true},
+        {.live_bytes = UINT64_C(1) << 40, .asked_ms = KNOWN_MS, .is_doubted = true},
+        {.live_bytes = -(UINT64_C(1) << 40), .is_doubted = true, .is_estimate = true},
+        {.mapped_bytes = UINT64_C(1) << 40, .is_doubted = true},
+        {.live_bytes = UINT64_C(1) << 40, .is_ended = true},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct fixture f;
+        set_up(&f);
+        f.s->tick_ms = 1;
+        struct aggregator_process *process = add_process(&f, getpid())->aggregator;
+        process->live_bytes = UINT64_C(1) << 41;
+        process->mapped_bytes = UINT64_C(1) << 41;
+        recorder_snapshots_round(f.s, 100);
+        assert_int_equal(last_count(&f), 1);
+        process->live_bytes += cases[i].live_bytes;
+        process->mapped_bytes += cases[i].mapped_bytes;
+        process->is_ended = cases[i].is_ended;
+        const uint64_t known_ms = f.s->unjudged_ms + 2;
+        f.s->drain.processes[0].is_dead = true; // no other snapshot follows
+        recorder_snapshots_round(f.s, known_ms);
+        assert_false(f.s->memory_snapshots.doubts_peak); // not all is known yet
+        recorder_snapshots_round(f.s, known_ms + 1 + cases[i].asked_ms);
+        assert_int_equal(f.s->memory_snapshots.doubts_peak, cases[i].is_doubted);
+        const uint32_t flags = f.s->memory_snapshots.last.memory_snapshots.items[0].flags;
+        assert_int_equal((flags & REC_SNAPSHOT_ESTIMATED) != 0, cases[i].is_estimate);
+        recorder_snapshots_round(f.s, 2 * KNOWN_MS);
+        assert_int_equal(f.s->unjudged_ms, 0);
+        tear_down(&f);
+    }
+}
+
 // Map pages between two that no area can be joined with, and touch them. A page without access
 // before them would make them a stack.
 static uint64_t map_range(void)
@@ -341,6 +391,7 @@ int main(void)
         cmocka_unit_test(a_process_that_exits_is_let_go_after_its_snapshot),
         cmocka_unit_test(a_confined_process_is_not_asked_to_wait),
         cmocka_unit_test(only_what_can_be_read_is_in_a_snapshot),
+        cmocka_unit_test(snapshots_of_another_heap_than_the_counted_are_doubted),
         cmocka_unit_test(memory_belongs_to_cairn_and_to_stacks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

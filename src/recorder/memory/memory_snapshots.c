@@ -2,6 +2,7 @@
 #include "recorder/memory/memory_snapshots.h"
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 
 void memory_moment_release(struct memory_moment *moment)
 {
@@ -20,12 +21,19 @@ void memory_snapshots_release(struct memory_snapshots *snapshots)
     }
 }
 
+static uint64_t with_growth(uint64_t bytes)
+{
+    return bytes + bytes / SNAPSHOT_GROWTH_DIVISOR;
+}
+
 bool memory_snapshots_are_due(const struct memory_snapshots *snapshots,
                               uint64_t now_ms,
                               uint64_t rss_bytes)
 {
     const uint64_t peak_bytes = snapshots->peak.rss_bytes;
-    const bool has_grown = rss_bytes > peak_bytes + peak_bytes / SNAPSHOT_GROWTH_DIVISOR;
+    const bool has_grown = snapshots->doubts_peak
+                               ? with_growth(rss_bytes) > snapshots->highest_bytes
+                               : rss_bytes > with_growth(peak_bytes);
     return (has_grown && now_ms >= snapshots->affords_ms) ||
            rss_bytes > peak_bytes + peak_bytes / 2 || now_ms >= snapshots->next_ms;
 }
@@ -42,6 +50,19 @@ static enum err copy_moment(const struct memory_moment *from, struct memory_mome
     memory_moment_release(out);
     *out = TAKE(copy);
     return ERR_OK;
+}
+
+// Drop the moment of `time_ms`.
+static void drop(struct rec_memory_snapshot_vec *series, uint64_t time_ms)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < series->len; i++) {
+        if (series->items[i].time_ms != time_ms) {
+            const struct rec_memory_snapshot snapshot = series->items[i];
+            series->items[kept++] = snapshot;
+        }
+    }
+    series->len = kept;
 }
 
 // Drop every second moment.
@@ -73,9 +94,16 @@ enum err memory_snapshots_add(struct memory_snapshots *snapshots,
         thin_out(&snapshots->series);
     }
     TRY(rec_memory_snapshot_vec_reserve(&snapshots->series, moment->memory_snapshots.len));
-    if (moment->rss_bytes > snapshots->peak.rss_bytes) {
-        TRY(copy_moment(moment, &snapshots->peak));
+    const bool replaces =
+        snapshots->doubts_peak && with_growth(moment->rss_bytes) > snapshots->highest_bytes;
+    if (replaces) {
+        drop(&snapshots->series, snapshots->peak.time_ms);
     }
+    if (replaces || moment->rss_bytes > snapshots->peak.rss_bytes) {
+        TRY(copy_moment(moment, &snapshots->peak));
+        snapshots->doubts_peak = false;
+    }
+    snapshots->highest_bytes = max_u64(snapshots->highest_bytes, moment->rss_bytes);
     if (was_asked) {
         TRY(copy_moment(moment, &snapshots->asked[snapshots->asked_count++ % SNAPSHOTS_ASKED_MAX]));
     }
@@ -86,6 +114,28 @@ enum err memory_snapshots_add(struct memory_snapshots *snapshots,
     snapshots->last = *moment;
     *moment = (struct memory_moment){0};
     return ERR_OK;
+}
+
+static void mark_estimated(struct rec_memory_snapshot_vec *snapshots, uint64_t time_ms)
+{
+    for (size_t i = 0; i < snapshots->len; i++) {
+        snapshots->items[i].flags |=
+            snapshots->items[i].time_ms == time_ms ? REC_SNAPSHOT_ESTIMATED : 0;
+    }
+}
+
+void memory_snapshots_doubt(struct memory_snapshots *snapshots, bool is_known)
+{
+    const uint64_t time_ms = snapshots->last.time_ms;
+    snapshots->doubts_peak = snapshots->doubts_peak || snapshots->peak.time_ms == time_ms;
+    if (is_known) {
+        mark_estimated(&snapshots->series, time_ms);
+        mark_estimated(&snapshots->peak.memory_snapshots, time_ms);
+        mark_estimated(&snapshots->last.memory_snapshots, time_ms);
+        for (size_t i = 0; i < SNAPSHOTS_ASKED_MAX; i++) {
+            mark_estimated(&snapshots->asked[i].memory_snapshots, time_ms);
+        }
+    }
 }
 
 struct kept_moment {

@@ -6,6 +6,10 @@
 // begins to exit. For the first two reasons snapshots take at most 1 / SNAPSHOT_COST_DIVISOR of a
 // processor's time, a quarter of that with --sample, unless the processes have grown by a half.
 //
+// A snapshot compares what the kernel says with the blocks that are counted. A recorder that was
+// preempted between the two may compare two different heaps. Such a moment is doubted: it does not
+// stay the highest one if another of nearly its size can be taken.
+//
 //   kept whole    the highest one, the last one, the last SNAPSHOTS_ASKED_MAX that were requested
 //   kept as sums  SNAPSHOTS_SERIES_MAX snapshots over time; when full, every second is dropped
 //
@@ -39,10 +43,12 @@ struct memory_snapshots {
     struct memory_moment peak;
     struct memory_moment last;
     struct memory_moment asked[SNAPSHOTS_ASKED_MAX];
-    uint32_t asked_count; // number of requested ones
-    uint64_t next_ms;     // earliest time of the next regular one
-    uint64_t affords_ms;  // when the cost of the latest one is compensated
-    uint32_t thrift_bits; // they take 1 / 2^thrift_bits of their usual share of a processor
+    uint32_t asked_count;   // number of requested ones
+    uint64_t highest_bytes; // the largest sum of a moment
+    bool doubts_peak;       // one with nearly as much as highest_bytes replaces it
+    uint64_t next_ms;       // earliest time of the next regular one
+    uint64_t affords_ms;    // when the cost of the latest one is compensated
+    uint32_t thrift_bits;   // they take 1 / 2^thrift_bits of their usual share of a processor
 };
 
 void memory_moment_release(struct memory_moment *moment);
@@ -58,6 +64,10 @@ enum err memory_snapshots_add(struct memory_snapshots *snapshots,
                               struct memory_moment *moment,
                               bool was_asked,
                               uint64_t spent_ns) MUST_USE;
+
+// Doubt the last moment: the heap changed while it was taken. `is_known`: surely, so that its live
+// blocks are marked as estimates.
+void memory_snapshots_doubt(struct memory_snapshots *snapshots, bool is_known);
 
 // Append all that is kept, by time.
 enum err memory_snapshots_collect(const struct memory_snapshots *snapshots,

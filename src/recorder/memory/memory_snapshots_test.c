@@ -143,6 +143,62 @@ static void snapshots_have_a_budget_that_growth_overrides(void **state)
         memory_snapshots_are_due(&snapshots, 4050, 1681));
 }
 
+static uint64_t peak_flagged_ms(const struct memory_snapshots *snapshots)
+{
+    CLEANUP(collected_release) struct collected c = {0};
+    collect(snapshots, &c);
+    for (size_t i = 0; i < c.memory_snapshots.len; i++) {
+        if ((c.memory_snapshots.items[i].flags & REC_SNAPSHOT_PEAK) != 0) {
+            return c.memory_snapshots.items[i].time_ms;
+        }
+    }
+    return UINT64_MAX;
+}
+
+static void a_doubted_peak_makes_room_for_one_of_nearly_its_size(void **state)
+{
+    (void)state;
+    CLEANUP(memory_snapshots_release) struct memory_snapshots snapshots = {0};
+    add(&snapshots, 10, 600, false);
+    add(&snapshots, 20, 2100, false);
+    assert_false(memory_snapshots_are_due(&snapshots, 21, 2100));
+    memory_snapshots_doubt(&snapshots, false);
+    assert_true(memory_snapshots_are_due(&snapshots, 21, 2001));
+    assert_false(memory_snapshots_are_due(&snapshots, 21, 2000));
+    add(&snapshots, 30, 1998, false); // a twentieth lower
+    assert_int_equal(peak_flagged_ms(&snapshots), 20);
+    add(&snapshots, 40, 2001, false);
+    assert_int_equal(peak_flagged_ms(&snapshots), 40);
+    assert_int_equal(snapshots.series.len, 3 * PROCESSES); // without the doubted one
+    memory_snapshots_doubt(&snapshots, false);
+    add(&snapshots, 50, 1998, false); // doubts do not add up
+    assert_int_equal(peak_flagged_ms(&snapshots), 40);
+    add(&snapshots, 60, 2100, false);
+    assert_int_equal(peak_flagged_ms(&snapshots), 60);
+    add(&snapshots, 70, 2001, false); // which has no doubt
+    assert_int_equal(peak_flagged_ms(&snapshots), 60);
+}
+
+static void a_moment_in_which_the_heap_changed_is_an_estimate(void **state)
+{
+    (void)state;
+    CLEANUP(memory_snapshots_release) struct memory_snapshots snapshots = {0};
+    CLEANUP(collected_release) struct collected c = {0};
+    add(&snapshots, 10, 900, false);
+    add(&snapshots, 20, 600, true);
+    memory_snapshots_doubt(&snapshots, true); // the last, not the highest
+    assert_false(snapshots.doubts_peak);
+    add(&snapshots, 30, 300, false);
+    memory_snapshots_doubt(&snapshots, false);
+    collect(&snapshots, &c);
+    assert_int_equal(c.memory_snapshots.len, 3 * PROCESSES);
+    for (size_t i = 0; i < c.memory_snapshots.len; i++) {
+        const struct rec_memory_snapshot *snapshot = c.memory_snapshots.items + i;
+        assert_int_equal((snapshot->flags & REC_SNAPSHOT_ESTIMATED) != 0, snapshot->time_ms == 20);
+    }
+    assert_int_equal(snapshots.asked[0].memory_snapshots.items[0].flags, REC_SNAPSHOT_ESTIMATED);
+}
+
 static void thrift_makes_snapshots_rarer(void **state)
 {
     (void)state;
@@ -161,6 +217,8 @@ int main(void)
         cmocka_unit_test(one_moment_may_be_all_of_it),
         cmocka_unit_test(a_long_run_keeps_no_more),
         cmocka_unit_test(snapshots_have_a_budget_that_growth_overrides),
+        cmocka_unit_test(a_doubted_peak_makes_room_for_one_of_nearly_its_size),
+        cmocka_unit_test(a_moment_in_which_the_heap_changed_is_an_estimate),
         cmocka_unit_test(thrift_makes_snapshots_rarer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -310,11 +310,12 @@ enum rec_part_kind {
 #define REC_PART_KINDS 9
 
 enum rec_memory_snapshot_flags {
-    REC_SNAPSHOT_PEAK = 1 << 0,      // at the highest RSS of all processes together
-    REC_SNAPSHOT_LAST = 1 << 1,      // the last snapshot
-    REC_SNAPSHOT_ASKED = 1 << 2,     // requested by a user
-    REC_SNAPSHOT_ESTIMATED = 1 << 3, // the resident pages of the heap are estimated, not read
-    REC_SNAPSHOT_AT_EXIT = 1 << 4,   // the process was waiting to end
+    REC_SNAPSHOT_PEAK = 1 << 0,  // at the highest RSS of all processes together
+    REC_SNAPSHOT_LAST = 1 << 1,  // the last snapshot
+    REC_SNAPSHOT_ASKED = 1 << 2, // requested by a user
+    // The resident pages of the heap are estimated, not read, or the heap changed meanwhile.
+    REC_SNAPSHOT_ESTIMATED = 1 << 3,
+    REC_SNAPSHOT_AT_EXIT = 1 << 4, // the process was waiting to end
 };
 
 // A snapshot of the whole memory map of one process (/proc/PID/smaps). All snapshots of one moment

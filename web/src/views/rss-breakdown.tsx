@@ -80,7 +80,7 @@ function Legend(props: { readonly answer: Rss; readonly row: number }): JSX.Elem
           <dd>{formatBytes(at(breakdowns.swap_bytes, row))}</dd>
         </div>
       </dl>
-      {breakdowns.live_is_estimate[row] === 1 ? <p class="soft">The resident pages of the heap could not be read: its kinds are estimates.</p> : null}
+      {breakdowns.live_is_estimate[row] === 1 ? <p class="soft">The resident pages of the heap could not be read, or the heap changed meanwhile: its kinds are estimates.</p> : null}
     </section>
   );
 }
