@@ -146,7 +146,7 @@ static enum err launch(struct recorder_state *s, int *exit_status, struct err_in
     TRY(launch_take_signals(&s->signals, &s->signal_fd, info));
     s->has_signals = true;
     s->start_unix_ns = clock_real_ns();
-    pid_order_init(&s->pid_order, clock_monotonic_ms());
+    pid_order_init(&s->pending.order, clock_monotonic_ms());
     // Relaxed: no program takes part yet.
     atomic_store_explicit(&s->session.header->state, SESSION_RUNNING, memory_order_relaxed);
     if (s->preflight.wants_agent) { // which may fail, and tell more

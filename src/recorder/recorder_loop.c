@@ -26,12 +26,9 @@
 enum {
     SLEEP_MS_MAX = 16,        // when nothing has happened for a while
     SAMPLE_SLEEP_MS_MAX = 40, // the same with --sample; looks for processes come every 50 ms
-    LINGER_MS = 1,            // between two searches for processes that have not joined
-    LINGER_MAX_MS = 2000,     // for those that exist and have not joined
-    VAIN_CHECKS = 2,
-    STRANGER_CHECK_MS = 500, // between two checks of processes that outlive the program
-    LEAVE_MS = 2,            // beyond a tick, in which threads notice that recording is over
-    LINGER_SAY_MS = 500,     // time until the message that others still run
+    STRANGER_CHECK_MS = 500,  // between two checks of processes that outlive the program
+    LEAVE_MS = 2,             // beyond a tick, in which threads notice that recording is over
+    LINGER_SAY_MS = 500,      // time until the message that others still run
 };
 
 static void reap_program(struct recorder_state *s)
@@ -179,28 +176,6 @@ static void sleep_until_woken(struct recorder_state *s, uint32_t seen, uint64_t 
                   0); // the reason of its end is irrelevant
 }
 
-// Return whether no process will join any more. A process that exists and never joins (a static
-// executable) does not delay the end.
-static bool none_is_late(struct recorder_state *s, uint64_t now_ms)
-{
-    if (s->none_is_pending || now_ms < s->next_late_check_ms) {
-        return s->none_is_pending; // and the pass since then found none that had joined before
-    }
-    s->next_late_check_ms = now_ms + LINGER_MS;
-    switch (pending_processes_find(s->session.environment, &s->pid_order, clock_monotonic_ms())) {
-    case PENDING_NONE:
-        s->none_is_pending = true;
-        return false;
-    case PENDING_UNSEEN:
-        s->vain_checks++;
-        break;
-    case PENDING_SOME:
-        s->vain_checks = 0;
-        break;
-    }
-    return s->vain_checks >= VAIN_CHECKS || now_ms >= s->quiet_since_ms + LINGER_MAX_MS;
-}
-
 // Return whether the recording is over.
 static bool is_over(struct recorder_state *s, bool was_busy, uint64_t now_ms)
 {
@@ -213,11 +188,11 @@ static bool is_over(struct recorder_state *s, bool was_busy, uint64_t now_ms)
     }
     const uint32_t followed = recorder_follow_running(s);
     if (s->drain.process_count == 0 && followed == 0) {
-        return !s->options->follow_children || none_is_late(s, now_ms);
+        return !s->options->follow_children ||
+               pending_wait_is_over(&s->pending, s->session.environment, &s->unrecorded_tree.known,
+                                    clock_monotonic_ms());
     }
-    s->quiet_since_ms = now_ms;
-    s->vain_checks = 0;
-    s->none_is_pending = false;
+    pending_wait_restart(&s->pending, clock_monotonic_ms());
     s->end_ms = now_ms;
     if (now_ms >= s->next_stranger_check_ms) {
         s->next_stranger_check_ms = now_ms + STRANGER_CHECK_MS;
@@ -313,7 +288,7 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
         reap_program(s);
         const uint64_t now_ms = session_clock_now(&s->clock);
         if (s->has_ended && !had_ended) {
-            s->quiet_since_ms = now_ms;
+            pending_wait_restart(&s->pending, clock_monotonic_ms());
             s->said_after_ms = now_ms + LINGER_SAY_MS;
         }
         recorder_control_hear(s);
@@ -324,7 +299,7 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
         recorder_follow_log(s, now_ms);
         see_abandonment(s);
         if (s->options->follow_children) {
-            pid_order_look(&s->pid_order, clock_monotonic_ms());
+            pid_order_look(&s->pending.order, clock_monotonic_ms());
         }
         TRY(recorder_hear_of_unrecorded(s, now_ms));
         TRY(recorder_modules_round(s));
@@ -349,7 +324,7 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
         last_wake = wake;
         sleep_ms = is_fed || is_awaited ? 1 : sleep_ms * 2;
         sleep_ms = min_u64(sleep_ms, is_sampled ? SAMPLE_SLEEP_MS_MAX : SLEEP_MS_MAX);
-        if (!s->none_is_pending) {
+        if (!s->pending.is_certain) {
             sleep_until_woken(s, wake, sleep_ms);
         }
     }

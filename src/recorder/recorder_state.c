@@ -54,6 +54,7 @@ recorder_snapshot(struct recorder_state *s, enum rec_state state, struct aggrega
         .unpatched_count = s->unpatched_count,
         .unread = strbuf_text(&s->unread),
         .unread_count = s->unread_count,
+        .unjoined_count = s->pending.unjoined_count,
         .hooks = s->hooked.items,
         .hook_count = s->hooked.len,
         .unrecorded = s->unrecorded.entries.items,

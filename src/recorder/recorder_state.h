@@ -79,11 +79,7 @@ struct recorder_state {
     struct strbuf output_absolute; // as `cairn ctl` names it
     uint64_t start_unix_ns;
     uint64_t next_stranger_check_ms; // next drain_find_strangers
-    struct pid_order pid_order;      // since before the program
-    uint64_t next_late_check_ms;     // next check for processes that have not joined yet
-    unsigned vain_checks;            // checks since one was last found
-    bool none_is_pending;            // a check was certain that there is none
-    uint64_t quiet_since_ms;         // no recorded process has run since then
+    struct pending_wait pending;     // for processes that have not joined yet
     uint64_t said_after_ms;          // when to tell the user that other processes still run
     uint64_t own_rss_bytes;          // the recorder's peak at the fork of the program
     uint64_t program_rss_bytes;      // peak of the program and its children, after its end

@@ -267,6 +267,11 @@ static enum err fill_counters(struct aggregator_snapshot *s,
                          "profiles that the collector of --push did not get", REC_COUNTER_NOTE,
                          facts->lost_profiles));
     }
+    if (facts->unjoined_count != 0) {
+        TRY(push_counter(s, aggregator, "unjoined_processes",
+                         "events of processes that had not joined 2 s after all others had ended",
+                         REC_COUNTER_LOSS, facts->unjoined_count));
+    }
     if (facts->unread_count != 0) {
         TRY(push_counter(s, aggregator, "unread_parts", facts->unread, REC_COUNTER_NOTE,
                          facts->unread_count));

@@ -476,6 +476,33 @@ static void the_slices_and_the_run_include_the_end_of_each_process(void **state)
     }
 }
 
+static void processes_that_did_not_join_are_a_loss(void **state)
+{
+    (void)state;
+    for (uint64_t count = 0; count <= 2; count++) {
+        struct fixture f = {0};
+        open_fixture(&f, 1);
+        const struct aggregator_snapshot_facts facts = {.state = REC_STATE_FINISHED,
+                                                        .tool_version = "test",
+                                                        .program = "program",
+                                                        .unjoined_count = count};
+        struct aggregator_snapshot snapshot = {0};
+        assert_int_equal(aggregator_snapshot_take(&f.aggregator, NULL, NULL, &facts, &snapshot),
+                         ERR_OK);
+        uint64_t said = 0;
+        for (size_t i = 0; i < snapshot.counters.len; i++) {
+            const struct rec_counter *counter = &snapshot.counters.items[i];
+            const char *name = string_table_get(&f.aggregator.strings, counter->name);
+            said += strcmp(name, "unjoined_processes") == 0 && counter->kind == REC_COUNTER_LOSS
+                        ? counter->value
+                        : 0;
+        }
+        assert_int_equal(said, count);
+        aggregator_snapshot_release(&snapshot);
+        aggregator_release(&f.aggregator);
+    }
+}
+
 // The log runs forward, whichever process the recorder finds dead first.
 static void an_end_in_the_past_is_an_event_of_now(void **state)
 {
@@ -726,6 +753,7 @@ int main(void)
         cmocka_unit_test(what_a_thread_calls_temporary_is_counted),
         cmocka_unit_test(a_process_that_ends_leaves_the_sum_but_not_its_rows),
         cmocka_unit_test(the_slices_and_the_run_include_the_end_of_each_process),
+        cmocka_unit_test(processes_that_did_not_join_are_a_loss),
         cmocka_unit_test(an_end_in_the_past_is_an_event_of_now),
         cmocka_unit_test(the_latest_free_of_a_thread_is_over_when_it_ends),
         cmocka_unit_test(a_peak_without_a_stamp_has_a_bound_if_others_have_stamps),

@@ -12,17 +12,22 @@
 #include "host/text/number.h"
 #include "host/text/proc_text.h"
 #include "host/text/strbuf.h"
+#include "session/exec_check.h"
 #include "session/session_env.h"
 
 #define ENVIRONMENT_BYTES_MAX (8u << 20) // far above the limit of execve
 #define STAT_BYTES_MAX        4096u
 #define LOAD_BYTES_MAX        256u
+#define PRELOAD               "LD_PRELOAD="
 
 enum {
     LOOK_MS = 50,  // between two looks
     LATE_MS = 100, // too short for the kernel to hand out all pids (32768 at least)
     YOUNGER_MAX = 1024,
-    EMPTY_READS = 3, // an exec may end between the reads of two files
+    EMPTY_READS = 3,    // an exec may end between the reads of two files
+    WAIT_MS = 1,        // between two searches for processes that have not joined
+    WAIT_MAX_MS = 2000, // for those that exist and have not joined
+    VAIN_CHECKS = 2,
 };
 
 static bool has_variable(const struct strbuf *environment, const struct strbuf *variable)
@@ -143,27 +148,62 @@ static enum pending_answer search_younger(const struct strbuf *variable,
     return last_pid() >= order->last_pid ? PENDING_NONE : PENDING_UNSEEN;
 }
 
+// Return the next process of a listing of /proc other than this one, 0 at the end.
+static pid_t next_process(DIR *processes)
+{
+    for (const struct dirent *entry; (entry = readdir(processes)) != NULL;) {
+        const pid_t pid = (pid_t)number_field(entry->d_name);
+        if (pid > 0 && pid != getpid()) {
+            return pid;
+        }
+    }
+    return 0;
+}
+
 static bool search_all(const struct strbuf *variable)
 {
     CLEANUP(directory_closep) DIR *processes = opendir("/proc");
-    if (processes == NULL) {
-        return false;
+    pid_t pid = processes != NULL ? next_process(processes) : 0;
+    while (pid > 0 && !may_join(pid, variable)) {
+        pid = next_process(processes);
     }
-    for (const struct dirent *entry; (entry = readdir(processes)) != NULL;) {
-        const pid_t pid = (pid_t)number_field(entry->d_name);
-        if (pid > 0 && pid != getpid() && may_join(pid, variable)) {
-            return true;
-        }
+    return pid > 0;
+}
+
+// Return whether a process is one of the session and could have joined. The list of unrecorded
+// programs has those that cannot. One in the middle of an exec may be of any session.
+static bool could_join(pid_t pid, const struct strbuf *variable)
+{
+    CLEANUP(strbuf_release) struct strbuf environment = {0};
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid); // fits
+    return proc_file_read(pid, "environ", ENVIRONMENT_BYTES_MAX, &environment) &&
+           environment.len > 0 && has_variable(&environment, variable) &&
+           memmem(environment.data, environment.len, PRELOAD, strlen(PRELOAD)) != NULL &&
+           exec_check(path) == EXEC_NONE;
+}
+
+static uint64_t count_unjoined(const struct strbuf *variable, struct map_u64 *unrecorded)
+{
+    uint64_t count = 0;
+    CLEANUP(directory_closep) DIR *processes = opendir("/proc");
+    for (pid_t pid; processes != NULL && (pid = next_process(processes)) > 0;) {
+        count += map_u64_find(unrecorded, (uint64_t)pid) == NULL && could_join(pid, variable);
     }
-    return false;
+    return count;
+}
+
+static MUST_USE enum err name_variable(const char *session, struct strbuf *out)
+{
+    strbuf_printf(out, "%s=%s", SESSION_ENV_NAME, session);
+    return strbuf_result(out);
 }
 
 enum pending_answer
 pending_processes_find(const char *session, struct pid_order *order, uint64_t now_ms)
 {
     CLEANUP(strbuf_release) struct strbuf variable = {0};
-    strbuf_printf(&variable, "%s=%s", SESSION_ENV_NAME, session);
-    if (strbuf_result(&variable) != ERR_OK) {
+    if (name_variable(session, &variable) != ERR_OK) {
         return PENDING_UNSEEN;
     }
     look(order, now_ms);
@@ -173,4 +213,39 @@ pending_processes_find(const char *session, struct pid_order *order, uint64_t no
         return answer;
     }
     return search_all(&variable) ? PENDING_SOME : PENDING_UNSEEN;
+}
+
+void pending_wait_restart(struct pending_wait *wait, uint64_t now_ms)
+{
+    wait->quiet_since_ms = now_ms;
+    wait->vain_checks = 0;
+    wait->is_certain = false;
+}
+
+bool pending_wait_is_over(struct pending_wait *wait,
+                          const char *session,
+                          struct map_u64 *unrecorded,
+                          uint64_t now_ms)
+{
+    CLEANUP(strbuf_release) struct strbuf variable = {0};
+    const bool is_late = now_ms >= wait->quiet_since_ms + WAIT_MAX_MS;
+    if (wait->is_certain || now_ms < wait->next_check_ms) {
+        return wait->is_certain; // and the pass since then found none that had joined before
+    }
+    wait->next_check_ms = now_ms + WAIT_MS;
+    switch (pending_processes_find(session, &wait->order, now_ms)) {
+    case PENDING_NONE:
+        wait->is_certain = true;
+        return false;
+    case PENDING_UNSEEN:
+        wait->vain_checks++;
+        break;
+    case PENDING_SOME:
+        wait->vain_checks = 0;
+        if (is_late && name_variable(session, &variable) == ERR_OK) {
+            wait->unjoined_count = count_unjoined(&variable, unrecorded);
+        }
+        break;
+    }
+    return is_late || wait->vain_checks >= VAIN_CHECKS;
 }

@@ -13,11 +13,17 @@
 // look comes late, the pids may have started again at the lowest. Then all processes are visited:
 // some milliseconds, and a child that a process forks during the search before it ends may be
 // missed.
+//
+// The recorder waits for such processes (pending_wait), but not forever: one may never join, such
+// as a static executable. Those that exist when its patience ends and could have joined are
+// counted.
 // Context: H.
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "host/containers/map_u64.h"
 
 enum pending_answer {
     PENDING_NONE,   // there is none
@@ -43,3 +49,23 @@ void pid_order_look(struct pid_order *order, uint64_t now_ms);
 // CAIRN_SESSION, in its environment, or may get it.
 enum pending_answer
 pending_processes_find(const char *session, struct pid_order *order, uint64_t now_ms);
+
+// The wait of a recorder without a running process. All times are those of clock_monotonic_ms.
+struct pending_wait {
+    struct pid_order order;  // since before the first process
+    uint64_t quiet_since_ms; // no recorded process has run since then
+    uint64_t next_check_ms;
+    unsigned vain_checks;    // since a process was last found
+    bool is_certain;         // a check was certain that there is none
+    uint64_t unjoined_count; // processes that existed at the end of the wait
+};
+
+// A recorded process runs, or has just ended.
+void pending_wait_restart(struct pending_wait *wait, uint64_t now_ms);
+
+// Return whether no process will join any more. `unrecorded` has the pids of processes that are
+// known not to join: they are not counted.
+bool pending_wait_is_over(struct pending_wait *wait,
+                          const char *session,
+                          struct map_u64 *unrecorded,
+                          uint64_t now_ms);

@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/compiler.h"
 #include "session/session_env.h"
 
 #define DEADLINE_NS 60000000000u
@@ -34,7 +35,7 @@ struct waiting_program {
     int input; // its other end
 };
 
-static struct waiting_program start_program(const char *of_session)
+static struct waiting_program start(const char *of_session, bool is_preloaded)
 {
     int ends[2];
     int started[2];
@@ -42,7 +43,8 @@ static struct waiting_program start_program(const char *of_session)
     assert_int_equal(pipe(started), 0);
     const pid_t pid = fork();
     if (pid == 0) {
-        if (setenv(SESSION_ENV_NAME, of_session, 1) != 0 || dup2(ends[0], 0) != 0 ||
+        if (setenv(SESSION_ENV_NAME, of_session, 1) != 0 ||
+            (is_preloaded && setenv("LD_PRELOAD", "", 1) != 0) || dup2(ends[0], 0) != 0 ||
             dup2(started[1], 1) != 1 || close(ends[1]) != 0) {
             _exit(1);
         }
@@ -59,6 +61,11 @@ static struct waiting_program start_program(const char *of_session)
     assert_int_equal(read(started[0], &line, 1), 1);
     assert_int_equal(close(ends[0]) + close(started[0]) + close(started[1]), 0);
     return (struct waiting_program){.pid = pid, .input = ends[1]};
+}
+
+static struct waiting_program start_program(const char *of_session)
+{
+    return start(of_session, false);
 }
 
 static void end_program(const struct waiting_program *program)
@@ -172,6 +179,45 @@ static void a_program_without_environment_is_not_waited_for(void **state)
     assert_answers(without_environment, LONG_MS, PENDING_UNSEEN);
 }
 
+// Wait for a program of the session that never joins, and return how many were counted at the end.
+static uint64_t count_after_wait(bool is_preloaded, bool is_known)
+{
+    struct pending_wait wait = {0};
+    struct map_u64 unrecorded = {0};
+    pid_order_init(&wait.order, 0);
+    pending_wait_restart(&wait, 5000);
+    const struct waiting_program program = start(session, is_preloaded);
+    assert_int_equal(map_u64_put(&unrecorded, is_known ? (uint64_t)program.pid : 1, 1), ERR_OK);
+    for (uint64_t now_ms = 5000; now_ms < 7000; now_ms += 333) {
+        assert_false(pending_wait_is_over(&wait, session, &unrecorded, now_ms));
+        assert_int_equal(wait.unjoined_count, 0);
+    }
+    assert_true(pending_wait_is_over(&wait, session, &unrecorded, 7000));
+    map_u64_release(&unrecorded);
+    end_program(&program);
+    return wait.unjoined_count;
+}
+
+// The recorder's patience ends 2 s after the last recorded process. A program that could not have
+// joined is in the list of unrecorded programs.
+static void who_has_not_joined_at_the_end_of_the_wait_is_counted(void **state)
+{
+    (void)state;
+    static const struct {
+        bool is_preloaded;
+        bool is_known;
+        uint64_t expected;
+    } cases[] = {{true, false, 1}, {false, false, 0}, {true, true, 0}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        const uint64_t deadline_ns = clock_monotonic_ns() + DEADLINE_NS;
+        uint64_t count = 0;
+        do { // the program may be in the middle of its exec
+            count = count_after_wait(cases[i].is_preloaded, cases[i].is_known);
+        } while (count != cases[i].expected && clock_monotonic_ns() < deadline_ns);
+        assert_int_equal(count, cases[i].expected);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -181,6 +227,7 @@ int main(void)
         cmocka_unit_test(a_long_run_is_not_certain),
         cmocka_unit_test(a_long_run_that_looks_in_time_is_certain),
         cmocka_unit_test(a_program_without_environment_is_not_waited_for),
+        cmocka_unit_test(who_has_not_joined_at_the_end_of_the_wait_is_counted),
     };
     return cmocka_run_group_tests_name("pending_processes", tests, NULL, NULL);
 }
