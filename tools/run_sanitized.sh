@@ -20,9 +20,11 @@ cmake --build "$build" -j "$(nproc)" -- --quiet
 # A test that sets LD_PRELOAD for the program also sets it for a sanitized cairn. Its run-time would
 # refuse that (verify_asan_link_order).
 ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1
+# As the system's allocator does.
+ASAN_OPTIONS=$ASAN_OPTIONS:allocator_may_return_null=1
 export ASAN_OPTIONS=$ASAN_OPTIONS:verify_asan_link_order=0
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
-export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:allocator_may_return_null=1
 
 # ThreadSanitizer is only for code with threads; other tests would just be slow.
 filter=.

@@ -57,6 +57,20 @@ static void a_failure_is_walk_cache_until_it_is_cleared(void **state)
     assert_string_equal(strbuf_text(&sb), "again");
 }
 
+static void a_stream_fails_with_its_text(void **state)
+{
+    (void)state;
+    for (int failed = 0; failed <= 1; failed++) {
+        CLEANUP(strbuf_release) struct strbuf sb = {0};
+        FILE *stream = strbuf_open_stream(&sb);
+        assert_non_null(stream);
+        assert_int_equal(fputc('a', stream), 'a'); // stays in the stream's buffer
+        sb.failed = failed != 0;
+        assert_int_equal(fclose(stream), failed != 0 ? EOF : 0);
+        assert_string_equal(strbuf_text(&sb), failed != 0 ? "" : "a");
+    }
+}
+
 static void taking_moves_the_text_out(void **state)
 {
     (void)state;
@@ -79,6 +93,7 @@ int main(void)
         cmocka_unit_test(pieces_join),
         cmocka_unit_test(it_is_terminated_at_every_length),
         cmocka_unit_test(a_failure_is_walk_cache_until_it_is_cleared),
+        cmocka_unit_test(a_stream_fails_with_its_text),
         cmocka_unit_test(taking_moves_the_text_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

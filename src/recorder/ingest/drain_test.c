@@ -188,6 +188,36 @@ static void blocks_freed_by_another_thread_are_paired(void **state)
     close_fixture(&f);
 }
 
+// The first block of a thread may have been there before its stamp, since the end of the previous
+// thread with its stack: after the peak.
+static void a_thread_begins_after_the_previous_one_with_its_stack(void **state)
+{
+    (void)state;
+    for (uint64_t is_other = 0; is_other <= 1; is_other++) {
+        struct fixture f;
+        struct lane_producer first;
+        struct lane_producer next;
+        open_fixture(&f);
+        const uint32_t process = join(&f, (uint32_t)getpid(), 0);
+        open_lane(&f, process, &first);
+        first.lane->self_address = 0x7000;
+        send_allocation(&first, 0x1000, 1000);
+        send_free(&first, 0x1000);
+        send_allocation(&first, 0x2000, 10);
+        pass(&f);
+        lane_producer_close(&first);
+        open_lane(&f, process, &next);
+        next.lane->self_address = 0x7000 + is_other * 64;
+        send_allocation(&next, 0x3000, 500);
+        for (int passes = 0; passes < 3; passes++) {
+            pass(&f);
+        }
+        assert_int_equal(f.on.aggregator.totals.sums.allocations, 3);
+        assert_int_equal(f.on.aggregator.bound.upper_bytes, is_other ? 1500 : 1000);
+        close_fixture(&f);
+    }
+}
+
 static void scribble_positions(struct lane_producer *p)
 {
     atomic_store(&p->lane->write_pos, UINT64_MAX - 7);
@@ -563,6 +593,7 @@ int main(void)
         cmocka_unit_test(the_last_lane_is_read),
         cmocka_unit_test(queries_are_answered_when_all_before_them_is_counted),
         cmocka_unit_test(blocks_freed_by_another_thread_are_paired),
+        cmocka_unit_test(a_thread_begins_after_the_previous_one_with_its_stack),
         cmocka_unit_test(budgets_count_until_their_time_is_booked),
         cmocka_unit_test(budgets_count_for_the_events_before_they_were_read),
         cmocka_unit_test(holds_are_those_of_this_pass),

@@ -446,6 +446,18 @@ static void a_recording_that_is_not_sound_is_refused_or_mended(void **state)
     assert_int_equal(test_folder_count(*state), 0);
 }
 
+static void a_builder_without_memory_for_its_strings_says_so(void **state)
+{
+    (void)state;
+    CLEANUP(recording_builder_release) struct recording_builder b = {0};
+    struct recording made = {0};
+    assert_int_equal(recording_builder_init(&b), ERR_OK);
+    const size_t text_bytes = b.strings.texts.len;
+    b.strings.texts.len = SIZE_MAX / 2; // no machine has as much
+    assert_int_equal(recording_builder_finish(&b, &made), ERR_NO_MEMORY);
+    b.strings.texts.len = text_bytes;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -462,6 +474,7 @@ int main(void)
         TEST_IN_FOLDER(progress_ends_at_the_total_and_can_stop_the_writing),
         TEST_IN_FOLDER(tables_can_be_made_while_they_are_written),
         TEST_IN_FOLDER(a_recording_that_is_not_sound_is_refused_or_mended),
+        cmocka_unit_test(a_builder_without_memory_for_its_strings_says_so),
     };
     return cmocka_run_group_tests(tests, open_files_note, open_files_expect);
 }

@@ -174,6 +174,28 @@ static void notes_that_leave_their_segment_are_not_read(void **state)
     assert_int_equal(munmap(page, 2 * PAGE_BYTES), 0);
 }
 
+static void a_note_may_be_the_first_header(void **state)
+{
+    (void)state;
+    static const struct {
+        Elf64_Nhdr header;
+        char name[4];
+        uint8_t id[20];
+    } note = {{.n_namesz = 4, .n_descsz = 20, .n_type = NT_GNU_BUILD_ID}, "GNU", {1, 2, 3}};
+    const Elf64_Phdr headers[] = {
+        {.p_type = PT_NOTE, .p_filesz = sizeof(note)},
+        {.p_type = PT_LOAD, .p_filesz = sizeof(note), .p_memsz = sizeof(note)},
+    };
+    const struct module_span span = {.start = (uint64_t)&note,
+                                     .end = (uint64_t)&note + sizeof(note),
+                                     .bias = (uint64_t)&note,
+                                     .headers = {(const uint8_t *)headers, sizeof(headers)},
+                                     .path = "module"};
+    const struct bytes found = module_table_build_id(&span);
+    assert_int_equal(found.len, sizeof(note.id));
+    assert_ptr_equal(found.data, note.id);
+}
+
 enum {
     FAR_PAGES = 6, // the last two cannot be read
     FAR_OFFSET = 2 * PAGE_BYTES,
@@ -259,6 +281,7 @@ int main(void)
         cmocka_unit_test(every_table_begins_with_an_entry),
         cmocka_unit_test(what_is_in_no_module_is_not_found),
         cmocka_unit_test(notes_that_leave_their_segment_are_not_read),
+        cmocka_unit_test(a_note_may_be_the_first_header),
         cmocka_unit_test(headers_may_be_behind_the_first_page),
         cmocka_unit_test(lists_follow_what_is_loaded),
     };
