@@ -223,9 +223,10 @@ bool recorder_snapshots_are_awaited(const struct recorder_state *s)
 
 // Return whether the main program waits, and everything before its exit has been counted: its
 // threads have sent all, or their ticks are over, so that the recorder has taken what they held.
+// Its last snapshot is not of the moment of an earlier one, because a moment has one.
 static bool is_waiting(const struct recorder_state *s, uint64_t now_ms)
 {
-    return recorder_snapshots_are_awaited(s) &&
+    return recorder_snapshots_are_awaited(s) && now_ms != s->memory_snapshots.last.time_ms &&
            (now_ms >
                 1 + atomic_load_explicit(&session_process(s->session.memory, s->exit_slot)->exit_ms,
                                          memory_order_relaxed) ||

@@ -195,6 +195,28 @@ static void a_process_that_exits_is_let_go_after_its_snapshot(void **state)
     }
 }
 
+// Of two snapshots of one moment the recording would have one: the higher, which was taken before.
+static void the_snapshot_at_the_exit_has_a_moment_of_its_own(void **state)
+{
+    (void)state;
+    struct fixture f;
+    set_up(&f);
+    f.s->drain.main_pid = getpid();
+    add_process(&f, getpid());
+    recorder_snapshots_round(f.s, 100);
+    assert_int_equal(f.s->memory_snapshots.last.time_ms, 100);
+    atomic_store(&session_process(f.s->session.memory, 0)->exit_ms, 98);
+    atomic_store(&session_process(f.s->session.memory, 0)->exit_wait, EXIT_WAIT_WAITING);
+    recorder_snapshots_round(f.s, 100);
+    assert_int_equal(exit_wait_of(&f, 0), EXIT_WAIT_WAITING);
+    assert_int_equal(f.s->memory_snapshots.series.len, 1);
+    recorder_snapshots_round(f.s, 101);
+    assert_int_equal(exit_wait_of(&f, 0), EXIT_WAIT_DONE);
+    assert_int_equal(f.s->memory_snapshots.last.time_ms, 101);
+    assert_int_equal(f.s->memory_snapshots.series.len, 2);
+    tear_down(&f);
+}
+
 static pid_t confined_child(void)
 {
     int ready[2];
@@ -389,6 +411,7 @@ int main(void)
         cmocka_unit_test(a_program_without_a_wait_has_its_snapshot_at_once),
         cmocka_unit_test(newcomers_are_sampled_soon),
         cmocka_unit_test(a_process_that_exits_is_let_go_after_its_snapshot),
+        cmocka_unit_test(the_snapshot_at_the_exit_has_a_moment_of_its_own),
         cmocka_unit_test(a_confined_process_is_not_asked_to_wait),
         cmocka_unit_test(only_what_can_be_read_is_in_a_snapshot),
         cmocka_unit_test(snapshots_of_another_heap_than_the_counted_are_doubted),
