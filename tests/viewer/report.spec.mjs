@@ -236,7 +236,8 @@ describe('a report file', () => {
 
 describe('a report of a sampled recording', () => {
   it('states the errors that the server states, also of what the page adds up', async () => {
-    const sampled = recordWorkload(stage.folder, 'sampled.cairn', [], ['--sample=4KiB']);
+    // At that interval one of 9 million samples lacks the 16,000 bytes that operator new takes, a wrapper to unfold.
+    const sampled = recordWorkload(stage.folder, 'sampled.cairn', [], ['--sample=1KiB']);
     const { viewer: server } = await stage.open(sampled);
     const page = await openPage(exportPage(sampled, 'sampled.html'));
     await server.open('#/source');
