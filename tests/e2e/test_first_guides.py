@@ -109,7 +109,10 @@ def test_each_command_of_the_guide_of_leaks_runs(guide):
     rules = [line for line in guide.commands if line.startswith(("leak:", "# "))]
     (guide.folder / "rules.txt").write_text("\n".join(rules) + "\n")
     commands = [line.replace("REGEX", "growth") for line in guide.commands if line not in rules]
-    printed = run_commands(guide, commands)
+    for _ in range(8):  # a machine that holds the program up may hide that it grows
+        printed = run_commands(guide, commands)
+        if "still growing" in printed[1]:
+            break
     assert "max-leaked" in next(text for command, text in zip(commands, printed) if " check " in command)
     leaked, blocks = blocks_of(guide.text)
     first = printed[1].partition("\n  1. ")[2].splitlines()
