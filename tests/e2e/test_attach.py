@@ -387,10 +387,11 @@ def test_threads_that_come_and_go_are_all_counted(scratch):
 @pytest.fixture
 def pair(scratch):
     """Two programs, each with a folder and a file of its own, but recorded by the first's recorder."""
+    both = f"both{os.getpid()}"  # a name that no other process has
     for name in ("one", "two"):
         (scratch / name).mkdir()
-        shutil.copy(PROGRAMS / "obedient", scratch / name / f"{scratch.name[-8:]}-both")
-    programs = [Attachable(scratch / name, [scratch / name / f"{scratch.name[-8:]}-both"]) for name in ("one", "two")]
+        shutil.copy(PROGRAMS / "obedient", scratch / name / both)
+    programs = [Attachable(scratch / name, [scratch / name / both]) for name in ("one", "two")]
     with programs[0] as first, programs[1] as second:
         yield first, second
 

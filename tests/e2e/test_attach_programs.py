@@ -13,7 +13,7 @@ import tempfile
 import pytest
 
 from cairn_run import CAIRN, Recording, environment
-from waiting import read_until, wait_until
+from waiting import is_served, read_until, wait_until
 
 CYCLES = int(os.environ.get("CAIRN_ATTACH_CYCLES", "2"))
 POSTGRES = pathlib.Path("/usr/lib/postgresql/15/bin")
@@ -120,7 +120,7 @@ def test_redis_under_load(scratch):
     socket = scratch / "redis.sock"
     with subprocess.Popen(["/usr/bin/redis-server", "--port", "0", "--unixsocket", socket, "--save", ""],
                           stdout=subprocess.DEVNULL, env=environment()) as redis:
-        wait_until(socket.exists, "the server")
+        wait_until(lambda: is_served(socket), "the server")
         with load("redis-benchmark", "-s", socket, "-t", "set,get,lpush,lpop", "-n", "1000000000", "-r", "1000", "-q"):
             cycle(scratch, [redis.pid])
         redis.terminate()

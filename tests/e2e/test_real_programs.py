@@ -13,7 +13,7 @@ import tempfile
 import pytest
 
 from cairn_run import CAIRN, PROGRAMS, Dhat, Recording, environment
-from waiting import wait_until
+from waiting import is_served, wait_until
 
 LARGE_SOURCE = r"""
 #include <algorithm>
@@ -136,7 +136,7 @@ def test_redis_under_load(scratch):
     ask = ["redis-cli", "-s", socket]
     with server(["/usr/bin/redis-server", "--port", "0", "--unixsocket", socket, "--save", "",
                  "--dir", scratch], path) as redis:
-        wait_until(socket.exists, "the server's socket")
+        wait_until(lambda: is_served(socket), "the server's socket")
         load = subprocess.run(["redis-benchmark", "-s", socket, "-q", "-n", "20000", "-P", "16",
                                "-r", "1000", "-t", "set,lpush,incr"], capture_output=True,
                               check=True, timeout=120)

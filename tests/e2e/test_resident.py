@@ -14,7 +14,7 @@ import pytest
 from cairn_run import CAIRN, PROGRAMS, Recording, environment
 from conversation import Conversation, ctl
 from test_attach import Attachable
-from waiting import read_until, wait_until
+from waiting import is_served, read_until, wait_until
 
 MIB = 1 << 20
 PAGE = 4096
@@ -289,7 +289,7 @@ def test_redis_with_its_own_allocator(scratch):
     with subprocess.Popen([CAIRN, "record", "-q", "-o", path, "--", *command],
                           env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                           stderr=subprocess.STDOUT) as redis:
-        wait_until(socket.exists, "the server's socket")
+        wait_until(lambda: is_served(socket), "the server's socket")
         subprocess.run([*ask, "DEBUG", "POPULATE", "20000", "key", "700"], check=True,
                        capture_output=True)
         said = subprocess.run([*ask, "INFO", "memory"], capture_output=True, text=True, check=True)

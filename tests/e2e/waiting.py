@@ -2,6 +2,7 @@
 """waiting: waits for events, with a deadline, and never for time alone."""
 import os
 import select
+import socket
 import time
 
 DEADLINE_SECONDS = 60
@@ -43,6 +44,12 @@ def wait_until(condition, what, seconds=DEADLINE_SECONDS):
             return result
         assert time.monotonic() < end, f"deadline passed while waiting for {what}"
         select.select([], [], [], 0.01)
+
+
+def is_served(path):
+    """Whether a server accepts connections at a Unix socket, whose file exists a little earlier."""
+    with socket.socket(socket.AF_UNIX) as line:
+        return line.connect_ex(str(path)) == 0
 
 
 def all_are(pid, state):
