@@ -21,11 +21,11 @@ def ctl(target, *words, status=0):
 class Conversation:
     """`cairn record OPTIONS -- obedient`, for use in a with statement."""
 
-    def __init__(self, path, options=(), program=None):
+    def __init__(self, path, options=(), program=None, env=None):
         self.path = path
         self.process = subprocess.Popen(
             self.command(options, program or [PROGRAMS / "obedient"]),
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment())
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(env))
 
     def command(self, options, program):
         return [CAIRN, "record", "-q", "-o", self.path, *options, "--", *program]
