@@ -111,8 +111,9 @@ enum err file_make_parents(const char *path, struct err_info *info)
         // EEXIST may come from a file; then opening the path fails later. An existing parent on
         // some file systems gives EROFS or EACCES first.
         struct stat status;
-        if (mkdir(parent, 0777) != 0 && errno != EEXIST && stat(parent, &status) != 0) {
-            return err_set_errno(info, errno, "cannot create the directory '%s'", parent);
+        const int problem = mkdir(parent, 0777) != 0 ? errno : 0;
+        if (problem != 0 && problem != EEXIST && stat(parent, &status) != 0) {
+            return err_set_errno(info, problem, "cannot create the directory '%s'", parent);
         }
         *slash = '/';
     }

@@ -334,6 +334,24 @@ static void parents_are_made_once(void **state)
     assert_int_equal(rmdir("a"), 0);
 }
 
+// A folder that may not be made does not exist either, but this is not the reason.
+static void the_reason_why_a_parent_is_missing_is_told(void **state)
+{
+    (void)state;
+    enum {
+        NOBODY = 65534
+    };
+    struct err_info info = {0};
+    const bool is_root = geteuid() == 0;
+    assert_int_equal(chmod(".", 0755) + mkdir("locked", 0555), 0);
+    assert_int_equal(is_root ? seteuid(NOBODY) : 0, 0); // root may do everything
+    const enum err problem = file_make_parents("locked/new/file", &info);
+    assert_int_equal(is_root ? seteuid(0) : 0, 0);
+    assert_int_not_equal(problem, ERR_OK);
+    assert_string_equal(info.text, "cannot create the directory 'locked/new': Permission denied");
+    assert_int_equal(rmdir("locked"), 0);
+}
+
 static void programs_are_found_in_the_path(void **state)
 {
     (void)state;
@@ -496,6 +514,7 @@ int main(void)
         cmocka_unit_test(reading_stops_at_the_cap),
         cmocka_unit_test(failures_name_the_file),
         cmocka_unit_test(parents_are_made_once),
+        cmocka_unit_test(the_reason_why_a_parent_is_missing_is_told),
         cmocka_unit_test(programs_are_found_in_the_path),
         cmocka_unit_test(names_are_made_absolute),
         cmocka_unit_test(whatever_changes_a_file_changes_its_identity),
