@@ -213,9 +213,9 @@ static void print_remarks(const struct report *report,
         (void)fprintf(out, "  The last snapshot was taken %s before the end.\n",
                       screen_format_ms(rss_breakdown_split_age_ms(report->profile, end)).text);
     }
-    (void)fprintf(out, "  ~ is an estimate; the sum is exact.%s\n",
+    (void)fprintf(out, "  ~ is an estimate; the sum is exact.\n%s",
                   peak != NULL && peak->bytes[REC_PART_OWN] > 0
-                      ? " A run without cairn does not have cairn's own part."
+                      ? "  A run without cairn does not have cairn's own part.\n"
                       : "");
 }
 
