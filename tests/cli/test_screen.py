@@ -66,6 +66,13 @@ def test_the_width_comes_from_the_option_or_from_columns(draw):
     assert width(more={"COLUMNS": "x"}) <= 80 and width("--width", "150", more={"COLUMNS": "70"}) > 80
     assert cairn("report", "--width", "10", path).returncode == 2
 
+    old = draw("main;other 5 5000000\n", "old.cairn")
+
+    def width_of_diff(*arguments):
+        return max(map(len, cairn("diff", *arguments, old, path).stdout.decode().splitlines()))
+    assert width_of_diff() <= 80 < width_of_diff("--width", "200") <= 200
+    assert cairn("diff", "--width", "10", path, path).returncode == 2
+
 
 def test_check_explains_a_broken_budget(draw):
     path = draw(PEAK)

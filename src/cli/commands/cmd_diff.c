@@ -39,6 +39,7 @@ static const struct option_spec specs[] = {
     OUTPUT_OPTION_JSON(diff_fields),
     OUTPUT_OPTION_CSV(diff_fields, "the changes"),
     OUTPUT_OPTION_FULL_NAMES(diff_fields, ""),
+    OUTPUT_OPTION_WIDTH(diff_fields),
     OUTPUT_OPTION_NO_COLOR(diff_fields),
 };
 // clang-format on

@@ -30,7 +30,6 @@ struct report_fields {
     bool use_histogram;
     bool shows_wrappers;
     bool sections[REPORT_COSTS + 2]; // in the order of section_bits
-    uint32_t width;
 };
 
 static const uint32_t section_bits[] = {REPORT_PEAK,   REPORT_ALLOCATIONS, REPORT_TEMPORARY,
@@ -94,8 +93,7 @@ static const struct option_spec specs[] = {
     OUTPUT_OPTION_JSON(report_fields),
     OUTPUT_OPTION_CSV(report_fields, "one table, of the section or view,"),
     OUTPUT_OPTION_FULL_NAMES(report_fields, ", and show the frames outside main"),
-    OPTION(0, "width", COUNT, "N", FIELD(width),
-           "columns of a line (default: the terminal's, else COLUMNS, else 80)"),
+    OUTPUT_OPTION_WIDTH(report_fields),
     OUTPUT_OPTION_NO_COLOR(report_fields),
 };
 // clang-format on
@@ -149,7 +147,7 @@ static struct report_options options_of(const struct report_fields *fields,
         .shows_wrappers = fields->shows_wrappers,
         .lists_blocks = fields->lists_blocks,
         .use_color = !fields->output.no_color && command_use_color(STDOUT_FILENO),
-        .width_columns = fields->width != 0 ? fields->width : command_width(STDOUT_FILENO),
+        .width_columns = output_width(&fields->output),
     };
     // A view in text makes its own tables.
     options.without_stacks = !options.is_data && (report_is_screen(&options) ||
@@ -191,7 +189,6 @@ static MUST_USE enum err write_diff(const struct comparison *comparison,
                                     struct err_info *info)
 {
     struct diff_options options = diff_options_of(output, report_options->sort);
-    options.width_columns = report_options->width_columns;
     CLEANUP(diff_report_release) struct diff_report report = {0};
     TRY(diff_report_build(comparison, &options, &report, info));
     return diff_report_print(&report, output);
@@ -233,10 +230,6 @@ static MUST_USE enum err check_views(const struct report_fields *fields, struct 
     if (fields->baseline != NULL && (fields->group_by != NULL || fields->use_histogram)) {
         return err_set(info, ERR_INVALID,
                        "--diff can only be combined with --tree, --functions or --callers");
-    }
-    if (fields->width != 0 && (fields->width < COMMAND_WIDTH_MIN || fields->width > 10000)) {
-        return err_set(info, ERR_INVALID, "--width must be between %d and 10000",
-                       COMMAND_WIDTH_MIN);
     }
     if (fields->lists_blocks && (fields->baseline != NULL || views_of(fields) != 0)) {
         return err_set(info, ERR_INVALID, "--blocks cannot be combined with other views");

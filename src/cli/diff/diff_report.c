@@ -22,7 +22,7 @@ struct diff_options diff_options_of(const struct output_words *output, enum cost
         .threshold = DIFF_THRESHOLD_USUAL,
         .use_full_names = output->use_full_names,
         .use_color = !output->no_color && command_use_color(STDOUT_FILENO),
-        .width_columns = command_width(STDOUT_FILENO),
+        .width_columns = output_width(output),
     };
 }
 

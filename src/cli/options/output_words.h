@@ -9,7 +9,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <unistd.h>
 
+#include "cli/options/command.h"
 #include "cli/options/options.h"
 
 #define OUTPUT_UNSET UINT32_MAX
@@ -18,6 +20,7 @@ struct output_words {
     uint32_t site_limit;  // OUTPUT_UNSET: the command's default
     uint32_t stack_limit; // OUTPUT_UNSET: the command's default
     uint32_t depth_limit;
+    uint32_t width; // 0: of the terminal
     bool use_json;
     bool use_csv;
     bool use_full_names;
@@ -25,6 +28,7 @@ struct output_words {
 };
 
 enum {
+    OUTPUT_WIDTH_MAX = 10000,
     OUTPUT_STACKS_IN_JSON = 100, // a call site may have a million stacks, and each is long
 };
 
@@ -48,10 +52,21 @@ static inline uint32_t output_site_limit(const struct output_words *words, uint3
     return words->site_limit != OUTPUT_UNSET ? words->site_limit : by_default;
 }
 
-// Check the options of the form against each other.
+// Return the columns of a line on standard output.
+static inline unsigned output_width(const struct output_words *words)
+{
+    return words->width != 0 ? words->width : command_width(STDOUT_FILENO);
+}
+
+// Check the options of the form, also against each other.
 static inline MUST_USE enum err output_words_check(const struct output_words *words,
                                                    struct err_info *info)
 {
+    if (words->width != 0 &&
+        (words->width < COMMAND_WIDTH_MIN || words->width > OUTPUT_WIDTH_MAX)) {
+        return err_set(info, ERR_INVALID, "--width must be between %d and %d", COMMAND_WIDTH_MIN,
+                       OUTPUT_WIDTH_MAX);
+    }
     return words->use_csv && words->use_json
                ? err_set(info, ERR_INVALID, "--csv and --json cannot be combined")
                : ERR_OK;
@@ -76,6 +91,9 @@ static inline MUST_USE enum err output_words_check(const struct output_words *wo
 #define OUTPUT_OPTION_FULL_NAMES(fields, more)                                \
     OPTION(0, "full-names", FLAG, NULL, OUTPUT_FIELD(fields, use_full_names), \
            "do not shorten function names and paths" more)
+#define OUTPUT_OPTION_WIDTH(fields)                             \
+    OPTION(0, "width", COUNT, "N", OUTPUT_FIELD(fields, width), \
+           "columns of a line (default: the terminal's, else COLUMNS, else 80)")
 #define OUTPUT_OPTION_NO_COLOR(fields)                                \
     OPTION(0, "no-color", FLAG, NULL, OUTPUT_FIELD(fields, no_color), \
            "no colours, even on a terminal (also: NO_COLOR)")
