@@ -45,10 +45,11 @@ static void known_manglings_become_readable(void **state)
 }
 
 // Each P-pair of substitutions doubles the text: _Z1fSt4pairIiiES_IS0_S0_ES_IS1_S1_E...
-static void append_doubling_name(struct strbuf *out, int levels)
+static void append_doubling_name(struct strbuf *out, const char *head, int levels)
 {
     static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-    strbuf_append_text(out, "_Z1fSt4pairIiiE");
+    strbuf_append_text(out, head);
+    strbuf_append_text(out, "St4pairIiiE");
     for (int level = 0; level < levels; level++) {
         char last = digits[level];
         strbuf_printf(out, "S_IS%c_S%c_E", last, last);
@@ -60,15 +61,46 @@ static void names_that_stand_for_gigabytes_stay_mangled(void **state)
     (void)state;
     CLEANUP(strbuf_release) struct strbuf mangled = {0};
     CLEANUP(strbuf_release) struct strbuf out = {0};
-    append_doubling_name(&mangled, 3);
+    append_doubling_name(&mangled, "_Z1f", 3);
     assert_int_equal(symbol_name_demangle(strbuf_text(&mangled), &out), ERR_OK);
     assert_true(strncmp(strbuf_text(&out), "f(std::pair<int, int>", 21) == 0);
     assert_true(out.len > 2 * mangled.len); // the name does grow as the comment says
 
     strbuf_clear(&mangled);
-    append_doubling_name(&mangled, 35);
+    append_doubling_name(&mangled, "_Z1f", 35);
     assert_int_equal(symbol_name_demangle(strbuf_text(&mangled), &out), ERR_OK);
     assert_string_equal(strbuf_text(&out), strbuf_text(&mangled));
+}
+
+static void long_names_lose_inner_template_arguments(void **state)
+{
+    (void)state;
+    static const char parameters[] = "(std::pair<int, int>, std::pair<std::pair<int, int>, "
+                                     "std::pair<int, int> >, std::pair<std::pair<std::pair<...>, ";
+    static const struct {
+        const char *head;
+        const char *tail;
+        const char *want; // NULL: it stays mangled
+    } cases[] = {
+        {"_Z1f", "", "f"},
+        {"_Zgt", "", "operator>"},
+        {"_Zls", "", "operator<<"},
+        {"_Zpm", "", "operator->*"},
+        {"_Zss", "", "operator<=>"},
+        {"_Z1f", "AgtLi4ELi3E_c", NULL}, // char [(4)>(3)]: its bracket ends no arguments
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(strbuf_release) struct strbuf mangled = {0};
+        CLEANUP(strbuf_release) struct strbuf out = {0};
+        CLEANUP(strbuf_release) struct strbuf want = {0};
+        append_doubling_name(&mangled, cases[i].head, 11);
+        strbuf_append_text(&mangled, cases[i].tail);
+        strbuf_append_text(&want, cases[i].want != NULL ? cases[i].want : strbuf_text(&mangled));
+        strbuf_append_text(&want, cases[i].want != NULL ? parameters : "");
+        assert_int_equal(symbol_name_demangle(strbuf_text(&mangled), &out), ERR_OK);
+        assert_true(strncmp(strbuf_text(&out), strbuf_text(&want), want.len) == 0);
+        assert_true(out.len < 2048);
+    }
 }
 
 static void deep_and_long_names_are_survived(void **state)
@@ -104,6 +136,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_manglings_become_readable),
         cmocka_unit_test(names_that_stand_for_gigabytes_stay_mangled),
+        cmocka_unit_test(long_names_lose_inner_template_arguments),
         cmocka_unit_test(deep_and_long_names_are_survived),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
