@@ -18,6 +18,7 @@
 #include "attach/agent_tables.h"
 #include "attach/attach_plan.h"
 #include "attach/descriptor_gift.h"
+#include "attach/executed_path.h"
 #include "attach/old_session.h"
 #include "base/clock.h"
 #include "base/compiler.h"
@@ -43,12 +44,8 @@ static enum err describe(struct attach *attach)
     const int pid = attach->inject.target.live_tid;
     char path[64];
     char text[PATH_MAX];
-    (void)snprintf(path, sizeof(path), "/proc/%d/exe", pid); // fits
-    const ssize_t len = readlink(path, text, sizeof(text));
-    if (len > 0) {
-        strbuf_append(&attach->executable, text, (size_t)len);
-    }
-    (void)snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+    (void)snprintf(path, sizeof(path), "/proc/%d/cmdline", pid); // fits
+    TRY(executed_path_append(&attach->inject.target, &attach->executable));
     CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
     for (ssize_t got = 0; fd >= 0 && attach->command_line.len < COMMAND_LINE_MAX &&
                           (got = read(fd, text, sizeof(text))) > 0;) {
@@ -57,7 +54,6 @@ static enum err describe(struct attach *attach)
     for (size_t i = 0; i < attach->modules.len && attach->allocator.len == 0; i++) {
         strbuf_append_text(&attach->allocator, strbuf_text(&attach->modules.items[i].path));
     }
-    TRY(strbuf_result(&attach->executable));
     TRY(strbuf_result(&attach->command_line));
     return strbuf_result(&attach->allocator);
 }
