@@ -245,6 +245,19 @@ static uint32_t name_of(const struct drain_process *process)
     return process->pid > 0 ? (uint32_t)process->pid : process->inner_pid;
 }
 
+// Return the pid, in our namespace, of a process that lives in another one; 0: none is known.
+static pid_t relative_in(const struct drain *drain, uint32_t pid_namespace)
+{
+    for (uint32_t i = 0; i < drain->slot_count; i++) {
+        const struct drain_process *process = drain->processes + i;
+        if (process->aggregator != NULL && process->pid_namespace == pid_namespace &&
+            process->pid > 0 && !process->is_dead) {
+            return process->pid;
+        }
+    }
+    return 0;
+}
+
 // Return the identity of the slot's process, and its parent's pid. A process of another namespace
 // names its parent by a pid of that namespace, or not at all. A process without /proc does not know
 // its namespace; it is found by the memory that it shares with the recorder, because its pid may be
@@ -265,8 +278,9 @@ identify(const struct drain *drain, const struct process_slot *shared, uint32_t 
     if (process.is_our_namespace) {
         return process;
     }
-    process.pid =
-        process.pid_namespace != 0 ? pid_lookup(process.inner_pid, process.pid_namespace) : 0;
+    process.pid = process.pid_namespace != 0 ? pid_lookup(process.inner_pid, process.pid_namespace,
+                                                          relative_in(drain, process.pid_namespace))
+                                             : 0;
     *out_parent_pid = process.pid > 0 ? (uint32_t)proc_file_parent(process.pid) : 0;
     for (uint32_t i = 0; i < drain->slot_count; i++) {
         const struct drain_process *other = drain->processes + i;

@@ -2,10 +2,13 @@
 #include "recorder/processes/pid_lookup.h"
 
 #include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -17,7 +20,8 @@
 #include "host/text/strbuf.h"
 
 #define STATUS_BYTES_MAX 65536u
-#define MAPS_BYTES_MAX   (16u << 20) // of the 65530 mappings that a process may have
+#define TGID_FROM_PIDNS  _IOR(0xb7, 7, int) // linux/nsfs.h from 6.11 on: NS_GET_TGID_FROM_PIDNS
+#define MAPS_BYTES_MAX   (16u << 20)        // of the 65530 mappings that a process may have
 
 enum {
     MAPPING_TEXT_BYTES = 64,
@@ -76,8 +80,27 @@ static pid_t find_process(const struct sought *sought)
     return found;
 }
 
-pid_t pid_lookup(uint32_t inner_pid, uint32_t pid_namespace)
+// Ask the kernel for our pid of a process in the namespace of `relative`. Return 0 if there is
+// none, -1 if the kernel cannot tell.
+static pid_t translate(uint32_t inner_pid, uint32_t pid_namespace, pid_t relative)
 {
+    char path[64];
+    struct stat opened;
+    (void)snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)relative); // fits
+    CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &opened) != 0 || (uint32_t)opened.st_ino != pid_namespace) {
+        return -1; // it has ended
+    }
+    const int pid = ioctl(fd, TGID_FROM_PIDNS, (unsigned long)inner_pid);
+    return pid > 0 ? pid : errno == ESRCH ? 0 : -1;
+}
+
+pid_t pid_lookup(uint32_t inner_pid, uint32_t pid_namespace, pid_t relative)
+{
+    const pid_t answer = relative > 0 ? translate(inner_pid, pid_namespace, relative) : -1;
+    if (answer >= 0) {
+        return answer;
+    }
     const struct sought sought = {.inner_pid = inner_pid, .pid_namespace = pid_namespace};
     return find_process(&sought);
 }

@@ -7,7 +7,8 @@
 // first and its own last, and the inode number of ns/pid identifies a namespace.
 //
 // Context: H.
-// Cost: one read for each process of the machine.
+// Cost: one read for each process of the machine, unless a relative is known and the kernel
+// translates pids (Linux 6.11).
 #pragma once
 
 #include <stdbool.h>
@@ -15,8 +16,9 @@
 #include <sys/types.h>
 
 // Return our pid of the process `inner_pid` in the namespace with this inode number, which differs
-// from ours. 0: none any more.
-pid_t pid_lookup(uint32_t inner_pid, uint32_t pid_namespace);
+// from ours. 0: none any more. `relative` is a process of that namespace, by our pid; 0: none is
+// known.
+pid_t pid_lookup(uint32_t inner_pid, uint32_t pid_namespace, pid_t relative);
 
 // Return the namespace of a process that could not see it for lack of /proc. It maps this file, as
 // only recorded processes do. If no process maps it, a process with this pid whose mappings are
