@@ -460,11 +460,9 @@ static void *read_late(void *argument)
     return NULL;
 }
 
-// In another pid namespace the recorder's pid proves nothing, and its clock may be stopped for
-// longer. Here no process has that pid.
-static void a_slow_recorder_with_an_unknown_pid_is_waited_for(void **state)
+// Return whether the word behind a full ring was written when the recorder had read late.
+static bool is_waited_for(void)
 {
-    (void)state;
     const pid_t child = fork();
     if (child == 0) {
         _exit(0);
@@ -480,11 +478,24 @@ static void a_slow_recorder_with_an_unknown_pid_is_waited_for(void **state)
     }
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, read_late, &f), 0);
-    assert_non_null(one_word(&f.producer));
+    const bool is_written = one_word(&f.producer) != NULL;
     pthread_join(thread, NULL);
     assert_int_equal(atomic_load(&session->counters[NOTE_producer_waits]), 1);
-    assert_int_equal(atomic_load(&session->counters[NOTE_lane_timeout]), 0);
+    assert_int_equal(atomic_load(&session->counters[NOTE_lane_timeout]), is_written ? 0 : 1);
     close_fixture(&f);
+    return is_written;
+}
+
+// In another pid namespace the recorder's pid proves nothing, and its clock may be stopped for
+// longer. Here no process has that pid. On a busy machine the thread that reads may have no
+// processor for LANE_PATIENCE_MS; then it is tried again.
+static void a_slow_recorder_with_an_unknown_pid_is_waited_for(void **state)
+{
+    (void)state;
+    int attempt = 1;
+    while (!is_waited_for()) {
+        assert_true(attempt++ < 8);
+    }
 }
 
 int main(void)
