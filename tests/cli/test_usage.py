@@ -127,6 +127,8 @@ REFUSED = [
     ("export --to nothing FILE", "--to: unknown format 'nothing'; --list prints the formats"),
     ("export --to folded --at peak FILE", "--at does not apply to folded"),
     ("export --to pprof --cost peak FILE", "--cost: pprof always contains all of its costs"),
+    ("export --to json --no-builtin-suppressions FILE", "--no-builtin-suppressions: only html leaves out such leaks"),
+    ("export --to csv --no-embedded-suppressions FILE", "--no-embedded-suppressions: only html leaves out such leaks"),
     ("export --to pprof", "no FILE given"),
     ("export --to pprof FILE FILE", "only one FILE can be given"),
     ("export FILE", "--to FORMAT is required; --list prints the formats"),

@@ -150,7 +150,7 @@ def asked_rss(server, **params):
 
 
 def test_the_export_says_what_the_report_says(path):
-    run = subprocess.run([CAIRN, "export", "--to", "json", "--no-builtin-suppressions", path], check=True,
+    run = subprocess.run([CAIRN, "export", "--to", "json", path], check=True,
                          capture_output=True, timeout=DEADLINE_SECONDS)
     document = json.loads(run.stdout)
     reported = report(path, "--no-builtin-suppressions")

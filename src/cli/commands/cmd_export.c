@@ -129,6 +129,12 @@ read_moment(struct export_fields *fields, enum export_moment *out, struct err_in
                          text);
 }
 
+// Its pages judge leaks, as those of cairn analyze do.
+static bool judges_leaks(const struct exporter *exporter)
+{
+    return exporter == &exporter_html;
+}
+
 // Refuse options that contradict each other.
 static MUST_USE enum err
 check_words(const struct export_fields *fields, int operands, struct err_info *info)
@@ -157,6 +163,11 @@ check_words(const struct export_fields *fields, int operands, struct err_info *i
                        "--lifetime: %s is a series over time, and a recording does not say when "
                        "blocks of one lifetime were allocated",
                        exporter->name);
+    }
+    if (!judges_leaks(exporter) && (fields->filter.no_built_in || fields->filter.no_embedded)) {
+        return err_set(info, ERR_INVALID, "%s: only html leaves out such leaks",
+                       fields->filter.no_built_in ? "--no-builtin-suppressions"
+                                                  : "--no-embedded-suppressions");
     }
     if (filter_words_cut(&fields->filter) && (exporter->uses & EXPORT_USES_EVENTS) != 0) {
         return err_set(info, ERR_INVALID,
@@ -303,8 +314,7 @@ static int run(void *context, int count, char **operands)
         read_moment(fields, &moment, &info) != ERR_OK) {
         return command_usage_error(&command_export, &info);
     }
-    // Its pages judge leaks, as those of cairn analyze do.
-    fields->filter.suppresses = strcmp(fields->format, exporter_html.name) == 0;
+    fields->filter.suppresses = judges_leaks(find_format(fields->format));
     return command_end(export_file(operands[0], fields, moment, &info), &info, STATUS_OK);
 }
 
