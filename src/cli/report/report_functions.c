@@ -11,6 +11,7 @@
 #include "base/minmax.h"
 #include "cli/report/report_lines.h"
 #include "cli/report/report_views.h"
+#include "cli/text/screen_text.h"
 #include "profile/select/pattern.h"
 #include "profile/tables/function_costs.h"
 #include "views_json/layout/view_csv.h"
@@ -117,6 +118,13 @@ static MUST_USE enum err find_matches(const struct report *report, struct matche
             TRY(u32_vec_push(&out->keys, key));
         }
         TRY(pattern_result(&pattern, &info));
+    }
+    if (out->keys.len == 0 && out->whole.ranked.len > 0) {
+        CLEANUP(strbuf_release) struct strbuf shown = {0};
+        screen_append(&shown, report->options->callers);
+        // No other place to report an error.
+        (void)fprintf(stderr, "cairn: --callers: no function matches \"%s\"\n",
+                      strbuf_text(&shown));
     }
     return ERR_OK;
 }
