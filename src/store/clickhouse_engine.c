@@ -80,6 +80,9 @@ static void append_value(struct strbuf *out, const struct store_value *value, bo
     case STORE_INTEGER:
         strbuf_printf(out, "%lld", (long long)value->integer);
         break;
+    case STORE_UNSIGNED:
+        strbuf_printf(out, "%llu", (unsigned long long)value->integer);
+        break;
     case STORE_REAL:
         strbuf_printf(out, "%.17g", value->real);
         break;
@@ -232,6 +235,7 @@ static MUST_USE enum err add_field(struct store_table *out, enum store_kind kind
         unescape(field);
         value = store_text(field);
         return store_table_add(out, &value, strlen(field));
+    case STORE_UNSIGNED: // no column's kind
     case STORE_INTEGER: {
         const bool is_negative = field[0] == '-';
         const char *digits = field + is_negative;
@@ -239,6 +243,7 @@ static MUST_USE enum err add_field(struct store_table *out, enum store_kind kind
         if (!number_take(&digits, 10, &number) || *digits != '\0') {
             return ERR_CORRUPT;
         }
+        value.kind = !is_negative && number > INT64_MAX ? STORE_UNSIGNED : STORE_INTEGER;
         value.integer = (int64_t)(is_negative ? 0 - number : number);
         return store_table_add(out, &value, 0);
     }

@@ -88,6 +88,7 @@ static void bind(sqlite3_stmt *statement, const struct store_value *values, size
         case STORE_NULL:
             (void)sqlite3_bind_null(statement, i + 1);
             break;
+        case STORE_UNSIGNED: // in no value of ours
         case STORE_INTEGER:
             (void)sqlite3_bind_int64(statement, i + 1, value->integer);
             break;

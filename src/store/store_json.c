@@ -21,6 +21,9 @@ static void write_value(struct json_writer *w, const char *name, const struct st
             json_value_i64(w, value->integer);
         }
         break;
+    case STORE_UNSIGNED:
+        json_value_u64(w, (uint64_t)value->integer);
+        break;
     case STORE_REAL:
         json_value_double(w, value->real);
         break;

@@ -95,7 +95,7 @@ struct store_value store_table_get(const struct store_table *table, size_t row, 
     const struct store_cell *cell = &table->cells.items[row * table->names.len + column];
     return (struct store_value){
         .kind = cell->kind,
-        .integer = cell->kind == STORE_INTEGER ? cell->integer : 0,
+        .integer = cell->kind == STORE_INTEGER || cell->kind == STORE_UNSIGNED ? cell->integer : 0,
         .real = cell->kind == STORE_REAL ? cell->real : 0,
         .text = cell->kind == STORE_TEXT ? strbuf_text(&table->texts) + cell->text_at : "",
     };

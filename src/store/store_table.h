@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // store_table: the answer to a query: columns with names, and rows of values.
 //
-// A value is NULL, a whole number, a real number or a text. Texts are hostile bytes: the faces make
-// them safe. All texts are in one buffer. An answer has at most STORE_ROWS_MAX rows and
-// STORE_TEXTS_MAX bytes of text, so a query without a limit cannot take all memory. Context: H;
-// one thread.
+// A value is NULL, a whole number (STORE_UNSIGNED: one above INT64_MAX), a real number or a text.
+// Texts are hostile bytes: the faces make them safe. All texts are in one buffer. An answer has at
+// most STORE_ROWS_MAX rows and STORE_TEXTS_MAX bytes of text, so a query without a limit cannot
+// take all memory. Context: H; one thread.
 #pragma once
 
 #include <stddef.h>
@@ -23,6 +23,7 @@ enum {
 enum store_kind {
     STORE_NULL,
     STORE_INTEGER,
+    STORE_UNSIGNED, // `integer` has the bits of the uint64_t
     STORE_REAL,
     STORE_TEXT,
 };

@@ -49,6 +49,8 @@ def escape(value):
 def type_of(values):
     """ClickHouse's type of a column with these values."""
     kinds = {type(value) for value in values if value is not None}
+    if kinds == {int} and max(value for value in values if value is not None) >= 1 << 63:
+        return "UInt64"
     name = "Int64" if kinds == {int} else "Float64" if kinds and kinds <= {int, float} else "String"
     return f"Nullable({name})" if None in values else name
 
@@ -59,6 +61,7 @@ class Database:
     def __init__(self):
         self.sqlite = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
         self.sqlite.create_function("toYYYYMM", 1, int)
+        self.sqlite.create_function("toUInt64", 1, "\0{}".format)
 
     def run(self, statement, data, is_readonly):
         found = re.fullmatch(r"INSERT INTO (\w+) FORMAT TabSeparated", statement)
@@ -83,9 +86,14 @@ class Database:
         return ""
 
 
+def unsigned(value):
+    """The number that toUInt64 made: SQLite has none above 2^63 - 1."""
+    return int(value[1:]) if isinstance(value, str) and re.fullmatch(r"\0[0-9]+", value) else value
+
+
 def table(cursor):
     """TabSeparatedWithNamesAndTypes"""
-    rows = cursor.fetchall()
+    rows = [tuple(unsigned(value) for value in row) for row in cursor.fetchall()]
     names = [column[0] for column in cursor.description]
     types = [type_of([row[i] for row in rows]) for i in range(len(names))]
     return "".join("\t".join(map(escape, line)) + "\n" for line in (names, types, *rows))

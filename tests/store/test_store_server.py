@@ -49,6 +49,7 @@ def test_names_are_values_and_queries_only_read(server, draw):
     ("'a\\tb' AS x, '\\b\\f\\n\\r\\\\n' AS y", [{"x": "a\tb", "y": "\b\f\n\r\\n"}]),
     ("1 AS x, -9223372036854775807-1 AS y", [{"x": 1, "y": -2**63}]),
     ("9223372036854775807 AS x, NULL AS y", [{"x": 2**63 - 1, "y": None}]),
+    ("toUInt64('9223372036854775808') AS x, toUInt64('18446744073709551615') AS y", [{"x": 2**63, "y": 2**64 - 1}]),
     ("0.1 AS x, -2.5e300 AS y", [{"x": 0.1, "y": -2.5e300}]),
     ("'' AS x, '\\\\N' AS y ; \n", [{"x": "", "y": "\\N"}]),
     ("1 AS x, 1.5 AS y UNION ALL SELECT NULL, NULL", [{"x": None, "y": None}, {"x": 1, "y": 1.5}]),

@@ -76,6 +76,11 @@ static void append_cell(struct strbuf *out, const char *name, const struct store
     case STORE_INTEGER:
         append_integer(out, name, value->integer);
         break;
+    case STORE_UNSIGNED:
+        strbuf_append_text(out, screen_ends_with(name, "_bytes")
+                                    ? format_bytes((uint64_t)value->integer).text
+                                    : format_count((uint64_t)value->integer).text);
+        break;
     case STORE_REAL:
         strbuf_printf(out, "%.1f", value->real);
         break;
@@ -160,6 +165,9 @@ static void append_csv(struct strbuf *out, const char *name, const struct store_
         break;
     case STORE_INTEGER:
         strbuf_printf(out, is_id(name) ? "%016" PRIx64 : "%" PRId64, value->integer);
+        break;
+    case STORE_UNSIGNED:
+        strbuf_printf(out, "%" PRIu64, (uint64_t)value->integer);
         break;
     case STORE_REAL:
         strbuf_printf(out, "%.17g", value->real);
