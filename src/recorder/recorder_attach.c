@@ -180,7 +180,7 @@ recorder_attach_describe(struct recorder_state *s, const struct attach *attach, 
     TRY(string_table_intern_text(strings, strbuf_text(&attach->allocator), &record.allocator));
     struct aggregator_process *begun = NULL;
     TRY(aggregator_process_begin(&s->aggregator, &record, &begun));
-    return aggregator_process_vec_push(&s->drain.awaited, begun);
+    return awaited_processes_add(&s->drain.awaited, begun);
 }
 
 static enum err begin_one(struct recorder_state *s,

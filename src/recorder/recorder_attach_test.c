@@ -41,7 +41,7 @@ static void set_up(struct fixture *f)
 static void tear_down(struct fixture *f)
 {
     recorder_attach_release(f->s);
-    aggregator_process_vec_release(&f->s->drain.awaited);
+    awaited_process_vec_release(&f->s->drain.awaited);
     preflight_release(&f->s->preflight);
     aggregator_release(&f->s->aggregator);
     session_release(&f->s->session);
@@ -243,7 +243,7 @@ static void a_process_is_described_before_it_joins(void **state)
         strbuf_append_text(&attach.allocator, "/lib/of a test.so");
         assert_int_equal(recorder_attach_describe(f.s, &attach, 55), ERR_OK);
         assert_int_equal(f.s->drain.awaited.len, 1);
-        const struct rec_process *record = &f.s->drain.awaited.items[0]->record;
+        const struct rec_process *record = &f.s->drain.awaited.items[0].process->record;
         assert_int_equal(record->pid, pid);
         assert_int_equal(record->parent_pid, cases[i].is_fresh ? getppid() : 0);
         assert_int_equal(record->flags & (REC_PROCESS_ATTACHED | REC_PROCESS_MAIN), cases[i].flags);

@@ -26,16 +26,9 @@ void recorder_follow_begin(struct recorder_state *s)
 // Forget that a process was going to join: its program has ended without an allocation.
 static enum err forget(struct recorder_state *s, int pid, uint64_t now_ms)
 {
-    struct aggregator_process_vec *awaited = &s->drain.awaited;
-    for (size_t i = 0; i < awaited->len; i++) {
-        struct aggregator_process *process = awaited->items[i];
-        if (process->record.pid == (uint32_t)pid) {
-            awaited->items[i] = awaited->items[--awaited->len];
-            const struct aggregator_process_ending ending = {.end_ms = now_ms};
-            return aggregator_process_end(&s->aggregator, process, &ending);
-        }
-    }
-    return ERR_OK;
+    struct aggregator_process *process = awaited_processes_take(&s->drain.awaited, pid);
+    const struct aggregator_process_ending ending = {.end_ms = now_ms};
+    return process != NULL ? aggregator_process_end(&s->aggregator, process, &ending) : ERR_OK;
 }
 
 // Put the program into the list, in place of the former one of its process.

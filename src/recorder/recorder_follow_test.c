@@ -129,8 +129,8 @@ static void programs_that_have_ended_leave_the_list(void **state)
     for (size_t i = 0; i < 2; i++) {
         const int pid = f.s->attached.items[i].attach->inject.target.pid;
         assert_true(pid == pids[CHOSEN] || pid == pids[RUNNING]);
-        assert_true(pid == (int)f.s->drain.awaited.items[0]->record.pid ||
-                    pid == (int)f.s->drain.awaited.items[1]->record.pid);
+        assert_true(pid == (int)f.s->drain.awaited.items[0].process->record.pid ||
+                    pid == (int)f.s->drain.awaited.items[1].process->record.pid);
     }
     assert_int_equal(f.s->drain.awaited.len, 2);
     for (size_t i = 0; i < KINDS; i++) {
@@ -185,7 +185,7 @@ static void a_held_program_replaces_the_former_one(void **state)
         assert_int_equal(sem_getvalue(&item->is_accepted, &accepted), 0);
         assert_int_equal(accepted, 1);
         assert_int_equal(f.s->drain.awaited.len, 1);
-        assert_int_equal(f.s->drain.awaited.items[0]->record.start_ms, 30);
+        assert_int_equal(f.s->drain.awaited.items[0].process->record.start_ms, 30);
         assert_int_equal(f.s->aggregator.processes.len, 1 + is_listed);
         assert_int_equal(recorder_follow_round(f.s, 31), ERR_OK);
         assert_int_equal(f.s->aggregator.processes.len, 1 + is_listed);

@@ -60,7 +60,7 @@ void drain_release(struct drain *drain)
     for (uint32_t i = 0; i < drain->slot_count; i++) {
         drain_process_forget(drain, i);
     }
-    aggregator_process_vec_release(&drain->awaited);
+    awaited_process_vec_release(&drain->awaited);
     free(drain->scratch);
     drain->scratch = NULL;
     if (drain->epoll > 0) {

@@ -37,6 +37,7 @@
 #include "recorder/lanes/hold_budget.h"
 #include "recorder/lanes/lane_heap.h"
 #include "recorder/lanes/lane_reader.h"
+#include "recorder/processes/awaited_processes.h"
 #include "recorder/session/nursery_reader.h"
 #include "recorder/session/session_create.h"
 
@@ -87,12 +88,12 @@ struct drain_process {
 };
 
 struct drain {
-    const struct session *session;               // borrowed
-    struct aggregator *aggregator;               // borrowed
-    int epoll;                                   // owned
-    pid_t own_pid;                               // no recorded process has it; 0: any may
-    pid_t main_pid;                              // of the program that was started, 0 if none
-    struct aggregator_process_vec awaited;       // attached; begun before they joined; in no order
+    const struct session *session; // borrowed
+    struct aggregator *aggregator; // borrowed
+    int epoll;                     // owned
+    pid_t own_pid;                 // no recorded process has it; 0: any may
+    pid_t main_pid;                // of the program that was started, 0 if none
+    struct awaited_process_vec awaited;
     struct nursery_tables *scratch;              // owned: a copy of one nursery
     struct drain_lane *lanes[SESSION_MAX_LANES]; // owned; NULL: not in use
     uint32_t active[SESSION_MAX_LANES];          // the lanes in use

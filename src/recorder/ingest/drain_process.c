@@ -245,17 +245,12 @@ static uint32_t name_of(const struct drain_process *process)
     return process->pid > 0 ? (uint32_t)process->pid : process->inner_pid;
 }
 
-// Return the pid, in our namespace, of a process that lives in another one; 0: none is known.
-static pid_t relative_in(const struct drain *drain, uint32_t pid_namespace)
+// Return our pid of a process of another namespace; 0: it has ended, or its namespace is not known.
+static pid_t pid_in_ours(const struct drain *drain, const struct drain_process *process)
 {
-    for (uint32_t i = 0; i < drain->slot_count; i++) {
-        const struct drain_process *process = drain->processes + i;
-        if (process->aggregator != NULL && process->pid_namespace == pid_namespace &&
-            process->pid > 0 && !process->is_dead) {
-            return process->pid;
-        }
-    }
-    return 0;
+    const struct inner_pid inner = {process->inner_pid, process->pid_namespace};
+    const pid_t pid = awaited_processes_pid(&drain->awaited, inner);
+    return pid != 0 || inner.pid_namespace == 0 ? pid : pid_lookup(inner.pid, inner.pid_namespace);
 }
 
 // Return the identity of the slot's process, and its parent's pid. A process of another namespace
@@ -278,9 +273,7 @@ identify(const struct drain *drain, const struct process_slot *shared, uint32_t 
     if (process.is_our_namespace) {
         return process;
     }
-    process.pid = process.pid_namespace != 0 ? pid_lookup(process.inner_pid, process.pid_namespace,
-                                                          relative_in(drain, process.pid_namespace))
-                                             : 0;
+    process.pid = pid_in_ours(drain, &process);
     *out_parent_pid = process.pid > 0 ? (uint32_t)proc_file_parent(process.pid) : 0;
     for (uint32_t i = 0; i < drain->slot_count; i++) {
         const struct drain_process *other = drain->processes + i;
@@ -311,20 +304,6 @@ static bool is_new(const struct drain *drain, uint32_t slot)
            (state == PROCESS_ACTIVE || state == PROCESS_REFUSED);
 }
 
-// Return the process that was begun before it joined; NULL: there is none.
-static struct aggregator_process *take_awaited(struct drain *drain, pid_t pid)
-{
-    struct aggregator_process_vec *awaited = &drain->awaited;
-    for (size_t i = 0; i < awaited->len; i++) {
-        struct aggregator_process *process = awaited->items[i];
-        if (process->record.pid == (uint32_t)pid) {
-            awaited->items[i] = awaited->items[--awaited->len];
-            return process;
-        }
-    }
-    return NULL;
-}
-
 static enum err slot_begin(struct drain *drain, uint32_t slot, uint64_t clock_ms)
 {
     const struct process_slot *shared = session_process(drain->session->memory, slot);
@@ -344,7 +323,7 @@ static enum err slot_begin(struct drain *drain, uint32_t slot, uint64_t clock_ms
         .start_ms = begun_ms,
     };
     if ((record.flags & REC_PROCESS_FORKED) == 0) {
-        process.aggregator = take_awaited(drain, pid);
+        process.aggregator = awaited_processes_take(&drain->awaited, pid);
     }
     if (process.aggregator == NULL) {
         TRY(aggregator_process_begin(drain->aggregator, &record, &process.aggregator));

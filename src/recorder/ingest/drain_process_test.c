@@ -368,6 +368,29 @@ static void a_slot_behind_one_that_is_being_filled_in_is_found(void **state)
     close_fixture(&f);
 }
 
+// A program that cairn has attached to may have ended when it is found to have joined. Only then is
+// the pid known by which it joins, if it lives in another namespace.
+static void an_awaited_process_is_itself_although_it_has_ended(void **state)
+{
+    (void)state;
+    static struct fixture f;
+    open_fixture(&f);
+    const uint32_t elsewhere = f.on.session.pid_namespace + 1;
+    const struct rec_process record = {.pid = INT32_MAX, .exit_status = -1};
+    struct awaited_process awaited = {.inner = {7, elsewhere}};
+    assert_int_equal(aggregator_process_begin(&f.on.aggregator, &record, &awaited.process), ERR_OK);
+    assert_int_equal(awaited_process_vec_push(&f.on.drain.awaited, awaited), ERR_OK);
+    struct lane_producer lane;
+    const uint32_t slot = join(&f, 7, 0);
+    session_process(f.on.mapping.header, slot)->pid_namespace = elsewhere;
+    open_lane(&f, slot, &lane);
+    send_allocation(&lane, 0x1000, 1);
+    pass(&f);
+    assert_int_equal(f.on.drain.awaited.len, 0);
+    assert_int_equal(f.on.aggregator.processes.len, 1);
+    close_fixture(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -379,6 +402,7 @@ int main(void)
         cmocka_unit_test(a_false_time_of_the_end_does_not_count),
         cmocka_unit_test(a_false_stamp_of_the_exit_does_not_count),
         cmocka_unit_test(what_a_process_freed_ends_with_it),
+        cmocka_unit_test(an_awaited_process_is_itself_although_it_has_ended),
         cmocka_unit_test(a_new_slot_of_the_same_pid_is_the_next_image),
         cmocka_unit_test(what_a_thread_holds_or_has_just_sent_is_not_counted),
         cmocka_unit_test(a_slot_behind_one_that_is_being_filled_in_is_found),

@@ -11,6 +11,7 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "base/compiler.h"
 #include "host/os/file.h"
@@ -33,6 +34,12 @@ struct sought {
     char mapping[MAPPING_TEXT_BYTES]; // device and inode as in proc's maps, or ""
     bool believes_unseen;             // a process with unreadable mappings matches, too
 };
+
+// The namespace that was looked into last.
+static struct {
+    uint32_t number;
+    int fd; // -1: none
+} g_open = {.fd = -1};
 
 // Return 0 if it cannot be seen.
 static uint32_t namespace_of(pid_t pid)
@@ -80,29 +87,47 @@ static pid_t find_process(const struct sought *sought)
     return found;
 }
 
-// Ask the kernel for our pid of a process in the namespace of `relative`. Return 0 if there is
-// none, -1 if the kernel cannot tell.
-static pid_t translate(uint32_t inner_pid, uint32_t pid_namespace, pid_t relative)
+// Keep the namespace of a process open, so that the kernel translates its pids. While it is open,
+// no other gets its number.
+static void keep_open(pid_t pid, uint32_t pid_namespace)
 {
     char path[64];
     struct stat opened;
-    (void)snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)relative); // fits
-    CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &opened) != 0 || (uint32_t)opened.st_ino != pid_namespace) {
-        return -1; // it has ended
+    (void)snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)pid); // fits
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0 && fstat(fd, &opened) == 0 && (uint32_t)opened.st_ino == pid_namespace) {
+        fd_closep(&g_open.fd);
+        g_open.number = pid_namespace;
+        g_open.fd = fd;
+    } else if (fd >= 0) {
+        (void)close(fd); // the pid has changed hands
     }
-    const int pid = ioctl(fd, TGID_FROM_PIDNS, (unsigned long)inner_pid);
-    return pid > 0 ? pid : errno == ESRCH ? 0 : -1;
 }
 
-pid_t pid_lookup(uint32_t inner_pid, uint32_t pid_namespace, pid_t relative)
+pid_t pid_lookup(uint32_t inner_pid, uint32_t pid_namespace)
 {
-    const pid_t answer = relative > 0 ? translate(inner_pid, pid_namespace, relative) : -1;
-    if (answer >= 0) {
-        return answer;
+    if (g_open.fd >= 0 && g_open.number == pid_namespace) {
+        const int pid = ioctl(g_open.fd, TGID_FROM_PIDNS, (unsigned long)inner_pid);
+        if (pid > 0 || errno == ESRCH) {
+            return pid > 0 ? pid : 0;
+        }
     }
     const struct sought sought = {.inner_pid = inner_pid, .pid_namespace = pid_namespace};
-    return find_process(&sought);
+    const pid_t found = find_process(&sought);
+    if (found > 0) {
+        keep_open(found, pid_namespace);
+    }
+    return found;
+}
+
+struct inner_pid pid_lookup_inner(pid_t pid)
+{
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    struct inner_pid inner = {.pid_namespace = namespace_of(pid)};
+    if (proc_file_read(pid, "status", STATUS_BYTES_MAX, &text)) {
+        inner.pid = proc_text_innermost_pid(strbuf_text(&text));
+    }
+    return inner;
 }
 
 // Format the file as proc's maps do; false: it does not exist.

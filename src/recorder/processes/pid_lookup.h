@@ -6,9 +6,9 @@
 // and take its lanes away. pid_namespaces(7): proc's status lists a process's pids (NSpid), ours
 // first and its own last, and the inode number of ns/pid identifies a namespace.
 //
-// Context: H.
-// Cost: one read for each process of the machine, unless a relative is known and the kernel
-// translates pids (Linux 6.11).
+// Context: H, the recorder's main thread.
+// Cost: one read for each process of the machine; in the namespace that was asked for last, one
+// call of a kernel that translates pids (Linux 6.11).
 #pragma once
 
 #include <stdbool.h>
@@ -16,9 +16,16 @@
 #include <sys/types.h>
 
 // Return our pid of the process `inner_pid` in the namespace with this inode number, which differs
-// from ours. 0: none any more. `relative` is a process of that namespace, by our pid; 0: none is
-// known.
-pid_t pid_lookup(uint32_t inner_pid, uint32_t pid_namespace, pid_t relative);
+// from ours. 0: none any more.
+pid_t pid_lookup(uint32_t inner_pid, uint32_t pid_namespace);
+
+struct inner_pid {
+    uint32_t pid;           // in its own namespace,
+    uint32_t pid_namespace; // with this inode number
+};
+
+// Return what one of our processes takes for its pid; zeros if it has ended.
+struct inner_pid pid_lookup_inner(pid_t pid);
 
 // Return the namespace of a process that could not see it for lack of /proc. It maps this file, as
 // only recorded processes do. If no process maps it, a process with this pid whose mappings are

@@ -21,13 +21,16 @@ static void we_find_ourselves_where_we_are_and_nowhere_else(void **state)
     struct stat found;
     assert_int_equal(stat("/proc/self/ns/pid", &found), 0);
     const uint32_t here = (uint32_t)found.st_ino;
-    const pid_t relatives[] = {0, getpid(), getppid(), INT_MAX}; // the last has ended
-    for (size_t i = 0; i < ARRAY_LEN(relatives); i++) {
-        assert_int_equal(pid_lookup((uint32_t)getpid(), here, relatives[i]), getpid());
-        assert_int_equal(pid_lookup((uint32_t)getpid(), here + 1, relatives[i]), 0);
-        assert_int_equal(pid_lookup(0, here, relatives[i]), 0);
-        assert_int_equal(pid_lookup(INT_MAX, here, relatives[i]), 0);
+    for (int again = 0; again < 2; again++) { // then in the namespace that was asked for last
+        assert_int_equal(pid_lookup((uint32_t)getpid(), here), getpid());
+        assert_int_equal(pid_lookup((uint32_t)getpid(), here + 1), 0);
+        assert_int_equal(pid_lookup(0, here), 0);
+        assert_int_equal(pid_lookup(INT_MAX, here), 0);
     }
+    const struct inner_pid inner = pid_lookup_inner(getpid());
+    assert_int_equal(inner.pid, getpid());
+    assert_int_equal(inner.pid_namespace, here);
+    assert_int_equal(pid_lookup_inner(INT_MAX).pid, 0);
     assert_int_equal(proc_file_parent(getpid()), getppid());
 }
 

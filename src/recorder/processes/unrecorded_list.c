@@ -130,7 +130,7 @@ static pid_t pid_of(const struct session *session, const struct exec_note *note)
         return 0;
     }
     const bool is_ours = note->pid_namespace == 0 || note->pid_namespace == session->pid_namespace;
-    return is_ours ? (pid_t)note->pid : pid_lookup(note->pid, note->pid_namespace, 0);
+    return is_ours ? (pid_t)note->pid : pid_lookup(note->pid, note->pid_namespace);
 }
 
 // Return our number of the note's thread, 0 if it is not known.
