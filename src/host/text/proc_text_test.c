@@ -99,5 +99,5 @@ int main(void)
         cmocka_unit_test(the_stack_begins_at_field_28),
         cmocka_unit_test(the_environment_ends_at_field_51),
     };
-    return cmocka_run_group_tests_name("proc_text", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

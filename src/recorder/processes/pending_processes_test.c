@@ -229,5 +229,5 @@ int main(void)
         cmocka_unit_test(a_program_without_environment_is_not_waited_for),
         cmocka_unit_test(who_has_not_joined_at_the_end_of_the_wait_is_counted),
     };
-    return cmocka_run_group_tests_name("pending_processes", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

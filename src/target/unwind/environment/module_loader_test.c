@@ -72,5 +72,5 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(segments_without_a_free_page_between_are_one_span),
     };
-    return cmocka_run_group_tests_name("module_loader", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,7 +48,7 @@ static void only_plausible_frame_records_are_followed(void **state)
         assert_int_equal(step_frame_pointer(&regs, STACK + STACK_BYTES, load, &ret_addr),
                          cases[i].expected);
         const bool is_ok = cases[i].expected == STEP_OK;
-        assert_int_equal(regs.pc, is_ok ? ret_addr : 0x400000);
+        assert_int_equal(regs.pc, is_ok ? arch_strip(ret_addr) : 0x400000);
         assert_int_equal(regs.fp, is_ok ? CALLER_FP : STACK + cases[i].record);
     }
 }
@@ -70,5 +70,5 @@ int main(void)
         cmocka_unit_test(only_plausible_frame_records_are_followed),
         cmocka_unit_test(a_frame_record_is_inside_the_stack),
     };
-    return cmocka_run_group_tests_name("step", tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }
