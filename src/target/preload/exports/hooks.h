@@ -23,6 +23,7 @@ EXPORT void cfree(void *block);
 EXPORT void free_sized(void *block, size_t size);
 EXPORT void free_aligned_sized(void *block, size_t alignment, size_t size);
 EXPORT void *dlopen(const char *file, int mode);
+EXPORT void *dlmopen(long namespace, const char *file, int mode);
 EXPORT int dlclose(void *handle);
 
 #define X(name, parameters, arguments, alignment, throws) EXPORT void *name parameters;

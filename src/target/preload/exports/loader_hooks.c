@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // loader_hooks: the exported dlopen and dlclose, which tell the unwinder when code is loaded and
-// unloaded.
+// unloaded, and dlmopen, which counts namespaces whose allocators are not recorded.
 // Context: T, any caller.
 #include <dlfcn.h>
 #include <link.h>
@@ -21,6 +21,17 @@ EXPORT void *dlopen(const char *file, int mode)
         return deep_bind_open(file, mode);
     }
     return g_real.dlopen(file, mode);
+}
+
+// The libraries of a new namespace call its own copy of libc, and so a malloc without hooks. The
+// recorder finds new modules without this.
+EXPORT void *dlmopen(long namespace, const char *file, int mode)
+{
+    struct session_header *session = process_session();
+    if (namespace == LM_ID_NEWLM && session != NULL) {
+        session_count(session, LOST_namespaces, 1);
+    }
+    return g_real.dlmopen(namespace, file, mode); // a tail call, as above
 }
 
 // A module without users is unloaded when dlclose returns, and so are modules that only it needed;

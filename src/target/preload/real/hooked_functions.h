@@ -4,8 +4,6 @@
 // exports.map must name the same symbols; a test compares them with the built library.
 //
 // Left out on purpose:
-//   dlmopen            a namespace of its own has allocators of its own; new modules are found
-//                      without it
 //   pthread_create     threads announce themselves by their first event
 //   mallocx and the rest of jemalloc's own interface, tc_*, mi_*
 //                      programs detect such an allocator by testing exactly these symbols, which

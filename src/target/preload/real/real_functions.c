@@ -43,6 +43,12 @@ static void *first_dlopen(const char *file, int mode)
     return g_real.dlopen != first_dlopen ? g_real.dlopen(file, mode) : NULL;
 }
 
+static void *first_dlmopen(long namespace, const char *file, int mode)
+{
+    real_functions_resolve();
+    return g_real.dlmopen != first_dlmopen ? g_real.dlmopen(namespace, file, mode) : NULL;
+}
+
 static int first_dlclose(void *handle)
 {
     real_functions_resolve();
@@ -55,6 +61,7 @@ struct real_functions g_real = {
 #undef X
         .free = first_free,
     .dlopen = first_dlopen,
+    .dlmopen = first_dlmopen,
     .dlclose = first_dlclose,
     .operators = OPERATORS_REPLACE,
 };
@@ -122,6 +129,7 @@ void real_functions_resolve(void)
 #undef X
     (void)definition_next_into("free", &next.free);
     (void)definition_next_into("dlopen", &next.dlopen);
+    (void)definition_next_into("dlmopen", &next.dlmopen);
     (void)definition_next_into("dlclose", &next.dlclose);
     // An allocator that replaces malloc replaces the others.
     const struct definition in_use = definition_first("malloc");

@@ -36,6 +36,7 @@ struct real_functions {
     // calls, where ours stands in for it. It may call our realloc in turn. Else NULL.
     void *(*realloc_before_ours)(void *block, size_t size);
     void *(*dlopen)(const char *file, int mode);
+    void *(*dlmopen)(long namespace, const char *file, int mode);
     int (*dlclose)(void *handle);
     // NULL where there is none.
 #define X(name, parameters, arguments, alignment, throws) void *(*name)parameters;
