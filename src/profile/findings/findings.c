@@ -118,8 +118,9 @@ static MUST_USE enum err add_growth(struct findings_builder *builder,
     };
     struct strbuf *out = finding_begin(builder, &finding);
     finding_append_site(builder, out, finding.location);
-    strbuf_printf(out, " grows until the end, by %s%s a second: ", format_bytes(slope).text,
+    strbuf_printf(out, " grows until the end, by %s%s a second", format_bytes(slope).text,
                   sampling_format_error(slope, (uint64_t)ceil(entry->slope_error)).text);
+    strbuf_printf(out, " over the last %s: ", format_duration(entry->slope_ms * 1000000).text);
     strbuf_printf(out, "%s ", finding_format(builder, costs, COST_LEAKED_BYTES).text);
     strbuf_printf(out, "in %s %s", format_count(finding.blocks).text,
                   finding.blocks == 1 ? "block" : "blocks");

@@ -67,8 +67,11 @@ static MUST_USE enum err find_rss(struct findings_builder *builder)
                               .score = is_estimate ? other_bytes / ESTIMATE_PER_SCORE : other_bytes,
                               .look = "-r"};
     struct strbuf *out = finding_begin(builder, &finding);
-    strbuf_printf(out, "RSS was %s. Live heap blocks took ", format_bytes(split->rss_bytes).text);
-    strbuf_printf(out, "%s of it. The largest other part is \"%s\": ",
+    strbuf_printf(out, "RSS was %s", format_bytes(split->rss_bytes).text);
+    if (split->time_ms > 0) {
+        strbuf_printf(out, " after %s", format_duration(split->time_ms * 1000000).text);
+    }
+    strbuf_printf(out, ". Live heap blocks took %s of it. The largest other part is \"%s\": ",
                   finding_format_bytes(builder, split->bytes[REC_PART_LIVE]).text,
                   rss_breakdown_kind(largest)->phrase);
     strbuf_append_text(out, format_bytes(finding.bytes).text);

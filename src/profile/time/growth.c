@@ -7,6 +7,7 @@
 #include "base/minmax.h"
 #include "base/order.h"
 #include "profile/accuracy/sampling.h"
+#include "profile/select/time_range.h"
 
 bool growth_is_known(const struct recording *recording)
 {
@@ -138,6 +139,16 @@ static MUST_USE enum err fill_part(struct part *part)
     return ERR_OK;
 }
 
+// How long the last `slices` of a process took. The recording's last slice ends with the run.
+static uint64_t duration_of_last(const struct part *part, size_t slices)
+{
+    const struct recording *recording = recording_of(part->growth);
+    const struct time_range range = {.end = (uint32_t)part->end};
+    const uint64_t start_ms = (part->end - slices) * recording->slice_ms;
+    const uint64_t end_ms = time_range_end_ms(recording, range);
+    return end_ms > start_ms ? end_ms - start_ms : 0;
+}
+
 static MUST_USE enum err judge(const struct growth *growth, struct growth_entry *entry)
 {
     const struct recording *recording = recording_of(growth);
@@ -156,6 +167,7 @@ static MUST_USE enum err judge(const struct growth *growth, struct growth_entry 
     const struct sampling sampling = sampling_of(recording);
     const double slices_per_s = 1000 / (double)recording->slice_ms;
     entry->slope_bytes_per_s = verdict.slope_bytes * slices_per_s;
+    entry->slope_ms = duration_of_last(&part, verdict.slope_slices);
     entry->slope_error =
         2 * sqrt(sampling_variance(&sampling) * verdict.slope_squares) * slices_per_s;
     if (part.has_births) {

@@ -17,6 +17,7 @@ struct growth_entry {
     enum growth_class class;
     enum growth_confidence confidence;
     double slope_bytes_per_s; // 0 unless GROWTH_GROWING
+    uint64_t slope_ms;        // until the process's end, over which that is the slope; else 0
     double slope_error;       // two standard errors of it; 0 if it is exact, or its error unknown
     uint32_t first_slice;     // of the first and last allocation; REC_NONE if unknown
     uint32_t last_slice;

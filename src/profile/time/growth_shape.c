@@ -341,6 +341,7 @@ static void find_slope(const struct growth_history *h,
         together += time * ((double)h->live_bytes[i] - in_step_bytes);
         spread += time * time;
     }
+    verdict->slope_slices = h->count - first;
     if (spread > 0) {
         verdict->slope_bytes = fmax(together / spread, 0);
         verdict->slope_squares = squares_of_slope(h, step, first, spread);

@@ -65,7 +65,8 @@ struct growth_history {
 struct growth_verdict {
     enum growth_class class;
     enum growth_confidence confidence;
-    double slope_bytes; // for each slice; 0 unless GROWTH_GROWING
+    double slope_bytes;  // for each slice; 0 unless GROWTH_GROWING
+    size_t slope_slices; // the last ones, over which that is the slope; 0 unless GROWTH_GROWING
     // At least the sum over all blocks of their size times the square of what one of their bytes
     // adds to slope_bytes: the variance of a sampled slope is in proportion (sampling.h).
     double slope_squares;

@@ -627,6 +627,7 @@ static void a_process_is_judged_by_its_own_life(void **state)
     assert_string_equal(growth_class_name(entry.class), "growing");
     assert_string_equal(growth_confidence_name(entry.confidence), "high");
     assert_int_equal((long)(entry.slope_bytes_per_s + 0.5), 100);
+    assert_int_equal(entry.slope_ms, 50 * SLICE_MS);
     assert_int_equal(entry.latest_birth_slice, 99);
 }
 
@@ -651,7 +652,7 @@ static void too_little_is_too_little(void **state)
         const struct growth_entry entry = judge_text(cases[i].text, &fixture);
         assert_string_equal(growth_class_name(entry.class), cases[i].class);
         assert_string_equal(growth_confidence_name(entry.confidence), cases[i].confidence);
-        assert_true(entry.slope_bytes_per_s == 0);
+        assert_true(entry.slope_bytes_per_s == 0 && entry.slope_ms == 0);
     }
 }
 
