@@ -17,9 +17,11 @@ DRAW = BUILD / "tests" / "cli" / "draw_recording"
 
 
 def environment(more=None):
+    """The environment of a run, with more variables; those that are None are not set."""
     kept = {name: value for name, value in os.environ.items()
             if name not in ("NO_COLOR", "TERM", "COLUMNS")}
-    return {**kept, "TERM": "xterm", "TZ": "UTC", **(more or {})}
+    wanted = {**kept, "TERM": "xterm", "TZ": "UTC", **(more or {})}
+    return {name: value for name, value in wanted.items() if value is not None}
 
 
 def cairn(*arguments, more=None, **settings):

@@ -578,7 +578,7 @@ def test_hostile_arguments_are_shown_not_obeyed():
 def test_colours_only_on_a_terminal_that_wants_them(server):
     assert "\x1b" not in text_of(server)
     assert b"\x1b[" in on_terminal("report", "--all", server)
-    for more in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+    for more in ({"NO_COLOR": "1"}, {"TERM": "dumb"}, {"TERM": ""}, {"TERM": None}):
         assert b"\x1b" not in on_terminal("report", "--all", server, more=more)
     assert b"\x1b" not in on_terminal("report", "--all", "--no-color", server)
     assert b"\x1b" in on_terminal("report", "--all", server, more={"NO_COLOR": ""})

@@ -136,8 +136,8 @@ bool command_use_color(int fd)
 {
     const char *no_color = getenv("NO_COLOR");
     const char *term = getenv("TERM");
-    return isatty(fd) == 1 && (no_color == NULL || no_color[0] == '\0') &&
-           (term == NULL || strcmp(term, "dumb") != 0);
+    return isatty(fd) == 1 && (no_color == NULL || no_color[0] == '\0') && term != NULL &&
+           term[0] != '\0' && strcmp(term, "dumb") != 0;
 }
 
 unsigned command_width(int fd)

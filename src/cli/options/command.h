@@ -70,7 +70,8 @@ int command_end(enum err problem, const struct err_info *info, int status);
 // Return the style of JSON on stdout: for people on a terminal, else for programs.
 enum json_style command_json_style(void);
 
-// Return whether to use colours on stdout or stderr: on a terminal, without NO_COLOR and TERM=dumb.
+// Return whether to use colours on stdout or stderr: on a terminal that TERM names and that is not
+// dumb, without NO_COLOR.
 bool command_use_color(int fd);
 
 enum {
