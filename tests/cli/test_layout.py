@@ -214,6 +214,18 @@ def test_the_peak(draw, settings, wanted):
     assert "  leaked              0 B  0 bytes in 0 blocks" in lines(text)
 
 
+def test_the_bounds_of_the_peak_are_below_it_if_the_line_is_too_long(draw):
+    size = 12345678
+    path = draw("!peak_error_bytes 7\n!peak_time_ms 5\nprocess app\nthread main\n"
+                f"main 1 {size} 0 0 0 0 1 {size} {size}\n")
+    bounds = "at least 12,345,671, at most 12,345,685 after 5.00 ms"
+    whole = f"  peak heap      11.8 MiB  12,345,678 bytes, {bounds}"
+    assert whole in lines(text_of("--width", str(len(whole)), path))
+    shown = lines(text_of("--width", str(len(whole) - 1), path))
+    at = shown.index("  peak heap      11.8 MiB  12,345,678 bytes,")
+    assert shown[at + 1] == f"{bounds:>{27 + len(bounds)}}"
+
+
 # Each table with a limit: its maximal number of lines, and the line about the rest.
 
 def functions(count):

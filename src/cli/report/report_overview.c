@@ -122,23 +122,39 @@ static bool print_unknown(const struct report *report, FILE *out, const char *na
     return !is_known;
 }
 
-static void print_peak_total(const struct report *report, FILE *out)
+// Append the bounds of the peak and its time: ", at least 90, at most 110 after 5.00 ms".
+static void append_bounds(const struct report *report, struct strbuf *out)
 {
     const struct summary *summary = &report->summary;
+    if (summary->peak_below_bytes > 0) {
+        strbuf_printf(out, ", at least %s", format_count(summary_peak_at_least(summary)).text);
+    }
+    if (summary->peak_error_bytes > 0) {
+        strbuf_printf(out, ", at most %s", format_count(summary_peak_at_most(summary)).text);
+    }
+    if ((report->profile->recording.meta.unknown & REC_UNKNOWN_TIME) == 0) {
+        strbuf_printf(out, " after %s", screen_format_ms(summary->peak_time_ms).text);
+    }
+}
+
+// The bounds are in a line of their own if the line would be too long with them.
+static void print_peak_total(const struct report *report, FILE *out)
+{
+    const uint64_t bytes = report->summary.costs.values[COST_PEAK_BYTES];
+    CLEANUP(strbuf_release) struct strbuf bounds = {0};
     if (print_unknown(report, out, "peak heap", COST_PEAK_BYTES)) {
         return;
     }
-    print_bytes_total(report, out, "peak heap", summary->costs.values[COST_PEAK_BYTES]);
-    if (summary->peak_below_bytes > 0) {
-        (void)fprintf(out, ", at least %s", format_count(summary_peak_at_least(summary)).text);
+    print_bytes_total(report, out, "peak heap", bytes);
+    append_bounds(report, &bounds);
+    const char *text = strbuf_text(&bounds);
+    const size_t columns =
+        LEFT_INDENT + strlen(format_count(bytes).text) + strlen(" bytes") + bounds.len;
+    if (text[0] == ',' && columns > report_width(report)) {
+        (void)fprintf(out, ",\n%*s%s\n", LEFT_INDENT, "", text + strlen(", "));
+    } else {
+        (void)fprintf(out, "%s\n", text);
     }
-    if (summary->peak_error_bytes > 0) {
-        (void)fprintf(out, ", at most %s", format_count(summary_peak_at_most(summary)).text);
-    }
-    if ((report->profile->recording.meta.unknown & REC_UNKNOWN_TIME) == 0) {
-        (void)fprintf(out, " after %s", screen_format_ms(summary->peak_time_ms).text);
-    }
-    (void)fprintf(out, "\n");
 }
 
 static void print_allocation_totals(const struct report *report, FILE *out)
