@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "attach/executed_path.h"
 
+#include <fcntl.h>
 #include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -14,25 +15,50 @@
 
 #include "inject/process/target_reading.h"
 
-#define PROGRAM "/bin/sleep"
+#define PROGRAM "/bin/cat"
+
+// Start PROGRAM by `name`, and wait until its main runs: posix_spawn returns in the midst of the
+// exec, before the kernel has noted the name. *out_input is to be closed.
+static pid_t start_by(const char *name, int *out_input)
+{
+    char own_name[] = "another name";
+    char *const arguments[] = {own_name, NULL};
+    char *const environment[] = {NULL};
+    int input[2];
+    int output[2];
+    char byte = 'x';
+    pid_t pid = 0;
+    posix_spawn_file_actions_t actions;
+    assert_int_equal(pipe2(input, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(output, O_CLOEXEC), 0);
+    assert_int_equal(posix_spawn_file_actions_init(&actions), 0);
+    assert_int_equal(posix_spawn_file_actions_adddup2(&actions, input[0], STDIN_FILENO), 0);
+    assert_int_equal(posix_spawn_file_actions_adddup2(&actions, output[1], STDOUT_FILENO), 0);
+    assert_int_equal(posix_spawn(&pid, name, &actions, NULL, arguments, environment), 0);
+    assert_int_equal(posix_spawn_file_actions_destroy(&actions), 0);
+    assert_int_equal(close(input[0]), 0);
+    assert_int_equal(close(output[1]), 0);
+    assert_int_equal(write(input[1], &byte, 1), 1);
+    assert_int_equal(read(output[0], &byte, 1), 1);
+    assert_int_equal(close(output[0]), 0);
+    *out_input = input[1];
+    return pid;
+}
 
 // Assert which path a process has that was executed by `name`. Afterwards, `removed` is missing.
 static void check_path_of(const char *name, const char *removed, const char *want)
 {
-    char own_name[] = "another name";
-    char seconds[] = "600";
-    char *const arguments[] = {own_name, seconds, NULL};
-    char *const environment[] = {NULL};
     struct target_process target = {0};
     CLEANUP(strbuf_release) struct strbuf got = {0};
-    pid_t pid = 0;
-    assert_int_equal(posix_spawn(&pid, name, NULL, NULL, arguments, environment), 0);
+    int input = -1;
+    const pid_t pid = start_by(name, &input);
     assert_int_equal(removed != NULL ? unlink(removed) : 0, 0);
     const enum err opened = target_process_open(&target, pid, &kernel_calls_real, NULL);
     const enum err problem = opened == ERR_OK ? executed_path_append(&target, &got) : opened;
     target_process_close(&target);
     assert_int_equal(kill(pid, SIGKILL), 0);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
+    assert_int_equal(close(input), 0);
     assert_int_equal(problem, ERR_OK);
     assert_string_equal(strbuf_text(&got), want);
 }

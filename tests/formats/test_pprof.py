@@ -226,7 +226,7 @@ def test_go_reads_what_we_make_of_jemalloc_s_text(tmp_path):
     text = only_match(tmp_path, "jemalloc*.heap")
     sums = re.search(r"t\*: (\d+): (\d+) \[(\d+): (\d+)\]", text.read_text())
     path = tmp_path / "profile.pb.gz"
-    path.write_bytes(export(text, "pprof", "--no-builtin-suppressions"))
+    path.write_bytes(export(text, "pprof"))
     raw = Raw(tmp_path, path)
     assert [raw.sums[name] for name in TYPES] == [int(sums[place]) for place in (3, 4, 1, 2)]
     assert any("keep_forever(unsigned long)" in stack for stack in raw.stacks)
