@@ -255,12 +255,17 @@ static uint64_t glance_at_all(struct recorder_state *s, uint64_t now_ms)
 }
 
 // Whether the first snapshot can wait. A short run has one at its exit, where it waits for it, and
-// an earlier one would only take its time.
+// an earlier one would only take its time. A run that had passed its exit before it was asked does
+// not wait.
 static bool may_wait(const struct recorder_state *s, uint64_t now_ms)
 {
-    return now_ms < FIRST_SNAPSHOT_MS && s->exit_slot != SESSION_MAX_PROCESSES &&
-           atomic_load_explicit(&session_process(s->session.memory, s->exit_slot)->exit_wait,
-                                memory_order_relaxed) == EXIT_WAIT_WANTED; // as requested
+    if (now_ms >= FIRST_SNAPSHOT_MS || s->exit_slot == SESSION_MAX_PROCESSES) {
+        return false;
+    }
+    const struct process_slot *slot = session_process(s->session.memory, s->exit_slot);
+    // Relaxed: as requested, and a hint.
+    return atomic_load_explicit(&slot->exit_wait, memory_order_relaxed) == EXIT_WAIT_WANTED &&
+           atomic_load_explicit(&slot->exit_ms, memory_order_relaxed) == 0;
 }
 
 void recorder_snapshots_round(struct recorder_state *s, uint64_t now_ms)

@@ -112,6 +112,21 @@ static void a_short_run_has_its_snapshot_at_its_exit(void **state)
     tear_down(&f);
 }
 
+static void a_run_that_is_asked_after_its_exit_has_its_snapshot_at_once(void **state)
+{
+    (void)state;
+    struct fixture f;
+    set_up(&f);
+    f.s->drain.main_pid = getpid();
+    add_process(&f, getpid());
+    atomic_store(&session_process(f.s->session.memory, 0)->exit_ms, 1);
+    recorder_snapshots_round(f.s, 2);
+    assert_int_equal(exit_wait_of(&f, 0), EXIT_WAIT_WANTED);
+    assert_false(f.s->owes_snapshot);
+    assert_int_equal(last_count(&f), 1);
+    tear_down(&f);
+}
+
 static void a_program_without_a_wait_has_its_snapshot_at_once(void **state)
 {
     (void)state;
@@ -408,6 +423,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_short_run_has_its_snapshot_at_its_exit),
+        cmocka_unit_test(a_run_that_is_asked_after_its_exit_has_its_snapshot_at_once),
         cmocka_unit_test(a_program_without_a_wait_has_its_snapshot_at_once),
         cmocka_unit_test(newcomers_are_sampled_soon),
         cmocka_unit_test(a_process_that_exits_is_let_go_after_its_snapshot),
