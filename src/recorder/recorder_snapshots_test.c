@@ -349,7 +349,7 @@ static void snapshots_of_another_heap_than_the_counted_are_doubted(void **state)
         assert_int_equal(f.s->memory_snapshots.doubts_peak, cases[i].is_doubted);
         const uint32_t flags = f.s->memory_snapshots.last.memory_snapshots.items[0].flags;
         assert_int_equal((flags & REC_SNAPSHOT_ESTIMATED) != 0, cases[i].is_estimate);
-        recorder_snapshots_round(f.s, 2 * KNOWN_MS);
+        recorder_snapshots_round(f.s, UINT64_C(2) * KNOWN_MS);
         assert_int_equal(f.s->unjudged_ms, 0);
         tear_down(&f);
     }
