@@ -130,14 +130,29 @@ def test_the_recorder_does_not_grow_with_the_run(runs):
             [(run.recorder_kib, run.entries) for run in runs]
 
 
+def report_instructions(path):
+    """Processor time depends on the load of the machine, their number does not."""
+    counted = subprocess.run(
+        ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", CAIRN, "report", path],
+        capture_output=True, env=environment(), check=True, timeout=300)
+    return int(counted.stderr.split(b"Collected : ")[1].split()[0])
+
+
+@pytest.mark.parametrize("command", [
+    ["/usr/bin/perl", "-MPOSIX", "-e", "1"], ["/usr/bin/python3", "-c", "import asyncio, json, unittest"],
+    ["/usr/bin/git", "--help"]], ids=lambda command: os.path.basename(command[0]))
+def test_the_report_of_a_usual_program_is_cheap(tmp_path, command):
+    """At most 200 million instructions, a tenth of a second."""
+    path = tmp_path / "x.cairn"
+    subprocess.run([CAIRN, "record", "-q", "-o", path, "--", *command], env=environment(),
+                   check=True, capture_output=True, timeout=60)
+    assert report_instructions(path) <= 200_000_000
+
+
 def test_opening_costs_what_the_tables_hold(runs):
     """Instructions, which do not depend on other load, of opening and reporting. The cost per entry
     of the capped tables over time is the same after a long run as after a short one."""
     shares = []
     for run in runs:
-        counted = subprocess.run(
-            ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", CAIRN, "report",
-             run.path], capture_output=True, env=environment(), check=True, timeout=300)
-        count = int(counted.stderr.split(b"Collected : ")[1].split()[0])
-        shares.append(count / sum(run.entries[table] for table in ADAPTIVE))
+        shares.append(report_instructions(run.path) / sum(run.entries[table] for table in ADAPTIVE))
     assert max(shares[1:]) < 2 * shares[0], shares
