@@ -26,15 +26,20 @@ static uint64_t with_growth(uint64_t bytes)
     return bytes + bytes / SNAPSHOT_GROWTH_DIVISOR;
 }
 
+// Whether a moment with so much takes the place of the highest one because that is doubted.
+static bool replaces_doubted(const struct memory_snapshots *snapshots, uint64_t rss_bytes)
+{
+    return snapshots->doubts_peak && with_growth(rss_bytes) > snapshots->highest_bytes;
+}
+
 bool memory_snapshots_are_due(const struct memory_snapshots *snapshots,
                               uint64_t now_ms,
                               uint64_t rss_bytes)
 {
     const uint64_t peak_bytes = snapshots->peak.rss_bytes;
-    const bool has_grown = snapshots->doubts_peak
-                               ? with_growth(rss_bytes) > snapshots->highest_bytes
-                               : rss_bytes > with_growth(peak_bytes);
-    return (has_grown && now_ms >= snapshots->affords_ms) ||
+    const bool is_higher =
+        replaces_doubted(snapshots, rss_bytes) || rss_bytes > with_growth(peak_bytes);
+    return (is_higher && now_ms >= snapshots->affords_ms) ||
            rss_bytes > peak_bytes + peak_bytes / 2 || now_ms >= snapshots->next_ms;
 }
 
@@ -94,8 +99,7 @@ enum err memory_snapshots_add(struct memory_snapshots *snapshots,
         thin_out(&snapshots->series);
     }
     TRY(rec_memory_snapshot_vec_reserve(&snapshots->series, moment->memory_snapshots.len));
-    const bool replaces =
-        snapshots->doubts_peak && with_growth(moment->rss_bytes) > snapshots->highest_bytes;
+    const bool replaces = replaces_doubted(snapshots, moment->rss_bytes);
     if (replaces) {
         drop(&snapshots->series, snapshots->peak.time_ms);
     }
