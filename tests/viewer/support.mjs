@@ -57,7 +57,7 @@ export function recordSource(folder, source, options = []) {
   return record(folder, `${path.parse(source).name}.cairn`, [program], options);
 }
 
-/** leaky.c, whose faults are those that it states if it ran at its pace. */
+/** Records leaky.c. It has the faults that its comment states if it ran at its pace. */
 export function recordLeaky(folder) {
   return recordPaced(() => recordSource(folder, 'leaky.c'), isPacedServer);
 }
