@@ -2,11 +2,13 @@
 // list: std::list as a queue, one element in, one out, from three frames of stack.
 //
 // The easy case that others publish: shallow, one stack, short-lived blocks of one size. `length`
-// elements are alive at a time. A pair is one push_back and one pop_front.
+// elements are alive at a time. A pair is one push_back and one pop_front. `beside` makes the heap
+// as large as a real program's: what threads may hold back is a part of the peak.
 
 #include "workload.h"
 
 #include <list>
+#include <vector>
 
 namespace
 {
@@ -15,6 +17,7 @@ struct plan {
     uint64_t pairs = 20000000;
     uint64_t threads = 1;
     uint64_t length = 16;
+    uint64_t beside_bytes = 0;
 };
 
 __attribute__((noinline)) uint64_t push_and_pop(uint64_t pairs, uint64_t length)
@@ -45,9 +48,12 @@ int main(int argc, char **argv)
         {"pairs", &settings.pairs, 1, UINT64_MAX / 2, "push and pop pairs of each thread"},
         {"threads", &settings.threads, 1, 4096, "threads"},
         {"length", &settings.length, 1, 1u << 30, "elements alive at a time"},
+        {"beside", &settings.beside_bytes, 0, 1u << 30, "bytes of another block that is alive"},
         {},
     };
     workload_args(argc, argv, params);
+    std::vector<char> beside(settings.beside_bytes);
+    workload_keep(&beside);
     uint64_t loop_ns =
         workload_run_threads(static_cast<uint32_t>(settings.threads), run_one, &settings);
     const workload_figure figures[] = {{"threads", settings.threads}, {nullptr, 0}};
