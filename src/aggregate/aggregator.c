@@ -3,8 +3,6 @@
 // threads.
 #include "aggregate/aggregator.h"
 
-#include <string.h>
-
 #include "aggregate/aggregator_sampling.h"
 #include "aggregate/peak/byte_weight.h"
 #include "base/minmax.h"
@@ -13,7 +11,6 @@
 
 enum err aggregator_init(struct aggregator *aggregator, uint64_t seed)
 {
-    memset(aggregator, 0, sizeof(*aggregator)); // no copy on the stack, which may be small
     aggregator->seed = seed;
     aggregator->held_since_ms = UINT64_MAX;
     heap_totals_init(&aggregator->totals, AGGREGATOR_CELLS_MAX, AGGREGATOR_COHORTS_MAX);

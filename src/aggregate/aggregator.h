@@ -127,7 +127,8 @@ struct aggregator_thread {
     uint64_t grain_bytes;
 };
 
-// Initialize an empty aggregator. The recorded programs should not know `seed`.
+// Initialize an empty aggregator in zeroed memory: to write 60 KB would touch pages that a short
+// run does not need. The recorded programs should not know `seed`.
 enum err aggregator_init(struct aggregator *aggregator, uint64_t seed) MUST_USE;
 void aggregator_release(struct aggregator *aggregator);
 

@@ -109,6 +109,7 @@ static void open_session(void)
                      ERR_OK);
     atomic_store(&f.session.header->state, SESSION_RUNNING);
     atomic_store(&f.session.header->clock_ms, 1);
+    memset(&f.aggregator, 0, sizeof(f.aggregator));
     assert_int_equal(aggregator_init(&f.aggregator, 1), ERR_OK);
     memset(&f.drain, 0, sizeof(f.drain));
     assert_int_equal(drain_init(&f.drain, &f.session, &f.aggregator, NULL), ERR_OK);

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "aggregate/totals/heap_totals.h"
 
-#include <string.h>
-
 void heap_totals_init(struct heap_totals *totals, size_t cells_max, size_t cohorts_max)
 {
-    memset(totals, 0, sizeof(*totals)); // no copy on the stack, which may be small
     totals->rows.cells_max = cells_max;
     totals->rows.cohorts_max = cohorts_max;
     series_init(&totals->series);

@@ -32,8 +32,8 @@ struct heap_totals {
     uint64_t temporary_bytes;
 };
 
-// Initialize with the limits of the row table. UINT32_MAX: the history of rows never becomes
-// coarser than the time slices.
+// Initialize zeroed memory with the limits of the row table. UINT32_MAX: the history of rows never
+// becomes coarser than the time slices.
 void heap_totals_init(struct heap_totals *totals, size_t cells_max, size_t cohorts_max);
 void heap_totals_release(struct heap_totals *totals);
 

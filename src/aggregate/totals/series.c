@@ -7,7 +7,7 @@
 
 void series_init(struct series *series)
 {
-    *series = (struct series){.slice_ms = 1};
+    series->slice_ms = 1;
 }
 
 // Add the events since `opened` to `slice`.
@@ -81,11 +81,10 @@ uint32_t series_advance(struct series *series, struct running_sums *sums, uint64
     return shift;
 }
 
-uint32_t series_collect(const struct series *series,
-                        const struct running_sums *sums,
-                        struct rec_slice out[SERIES_SLICES_MAX])
+uint32_t
+series_collect(const struct series *series, const struct running_sums *sums, struct rec_slice *out)
 {
-    memcpy(out, series->slices, sizeof(series->slices));
+    memcpy(out, series->slices, (series->current + 1) * sizeof(*out));
     account(out + series->current, &series->opened, sums);
     return series->current + 1;
 }

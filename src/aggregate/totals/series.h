@@ -35,6 +35,7 @@ struct series {
     struct rec_slice slices[SERIES_SLICES_MAX]; // [current]: the part that merging put there
 };
 
+// Initialize an empty series in zeroed memory.
 void series_init(struct series *series);
 
 // Advance to now_ms; the events in `sums` happened before. Resets sums->slice_max_bytes. A time
@@ -42,8 +43,7 @@ void series_init(struct series *series);
 // >> result.
 uint32_t series_advance(struct series *series, struct running_sums *sums, uint64_t now_ms) MUST_USE;
 
-// Write the present state of the open slice into slices[current] of `out`, a copy of
-// series->slices. Return the number of slices.
-uint32_t series_collect(const struct series *series,
-                        const struct running_sums *sums,
-                        struct rec_slice out[SERIES_SLICES_MAX]);
+// Copy the slices up to the open one, in its present state, to `out`, which has room for
+// current + 1. Return their number.
+uint32_t
+series_collect(const struct series *series, const struct running_sums *sums, struct rec_slice *out);

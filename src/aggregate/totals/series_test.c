@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -78,6 +79,7 @@ static void slices_add_up_whatever_the_length_of_the_run(void **state)
     for (size_t k = 0; k < sizeof(steps_ms) / sizeof(steps_ms[0]); k++) {
         uint64_t random = k + 1;
         struct running_sums sums = {0};
+        memset(series, 0, sizeof(*series));
         series_init(series);
         uint64_t time_ms = 0;
         for (size_t i = 0; i < MOMENTS; i++) {

@@ -47,7 +47,7 @@ static MUST_USE enum err fill_slices(struct heaptrack *h)
     struct recording_builder *b = h->import->b;
     const struct series *series = &h->totals.series;
     b->slice_ms = series->slice_ms;
-    TRY(slices_vec_resize(&b->slices, SERIES_SLICES_MAX));
+    TRY(slices_vec_resize(&b->slices, series->current + 1));
     b->slices.len = series_collect(series, &h->totals.sums, b->slices.items);
     for (uint32_t i = 0; i < b->slices.len; i++) {
         const struct rec_rss_sample sample = {.time_ms = (uint64_t)i << series->slice_shift,

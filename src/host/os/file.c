@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 enum {
-    READ_STEP_BYTES = 65536,
+    READ_ROOM_BYTES = 4096, // at least, for a read; files of /proc give no more at once
     MAX_NAME_ATTEMPTS = 100,
     MAX_LINKS = 40, // the kernel's limit
 };
@@ -70,10 +70,10 @@ file_read_fd(int fd, const char *path, size_t max_bytes, struct strbuf *out, str
 {
     size_t start = out->len;
     for (;;) {
-        if (!strbuf_reserve(out, READ_STEP_BYTES)) {
+        if (!strbuf_reserve(out, READ_ROOM_BYTES)) {
             return err_set(info, ERR_NO_MEMORY, "no memory to read '%s'", path);
         }
-        ssize_t got = read(fd, out->data + out->len, READ_STEP_BYTES);
+        ssize_t got = read(fd, out->data + out->len, out->cap - out->len - 1);
         if (got < 0 && errno == EINTR) {
             continue;
         }

@@ -425,8 +425,8 @@ static bool is_like_a_sanitizer(const struct elf_file *module)
     struct function_symbol function;
     bool defines_malloc = false;
     bool defines_memcpy = false;
-    if (!symbol_table_open(&table, module->elf, SHT_DYNSYM) ||
-        !symbol_table_may_name(&table, "__sanitizer_symbolize_code") ||
+    if (!symbol_table_may_name(module->elf, SHT_DYNSYM, "__sanitizer_symbolize_code") ||
+        !symbol_table_open(&table, module->elf, SHT_DYNSYM) ||
         !kind_of(module->elf).is_executable) {
         return false;
     }

@@ -68,7 +68,7 @@ send_request(struct run_control *control, char what, uint64_t now_ms, struct err
 static void play(const struct request_case *c)
 {
     static struct session_header session;
-    CLEANUP(aggregator_release) struct aggregator aggregator;
+    CLEANUP(aggregator_release) struct aggregator aggregator = {0};
     struct run_control control;
     uint64_t now_ms = 0;
     assert_int_equal(aggregator_init(&aggregator, 1), ERR_OK);

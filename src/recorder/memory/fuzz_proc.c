@@ -69,7 +69,7 @@ static void fill_heap(struct aggregator *aggregator,
 
 static void check_split(const struct memory_areas *map, uint8_t pattern)
 {
-    struct aggregator aggregator;
+    struct aggregator aggregator = {0};
     struct aggregator_process *process;
     struct aggregator_thread thread;
     const struct rec_process record = {.pid = 1};

@@ -327,9 +327,9 @@ static void clip_slices(struct rec_slice *slices, size_t count, uint64_t peak_by
 
 static enum err fill_slices(struct aggregator_snapshot *s, const struct aggregator *aggregator)
 {
-    TRY(rec_slice_vec_resize(&s->slices, SERIES_SLICES_MAX));
-    s->slices.len =
-        series_collect(&aggregator->totals.series, &aggregator->totals.sums, s->slices.items);
+    const struct series *series = &aggregator->totals.series;
+    TRY(rec_slice_vec_resize(&s->slices, series->current + 1));
+    s->slices.len = series_collect(series, &aggregator->totals.sums, s->slices.items);
     if (aggregator->estimate.is_there) {
         clip_slices(s->slices.items, s->slices.len, s->recording.totals.peak_bytes);
     }

@@ -68,7 +68,7 @@ static void each_note_is_heard_without_another_one(void **state)
 {
     (void)state;
     struct session session;
-    struct aggregator aggregator;
+    struct aggregator aggregator = {0};
     pthread_t thread;
     CLEANUP(unrecorded_list_release) struct unrecorded_list list = {0};
     assert_int_equal(session_create(&(struct session_options){0}, &session, NULL), ERR_OK);
@@ -97,7 +97,7 @@ static void a_process_that_executed_a_program_was_not_killed(void **state)
     (void)state;
     for (uint32_t is_next = 0; is_next < 2; is_next++) { // another process that has the same pid
         struct session session;
-        struct aggregator aggregator;
+        struct aggregator aggregator = {0};
         struct aggregator_process *process;
         CLEANUP(unrecorded_list_release) struct unrecorded_list list = {0};
         const struct rec_process record = {

@@ -53,10 +53,14 @@ const char *symbol_table_name(const struct symbol_table *table, const GElf_Sym *
                : elf_strptr(table->elf, table->names_index, symbol->st_name);
 }
 
-bool symbol_table_may_name(const struct symbol_table *table, const char *name)
+bool symbol_table_may_name(Elf *elf, uint32_t type, const char *name)
 {
-    return table->names.len == 0 ||
-           memmem(table->names.data, table->names.len, name, strlen(name) + 1) != NULL;
+    GElf_Shdr header;
+    if (section_of_type(elf, type, &header) == NULL) {
+        return false;
+    }
+    const struct bytes names = names_of(elf, header.sh_link);
+    return names.len == 0 || memmem(names.data, names.len, name, strlen(name) + 1) != NULL;
 }
 
 static bool is_function(const GElf_Sym *symbol)

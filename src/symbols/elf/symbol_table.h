@@ -33,8 +33,9 @@ bool symbol_table_open(struct symbol_table *table, Elf *elf, uint32_t type);
 // Return the name of a symbol of the table; NULL if it has none.
 const char *symbol_table_name(const struct symbol_table *table, const GElf_Sym *symbol);
 
-// Whether a symbol of the table may have that name. Takes much less time than to compare all names.
-bool symbol_table_may_name(const struct symbol_table *table, const char *name);
+// Whether a symbol of the table of `type` may have that name. Reads only the names, and takes much
+// less time than to compare them one by one.
+bool symbol_table_may_name(Elf *elf, uint32_t type, const char *name);
 
 // Return the next function in `out`; false at the end.
 bool symbol_table_next(struct symbol_table *table, struct function_symbol *out);

@@ -67,8 +67,8 @@ static bool find_function(const struct elf_file *file, uint64_t *out)
     for (size_t i = 0; i < ARRAY_LEN(types); i++) {
         struct symbol_table table;
         struct function_symbol function;
-        bool is_next = symbol_table_open(&table, file->elf, types[i]) &&
-                       symbol_table_may_name(&table, function_name);
+        bool is_next = symbol_table_may_name(file->elf, types[i], function_name) &&
+                       symbol_table_open(&table, file->elf, types[i]);
         while (is_next && (is_next = symbol_table_next(&table, &function))) {
             if (strcmp(function.name, function_name) == 0) {
                 *out = function.symbol.st_value;
