@@ -92,6 +92,9 @@ static enum err take_snapshot_of(struct recorder_state *s,
         return ERR_OK;
     }
     char path[64];
+    (void)snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid); // fits
+    CLEANUP(fd_closep) int memory = open(path, O_RDONLY | O_CLOEXEC);
+    memory_areas_bound_bss(&map, memory);
     (void)snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pid); // fits
     CLEANUP(fd_closep) int pagemap = open(path, O_RDONLY | O_CLOEXEC);
     CLEANUP(address_range_vec_release) struct address_range_vec own = {0};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "recorder/memory/memory_areas.h"
 
+#include <elf.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "host/os/file.h"
 #include "host/text/number.h"
 
@@ -43,6 +45,7 @@ static bool parse_head(char *line, const char *text, struct memory_area *out)
     *out = (struct memory_area){
         .start = start,
         .end = end,
+        .bss_end = end,
         .path = (size_t)(line + path_at - text),
         .is_accessible = strpbrk(permissions, "rwx") != NULL,
         .is_shared = permissions[3] == 's',
@@ -97,6 +100,73 @@ enum err memory_areas_parse(struct strbuf *text, struct memory_areas *out)
     }
     *out = TAKE(areas);
     return ERR_OK;
+}
+
+static uint64_t page_end(uint64_t address)
+{
+    return (address + MEMORY_PAGE_BYTES - 1) & ~(uint64_t)(MEMORY_PAGE_BYTES - 1);
+}
+
+// Return where the memory of the ELF file ends that is mapped from `start` on: `start` for another
+// file, UINT64_MAX if that cannot be read.
+static uint64_t end_of_module(int memory, uint64_t start)
+{
+    union {
+        Elf64_Ehdr file;
+        uint8_t bytes[MEMORY_PAGE_BYTES];
+    } head;
+    if (pread(memory, head.bytes, sizeof(head), (off_t)start) != (ssize_t)sizeof(head)) {
+        return UINT64_MAX;
+    }
+    if (memcmp(head.file.e_ident, ELFMAG, SELFMAG) != 0) {
+        return start;
+    }
+    const size_t table_bytes = head.file.e_phnum * sizeof(Elf64_Phdr);
+    if (head.file.e_ident[EI_CLASS] != ELFCLASS64 || table_bytes > sizeof(head) ||
+        head.file.e_phoff > sizeof(head) - table_bytes) {
+        return UINT64_MAX;
+    }
+    uint64_t first = UINT64_MAX;
+    uint64_t last = 0;
+    for (size_t i = 0; i < head.file.e_phnum; i++) {
+        Elf64_Phdr segment;
+        memcpy(&segment, head.bytes + head.file.e_phoff + i * sizeof(segment), sizeof(segment));
+        if (segment.p_type == PT_LOAD) {
+            first = min_u64(first, segment.p_vaddr & ~(uint64_t)(MEMORY_PAGE_BYTES - 1));
+            last = max_u64(last, segment.p_vaddr + segment.p_memsz);
+        }
+    }
+    return last > first ? page_end(start + last - first) : UINT64_MAX;
+}
+
+// Return the first area of the file that is mapped up to `index`. A .bss may lie between its parts.
+static size_t first_of_file(const struct memory_areas *areas, size_t index, const char *path)
+{
+    size_t first = index;
+    for (size_t i = index; i > 0; i--) {
+        const char *before = memory_area_path(areas, areas->areas.items + i - 1);
+        if (strcmp(before, path) == 0) {
+            first = i - 1;
+        } else if (before[0] != '\0') {
+            break;
+        }
+    }
+    return first;
+}
+
+void memory_areas_bound_bss(struct memory_areas *areas, int memory)
+{
+    struct memory_area *items = areas->areas.items;
+    for (size_t i = 1; i < areas->areas.len; i++) {
+        const char *path = memory_area_path(areas, items + i - 1);
+        if (path[0] == '/' && memory_area_path(areas, items + i)[0] == '\0' &&
+            items[i - 1].end == items[i].start) {
+            const size_t first = first_of_file(areas, i - 1, path);
+            const uint64_t end =
+                items[first].is_shared ? 0 : end_of_module(memory, items[first].start);
+            items[i].bss_end = min_u64(items[i].end, max_u64(items[i].start, end));
+        }
+    }
 }
 
 enum err memory_areas_read(pid_t pid, struct memory_areas *out)

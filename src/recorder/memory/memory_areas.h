@@ -20,6 +20,7 @@ struct memory_area {
     uint64_t end;
     uint64_t rss_bytes;
     uint64_t swap_bytes;
+    uint64_t bss_end;   // behind a file's mapping, the file's .bss ends here at the latest
     size_t path;        // offset in memory_areas.text of a zero-terminated text
     bool is_accessible; // readable, writable or executable
     bool is_shared;
@@ -39,6 +40,11 @@ enum err memory_areas_parse(struct strbuf *text, struct memory_areas *out) MUST_
 
 // Read the areas of a process. ERR_NOT_FOUND: it has ended; other errors: it may not be read.
 enum err memory_areas_read(pid_t pid, struct memory_areas *out) MUST_USE;
+
+// Bound each .bss by the program headers in memory: `memory` is an open /proc/PID/mem.
+// The kernel makes one area of a .bss and of what was mapped behind it. A shared mapping and a file
+// that is no ELF file have no .bss. Where the headers cannot be read, all of the area may be .bss.
+void memory_areas_bound_bss(struct memory_areas *areas, int memory);
 
 void memory_areas_release(struct memory_areas *areas);
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The parts that rss_split makes: by a naive reader of each byte, merged, shared, and appended.
+#include <elf.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +13,7 @@
 
 #include "base/compiler.h"
 #include "base/minmax.h"
+#include "host/os/file.h"
 #include "recorder/memory/test_support/test_rss_split.h"
 
 // What a heap has, byte by byte.
@@ -220,6 +223,61 @@ static void more_than_the_rest_has_room_for_is_of_blocks(void **state)
     close_fixture(&f);
 }
 
+// Draw the map of 4 pages of a file whose first page is `head`, and of 12 pages behind them.
+static void open_file_fixture(struct fixture *f, const uint8_t *head, const char *permissions)
+{
+    CLEANUP(strbuf_release) struct strbuf map = {0};
+    const uint64_t start = (uint64_t)head;
+    strbuf_printf(&map, "%" PRIx64 "-%" PRIx64 " %s 00000000 fe:00 1   /lib/x.so\nRss: 16 kB\n",
+                  start, start + 4 * PAGE, permissions);
+    strbuf_printf(&map, "%" PRIx64 "-%" PRIx64 " rw-p 00000000 00:00 0\nRss: 48 kB\n",
+                  start + 4 * PAGE, start + 16 * PAGE);
+    open_fixture(f, strbuf_text(&map));
+    f->resident = UINT64_MAX;
+}
+
+// What the program mapped by a system call of its own behind a file is not the file's, even where
+// the kernel makes one area of it and of the file's .bss.
+static void memory_behind_a_file_is_its_own_as_far_as_its_headers_say(void **state)
+{
+    (void)state;
+    static _Alignas(4096) uint8_t head[4096];
+    const Elf64_Phdr loads[] = {
+        {.p_type = PT_LOAD, .p_vaddr = 0x10000, .p_memsz = PAGE},
+        {.p_type = PT_LOAD, .p_vaddr = 0x10000 + 2 * PAGE, .p_memsz = 4 * PAGE + 100},
+        {.p_type = PT_NOTE, .p_vaddr = 0x90000, .p_memsz = PAGE},
+    };
+    Elf64_Ehdr file = {.e_ident = ELFMAG, .e_phoff = sizeof(file), .e_phnum = ARRAY_LEN(loads)};
+    file.e_ident[EI_CLASS] = ELFCLASS64;
+    static const struct {
+        const char *permissions;
+        bool is_elf;
+        bool is_readable;
+        Elf64_Half segments;
+        uint64_t bss_pages;
+    } cases[] = {
+        {"rw-p", true, true, 3, 3},   {"rw-p", false, true, 3, 0},   {"rw-s", true, true, 3, 0},
+        {"rw-p", true, false, 3, 12}, {"rw-p", true, true, 200, 12}, {"rw-p", true, true, 0, 12},
+    };
+    CLEANUP(fd_closep) int memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+    assert_true(memory >= 0);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        memset(head, 'x', sizeof(head));
+        file.e_phnum = cases[i].segments;
+        if (cases[i].is_elf) {
+            memcpy(head, &file, sizeof(file));
+            memcpy(head + sizeof(file), loads, sizeof(loads));
+        }
+        struct fixture f;
+        open_file_fixture(&f, head, cases[i].permissions);
+        memory_areas_bound_bss(&f.map, cases[i].is_readable ? memory : -1);
+        split(&f);
+        assert_int_equal(f.snapshot.file_bytes, (4 + cases[i].bss_pages) * PAGE);
+        assert_int_equal(f.snapshot.rest_bytes, (12 - cases[i].bss_pages) * PAGE);
+        close_fixture(&f);
+    }
+}
+
 static void appended_tables_are_of_later_snapshots(void **state)
 {
     (void)state;
@@ -253,6 +311,7 @@ int main(void)
         cmocka_unit_test(parts_of_one_owner_are_one),
         cmocka_unit_test(owners_of_one_area_share_it),
         cmocka_unit_test(more_than_the_rest_has_room_for_is_of_blocks),
+        cmocka_unit_test(memory_behind_a_file_is_its_own_as_far_as_its_headers_say),
         cmocka_unit_test(appended_tables_are_of_later_snapshots),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -127,7 +127,7 @@ static void judge_shape(const struct cutting *c, struct rss_piece *piece)
         piece->kind = REC_PART_FILE;
     } else if (is_first && is_behind(c, area->start) && piece->path[0] == '\0') {
         const char *before = path_of(c, c->area - 1);
-        if (before[0] == '/') {
+        if (before[0] == '/' && piece->start < area->bss_end) {
             piece->kind = kind_of_file(before, false);
             piece->path = before;
         } else if (!area_of(c, c->area - 1)->is_accessible) {
@@ -161,7 +161,7 @@ static uint64_t nearer(uint64_t boundary, uint64_t address, uint64_t nearest)
 // Return the next start or end of a claim after `address`.
 static uint64_t next_boundary(const struct cutting *c, uint64_t address)
 {
-    uint64_t next = area_of(c, c->area)->end;
+    uint64_t next = nearer(area_of(c, c->area)->bss_end, address, area_of(c, c->area)->end);
     const struct mapped_range *range = mapping_map_at(&c->what->process->mapped, address);
     if (range != NULL) {
         next = nearer(range->start, address, next);

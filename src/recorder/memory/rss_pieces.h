@@ -8,9 +8,10 @@
 //   cairn's own notes > the program's mappings > stacks of known threads > the area's shape
 //
 // The shape of an area is its name, its predecessor, and its start: glibc's areas for threads begin
-// at multiples of 64 MiB; the memory after a file's last mapping is its .bss; an area after an
-// inaccessible mapping is a stack with its guard page. Only shapes identify the mappings that libc
-// makes internally. Memory with a live block is heap, whatever its shape (rss_split.h).
+// at multiples of 64 MiB; the memory after a file's last mapping is its .bss, as far as the file's
+// program headers say (memory_areas.h); an area after an inaccessible mapping is a stack with its
+// guard page. Only shapes identify the mappings that libc makes internally. Memory with a live
+// block is heap, whatever its shape (rss_split.h).
 // Context: H. Addresses of the program are only compared.
 #pragma once
 
