@@ -24,7 +24,7 @@
 #define SOCKET_LIST_BYTES_MAX (64u << 20)
 
 enum {
-    WHO_PATIENCE_MS = 5000,  // for recorders that may have the recording, if they do not run
+    WHO_PATIENCE_MS = 5000,  // for recorders that may have the recording, while they do not run
     START_PATIENCE_MS = 500, // for a recorder that has no socket yet
     LOOK_MS = 25,            // between two searches for recorders
     NAME_BYTES = 64,         // of a socket, at most
@@ -36,6 +36,7 @@ struct asked {
     char name[NAME_BYTES]; // of its socket
     int fd;                // owned; -1: not asked yet, or is_done
     bool is_done;          // it has refused, or has gone
+    uint64_t ran_ms;       // when it was last seen not stopped
 };
 
 DEFINE_VEC(asked_vec, struct asked);
@@ -239,21 +240,21 @@ static bool is_stopped(int fd)
 }
 
 // Return for how long to ask in all. A recorder that runs will answer: it works, or the machine is
-// busy.
-static uint64_t patience_ms(const struct asked_vec *recorders, uint64_t passed_ms)
+// busy. One that is stopped may go on.
+static uint64_t patience_ms(struct asked_vec *recorders, uint64_t passed_ms)
 {
     uint64_t patience = START_PATIENCE_MS;
     for (size_t i = 0; i < recorders->len; i++) {
-        const struct asked *asked = &recorders->items[i];
+        struct asked *asked = &recorders->items[i];
         if (asked->is_done) {
             continue;
         }
-        patience = max_u64(patience, WHO_PATIENCE_MS);
-        if (passed_ms >= WHO_PATIENCE_MS && asked->fd >= 0 && !is_stopped(asked->fd)) {
-            return CONTROL_PATIENCE_MS;
+        if (asked->fd >= 0 && !is_stopped(asked->fd)) {
+            asked->ran_ms = passed_ms;
         }
+        patience = max_u64(patience, asked->ran_ms + WHO_PATIENCE_MS);
     }
-    return patience;
+    return min_u64(patience, CONTROL_PATIENCE_MS);
 }
 
 // Connect to the recorder of `recording`, which is a pid or an absolute path. All are asked at

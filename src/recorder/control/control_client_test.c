@@ -21,7 +21,9 @@
 #include "recorder/control/control_socket.h"
 #include "recorder/test_network.h"
 
-#define BUSY_MS 5500u // longer than the client waits for a stopped recorder
+// Together longer than the client waits for a recorder that is stopped all the time.
+#define BUSY_MS    4000u
+#define STOPPED_MS 1500u
 
 // A process that answers as a recorder does.
 struct recorder {
@@ -29,7 +31,7 @@ struct recorder {
     bool is_gone_when_asked; // it ends at the first request but "is"
     bool is_gone_when_found; // it ends after "is"
     bool is_no_recorder;     // it says yes to all, in other words
-    bool is_busy;            // it takes long before its first answer
+    bool is_busy;            // it takes long before its first answer, and is stopped meanwhile
     bool is_found;
     uint32_t displaced; // it gives away the places of so many clients that ask after "is"
     pid_t pid;
@@ -60,6 +62,20 @@ static uint64_t answer(void *context, const char *word, const char *text, struct
     return 0;
 }
 
+static void work_and_be_stopped(void)
+{
+    const pid_t recorder = getpid();
+    clock_sleep_ns(BUSY_MS * NS_PER_MS);
+    if (fork() == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (;;) { // it may not be stopped yet
+            clock_sleep_ns(STOPPED_MS * NS_PER_MS);
+            (void)kill(recorder, SIGCONT);
+        }
+    }
+    (void)raise(SIGSTOP);
+}
+
 static void run_recorder(struct recorder *recorder, int ready)
 {
     struct control_socket control = CONTROL_SOCKET_INIT;
@@ -68,7 +84,7 @@ static void run_recorder(struct recorder *recorder, int ready)
         _exit(1);
     }
     if (recorder->is_busy) {
-        clock_sleep_ns(BUSY_MS * NS_PER_MS);
+        work_and_be_stopped();
     }
     const struct control_handler handler = {.context = recorder, .answer = answer};
     for (;;) {
