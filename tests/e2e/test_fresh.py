@@ -275,7 +275,7 @@ def test_what_the_loader_ends_has_its_own_status(scratch):
     for command in [scratch / "lacking"], ["/lib64/ld-linux-x86-64.so.2", "--version"]:
         bare = subprocess.run(command, capture_output=True, check=False, timeout=60)
         run = subprocess.run([CAIRN, "record", "-q", "-o", scratch / "x.cairn", *command], capture_output=True,
-                             env=environment(), check=False, timeout=25)
+                             env=environment(), check=False, timeout=60)
         assert (run.returncode, run.stdout, run.stderr) == (bare.returncode, bare.stdout, bare.stderr)
         assert Recording(scratch / "x.cairn", run).totals["allocations"] == 0
 
