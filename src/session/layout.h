@@ -32,7 +32,7 @@
 #include "session/nursery_layout.h"
 
 #define SESSION_MAGIC          0x6e7269616373ULL // "scairn", little endian
-#define SESSION_VERSION        14
+#define SESSION_VERSION        15
 #define SESSION_MAX_PROCESSES  1024u
 #define SESSION_MAX_LANES      4096u
 #define SESSION_PAGE_BYTES     4096u
@@ -75,6 +75,7 @@
     X(producer_waits, "times a thread waited for the recorder")                    \
     X(order_timeouts, "times the order of threads was guessed")                    \
     X(lane_timeout, "threads that gave up waiting for the recorder")               \
+    X(exit_timeout, "exits that gave up waiting for the last memory snapshot")     \
     X(unnamed_execs, "further programs that ran unrecorded, without a name here")  \
     X(late_hooks, "times a library ran before cairn had looked for its allocator") \
     X(unwind_checks, "stacks that CAIRN_CHECK_UNWIND walked a second time")        \

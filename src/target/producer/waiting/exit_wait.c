@@ -21,10 +21,11 @@ void exit_wait_await(struct session_header *session, struct process_slot *slot)
     patience_init_without_lane(&patience, session, slot->pid_namespace);
     // Relaxed: R's answer guards no other data.
     while (atomic_load_explicit(&slot->exit_wait, memory_order_relaxed) == EXIT_WAIT_WAITING &&
-           !session_is_over(session) && patience.unread_ms < EXIT_WAIT_WAIT_MS) {
+           !session_is_over(session)) {
         (void)sys_futex_wait(&slot->exit_wait, EXIT_WAIT_WAITING,
                              &nap); // the reason for waking does not matter: we check
-        if (patience_is_over(&patience, session, NULL)) {
+        if (patience_is_over(&patience, session, NULL) || patience.unread_ms >= EXIT_WAIT_WAIT_MS) {
+            session_count(session, NOTE_exit_timeout, 1);
             return;
         }
     }

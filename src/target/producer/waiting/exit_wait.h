@@ -10,8 +10,8 @@
 //
 // R asks only processes that run without a seccomp filter, because a filter might forbid the wait.
 // R answers within milliseconds if it gets a processor. The wait ends as well when R is dead
-// (recorder_liveness.h), and after EXIT_WAIT_WAIT_MS in any case. Context: T, in the exiting
-// thread; errno kept.
+// (recorder_liveness.h), and after EXIT_WAIT_WAIT_MS in any case; NOTE_exit_timeout counts both.
+// Context: T, in the exiting thread; errno kept.
 #pragma once
 
 #include "session/layout.h"

@@ -75,6 +75,7 @@ static void is_answered_after(uint32_t stopped_ms)
     } while (atomic_load(&r.slot.exit_wait) == EXIT_WAIT_WAITING);
     assert_int_equal(atomic_load(&r.slot.exit_wait), EXIT_WAIT_DONE);
     assert_int_equal(atomic_load(&r.session.recorder_wake), 1);
+    assert_int_equal(r.session.counters[NOTE_exit_timeout], 0);
 }
 
 static void the_answer_ends_the_wait(void **state)
@@ -96,6 +97,7 @@ static void patience_ends(void **state)
     struct recorder r = {.answers = 0, .slot.exit_wait = EXIT_WAIT_WANTED};
     await_beside(&r);
     assert_int_equal(atomic_load(&r.slot.exit_wait), EXIT_WAIT_WAITING);
+    assert_int_equal(r.session.counters[NOTE_exit_timeout], 1);
 }
 
 static void a_dead_recorder_keeps_nobody(void **state)
@@ -105,6 +107,7 @@ static void a_dead_recorder_keeps_nobody(void **state)
                          .slot.exit_wait = EXIT_WAIT_WANTED};
     exit_wait_await(&r.session, &r.slot); // its clock does not move
     assert_int_equal(atomic_load(&r.slot.exit_wait), EXIT_WAIT_WAITING);
+    assert_int_equal(r.session.counters[NOTE_exit_timeout], 1);
 }
 
 static void an_ended_session_keeps_nobody(void **state)
