@@ -107,7 +107,6 @@ static enum err prepare(struct recorder_state *s,
         s->sampler.thrift_bits = SAMPLE_THRIFT_BITS;
         s->memory_snapshots.thrift_bits = SAMPLE_THRIFT_BITS;
     }
-    s->exit_slot = SESSION_MAX_PROCESSES;
     TRY(drain_init(&s->drain, &s->session, &s->aggregator, info));
     s->drain.patience_ms = options->patience_ms;
     return ERR_OK;
@@ -122,6 +121,7 @@ static enum err launch_child(struct recorder_state *s, int *exit_status, struct 
         .preload_library = strbuf_text(&s->library.name),
         .session = s->session.environment,
         .signals = &s->signals,
+        .out_pid = &s->session.header->main_pid,
     };
     struct rusage usage = {0};
     (void)getrusage(RUSAGE_SELF, &usage); // cannot fail for this one

@@ -308,7 +308,7 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
                                   clock_monotonic_ns()));
         see_code(s);
         recorder_snapshots_round(s, now_ms);
-        if (s->exit_slot != SESSION_MAX_PROCESSES) { // a short run waits for the rest at its exit
+        if (s->drain.main_slot != SESSION_MAX_PROCESSES) { // it waits for the rest at its exit
             recorder_tell_hidden(s);
         }
         guard_against_oom(s, now_ms);

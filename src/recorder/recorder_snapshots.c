@@ -131,7 +131,8 @@ take_snapshots(struct recorder_state *s, uint64_t now_ms, uint32_t flags, bool w
     for (uint32_t slot = 0; slot < s->drain.slot_count; slot++) {
         const struct drain_process *process = s->drain.processes + slot;
         if (process->aggregator != NULL && !process->is_dead) {
-            const bool is_exiting = slot == s->exit_slot && (flags & REC_SNAPSHOT_AT_EXIT) != 0;
+            const bool is_exiting =
+                slot == s->drain.main_slot && (flags & REC_SNAPSHOT_AT_EXIT) != 0;
             TRY(take_snapshot_of(s, slot, is_exiting ? REC_SNAPSHOT_AT_EXIT : 0, &moment));
         }
     }
@@ -186,15 +187,23 @@ enum err recorder_snapshots_now(struct recorder_state *s, uint64_t now_ms)
     return take_snapshots(s, now_ms, 0, true);
 }
 
-// Request that the main program's present image waits at its exit.
-static void ask_to_wait(struct recorder_state *s, uint32_t slot, bool is_confined)
+// Return the slot of the main program's present image, NULL if none has joined.
+static struct process_slot *program_slot(const struct recorder_state *s)
 {
-    s->exit_slot = slot;
+    return s->drain.main_slot != SESSION_MAX_PROCESSES
+               ? session_process(s->session.memory, s->drain.main_slot)
+               : NULL;
+}
+
+// Request that the main program's present image waits at its exit, if it has not decided so itself,
+// or take that back.
+static void ask_to_wait(struct process_slot *slot, bool is_confined)
+{
     uint32_t expected = is_confined ? EXIT_WAIT_WANTED : EXIT_WAIT_NO;
     // Relaxed: the request orders nothing else. An image that waits already keeps waiting.
-    (void)atomic_compare_exchange_strong_explicit(
-        &session_process(s->session.memory, slot)->exit_wait, &expected,
-        is_confined ? EXIT_WAIT_NO : EXIT_WAIT_WANTED, memory_order_relaxed, memory_order_relaxed);
+    (void)atomic_compare_exchange_strong_explicit(&slot->exit_wait, &expected,
+                                                  is_confined ? EXIT_WAIT_NO : EXIT_WAIT_WANTED,
+                                                  memory_order_relaxed, memory_order_relaxed);
 }
 
 // Sample all processes; memory snapshots of them `follow` or not. Return their sum.
@@ -209,8 +218,8 @@ static uint64_t sample_all(struct recorder_state *s, uint64_t now_ms, bool follo
         struct proc_sample_facts facts = {0};
         rss_bytes += proc_sampler_take(&s->sampler, process->pid, process->aggregator, now_ms,
                                        follows, &facts);
-        if (process->pid == s->drain.main_pid) {
-            ask_to_wait(s, slot, facts.is_confined);
+        if (slot == s->drain.main_slot) {
+            ask_to_wait(program_slot(s), facts.is_confined);
         }
     }
     return rss_bytes;
@@ -218,10 +227,10 @@ static uint64_t sample_all(struct recorder_state *s, uint64_t now_ms, bool follo
 
 bool recorder_snapshots_are_awaited(const struct recorder_state *s)
 {
+    const struct process_slot *slot = program_slot(s);
     // Acquire: pairs with the release in exit_wait_await; exit_ms and what was sent come first.
-    return s->exit_slot != SESSION_MAX_PROCESSES &&
-           atomic_load_explicit(&session_process(s->session.memory, s->exit_slot)->exit_wait,
-                                memory_order_acquire) == EXIT_WAIT_WAITING;
+    return slot != NULL &&
+           atomic_load_explicit(&slot->exit_wait, memory_order_acquire) == EXIT_WAIT_WAITING;
 }
 
 // Return whether the main program waits, and everything before its exit has been counted: its
@@ -230,15 +239,12 @@ bool recorder_snapshots_are_awaited(const struct recorder_state *s)
 static bool is_waiting(const struct recorder_state *s, uint64_t now_ms)
 {
     return recorder_snapshots_are_awaited(s) && now_ms != s->memory_snapshots.last.time_ms &&
-           (now_ms >
-                1 + atomic_load_explicit(&session_process(s->session.memory, s->exit_slot)->exit_ms,
-                                         memory_order_relaxed) ||
-            drain_has_counted(&s->drain, s->exit_slot));
+           (now_ms > 1 + atomic_load_explicit(&program_slot(s)->exit_ms, memory_order_relaxed) ||
+            drain_has_counted(&s->drain, s->drain.main_slot));
 }
 
-static void let_go(struct recorder_state *s)
+static void let_go(struct process_slot *slot)
 {
-    struct process_slot *slot = session_process(s->session.memory, s->exit_slot);
     atomic_store_explicit(&slot->exit_wait, EXIT_WAIT_DONE, memory_order_relaxed); // as requested
     (void)syscall(SYS_futex, &slot->exit_wait, FUTEX_WAKE, INT_MAX, NULL, NULL,
                   0); // its wait has a deadline
@@ -262,12 +268,10 @@ static uint64_t glance_at_all(struct recorder_state *s, uint64_t now_ms)
 // not wait.
 static bool may_wait(const struct recorder_state *s, uint64_t now_ms)
 {
-    if (now_ms >= FIRST_SNAPSHOT_MS || s->exit_slot == SESSION_MAX_PROCESSES) {
-        return false;
-    }
-    const struct process_slot *slot = session_process(s->session.memory, s->exit_slot);
+    const struct process_slot *slot = program_slot(s);
     // Relaxed: as requested, and a hint.
-    return atomic_load_explicit(&slot->exit_wait, memory_order_relaxed) == EXIT_WAIT_WANTED &&
+    return now_ms < FIRST_SNAPSHOT_MS && slot != NULL &&
+           atomic_load_explicit(&slot->exit_wait, memory_order_relaxed) == EXIT_WAIT_WANTED &&
            atomic_load_explicit(&slot->exit_ms, memory_order_relaxed) == 0;
 }
 
@@ -302,6 +306,6 @@ void recorder_snapshots_round(struct recorder_state *s, uint64_t now_ms)
         (void)take_snapshots(s, now_ms, waits ? REC_SNAPSHOT_AT_EXIT : 0, false);
     }
     if (waits) {
-        let_go(s);
+        let_go(program_slot(s));
     }
 }

@@ -46,7 +46,7 @@ static void set_up(struct fixture *f)
     assert_int_equal(
         run_control_init(&s->control, &f->options.run, s->session.header, &s->aggregator), ERR_OK);
     proc_sampler_init(&s->sampler);
-    s->exit_slot = SESSION_MAX_PROCESSES;
+    s->drain.main_slot = SESSION_MAX_PROCESSES;
 }
 
 static void tear_down(struct fixture *f)
@@ -63,7 +63,9 @@ static struct drain_process *add_process(struct fixture *f, pid_t pid)
     const struct rec_process record = {.pid = (uint32_t)pid};
     struct aggregator_process *process = NULL;
     assert_int_equal(aggregator_process_begin(&f->s->aggregator, &record, &process), ERR_OK);
-    struct drain_process *added = f->s->drain.processes + f->s->drain.slot_count++;
+    struct drain *drain = &f->s->drain;
+    drain->main_slot = pid == drain->main_pid ? drain->slot_count : drain->main_slot;
+    struct drain_process *added = drain->processes + drain->slot_count++;
     *added = (struct drain_process){.aggregator = process, .pid = pid};
     return added;
 }
@@ -87,7 +89,7 @@ static void a_short_run_has_its_snapshot_at_its_exit(void **state)
     add_process(&f, getppid());
     add_process(&f, getpid());
     recorder_snapshots_round(f.s, 1);
-    assert_int_equal(f.s->exit_slot, 1);
+    assert_int_equal(f.s->drain.main_slot, 1);
     assert_int_equal(exit_wait_of(&f, 0), EXIT_WAIT_NO);
     assert_int_equal(exit_wait_of(&f, 1), EXIT_WAIT_WANTED);
     assert_int_equal(f.s->sampled_processes, 2);
@@ -109,6 +111,24 @@ static void a_short_run_has_its_snapshot_at_its_exit(void **state)
         assert_int_equal(snapshot->flags & REC_SNAPSHOT_AT_EXIT, 0);
         assert_true(snapshot->rss_bytes > 0);
     }
+    tear_down(&f);
+}
+
+// On a busy machine: its image has decided itself to wait.
+static void a_run_that_waits_when_it_is_first_seen_has_its_snapshot(void **state)
+{
+    (void)state;
+    struct fixture f;
+    set_up(&f);
+    f.s->drain.main_pid = getpid();
+    add_process(&f, getpid());
+    atomic_store(&session_process(f.s->session.memory, 0)->exit_ms, 1);
+    atomic_store(&session_process(f.s->session.memory, 0)->exit_wait, EXIT_WAIT_WAITING);
+    recorder_snapshots_round(f.s, 3);
+    assert_int_equal(exit_wait_of(&f, 0), EXIT_WAIT_DONE);
+    assert_int_equal(last_count(&f), 1);
+    assert_int_equal(f.s->memory_snapshots.last.memory_snapshots.items[0].flags,
+                     REC_SNAPSHOT_AT_EXIT);
     tear_down(&f);
 }
 
@@ -134,7 +154,7 @@ static void a_program_without_a_wait_has_its_snapshot_at_once(void **state)
     set_up(&f);
     add_process(&f, getpid()); // not the one that was started
     recorder_snapshots_round(f.s, 1);
-    assert_int_equal(f.s->exit_slot, SESSION_MAX_PROCESSES);
+    assert_int_equal(f.s->drain.main_slot, SESSION_MAX_PROCESSES);
     assert_false(recorder_snapshots_are_awaited(f.s));
     assert_false(f.s->owes_snapshot);
     assert_int_equal(last_count(&f), 1);
@@ -184,7 +204,7 @@ static void a_process_that_exits_is_let_go_after_its_snapshot(void **state)
         add_process(&f, getppid());
         add_process(&f, getpid());
         recorder_snapshots_round(f.s, 100);
-        assert_int_equal(f.s->exit_slot, 1);
+        assert_int_equal(f.s->drain.main_slot, 1);
         lane.process = 1;
         lane.reader.consumer.lane = &header;
         f.s->drain.lanes[5] = &lane;
@@ -423,6 +443,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_short_run_has_its_snapshot_at_its_exit),
+        cmocka_unit_test(a_run_that_waits_when_it_is_first_seen_has_its_snapshot),
         cmocka_unit_test(a_run_that_is_asked_after_its_exit_has_its_snapshot_at_once),
         cmocka_unit_test(a_program_without_a_wait_has_its_snapshot_at_once),
         cmocka_unit_test(newcomers_are_sampled_soon),

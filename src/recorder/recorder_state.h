@@ -58,7 +58,6 @@ struct recorder_state {
     uint64_t newcomers_ms;    // earliest time of a round for new processes
     bool owes_snapshot;       // the first one was left for later
     uint64_t unjudged_ms;     // end of the latest snapshots, until they are judged; 0: they are
-    uint32_t exit_slot;       // of the program's image that may wait; SESSION_MAX_PROCESSES: none
     struct session_clock clock;
     uint32_t tick_ms; // of the clock
     struct launch_signals signals;

@@ -204,6 +204,10 @@ struct session_header {
     // P: the version of an interpreter that was found with SESSION_PYTHON, major << 8 | minor, 0 if
     // that is unknown; 0: none was found. SESSION_PYTHON_REFUSED: its frames are not read.
     _Atomic uint32_t python_version;
+
+    // R's child, before it executes the program: its pid, in the namespace of recorder_pid. 0: the
+    // program was not started by R. Images of that process wait at their exit (exit_wait.h).
+    uint32_t main_pid;
 };
 _Static_assert(sizeof(struct session_header) <= SESSION_PAGE_BYTES, "one page");
 
@@ -226,7 +230,7 @@ enum process_flags {
 // exit_wait.h.
 enum exit_wait {
     EXIT_WAIT_NO = 0,
-    EXIT_WAIT_WANTED = 1,  // R: asks the process to wait
+    EXIT_WAIT_WANTED = 1,  // P, as it joins, or R: the process is to wait
     EXIT_WAIT_WAITING = 2, // P: waits
     EXIT_WAIT_DONE = 3,    // R: the process may continue
 };
@@ -243,7 +247,7 @@ struct process_slot {
     // P: clock_ms when its image began to exit, 0 if unseen: a lower limit of its lifetime.
     _Atomic uint64_t exit_ms;
     uint64_t join_number; // P: orders the images of one process
-    // enum exit_wait. R asks for it, P waits, R ends the wait.
+    // enum exit_wait. P or R asks for it, P waits, R ends the wait.
     _Atomic uint32_t exit_wait;
     uint32_t pid_namespace; // P: inode number of its pid namespace, 0 if unknown
     // P: the stamp of exit_ms (stamp.h), written before it. The process's heap counts until then.

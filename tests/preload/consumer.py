@@ -34,6 +34,7 @@ COUNTER_NAMES = re.findall(
     open(os.path.join(os.path.dirname(__file__), "../../src/session/layout.h")).read(), re.M)
 BITMAP = (256 + 8 * len(COUNTER_NAMES) + 63) // 64 * 64 // 8
 ENDED_LANES, RECYCLED_LANES = 2 * (BITMAP + 64), 2 * (BITMAP + 64) + 1
+NAMESPACE, MAIN_PID = 36 // 4, 2 * (BITMAP + 64) + (64 + 16 + 4 + 100 + 16 + 4) // 4
 LOSSES = COUNTER_NAMES[:COUNTER_NAMES.index("corrupt_counter") + 1]
 
 FOLLOW, CHECK_UNWIND, NO_NURSERY = 1, 4, 8

@@ -2,14 +2,16 @@
 """Processes that fork, execute and end in every way: who allocated what is known, nothing is lost."""
 import os
 import struct
+import subprocess
 import time
 
 import pytest
 
-from consumer import (CLOCK, FOLLOW, FORKED, LIBRARY, NO_NURSERY, NOTES_EXIT, OWN_ALLOCATOR, PROCESS_OFFSET, PROGRAMS,
-                      Session)
+from consumer import (CLOCK, DEADLINE_SECONDS, EMULATOR, FOLLOW, FORKED, LIBRARY, MAIN_PID, NAMESPACE, NO_NURSERY,
+                      NOTES_EXIT, OWN_ALLOCATOR, PROCESS_OFFSET, PROGRAMS, Session)
 
 PROGRAM = os.path.join(PROGRAMS, "processes")
+WAITING, DONE = 2, 3  # enum exit_wait
 TELLING = {111, 222, 333, 444, 555}
 
 
@@ -92,6 +94,26 @@ def test_nothing_is_left_in_a_slot_of_the_process_before_it():
         assert start_ms <= session.u64[CLOCK]
         assert (exit_ms, join_number, exit_wait, exit_stamp) == (0, 0, 0, 0)
         assert namespace == os.stat("/proc/self/ns/pid").st_ino
+
+
+@pytest.mark.skipif(EMULATOR != [], reason="the emulator hides whether a filter is installed")
+@pytest.mark.parametrize("is_main", [True, False])
+def test_the_program_itself_waits_at_its_exit_unasked(is_main):
+    """Also if the recorder sees it only then. Here it is the second image of its process that exits."""
+    with Session() as session:
+        session.u32[NAMESPACE] = os.stat("/proc/self/ns/pid").st_ino
+
+        def be_main():
+            session.u32[MAIN_PID] = os.getpid() if is_main else os.getppid()
+
+        with subprocess.Popen([PROGRAM, "exec"], env=session.environment(), preexec_fn=be_main) as program:
+            at = (PROCESS_OFFSET + 64 + 48) // 4  # exit_wait of the second slot
+            deadline = time.monotonic() + DEADLINE_SECONDS
+            while session.u32[at] != WAITING and program.poll() is None and time.monotonic() < deadline:
+                time.sleep(0.001)
+            assert (session.u32[at] == WAITING) == is_main
+            session.u32[at] = DONE
+        assert program.returncode == 0
 
 
 def test_an_image_says_what_it_is():

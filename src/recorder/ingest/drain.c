@@ -32,6 +32,7 @@ enum err drain_init(struct drain *drain,
     drain->session = session;
     drain->aggregator = aggregator;
     drain->pending_stamp = UINT64_MAX;
+    drain->main_slot = SESSION_MAX_PROCESSES;
     drain->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (drain->epoll < 0) {
         return err_set_errno(info, errno, "cannot watch processes");

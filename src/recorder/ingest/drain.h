@@ -104,7 +104,8 @@ struct drain {
     struct drain_stack stacks[DRAIN_STACKS]; // by their hash
     uint32_t process_count;
     uint32_t slot_count;
-    uint64_t alive_stamp;      // processes that were not found dead lived then
+    uint32_t main_slot;   // of the latest image of main_pid; SESSION_MAX_PROCESSES: none has joined
+    uint64_t alive_stamp; // processes that were not found dead lived then
     uint64_t latest_stamp;     // no existing event has a later one
     uint64_t pending_stamp;    // the first moment that is not known completely; UINT64_MAX: none
     uint64_t pending_since_ms; // it has been the same since then

@@ -332,6 +332,7 @@ static enum err slot_begin(struct drain *drain, uint32_t slot, uint64_t clock_ms
     process.aggregator->start_stamp = min_u64(shared->start_stamp, session_stamp(drain->session));
     drain->processes[slot] = process;
     drain->slot_count = slot < drain->slot_count ? drain->slot_count : slot + 1;
+    drain->main_slot = (record.flags & REC_PROCESS_MAIN) != 0 ? slot : drain->main_slot;
     drain->process_count++;
     drain->has_begun = true;
     watch(drain, slot);

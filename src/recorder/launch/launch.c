@@ -150,6 +150,9 @@ static int run_child(void *context)
     const struct launch_plan *plan = child->plan;
     char go;
     launch_restore_signals(plan->signals);
+    if (plan->out_pid != NULL) {
+        *plan->out_pid = (uint32_t)getpid();
+    }
     if (plan->hold != NULL) {
         (void)close(child->pipe->go[1]); // so that the end of the recorder ends the waiting
         if (read(child->pipe->go[0], &go, sizeof(go)) != (ssize_t)sizeof(go)) {

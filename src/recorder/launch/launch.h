@@ -13,6 +13,7 @@
 #pragma once
 
 #include <signal.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -37,6 +38,7 @@ struct launch_plan {
     const char *session;         // value of CAIRN_SESSION
     const struct launch_signals *signals;
     const struct launch_hold *hold; // NULL: none
+    uint32_t *out_pid;              // shared: the child notes its pid there; NULL: nowhere
 };
 
 struct launched {

@@ -47,6 +47,15 @@ const char *process_name(void)
     return g_image.name;
 }
 
+// Return whether this image is to wait at its exit. It need not be asked, because a short one may
+// have passed its exit before R sees it. A filter might forbid the wait.
+static bool waits_at_exit(const struct session_header *session)
+{
+    return g_image.pid == session->main_pid &&
+           g_image.pid_namespace == session->recorder_namespace &&
+           SYS_CALL(SYS_prctl, PR_GET_SECCOMP) == 0;
+}
+
 // Fill the slot in and open the session to the hooks. `begun`: an earlier reading of the clock.
 static void enter(uint32_t index, uint32_t parent_pid, uint32_t flags, uint64_t begun)
 {
@@ -58,7 +67,9 @@ static void enter(uint32_t index, uint32_t parent_pid, uint32_t flags, uint64_t 
     slot->pid_namespace = g_image.pid_namespace;
     atomic_store_explicit(&slot->exit_ms, 0, memory_order_relaxed); // of an earlier process
     atomic_store_explicit(&slot->exit_stamp, 0, memory_order_relaxed);
-    atomic_store_explicit(&slot->exit_wait, EXIT_WAIT_NO, memory_order_relaxed);
+    atomic_store_explicit(&slot->exit_wait,
+                          waits_at_exit(session) ? EXIT_WAIT_WANTED : EXIT_WAIT_NO,
+                          memory_order_relaxed);
     page_alloc_note_into(session_notes(session, index)->ranges);
     slot->join_number = atomic_fetch_add_explicit(&session->join_count, 1, memory_order_relaxed);
     slot->start_ms = atomic_load_explicit(&session->clock_ms, memory_order_relaxed);
