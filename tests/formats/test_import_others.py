@@ -330,6 +330,21 @@ def test_what_makes_no_sense_is_refused(files, name, pattern, by, words, tmp_pat
     assert words in refused(path)
 
 
+@pytest.mark.parametrize("key", ["tb", "tbk", "gb", "gbk"])
+def test_sums_that_no_heap_can_have_are_refused(files, key, tmp_path):
+    path = tmp_path / "large"
+    path.write_text(re.sub(rf'"{key}":\d+', f'"{key}":{2**63 - 1}', files["dhat"].read_text()))
+    assert "pps entry 2" in refused(path)
+
+
+def test_sums_of_stacks_that_no_heap_can_have_are_refused(tmp_path):
+    path = tmp_path / "large"
+    counts = f"1: {10**18 - 1} [1: {10**18 - 1}]"
+    path.write_text(f"heap profile: {counts} @ heapprofile\n" +
+                    "".join(f"{counts} @ 0x{stack}\n" for stack in range(1, 20)) + "\nMAPPED_LIBRARIES:\n")
+    assert "more than possible" in refused(path)
+
+
 def jemalloc_stack(depth):
     return "heap_v2/1\n  t*: 1: 1 [1: 1]\n@" + " 0x1" * depth + "\n  t1: 1: 1 [1: 1]\n"
 

@@ -154,41 +154,46 @@ static MUST_USE enum err read_event(struct dhat *d, size_t number)
     return adhoc_vec_push(&d->import->b->adhoc, event);
 }
 
+// Add the peaks of a stack. Return false if a sum exceeds what a heap can have.
+static bool count_peaks(struct dhat *d, uint32_t row, const struct rec_row *add)
+{
+    struct rec_row *to = &d->import->b->rows.items[row];
+    struct rec_totals *totals = &d->import->b->totals;
+    to->peak_bytes += add->peak_bytes;
+    to->peak_blocks += add->peak_blocks;
+    return !__builtin_add_overflow(to->own_peak_bytes, add->own_peak_bytes, &to->own_peak_bytes) &&
+           !__builtin_add_overflow(totals->peak_bytes, add->peak_bytes, &totals->peak_bytes) &&
+           !__builtin_add_overflow(totals->peak_blocks, add->peak_blocks, &totals->peak_blocks);
+}
+
 static MUST_USE enum err read_point(struct dhat *d, size_t number)
 {
     const json_t *point = json_array_get(json_object_get(d->root, "pps"), number);
-    uint64_t blocks;
-    uint64_t bytes;
-    uint64_t end_blocks;
-    uint64_t end_bytes;
+    struct import_counts counts = {0};
     struct rec_row add = {0};
     uint32_t node = 0;
     uint32_t row = 0;
-    if (!get_number(point, "tb", &bytes) || !get_number(point, "tbk", &blocks)) {
+    if (!get_number(point, "tb", &counts.all_bytes) ||
+        !get_number(point, "tbk", &counts.all_blocks)) {
         return refuse(d, "pps entry", number);
     }
-    end_blocks = blocks; // without lifetimes nothing is ever freed
-    end_bytes = bytes;
+    counts.live_blocks = counts.all_blocks; // without lifetimes nothing is ever freed
+    counts.live_bytes = counts.all_bytes;
     if (d->has_lifetimes &&
-        (!get_number(point, "eb", &end_bytes) || !get_number(point, "ebk", &end_blocks) ||
+        (!get_number(point, "eb", &counts.live_bytes) ||
+         !get_number(point, "ebk", &counts.live_blocks) ||
          !get_number(point, "gb", &add.peak_bytes) || !get_number(point, "gbk", &add.peak_blocks) ||
          !get_number(point, "mb", &add.own_peak_bytes))) {
         return refuse(d, "pps entry", number);
     }
-    if (end_blocks > blocks || end_bytes > bytes) {
+    if (counts.live_blocks > counts.all_blocks || counts.live_bytes > counts.all_bytes) {
         return refuse(d, "pps entry", number);
     }
     TRY(read_stack(d, point, number, &node));
     TRY(recording_builder_row(d->import->b, d->thread, node, &row));
-    struct rec_row *to = &d->import->b->rows.items[row];
-    bool is_too_much = __builtin_add_overflow(to->allocated_bytes, bytes, &to->allocated_bytes) ||
-                       __builtin_add_overflow(to->allocations, blocks, &to->allocations);
-    to->frees += blocks - end_blocks;
-    to->freed_bytes += bytes - end_bytes;
-    to->peak_bytes += add.peak_bytes;
-    to->peak_blocks += add.peak_blocks;
-    to->own_peak_bytes += add.own_peak_bytes;
-    return is_too_much ? refuse(d, "pps entry", number) : ERR_OK;
+    return import_count(d->import, row, &counts) && count_peaks(d, row, &add)
+               ? ERR_OK
+               : refuse(d, "pps entry", number);
 }
 
 static MUST_USE enum err read_head(struct dhat *d)

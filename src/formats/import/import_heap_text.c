@@ -21,7 +21,6 @@
 #include <stdio.h>
 
 #include "base/compiler.h"
-#include "base/minmax.h"
 #include "formats/import/import_formats.h"
 #include "formats/import/mapped_files.h"
 #include "host/os/file.h"
@@ -30,16 +29,9 @@ enum {
     STACK_MAX = 4096,
 };
 
-// The counts of one stack on one thread.
-struct counted {
-    uint64_t live_blocks;
-    uint64_t live_bytes;
-    uint64_t all_blocks;
-    uint64_t all_bytes;
-};
-
+// One stack on one thread.
 struct entry {
-    struct counted counted;
+    struct import_counts counts;
     uint32_t thread;
     uint32_t first; // index of its first address
     uint32_t count;
@@ -98,7 +90,7 @@ static bool take_number(struct bytes *text, unsigned base, uint64_t *out)
 }
 
 // Take "1: 32 [ 2: 64]".
-static bool take_counted(struct bytes *text, struct counted *out)
+static bool take_counted(struct bytes *text, struct import_counts *out)
 {
     return take_number(text, 10, &out->live_blocks) && take_text(text, ":") &&
            take_number(text, 10, &out->live_bytes) && take_text(text, "[") &&
@@ -123,12 +115,13 @@ static void unsample(uint64_t *blocks, uint64_t *bytes, uint64_t period_bytes)
     *bytes = scaled(*bytes, factor);
 }
 
-static MUST_USE enum err add_entry(struct heap_text *h, struct counted counted, uint32_t thread)
+static MUST_USE enum err
+add_entry(struct heap_text *h, struct import_counts counts, uint32_t thread)
 {
-    unsample(&counted.live_blocks, &counted.live_bytes, h->period_bytes);
-    unsample(&counted.all_blocks, &counted.all_bytes, h->period_bytes);
-    h->has_all |= counted.all_blocks > 0;
-    struct entry entry = {.counted = counted,
+    unsample(&counts.live_blocks, &counts.live_bytes, h->period_bytes);
+    unsample(&counts.all_blocks, &counts.all_bytes, h->period_bytes);
+    h->has_all |= counts.all_blocks > 0;
+    struct entry entry = {.counts = counts,
                           .thread = thread,
                           .first = h->first,
                           .count = (uint32_t)h->addresses.len - h->first};
@@ -165,7 +158,7 @@ static MUST_USE enum err find_thread(struct heap_text *h, uint64_t number, uint3
 
 static MUST_USE enum err read_jemalloc_line(struct heap_text *h, struct bytes line)
 {
-    struct counted counted;
+    struct import_counts counts;
     uint64_t number;
     uint32_t thread;
     if (take_text(&line, "@")) {
@@ -177,24 +170,24 @@ static MUST_USE enum err read_jemalloc_line(struct heap_text *h, struct bytes li
         (!take_text(&line, "t") || !take_number(&line, 10, &number) || !take_text(&line, ":"))) {
         return refuse(h, "this is not a line of a heap profile");
     }
-    if (!take_counted(&line, &counted)) {
+    if (!take_counted(&line, &counts)) {
         return refuse(h, "blocks and bytes make no sense");
     }
     if (is_sum || !h->has_stack) {
         return ERR_OK; // the counts of each stack's threads are read instead
     }
     TRY(find_thread(h, number, &thread));
-    return add_entry(h, counted, thread);
+    return add_entry(h, counts, thread);
 }
 
 static MUST_USE enum err read_plain_line(struct heap_text *h, struct bytes line)
 {
-    struct counted counted;
-    if (!take_counted(&line, &counted) || !take_text(&line, "@")) {
+    struct import_counts counts;
+    if (!take_counted(&line, &counts) || !take_text(&line, "@")) {
         return refuse(h, "blocks and bytes make no sense");
     }
     TRY(read_stack(h, line));
-    return add_entry(h, counted, h->thread);
+    return add_entry(h, counts, h->thread);
 }
 
 // Read "7f5d9000-7f5da000 r-xp 00002000 fe:00 11036236   /usr/bin/app". A mapping without a file
@@ -227,7 +220,7 @@ static MUST_USE enum err read_mapping(struct heap_text *h, struct bytes line)
 
 static MUST_USE enum err read_first_line(struct heap_text *h, struct bytes line)
 {
-    struct counted sum;
+    struct import_counts sum;
     uint64_t period = 0;
     if (take_text(&line, "heap_v2/")) {
         h->is_jemalloc = true;
@@ -329,15 +322,9 @@ static MUST_USE enum err finish_entry(struct heap_text *h, const struct entry *e
         TRY(recording_builder_node(h->import->b, node, frame, &node));
     }
     TRY(recording_builder_row(h->import->b, entry->thread, node, &row));
-    const struct counted *counted = &entry->counted;
-    uint64_t blocks = max_u64(counted->all_blocks, counted->live_blocks);
-    uint64_t bytes = max_u64(counted->all_bytes, counted->live_bytes);
-    struct rec_row *to = &h->import->b->rows.items[row];
-    bool is_too_much = __builtin_add_overflow(to->allocated_bytes, bytes, &to->allocated_bytes) ||
-                       __builtin_add_overflow(to->allocations, blocks, &to->allocations);
-    to->frees += blocks - counted->live_blocks;
-    to->freed_bytes += bytes - counted->live_bytes;
-    return is_too_much ? refuse(h, "the sums are more than possible") : ERR_OK;
+    return import_count(h->import, row, &entry->counts)
+               ? ERR_OK
+               : refuse(h, "the sums are more than possible");
 }
 
 static MUST_USE enum err finish(struct heap_text *h)

@@ -15,7 +15,6 @@
 #include <inttypes.h>
 
 #include "base/compiler.h"
-#include "base/minmax.h"
 #include "formats/codec/pprof_fields.h"
 #include "formats/codec/protobuf.h"
 #include "formats/import/import_formats.h"
@@ -326,22 +325,12 @@ static MUST_USE enum err add_sample(struct pprof *p, const struct sample *sample
     }
     TRY(find_thread(p, sample, &thread));
     TRY(recording_builder_row(b, thread, node, &row));
-    const uint64_t *values = sample->values;
-    uint64_t live_blocks = values[ROLE_INUSE_OBJECTS];
-    uint64_t live_bytes = values[ROLE_INUSE_SPACE];
-    uint64_t blocks = max_u64(values[ROLE_ALLOC_OBJECTS], live_blocks);
-    uint64_t bytes = max_u64(values[ROLE_ALLOC_SPACE], live_bytes);
-    bool is_too_much =
-        __builtin_add_overflow(b->totals.allocated_bytes, bytes, &b->totals.allocated_bytes) ||
-        __builtin_add_overflow(b->totals.allocations, blocks, &b->totals.allocations);
-    if (is_too_much) {
-        return refuse(p, "the sums are more than possible");
-    }
-    b->rows.items[row].allocations += blocks;
-    b->rows.items[row].allocated_bytes += bytes;
-    b->rows.items[row].frees += blocks - live_blocks;
-    b->rows.items[row].freed_bytes += bytes - live_bytes;
-    return ERR_OK;
+    const struct import_counts counts = {.live_blocks = sample->values[ROLE_INUSE_OBJECTS],
+                                         .live_bytes = sample->values[ROLE_INUSE_SPACE],
+                                         .all_blocks = sample->values[ROLE_ALLOC_OBJECTS],
+                                         .all_bytes = sample->values[ROLE_ALLOC_SPACE]};
+    return import_count(p->import, row, &counts) ? ERR_OK
+                                                 : refuse(p, "the sums are more than possible");
 }
 
 static enum err read_sample(struct pprof *p, struct bytes message)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/hex.h"
+#include "base/minmax.h"
 
 enum {
     MEMORY_BASE_BYTES = 256 << 20,
@@ -58,6 +59,23 @@ bool import_take_number(struct bytes *text, unsigned base, uint64_t *out)
 enum err import_refuse_line(struct import *import, enum err err, const char *why)
 {
     return unpacked_refuse_line(import->in, err, import->info, why);
+}
+
+bool import_count(struct import *import, uint32_t row, const struct import_counts *counts)
+{
+    struct rec_row *to = &import->b->rows.items[row];
+    struct rec_totals *totals = &import->b->totals; // bounds each row's sums, too
+    const uint64_t blocks = max_u64(counts->all_blocks, counts->live_blocks);
+    const uint64_t bytes = max_u64(counts->all_bytes, counts->live_bytes);
+    if (__builtin_add_overflow(totals->allocations, blocks, &totals->allocations) ||
+        __builtin_add_overflow(totals->allocated_bytes, bytes, &totals->allocated_bytes)) {
+        return false;
+    }
+    to->allocations += blocks;
+    to->allocated_bytes += bytes;
+    to->frees += blocks - counts->live_blocks;
+    to->freed_bytes += bytes - counts->live_bytes;
+    return true;
 }
 
 enum err import_note_sampling(struct import *import, uint64_t period_bytes)

@@ -65,6 +65,17 @@ bool import_take_number(struct bytes *text, unsigned base, uint64_t *out);
 // Refuse the file: "'x', line 12: <why>".
 enum err import_refuse_line(struct import *import, enum err err, const char *why) MUST_USE;
 
+// What a file says of one stack.
+struct import_counts {
+    uint64_t live_blocks;
+    uint64_t live_bytes;
+    uint64_t all_blocks; // of the whole run; a file without it has 0
+    uint64_t all_bytes;
+};
+
+// Add the counts to a row. Return false if the sums of all rows exceed what a heap can have.
+bool import_count(struct import *import, uint32_t row, const struct import_counts *counts) MUST_USE;
+
 // Note in the recording that its figures are estimates.
 enum err import_note_sampling(struct import *import, uint64_t period_bytes) MUST_USE;
 
