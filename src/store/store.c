@@ -176,7 +176,7 @@ static MUST_USE enum err ask(struct store *store,
     };
     TRY(store_query_render(query, store->kind->dialect, scope->cost, &sql));
     TRY(store->kind->query(store, strbuf_text(&sql), values, QUERY_VALUES, false, out, info));
-    store_table_drop_exact(out);
+    store_table_drop_needless(out);
     return ERR_OK;
 }
 

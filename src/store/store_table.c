@@ -64,10 +64,20 @@ static bool is_exact(const struct store_table *table, size_t column)
     return is_dropped;
 }
 
-void store_table_drop_exact(struct store_table *table)
+// Whether an earlier column has the same name, and so the same values.
+static bool has_twin(const struct store_table *table, size_t column)
+{
+    size_t at = 0;
+    while (strcmp(store_table_name(table, at), store_table_name(table, column)) != 0) {
+        at++;
+    }
+    return at < column;
+}
+
+void store_table_drop_needless(struct store_table *table)
 {
     for (size_t column = table->names.len; column-- > 0;) {
-        if (!is_exact(table, column)) {
+        if (!is_exact(table, column) && !has_twin(table, column)) {
             continue;
         }
         const size_t columns = table->names.len;

@@ -70,6 +70,8 @@ def test_top_of_one_recording_equals_its_report(server, store):
     report = json_of(server, "-n", "0")
     (listed,) = store.rows("list")
     for cost, option in OPTIONS.items():
+        columns = json.loads(store.run("list", "--cost", option, "--json"))["columns"]
+        assert cost in columns and len(columns) == len(set(columns))
         sites = [(site["costs"][cost], site["function"], os.path.basename(site["module"]), site["file"], site["line"])
                  for site in report["top"][cost]]
         rows = store.rows("top", "--cost", option, "-n", "0", "--recording", listed["recording_id"])
