@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: MIT
 // Tests of access: which requests are granted.
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/compiler.h"
 #include "base/test_support/open_files.h"
 #include "server/access/access.h"
+#include "server/access/token_file.h"
 
 static const struct access_token token = {"0123456789abcdef0123456789abcdef"};
 
@@ -27,6 +32,26 @@ static void tokens_are_random_and_hexadecimal(void **state)
     assert_int_equal(strlen(first.text), ACCESS_TOKEN_LEN);
     assert_int_equal(strspn(first.text, "0123456789abcdef"), ACCESS_TOKEN_LEN);
     assert_string_not_equal(first.text, second.text);
+}
+
+// Else the next start would refuse the half token.
+static void a_full_disk_leaves_no_token_file(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/access_test.XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(chdir(folder), 0);
+    struct rlimit before;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    const struct rlimit small = {.rlim_cur = 10, .rlim_max = before.rlim_max};
+    struct access_token made = {0};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    const enum err err = token_file_read_or_make("token", &made, NULL);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(err, ERR_IO);
+    assert_int_equal(access("token", F_OK), -1);
+    assert_int_equal(token_file_read_or_make("token", &made, NULL), ERR_OK);
+    assert_int_equal(unlink("token") + rmdir(folder), 0);
 }
 
 static void only_the_whole_token_is_the_token(void **state)
@@ -168,8 +193,10 @@ static void a_policy_drops_the_token_or_the_name(void **state)
 
 int main(void)
 {
+    (void)signal(SIGXFSZ, SIG_IGN); // a write beyond the limit fails
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tokens_are_random_and_hexadecimal),
+        cmocka_unit_test(a_full_disk_leaves_no_token_file),
         cmocka_unit_test(only_the_whole_token_is_the_token),
         cmocka_unit_test(only_names_of_this_machine_are_hosts),
         cmocka_unit_test(every_request_must_show_where_it_comes_from),

@@ -42,7 +42,11 @@ make_token_file(const char *path, struct access_token *out, struct err_info *inf
     CLEANUP(strbuf_release) struct strbuf line = {0};
     strbuf_printf(&line, "%s\n", out->text);
     TRY(strbuf_result(&line));
-    return file_write_all(fd, strbuf_bytes(&line), path, info);
+    const enum err err = file_write_all(fd, strbuf_bytes(&line), path, info);
+    if (err != ERR_OK) {
+        (void)unlink(path); // every later start would refuse a part of a token
+    }
+    return err;
 }
 
 enum err token_file_read_or_make(const char *path, struct access_token *out, struct err_info *info)
