@@ -263,7 +263,7 @@ void recorder_control_tell_checkpoint(struct recorder_state *s, bool is_for_rota
 {
     CLEANUP(strbuf_release) struct strbuf reply = {0};
     if (s->checkpoint.has_failed) {
-        strbuf_printf(&reply, "-%s", s->checkpoint.report->text);
+        strbuf_printf(&reply, "-%s", err_text(s->checkpoint.report));
     } else if (is_for_rotation && s->rotation.has_failed) {
         strbuf_printf(&reply, "-cannot keep the recording as %s", strbuf_text(&s->rotation.kept));
     } else {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "recorder/output/checkpoint.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -19,6 +20,7 @@ enum {
     TIME_DIVISOR = 4,    // elapsed time, with a copy of the recorder in memory: at most this part,
     SLOW_MAX_MS = 10000, // but a slow disk makes no interval longer than this
     WRITER_NICE = 10,
+    NO_WRITER = -1, // fork has failed, which is still to be reported
 };
 
 static uint64_t first_interval(uint64_t asked_ms)
@@ -92,11 +94,13 @@ void checkpoint_start(struct checkpoint *checkpoint,
     if (writer == 0) {
         run_writer(checkpoint, source, recorder);
     }
-    if (writer > 0) {
-        checkpoint->writer = writer;
-        checkpoint->begun_count++;
-        checkpoint->is_wanted = false;
-    } // else: fork failed; the next interval tries again
+    if (writer < 0) {
+        (void)err_set_errno(checkpoint->report, errno,
+                            "cannot start a process to write a checkpoint"); // it is in the report
+    }
+    checkpoint->writer = writer < 0 ? NO_WRITER : writer;
+    checkpoint->begun_count++;
+    checkpoint->is_wanted = false;
 }
 
 uint64_t
@@ -112,20 +116,13 @@ static uint64_t milliseconds(struct timeval time)
     return (uint64_t)time.tv_sec * MS_PER_S + (uint64_t)time.tv_usec / US_PER_MS;
 }
 
-static enum checkpoint_event
-writer_ended(struct checkpoint *checkpoint, int status, const struct rusage *usage, uint64_t now_ms)
+static enum checkpoint_event note_end(struct checkpoint *checkpoint, bool is_written)
 {
+    const bool had_failed = checkpoint->has_failed;
     checkpoint->writer = 0;
     checkpoint->ended_count = checkpoint->begun_count;
-    checkpoint->processor_ms = milliseconds(usage->ru_utime) + milliseconds(usage->ru_stime);
-    if (checkpoint->asked_ms > 0) {
-        checkpoint->interval_ms =
-            checkpoint_interval(checkpoint->asked_ms, checkpoint->interval_ms,
-                                checkpoint->processor_ms, now_ms - checkpoint->started_ms);
-    }
-    const bool had_failed = checkpoint->has_failed;
-    checkpoint->has_failed = !WIFEXITED(status) || WEXITSTATUS(status) != EXIT_SUCCESS;
-    if (!checkpoint->has_failed) {
+    checkpoint->has_failed = !is_written;
+    if (is_written) {
         checkpoint->written_count++;
         return had_failed ? CHECKPOINT_RECOVERED : CHECKPOINT_WRITTEN;
     }
@@ -136,10 +133,25 @@ writer_ended(struct checkpoint *checkpoint, int status, const struct rusage *usa
     return had_failed ? CHECKPOINT_NOTHING : CHECKPOINT_FAILED;
 }
 
+static enum checkpoint_event
+writer_ended(struct checkpoint *checkpoint, int status, const struct rusage *usage, uint64_t now_ms)
+{
+    checkpoint->processor_ms = milliseconds(usage->ru_utime) + milliseconds(usage->ru_stime);
+    if (checkpoint->asked_ms > 0) {
+        checkpoint->interval_ms =
+            checkpoint_interval(checkpoint->asked_ms, checkpoint->interval_ms,
+                                checkpoint->processor_ms, now_ms - checkpoint->started_ms);
+    }
+    return note_end(checkpoint, WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS);
+}
+
 static enum checkpoint_event wait_for(struct checkpoint *checkpoint, int options, uint64_t now_ms)
 {
     int status = 0;
     struct rusage usage = {0};
+    if (checkpoint->writer == NO_WRITER) {
+        return note_end(checkpoint, false);
+    }
     if (checkpoint->writer == 0 || wait4(checkpoint->writer, &status, options, &usage) <= 0) {
         return CHECKPOINT_NOTHING;
     }

@@ -12,7 +12,8 @@
 // stated intervals old: one until the next checkpoint begins, and the duration of that, unless a
 // stalled disk makes it longer than an interval. Death of the recorder: the copy dies with it, even
 // in the middle of a write, and leaves nothing behind; the last whole checkpoint stays.
-// Failure (disk full): reported once; the last good file stays; the next interval tries again.
+// Failure (disk full, no more processes): reported once; the last good file stays; the next
+// interval tries again.
 // Context: H, the recorder's main thread.
 #pragma once
 
@@ -29,7 +30,7 @@ struct checkpoint {
     uint64_t next_ms;
     uint64_t started_ms;
     uint64_t processor_ms;   // of the latest one
-    pid_t writer;            // 0: none at present
+    pid_t writer;            // 0: none at present; -1: it could not be started
     struct err_info *report; // owned, shared with the writer: the reason of its failure
     uint64_t written_count;
     uint64_t begun_count;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -116,6 +117,39 @@ static void failure_is_reported_once_and_so_is_recovery(void **state)
     assert_int_equal(write_once(f, 3000), CHECKPOINT_RECOVERED);
     assert_int_equal(write_once(f, 4000), CHECKPOINT_WRITTEN);
     assert_int_equal(f->checkpoint.written_count, 2);
+}
+
+// Return 0 if all is as it should be.
+static int fail_to_start(struct fixture *f)
+{
+    const struct rlimit none = {0};
+    const bool is_limited = (geteuid() != 0 || setresuid(1, 1, 1) == 0) && // root has no limit
+                            setrlimit(RLIMIT_NPROC, &none) == 0;
+    const uint64_t number = checkpoint_request(&f->checkpoint, 1);
+    start(f, 2);
+    const bool is_due = checkpoint_is_due(&f->checkpoint, 2, 2);
+    const enum checkpoint_event first = checkpoint_poll(&f->checkpoint, 3);
+    const bool is_announced = f->checkpoint.ended_count == number;
+    const bool is_due_again = checkpoint_is_due(&f->checkpoint, 4, 4);
+    start(f, 200);
+    const enum checkpoint_event second = checkpoint_finish(&f->checkpoint, 201);
+    return !(is_limited && !is_due && first == CHECKPOINT_FAILED && is_announced && !is_due_again &&
+             strstr(f->checkpoint.report->text, "cannot start a process") != NULL &&
+             second == CHECKPOINT_NOTHING);
+}
+
+// Else a client would wait for the checkpoint until the recording ends.
+static void a_writer_that_cannot_be_started_is_a_failure(void **state)
+{
+    struct fixture *f = *state;
+    int status = -1;
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        _exit(fail_to_start(f));
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
 }
 
 static void what_writing_costs_makes_checkpoints_rarer(void **state)
@@ -277,6 +311,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_checkpoint_is_a_whole_recording, set_up, tear_down),
         cmocka_unit_test_setup_teardown(failure_is_reported_once_and_so_is_recovery, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_writer_that_cannot_be_started_is_a_failure, set_up,
                                         tear_down),
         cmocka_unit_test(what_writing_costs_makes_checkpoints_rarer),
         cmocka_unit_test(the_first_comes_early_and_the_others_more_rarely),
