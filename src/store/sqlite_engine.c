@@ -14,6 +14,7 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
@@ -392,6 +393,10 @@ static MUST_USE enum err open_database(struct sqlite_engine *e, struct err_info 
 
 static MUST_USE enum err open_file(struct sqlite_engine *e, bool creates, struct err_info *info)
 {
+    struct stat status;
+    if (stat(e->path, &status) == 0 && !S_ISREG(status.st_mode)) { // opening may wait forever
+        return err_set(info, ERR_INVALID, "the store '%s' is not a regular file", e->path);
+    }
     if (creates) {
         TRY(file_make_parents(e->path, info));
         CLEANUP(fd_closep) int fd = open(e->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);

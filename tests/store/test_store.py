@@ -170,6 +170,10 @@ def test_a_file_that_is_no_store_is_refused_and_kept(server, store, tmp_path):
         other.place.write_bytes(data)
         assert message in other.run("add", server, status=2)
         assert other.place.read_bytes() == data
+    pipe = Store(tmp_path / "pipe")
+    os.mkfifo(pipe.place)
+    for words in (("add", server), ("list",)):
+        assert "is not a regular file" in pipe.run(*words, status=2)
     missing = Store(tmp_path / "missing.db")
     assert "cannot open the store" in missing.run("list", status=2)
     assert not missing.place.exists()
