@@ -395,6 +395,11 @@ enum err recorder_run(const struct recorder_options *options,
     if (s->is_attached && err == ERR_OK) {
         result->exit_status = 0;
     }
+    control_socket_close(&s->socket); // so that no client waits for a reply
+    if (err != ERR_OK && s->is_launched && !s->has_ended && !result->is_reported) {
+        recorder_log(s, "%s; the program continues", err_text(info));
+        result->is_reported = true;
+    }
     outlive_program(s);
     session_clock_stop(&s->clock);
     session_close_door(&s->session);

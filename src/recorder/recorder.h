@@ -111,11 +111,11 @@ struct recorder_options {
 struct recorder_state;
 
 struct recorder_result {
-    int exit_status;   // if the program did not run: as a shell would return it
-    int wait_status;   // else: as waitpid returns it
-    bool has_run;      // wait_status is valid
-    bool is_reported;  // the file could not be written, and callbacks->log has had a message
-    char *output_path; // owned; NULL if nothing was written
+    int exit_status;              // if the program did not run: as a shell would return it
+    int wait_status;              // else: as waitpid returns it
+    bool has_run;                 // wait_status is valid
+    bool is_reported;             // callbacks->log has had a message about the failure
+    char *output_path;            // owned; NULL if nothing was written
     struct recording recording;   // all but the history of rows; borrows from `state`
     struct recorder_state *state; // owned
 };

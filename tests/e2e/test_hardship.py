@@ -6,6 +6,7 @@ import os
 import resource
 import signal
 import subprocess
+import tempfile
 
 import pytest
 
@@ -155,6 +156,21 @@ def test_a_limit_on_files_is_the_programs_own(scratch):
                          cwd=scratch, preexec_fn=limit_files, timeout=60)
     assert (run.returncode, run.stdout.split()) == (0, ["16", "XFSZ"]), run.stderr
     assert (scratch / "big").stat().st_size == 8 << 10
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the number of a user's processes counts all of them")
+def test_a_recorder_that_cannot_begin_says_so_at_once():
+    user = 54321
+    limit = (resource.RLIMIT_NPROC, (2, 2))  # the recorder and the program: no thread for the clock
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o777)
+        cairn = subprocess.Popen([CAIRN, "record", "-o", f"{folder}/out.cairn", "--", "/bin/cat"], user=user,
+                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                 env=environment(), preexec_fn=lambda: resource.setrlimit(*limit))
+        said = read_until(cairn.stderr.fileno(), b"\n")
+        assert b"cannot start the recorder's clock" in said and b"the program continues" in said
+        assert cairn.communicate(b"all of it", timeout=60) == (b"all of it", b"")
+        assert cairn.returncode == 0 and os.listdir(folder) == []
 
 
 def test_a_damaged_file_opens_up_to_the_last_whole_checkpoint(record, scratch):
