@@ -107,10 +107,12 @@ enum err source_file_read(const char *path,
     CLEANUP(fd_closep) int fd = -1;
     struct stat status = {0};
     TRY(open_regular(path, &fd, &status, info));
-    if (file_read_fd(fd, path, SOURCE_FILE_MAX_BYTES, text, info) == ERR_LIMIT) {
+    const enum err err = file_read_fd(fd, path, SOURCE_FILE_MAX_BYTES, text, info);
+    if (err == ERR_LIMIT) {
         return err_set(info, ERR_LIMIT, "the source file is larger than %d MiB",
                        SOURCE_FILE_MAX_BYTES >> 20);
     }
+    TRY(err);
     if (memchr(strbuf_text(text), '\0', text->len) != NULL) {
         return err_set(info, ERR_INVALID, "the file is not text");
     }

@@ -55,6 +55,17 @@ static void an_empty_file_is_text(void **state)
     assert_int_equal(text.len, 0);
 }
 
+// Else the viewer would show its beginning as the whole file.
+static void a_file_that_cannot_be_read_whole_is_refused(void **state)
+{
+    struct strbuf text = {.failed = true}; // no memory
+    uint64_t modified_ms;
+    write_file(test_path(*state, "a.c"), "int x;\n", 7);
+    assert_int_equal(source_file_read(test_path(*state, "a.c"), &text, &modified_ms, NULL),
+                     ERR_NO_MEMORY);
+    strbuf_release(&text);
+}
+
 static void what_is_no_source_file_is_refused(void **state)
 {
     expect_refused("a.c", ERR_INVALID, "relative");
@@ -126,6 +137,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST_IN_FOLDER(a_text_file_is_read_whole),
         TEST_IN_FOLDER(an_empty_file_is_text),
+        TEST_IN_FOLDER(a_file_that_cannot_be_read_whole_is_refused),
         TEST_IN_FOLDER(what_is_no_source_file_is_refused),
         TEST_IN_FOLDER(a_file_that_is_not_called_like_a_source_file_is_refused),
         TEST_IN_FOLDER(a_pipe_does_not_block),
