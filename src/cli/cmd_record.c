@@ -52,7 +52,7 @@ static const char *const overflow_choices[] = {"wait", "sample", NULL};
 
 // clang-format off
 static const struct option_spec specs[] = {
-    OPTION('o', "output", TEXT, "FILE", FIELD(settings.output),
+    OPTION('o', "output", NAME, "FILE", FIELD(settings.output),
            "file to write (default: cairn.PROGRAM.%p.cairn); %p is the process id, %h the host "
            "name; missing directories are created"),
     OPTION('p', "pid", EACH, "PID,...", FIELD(attached),
@@ -130,12 +130,12 @@ static const struct option_spec specs[] = {
     OPTION(0, "listen", TEXT, "ADDR", FIELD(settings.listen.address),
            "serve /metrics and /debug/pprof/heap while PROGRAM runs: a path with a slash for a "
            "Unix socket, or HOST:PORT"),
-    OPTION(0, "token-file", TEXT, "FILE", FIELD(settings.listen.token_file),
+    OPTION(0, "token-file", NAME, "FILE", FIELD(settings.listen.token_file),
            "with --listen HOST:PORT: read the access token from FILE, or create FILE with a new "
            "one (default: print a new token)"),
     OPTION(0, "no-token", FLAG, NULL, FIELD(settings.listen.no_token),
            "with --listen HOST:PORT: serve everybody who reaches the port"),
-    OPTION(0, "tls", TEXT, "FILE", FIELD(settings.listen.tls_file),
+    OPTION(0, "tls", NAME, "FILE", FIELD(settings.listen.tls_file),
            "with --listen HOST:PORT: serve https with the certificate and the key in FILE (PEM); "
            "beyond the loopback a token needs this"),
     OPTION(0, "push", TEXT, "URL", FIELD(settings.push.url),
@@ -144,12 +144,12 @@ static const struct option_spec specs[] = {
     OPTION(0, "push-interval", DURATION_MS, "TIME", FIELD(settings.push.interval_ms),
            "with --push: how often to send a profile of the changes since the previous one "
            "(default: 15s)"),
-    OPTION(0, "push-auth", TEXT, "FILE", FIELD(push_auth),
+    OPTION(0, "push-auth", NAME, "FILE", FIELD(push_auth),
            "with --push: read a token or USER:PASSWORD from FILE (default: the variable "
            "CAIRN_PUSH_AUTH)"),
-    OPTION(0, "push-ca", TEXT, "FILE", FIELD(settings.push.ca_file),
+    OPTION(0, "push-ca", NAME, "FILE", FIELD(settings.push.ca_file),
            "with --push: trust the certificates in FILE (PEM) instead of the system's"),
-    OPTION(0, "push-spool", TEXT, "DIR", FIELD(settings.push.spool),
+    OPTION(0, "push-spool", NAME, "DIR", FIELD(settings.push.spool),
            "with --push: keep profiles in DIR until the collector has taken them, also after the "
            "end (default: in memory)"),
     OPTION(0, "push-spool-size", SIZE, "SIZE", FIELD(settings.push.spool_max_bytes),
@@ -168,7 +168,7 @@ static const struct option_spec specs[] = {
            "open a recording: same as 'cairn analyze FILE'"),
     OPTION(0, "record-only", FLAG, NULL, FIELD(is_ignored),
            "accepted for compatibility with heaptrack; has no effect"),
-    OPTION(0, "output-file", TEXT, "FILE", FIELD(settings.output), NULL, .is_hidden = true),
+    OPTION(0, "output-file", NAME, "FILE", FIELD(settings.output), NULL, .is_hidden = true),
     OPTION('r', "raw", FLAG, NULL, FIELD(is_ignored), NULL, .is_hidden = true),
     OPTION('v', "version", FLAG, NULL, FIELD(is_version), NULL, .is_hidden = true),
     OPTION('i', "interpret", REFUSED, "FILE", 0,

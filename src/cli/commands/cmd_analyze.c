@@ -34,7 +34,7 @@ struct analyze_fields {
 
 // clang-format off
 static const struct option_spec specs[] = {
-    OPTION(0, "diff", TEXT, "OLD", FIELD(baseline), "compare with the recording OLD"),
+    OPTION(0, "diff", NAME, "OLD", FIELD(baseline), "compare with the recording OLD"),
     OPTION(0, "store", TEXT, "URL", FIELD(store),
            "show a store of recordings (cairn store) in place of FILE; without URL $CAIRN_STORE, "
            "or your own", .when_alone = ""),

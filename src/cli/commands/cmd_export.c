@@ -38,7 +38,7 @@ static const struct export_fields defaults = {.cost = COST_COUNT};
 // clang-format off
 static const struct option_spec specs[] = {
     OPTION('t', "to", TEXT, "FORMAT", FIELD(format), "output format (see --list)"),
-    OPTION('o', "output", TEXT, "FILE", FIELD(output), "output file; - is standard output"),
+    OPTION('o', "output", NAME, "FILE", FIELD(output), "output file; - is standard output"),
     OPTION(0, "cost", COST, "COST", FIELD(cost),
            "cost to write, for formats with one figure per stack (default: peak): "
            COST_OPTION_NAMES),

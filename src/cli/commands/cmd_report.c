@@ -84,7 +84,7 @@ static const struct option_spec specs[] = {
            .choices = tree_choices),
     OPTION(0, "histogram", FLAG, NULL, FIELD(use_histogram),
            "print histograms of block sizes and lifetimes"),
-    OPTION(0, "diff", TEXT, "OLD", FIELD(baseline),
+    OPTION(0, "diff", NAME, "OLD", FIELD(baseline),
            "print the changes since the recording OLD, as cairn diff does; also with --tree, "
            "--functions and --callers"),
     OPTION(0, "show-wrappers", FLAG, NULL, FIELD(shows_wrappers),

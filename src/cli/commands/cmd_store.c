@@ -49,7 +49,7 @@ static const struct store_fields defaults = {.limit = ROWS_BY_DEFAULT};
 
 // clang-format off
 static const struct option_spec specs[] = {
-    OPTION(0, "store", TEXT, "URL", FIELD(place),
+    OPTION(0, "store", NAME, "URL", FIELD(place),
            "the store: a path, or http://HOST:PORT/DATABASE of a ClickHouse server (default: "
            "$CAIRN_STORE, or ~/.local/share/cairn/store.db)"),
     OPTION(0, "service", TEXT, "NAME", FIELD(service),

@@ -57,10 +57,10 @@ static const struct option_spec specs[] = {
            "with --plain: quit after N updates; 0: at the end of the run (default: 0)"),
     OPTION(0, "limit", COUNT, "N", FIELD(limit),
            "with --plain: call sites in each update; 0: all (default: 20)"),
-    OPTION('o', "output", TEXT, "FILE", FIELD(output),
+    OPTION('o', "output", NAME, "FILE", FIELD(output),
            "recording to write, if top starts one (default: cairn.PROGRAM.%p.cairn); %p is the "
            "process id of the recorder, %h the host name"),
-    OPTION(0, "program-output", TEXT, "FILE", FIELD(program_output),
+    OPTION(0, "program-output", NAME, "FILE", FIELD(program_output),
            "file for standard output and error of PROGRAM (default: as the recording, ending in "
            ".output)"),
 };

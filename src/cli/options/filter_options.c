@@ -43,7 +43,7 @@ const struct option_spec filter_option_specs[FILTER_OPTION_COUNT] = {
            "only blocks of these sizes: 1MiB.., 16..64, 4096"),
     OPTION(0, "lifetime", TIME_RANGE, "MIN..MAX", FIELD(lifetimes),
            "only blocks with these lifetimes: ..1ms, 10s.."),
-    OPTION(0, "suppressions", TEXT, "FILE", FIELD(suppressions),
+    OPTION(0, "suppressions", NAME, "FILE", FIELD(suppressions),
            "ignore leaks that match a rule of FILE (leak:PATTERN, as for LeakSanitizer)"),
     OPTION(0, "no-builtin-suppressions", FLAG, NULL, FIELD(no_built_in),
            "also count what libc and other runtimes never free"),

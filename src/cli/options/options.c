@@ -246,7 +246,11 @@ store(const struct option_spec *spec, const char *text, void *field, struct err_
     case OPTION_FLAG:
         *(bool *)field = true;
         return ERR_OK;
+    case OPTION_NAME:
     case OPTION_TEXT:
+        if (spec->kind == OPTION_NAME && text[0] == '\0') {
+            return err_set(info, ERR_INVALID, "%s: the name is empty", label_of(spec).text);
+        }
         *(const char **)field = text;
         return ERR_OK;
     case OPTION_COUNT:

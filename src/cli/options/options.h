@@ -21,6 +21,7 @@
 enum option_kind {
     OPTION_FLAG,        // bool: becomes true
     OPTION_TEXT,        // const char *: borrowed from argv
+    OPTION_NAME,        // const char *: the same, and not empty: of a file or a directory
     OPTION_COUNT,       // uint32_t: a whole number of at least `minimum`
     OPTION_DURATION_MS, // uint64_t: "10", "2.5s", "500ms", "1m", "1h"; seconds without a unit
     OPTION_CHOICE,      // const char *: one of `choices`
