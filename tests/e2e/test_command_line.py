@@ -76,6 +76,16 @@ def test_the_summary_says_what_matters(scratch):
     assert "\x1b" not in said, "colours without a terminal"
 
 
+@pytest.mark.parametrize("name", ["a b.cairn", "-x.cairn", "-x 'y'.cairn", "a\n'\\x41'.cairn", "\udcff.cairn"])
+def test_the_command_for_the_report_can_be_copied(scratch, name):
+    said = cairn(scratch, "-o", name, ENDING).stderr.splitlines()[-1]
+    assert said.isascii() and said.startswith(b"  cairn report ")
+    run = subprocess.run(["bash", "-c", b'cairn() { "$CAIRN" "$@"; };' + said], capture_output=True, check=False,
+                         cwd=scratch, env={**environment(), "CAIRN": str(CAIRN)}, timeout=60)
+    assert (run.returncode, run.stderr) == (0, b""), said
+    assert b"peak heap" in run.stdout
+
+
 def test_quiet_says_nothing(scratch):
     run = cairn(scratch, "-q", "-o", "x.cairn", ENDING)
     assert run.stderr == b"to stderr\n"

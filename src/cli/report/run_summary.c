@@ -2,7 +2,6 @@
 // run_summary: prints a finished recording as lines on stderr. See run_summary.h.
 #include "cli/report/run_summary.h"
 
-#include <ctype.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,23 +14,27 @@
 #include "cli/warnings/warnings.h"
 #include "formats/import/input_file.h"
 
-// Append the path in the quotes of a shell, so that the line can be copied.
+static const char plain_characters[] =
+    "/._+-%,:@0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+// Append the path as a word of a shell, so that the line can be copied. What a screen does not show
+// becomes \x.., which bash and zsh read in $'...'.
 static void append_quoted(struct strbuf *out, const char *path)
 {
-    size_t plain = 0;
-    while (isalnum((unsigned char)path[plain]) ||
-           (path[plain] != '\0' && strchr("/._+-%,:@", path[plain]) != NULL)) {
-        plain++;
-    }
-    if (path[plain] == '\0' && plain > 0) {
+    strbuf_append_text(out, path[0] == '-' ? "./" : ""); // else it would be an option
+    if (path[strspn(path, plain_characters)] == '\0') {
         strbuf_append_text(out, path);
         return;
     }
-    strbuf_append_char(out, '\'');
+    CLEANUP(strbuf_release) struct strbuf shown = {0};
+    screen_append(&shown, path);
+    const bool has_hidden = strcmp(strbuf_text(&shown), path) != 0;
+    strbuf_append_text(out, has_hidden ? "$'" : "'");
     for (const char *at = path; *at != '\0'; at++) {
         if (*at == '\'') {
-            strbuf_append_text(out, "'\\''");
+            strbuf_append_text(out, has_hidden ? "\\'" : "'\\''");
         } else {
+            strbuf_append_text(out, has_hidden && *at == '\\' ? "\\" : "");
             strbuf_append_char(out, *at);
         }
     }
