@@ -44,7 +44,10 @@ enum err event_log_open(struct event_log *log, const char *path, mode_t mode, st
     }
     (void)fchmod(log->fd, mode != 0 ? mode : (mode_t)FILE_MODE_PRIVATE); // it becomes the recording
     file_give_to_caller(log->fd);
-    return recording_writer_init(&log->writer, log->fd, strbuf_text(&log->path), NULL, info);
+    log->has_failed =
+        recording_writer_init(&log->writer, log->fd, name, NULL, &log->trouble) != ERR_OK;
+    log->has_begun = !log->has_failed;
+    return ERR_OK;
 }
 
 void event_log_close(struct event_log *log)
@@ -102,6 +105,9 @@ enum err event_log_finish(struct event_log *log,
                           struct err_info *info)
 {
     flush(log);
+    if (!log->has_begun) {
+        return err_set(info, ERR_IO, "%s", err_text(&log->trouble));
+    }
     log->writer.options = *options;
     TRY(recording_writer_snapshot(&log->writer, recording, info));
     TRY(recording_writer_finish(&log->writer, info));

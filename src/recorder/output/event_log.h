@@ -9,7 +9,8 @@
 // counting: blocks are already paired, and replaying it yields the profile's totals.
 // Cost: about 10 bytes of file an event before compression; only the disk limits it.
 // Failure: a full disk ends the log, which is reported and counted; the recording continues. If
-// there is no room for the recording behind the log at the end, the log is removed.
+// there is no room for the header of the log, or at the end for the recording behind it, the log is
+// removed.
 // Context: H, the recorder's main thread.
 #pragma once
 
@@ -33,6 +34,7 @@ struct event_log {
     uint64_t omitted_count; // after a failure
     uint64_t flush_ms;      // when the present group will be written
     bool is_reported;       // the failure was reported
+    bool has_begun;         // the file has its header
     bool has_failed;
     struct err_info trouble; // reason of the failure
 };
