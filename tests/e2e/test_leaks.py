@@ -39,7 +39,7 @@ def make_leaks_of(record, scratch):
 
 
 @pytest.mark.parametrize("program", ["greeting", "greeting_cpp", "greeting_rust", "empty",
-                                     "empty_cpp", "empty_rust"])
+                                     "empty_cpp", "empty_rust", "static_program"])
 def test_a_program_that_prints_leaks_nothing(leaks_of, program):
     path, reported = leaks_of(program)
     left = [[frame["function"] for frame in stack["frames"]]

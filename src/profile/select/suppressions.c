@@ -49,6 +49,7 @@ static const char *const built_in[] = {
     "^getgrgid$",                       // static result buffers
     "^getgrnam$",                       // static result buffers
     "^gethostbyname$",                  // static result buffers
+    "^_dl_non_dynamic_init$",           // search paths of the loader in a static program
     "^allocate_dtv",                    // thread-local storage of threads that still run
     "^_GLOBAL__sub_I_eh_alloc.cc$",     // libstdc++'s memory for exceptions, if linked statically
     "^std::ios_base::sync_with_stdio(", // buffers of cin, cout and the like
