@@ -68,6 +68,13 @@ def test_not_executable(scratch):
     refuse(scratch, ["./folder"], 126, "folder", "directory")
 
 
+def test_a_script_without_its_interpreter(scratch):
+    make_executable(scratch / "script", b"#!/no/such/shell -e\n")
+    refuse(scratch, ["./script"], 127, "'./script'", "interpreter '/no/such/shell'")
+    make_executable(scratch / "carried", b"#!/bin/sh\r\n")  # its lines end as on Windows
+    refuse(scratch, ["./carried"], 127, "'./carried'", "interpreter '/bin/sh\\x0d'")
+
+
 def test_a_program_of_go_is_told_what_helps(scratch):
     subprocess.run(["objcopy", "--add-section", ".note.go.buildid=/dev/null",
                     PROGRAMS / "static_program", scratch / "gopher"], check=True, timeout=60)

@@ -334,6 +334,18 @@ static const char *program_of_loader(char *const *argv)
     return NULL;
 }
 
+// Refuse a script whose interpreter is missing: execve would report it as if the script were.
+static enum err check_interpreter(struct preflight *out, struct err_info *info)
+{
+    struct stat status;
+    if (stat(strbuf_text(&out->executable), &status) == 0 || errno != ENOENT) {
+        return ERR_OK;
+    }
+    (void)err_set(info, ERR_NOT_FOUND, "cannot run '%s': its interpreter '%s' does not exist",
+                  strbuf_text(&out->path), strbuf_text(&out->executable));
+    return refuse(out, PREFLIGHT_STATUS_NOT_FOUND);
+}
+
 enum err preflight_check(char *const *argv,
                          const struct preflight_options *options,
                          struct preflight *out,
@@ -342,6 +354,7 @@ enum err preflight_check(char *const *argv,
     *out = (struct preflight){.exit_status = PREFLIGHT_STATUS_CANNOT_RECORD};
     TRY(find_program(argv[0], out, info));
     TRY(resolve_scripts(out));
+    TRY(check_interpreter(out, info));
     if (exec_check_is_loader(strbuf_text(&out->executable))) {
         const char *program = program_of_loader(argv);
         strbuf_clear(&out->executable);
