@@ -97,7 +97,7 @@ static void print_totals(const struct diff_report *report, FILE *out)
                       diff_format_error(cost, change.change_error).text);
     }
     if (diff_has_errors(diff)) {
-        (void)fputs("  In at least 95 of 100 cases a change is within its ±.\n", out);
+        (void)fputs("  In about 95 of 100 cases a change is within its ±.\n", out);
     }
     if (report->options->per.is_set) {
         CLEANUP(strbuf_release) struct strbuf unit = {0};

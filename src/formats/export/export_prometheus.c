@@ -55,7 +55,8 @@ begin_error_metric(FILE *out, const struct metric *metric, struct strbuf *out_na
     strbuf_append(out_name, metric->name, is_total ? len - total_len : len);
     strbuf_append_text(out_name, "_error");
     TRY(strbuf_result(out_name));
-    (void)fprintf(out, "# HELP %s Error of %s: the true value is within it in 95 of 100 cases.\n",
+    (void)fprintf(out,
+                  "# HELP %s Error of %s: the true value is within it in about 95 of 100 cases.\n",
                   strbuf_text(out_name), metric->name);
     (void)fprintf(out, "# TYPE %s gauge\n", strbuf_text(out_name));
     return ERR_OK;

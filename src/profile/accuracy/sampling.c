@@ -189,9 +189,9 @@ void sampling_append_error(const struct sampling *sampling, struct strbuf *out)
     if (sampling->bytes != 0) {
         const double whole_from = 9.95; // as in sampling_format_rate(), for %.2g
         const double percent = 100 * two_errors(sampling, EXAMPLE_BYTES) / EXAMPLE_BYTES;
-        strbuf_append_text(out, "In at least 95 of 100 cases an estimate of 100 MiB is within ±");
+        strbuf_append_text(out, "In about 95 of 100 cases an estimate of 100 MiB is within ±");
         strbuf_printf(out, percent < whole_from ? "%.2g" : "%.0f", percent);
-        strbuf_append_text(out, "%, and others are within their ±, which is an upper limit for "
-                                "numbers of blocks; errors do not add up");
+        strbuf_append_text(out, "%, and others are within their ±; a number of blocks may lack "
+                                "rare small ones beyond that; errors do not add up");
     }
 }

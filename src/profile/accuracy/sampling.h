@@ -35,7 +35,7 @@ struct sampled_sizes sampled_sizes_of_bucket(const struct rec_bucket *bucket);
 // Return the sizes of a row's allocations; all 0 if no errors are known.
 struct sampled_sizes sampled_sizes_of_row(const struct recording *recording, uint32_t row);
 
-// Return two standard errors of each of `costs`: the true value is within them in at least 95 of
+// Return two standard errors of each of `costs`: the true value is within them in about 95 of
 // 100 cases. All are 0 if sampling->bytes is. The error of the own peak is not
 // known, and always 0. Source: docs/accuracy.md, Sampling by bytes.
 struct costs sampling_errors(const struct sampling *sampling, const struct costs *costs);
@@ -76,6 +76,6 @@ void sampling_append_mark(const struct recording *recording, struct strbuf *out)
 // Append a sentence without its full stop: what was sampled and what is exact.
 void sampling_append(const struct sampling *sampling, struct strbuf *out);
 
-// Append "In at least 95 of 100 cases an estimate of 100 MiB is within ±5.3%" and what other errors
+// Append "In about 95 of 100 cases an estimate of 100 MiB is within ±5.3%" and what other errors
 // mean, without a full stop; append nothing if sampling->bytes is 0.
 void sampling_append_error(const struct sampling *sampling, struct strbuf *out);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// sampling_words: how rates and errors of all sizes are written.
+// sampling_words: how rates and errors of all sizes are written, and how often errors hold.
 #include "profile/accuracy/sampling.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -74,10 +75,70 @@ static void a_weight_of_one_is_not_said(void **state)
     assert_non_null(strstr(strbuf_text(&text), "recorded, at times only 1 of 2; the exact"));
 }
 
+// Return how often the true value of both costs is within the error, if blocks of one size are
+// chosen and `expected` are expected to be. Exact: the sum over the numbers of chosen blocks and of
+// those with the larger weight. Independent of the recorder.
+static double share_within(double expected, uint64_t length, uint64_t interval_bytes)
+{
+    const double mean_weight = (double)interval_bytes / (double)length;
+    const double small = exp2(floor(log2(mean_weight)));
+    const double odds = (mean_weight - small) / small; // of the weight 2 * small
+    const struct sampling sampling = {.is_sampled = true, .bytes = interval_bytes};
+    const double blocks = expected * mean_weight;
+    const double size = (double)length - 1;
+    double within = 0;
+    double of_chosen = exp(-expected);
+    const double none = of_chosen;
+    for (int chosen = 1; chosen < 200; chosen++) {
+        of_chosen *= expected / chosen;
+        double share = of_chosen * pow(1 - odds, chosen);
+        for (int large = 0; large <= chosen; large++) {
+            const double sum = small * (chosen + large);
+            struct costs costs = {
+                .sizes = {.inverse_lengths = sum / (double)length, .shortest_length = length}};
+            costs.values[COST_ALLOCATIONS] = (uint64_t)sum;
+            costs.values[COST_ALLOCATED_BYTES] = (uint64_t)(sum * size);
+            const struct costs errors = sampling_errors(&sampling, &costs);
+            const bool holds =
+                fabs(sum - blocks) <= (double)errors.values[COST_ALLOCATIONS] &&
+                fabs(sum - blocks) * size <= (double)errors.values[COST_ALLOCATED_BYTES];
+            within += holds ? share : 0;
+            share *= odds / (1 - odds) * (chosen - large) / (large + 1);
+        }
+    }
+    return within / (1 - none);
+}
+
+static void errors_hold_as_often_as_is_documented(void **state)
+{
+    (void)state;
+    static const struct {
+        double from; // expected chosen blocks
+        double step;
+        double least; // docs/accuracy.md, Error
+    } cases[] = {{0.5, 0.5, 0.85}, {10, 0.5, 0.91}, {20, 1, 0.93}, {60, 1, 0.94}};
+    static const uint64_t lengths[] = {1025, 1280, 1365, 1500, 1843, 2000};
+    double lowest = 1;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        for (size_t k = 0; k < ARRAY_LEN(lengths); k++) {
+            for (int step = 0; step < 20; step++) {
+                const double at = cases[i].from + cases[i].step * step;
+                const double share = share_within(at, lengths[k], 1 << 20);
+                lowest = fmin(lowest, share);
+                if (share < cases[i].least) {
+                    fail_msg("%g blocks of %g bytes: %g", at, (double)lengths[k], share);
+                }
+            }
+        }
+    }
+    assert_true(lowest < 0.86); // no less is promised than is kept
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_rate_has_no_power_of_ten),
+        cmocka_unit_test(errors_hold_as_often_as_is_documented),
         cmocka_unit_test(an_error_has_no_power_of_ten),
         cmocka_unit_test(a_weight_of_one_is_not_said),
     };

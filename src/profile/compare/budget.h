@@ -46,7 +46,7 @@ bool budget_is_known(const struct selection *selection,
                      const struct summary *summary,
                      enum budget_measure measure);
 
-// A figure in the measure's unit, and its bounds: of an estimate, they hold in at least 95 of 100
+// A figure in the measure's unit, and its bounds: of an estimate, they hold in about 95 of 100
 // recordings; of an exact figure, both are the figure. A share is rounded down.
 struct budget_figure {
     uint64_t value;
