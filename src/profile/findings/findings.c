@@ -85,7 +85,7 @@ static MUST_USE enum err find_peak(struct findings_builder *builder)
                               .score = bytes,
                               .look = "-p"};
     struct strbuf *out = finding_begin(builder, &finding);
-    finding_append_site(builder, out, finding.location);
+    finding_append_leader(builder, out, &leader);
     strbuf_printf(out, " holds %s, ", finding_format(builder, &leader.costs, COST_PEAK_BYTES).text);
     strbuf_printf(out, "%s of the peak", format_percent(bytes, peak_bytes).text);
     strbuf_printf(out, " of %s.", finding_format(builder, whole, COST_PEAK_BYTES).text);
@@ -171,7 +171,7 @@ static MUST_USE enum err find_unfreed(struct findings_builder *builder)
                                              : "are live at the end");
     strbuf_printf(out, " The largest part, %s, was allocated by ",
                   finding_format(builder, &leader.costs, COST_LEAKED_BYTES).text);
-    finding_append_site(builder, out, finding.location);
+    finding_append_leader(builder, out, &leader);
     strbuf_append_char(out, '.');
     return finding_add(builder, &finding);
 }

@@ -58,9 +58,10 @@ enum err finding_add(struct findings_builder *builder, const struct finding *fin
     return finding_vec_push(&builder->out.items, *finding);
 }
 
-void finding_append_site(const struct findings_builder *builder,
+static void append_lines(const struct findings_builder *builder,
                          struct strbuf *out,
-                         uint32_t location)
+                         uint32_t location,
+                         uint32_t more)
 {
     const struct profile *profile = builder->selection->profile;
     if (location == REC_NONE) {
@@ -70,11 +71,34 @@ void finding_append_site(const struct findings_builder *builder,
     name_append_in_sentence(out, profile_location_function(profile, location));
     const char *file = profile_location_file(profile, location);
     const uint32_t line = profile_location_get(profile, location)->line;
-    if (file[0] != '\0') {
-        strbuf_append_text(out, " (");
-        name_append_in_sentence(out, path_file_name(file));
-        strbuf_printf(out, line > 0 ? ":%" PRIu32 ")" : ")", line);
+    if (file[0] == '\0') {
+        return;
     }
+    strbuf_append_text(out, " (");
+    name_append_in_sentence(out, path_file_name(file));
+    if (line > 0) {
+        strbuf_printf(out, ":%" PRIu32, line);
+    }
+    if (line > 0 && more > 0) {
+        strbuf_printf(out, " and %s more %s", format_count(more).text,
+                      more == 1 ? "line" : "lines");
+    }
+    strbuf_append_char(out, ')');
+}
+
+void finding_append_site(const struct findings_builder *builder,
+                         struct strbuf *out,
+                         uint32_t location)
+{
+    append_lines(builder, out, location, 0);
+}
+
+void finding_append_leader(const struct findings_builder *builder,
+                           struct strbuf *out,
+                           const struct finding_leader *leader)
+{
+    append_lines(builder, out, row_groups_location(&builder->out.groups, leader->group),
+                 leader->sites - 1);
 }
 
 enum err
@@ -98,6 +122,7 @@ finding_leader(const struct findings_builder *builder, enum cost cost, struct fi
                 leader = sums.items[function] > sums.items[leader] ? function : leader;
             } else if (function == leader && value > 0) {
                 costs_add(&out->costs, &groups->groups.items[i].costs);
+                out->sites++;
                 out->gained +=
                     builder->out.rise.gained.len > 0 ? builder->out.rise.gained.items[i] : 0;
                 out->group = value > largest ? i : out->group;

@@ -40,6 +40,7 @@ enum err finding_add(struct findings_builder *builder, const struct finding *fin
 struct finding_leader {
     struct costs costs;
     uint32_t group; // its largest call site; REC_NONE: there is none
+    uint32_t sites; // its call sites with the cost
     uint64_t gained;
 };
 
@@ -52,6 +53,11 @@ enum err finding_leader(const struct findings_builder *builder,
 void finding_append_site(const struct findings_builder *builder,
                          struct strbuf *out,
                          uint32_t location);
+
+// Append that function: as its call site, or with several as "load (app.c:12 and 2 more lines)".
+void finding_append_leader(const struct findings_builder *builder,
+                           struct strbuf *out,
+                           const struct finding_leader *leader);
 
 // Add the findings on resident memory and on what was not seen. The selection is everything.
 enum err findings_add_memory(struct findings_builder *builder) MUST_USE;

@@ -284,6 +284,14 @@ static void other_faults_have_their_kind(void **state)
          FINDING_UNFREED,
          "8.00 MiB are live at the end, and no call site with much of it grows. The largest "
          "part, 8.00 MiB, was allocated by init (i.c:2)."},
+        {5000, // of a function, the sum of its lines
+         "main;init(i.c:2) 1 4194304 0 0 0 0 1 4194304 4194304\n@0 1 4194304 0 0 0\n"
+         "cohort 0 - 1 4194304\n"
+         "main;init(i.c:3) 1 2097152 0 0 0 0 1 2097152 2097152\n@0 1 2097152 0 0 0\n"
+         "cohort 0 - 1 2097152\nmain;work 1 1 1 1\n@49 1 1 1 1 0\n",
+         FINDING_UNFREED,
+         "6.00 MiB are live at the end, and no call site with much of it grows. The largest "
+         "part, 6.00 MiB, was allocated by init (i.c:2 and 1 more line)."},
         {5000,
          "process sh\nthread sh\nmain;run 1 2097152 0 0 0 0 1 2097152 2097152\n"
          "process cc\nthread cc\nmain;init(i.c:2) 1 8388608 0 0 0 0 1 2097152 8388608\n"
