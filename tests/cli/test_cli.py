@@ -321,7 +321,7 @@ def test_leaks_are_reported_from_what_only_fills_up(draw):
     lines = text_of("--sort", "leaked", path).splitlines()
     said = {re.split(" +", line)[-1]: lines[i + 2].strip()
             for i, line in enumerate(lines) if re.match(r" +\d\. ", line)}
-    assert said == {"leak": "still growing, by 100 B a second",
+    assert said == {"leak": "still growing, by 100 B a second over the last 2.00 s",
                     "table": "allocated at start-up and kept",
                     "warm_up": "not growing any more, since 1.50 s",
                     "cache": "renewed all the time, but not growing",
@@ -334,6 +334,7 @@ def test_leaks_are_reported_from_what_only_fills_up(draw):
             "late": "late", "single": "once"}
         assert {site["function"]: site["slope_bytes_per_s"] for site in sites} == {
             "leak": 100, **dict.fromkeys(["table", "warm_up", "cache", "late", "single"])}
+        assert [site["slope_ms"] for site in sites if site["slope_ms"] is not None] == [SLICES * 100 // 2]
         assert {site["function"] for site in sites if site["growth_confidence"] == "low"} == {"late"}
     for options in ((), ("--sort", "peak"), ("--sort", "leaked", "--time", "100ms..300ms")):
         assert json_of(*options, path)["leaks"] is None

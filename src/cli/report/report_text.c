@@ -142,7 +142,7 @@ static void print_site_place(const struct report *report,
     (void)fprintf(out, "%*s%s%s\n", SITE_INDENT, "", strbuf_text(&cut), strbuf_text(&companion));
 }
 
-// Print "still growing, by 1.20 MiB a second".
+// Print "still growing, by 1.20 MiB a second over the last 4.50 s".
 static void print_site_growth(const struct report *report, FILE *out, uint32_t site)
 {
     static const char *const phrases[GROWTH_COUNT] = {
@@ -161,20 +161,22 @@ static void print_site_growth(const struct report *report, FILE *out, uint32_t s
         return;
     }
     const uint64_t slice_ms = report->profile->recording.slice_ms;
-    (void)fprintf(out, "%*s%s", SITE_INDENT, "", phrases[growth->class]);
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    strbuf_append_text(&text, phrases[growth->class]);
     if (growth->class == GROWTH_GROWING && growth->slope_bytes_per_s >= 1) {
         const uint64_t slope = (uint64_t)growth->slope_bytes_per_s;
-        (void)fprintf(out, ", by %s%s a second", format_bytes(slope).text,
+        strbuf_printf(&text, ", by %s%s a second", format_bytes(slope).text,
                       sampling_format_error(slope, (uint64_t)ceil(growth->slope_error)).text);
+        strbuf_printf(&text, " over the last %s", screen_format_ms(growth->slope_ms).text);
     }
     if (growth->class == GROWTH_STOPPED && growth->latest_birth_slice != REC_NONE) {
         const uint64_t end_ms = (growth->latest_birth_slice + UINT64_C(1)) * slice_ms;
-        (void)fprintf(out, ", since %s", screen_format_ms(end_ms).text);
+        strbuf_printf(&text, ", since %s", screen_format_ms(end_ms).text);
     }
-    (void)fprintf(out, "%s\n",
-                  growth->confidence == CONFIDENCE_LOW && growth->class != GROWTH_LATE
-                      ? " (by few samples)"
-                      : "");
+    strbuf_append_text(&text, growth->confidence == CONFIDENCE_LOW && growth->class != GROWTH_LATE
+                                  ? " (by few samples)"
+                                  : "");
+    screen_print_wrapped(out, strbuf_text(&text), SITE_INDENT, report_width(report));
 }
 
 // Print the rest beyond the limit: "and 12 more call sites: 1.2 MiB, 3.1%".

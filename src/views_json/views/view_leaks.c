@@ -15,6 +15,7 @@ struct leak_row {
     const char *growth_confidence;
     double slope_bytes_per_s; // NAN unless it is growing
     double slope_error;       // the same
+    uint64_t slope_ms;        // VALUE_UNKNOWN unless it is growing
     uint64_t latest_kept_ms;
     uint64_t first_ms;
     uint64_t last_ms;
@@ -33,6 +34,7 @@ static const struct column leak_columns[] = {
     COLUMN(CELL_TEXT, leak_row, growth_confidence),
     COLUMN(CELL_DOUBLE, leak_row, slope_bytes_per_s),
     COLUMN_WHEN(WHEN_SAMPLED, CELL_DOUBLE, leak_row, slope_error),
+    COLUMN(CELL_OPTIONAL, leak_row, slope_ms),
     COLUMN(CELL_OPTIONAL, leak_row, latest_kept_ms),
     COLUMN(CELL_OPTIONAL, leak_row, first_ms),
     COLUMN(CELL_OPTIONAL, leak_row, last_ms),
@@ -62,6 +64,7 @@ static struct leak_row row_of(const struct growth *growth, const struct growth_e
         .growth_confidence = growth_confidence_name(entry->confidence),
         .slope_bytes_per_s = is_growing ? entry->slope_bytes_per_s : (double)NAN,
         .slope_error = is_growing ? entry->slope_error : (double)NAN,
+        .slope_ms = is_growing ? entry->slope_ms : VALUE_UNKNOWN,
         .latest_kept_ms = time_of(entry->latest_birth_slice, slice_ms, 1),
         .first_ms = time_of(entry->first_slice, slice_ms, 0),
         .last_ms = time_of(entry->last_slice, slice_ms, 1),
