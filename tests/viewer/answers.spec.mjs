@@ -118,6 +118,8 @@ describe('the findings', () => {
 
 describe('why the peak', () => {
   it('says what each call site gained, and the peak without it', async () => {
+    await viewer.open('#/summary');
+    const [, time] = /after ([^,]+), in /.exec(await page.locator('.figures').innerText());
     await viewer.open('#/peak');
     const rows = await viewer.rows('Gained before the peak');
     assert.match(rows[0].cells[2], /^fill_cache/);
@@ -125,7 +127,7 @@ describe('why the peak', () => {
     assert.equal(rows[0].cells[1], humanBytes(reported.totals.peak_bytes - CACHE));
     assert.equal(rows[0].cells[3], 'leaky');
     const { peak_rise: rise } = reported.findings;
-    assert.ok((await viewer.text('peak-text')).includes(`to ${humanBytes(reported.totals.peak_bytes)} at `));
+    assert.ok((await viewer.text('peak-text')).includes(`to ${humanBytes(reported.totals.peak_bytes)} at ${time}.`));
     assert.equal(rise.sites[0].gained_bytes, CACHE);
     const bars = await page.locator('.cost-bar').evaluateAll((all) => all.map((bar) => Number.parseFloat(bar.style.width)));
     assert.ok(Math.abs(bars[0] - (CACHE / reported.totals.peak_bytes) * 100) < 0.1, String(bars));

@@ -356,6 +356,7 @@ export const leaks = object({
     growth_confidence: texts,
     slope_bytes_per_s: refs,
     slope_error: orNull(refs),
+    slope_ms: refs,
     first_ms: refs,
     last_ms: refs,
   }),

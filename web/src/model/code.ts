@@ -1,5 +1,9 @@
 // The code in answers: four tables that refer to each other by position (docs/format/json.md,
 // "Code"), and the name of an entry. All their text is hostile and only becomes text nodes.
+import { range } from '../base/columns';
+
+/** Letters of the words that tell a label from others. */
+const WORDS_MAX = 48;
 
 export interface CodeTable {
   readonly functions: {
@@ -59,6 +63,69 @@ function readable(name: string): string {
   return short === '' ? name : short;
 }
 
+/** The lengths of what all texts begin with, and of what they end with beyond that. */
+function commonEnds(texts: readonly string[]): { readonly head: number; readonly tail: number } {
+  const [first = '', ...others] = texts;
+  let head = first.length;
+  for (const text of others) {
+    head = range(Math.min(head, text.length)).find((i) => text[i] !== first[i]) ?? Math.min(head, text.length);
+  }
+  let tail = Math.min(...texts.map((text) => text.length)) - head;
+  for (const text of others) {
+    tail = range(tail).find((i) => text.at(-1 - i) !== first.at(-1 - i)) ?? tail;
+  }
+  return { head, tail };
+}
+
+/**
+ * Labels for functions that have one short name, as the instances of a template do: with the words in which they differ.
+ * "load<int>" and "load<char>" if these are what follows the name, else "insert [policy<1>]".
+ */
+export function distinctLabels(short: string, wholes: readonly string[]): readonly string[] {
+  const { head, tail } = commonEnds(wholes);
+  const [scope, last] = splitScope(short);
+  const [first = ''] = wholes;
+  const before = /(\w*[<(])?\w*$/.exec(first.slice(0, head))?.[0] ?? '';
+  const rest = first.slice(first.length - tail);
+  return wholes.map((whole) => {
+    const part = whole.slice(head - before.length, whole.length - tail);
+    const isOpen = part.split(/[<(]/).length > part.split(/[>)]/).length;
+    const words = readable(part + (/^\w*/.exec(rest)?.[0] ?? '') + (isOpen ? (/^\w*([>)])/.exec(rest)?.[1] ?? '') : ''));
+    if (words.startsWith(last)) {
+      return scope + words;
+    }
+    const cut = words.length > WORDS_MAX ? `${words.slice(0, WORDS_MAX / 2)}…${words.slice(-WORDS_MAX / 2)}` : words;
+    return words === '' ? short : `${short} [${cut}]`;
+  });
+}
+
+const knownLabels = new WeakMap<CodeTable, readonly string[]>();
+
+/** The labels of the table's functions; different names have different ones. */
+function labelsOf(code: CodeTable): readonly string[] {
+  const known = knownLabels.get(code);
+  if (known !== undefined) {
+    return known;
+  }
+  const { name: names, short } = code.functions;
+  const labels = names.map((name, index) => readable(short[index] ?? name));
+  const alike = new Map<string, Set<string>>();
+  names.forEach((name, index) => {
+    const label = labels[index] ?? '';
+    alike.set(label, (alike.get(label) ?? new Set()).add(name));
+  });
+  const own = new Map<string, string>();
+  for (const [label, wholes] of alike) {
+    if (wholes.size > 1) {
+      const texts = [...wholes];
+      distinctLabels(label, texts).forEach((distinct, place) => own.set(texts[place] ?? '', distinct));
+    }
+  }
+  const distinct = labels.map((label, index) => own.get(names[index] ?? '') ?? label);
+  knownLabels.set(code, distinct);
+  return distinct;
+}
+
 export function functionName(code: CodeTable, index: number | null | undefined, offset = ''): CodeName {
   if (index === null || index === undefined) {
     return { ...NO_CODE, label: offset === '' ? 'unknown' : offset, full: offset };
@@ -73,28 +140,12 @@ export function functionName(code: CodeTable, index: number | null | undefined, 
     ...NO_CODE,
     id: code.functions.id[index] ?? null,
     key: name === '' ? `#${code.functions.id[index] ?? ''}` : name,
-    label: name === '' ? unknown : readable(code.functions.short[index] ?? name),
+    label: name === '' ? unknown : (labelsOf(code)[index] ?? name),
     full,
     module: name === '' ? '' : module,
     modulePath,
     isWrapper: code.functions.wrapper[index] === 1,
   };
-}
-
-/**
- * The labels of names that stand below each other: where different names have one label, as
- * instances of a template do, their whole names.
- */
-export function distinctLabels(names: readonly CodeName[]): readonly string[] {
-  const wholes = new Map<string, string>();
-  const alike = new Set<string>();
-  for (const { label, full } of names) {
-    if ((wholes.get(label) ?? full) !== full) {
-      alike.add(label);
-    }
-    wholes.set(label, full);
-  }
-  return names.map(({ label, full }) => (alike.has(label) ? readable(full) : label));
 }
 
 export function locationName(code: CodeTable, index: number | null | undefined): CodeName {
@@ -118,6 +169,9 @@ export function splitScope(label: string): readonly [string, string] {
     const character = label.charAt(i);
     if (character === '(' && depth === 0 && i > end) {
       break; // the parameters; "(anonymous class)::" would begin a part
+    }
+    if (depth === 0 && label.startsWith(' [', i)) {
+      break; // what distinctLabels adds
     }
     depth += '<([{'.includes(character) ? 1 : '>)]}'.includes(character) ? -1 : 0;
     if (depth === 0 && label.startsWith('::', i)) {

@@ -1,5 +1,5 @@
 // Wrapper frames in a row folded to one line, in stacks and in trees. Pure.
-import type { CodeName } from './code';
+import { splitScope, type CodeName } from './code';
 import type { TreeNodes } from './tree';
 
 export interface FrameRun {
@@ -12,8 +12,8 @@ export interface FrameRun {
 
 /** What frames of this kind belong to: the class or namespace, else the module. */
 function scopeOf(name: CodeName): string {
-  const end = name.label.lastIndexOf('::');
-  return end > 0 ? name.label.slice(0, end) : name.module === '' ? name.label : name.module;
+  const [scope] = splitScope(name.label);
+  return scope.length > 2 ? scope.slice(0, -2) : name.module === '' ? name.label : name.module;
 }
 
 /** The lines of a stack, innermost first. A run is named after its outermost frame, which was called. */

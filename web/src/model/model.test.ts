@@ -1,6 +1,6 @@
 // Names, partly loaded trees, stacked areas.
 import { describe, expect, it } from 'vitest';
-import { distinctLabels, editorLink, fileLine, functionName, locationName, NO_CODE, splitScope, type CodeTable } from './code';
+import { distinctLabels, editorLink, fileLine, functionName, locationName, splitScope, type CodeTable } from './code';
 import { stackUp } from './stacked';
 import type { TreeNodes } from './tree';
 import { EMPTY_TREE, hangIn, setOpen, visibleRows } from './tree-rows';
@@ -44,20 +44,27 @@ describe('scopes of names', () => {
     ['(anonymous namespace)::run', '(anonymous namespace)::', 'run'],
     ['a::(anonymous class)::operator()', 'a::(anonymous class)::', 'operator()'],
     ['a::operator<', 'a::', 'operator<'],
+    ['a::f [b<1> >, c::d]', 'a::', 'f [b<1> >, c::d]'],
     ['run(::', '', 'run(::'],
     ['::', '::', ''],
     ['', '', ''],
   ])('%s is %s and %s', (label, scope, last) => expect(splitScope(label)).toEqual([scope, last]));
 });
 
-describe('labels below each other', () => {
-  const named = (label: string, full: string): typeof NO_CODE => ({ ...NO_CODE, label, full });
+describe('labels of functions with one short name', () => {
   it.each([
-    [[named('load', 'load<int>()'), named('save', 'save<int>()'), named('load', 'load<char>()')], ['load<int>()', 'save', 'load<char>()']],
-    [[named('load', 'load<int>()'), named('load', 'load<int>()')], ['load', 'load']],
-    [[named('f', '(anonymous namespace)::f(int)'), named('f', 'f(char)'), named('f', '(anonymous namespace)::f(int)')], ['f(int)', 'f(char)', 'f(int)']],
-    [[], []],
-  ])('%j are %j', (names, labels) => expect(distinctLabels(names)).toEqual(labels));
+    ['load', ['load<int>()', 'load<char>()'], ['load<int>', 'load<char>']],
+    ['f', ['(anonymous namespace)::f(int)', 'f(char)'], ['f(int)', 'f(char)']],
+    ['a::f', ['a::f()', 'a::f(int)'], ['a::f()', 'a::f(int)']],
+    ['a::shard::insert', ['a::shard<b::policy<1> >::insert(int)', 'a::shard<b::policy<12> >::insert(int)'], ['a::shard::insert [policy<1>]', 'a::shard::insert [policy<12>]']],
+    ['get', ['x::left* get<int>(x::left*)', 'x::right* get<int>(x::right*)'], ['get [left* get<int>(x::left]', 'get [right* get<int>(x::right]']],
+    ['get', [`get(${'a'.repeat(99)})`, `get(${'b'.repeat(99)})`].map((name) => `v ${name}`), [`get(${'a'.repeat(99)})`, `get(${'b'.repeat(99)})`]],
+    ['g', [`g<q, ${'a'.repeat(99)}>`, `g<q, ${'b'.repeat(99)}>`], [`g [${'a'.repeat(24)}…${'a'.repeat(24)}]`, `g [${'b'.repeat(24)}…${'b'.repeat(24)}]`]],
+  ])('%s: %j are %j', (short, wholes, labels) => expect(distinctLabels(short, wholes)).toEqual(labels));
+  it('differ in one table', () => {
+    const code = { ...CODE, functions: { id: [1, 2, 3], name: ['void work<1>(int)', 'void work<2>(int)', 'rest'], short: ['work', 'work', null], module: [0, 0, 0], wrapper: [0, 0, 0] } };
+    expect([0, 1, 2].map((index) => functionName(code, index).label)).toEqual(['work<1>', 'work<2>', 'rest']);
+  });
 });
 
 describe('editor links', () => {

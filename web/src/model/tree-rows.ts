@@ -1,7 +1,7 @@
 // A call tree with only its opened parts loaded: nodes by id, added as they come, and the visible
 // rows. Pure: every change makes a new tree. Ids are the server's; 0 is the root, which has no row.
 import type { TreeNodes } from './tree';
-import { distinctLabels, type CodeName } from './code';
+import type { CodeName } from './code';
 import { foldOf, type Fold } from './folded-frames';
 
 export interface TreeNode {
@@ -87,16 +87,6 @@ export function setOpen(tree: PartialTree, id: number, isOpen: boolean): Partial
 export interface TreeRow {
   readonly id: number;
   readonly level: number;
-}
-
-/** The labels of the nodes below the open ones; siblings that differ have different ones. */
-export function nodeLabels(tree: PartialTree): ReadonlyMap<number, string> {
-  const labels = new Map<number, string>();
-  for (const id of tree.open) {
-    const below = (tree.children.get(id) ?? []).flatMap((child) => tree.nodes.get(child) ?? []);
-    distinctLabels(below.map((node) => node.name)).forEach((label, place) => labels.set(below[place]?.id ?? -1, label));
-  }
-  return labels;
 }
 
 /** The rows from top to bottom. O(rows), without recursion: recorded stacks may be deep. */

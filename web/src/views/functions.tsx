@@ -5,7 +5,7 @@ import { useMemo, useState } from 'preact/hooks';
 import { functionDetail, functions as functionsAnswer, type FunctionDetail, type Functions } from '../api/answers';
 import { at, range } from '../base/columns';
 import { formatCount, formatCountOf } from '../base/format';
-import { distinctLabels, functionName, locationName, NO_CODE, type CodeName } from '../model/code';
+import { functionName, locationName, NO_CODE, type CodeName } from '../model/code';
 import { columnCosts, costHeading, costMeaning, costWidths, TABLE_COSTS, type CostKey, type LiveWhen } from '../model/cost';
 import type { CostColumns } from '../model/tree';
 import { filterParams, hideWrappers, type Address } from '../state/address';
@@ -61,11 +61,7 @@ function AllFunctions(props: { readonly answer: Functions; readonly address: Add
   const when = useLiveWhen();
   const isSelf = address.by_self === '1';
   const rows = useMemo(() => range(functions.count), [answer]);
-  const named = useMemo(() => {
-    const names = rows.map((row) => functionName(code, functions.function[row]));
-    const labels = distinctLabels(names);
-    return names.map((own, place) => ({ ...own, label: labels[place] ?? own.label }));
-  }, [rows]);
+  const named = useMemo(() => rows.map((row) => functionName(code, functions.function[row])), [rows]);
   const name = (place: number): CodeName => named[place] ?? NO_CODE;
   const selected = rows.findIndex((_, place) => name(place).key === address.fn && name(place).modulePath === address.fn_module);
   const shown: Costed = isSelf
@@ -81,7 +77,7 @@ function AllFunctions(props: { readonly answer: Functions; readonly address: Add
       <DataTable
         label="Functions"
         columns={[
-          nameColumn('Function', 220, name),
+          { ...nameColumn('Function', 220, name), narrowPx: 140 },
           ...costColumns(shown, answer.selection.totals, shown.old === null ? TABLE_COSTS : columnCosts(address.cost, true), when).map((column) => ({
             ...column,
             cell: (place: number) => column.cell(at(rows, place)),

@@ -59,6 +59,7 @@ function growthColumns(answer: Leaks): readonly Column[] {
       key: 'growth',
       title: 'Growth',
       widthPx: 84,
+      narrowPx: 74,
       cell: (row) => {
         const growth = GROWTH.find((entry) => entry.value === leaks.growth[row]);
         const isUnsure = leaks.growth_confidence[row] === 'low';
@@ -78,11 +79,22 @@ function growthColumns(answer: Leaks): readonly Column[] {
       sortable: true,
       help: 'bytes each second, of what grows',
       widthPx: leaks.slope_error === null ? 106 : 150,
+      narrowPx: leaks.slope_error === null ? 92 : 136,
+      spare: 1,
       numeric: true,
       cell: (row) => {
         const slope = leaks.slope_bytes_per_s[row] ?? null;
-        return <span class="leaks-number">{slope === null ? '' : `${formatChange(slope, formatBytes)}/s${errorBeside(slope, leaks.slope_error?.[row])}`}</span>;
+        return <span class="leaks-number" title={slope === null ? '' : `over the last ${when(leaks.slope_ms[row])}`}>{slope === null ? '' : `${formatChange(slope, formatBytes)}/s${errorBeside(slope, leaks.slope_error?.[row])}`}</span>;
       },
+    },
+    {
+      key: 'over',
+      title: 'Over',
+      help: 'for how long before the end it grew like that',
+      widthPx: 74,
+      spare: 3,
+      numeric: true,
+      cell: (row) => <span class="leaks-number">{(leaks.slope_ms[row] ?? null) === null ? '' : when(leaks.slope_ms[row])}</span>,
     },
     {
       key: 'last',
@@ -90,6 +102,7 @@ function growthColumns(answer: Leaks): readonly Column[] {
       sortable: true,
       help: 'time of its last allocation',
       widthPx: 74,
+      spare: 4,
       numeric: true,
       cell: (row) => <span class="leaks-number" title={`first ${when(leaks.first_ms[row])}`}>{when(leaks.last_ms[row])}</span>,
     },
@@ -103,6 +116,7 @@ function columnsOf(answer: Leaks, hasGrowth: boolean, when: LiveWhen): readonly 
       key: 'name',
       title: 'Call site',
       widthPx: 214,
+      narrowPx: 112,
       grows: true,
       cell: (row) => <CodeText name={locationName(code, leaks.location[row])} />,
     },
@@ -111,6 +125,7 @@ function columnsOf(answer: Leaks, hasGrowth: boolean, when: LiveWhen): readonly 
       title: costTitle(cost, when),
       sortable: true,
       ...costWidths(cost, false, leaks.errors !== null),
+      ...(cost === 'leaked_allocations' ? { spare: 2 } : {}),
       numeric: true,
       cell: (row: number) => (
         <CostCell

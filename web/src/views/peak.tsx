@@ -19,10 +19,10 @@ import './peak.css';
 type Rise = NonNullable<Findings['peak_rise']>;
 
 /** From where to where the heap rose. */
-function riseText(rise: Rise, what = 'The heap'): string {
+function riseText({ totals }: Summary, rise: Rise, what = 'The heap'): string {
   const from = rise.trough_bytes === 0 ? 'from nothing' : `from ${formatBytes(rise.trough_bytes)}${errorBeside(rise.trough_bytes, rise.trough_bytes_error)} at ${formatMs(rise.trough_ms)}, the trough before it,`;
   const mark = rise.mark === null ? '' : ` The last mark before the peak was “${rise.mark}”.`;
-  return `${what} rose ${from} to ${formatBytes(rise.peak_bytes)}${errorBeside(rise.peak_bytes, rise.peak_bytes_error)} at ${formatMs(rise.peak_ms)}. In between, ${formatBytes(rise.freed_bytes)}${errorBeside(rise.freed_bytes, rise.freed_bytes_error)} were freed.${mark}`;
+  return `${what} rose ${from} to ${formatBytes(rise.peak_bytes)}${errorBeside(rise.peak_bytes, rise.peak_bytes_error)} at ${formatMs(totals['peak_time_ms'] ?? 0)}. In between, ${formatBytes(rise.freed_bytes)}${errorBeside(rise.freed_bytes, rise.freed_bytes_error)} were freed.${mark}`;
 }
 
 function columnsOf(rise: Rise, name: (row: number) => CodeName): readonly Column[] {
@@ -33,6 +33,7 @@ function columnsOf(rise: Rise, name: (row: number) => CodeName): readonly Column
       title: 'Gained',
       help: 'live bytes at the peak less those at the trough; the share is that of the peak',
       widthPx: sites.gained_bytes_error === null ? 150 : 194,
+      narrowPx: sites.gained_bytes_error === null ? 92 : 136,
       numeric: true,
       cell: (row) => <CostCell cost="peak_bytes" value={at(sites.gained_bytes, row)} total={rise.peak_bytes} error={sites.gained_bytes_error === null ? undefined : at(sites.gained_bytes_error, row)} />,
     },
@@ -44,8 +45,8 @@ function columnsOf(rise: Rise, name: (row: number) => CodeName): readonly Column
       numeric: true,
       cell: (row) => <span class="peak-number">{`${formatBytes(at(sites.without_bytes, row))}${errorBeside(at(sites.without_bytes, row), sites.without_bytes_error?.[row])}`}</span>,
     },
-    { key: 'name', title: 'Call site', widthPx: 200, grows: true, cell: (row) => <CodeLink name={name(row)} cost="peak_bytes" /> },
-    { key: 'thread', title: 'Thread', help: 'the thread that gained most of it', widthPx: 130, cell: (row) => sites.thread_name[row] ?? '' },
+    { key: 'name', title: 'Call site', widthPx: 200, narrowPx: 132, grows: true, cell: (row) => <CodeLink name={name(row)} cost="peak_bytes" /> },
+    { key: 'thread', title: 'Thread', help: 'the thread that gained most of it', widthPx: 130, spare: 1, cell: (row) => sites.thread_name[row] ?? '' },
   ];
 }
 
@@ -56,7 +57,7 @@ function Sites(props: { readonly summary: Summary; readonly rise: Rise }): JSX.E
   return (
     <>
       <p class="peak-text" data-testid="peak-text">
-        <Sentence text={riseText(rise)} />{' '}
+        <Sentence text={riseText(summary, rise)} />{' '}
         <button type="button" class="link" onClick={() => go({ view: 'flame', cost: 'peak_bytes', search: '' })}>
           Flame graph of the peak
         </button>
@@ -79,10 +80,11 @@ function Sites(props: { readonly summary: Summary; readonly rise: Rise }): JSX.E
 function RiseBefore(): JSX.Element | null {
   const isDiff = useComparison();
   const asked = useAsk(isDiff ? 'summary' : null, { recording: 'old' }, summaryAnswer);
-  const rise = asked.value?.findings.peak_rise ?? null;
-  return !isDiff || rise === null ? null : (
+  const summary = asked.value;
+  const rise = summary?.findings.peak_rise ?? null;
+  return !isDiff || summary === null || rise === null ? null : (
     <p class="peak-text soft" data-testid="peak-before">
-      {riseText(rise, 'Before, the heap')}
+      {riseText(summary, rise, 'Before, the heap')}
     </p>
   );
 }

@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/ho
 import { inReport } from '../api/report-file';
 import { ALL_COSTS, columnCosts, costHeading, costMeaning, costWidths, type CostKey, type LiveWhen } from '../model/cost';
 import { foldAction, foldedLabel, NO_FOLD, toggleFold } from '../model/folded-frames';
-import { nodeLabels, visibleRows, type TreeNode } from '../model/tree-rows';
+import { visibleRows, type TreeNode } from '../model/tree-rows';
 import { filterParams, shapeParams, type Address } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress } from '../state/hooks';
@@ -47,9 +47,8 @@ function unfold(address: Address, entry: TreeNode | undefined): boolean {
 }
 
 /** The name of a node, and the button that unfolds what it hides or folds it again. */
-function NodeName(props: { readonly entry: TreeNode; readonly ownLabel: string | undefined; readonly address: Address }): JSX.Element {
-  const { fold } = props.entry;
-  const name = { ...props.entry.name, label: props.ownLabel ?? props.entry.name.label };
+function NodeName(props: { readonly entry: TreeNode; readonly address: Address }): JSX.Element {
+  const { fold, name } = props.entry;
   const label = foldedLabel(name, fold);
   const action = foldAction(fold);
   const button = fold.hidden > 0 ? `+${fold.hidden}` : 'fold';
@@ -75,7 +74,6 @@ function TreeTable(props: {
   const { tree } = loaded;
   const when = useLiveWhen();
   const rows = useMemo(() => visibleRows(tree), [tree]);
-  const labels = useMemo(() => nodeLabels(tree), [tree]);
   const idAt = (row: number): number => rows[row]?.id ?? -1;
   const node = (row: number): TreeNode | undefined => tree.nodes.get(idAt(row));
   const columns: readonly Column[] = [
@@ -86,7 +84,7 @@ function TreeTable(props: {
       grows: true,
       cell: (row) => {
         const entry = node(row);
-        return entry === undefined ? '' : <NodeName entry={entry} ownLabel={labels.get(entry.id)} address={address} />;
+        return entry === undefined ? '' : <NodeName entry={entry} address={address} />;
       },
     },
     ...columnCosts(address.cost, address.diff === '1').map((cost) => costColumn(cost, address, loaded, node, when)),

@@ -15,6 +15,8 @@ import './data-table.css';
 
 const ROW_PX = 26;
 const BEYOND = 6;
+/** As high as the words of an empty table. */
+const EMPTY_ROWS = 2;
 /** On paper there are all rows up to this one, not those in sight. */
 const PRINTED_ROWS = 2000;
 
@@ -294,7 +296,7 @@ export function DataTable(given: DataTableProps): JSX.Element {
   const isInSight = selected >= first && selected < last;
   const isNarrow = minWidthPx(props.columns, false) > port.width;
   return (
-    <div class="table-frame" style={{ '--rows': String(count) }}>
+    <div class="table-frame" style={{ '--rows': String(count === 0 ? EMPTY_ROWS : count) }}>
       <div
         ref={box}
         class={isNarrow ? 'table table-narrow' : 'table'}
