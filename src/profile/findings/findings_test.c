@@ -262,78 +262,80 @@ static void growth_is_found_only_in_long_runs(void **state)
     "thread worker-3\nrun;hold 1 " bytes " 0 0 0 0 1 " bytes " " bytes "\n" \
     "thread worker-10\nrun;hold 1 2097152 0 0 0 0 1 2097152 2097152\n"
 
+static const struct {
+    uint64_t runtime_ms;
+    const char *text;
+    enum finding_kind kind; // FINDING_KIND_COUNT: no finding at all
+    const char *sentence;
+} fault_cases[] = {
+    {5000,
+     "main;spam(s.c:2) 40000 4000000 40000 4000000 30000 3000000 1 100 100\n"
+     "main;work 60000 60000 60000 60000 0 0 1 1 1\n",
+     FINDING_CHURN,
+     "spam (s.c:2) makes 30,000 temporary allocations, 30.0% of all allocations (2.86 MiB): "
+     "its thread frees each with its next heap call."},
+    {5000,
+     "main;init(i.c:2) 1 8388608 0 0 0 0 1 8388608 8388608\n@0 1 8388608 0 0 "
+     "0\n"
+     "cohort 0 - 1 8388608\nmain;work 1 1 1 1\n@49 1 1 1 1 0\n",
+     FINDING_UNFREED,
+     "8.00 MiB are live at the end, and no call site with much of it grows. The largest "
+     "part, 8.00 MiB, was allocated by init (i.c:2)."},
+    {5000, // of a function, the sum of its lines
+     "main;init(i.c:2) 1 4194304 0 0 0 0 1 4194304 4194304\n@0 1 4194304 0 0 0\n"
+     "cohort 0 - 1 4194304\n"
+     "main;init(i.c:3) 1 2097152 0 0 0 0 1 2097152 2097152\n@0 1 2097152 0 0 0\n"
+     "cohort 0 - 1 2097152\nmain;work 1 1 1 1\n@49 1 1 1 1 0\n",
+     FINDING_UNFREED,
+     "6.00 MiB are live at the end, and no call site with much of it grows. The largest "
+     "part, 6.00 MiB, was allocated by init (i.c:2 and 1 more line)."},
+    {5000,
+     "process sh\nthread sh\nmain;run 1 2097152 0 0 0 0 1 2097152 2097152\n"
+     "process cc\nthread cc\nmain;init(i.c:2) 1 8388608 0 0 0 0 1 2097152 8388608\n"
+     "@0 1 8388608 0 0 0\ncohort 0 - 1 8388608\nmain;work 1 1 1 1\n@49 1 1 1 1 0\n",
+     FINDING_UNFREED,
+     "10.0 MiB were left by processes one after the other, and no call site with much of it "
+     "grows. The largest part, 8.00 MiB, was allocated by init (i.c:2)."},
+    {5000,
+     "main;parse(p.c:7) 150000 1073741824 150000 1073741824\nlife 0 140000 1048576\n"
+     "life 9 10000 1072693248\nmain;work 200000 200000\n",
+     FINDING_CHURN, // with the bytes of those blocks alone
+     "parse (p.c:7) makes 140,000 allocations that live for less than a millisecond, 40.0% of "
+     "all allocations (1.00 MiB)."},
+    {5000, UNEVEN_THREADS("67108864"), FINDING_UNEVEN,
+     "Thread worker-3 holds 64.0 MiB at the peak; the median of 4 of its kind holds 2.00 MiB."},
+    {5000,
+     "process app\nthread app\nmain;load 1 1 1 1\n"
+     "thread io/1\nrun;hold 1 67108864 0 0 0 0 1 67108864 67108864\n"
+     "thread io/2\nrun;hold 1 9 0 0 0 0 1 9 9\nthread io/3\nrun;hold 1 9 0 0 0 0 1 9 9\n"
+     "thread io/4\nrun;hold 1 9 0 0 0 0 1 9 9\n",
+     FINDING_UNEVEN,
+     "Thread io/1 holds 64.0 MiB at the peak; the median of 4 of its kind holds 9 B."},
+    {5000, UNEVEN_THREADS("7340032"), FINDING_UNEVEN, ""}, // 7 MiB are none
+    {5000,
+     "main;parse(p.c:7) 150000 150000 150000 150000\nlife 0 99000 99000\n"
+     "life 9 51000 51000\nmain;work 20 20\n",
+     FINDING_KIND_COUNT, ""},
+    // healthy: little memory, few temporary allocations, all freed or short
+    {5000, "main;work 50 5000 50 5000 40 4000 10 1000 1000\n", FINDING_KIND_COUNT, ""},
+    {300, "main;work 50 500000 0 0 0 0 50 500000 500000\n", FINDING_KIND_COUNT, ""},
+    {5000, "main;work 90000 90000 90000 90000 90000 90000 1 1 1\n", FINDING_KIND_COUNT, ""},
+    {0, "", FINDING_KIND_COUNT, ""},
+};
+
 static void other_faults_have_their_kind(void **state)
 {
     (void)state;
-    static const struct {
-        uint64_t runtime_ms;
-        const char *text;
-        enum finding_kind kind; // FINDING_KIND_COUNT: no finding at all
-        const char *sentence;
-    } cases[] = {
-        {5000,
-         "main;spam(s.c:2) 40000 4000000 40000 4000000 30000 3000000 1 100 100\n"
-         "main;work 60000 60000 60000 60000 0 0 1 1 1\n",
-         FINDING_CHURN,
-         "spam (s.c:2) makes 30,000 temporary allocations, 30.0% of all allocations (2.86 MiB): "
-         "its thread frees each with its next heap call."},
-        {5000,
-         "main;init(i.c:2) 1 8388608 0 0 0 0 1 8388608 8388608\n@0 1 8388608 0 0 "
-         "0\n"
-         "cohort 0 - 1 8388608\nmain;work 1 1 1 1\n@49 1 1 1 1 0\n",
-         FINDING_UNFREED,
-         "8.00 MiB are live at the end, and no call site with much of it grows. The largest "
-         "part, 8.00 MiB, was allocated by init (i.c:2)."},
-        {5000, // of a function, the sum of its lines
-         "main;init(i.c:2) 1 4194304 0 0 0 0 1 4194304 4194304\n@0 1 4194304 0 0 0\n"
-         "cohort 0 - 1 4194304\n"
-         "main;init(i.c:3) 1 2097152 0 0 0 0 1 2097152 2097152\n@0 1 2097152 0 0 0\n"
-         "cohort 0 - 1 2097152\nmain;work 1 1 1 1\n@49 1 1 1 1 0\n",
-         FINDING_UNFREED,
-         "6.00 MiB are live at the end, and no call site with much of it grows. The largest "
-         "part, 6.00 MiB, was allocated by init (i.c:2 and 1 more line)."},
-        {5000,
-         "process sh\nthread sh\nmain;run 1 2097152 0 0 0 0 1 2097152 2097152\n"
-         "process cc\nthread cc\nmain;init(i.c:2) 1 8388608 0 0 0 0 1 2097152 8388608\n"
-         "@0 1 8388608 0 0 0\ncohort 0 - 1 8388608\nmain;work 1 1 1 1\n@49 1 1 1 1 0\n",
-         FINDING_UNFREED,
-         "10.0 MiB were left by processes one after the other, and no call site with much of it "
-         "grows. The largest part, 8.00 MiB, was allocated by init (i.c:2)."},
-        {5000,
-         "main;parse(p.c:7) 150000 1073741824 150000 1073741824\nlife 0 140000 1048576\n"
-         "life 9 10000 1072693248\nmain;work 200000 200000\n",
-         FINDING_CHURN, // with the bytes of those blocks alone
-         "parse (p.c:7) makes 140,000 allocations that live for less than a millisecond, 40.0% of "
-         "all allocations (1.00 MiB)."},
-        {5000, UNEVEN_THREADS("67108864"), FINDING_UNEVEN,
-         "Thread worker-3 holds 64.0 MiB at the peak; the median of 4 of its kind holds 2.00 MiB."},
-        {5000,
-         "process app\nthread app\nmain;load 1 1 1 1\n"
-         "thread io/1\nrun;hold 1 67108864 0 0 0 0 1 67108864 67108864\n"
-         "thread io/2\nrun;hold 1 9 0 0 0 0 1 9 9\nthread io/3\nrun;hold 1 9 0 0 0 0 1 9 9\n"
-         "thread io/4\nrun;hold 1 9 0 0 0 0 1 9 9\n",
-         FINDING_UNEVEN,
-         "Thread io/1 holds 64.0 MiB at the peak; the median of 4 of its kind holds 9 B."},
-        {5000, UNEVEN_THREADS("7340032"), FINDING_UNEVEN, ""}, // 7 MiB are none
-        {5000,
-         "main;parse(p.c:7) 150000 150000 150000 150000\nlife 0 99000 99000\n"
-         "life 9 51000 51000\nmain;work 20 20\n",
-         FINDING_KIND_COUNT, ""},
-        // healthy: little memory, few temporary allocations, all freed or short
-        {5000, "main;work 50 5000 50 5000 40 4000 10 1000 1000\n", FINDING_KIND_COUNT, ""},
-        {300, "main;work 50 500000 0 0 0 0 50 500000 500000\n", FINDING_KIND_COUNT, ""},
-        {5000, "main;work 90000 90000 90000 90000 90000 90000 1 1 1\n", FINDING_KIND_COUNT, ""},
-        {0, "", FINDING_KIND_COUNT, ""},
-    };
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(fault_cases); i++) {
         CLEANUP(drawn_profile_release) struct drawn_profile drawn = {0};
         CLEANUP(findings_release) struct findings findings = {0};
-        build(cases[i].text, cases[i].runtime_ms, &drawn, &findings);
-        const struct finding *found = find(&findings, cases[i].kind);
+        build(fault_cases[i].text, fault_cases[i].runtime_ms, &drawn, &findings);
+        const struct finding *found = find(&findings, fault_cases[i].kind);
         const char *sentence = found != NULL ? findings_sentence(&findings, found) : "";
-        if (strcmp(sentence, cases[i].sentence) != 0 ||
-            (cases[i].kind == FINDING_KIND_COUNT && findings.items.len > 0)) {
-            fail_msg("%zu findings; \"%s\" in:\n%s", findings.items.len, sentence, cases[i].text);
+        if (strcmp(sentence, fault_cases[i].sentence) != 0 ||
+            (fault_cases[i].kind == FINDING_KIND_COUNT && findings.items.len > 0)) {
+            fail_msg("%zu findings; \"%s\" in:\n%s", findings.items.len, sentence,
+                     fault_cases[i].text);
         }
     }
 }
