@@ -96,7 +96,7 @@ function Drawing(props: { readonly series: Series; readonly old: Series | null; 
           {canBrush ? 'Drag to filter everything to a time range; click for the heap as it stood then.' : inReport() ? 'Time ranges need cairn analyze.' : 'This recording has no stacks by time: the areas and ranges are missing.'}
           {model.rss === null ? '' : ` The dashed line is RSS${rssObeys ? '' : ', which is not filtered'}.`}
           {model.old === null ? '' : ' The dotted line is the recording compared with.'}
-          {model.errors.total === null ? '' : ' The total is between the thin lines in at least 95 of 100 cases. Errors of parts do not add up to its own.'}
+          {model.errors.total === null ? '' : ' The total is between the thin lines in about 95 of 100 cases. Errors of parts do not add up to its own.'}
           {kind.value === 'live_bytes' ? <SuppressedNote series={series} /> : null}
         </div>
         {hasRss ? (
