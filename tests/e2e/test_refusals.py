@@ -101,6 +101,45 @@ def compiled(scratch, compiler, *options):
     return scratch / "small"
 
 
+WITHOUT_LIBC = r"""
+static char pool[100000];
+static unsigned long used;
+__attribute__((noinline)) void *malloc(unsigned long size)
+{
+    void *block = pool + used;
+    used += (size + 15) & ~15ul;
+    return block;
+}
+static long call(long number, long a, const void *b, long c)
+{
+    long result;
+    __asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(a), "S"(b), "d"(c)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+void _start(void)
+{
+    for (int i = 0; i < 100; i++) {
+        *(volatile char *)malloc(100) = 1;
+    }
+    (void)call(1, 1, "fine\n", 5);
+    (void)call(231, 5, (void *)0, 0);
+}
+"""
+
+
+def test_an_executable_without_a_libc(scratch):
+    """Its thread has no thread pointer, at which hooks would find what they keep of it."""
+    (scratch / "bare.c").write_text(WITHOUT_LIBC)
+    subprocess.run(["gcc", "-O1", "-nostdlib", "-static", "-fno-builtin", "-o", scratch / "bare",
+                    scratch / "bare.c"], check=True, timeout=60)
+    refuse(scratch, ["./bare"], 126, "bare", "thread pointer")
+    refuse(scratch, ["--allocator", "malloc=malloc", "./bare"], 126, "bare", "thread pointer")
+    run = subprocess.run([CAIRN, "record", "-q", "-o", "x.cairn", "--", "sh", "-c", "./bare; exit $?"],
+                         cwd=scratch, env=environment(), check=False, capture_output=True, timeout=60)
+    assert (run.returncode, run.stdout) == (5, b"fine\n"), run.stderr
+
+
 @pytest.mark.parametrize("sanitizer", ["address", "thread"])
 def test_an_executable_with_a_sanitizer(scratch, sanitizer):
     refuse(scratch, [compiled(scratch, "gcc", f"-fsanitize={sanitizer}")], 126, "small", "sanitizer")

@@ -209,6 +209,7 @@ static enum err add_entries(const struct candidate_vec *candidates, struct alloc
 struct file_kind {
     bool is_executable;
     bool has_interpreter; // a loader starts it
+    bool has_tls;
 };
 
 static bool is_marked_as_executable(Elf *elf, const GElf_Phdr *dynamic)
@@ -238,6 +239,7 @@ static struct file_kind kind_of(Elf *elf)
             continue;
         }
         kind.has_interpreter |= segment.p_type == PT_INTERP;
+        kind.has_tls |= segment.p_type == PT_TLS;
         kind.is_executable |=
             segment.p_type == PT_DYNAMIC && is_marked_as_executable(elf, &segment);
     }
@@ -351,6 +353,18 @@ static enum err search_apart(const struct elf_file *module,
     return find_candidates(debug->elf, SHT_SYMTAB, code, names, candidates);
 }
 
+// Return whether the program's threads have a thread pointer: the loader sets it, and so do glibc
+// and musl. Another runtime may do without. A program of musl may have no segment for it.
+static bool has_thread_pointer(const struct elf_file *module,
+                               const struct elf_file *debug,
+                               struct file_kind kind)
+{
+    static const char libc_begins[] = "__libc_start_main";
+    return !kind.is_executable || kind.has_interpreter || kind.has_tls ||
+           symbol_table_may_name(module->elf, SHT_SYMTAB, libc_begins) ||
+           (debug->elf != NULL && symbol_table_may_name(debug->elf, SHT_SYMTAB, libc_begins));
+}
+
 // Return the allocator that the names belong to. Another one's names count before those of libc,
 // because allocators that replace it have its names, too. A library that executes programs is libc.
 static const char *find_owner(const struct candidate_vec *candidates, bool is_library)
@@ -394,12 +408,17 @@ enum err allocator_scan(const struct elf_file *module,
     if (find_named(&candidates, "malloc") == NULL) {
         drop_operators(&candidates);
     }
+    if (candidates.len > 0 && !has_thread_pointer(module, &debug, kind)) {
+        scan.lacks_thread_pointer = true;
+        scan.hidden = "an allocator";
+        candidates.len = 0;
+    }
     if (candidates.len > 0) {
         qsort(candidates.items, candidates.len, sizeof(*candidates.items), compare);
     }
     TRY(add_entries(&candidates, &scan.entries));
     scan.owner = find_owner(&candidates, !kind.is_executable);
-    if (scan.entries.len == 0 && is_stripped && debug.elf == NULL) {
+    if (scan.entries.len == 0 && !scan.lacks_thread_pointer && is_stripped && debug.elf == NULL) {
         const bool is_static = kind.is_executable && !kind.has_interpreter;
         scan.hidden = is_static ? "an allocator" : printed;
         scan.has_unread_texts = is_nameless && kind.is_executable;
@@ -481,6 +500,13 @@ void allocator_scan_explain(const struct allocator_scan *scan,
                             struct strbuf *out)
 {
     const struct bytes build_id = elf_file_build_id(module);
+    if (scan->lacks_thread_pointer) {
+        strbuf_printf(out,
+                      "'%s' is built without glibc and musl, so its threads have no thread "
+                      "pointer, and cairn cannot tell them apart",
+                      path);
+        return;
+    }
     strbuf_printf(out,
                   "'%s' contains %s, but has no symbols that name its functions, so its "
                   "allocations are not recorded",

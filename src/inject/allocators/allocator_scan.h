@@ -45,6 +45,9 @@ struct allocator_scan {
     const char *owner;  // static; the allocator, in lower case; NULL: unknown, or several
     const char *hidden; // static; an allocator that is in the module and has no entries; NULL: none
     bool has_unread_texts; // of an executable without names: `hidden` is not final
+    // The functions were found, but are not entries: the agent knows threads by their thread
+    // pointer, and this static program has none.
+    bool lacks_thread_pointer;
 };
 
 // Scan an open module. `path` is the module's in the target. `sources` says where a separate debug

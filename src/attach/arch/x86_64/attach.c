@@ -205,7 +205,9 @@ static enum err open_once(struct attach *attach,
                                                   : "no memory for the recorder");
         }
     }
-    TRY(options->may_lack_names ? ERR_OK : check_names(attach, options->names, info));
+    // What hides the only allocator explains a missing name as well.
+    const bool is_hidden = attach->hidden.len > 0 && !has_allocator(attach);
+    TRY(options->may_lack_names || is_hidden ? ERR_OK : check_names(attach, options->names, info));
     if (!has_allocator(attach)) {
         const char *separator = attach->hidden.len > 0 ? ": " : "";
         return options->is_fresh
