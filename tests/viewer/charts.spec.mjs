@@ -180,7 +180,7 @@ describe('a sampled recording', () => {
     }
     const { words } = readSvg((await other.download(other.page.getByRole('button', { name: 'SVG', exact: true }))).bytes);
     assert.ok(words.includes('where it may really be'), words.join('; '));
-    assert.match(await other.page.locator('.charts-hint').first().innerText(), /between the thin lines in at least 95 of 100 cases/);
+    assert.match(await other.page.locator('.charts-hint').first().innerText(), /between the thin lines in about 95 of 100 cases/);
     const box = await other.page.locator('.u-over').boundingBox();
     await other.page.mouse.move(box.x + box.width - 3, box.y + box.height / 2);
     assert.match(await other.page.getByTestId('legend-time').innerText(), /: [0-9.]+ [KM]iB ±\d+% in all/);
