@@ -27,6 +27,7 @@ enum {
     WHO_PATIENCE_MS = 5000,  // for recorders that may have the recording, while they do not run
     START_PATIENCE_MS = 500, // for a recorder that has no socket yet
     LOOK_MS = 25,            // between two searches for recorders
+    LOOK_MS_MAX = 50,        // as which a longer one counts
     NAME_BYTES = 64,         // of a socket, at most
     STAT_BYTES_MAX = 4096,
 };
@@ -264,8 +265,8 @@ static MUST_USE enum err find(const char *recording, int *out_fd, struct err_inf
 {
     CLEANUP(asked_release) struct asked_vec recorders = {0};
     CLEANUP(pollfd_vec_release) struct pollfd_vec fds = {0};
-    const uint64_t begin_ms = clock_monotonic_ms();
-    uint64_t passed_ms = 0;
+    uint64_t looked_ms = clock_monotonic_ms();
+    uint64_t passed_ms = 0; // but for the time in which the machine was too busy for a search
     while (passed_ms < patience_ms(&recorders, passed_ms)) {
         TRY(look_for_recorders(&recorders, info));
         TRY(ask_recorders(&recorders, recording, &fds));
@@ -281,7 +282,9 @@ static MUST_USE enum err find(const char *recording, int *out_fd, struct err_inf
             }
             break; // it has ended since
         }
-        passed_ms = clock_monotonic_ms() - begin_ms;
+        const uint64_t now_ms = clock_monotonic_ms();
+        passed_ms += min_u64(now_ms - looked_ms, LOOK_MS_MAX);
+        looked_ms = now_ms;
     }
     return err_set(info, ERR_NOT_FOUND, "you have no running recording '%s'; it may have ended",
                    recording);
