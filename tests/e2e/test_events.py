@@ -256,9 +256,9 @@ def test_the_log_of_a_run_that_was_killed_can_be_read(scratch):
     assert run.returncode == 2 and run.stderr.startswith("cairn: ")
 
 
-@pytest.fixture(params=[32, 140])
+@pytest.fixture(params=[48, 140])
 def tiny_disk(scratch, request):
-    """(folder, function to start a process there); files are limited to 32 or 140 KiB."""
+    """(folder, function to start a process there); files are limited to 48 or 140 KiB."""
     folder = scratch / "disk"
     folder.mkdir()
     mount = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={request.param}k", "tmpfs", folder],
