@@ -8,9 +8,9 @@
 // written once, and the log of a killed run is readable. It has the counted events in the order of
 // counting: blocks are already paired, and replaying it yields the profile's totals.
 // Cost: about 10 bytes of file an event before compression; only the disk limits it.
-// Failure: a full disk ends the log, which is reported and counted; the recording continues. If
-// there is no room for the header of the log, or at the end for the recording behind it, the log is
-// removed.
+// Failure: a full disk ends the log, which is reported and counted; the recording continues. The
+// log is removed if the disk has no room for its header. It is also removed at the end of the run
+// if the disk has no room for the recording beside it.
 // Context: H, the recorder's main thread.
 #pragma once
 
