@@ -40,19 +40,27 @@ bool nursery_reader_is_empty(struct lane_header *lane, uint64_t stable_ms)
     return is_idle(lane, stable_ms) && nursery_reader_hold(lane).since_ms == UINT64_MAX;
 }
 
-bool nursery_reader_lock(struct lane_header *lane, uint64_t stable_ms)
-{
-    struct nursery *n = &lane->nursery;
-    uint32_t owner = NURSERY_FREE;
-    return is_idle(lane, stable_ms) &&
-           atomic_compare_exchange_strong_explicit(&n->owner, &owner, NURSERY_OF_RECORDER,
-                                                   memory_order_acquire, memory_order_relaxed);
-}
-
 void nursery_reader_unlock(struct lane_header *lane)
 {
     // Release: pairs with the thread's acquire; it sees what was taken.
     atomic_store_explicit(&lane->nursery.owner, NURSERY_FREE, memory_order_release);
+}
+
+bool nursery_reader_lock(struct lane_header *lane, uint64_t stable_ms)
+{
+    struct nursery *n = &lane->nursery;
+    uint32_t owner = NURSERY_FREE;
+    if (!is_idle(lane, stable_ms) ||
+        !atomic_compare_exchange_strong_explicit(&n->owner, &owner, NURSERY_OF_RECORDER,
+                                                 memory_order_acquire, memory_order_relaxed)) {
+        return false;
+    }
+    // Between the two, the thread may have begun a tick, in which it needs no lock any more.
+    const bool is_still_idle = is_idle(lane, stable_ms);
+    if (!is_still_idle) {
+        nursery_reader_unlock(lane);
+    }
+    return is_still_idle;
 }
 
 static bool counter_was_sent(const struct copy *c, const struct nursery_counter *counter)
