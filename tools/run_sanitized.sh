@@ -6,7 +6,8 @@
 #
 # The preload library is never sanitized, because it runs inside other programs; its code is, as
 # linked into the unit tests. Address space randomization is off, because ThreadSanitizer of Debian
-# 12 does not support the 32 random bits that some kernels use.
+# 12 does not support the 32 random bits that some kernels use. -O1 takes 0.82 of the processor time
+# of -O0. As in `make test`, more tests run than there are processors.
 set -eu
 
 sanitizers=$1
@@ -14,7 +15,7 @@ build=$2
 source=$(realpath "$(dirname "$0")/..")
 
 cmake -S "$source" -B "$build" -G Ninja -Wno-dev -DBUILD_TESTING=ON -DCMAKE_BUILD_TYPE=Debug \
-    "-DCAIRN_SANITIZE=$sanitizers" >/dev/null
+    "-DCMAKE_C_FLAGS_DEBUG=-g -O1" "-DCAIRN_SANITIZE=$sanitizers" >/dev/null
 cmake --build "$build" -j "$(nproc)" -- --quiet
 
 # A test that sets LD_PRELOAD for the program also sets it for a sanitized cairn. Its run-time would
@@ -29,4 +30,4 @@ export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:allocator_may_return
 # ThreadSanitizer is only for code with threads; other tests would just be slow.
 filter=.
 [ "$sanitizers" != thread ] || filter='^unit\.(session|producer|aggregate|recorder|host|profile|server)|^e2e\.(counts|lifecycle)'
-exec setarch -R "$source/tools/run_tests.sh" "$build" test "$(nproc)" -R "$filter"
+exec setarch -R "$source/tools/run_tests.sh" "$build" test "$(expr 2 '*' "$(nproc)")" -R "$filter"
