@@ -14,8 +14,12 @@ sanitizers=$1
 build=$2
 source=$(realpath "$(dirname "$0")/..")
 
+# ThreadSanitizer is only for code with threads; other tests would just be slow.
+filter=.
+[ "$sanitizers" != thread ] || filter='^unit\.(session|producer|aggregate|recorder|host|profile|server)|^e2e\.(counts|lifecycle)'
+
 cmake -S "$source" -B "$build" -G Ninja -Wno-dev -DBUILD_TESTING=ON -DCMAKE_BUILD_TYPE=Debug \
-    "-DCMAKE_C_FLAGS_DEBUG=-g -O1" "-DCAIRN_SANITIZE=$sanitizers" >/dev/null
+    "-DCMAKE_C_FLAGS_DEBUG=-g -O1" "-DCAIRN_SANITIZE=$sanitizers" "-DCAIRN_TESTS=$filter" >/dev/null
 cmake --build "$build" -j "$(nproc)" -- --quiet
 
 # A test that sets LD_PRELOAD for the program also sets it for a sanitized cairn. Its run-time would
@@ -27,7 +31,4 @@ export ASAN_OPTIONS=$ASAN_OPTIONS:verify_asan_link_order=0
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:allocator_may_return_null=1
 
-# ThreadSanitizer is only for code with threads; other tests would just be slow.
-filter=.
-[ "$sanitizers" != thread ] || filter='^unit\.(session|producer|aggregate|recorder|host|profile|server)|^e2e\.(counts|lifecycle)'
 exec setarch -R "$source/tools/run_tests.sh" "$build" test "$(expr 2 '*' "$(nproc)")" -R "$filter"

@@ -230,7 +230,7 @@ def test_tidy_finds_and_remembers_only_what_is_clean(tidy):
         status, said, kept = tidy({"src/host/a.c": "int BadName(int a)\n{\n    return a;\n}\n"})
         assert (status, "readability-identifier-naming" in said, kept) == (1, True, 0), said
     status, said, kept = tidy({"src/host/a.c": "int good_name(int a)\n{\n    return a;\n}\n"})
-    assert (status, said, kept) == (0, "clang-tidy: 1 files, 0 with findings\n", 1)
+    assert (status, said, kept) == (0, "clang-tidy: 1 files, no findings\n", 1)
 
 
 def test_tidy_looks_again_where_an_included_header_has_changed_and_at_no_other(tidy):
