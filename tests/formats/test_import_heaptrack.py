@@ -317,7 +317,7 @@ def test_flipped_bits_are_refused_with_their_place_or_shown(which, request, tmp_
     given = request.getfixturevalue(which)
     whole = given.read_bytes() if which == "python" else unpack(given)
     sentences = set()
-    for _ in range(40):
+    for _ in range(20):
         damaged = bytearray(whole)
         damaged[chance.randrange(len(whole) // 2)] ^= 1 << chance.randrange(8)
         path.write_bytes(damaged)
