@@ -109,7 +109,7 @@ endif()
 # times slower on a busy machine, so a sanitized build has only the limit that ctest itself has for
 # whatever hangs.
 if(CAIRN_SANITIZE)
-    set(CAIRN_TEST_TIMEOUT 1500)
+    set(CAIRN_TEST_TIMEOUT 2400)
 else()
     set(CAIRN_TEST_TIMEOUT 600)
 endif()
