@@ -106,8 +106,7 @@ if(CAIRN_PRELOAD_ONLY)
 endif()
 
 # How long a test may take before it counts as hanging, in seconds of the clock. Sanitized code is many
-# times slower on a busy machine, so a sanitized build has only the limit that ctest itself has for
-# whatever hangs.
+# times slower on a busy machine, and the longest test takes over ten minutes there.
 if(CAIRN_SANITIZE)
     set(CAIRN_TEST_TIMEOUT 2400)
 else()
