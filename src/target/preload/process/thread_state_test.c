@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
@@ -31,7 +32,7 @@ static int join(void **state)
                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(g_session, MAP_FAILED);
     g_session->max_frames = 64;
-    page = (struct process_page){0};
+    memset(&page, 0, sizeof(page));
     atomic_store(&page.session, g_session);
     atomic_store(&page.generation, (uint64_t)1 << 32);
     process_mapping()->header = g_session;
