@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from consumer import (CLOCK, DEADLINE_SECONDS, EMULATOR, FOLLOW, FORKED, LIBRARY, MAIN_PID, NAMESPACE, NO_NURSERY,
+from consumer import (CLOCK, DEADLINE_SECONDS, FOLLOW, FORKED, LIBRARY, MAIN_PID, NAMESPACE, NO_NURSERY,
                       NOTES_EXIT, OWN_ALLOCATOR, PROCESS_OFFSET, PROGRAMS, Session)
 
 PROGRAM = os.path.join(PROGRAMS, "processes")
@@ -96,7 +96,6 @@ def test_nothing_is_left_in_a_slot_of_the_process_before_it():
         assert namespace == os.stat("/proc/self/ns/pid").st_ino
 
 
-@pytest.mark.skipif(EMULATOR != [], reason="the emulator hides whether a filter is installed")
 @pytest.mark.parametrize("is_main", [True, False])
 def test_the_program_itself_waits_at_its_exit_unasked(is_main):
     """Also if the recorder sees it only then. Here it is the second image of its process that exits."""

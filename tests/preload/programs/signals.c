@@ -153,7 +153,7 @@ int main(int argc, char **argv)
         return escapes_from_hooks();
     }
     if (strcmp(argv[1], "flood") == 0 && argc == 3) {
-        rounds_of_handler = 200; // far more than what is kept
+        rounds_of_handler = 40; // more than what is kept
         strikes_max = 1;
         return storm(0, atoi(argv[2]));
     }
