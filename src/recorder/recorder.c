@@ -264,7 +264,7 @@ finish(struct recorder_state *s, struct recorder_result *result, struct err_info
         s->is_stopped || s->was_abandoned ? REC_STATE_STOPPED : REC_STATE_FINISHED;
     // A checkpoint that fails now is not reported: the final file follows, and may fail in turn.
     const bool was_failure_reported = s->checkpoint.has_failed;
-    (void)checkpoint_finish(&s->checkpoint, session_clock_now(&s->clock));
+    (void)checkpoint_finish(&s->checkpoint, CHECKPOINT_GRACE_MS, session_clock_now(&s->clock));
     enum err err = add_silent_program(s);
     recorder_follow_log(s, UINT64_MAX);
     err = err == ERR_OK ? recorder_hear_of_unrecorded(s, UINT64_MAX) : err;

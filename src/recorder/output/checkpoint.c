@@ -2,16 +2,19 @@
 #include "recorder/output/checkpoint.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/minmax.h"
+#include "host/os/file.h"
 
 enum {
     FIRST_MS = 1000,     // so that a recorder that is killed early leaves a file
@@ -46,7 +49,7 @@ enum err checkpoint_init(struct checkpoint *checkpoint, const char *path, uint64
 void checkpoint_release(struct checkpoint *checkpoint)
 {
     if (checkpoint->report != NULL) {
-        (void)checkpoint_finish(checkpoint, 0); // only to wait
+        (void)checkpoint_finish(checkpoint, CHECKPOINT_GRACE_MS, 0); // only to wait
         (void)munmap(checkpoint->report, sizeof(*checkpoint->report));
         checkpoint->report = NULL;
     }
@@ -163,8 +166,22 @@ enum checkpoint_event checkpoint_poll(struct checkpoint *checkpoint, uint64_t no
     return wait_for(checkpoint, WNOHANG, now_ms);
 }
 
-enum checkpoint_event checkpoint_finish(struct checkpoint *checkpoint, uint64_t now_ms)
+// Kill the writer unless it ends in time.
+static void limit_writer(pid_t writer, int grace_ms)
 {
+    CLEANUP(fd_closep) int pidfd = (int)syscall(SYS_pidfd_open, writer, 0);
+    struct pollfd its_end = {.fd = pidfd, .events = POLLIN};
+    if (pidfd >= 0 && poll(&its_end, 1, grace_ms) != 1) { // a signal asks the recorder to end now
+        (void)kill(writer, SIGKILL);                      // ours, and not reaped
+    }
+}
+
+enum checkpoint_event
+checkpoint_finish(struct checkpoint *checkpoint, int grace_ms, uint64_t now_ms)
+{
+    if (checkpoint->writer > 0) {
+        limit_writer(checkpoint->writer, grace_ms);
+    }
     return wait_for(checkpoint, 0, now_ms);
 }
 

@@ -40,6 +40,10 @@ struct checkpoint {
     bool has_failed;      // the latest one failed
 };
 
+enum {
+    CHECKPOINT_GRACE_MS = 10000, // for a writer when the recorder ends, whose own file is newer
+};
+
 enum checkpoint_event {
     CHECKPOINT_NOTHING,
     CHECKPOINT_WRITTEN,
@@ -51,7 +55,7 @@ enum checkpoint_event {
 enum err checkpoint_init(struct checkpoint *checkpoint, const char *path, uint64_t interval_ms)
     MUST_USE;
 
-// Wait for the present writer.
+// Wait for the present writer, as checkpoint_finish does with CHECKPOINT_GRACE_MS.
 void checkpoint_release(struct checkpoint *checkpoint);
 
 // Request a checkpoint of the state at now_ms, regardless of the interval. Return its number.
@@ -82,8 +86,10 @@ enum checkpoint_event checkpoint_poll(struct checkpoint *checkpoint, uint64_t no
 uint64_t
 checkpoint_interval(uint64_t asked_ms, uint64_t last_ms, uint64_t processor_ms, uint64_t took_ms);
 
-// Wait for the writer, then do as checkpoint_poll.
-enum checkpoint_event checkpoint_finish(struct checkpoint *checkpoint, uint64_t now_ms);
+// Wait for the writer, at most `grace_ms`, then kill it: a writer that hangs must not keep the
+// recorder from its own file. Then do as checkpoint_poll. Before Linux 5.3 the wait has no limit.
+enum checkpoint_event
+checkpoint_finish(struct checkpoint *checkpoint, int grace_ms, uint64_t now_ms);
 
 // Return the end of a sentence that says what the file has when writing has failed.
 const char *checkpoint_what_stays(const struct checkpoint *checkpoint);

@@ -91,7 +91,7 @@ static enum checkpoint_event write_once(struct fixture *f, uint64_t now_ms)
     assert_true(checkpoint_is_due(&f->checkpoint, now_ms, 0));
     start(f, now_ms);
     assert_false(checkpoint_is_due(&f->checkpoint, now_ms + 1000000, 0)); // one at a time
-    return checkpoint_finish(&f->checkpoint, now_ms + 1);
+    return checkpoint_finish(&f->checkpoint, DEADLINE_MS, now_ms + 1);
 }
 
 static void a_checkpoint_is_a_whole_recording(void **state)
@@ -132,7 +132,7 @@ static int fail_to_start(struct fixture *f)
     const bool is_announced = f->checkpoint.ended_count == number;
     const bool is_due_again = checkpoint_is_due(&f->checkpoint, 4, 4);
     start(f, 200);
-    const enum checkpoint_event second = checkpoint_finish(&f->checkpoint, 201);
+    const enum checkpoint_event second = checkpoint_finish(&f->checkpoint, DEADLINE_MS, 201);
     return !(is_limited && !is_due && first == CHECKPOINT_FAILED && is_announced && !is_due_again &&
              strstr(f->checkpoint.report->text, "cannot start a process") != NULL &&
              second == CHECKPOINT_NOTHING);
@@ -205,6 +205,26 @@ static void a_release_waits_for_the_writer(void **state)
     checkpoint_release(&never_begun);
 }
 
+static enum err hang(void *context, const char *path, struct err_info *info)
+{
+    (void)context, (void)path, (void)info;
+    while (pause() < 0) {
+    }
+    return ERR_OK;
+}
+
+// Else the recorder would never write its own file.
+static void a_writer_that_hangs_is_killed(void **state)
+{
+    struct fixture *f = *state;
+    make_folder(f);
+    const struct checkpoint_source source = {.write = hang};
+    checkpoint_start(&f->checkpoint, &source, 100);
+    assert_int_equal(checkpoint_finish(&f->checkpoint, 1, 101), CHECKPOINT_FAILED);
+    assert_string_equal(f->checkpoint.report->text, "the checkpoint's writer was killed");
+    assert_int_equal(write_once(f, 1000), CHECKPOINT_RECOVERED);
+}
+
 // A checkpoint states the interval that was known when it began.
 static void slow_writing_counts_for_the_next_checkpoint(void **state)
 {
@@ -219,7 +239,8 @@ static void slow_writing_counts_for_the_next_checkpoint(void **state)
         start(f, begins_ms);
         assert_false(checkpoint_is_due(&f->checkpoint, UINT64_MAX, 0)); // one at a time
         const uint64_t ended_ms = begins_ms + takes_ms[i];
-        assert_int_equal(checkpoint_finish(&f->checkpoint, ended_ms), CHECKPOINT_WRITTEN);
+        assert_int_equal(checkpoint_finish(&f->checkpoint, DEADLINE_MS, ended_ms),
+                         CHECKPOINT_WRITTEN);
         const uint64_t due_ms = begins_ms + interval_ms;
         assert_int_equal(checkpoint_is_due(&f->checkpoint, ended_ms, 0), ended_ms >= due_ms);
         assert_true(ended_ms >= due_ms || !checkpoint_is_due(&f->checkpoint, due_ms - 1, 0));
@@ -239,7 +260,7 @@ static void a_request_waits_until_what_came_before_is_read(void **state)
     assert_false(checkpoint_is_due(&f->checkpoint, 72, 70));
     assert_true(checkpoint_is_due(&f->checkpoint, 73, 71));
     start(f, 73);
-    assert_int_equal(checkpoint_finish(&f->checkpoint, 80), CHECKPOINT_WRITTEN);
+    assert_int_equal(checkpoint_finish(&f->checkpoint, DEADLINE_MS, 80), CHECKPOINT_WRITTEN);
     assert_false(checkpoint_is_due(&f->checkpoint, UINT64_MAX, UINT64_MAX)); // it was one request
 }
 
@@ -317,6 +338,7 @@ int main(void)
         cmocka_unit_test(what_writing_costs_makes_checkpoints_rarer),
         cmocka_unit_test(the_first_comes_early_and_the_others_more_rarely),
         cmocka_unit_test_setup_teardown(a_release_waits_for_the_writer, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_writer_that_hangs_is_killed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(slow_writing_counts_for_the_next_checkpoint, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_request_waits_until_what_came_before_is_read, set_up,
