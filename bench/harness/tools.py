@@ -19,8 +19,8 @@ JEMALLOC = ("/usr/lib/x86_64-linux-gnu/libjemalloc.so.2",
 SAMPLED = ("churn-30-1", "list-1", "cc1plus", "sqlite3", "python3", "redis", "perl")
 # The workloads of the table of floors: those that have missed their promise.
 FLOORS = ("churn-30-1", "churn-restless", "churn-30-2", "list-2", "stacks", "perl", "lua", "node",
-          "clang", "cc1plus", "cc1plus-O0", "python3", "redis", "perl-shared", "cc1plus-O0-shared",
-          "python3-shared", "clang-shared")
+          "clang", "cc1plus", "cc1plus-O0", "sqlite3", "python3", "redis", "perl-short", "perl-shared",
+          "cc1plus-O0-shared", "python3-shared", "clang-shared")
 
 
 @dataclasses.dataclass(frozen=True)
