@@ -239,9 +239,24 @@ store_value(const struct option_spec *spec, const char *text, void *field, struc
 }
 
 static MUST_USE enum err
-store(const struct option_spec *spec, const char *text, void *field, struct err_info *info)
+store_count(const struct option_spec *spec, const char *text, void *field, struct err_info *info)
 {
     char expected[64];
+    if (parse_count(text, spec->minimum, field)) {
+        return ERR_OK;
+    }
+    uint64_t small;
+    const bool is_large = text[0] != '\0' && text[strspn(text, "0123456789")] == '\0' &&
+                          !number_parse(text, UINT32_MAX, &small);
+    (void)snprintf(expected, sizeof(expected), "a whole number of at %s %u",
+                   is_large ? "most" : "least",
+                   is_large ? UINT32_MAX : spec->minimum); // always fits
+    return wrong_value(spec, text, expected, info);
+}
+
+static MUST_USE enum err
+store(const struct option_spec *spec, const char *text, void *field, struct err_info *info)
+{
     switch (spec->kind) {
     case OPTION_FLAG:
         *(bool *)field = true;
@@ -254,12 +269,7 @@ store(const struct option_spec *spec, const char *text, void *field, struct err_
         *(const char **)field = text;
         return ERR_OK;
     case OPTION_COUNT:
-        if (!parse_count(text, spec->minimum, field)) {
-            (void)snprintf(expected, sizeof(expected), "a whole number of at least %u",
-                           spec->minimum); // always fits
-            return wrong_value(spec, text, expected, info);
-        }
-        return ERR_OK;
+        return store_count(spec, text, field, info);
     case OPTION_CHOICE:
         return store_choice(spec, text, field, info);
     case OPTION_REGEX:
