@@ -171,7 +171,7 @@ static void limit_writer(pid_t writer, int grace_ms)
 {
     CLEANUP(fd_closep) int pidfd = (int)syscall(SYS_pidfd_open, writer, 0);
     struct pollfd its_end = {.fd = pidfd, .events = POLLIN};
-    if (pidfd >= 0 && poll(&its_end, 1, grace_ms) != 1) { // a signal asks the recorder to end now
+    if (pidfd >= 0 && poll(&its_end, 1, grace_ms) != 1) { // signals are blocked (signalfd)
         (void)kill(writer, SIGKILL);                      // ours, and not reaped
     }
 }
