@@ -91,13 +91,11 @@ def check(root, build, flags, paths):
 def batches(files):
     """What one clang-tidy checks, which takes a quarter of a second to start: a file that is no test, or
     some tests with the same flags."""
-    tests = {}
+    groups = {}
     for path, flags in files.items():
-        if is_test(path):
-            tests.setdefault(tuple(flags), []).append(path)
-    return [*((flags, [path]) for path, flags in files.items() if not is_test(path)),
-            *((list(flags), paths[i:i + TESTS_AT_ONCE]) for flags, paths in tests.items()
-              for i in range(0, len(paths), TESTS_AT_ONCE))]
+        groups.setdefault(tuple(flags) if is_test(path) else path, (flags, []))[1].append(path)
+    return [(flags, paths[i:i + TESTS_AT_ONCE]) for flags, paths in groups.values()
+            for i in range(0, len(paths), TESTS_AT_ONCE)]
 
 
 def main():
