@@ -19,6 +19,7 @@
 #include "target/preload/record/record_guard.h"
 #include "target/preload/record/record_named.h"
 #include "target/preload/stacks/name_frames.h"
+#include "target/producer/nursery/nursery.h"
 
 static const void *custom(const void *block)
 {
@@ -214,7 +215,7 @@ static void mark(const char *text, uint32_t kind)
         return;
     }
     const size_t len = text != NULL ? strnlen(text, WIRE_MARK_BYTES_MAX) : 0;
-    if (len > 0 && lane_producer_tick(&t->producer)) {
+    if (len > 0 && nursery_begin(&t->producer)) {
         lane_producer_send_text(&t->producer,
                                 kind == CAIRN_MARK_PHASE ? WIRE_TEXT_PHASE : WIRE_TEXT_MARK,
                                 (struct bytes){.data = (const uint8_t *)text, .len = len}, false);
