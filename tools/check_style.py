@@ -47,6 +47,16 @@ BANNED_FUNCTIONS = {
     "localtime": "localtime_r",
 }
 BANNED_CALL = re.compile(r"(?<![\w.>\"])(" + "|".join(BANNED_FUNCTIONS) + r")\s*\(")
+# How the files of another process are reached. Only TARGET_FILE may, and in the folders that handle
+# such files only the listed ones open anything.
+TARGET_PATH = re.compile(r'"[^"]*/proc/[^"]*/(root|map_files|cwd)\b')
+TARGET_FILE = "src/host/os/target_file.c"
+TARGET_FOLDERS = ("src/symbols/", "src/attach/", "src/inject/", "src/cli/names/", "src/profile/")
+OPENS = re.compile(r"(?<![\w.>])(open|openat|fopen|mmap)\s*\(")
+OPENERS = {
+    "src/symbols/name_cache.c": "its own folder",
+    "src/inject/process/kernel_calls.c": "files of /proc",
+}
 GOTO = re.compile(r"^\s*goto\s+\w+;")
 COLUMNS = 100  # clang-format does not wrap comments, which keeps drawings intact
 OPEN_POINT = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b(?! ?\(?#\d+)")
@@ -95,6 +105,16 @@ def head_findings(root, path, lines):
             yield f"{where}:1: no #pragma once"
 
 
+def reaches_target(where, line, bare):
+    """Whether a line opens or maps a file that a profiled process may have chosen."""
+    name = where.as_posix()
+    if name == TARGET_FILE or where.stem.endswith("_test") or "/test_" in name or "/fuzz_" in name:
+        return False
+    is_elsewhere = name.startswith(TARGET_FOLDERS) and name not in OPENERS
+    return bool(TARGET_PATH.search(line) or "ELF_C_READ_MMAP" in bare or
+                (is_elsewhere and OPENS.search(bare)))
+
+
 def code_findings(root, path, lines):
     where = path.relative_to(root)
     for number, line in enumerate(lines, 1):
@@ -115,6 +135,8 @@ def code_findings(root, path, lines):
         odd = ODD_WORDS.search(STRING.sub('""', line))
         if odd:
             yield f"{where}:{number}: '{odd.group(1)}' in a comment: name the subject"
+        if reaches_target(where, line, bare):
+            yield f"{where}:{number}: host/os/target_file.h opens what a process names"
         if GOTO.match(bare):
             yield f"{where}:{number}: goto is banned: CLEANUP, or a function of its own"
 

@@ -4,11 +4,13 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "attach/agent_bytes.h"
 #include "attach/module_code.h"
 #include "base/compiler.h"
 #include "base/hash.h"
+#include "base/minmax.h"
 #include "host/containers/map_u64.h"
 #include "session/agent_page.h"
 
@@ -28,14 +30,16 @@ static uint64_t build_id_hash(const struct target_module *module)
     return hash;
 }
 
-// Return a number for the module's file: of its build-id, or of its inode and size.
+// Return a number for the module's file: of its build-id, which any file may claim, and of what the
+// kernel says of the file.
 static uint64_t file_key(const struct attach *attach, const struct target_module *module)
 {
     const struct target_mapping *mapping =
         target_process_mapping_at(&attach->inject.target, module->start);
     const uint64_t inode = mapping != NULL ? mapping->inode : 0;
-    return module->build_id_len > 0 ? build_id_hash(module)
-                                    : hash_mix(hash_mix(inode) ^ (module->end - module->start));
+    const uint64_t device = mapping != NULL ? mapping->device : 0;
+    return hash_mix(hash_mix(hash_mix(hash_mix(device) ^ inode) ^ (module->end - module->start)) ^
+                    build_id_hash(module));
 }
 
 static enum err
@@ -75,6 +79,24 @@ void attach_plan_note_modules(struct attach *attach)
     }
 }
 
+// Whether a file is the one that is mapped: its name may lead to another one. The functions of that
+// would be at other addresses.
+static bool is_file_of(const struct attach *attach,
+                       const struct target_module *module,
+                       const struct elf_file *file)
+{
+    const struct bytes build_id = elf_file_build_id(file);
+    if (module->build_id_len > 0) {
+        return min_u64(build_id.len, TARGET_BUILD_ID_MAX) == module->build_id_len &&
+               memcmp(build_id.data, module->build_id, module->build_id_len) == 0;
+    }
+    struct stat status;
+    const struct target_mapping *mapping =
+        target_process_mapping_at(&attach->inject.target, module->start);
+    return mapping != NULL && fstat(file->fd, &status) == 0 &&
+           (uint64_t)status.st_ino == mapping->inode;
+}
+
 // A module whose file cannot be read has none that could be found.
 enum err attach_plan_examine(struct attach *attach,
                              const struct target_module *module,
@@ -88,7 +110,8 @@ enum err attach_plan_examine(struct attach *attach,
         return ERR_OK;
     }
     if (target_process_open_module_file(&attach->inject.target, module, &fd, &unused) != ERR_OK ||
-        elf_file_open_fd(&file, fd, path, &unused) != ERR_OK) {
+        elf_file_open_fd(&file, fd, path, &unused) != ERR_OK ||
+        !is_file_of(attach, module, &file)) {
         attach_plan_note_unread(attach, path);
         return strbuf_result(&attach->unread);
     }

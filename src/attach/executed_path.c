@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "host/os/target_file.h"
 #include "inject/process/proc_files.h"
 
 // Append where a link in the process's folder of /proc leads, or nothing.
@@ -53,12 +54,10 @@ static void append_text_at(const struct target_process *target, uint64_t addr, s
 static bool is_executable_of(const struct target_process *target, const char *path)
 {
     char link[64];
-    CLEANUP(strbuf_release) struct strbuf file = {0};
     struct stat executed;
     struct stat named;
     (void)snprintf(link, sizeof(link), "/proc/%d/exe", target->live_tid); // fits
-    strbuf_printf(&file, "/proc/%d/root%s", target->live_tid, path);
-    return stat(link, &executed) == 0 && stat(strbuf_text(&file), &named) == 0 &&
+    return stat(link, &executed) == 0 && target_file_stat(target->live_tid, path, &named) &&
            executed.st_dev == named.st_dev && executed.st_ino == named.st_ino;
 }
 

@@ -67,16 +67,24 @@ struct cache_key cache_key_of_build_id(struct bytes build_id)
     return key;
 }
 
+// A text rather than a hash: the owner of a file can choose many of these numbers.
 struct cache_key cache_key_of_file(const char *path, const struct stat *status)
 {
-    const uint64_t facts[] = {(uint64_t)status->st_dev,          (uint64_t)status->st_ino,
-                              (uint64_t)status->st_size,         (uint64_t)status->st_mtim.tv_sec,
-                              (uint64_t)status->st_mtim.tv_nsec, (uint64_t)status->st_ctim.tv_sec,
-                              (uint64_t)status->st_ctim.tv_nsec};
-    struct cache_key key = {.identity = XXH3_64bits(facts, sizeof(facts))};
+    struct cache_key key = {0};
     (void)snprintf(key.name, sizeof(key.name), "file-%016" PRIx64 "%s",
                    (uint64_t)XXH3_64bits(path, strlen(path)), suffix); // fits
+    (void)snprintf(key.identity, sizeof(key.identity),
+                   "%" PRIx64 "-%" PRIx64 "-%" PRIx64 "-%" PRIx64 ".%lx-%" PRIx64 ".%lx-%" PRIx32,
+                   (uint64_t)status->st_dev, (uint64_t)status->st_ino, (uint64_t)status->st_size,
+                   (uint64_t)status->st_mtim.tv_sec, status->st_mtim.tv_nsec,
+                   (uint64_t)status->st_ctim.tv_sec, status->st_ctim.tv_nsec,
+                   (uint32_t)status->st_uid); // fits
     return key;
+}
+
+bool cache_key_is_same(const struct cache_key *one, const struct cache_key *other)
+{
+    return strcmp(one->name, other->name) == 0 && strcmp(one->identity, other->identity) == 0;
 }
 
 // Open the folder. Return -1 with errno if there is none, or if other users may write to it.
@@ -156,7 +164,7 @@ void cache_entry_release(struct cache_entry *entry)
 static void
 append_reader(const struct name_cache *cache, const struct cache_key *key, struct strbuf *out)
 {
-    strbuf_printf(out, "%s %s %016" PRIx64, cache->reader, key->name, key->identity);
+    strbuf_printf(out, "%s %s %s", cache->reader, key->name, key->identity);
 }
 
 static void touch(int fd, const struct stat *status)

@@ -4,11 +4,15 @@
 //
 //   ~/.cache/cairn/                      0700, the user's; or $XDG_CACHE_HOME/cairn
 //     <build-id>.names                   one file for each module (cached_names.h)
-//     file-<hash of its path>.names      one for each module without a build-id
+//     file-<hash of its path>.names      one for each module without a build-id that can be trusted
 //     limit                              limit for the bytes of all files, if changed
 //
-// The cache holds only names from debug information. They are the same for one build-id, whether or
-// not the module and its debug information still exist. A file is used if the user owns it, it is
+// The cache holds only names from debug information. A build-id is a claim of the module's file. If
+// only root and the user can have written that file, the names are the same for one build-id,
+// whether or not the module and its debug information still exist. The names of any other file are
+// kept for this one file: for its device, inode, size, owner and times; the kernel alone sets the
+// time of change. So a file that claims the build-id of another one changes only its own names.
+// A file is used if the user owns it, it is
 // sound, and the same build of cairn wrote it. Without a folder, or if the folder is read-only or
 // has another owner, cairn works without a cache. Files are replaced in one step, so any number of
 // processes may read and write; if two write at once, the new names of one are lost and looked up
@@ -39,14 +43,17 @@ void name_cache_release(struct name_cache *cache);
 
 enum {
     CACHE_NAME_BYTES = 160,
+    CACHE_IDENTITY_BYTES = 144,
 };
 
 // The identity of a module's file. `name` is the file's name in the cache; `identity` must be equal
 // for the names to be valid.
 struct cache_key {
-    char name[CACHE_NAME_BYTES]; // "": the module is not cached
-    uint64_t identity;           // identity of a file without a build-id; else 0
+    char name[CACHE_NAME_BYTES];         // "": the module is not cached
+    char identity[CACHE_IDENTITY_BYTES]; // of a file whose build-id does not count; else ""
 };
+
+bool cache_key_is_same(const struct cache_key *one, const struct cache_key *other);
 
 struct cache_key cache_key_of_build_id(struct bytes build_id);
 struct cache_key cache_key_of_file(const char *path, const struct stat *status);

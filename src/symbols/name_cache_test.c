@@ -23,7 +23,7 @@ static const struct bytes build_id = {.data = id_bytes, .len = sizeof(id_bytes)}
 
 struct scene {
     char base[64]; // XDG_CACHE_HOME
-    char path[1024];
+    char path[2048];
     struct name_cache cache;
 };
 
@@ -106,6 +106,7 @@ static void a_file_without_a_build_id_counts_until_it_changes(void **state)
         {.st_size = 100, .st_mtim = {.tv_sec = 5, .tv_nsec = 1}},
         {.st_size = 100, .st_mtim = {.tv_sec = 5}, .st_ctim = {.tv_sec = 1}},
         {.st_size = 100, .st_mtim = {.tv_sec = 5}, .st_ctim = {.tv_nsec = 1}},
+        {.st_size = 100, .st_mtim = {.tv_sec = 5}, .st_uid = 1},
     };
     const struct cache_key key = cache_key_of_file("/bin/x", &before);
     assert_int_equal(write_place(&scene->cache, &key, 1), ERR_OK);
@@ -126,7 +127,7 @@ static void a_file_under_another_name_is_not_believed(void **state)
     const struct cache_key key = cache_key_of_build_id(build_id);
     const struct cache_key other =
         cache_key_of_build_id((struct bytes){.data = other_id, .len = sizeof(other_id)});
-    char from[1024];
+    char from[2048];
     assert_int_equal(write_place(&scene->cache, &key, 1), ERR_OK);
     (void)snprintf(from, sizeof(from), "%s", path_of(scene, key.name));
     assert_int_equal(rename(from, path_of(scene, other.name)), 0);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "symbols/symbolizer.h"
 
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include "host/containers/map_u64.h"
 #include "host/text/strbuf.h"
@@ -279,17 +281,30 @@ static struct bytes build_id_of(const struct module *module)
     return (struct bytes){.data = (const uint8_t *)module->build_id, .len = module->build_id_bytes};
 }
 
-// Return the key of the module in the cache: its build-id, or the identity of its file.
+// Return the key of the module in the cache: its build-id, unless the file that claims it may be
+// another user's; else the identity of its file. A file system in user space (FUSE) makes that up.
 static struct cache_key key_of(const struct module *module, const struct elf_file *file)
 {
     struct stat status;
-    if (module->build_id_bytes > 0) {
+    struct statfs system;
+    if (module->build_id_bytes > 0 && (file->elf == NULL || file->is_trusted)) {
         return cache_key_of_build_id(build_id_of(module));
     }
-    if (file->elf == NULL || fstat(file->fd, &status) != 0) {
+    if (file->elf == NULL || fstat(file->fd, &status) != 0 || fstatfs(file->fd, &system) != 0 ||
+        system.f_type == FUSE_SUPER_MAGIC) {
         return (struct cache_key){0};
     }
-    return cache_key_of_file(file->path, &status);
+    return cache_key_of_file(module->path, &status);
+}
+
+// Return whether the answers may be kept: the file that was opened is the one whose names were
+// read, and no other user has written the debug information for it.
+static bool may_keep(const struct module *module)
+{
+    const struct symbol_source *files = &module->files;
+    const struct cache_key key = key_of(module, &files->module);
+    return cache_key_is_same(&key, &module->memo.key) &&
+           (files->debug.elf == NULL || files->debug.is_trusted);
 }
 
 // Keep the sum of all open modules. Lookups may add to a module's memory.
@@ -311,9 +326,8 @@ static enum err open_module(struct symbolizer *s, struct module *module)
     strbuf_clear(&module->advice);
     strbuf_append_text(&module->source, symbol_source_path(&module->files));
     symbol_source_advise(&module->files, module->path, &module->advice);
-    const struct cache_key key = key_of(module, &module->files.module);
-    if (key.identity != module->memo.key.identity) {
-        name_memo_close(&module->memo); // replaced since the cache was read
+    if (!may_keep(module)) {
+        name_memo_close(&module->memo);
     }
     return ERR_OK;
 }
@@ -326,13 +340,10 @@ static enum err open_memo(struct symbolizer *s, struct module *module)
         name_memo_close(&module->memo);
         return ERR_OK;
     }
-    if (module->build_id_bytes == 0) {
-        const struct bytes none = {0};
-        // A module that cannot be opened has no names in the cache.
-        if (debug_search_module(&s->options.sources, module->path, none, &file, NULL) ==
-            ERR_NO_MEMORY) {
-            return ERR_NO_MEMORY;
-        }
+    // Only a module with a build-id may have names in the cache although it cannot be opened.
+    if (debug_search_module(&s->options.sources, module->path, build_id_of(module), &file, NULL) ==
+        ERR_NO_MEMORY) {
+        return ERR_NO_MEMORY;
     }
     const struct cache_key key = key_of(module, &file);
     elf_file_close(&file);

@@ -127,6 +127,30 @@ def test_what_debug_information_does_not_name_is_called_the_same_each_time(recor
     assert re.fullmatch(r"app\+0x[0-9a-f]+", names[0][0][0]) and names[0][1] == ("main", 3)
 
 
+@pytest.mark.parametrize("kind", ["program", "library"])
+def test_a_forged_build_id_changes_the_names_of_no_other_file(record, scratch, cache, kind):
+    """A file that others may write claims the build-id of one that they may not, before and after."""
+    build_id = "-Wl,--build-id=0x0123456789abcdef0123456789abcdef01234567"
+    main = scratch / "main.c"
+    main.write_text("int work(int, char **); int main(int argc, char **argv) { return work(argc, argv); }")
+    for folder, name, mode in (("other", "evil", 0o777), ("own", "middle", 0o755)):
+        (scratch / folder).mkdir()
+        source = scratch / folder / "app.c"
+        source.write_text(SOURCE.replace("middle", name).replace("main", "main" if kind == "program" else "work"))
+        built = scratch / folder / "app"
+        if kind == "program":
+            run("gcc", "-O2", "-g", build_id, source, "-o", built)
+        else:
+            built = scratch / folder / "libapp"
+            run("gcc", "-O2", "-g", "-shared", "-fPIC", build_id, source, "-o", built)
+            run("gcc", main, built, "-o", scratch / folder / "app")
+        os.chmod(built, mode)
+    last = "main" if kind == "program" else "work"
+    for folder, name in (("other", "evil"), ("own", "middle"), ("other", "evil"), ("own", "middle")):
+        recording = record(scratch / folder / "app", env=cache)
+        assert names_of(recording)[:3] == [("innermost", 3), (name, 4), (last, 5)]
+
+
 @pytest.mark.parametrize("damage", [b"", b"cairnnam", b"\xff" * 5000], ids=["empty", "cut", "other"])
 def test_a_damaged_cache_is_made_again(record, split, cache, scratch, damage):
     linked = split.program.parent / "app.debug"

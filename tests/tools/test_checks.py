@@ -176,6 +176,9 @@ MODULE = HEAD + "// a: says what it is.\n"
     ("src/host/a.c", MODULE + "// TO" + "DO: later\n", "without the number of its issue"),
     ("src/host/a.c", MODULE + "// long " + "x" * 93 + "\n", "longer than 100 columns"),
     ("src/host/a.c", MODULE + "int a = SYS_landlock_restrict_self;\n", "is not in cmake/older_system.h"),
+    ("src/host/a.c", MODULE + 'const char *path = "/proc/%d/root/x";\n', "target_file.h opens what a process names"),
+    ("src/symbols/a.c", MODULE + "int x(void)\n{\n    return open(\"x\", 0);\n}\n", "target_file.h opens what"),
+    ("src/host/a.c", MODULE + "int way = ELF_C_READ_MMAP;\n", "target_file.h opens what"),
     ("src/host/string_util.c", HEAD + "// string_util: bits.\n", "the name says nothing"),
 ])
 def test_style_finds(tree, name, text, finding):

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "cli/names/jit_names.h"
 
-#include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,11 +11,10 @@
 #include "base/compiler.h"
 #include "host/os/file.h"
 #include "host/os/proc_file.h"
+#include "host/os/target_file.h"
 #include "host/text/number.h"
 #include "host/text/proc_text.h"
 #include "symbols/jit/perf_map.h"
-
-#define READ_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW)
 
 static const char jit_prefix[] = "[jit ";
 static const char merged_path[] = "[jit]";
@@ -75,17 +71,9 @@ static uint32_t own_pid_of(uint32_t pid)
     return found != 0 ? found : pid;
 }
 
-// Open a file or directory below a root directory; symbolic links cannot lead out of it. Return -1
-// on failure.
-static int open_below(int root, const char *path, uint64_t flags)
-{
-    struct open_how how = {.flags = flags | O_CLOEXEC | O_NOFOLLOW, .resolve = RESOLVE_IN_ROOT};
-    return root >= 0 ? (int)syscall(SYS_openat2, root, path, &how, sizeof(how)) : -1;
-}
-
 // Open the dump that the process has mapped as executable, as perf expects: ".../jit-PID.dump".
 // `living`: see proc_file_living.
-static int open_dump(const struct jit_process *process, uint32_t living, int root)
+static int open_dump(const struct jit_process *process, uint32_t living)
 {
     CLEANUP(strbuf_release) struct strbuf maps = {0};
     char name[32];
@@ -107,7 +95,8 @@ static int open_dump(const struct jit_process *process, uint32_t living, int roo
     }
     memcpy(path, begin, len);
     path[len] = '\0';
-    return open_below(root, path, READ_FLAGS);
+    int fd = -1;
+    return target_file_open((int)living, path, &fd, NULL) == ERR_OK ? fd : -1;
 }
 
 static void read_code_map(const struct jit_names *names, struct jit_process *process)
@@ -119,10 +108,8 @@ static void read_code_map(const struct jit_names *names, struct jit_process *pro
     process->user = stat(path, &status) == 0 ? status.st_uid : geteuid();
     process->since_s = start_of(names, process->pid);
     process->own_pid = own_pid_of(process->pid);
-    (void)snprintf(path, sizeof(path), "/proc/%u/root", living);
-    CLEANUP(fd_closep) int root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    process->tmp = open_below(root, "tmp", O_PATH | O_DIRECTORY);
-    process->dump = open_dump(process, living, root);
+    process->tmp = target_file_open_folder((int)living, "/tmp");
+    process->dump = open_dump(process, living);
 }
 
 // Return the process of a JIT module's path, or 0 for any other path.
@@ -154,10 +141,15 @@ void jit_names_see(struct jit_names *names, const struct stack_table *stacks)
 static enum err read_files(const struct jit_process *process, struct jit_map *map)
 {
     char path[64];
+    CLEANUP(fd_closep) int tmp = -1;
+    CLEANUP(fd_closep) int fd = -1;
     (void)snprintf(path, sizeof(path), "/tmp/perf-%u.map", process->own_pid);
-    CLEANUP(fd_closep)
-    int fd = process->tmp >= 0 ? openat(process->tmp, path + strlen("/tmp/"), READ_FLAGS)
-                               : open(path, READ_FLAGS);
+    if (process->tmp < 0) { // the process had ended
+        tmp = target_file_open_folder(0, "/tmp");
+    }
+    // Most processes have none.
+    (void)!target_file_open_in(process->tmp >= 0 ? process->tmp : tmp, path + strlen("/tmp/"), &fd,
+                               NULL);
     const int files[] = {fd, process->dump};
     for (size_t i = 0; i < ARRAY_LEN(files); i++) {
         if (files[i] >= 0 && perf_map_add_file(map, files[i], path, process->user, process->since_s,

@@ -71,7 +71,7 @@ static MUST_USE enum err read_rules(const struct recording *recording, struct st
     for (size_t i = 0; i < recording->module_count; i++) {
         const char *path = rec_string_get(recording, recording->modules[i].path);
         struct elf_file file = {0};
-        if (path[0] == '/' && elf_file_open(&file, path, NULL) == ERR_OK) {
+        if (path[0] == '/' && elf_file_open_target(&file, 0, path, NULL) == ERR_OK) {
             enum err problem = lsan_rules_read(&file, out);
             elf_file_close(&file);
             TRY(problem);

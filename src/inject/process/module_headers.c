@@ -118,6 +118,11 @@ static bool find_bias(const struct headers *headers, uint64_t start, struct targ
     return false;
 }
 
+static bool is_same_file(const struct target_mapping *one, const struct target_mapping *other)
+{
+    return one->inode == other->inode && one->device == other->device && one->path == other->path;
+}
+
 // Its text must be executable memory of the same file.
 static bool is_loaded(const struct target_process *target,
                       const struct target_mapping *first,
@@ -125,16 +130,30 @@ static bool is_loaded(const struct target_process *target,
 {
     const struct target_mapping *text = target_process_mapping_at(target, module->text_start);
     return module->text_end > module->text_start && text != NULL && (text->prot & PROT_EXEC) != 0 &&
-           text->inode == first->inode && text->path == first->path;
+           is_same_file(text, first);
+}
+
+// A module ends where another file is mapped, whatever its headers claim.
+static void
+bound_end(const struct target_process *target, size_t index, struct target_module *module)
+{
+    const struct target_mapping *first = target->mappings.items + index;
+    for (size_t i = index + 1;
+         i < target->mappings.len && target->mappings.items[i].start < module->end; i++) {
+        const struct target_mapping *mapping = target->mappings.items + i;
+        if (mapping->inode != 0 && !is_same_file(mapping, first)) {
+            module->end = mapping->start;
+        }
+    }
+    module->text_end = min_u64(module->text_end, module->end);
 }
 
 // Whether executable memory of the same file follows.
 static bool has_code(const struct target_process *target, size_t index)
 {
     const struct target_mapping *first = target->mappings.items + index;
-    for (size_t i = index; i < target->mappings.len && first[i - index].inode == first->inode &&
-                           first[i - index].path == first->path;
-         i++) {
+    for (size_t i = index;
+         i < target->mappings.len && is_same_file(target->mappings.items + i, first); i++) {
         if ((first[i - index].prot & PROT_EXEC) != 0) {
             return true;
         }
@@ -166,6 +185,7 @@ read_module(const struct target_process *target, size_t index, struct target_mod
     for (size_t i = 0; i < headers.count; i++) {
         take_segment(target, headers.segments + i, out);
     }
+    bound_end(target, index, out);
     return is_loaded(target, mapping, out) ? ERR_OK : ERR_INVALID;
 }
 

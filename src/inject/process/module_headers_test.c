@@ -4,11 +4,14 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <link.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +19,7 @@
 
 #include "base/compiler.h"
 #include "base/test_support/open_files.h"
+#include "host/os/file.h"
 #include "inject/process/target_reading.h"
 
 static struct target_process g_target;
@@ -100,6 +104,51 @@ static void modules_are_those_of_the_loader(void **state)
     end_child(child, end);
 }
 
+// Map the beginning of this program's file at `addr`, `pages` of it, or of a copy of the file.
+static void map_program(uint8_t *addr, size_t pages, bool is_copy)
+{
+    CLEANUP(fd_closep) int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    CLEANUP(fd_closep) int copy = memfd_create("copy", MFD_CLOEXEC);
+    off_t from = 0;
+    assert_true(sendfile(copy, file, &from, 1 << 30) > 0);
+    assert_ptr_equal(mmap(addr, pages * TARGET_PAGE_BYTES, PROT_READ | PROT_EXEC,
+                          MAP_PRIVATE | MAP_FIXED, is_copy ? copy : file, 0),
+                     addr);
+}
+
+// Only the first pages of a file are mapped, and directly above them another file.
+static void a_module_hides_no_other_one(void **state)
+{
+    (void)state;
+    enum {
+        PAGES = 512, // more than the program has
+        FIRST = 2,
+    };
+    int end = -1;
+    struct err_info info = {0};
+    struct target_process target = {0};
+    uint8_t *room = mmap(NULL, PAGES * TARGET_PAGE_BYTES, PROT_NONE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    assert_ptr_not_equal(room, MAP_FAILED);
+    map_program(room, FIRST, true);
+    uint8_t *above = room + FIRST * TARGET_PAGE_BYTES;
+    map_program(above, PAGES / 2, false);
+    const pid_t child = begin_child(&end);
+    assert_int_equal(target_process_open(&target, child, &kernel_calls_real, &info), ERR_OK);
+    bool is_found = false;
+    for (size_t i = 0; i < target.modules.len; i++) {
+        const struct target_module *module = target.modules.items + i;
+        is_found = is_found || module->start == (uint64_t)(uintptr_t)above;
+        if (i > 0) {
+            assert_true(module[-1].end <= module->start);
+        }
+    }
+    assert_true(is_found);
+    target_process_close(&target);
+    end_child(child, end);
+    assert_int_equal(munmap(room, PAGES * TARGET_PAGE_BYTES), 0);
+}
+
 static const struct target_module *g_hidden; // whose memory cannot be read
 
 static ssize_t read_others(int fd, void *into, size_t len, off_t at)
@@ -145,6 +194,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(modules_are_those_of_the_loader),
+        cmocka_unit_test(a_module_hides_no_other_one),
         cmocka_unit_test(a_module_that_cannot_be_read_is_named),
     };
     return cmocka_run_group_tests(tests, open_files_note, open_files_expect);

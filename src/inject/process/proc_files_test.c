@@ -264,11 +264,11 @@ static void every_field_of_a_mapping_is_read(void **state)
         struct target_mapping mapping;
         const char *path;
     } expected[] = {
-        {{0x1000, 0x2000, 0x1000, 77, 0, PROT_READ}, "/lib/a b.so"},
-        {{0x2000, 0x4000, 0x2000, 77, 0, PROT_READ | PROT_EXEC}, "/lib/a b.so"},
-        {{0x4000, 0x5000, 0x3000, 78, 0, PROT_READ | PROT_WRITE}, "/lib/a b.so"},
-        {{0x6000, 0x7000, 0x4000, 0, 0, PROT_WRITE}, ""},
-        {{0x7fff00000000, 0xffffffffff600000, 0xffffffff00, 0, 0, PROT_EXEC}, "[heap]"},
+        {{0x1000, 0x2000, 0x1000, 77, 0x800001, 0, PROT_READ}, "/lib/a b.so"},
+        {{0x2000, 0x4000, 0x2000, 77, 0x800001, 0, PROT_READ | PROT_EXEC}, "/lib/a b.so"},
+        {{0x4000, 0x5000, 0x3000, 78, 0x800001, 0, PROT_READ | PROT_WRITE}, "/lib/a b.so"},
+        {{0x6000, 0x7000, 0x4000, 0, 0, 0, PROT_WRITE}, ""},
+        {{0x7fff00000000, 0xffffffffff600000, 0xffffffff00, 0, 0, 0, PROT_EXEC}, "[heap]"},
     };
     struct target_process target = g_drawn;
     struct err_info info = {0};
@@ -281,6 +281,7 @@ static void every_field_of_a_mapping_is_read(void **state)
         assert_int_equal(mapping->end, expected[i].mapping.end);
         assert_int_equal(mapping->file_off, expected[i].mapping.file_off);
         assert_int_equal(mapping->inode, expected[i].mapping.inode);
+        assert_int_equal(mapping->device, expected[i].mapping.device);
         assert_int_equal(mapping->prot, expected[i].mapping.prot);
         assert_string_equal(target_process_path(&target, mapping->path), expected[i].path);
     }

@@ -2,11 +2,9 @@
 #include "inject/process/target_process.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
 
 #include "base/search.h"
+#include "host/os/target_file.h"
 
 enum err
 target_process_read(const struct target_process *target, uint64_t addr, void *into, size_t len)
@@ -55,20 +53,10 @@ enum err target_process_open_module_file(const struct target_process *target,
 {
     const char *name = target_process_path(target, module->path);
     const struct target_mapping *mapping = target_process_mapping_at(target, module->start);
-    char path[4096 + 64];
-    int fd = -1;
-    if (mapping != NULL && mapping->inode != 0) {
-        (void)snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64,
-                       target->live_tid, mapping->start, mapping->end); // fits
-        fd = target->calls->open(path, O_RDONLY | O_NONBLOCK);
+    if (mapping != NULL && mapping->inode != 0 &&
+        target_file_open_mapped(target->live_tid, mapping->start, mapping->end, out_fd, info) ==
+            ERR_OK) {
+        return ERR_OK;
     }
-    if (fd < 0 && snprintf(path, sizeof(path), "/proc/%d/root%s", target->live_tid, name) <
-                      (int)sizeof(path)) {
-        fd = target->calls->open(path, O_RDONLY | O_NONBLOCK);
-    }
-    if (fd < 0) {
-        return err_set_errno(info, errno, "cannot open %s of process %d", name, target->pid);
-    }
-    *out_fd = fd;
-    return ERR_OK;
+    return target_file_open(target->live_tid, name, out_fd, info);
 }

@@ -32,9 +32,10 @@ struct target_mapping {
     uint64_t start;
     uint64_t end;
     uint64_t file_off;
-    uint64_t inode; // 0: not a file
-    uint32_t path;  // offset in target_process.paths; "" for anonymous memory
-    uint8_t prot;   // PROT_...
+    uint64_t inode;  // 0: not a file
+    uint32_t device; // its major and minor number, the kernel's MKDEV
+    uint32_t path;   // offset in target_process.paths; "" for anonymous memory
+    uint8_t prot;    // PROT_...
 };
 DEFINE_VEC(target_mapping_vec, struct target_mapping);
 
@@ -90,8 +91,9 @@ static inline const char *target_process_path(const struct target_process *targe
 const struct target_mapping *target_process_mapping_at(const struct target_process *target,
                                                        uint64_t addr);
 
-// Open the file of a module for reading, whatever its name is or was and in whatever namespace.
-// ERR_NOT_FOUND if neither /proc/PID/map_files nor /proc/PID/root gives it.
+// Open the file of a module for reading, whatever its name is or was and in whatever namespace. If
+// the kernel does not permit map_files, the name may lead to another file by now.
+// Fails as target_file_open does if neither /proc/PID/map_files nor /proc/PID/root gives it.
 enum err target_process_open_module_file(const struct target_process *target,
                                          const struct target_module *module,
                                          int *out_fd,

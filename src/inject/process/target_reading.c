@@ -47,12 +47,17 @@ static enum err find_live_thread(struct target_process *target)
 static bool parse_mapping(const char *line, struct target_mapping *out, int *path_at)
 {
     char permissions[5] = "";
+    uint32_t major = 0;
+    uint32_t minor = 0;
     *path_at = 0;
-    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*x:%*x %" SCNu64 " %n", &out->start,
-               &out->end, permissions, &out->file_off, &out->inode, path_at) != 5 ||
+    if (sscanf(line,
+               "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %" SCNx32 ":%" SCNx32 " %" SCNu64 " %n",
+               &out->start, &out->end, permissions, &out->file_off, &major, &minor, &out->inode,
+               path_at) != 7 ||
         *path_at == 0 || out->start >= out->end) {
         return false;
     }
+    out->device = major << 20 | minor;
     out->prot = (uint8_t)((permissions[0] == 'r' ? PROT_READ : 0) |
                           (permissions[1] == 'w' ? PROT_WRITE : 0) |
                           (permissions[2] == 'x' ? PROT_EXEC : 0));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "symbols/elf/debug_search.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "host/os/file.h"
+#include "host/os/target_file.h"
 #include "host/text/strbuf.h"
 #include "symbols/elf/debuginfod.h"
 
@@ -15,27 +15,45 @@ enum {
     MAX_BUILD_ID_BYTES = 64
 };
 
-// Return the prefix of the i-th place that may hold a path of the target, NULL after the last.
-// `buffer` holds the prefix if it has to be made.
-struct prefix_buffer {
-    char text[32];
+// Where a path of the target may be found.
+struct place {
+    const char *prefix; // a folder that the user names; "": none
+    int root_pid;       // below the root of this process; 0: of cairn's own
 };
 
-static const char *
-prefix_at(const struct name_sources *sources, size_t i, struct prefix_buffer *buffer)
+// Set the i-th place. Return false after the last. A process with cairn's own root has no other.
+static bool place_at(const struct name_sources *sources, size_t i, struct place *out)
 {
+    *out = (struct place){.prefix = ""};
     if (i < sources->executable_dir_count) {
-        return sources->executable_dirs[i];
+        out->prefix = sources->executable_dirs[i];
+        return true;
     }
     i -= sources->executable_dir_count;
-    if (sources->root_pid > 0) {
+    if (sources->root_pid > 0 && !target_file_shares_root(sources->root_pid)) {
         if (i == 0) {
-            (void)snprintf(buffer->text, sizeof(buffer->text), "/proc/%d/root", sources->root_pid);
-            return buffer->text;
+            out->root_pid = sources->root_pid;
+            return true;
         }
         i--;
     }
-    return i == 0 ? "" : NULL;
+    return i == 0;
+}
+
+// Open a path of the target in a place.
+static enum err
+open_in(const struct place *place, const char *path, struct elf_file *out, struct err_info *info)
+{
+    CLEANUP(strbuf_release) struct strbuf full = {0};
+    if (place->root_pid == 0 && *place->prefix == '\0' && *path != '/') {
+        return elf_file_open(out, path, info);
+    }
+    if (*place->prefix == '\0') {
+        return elf_file_open_target(out, place->root_pid, path, info);
+    }
+    strbuf_printf(&full, "%s%s%s", place->prefix, *path != '/' ? "/" : "", path);
+    TRY(strbuf_result(&full));
+    return elf_file_open(out, strbuf_text(&full), info);
 }
 
 static bool same_bytes(struct bytes a, struct bytes b)
@@ -46,7 +64,8 @@ static bool same_bytes(struct bytes a, struct bytes b)
 // Open `path` as the module if it is the requested one. Otherwise set `*result` and `info` to the
 // reason, unless they hold a more important one: a file with the wrong content matters more than a
 // missing one.
-static bool try_module(const struct strbuf *path,
+static bool try_module(const struct place *place,
+                       const char *path,
                        struct bytes build_id,
                        struct elf_file *out,
                        enum err *result,
@@ -54,20 +73,16 @@ static bool try_module(const struct strbuf *path,
 {
     struct err_info detail = {0};
     CLEANUP(elf_file_close) struct elf_file file = {.fd = -1};
-    if (strbuf_result(path) != ERR_OK) {
-        *result = ERR_NO_MEMORY;
-        return true;
-    }
-    const enum err opened = elf_file_open(&file, strbuf_text(path), &detail);
+    const enum err opened = open_in(place, path, &file, &detail);
     if (opened == ERR_OK && build_id.len > 0 && !same_bytes(elf_file_build_id(&file), build_id)) {
         *result = err_set(info, ERR_CORRUPT, "'%s' is not the file that ran: its build-id differs",
-                          strbuf_text(path));
+                          file.path);
     } else if (opened == ERR_OK) {
         *result = ERR_OK;
         *out = file;
         file = (struct elf_file){.fd = -1};
         return true;
-    } else if (opened != ERR_NOT_FOUND && *result == ERR_NOT_FOUND) {
+    } else if (opened == ERR_NO_MEMORY || (opened != ERR_NOT_FOUND && *result == ERR_NOT_FOUND)) {
         *result = err_set(info, opened, "%s", err_text(&detail));
     }
     return opened == ERR_NO_MEMORY;
@@ -79,21 +94,13 @@ enum err debug_search_module(const struct name_sources *sources,
                              struct elf_file *out,
                              struct err_info *info)
 {
-    struct prefix_buffer buffer;
-    const char *prefix;
+    struct place place;
     enum err result = err_set(info, ERR_NOT_FOUND, "there is no '%s'", path);
-    for (size_t i = 0; (prefix = prefix_at(sources, i, &buffer)) != NULL; i++) {
-        CLEANUP(strbuf_release) struct strbuf full = {0};
-        strbuf_printf(&full, "%s%s%s", prefix, *prefix != '\0' && *path != '/' ? "/" : "", path);
-        if (try_module(&full, build_id, out, &result, info)) {
+    for (size_t i = 0; place_at(sources, i, &place); i++) {
+        if (try_module(&place, path, build_id, out, &result, info) ||
+            (*place.prefix != '\0' &&
+             try_module(&place, path_file_name(path), build_id, out, &result, info))) {
             return result;
-        }
-        if (i < sources->executable_dir_count) {
-            strbuf_clear(&full);
-            strbuf_printf(&full, "%s/%s", prefix, path_file_name(path));
-            if (try_module(&full, build_id, out, &result, info)) {
-                return result;
-            }
         }
     }
     return result;
@@ -106,12 +113,17 @@ struct proof {
     bool has_crc;
 };
 
-// Open `path`, made by strbuf_printf, if it has the required properties and DWARF.
-static enum err try_file(const struct strbuf *path, const struct proof *proof, struct elf_file *out)
+// Open `path`, made by strbuf_printf, if it has the required properties and DWARF. `place` NULL: it
+// is a path of the user's choice.
+static enum err try_file(const struct place *place,
+                         const struct strbuf *path,
+                         const struct proof *proof,
+                         struct elf_file *out)
 {
     TRY(strbuf_result(path));
     CLEANUP(elf_file_close) struct elf_file file = {.fd = -1};
-    TRY(elf_file_open(&file, strbuf_text(path), NULL));
+    TRY(place != NULL ? open_in(place, strbuf_text(path), &file, NULL)
+                      : elf_file_open(&file, strbuf_text(path), NULL));
     struct bytes build_id = elf_file_build_id(&file);
     if (proof->build_id.len > 0 && build_id.len > 0) {
         if (!same_bytes(build_id, proof->build_id)) {
@@ -151,15 +163,14 @@ static enum err try_debug_dirs(const struct name_sources *sources,
                                const struct proof *proof,
                                struct elf_file *out)
 {
-    struct prefix_buffer buffer;
     const char *directory;
-    const char *prefix;
     for (size_t i = 0; (directory = debug_dir(sources, i)) != NULL; i++) {
-        for (size_t k = 0; (prefix = prefix_at(sources, k, &buffer)) != NULL; k++) {
+        struct place place;
+        for (size_t k = 0; place_at(sources, k, &place); k++) {
             CLEANUP(strbuf_release) struct strbuf path = {0};
-            strbuf_printf(&path, "%s%s%s/%s", prefix,
-                          *prefix != '\0' && *directory != '/' ? "/" : "", directory, rest);
-            enum err result = try_file(&path, proof, out);
+            strbuf_printf(&path, "%s/%s", directory, rest);
+            const bool is_users = place.root_pid == 0 && *place.prefix == '\0';
+            enum err result = try_file(is_users ? NULL : &place, &path, proof, out);
             if (is_final(result)) {
                 return result;
             }
@@ -178,7 +189,7 @@ static enum err try_flat(const struct name_sources *sources,
     for (size_t i = 0; i < sources->debug_dir_count; i++) {
         CLEANUP(strbuf_release) struct strbuf path = {0};
         strbuf_printf(&path, "%s/%s%s", sources->debug_dirs[i], name, suffix);
-        enum err result = try_file(&path, proof, out);
+        enum err result = try_file(NULL, &path, proof, out);
         if (is_final(result)) {
             return result;
         }
@@ -208,17 +219,20 @@ static int directory_len(const char *path)
 
 static enum err by_debuglink(const struct name_sources *sources,
                              const char *path,
-                             const char *opened_path,
+                             const struct elf_file *module,
                              const char *link,
                              const struct proof *proof,
                              struct elf_file *out)
 {
     static const char *const beside[] = {"", ".debug/"};
+    const struct place place = {.prefix = "", .root_pid = module->root_pid};
+    CLEANUP(text_freep) char *real = elf_file_real_path(module);
+    const char *opened_path = real != NULL ? real : module->path;
     for (size_t i = 0; i < ARRAY_LEN(beside); i++) {
         CLEANUP(strbuf_release) struct strbuf candidate = {0};
         strbuf_printf(&candidate, "%.*s/%s%s", directory_len(opened_path), opened_path, beside[i],
                       link);
-        enum err result = try_file(&candidate, proof, out);
+        enum err result = try_file(&place, &candidate, proof, out);
         if (is_final(result)) {
             return result;
         }
@@ -244,7 +258,7 @@ static enum err from_debuginfod(struct debuginfod *servers,
 {
     CLEANUP(strbuf_release) struct strbuf path = {0};
     TRY(fetch(servers, proof->build_id, &path));
-    return try_file(&path, proof, out);
+    return try_file(NULL, &path, proof, out);
 }
 
 enum err debug_search_dwarf(const struct name_sources *sources,
@@ -261,11 +275,8 @@ enum err debug_search_dwarf(const struct name_sources *sources,
     if (result == ERR_NOT_FOUND && module != NULL) {
         const char *link = elf_file_debuglink(module, &proof.crc);
         proof.has_crc = link != NULL;
-        // Use the path behind symbolic links, if it is known.
-        CLEANUP(text_freep) char *real = realpath(module->path, NULL);
         if (link != NULL) {
-            result =
-                by_debuglink(sources, path, real != NULL ? real : module->path, link, &proof, out);
+            result = by_debuglink(sources, path, module, link, &proof, out);
         }
     }
     if (!is_final(result) && build_id.len > 0) {

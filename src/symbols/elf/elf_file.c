@@ -3,8 +3,10 @@
 
 #include <elfutils/libdwelf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <gelf.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,6 +17,7 @@
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "host/os/file.h"
+#include "host/os/target_file.h"
 
 // Real debug information compresses by a factor of two to five.
 enum {
@@ -22,9 +25,20 @@ enum {
     MIN_INFLATED_BYTES = 16 << 20
 };
 
+// A file system that compresses may hold a file in far fewer bytes than it has.
+#define CLAIMED_BYTES_MIN ((uint64_t)64 << 20)
+#define CLAIMED_FACTOR    32
+#define HELD_UNIT_BYTES   512 // of st_blocks, inode(7)
+
+// What is read of a section as a whole. The largest programs have some ten million symbols.
+#define SYMBOLS_BYTES_MAX ((uint64_t)1 << 30) // and their names
+#define NOTE_BYTES_MAX    ((uint64_t)16 << 20)
+#define LINK_BYTES_MAX    ((uint64_t)64 << 10)
+#define DWARF_BYTES_MAX   ((uint64_t)4 << 30) // all sections; they are kept in memory
+
 enum {
-    READ_BYTES_MAX = 64 << 20
-}; // limit for files that are not mapped
+    SECTIONS_MAX = 65536,
+};
 
 #ifndef ELFCOMPRESS_ZSTD
 #    define ELFCOMPRESS_ZSTD 2
@@ -36,43 +50,13 @@ struct inflated {
     char bytes[];
 };
 
-enum err elf_file_open(struct elf_file *file, const char *path, struct err_info *info)
+char *elf_file_real_path(const struct elf_file *file)
 {
-    // Opening a device may have side effects, so check the type first.
-    struct stat status;
-    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
-        return err_set(info, ERR_UNSUPPORTED, "'%s' is not a file", path);
-    }
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0) {
-        return err_set_errno(info, errno, "cannot open '%s'", path);
-    }
-    return elf_file_open_fd(file, fd, path, info);
-}
-
-enum err elf_file_open_fd(struct elf_file *file, int fd, const char *path, struct err_info *info)
-{
-    CLEANUP(elf_file_close) struct elf_file fresh = {.fd = fd, .path = strdup(path)};
-    if (fresh.path == NULL) {
-        return ERR_NO_MEMORY;
-    }
-    struct stat status;
-    if (fstat(fd, &status) != 0) {
-        return err_set_errno(info, errno, "cannot stat '%s'", path);
-    }
-    if (!S_ISREG(status.st_mode)) {
-        return err_set(info, ERR_UNSUPPORTED, "'%s' is not a file", path);
-    }
-    fresh.size_bytes = (uint64_t)status.st_size;
-    (void)elf_version(EV_CURRENT); // cannot fail for the version of our build
-    const bool is_small = fresh.size_bytes <= READ_BYTES_MAX;
-    fresh.elf = elf_begin(fd, is_small ? ELF_C_READ : ELF_C_READ_MMAP, NULL);
-    if (fresh.elf == NULL || elf_kind(fresh.elf) != ELF_K_ELF) {
-        return err_set(info, ERR_UNSUPPORTED, "'%s' is not an ELF file", path);
-    }
-    *file = fresh;
-    fresh = (struct elf_file){.fd = -1};
-    return ERR_OK;
+    char link[40];
+    char path[PATH_MAX];
+    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", file->fd); // fits
+    const ssize_t len = readlink(link, path, sizeof(path));
+    return len > 0 && path[0] == '/' ? strndup(path, (size_t)len) : NULL;
 }
 
 void elf_file_close(struct elf_file *file)
@@ -133,10 +117,108 @@ static uint64_t inflated_bytes(Elf_Scn *section, const GElf_Shdr *header, const 
     return 0;
 }
 
+static uint64_t limit_of(const GElf_Shdr *header, const char *name)
+{
+    switch (header->sh_type) {
+    case SHT_SYMTAB:
+    case SHT_DYNSYM:
+    case SHT_STRTAB:
+        return SYMBOLS_BYTES_MAX;
+    case SHT_NOTE:
+        return NOTE_BYTES_MAX;
+    case SHT_NOBITS:
+        return UINT64_MAX;
+    default:
+        return strcmp(name, ".gnu_debuglink") == 0 ? LINK_BYTES_MAX : UINT64_MAX;
+    }
+}
+
+static enum err check_sections(const struct elf_file *file, struct err_info *info)
+{
+    size_t count = 0;
+    size_t names_index = 0;
+    if (elf_getshdrnum(file->elf, &count) == 0 && count > SECTIONS_MAX) {
+        return err_set(info, ERR_LIMIT, "'%s' has %zu sections; cairn reads at most %d", file->path,
+                       count, (int)SECTIONS_MAX);
+    }
+    (void)elf_getshdrstrndx(file->elf, &names_index); // without it sections have no names
+    for (Elf_Scn *section = elf_nextscn(file->elf, NULL); section != NULL;
+         section = elf_nextscn(file->elf, section)) {
+        GElf_Shdr header;
+        if (gelf_getshdr(section, &header) == NULL) {
+            continue;
+        }
+        const char *name = elf_strptr(file->elf, names_index, header.sh_name) ?: "";
+        if (header.sh_size > limit_of(&header, name)) {
+            return err_set(info, ERR_LIMIT,
+                           "the section '%.64s' of '%s' has %" PRIu64
+                           " bytes; cairn reads at most %" PRIu64,
+                           name, file->path, header.sh_size, limit_of(&header, name));
+        }
+    }
+    return ERR_OK;
+}
+
+enum err elf_file_open(struct elf_file *file, const char *path, struct err_info *info)
+{
+    int fd = -1;
+    TRY(target_file_open_named(path, &fd, info));
+    return elf_file_open_fd(file, fd, path, info);
+}
+
+enum err
+elf_file_open_target(struct elf_file *file, int root_pid, const char *path, struct err_info *info)
+{
+    int fd = -1;
+    TRY(target_file_open(root_pid, path, &fd, info));
+    TRY(elf_file_open_fd(file, fd, path, info));
+    file->root_pid = root_pid;
+    file->is_trusted = file->is_trusted && root_pid == 0;
+    return ERR_OK;
+}
+
+static bool claims_too_much(const struct stat *status)
+{
+    const uint64_t held_bytes = (uint64_t)status->st_blocks * HELD_UNIT_BYTES;
+    return (uint64_t)status->st_size > max_u64(CLAIMED_BYTES_MIN, held_bytes * CLAIMED_FACTOR);
+}
+
+enum err elf_file_open_fd(struct elf_file *file, int fd, const char *path, struct err_info *info)
+{
+    CLEANUP(elf_file_close) struct elf_file fresh = {.fd = fd, .path = strdup(path)};
+    if (fresh.path == NULL) {
+        return ERR_NO_MEMORY;
+    }
+    struct stat status;
+    if (fstat(fd, &status) != 0) {
+        return err_set_errno(info, errno, "cannot stat '%s'", path);
+    }
+    if (!S_ISREG(status.st_mode)) {
+        return err_set(info, ERR_UNSUPPORTED, "'%s' is not a file", path);
+    }
+    if (claims_too_much(&status)) {
+        return err_set(info, ERR_LIMIT,
+                       "'%s' claims %" PRIu64 " bytes, but has only %" PRIu64 " on disk", path,
+                       (uint64_t)status.st_size, (uint64_t)status.st_blocks * HELD_UNIT_BYTES);
+    }
+    fresh.size_bytes = (uint64_t)status.st_size;
+    fresh.is_trusted = target_file_is_trusted(&status);
+    (void)elf_version(EV_CURRENT); // cannot fail for the version of our build
+    fresh.elf = elf_begin(fd, ELF_C_READ, NULL);
+    if (fresh.elf == NULL || elf_kind(fresh.elf) != ELF_K_ELF) {
+        return err_set(info, ERR_UNSUPPORTED, "'%s' is not an ELF file", path);
+    }
+    TRY(check_sections(&fresh, info));
+    *file = fresh;
+    fresh = (struct elf_file){.fd = -1};
+    return ERR_OK;
+}
+
 bool elf_file_has_dwarf(const struct elf_file *file)
 {
     bool has_info = false;
     uint64_t inflated = 0;
+    uint64_t stored = 0;
     uint64_t allowed = file->size_bytes * MAX_INFLATION;
     allowed = max_u64(allowed, MIN_INFLATED_BYTES);
     GElf_Shdr header;
@@ -147,8 +229,10 @@ bool elf_file_has_dwarf(const struct elf_file *file)
             continue;
         }
         has_info |= strcmp(name, ".debug_info") == 0 || strcmp(name, ".zdebug_info") == 0;
+        const bool is_debug = strncmp(name, ".debug", 6) == 0 || strncmp(name, ".zdebug", 7) == 0;
+        stored += is_debug ? min_u64(header.sh_size, DWARF_BYTES_MAX + 1) : 0;
         uint64_t more = inflated_bytes(section, &header, name);
-        if (more > allowed - inflated) {
+        if (stored > DWARF_BYTES_MAX || more > allowed - inflated) {
             return false;
         }
         inflated += more;

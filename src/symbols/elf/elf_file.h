@@ -3,11 +3,10 @@
 // build-id, its .gnu_debuglink, and whether it holds DWARF or symbols.
 //
 // It opens regular files only, and never blocks: the path of a module comes from the profiled
-// process and may name anything. Of a small file only the requested sections are read, so
-// truncating the open file (a new build of the program) makes it damaged and gives no SIGBUS.
-// Larger files are mapped, so that their pages belong to the page cache and not to cairn.
-// Compressed sections that claim an absurd size are refused before libdw inflates them. Owns the
-// descriptor and the Elf handle.
+// process and may name anything. No file is mapped, only the requested sections are read, so
+// truncating the open file (a new build of the program) makes it damaged and gives no SIGBUS. A
+// file that claims far more bytes than it has on disk is refused, and so are compressed sections
+// that claim an absurd size, before libdw inflates them. Owns the descriptor and the Elf handle.
 // Context: H; libelf handles belong to one thread.
 #pragma once
 
@@ -25,12 +24,19 @@ struct elf_file {
     Elf *elf;   // owned; NULL: not open
     char *path; // owned
     uint64_t size_bytes;
+    int root_pid;              // the path is below the root of this process; 0: of cairn's own
+    bool is_trusted;           // only root and the user can have written it
     struct inflated *inflated; // owned; sections that elf_file_inflate() inflated
 };
 
-// Open `path`. The errors of open(), ERR_NOT_FOUND among them; ERR_UNSUPPORTED if the file is not
-// regular or not ELF.
+// Open `path`, which the user names. The errors of open(), ERR_NOT_FOUND among them;
+// ERR_UNSUPPORTED if the file is not regular or not ELF; ERR_LIMIT if it claims too many bytes.
 enum err elf_file_open(struct elf_file *file, const char *path, struct err_info *info) MUST_USE;
+
+// Open `path`, which a profiled process names (target_file.h). root_pid 0: below cairn's own root.
+enum err
+elf_file_open_target(struct elf_file *file, int root_pid, const char *path, struct err_info *info)
+    MUST_USE;
 
 // Open an ELF file from a descriptor, which it takes over, also on failure. Fails as elf_file_open
 // does.
@@ -39,6 +45,10 @@ enum err elf_file_open_fd(struct elf_file *file, int fd, const char *path, struc
 
 // Close and zero it. Accepts a zeroed or closed one.
 void elf_file_close(struct elf_file *file);
+
+// Return the path behind all symbolic links, as its process names it; the caller frees it. NULL if
+// it is not known.
+char *elf_file_real_path(const struct elf_file *file);
 
 // Return the build-id, borrowed from the file; empty if it has none.
 struct bytes elf_file_build_id(const struct elf_file *file);

@@ -2,17 +2,13 @@
 // attach (x86-64): see attach.h.
 #include "attach/attach.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "attach/agent_bytes.h"
 #include "attach/agent_tables.h"
@@ -22,7 +18,7 @@
 #include "attach/old_session.h"
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "host/os/file.h"
+#include "base/minmax.h"
 #include "inject/inject_mapping.h"
 #include "inject/process/loader_list.h"
 #include "inject/process/proc_files.h"
@@ -41,16 +37,11 @@
 // Read what the recording says about the process. What cannot be read stays empty.
 static enum err describe(struct attach *attach)
 {
-    const int pid = attach->inject.target.live_tid;
-    char path[64];
-    char text[PATH_MAX];
-    (void)snprintf(path, sizeof(path), "/proc/%d/cmdline", pid); // fits
-    TRY(executed_path_append(&attach->inject.target, &attach->executable));
-    CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
-    for (ssize_t got = 0; fd >= 0 && attach->command_line.len < COMMAND_LINE_MAX &&
-                          (got = read(fd, text, sizeof(text))) > 0;) {
-        strbuf_append(&attach->command_line, text, (size_t)got);
-    }
+    const struct target_process *target = &attach->inject.target;
+    TRY(executed_path_append(target, &attach->executable));
+    // On failure it stays empty.
+    (void)!proc_files_read(target, target->live_tid, "cmdline", &attach->command_line);
+    strbuf_truncate(&attach->command_line, min_u64(attach->command_line.len, COMMAND_LINE_MAX));
     for (size_t i = 0; i < attach->modules.len && attach->allocator.len == 0; i++) {
         strbuf_append_text(&attach->allocator, strbuf_text(&attach->modules.items[i].path));
     }
