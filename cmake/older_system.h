@@ -14,8 +14,8 @@
 #include <sys/syscall.h>
 
 // Numbers of system calls since Linux 5.0 are equal on all machines.
-#ifndef SYS_openat2
-#    define SYS_openat2 437
+#ifndef SYS_close_range
+#    define SYS_close_range 436
 #endif
 #ifndef SYS_pidfd_getfd
 #    define SYS_pidfd_getfd 438

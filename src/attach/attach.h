@@ -20,7 +20,7 @@
 #include "inject/inject.h"
 #include "inject/process/threads/fresh_stop.h"
 
-struct map_u64;
+struct plain_modules;
 
 DEFINE_VEC(inject_near_vec, struct inject_near);
 
@@ -72,7 +72,7 @@ struct attach_options {
     bool is_fresh;
     bool is_urgent;      // do not wait for the program's loader
     bool may_lack_names; // it is one of many programs: not each of them has the user's functions
-    struct map_u64 *plain_modules; // files without allocators, for attach_late
+    struct plain_modules *plain_modules; // files without allocators, for attach_late
 };
 
 // Whether processes of this machine can be recorded so.

@@ -8,10 +8,10 @@
 
 #include "attach/agent_bytes.h"
 #include "attach/module_code.h"
+#include "attach/plain_modules.h"
 #include "base/compiler.h"
 #include "base/hash.h"
 #include "base/minmax.h"
-#include "host/containers/map_u64.h"
 #include "session/agent_page.h"
 
 static void release_module(struct attach_module *module)
@@ -42,10 +42,11 @@ static uint64_t file_key(const struct attach *attach, const struct target_module
                     build_id_hash(module));
 }
 
-static enum err
-note_plain(const struct attach *attach, const struct target_module *module, struct map_u64 *plain)
+static enum err note_plain(const struct attach *attach,
+                           const struct target_module *module,
+                           struct plain_modules *plain)
 {
-    return plain != NULL ? map_u64_put(plain, file_key(attach, module), 1) : ERR_OK;
+    return plain != NULL ? plain_modules_add(plain, file_key(attach, module)) : ERR_OK;
 }
 
 bool attach_plan_is_plain(const struct attach *attach,
@@ -53,7 +54,7 @@ bool attach_plan_is_plain(const struct attach *attach,
                           const struct attach_options *options)
 {
     return options->plain_modules != NULL &&
-           map_u64_find(options->plain_modules, file_key(attach, module)) != NULL;
+           plain_modules_has(options->plain_modules, file_key(attach, module));
 }
 
 // Of a process that has ended nothing can be read, and nothing is missing.

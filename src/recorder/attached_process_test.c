@@ -19,9 +19,9 @@
 
 #include "aggregate/aggregator.h"
 #include "attach/attach.h"
+#include "attach/plain_modules.h"
 #include "base/compiler.h"
 #include "base/sys.h"
-#include "host/containers/map_u64.h"
 #include "host/os/file.h"
 #include "inject/allocators/allocator_names.h"
 #include "inject/process/target_reading.h"
@@ -44,7 +44,7 @@ struct fixture {
     struct session session;
     struct aggregator aggregator;
     struct drain drain;
-    struct map_u64 plain;
+    struct plain_modules plain;
     struct err_info info;
 };
 static struct fixture f;
@@ -136,7 +136,7 @@ static int tear_down(void **state)
 {
     (void)state;
     attach_release(&f.attach);
-    map_u64_release(&f.plain);
+    map_u64_release(&f.plain.files);
     close_session();
     (void)kill(f.pid, SIGKILL); // it may have ended
     (void)waitpid(f.pid, NULL, 0);
@@ -230,7 +230,7 @@ static void its_functions_are_found(void **state)
     assert_string_equal(strbuf_text(&f.attach.unpatched), "");
     assert_int_equal(f.attach.modules.len, f.attach.nears.len);
     assert_int_equal(f.attach.plan.patches.len, f.attach.hooks.len);
-    assert_int_equal(f.plain.used_count, 1); // the program itself, beside libc and the loader
+    assert_int_equal(f.plain.files.used_count, 1); // the program itself, beside libc and the loader
     assert_false(f.attach.is_patched);
     assert_int_equal(f.attach.hooked_count, 0);
     assert_false(is_enabled());

@@ -152,14 +152,13 @@ static enum err launch(struct recorder_state *s, int *exit_status, struct err_in
     if (s->preflight.wants_agent) { // which may fail, and tell more
         recorder_tell_hidden(s);
     }
-    TRY(s->is_attached ? recorder_attach_begin(s, info) : launch_child(s, exit_status, info));
+    TRY(s->is_attached ? ERR_OK : launch_child(s, exit_status, info));
     s->wait_status = -1;
     s->drain.main_pid = s->program.pid;
     s->drain.own_pid = getpid();
     recorder_follow_begin(s);
-    return session_clock_start(&s->clock, &s->session,
-                               s->is_attached ? s->attached.items->pidfd : s->program.pidfd,
-                               s->tick_ms, info);
+    TRY(session_clock_start(&s->clock, &s->session, s->program.pidfd, s->tick_ms, info));
+    return s->is_attached ? recorder_attach_begin(s, info) : ERR_OK;
 }
 
 // Add a program that never allocated and so never joined: the recording lists it, too.

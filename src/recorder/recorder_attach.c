@@ -11,12 +11,16 @@
 
 #include "aggregate/aggregator_process.h"
 #include "base/clock.h"
-#include "host/containers/map_u64.h"
+#include "base/minmax.h"
 #include "host/os/file.h"
 #include "host/os/proc_file.h"
-#include "host/os/process_search.h"
-#include "recorder/processes/pid_lookup.h"
 #include "recorder/recorder_state.h"
+
+enum {
+    SHORT_OPEN_MS = 5000,
+    OTHERS_MS = 1000, // more for the other processes, after one is open
+    HEAR_MS = 2,      // between two looks at signals
+};
 
 static int pid_of(const struct attached_process *process)
 {
@@ -118,7 +122,6 @@ static enum err open_one(struct recorder_state *s,
 {
     struct attach_options options = *kind;
     options.names = s->options->allocator_names;
-    options.plain_modules = &s->plain_modules;
     const struct attached_process process = {.attach = calloc(1, sizeof(*process.attach)),
                                              .pidfd = -1};
     if (process.attach == NULL || attached_process_vec_reserve(&s->attached, 1) != ERR_OK) {
@@ -144,22 +147,101 @@ static bool may_omit(const struct recorder_state *s, const struct err_info *trou
     return s->options->attaches_by_name;
 }
 
+static bool is_any_open(const struct recorder_state *s)
+{
+    for (size_t i = 0; i < s->joining.len; i++) {
+        if (attach_step_is_over(s->joining.items[i].step) &&
+            s->joining.items[i].step->result == ERR_OK) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool are_all_over(const struct recorder_state *s)
+{
+    bool are_over = true;
+    for (size_t i = 0; i < s->joining.len; i++) {
+        are_over = are_over && attach_step_is_over(s->joining.items[i].step);
+    }
+    return are_over;
+}
+
+// Wait for all processes of the user's choice. Of those that were found by name some may take
+// longer than the others, which do not wait for them. A recording of a certain duration does not
+// wait much longer than that.
+static void await_open(const struct recorder_state *s)
+{
+    const uint64_t duration_ms = s->options->run.duration_ms;
+    uint64_t end_ms =
+        duration_ms != 0 ? clock_monotonic_ms() + max_u64(duration_ms, SHORT_OPEN_MS) : UINT64_MAX;
+    bool is_any = false;
+    while (s->joining.len > 0 && !are_all_over(s) && clock_monotonic_ms() < end_ms &&
+           !attach_step_is_late(s->joining.items[0].step)) {
+        if (!is_any && s->options->attaches_by_name && is_any_open(s)) {
+            is_any = true;
+            end_ms = min_u64(end_ms, clock_monotonic_ms() + OTHERS_MS);
+        }
+        clock_sleep_ns(NS_PER_MS);
+    }
+}
+
+// Return what came of opening a process.
+static enum err opened(const struct joining *joining, struct err_info *info)
+{
+    if (!attach_step_is_over(joining->step)) {
+        return recorder_join_is_late(joining, info);
+    }
+    *info = joining->step->trouble;
+    return joining->step->result;
+}
+
+static enum err take_open(struct recorder_state *s, struct err_info *info)
+{
+    for (size_t i = 0; i < s->joining.len;) {
+        struct joining *joining = s->joining.items + i;
+        struct err_info trouble = {0};
+        const enum err err = opened(joining, &trouble);
+        const bool may_come = err == ERR_LIMIT && s->options->attaches_by_name && is_any_open(s) &&
+                              !attach_step_is_late(joining->step);
+        if (err == ERR_OK || may_come) {
+            i++;
+            continue;
+        }
+        *info = trouble;
+        if (s->joining.len == 1 || !may_omit(s, info)) {
+            return err;
+        }
+        recorder_join_remove(s, i);
+    }
+    return ERR_OK;
+}
+
+// The first process that is open stands for the recording.
+static enum err take_main(struct recorder_state *s)
+{
+    for (size_t i = 0; i < s->joining.len; i++) {
+        const struct joining *joining = s->joining.items + i;
+        if (attach_step_is_over(joining->step)) {
+            s->program.pid = joining->pid;
+            s->program.pidfd = (int)syscall(SYS_pidfd_open, joining->pid, 0); // -1: it has ended
+            strbuf_append_text(&s->preflight.executable, strbuf_text(&joining->attach->executable));
+            return strbuf_result(&s->preflight.executable);
+        }
+    }
+    return ERR_NOT_FOUND; // no: one is open
+}
+
 enum err recorder_attach_open(struct recorder_state *s, struct err_info *info)
 {
     const struct recorder_options *options = s->options;
     s->is_attached = true;
     for (size_t i = 0; i < options->attach_count; i++) {
-        const enum err err =
-            open_one(s, options->attach_pids[i], &(struct attach_options){0}, info);
-        const bool is_last = i + 1 == options->attach_count && s->attached.len == 0;
-        if (err != ERR_OK && (is_last || !may_omit(s, info))) {
-            return err;
-        }
+        TRY(recorder_join_open(s, (int)options->attach_pids[i], false));
     }
-    s->program.pid = pid_of(s->attached.items);
-    strbuf_append_text(&s->preflight.executable,
-                       strbuf_text(&s->attached.items->attach->executable));
-    return strbuf_result(&s->preflight.executable);
+    await_open(s);
+    TRY(take_open(s, info));
+    return take_main(s);
 }
 
 // A child may be the first to join.
@@ -215,69 +297,51 @@ void recorder_attach_tell_stop(const struct recorder_state *s,
     }
 }
 
-// Libraries that were loaded between the look and the stop were not announced.
-static enum err begin_running(struct recorder_state *s,
-                              struct attached_process *process,
-                              uint64_t now_ms,
-                              struct err_info *info)
+// Wait for the step of a process of the user's choice, as long as he does.
+static enum err await_begin(struct recorder_state *s, size_t index, struct err_info *info)
 {
-    bool unused = false;
-    const enum err err = begin_one(s, process, now_ms, info);
-    process->has_ended = err != ERR_OK;
-    recorder_attach_tell_stop(s, process->attach, process->attach->hooked_count);
-    TRY(err);
-    return recorder_modules_search(s, process->attach, &unused);
+    const struct joining *joining = s->joining.items + index;
+    while (!attach_step_await(joining->step, HEAR_MS)) {
+        recorder_hear_signals(s);
+        if (s->is_stopped) {
+            return err_set(info, ERR_CANCELLED, "attaching was interrupted");
+        }
+        if (attach_step_is_late(joining->step)) {
+            return recorder_join_is_late(joining, info);
+        }
+    }
+    *info = joining->step->trouble;
+    const enum err err = joining->step->result;
+    TRY(recorder_join_finish(s, index));
+    return err;
 }
 
-enum err recorder_attach_begin(struct recorder_state *s, struct err_info *info)
+// Wait a moment for processes that were found by name, and record those that have begun meanwhile.
+// The loop attends to the others: none waits for another one.
+static enum err await_named(struct recorder_state *s)
 {
-    for (size_t i = 0; i < s->attached.len; i++) {
-        struct attached_process *process = s->attached.items + i;
-        const enum err err = begin_running(s, process, 0, info);
-        if (err != ERR_OK && !may_omit(s, info)) {
-            return err;
-        }
+    const uint64_t end_ms = clock_monotonic_ms() + OTHERS_MS;
+    for (size_t i = 0; i < s->joining.len; i++) {
+        s->joining.items[i].is_initial = attach_step_is_over(s->joining.items[i].step);
+    }
+    while (s->joining.len > 0 && !s->is_stopped && clock_monotonic_ms() < end_ms) {
+        TRY(recorder_join_round(s, 0));
+        TRY(recorder_drain(s));
+        recorder_hear_signals(s);
+        clock_sleep_ns(NS_PER_MS);
     }
     return ERR_OK;
 }
 
-// Return whether a process or one of its ancestors is recorded: what recorded processes start is
-// followed as far as it can be recorded (recorder_follow.c).
-static bool is_in_family(const struct recorder_state *s, uint32_t pid)
+enum err recorder_attach_begin(struct recorder_state *s, struct err_info *info)
 {
-    enum {
-        ANCESTORS_MAX = 1000 // pids may change hands meanwhile
-    };
-    for (int i = 0; i < ANCESTORS_MAX && pid > 1; i++) {
-        if (pid_lookup_maps((pid_t)pid, s->session.memfd)) {
-            return pid != (uint32_t)getpid();
-        }
-        pid = (uint32_t)proc_file_parent((pid_t)pid);
+    if (s->options->attaches_by_name) {
+        return await_named(s);
     }
-    return false;
-}
-
-enum err recorder_attach_join(struct recorder_state *s,
-                              uint32_t pid,
-                              uint64_t now_ms,
-                              enum join_result *out,
-                              struct err_info *info)
-{
-    if (is_in_family(s, pid)) {
-        *out = JOIN_KNOWN;
-        return ERR_OK;
+    while (s->joining.len > 0) {
+        TRY(recorder_join_begin(s, s->joining.items, 0, info));
+        TRY(await_begin(s, 0, info));
     }
-    // The programs that are recorded must not wait for a loader.
-    const enum err opened = open_one(s, pid, &(struct attach_options){.is_urgent = true}, info);
-    if (opened == ERR_TRUNCATED) {
-        *out = JOIN_LOADING;
-        return ERR_OK;
-    }
-    TRY(opened);
-    struct attached_process *process = s->attached.items + s->attached.len - 1;
-    process->has_joined = true;
-    TRY(begin_running(s, process, now_ms, info));
-    *out = JOIN_DONE;
     return ERR_OK;
 }
 
@@ -335,99 +399,17 @@ bool recorder_attach_is_over(struct recorder_state *s)
         process->has_ended = process->has_ended || poll(&end, 1, 0) == 1;
         running += !process->has_ended && !process->is_followed;
     }
-    return running == 0;
-}
-
-static bool is_attached(const struct recorder_state *s, uint32_t pid)
-{
-    for (size_t i = 0; i < s->attached.len; i++) {
-        if ((uint32_t)pid_of(s->attached.items + i) == pid) {
-            return true;
-        }
-    }
-    return false;
-}
-
-// List the processes that have joined or that we have attached to, and what they have started. A
-// child that never allocated, and whose parent has ended, is not found.
-static enum err list_family(const struct recorder_state *s, struct u32_vec *out)
-{
-    CLEANUP(map_u64_release) struct map_u64 seen = {0};
-    for (size_t i = 0; i < s->attached.len; i++) {
-        TRY(u32_vec_push(out, (uint32_t)pid_of(s->attached.items + i)));
-    }
-    for (uint32_t slot = 0; slot < s->drain.slot_count; slot++) {
-        const struct drain_process *process = s->drain.processes + slot;
-        if (process->aggregator != NULL && !process->is_dead && process->pid > 0) {
-            TRY(u32_vec_push(out, (uint32_t)process->pid));
-        }
-    }
-    size_t kept = 0;
-    for (size_t i = 0; i < out->len; i++) { // it grows meanwhile
-        const uint32_t pid = out->items[i];
-        if (map_u64_find(&seen, pid) == NULL) {
-            TRY(map_u64_put(&seen, pid, 1));
-            out->items[kept++] = pid;
-            const enum err err = process_search_children((pid_t)pid, out);
-            if (err != ERR_OK && err != ERR_NOT_FOUND) {
-                return err;
-            }
-        }
-    }
-    out->len = kept;
-    return ERR_OK;
-}
-
-// Forked children have copies of the changed functions.
-static void leave_children(const struct recorder_state *s)
-{
-    CLEANUP(u32_vec_release) struct u32_vec family = {0};
-    if (list_family(s, &family) != ERR_OK) {
-        recorder_log(s, "no memory for the recorder: child processes keep its hooks, which do "
-                        "nothing");
-        return;
-    }
-    for (size_t i = 0; i < family.len; i++) {
-        struct err_info trouble = {0};
-        if (!is_attached(s, family.items[i]) &&
-            attach_end_copy((int)family.items[i], &trouble) != ERR_OK) {
-            recorder_log(s, "a child process keeps cairn's hooks, which do nothing: %s",
-                         err_text(&trouble));
-        }
-    }
-}
-
-void recorder_attach_end(struct recorder_state *s)
-{
-    bool was_attached = false;
-    for (size_t i = 0; i < s->attached.len; i++) {
-        struct err_info trouble = {0};
-        const struct attached_process *process = s->attached.items + i;
-        if (!process->attach->is_patched) {
-            continue;
-        }
-        was_attached = true;
-        const enum err err = attach_end(process->attach, &trouble);
-        if (err == ERR_NOT_FOUND) {
-            continue; // it has ended by itself, and its hooks with it
-        }
-        // It may be in vfork, with a child that waits to be followed until the recording has ended.
-        if (err == ERR_LIMIT && !session_is_over(s->session.header)) {
-            continue;
-        }
-        if (err != ERR_OK) {
-            recorder_log(s, "%s", err_text(&trouble));
-        } else if (!process->has_ended) {
-            recorder_attach_tell_stop(s, process->attach, process->attach->hooked_count);
-        }
-    }
-    if (was_attached) {
-        leave_children(s);
-    }
+    return running == 0 && s->joining.len == 0;
 }
 
 void recorder_attach_release(struct recorder_state *s)
 {
+    while (s->joining.len > 0) {
+        recorder_join_remove(s, 0);
+    }
+    joining_vec_release(&s->joining);
+    settled_process_vec_release(&s->settled);
+    recorder_modules_release(s);
     for (size_t i = 0; i < s->attached.len; i++) {
         attach_release(s->attached.items[i].attach);
         free(s->attached.items[i].attach);
@@ -438,5 +420,8 @@ void recorder_attach_release(struct recorder_state *s)
     strbuf_release(&s->unread);
     attached_process_vec_release(&s->attached);
     exec_follow_release(&s->follow);
-    map_u64_release(&s->plain_modules);
+    if (s->plain_modules != NULL && s->left_steps == 0) {
+        map_u64_release(&s->plain_modules->files);
+        free(s->plain_modules);
+    }
 }

@@ -98,13 +98,13 @@ answer_detach(struct recorder_state *s, uint64_t now_ms, const char *text, struc
     return accept(reply, "detaching");
 }
 
-// Of `record --follow`: record one more process. The answer is "recorded", "known", or "later".
+// Of `record --follow`: record one more process. The answer is "known", or "later": ask again.
 static uint64_t
 answer_attach(struct recorder_state *s, uint64_t now_ms, const char *text, struct strbuf *reply)
 {
+    (void)now_ms;
     struct err_info info = {0};
-    static const char *const words[] = {
-        [JOIN_DONE] = "recorded", [JOIN_KNOWN] = "known", [JOIN_LOADING] = "later"};
+    static const char *const words[] = {[JOIN_KNOWN] = "known", [JOIN_LATER] = "later"};
     enum join_result result = JOIN_KNOWN;
     if (!s->is_attached || s->has_ended || s->is_stopped) {
         return accept(reply, "later"); // to the next recorder
@@ -112,7 +112,7 @@ answer_attach(struct recorder_state *s, uint64_t now_ms, const char *text, struc
     const uint64_t pid = number_field(text);
     const enum err err = pid == 0 || pid > INT32_MAX
                              ? err_set(&info, ERR_INVALID, "'%.20s' is not a process", text)
-                             : recorder_attach_join(s, (uint32_t)pid, now_ms, &result, &info);
+                             : recorder_attach_join(s, (int)pid, &result, &info);
     if (err != ERR_OK) {
         recorder_log(s, "warning: %s; it is omitted", err_text(&info));
         return refuse(reply, &info);

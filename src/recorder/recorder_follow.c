@@ -38,6 +38,7 @@ static enum err list(struct recorder_state *s, struct attach *attach)
     for (size_t i = 0; i < s->attached.len; i++) {
         struct attached_process *process = s->attached.items + i;
         if (process->attach->inject.target.pid == pid && !process->has_ended) {
+            recorder_modules_leave(s, process);
             attach_release(process->attach); // its memory is gone
             free(process->attach);
             process->attach = attach;
@@ -113,7 +114,7 @@ static enum err leave_ended(struct recorder_state *s, uint64_t now_ms)
         struct pollfd end = {.fd = process->pidfd, .events = POLLIN};
         process->has_ended = process->has_ended || poll(&end, 1, 0) == 1 || process->pidfd < 0;
         if ((!process->is_followed && !process->has_joined) || !process->has_ended ||
-            process->end_rounds++ < END_ROUNDS) {
+            process->search != NULL || process->end_rounds++ < END_ROUNDS) {
             i++;
             continue;
         }

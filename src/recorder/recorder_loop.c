@@ -76,7 +76,7 @@ static void hear_signal(struct recorder_state *s, const struct signalfd_siginfo 
     }
 }
 
-static void hear_signals(struct recorder_state *s)
+void recorder_hear_signals(struct recorder_state *s)
 {
     struct signalfd_siginfo signal;
     while (read(s->signal_fd, &signal, sizeof(signal)) == (ssize_t)sizeof(signal)) {
@@ -220,6 +220,14 @@ drain_once(struct recorder_state *s, bool is_last, bool *was_busy, struct err_in
                : err_set(info, err, "the recorder cannot hold more data (%s)", err_name(err));
 }
 
+enum err recorder_drain(struct recorder_state *s)
+{
+    struct err_info unused = {0};
+    bool was_busy = false;
+    const bool is_running = s->clock.is_running && !session_is_over(s->session.header);
+    return is_running ? drain_once(s, false, &was_busy, &unused) : ERR_OK;
+}
+
 void recorder_wait(struct recorder_state *s)
 {
     enum {
@@ -228,7 +236,7 @@ void recorder_wait(struct recorder_state *s)
     struct pollfd signals = {.fd = s->signal_fd, .events = POLLIN};
     for (reap_program(s); !s->has_ended; reap_program(s)) {
         (void)poll(&signals, 1, CHECK_MS); // the reason of its end is irrelevant
-        hear_signals(s);
+        recorder_hear_signals(s);
     }
 }
 
@@ -284,7 +292,7 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
         const uint32_t wake =
             atomic_load_explicit(&s->session.header->recorder_wake, memory_order_relaxed);
         const bool had_ended = s->has_ended;
-        hear_signals(s);
+        recorder_hear_signals(s);
         reap_program(s);
         const uint64_t now_ms = session_clock_now(&s->clock);
         if (s->has_ended && !had_ended) {
@@ -303,6 +311,7 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
         }
         TRY(recorder_hear_of_unrecorded(s, now_ms));
         TRY(recorder_modules_round(s));
+        TRY(recorder_join_round(s, now_ms));
         TRY(recorder_follow_round(s, now_ms));
         TRY(unrecorded_tree_round(&s->unrecorded_tree, &s->unrecorded, &s->aggregator,
                                   clock_monotonic_ns()));

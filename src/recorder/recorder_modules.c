@@ -2,14 +2,18 @@
 // recorder_modules: the recorder's part of hooking allocators in libraries that processes with the
 // agent load later. See recorder_state.h.
 //
-// The process waits in its dlopen (target/producer/exec_note.h) until it is answered. Notes are
-// hostile: only processes that are attached to, and those that map the session and have our hooks,
-// are looked at.
+// The process waits in its dlopen (target/producer/exec_note.h) until it is answered; the loop
+// waits for nothing (attach_step.h). Notes are hostile: only processes that are attached to, and
+// those that map the session and have our hooks, are looked at.
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/sys.h"
-#include "recorder/processes/pid_lookup.h"
 #include "recorder/recorder_state.h"
+
+enum {
+    COPIES_MAX = 8, // that are searched at one time
+};
 
 static void answer(const struct loaded_note *loaded, bool is_hooked)
 {
@@ -44,63 +48,205 @@ static enum err tell(struct recorder_state *s,
     return recorder_attach_note(s, attach);
 }
 
-enum err
-recorder_modules_search(struct recorder_state *s, struct attach *attach, bool *out_is_hooked)
+static void end_wait(struct module_wait *wait, bool is_hooked)
 {
-    const struct attach_options options = {.names = s->options->allocator_names,
-                                           .plain_modules = &s->plain_modules};
-    struct err_info trouble = {0};
-    const size_t before = attach->hooked_count;
-    const enum err err = attach_late(attach, &options, &trouble);
-    *out_is_hooked = err == ERR_OK;
-    TRY(tell(s, attach, attach->inject.target.pid, err, &trouble));
-    if (attach->hooked_count > before) {
-        recorder_attach_tell_stop(s, attach, attach->hooked_count - before);
+    if (wait == NULL) {
+        return;
+    }
+    wait->is_hooked = is_hooked;
+    if (--wait->searches == 0) {
+        answer(&wait->loaded, wait->is_hooked);
+        free(wait);
+    }
+}
+
+enum err recorder_modules_begin(struct recorder_state *s, struct attached_process *process)
+{
+    process->hooked_before = process->attach->hooked_count;
+    process->search = recorder_join_step(s, STEP_SEARCH, process->attach->inject.target.pid,
+                                         process->attach, true);
+    return process->search != NULL ? ERR_OK : ERR_NO_MEMORY;
+}
+
+void recorder_modules_leave(struct recorder_state *s, struct attached_process *process)
+{
+    if (process->search == NULL) {
+        return;
+    }
+    const int pid = process->search->pid;
+    struct attach *empty = calloc(1, sizeof(*empty));
+    if (empty == NULL || !attach_step_leave(process->search)) {
+        free(empty);
+        attach_step_free(process->search); // waits for it, for lack of memory
+    } else {
+        empty->inject.target.pid = pid;
+        process->attach = empty;
+        s->left_steps++;
+    }
+    process->search = NULL;
+    end_wait(process->wait, false);
+    process->wait = NULL;
+}
+
+static enum err finish_search(struct recorder_state *s, struct attached_process *process)
+{
+    const struct attach_step *step = process->search;
+    const uint64_t functions = process->attach->hooked_count - process->hooked_before;
+    const enum err err = tell(s, process->attach, step->pid, step->result, &step->trouble);
+    if (err == ERR_OK && functions > 0) {
+        recorder_attach_tell_stop(s, process->attach, functions);
+    }
+    end_wait(process->wait, step->result == ERR_OK);
+    process->wait = NULL;
+    attach_step_free(process->search);
+    process->search = NULL;
+    return err;
+}
+
+static void tell_late(const struct recorder_state *s, int pid)
+{
+    recorder_log(s,
+                 "warning: process %d does not let cairn read its libraries in time; it is no "
+                 "longer recorded",
+                 pid);
+}
+
+static enum err finish_searches(struct recorder_state *s)
+{
+    for (size_t i = 0; i < s->attached.len; i++) {
+        struct attached_process *process = s->attached.items + i;
+        if (process->search != NULL && attach_step_is_over(process->search)) {
+            TRY(finish_search(s, process));
+        } else if (process->search != NULL && attach_step_is_late(process->search)) {
+            tell_late(s, process->search->pid);
+            recorder_modules_leave(s, process);
+        }
     }
     return ERR_OK;
 }
 
 // A forked child has copies of the hooks, and loads libraries of its own.
-static enum err search_copy(struct recorder_state *s, int pid, bool *out_is_hooked)
+static void remove_copy(struct recorder_state *s, size_t index)
 {
-    const struct attach_options options = {.names = s->options->allocator_names,
-                                           .plain_modules = &s->plain_modules};
-    struct err_info trouble = {0};
-    struct attach copy;
-    const enum err err = attach_late_copy(&copy, pid, &options, &trouble);
-    *out_is_hooked = err == ERR_OK;
-    const enum err result = tell(s, &copy, pid, err, &trouble);
-    if (err == ERR_OK) {
-        attach_release(&copy);
+    struct searched_copy *copy = s->copies.items + index;
+    if (attach_step_leave(copy->step)) {
+        s->left_steps++;
+        end_wait(copy->wait, false);
+    } else {
+        end_wait(copy->wait, copy->step->result == ERR_OK);
+        attach_step_free(copy->step);
+        attach_release(copy->attach);
+        free(copy->attach);
     }
-    return result;
+    *copy = s->copies.items[--s->copies.len];
+}
+
+static enum err finish_copies(struct recorder_state *s)
+{
+    for (size_t i = 0; i < s->copies.len;) {
+        const struct searched_copy *copy = s->copies.items + i;
+        const bool is_over = attach_step_is_over(copy->step);
+        if (!is_over && !attach_step_is_late(copy->step)) {
+            i++;
+            continue;
+        }
+        if (is_over && !copy->step->is_known) {
+            TRY(tell(s, copy->attach, copy->step->pid, copy->step->result, &copy->step->trouble));
+        }
+        remove_copy(s, i);
+    }
+    return ERR_OK;
+}
+
+static enum err begin_copy(struct recorder_state *s, pid_t pid, struct module_wait *wait)
+{
+    struct searched_copy copy = {.attach = calloc(1, sizeof(*copy.attach)), .wait = wait};
+    if (copy.attach == NULL || searched_copy_vec_reserve(&s->copies, 1) != ERR_OK) {
+        free(copy.attach);
+        return ERR_NO_MEMORY;
+    }
+    copy.step = recorder_join_step(s, STEP_SEARCH_COPY, pid, copy.attach, true);
+    if (copy.step == NULL) {
+        free(copy.attach);
+        return ERR_NO_MEMORY;
+    }
+    s->copies.items[s->copies.len++] = copy;
+    wait->searches++;
+    return ERR_OK;
 }
 
 // pid 0: it is one of them.
-static enum err search_process(struct recorder_state *s, pid_t pid, bool *out_is_hooked)
+static bool is_meant(const struct attached_process *process, pid_t pid)
 {
-    bool is_found = false;
+    // The process is not searched: its thread would be writing.
+    return process->search == NULL && process->attach->is_patched &&
+           (pid == 0 || process->attach->inject.target.pid == pid);
+}
+
+static bool must_wait(const struct recorder_state *s, pid_t pid)
+{
     for (size_t i = 0; i < s->attached.len; i++) {
-        struct attach *attach = s->attached.items[i].attach;
-        if (attach->is_patched && (pid == 0 || attach->inject.target.pid == pid)) {
-            is_found = true;
-            TRY(recorder_modules_search(s, attach, out_is_hooked));
+        const struct attached_process *process = s->attached.items + i;
+        if (process->search != NULL && (pid == 0 || process->search->pid == pid)) {
+            return true;
         }
     }
-    const bool is_copy =
-        !is_found && pid > 1 && pid != getpid() && pid_lookup_may_map(pid, s->session.memfd);
-    return is_copy ? search_copy(s, pid, out_is_hooked) : ERR_OK;
+    return s->copies.len >= COPIES_MAX;
+}
+
+static enum err search_for(struct recorder_state *s, struct module_wait *wait)
+{
+    const pid_t pid = wait->loaded.pid;
+    for (size_t i = 0; i < s->attached.len; i++) {
+        struct attached_process *process = s->attached.items + i;
+        if (is_meant(process, pid)) {
+            TRY(recorder_modules_begin(s, process));
+            process->wait = wait;
+            wait->searches++;
+        }
+    }
+    return wait->searches == 1 && pid > 1 && pid != getpid() ? begin_copy(s, pid, wait) : ERR_OK;
+}
+
+static enum err begin_wait(struct recorder_state *s, const struct loaded_note *loaded)
+{
+    struct module_wait *wait = calloc(1, sizeof(*wait));
+    if (wait == NULL) {
+        answer(loaded, false);
+        return ERR_NO_MEMORY;
+    }
+    *wait = (struct module_wait){.loaded = *loaded, .searches = 1};
+    const enum err err = search_for(s, wait);
+    end_wait(wait, false); // the result of a search comes later
+    return err;
 }
 
 enum err recorder_modules_round(struct recorder_state *s)
 {
     struct loaded_note_vec *loaded = &s->unrecorded.loaded;
-    enum err err = ERR_OK;
+    enum err err = finish_searches(s);
+    err = err == ERR_OK ? finish_copies(s) : err;
+    size_t kept = 0;
     for (size_t i = 0; i < loaded->len; i++) {
-        bool is_hooked = false;
-        err = err == ERR_OK ? search_process(s, loaded->items[i].pid, &is_hooked) : err;
-        answer(loaded->items + i, is_hooked);
+        if (err == ERR_OK && must_wait(s, loaded->items[i].pid)) {
+            loaded->items[kept++] = loaded->items[i];
+        } else if (err == ERR_OK) {
+            err = begin_wait(s, loaded->items + i);
+        } else {
+            answer(loaded->items + i, false);
+        }
     }
-    loaded_note_vec_clear(loaded);
+    loaded->len = kept;
     return err;
+}
+
+void recorder_modules_release(struct recorder_state *s)
+{
+    for (size_t i = 0; i < s->attached.len; i++) {
+        recorder_modules_leave(s, s->attached.items + i);
+    }
+    while (s->copies.len > 0) {
+        remove_copy(s, s->copies.len - 1);
+    }
+    searched_copy_vec_release(&s->copies);
 }

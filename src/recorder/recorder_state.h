@@ -11,7 +11,7 @@
 #include "aggregate/aggregator.h"
 #include "aggregate/block_list.h"
 #include "attach/attach.h"
-#include "host/containers/map_u64.h"
+#include "attach/plain_modules.h"
 #include "host/os/file.h"
 #include "recorder/control/control_socket.h"
 #include "recorder/control/run_control.h"
@@ -27,6 +27,7 @@
 #include "recorder/output/checkpoint.h"
 #include "recorder/output/event_log.h"
 #include "recorder/output/rotation.h"
+#include "recorder/processes/attach_step.h"
 #include "recorder/processes/exec_follow.h"
 #include "recorder/processes/hooked_list.h"
 #include "recorder/processes/pending_processes.h"
@@ -35,16 +36,53 @@
 #include "recorder/recorder.h"
 #include "recorder/session/session_create.h"
 
+// A process that waits in dlopen for its allocators to be hooked, and the searches for it.
+struct module_wait {
+    struct loaded_note loaded;
+    uint32_t searches; // that are not over
+    bool is_hooked;
+};
+
 // A process that the recorder has attached to.
 struct attached_process {
-    struct attach *attach; // owned
-    int pidfd;             // owned; -1: none
+    struct attach *attach;      // owned, except while `search` runs
+    int pidfd;                  // owned; -1: none
+    struct attach_step *search; // owned; for late modules; NULL: none
+    struct module_wait *wait;   // what waits for `search`; NULL: nothing
+    size_t hooked_before;       // functions, before `search`
     bool has_ended;
     bool is_followed;    // it was executed by a recorded process
     bool has_joined;     // recorder_attach_join
     uint32_t end_rounds; // of the loop since it has ended
 };
 DEFINE_VEC(attached_process_vec, struct attached_process);
+
+// A process on its way to the former (recorder_join.c).
+struct joining {
+    int pid;
+    uint64_t start;           // proc_file_start
+    struct attach *attach;    // owned, except while `step` runs
+    struct attach_step *step; // owned
+    int pidfd;                // owned; -1: none yet
+    bool is_initial;          // of the user's choice
+    bool is_beginning;
+};
+DEFINE_VEC(joining_vec, struct joining);
+
+// A process that was asked for and has not become an attached one.
+struct settled_process {
+    int pid;
+    uint64_t start;
+};
+DEFINE_VEC(settled_process_vec, struct settled_process);
+
+// A forked child that is searched for late modules.
+struct searched_copy {
+    struct attach *attach; // owned, except while `step` runs
+    struct attach_step *step;
+    struct module_wait *wait;
+};
+DEFINE_VEC(searched_copy_vec, struct searched_copy);
 
 struct recorder_state {
     const struct recorder_options *options; // borrowed
@@ -98,9 +136,13 @@ struct recorder_state {
     // The processes of the user's choice first; also the program, if it has the agent, and what was
     // followed (recorder_follow.c).
     struct attached_process_vec attached;
+    struct joining_vec joining;
+    struct settled_process_vec settled;
+    struct searched_copy_vec copies;
+    uint32_t left_steps; // threads that did not come back in time
     struct exec_follow follow;
-    struct map_u64 plain_modules; // of attach_options
-    struct strbuf unpatched;      // of all processes: the text of the counter of that name
+    struct plain_modules *plain_modules; // of attach_options; owned, kept if a thread was left
+    struct strbuf unpatched;             // of all processes: the text of the counter of that name
     uint64_t unpatched_count;
     struct rec_hook_vec hooked; // functions, of all processes
     struct strbuf unread;       // of all processes: the text of the counter unread_parts
@@ -118,17 +160,34 @@ void recorder_attach_end(struct recorder_state *s);
 void recorder_attach_release(struct recorder_state *s);
 
 enum join_result {
-    JOIN_DONE,
-    JOIN_KNOWN,   // it is a part of the recording, or was started by one
-    JOIN_LOADING, // its loader has not mapped its libraries yet: try again
+    JOIN_KNOWN, // it is a part of the recording, was started by one, or cannot be recorded
+    JOIN_LATER, // there is no result yet: ask again
 };
 
-// Attach to one more process, which has begun since. After a failure it is left out.
+// Attach to one more process, which has begun since. recorder_join_round does it, step by step, and
+// waits for nothing. After a failure the process is left out.
 enum err recorder_attach_join(struct recorder_state *s,
-                              uint32_t pid,
-                              uint64_t now_ms,
+                              int pid,
                               enum join_result *out,
                               struct err_info *info) MUST_USE;
+enum err recorder_join_round(struct recorder_state *s, uint64_t now_ms) MUST_USE;
+
+// Of both ways to attach: start to open a process; describe it and start to begin; list it after
+// that, whatever the result; remove it at any time. A step of any kind.
+enum err recorder_join_open(struct recorder_state *s, int pid, bool is_urgent) MUST_USE;
+enum err recorder_join_begin(struct recorder_state *s,
+                             struct joining *joining,
+                             uint64_t now_ms,
+                             struct err_info *info) MUST_USE;
+enum err recorder_join_finish(struct recorder_state *s, size_t index) MUST_USE;
+void recorder_join_remove(struct recorder_state *s, size_t index);
+enum err recorder_join_is_late(const struct joining *joining, struct err_info *info) MUST_USE;
+void recorder_join_give_up(struct recorder_state *s, size_t index);
+struct attach_step *recorder_join_step(struct recorder_state *s,
+                                       enum attach_step_kind kind,
+                                       int pid,
+                                       struct attach *attach,
+                                       bool is_urgent);
 
 // Of recorder_attach_begin: tell the recording about a process, before it joins.
 enum err recorder_attach_describe(struct recorder_state *s,
@@ -151,11 +210,15 @@ void recorder_attach_tell_stop(const struct recorder_state *s,
                                size_t function_count);
 
 // Hook allocators in libraries that processes with the agent have loaded: of those that wait for
-// it, and let them go on; or of one. Fails for lack of memory alone.
+// it, and let them go on. Fails for lack of memory alone.
 enum err recorder_modules_round(struct recorder_state *s) MUST_USE;
-enum err recorder_modules_search(struct recorder_state *s,
-                                 struct attach *attach,
-                                 bool *out_is_hooked) MUST_USE;
+// Start to search one process, which is not searched.
+enum err recorder_modules_begin(struct recorder_state *s, struct attached_process *process)
+    MUST_USE;
+// End the search of a process, also one that does not come to its end. Then `attach` is an empty
+// one, and its thread lets the process go.
+void recorder_modules_leave(struct recorder_state *s, struct attached_process *process);
+void recorder_modules_release(struct recorder_state *s);
 
 // Start the program with the agent instead of the preload library (preflight.wants_agent): launch
 // it as `plan` says, put the agent in before its first instruction, let it begin.
@@ -166,6 +229,12 @@ enum err recorder_launch_with_agent(struct recorder_state *s,
 // Record until all processes have ended or the user stops it. ERR_NO_MEMORY, ERR_LIMIT: the
 // aggregator is full; it holds what was recorded until then.
 enum err recorder_loop(struct recorder_state *s, struct err_info *info) MUST_USE;
+
+// Take what the lanes hold, for those who wait for something else than the loop does.
+enum err recorder_drain(struct recorder_state *s) MUST_USE;
+
+// Take the signals. An attached recorder is stopped by them.
+void recorder_hear_signals(struct recorder_state *s);
 
 // Take a snapshot of the aggregator as a recording.
 enum err recorder_snapshot(struct recorder_state *s,

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// attach_step: one step of attaching to a process, on a thread of its own.
+//
+// The memory and the files of a process are read as it lets them be read: a page of its own file
+// system (FUSE) may never come, a table of symbols may be huge, its threads may not stop. The
+// recorder's loop must serve all other processes meanwhile, so it starts a step, sees later whether
+// it is over, and takes its result. A step that is not over in time is left: its thread cleans up
+// after itself when it comes back, and undoes what it did to the process.
+//
+// The thread owns `attach` while the step runs, the starter before and afterwards.
+// Context: H, the recorder's main thread. Failure: ERR_NO_MEMORY.
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "attach/attach.h"
+#include "base/err.h"
+#include "host/containers/vec.h"
+
+struct session;
+
+enum attach_step_kind {
+    STEP_OPEN,        // attach_open, unless the process is recorded already
+    STEP_BEGIN,       // attach_begin
+    STEP_SEARCH,      // attach_late
+    STEP_SEARCH_COPY, // attach_late_copy
+    STEP_END,         // attach_end
+    STEP_END_COPY,    // attach_end_copy
+};
+
+struct attach_step {
+    enum attach_step_kind kind;
+    int pid;
+    struct attach *attach;         // owned while it runs; NULL for STEP_END_COPY
+    struct attach_options options; // what they point to outlives the step, also a left one
+    struct session *session;       // borrowed until the step is over or left; NULL: none yet
+    int session_fd;                // owned
+    // Results, valid once it is over:
+    enum err result;
+    struct err_info trouble;
+    bool is_known; // of STEP_OPEN: it is recorded already, or was started by one that is;
+                   // of STEP_SEARCH_COPY: it is not recorded
+    // The rest is private.
+    _Atomic uint32_t stage;
+    pthread_t thread;
+    uint64_t deadline_ms; // CLOCK_MONOTONIC
+};
+
+// Start a step: a copy of `wanted`, whose first five fields are set. NULL: there is no memory.
+struct attach_step *attach_step_start(const struct attach_step *wanted);
+
+// Return whether a step is over; then its result is valid.
+bool attach_step_is_over(const struct attach_step *step);
+bool attach_step_is_late(const struct attach_step *step);
+// Return whether it takes longer than usual.
+bool attach_step_is_slow(const struct attach_step *step);
+
+// Wait for a step, at most `limit_ms`. Return whether it is over.
+bool attach_step_await(const struct attach_step *step, uint64_t limit_ms);
+
+// Free a step that is over; `attach` is the caller's again. Accepts NULL.
+void attach_step_free(struct attach_step *step);
+
+// Leave a step to its thread, together with `attach`. Return false if it is over by now.
+bool attach_step_leave(struct attach_step *step);

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+"""Processes that hinder each that attaches to them, beside one that is recorded: it waits for none of them, and the
+recording ends when it shall."""
+import contextlib
+import os
+import shutil
+import struct
+import subprocess
+import time
+
+import pytest
+
+from cairn_run import CAIRN, PROGRAMS, environment
+from test_follow import Follower, wanted
+from waiting import DEADLINE_SECONDS, read_until
+
+# On a quiet machine the longest pause is 1 to 5 ms. The rest is for other tests beside this one; what this is about
+# took 10 s and more.
+PAUSE_SECONDS = 0.5
+DURATION_SECONDS = 4
+END_SECONDS = 8
+
+
+@contextlib.contextmanager
+def running(*command):
+    """A process that ends when its standard input does."""
+    process = subprocess.Popen([str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def copy_of(scratch, source, folder):
+    """A copy of a program under the name that is followed."""
+    path = scratch / folder / wanted(scratch).name
+    path.parent.mkdir(exist_ok=True)
+    path.parent.chmod(0o755)
+    shutil.copy(PROGRAMS / source, path)
+    return path
+
+
+def give_endless_symbols(path):
+    """Move the symbol table of an ELF file into a hole of 64 GiB."""
+    image = bytearray(path.read_bytes())
+    size = (64 << 30) // 24 * 24
+    sections, = struct.unpack_from("<Q", image, 40)
+    count, = struct.unpack_from("<H", image, 60)
+    end = (len(image) + 4095) // 4096 * 4096
+    for at in range(sections, sections + 64 * count, 64):
+        if struct.unpack_from("<I", image, at + 4) == (2,):
+            struct.pack_into("<QQ", image, at + 24, end, size)
+    path.write_bytes(image)
+    os.truncate(path, end + size)
+
+
+def wait_recorded(process):
+    """Wait until a process is recorded."""
+    end = time.monotonic() + DEADLINE_SECONDS
+    while subprocess.run([CAIRN, "ctl", str(process.pid), "status"], capture_output=True, check=False,
+                         env=environment()).returncode != 0:
+        assert time.monotonic() < end
+
+
+@pytest.mark.parametrize("ways", [["symbols", "unmap"], ["fuse"]], ids=["symbols and unmap", "fuse"])
+def test_no_process_holds_up_another_one(scratch, ways):
+    with contextlib.ExitStack() as stack:
+        begin = time.monotonic()
+        follower = stack.enter_context(Follower(scratch, "--duration", f"{DURATION_SECONDS}s"))
+        victim = stack.enter_context(running(copy_of(scratch, "longest_pause", "victim")))
+        wait_recorded(victim)
+        for way in ways:
+            program = copy_of(scratch, "longest_pause" if way == "symbols" else "hindering", way)
+            if way == "symbols":
+                give_endless_symbols(program)
+            process = stack.enter_context(running(program, way))
+            if way != "symbols" and read_until(process.stdout.fileno(), b"\n") != b"yes\n":
+                pytest.skip("no file system in user space may be mounted here")
+        said = follower.await_end()
+        assert time.monotonic() - begin < DURATION_SECONDS + END_SECONDS
+        if "symbols" in ways:
+            assert f"cannot read '{scratch}/symbols/" in said
+        if "fuse" in ways:
+            assert f"process {process.pid} does not let cairn read it in time; it is omitted" in said
+        longest_us = int(victim.communicate(timeout=DEADLINE_SECONDS)[0])
+        assert longest_us < PAUSE_SECONDS * 1e6

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+//
+// hindering unmap|fuse: a process that hinders each that attaches to it. It allocates a block now
+// and then until its standard input ends. It has no TRUTH, because it is not to be recorded.
+//
+//   unmap  another process with the same memory unmaps all that is mapped later
+//   fuse   has mapped, as code, a page of a file system of its own that does not answer; writes
+//          "no" and ends if it may not mount one, else "yes"
+#include <fcntl.h>
+#include <linux/fuse.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    MAPPINGS_MAX = 4000,
+    OTHER_USER = 65534,
+    PAGE_BYTES = 4096,
+};
+
+struct mapping {
+    uintptr_t start;
+    uintptr_t end;
+};
+
+static struct mapping before[MAPPINGS_MAX];
+static struct mapping now[MAPPINGS_MAX];
+static char stack[1 << 20];
+
+static int read_mappings(struct mapping *out)
+{
+    static char text[1 << 20];
+    int count = 0;
+    size_t len = 0;
+    const int fd = open("/proc/self/maps", O_RDONLY);
+    for (ssize_t got; (got = read(fd, text + len, sizeof(text) - 1 - len)) > 0;) {
+        len += (size_t)got;
+    }
+    (void)close(fd);
+    text[len] = '\0';
+    for (char *line = text; line != NULL && *line != '\0' && count < MAPPINGS_MAX;) {
+        if (sscanf(line, "%lx-%lx", &out[count].start, &out[count].end) == 2) {
+            count++;
+        }
+        line = strchr(line, '\n');
+        line += line != NULL;
+    }
+    return count;
+}
+
+static int is_new(struct mapping mapping, int count)
+{
+    for (int i = 0; i < count; i++) {
+        if (before[i].start <= mapping.start && mapping.start < before[i].end) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static int unmap_without_end(void *unused)
+{
+    (void)unused;
+    const int count = read_mappings(before);
+    while (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0) {
+        const int found = read_mappings(now);
+        for (int i = 0; i < found; i++) {
+            if (is_new(now[i], count)) {
+                (void)munmap((void *)now[i].start, now[i].end - now[i].start);
+            }
+        }
+    }
+    return 1;
+}
+
+static void reply(int fuse, uint64_t unique, int problem, const void *data, size_t len)
+{
+    char bytes[PAGE_BYTES];
+    const struct fuse_out_header header = {
+        .len = (uint32_t)(sizeof(header) + len), .error = problem, .unique = unique};
+    memcpy(bytes, &header, sizeof(header));
+    if (len > 0) {
+        memcpy(bytes + sizeof(header), data, len);
+    }
+    (void)!write(fuse, bytes, header.len);
+}
+
+// A folder with one file; reading it is never answered.
+static void serve(int fuse)
+{
+    static char request[1 << 20];
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    while (read(fuse, request, sizeof(request)) > 0) {
+        const struct fuse_in_header *header = (const void *)request;
+        const struct fuse_attr root = {.ino = 1, .mode = S_IFDIR | 0755, .nlink = 1};
+        const struct fuse_attr file = {
+            .ino = 2, .size = PAGE_BYTES, .mode = S_IFREG | 0755, .nlink = 1};
+        const struct fuse_init_out init = {.major = 7, .minor = 31, .max_write = PAGE_BYTES};
+        const struct fuse_attr_out attr = {.attr = header->nodeid == 1 ? root : file,
+                                           .attr_valid = 1};
+        const struct fuse_entry_out entry = {
+            .nodeid = 2, .attr = file, .entry_valid = 100, .attr_valid = 100};
+        const struct fuse_open_out opened = {.fh = 1};
+        switch (header->opcode) {
+        case FUSE_INIT:
+            reply(fuse, header->unique, 0, &init, sizeof(init));
+            break;
+        case FUSE_GETATTR:
+            reply(fuse, header->unique, 0, &attr, sizeof(attr));
+            break;
+        case FUSE_LOOKUP:
+            reply(fuse, header->unique, 0, &entry, sizeof(entry));
+            break;
+        case FUSE_OPEN:
+            reply(fuse, header->unique, 0, &opened, sizeof(opened));
+            break;
+        case FUSE_FLUSH:
+        case FUSE_RELEASE:
+            reply(fuse, header->unique, 0, NULL, 0);
+            break;
+        case FUSE_READ:
+        case FUSE_INTERRUPT:
+        case FUSE_FORGET:
+            break;
+        default:
+            reply(fuse, header->unique, -38, NULL, 0); // ENOSYS
+        }
+    }
+    _exit(0);
+}
+
+// As the set-user-id program fusermount mounts it for any user.
+static int map_page_without_answer(void)
+{
+    char folder[] = "/tmp/hinderingXXXXXX";
+    char text[128];
+    const int fuse = open("/dev/fuse", O_RDWR);
+    (void)snprintf(text, sizeof(text), "fd=%d,rootmode=40000,user_id=%d,group_id=%d", fuse,
+                   OTHER_USER, OTHER_USER);
+    if (fuse < 0 || geteuid() != 0 || unshare(CLONE_NEWNS) != 0 ||
+        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 || mkdtemp(folder) == NULL ||
+        chown(folder, OTHER_USER, OTHER_USER) != 0 ||
+        mount("hindering", folder, "fuse", MS_NOSUID | MS_NODEV, text) != 0 ||
+        setresgid(OTHER_USER, OTHER_USER, OTHER_USER) != 0 ||
+        setresuid(OTHER_USER, OTHER_USER, OTHER_USER) != 0) {
+        return 0;
+    }
+    if (fork() == 0) {
+        serve(fuse);
+    }
+    (void)close(fuse);
+    (void)snprintf(text, sizeof(text), "%s/lib.so", folder);
+    const int file = open(text, O_RDONLY);
+    return mmap(NULL, PAGE_BYTES, PROT_READ | PROT_EXEC, MAP_SHARED, file, 0) != MAP_FAILED;
+}
+
+int main(int argc, char **argv)
+{
+    const char *way = argc > 1 ? argv[1] : "";
+    int can = 1;
+    free(malloc(100));
+    if (strcmp(way, "unmap") == 0) {
+        can = clone(unmap_without_end, stack + sizeof(stack),
+                    CLONE_VM | CLONE_FILES | CLONE_FS | SIGCHLD, NULL) > 0;
+    } else {
+        can = map_page_without_answer();
+    }
+    (void)!write(STDOUT_FILENO, can ? "yes\n" : "no\n", can ? 4 : 3);
+    for (struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+         can && poll(&input, 1, 10) == 0;) {
+        free(malloc(100));
+    }
+    return 0;
+}
