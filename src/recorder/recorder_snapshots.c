@@ -94,9 +94,11 @@ static enum err take_snapshot_of(struct recorder_state *s,
     char path[64];
     (void)snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid); // fits
     CLEANUP(fd_closep) int memory = open(path, O_RDONLY | O_CLOEXEC);
-    memory_areas_bound_bss(&map, memory);
     (void)snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pid); // fits
     CLEANUP(fd_closep) int pagemap = open(path, O_RDONLY | O_CLOEXEC);
+    const struct page_source pages = {.read = pagemap >= 0 ? pagemap_read : NULL,
+                                      .context = &pagemap};
+    memory_areas_bound_bss(&map, memory, &pages);
     CLEANUP(address_range_vec_release) struct address_range_vec own = {0};
     CLEANUP(u64_vec_release) struct u64_vec tops = {0};
     TRY(own_ranges(s, slot, &own));
@@ -110,7 +112,7 @@ static enum err take_snapshot_of(struct recorder_state *s,
             run_control_is_whole(&s->control) &&
             (process->aggregator->record.flags &
              (REC_PROCESS_FORKED | REC_PROCESS_OWN_ALLOCATOR | REC_PROCESS_ATTACHED)) == 0,
-        .pages = {.read = pagemap >= 0 ? pagemap_read : NULL, .context = &pagemap},
+        .pages = pages,
     };
     struct rec_memory_snapshot snapshot = {
         .time_ms = moment->time_ms, .process = process->aggregator->index, .flags = flags};

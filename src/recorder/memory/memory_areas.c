@@ -36,8 +36,9 @@ static bool parse_head(char *line, const char *text, struct memory_area *out)
     int path_at = 0;
     uint64_t start = 0;
     uint64_t end = 0;
-    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*x %*x:%*x %*u %n", &start, &end, permissions,
-               &path_at) != 3 ||
+    unsigned major = 0;
+    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*x %x:%*x %*u %n", &start, &end, permissions,
+               &major, &path_at) != 4 ||
         path_at == 0 || start >= end || start % MEMORY_PAGE_BYTES != 0 ||
         end % MEMORY_PAGE_BYTES != 0) {
         return false;
@@ -49,6 +50,7 @@ static bool parse_head(char *line, const char *text, struct memory_area *out)
         .path = (size_t)(line + path_at - text),
         .is_accessible = strpbrk(permissions, "rwx") != NULL,
         .is_shared = permissions[3] == 's',
+        .may_block = major == 0, // as of each file system without a device
     };
     return true;
 }
@@ -154,7 +156,15 @@ static size_t first_of_file(const struct memory_areas *areas, size_t index, cons
     return first;
 }
 
-void memory_areas_bound_bss(struct memory_areas *areas, int memory)
+static bool can_read_head(const struct memory_area *area, const struct page_source *pages)
+{
+    uint64_t bits = 0;
+    return !area->may_block ||
+           (pages->read != NULL &&
+            pages->read(pages->context, area->start / MEMORY_PAGE_BYTES, 1, &bits) && bits != 0);
+}
+
+void memory_areas_bound_bss(struct memory_areas *areas, int memory, const struct page_source *pages)
 {
     struct memory_area *items = areas->areas.items;
     for (size_t i = 1; i < areas->areas.len; i++) {
@@ -162,8 +172,10 @@ void memory_areas_bound_bss(struct memory_areas *areas, int memory)
         if (path[0] == '/' && memory_area_path(areas, items + i)[0] == '\0' &&
             items[i - 1].end == items[i].start) {
             const size_t first = first_of_file(areas, i - 1, path);
-            const uint64_t end =
-                items[first].is_shared ? 0 : end_of_module(memory, items[first].start);
+            const uint64_t end = items[first].is_shared ? 0
+                                 : can_read_head(items + first, pages)
+                                     ? end_of_module(memory, items[first].start)
+                                     : UINT64_MAX;
             items[i].bss_end = min_u64(items[i].end, max_u64(items[i].start, end));
         }
     }

@@ -24,6 +24,7 @@ struct memory_area {
     size_t path;        // offset in memory_areas.text of a zero-terminated text
     bool is_accessible; // readable, writable or executable
     bool is_shared;
+    bool may_block; // its file system may be one in user space, which may never answer
 };
 
 DEFINE_VEC(memory_area_vec, struct memory_area);
@@ -41,22 +42,25 @@ enum err memory_areas_parse(struct strbuf *text, struct memory_areas *out) MUST_
 // Read the areas of a process. ERR_NOT_FOUND: it has ended; other errors: it may not be read.
 enum err memory_areas_read(pid_t pid, struct memory_areas *out) MUST_USE;
 
-// Bound each .bss by the program headers in memory: `memory` is an open /proc/PID/mem.
-// The kernel makes one area of a .bss and of what was mapped behind it. A shared mapping and a file
-// that is no ELF file have no .bss. Where the headers cannot be read, all of the area may be .bss.
-void memory_areas_bound_bss(struct memory_areas *areas, int memory);
-
-void memory_areas_release(struct memory_areas *areas);
-
-// Return the name of an area, "" if it has none.
-const char *memory_area_path(const struct memory_areas *areas, const struct memory_area *area);
-
 // A source of resident pages. `read` sets bit i of `bits` if page `first` + i is resident; false if
 // that is unknown. The caller has zeroed (count + 63) / 64 words.
 struct page_source {
     bool (*read)(void *context, uint64_t first_page, size_t count, uint64_t *bits);
     void *context;
 };
+
+// Bound each .bss by the program headers in memory: `memory` is an open /proc/PID/mem.
+// The kernel makes one area of a .bss and of what was mapped behind it. A shared mapping and a file
+// that is no ELF file have no .bss. Where the headers cannot be read, or where reading them could
+// wait for another process because they are not resident, all of the area may be .bss.
+void memory_areas_bound_bss(struct memory_areas *areas,
+                            int memory,
+                            const struct page_source *pages);
+
+void memory_areas_release(struct memory_areas *areas);
+
+// Return the name of an area, "" if it has none.
+const char *memory_area_path(const struct memory_areas *areas, const struct memory_area *area);
 
 // Return a page_source on an open /proc/PID/pagemap; `context` points to the descriptor.
 bool pagemap_read(void *context, uint64_t first_page, size_t count, uint64_t *bits);

@@ -224,12 +224,13 @@ static void more_than_the_rest_has_room_for_is_of_blocks(void **state)
 }
 
 // Draw the map of 4 pages of a file whose first page is `head`, and of 12 pages behind them.
-static void open_file_fixture(struct fixture *f, const uint8_t *head, const char *permissions)
+static void
+open_file_fixture(struct fixture *f, const uint8_t *head, const char *permissions, unsigned major)
 {
     CLEANUP(strbuf_release) struct strbuf map = {0};
     const uint64_t start = (uint64_t)head;
-    strbuf_printf(&map, "%" PRIx64 "-%" PRIx64 " %s 00000000 fe:00 1   /lib/x.so\nRss: 16 kB\n",
-                  start, start + 4 * PAGE, permissions);
+    strbuf_printf(&map, "%" PRIx64 "-%" PRIx64 " %s 00000000 %02x:00 1   /lib/x.so\nRss: 16 kB\n",
+                  start, start + 4 * PAGE, permissions, major);
     strbuf_printf(&map, "%" PRIx64 "-%" PRIx64 " rw-p 00000000 00:00 0\nRss: 48 kB\n",
                   start + 4 * PAGE, start + 16 * PAGE);
     open_fixture(f, strbuf_text(&map));
@@ -255,12 +256,19 @@ static void memory_behind_a_file_is_its_own_as_far_as_its_headers_say(void **sta
         bool is_readable;
         Elf64_Half segments;
         uint64_t bss_pages;
+        unsigned major; // 0: of a file system that may never answer
+        bool is_absent; // the headers are not resident
     } cases[] = {
-        {"rw-p", true, true, 3, 3},   {"rw-p", false, true, 3, 0},   {"rw-s", true, true, 3, 0},
-        {"rw-p", true, false, 3, 12}, {"rw-p", true, true, 200, 12}, {"rw-p", true, true, 0, 12},
+        {"rw-p", true, true, 3, 3, 0xfe, false}, {"rw-p", false, true, 3, 0, 0xfe, false},
+        {"rw-s", true, true, 3, 0, 0xfe, false}, {"rw-p", true, false, 3, 12, 0xfe, false},
+        {"rw-p", true, true, 200, 12, 8, false}, {"rw-p", true, true, 0, 12, 0xfe, false},
+        {"rw-p", true, true, 3, 3, 0xfe, true},  {"rw-p", true, true, 3, 3, 0, false},
+        {"rw-p", true, true, 3, 12, 0, true},
     };
     CLEANUP(fd_closep) int memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
-    assert_true(memory >= 0);
+    CLEANUP(fd_closep) int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    int nothing = -1;
+    assert_true(memory >= 0 && pagemap >= 0);
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         memset(head, 'x', sizeof(head));
         file.e_phnum = cases[i].segments;
@@ -269,8 +277,10 @@ static void memory_behind_a_file_is_its_own_as_far_as_its_headers_say(void **sta
             memcpy(head + sizeof(file), loads, sizeof(loads));
         }
         struct fixture f;
-        open_file_fixture(&f, head, cases[i].permissions);
-        memory_areas_bound_bss(&f.map, cases[i].is_readable ? memory : -1);
+        open_file_fixture(&f, head, cases[i].permissions, cases[i].major);
+        const struct page_source pages = {.read = pagemap_read,
+                                          .context = cases[i].is_absent ? &nothing : &pagemap};
+        memory_areas_bound_bss(&f.map, cases[i].is_readable ? memory : -1, &pages);
         split(&f);
         assert_int_equal(f.snapshot.file_bytes, (4 + cases[i].bss_pages) * PAGE);
         assert_int_equal(f.snapshot.rest_bytes, (12 - cases[i].bss_pages) * PAGE);
