@@ -27,6 +27,8 @@
 enum {
     LOOK_MS_MIN = 100,
     LOOK_MS_MAX = 2000,
+    HELD_UP_MS = 500, // an ordinary end takes less
+    STAT_BYTES_MAX = 4096,
     COST_DIVISOR = 100, // looking takes at most this part of a processor
 };
 
@@ -45,6 +47,7 @@ struct follower {
     sigset_t former;                     // the mask of the recorders
     uint64_t end_ms;                     // UINT64_MAX: none
     pid_t recorder;                      // 0: none
+    uint64_t ended_ms;                   // since when only threads are left of it; 0: not
     bool is_over;
     bool has_failed; // a recording
 };
@@ -96,7 +99,11 @@ static _Noreturn void run_recorder(const struct follower *follower, const struct
     settings.recorder.attaches_by_name = true;
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM); // valid
     (void)sigprocmask(SIG_SETMASK, &follower->former, NULL);
-    exit(record_run(&settings, no_program));
+    const int status = record_run(&settings, no_program);
+    // What waits for the end of its output does not wait for a thread that cannot end.
+    (void)fclose(stdout); // the messages went to stderr
+    (void)fclose(stderr); // no place is left to report an error
+    exit(status);
 }
 
 // Start a recorder for all that were found, up to the limit; it is told of the others later.
@@ -153,14 +160,32 @@ static void say_waiting(const struct follower *follower)
     }
 }
 
+// Whether the recorder has ended but for a thread that the kernel cannot end: it reads a file whose
+// file system does not answer (attach_step.h).
+static bool is_held_up(struct follower *follower)
+{
+    CLEANUP(strbuf_release) struct strbuf stat = {0};
+    const char *end = proc_file_read(follower->recorder, "stat", STAT_BYTES_MAX, &stat)
+                          ? strrchr(strbuf_text(&stat), ')')
+                          : NULL;
+    const bool has_ended = end != NULL && strncmp(end, ") Z", 3) == 0;
+    const uint64_t now_ms = clock_monotonic_ms();
+    follower->ended_ms = !has_ended ? 0 : follower->ended_ms != 0 ? follower->ended_ms : now_ms;
+    return has_ended && now_ms - follower->ended_ms >= HELD_UP_MS;
+}
+
 // See whether the recorder has ended.
 static void reap(struct follower *follower)
 {
     int status = 0;
-    if (follower->recorder == 0 ||
-        waitpid(follower->recorder, &status, WNOHANG) != follower->recorder) {
+    if (follower->recorder == 0) {
         return;
     }
+    const pid_t reaped = waitpid(follower->recorder, &status, WNOHANG);
+    if (reaped == 0 && !is_held_up(follower)) {
+        return;
+    }
+    follower->ended_ms = 0;
     if (WIFSIGNALED(status) && !follower->is_over) {
         (void)fprintf(stderr, "cairn: the recorder died (signal %d)\n", WTERMSIG(status));
     }

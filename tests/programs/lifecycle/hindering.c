@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// hindering unmap|fuse: a process that hinders each that attaches to it. It allocates a block now
-// and then until its standard input ends. It has no TRUTH, because it is not to be recorded.
+// hindering unmap|fuse|half: a process that hinders each that attaches to it. It allocates a block
+// now and then until its standard input ends. It has no TRUTH, because it is not to be recorded.
 //
 //   unmap  another process with the same memory unmaps all that is mapped later
 //   fuse   has mapped, as code, a page of a file system of its own that does not answer; writes
 //          "no" and ends if it may not mount one, else "yes"
+//   half   the same, but the first page of two answers: the head of an ELF file whose program
+//          headers are in the second one
+#include <elf.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
 #include <poll.h>
@@ -84,7 +87,7 @@ static int unmap_without_end(void *unused)
 
 static void reply(int fuse, uint64_t unique, int problem, const void *data, size_t len)
 {
-    char bytes[PAGE_BYTES];
+    char bytes[2 * PAGE_BYTES];
     const struct fuse_out_header header = {
         .len = (uint32_t)(sizeof(header) + len), .error = problem, .unique = unique};
     memcpy(bytes, &header, sizeof(header));
@@ -94,8 +97,20 @@ static void reply(int fuse, uint64_t unique, int problem, const void *data, size
     (void)!write(fuse, bytes, header.len);
 }
 
-// A folder with one file; reading it is never answered.
-static void serve(int fuse)
+static void reply_head(int fuse, uint64_t unique)
+{
+    uint8_t page[PAGE_BYTES] = {0};
+    Elf64_Ehdr head;
+    const int own = open("/proc/self/exe", O_RDONLY);
+    (void)!read(own, &head, sizeof(head));
+    (void)close(own);
+    head.e_phoff = PAGE_BYTES;
+    memcpy(page, &head, sizeof(head));
+    reply(fuse, unique, 0, page, sizeof(page));
+}
+
+// A folder with one file; reading it is never answered, or only for its first page.
+static void serve(int fuse, int answers_first)
 {
     static char request[1 << 20];
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -103,7 +118,7 @@ static void serve(int fuse)
         const struct fuse_in_header *header = (const void *)request;
         const struct fuse_attr root = {.ino = 1, .mode = S_IFDIR | 0755, .nlink = 1};
         const struct fuse_attr file = {
-            .ino = 2, .size = PAGE_BYTES, .mode = S_IFREG | 0755, .nlink = 1};
+            .ino = 2, .size = 2 * PAGE_BYTES, .mode = S_IFREG | 0755, .nlink = 1};
         const struct fuse_init_out init = {.major = 7, .minor = 31, .max_write = PAGE_BYTES};
         const struct fuse_attr_out attr = {.attr = header->nodeid == 1 ? root : file,
                                            .attr_valid = 1};
@@ -128,6 +143,10 @@ static void serve(int fuse)
             reply(fuse, header->unique, 0, NULL, 0);
             break;
         case FUSE_READ:
+            if (answers_first && ((const struct fuse_read_in *)(header + 1))->offset == 0) {
+                reply_head(fuse, header->unique);
+            }
+            break;
         case FUSE_INTERRUPT:
         case FUSE_FORGET:
             break;
@@ -139,7 +158,7 @@ static void serve(int fuse)
 }
 
 // As the set-user-id program fusermount mounts it for any user.
-static int map_page_without_answer(void)
+static int map_page_without_answer(int answers_first)
 {
     char folder[] = "/tmp/hinderingXXXXXX";
     char text[128];
@@ -155,12 +174,12 @@ static int map_page_without_answer(void)
         return 0;
     }
     if (fork() == 0) {
-        serve(fuse);
+        serve(fuse, answers_first);
     }
     (void)close(fuse);
     (void)snprintf(text, sizeof(text), "%s/lib.so", folder);
     const int file = open(text, O_RDONLY);
-    return mmap(NULL, PAGE_BYTES, PROT_READ | PROT_EXEC, MAP_SHARED, file, 0) != MAP_FAILED;
+    return mmap(NULL, 2 * PAGE_BYTES, PROT_READ | PROT_EXEC, MAP_SHARED, file, 0) != MAP_FAILED;
 }
 
 int main(int argc, char **argv)
@@ -172,7 +191,7 @@ int main(int argc, char **argv)
         can = clone(unmap_without_end, stack + sizeof(stack),
                     CLONE_VM | CLONE_FILES | CLONE_FS | SIGCHLD, NULL) > 0;
     } else {
-        can = map_page_without_answer();
+        can = map_page_without_answer(strcmp(way, "half") == 0);
     }
     (void)!write(STDOUT_FILENO, can ? "yes\n" : "no\n", can ? 4 : 3);
     for (struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// Tests of attach_step and page_probe: results, steps that are left, and processes that have ended.
+#include "recorder/processes/attach_step.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "recorder/processes/page_probe.h"
+
+enum {
+    NO_PROCESS = INT32_MAX,
+    DEADLINE_MS = 60000,
+};
+
+static struct attach_step *begin_open(struct attach **attach)
+{
+    *attach = calloc(1, sizeof(**attach));
+    assert_non_null(*attach);
+    const struct attach_step wanted = {.kind = STEP_OPEN, .pid = NO_PROCESS, .attach = *attach};
+    struct attach_step *step = attach_step_start(&wanted);
+    assert_non_null(step);
+    return step;
+}
+
+static void a_step_has_a_result(void **state)
+{
+    (void)state;
+    struct attach *attach;
+    struct attach_step *step = begin_open(&attach);
+    assert_true(attach_step_await(step, DEADLINE_MS));
+    assert_int_equal(step->result, ERR_NOT_FOUND);
+    assert_string_equal(err_text(&step->trouble), "there is no process 2147483647");
+    assert_false(step->is_known);
+    assert_false(attach_step_is_late(step));
+    assert_false(attach_step_leave(step)); // it is over
+    attach_step_free(step);
+    attach_release(attach);
+    free(attach);
+    attach_step_free(NULL);
+}
+
+// The first of the two has the step; a left one frees itself and `attach`.
+static void a_step_is_left_or_over(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 200; i++) {
+        struct attach *attach;
+        struct attach_step *step = begin_open(&attach);
+        if (!attach_step_leave(step)) {
+            assert_true(attach_step_is_over(step));
+            attach_step_free(step);
+            attach_release(attach);
+            free(attach);
+        }
+    }
+}
+
+static void files_that_answer_are_touched(void **state)
+{
+    (void)state;
+    assert_int_equal(page_probe_touch(getpid()), ERR_OK);
+    assert_int_equal(page_probe_touch(NO_PROCESS), ERR_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_step_has_a_result),
+        cmocka_unit_test(files_that_answer_are_touched),
+        cmocka_unit_test(a_step_is_left_or_over),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
