@@ -79,6 +79,12 @@ static enum err stack_tops(const struct recorder_state *s, uint32_t slot, struct
     return ERR_OK;
 }
 
+// Others shall not wait for a process with a long map.
+static void drain_meanwhile(void *context)
+{
+    (void)!recorder_drain(context); // a failure is seen at the next one
+}
+
 // Take a snapshot of one process. An unreadable process is omitted.
 static enum err take_snapshot_of(struct recorder_state *s,
                                  uint32_t slot,
@@ -86,9 +92,12 @@ static enum err take_snapshot_of(struct recorder_state *s,
                                  struct memory_moment *moment)
 {
     const struct drain_process *process = s->drain.processes + slot;
+    const struct aggregator_process *before = process->aggregator;
     const pid_t pid = proc_file_living(process->pid);
+    const struct reading_pause pause = {.take = drain_meanwhile, .context = s};
     CLEANUP(memory_areas_release) struct memory_areas map = {0};
-    if (memory_areas_read(pid, &map) != ERR_OK) {
+    if (memory_areas_read(pid, &pause, &map) != ERR_OK || process->aggregator != before ||
+        process->is_dead) { // it may have ended meanwhile
         return ERR_OK;
     }
     char path[64];

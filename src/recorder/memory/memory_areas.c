@@ -2,6 +2,7 @@
 #include "recorder/memory/memory_areas.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,13 @@
 #define PAGES_AT_ONCE     2048u
 #define MEMORY_PAGE_BYTES 4096u               // the smallest of any kernel
 #define PAGE_PRESENT      ((uint64_t)1 << 63) // pagemap: the page is in memory
+
+// A few milliseconds each, of reading and of parsing.
+enum {
+    READ_BYTES = 16384, // the kernel gives 4096 at most
+    PIECE_BYTES = 256 << 10,
+    PIECE_AREAS = 1024,
+};
 
 void memory_areas_release(struct memory_areas *areas)
 {
@@ -73,7 +81,8 @@ static void take_figures(const char *line, struct memory_area *area)
     area->swap_bytes += kib_of(line, "Swap:", bytes - area->swap_bytes);
 }
 
-enum err memory_areas_parse(struct strbuf *text, struct memory_areas *out)
+static enum err
+parse(struct strbuf *text, const struct reading_pause *pause, struct memory_areas *out)
 {
     CLEANUP(memory_areas_release) struct memory_areas areas = {.text = *text};
     *text = (struct strbuf){0};
@@ -94,6 +103,9 @@ enum err memory_areas_parse(struct strbuf *text, struct memory_areas *out)
             take_figures(line, area);
         } else if (parse_head(line, begin, &head) && (area == NULL || area->end <= head.start)) {
             TRY(memory_area_vec_push(&areas.areas, head));
+            if (pause != NULL && areas.areas.len % PIECE_AREAS == 0) {
+                pause->take(pause->context);
+            }
             area = areas.areas.items + areas.areas.len - 1;
         } else {
             return ERR_CORRUPT;
@@ -102,6 +114,11 @@ enum err memory_areas_parse(struct strbuf *text, struct memory_areas *out)
     }
     *out = TAKE(areas);
     return ERR_OK;
+}
+
+enum err memory_areas_parse(struct strbuf *text, struct memory_areas *out)
+{
+    return parse(text, NULL, out);
 }
 
 static uint64_t page_end(uint64_t address)
@@ -181,18 +198,39 @@ void memory_areas_bound_bss(struct memory_areas *areas, int memory, const struct
     }
 }
 
-enum err memory_areas_read(pid_t pid, struct memory_areas *out)
+static enum err read_text(int fd, const struct reading_pause *pause, struct strbuf *out)
+{
+    for (size_t paused_at = 0; out->len < SMAPS_BYTES_MAX;) {
+        if (!strbuf_reserve(out, READ_BYTES)) {
+            return ERR_NO_MEMORY;
+        }
+        const ssize_t got = read(fd, out->data + out->len, READ_BYTES);
+        if (got == 0 || (got < 0 && errno != EINTR)) {
+            return got == 0 ? ERR_OK : ERR_IO;
+        }
+        out->len += got > 0 ? (size_t)got : 0;
+        out->data[out->len] = '\0';
+        if (out->len - paused_at >= PIECE_BYTES) {
+            pause->take(pause->context);
+            paused_at = out->len;
+        }
+    }
+    return ERR_LIMIT;
+}
+
+enum err memory_areas_read(pid_t pid, const struct reading_pause *pause, struct memory_areas *out)
 {
     char path[64];
     (void)snprintf(path, sizeof(path), "/proc/%d/smaps", (int)pid); // fits
     CLEANUP(strbuf_release) struct strbuf text = {0};
+    CLEANUP(fd_closep) int fd = -1;
     struct err_info info;
-    TRY(file_read(path, SMAPS_BYTES_MAX, &text, &info));
-    TRY(strbuf_result(&text));
+    TRY(file_open_read(path, &fd, &info));
+    TRY(read_text(fd, pause, &text));
     if (text.len == 0) {
         return ERR_NOT_FOUND; // a zombie has no map
     }
-    return memory_areas_parse(&text, out);
+    return parse(&text, pause, out);
 }
 
 bool pagemap_read(void *context, uint64_t first_page, size_t count, uint64_t *bits)

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -288,6 +290,32 @@ static void memory_behind_a_file_is_its_own_as_far_as_its_headers_say(void **sta
     }
 }
 
+static void count_pause(void *context)
+{
+    (*(unsigned *)context)++;
+}
+
+// Neighbours with different permissions are areas of their own.
+static void a_long_map_is_read_with_pauses(void **state)
+{
+    (void)state;
+    enum {
+        AREAS = 4000
+    };
+    unsigned count = 0;
+    const struct reading_pause pause = {.take = count_pause, .context = &count};
+    uint8_t *pages = mmap(NULL, AREAS * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(pages, MAP_FAILED);
+    for (size_t i = 0; i < AREAS; i += 2) {
+        assert_int_equal(mprotect(pages + i * PAGE, PAGE, PROT_NONE), 0);
+    }
+    CLEANUP(memory_areas_release) struct memory_areas map = {0};
+    assert_int_equal(memory_areas_read(getpid(), &pause, &map), ERR_OK);
+    assert_true(map.areas.len >= AREAS);
+    assert_true(count > 5);
+    assert_int_equal(munmap(pages, AREAS * PAGE), 0);
+}
+
 static void appended_tables_are_of_later_snapshots(void **state)
 {
     (void)state;
@@ -322,6 +350,7 @@ int main(void)
         cmocka_unit_test(owners_of_one_area_share_it),
         cmocka_unit_test(more_than_the_rest_has_room_for_is_of_blocks),
         cmocka_unit_test(memory_behind_a_file_is_its_own_as_far_as_its_headers_say),
+        cmocka_unit_test(a_long_map_is_read_with_pauses),
         cmocka_unit_test(appended_tables_are_of_later_snapshots),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
