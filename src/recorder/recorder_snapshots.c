@@ -129,9 +129,18 @@ static enum err take_snapshot_of(struct recorder_state *s,
                   &snapshot, &moment->tables));
     process->aggregator->snapshot_live_bytes = process->aggregator->live_bytes;
     process->aggregator->snapshot_mapped_bytes = process->aggregator->mapped_bytes;
-    moment->rss_bytes += snapshot.rss_bytes;
-    proc_sampler_correct(&s->sampler, snapshot.process, snapshot.time_ms, snapshot.rss_bytes);
     return rec_memory_snapshot_vec_push(&moment->memory_snapshots, snapshot);
+}
+
+// Make pages that several processes share count once, and correct the samples by that.
+static void settle(struct recorder_state *s, struct memory_moment *moment)
+{
+    struct rec_memory_snapshot *snapshots = moment->memory_snapshots.items;
+    shared_pages_settle(&moment->tables.claims, moment->tables.parts.items, snapshots);
+    for (size_t i = 0; i < moment->memory_snapshots.len; i++) {
+        moment->rss_bytes += rec_snapshot_counted_rss(snapshots + i);
+        proc_sampler_correct(&s->sampler, snapshots + i);
+    }
 }
 
 static enum err
@@ -150,6 +159,7 @@ take_snapshots(struct recorder_state *s, uint64_t now_ms, uint32_t flags, bool w
     if (moment.memory_snapshots.len == 0) {
         return ERR_OK;
     }
+    settle(s, &moment);
     // A process that waits at its exit changes nothing meanwhile. The session's clock may be late
     // if the recorder was stopped.
     const uint64_t end_ms = now_ms + (clock_monotonic_ns() - expense.began_ns) / NS_PER_MS;
@@ -220,20 +230,19 @@ static void ask_to_wait(struct process_slot *slot, bool is_confined)
 // Sample all processes; memory snapshots of them `follow` or not. Return their sum.
 static uint64_t sample_all(struct recorder_state *s, uint64_t now_ms, bool follows)
 {
-    uint64_t rss_bytes = 0;
     for (uint32_t slot = 0; slot < s->drain.slot_count; slot++) {
         const struct drain_process *process = s->drain.processes + slot;
         if (process->aggregator == NULL || process->is_dead) {
             continue;
         }
         struct proc_sample_facts facts = {0};
-        rss_bytes += proc_sampler_take(&s->sampler, process->pid, process->aggregator, now_ms,
-                                       follows, &facts);
+        (void)proc_sampler_take(&s->sampler, process->pid, process->aggregator, now_ms, follows,
+                                &facts); // 0: it has ended
         if (slot == s->drain.main_slot) {
             ask_to_wait(program_slot(s), facts.is_confined);
         }
     }
-    return rss_bytes;
+    return proc_sampler_settle(&s->sampler);
 }
 
 bool recorder_snapshots_are_awaited(const struct recorder_state *s)

@@ -18,7 +18,7 @@
 
 enum {
     BAR_COLUMNS_MAX = 66,
-    BAR_INDENT = 8,
+    BAR_INDENT = 10, // "highest" fits
     PHRASE_COLUMNS = 22,
     SHARE_COLUMNS = 12, // between the amounts of the two moments
     TOP_PARTS = 5,
@@ -212,6 +212,10 @@ static void print_remarks(const struct report *report,
         report->profile->recording.meta.state == REC_STATE_FINISHED) {
         (void)fprintf(out, "  The last snapshot was taken %s before the end.\n",
                       screen_format_ms(rss_breakdown_split_age_ms(report->profile, end)).text);
+    }
+    if (peak != NULL && peak->repeated_bytes > 0) {
+        (void)fprintf(out, "  Pages that several processes share count once: %s were not added.\n",
+                      format_bytes(peak->repeated_bytes).text);
     }
     (void)fprintf(out, "  ~ is an estimate; the sum is exact.\n%s",
                   peak != NULL && peak->bytes[REC_PART_OWN] > 0

@@ -63,6 +63,16 @@ static void replace(struct sweep *sweep, uint32_t process, struct rec_rss_sample
     *held = sample;
 }
 
+// Return what a sample adds to a sum of processes.
+static struct rec_rss_sample without_repeated(struct rec_rss_sample sample)
+{
+    sample.rss_bytes = rec_rss_sample_counted(&sample);
+    sample.anonymous_bytes -= sample.repeated_anonymous_bytes;
+    sample.file_bytes -= sample.repeated_file_bytes;
+    sample.shmem_bytes -= sample.repeated_shmem_bytes;
+    return sample;
+}
+
 static void end_processes(struct sweep *sweep, uint64_t time_ms)
 {
     while (sweep->next_end < sweep->ended.len) {
@@ -119,19 +129,24 @@ static bool is_only_process(const struct recording *recording, uint32_t pid)
     return true;
 }
 
+// Add a snapshot: `is_sum` of all processes, in which pages that several of them share count once.
 static void add_snapshot(struct rss_breakdown_split *split,
-                         const struct rec_memory_snapshot *snapshot)
+                         const struct rec_memory_snapshot *snapshot,
+                         bool is_sum)
 {
+    const uint64_t counted_bytes = rec_snapshot_counted_rss(snapshot);
+    split->repeated_bytes += is_sum ? snapshot->rss_bytes - counted_bytes : 0;
+    split->rss_bytes += is_sum ? counted_bytes : snapshot->rss_bytes;
     split->flags |= snapshot->flags;
     split->processes++;
-    split->rss_bytes += snapshot->rss_bytes;
     split->swap_bytes += snapshot->swap_bytes;
     split->requested_bytes += snapshot->requested_bytes;
     split->empty_page_bytes += snapshot->empty_page_bytes;
     split->sparse_page_bytes += snapshot->sparse_page_bytes;
     split->sparse_block_bytes += snapshot->sparse_block_bytes;
     for (uint32_t kind = 1; kind <= REC_PART_KINDS; kind++) {
-        split->bytes[kind] += rec_snapshot_bytes(snapshot, kind);
+        split->bytes[kind] +=
+            is_sum ? rec_snapshot_counted(snapshot, kind) : rec_snapshot_bytes(snapshot, kind);
     }
 }
 
@@ -144,9 +159,16 @@ static int compare_parts(const void *left, const void *right)
                ?: order_u64(b->virtual_bytes, a->virtual_bytes);
 }
 
+// Return how much a part adds to the size of all: nothing if all its pages are repeated ones.
+static uint64_t once(const struct rec_part *part, uint64_t repeated_bytes)
+{
+    return repeated_bytes > 0 && repeated_bytes == part->rss_bytes ? 0 : part->virtual_bytes;
+}
+
 // Add the parts of the snapshot at `index`. Parts are sorted by snapshot; *at is the next one.
 static MUST_USE enum err add_parts(const struct recording *recording,
                                    size_t index,
+                                   bool is_sum,
                                    size_t *at,
                                    struct rss_breakdown_part_vec *out)
 {
@@ -155,6 +177,7 @@ static MUST_USE enum err add_parts(const struct recording *recording,
     }
     for (; *at < recording->part_count && recording->parts[*at].snapshot == index; (*at)++) {
         const struct rec_part *part = &recording->parts[*at];
+        const uint64_t repeated_bytes = is_sum ? part->repeated_bytes : 0;
         TRY(rss_breakdown_part_vec_push(out,
                                         (struct rss_breakdown_part){
                                             .kind = part->kind,
@@ -163,8 +186,8 @@ static MUST_USE enum err add_parts(const struct recording *recording,
                                             .path = part->path,
                                             .areas = part->areas,
                                             .is_estimate = part->is_estimate != 0,
-                                            .virtual_bytes = part->virtual_bytes,
-                                            .rss_bytes = part->rss_bytes,
+                                            .virtual_bytes = once(part, repeated_bytes),
+                                            .rss_bytes = part->rss_bytes - repeated_bytes,
                                             .swap_bytes = part->swap_bytes,
                                         }));
     }
@@ -237,8 +260,8 @@ build_splits(const struct profile *profile, uint32_t pid, struct rss_breakdown_s
                 splits, (struct rss_breakdown_split){.time_ms = snapshot->time_ms}));
             split = splits->items + splits->len - 1;
         }
-        add_snapshot(split, snapshot);
-        TRY(add_parts(recording, i, &part, &split->parts));
+        add_snapshot(split, snapshot, pid == 0);
+        TRY(add_parts(recording, i, pid == 0, &part, &split->parts));
         TRY(add_survivors(profile, i, &survivor, &split->survivors));
     }
     for (size_t i = 0; i < splits->len; i++) {
@@ -261,7 +284,7 @@ enum err rss_breakdown_build(const struct profile *profile, uint32_t pid, struct
             continue;
         }
         end_processes(&sweep, sample.time_ms);
-        replace(&sweep, sample.process, sample);
+        replace(&sweep, sample.process, pid == 0 ? without_repeated(sample) : sample);
         struct rss_breakdown_sample sum = sweep.sum;
         sum.time_ms = sample.time_ms;
         if (is_whole_heap) {

@@ -2,7 +2,8 @@
 // rss_breakdown: the parts of resident memory, over time.
 //
 // Each process is sampled on its own, at its own times. The breakdown is their sum: at every
-// sample, each process counts with its latest sample, from its first sample until it ends. Each
+// sample, each process counts with its latest sample, from its first sample until it ends. Pages
+// that several processes share count once in the sum of all, and fully for one process. Each
 // sample also has the heap's live bytes in that time slice, and how much anonymous memory exceeds
 // them.
 //
@@ -72,6 +73,7 @@ struct rss_breakdown_split {
     uint32_t flags;     // enum rec_memory_snapshot_flags that any of them has
     uint32_t processes; // in the snapshot
     uint64_t rss_bytes;
+    uint64_t repeated_bytes; // not in rss_bytes: pages that count for another process
     uint64_t swap_bytes;
     uint64_t requested_bytes;           // in live heap blocks, resident or not
     uint64_t bytes[REC_PART_KINDS + 1]; // by kind; index 0 is unused

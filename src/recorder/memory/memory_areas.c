@@ -44,9 +44,11 @@ static bool parse_head(char *line, const char *text, struct memory_area *out)
     int path_at = 0;
     uint64_t start = 0;
     uint64_t end = 0;
-    unsigned major = 0;
-    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*x %x:%*x %*u %n", &start, &end, permissions,
-               &major, &path_at) != 4 ||
+    uint64_t inode = 0;
+    uint32_t major = 0;
+    uint32_t minor = 0;
+    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*x %" SCNx32 ":%" SCNx32 " %" SCNu64 " %n",
+               &start, &end, permissions, &major, &minor, &inode, &path_at) != 6 ||
         path_at == 0 || start >= end || start % MEMORY_PAGE_BYTES != 0 ||
         end % MEMORY_PAGE_BYTES != 0) {
         return false;
@@ -54,6 +56,8 @@ static bool parse_head(char *line, const char *text, struct memory_area *out)
     *out = (struct memory_area){
         .start = start,
         .end = end,
+        .device = inode != 0 ? (uint64_t)major << 32 | minor : 0,
+        .inode = inode,
         .bss_end = end,
         .path = (size_t)(line + path_at - text),
         .is_accessible = strpbrk(permissions, "rwx") != NULL,
@@ -79,6 +83,18 @@ static void take_figures(const char *line, struct memory_area *area)
     const uint64_t bytes = area->end - area->start;
     area->rss_bytes += kib_of(line, "Rss:", bytes - area->rss_bytes);
     area->swap_bytes += kib_of(line, "Swap:", bytes - area->swap_bytes);
+    area->shared_bytes += kib_of(line, "Shared_Clean:", bytes - area->shared_bytes);
+    area->shared_bytes += kib_of(line, "Shared_Dirty:", bytes - area->shared_bytes);
+    area->proportional_bytes += kib_of(line, "Pss:", bytes - area->proportional_bytes);
+}
+
+// Pss counts the pages of this mapping alone, too.
+static void settle_sharing(struct memory_area *area)
+{
+    area->shared_bytes = min_u64(area->shared_bytes, area->rss_bytes);
+    area->proportional_bytes =
+        min_u64(excess_u64(area->proportional_bytes, area->rss_bytes - area->shared_bytes),
+                area->shared_bytes);
 }
 
 static enum err
@@ -111,6 +127,9 @@ parse(struct strbuf *text, const struct reading_pause *pause, struct memory_area
             return ERR_CORRUPT;
         }
         line = next;
+    }
+    for (size_t i = 0; i < areas.areas.len; i++) {
+        settle_sharing(areas.areas.items + i);
     }
     *out = TAKE(areas);
     return ERR_OK;

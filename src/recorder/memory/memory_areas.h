@@ -20,6 +20,10 @@ struct memory_area {
     uint64_t end;
     uint64_t rss_bytes;
     uint64_t swap_bytes;
+    uint64_t shared_bytes;       // of rss_bytes: pages that more than one mapping has
+    uint64_t proportional_bytes; // of shared_bytes: each page divided among its mappings
+    uint64_t device;             // of the file, with inode; anonymous memory has zeros
+    uint64_t inode;
     uint64_t bss_end;   // behind a file's mapping, the file's .bss ends here at the latest
     size_t path;        // offset in memory_areas.text of a zero-terminated text
     bool is_accessible; // readable, writable or executable
@@ -36,7 +40,8 @@ struct memory_areas {
 };
 
 // Parse the text of smaps; takes and changes `text`. ERR_CORRUPT: it is not smaps. The areas are
-// whole pages in order; none has more in memory, or in swap, than its size.
+// whole pages in order; none has more in memory, or in swap, than its size, and no part of what it
+// has in memory is larger than the whole.
 enum err memory_areas_parse(struct strbuf *text, struct memory_areas *out) MUST_USE;
 
 // What the caller does meanwhile, each few milliseconds, while a long map is read: a program may

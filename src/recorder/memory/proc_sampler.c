@@ -9,9 +9,11 @@
 #include <unistd.h>
 
 #include "base/minmax.h"
+#include "base/order.h"
 #include "host/os/file.h"
 #include "host/os/proc_file.h"
 #include "host/text/proc_text.h"
+#include "recorder/memory/shared_pages.h"
 
 // A round may take this share of the time until the next one.
 #define GLANCE_COST_DIVISOR 250u
@@ -25,6 +27,7 @@ void proc_sampler_init(struct proc_sampler *sampler)
 void proc_sampler_release(struct proc_sampler *sampler)
 {
     rss_sample_vec_release(&sampler->samples);
+    unsettled_sample_vec_release(&sampler->round);
     rss_sample_vec_release(&sampler->now.samples);
     rss_sample_vec_release(&sampler->highest.samples);
 }
@@ -71,6 +74,14 @@ static void keep(struct rss_sample_vec *samples, struct rec_rss_sample sample)
     }
 }
 
+// Return what is repeated of `bytes`, as of the bytes of an earlier sample.
+static uint64_t repeated_of(uint64_t bytes, uint64_t earlier_repeated_bytes, uint64_t earlier_bytes)
+{
+    return earlier_bytes == 0
+               ? 0
+               : (uint64_t)((unsigned __int128)bytes * earlier_repeated_bytes / earlier_bytes);
+}
+
 void proc_sampler_note_glance(struct proc_sampler *sampler,
                               const struct aggregator_process *process,
                               uint64_t now_ms,
@@ -86,7 +97,14 @@ void proc_sampler_note_glance(struct proc_sampler *sampler,
     sample.shmem_bytes = min_u64(sample.shmem_bytes, shared);
     sample.file_bytes = shared - sample.shmem_bytes;
     sample.mapped_bytes = process->mapped_bytes;
-    sampler->now.rss_bytes += rss_bytes;
+    const struct rec_rss_sample *latest = &process->latest_sample;
+    sample.repeated_anonymous_bytes = repeated_of(
+        sample.anonymous_bytes, latest->repeated_anonymous_bytes, latest->anonymous_bytes);
+    sample.repeated_file_bytes =
+        repeated_of(sample.file_bytes, latest->repeated_file_bytes, latest->file_bytes);
+    sample.repeated_shmem_bytes =
+        repeated_of(sample.shmem_bytes, latest->repeated_shmem_bytes, latest->shmem_bytes);
+    sampler->now.rss_bytes += rec_rss_sample_counted(&sample);
     keep(&sampler->now.samples, sample);
 }
 
@@ -144,13 +162,28 @@ static bool read_status(pid_t pid,
 }
 
 // smaps_rollup is exact; status may lag by some pages a thread. The kernel walks the page tables
-// for it, so only the total comes from it.
-static void read_rollup(pid_t pid, struct rec_rss_sample *sample)
+// for it, so only the total and the shares of the kinds come from it. Kernels before 5.3 divide
+// only the total: then the anonymous memory counts as unshared.
+static void read_rollup(pid_t pid, struct unsettled_sample *taken)
 {
     char text[4096];
-    if (read_proc(pid, "smaps_rollup", text, sizeof(text))) {
-        const uint64_t rss_bytes = proc_text_kib(text, "Rss");
-        sample->rss_bytes = rss_bytes > 0 ? rss_bytes : sample->rss_bytes;
+    struct rec_rss_sample *sample = &taken->sample;
+    taken->proportional_anonymous_bytes = sample->anonymous_bytes;
+    taken->proportional_file_bytes = sample->file_bytes;
+    taken->proportional_shmem_bytes = sample->shmem_bytes;
+    if (!read_proc(pid, "smaps_rollup", text, sizeof(text))) {
+        return;
+    }
+    const uint64_t rss_bytes = proc_text_kib(text, "Rss");
+    sample->rss_bytes = rss_bytes > 0 ? rss_bytes : sample->rss_bytes;
+    if (proc_text_value(text, "Pss_Shmem") != NULL) {
+        taken->proportional_anonymous_bytes = proc_text_kib(text, "Pss_Anon");
+        taken->proportional_file_bytes = proc_text_kib(text, "Pss_File");
+        taken->proportional_shmem_bytes = proc_text_kib(text, "Pss_Shmem");
+    } else if (proc_text_value(text, "Pss") != NULL) {
+        const uint64_t rest_bytes = excess_u64(proc_text_kib(text, "Pss"), sample->anonymous_bytes);
+        taken->proportional_file_bytes = min_u64(sample->file_bytes, rest_bytes);
+        taken->proportional_shmem_bytes = rest_bytes - taken->proportional_file_bytes;
     }
 }
 
@@ -179,38 +212,98 @@ uint64_t proc_sampler_take(struct proc_sampler *sampler,
                            bool follows,
                            struct proc_sample_facts *facts)
 {
-    struct rec_rss_sample sample = {
-        .time_ms = now_ms, .process = process->index, .mapped_bytes = process->mapped_bytes};
-    if (!read_status(pid, &sample, &process->record, facts)) {
+    struct unsettled_sample taken = {.process = process,
+                                     .sample = {.time_ms = now_ms,
+                                                .process = process->index,
+                                                .mapped_bytes = process->mapped_bytes}};
+    if (!read_status(pid, &taken.sample, &process->record, facts)) {
         pid = proc_file_living(pid);
-        if (!read_status(pid, &sample, &process->record, facts)) {
+        if (!read_status(pid, &taken.sample, &process->record, facts)) {
             return 0;
         }
     }
-    if (!follows) {
-        read_rollup(pid, &sample);
+    // A snapshot that follows corrects a single process; of several, it may miss some.
+    if (!follows || sampler->round.len > 0) {
+        read_rollup(pid, &taken);
     }
-    read_faults(pid, &sample);
-    read_break(pid, &sample);
-    process->latest_sample = sample;
-    if (rss_sample_vec_push(&sampler->samples, sample) != ERR_OK) {
-        return sample.rss_bytes; // the curve has a gap, the highest value is still known
+    read_faults(pid, &taken.sample);
+    read_break(pid, &taken.sample);
+    if (unsettled_sample_vec_push(&sampler->round, taken) != ERR_OK) {
+        process->latest_sample = taken.sample; // the curve has a gap
     }
-    return sample.rss_bytes;
+    return taken.sample.rss_bytes;
 }
 
-void proc_sampler_correct(struct proc_sampler *sampler,
-                          uint32_t process,
-                          uint64_t time_ms,
-                          uint64_t rss_bytes)
+static int compare_unsettled(const void *left, const void *right)
+{
+    const struct unsettled_sample *a = left;
+    const struct unsettled_sample *b = right;
+    return order_u64(a->sample.process, b->sample.process);
+}
+
+// Settle one kind of page: `bytes`, `repeated` and `proportional` are offsets of its figures.
+static void
+settle_kind(struct unsettled_sample_vec *round, size_t bytes, size_t repeated, size_t proportional)
+{
+    CLEANUP(shared_amount_vec_release) struct shared_amount_vec amounts = {0};
+    for (size_t i = 0; i < round->len; i++) {
+        char *taken = (char *)(round->items + i);
+        const struct shared_amount amount = {
+            .bytes = *(uint64_t *)(void *)(taken + bytes),
+            .proportional_bytes = *(uint64_t *)(void *)(taken + proportional),
+            .repeated_bytes = (uint64_t *)(void *)(taken + repeated)};
+        if (shared_amount_vec_push(&amounts, amount) != ERR_OK) {
+            return; // shared pages count several times
+        }
+    }
+    shared_pages_settle_amounts(amounts.items, amounts.len);
+}
+
+#define SETTLE_KIND(round, kind)                                                   \
+    settle_kind(round, offsetof(struct unsettled_sample, sample.kind##_bytes),     \
+                offsetof(struct unsettled_sample, sample.repeated_##kind##_bytes), \
+                offsetof(struct unsettled_sample, proportional_##kind##_bytes))
+
+uint64_t proc_sampler_settle(struct proc_sampler *sampler)
+{
+    struct unsettled_sample_vec *round = &sampler->round;
+    uint64_t rss_bytes = 0;
+    unsettled_sample_vec_sort(round, compare_unsettled);
+    if (round->len > 1) {
+        SETTLE_KIND(round, anonymous);
+        SETTLE_KIND(round, file);
+        SETTLE_KIND(round, shmem);
+    }
+    for (size_t i = 0; i < round->len; i++) {
+        const struct rec_rss_sample *sample = &round->items[i].sample;
+        round->items[i].process->latest_sample = *sample;
+        rss_bytes += rec_rss_sample_counted(sample);
+        keep(&sampler->samples, *sample);
+    }
+    unsettled_sample_vec_clear(round);
+    return rss_bytes;
+}
+
+void proc_sampler_correct(struct proc_sampler *sampler, const struct rec_memory_snapshot *snapshot)
 {
     for (size_t i = sampler->samples.len; i > 0; i--) {
         struct rec_rss_sample *sample = sampler->samples.items + i - 1;
-        if (sample->time_ms != time_ms) {
+        if (sample->time_ms != snapshot->time_ms) {
             return;
         }
-        if (sample->process == process) {
-            sample->rss_bytes = rss_bytes;
+        if (sample->process == snapshot->process) {
+            const uint64_t repeated_bytes =
+                snapshot->rss_bytes - rec_snapshot_counted_rss(snapshot);
+            sample->rss_bytes = snapshot->rss_bytes;
+            sample->repeated_shmem_bytes =
+                min_u64(snapshot->repeated_shared_bytes + snapshot->repeated_own_bytes,
+                        min_u64(sample->shmem_bytes, repeated_bytes));
+            sample->repeated_file_bytes =
+                min_u64(snapshot->repeated_file_bytes,
+                        min_u64(sample->file_bytes, repeated_bytes - sample->repeated_shmem_bytes));
+            sample->repeated_anonymous_bytes =
+                min_u64(sample->anonymous_bytes, repeated_bytes - sample->repeated_shmem_bytes -
+                                                     sample->repeated_file_bytes);
         }
     }
 }
@@ -242,7 +335,7 @@ static size_t end_of_moment(const struct rss_sample_vec *samples, size_t first, 
     size_t end = first;
     *out_bytes = 0;
     while (end < samples->len && samples->items[end].time_ms == samples->items[first].time_ms) {
-        *out_bytes += samples->items[end++].rss_bytes;
+        *out_bytes += rec_rss_sample_counted(&samples->items[end++]);
     }
     return end;
 }
@@ -326,7 +419,7 @@ static uint64_t latest_sum(const struct rss_sample_vec *samples)
     uint64_t rss_bytes = 0;
     for (size_t i = samples->len;
          i > 0 && samples->items[i - 1].time_ms == samples->items[samples->len - 1].time_ms; i--) {
-        rss_bytes += samples->items[i - 1].rss_bytes;
+        rss_bytes += rec_rss_sample_counted(&samples->items[i - 1]);
     }
     return rss_bytes;
 }

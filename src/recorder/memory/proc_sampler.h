@@ -10,6 +10,8 @@
 // twentieth of a second. Fields that a glance lacks (page faults, areas) come from the previous
 // sample. A process that has ended or must not be read is not an error: its last sample stays.
 // Context: H, the recorder's main thread.
+// Pages that several processes share count once in a sum (shared_pages.h): samples know how many
+// they are from smaps_rollup; a glance takes the share of them from the process's latest sample.
 // Cost: some 5 us a process and glance, 30 us a sample, more for processes with tens of thousands
 // of mappings. Glances that cost more than 0.4 % of a processor, or samples that cost more than
 // 0.6 %, become less frequent; with --sample a quarter of that.
@@ -30,6 +32,17 @@
 
 DEFINE_VEC(rss_sample_vec, struct rec_rss_sample);
 
+// A sample of a round that has not been settled.
+struct unsettled_sample {
+    struct rec_rss_sample sample;
+    struct aggregator_process *process;
+    uint64_t proportional_anonymous_bytes; // as Pss
+    uint64_t proportional_file_bytes;
+    uint64_t proportional_shmem_bytes;
+};
+
+DEFINE_VEC(unsettled_sample_vec, struct unsettled_sample);
+
 // All processes at one time.
 struct proc_glance {
     struct rss_sample_vec samples; // owned
@@ -37,10 +50,11 @@ struct proc_glance {
 };
 
 struct proc_sampler {
-    struct rss_sample_vec samples; // owned, by time
-    struct proc_glance now;        // being taken
-    struct proc_glance highest;    // since the latest samples
-    uint64_t interval_ms;          // between stored moments
+    struct rss_sample_vec samples;     // owned, by time
+    struct unsettled_sample_vec round; // owned; being taken
+    struct proc_glance now;            // being taken
+    struct proc_glance highest;        // since the latest samples
+    uint64_t interval_ms;              // between stored moments
     uint64_t stored_ms;
     uint64_t next_ms; // when samples are due
     uint64_t next_glance_ms;
@@ -89,11 +103,12 @@ uint64_t proc_sampler_take(struct proc_sampler *sampler,
                            bool follows,
                            struct proc_sample_facts *facts);
 
+// Store the samples of a round. Return the sum of their resident bytes; pages that several processes
+// share count once.
+uint64_t proc_sampler_settle(struct proc_sampler *sampler);
+
 // Replace the resident bytes of the sample at that moment by those of a memory snapshot.
-void proc_sampler_correct(struct proc_sampler *sampler,
-                          uint32_t process,
-                          uint64_t time_ms,
-                          uint64_t rss_bytes);
+void proc_sampler_correct(struct proc_sampler *sampler, const struct rec_memory_snapshot *snapshot);
 
 // End a round that began at `now_ms` and took `spent_ns`: plan the next one, drop moments if full.
 void proc_sampler_end_round(struct proc_sampler *sampler, uint64_t now_ms, uint64_t spent_ns);

@@ -25,6 +25,7 @@ static void sample(struct proc_sampler *s, struct aggregator_process *process, u
     struct proc_sample_facts facts = {0};
     proc_sampler_begin_round(s, now_ms);
     assert_true(proc_sampler_take(s, getpid(), process, now_ms, true, &facts) > 0);
+    assert_true(proc_sampler_settle(s) > 0);
     s->samples.items[s->samples.len - 1].rss_bytes = 10 * MB;
     proc_sampler_end_round(s, now_ms, 0);
 }

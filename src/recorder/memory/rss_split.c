@@ -20,6 +20,7 @@ void rss_tables_release(struct rss_tables *tables)
 {
     rec_part_vec_release(&tables->parts);
     rec_survivor_vec_release(&tables->survivors);
+    shared_claim_vec_release(&tables->claims);
 }
 
 enum err rss_tables_append(struct rss_tables *tables, const struct rss_tables *more, uint32_t first)
@@ -39,6 +40,14 @@ enum err rss_tables_append(struct rss_tables *tables, const struct rss_tables *m
     return ERR_OK;
 }
 
+// A part, and the file whose pages it shares with other processes.
+struct split_part {
+    struct rec_part part;
+    struct shared_claim claim;
+};
+
+DEFINE_VEC(split_part_vec, struct split_part);
+
 struct splitting {
     const struct rss_process *what;
     const struct memory_areas *map;
@@ -48,7 +57,7 @@ struct splitting {
     struct survivor_list survivor_list;
     enum err err; // of a visit to a block
     bool is_estimated;
-    struct rec_part_vec parts;
+    struct split_part_vec parts;
     uint64_t requested_bytes;
     struct sparse_pages sparse;
 };
@@ -59,7 +68,7 @@ static void splitting_release(struct splitting *s)
     resident_pages_release(&s->pages);
     survivors_release(&s->survivors);
     survivor_list_release(&s->survivor_list);
-    rec_part_vec_release(&s->parts);
+    split_part_vec_release(&s->parts);
 }
 
 // Return a * b / c without overflow; 0 if c is 0.
@@ -252,6 +261,27 @@ static enum err measure(struct splitting *s)
     return ERR_OK;
 }
 
+// Return the area whose file a piece belongs to: a .bss counts as the file before it.
+static const struct memory_area *file_of(const struct splitting *s, const struct rss_piece *piece)
+{
+    const struct memory_area *area = area_of(s, piece);
+    return piece->area > 0 && piece->path != memory_area_path(s->map, area) ? area - 1 : area;
+}
+
+static struct shared_claim
+claim_of(const struct splitting *s, const struct rss_piece *piece, const struct rec_part *part)
+{
+    const struct memory_area *area = area_of(s, piece);
+    const struct memory_area *file = file_of(s, piece);
+    return (struct shared_claim){
+        .device = file->device,
+        .inode = file->inode,
+        .process = s->what->process->index,
+        .shared_bytes = share(area->shared_bytes, part->rss_bytes, area->rss_bytes),
+        .proportional_bytes = share(area->proportional_bytes, part->rss_bytes, area->rss_bytes),
+    };
+}
+
 static enum err push_part(struct splitting *s,
                           const struct rss_piece *piece,
                           struct rec_part part,
@@ -261,7 +291,8 @@ static enum err push_part(struct splitting *s,
     part.node = piece->node;
     part.areas = 1;
     TRY(string_table_intern_text(strings, path, &part.path));
-    return rec_part_vec_push(&s->parts, part);
+    return split_part_vec_push(
+        &s->parts, (struct split_part){.part = part, .claim = claim_of(s, piece, &part)});
 }
 
 // Return the kind of a heap that is only partly in the aggregator.
@@ -337,25 +368,49 @@ static int compare_parts(const void *left, const void *right)
                ?: order_u64(a->node, b->node);
 }
 
-// Merge parts of one kind, name and stack.
-static void merge_parts(struct rec_part_vec *parts)
+static int compare_split_parts(const void *left, const void *right)
 {
-    size_t kept = 0;
-    rec_part_vec_sort(parts, compare_parts);
-    for (size_t i = 0; i < parts->len; i++) {
-        struct rec_part *last = kept > 0 ? parts->items + kept - 1 : NULL;
-        const struct rec_part *part = parts->items + i;
-        if (last == NULL || compare_parts(last, part) != 0) {
-            parts->items[kept++] = *part;
-            continue;
+    const struct split_part *a = left;
+    const struct split_part *b = right;
+    return compare_parts(&a->part, &b->part)
+               ?: order_u64(a->claim.device, b->claim.device)
+               ?: order_u64(a->claim.inode, b->claim.inode);
+}
+
+static void add_part(struct rec_part *sum, const struct rec_part *part)
+{
+    sum->areas += part->areas;
+    sum->is_estimate |= part->is_estimate;
+    sum->virtual_bytes += part->virtual_bytes;
+    sum->rss_bytes += part->rss_bytes;
+    sum->swap_bytes += part->swap_bytes;
+}
+
+// Append the parts and their claims; those of one kind, name and stack are one part, and those of
+// one file besides one claim.
+static enum err append_parts(struct splitting *s, uint32_t index, struct rss_tables *tables)
+{
+    split_part_vec_sort(&s->parts, compare_split_parts);
+    TRY(rec_part_vec_reserve(&tables->parts, s->parts.len));
+    TRY(shared_claim_vec_reserve(&tables->claims, s->parts.len));
+    for (size_t i = 0; i < s->parts.len; i++) {
+        const struct split_part *next = s->parts.items + i;
+        if (i > 0 && compare_parts(&next[-1].part, &next->part) == 0) {
+            add_part(tables->parts.items + tables->parts.len - 1, &next->part);
+        } else {
+            tables->parts.items[tables->parts.len] = next->part;
+            tables->parts.items[tables->parts.len++].snapshot = index;
         }
-        last->areas += part->areas;
-        last->is_estimate |= part->is_estimate;
-        last->virtual_bytes += part->virtual_bytes;
-        last->rss_bytes += part->rss_bytes;
-        last->swap_bytes += part->swap_bytes;
+        if (i > 0 && compare_split_parts(next - 1, next) == 0) {
+            struct shared_claim *claim = tables->claims.items + tables->claims.len - 1;
+            claim->shared_bytes += next->claim.shared_bytes;
+            claim->proportional_bytes += next->claim.proportional_bytes;
+        } else {
+            tables->claims.items[tables->claims.len] = next->claim;
+            tables->claims.items[tables->claims.len++].part = (uint32_t)(tables->parts.len - 1);
+        }
     }
-    parts->len = kept;
+    return ERR_OK;
 }
 
 static enum err make_parts(struct splitting *s, struct string_table *strings)
@@ -378,7 +433,6 @@ static enum err make_parts(struct splitting *s, struct string_table *strings)
                                         .swap_bytes = piece->swap_bytes},
                       strings, piece->path));
     }
-    merge_parts(&s->parts);
     return ERR_OK;
 }
 
@@ -434,7 +488,7 @@ static void add_up(const struct splitting *s, struct rec_memory_snapshot *snapsh
                                                    [REC_PART_OWN] = &snapshot->own_bytes,
                                                    [REC_PART_REST] = &snapshot->rest_bytes};
     for (size_t i = 0; i < s->parts.len; i++) {
-        const struct rec_part *part = s->parts.items + i;
+        const struct rec_part *part = &s->parts.items[i].part;
         *by_kind[part->kind] += part->rss_bytes;
         snapshot->rss_bytes += part->rss_bytes;
         snapshot->swap_bytes += part->swap_bytes;
@@ -461,11 +515,7 @@ enum err rss_split(const struct rss_process *what,
     TRY(measure(&s));
     TRY(make_parts(&s, strings));
     TRY(find_survivors(&s, index, &tables->survivors));
-    TRY(rec_part_vec_reserve(&tables->parts, s.parts.len));
-    for (size_t i = 0; i < s.parts.len; i++) {
-        s.parts.items[i].snapshot = index;
-        tables->parts.items[tables->parts.len++] = s.parts.items[i];
-    }
+    TRY(append_parts(&s, index, tables));
     add_up(&s, snapshot);
     return ERR_OK;
 }

@@ -25,6 +25,7 @@
 #include "host/containers/string_table.h"
 #include "host/containers/vec.h"
 #include "recorder/memory/rss_pieces.h"
+#include "recorder/memory/shared_pages.h"
 #include "recorder/memory/survivors.h"
 #include "recording/format/tables.h"
 
@@ -35,6 +36,7 @@ DEFINE_VEC(rec_part_vec, struct rec_part);
 struct rss_tables {
     struct rec_part_vec parts;         // owned
     struct rec_survivor_vec survivors; // owned
+    struct shared_claim_vec claims;    // owned; of a moment until they are settled
 };
 
 void rss_tables_release(struct rss_tables *tables);

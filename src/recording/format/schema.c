@@ -198,6 +198,9 @@ static const struct rec_column rss_sample_columns[] = {
     COLUMN(rec_rss_sample, 10, break_bytes),
     COLUMN(rec_rss_sample, 11, data_bytes),
     COLUMN(rec_rss_sample, 12, mapped_bytes),
+    COLUMN(rec_rss_sample, 13, repeated_anonymous_bytes),
+    COLUMN(rec_rss_sample, 14, repeated_file_bytes),
+    COLUMN(rec_rss_sample, 15, repeated_shmem_bytes),
 };
 
 static const struct rec_column mapping_columns[] = {
@@ -244,6 +247,15 @@ static const struct rec_column memory_snapshot_columns[] = {
     COLUMN(rec_memory_snapshot, 16, empty_page_bytes),
     COLUMN(rec_memory_snapshot, 17, sparse_page_bytes),
     COLUMN(rec_memory_snapshot, 18, sparse_block_bytes),
+    COLUMN(rec_memory_snapshot, 19, repeated_live_bytes),
+    COLUMN(rec_memory_snapshot, 20, repeated_rounding_bytes),
+    COLUMN(rec_memory_snapshot, 21, repeated_kept_bytes),
+    COLUMN(rec_memory_snapshot, 22, repeated_mapped_bytes),
+    COLUMN(rec_memory_snapshot, 23, repeated_stack_bytes),
+    COLUMN(rec_memory_snapshot, 24, repeated_file_bytes),
+    COLUMN(rec_memory_snapshot, 25, repeated_shared_bytes),
+    COLUMN(rec_memory_snapshot, 26, repeated_own_bytes),
+    COLUMN(rec_memory_snapshot, 27, repeated_rest_bytes),
 };
 
 static const struct rec_column part_columns[] = {
@@ -256,6 +268,7 @@ static const struct rec_column part_columns[] = {
     COLUMN(rec_part, 7, virtual_bytes),
     COLUMN(rec_part, 8, rss_bytes),
     COLUMN(rec_part, 9, swap_bytes),
+    COLUMN(rec_part, 10, repeated_bytes),
 };
 
 static const struct rec_column survivor_columns[] = {

@@ -286,6 +286,11 @@ struct rec_rss_sample {
     uint64_t break_bytes;  // virtual: the brk area, from the first to the last break
     uint64_t data_bytes;   // virtual: private and writable, break_bytes included
     uint64_t mapped_bytes; // virtual: mapped by the program's own calls
+    // Bytes of the three kinds that do not count again in a sum of processes, because an earlier
+    // process of the same moment has these pages, too. At most the bytes of the kind.
+    uint64_t repeated_anonymous_bytes;
+    uint64_t repeated_file_bytes;
+    uint64_t repeated_shmem_bytes;
 };
 
 enum rec_mapping_kind {
@@ -341,6 +346,17 @@ struct rec_memory_snapshot {
     uint64_t empty_page_bytes;
     uint64_t sparse_page_bytes;
     uint64_t sparse_block_bytes;
+    // By kind: bytes that do not count again in a sum of processes, because an earlier process of
+    // the same moment has these pages, too. At most the bytes of the kind.
+    uint64_t repeated_live_bytes;
+    uint64_t repeated_rounding_bytes;
+    uint64_t repeated_kept_bytes;
+    uint64_t repeated_mapped_bytes;
+    uint64_t repeated_stack_bytes;
+    uint64_t repeated_file_bytes;
+    uint64_t repeated_shared_bytes;
+    uint64_t repeated_own_bytes;
+    uint64_t repeated_rest_bytes;
 };
 
 // The result of a memory snapshot, grouped by kind, name and stack. Only the snapshots at the peak,
@@ -355,6 +371,7 @@ struct rec_part {
     uint64_t virtual_bytes;
     uint64_t rss_bytes;
     uint64_t swap_bytes;
+    uint64_t repeated_bytes; // of rss_bytes: as in rec_memory_snapshot
 };
 
 // The live blocks of one stack that are on sparse pages of the heap, in the snapshots that have
@@ -558,6 +575,16 @@ uint64_t rec_counter_value(const struct recording *recording, const char *name);
 
 // Return the bytes of one kind, enum rec_part_kind, in a memory snapshot.
 uint64_t rec_snapshot_bytes(const struct rec_memory_snapshot *snapshot, uint32_t kind);
+
+// Return the place of the bytes of one kind that do not count again in a sum of processes.
+uint64_t *rec_snapshot_repeated(struct rec_memory_snapshot *snapshot, uint32_t kind);
+
+// Return the bytes of a memory snapshot that count in a sum of processes: of one kind, or of all.
+uint64_t rec_snapshot_counted(const struct rec_memory_snapshot *snapshot, uint32_t kind);
+uint64_t rec_snapshot_counted_rss(const struct rec_memory_snapshot *snapshot);
+
+// Return the resident bytes of a sample that count in a sum of processes.
+uint64_t rec_rss_sample_counted(const struct rec_rss_sample *sample);
 
 // Set the totals that are sums over rows. The other totals stay as they are.
 void rec_rows_add_up(const struct rec_row *rows, size_t count, struct rec_totals *out);

@@ -272,10 +272,22 @@ static bool is_good_cohort(struct repair *p, void *entry, const void *before)
            (before == NULL || cohort_is_after(before, cohort));
 }
 
+// A part is at most its whole.
+static void bound(struct repair *p, uint64_t *part, uint64_t whole)
+{
+    if (*part > whole) {
+        *part = whole;
+        p->tally.repaired++;
+    }
+}
+
 static bool is_good_sample(struct repair *p, void *entry, const void *before)
 {
-    const struct rec_rss_sample *sample = entry;
+    struct rec_rss_sample *sample = entry;
     (void)before;
+    bound(p, &sample->repeated_anonymous_bytes, sample->anonymous_bytes);
+    bound(p, &sample->repeated_file_bytes, sample->file_bytes);
+    bound(p, &sample->repeated_shmem_bytes, sample->shmem_bytes);
     return sample->process < p->r->process_count;
 }
 
@@ -283,10 +295,7 @@ static bool is_good_mapping(struct repair *p, void *entry, const void *before)
 {
     struct rec_mapping *mapping = entry;
     (void)before;
-    if (mapping->unmapped_bytes > mapping->mapped_bytes) {
-        mapping->unmapped_bytes = mapping->mapped_bytes;
-        p->tally.repaired++;
-    }
+    bound(p, &mapping->unmapped_bytes, mapping->mapped_bytes);
     return mapping->process < p->r->process_count && mapping->node < p->r->node_count;
 }
 
@@ -307,8 +316,11 @@ static bool is_good_realloc(struct repair *p, void *entry, const void *before)
 
 static bool is_good_snapshot(struct repair *p, void *entry, const void *before)
 {
-    const struct rec_memory_snapshot *snapshot = entry;
+    struct rec_memory_snapshot *snapshot = entry;
     (void)before;
+    for (uint32_t kind = 1; kind <= REC_PART_KINDS; kind++) {
+        bound(p, rec_snapshot_repeated(snapshot, kind), rec_snapshot_bytes(snapshot, kind));
+    }
     return snapshot->process < p->r->process_count;
 }
 
@@ -317,6 +329,7 @@ static bool is_good_part(struct repair *p, void *entry, const void *before)
     struct rec_part *part = entry;
     const struct rec_part *last = before;
     part->snapshot = mapped(&p->memory_snapshot_map, part->snapshot);
+    bound(p, &part->repeated_bytes, part->rss_bytes);
     if (part->node != REC_NONE && part->node >= p->r->node_count) {
         part->node = REC_NONE;
         p->tally.repaired++;

@@ -205,6 +205,7 @@ static const struct column breakdown_columns[] = {
     COLUMN(CELL_U64, breakdown_row, age_ms),
     COLUMN_AS("processes", CELL_U32, breakdown_row, split.processes),
     COLUMN_AS("rss_bytes", CELL_U64, breakdown_row, split.rss_bytes),
+    COLUMN_AS("repeated_bytes", CELL_U64, breakdown_row, split.repeated_bytes),
     COLUMN_AS("swap_bytes", CELL_U64, breakdown_row, split.swap_bytes),
     COLUMN_AS("requested_bytes", CELL_U64, breakdown_row, split.requested_bytes),
     KIND_COLUMN("live_bytes", REC_PART_LIVE),
