@@ -13,7 +13,7 @@
 #include "host/os/file.h"
 #include "host/os/proc_file.h"
 #include "host/text/proc_text.h"
-#include "recorder/memory/shared_pages.h"
+#include "recorder/memory/pages/shared_pages.h"
 
 // A round may take this share of the time until the next one.
 #define GLANCE_COST_DIVISOR 250u

@@ -103,8 +103,8 @@ uint64_t proc_sampler_take(struct proc_sampler *sampler,
                            bool follows,
                            struct proc_sample_facts *facts);
 
-// Store the samples of a round. Return the sum of their resident bytes; pages that several processes
-// share count once.
+// Store the samples of a round. Return the sum of their resident bytes; pages that several
+// processes share count once.
 uint64_t proc_sampler_settle(struct proc_sampler *sampler);
 
 // Replace the resident bytes of the sample at that moment by those of a memory snapshot.

@@ -10,6 +10,8 @@
 enum {
     PAGE = 4096,
     ARENA_BYTES = 64 << 20, // HEAP_MAX_SIZE of glibc on 64-bit machines
+    GUARD_BYTES_MAX = 64 << 10,
+    STACK_BYTES_MAX = 8 << 20, // default of a thread's stack
 };
 
 // The state of cutting one area.
@@ -111,6 +113,16 @@ static bool is_behind(const struct cutting *c, uint64_t address)
     return c->area > 0 && area_of(c, c->area - 1)->end == address;
 }
 
+// Return whether a piece at the start of its area looks like the stack of a thread: a guard is
+// before it, and it is not larger than a stack. The unused tails of arenas are inaccessible, too,
+// but larger, and what is behind one is as likely a block of malloc.
+static bool is_like_stack(const struct cutting *c, const struct rss_piece *piece)
+{
+    const struct memory_area *guard = area_of(c, c->area - 1);
+    return !guard->is_accessible && guard->end - guard->start <= GUARD_BYTES_MAX &&
+           piece->end - piece->start <= STACK_BYTES_MAX;
+}
+
 // Classify memory without a claim.
 static void judge_shape(const struct cutting *c, struct rss_piece *piece)
 {
@@ -130,7 +142,7 @@ static void judge_shape(const struct cutting *c, struct rss_piece *piece)
         if (before[0] == '/' && piece->start < area->bss_end) {
             piece->kind = kind_of_file(before, false);
             piece->path = before;
-        } else if (!area_of(c, c->area - 1)->is_accessible) {
+        } else if (is_like_stack(c, piece)) {
             piece->kind = REC_PART_STACK;
         }
     }

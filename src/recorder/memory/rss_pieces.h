@@ -9,9 +9,9 @@
 //
 // The shape of an area is its name, its predecessor, and its start: glibc's areas for threads begin
 // at multiples of 64 MiB; the memory after a file's last mapping is its .bss, as far as the file's
-// program headers say (memory_areas.h); an area after an inaccessible mapping is a stack with its
-// guard page. Only shapes identify the mappings that libc makes internally. Memory with a live
-// block is heap, whatever its shape (rss_split.h).
+// program headers say (memory_areas.h); an area of at most a stack's size after an inaccessible one
+// of a guard's size is a stack. Only shapes identify the mappings that libc makes internally.
+// Memory with a live block is heap, whatever its shape (rss_split.h).
 // Context: H. Addresses of the program are only compared.
 #pragma once
 

@@ -24,8 +24,8 @@
 #include "base/err.h"
 #include "host/containers/string_table.h"
 #include "host/containers/vec.h"
+#include "recorder/memory/pages/shared_pages.h"
 #include "recorder/memory/rss_pieces.h"
-#include "recorder/memory/shared_pages.h"
 #include "recorder/memory/survivors.h"
 #include "recording/format/tables.h"
 

@@ -122,6 +122,24 @@ static void a_known_stack_is_cut_out(void **state)
     close_fixture(&f);
 }
 
+// glibc maps large blocks where the address space has room, also behind the unused tail of an
+// arena.
+static void only_a_guard_makes_a_stack(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_fixture(&f, "4010000-7e00000 ---p 00000000 00:00 0\nRss: 0 kB\n"    // an arena's tail
+                     "7e00000-8000000 rw-p 00000000 00:00 0\nRss: 2048 kB\n" // and a block
+                     "9000000-9001000 ---p 00000000 00:00 0\nRss: 0 kB\n"    // a guard
+                     "9001000-9a01000 rw-p 00000000 00:00 0\nRss: 64 kB\n"   // before too much
+                     "a000000-a001000 ---p 00000000 00:00 0\nRss: 0 kB\n"
+                     "a001000-a801000 rw-p 00000000 00:00 0\nRss: 12 kB\n"); // a stack
+    split(&f);
+    assert_int_equal(f.snapshot.stack_bytes, 12 * 1024);
+    assert_int_equal(f.snapshot.rest_bytes, (2048 + 64) * 1024);
+    close_fixture(&f);
+}
+
 static void live_is_what_is_resident_of_what_was_asked_for(void **state)
 {
     (void)state;
@@ -548,6 +566,7 @@ int main(void)
         cmocka_unit_test(one_area_may_have_many_owners),
         cmocka_unit_test(neighbours_of_one_owner_are_one_piece),
         cmocka_unit_test(a_known_stack_is_cut_out),
+        cmocka_unit_test(only_a_guard_makes_a_stack),
         cmocka_unit_test(live_is_what_is_resident_of_what_was_asked_for),
         cmocka_unit_test(a_block_with_a_mapping_of_its_own_has_whole_pages),
         cmocka_unit_test(without_pages_the_heap_is_an_estimate_and_the_sum_is_not),

@@ -231,17 +231,17 @@ static void check_part_sums(struct verification *v)
     while (at < r->part_count) {
         const uint32_t snapshot = r->parts[at].snapshot;
         uint64_t sums[REC_PART_KINDS + 1] = {0};
-        uint64_t counted[REC_PART_KINDS + 1] = {0};
+        uint64_t repeated[REC_PART_KINDS + 1] = {0};
         for (; at < r->part_count && r->parts[at].snapshot == snapshot; at++) {
             const struct rec_part *part = &r->parts[at];
             sums[part->kind] += part->rss_bytes;
-            counted[part->kind] += part->rss_bytes - part->repeated_bytes;
+            repeated[part->kind] += part->repeated_bytes;
         }
         for (uint32_t kind = 1; kind <= REC_PART_KINDS; kind++) {
             check_sum(v, "the parts of one kind of a memory snapshot", sums[kind], "the snapshot",
                       rec_snapshot_bytes(&r->memory_snapshots[snapshot], kind));
-            check_sum(v, "what counts of the parts of one kind", counted[kind], "the snapshot",
-                      rec_snapshot_counted(&r->memory_snapshots[snapshot], kind));
+            check_sum(v, "what the parts of one kind repeat", repeated[kind], "the snapshot",
+                      *rec_snapshot_repeated(&r->memory_snapshots[snapshot], kind));
         }
     }
 }
