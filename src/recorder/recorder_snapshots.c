@@ -132,6 +132,17 @@ static enum err take_snapshot_of(struct recorder_state *s,
     return rec_memory_snapshot_vec_push(&moment->memory_snapshots, snapshot);
 }
 
+// Note what the threads had sent by the end of a snapshot.
+static void note_backlog(struct recorder_state *s)
+{
+    for (uint32_t i = 0; i < s->drain.active_count; i++) {
+        struct drain_lane *lane = s->drain.lanes[s->drain.active[i]];
+        // Relaxed: only compared; the program may write anything there.
+        lane->snapshot_pos =
+            atomic_load_explicit(&lane->reader.consumer.lane->write_pos, memory_order_relaxed);
+    }
+}
+
 // Make pages that several processes share count once, and correct the samples by that.
 static void settle(struct recorder_state *s, struct memory_moment *moment)
 {
@@ -159,6 +170,7 @@ take_snapshots(struct recorder_state *s, uint64_t now_ms, uint32_t flags, bool w
     if (moment.memory_snapshots.len == 0) {
         return ERR_OK;
     }
+    note_backlog(s);
     settle(s, &moment);
     // A process that waits at its exit changes nothing meanwhile. The session's clock may be late
     // if the recorder was stopped.
@@ -173,11 +185,28 @@ static uint64_t distance(uint64_t one, uint64_t other)
     return one > other ? one - other : other - one;
 }
 
+// Return whether events of before the end of the snapshot still wait in a lane. A program that
+// writes nonsense there has its snapshots unjudged.
+static bool has_backlog(const struct recorder_state *s)
+{
+    for (uint32_t i = 0; i < s->drain.active_count; i++) {
+        const struct drain_lane *lane = s->drain.lanes[s->drain.active[i]];
+        if (!lane->is_corrupt && lane->reader.consumer.read_pos < lane->snapshot_pos) {
+            return true;
+        }
+    }
+    return false;
+}
+
 // Doubt the latest snapshots if the heap changed while they were taken: by what is known when the
 // ticks of the threads are over, so that what they had done by then is counted. It is counted some
-// milliseconds later if the whole recorder was stopped, its clock included.
+// milliseconds later if the whole recorder was stopped, its clock included. While events wait in
+// the lanes, the heap of that moment is not known, however late it is.
 static void judge(struct recorder_state *s, uint64_t now_ms)
 {
+    if (s->unjudged_ms != 0 && has_backlog(s)) {
+        s->unjudged_ms = max_u64(s->unjudged_ms, now_ms);
+    }
     const uint64_t known_ms = s->unjudged_ms + s->tick_ms + 1;
     if (s->unjudged_ms == 0 || now_ms <= known_ms) {
         return;

@@ -330,3 +330,34 @@ def test_survivors_of_a_fragmented_heap_are_found(record, allocator):
     text = subprocess.run([CAIRN, "report", "-r", recording.path], check=True, capture_output=True, text=True,
                           env=environment(), timeout=60).stdout
     assert "fragmentation at the end" in text and "keep_session" in text
+
+
+def pss_of_tree(pid):
+    """The sum of Pss of a process and its children: each page divided among those that have it."""
+    children = open(f"/proc/{pid}/task/{pid}/children").read().split()
+    texts = [open(f"/proc/{process}/smaps_rollup").read() for process in [pid, *children]]
+    return sum(int(re.search(r"^Pss: +(\d+)", text, re.M).group(1)) * 1024 for text in texts)
+
+
+def test_pages_that_processes_share_count_once(scratch):
+    """Seven processes have the same 64 MiB: RSS, its parts and the budget count them once."""
+    path = scratch / "x.cairn"
+    with subprocess.Popen([CAIRN, "record", "-q", "-o", path, "--", PROGRAMS / "shared_tree"], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, env=environment()) as process:
+        read_until(process.stdout.fileno(), b"ready")
+        pid = int(open(f"/proc/{process.pid}/task/{process.pid}/children").read().split()[0])
+        pss = pss_of_tree(pid)
+        ctl(path, "snapshot")
+        process.communicate(b"\n", timeout=60)
+    report = Recording(path, process).report
+    asked, = [entry for entry in report["rss"]["breakdowns"] if entry["was_asked"]]
+    assert asked["processes"] == 7
+    assert asked["shared_bytes"] == 64 * MIB
+    assert asked["repeated_bytes"] > 6 * 64 * MIB
+    assert sum_of_kinds(report, asked) == asked["rss_bytes"]
+    # Other processes have pages of the libraries, too, which Pss counts in part.
+    assert -MIB < asked["rss_bytes"] - pss < 16 * MIB
+    assert report["totals"]["peak_rss_bytes"] < 64 * MIB + 32 * MIB
+    check = subprocess.run([CAIRN, "check", "--max-rss", "128MiB", "--", PROGRAMS / "shared_tree"], input=b"\n",
+                           capture_output=True, env=environment(), check=False)
+    assert check.returncode == 0, check.stdout

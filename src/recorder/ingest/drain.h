@@ -52,6 +52,7 @@ struct drain_lane {
     bool is_dated;            // self_address has been looked up in `stacks`
     bool is_relieved;         // its thread is dead, and the contents of its nursery were taken
     uint64_t self_address;    // of its thread
+    uint64_t snapshot_pos;    // what it had written at the end of the latest memory snapshot
     uint64_t look_ms;         // when to look next whether its thread sleeps
     struct nursery_hold hold; // at the start of the pass, if it could not be taken
     struct lane_budget budget;

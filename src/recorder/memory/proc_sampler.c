@@ -13,7 +13,7 @@
 #include "host/os/file.h"
 #include "host/os/proc_file.h"
 #include "host/text/proc_text.h"
-#include "recorder/memory/pages/shared_pages.h"
+#include "recorder/sharing/shared_pages.h"
 
 // A round may take this share of the time until the next one.
 #define GLANCE_COST_DIVISOR 250u
@@ -100,8 +100,12 @@ void proc_sampler_note_glance(struct proc_sampler *sampler,
     const struct rec_rss_sample *latest = &process->latest_sample;
     sample.repeated_anonymous_bytes = repeated_of(
         sample.anonymous_bytes, latest->repeated_anonymous_bytes, latest->anonymous_bytes);
+    // More shared pages of a process that repeats some are most likely repeated, too. If they are
+    // not, the next sample adds them.
+    const uint64_t file_bytes = min_u64(sample.file_bytes, latest->file_bytes);
     sample.repeated_file_bytes =
-        repeated_of(sample.file_bytes, latest->repeated_file_bytes, latest->file_bytes);
+        repeated_of(file_bytes, latest->repeated_file_bytes, latest->file_bytes) +
+        (latest->repeated_file_bytes > 0 ? sample.file_bytes - file_bytes : 0);
     sample.repeated_shmem_bytes =
         repeated_of(sample.shmem_bytes, latest->repeated_shmem_bytes, latest->shmem_bytes);
     sampler->now.rss_bytes += rec_rss_sample_counted(&sample);

@@ -24,9 +24,9 @@
 #include "base/err.h"
 #include "host/containers/string_table.h"
 #include "host/containers/vec.h"
-#include "recorder/memory/pages/shared_pages.h"
 #include "recorder/memory/rss_pieces.h"
 #include "recorder/memory/survivors.h"
+#include "recorder/sharing/shared_pages.h"
 #include "recording/format/tables.h"
 
 DEFINE_VEC(rec_memory_snapshot_vec, struct rec_memory_snapshot);

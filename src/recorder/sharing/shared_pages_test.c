@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // shared_pages: what counts of the pages that several processes have.
-#include "recorder/memory/pages/shared_pages.h"
+#include "recorder/sharing/shared_pages.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

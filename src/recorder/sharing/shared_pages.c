@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "recorder/memory/pages/shared_pages.h"
+#include "recorder/sharing/shared_pages.h"
 
 #include <stdbool.h>
 
