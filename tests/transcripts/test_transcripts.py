@@ -7,10 +7,9 @@ cairn printed when somebody last approved it; other tests, with other oracles, c
 right. This test shows what a change of the code changes, and so notices what no other test looks
 at. After an intended change write the transcripts anew, and read the difference; APPROVE is the command.
 
-A command that begins with a method of HTTP asks `cairn analyze`: "GET FILE TARGET" with the server's
-options before FILE, and headers of the request behind TARGET. It shows the status, with -i the headers too,
-and of a JSON answer each member in a line; of a long one the length and checksum. `cairn store` without --store
-asks a server that speaks as ClickHouse does; "> " stands before what cairn sent it.
+Only texts for people are here: `export`, `dump`, --json, --csv and the answers of `cairn analyze` have
+tests with oracles of their own (formats, recording, cli.csv, server.one_schema). `cairn store` without
+--store asks a server that speaks as ClickHouse does; "> " stands before what cairn sent it.
 
 The commands run in a folder with the recordings that `fixture_folder` makes: those of *.drawing
 (src/recording/test_support/recording_text.h), of events that follow from a seed (draw_history.c), a
@@ -18,17 +17,12 @@ file of an older cairn, and files of other tools. The length of a compressed fil
 can differ by a byte between machines. Half of them have no standard input at all, so that
 the first file that cairn opens gets descriptor 0.
 """
-import base64
-import contextlib
 import difflib
-import gzip
-import json
 import os
 import pathlib
 import re
 import shlex
 import shutil
-import sqlite3
 import subprocess
 import sys
 import urllib.parse
@@ -36,9 +30,7 @@ import zlib
 
 import pytest
 
-for place in ("server", "store"):
-    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / place))
-from serving import Server  # noqa: E402  pylint: disable=wrong-import-position
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "store"))
 from sql_server import serve  # noqa: E402  pylint: disable=wrong-import-position
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -51,17 +43,14 @@ FOREIGN = ["import_dhat/heap", "import_dhat/adhoc.json", "import_massif/millisec
 # Arguments of draw_history, and the sum of peaks that it prints.
 HISTORIES = {"short": ("3 300 0", 0), "long": ("7 20000 0", 41913252),
              "estimated": ("9 300 5", 0), "long_estimated": ("11 20000 6", 36628916)}
-BYTES_MAX = {"formats": 1500, "kinds": 3000}  # that are shown of an output, by transcript
+BYTES_MAX = {"kinds": 3000}  # that are shown of an output, by transcript
 BYTES_MAX_ELSE = 12000
-MEMBER_BYTES_MAX = 200
 # Recordings without allocations, and why.
 EMPTY = {"paused": "!stopped 0\n", "paused_late": "!mark 0 first\n!stopped 1\n", "began": "!stopped 0\n!started 7\n",
          "own": "process a\nthread main\nprocess b\nthread main\n!flags 1 2\n", "so_far": "!state 0\n",
          "served": "process a\nthread main\nprocess b\nthread main\n!allocator 1 /lib/libc.so.6\n",
          "stopped": "!state 2\n", "foreign": "!format massif\n", "counted": "!allocations 3\n"}
-METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE")
 CHANGES_MAX = 80  # lines
-ANSWER = re.compile(r'<script type="application/octet-stream" data-answer="([^"]*)">([^<]*)</script>\n')
 APPROVE = "CAIRN_BUILD=build CAIRN_APPROVE=1 /usr/bin/python3 -m pytest tests/transcripts"
 # MALLOC_PERTURB_: what cairn reads beyond an array or too early is not zero by chance (CairnTargets.cmake).
 ENVIRONMENT = {"MALLOC_PERTURB_": "165", "PATH": "/nonexistent", "TERM": "xterm", "TZ": "UTC", "LC_ALL": "C.UTF-8",
@@ -93,14 +82,6 @@ def fixture_folder(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module", name="servers")
-def fixture_servers():
-    """The servers by their command line, started when first asked."""
-    running = {}
-    yield running
-    assert {server.stop()[0] for server in running.values()} <= {0}
-
-
 @pytest.fixture(scope="module", name="store")
 def fixture_store():
     """A database server that notes what it was asked."""
@@ -109,76 +90,18 @@ def fixture_store():
         yield server
 
 
-def page_of(text, folder):
-    """The report of --html as lines: its answers, and what stands around them without the viewer."""
-    for key, packed in ANSWER.findall(text):
-        yield f"{key}: {answer_text(gzip.decompress(base64.b64decode(packed, validate=True)).decode(), folder)}"
-    text = re.sub(r"sha256-[\w+/=]{44}", "sha256-...", ANSWER.sub("", text))
-    yield from re.sub(r"(<style>|<script type=\"module\">).*?(</style>|</script>)", r"\1...\2", text, flags=re.S).splitlines()
-
-
 def shown(data, folder, bytes_max):
-    """Output as lines, unpacked if it is gzip's, and a database as its rows: a binary or long one as its
-    length and checksum."""
-    if data[:2] == b"\x1f\x8b":
-        data = gzip.decompress(data)
-    if data.startswith(b"SQLite format 3\0"):
-        with contextlib.closing(sqlite3.connect(":memory:")) as database:
-            database.deserialize(data)
-            items = database.execute("SELECT type, name, sql FROM sqlite_schema ORDER BY type, name").fetchall()
-            lines = [repr(item) for item in items]
-            for name in (name for kind, name, _ in items if kind == "table"):
-                lines += map(repr, database.execute(f"SELECT * FROM {name}"))
-            data = "\n".join(lines).encode()
+    """Output as lines: a binary or long one as its length and checksum."""
     try:
         text = data.decode()
     except UnicodeDecodeError:
         text = None
     if text is not None:
         text = text.replace(f"{folder}/", "FOLDER/")
-        if text.startswith("<!doctype html>"):
-            return list(page_of(text, folder))
         text = re.sub(r"(chunks in )\d+( bytes)", r"\1...\2", text)
     if text is None or len(data) > bytes_max:
         return [f"({len(data)} bytes, crc32 {zlib.crc32(data):08x})"]
     return text.split("\n")[:-1] if text.endswith("\n") else text.split("\n") if text else []
-
-
-def answer_text(text, folder):
-    """JSON without what depends on the folder or on the compressed file; a long one's length and checksum."""
-    text = text.replace(f"{folder}/", "FOLDER/")
-    text = re.sub(r'("path": ?"[^"]*", ?"bytes": ?)\d+', r"\1...", text)
-    return text if len(text) <= MEMBER_BYTES_MAX else f"({len(text)} bytes, crc32 {zlib.crc32(text.encode()):08x})"
-
-
-def members(body, folder):
-    """A JSON answer as lines."""
-    for key, value in json.loads(body).items():
-        yield f"{key}: {answer_text(json.dumps(value), folder)}"
-
-
-def answer_of(words, folder, servers):
-    """The lines that show an answer: `words` are those of the command."""
-    has_headers = "-i" in words
-    method, *words = [word for word in words if word != "-i"]
-    place = next(place for place, word in enumerate(words) if not word.startswith("--"))
-    *joined, name, target = words[:place + 2]
-    options = [word for option in joined for word in option.split("=")]
-    options = [str(folder / word) if (folder / word).exists() else word for word in options]
-    key = " ".join([*options, name])
-    if key not in servers:
-        servers[key] = Server(folder / name, *options, env=ENVIRONMENT)
-    headers = dict(word.split(": ", 1) for word in words[place + 2:])
-    answer = servers[key].ask(target, method, {name: value for name, value in headers.items() if name != "Host"},
-                              host=headers.get("Host"))
-    yield f"[{answer.status}]"
-    if has_headers:
-        kept = {name: value for name, value in answer.headers.items() if name not in ("date", "etag", "content-length")}
-        yield from (f"{name}: {value}" for name, value in kept.items())
-    if answer.headers.get("content-type") == "application/json" and answer.body:
-        yield from members(answer.body, folder)
-    else:
-        yield from shown(answer.body, folder, BYTES_MAX_ELSE)
 
 
 def store_of(words, server):
@@ -206,10 +129,8 @@ def without_ids(lines, server):
     return [pattern.sub(lambda found: names[found[0]].ljust(16 if len(found[0]) == 16 else 0), line) for line in lines]
 
 
-def transcript_of(command, folder, servers, store, bytes_max):
+def transcript_of(command, folder, store, bytes_max):
     words = shlex.split(command)
-    if words[0] in METHODS:
-        return [f"$ {command}", *answer_of(words, folder, servers)]
     assert words[0] == "cairn", command
     without_input = ["/bin/sh", "-c", 'exec "$0" "$@" <&-'] if zlib.crc32(command.encode()) % 2 else []
     run = subprocess.run([*without_input, BUILD / "bin/cairn", *words[1:]], cwd=folder,
@@ -223,11 +144,11 @@ def transcript_of(command, folder, servers, store, bytes_max):
 
 
 @pytest.mark.parametrize("path", sorted(HERE.glob("*.transcript")), ids=lambda path: path.stem)
-def test_transcript(path, folder, servers, store):
+def test_transcript(path, folder, store):
     approved = path.read_bytes().decode().split("\n")[:-1]  # a return stays one
     commands = [line[2:] for line in approved if line.startswith("$ ")]
     bytes_max = BYTES_MAX.get(path.stem, BYTES_MAX_ELSE)
-    got = [line for command in commands for line in transcript_of(command, folder, servers, store, bytes_max)]
+    got = [line for command in commands for line in transcript_of(command, folder, store, bytes_max)]
     if os.environ.get("CAIRN_APPROVE"):
         path.write_bytes(("\n".join(got) + "\n").encode())
     else:
