@@ -13,7 +13,7 @@ COMPILE   = cmake --build $(BUILD) -j $(JOBS)
 VIEWER    = cmake -DWEB=$(CURDIR)/web -DWORK=$(abspath $(BUILD))/web
 
 .DEFAULT_GOAL := all
-.PHONY: all deps test-deps test test-clickhouse check test-fresh sweep sweep-deps soak demo install deb test-deb test-image tarball test-tarball lint fmt asan tsan bench bench-scale bench-store bench-web viewer screenshots fuzz-smoke mutate clean help
+.PHONY: all deps test-deps test test-clickhouse check analyze nightly test-fresh sweep sweep-deps soak demo install deb test-deb test-image tarball test-tarball lint fmt asan tsan bench bench-scale bench-store bench-web viewer screenshots fuzz-smoke mutate clean help
 
 all: ## build everything; the program is build/bin/cairn
 	@$(CONFIGURE) -DBUILD_TESTING=OFF >/dev/null
@@ -28,12 +28,20 @@ test-deps: ## install with apt what the tests need beyond that
 test: deps test-deps ## install what is missing, build, and run every test; some minutes
 	@$(CONFIGURE) -DBUILD_TESTING=ON -DCAIRN_BENCH=ON >/dev/null
 	@$(COMPILE)
-	@tools/run_tests.sh $(BUILD) test $(SLOTS) -LE '^check$$'
+	@tools/run_tests.sh $(BUILD) test $(SLOTS) -LE '^(check|nightly)$$'
 
-check: deps test-deps ## clang-tidy, and the tests again under the sanitizers; half an hour
+check: deps test-deps ## clang-tidy, and most tests again under the sanitizers; a quarter of an hour
 	@$(CONFIGURE) -DBUILD_TESTING=ON >/dev/null
 	@$(COMPILE)
 	@tools/run_tests.sh $(BUILD) check $(JOBS) -L '^check$$'
+
+analyze: deps test-deps ## clang-tidy with its static analyzer on every file; ten minutes
+	@$(CONFIGURE) -DBUILD_TESTING=ON >/dev/null
+	@$(COMPILE)
+	@tools/check_tidy.py --analyze . $(BUILD)
+
+nightly: deps test-deps ## all that continuous integration leaves out: whole suites, soaks, sweeps; hours
+	@tools/run_nightly.sh $(BUILD) $(SLOTS)
 
 test-fresh: ## try `make demo` and the viewer on a minimal Debian of its own; minutes, and Debian's archive
 	@tools/packages.sh install fresh

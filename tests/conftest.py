@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """No test reads the options of the user who runs it (src/cli/user_options.h), none hides its failure
-behind a child that it would wait for, and none depends on which signals its caller ignores."""
+behind a child that it would wait for, and none depends on which signals its caller ignores. A case with
+the mark `nightly` takes long: it runs if CAIRN_NIGHTLY is set, as `make nightly` does."""
 import os
 import signal
 import subprocess
@@ -12,6 +13,15 @@ os.environ.pop("CAIRN_OPTIONS", None)
 # that sends one would wait for ever. (nohup's SIGHUP stays ignored, as the user wishes.)
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+
+
+
+def pytest_collection_modifyitems(config, items):
+    if not os.environ.get("CAIRN_NIGHTLY"):
+        late = [item for item in items if item.get_closest_marker("nightly")]
+        config.hook.pytest_deselected(items=late)
+        items[:] = [item for item in items if item not in late]
+
 
 wait_at_exit = subprocess.Popen.__exit__
 

@@ -50,7 +50,7 @@ def bare_addresses(recording):
             if entry["module"] == "" and entry["function"].startswith("0x")]
 
 
-@pytest.mark.parametrize("way", ["", "late"])
+@pytest.mark.parametrize("way", ["", pytest.param("late", marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("name", NAMES)
 def test_generated_code_is_called_as_its_map_says(record, name, way):
     recording = record(GENERATED, name, "5", *([way] if way else []), is_compared=False)

@@ -3,7 +3,7 @@
 sees the same run: every count of every stack is equal, and the true peak is within the stated
 bound.
 
-CAIRN_ORDER_RUNS is the number of random runs (30), CAIRN_ORDER_SEED the first seed.
+CAIRN_ORDER_RUNS is the number of random runs (10), CAIRN_ORDER_SEED the first seed.
 """
 import os
 import statistics
@@ -14,7 +14,7 @@ import pytest
 
 from cairn_run import CAIRN, PROGRAMS, environment
 
-RUNS = int(os.environ.get("CAIRN_ORDER_RUNS", "30"))
+RUNS = int(os.environ.get("CAIRN_ORDER_RUNS", "10"))
 SEED = int(os.environ.get("CAIRN_ORDER_SEED", "1"))
 COSTS = ("allocations", "allocated_bytes", "frees", "freed_bytes", "temporary")
 KINDS = 9  # heap_tracer.h; 0 means unmarked

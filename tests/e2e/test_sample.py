@@ -102,7 +102,7 @@ def test_totals_are_exact_and_sites_within_their_errors(scratch, how, rounds):
     assert sampled.totals["peak_error_bytes"] < totals["peak_bytes"] / 10
 
 
-@pytest.mark.parametrize("mean", ["16B", "512B", "64MiB"])  # of some, all blocks are chosen; some are; none is
+@pytest.mark.parametrize("mean", ["16B", pytest.param("512B", marks=pytest.mark.nightly), "64MiB"])  # of some, all blocks are chosen; some are; none is
 @pytest.mark.parametrize("name", ["malloc_family", "aligned_forms", "realloc_forms", "zero_sizes",
                                   "failing", "operators", "own_operators"])
 def test_totals_are_exact_for_every_form(scratch, name, mean):

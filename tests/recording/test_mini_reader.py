@@ -173,7 +173,7 @@ def test_the_specification_names_the_fields_that_the_readers_know(kind):
     assert described == [(str(ident), name) for ident, name, _, _ in mini_reader.TABLES[kind][1]]
 
 
-@pytest.mark.parametrize("place", range(0, 2000, 37))
+@pytest.mark.parametrize("place", range(0, 2000, 37 if os.environ.get("CAIRN_NIGHTLY") else 185))
 def test_the_mini_reader_notices_a_changed_byte(place, tmp_path):
     data = bytearray(write("tiny", tmp_path / "tiny").read_bytes())
     place %= len(data)

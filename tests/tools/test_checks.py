@@ -221,8 +221,8 @@ def tidy(tree, tmp_path):
     (build / "compile_commands.json").write_text(json.dumps(
         [{"directory": str(build), "command": f"cc -I{tmp_path}/src -c {source}", "file": str(source)}]))
 
-    def check(files):
-        status, said = run("check_tidy.py", tree(files), build)
+    def check(files, *options):
+        status, said = run("check_tidy.py", *options, tree(files), build)
         kept = os.listdir(build / "tidy") if (build / "tidy").exists() else []
         return status, said, len(kept)
     return check
@@ -233,7 +233,7 @@ def test_tidy_finds_and_remembers_only_what_is_clean(tidy):
         status, said, kept = tidy({"src/host/a.c": "int BadName(int a)\n{\n    return a;\n}\n"})
         assert (status, "readability-identifier-naming" in said, kept) == (1, True, 0), said
     status, said, kept = tidy({"src/host/a.c": "int good_name(int a)\n{\n    return a;\n}\n"})
-    assert (status, said, kept) == (0, "clang-tidy: 1 files, no findings\n", 1)
+    assert (status, said, kept) == (0, "clang-tidy: 1 files, 0 with the analyzer, no findings\n", 1)
 
 
 def test_tidy_looks_again_where_an_included_header_has_changed_and_at_no_other(tidy):
@@ -241,6 +241,23 @@ def test_tidy_looks_again_where_an_included_header_has_changed_and_at_no_other(t
                  "src/host/b.h": "int first(void);\n", "src/host/c.h": "int other(void);\n"})[2] == 1
     assert tidy({"src/host/c.h": "int another(void);\n"})[2] == 1
     assert tidy({"src/host/b.h": "int second(void);\n"})[2] == 2
+
+
+DIVIDES_BY_ZERO = "int divide(int a)\n{\n    int zero = 0;\n    return a / zero;\n}\n"
+
+
+def test_tidy_analyzes_all_files_or_those_that_changed_lately(tidy, history, tmp_path):
+    assert tidy({"src/host/a.c": DIVIDES_BY_ZERO})[0] == 0
+    status, said, _ = tidy({"src/host/a.c": DIVIDES_BY_ZERO}, "--analyze")
+    assert (status, "clang-analyzer-core.DivideZero" in said) == (1, True), said
+    assert tidy({"src/host/a.c": DIVIDES_BY_ZERO}, "--analyze-recent")[0] == 0  # a tree without history
+    history("2030-01-01T00:00:00Z", "host: Begin")
+    subprocess.run(["git", "-C", tmp_path, "add", "src"], check=True)
+    assert tidy({"src/host/a.c": DIVIDES_BY_ZERO}, "--analyze-recent")[0] == 1  # it is not committed
+    history("2030-01-02T00:00:00Z", "host: Add a division")
+    assert tidy({}, "--analyze-recent")[0] == 1  # it came with the newest commit
+    history("2030-02-01T00:00:00Z", "host: Add nothing")
+    assert tidy({}, "--analyze-recent")[0] == 0
 
 
 @pytest.mark.parametrize("output, status, want", [
