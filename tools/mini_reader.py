@@ -68,7 +68,9 @@ TABLES = {
         (1, "time_ms", 64, 0), (2, "process", 32, NONE), (3, "rss_bytes", 64, 0),
         (4, "anonymous_bytes", 64, 0), (5, "file_bytes", 64, 0), (6, "shmem_bytes", 64, 0),
         (7, "swap_bytes", 64, 0), (8, "minor_faults", 64, 0), (9, "major_faults", 64, 0),
-        (10, "break_bytes", 64, 0), (11, "data_bytes", 64, 0), (12, "mapped_bytes", 64, 0)]),
+        (10, "break_bytes", 64, 0), (11, "data_bytes", 64, 0), (12, "mapped_bytes", 64, 0),
+        (13, "repeated_anonymous_bytes", 64, 0), (14, "repeated_file_bytes", 64, 0),
+        (15, "repeated_shmem_bytes", 64, 0)]),
     "FRAM": ("frames", [
         (1, "module", 32, NONE), (2, "flags", 32, 0), (3, "offset", 64, 0),
         (4, "symbol_first", 32, 0), (5, "symbol_count", 32, 0),
@@ -108,11 +110,15 @@ TABLES = {
         (10, "mapped_bytes", 64, 0), (11, "stack_bytes", 64, 0), (12, "file_bytes", 64, 0),
         (13, "shared_bytes", 64, 0), (14, "own_bytes", 64, 0), (15, "rest_bytes", 64, 0),
         (16, "empty_page_bytes", 64, 0), (17, "sparse_page_bytes", 64, 0),
-        (18, "sparse_block_bytes", 64, 0)]),
+        (18, "sparse_block_bytes", 64, 0), (19, "repeated_live_bytes", 64, 0),
+        (20, "repeated_rounding_bytes", 64, 0), (21, "repeated_kept_bytes", 64, 0),
+        (22, "repeated_mapped_bytes", 64, 0), (23, "repeated_stack_bytes", 64, 0),
+        (24, "repeated_file_bytes", 64, 0), (25, "repeated_shared_bytes", 64, 0),
+        (26, "repeated_own_bytes", 64, 0), (27, "repeated_rest_bytes", 64, 0)]),
     "PART": ("parts", [
         (1, "snapshot", 32, NONE), (2, "kind", 32, 0), (3, "node", 32, NONE), (4, "path", 32, 0),
         (5, "areas", 32, 0), (6, "is_estimate", 32, 0), (7, "virtual_bytes", 64, 0),
-        (8, "rss_bytes", 64, 0), (9, "swap_bytes", 64, 0)]),
+        (8, "rss_bytes", 64, 0), (9, "swap_bytes", 64, 0), (10, "repeated_bytes", 64, 0)]),
     "SURV": ("survivors", [
         (1, "snapshot", 32, NONE), (2, "node", 32, NONE), (3, "blocks", 64, 0),
         (4, "block_bytes", 64, 0), (5, "held_bytes", 64, 0), (6, "oldest_ms", 64, 0),
