@@ -137,8 +137,10 @@ void jit_names_see(struct jit_names *names, const struct stack_table *stacks)
     }
 }
 
-// Read the names of all files of the process. An unreadable file adds nothing.
-static enum err read_files(const struct jit_process *process, struct jit_map *map)
+// Read the names of all files of the process. An unreadable file adds nothing; the first one that
+// is too large is named in `too_large`.
+static enum err
+read_files(const struct jit_process *process, struct jit_map *map, struct strbuf *too_large)
 {
     char path[64];
     CLEANUP(fd_closep) int tmp = -1;
@@ -152,9 +154,16 @@ static enum err read_files(const struct jit_process *process, struct jit_map *ma
                                NULL);
     const int files[] = {fd, process->dump};
     for (size_t i = 0; i < ARRAY_LEN(files); i++) {
-        if (files[i] >= 0 && perf_map_add_file(map, files[i], path, process->user, process->since_s,
-                                               NULL) == ERR_NO_MEMORY) {
-            return ERR_NO_MEMORY;
+        struct err_info info = {0};
+        const enum err err = files[i] >= 0 ? perf_map_add_file(map, files[i], path, process->user,
+                                                               process->since_s, &info)
+                                           : ERR_OK;
+        if (err == ERR_NO_MEMORY) {
+            return err;
+        }
+        if (err == ERR_LIMIT && too_large->len == 0) {
+            strbuf_printf(too_large, "%s, so code that process %u made has no names",
+                          err_text(&info), process->pid);
         }
     }
     return jit_map_seal(map);
@@ -172,7 +181,11 @@ static enum err name_frame(struct rec_frame *frame,
         return ERR_OK;
     }
     struct rec_symbol symbol = {0};
-    TRY(string_table_intern_text(strings, name, &symbol.function));
+    const enum err err = string_table_intern_text(strings, name, &symbol.function);
+    if (err == ERR_LIMIT) {
+        return ERR_OK; // a program that writes 4 GiB of names must not cost the recording
+    }
+    TRY(err);
     if (symbols->len >= UINT32_MAX) {
         return ERR_LIMIT;
     }
@@ -184,13 +197,14 @@ static enum err name_frame(struct rec_frame *frame,
 enum err jit_names_add(const struct jit_names *names,
                        struct recording *recording,
                        struct string_table *strings,
-                       struct rec_symbol_vec *symbols)
+                       struct rec_symbol_vec *symbols,
+                       struct strbuf *too_large)
 {
     for (size_t i = 0; i < names->processes.len; i++) {
         const struct jit_process *process = &names->processes.items[i];
         CLEANUP(jit_map_release) struct jit_map map = {0};
-        TRY(read_files(process, &map));
-        for (size_t k = 0; k < recording->frame_count && map.names.len > 0; k++) {
+        TRY(read_files(process, &map, too_large));
+        for (size_t k = 0; k < recording->frame_count && map.codes.len > 0; k++) {
             if (recording->frames[k].module == process->module) {
                 TRY(name_frame(&recording->frames[k], &map, strings, symbols));
             }

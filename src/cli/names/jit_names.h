@@ -46,12 +46,13 @@ void jit_names_release(struct jit_names *names);
 // Inspect the processes of modules that were added to `stacks`.
 void jit_names_see(struct jit_names *names, const struct stack_table *stacks);
 
-// Give frames of JIT modules their symbols, as recorder_callbacks.name_frames requires. Return
-// ERR_NO_MEMORY or ERR_LIMIT.
+// Give frames of JIT modules their symbols, as recorder_callbacks.name_frames requires. If a file
+// of names is too large, append one sentence to `too_large`. Return ERR_NO_MEMORY or ERR_LIMIT.
 enum err jit_names_add(const struct jit_names *names,
                        struct recording *recording,
                        struct string_table *strings,
-                       struct rec_symbol_vec *symbols) MUST_USE;
+                       struct rec_symbol_vec *symbols,
+                       struct strbuf *too_large) MUST_USE;
 
 // Merge all JIT modules into one, or into none if no frame in them has a name. Call it after the
 // last name was added. Modules behind them get other numbers.

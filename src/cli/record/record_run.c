@@ -131,7 +131,11 @@ static enum err name_frames(void *context,
     if (!run->is_quiet) {
         progress_init(&run->progress, stderr); // from here on, only cairn writes to the terminal
     }
-    enum err problem = jit_names_add(&run->jit, recording, strings, symbols);
+    CLEANUP(strbuf_release) struct strbuf too_large = {0};
+    enum err problem = jit_names_add(&run->jit, recording, strings, symbols, &too_large);
+    if (too_large.len > 0) {
+        say(run, strbuf_text(&too_large));
+    }
     if (problem == ERR_OK) {
         problem = record_names_add(recording, &run->sources, &run->ahead, strings, symbols,
                                    &run->progress);

@@ -57,6 +57,18 @@ bool utf8_is_valid(const char *text)
     return true;
 }
 
+size_t utf8_cut(const char *text, size_t len, size_t max)
+{
+    if (len <= max) {
+        return len;
+    }
+    size_t cut = max;
+    while (cut > 0 && max - cut < ARRAY_LEN(forms) - 1 && ((uint8_t)text[cut] & 0xc0) == 0x80) {
+        cut--;
+    }
+    return ((uint8_t)text[cut] & 0xc0) == 0x80 ? max : cut;
+}
+
 void utf8_append(struct strbuf *out, uint32_t code)
 {
     size_t more = 0;

@@ -19,6 +19,10 @@ size_t utf8_decode(const char *text, uint32_t *code);
 // Return whether all of `text` is UTF-8.
 bool utf8_is_valid(const char *text);
 
+// Return the length to which to cut text[0..len) so that at most `max` bytes are left. A character
+// is not split; bytes that are not UTF-8 may be.
+size_t utf8_cut(const char *text, size_t len, size_t max);
+
 // Return whether `code` is a character: at most U+10FFFF and not a surrogate.
 bool utf8_is_character(uint32_t code);
 

@@ -55,6 +55,31 @@ static void nothing_is_read_behind_the_length(void **state)
     assert_int_equal(utf8_decode_bytes("\xe2\x80\xae", 3, &code), 3);
 }
 
+static void a_cut_splits_no_character(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t max;
+        size_t want;
+    } cases[] = {
+        {"abc", 3, 3},
+        {"abc", 4, 3},
+        {"abc", 2, 2},
+        {"abc", 0, 0},
+        {"a\xe2\x80\xae", 4, 4},
+        {"a\xe2\x80\xae", 3, 1},
+        {"a\xe2\x80\xae", 2, 1},
+        {"a\xe2\x80\xae", 1, 1},
+        {"\xf0\x9f\x98\x80", 3, 0},
+        {"\x80\x80\x80\x80\x80", 4, 4}, // not UTF-8
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        assert_int_equal(utf8_cut(cases[i].text, strlen(cases[i].text), cases[i].max),
+                         cases[i].want);
+    }
+}
+
 // Every code point is written as by iconv(3), and read back.
 static void all_characters_are_those_of_iconv(void **state)
 {
@@ -92,6 +117,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(characters_have_their_lengths),
         cmocka_unit_test(nothing_is_read_behind_the_length),
+        cmocka_unit_test(a_cut_splits_no_character),
         cmocka_unit_test(all_characters_are_those_of_iconv),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

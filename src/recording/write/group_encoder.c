@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "host/text/utf8.h"
 #include "recording/format/chunk.h"
 #include "recording/format/column.h"
 #include "recording/format/share.h"
@@ -121,7 +122,8 @@ group_encode(struct group_encoder *encoder, const struct entry_group *group, str
     return strbuf_result(out);
 }
 
-// Return the length of a string, SIZE_MAX if it is not inside the data.
+// Return the number of bytes to write of a string, SIZE_MAX if it is not inside the data. A string
+// that is too long is cut, at a character if it is UTF-8: one long name must not cost the file.
 static size_t string_bytes(const struct rec_strings *strings, uint32_t id)
 {
     uint64_t offset = strings->offsets[id];
@@ -130,7 +132,7 @@ static size_t string_bytes(const struct rec_strings *strings, uint32_t id)
     }
     const char *text = strings->data + offset;
     const char *end = memchr(text, '\0', strings->data_bytes - offset);
-    return end == NULL ? SIZE_MAX : (size_t)(end - text);
+    return end == NULL ? SIZE_MAX : utf8_cut(text, (size_t)(end - text), GROUP_MAX_STRING_BYTES);
 }
 
 enum err group_measure_strings(struct group_encoder *encoder,
@@ -144,8 +146,8 @@ enum err group_measure_strings(struct group_encoder *encoder,
     *out_count = 0;
     for (uint32_t id = first; id < strings->count && *out_count < max; id++) {
         const size_t len = string_bytes(strings, id);
-        if (len > GROUP_MAX_STRING_BYTES) {
-            return ERR_LIMIT;
+        if (len == SIZE_MAX) {
+            return ERR_CORRUPT;
         }
         if (text_bytes + len > GROUP_TEXT_BYTES && *out_count > 0) {
             break;

@@ -38,8 +38,8 @@ enum err group_encode(struct group_encoder *encoder,
                       struct strbuf *out) MUST_USE;
 
 // Set *out_count to the number of strings from `first` that fill one chunk, at most `max`.
-// ERR_LIMIT: string number first + *out_count is not terminated or is longer than
-// GROUP_MAX_STRING_BYTES.
+// Strings longer than GROUP_MAX_STRING_BYTES are cut. ERR_CORRUPT: string number first + *out_count
+// is not terminated.
 enum err group_measure_strings(struct group_encoder *encoder,
                                const struct rec_strings *strings,
                                uint32_t first,

@@ -440,10 +440,38 @@ static void a_recording_that_is_not_sound_is_refused_or_mended(void **state)
         .strings = {.data = data, .offsets = offsets, .count = 2, .data_bytes = sizeof(data)}};
     struct err_info info = {0};
     const char *path = test_path(*state, "strings.cairn");
-    assert_int_equal(recording_write(&r, path, NULL, &info), ERR_LIMIT);
+    assert_int_equal(recording_write(&r, path, NULL, &info), ERR_CORRUPT);
     offsets[1] = 99;
-    assert_int_equal(recording_write(&r, path, NULL, &info), ERR_LIMIT);
+    assert_int_equal(recording_write(&r, path, NULL, &info), ERR_CORRUPT);
     assert_int_equal(test_folder_count(*state), 0);
+}
+
+static void a_string_that_is_too_long_is_cut_and_the_others_stay(void **state)
+{
+    enum {
+        LEN = GROUP_MAX_STRING_BYTES + 100
+    };
+    CLEANUP(recording_builder_release) struct recording_builder b = {0};
+    CLEANUP(recording_release) struct recording made = {0};
+    CLEANUP(recording_release) struct recording back = {0};
+    CLEANUP(text_freep) char *text = malloc(LEN + 1);
+    rec_string ids[3];
+    struct err_info info = {0};
+    assert_non_null(text);
+    memset(text, 'x', LEN);
+    text[LEN] = '\0';
+    assert_int_equal(recording_builder_init(&b), ERR_OK);
+    assert_int_equal(recording_builder_string(&b, "before", &ids[0]), ERR_OK);
+    assert_int_equal(recording_builder_string(&b, text, &ids[1]), ERR_OK);
+    assert_int_equal(recording_builder_string(&b, "after", &ids[2]), ERR_OK);
+    assert_int_equal(recording_builder_finish(&b, &made), ERR_OK);
+    const char *path = test_path(*state, "long.cairn");
+    assert_int_equal(recording_write(&made, path, NULL, &info), ERR_OK);
+    struct recording_open_result result = {0};
+    assert_int_equal(recording_open(path, &back, &result, &info), ERR_OK);
+    assert_string_equal(rec_string_get(&back, ids[0]), "before");
+    assert_int_equal(strlen(rec_string_get(&back, ids[1])), GROUP_MAX_STRING_BYTES);
+    assert_string_equal(rec_string_get(&back, ids[2]), "after");
 }
 
 static void a_builder_without_memory_for_its_strings_says_so(void **state)
@@ -474,6 +502,7 @@ int main(void)
         TEST_IN_FOLDER(progress_ends_at_the_total_and_can_stop_the_writing),
         TEST_IN_FOLDER(tables_can_be_made_while_they_are_written),
         TEST_IN_FOLDER(a_recording_that_is_not_sound_is_refused_or_mended),
+        TEST_IN_FOLDER(a_string_that_is_too_long_is_cut_and_the_others_stay),
         cmocka_unit_test(a_builder_without_memory_for_its_strings_says_so),
     };
     return cmocka_run_group_tests(tests, open_files_note, open_files_expect);

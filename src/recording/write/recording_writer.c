@@ -129,9 +129,8 @@ put_strings(struct recording_writer *w, const struct rec_strings *strings, struc
     for (uint32_t first = 0; first < strings->count; first += (uint32_t)count) {
         const enum err err =
             group_measure_strings(&w->encoder, strings, first, group_count(w), &count);
-        if (err == ERR_LIMIT) {
-            return err_set(info, err, "string %zu is not terminated or longer than %d bytes",
-                           first + count, GROUP_MAX_STRING_BYTES);
+        if (err == ERR_CORRUPT) {
+            return err_set(info, err, "string %zu is not terminated", first + count);
         }
         if (err != ERR_OK) {
             return err_set(info, err, "no memory for the strings");

@@ -2,7 +2,10 @@
 // jit_map: the names of JIT-compiled code by address, from the files that the compilers write:
 // perf_map.h and jit_dump.h.
 //
-// Code may replace older code at the same place: the later piece wins. Owns the text. Context: H.
+// Code may replace older code at the same place, wholly or in part: the later piece wins. Sealing
+// the map paints the pieces over one another, so that a search meets one piece, however often an
+// address was used. A name is cut at SYMBOL_NAME_MAX bytes: the program wrote it, and it goes into
+// the recording. Owns the text. Context: H.
 #pragma once
 
 #include <stddef.h>
@@ -11,14 +14,23 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "host/containers/map_u64.h"
+#include "host/containers/vec.h"
 #include "host/text/strbuf.h"
-#include "symbols/names/range_index.h"
+
+struct jit_code {
+    uint64_t begin;
+    uint64_t end;  // exclusive
+    uint64_t name; // offset in the texts
+};
+
+DEFINE_VEC(jit_code_vec, struct jit_code);
 
 struct jit_map {
     struct strbuf text;        // the names, each zero-terminated
-    struct u64_vec names;      // offset of the name in text, by line
-    struct range_index ranges; // value: index into names
-    struct map_u64 latest;     // start of the code -> index of its name
+    struct jit_code_vec codes; // in the order of the files
+    struct map_u64 latest;     // start of the code -> its index
+    struct u64_vec borders;    // sorted; every begin and end once; empty until sealed
+    struct u32_vec owners;     // owners[i]: index + 1 of the latest code from borders[i]; 0: none
 };
 
 // Add one piece of code. The latest one at an address wins. One that cannot be is left out.

@@ -80,6 +80,9 @@ enum err perf_map_add_file(struct jit_map *map,
     if (status.st_mtime < since_s) {
         return err_set(info, ERR_NOT_FOUND, "'%s' is older than the process", path);
     }
+    if (status.st_size > MAX_FILE_BYTES) {
+        return err_set(info, ERR_LIMIT, "'%s' has more than %d MiB", path, MAX_FILE_BYTES >> 20);
+    }
     CLEANUP(strbuf_release) struct strbuf text = {0};
     TRY(file_read_fd(fd, path, MAX_FILE_BYTES, &text, info));
     enum err result = jit_dump_parse(strbuf_bytes(&text), map);
