@@ -14,6 +14,7 @@
 #include "cli/cmd_help.h"
 #include "cli/command_table.h"
 #include "cli/completion.h"
+#include "cli/standard_streams.h"
 #include "cli/user_options.h"
 #include "host/os/quiet_thread.h"
 
@@ -29,6 +30,7 @@ static const struct {
 
 int main(int argc, char **argv)
 {
+    standard_streams_occupy();
     quiet_thread_make_room();
     if (argc < 2) {
         help_print_overview(stdout);

@@ -9,9 +9,11 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 enum {
@@ -256,6 +258,16 @@ static bool is_special(const char *path)
     return stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
 }
 
+// Return whether the link at `path` is one of /proc/PID/fd, whose text is not where it leads.
+static bool is_descriptor(const char *path)
+{
+    CLEANUP(text_freep) char *copy = strdup(path);
+    struct stat status;
+    struct statfs system;
+    return copy != NULL && lstat(path, &status) == 0 && S_ISLNK(status.st_mode) &&
+           statfs(dirname(copy), &system) == 0 && system.f_type == PROC_SUPER_MAGIC;
+}
+
 // Return whether a link may be a trap. The kernel makes the same check with fs.protected_symlinks,
 // for every directory that is writable for all users.
 static bool is_a_strangers(const struct stat *link, const char *path)
@@ -290,6 +302,9 @@ enum err file_find_target(const char *path, char **out, struct err_info *info)
     CLEANUP(text_freep) char *at = strdup(path);
     struct stat status;
     for (int links = 0; at != NULL && lstat(at, &status) == 0 && S_ISLNK(status.st_mode); links++) {
+        if (is_descriptor(at)) {
+            break;
+        }
         if (is_a_strangers(&status, at)) {
             return err_set(info, ERR_PERMISSION,
                            "'%s' is a symbolic link that another user has put there", at);
@@ -298,9 +313,6 @@ enum err file_find_target(const char *path, char **out, struct err_info *info)
         if (next == NULL) {
             return err_set_errno(info, links < MAX_LINKS ? errno : ELOOP, "cannot follow '%s'",
                                  path);
-        }
-        if (lstat(next, &status) != 0) {
-            break; // a link without a target is replaced itself
         }
         free(at);
         at = TAKE(next);
@@ -342,9 +354,19 @@ static void set_access(int fd, mode_t mode)
     file_give_to_caller(fd);
 }
 
+// Open what is written to as it is. An own descriptor is doubled: the output follows what was
+// written through it, and what its other users write next follows the output.
 static MUST_USE enum err open_special(const char *path, int *out_fd, struct err_info *info)
 {
-    *out_fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    uint64_t number;
+    struct stat own;
+    struct stat status;
+    const bool is_own = is_descriptor(path) &&
+                        number_parse(path_file_name(path), INT_MAX, &number) &&
+                        fstat((int)number, &own) == 0 && stat(path, &status) == 0 &&
+                        own.st_dev == status.st_dev && own.st_ino == status.st_ino;
+    *out_fd = is_own ? fcntl((int)number, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
+                     : open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY);
     return *out_fd >= 0 ? ERR_OK : err_set_errno(info, errno, "cannot write '%s'", path);
 }
 
@@ -359,7 +381,7 @@ replacement_begin(struct replacement *r, const char *path, mode_t mode, struct e
                               // see that
     }
     CLEANUP(fd_closep) int fd = -1;
-    bool is_kept = is_special(fresh.path);
+    bool is_kept = is_special(fresh.path) || is_descriptor(fresh.path);
     if (is_kept) {
         TRY(open_special(fresh.path, &fd, info));
     } else {

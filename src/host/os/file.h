@@ -79,14 +79,15 @@ enum {
 
 // Return the path behind all symbolic links at `path`, of an existing file or of one to create. The
 // caller frees it. In a directory that is writable for all users, a link of another user is not
-// followed (ERR_PERMISSION), whatever fs.protected_symlinks says. A link without a target is itself
-// the result.
+// followed (ERR_PERMISSION), whatever fs.protected_symlinks says. The result of a link without a
+// target is that target, and a link of /proc/PID/fd is itself the result.
 enum err file_find_target(const char *path, char **out, struct err_info *info) MUST_USE;
 
 // Give a new file to the caller of sudo. Without sudo do nothing.
 void file_give_to_caller(int fd);
 
-// Begin to replace `path`. A pipe, a terminal or a device is written to directly. The target of a
+// Begin to replace `path`. A pipe, a terminal, a device, or a descriptor (/dev/stdout, /dev/fd/N)
+// is written to directly. The target of a
 // symbolic link is replaced, not the link (file_find_target). `mode`: FILE_MODE_..., or permissions
 // that apply regardless of the umask.
 enum err

@@ -442,6 +442,45 @@ static void content_of_any_length_is_written(void **state)
     assert_int_equal(unlink("short"), 0);
 }
 
+static void a_descriptor_is_written_to_and_no_file_is_replaced(void **state)
+{
+    (void)state;
+    struct err_info info = {0};
+    char link[32];
+    CLEANUP(fd_closep) int log = open("log", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    assert_true(log >= 0);
+    assert_int_equal(write(log, "one ", 4), 4);
+    (void)snprintf(link, sizeof(link), "/proc/self/fd/%d", log);
+    assert_int_equal(symlink(link, "out"), 0);
+    assert_int_equal(file_replace("out", bytes_of("two "), &info), ERR_OK);
+    (void)snprintf(link, sizeof(link), "/dev/fd/%d", log);
+    assert_int_equal(file_replace(link, bytes_of("three "), &info), ERR_OK);
+    assert_int_equal(write(log, "four", 4), 4);
+    assert_content("log", "one two three four");
+    assert_int_equal(close(log), 0);
+    log = -1;
+    assert_int_not_equal(file_replace("out", bytes_of("five"), &info), ERR_OK); // it is closed
+    struct stat status;
+    assert_int_equal(lstat("out", &status), 0);
+    assert_true(S_ISLNK(status.st_mode));
+    assert_int_equal(unlink("out"), 0);
+    assert_int_equal(unlink("log"), 0);
+}
+
+static void a_link_without_a_target_gets_one(void **state)
+{
+    (void)state;
+    struct err_info info = {0};
+    struct stat status;
+    assert_int_equal(symlink("target", "dangling"), 0);
+    assert_int_equal(file_replace("dangling", bytes_of("new"), &info), ERR_OK);
+    assert_int_equal(lstat("dangling", &status), 0);
+    assert_true(S_ISLNK(status.st_mode));
+    assert_content("target", "new");
+    assert_int_equal(unlink("dangling"), 0);
+    assert_int_equal(unlink("target"), 0);
+}
+
 // 40 links are followed, as the kernel does.
 static void a_chain_of_links_has_a_limit(void **state)
 {
@@ -521,6 +560,8 @@ int main(void)
         cmocka_unit_test(whatever_changes_a_file_changes_its_identity),
         cmocka_unit_test(content_of_any_length_is_written),
         cmocka_unit_test(a_chain_of_links_has_a_limit),
+        cmocka_unit_test(a_descriptor_is_written_to_and_no_file_is_replaced),
+        cmocka_unit_test(a_link_without_a_target_gets_one),
         cmocka_unit_test(cleanups_accept_nothing_and_keep_errno),
     };
     return cmocka_run_group_tests(tests, enter_scratch, leave_scratch);
