@@ -309,8 +309,8 @@ RESIDENT MEMORY: what RSS consisted of
   ? not explained              320 KiB   3.9%         192 KiB   3.8%
   = resident                  8.00 MiB               5.00 MiB
 
-  peak  ########::::..MMMMMMMMMMMMMMMMMTFFFFFFFFFFFFFFFFFFFFFFFFFcccccc???
-  end   #######:::..MMMMMMMMMMMMMTFFFFFFFFFFFFFFFFFFFFFFFFFFFScccccccccc??
+  peak    ########::::..MMMMMMMMMMMMMMMMMTFFFFFFFFFFFFFFFFFFFFFFFFFcccccc???
+  end     #######:::..MMMMMMMMMMMMMTFFFFFFFFFFFFFFFFFFFFFFFFFFFScccccccccc??
 
   mapped by the program
       2.00 MiB of 4.00 MiB        anonymous

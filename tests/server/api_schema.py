@@ -190,7 +190,7 @@ ROUTES = {
         "kinds": Table(key=str, phrase=str),
         "survivors": Table(time_ms=int, blocks=int, block_bytes=int, held_bytes=int, oldest_ms=int,
                            newest_ms=int, location=Nullable(int)),
-        "breakdowns": Table(time_ms=int, age_ms=int, rss_bytes=int, swap_bytes=int,
+        "breakdowns": Table(time_ms=int, age_ms=int, rss_bytes=int, swap_bytes=int, repeated_bytes=int,
                             requested_bytes=int, processes=int, has_mappings=bool, is_peak=bool,
                             is_last=bool, was_asked=bool, at_exit=bool, is_of_peak=bool,
                             live_is_estimate=bool, mapping_first=int, mapping_count=int,
