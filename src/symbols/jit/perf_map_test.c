@@ -115,9 +115,9 @@ static void a_long_name_is_cut(void **state)
     (void)state;
     static char text[100 + 2 * SYMBOL_NAME_MAX];
     const size_t head = (size_t)snprintf(text, sizeof(text), "1000 10 ");
-    memset(text + head, 'x', 2 * SYMBOL_NAME_MAX);
+    memset(text + head, 'x', sizeof(text) - 100);
     CLEANUP(jit_map_release) struct jit_map map = {0};
-    parse(&map, text, head + 2 * SYMBOL_NAME_MAX);
+    parse(&map, text, head + sizeof(text) - 100);
     assert_int_equal(strlen(jit_map_find(&map, 0x1000)), SYMBOL_NAME_MAX);
 }
 
