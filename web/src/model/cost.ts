@@ -62,12 +62,8 @@ export function costTitle(key: CostKey, when: LiveWhen = 'end'): string {
   return textOf(key, when)?.title ?? key;
 }
 
-/** For a column, which has three numbers in a comparison. */
-export function costHeading(key: CostKey, isDiff: boolean, when: LiveWhen = 'end'): string {
-  return `${costTitle(key, when)}${isDiff ? OLD_NEW_CHANGE : ''}`;
-}
-
-const OLD_NEW_CHANGE = ': old, new, change';
+/** After the title of a column, which has three numbers in a comparison. */
+export const OLD_NEW_CHANGE = ': old, new, change';
 
 /** The heading in a narrow table, which has no room for old values. */
 export function narrowHeading(heading: string): string {

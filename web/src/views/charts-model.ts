@@ -7,6 +7,7 @@ import { errorBeside } from '../model/cost';
 import { markText, type Mark } from '../model/mark';
 import { extendTimes, shownValues, valuesAt, type ChartKind } from '../model/over-time';
 import { stackUp } from '../model/stacked';
+import { tableText } from '../model/table-text';
 import type { ChartSpec } from '../render/chart-spec';
 import { palette } from '../render/colour';
 import type { LegendEntry } from '../render/picture';
@@ -184,19 +185,18 @@ export function legendEntries(model: ChartModel, isDark: boolean): readonly Lege
 
 export function chartCsv(model: ChartModel): string {
   const { series } = model;
-  const quote = (text: string): string => `"${text.replaceAll('"', '""')}"`;
-  const names = series.top.map((entry) => quote(siteText(series, entry.location)));
+  const names = series.top.map((entry) => siteText(series, entry.location));
   const extra: readonly (readonly [string, Column | null])[] = [
     ['old_total', model.old],
     ['highest', model.highest],
     ['total error', model.errors.total],
-    ...series.top.map((entry, i) => [quote(`${siteText(series, entry.location)} error`), model.errors.top[i] ?? null] as const),
+    ...series.top.map((entry, i) => [`${siteText(series, entry.location)} error`, model.errors.top[i] ?? null] as const),
     ['rest error', model.errors.rest],
     ['old_total error', model.errors.old],
     ['highest error', model.errors.highest],
   ];
   const known = extra.flatMap(([name, column]) => (column === null ? [] : [{ name, column }]));
   const columns: readonly Column[] = [model.total, ...model.top, model.rest, ...known.map(({ column }) => column)];
-  const rows = model.timesMs.map((end, i) => [end, ...columns.map((column) => column[i] ?? '')].join(','));
-  return [['end_ms', 'total', ...names, 'rest', ...known.map(({ name }) => name)].join(','), ...rows].join('\n');
+  const rows = model.timesMs.map((end, i) => [end, ...columns.map((column) => column[i] ?? '')]);
+  return tableText(['end_ms', 'total', ...names, 'rest', ...known.map(({ name }) => name)], rows, 'csv');
 }

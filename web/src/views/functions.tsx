@@ -5,15 +5,15 @@ import { useMemo, useState } from 'preact/hooks';
 import { functionDetail, functions as functionsAnswer, type FunctionDetail, type Functions } from '../api/answers';
 import { at, range } from '../base/columns';
 import { formatCount, formatCountOf } from '../base/format';
-import { functionName, locationName, NO_CODE, type CodeName } from '../model/code';
-import { columnCosts, costHeading, costMeaning, costWidths, TABLE_COSTS, type CostKey, type LiveWhen } from '../model/cost';
+import { fileLine, functionName, locationName, NO_CODE, type CodeName } from '../model/code';
+import { columnCosts, costMeaning, costTitle, TABLE_COSTS, type CostKey, type LiveWhen } from '../model/cost';
 import type { CostColumns } from '../model/tree';
 import { filterParams, hideWrappers, type Address } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
-import { CodeText, openFunction, PlaceLinks } from './parts/code-label';
+import { CodeText, nameText, openFunction, PlaceLinks } from './parts/code-label';
 import { Choice, WrapperToggle } from './parts/controls';
-import { CostCell, errorAt } from './parts/cost-cell';
+import { costColumn, errorAt, type CostFigures } from './parts/cost-cell';
 import { DataTable, type Column } from './parts/data-table';
 import { useLiveWhen } from './parts/live-when';
 import { Pane } from './parts/pane';
@@ -31,28 +31,28 @@ interface Costed {
 
 function costColumns(values: Costed, totals: Totals, costs: readonly CostKey[], when: LiveWhen): readonly Column[] {
   const { old } = values;
+  const hasErrors = (values.errors ?? values.oldErrors) !== null;
   return costs.map((cost) => ({
-    key: cost,
-    title: costHeading(cost, old !== null, when),
+    ...costColumn(cost, { title: costTitle(cost, when), isDiff: old !== null, hasErrors }, (row) => ({
+      value: at(values.costs[cost], row),
+      total: totals[cost] ?? 0,
+      old: old === null ? undefined : at(old[cost], row),
+      error: errorAt(values.errors, cost, row),
+      oldError: errorAt(values.oldErrors, cost, row),
+    })),
     help: `${costMeaning(cost, when)}: sort by this`,
-    ...costWidths(cost, old !== null, (values.errors ?? values.oldErrors) !== null),
-    numeric: true,
     sortable: true,
-    cell: (row) => (
-      <CostCell
-        cost={cost}
-        value={at(values.costs[cost], row)}
-        total={totals[cost] ?? 0}
-        old={old === null ? undefined : at(old[cost], row)}
-        error={errorAt(values.errors, cost, row)}
-        oldError={errorAt(values.oldErrors, cost, row)}
-      />
-    ),
   }));
 }
 
 function nameColumn(title: string, widthPx: number, name: (row: number) => CodeName): Column {
-  return { key: 'name', title, widthPx, grows: true, cell: (row) => <CodeText name={name(row)} /> };
+  return { key: 'name', title, widthPx, grows: true, cell: (row) => <CodeText name={name(row)} />, saved: [{ head: title, value: (row) => nameText(name(row)) }] };
+}
+
+/** The costs of source lines, of themselves or with what they call. */
+function lineColumns(key: string, title: string, costs: CostColumns, errors: CostColumns | null, totals: Totals, cost: CostKey): readonly Column[] {
+  const figures = (row: number): CostFigures => ({ value: at(costs[cost], row), total: totals[cost] ?? 0, error: errorAt(errors, cost, row) });
+  return [{ ...costColumn(cost, { title, isDiff: false, hasErrors: errors !== null }, figures), key }];
 }
 
 function AllFunctions(props: { readonly answer: Functions; readonly address: Address }): JSX.Element {
@@ -78,10 +78,7 @@ function AllFunctions(props: { readonly answer: Functions; readonly address: Add
         label="Functions"
         columns={[
           { ...nameColumn('Function', 220, name), narrowPx: 140 },
-          ...costColumns(shown, answer.selection.totals, shown.old === null ? TABLE_COSTS : columnCosts(address.cost, true), when).map((column) => ({
-            ...column,
-            cell: (place: number) => column.cell(at(rows, place)),
-          })),
+          ...costColumns(shown, answer.selection.totals, shown.old === null ? TABLE_COSTS : columnCosts(address.cost, true), when),
         ]}
         count={rows.length}
         selected={selected}
@@ -139,7 +136,6 @@ function NeighbourTable(props: {
 
 function Lines(props: { readonly detail: FunctionDetail; readonly cost: CostKey }): JSX.Element {
   const { detail, cost } = props;
-  const when = useLiveWhen();
   const [selected, setSelected] = useState(-1);
   const { locations } = detail;
   const columns: readonly Column[] = [
@@ -152,9 +148,10 @@ function Lines(props: { readonly detail: FunctionDetail; readonly cost: CostKey 
         const name = locationName(detail.code, locations.location[row]);
         return name.file === '' ? <span class="soft">unknown</span> : <PlaceLinks name={name} />;
       },
+      saved: [{ head: 'Source line', value: (row) => fileLine(locationName(detail.code, locations.location[row])) || 'unknown' }],
     },
-    ...costColumns({ costs: locations.self, old: null, errors: locations.self_errors, oldErrors: null }, detail.inclusive, [cost], when).map((column) => ({ ...column, key: 'self', title: 'Self', sortable: false })),
-    ...costColumns({ costs: locations.inclusive, old: null, errors: locations.inclusive_errors, oldErrors: null }, detail.inclusive, [cost], when).map((column) => ({ ...column, key: 'inclusive', title: 'Inclusive', sortable: false })),
+    ...lineColumns('self', 'Self', locations.self, locations.self_errors, detail.inclusive, cost),
+    ...lineColumns('inclusive', 'Inclusive', locations.inclusive, locations.inclusive_errors, detail.inclusive, cost),
   ];
   return (
     <section class="neighbours">

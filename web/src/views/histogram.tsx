@@ -13,8 +13,8 @@ import { stackUp } from '../model/stacked';
 import { palette } from '../render/colour';
 import type { Picture, Shape } from '../render/picture';
 import { CodeLink } from './parts/code-label';
-import { CostCell } from './parts/cost-cell';
-import { DataTable } from './parts/data-table';
+import { costColumn } from './parts/cost-cell';
+import { DataTable, type Column } from './parts/data-table';
 import { PictureButtons } from './parts/picture-buttons';
 import { cssVariable, useDarkness } from './parts/theme-hook';
 
@@ -211,27 +211,36 @@ export function BarsTable(props: { readonly model: HistogramModel }): JSX.Elemen
   const total = (key: RankKey): number => now.buckets[key].reduce((sum, value) => sum + value, 0);
   const totals = { blocks: total('blocks'), bytes: total('bytes') };
   const hasErrors = (now.buckets.blocks_error ?? old?.buckets.blocks_error ?? null) !== null;
-  const column = (key: RankKey, cost: string, title: string): Parameters<typeof DataTable>[0]['columns'][number] => ({
+  const widthPx = (old === null ? 150 : 260) + (hasErrors ? (old === null ? 44 : 84) : 0);
+  const column = (key: RankKey, cost: string, title: string): Column => ({
+    ...costColumn(cost, { title, isDiff: old !== null, hasErrors }, (row) => ({
+      value: valueIn(now, key, bars[row]?.now ?? null),
+      total: totals[key],
+      old: old === null ? undefined : valueIn(old, key, bars[row]?.old ?? null),
+      error: errorIn(now, key, bars[row]?.now ?? null),
+      oldError: errorIn(old, key, bars[row]?.old ?? null),
+    })),
     key,
-    title: old === null ? title : `${title}: old, new, change`,
-    widthPx: (old === null ? 150 : 260) + (hasErrors ? (old === null ? 44 : 84) : 0),
-    numeric: true,
-    cell: (row) => (
-      <CostCell
-        cost={cost}
-        value={valueIn(now, key, bars[row]?.now ?? null)}
-        total={totals[key]}
-        old={old === null ? undefined : valueIn(old, key, bars[row]?.old ?? null)}
-        error={errorIn(now, key, bars[row]?.now ?? null)}
-        oldError={errorIn(old, key, bars[row]?.old ?? null)}
-      />
-    ),
+    widthPx,
+    narrowPx: widthPx,
   });
+  const low = (row: number): number => bars[row]?.low ?? 0;
+  const high = (row: number): number => bars[row]?.high ?? 0;
   return (
     <DataTable
       label="Buckets"
       columns={[
-        { key: 'range', title: now.unit === 'bytes' ? 'Size' : 'Lifetime', widthPx: 200, grows: true, cell: (row) => rangeText(now.unit, bars[row]?.low ?? 0, bars[row]?.high ?? 0) },
+        {
+          key: 'range',
+          title: now.unit === 'bytes' ? 'Size' : 'Lifetime',
+          widthPx: 200,
+          grows: true,
+          cell: (row) => rangeText(now.unit, low(row), high(row)),
+          saved: [
+            { head: `From (${now.unit})`, value: low },
+            { head: `To (${now.unit})`, value: high },
+          ],
+        },
         column('blocks', 'allocations', 'Blocks'),
         column('bytes', 'allocated_bytes', 'Bytes'),
       ]}

@@ -6,12 +6,12 @@ import { callSites, stackPairs, type CallSites, type StackPairs } from '../api/a
 import { at, range } from '../base/columns';
 import { formatCount } from '../base/format';
 import { functionName, locationName, type CodeName } from '../model/code';
-import { costHeading, costMeaning, costWidths, type LiveWhen } from '../model/cost';
+import { costMeaning, costTitle, type LiveWhen } from '../model/cost';
 import { wholeRunParams, type Address } from '../state/address';
 import { useAsk } from '../state/hooks';
 import { FrameList } from './frame-list';
-import { CodeText, openFunction } from './parts/code-label';
-import { CostCell, errorAt } from './parts/cost-cell';
+import { CodeText, nameText, openFunction } from './parts/code-label';
+import { costColumn, errorAt } from './parts/cost-cell';
 import { DataTable, type Column } from './parts/data-table';
 import { useLiveWhen } from './parts/live-when';
 import { Pane } from './parts/pane';
@@ -32,23 +32,16 @@ interface Compared {
 function columnsOf(title: string, name: (row: number) => CodeName, table: Compared, totals: Readonly<Record<string, number>>, when: LiveWhen): readonly Column[] {
   const { costs: now, old_costs: old, errors, old_errors: oldErrors } = table;
   return [
-    { key: 'name', title, widthPx: 260, grows: true, cell: (row) => <CodeText name={name(row)} /> },
+    { key: 'name', title, widthPx: 260, grows: true, cell: (row) => <CodeText name={name(row)} />, saved: [{ head: title, value: (row) => nameText(name(row)) }] },
     ...COSTS.map((cost) => ({
-      key: cost,
-      title: costHeading(cost, true, when),
+      ...costColumn(cost, { title: costTitle(cost, when), isDiff: true, hasErrors: (errors ?? oldErrors) !== null }, (row) => ({
+        value: at(now[cost], row),
+        old: at(old?.[cost], row),
+        total: totals[cost] ?? 0,
+        error: errorAt(errors, cost, row),
+        oldError: errorAt(oldErrors, cost, row),
+      })),
       help: costMeaning(cost, when),
-      ...costWidths(cost, true, (errors ?? oldErrors) !== null),
-      numeric: true,
-      cell: (row: number) => (
-        <CostCell
-          cost={cost}
-          value={at(now[cost], row)}
-          old={at(old?.[cost], row)}
-          total={totals[cost] ?? 0}
-          error={errorAt(errors, cost, row)}
-          oldError={errorAt(oldErrors, cost, row)}
-        />
-      ),
     })),
   ];
 }

@@ -6,16 +6,16 @@ import { leaks as leaksAnswer, type Leaks } from '../api/answers';
 import { at, range } from '../base/columns';
 import { formatBytes, formatChange, formatCount, formatCountOf, formatMs } from '../base/format';
 import { locationName } from '../model/code';
-import { costTitle, costWidths, errorBeside, type LiveWhen } from '../model/cost';
+import { costTitle, errorBeside, type LiveWhen } from '../model/cost';
 import { wholeRunParams, type Address } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
 import { FrameList } from './frame-list';
 import { LeaksDiff } from './leaks-diff';
-import { CodeText, openFunction } from './parts/code-label';
+import { CodeText, nameText, openFunction } from './parts/code-label';
 import { Choice } from './parts/controls';
-import { CostCell } from './parts/cost-cell';
-import { DataTable, type Column } from './parts/data-table';
+import { costColumn, errorAt } from './parts/cost-cell';
+import { DataTable, inOrder, type Column } from './parts/data-table';
 import { useLiveWhen } from './parts/live-when';
 import { useCapability } from './parts/meta-context';
 import { Notice, Pane } from './parts/pane';
@@ -51,28 +51,38 @@ function sortedRows(answer: Leaks, sortBy: string): readonly number[] {
   return range(answer.leaks.count).sort((a, b) => at(scores, b) - at(scores, a));
 }
 
+/** The class of a row's growth, and how sure it is. */
+function growthColumn({ leaks }: Leaks): Column {
+  const label = (row: number): string => GROWTH.find((entry) => entry.value === leaks.growth[row])?.label ?? leaks.growth[row] ?? '';
+  return {
+    key: 'growth',
+    title: 'Growth',
+    widthPx: 84,
+    narrowPx: 74,
+    cell: (row) => {
+      const growth = GROWTH.find((entry) => entry.value === leaks.growth[row]);
+      const isUnsure = leaks.growth_confidence[row] === 'low';
+      return (
+        <span
+          class={growth?.value === 'growing' ? 'leaks-growing' : ''}
+          title={`${growth?.help ?? ''}${isUnsure ? ' (by few samples)' : ''}`}
+        >
+          {`${label(row)}${isUnsure ? '?' : ''}`}
+        </span>
+      );
+    },
+    saved: [
+      { head: 'Growth', value: label },
+      { head: 'Growth is sure', value: (row) => leaks.growth_confidence[row] ?? '' },
+    ],
+  };
+}
+
 function growthColumns(answer: Leaks): readonly Column[] {
   const { leaks } = answer;
   const when = (ms: number | null | undefined): string => (ms === null || ms === undefined ? '-' : formatMs(ms));
   return [
-    {
-      key: 'growth',
-      title: 'Growth',
-      widthPx: 84,
-      narrowPx: 74,
-      cell: (row) => {
-        const growth = GROWTH.find((entry) => entry.value === leaks.growth[row]);
-        const isUnsure = leaks.growth_confidence[row] === 'low';
-        return (
-          <span
-            class={growth?.value === 'growing' ? 'leaks-growing' : ''}
-            title={`${growth?.help ?? ''}${isUnsure ? ' (by few samples)' : ''}`}
-          >
-            {`${growth?.label ?? leaks.growth[row] ?? ''}${isUnsure ? '?' : ''}`}
-          </span>
-        );
-      },
-    },
+    growthColumn(answer),
     {
       key: 'slope',
       title: 'Slope',
@@ -86,6 +96,10 @@ function growthColumns(answer: Leaks): readonly Column[] {
         const slope = leaks.slope_bytes_per_s[row] ?? null;
         return <span class="leaks-number" title={slope === null ? '' : `over the last ${when(leaks.slope_ms[row])}`}>{slope === null ? '' : `${formatChange(slope, formatBytes)}/s${errorBeside(slope, leaks.slope_error?.[row])}`}</span>;
       },
+      saved: [
+        { head: 'Slope (bytes/s)', value: (row) => leaks.slope_bytes_per_s[row] ?? '' },
+        ...(leaks.slope_error === null ? [] : [{ head: 'Slope ± (bytes/s)', value: (row: number) => leaks.slope_error?.[row] ?? '' }]),
+      ],
     },
     {
       key: 'over',
@@ -95,6 +109,7 @@ function growthColumns(answer: Leaks): readonly Column[] {
       spare: 3,
       numeric: true,
       cell: (row) => <span class="leaks-number">{(leaks.slope_ms[row] ?? null) === null ? '' : when(leaks.slope_ms[row])}</span>,
+      saved: [{ head: 'Over (ms)', value: (row) => leaks.slope_ms[row] ?? '' }],
     },
     {
       key: 'last',
@@ -105,6 +120,10 @@ function growthColumns(answer: Leaks): readonly Column[] {
       spare: 4,
       numeric: true,
       cell: (row) => <span class="leaks-number" title={`first ${when(leaks.first_ms[row])}`}>{when(leaks.last_ms[row])}</span>,
+      saved: [
+        { head: 'First (ms)', value: (row) => leaks.first_ms[row] ?? '' },
+        { head: 'Last (ms)', value: (row) => leaks.last_ms[row] ?? '' },
+      ],
     },
   ];
 }
@@ -119,22 +138,16 @@ function columnsOf(answer: Leaks, hasGrowth: boolean, when: LiveWhen): readonly 
       narrowPx: 112,
       grows: true,
       cell: (row) => <CodeText name={locationName(code, leaks.location[row])} />,
+      saved: [{ head: 'Call site', value: (row) => nameText(locationName(code, leaks.location[row])) }],
     },
     ...COSTS.map((cost) => ({
-      key: cost,
-      title: costTitle(cost, when),
+      ...costColumn(cost, { title: costTitle(cost, when), isDiff: false, hasErrors: leaks.errors !== null }, (row) => ({
+        value: at(leaks.costs[cost], row),
+        total: answer.selection.totals[cost] ?? 0,
+        error: errorAt(leaks.errors, cost, row),
+      })),
       sortable: true,
-      ...costWidths(cost, false, leaks.errors !== null),
       ...(cost === 'leaked_allocations' ? { spare: 2 } : {}),
-      numeric: true,
-      cell: (row: number) => (
-        <CostCell
-          cost={cost}
-          value={at(leaks.costs[cost], row)}
-          total={answer.selection.totals[cost] ?? 0}
-          error={leaks.errors === null ? undefined : at(leaks.errors[cost], row)}
-        />
-      ),
     })),
     ...(hasGrowth ? growthColumns(answer) : []),
   ];
@@ -193,7 +206,7 @@ function LeakTable(props: { readonly answer: Leaks }): JSX.Element {
       <div class="split">
         <DataTable
           label="Leaks"
-          columns={columnsOf(answer, hasGrowth, when).map((column) => ({ ...column, cell: (index) => column.cell(at(order, index)) }))}
+          columns={inOrder(columnsOf(answer, hasGrowth, when), order)}
           count={leaks.count}
           selected={place}
           sortBy={sortBy}

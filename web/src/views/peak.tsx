@@ -8,9 +8,9 @@ import { locationName, type CodeName } from '../model/code';
 import { errorBeside } from '../model/cost';
 import { go } from '../state/app-state';
 import { useAsk } from '../state/hooks';
-import { CodeLink, openFunction } from './parts/code-label';
-import { CostCell } from './parts/cost-cell';
-import { DataTable, type Column } from './parts/data-table';
+import { CodeLink, nameText, openFunction } from './parts/code-label';
+import { costColumn } from './parts/cost-cell';
+import { DataTable, textColumn, type Column } from './parts/data-table';
 import { useComparison } from './parts/meta-context';
 import { Notice, Pane } from './parts/pane';
 import { Sentence } from './parts/sentence';
@@ -27,15 +27,20 @@ function riseText({ totals }: Summary, rise: Rise, what = 'The heap'): string {
 
 function columnsOf(rise: Rise, name: (row: number) => CodeName): readonly Column[] {
   const { sites } = rise;
+  const hasErrors = sites.gained_bytes_error !== null;
+  const gained = costColumn('peak_bytes', { title: 'Gained', isDiff: false, hasErrors }, (row) => ({
+    value: at(sites.gained_bytes, row),
+    total: rise.peak_bytes,
+    error: sites.gained_bytes_error?.[row],
+  }));
+  const without = (row: number): number => at(sites.without_bytes, row);
   return [
     {
+      ...gained,
       key: 'gained',
-      title: 'Gained',
       help: 'live bytes at the peak less those at the trough; the share is that of the peak',
-      widthPx: sites.gained_bytes_error === null ? 150 : 194,
-      narrowPx: sites.gained_bytes_error === null ? 92 : 136,
-      numeric: true,
-      cell: (row) => <CostCell cost="peak_bytes" value={at(sites.gained_bytes, row)} total={rise.peak_bytes} error={sites.gained_bytes_error === null ? undefined : at(sites.gained_bytes_error, row)} />,
+      widthPx: hasErrors ? 194 : 150,
+      narrowPx: hasErrors ? 136 : 92,
     },
     {
       key: 'without',
@@ -43,10 +48,22 @@ function columnsOf(rise: Rise, name: (row: number) => CodeName): readonly Column
       help: 'the peak without what this call site gained',
       widthPx: sites.without_bytes_error === null ? 120 : 164,
       numeric: true,
-      cell: (row) => <span class="peak-number">{`${formatBytes(at(sites.without_bytes, row))}${errorBeside(at(sites.without_bytes, row), sites.without_bytes_error?.[row])}`}</span>,
+      cell: (row) => <span class="peak-number">{`${formatBytes(without(row))}${errorBeside(without(row), sites.without_bytes_error?.[row])}`}</span>,
+      saved: [
+        { head: 'Peak without it (bytes)', value: without },
+        ...(sites.without_bytes_error === null ? [] : [{ head: 'Peak without it ± (bytes)', value: (row: number) => at(sites.without_bytes_error ?? [], row) }]),
+      ],
     },
-    { key: 'name', title: 'Call site', widthPx: 200, narrowPx: 132, grows: true, cell: (row) => <CodeLink name={name(row)} cost="peak_bytes" /> },
-    { key: 'thread', title: 'Thread', help: 'the thread that gained most of it', widthPx: 130, spare: 1, cell: (row) => sites.thread_name[row] ?? '' },
+    {
+      key: 'name',
+      title: 'Call site',
+      widthPx: 200,
+      narrowPx: 132,
+      grows: true,
+      cell: (row) => <CodeLink name={name(row)} cost="peak_bytes" />,
+      saved: [{ head: 'Call site', value: (row) => nameText(name(row)) }],
+    },
+    textColumn({ key: 'thread', title: 'Thread', help: 'the thread that gained most of it', widthPx: 130, spare: 1 }, (row) => sites.thread_name[row] ?? ''),
   ];
 }
 

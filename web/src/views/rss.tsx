@@ -5,7 +5,7 @@ import { useMemo, useState } from 'preact/hooks';
 import { rss as rssAnswer, type Rss } from '../api/answers';
 import { at, range } from '../base/columns';
 import { formatBytes, formatCount, formatCountOf, formatMs } from '../base/format';
-import { locationName } from '../model/code';
+import { locationName, type CodeName } from '../model/code';
 import { markText, type Mark } from '../model/mark';
 import { kindsAt } from '../model/rss-breakdown';
 import { stackUp } from '../model/stacked';
@@ -18,9 +18,9 @@ import { useAddress, useAsk } from '../state/hooks';
 import { RssBar } from './rss-bar';
 import { RssBreakdown } from './rss-breakdown';
 import { ChartBox } from './parts/chart-box';
-import { CodeText } from './parts/code-label';
+import { CodeText, nameText } from './parts/code-label';
 import { Choice } from './parts/controls';
-import { DataTable, type Column } from './parts/data-table';
+import { DataTable, inOrder, textColumn, type Column } from './parts/data-table';
 import { useCapability, useMeta } from './parts/meta-context';
 import { Notice, Pane } from './parts/pane';
 import { PictureButtons } from './parts/picture-buttons';
@@ -121,8 +121,23 @@ function SamplesLegend(props: { readonly answer: Rss; readonly row: number }): J
   );
 }
 
-function number(key: string, title: string, widthPx: number, text: (row: number) => string): Column {
-  return { key, title, widthPx, numeric: true, cell: (row) => <span class="breakdown-number">{text(row)}</span> };
+function numberColumn(key: string, title: string, unit: 'bytes' | 'ms' | '', widthPx: number, value: (row: number) => number): Column {
+  const format = { bytes: formatBytes, ms: formatMs, '': formatCount }[unit];
+  return {
+    key,
+    title,
+    widthPx,
+    numeric: true,
+    cell: (row) => <span class="breakdown-number">{format(value(row))}</span>,
+    saved: [{ head: unit === '' ? title : `${title} (${unit})`, value }],
+  };
+}
+
+/** `name`: null for a mapping that the kernel or the loader made. */
+function siteColumn(column: Omit<Column, 'cell' | 'saved' | 'key'>, name: (row: number) => CodeName | null): Column {
+  const cell = (found: CodeName | null): JSX.Element | string => (found === null ? '' : <CodeText name={found} />);
+  const saved = (found: CodeName | null): string => (found === null ? '' : nameText(found));
+  return { ...column, key: 'location', cell: (row) => cell(name(row)), saved: [{ head: column.title, value: (row) => saved(name(row)) }] };
 }
 
 function Mappings(props: { readonly answer: Rss }): JSX.Element {
@@ -136,18 +151,18 @@ function Mappings(props: { readonly answer: Rss }): JSX.Element {
     return <Notice>This recording has no table of mappings.</Notice>;
   }
   const columns: readonly Column[] = [
-    { key: 'path', title: 'Mapping', widthPx: 240, narrowPx: 150, grows: true, cell: (row) => <span class="mono">{mappings.path[row] === '' ? 'anonymous' : mappings.path[row]}</span> },
-    { key: 'kind', title: 'Kind', widthPx: 176, narrowPx: 150, cell: (row) => kinds.phrase[kinds.key.indexOf(mappings.kind[row] ?? '')] ?? mappings.kind[row] ?? '' },
-    { key: 'location', title: 'Mapped by', help: 'the call site, if the program mapped it itself', widthPx: 200, narrowPx: 130, cell: (row) => ((mappings.location[row] ?? null) === null ? '' : <CodeText name={locationName(code, mappings.location[row])} />) },
-    number('areas', 'Areas', 62, (row) => formatCount(at(mappings.areas, row))),
-    number('rss', 'RSS', 84, (row) => formatBytes(at(mappings.rss_bytes, row))),
-    number('virtual', 'Virtual', 84, (row) => formatBytes(at(mappings.virtual_bytes, row))),
-    number('swap', 'Swapped', 84, (row) => formatBytes(at(mappings.swap_bytes, row))),
+    textColumn({ key: 'path', title: 'Mapping', widthPx: 240, narrowPx: 150, grows: true }, (row) => mappings.path[row] || 'anonymous', (path) => <span class="mono">{path}</span>),
+    textColumn({ key: 'kind', title: 'Kind', widthPx: 176, narrowPx: 150 }, (row) => kinds.phrase[kinds.key.indexOf(mappings.kind[row] ?? '')] ?? mappings.kind[row] ?? ''),
+    siteColumn({ title: 'Mapped by', help: 'the call site, if the program mapped it itself', widthPx: 200, narrowPx: 130 }, (row) => ((mappings.location[row] ?? null) === null ? null : locationName(code, mappings.location[row]))),
+    numberColumn('areas', 'Areas', '', 62, (row) => at(mappings.areas, row)),
+    numberColumn('rss', 'RSS', 'bytes', 84, (row) => at(mappings.rss_bytes, row)),
+    numberColumn('virtual', 'Virtual', 'bytes', 84, (row) => at(mappings.virtual_bytes, row)),
+    numberColumn('swap', 'Swapped', 'bytes', 84, (row) => at(mappings.swap_bytes, row)),
   ];
   return (
     <DataTable
       label="Mappings"
-      columns={columns.map((column) => ({ ...column, cell: (place) => column.cell(at(rows, place)) }))}
+      columns={inOrder(columns, rows)}
       count={rows.length}
       selected={selected}
       onSelect={setSelected}
@@ -165,12 +180,12 @@ function Survivors(props: { readonly answer: Rss }): JSX.Element | null {
     return null;
   }
   const columns: readonly Column[] = [
-    { key: 'location', title: 'Call site', widthPx: 280, narrowPx: 180, grows: true, cell: (survivor) => <CodeText name={locationName(code, survivors.location[survivor])} /> },
-    number('held', 'Holds', 96, (survivor) => formatBytes(at(survivors.held_bytes, survivor))),
-    number('blocks', 'Blocks', 96, (survivor) => formatCount(at(survivors.blocks, survivor))),
-    number('bytes', 'Of', 96, (survivor) => formatBytes(at(survivors.block_bytes, survivor))),
-    number('oldest', 'Oldest from', 110, (survivor) => formatMs(at(survivors.oldest_ms, survivor))),
-    number('newest', 'Newest from', 110, (survivor) => formatMs(at(survivors.newest_ms, survivor))),
+    siteColumn({ title: 'Call site', widthPx: 280, narrowPx: 180, grows: true }, (survivor) => locationName(code, survivors.location[survivor])),
+    numberColumn('held', 'Holds', 'bytes', 96, (survivor) => at(survivors.held_bytes, survivor)),
+    numberColumn('blocks', 'Blocks', '', 96, (survivor) => at(survivors.blocks, survivor)),
+    numberColumn('bytes', 'Of', 'bytes', 96, (survivor) => at(survivors.block_bytes, survivor)),
+    numberColumn('oldest', 'Oldest from', 'ms', 110, (survivor) => at(survivors.oldest_ms, survivor)),
+    numberColumn('newest', 'Newest from', 'ms', 110, (survivor) => at(survivors.newest_ms, survivor)),
   ];
   return (
     <section data-testid="survivors">
@@ -180,7 +195,7 @@ function Survivors(props: { readonly answer: Rss }): JSX.Element | null {
       </p>
       <DataTable
         label="Call sites that keep almost empty pages resident"
-        columns={columns.map((column) => ({ ...column, cell: (place) => column.cell(at(rows, place)) }))}
+        columns={inOrder(columns, rows)}
         count={rows.length}
         selected={selected}
         onSelect={setSelected}

@@ -6,13 +6,13 @@ import type { Decoded } from '../api/decode';
 import { inReport } from '../api/report-file';
 import { at, range } from '../base/columns';
 import { baseName, editorLink, NO_CODE } from '../model/code';
-import { ALL_COSTS, costTitle, costWidths, type LiveWhen } from '../model/cost';
+import { ALL_COSTS, costTitle, type LiveWhen } from '../model/cost';
 import { filterParams, type Address } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress, useAsk, type Asked } from '../state/hooks';
 import { CostSelect } from './parts/controls';
-import { CostCell, errorAt } from './parts/cost-cell';
-import { DataTable, type Column } from './parts/data-table';
+import { costColumn, errorAt } from './parts/cost-cell';
+import { DataTable, inOrder, textColumn, type Column } from './parts/data-table';
 import { useLiveWhen } from './parts/live-when';
 import { useCapability, useMeta } from './parts/meta-context';
 import { Notice, Pane } from './parts/pane';
@@ -27,47 +27,35 @@ function columnsOf(source: Source, lines: readonly string[] | null, cost: string
   const lineAt = (row: number): number => (lines === null ? at(source.lines.line, row) : row + 1);
   const isCompared = source.lines.old_self !== null;
   const hasErrors = (source.lines.self_errors ?? source.lines.old_self_errors) !== null;
-  const costColumn = (key: 'self' | 'inclusive', title: string): Column => ({
-    key,
-    title,
-    ...costWidths(cost, isCompared, hasErrors),
-    numeric: true,
-    cell: (row) => {
+  const lineCost = (key: 'self' | 'inclusive', title: string): Column => {
+    const old = source.lines[`old_${key}`];
+    const column = costColumn(cost, { title, isDiff: isCompared, hasErrors }, (row) => {
       const entry = rowOfLine.get(lineAt(row));
-      const old = source.lines[`old_${key}`];
-      return entry === undefined ? (
-        ''
-      ) : (
-        <CostCell
-          cost={cost}
-          value={at(source.lines[key][cost], entry)}
-          total={total}
-          old={old === null ? undefined : at(old[cost], entry)}
-          error={errorAt(source.lines[`${key}_errors`], cost, entry)}
-          oldError={errorAt(source.lines[`old_${key}_errors`], cost, entry)}
-        />
-      );
-    },
-  });
+      return entry === undefined
+        ? { value: 0, total, old: old === null ? undefined : 0 }
+        : {
+            value: at(source.lines[key][cost], entry),
+            total,
+            old: old === null ? undefined : at(old[cost], entry),
+            error: errorAt(source.lines[`${key}_errors`], cost, entry),
+            oldError: errorAt(source.lines[`old_${key}_errors`], cost, entry),
+          };
+    });
+    return { ...column, key, cell: (row) => (rowOfLine.has(lineAt(row)) ? column.cell(row) : '') };
+  };
+  const heat = (row: number): number => {
+    const entry = rowOfLine.get(lineAt(row));
+    return entry === undefined ? 0 : at(source.lines.inclusive[cost], entry) / highest;
+  };
   return [
-    costColumn('self', `${costTitle(cost, when)}, self`),
-    costColumn('inclusive', 'Inclusive'),
-    { key: 'line', title: 'Line', widthPx: 58, numeric: true, cell: (row) => <span class="source-line">{lineAt(row)}</span> },
-    {
-      key: 'text',
-      title: 'Source',
-      widthPx: 400,
-      grows: true,
-      cell: (row) => {
-        const entry = rowOfLine.get(lineAt(row));
-        const heat = entry === undefined ? 0 : at(source.lines.inclusive[cost], entry) / highest;
-        return (
-          <code class="source-text" style={{ background: `color-mix(in srgb, var(--heat) ${(heat * 100).toFixed(1)}%, transparent)` }}>
-            {lines?.[row] ?? ''}
-          </code>
-        );
-      },
-    },
+    lineCost('self', `${costTitle(cost, when)}, self`),
+    lineCost('inclusive', 'Inclusive'),
+    { key: 'line', title: 'Line', widthPx: 58, numeric: true, cell: (row) => <span class="source-line">{lineAt(row)}</span>, saved: [{ head: 'Line', value: lineAt }] },
+    textColumn({ key: 'text', title: 'Source', widthPx: 400, grows: true }, (row) => lines?.[row] ?? '', (text, row) => (
+      <code class="source-text" style={{ background: `color-mix(in srgb, var(--heat) ${(heat(row) * 100).toFixed(1)}%, transparent)` }}>
+        {text}
+      </code>
+    )),
   ];
 }
 
@@ -136,10 +124,10 @@ function FileList(props: { readonly asked: Asked<Files>; readonly path: string; 
           return (
             <DataTable
               label="Files"
-              columns={[
-                { key: 'file', title: 'File', widthPx: 110, grows: true, cell: (place) => <span class="mono group-text" title={name(at(rows, place))}>{baseName(name(at(rows, place)))}</span> },
-                { key: cost, title: costTitle(cost, when), ...costWidths(cost, false, groups.errors !== null), numeric: true, cell: (place) => <CostCell cost={cost} value={at(groups.costs[cost], at(rows, place))} total={selection.totals[cost] ?? 0} error={errorAt(groups.errors, cost, at(rows, place))} /> },
-              ]}
+              columns={inOrder([
+                { key: 'file', title: 'File', widthPx: 110, grows: true, cell: (row) => <span class="mono group-text" title={name(row)}>{baseName(name(row))}</span>, saved: [{ head: 'File', value: name }] },
+                costColumn(cost, { title: costTitle(cost, when), isDiff: false, hasErrors: groups.errors !== null }, (row) => ({ value: at(groups.costs[cost], row), total: selection.totals[cost] ?? 0, error: errorAt(groups.errors, cost, row) })),
+              ], rows)}
               count={rows.length}
               selected={rows.findIndex((row) => name(row) === path)}
               onSelect={(place) => go({ path: name(at(rows, place)), line: '' }, 'refine')}

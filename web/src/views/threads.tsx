@@ -11,7 +11,7 @@ import { filterParams, type Address } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
 import { Lives } from './lives';
-import { GroupTable, type GroupSide, type TextColumn } from './parts/group-table';
+import { GroupTable, groupText, type GroupSide, type TextColumn } from './parts/group-table';
 import { Notice, Pane } from './parts/pane';
 import './threads.css';
 
@@ -29,7 +29,11 @@ const THREADS: Kind<Decoded<typeof threadsAnswer>> = {
   route: 'threads',
   label: 'Threads',
   decode: threadsAnswer,
-  texts: [{ title: 'Thread', widthPx: 130, narrowPx: 98 }, { title: 'Id', widthPx: 76, narrowPx: 60, spare: 1, numeric: true }, { title: 'Lived', widthPx: 184, narrowPx: 132, spare: 2 }],
+  texts: [
+    { title: 'Thread', widthPx: 130, narrowPx: 98, heads: ['Thread', 'Threads of this name'] },
+    { title: 'Id', widthPx: 76, narrowPx: 60, spare: 1, numeric: true, heads: ['Id'] },
+    { title: 'Lived', widthPx: 184, narrowPx: 132, spare: 2, heads: ['Started (ms)', 'Ended (ms)'] },
+  ],
   side: ({ threads, selection }) => ({
     count: threads.count,
     costs: threads.costs,
@@ -37,9 +41,15 @@ const THREADS: Kind<Decoded<typeof threadsAnswer>> = {
     totals: selection.totals,
     key: (row) => `${threads.name[row] ?? ''}${at(threads.thread_id, row) === at(threads.pid, row) ? ' (first)' : ''}`,
     texts: [
-      (row) => `${threads.name[row] ?? ''}${at(threads.merged_count, row) > 1 ? ` (${at(threads.merged_count, row)} of this name)` : ''}`,
-      (row) => String(at(threads.thread_id, row)),
-      (row) => `${formatMs(at(threads.start_ms, row))} to ${formatMs(at(threads.end_ms, row))}`,
+      {
+        text: (row) => `${threads.name[row] ?? ''}${at(threads.merged_count, row) > 1 ? ` (${at(threads.merged_count, row)} of this name)` : ''}`,
+        values: (row) => [threads.name[row] ?? '', at(threads.merged_count, row)],
+      },
+      groupText((row) => String(at(threads.thread_id, row))),
+      {
+        text: (row) => `${formatMs(at(threads.start_ms, row))} to ${formatMs(at(threads.end_ms, row))}`,
+        values: (row) => [at(threads.start_ms, row), at(threads.end_ms, row)],
+      },
     ],
   }),
   only: ({ threads }, row) => ({ thread: String(at(threads.thread_id, row)) }),
@@ -49,7 +59,11 @@ const PROCESSES: Kind<Decoded<typeof processesAnswer>> = {
   route: 'processes',
   label: 'Processes',
   decode: processesAnswer,
-  texts: [{ title: 'Process', widthPx: 130, narrowPx: 98 }, { title: 'Id', widthPx: 76, narrowPx: 60, spare: 2, numeric: true }, { title: 'Peak RSS', widthPx: 110, narrowPx: 90, spare: 1, numeric: true }],
+  texts: [
+    { title: 'Process', widthPx: 130, narrowPx: 98, heads: ['Process'] },
+    { title: 'Id', widthPx: 76, narrowPx: 60, spare: 2, numeric: true, heads: ['Id'] },
+    { title: 'Peak RSS', widthPx: 110, narrowPx: 90, spare: 1, numeric: true, heads: ['Peak RSS (bytes)'] },
+  ],
   side: ({ processes, selection }) => ({
     count: processes.count,
     costs: processes.costs,
@@ -57,9 +71,12 @@ const PROCESSES: Kind<Decoded<typeof processesAnswer>> = {
     totals: selection.totals,
     key: (row) => baseName(processes.executable[row] ?? ''),
     texts: [
-      (row) => processes.command_line[row] || baseName(processes.executable[row] ?? ''),
-      (row) => String(at(processes.pid, row)),
-      (row) => (at(processes.peak_rss_bytes, row) === 0 ? 'not sampled' : formatBytes(at(processes.peak_rss_bytes, row))),
+      groupText((row) => processes.command_line[row] || baseName(processes.executable[row] ?? '')),
+      groupText((row) => String(at(processes.pid, row))),
+      {
+        text: (row) => (at(processes.peak_rss_bytes, row) === 0 ? 'not sampled' : formatBytes(at(processes.peak_rss_bytes, row))),
+        values: (row) => [at(processes.peak_rss_bytes, row) === 0 ? 'not sampled' : at(processes.peak_rss_bytes, row)],
+      },
     ],
   }),
   only: ({ processes }, row) => ({ process: String(at(processes.pid, row)) }),
@@ -69,14 +86,14 @@ const MODULES: Kind<Decoded<typeof modulesAnswer>> = {
   route: 'modules',
   label: 'Modules',
   decode: modulesAnswer,
-  texts: [{ title: 'Module', help: 'that of the call site', widthPx: 300, narrowPx: 100 }],
+  texts: [{ title: 'Module', help: 'that of the call site', widthPx: 300, narrowPx: 100, heads: ['Module'] }],
   side: ({ modules, selection }) => ({
     count: modules.count,
     costs: modules.costs,
     errors: modules.errors,
     totals: selection.totals,
     key: (row) => modules.name[row] ?? '',
-    texts: [(row) => modules.path[row] ?? ''],
+    texts: [groupText((row) => modules.path[row] ?? '')],
   }),
   only: ({ modules }, row) => ({ module: modules.path[row] ?? '' }),
 };

@@ -2,16 +2,16 @@
 import type { JSX } from 'preact';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { inReport } from '../api/report-file';
-import { ALL_COSTS, columnCosts, costHeading, costMeaning, costWidths, type CostKey, type LiveWhen } from '../model/cost';
+import { ALL_COSTS, columnCosts, costMeaning, costTitle, type CostKey, type LiveWhen } from '../model/cost';
 import { foldAction, foldedLabel, NO_FOLD, toggleFold } from '../model/folded-frames';
 import { visibleRows, type TreeNode } from '../model/tree-rows';
 import { filterParams, shapeParams, type Address } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress } from '../state/hooks';
 import { onKeyOutsideFields } from '../state/keys';
-import { CodeText, openFunction } from './parts/code-label';
+import { CodeText, nameText, openFunction } from './parts/code-label';
 import { CostSelect, ToggleButton, WrapperToggle } from './parts/controls';
-import { CostCell } from './parts/cost-cell';
+import { costColumn } from './parts/cost-cell';
 import { DataTable, type Column } from './parts/data-table';
 import { useLiveWhen } from './parts/live-when';
 import { Failure } from './parts/pane';
@@ -20,21 +20,16 @@ import { StackPanel } from './stack-panel';
 import { useTree, type LoadedTree } from './tree-loader';
 import './tree-view.css';
 
-function costColumn(cost: CostKey, address: Address, loaded: LoadedTree, node: (row: number) => TreeNode | undefined, when: LiveWhen): Column {
+function treeCost(cost: CostKey, address: Address, loaded: LoadedTree, node: (row: number) => TreeNode | undefined, when: LiveWhen): Column {
   const total = loaded.selection?.totals[cost] ?? 0;
   const root = loaded.tree.nodes.get(0);
-  return {
-    key: cost,
-    title: costHeading(cost, address.diff === '1', when),
-    help: `${costMeaning(cost, when)}: sort by this`,
-    ...costWidths(cost, address.diff === '1', (root?.errors ?? root?.oldErrors ?? null) !== null),
-    numeric: true,
-    sortable: true,
-    cell: (row) => {
-      const entry = node(row);
-      return <CostCell cost={cost} value={entry?.total[cost] ?? 0} total={total} old={entry?.old?.[cost]} error={entry?.errors?.[cost]} oldError={entry?.oldErrors?.[cost]} />;
-    },
-  };
+  const isDiff = address.diff === '1';
+  const shape = { title: costTitle(cost, when), isDiff, hasErrors: (root?.errors ?? root?.oldErrors ?? null) !== null };
+  const column = costColumn(cost, shape, (row) => {
+    const entry = node(row);
+    return { value: entry?.total[cost] ?? 0, total, old: entry?.old?.[cost], error: entry?.errors?.[cost], oldError: entry?.oldErrors?.[cost] };
+  });
+  return { ...column, help: `${costMeaning(cost, when)}: sort by this`, sortable: true };
 }
 
 function unfold(address: Address, entry: TreeNode | undefined): boolean {
@@ -44,6 +39,15 @@ function unfold(address: Address, entry: TreeNode | undefined): boolean {
   }
   go({ unfold: toggleFold(address.unfold, fold), zoom: '' }, 'refine');
   return true;
+}
+
+/** "3 frames of std::vector" for a folded run, else the name without abbreviation. */
+function nodeText(entry: TreeNode | undefined): string {
+  if (entry === undefined) {
+    return '';
+  }
+  const label = foldedLabel(entry.name, entry.fold);
+  return label === entry.name.label ? nameText(entry.name) : label;
 }
 
 /** The name of a node, and the button that unfolds what it hides or folds it again. */
@@ -86,8 +90,9 @@ function TreeTable(props: {
         const entry = node(row);
         return entry === undefined ? '' : <NodeName entry={entry} address={address} />;
       },
+      saved: [{ head: 'Function', value: (row) => nodeText(node(row)) }],
     },
-    ...columnCosts(address.cost, address.diff === '1').map((cost) => costColumn(cost, address, loaded, node, when)),
+    ...columnCosts(address.cost, address.diff === '1').map((cost) => treeCost(cost, address, loaded, node, when)),
   ];
   return (
     <DataTable

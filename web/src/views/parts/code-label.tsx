@@ -16,6 +16,11 @@ export function codeTitle(name: CodeName): string {
   return `${name.full}${place}\n${name.modulePath === '' ? 'module unknown' : name.modulePath}`;
 }
 
+/** For a file: the whole name, and its file and line. */
+export function nameText(name: CodeName): string {
+  return [name.full, fileLine(name)].filter((part) => part !== '').join(' ');
+}
+
 /** The module, unless the name begins with it: "redis-server+0x64da0". */
 function moduleText(name: CodeName): string {
   return name.label.startsWith(`${name.module}+0x`) ? '' : name.module;

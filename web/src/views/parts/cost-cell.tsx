@@ -3,14 +3,16 @@
 import type { JSX } from 'preact';
 import { at } from '../../base/columns';
 import { formatPercent } from '../../base/format';
-import { changeError, costTitle, formatCost, formatCostBeside, formatCostChange, formatCostExact, formatError, type CostKey, type LiveWhen } from '../../model/cost';
+import { changeError, costTitle, costWidths, formatCost, formatCostBeside, formatCostChange, formatCostExact, formatError, isBytes, OLD_NEW_CHANGE, type CostKey, type LiveWhen } from '../../model/cost';
+import type { SavedColumn } from '../../model/table-text';
 import type { CostColumns } from '../../model/tree';
+import type { Column } from './data-table';
 import { useLiveWhen } from './live-when';
 import { useTells } from './unknown-costs';
 import './cost-cell.css';
 
-export interface CostCellProps {
-  readonly cost: CostKey;
+/** The figures of a cell. */
+export interface CostFigures {
   readonly value: number;
   readonly total: number;
   /** The old value in a diff. */
@@ -18,6 +20,10 @@ export interface CostCellProps {
   /** Two standard errors of an estimate, and of the old value. */
   readonly error?: number | undefined;
   readonly oldError?: number | undefined;
+}
+
+interface CostCellProps extends CostFigures {
+  readonly cost: CostKey;
 }
 
 /** The error of a row; undefined if the column is exact. */
@@ -39,7 +45,7 @@ function title(props: CostCellProps, when: LiveWhen): string {
   return `${now}\n${formatPercent(props.value, props.total)} of ${formatCostExact(props.cost, props.total)}`;
 }
 
-export function CostCell(props: CostCellProps): JSX.Element {
+function CostCell(props: CostCellProps): JSX.Element {
   const { cost, value, total, old } = props;
   const tells = useTells();
   const when = useLiveWhen();
@@ -75,4 +81,38 @@ export function CostCell(props: CostCellProps): JSX.Element {
       )}
     </span>
   );
+}
+
+/** What a column of a cost shows. */
+export interface CostShape {
+  readonly title: string;
+  readonly isDiff: boolean;
+  readonly hasErrors: boolean;
+}
+
+/** Old and new figures, each with its error in 95 of 100 cases. The change is their difference. */
+function savedCosts(cost: CostKey, shape: CostShape, figures: (row: number) => CostFigures): readonly SavedColumn[] {
+  const unit = isBytes(cost) && !/bytes$/i.test(shape.title) ? ' (bytes)' : '';
+  const saved = (what: string, value: (of: CostFigures) => number | undefined): SavedColumn => ({
+    head: `${shape.title}${what}${unit}`,
+    cost,
+    value: (row) => value(figures(row)) ?? '',
+  });
+  return [
+    ...(shape.isDiff ? [saved(' before', (of) => of.old)] : []),
+    ...(shape.isDiff && shape.hasErrors ? [saved(' before ±', (of) => of.oldError)] : []),
+    saved('', (of) => of.value),
+    ...(shape.hasErrors ? [saved(' ±', (of) => of.error)] : []),
+  ];
+}
+
+export function costColumn(cost: CostKey, shape: CostShape, figures: (row: number) => CostFigures): Column {
+  return {
+    key: cost,
+    title: shape.isDiff ? `${shape.title}${OLD_NEW_CHANGE}` : shape.title,
+    ...costWidths(cost, shape.isDiff, shape.hasErrors),
+    numeric: true,
+    cell: (row) => <CostCell cost={cost} {...figures(row)} />,
+    saved: savedCosts(cost, shape, figures),
+  };
 }

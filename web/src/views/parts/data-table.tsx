@@ -6,8 +6,9 @@
 // removed while scrolling, but a focused element must stay.
 import type { ComponentChildren, JSX } from 'preact';
 import { useEffect, useId, useRef, useState } from 'preact/hooks';
-import { range } from '../../base/columns';
+import { at, range } from '../../base/columns';
 import { narrowHeading } from '../../model/cost';
+import type { SavedColumn } from '../../model/table-text';
 import { useNothing } from './nothing';
 import { TableExport } from './table-export';
 import { useKnows } from './unknown-costs';
@@ -34,6 +35,22 @@ export interface Column {
   readonly numeric?: boolean;
   readonly sortable?: boolean;
   readonly cell: (row: number) => ComponentChildren;
+  /** What CSV and TSV have of it. Nothing: its cells are controls. */
+  readonly saved: readonly SavedColumn[];
+}
+
+/** The columns of a table that shows `rows` in this order. */
+export function inOrder(columns: readonly Column[], rows: readonly number[]): readonly Column[] {
+  return columns.map((column) => ({
+    ...column,
+    cell: (place) => column.cell(at(rows, place)),
+    saved: column.saved.map((saved) => ({ ...saved, value: (place: number) => saved.value(at(rows, place)) })),
+  }));
+}
+
+/** A column of texts: files have the same ones. */
+export function textColumn(column: Omit<Column, 'cell' | 'saved'>, text: (row: number) => string, look: (text: string, row: number) => ComponentChildren = (shown) => shown): Column {
+  return { ...column, cell: (row) => look(text(row), row), saved: [{ head: column.title, value: text }] };
 }
 
 export interface DataTableProps {

@@ -3,11 +3,12 @@
 import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { at } from '../../base/columns';
-import { costHeading, costMeaning, costWidths, type CostKey, type LiveWhen } from '../../model/cost';
+import { costMeaning, costTitle, type CostKey, type LiveWhen } from '../../model/cost';
 import { matchRows, type MatchedRow } from '../../model/match';
+import type { Cell } from '../../model/table-text';
 import type { CostColumns } from '../../model/tree';
 import { go } from '../../state/app-state';
-import { CostCell, errorAt } from './cost-cell';
+import { costColumn, errorAt } from './cost-cell';
 import { DataTable, type Column } from './data-table';
 import { useLiveWhen } from './live-when';
 
@@ -19,7 +20,13 @@ export interface GroupSide {
   readonly totals: Readonly<Record<string, number>>;
   /** The name of a row, which matches the two sides. */
   readonly key: (row: number) => string;
-  readonly texts: readonly ((row: number) => string)[];
+  readonly texts: readonly GroupText[];
+}
+
+/** A cell beside the costs: on the page, and what files have of it. */
+export interface GroupText {
+  readonly text: (row: number) => string;
+  readonly values: (row: number) => readonly Cell[];
 }
 
 export interface TextColumn {
@@ -29,6 +36,13 @@ export interface TextColumn {
   readonly narrowPx?: number;
   readonly spare?: number;
   readonly numeric?: boolean;
+  /** In files, one for each of the values. */
+  readonly heads: readonly string[];
+}
+
+/** Files have the same text. */
+export function groupText(text: (row: number) => string): GroupText {
+  return { text, values: (row) => [text(row)] };
 }
 
 function valueOf(side: GroupSide | null, cost: CostKey, row: number | null): number {
@@ -60,25 +74,19 @@ interface GroupTableProps {
   readonly onOnly: (row: number) => void;
 }
 
-function costColumn(cost: CostKey, props: GroupTableProps, rows: readonly MatchedRow[], when: LiveWhen): Column {
+function groupCost(cost: CostKey, props: GroupTableProps, rows: readonly MatchedRow[], when: LiveWhen): Column {
   const { now, old } = props;
+  const shape = { title: costTitle(cost, when), isDiff: old !== null, hasErrors: (now.errors ?? old?.errors ?? null) !== null };
   return {
-    key: cost,
-    title: costHeading(cost, old !== null, when),
+    ...costColumn(cost, shape, (row) => ({
+      value: valueOf(now, cost, rows[row]?.now ?? null),
+      total: now.totals[cost] ?? 0,
+      old: old === null ? undefined : valueOf(old, cost, rows[row]?.old ?? null),
+      error: errorOf(now, cost, rows[row]?.now ?? null),
+      oldError: errorOf(old, cost, rows[row]?.old ?? null),
+    })),
     help: `${costMeaning(cost, when)}: sort by this`,
-    ...costWidths(cost, old !== null, (now.errors ?? old?.errors ?? null) !== null),
-    numeric: true,
     sortable: true,
-    cell: (row: number) => (
-      <CostCell
-        cost={cost}
-        value={valueOf(now, cost, rows[row]?.now ?? null)}
-        total={now.totals[cost] ?? 0}
-        old={old === null ? undefined : valueOf(old, cost, rows[row]?.old ?? null)}
-        error={errorOf(now, cost, rows[row]?.now ?? null)}
-        oldError={errorOf(old, cost, rows[row]?.old ?? null)}
-      />
-    ),
   };
 }
 
@@ -98,6 +106,7 @@ function onlyColumn(rows: readonly MatchedRow[], only: (row: number) => void): C
           only
         </button>
       ),
+    saved: [],
   };
 }
 
@@ -112,10 +121,18 @@ export function GroupTable(props: GroupTableProps): JSX.Element {
       props.onOnly(own);
     }
   };
-  const text = (column: number, row: number): string => {
+  /** The side that has the row, and its place there. */
+  const place = (row: number): readonly [GroupSide | null, number] => {
     const matched = rows[row];
-    const side = matched?.now === null ? old : now;
-    return side?.texts[column]?.(matched?.now ?? matched?.old ?? 0) ?? '';
+    return [matched?.now === null ? old : now, matched?.now ?? matched?.old ?? 0];
+  };
+  const text = (column: number, row: number): string => {
+    const [side, own] = place(row);
+    return side?.texts[column]?.text(own) ?? '';
+  };
+  const saved = (column: number, value: number, row: number): Cell => {
+    const [side, own] = place(row);
+    return side?.texts[column]?.values(own)[value] ?? '';
   };
   // The first one has the texts of the columns that there is no room for.
   const all = (row: number): string => props.texts.map((column, index) => (index === 0 ? text(0, row) : `${column.title}: ${text(index, row)}`)).join('\n');
@@ -128,11 +145,12 @@ export function GroupTable(props: GroupTableProps): JSX.Element {
         {text(index, row)}
       </span>
     ),
+    saved: column.heads.map((head, value) => ({ head, value: (row: number) => saved(index, value, row) })),
   }));
   return (
     <DataTable
       label={props.label}
-      columns={[...texts, ...props.costs.map((cost) => costColumn(cost, props, rows, when)), onlyColumn(rows, only)]}
+      columns={[...texts, ...props.costs.map((cost) => groupCost(cost, props, rows, when)), onlyColumn(rows, only)]}
       count={rows.length}
       selected={selected}
       sortBy={sortBy}

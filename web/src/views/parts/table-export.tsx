@@ -1,63 +1,19 @@
 // Saves the rows of a table as CSV or TSV: exact numbers and whole names, as they are ordered and
 // unfolded on the page.
-import type { ComponentChildren, JSX, VNode } from 'preact';
-import { isValidElement } from 'preact';
-import { range } from '../../base/columns';
+import type { JSX } from 'preact';
 import { formatCountOf } from '../../base/format';
-import { fileLine, type CodeName } from '../../model/code';
-import { tableText, type Cell, type TableFormat } from '../../model/table-text';
-import { CodeLink, CodeText, PlaceLinks } from './code-label';
-import { CostCell } from './cost-cell';
-import type { Column, DataTableProps } from './data-table';
+import { savedRows, tableText, type SavedColumn, type TableFormat } from '../../model/table-text';
+import type { DataTableProps } from './data-table';
 import { useSaveFile } from './save-file';
 import { useTells } from './unknown-costs';
 
-type Tells = (cost: string) => boolean;
-
-function isNode<P>(node: ComponentChildren | VNode<P>, type: (props: P) => unknown): node is VNode<P> {
-  return isValidElement(node) && node.type === type;
-}
-
-function nameText(name: CodeName, withName: boolean): string {
-  return [withName ? name.full : '', fileLine(name)].filter((part) => part !== '').join(' ');
-}
-
-/** The values of a cell: two for a cost of a comparison, old and new. */
-function valuesOf(node: ComponentChildren, tells: Tells): readonly Cell[] {
-  if (isNode(node, CostCell)) {
-    const { cost, value, old } = node.props;
-    const told = (number: number): Cell => (tells(cost) ? number : 'unknown');
-    return old === undefined ? [told(value)] : [told(old), told(value)];
-  }
-  if (isNode(node, CodeText) || isNode(node, CodeLink)) {
-    return [nameText(node.props.name, true)];
-  }
-  if (isNode(node, PlaceLinks)) {
-    return [nameText(node.props.name, false)];
-  }
-  if (isValidElement(node)) {
-    return valuesOf(node.props.children, tells);
-  }
-  if (Array.isArray(node)) {
-    return [node.flatMap((part: ComponentChildren) => valuesOf(part, tells)).join('')];
-  }
-  return [typeof node === 'string' || typeof node === 'number' ? node : ''];
-}
-
-function headsOf(column: Column, node: ComponentChildren): readonly string[] {
-  const head = column.title.replace(/: old, new, change$/, '');
-  return isNode(node, CostCell) && node.props.old !== undefined ? [`${head} before`, head] : [head];
-}
-
-function textOf(table: DataTableProps, tells: Tells, format: TableFormat): string {
-  const columns = table.columns.filter((column) => column.key !== 'filter');
-  const level = table.level === undefined ? [] : ['Level'];
-  const heads = [...level, ...columns.flatMap((column) => headsOf(column, table.count === 0 ? null : column.cell(0)))];
-  const rows = range(table.count).map((row) => [
-    ...(table.level === undefined ? [] : [table.level(row)]),
-    ...columns.flatMap((column) => valuesOf(column.cell(row), tells)),
-  ]);
-  return tableText(heads, rows, format);
+function textOf(table: DataTableProps, tells: (cost: string) => boolean, format: TableFormat): string {
+  const { level } = table;
+  const columns: readonly SavedColumn[] = [
+    ...(level === undefined ? [] : [{ head: 'Level', value: level }]),
+    ...table.columns.flatMap((column) => column.saved),
+  ];
+  return tableText(columns.map(({ head }) => head), savedRows(columns, table.count, tells), format);
 }
 
 const FORMATS: readonly { readonly format: TableFormat; readonly label: string; readonly type: string }[] = [
