@@ -63,6 +63,7 @@ bool module_table_find(uint64_t pc, struct module_span *out)
         .tables = {module.tables_bytes != 0 ? (const uint8_t *)module.eh_frame_hdr : NULL,
                    module.tables_bytes},
         .path = agent_attachment()->paths + module.path,
+        .identity = (uint64_t)agent_attachment()->paths + module.path,
     };
     return true;
 }
@@ -70,6 +71,14 @@ bool module_table_find(uint64_t pc, struct module_span *out)
 bool module_table_find_unread(uint64_t pc, struct module_span *out)
 {
     return module_table_find(pc, out);
+}
+
+bool module_table_name_unread(struct module_span *span, char *path, size_t path_bytes)
+{
+    (void)span; // has both already
+    (void)path;
+    (void)path_bytes;
+    return true;
 }
 
 bool module_table_stays(uint64_t pc)
@@ -126,20 +135,25 @@ static const char *name_of(const char *path)
     return name;
 }
 
-// Return the place of the path of a module that the loader has at `path`. The recorder may have
-// listed the file by another path, for example below /usr/lib instead of /lib: then that one stays,
-// so that a recording does not have the module twice.
-static uint32_t path_of(struct agent_attachment *a,
-                        const struct agent_module_list *before,
-                        const struct agent_module *module,
-                        const char *path)
+// Complete a module that the loader has at `path`. The recorder may have listed the file by another
+// path, for example below /usr/lib instead of /lib: then that one stays, so that a recording does
+// not have the module twice. So do unwind tables that the recorder made for it.
+static void complete(struct agent_attachment *a,
+                     const struct agent_module_list *before,
+                     const char *path,
+                     struct agent_module *module)
 {
     const struct agent_module *known = find(before, module->start);
-    const char *name = name_of(path);
-    return known != NULL && known->start == module->start && known->bias == module->bias &&
-                   is_text_at(name, name_of(a->paths + known->path), a->paths + a->paths_bytes)
-               ? known->path
-               : intern(a, path);
+    if (known == NULL || known->start != module->start || known->bias != module->bias ||
+        !is_text_at(name_of(path), name_of(a->paths + known->path), a->paths + a->paths_bytes)) {
+        module->path = intern(a, path);
+        return;
+    }
+    module->path = known->path;
+    if (known->tables_bytes != 0) {
+        module->eh_frame_hdr = known->eh_frame_hdr;
+        module->tables_bytes = known->tables_bytes;
+    }
 }
 
 static void add(struct agent_module_list *list, const struct agent_module *module)
@@ -242,7 +256,7 @@ void module_table_refresh(void)
     for (const struct link_map *map = loader->r_map; map != NULL; map = map->l_next) {
         struct agent_module module;
         if (!is_listed(list, map) && describe(map, &module)) {
-            module.path = path_of(a, before, &module, map->l_name != NULL ? map->l_name : "");
+            complete(a, before, map->l_name != NULL ? map->l_name : "", &module);
             add(list, &module);
         }
     }

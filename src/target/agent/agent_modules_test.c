@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // agent_modules: modules that the recorder has listed, and those of a loader's list that is made up
-// here: found, replaced, unloaded, and more than there is room for.
+// here: found, replaced, unloaded, guessed, and more than there is room for.
 #include <link.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,10 @@
 
 #include "base/compiler.h"
 #include "target/preload/process/process.h"
+#include "target/unwind/cfi/rule.h"
+#include "target/unwind/environment/module_copy.h"
 #include "target/unwind/environment/module_table.h"
+#include "target/unwind/environment/rule_cache.h"
 #include "target/unwind/unwind.h"
 #include "thread_way.h"
 
@@ -22,6 +25,7 @@
 
 enum {
     MAPS_MAX = AGENT_MODULES_MAX + 8,
+    HEADER_COUNT = 5, // of a module that is made up
 };
 
 struct agent_page g_agent_page;
@@ -71,6 +75,12 @@ static int tear_down(void **state)
     return munmap(f.memory, 64 * MODULE_BYTES);
 }
 
+struct note {
+    Elf64_Nhdr head;
+    char name[4];
+    char build_id[8];
+};
+
 // Make a module whose lowest address in its file is `lowest`, and put it into the loader's list.
 // Its data end 100 bytes before its last page does.
 static uint64_t load(size_t place, const char *path, uint64_t lowest)
@@ -79,13 +89,17 @@ static uint64_t load(size_t place, const char *path, uint64_t lowest)
     const Elf64_Ehdr head = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64},
                              .e_phoff = sizeof(Elf64_Ehdr),
                              .e_phentsize = sizeof(Elf64_Phdr),
-                             .e_phnum = 4};
+                             .e_phnum = HEADER_COUNT};
     const Elf64_Phdr headers[] = {
-        {.p_type = PT_LOAD, .p_vaddr = lowest + 16, .p_memsz = PAGE},
+        {.p_type = PT_LOAD, .p_vaddr = lowest + 16, .p_filesz = PAGE, .p_memsz = PAGE},
         {.p_type = PT_DYNAMIC, .p_vaddr = lowest + 2 * PAGE + 64},
         {.p_type = PT_GNU_EH_FRAME, .p_vaddr = lowest + PAGE + 8},
         {.p_type = PT_LOAD, .p_vaddr = lowest + 3 * PAGE, .p_memsz = PAGE - 100},
+        {.p_type = PT_NOTE, .p_vaddr = lowest + 1024, .p_filesz = sizeof(struct note)},
     };
+    _Static_assert(sizeof(headers) == HEADER_COUNT * sizeof(headers[0]), "all of them");
+    const struct note note = {{4, 8, NT_GNU_BUILD_ID}, "GNU", "of this"};
+    memcpy(start + 1024, &note, sizeof(note));
     memcpy(start, &head, sizeof(head));
     memcpy(start + sizeof(head), headers, sizeof(headers));
     static char paths[64][32];
@@ -197,7 +211,7 @@ static void the_loader_s_list_is_followed(void **state)
     assert_int_equal(span.end, first + MODULE_BYTES - 100);
     assert_int_equal(span.bias, first);
     assert_int_equal(span.hdr_addr, first + PAGE + 8);
-    assert_int_equal(span.headers.len, 4 * sizeof(Elf64_Phdr));
+    assert_int_equal(span.headers.len, HEADER_COUNT * sizeof(Elf64_Phdr));
     assert_string_equal(span.path, "/lib/first");
     assert_false(module_table_stays(first));
     assert_true(module_table_find(second + MODULE_BYTES - 101, &span));
@@ -319,6 +333,103 @@ static void a_module_that_stays_is_listed_once(void **state)
     assert_int_equal(g_flushes, 0);
 }
 
+// A guessed pc may be in a module that is closed meanwhile. Its names are those of the list.
+static void a_guessed_module_has_the_names_of_the_list(void **state)
+{
+    (void)state;
+    struct module_span span;
+    struct module_copy copy;
+    struct bytes build_id;
+    const uint64_t moved = load(0, "/lib/moved", 16 * PAGE);
+    link_maps(1);
+    module_table_refresh();
+    assert_true(module_table_find_unread(moved + PAGE, &span));
+    assert_true(module_copy_open(&span, &copy));
+    assert_true(module_copy_describe(&copy, &build_id));
+    assert_string_equal(copy.span.path, "/lib/moved");
+    assert_int_equal(copy.span.bias, moved - 16 * PAGE);
+    assert_int_equal(build_id.len, sizeof("of this"));
+    assert_memory_equal(build_id.data, "of this", sizeof("of this"));
+    assert_true((uint64_t)build_id.data - moved >= MODULE_BYTES); // it is a copy
+    module_copy_close(&copy.table);
+    // Another one takes its place before the names have been read.
+    assert_true(module_copy_open(&span, &copy));
+    (void)snprintf(f.maps[0].l_name, 16, "/lib/other");
+    module_table_refresh();
+    assert_false(module_copy_describe(&copy, &build_id));
+    module_copy_close(&copy.table);
+}
+
+static int find_own_tables(struct dl_phdr_info *info, size_t size, void *context)
+{
+    (void)size;
+    struct agent_module *module = context;
+    const struct bytes headers = {(const uint8_t *)info->dlpi_phdr,
+                                  info->dlpi_phnum * sizeof(Elf64_Phdr)};
+    size_t index = 0;
+    const Elf64_Phdr *header = module_table_next_header(headers, PT_GNU_EH_FRAME, &index);
+    assert_non_null(header);
+    module->eh_frame_hdr = info->dlpi_addr + header->p_vaddr;
+    index = 0;
+    while ((header = module_table_next_header(headers, PT_LOAD, &index)) != NULL) {
+        const uint64_t before = module->eh_frame_hdr - info->dlpi_addr - header->p_vaddr;
+        if (before < header->p_filesz) {
+            module->tables_bytes = (uint32_t)(header->p_filesz - before);
+        }
+    }
+    return 1; // only of the program
+}
+
+static uint64_t rule_of_pc(uint64_t pc, bool is_guess)
+{
+    rule_cache_flush();
+    struct rule_view view = rule_cache_view();
+    view.is_guess = is_guess;
+    return rule_cache_get(view, pc);
+}
+
+// A page of the program's own code, as a module whose tables are elsewhere.
+static void guesses_use_the_tables_that_were_made(void **state)
+{
+    (void)state;
+    const uint64_t pc = (uint64_t)(void *)&rule_of_pc + 1;
+    struct agent_module module = {.start = pc & ~(PAGE - 1)};
+    module.end = module.start + PAGE;
+    assert_int_equal(dl_iterate_phdr(find_own_tables, &module), 1);
+    assert_true(module.eh_frame_hdr >= module.end);
+    struct agent_module_list *list = current();
+    list->modules[list->count++] = module;
+    const uint64_t rule = rule_of_pc(pc, false);
+    assert_int_equal(rule & RULE_STOP, 0);
+    assert_int_equal(rule_of_pc(pc, true), rule);
+}
+
+static void made_tables_stay_with_their_module(void **state)
+{
+    (void)state;
+    struct module_span span;
+    const uint64_t start = load(0, "/lib/x", 0);
+    list_module(start, start + MODULE_BYTES, 0);
+    memcpy(f.attachment->paths + 1, "/usr/lib/x", 11);
+    f.attachment->paths_bytes = 12;
+    struct agent_module *listed = &current()->modules[0];
+    listed->path = 1;
+    listed->bias = start;
+    listed->eh_frame_hdr = 0x1234;
+    listed->tables_bytes = 16;
+    link_maps(1);
+    module_table_refresh();
+    assert_true(module_table_find(start, &span));
+    assert_int_equal(span.hdr_addr, 0x1234);
+    assert_int_equal(span.tables.len, 16);
+    // Not with another one in its place.
+    (void)snprintf(f.maps[0].l_name, 16, "/lib/y");
+    module_table_refresh();
+    assert_true(module_table_find(start, &span));
+    assert_int_equal(span.hdr_addr, start + PAGE + 8);
+    assert_null(span.tables.data);
+}
+
 static void lists_and_paths_have_bounds(void **state)
 {
     (void)state;
@@ -359,6 +470,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_module_is_described_by_its_own_headers, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_module_that_stays_is_listed_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_guessed_module_has_the_names_of_the_list, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(guesses_use_the_tables_that_were_made, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(made_tables_stay_with_their_module, set_up, tear_down),
         cmocka_unit_test_setup_teardown(lists_and_paths_have_bounds, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

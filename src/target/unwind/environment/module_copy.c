@@ -2,7 +2,6 @@
 #include "target/unwind/environment/module_copy.h"
 
 #include <elf.h>
-#include <link.h>
 #include <stddef.h>
 
 #include "base/page_alloc.h"
@@ -19,6 +18,13 @@ static void fetch(const struct eh_table *table, uint64_t addr, uint64_t len)
         // Unmapped bytes stay zero, or unchanged.
         (void)sys_copy_own(table->fetched + offset, addr, len < left ? len : left);
     }
+}
+
+// Whether `len` bytes at `addr` are in the image.
+static bool has(const struct eh_image *image, uint64_t addr, uint64_t len)
+{
+    const uint64_t offset = addr - image->addr;
+    return offset <= image->bytes.len && len <= image->bytes.len - offset;
 }
 
 bool module_copy_open(const struct module_span *span, struct module_copy *out)
@@ -49,68 +55,70 @@ void module_copy_close(const struct eh_table *table)
     }
 }
 
-// Fetch the notes; use the headers in the copy for notes that are not in the image.
-static void fetch_notes(const struct module_copy *copy, uint64_t first_vaddr)
+bool module_copy_unwind(const struct module_span *span, struct eh_table *out)
 {
-    const struct bytes *image = &copy->table.image.bytes;
+    if (span->tables.data != NULL) {
+        return module_table_unwind(span, out);
+    }
+    struct module_copy copy;
+    if (!module_copy_open(span, &copy)) {
+        return false;
+    }
+    *out = copy.table;
+    return true;
+}
+
+// Fetch the program headers. Return them in the copy; empty if there are none.
+static struct bytes fetch_headers(const struct module_copy *copy)
+{
+    const struct eh_image *image = &copy->table.image;
+    const uint64_t first = (uint64_t)image->bytes.data;
+    const Elf64_Ehdr *file = (const Elf64_Ehdr *)first;
+    fetch(&copy->table, image->addr, PAGE_BYTES);
+    fetch(&copy->table, image->addr + file->e_phoff, (uint64_t)file->e_phnum * sizeof(Elf64_Phdr));
+    return module_table_headers(first, first + image->bytes.len);
+}
+
+// Fetch the notes; use the headers in the copy for notes that are not in the image.
+static void fetch_notes(const struct module_copy *copy)
+{
+    const struct eh_image *image = &copy->table.image;
     const struct bytes headers = copy->span.headers;
-    Elf64_Phdr *all = (Elf64_Phdr *)(void *)(copy->table.fetched + (headers.data - image->data));
+    Elf64_Phdr *all =
+        (Elf64_Phdr *)(void *)(copy->table.fetched + (headers.data - image->bytes.data));
     for (size_t i = 0; i < headers.len / sizeof(*all); i++) {
-        const uint64_t offset = all[i].p_vaddr - first_vaddr;
+        const uint64_t addr = copy->span.bias + all[i].p_vaddr;
         if (all[i].p_type != PT_NOTE) {
             continue;
         }
-        if (offset > image->len || all[i].p_filesz > image->len - offset) {
-            all[i].p_type = PT_NULL;
+        if (has(image, addr, all[i].p_filesz)) {
+            fetch(&copy->table, addr, all[i].p_filesz);
         } else {
-            fetch(&copy->table, copy->span.start + offset, all[i].p_filesz);
+            all[i].p_type = PT_NULL;
         }
     }
-}
-
-static bool find_first_vaddr(struct bytes headers, uint64_t *out)
-{
-    const Elf64_Phdr *all = (const Elf64_Phdr *)(const void *)headers.data;
-    for (size_t i = 0; i < headers.len / sizeof(*all); i++) {
-        if (all[i].p_type == PT_LOAD) {
-            *out = all[i].p_vaddr & ~(uint64_t)(PAGE_BYTES - 1);
-            return true;
-        }
-    }
-    return false;
 }
 
 bool module_copy_describe(struct module_copy *copy, struct bytes *build_id)
 {
-    const uint64_t start = copy->span.start;
-    char *path = copy->table.fetched - NAME_BYTES;
-    uint64_t name[2]; // l_addr, l_name
-    _Static_assert(offsetof(struct link_map, l_name) == sizeof(name[0]), "the second word");
-    if (sys_copy_own(name, copy->span.link_map, sizeof(name)) != sizeof(name) ||
-        sys_failed(sys_copy_own(path, name[1], NAME_BYTES - 1))) {
+    struct module_span *span = &copy->span;
+    if (!module_table_name_unread(span, copy->table.fetched - NAME_BYTES, NAME_BYTES)) {
         return false;
     }
-    const struct bytes *bytes = &copy->table.image.bytes;
-    const uint64_t image = (uint64_t)bytes->data;
-    const Elf64_Ehdr *file = (const Elf64_Ehdr *)(const void *)bytes->data;
-    fetch(&copy->table, start, PAGE_BYTES);
-    fetch(&copy->table, start + file->e_phoff, (uint64_t)file->e_phnum * sizeof(Elf64_Phdr));
-    copy->span.headers = module_table_headers(image, image + bytes->len);
-    uint64_t first_vaddr = 0;
-    if (!find_first_vaddr(copy->span.headers, &first_vaddr)) {
+    span->headers = fetch_headers(copy);
+    size_t first = 0;
+    if (module_table_next_header(span->headers, PT_LOAD, &first) == NULL) {
         return false;
     }
-    fetch_notes(copy, first_vaddr);
-    // A module that the loader still has afterwards was loaded before.
+    fetch_notes(copy);
+    // A module that is still listed afterwards was loaded before.
     struct module_span now;
-    if (!module_table_find_unread(start, &now) || now.link_map != copy->span.link_map ||
-        now.end != copy->span.end) {
+    if (!module_table_find_unread(span->start, &now) || now.identity != span->identity ||
+        now.end != span->end) {
         return false;
     }
-    copy->span.bias = name[0];
-    copy->span.path = path;
-    struct module_span of_copy = copy->span;
-    of_copy.bias = image - first_vaddr;
+    struct module_span of_copy = *span;
+    of_copy.bias += (uint64_t)copy->table.image.bytes.data - span->start;
     *build_id = module_table_build_id(&of_copy);
     return true;
 }

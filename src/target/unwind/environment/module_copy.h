@@ -26,6 +26,10 @@ struct module_copy {
 // Begin a copy of a module that module_table_find_unread() found. False if no copy is possible.
 bool module_copy_open(const struct module_span *span, struct module_copy *out);
 
+// Find the unwind tables of a module that module_table_find_unread() found, in a copy unless they
+// are not in the module. The table is to be closed. False if no copy is possible.
+bool module_copy_unwind(const struct module_span *span, struct eh_table *out);
+
 // Complete `copy->span`, with its headers and path in the copy, and find the build-id, empty if
 // there is none. False if the module was unloaded.
 bool module_copy_describe(struct module_copy *copy, struct bytes *build_id);

@@ -10,6 +10,7 @@
 
 #include "base/page_alloc.h"
 #include "base/search.h"
+#include "base/sys.h"
 
 #define LIST_SPANS_MAX 2048u
 
@@ -53,7 +54,7 @@ bool module_table_find(uint64_t pc, struct module_span *out)
     if (!module_table_find_unread(pc, out)) {
         return false;
     }
-    const struct link_map *map = (const struct link_map *)out->link_map;
+    const struct link_map *map = (const struct link_map *)out->identity;
     out->path = map != NULL && map->l_name != NULL ? map->l_name : "";
     out->bias = map != NULL ? map->l_addr : 0;
     out->headers = *out->path == 0 ? headers_of_main() : module_table_headers(out->start, out->end);
@@ -70,7 +71,20 @@ bool module_table_find_unread(uint64_t pc, struct module_span *out)
                                 .end = (uint64_t)found.dlfo_map_end,
                                 .hdr_addr = (uint64_t)found.dlfo_eh_frame,
                                 .path = "",
-                                .link_map = (uint64_t)found.dlfo_link_map};
+                                .identity = (uint64_t)found.dlfo_link_map};
+    return true;
+}
+
+bool module_table_name_unread(struct module_span *span, char *path, size_t path_bytes)
+{
+    uint64_t name[2]; // l_addr, l_name
+    _Static_assert(offsetof(struct link_map, l_name) == sizeof(name[0]), "the second word");
+    if (sys_copy_own(name, span->identity, sizeof(name)) != sizeof(name) ||
+        sys_failed(sys_copy_own(path, name[1], path_bytes - 1))) {
+        return false;
+    }
+    span->bias = name[0];
+    span->path = path;
     return true;
 }
 

@@ -30,15 +30,21 @@ struct module_span {
     uint64_t hdr_addr;    // of .eh_frame_hdr, 0 if there is none
     struct bytes tables;  // the unwind tables, if they are not in the module; else empty
     const char *path;     // "" for the main program; owned by the loader
-    uint64_t link_map;    // of the loader's list; 0 if unknown
+    uint64_t identity;    // another one if another module takes this one's place; else 0
 };
 
 // Find the module that contains `pc`. The span is written only on success.
 bool module_table_find(uint64_t pc, struct module_span *out);
 
 // Find the module of `pc` without reading memory of the module or the loader, because both may
-// be unmapped: the span has no bias, headers and path.
+// be unmapped: the span has no headers that can be read in place, and bias and path only if the
+// table has them in memory of its own.
 bool module_table_find_unread(uint64_t pc, struct module_span *out);
+
+// Complete the bias and the path of a span that module_table_find_unread() found, by the same rule.
+// `path` has room for `path_bytes`, which are zero, and holds the path if it is not in memory of
+// the table's own. False if the module was unloaded.
+bool module_table_name_unread(struct module_span *span, char *path, size_t path_bytes);
 
 // Whether `pc` is in a module that was listed at the start, which is never unloaded.
 bool module_table_stays(uint64_t pc);

@@ -99,12 +99,12 @@ static uint64_t rule_by_copy(uint64_t ret_addr)
     if (span.hdr_addr == 0) {
         return rule_stopping(RULE_NO_TABLE);
     }
-    struct module_copy copy;
-    if (!module_copy_open(&span, &copy)) {
+    struct eh_table table;
+    if (!module_copy_unwind(&span, &table)) {
         return 0;
     }
-    const uint64_t rule = rule_from_table(&copy.table, ret_addr);
-    module_copy_close(&copy.table);
+    const uint64_t rule = rule_from_table(&table, ret_addr);
+    module_copy_close(&table);
     return rule;
 }
 

@@ -132,13 +132,8 @@ find_own_table(const struct unwind_source *self, uint64_t pc, bool is_guess, str
     if (!is_guess || module_table_stays(pc)) {
         return module_table_find(pc, &span) && module_table_unwind(&span, out);
     }
-    struct module_copy copy;
-    if (!module_table_find_unread(pc, &span) || span.hdr_addr == 0 ||
-        !module_copy_open(&span, &copy)) {
-        return false;
-    }
-    *out = copy.table;
-    return true;
+    return module_table_find_unread(pc, &span) && span.hdr_addr != 0 &&
+           module_copy_unwind(&span, out);
 }
 
 NOINLINE enum walk_end precise_walk_self(const struct stack_bounds *own,
