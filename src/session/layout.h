@@ -55,13 +55,14 @@
 // With more unread lanes of ended threads a new thread waits for the recorder (lane_backlog.h).
 #define LANES_UNREAD_MAX 64u
 
-// Counters of events that are missing from the profile. All are zero in a healthy run.
+// Counters of events that are missing from the profile, or of what they are missing of where their
+// number is not known. All are zero in a healthy run.
 #define SESSION_LOSS_COUNTERS(X)                                                                  \
     X(no_process_slot, "events of processes beyond the 1024th at one time")                       \
     X(no_lane, "events of threads beyond the 4096th at one time")                                 \
     X(reentrant, "events in signal handlers that interrupted or left cairn")                      \
     X(seccomp, "events of threads and processes begun under a seccomp filter")                    \
-    X(namespaces, "events of libraries in linker namespaces of their own (dlmopen)")              \
+    X(namespaces, "linker namespaces of their own (dlmopen), with an unknown number of events")   \
     X(missed_allocations, "allocations after the recorder stopped responding")                    \
     X(missed_frees, "frees after the recorder stopped responding; their blocks appear as leaked") \
     X(corrupt_lane, "lanes closed because the program overwrote them")                            \

@@ -32,6 +32,24 @@ int main(int argc, char **argv)
 COMPILERS = {"libc": ["musl-gcc"], "sanitizer": ["gcc", "-fsanitize=address"],
              "static": ["gcc", "-static", "-s"], "none": ["gcc"]}
 
+APART = """#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stddef.h>
+int main(int argc, char **argv)
+{
+    for (int i = 0; i < 2 * argc; i++) { /* 4 namespaces with 5 blocks each */
+        void *library = dlmopen(LM_ID_NEWLM, argv[1], RTLD_NOW);
+        void *(*entry)(size_t) = library != NULL ? (void *(*)(size_t))dlsym(library, "plugin_entry") : NULL;
+        for (int k = 0; k < 5; k++) {
+            if (entry == NULL || entry(100) == NULL) {
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+"""
+
 WAYS = ["execve", "execv", "execvp", "execvpe", "execl", "execlp", "execle", "fexecve", "execveat",
         "vfork", "spawn", "spawnp", "cleared", "null"]
 
@@ -491,3 +509,13 @@ def test_an_exec_under_a_filter_is_no_kill(record, scratch, small):
     assert unrecorded(recording) == {(str(small["none"]), "seccomp"): 1}
     assert b"killed" not in recording.finished.stderr
     assert [process["killed"] for process in recording.report["processes"]] == [False, False]
+
+
+def test_a_number_of_namespaces_is_not_taken_for_one_of_events(record, scratch):
+    """Each has a malloc of its own, so what its libraries allocate has no number."""
+    (scratch / "apart.c").write_text(APART)
+    subprocess.run(["gcc", "-o", scratch / "apart", scratch / "apart.c"], check=True, timeout=60)
+    recording = record(scratch / "apart", PROGRAMS / "libplugin_first.so", is_whole=False)
+    assert {name: value for name, value in recording.lost.items() if value != 0} == {"namespaces": 4}
+    said = subprocess.run([CAIRN, "report", recording.path], capture_output=True, check=True, env=environment())
+    assert b"linker namespaces of their own (dlmopen), with an unknown number of events (4)" in said.stderr + said.stdout

@@ -387,7 +387,8 @@ static MUST_USE enum err write_counters(const struct export_view *view,
 static MUST_USE enum err write_whole(const struct export_view *view, FILE *out)
 {
     static const struct metric lost = {"cairn_lost_events_total", "counter",
-                                       "Losses: events that are missing from the figures."};
+                                       "Losses: events that are missing from the figures; "
+                                       "some reasons count what they are missing of."};
     static const struct metric notes = {"cairn_notes_total", "counter",
                                         "Notes: weaknesses of the recording that lose no event."};
     TRY(write_about(view, out));

@@ -269,7 +269,8 @@ static enum err fill_counters(struct aggregator_snapshot *s,
     }
     if (facts->unjoined_count != 0) {
         TRY(push_counter(s, aggregator, "unjoined_processes",
-                         "events of processes that had not joined 2 s after all others had ended",
+                         "processes that had not joined 2 s after all others had ended, with an "
+                         "unknown number of events",
                          REC_COUNTER_LOSS, facts->unjoined_count));
     }
     if (facts->unread_count != 0) {
