@@ -57,6 +57,12 @@ OPENERS = {
     "src/symbols/name_cache.c": "its own folder",
     "src/inject/process/kernel_calls.c": "files of /proc",
 }
+# What a hook writes to its lane goes through LANE_ENTRY, which enters the nursery first.
+LANE_ENTRY = "src/target/producer/nursery/lane_entry.h"
+LANE_FOLDERS = ("src/target/producer/", "src/target/preload/stacks/")
+LANE_WRITE = re.compile(r"(?<![\w.>])(nursery_(begin|turn|allocate(_\w+)?|free(_elsewhere)?|reallocate|coalesce(_\w+)?|"
+                        r"count|put|pass_\w+|suspend)|lane_producer_(advance|begin_stack|make_room|publish|"
+                        r"reserve(_event)?|send_\w+|tick))\s*\(")
 GOTO = re.compile(r"^\s*goto\s+\w+;")
 COLUMNS = 100  # clang-format does not wrap comments, which keeps drawings intact
 OPEN_POINT = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b(?! ?\(?#\d+)")
@@ -115,6 +121,13 @@ def reaches_target(where, line, bare):
                 (is_elsewhere and OPENS.search(bare)))
 
 
+def goes_around_entry(where, bare):
+    """Whether a line of a hook writes to a lane that it may not have entered."""
+    name = where.as_posix()
+    return (name.startswith("src/target/") and not name.startswith(LANE_FOLDERS) and
+            not where.stem.endswith("_test") and bool(LANE_WRITE.search(bare)))
+
+
 def code_findings(root, path, lines):
     where = path.relative_to(root)
     for number, line in enumerate(lines, 1):
@@ -137,6 +150,8 @@ def code_findings(root, path, lines):
             yield f"{where}:{number}: '{odd.group(1)}' in a comment: name the subject"
         if reaches_target(where, line, bare):
             yield f"{where}:{number}: host/os/target_file.h opens what a process names"
+        if goes_around_entry(where, bare):
+            yield f"{where}:{number}: hooks write to a lane by {LANE_ENTRY}"
         if GOTO.match(bare):
             yield f"{where}:{number}: goto is banned: CLEANUP, or a function of its own"
 

@@ -46,6 +46,14 @@ def test_scopes_count_what_the_program_does(record, nursery):
     assert found == EXPECTED
 
 
+def test_a_question_within_a_realloc_has_no_answer(record):
+    """The recorder would wait for the end of the realloc, and the program for the recorder."""
+    env = {"LD_PRELOAD": str(PROGRAMS / "libhandover_allocator.so"), "CAIRN_ORDER_PATIENCE": "10000"}
+    recording = record(PROGRAMS / "asks_within", env=env, is_compared=False)
+    assert recording.finished.stdout == b"0 1\n"
+    assert recording.notes["order_timeouts"] == 0
+
+
 def test_nobody_counts_without_a_recorder(scratch):
     done = subprocess.run([PROGRAMS / "api_statistics"], check=True, capture_output=True, cwd=scratch,
                           env=environment(), timeout=60)

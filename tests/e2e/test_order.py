@@ -112,6 +112,20 @@ def test_random_runs_are_as_the_tracer_saw_them(record, tmp_path):
     assert are_narrow(widths), sorted(widths)
 
 
+@pytest.mark.parametrize("threads, how, nursery", [
+    (0, "cra", "1"), (0, "crfa", "always"), (1, "cra", "always"), (3, "crfa", "1"), (3, "crsla", "always")])
+def test_calls_of_the_programs_interface_lose_nothing(record, tmp_path, threads, how, nursery):
+    """At the pace at which the recorder empties what a thread holds."""
+    command = [PROGRAMS / "random_heap", SEED, threads, 8000 // max(threads, 1), how]
+    recording, truth = record_traced(record, tmp_path, command, {"CAIRN_NURSERY": nursery})
+    assert_counts(recording, truth)
+    assert_peak(recording.totals, truth)
+    marks, weight = map(int, recording.finished.stdout.split())
+    assert len([mark for mark in recording.report["marks"] if mark["text"] == "between"]) == marks > 100
+    assert sum(event["weight"] for event in recording.report["adhoc"]["entries"]
+               if event["name"] == "[event between]") == weight > 0
+
+
 def test_stamps_of_the_counter_order_events_as_well(record, tmp_path):
     """The counter does not advance by itself: the last stamped event must be processed all the
     same. If it were not, every run would wait for it in vain."""

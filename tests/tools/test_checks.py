@@ -179,6 +179,10 @@ MODULE = HEAD + "// a: says what it is.\n"
     ("src/host/a.c", MODULE + 'const char *path = "/proc/%d/root/x";\n', "target_file.h opens what a process names"),
     ("src/symbols/a.c", MODULE + "int x(void)\n{\n    return open(\"x\", 0);\n}\n", "target_file.h opens what"),
     ("src/host/a.c", MODULE + "int way = ELF_C_READ_MMAP;\n", "target_file.h opens what"),
+    ("src/target/preload/record/a.c", MODULE + "void x(void)\n{\n    nursery_free(p, 1);\n}\n",
+     "hooks write to a lane by"),
+    ("src/target/agent/a.c", MODULE + "void x(void)\n{\n    lane_producer_reserve_event(p, 1);\n}\n",
+     "hooks write to a lane by"),
     ("src/host/string_util.c", HEAD + "// string_util: bits.\n", "the name says nothing"),
 ])
 def test_style_finds(tree, name, text, finding):
@@ -205,6 +209,9 @@ def test_style_accepts_what_the_rules_allow(tree):
                         "const char *text = \"strcpy(\";\n",
         "src/host/a_test.c": HEAD + "int test;\n",
         "src/host/b.c": HEAD + '#include "host/b.h"\n',
+        "src/target/producer/c.c": MODULE.replace("a:", "c:") + "void x(void)\n{\n    nursery_free(p, 1);\n}\n",
+        "src/target/preload/record/d.c": MODULE.replace("a:", "d:") +
+                                         "void x(void)\n{\n    nursery_freed_kind(p, lane_free(p, 1));\n}\n",
         "src/base/arch/x86_64/a.h": HEAD + "// a (x86-64): registers.\n#pragma once\n",
         "src/base/arch/aarch64/a.h": HEAD + "// a (aarch64): registers.\n#pragma once\n",
     })

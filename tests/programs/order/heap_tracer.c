@@ -170,6 +170,17 @@ static void *note(void *block, size_t size)
     return block;
 }
 
+// Add a block after one of `old_size` was taken.
+static void put_instead(void *block, size_t old_size, size_t size)
+{
+    if (size > old_size) {
+        raise_live(size - old_size);
+    } else {
+        atomic_fetch_sub(&g_file->live_bytes, old_size - size);
+    }
+    add(block, size);
+}
+
 void *malloc(size_t size)
 {
     return note(__libc_malloc(size), size);
@@ -215,13 +226,27 @@ void *realloc(void *block, size_t size)
         atomic_fetch_add(&g_file->errors, 1); // tests do not run out of memory
         return NULL;
     }
-    if (size > old_size) {
-        raise_live(size - old_size);
-    } else {
-        atomic_fetch_sub(&g_file->live_bytes, old_size - size);
-    }
-    add(moved, size);
+    put_instead(moved, old_size, size);
     return moved;
+}
+
+void tracer_add(void *block, size_t size)
+{
+    (void)note(block, size);
+}
+
+void tracer_resize(void *block, size_t size)
+{
+    if (is_wanted()) {
+        put_instead(block, take(block), size);
+    }
+}
+
+void tracer_take(void *block)
+{
+    if (is_wanted()) {
+        atomic_fetch_sub(&g_file->live_bytes, take(block));
+    }
 }
 
 // The blocks of a process leave the sum at its end.

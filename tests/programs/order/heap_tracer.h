@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define TRACER_KINDS 9 // 0: unmarked allocations
@@ -25,3 +26,9 @@ struct tracer_file {
 
 // Set the kind of the calling thread's next allocations. Undefined without the tracer.
 void tracer_set_kind(int kind) __attribute__((weak));
+
+// Blocks of an allocator that the tracer does not see: before each is reported, and after it was
+// resized where it is, or taken back.
+void tracer_add(void *block, size_t size) __attribute__((weak));
+void tracer_resize(void *block, size_t size) __attribute__((weak));
+void tracer_take(void *block) __attribute__((weak));

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // random_heap: threads that do random operations on each other's blocks. Arguments: a seed,
-// threads, events per thread, and any of c (any thread frees a block), r (realloc chains), s (short
-// threads), f (forked children), l (some blocks leak). Each function allocates blocks of one kind,
-// so that the operations of each stack are known: see heap_tracer.h. It states no truth itself.
+// threads (0: the first one alone), events per thread, and any of c (any thread frees a block), r
+// (realloc chains), s (short threads), f (forked children), l (some blocks leak), a (calls of
+// cairn.h: random_api.h). Each function allocates blocks of one kind, so that the operations of
+// each stack are known: see heap_tracer.h. It states no truth itself.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "heap_tracer.h"
+#include "random_api.h"
 
 enum {
     SLOTS = 1024, // shared by all threads
@@ -95,14 +97,19 @@ static void run_child(uint64_t *random)
     const pid_t child = fork();
     if (child == 0) {
         void *own[OWN_MAX];
+        struct api_thread api = {0};
         for (int round = 0; round < 20; round++) {
             for (int i = 0; i < OWN_MAX; i++) {
                 own[i] = make(random, NULL);
+            }
+            if (does('a')) {
+                api_call(&api, next_random(random));
             }
             for (int i = 0; i < OWN_MAX; i++) {
                 free(own[i]);
             }
         }
+        api_end_thread(&api);
         exit(0);
     }
     (void)waitpid(child, NULL, 0);
@@ -155,6 +162,7 @@ static void *work(void *argument)
     const uintptr_t number = (uintptr_t)argument;
     uint64_t random = (g_seed * 1000003 + number + 1) * 0x9e3779b97f4a7c15u;
     void *own[OWN_MAX] = {NULL};
+    struct api_thread api = {0};
     for (long i = 0; i < g_events; i++) {
         if (does('s') && i % 997 == 0) {
             run_short_thread(&random);
@@ -162,8 +170,12 @@ static void *work(void *argument)
         if (does('f') && i % 4001 == 4000 && number < 4) {
             run_child(&random);
         }
+        if (does('a') && i % 4 == 0) {
+            api_call(&api, next_random(&random));
+        }
         step(&random, own);
     }
+    api_end_thread(&api);
     for (int i = 0; i < OWN_MAX; i++) {
         if (!does('l') || i % 16 != 0) {
             free(own[i]);
@@ -182,6 +194,12 @@ int main(int argc, char **argv)
     const long count = strtol(argv[2], NULL, 10) % THREADS_MAX;
     g_events = strtol(argv[3], NULL, 10);
     g_how = argv[4];
+    if (does('a')) {
+        api_begin();
+    }
+    if (count == 0) {
+        (void)work(NULL);
+    }
     for (uintptr_t i = 0; i < (uintptr_t)count; i++) {
         if (pthread_create(&threads[i], NULL, work, (void *)i) != 0) {
             return 1;
@@ -194,6 +212,9 @@ int main(int argc, char **argv)
         if (!does('l') || i % 64 != 0) {
             free(g_slots[i]);
         }
+    }
+    if (does('a')) {
+        api_write_sums();
     }
     return 0;
 }

@@ -19,7 +19,7 @@
 #include "target/preload/record/record_guard.h"
 #include "target/preload/record/record_named.h"
 #include "target/preload/stacks/name_frames.h"
-#include "target/producer/nursery/nursery.h"
+#include "target/producer/nursery/lane_entry.h"
 
 static const void *custom(const void *block)
 {
@@ -95,6 +95,14 @@ static bool has_sums(const struct thread_state *t)
     return t->producer.session->sample_bytes == 0;
 }
 
+// Whether the caller is a handler that interrupted a realloc. The recorder waits for the end of
+// that, which comes after the handler's, before it counts what follows.
+static bool is_in_realloc(const struct thread_state *t)
+{
+    return atomic_load_explicit(&t->producer.lane->pending_stamps[LANE_PENDING_REALLOC],
+                                memory_order_relaxed) != 0; // our own
+}
+
 // Send one query, and wait.
 static enum stats_query_end
 ask_once(enum stats_query_what what, uint32_t scope, uint64_t values[static ANSWER_VALUES])
@@ -106,7 +114,7 @@ ask_once(enum stats_query_what what, uint32_t scope, uint64_t values[static ANSW
     uint32_t number = 0;
     struct session_header *session = t->producer.session;
     struct lane_header *lane = t->producer.lane;
-    const bool is_possible = has_sums(t);
+    const bool is_possible = has_sums(t) && !is_in_realloc(t);
     const bool is_asked = is_possible && stats_query_ask(&t->producer, what, scope, &number);
     if (is_possible && !is_asked) {
         process_leave();
@@ -215,11 +223,9 @@ static void mark(const char *text, uint32_t kind)
         return;
     }
     const size_t len = text != NULL ? strnlen(text, WIRE_MARK_BYTES_MAX) : 0;
-    if (len > 0 && nursery_begin(&t->producer)) {
-        lane_producer_send_text(&t->producer,
-                                kind == CAIRN_MARK_PHASE ? WIRE_TEXT_PHASE : WIRE_TEXT_MARK,
-                                (struct bytes){.data = (const uint8_t *)text, .len = len}, false);
-        lane_producer_publish(&t->producer);
+    if (len > 0) {
+        lane_send_mark(&t->producer, kind == CAIRN_MARK_PHASE ? WIRE_TEXT_PHASE : WIRE_TEXT_MARK,
+                       (struct bytes){.data = (const uint8_t *)text, .len = len});
     }
     guard_leave(t);
 }

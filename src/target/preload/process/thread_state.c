@@ -8,7 +8,7 @@
 #include "base/signals.h"
 #include "base/sys.h"
 #include "target/preload/process/process.h"
-#include "target/producer/nursery/nursery.h"
+#include "target/producer/nursery/lane_entry.h"
 #include "target/producer/waiting/lane_backlog.h"
 #include "target/unwind/unwind.h"
 
@@ -146,7 +146,7 @@ void thread_state_close(struct thread_state *t)
     if (t->name_pending || memcmp(name, t->name, THREAD_NAME_BYTES) != 0) {
         const struct bytes text = {.data = (const uint8_t *)name,
                                    .len = strnlen(name, THREAD_NAME_BYTES)};
-        lane_producer_send_text(&t->producer, WIRE_TEXT_THREAD_NAME, text, false);
+        lane_describe(&t->producer, WIRE_TEXT_THREAD_NAME, text, false);
     }
     thread_way_set_state(NULL);
     unwind_thread_release(t->unwind);

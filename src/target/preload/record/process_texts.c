@@ -10,6 +10,7 @@
 #include "base/sys.h"
 #include "target/preload/real/real_functions.h"
 #include "target/preload/record/record_guard.h"
+#include "target/producer/nursery/lane_entry.h"
 #include "target/unwind/unwind.h"
 
 // Weak, as in process.c; here libc has it.
@@ -21,8 +22,8 @@ static uint8_t g_buffer[WIRE_TEXT_BYTES_MAX];
 static void send(struct thread_state *t, enum wire_text_kind kind, const void *text, long len)
 {
     if (len > 0) { // errors of the kernel are negative
-        lane_producer_send_text(&t->producer, kind,
-                                (struct bytes){.data = text, .len = (size_t)len}, false);
+        const struct bytes bytes = {.data = text, .len = (size_t)len};
+        lane_describe(&t->producer, kind, bytes, false);
     }
 }
 
@@ -127,7 +128,7 @@ static void send_command_line(struct thread_state *t)
         const long ahead =
             total < PROCESS_TEXT_BYTES_MAX ? sys_read((int)fd, next, sizeof(next)) : 0;
         const struct bytes part = {.data = g_buffer, .len = (size_t)got};
-        lane_producer_send_text(&t->producer, WIRE_TEXT_COMMAND_LINE, part, ahead > 0);
+        lane_describe(&t->producer, WIRE_TEXT_COMMAND_LINE, part, ahead > 0);
         got = 0;
         if (ahead > 0) {
             g_buffer[0] = next[0];
@@ -159,6 +160,5 @@ void process_texts_send(void)
     send_working_directory(t);
     send_allocator(t);
     send_string(t, WIRE_TEXT_LIBC, gnu_get_libc_version());
-    lane_producer_publish(&t->producer);
     guard_leave(t);
 }

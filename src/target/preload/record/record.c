@@ -7,6 +7,7 @@
 #include "target/preload/record/record_hot.h"
 #include "target/preload/record/record_mapping.h"
 #include "target/preload/record/record_sampled.h"
+#include "target/producer/nursery/lane_entry.h"
 
 // Return the slot of a stack that was just walked; send its definition first if needed.
 // STACK_SLOT_NONE: recording has ended.
@@ -19,8 +20,7 @@ static uint32_t slot_of(struct thread_state *t, const struct stack_view *stack)
     if (!still_ours(t)) {
         return STACK_SLOT_NONE;
     }
-    if (!nursery_begin(&t->producer) ||
-        stack_dictionary_define(&t->stacks, &t->producer, stack, &slot) != ERR_OK) {
+    if (stack_dictionary_define(&t->stacks, &t->producer, stack, &slot) != ERR_OK) {
         process_leave();
         return STACK_SLOT_NONE;
     }
@@ -92,11 +92,10 @@ ALWAYS_INLINE void take_down(struct thread_state *t, const struct event *event, 
         missed_events_count(event->kind);
         return;
     }
-    if (UNLIKELY(!nursery_begin(p)) ||
-        UNLIKELY(!(event->kind == EVENT_REALLOC
-                       ? nursery_reallocate(p, event->old_address, event->address,
-                                            event->size_bytes, slot, event->freed)
-                       : nursery_allocate(p, event->address, event->size_bytes, slot)))) {
+    if (UNLIKELY(!(event->kind == EVENT_REALLOC
+                       ? lane_reallocate(p, event->old_address, event->address, event->size_bytes,
+                                         slot, event->freed)
+                       : lane_allocate(p, event->address, event->size_bytes, slot)))) {
         process_leave();
         missed_events_count(event->kind);
         return;
@@ -156,7 +155,7 @@ static struct thread_state *state_in_order(void)
     if (t == NULL) {
         return state_here(); // of the hook that we interrupted
     }
-    if (still_ours(t) && !nursery_begin(&t->producer)) {
+    if (still_ours(t) && !lane_enter(&t->producer)) {
         process_leave();
     }
     guard_leave(t);
@@ -205,8 +204,7 @@ void record_realloc_ends(struct freed_note freed)
 
 ALWAYS_INLINE void take_down_free(struct thread_state *t, uint64_t address)
 {
-    struct lane_producer *p = &t->producer;
-    if (UNLIKELY(!nursery_begin(p)) || UNLIKELY(!nursery_free(p, address))) {
+    if (UNLIKELY(!lane_free(&t->producer, address))) {
         process_leave();
         missed_events_count(EVENT_FREE);
         return;

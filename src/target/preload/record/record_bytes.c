@@ -4,7 +4,7 @@
 #include "base/page_alloc.h"
 #include "target/preload/process/missed_events.h"
 #include "target/preload/process/process.h"
-#include "target/producer/nursery/nursery.h"
+#include "target/producer/nursery/lane_entry.h"
 
 struct record_bytes g_record_bytes;
 
@@ -150,7 +150,7 @@ static bool send_free(struct thread_state *t, uint64_t address, uint64_t stamp)
     if (t->last_allocated != address || t->last_freed != 0) { // the thread had events since
         nursery_forget_latest(p);
     }
-    const bool is_sent = nursery_begin(p) && nursery_free(p, address);
+    const bool is_sent = lane_free(p, address);
     p->given_stamp = given;
     note_free(t, address);
     return is_sent;
@@ -158,14 +158,10 @@ static bool send_free(struct thread_state *t, uint64_t address, uint64_t stamp)
 
 static bool send_block(struct thread_state *t, const struct event *event, uint32_t slot)
 {
-    struct lane_producer *p = &t->producer;
     t->last_allocated = event->address;
     t->last_freed = 0; // until the thread's next free, which is not to pass unseen
     record_bytes_stop_passing();
-    if (!nursery_begin(p)) {
-        return false;
-    }
-    return nursery_allocate_sampled(p, event->address, event->size_bytes, slot, 0);
+    return lane_allocate_sampled(&t->producer, event->address, event->size_bytes, slot, 0);
 }
 
 void record_bytes_send(struct thread_state *t, const struct event *event, uint32_t slot)

@@ -8,6 +8,7 @@
 #include "base/sys.h"
 #include "target/preload/process/thread_exit.h"
 #include "target/preload/record/record.h"
+#include "target/producer/nursery/lane_entry.h"
 
 // On an alternate signal stack addresses do not show the order of calls.
 static bool on_alternate_stack(void)
@@ -45,7 +46,7 @@ static void send_name(struct thread_state *t)
 {
     const struct bytes name = {.data = (const uint8_t *)t->name,
                                .len = strnlen(t->name, THREAD_NAME_BYTES)};
-    lane_producer_send_text(&t->producer, WIRE_TEXT_THREAD_NAME, name, false);
+    lane_describe(&t->producer, WIRE_TEXT_THREAD_NAME, name, false);
     t->name_pending = false;
 }
 

@@ -4,29 +4,22 @@
 #include "session/wire.h"
 #include "target/preload/record/record.h"
 #include "target/preload/record/record_guard.h"
-#include "target/producer/nursery/nursery.h"
-
-enum {
-    MAPPING_WORDS = 7
-};
+#include "target/producer/nursery/lane_entry.h"
 
 void record_mapping_send(struct thread_state *t, const struct mapping_change *change, uint32_t slot)
 {
-    struct lane_producer *p = &t->producer;
-    uint64_t *word = nursery_begin(p) ? lane_producer_reserve(p, MAPPING_WORDS) : NULL;
-    if (UNLIKELY(word == NULL)) {
+    const uint64_t words[] = {
+        wire_word(WIRE_MAPPING, change->address),
+        wire_slot_size(slot, change->kind),
+        change->size_bytes,
+        change->number,
+        change->old_address,
+        change->old_size_bytes,
+        change->old_number,
+    };
+    if (UNLIKELY(!lane_send(&t->producer, words, ARRAY_LEN(words)))) {
         process_leave();
-        return;
     }
-    word[0] = wire_word(WIRE_MAPPING, change->address);
-    word[1] = wire_slot_size(slot, change->kind);
-    word[2] = change->size_bytes;
-    word[3] = change->number;
-    word[4] = change->old_address;
-    word[5] = change->old_size_bytes;
-    word[6] = change->old_number;
-    lane_producer_advance(p, MAPPING_WORDS);
-    lane_producer_publish(p);
 }
 
 // Defer a change by a signal handler that has interrupted another hook.

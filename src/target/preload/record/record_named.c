@@ -7,10 +7,9 @@
 #include "target/preload/record/record_bytes.h"
 #include "target/preload/record/record_guard.h"
 #include "target/preload/record/record_sampled.h"
-#include "target/producer/nursery/nursery.h"
+#include "target/producer/nursery/lane_entry.h"
 
 enum {
-    EVENT_WORDS = 2,
     TRIES = 2, // the first may find that everything has to be sent anew
 };
 
@@ -46,11 +45,7 @@ slot_of_named(struct thread_state *t, const struct unwind_regs *caller, uint64_t
         if (known != STACK_SLOT_NONE) {
             return known;
         }
-        if (!nursery_begin(&t->producer)) {
-            result = ERR_DEAD;
-        } else {
-            result = stack_dictionary_define_leaf(&t->stacks, &t->producer, base, name_pc, &slot);
-        }
+        result = stack_dictionary_define_leaf(&t->stacks, &t->producer, base, name_pc, &slot);
     }
     if (result == ERR_DEAD) {
         process_leave();
@@ -124,17 +119,9 @@ void record_named_event(const struct unwind_regs *caller, uint64_t name_pc, uint
         return;
     }
     const uint32_t slot = slot_of_named(t, caller, name_pc);
-    if (slot != STACK_SLOT_NONE) {
-        struct lane_producer *p = &t->producer;
-        uint64_t *word = nursery_begin(p) ? lane_producer_reserve(p, EVENT_WORDS) : NULL;
-        if (word != NULL) {
-            word[0] = wire_word(WIRE_EVENT, slot);
-            word[1] = weight;
-            lane_producer_advance(p, EVENT_WORDS);
-            lane_producer_publish(p);
-        } else {
-            process_leave();
-        }
+    const uint64_t words[] = {wire_word(WIRE_EVENT, slot), weight};
+    if (slot != STACK_SLOT_NONE && !lane_send(&t->producer, words, ARRAY_LEN(words))) {
+        process_leave();
     }
     guard_leave(t);
 }

@@ -4,7 +4,7 @@
 #include "base/page_alloc.h"
 #include "target/preload/process/missed_events.h"
 #include "target/preload/process/process.h"
-#include "target/producer/nursery/nursery.h"
+#include "target/producer/nursery/lane_entry.h"
 #include "target/producer/sampler.h"
 
 static _Atomic(struct unsampled_blocks *) g_unsampled_blocks;
@@ -50,7 +50,7 @@ static bool is_over(bool is_sent, enum event_kind kind)
 bool record_sampled_free(struct thread_state *t, uint64_t address)
 {
     struct lane_producer *p = &t->producer;
-    if (is_over(nursery_begin(p), EVENT_FREE)) {
+    if (is_over(lane_enter(p), EVENT_FREE)) {
         return false;
     }
     t->last_freed = address;
@@ -59,7 +59,7 @@ bool record_sampled_free(struct thread_state *t, uint64_t address)
         return true;
     }
     const uint64_t from = p->pos;
-    const bool is_sent = nursery_free(p, address);
+    const bool is_sent = lane_free(p, address);
     lane_producer_note_free(p, from);
     return !is_over(is_sent, EVENT_FREE);
 }
@@ -77,7 +77,7 @@ bool record_sampled_takes(struct thread_state *t, const struct event *event, uin
             return false;
         }
     }
-    if (is_over(nursery_begin(p), EVENT_ALLOC)) {
+    if (is_over(lane_enter(p), EVENT_ALLOC)) {
         return false;
     }
     t->last_allocated = event->address;
@@ -99,12 +99,9 @@ void record_sampled_send(struct thread_state *t,
         missed_events_count(EVENT_ALLOC);
         return;
     }
-    if (is_over(nursery_begin(p), EVENT_ALLOC)) {
-        return;
-    }
     const uint64_t size_bytes = event->size_bytes;
     const bool is_sent = level == 0
-                             ? nursery_allocate(p, event->address, size_bytes, slot)
-                             : nursery_allocate_sampled(p, event->address, size_bytes, slot, level);
+                             ? lane_allocate(p, event->address, size_bytes, slot)
+                             : lane_allocate_sampled(p, event->address, size_bytes, slot, level);
     (void)is_over(is_sent, EVENT_ALLOC);
 }

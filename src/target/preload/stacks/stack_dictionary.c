@@ -5,7 +5,7 @@
 
 #include "base/hash.h"
 #include "session/wire.h"
-#include "target/producer/nursery/nursery.h"
+#include "target/producer/nursery/lane_entry.h"
 #include "target/unwind/unwind.h"
 
 static struct name_table name_table_over(uint64_t *first, uint64_t *grown, uint32_t max)
@@ -190,6 +190,9 @@ enum err stack_dictionary_define(struct stack_dictionary *d,
                                  uint32_t *slot)
 {
     bool was_reset;
+    if (!lane_enter(p)) {
+        return ERR_DEAD;
+    }
     TRY(follow_losses(d, p, &was_reset));
     uint32_t first = known_frames(d, stack);
     if (first < stack->count) {
@@ -217,6 +220,9 @@ enum err stack_dictionary_define_leaf(
     struct stack_dictionary *d, struct lane_producer *p, uint64_t base, uint64_t pc, uint32_t *slot)
 {
     bool was_reset;
+    if (!lane_enter(p)) {
+        return ERR_DEAD;
+    }
     TRY(follow_losses(d, p, &was_reset));
     if (was_reset) {
         return ERR_LIMIT;

@@ -99,14 +99,16 @@ ALWAYS_INLINE uint32_t stack_dictionary_find(const struct stack_dictionary *d, u
     return stack_dictionary_holds(d, second, name) ? second : STACK_SLOT_NONE;
 }
 
-// Send the definition of `stack` and all definitions that it needs. ERR_DEAD: recording has ended.
+// Send the definition of `stack` and all definitions that it needs. Enters the lane (lane_entry.h).
+// ERR_DEAD: recording has ended.
 MUST_USE enum err stack_dictionary_define(struct stack_dictionary *d,
                                           struct lane_producer *p,
                                           const struct stack_view *stack,
                                           uint32_t *slot);
 
 // Send the definition of a stack: the stack named `base`, which has a slot, plus one frame at `pc`.
-// ERR_LIMIT: everything had to be forgotten, `base` too; ERR_DEAD: recording has ended.
+// Enters the lane. ERR_LIMIT: everything had to be forgotten, `base` too; ERR_DEAD: recording has
+// ended.
 MUST_USE enum err stack_dictionary_define_leaf(struct stack_dictionary *d,
                                                struct lane_producer *p,
                                                uint64_t base,

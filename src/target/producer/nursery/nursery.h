@@ -38,8 +38,8 @@
 // (nursery_layout.h explains why this neither loses nor doubles a block).
 //
 // A lane whose blocks mostly outlive their tick stops holding for a while. Context: T, the lane's
-// thread under the guard, not reentrant. A hook must call nursery_begin before any other call.
-// False: the recording has ended.
+// thread under the guard, not reentrant. nursery_begin comes before any other call; hooks use
+// lane_entry.h, which calls it. False: the recording has ended.
 #pragma once
 
 #include <stdatomic.h>
@@ -134,7 +134,7 @@ ALWAYS_INLINE uint32_t nursery_order(const struct lane_producer *p)
     return atomic_load_explicit(&p->session->order, memory_order_relaxed);
 }
 
-// Write a TICK if time has passed since the last one. Each recording hook calls this first.
+// Write a TICK if time has passed since the last one. lane_entry.h calls this first.
 ALWAYS_INLINE bool nursery_begin(struct lane_producer *p)
 {
     const uint64_t now_ms = nursery_clock_ms(p);

@@ -2,8 +2,8 @@
 // nursery_try: the common cases of nursery.h, for hooks that make no call in them.
 //
 // Each function either handles an event completely, or changes nothing and returns false. The
-// caller then takes the slow path (nursery_begin, then nursery_allocate or nursery_free), which
-// handles every case. So no variable of the caller has to outlive a call. Context: T, as nursery.h.
+// caller then takes the slow path (lane_allocate or lane_free), which handles every case. So no
+// variable of the caller has to outlive a call. Context: T, as nursery.h.
 #pragma once
 
 #include "target/producer/nursery/nursery.h"

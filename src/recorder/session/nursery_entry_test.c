@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+// Whatever a hook writes to its lane, it enters the nursery first (lane_entry.h): a thread that has
+// been idle writes, and allocates a block while the recorder empties what it believes to be an idle
+// nursery.
+//
+// The recorder's page of a held block is read-only, so that the recorder's first store into the
+// tables faults. That is after it has copied them. The handler lets the thread go on there.
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <sys/mman.h>
+
+#include "base/hash.h"
+#include "recorder/session/nursery_reader.h"
+#include "recorder/session/test_nursery.h"
+#include "target/preload/process/stats_query.h"
+#include "target/preload/stacks/stack_dictionary.h"
+#include "target/producer/nursery/lane_entry.h"
+#include "target/producer/nursery/nursery_try.h"
+#include "target/unwind/unwind.h"
+
+enum {
+    SLOT = 1,
+    NAMES_MAX = 256,
+    BLOCK_BYTES = 40,
+    CEILING_BYTES = 4000, // so high that no later block is a high-water mark
+};
+
+// Blocks by their addresses' indices.
+enum {
+    CEILING_BLOCK,
+    HELD_BLOCK,
+    LATE_BLOCK,
+    WRITTEN_BLOCK,
+};
+
+static struct world {
+    struct test_nursery f;
+    struct stack_dictionary dictionary;
+    uint64_t first_names[2 * STACK_DICTIONARY_MIN];
+    uint64_t grown_names[2 * NAMES_MAX];
+    struct module_entry modules[MODULE_DICTIONARY_MIN + MODULE_DICTIONARY_MAX];
+    bool has_late_block;
+    unsigned faults;
+} world;
+
+static bool write_block(struct lane_producer *p)
+{
+    return lane_allocate(p, test_address(WRITTEN_BLOCK), BLOCK_BYTES, SLOT);
+}
+
+static bool write_sampled_block(struct lane_producer *p)
+{
+    return lane_allocate_sampled(p, test_address(WRITTEN_BLOCK), BLOCK_BYTES, SLOT, 0);
+}
+
+static bool write_free(struct lane_producer *p)
+{
+    return lane_free(p, test_address(HELD_BLOCK));
+}
+
+static bool write_reallocation(struct lane_producer *p)
+{
+    return lane_reallocate(p, test_address(HELD_BLOCK), test_address(WRITTEN_BLOCK), BLOCK_BYTES,
+                           SLOT, (struct freed_note){0});
+}
+
+static bool write_words(struct lane_producer *p)
+{
+    const uint64_t words[] = {wire_word(WIRE_EVENT, SLOT), 3};
+    return lane_send(p, words, ARRAY_LEN(words));
+}
+
+static bool write_mark(struct lane_producer *p)
+{
+    lane_send_mark(p, WIRE_TEXT_MARK, (struct bytes){(const uint8_t *)"here", 4});
+    return true;
+}
+
+static bool write_name(struct lane_producer *p)
+{
+    lane_describe(p, WIRE_TEXT_THREAD_NAME, (struct bytes){(const uint8_t *)"worker", 6}, false);
+    return true;
+}
+
+static bool write_stack(struct lane_producer *p)
+{
+    const struct unwind_frame frame = {.pc = 0x5000, .name = stack_name(0, 0x5000)};
+    const struct stack_view stack = {.frames = &frame, .count = 1, .name = frame.name};
+    uint32_t slot;
+    return stack_dictionary_define(&world.dictionary, p, &stack, &slot) == ERR_OK;
+}
+
+static bool write_leaf(struct lane_producer *p)
+{
+    uint32_t slot;
+    return stack_dictionary_define_leaf(&world.dictionary, p, stack_name(0, 0x1000 + SLOT), 0x5000,
+                                        &slot) == ERR_OK;
+}
+
+static bool write_query(struct lane_producer *p)
+{
+    uint32_t number;
+    return stats_query_ask(p, STATS_QUERY_THREAD, 0, &number);
+}
+
+static bool write_scope(struct lane_producer *p)
+{
+    uint32_t scope;
+    return stats_query_open_scope(p, &scope);
+}
+
+static const struct way {
+    const char *name;
+    bool (*write)(struct lane_producer *p);
+    uint32_t allocations;
+    uint32_t frees;
+    bool enters_nothing; // so the recorder does not keep away, and the thread waits for it
+} ways[] = {
+    {"a block", write_block, 1, 0, false},
+    {"a sampled block", write_sampled_block, 1, 0, false},
+    {"a free", write_free, 0, 1, false},
+    {"a reallocation", write_reallocation, 1, 1, false},
+    {"other words", write_words, 0, 0, false},
+    {"a mark", write_mark, 0, 0, false},
+    {"a name", write_name, 0, 0, true},
+    {"a stack", write_stack, 0, 0, false},
+    {"a leaf", write_leaf, 0, 0, false},
+    {"a query", write_query, 0, 0, false},
+    {"a scope", write_scope, 0, 0, false},
+};
+
+// Make the page of the held block, in the recorder's mapping, writable or not.
+static void protect_held(int protection)
+{
+    const uintptr_t page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
+    struct lane_header *lane = session_lane(world.f.on.session.header, 0);
+    char *place = (char *)nursery_block_of(lane, test_address(HELD_BLOCK));
+    assert_int_equal(mprotect(place - (uintptr_t)place % page_bytes, page_bytes, protection), 0);
+}
+
+static void on_fault(int signal)
+{
+    (void)signal;
+    world.faults++;
+    protect_held(PROT_READ | PROT_WRITE);
+    // The thread goes on without a lock, if it believes that it is inside a tick.
+    world.has_late_block =
+        nursery_try_allocate(world.f.lanes, test_address(LATE_BLOCK), BLOCK_BYTES, SLOT);
+}
+
+// A thread that holds a block, and has been idle for a tick.
+static struct lane_producer *open_idle(void)
+{
+    world = (struct world){0};
+    struct lane_producer *p = test_nursery_open_one(&world.f);
+    assert_true(lane_allocate(p, test_address(CEILING_BLOCK), CEILING_BYTES, SLOT));
+    assert_true(lane_free(p, test_address(CEILING_BLOCK)));
+    assert_true(lane_allocate(p, test_address(HELD_BLOCK), BLOCK_BYTES, SLOT));
+    assert_int_equal(nursery_relaxed(&p->lane->nursery.held_bytes), BLOCK_BYTES);
+    stack_dictionary_init(&world.dictionary,
+                          &(struct stack_dictionary_memory){
+                              .first_names = world.first_names,
+                              .grown_names = world.grown_names,
+                              .names_max = NAMES_MAX,
+                              .first_modules = world.modules,
+                              .grown_modules = world.modules + MODULE_DICTIONARY_MIN,
+                          });
+    test_nursery_advance(&world.f, 2);
+    for (int i = 0; i < 2; i++) { // the recorder has waited for events of the tick before
+        world.f.monotonic_ns += 1000000;
+        drain_note_time(&world.f.on.drain, world.f.clock_ms, world.f.monotonic_ns);
+    }
+    return p;
+}
+
+static void no_block_is_lost_to_the_recorder(void **state)
+{
+    (void)state;
+    const struct sigaction action = {.sa_handler = on_fault};
+    struct sigaction before;
+    assert_int_equal(sigaction(SIGSEGV, &action, &before), 0);
+    for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
+        print_message("%s\n", ways[i].name);
+        struct lane_producer *p = open_idle();
+        assert_true(ways[i].write(p));
+        protect_held(PROT_READ);
+        test_nursery_read(&world.f, false);
+        protect_held(PROT_READ | PROT_WRITE);
+        assert_int_equal(world.faults, ways[i].enters_nothing);
+        assert_false(world.has_late_block); // it would have been lost
+        assert_true(lane_allocate(p, test_address(LATE_BLOCK), BLOCK_BYTES, SLOT));
+        test_nursery_advance(&world.f, 2);
+        test_nursery_pass(&world.f, true);
+        const struct running_sums *sums = &world.f.on.aggregator.totals.sums;
+        assert_int_equal(sums->allocations, 3 + ways[i].allocations);
+        assert_int_equal(sums->frees, 1 + ways[i].frees);
+        test_nursery_close(&world.f);
+    }
+    assert_int_equal(sigaction(SIGSEGV, &before, NULL), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_block_is_lost_to_the_recorder),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
