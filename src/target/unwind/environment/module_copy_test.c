@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A copy of a module yields what the module itself does. A module that cannot be read any more, as
-// during its unloading, does no harm; neither does a guessed stack.
+// during its unloading, does no harm; neither does a guessed stack. Without _dl_find_object, as
+// with glibc before 2.35, modules that came after the list are found by system calls only.
 #include "target/unwind/environment/module_copy.h"
 
 #include <dlfcn.h>
@@ -108,8 +109,9 @@ static void what_cannot_be_read_tells_nothing(void **state)
     protect(&span, PROT_READ | PROT_WRITE | PROT_EXEC);
     assert_int_equal(rule, rule_stopping(RULE_NO_TABLE));
     assert_false(is_found);
-    // Nor is the pc's rule cached.
-    assert_int_equal(rule_cache_find(rule_cache_view(), pc), 0);
+    // Nor is the pc's rule cached, where its module was found.
+    assert_int_equal(rule_cache_find(rule_cache_view(), pc),
+                     module_table_needs_refresh() ? rule : 0);
     assert_int_equal(dlclose(module), 0);
 }
 
@@ -125,7 +127,7 @@ static void without_system_calls_a_guess_tells_nothing(void **state)
     const bool is_found = unwind_find_guessed_module(pc, &found);
     sys_forbid(false);
     assert_int_equal(rule, rule_stopping(RULE_NO_TABLE));
-    assert_true((sure & RULE_STOP) == 0);
+    assert_int_equal((sure & RULE_STOP) != 0, module_table_needs_refresh());
     assert_false(is_found);
     assert_int_equal(dlclose(module), 0);
 }

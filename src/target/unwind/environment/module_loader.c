@@ -12,7 +12,8 @@
 #include "base/search.h"
 #include "base/sys.h"
 
-#define LIST_SPANS_MAX 2048u
+#define LIST_SPANS_MAX   2048u
+#define LATE_HEADERS_MAX 24u
 
 struct module_list {
     uint32_t count;
@@ -27,6 +28,12 @@ static struct {
 } g_modules = {.refreshing = ATOMIC_FLAG_INIT};
 
 extern int _dl_find_object(void *pc, struct dl_find_object *result) __attribute__((weak));
+extern struct r_debug _r_debug __attribute__((weak)); // musl lacks it
+
+static uint64_t page_of(uint64_t addr)
+{
+    return addr & ~(uint64_t)(PAGE_BYTES - 1);
+}
 
 // Return the main program's headers, from the kernel or from a loader that was started by hand.
 static struct bytes headers_of_main(void)
@@ -48,8 +55,8 @@ bool module_table_is_listed(void)
 
 bool module_table_find(uint64_t pc, struct module_span *out)
 {
-    if (module_table_needs_refresh()) {
-        return module_table_find_listed(pc, out);
+    if (module_table_needs_refresh() && module_table_find_listed(pc, out)) {
+        return true;
     }
     if (!module_table_find_unread(pc, out)) {
         return false;
@@ -61,10 +68,59 @@ bool module_table_find(uint64_t pc, struct module_span *out)
     return true;
 }
 
+// Describe a module of the loader's list by a copy of its headers.
+static bool describe_late(const struct link_map *map, struct module_span *out)
+{
+    struct {
+        Elf64_Ehdr file;
+        Elf64_Phdr headers[LATE_HEADERS_MAX];
+    } copy;
+    if (sys_copy_own(&copy, map->l_addr, sizeof(copy)) != sizeof(copy) ||
+        copy.file.e_phoff != sizeof(copy.file) || copy.file.e_phnum > LATE_HEADERS_MAX) {
+        return false;
+    }
+    const struct bytes headers = module_table_headers((uint64_t)&copy, UINT64_MAX);
+    *out = (struct module_span){.path = ""};
+    size_t index = 0;
+    const Elf64_Phdr *header = module_table_next_header(headers, PT_GNU_EH_FRAME, &index);
+    out->hdr_addr = header != NULL ? map->l_addr + header->p_vaddr : 0;
+    index = 0;
+    while ((header = module_table_next_header(headers, PT_LOAD, &index)) != NULL) {
+        out->start = out->end == 0 ? page_of(map->l_addr + header->p_vaddr) : out->start;
+        out->end = map->l_addr + header->p_vaddr + header->p_memsz;
+    }
+    return true;
+}
+
+// Find a module that was loaded after the list was made. The loader's own list may change at any
+// moment, so the kernel copies it.
+static bool find_late(uint64_t pc, struct module_span *out)
+{
+    uint64_t at = &_r_debug != NULL ? (uint64_t)_r_debug.r_map : 0;
+    for (uint32_t i = 0; i < LIST_SPANS_MAX && at != 0; i++) {
+        struct link_map map;
+        struct module_span span;
+        if (sys_copy_own(&map, at, sizeof(map)) != sizeof(map)) {
+            return false;
+        }
+        if (!module_table_find_listed((uint64_t)map.l_ld, &span) && describe_late(&map, &span) &&
+            pc - span.start < span.end - span.start) { // wraps around if it is before
+            span.identity = at;
+            *out = span;
+            return true;
+        }
+        at = (uint64_t)map.l_next;
+    }
+    return false;
+}
+
 bool module_table_find_unread(uint64_t pc, struct module_span *out)
 {
     struct dl_find_object found;
-    if (_dl_find_object == NULL || _dl_find_object((void *)pc, &found) != 0) {
+    if (_dl_find_object == NULL) {
+        return find_late(pc, out);
+    }
+    if (_dl_find_object((void *)pc, &found) != 0) {
         return false;
     }
     *out = (struct module_span){.start = (uint64_t)found.dlfo_map_start,
@@ -105,11 +161,6 @@ bool module_table_find_listed(uint64_t pc, struct module_span *out)
     }
     *out = list->spans[next - 1];
     return true;
-}
-
-static uint64_t page_of(uint64_t addr)
-{
-    return addr & ~(uint64_t)(PAGE_BYTES - 1);
 }
 
 static void list_span(struct module_list *list, const struct module_span *span)

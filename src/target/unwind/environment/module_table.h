@@ -3,7 +3,8 @@
 //
 // How: glibc 2.35 and later has _dl_find_object, which takes no lock. It is looked up weakly. Where
 // it is missing, module_table_refresh() lists the modules (it takes the loader's lock), and the
-// list is searched instead. Lists are replaced, never changed: readers see the old or the new list.
+// list is searched instead, then copies of the loader's own list, for modules that came later.
+// Lists are replaced, never changed: readers see the old or the new list.
 // Invariant: a span's memory stays mapped while its module is loaded, and code that is on a stack
 // is loaded. Owns: the lists, one after the other; a replaced list is kept for its readers, and the
 // next refresh but one reuses it. Context: T; find anywhere, refresh not in hooks. Failure: without
