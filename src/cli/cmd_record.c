@@ -12,26 +12,22 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "aggregate/memory_budget.h"
-#include "aggregate/peak/byte_weight.h"
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "cli/command_table.h"
-#include "cli/options/allocator_options.h"
 #include "cli/options/attach_options.h"
 #include "cli/options/option_values.h"
 #include "cli/options/output_name.h"
 #include "cli/record/record_follow.h"
+#include "cli/record/record_options.h"
 #include "cli/record/record_push.h"
 #include "cli/record/record_run.h"
 #include "host/os/file.h"
 #include "host/text/number.h"
 
 struct record_fields {
-    struct record_settings settings;
-    const char *overflow;
+    struct record_words words;
     const char *mode;
-    const char *allocator;
     struct option_word_vec attached; // uses of --pid and --name
     struct option_word_vec labels;
     const char *push_auth;
@@ -42,17 +38,13 @@ struct record_fields {
     bool is_ignored; // accepted options without an effect
 };
 
-static const struct record_fields defaults = {.settings = RECORD_DEFAULTS, .overflow = "wait"};
-
-#define SAMPLE_BYTES_MIN 16u
+static const struct record_fields defaults = {.words = RECORD_WORDS_DEFAULTS};
 
 #define FIELD(field) offsetof(struct record_fields, field)
 
-static const char *const overflow_choices[] = {"wait", "sample", NULL};
-
 // clang-format off
 static const struct option_spec specs[] = {
-    OPTION('o', "output", NAME, "FILE", FIELD(settings.output),
+    OPTION('o', "output", NAME, "FILE", FIELD(words.settings.output),
            "file to write (default: cairn.PROGRAM.%p.cairn); %p is the process id, %h the host "
            "name; missing directories are created"),
     OPTION('p', "pid", EACH, "PID,...", FIELD(attached),
@@ -63,112 +55,71 @@ static const struct option_spec specs[] = {
     OPTION(0, "follow", FLAG, NULL, FIELD(follows),
            "with --name: wait for processes and record each when it starts, until Ctrl-C or "
            "--duration; one that ends within a moment is missed"),
-    OPTION(0, "verbose", FLAG, NULL, FIELD(settings.recorder.tells_stops),
+    OPTION(0, "verbose", FLAG, NULL, FIELD(words.settings.recorder.tells_stops),
            "with --pid or --name: print how long the threads of the processes were stopped, and "
            "which functions are hooked"),
     OPTION(0, "mode", TEXT, "MODE", FIELD(mode),
            "permissions of the file, in octal as for chmod (default: 600, because command lines "
            "may contain secrets)"),
-    OPTION(0, "strict", FLAG, NULL, FIELD(settings.is_strict),
+    OPTION(0, "strict", FLAG, NULL, FIELD(words.settings.is_strict),
            "exit with status 2 if the recording cannot be written, even if PROGRAM succeeds"),
-    OPTION('q', "quiet", FLAG, NULL, FIELD(settings.is_quiet), "print nothing except errors"),
-    OPTION(0, "no-children", FLAG, NULL, FIELD(settings.no_children),
-           "record only PROGRAM, not its child processes"),
-    OPTION(0, "allocator", TEXT, "FUNCTION=NAME,...", FIELD(allocator),
-           "also record calls of NAME, which has the arguments of FUNCTION: "
-           "malloc=my_alloc,free=my_free; C++ names are mangled"),
-    OPTION(0, "all-allocators", FLAG, NULL, FIELD(settings.recorder.searches_libraries),
-           "find allocators in the libraries of PROGRAM by the names that are in use (je_malloc, "
-           "mi_malloc), also in libraries that it loads later; --pid always does"),
-    OPTION(0, "overflow", CHOICE, "wait|sample", FIELD(overflow),
-           "what to do when a thread allocates faster than the recorder reads: wait makes it wait "
-           "and loses nothing; sample records only some blocks, so figures become estimates "
-           "(default: wait)",
-           .choices = overflow_choices),
-    OPTION(0, "sample", SIZE, "BYTES", FIELD(settings.recorder.sample_bytes),
-           "record about one block in BYTES allocated bytes (16B to 64MiB; 512KiB without BYTES); "
-           "figures are then estimates with stated errors; the totals of allocations and bytes "
-           "stay exact",
-           .when_alone = "512KiB"),
-    OPTION(0, "python", FLAG, NULL, FIELD(settings.recorder.reads_python),
-           "show Python functions (CPython 3.11) in call stacks, in place of the interpreter's"),
-    OPTION(0, "max-frames", COUNT, "N", FIELD(settings.recorder.max_frames),
-           "maximum frames per stack; the middle of deeper stacks is omitted (default: 512, "
-           "maximum: 1536)", .minimum = 8),
-    OPTION(0, "max-memory", SIZE, "SIZE", FIELD(settings.recorder.max_memory_bytes),
-           "memory limit of the recorder, at least 64MiB; beyond it the rarest call stacks are "
-           "merged and new blocks are sampled, which the report states (default: a quarter of the "
-           "RAM or of the cgroup limit)"),
+    OPTION('q', "quiet", FLAG, NULL, FIELD(words.settings.is_quiet), "print nothing except errors"),
     OPTION(0, "checkpoint-interval", DURATION_MS, "TIME",
-           FIELD(settings.recorder.checkpoint_interval_ms),
+           FIELD(words.settings.recorder.checkpoint_interval_ms),
            "how often to update the file during the run: 10, 500ms, 1m (default: 10s)"),
-    OPTION(0, "blocks", FLAG, NULL, FIELD(settings.recorder.lists_blocks),
-           "store each block that is live at the end or at the peak, for 'cairn report --blocks'"),
-    OPTION(0, "events", FLAG, NULL, FIELD(settings.recorder.logs_events),
-           "also store every event, for 'cairn dump --events'; the file then grows with the run "
-           "time"),
-    OPTION(0, "no-symbols", FLAG, NULL, FIELD(settings.without_symbols),
-           "do not resolve symbols; 'cairn report' or 'cairn symbolize' can do it later"),
-    OPTION(0, "duration", DURATION_MS, "TIME", FIELD(settings.recorder.run.duration_ms),
-           "stop recording after this time; PROGRAM continues"),
-    OPTION(0, "delay", DURATION_MS, "TIME", FIELD(settings.recorder.run.delay_ms),
-           "start recording after this time"),
-    OPTION(0, "start-paused", FLAG, NULL, FIELD(settings.recorder.run.is_paused),
+    OPTION(0, "start-paused", FLAG, NULL, FIELD(words.settings.recorder.run.is_paused),
            "start recording on 'cairn ctl FILE start'"),
-    OPTION(0, "oom-guard", FLAG, NULL, FIELD(settings.recorder.guards_oom),
+    OPTION(0, "oom-guard", FLAG, NULL, FIELD(words.settings.recorder.guards_oom),
            "update the file each second when the memory limit of the cgroup or of the machine is "
            "near, so that it shows the heap before an OOM kill"),
     OPTION(0, "rotate", TEXT, "TIME|SIZE", FIELD(rotate),
            "also keep the recording so far under a name with the time, each TIME (1h, 1d) or each "
            "time that the file has grown by SIZE (512M), and at the end"),
-    OPTION(0, "keep", DURATION_MS, "TIME", FIELD(settings.recorder.rotation.keep_ms),
+    OPTION(0, "keep", DURATION_MS, "TIME", FIELD(words.settings.recorder.rotation.keep_ms),
            "with --rotate or --follow: remove kept files older than TIME: 7d; needs --output "
            "without %p"),
-    OPTION(0, "max-disk", SIZE, "SIZE", FIELD(settings.recorder.rotation.max_bytes),
+    OPTION(0, "max-disk", SIZE, "SIZE", FIELD(words.settings.recorder.rotation.max_bytes),
            "with --rotate or --follow: remove the oldest kept files so that all take at most SIZE; "
            "needs --output without %p"),
-    OPTION(0, "listen", TEXT, "ADDR", FIELD(settings.listen.address),
+    OPTION(0, "listen", TEXT, "ADDR", FIELD(words.settings.listen.address),
            "serve /metrics and /debug/pprof/heap while PROGRAM runs: a path with a slash for a "
            "Unix socket, or HOST:PORT"),
-    OPTION(0, "token-file", NAME, "FILE", FIELD(settings.listen.token_file),
+    OPTION(0, "token-file", NAME, "FILE", FIELD(words.settings.listen.token_file),
            "with --listen HOST:PORT: read the access token from FILE, or create FILE with a new "
            "one (default: print a new token)"),
-    OPTION(0, "no-token", FLAG, NULL, FIELD(settings.listen.no_token),
+    OPTION(0, "no-token", FLAG, NULL, FIELD(words.settings.listen.no_token),
            "with --listen HOST:PORT: serve everybody who reaches the port"),
-    OPTION(0, "tls", NAME, "FILE", FIELD(settings.listen.tls_file),
+    OPTION(0, "tls", NAME, "FILE", FIELD(words.settings.listen.tls_file),
            "with --listen HOST:PORT: serve https with the certificate and the key in FILE (PEM); "
            "beyond the loopback a token needs this"),
-    OPTION(0, "push", TEXT, "URL", FIELD(settings.push.url),
+    OPTION(0, "push", TEXT, "URL", FIELD(words.settings.push.url),
            "send profiles to the collector at URL, which takes Pyroscope's ingest API, while "
            "PROGRAM runs and at the end"),
-    OPTION(0, "push-interval", DURATION_MS, "TIME", FIELD(settings.push.interval_ms),
+    OPTION(0, "push-interval", DURATION_MS, "TIME", FIELD(words.settings.push.interval_ms),
            "with --push: how often to send a profile of the changes since the previous one "
            "(default: 15s)"),
     OPTION(0, "push-auth", NAME, "FILE", FIELD(push_auth),
            "with --push: read a token or USER:PASSWORD from FILE (default: the variable "
            "CAIRN_PUSH_AUTH)"),
-    OPTION(0, "push-ca", NAME, "FILE", FIELD(settings.push.ca_file),
+    OPTION(0, "push-ca", NAME, "FILE", FIELD(words.settings.push.ca_file),
            "with --push: trust the certificates in FILE (PEM) instead of the system's"),
-    OPTION(0, "push-spool", NAME, "DIR", FIELD(settings.push.spool),
+    OPTION(0, "push-spool", NAME, "DIR", FIELD(words.settings.push.spool),
            "with --push: keep profiles in DIR until the collector has taken them, also after the "
            "end (default: in memory)"),
-    OPTION(0, "push-spool-size", SIZE, "SIZE", FIELD(settings.push.spool_max_bytes),
+    OPTION(0, "push-spool-size", SIZE, "SIZE", FIELD(words.settings.push.spool_max_bytes),
            "with --push: when more than SIZE of profiles wait, drop the oldest and count them "
            "(default: 64MiB)"),
-    OPTION(0, "push-timeout", DURATION_MS, "TIME", FIELD(settings.push.timeout_ms),
+    OPTION(0, "push-timeout", DURATION_MS, "TIME", FIELD(words.settings.push.timeout_ms),
            "with --push: how long to wait for the answer to a request, and at the end for all of "
            "them (default: 10s)"),
     OPTION(0, "label", EACH, "NAME=VALUE", FIELD(labels),
            "with --push: a label of the profiles; service_name=VALUE names the service (default: "
            "the name of the program); repeatable"),
-    OPTION(0, "force", FLAG, NULL, FIELD(settings.recorder.allow_own_malloc),
-           "record PROGRAM by the preload library, which does not see an allocator inside PROGRAM: "
-           "for systems where cairn may not trace PROGRAM"),
     OPTION('a', "analyze", FLAG, NULL, FIELD(is_analyze),
            "open a recording: same as 'cairn analyze FILE'"),
     OPTION(0, "record-only", FLAG, NULL, FIELD(is_ignored),
            "accepted for compatibility with heaptrack; has no effect"),
-    OPTION(0, "output-file", NAME, "FILE", FIELD(settings.output), NULL, .is_hidden = true),
+    OPTION(0, "output-file", NAME, "FILE", FIELD(words.settings.output), NULL, .is_hidden = true),
     OPTION('r', "raw", FLAG, NULL, FIELD(is_ignored), NULL, .is_hidden = true),
     OPTION('v', "version", FLAG, NULL, FIELD(is_version), NULL, .is_hidden = true),
     OPTION('i', "interpret", REFUSED, "FILE", 0,
@@ -247,7 +198,7 @@ static MUST_USE enum err check_follow(const struct record_fields *fields, struct
     if (!fields->follows) {
         return ERR_OK;
     }
-    if (fields->attached.len == 0 || fields->settings.recorder.logs_events) {
+    if (fields->attached.len == 0 || fields->words.settings.recorder.logs_events) {
         return err_set(info, ERR_INVALID,
                        fields->attached.len == 0 ? "--follow needs --name"
                                                  : "--events and --follow cannot be combined");
@@ -268,8 +219,6 @@ static MUST_USE enum err check_settings(const struct record_fields *fields,
                                         struct record_settings *settings,
                                         struct err_info *info)
 {
-    const struct recorder_options *recorder = &settings->recorder;
-    const uint64_t sample = recorder->sample_bytes;
     if (settings->output != NULL && strcmp(settings->output, "-") == 0) {
         return err_set(info, ERR_INVALID,
                        "--output: standard output belongs to the program; give a file name");
@@ -279,17 +228,7 @@ static MUST_USE enum err check_settings(const struct record_fields *fields,
                        fields->mode);
     }
     const struct mistake mistakes[] = {
-        {recorder->may_sample && recorder->logs_events,
-         "--events and --overflow=sample cannot be combined"},
-        {sample != 0 && (sample < SAMPLE_BYTES_MIN || sample > BYTE_WEIGHT_MEAN_MAX),
-         "--sample: give 16B to 64MiB"},
-        {sample != 0 && recorder->may_sample, "--sample and --overflow=sample cannot be combined"},
-        {sample != 0 && recorder->logs_events, "--sample and --events cannot be combined"},
-        {recorder->searches_libraries && recorder->allow_own_malloc,
-         "--all-allocators and --force cannot be combined"},
-        {recorder->max_memory_bytes != 0 && recorder->max_memory_bytes < MEMORY_BUDGET_MIN,
-         "--max-memory: the recorder needs at least 64MiB"},
-        {recorder->run.is_paused && recorder->run.delay_ms != 0,
+        {settings->recorder.run.is_paused && settings->recorder.run.delay_ms != 0,
          "--delay and --start-paused cannot be combined"},
     };
     TRY(mistakes_check(mistakes, ARRAY_LEN(mistakes), info));
@@ -329,21 +268,19 @@ run_attached(const struct record_fields *fields, struct record_settings settings
 static int run_program(const struct record_fields *fields, char **argv)
 {
     struct err_info info = {0};
-    struct record_settings settings = fields->settings;
-    settings.recorder.may_sample = strcmp(fields->overflow, "sample") == 0;
+    struct record_settings settings;
     CLEANUP(push_inputs_release) struct push_inputs inputs = {0};
     CLEANUP(allocator_names_release) struct allocator_name_vec names = {0};
-    if (check_settings(fields, &settings, &info) != ERR_OK ||
+    if (record_words_take(&fields->words, &names, &settings, &info) != ERR_OK ||
+        check_settings(fields, &settings, &info) != ERR_OK ||
         record_push_prepare(&fields->labels, fields->push_auth, &settings.push, &inputs, &info) !=
-            ERR_OK ||
-        allocator_options_read(fields->allocator, &names, &info) != ERR_OK) {
+            ERR_OK) {
         return command_usage_error(&command_record, &info);
     }
     if (settings.push.url != NULL) { // each profile is made of a checkpoint; 0: they are off
         settings.recorder.checkpoint_interval_ms =
             min_u64(settings.recorder.checkpoint_interval_ms, settings.push.interval_ms);
     }
-    settings.recorder.allocator_names = &names;
     if (fields->attached.len != 0 && argv[0] == NULL) {
         return run_attached(fields, settings, argv);
     }
@@ -397,7 +334,9 @@ const struct command command_record = {
     .examples = "cairn record -o run.cairn ./app --fast input.txt\n"
                 "cairn record -p 4711 --duration 30s -o server.cairn\n"
                 "cairn record --sample --listen 127.0.0.1:9464 ./server\n",
-    .options = {.specs = specs, .count = ARRAY_LEN(specs)},
+    .options = {.specs = specs,
+                .count = ARRAY_LEN(specs),
+                .shared = {RECORD_OPTIONS(record_fields, words)}},
     .fields_bytes = sizeof(struct record_fields),
     .defaults = &defaults,
     .run = run,

@@ -341,6 +341,30 @@ def test_a_program_that_fails_is_another_matter(tmp_path, script, said, status):
     check("--allow-failure", *words, cwd=tmp_path, status=(0,))
     assert list(tmp_path.iterdir()) == []
 
+def test_a_program_is_recorded_as_record_would(tmp_path):
+    keep = tmp_path / "kept.cairn"
+    check("--max-peak", "1GiB", "--sample=64", "--max-frames", "9", "-o", keep, "--", "/bin/echo", "x", cwd=tmp_path)
+    run = json_of(keep)["run"]
+    assert (run["max_frames"], run["sampling"]["sample_bytes"]) == (9, 64)
+    for words, said in ((["--sample=1"], "--sample: give 16B to 64MiB"),
+                        (["--sample", "--events"], "--sample and --events cannot be combined"),
+                        (["--allocator", "x"], "--allocator")):
+        done = check(*words, "--max-peak", "1GiB", "--", "/bin/true", cwd=tmp_path, status=(2,))
+        assert said in done.stderr.decode() and done.stdout == b""
+    (tmp_path / "cairn.toml").write_text("[record]\nallocator = \"wrong\"\n")
+    assert b"[record] allocator" in check("--max-peak", "1GiB", "--", "/bin/true", cwd=tmp_path, status=(2,)).stderr
+
+
+def test_budgets_of_python_functions(tmp_path):
+    script = tmp_path / "work.py"
+    script.write_text("def leak_here():\n    return [bytes(5000) for i in range(50)]\nkept = leak_here()\n")
+    budget = ("--function", "leak_here", "--max-allocations", "49")
+    done = check("--python", *budget, "--", "/usr/bin/python3.11", script, cwd=tmp_path, status=(1,))
+    text = done.stdout.decode()
+    assert "BROKEN  max-allocations of leak_here" in text and re.search(r"leak_here +work.py:2", text), text
+    assert "_PyEval" not in text
+
+
 
 def test_temporary_files_go_away(tmp_path):
     done = cairn("check", "--max-peak", "1GiB", "--", "/bin/sh", "-c",

@@ -15,7 +15,7 @@
 #include "cli/commands/commands.h"
 #include "cli/options/name_options.h"
 #include "cli/options/output_name.h"
-#include "cli/record/record_run.h"
+#include "cli/record/record_options.h"
 #include "cli/warnings/warnings.h"
 #include "host/os/file.h"
 
@@ -29,19 +29,19 @@ struct check_fields {
     uint64_t growth;
     struct filter_words filter;
     struct name_words names;
+    struct record_words recording;
     bool no_config;
     bool use_github;
     bool use_json;
     bool is_failure_allowed;
     bool allows_missing;
-    bool no_children;
     bool no_color;
 };
 
 #define GROWTH_UNSET UINT64_MAX
 
-static const struct check_fields defaults = {.growth = GROWTH_UNSET,
-                                             .filter = {.suppresses = true}};
+static const struct check_fields defaults = {
+    .growth = GROWTH_UNSET, .filter = {.suppresses = true}, .recording = RECORD_WORDS_DEFAULTS};
 
 #define FIELD(field)                        offsetof(struct check_fields, field)
 #define BUDGET_OPTION(name, unit, sentence) OPTION(0, name, EACH, unit, FIELD(words), sentence)
@@ -73,8 +73,6 @@ static const struct option_spec specs[] = {
     OPTION(0, "allow-missing", FLAG, NULL, FIELD(allows_missing),
            "accept functions that the program does not have and filters that match nothing; by "
            "default both are errors"),
-    OPTION(0, "no-children", FLAG, NULL, FIELD(no_children),
-           "record only PROGRAM, not its child processes"),
     OPTION(0, "junit", NAME, "FILE", FIELD(junit), "also write the results as JUnit XML"),
     OPTION(0, "github", FLAG, NULL, FIELD(use_github), "also write GitHub annotations"),
     OPTION(0, "json", FLAG, NULL, FIELD(use_json), "write JSON (docs/format/json.md)"),
@@ -210,10 +208,13 @@ static int check_program(char **argv,
         return command_error(&info);
     }
     output_name_append_path(&pattern, strbuf_text(&scratch.path));
-    struct record_settings settings = RECORD_DEFAULTS;
+    struct record_settings settings;
+    CLEANUP(allocator_names_release) struct allocator_name_vec names = {0};
+    if (record_words_take(&fields->recording, &names, &settings, &info) != ERR_OK) {
+        return command_usage_error(&command_check, &info);
+    }
     settings.output = strbuf_text(&pattern);
     settings.is_quiet = true;
-    settings.no_children = fields->no_children;
     struct record_outcome outcome;
     record_program(&settings, argv, &outcome);
     CLEANUP(text_freep) char *path = outcome.path;
@@ -264,7 +265,8 @@ const struct command command_check = {
                 "cairn check --baseline old.cairn --max-growth 5% new.cairn\n",
     .options = {.specs = specs,
                 .count = ARRAY_LEN(specs),
-                .shared = {FILTER_OPTIONS(check_fields, filter), NAME_OPTIONS(check_fields, names)},
+                .shared = {RECORD_OPTIONS(check_fields, recording),
+                           FILTER_OPTIONS(check_fields, filter), NAME_OPTIONS(check_fields, names)},
                 .follows_operands = true},
     .fields_bytes = sizeof(struct check_fields),
     .defaults = &defaults,

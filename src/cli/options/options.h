@@ -57,7 +57,7 @@ struct option_spec {
     }
 
 enum {
-    OPTION_GROUPS_MAX = 2
+    OPTION_GROUPS_MAX = 3
 };
 
 // Options that several commands share. Their offsets are in a struct of their own, which is at

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+#include "cli/record/record_options.h"
+
+#include <string.h>
+
+#include "aggregate/memory_budget.h"
+#include "aggregate/peak/byte_weight.h"
+#include "base/compiler.h"
+#include "cli/options/allocator_options.h"
+
+#define SAMPLE_BYTES_MIN 16u
+
+#define FIELD(field) offsetof(struct record_words, field)
+
+static const char *const overflow_choices[] = {"wait", "sample", NULL};
+
+// clang-format off
+const struct option_spec record_option_specs[RECORD_OPTION_COUNT] = {
+    OPTION(0, "no-children", FLAG, NULL, FIELD(settings.no_children),
+           "record only PROGRAM, not its child processes"),
+    OPTION(0, "allocator", TEXT, "FUNCTION=NAME,...", FIELD(allocator),
+           "also record calls of NAME, which has the arguments of FUNCTION: "
+           "malloc=my_alloc,free=my_free; C++ names are mangled"),
+    OPTION(0, "all-allocators", FLAG, NULL, FIELD(settings.recorder.searches_libraries),
+           "find allocators in the libraries of PROGRAM by the names that are in use (je_malloc, "
+           "mi_malloc), also in libraries that it loads later; --pid always does"),
+    OPTION(0, "overflow", CHOICE, "wait|sample", FIELD(overflow),
+           "what to do when a thread allocates faster than the recorder reads: wait makes it wait "
+           "and loses nothing; sample records only some blocks, so figures become estimates "
+           "(default: wait)",
+           .choices = overflow_choices),
+    OPTION(0, "sample", SIZE, "BYTES", FIELD(settings.recorder.sample_bytes),
+           "record about one block in BYTES allocated bytes (16B to 64MiB; 512KiB without BYTES); "
+           "figures are then estimates with stated errors; the totals of allocations and bytes "
+           "stay exact",
+           .when_alone = "512KiB"),
+    OPTION(0, "python", FLAG, NULL, FIELD(settings.recorder.reads_python),
+           "show Python functions (CPython 3.11) in call stacks, in place of the interpreter's"),
+    OPTION(0, "max-frames", COUNT, "N", FIELD(settings.recorder.max_frames),
+           "maximum frames per stack; the middle of deeper stacks is omitted (default: 512, "
+           "maximum: 1536)", .minimum = 8),
+    OPTION(0, "max-memory", SIZE, "SIZE", FIELD(settings.recorder.max_memory_bytes),
+           "memory limit of the recorder, at least 64MiB; beyond it the rarest call stacks are "
+           "merged and new blocks are sampled, which the report states (default: a quarter of the "
+           "RAM or of the cgroup limit)"),
+    OPTION(0, "blocks", FLAG, NULL, FIELD(settings.recorder.lists_blocks),
+           "store each block that is live at the end or at the peak, for 'cairn report --blocks'"),
+    OPTION(0, "events", FLAG, NULL, FIELD(settings.recorder.logs_events),
+           "also store every event, for 'cairn dump --events'; the file then grows with the run "
+           "time"),
+    OPTION(0, "no-symbols", FLAG, NULL, FIELD(settings.without_symbols),
+           "do not resolve symbols; 'cairn report' or 'cairn symbolize' can do it later"),
+    OPTION(0, "duration", DURATION_MS, "TIME", FIELD(settings.recorder.run.duration_ms),
+           "stop recording after this time; PROGRAM continues"),
+    OPTION(0, "delay", DURATION_MS, "TIME", FIELD(settings.recorder.run.delay_ms),
+           "start recording after this time"),
+    OPTION(0, "force", FLAG, NULL, FIELD(settings.recorder.allow_own_malloc),
+           "record PROGRAM by the preload library, which does not see an allocator inside PROGRAM: "
+           "for systems where cairn may not trace PROGRAM"),
+};
+// clang-format on
+
+enum err record_words_take(const struct record_words *words,
+                           struct allocator_name_vec *names,
+                           struct record_settings *out,
+                           struct err_info *info)
+{
+    struct record_settings settings = words->settings;
+    struct recorder_options *recorder = &settings.recorder;
+    const uint64_t sample = recorder->sample_bytes;
+    recorder->may_sample = strcmp(words->overflow, "sample") == 0;
+    const struct mistake mistakes[] = {
+        {recorder->may_sample && recorder->logs_events,
+         "--events and --overflow=sample cannot be combined"},
+        {sample != 0 && (sample < SAMPLE_BYTES_MIN || sample > BYTE_WEIGHT_MEAN_MAX),
+         "--sample: give 16B to 64MiB"},
+        {sample != 0 && recorder->may_sample, "--sample and --overflow=sample cannot be combined"},
+        {sample != 0 && recorder->logs_events, "--sample and --events cannot be combined"},
+        {recorder->searches_libraries && recorder->allow_own_malloc,
+         "--all-allocators and --force cannot be combined"},
+        {recorder->max_memory_bytes != 0 && recorder->max_memory_bytes < MEMORY_BUDGET_MIN,
+         "--max-memory: the recorder needs at least 64MiB"},
+    };
+    TRY(mistakes_check(mistakes, ARRAY_LEN(mistakes), info));
+    TRY(allocator_options_read(words->allocator, names, info));
+    recorder->allocator_names = names;
+    *out = settings;
+    return ERR_OK;
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// record_options: the options for how a program is recorded, for every command that records one.
+//
+// `cairn record` and `cairn check -- PROGRAM` list them as shared options. Options for where a
+// recording goes, and for running processes, are those of `cairn record` alone. Context: H.
+#pragma once
+
+#include "base/err.h"
+#include "cli/options/options.h"
+#include "cli/record/record_run.h"
+#include "inject/allocators/allocator_names.h"
+
+// A command has one of these in its fields, with RECORD_WORDS_DEFAULTS.
+struct record_words {
+    struct record_settings settings;
+    const char *overflow;
+    const char *allocator;
+};
+
+#define RECORD_WORDS_DEFAULTS                            \
+    {                                                    \
+        .settings = RECORD_DEFAULTS, .overflow = "wait", \
+    }
+
+enum {
+    RECORD_OPTION_COUNT = 14
+};
+extern const struct option_spec record_option_specs[RECORD_OPTION_COUNT];
+
+// The shared options of a table, for `field` of `struct fields`.
+#define RECORD_OPTIONS(fields, field)                                            \
+    (struct option_group)                                                        \
+    {                                                                            \
+        record_option_specs, RECORD_OPTION_COUNT, offsetof(struct fields, field) \
+    }
+
+// Refuse invalid and contradictory words; else set *out, which borrows `names`, a zeroed list that
+// the caller releases. ERR_INVALID with a sentence, ERR_NO_MEMORY.
+enum err record_words_take(const struct record_words *words,
+                           struct allocator_name_vec *names,
+                           struct record_settings *out,
+                           struct err_info *info) MUST_USE;
