@@ -54,6 +54,7 @@ static const char *const built_in[] = {
     "^_GLOBAL__sub_I_eh_alloc.cc$",     // libstdc++'s memory for exceptions, if linked statically
     "^std::ios_base::sync_with_stdio(", // buffers of cin, cout and the like
     "^std::sys::*stack_overflow::",     // Rust: thread information of the main thread
+    "^std::thread::current::init",      // Rust: the handle of the main thread
     "^std::io::stdio::stdin",           // Rust: the buffer of stdin
     "^g_thread_self$",                  // GLib
     "^g_main_context_new$",             // GLib
