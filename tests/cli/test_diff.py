@@ -151,7 +151,8 @@ def test_one_function_may_grow_while_the_whole_does_not(draw):
     assert report["totals"]["peak_bytes"]["class"] == "same"
     assert {(f["function"], f["whole"]) for f in report["findings"]} == {("parse", False)}
     text = diff_text(*paths)
-    assert verdict_of(text).startswith("VERDICT: grew beyond 1%: peak of parse +500 B (+50.0%), ")
+    assert verdict_of(text).startswith("VERDICT: no total grew beyond 1%; in one function: peak of parse +500 B (+50.0%), ")
+    assert not report["grew"] and cairn("diff", *paths).returncode == 0  # code moved
     assert re.search(r"1\. +-500 B  shrunk +1000 B -> +500 B  load  \[app\]", text)
 
 
@@ -190,8 +191,27 @@ def test_copies_that_a_compiler_made_are_one_function(draw):
         report = diff("-n", "0", draw(named(old_name), "old.cairn"),
                       draw(named(new_name), "new.cairn"))
         assert all(section == [] for section in report["changes"].values())
-    report = diff(draw(named("work.v1"), "old.cairn"), draw(named("work.v2"), "new.cairn"))
+    report = diff(draw(named("work.v1"), "old.cairn"), draw(named("work.v2").replace(" 5 50", " 6 50"), "new.cairn"))
     assert {e["class"] for e in report["changes"]["allocations"]} == {"new", "gone"}
+
+
+def test_a_renamed_function_is_no_change(draw):
+    """It has the same figures below the same caller. What it leaks now is its own growth."""
+    def named(name, freed="0 0"):
+        return draw(f"process app\nthread main\n/opt/app!main;/opt/app!{name}(a.c:1) 5 50 {freed} 0 0 5 50 50\n"
+                    "/opt/app!main;/opt/app!other(a.c:2) 1 8 0 0 0 0 1 8 8\n", f"{name}.cairn")
+    old, new = named("parse_row", "4 40"), named("parse_line", "4 40")
+    run = cairn("diff", old, new)
+    text = run.stdout.decode()
+    assert run.returncode == 0
+    assert "RENAMED: the same figures below the same callers\n     parse_row -> parse_line  [app]\n" in text
+    assert verdict_of(text) == "VERDICT: nothing grew beyond 1%; renamed: parse_row to parse_line"
+    assert " gone " not in text and " new  " not in text.partition("CHANGED")[2]
+    report = diff(old, new)
+    assert report["renamed"] == [{"function": "parse_line", "module": "/opt/app", "old_function": "parse_row",
+                                  "old_module": "/opt/app"}]
+    leaking = diff(old, named("parse_text"))
+    assert [(e["function"], e["old"], e["new"]) for e in leaking["changes"]["leaked_bytes"]] == [("parse_text", 10, 50)]
 
 
 WITH_MODULES = ("/bin/app!main(a.c:1);/bin/app!load(a.c:2)", "/bin/app!main(a.c:1);/lib/a.so!init(i.c:1)",

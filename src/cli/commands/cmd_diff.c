@@ -48,7 +48,7 @@ static MUST_USE enum err diff_files(const char *old,
                                     const char *new,
                                     const struct diff_fields *fields,
                                     const struct per *per,
-                                    size_t *out_findings,
+                                    bool *has_grown,
                                     struct err_info *info)
 {
     CLEANUP(name_places_release) struct name_places names = {0};
@@ -60,7 +60,7 @@ static MUST_USE enum err diff_files(const char *old,
     options.per = *per;
     CLEANUP(diff_report_release) struct diff_report report = {0};
     TRY(diff_report_build(&comparison, &options, &report, info));
-    *out_findings = report.findings.len;
+    *has_grown = diff_has_grown(&report.findings);
     return diff_report_print(&report, &fields->output);
 }
 
@@ -81,20 +81,23 @@ static int run(void *context, int count, char **operands)
         output_words_check(&fields->output, &info) != ERR_OK) {
         return command_usage_error(&command_diff, &info);
     }
-    size_t findings = 0;
-    const enum err problem = diff_files(operands[0], operands[1], fields, &per, &findings, &info);
-    return command_end(problem, &info, findings > 0 ? STATUS_FOUND : STATUS_OK);
+    bool has_grown = false;
+    const enum err problem = diff_files(operands[0], operands[1], fields, &per, &has_grown, &info);
+    return command_end(problem, &info, has_grown ? STATUS_FOUND : STATUS_OK);
 }
 
 const struct command command_diff = {
     .name = "diff",
     .summary = "compare two recordings",
     .synopsis = "[options] OLD NEW",
-    .description = "Compare two recordings of a program or of two builds of it. Call stacks are\n"
-                   "matched by function, so addresses, line numbers and inlining may differ. For\n"
-                   "each cost, the functions that changed most are listed as new, gone, grown or\n"
-                   "shrunk. The last line is the verdict. The exit status is 0 if nothing grew\n"
-                   "beyond the threshold, 1 if something did, 2 if a recording cannot be read.\n",
+    .description =
+        "Compare two recordings of a program or of two builds of it. Call stacks are\n"
+        "matched by function, so addresses, line numbers and inlining may differ. For\n"
+        "each cost, the functions that changed most are listed as new, gone, grown or\n"
+        "shrunk. A function with another name and the same figures below the same\n"
+        "callers is listed as renamed. The last line is the verdict. The exit status is\n"
+        "0 if no total grew beyond the threshold, 1 if one did, 2 if a recording cannot\n"
+        "be read.\n",
     .examples = "cairn diff old.cairn new.cairn\n"
                 "cairn diff --per 10000 --threshold 2% old.cairn new.cairn\n",
     .options = {.specs = specs,

@@ -6,6 +6,7 @@
 #include "base/compiler.h"
 #include "cli/warnings/warnings.h"
 #include "host/text/format.h"
+#include "profile/compare/renames.h"
 
 bool per_parse(const char *text, struct per *out)
 {
@@ -83,6 +84,7 @@ static MUST_USE enum err compare(struct comparison *comparison,
                                : per->units;
     }
     TRY(code_union_build(profiles[SIDE_NEW], profiles[SIDE_OLD], &comparison->code));
+    TRY(renames_find(&comparison->code));
     return diff_build(&comparison->code, &comparison->selections[SIDE_NEW],
                       &comparison->selections[SIDE_OLD], units, &comparison->diff);
 }

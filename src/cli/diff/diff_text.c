@@ -113,6 +113,28 @@ static void print_totals(const struct diff_report *report, FILE *out)
     }
 }
 
+static void print_renames(const struct diff_report *report, FILE *out)
+{
+    const struct code_union *code = &report->comparison->code;
+    const size_t shown = limited_u64(code->renames.len, report->options->site_limit);
+    if (shown > 0) {
+        (void)fprintf(out, "\n%sRENAMED: the same figures below the same callers%s\n",
+                      begin(report, PAINT_TITLE), end(report));
+    }
+    for (size_t i = 0; i < shown; i++) {
+        CLEANUP(strbuf_release) struct strbuf line = {0};
+        const char *old = code_union_name(code, code->renames.items[i].from);
+        strbuf_append_text(&line, "     ");
+        screen_append_function(&line, old, width_of(report) / 2);
+        strbuf_append_text(&line, " -> ");
+        (void)fputs(strbuf_text(&line), out);
+        print_function(report, out, code->renames.items[i].to, screen_columns(strbuf_text(&line)));
+    }
+    if (code->renames.len > shown) {
+        (void)fprintf(out, "     and %s more\n", format_count(code->renames.len - shown).text);
+    }
+}
+
 static void print_filter(const struct diff_report *report, FILE *out)
 {
     const struct comparison *comparison = report->comparison;
@@ -210,7 +232,7 @@ static MUST_USE enum err print_verdict(const struct diff_report *report, FILE *o
 {
     CLEANUP(strbuf_release) struct strbuf verdict = {0};
     CLEANUP(strbuf_release) struct strbuf line = {0};
-    const bool is_good = report->findings.len == 0;
+    const bool is_good = !diff_has_grown(&report->findings);
     diff_verdict_append(&report->comparison->diff,
                         &(struct diff_verdict){.findings = &report->findings,
                                                .costs = report->costs,
@@ -232,6 +254,7 @@ enum err diff_report_write_text(const struct diff_report *report, FILE *out)
     print_recording(report, out, SIDE_NEW);
     print_totals(report, out);
     print_filter(report, out);
+    print_renames(report, out);
     for (size_t i = 0; i < report->cost_count; i++) {
         TRY(diff_print_section(report, out, report->costs[i]));
     }

@@ -254,7 +254,7 @@ static void what_grew_beyond_the_threshold_is_found(void **state)
         {even, "main;f 103 1000 0 0 0 0 1 1000\nmain;g 100 1000 0 0 0 0 1 1000\n", 100, 2,
          "grew beyond 1%: allocations +3 (+1.5%)"},
         {even, "main;f 160 1000 0 0 0 0 1 1000\nmain;g 40 1000 0 0 0 0 1 1000\n", 100, 1,
-         "grew beyond 1%: allocations of f +60 (+60.0%)"},
+         "no total grew beyond 1%; in one function: allocations of f +60 (+60.0%)"},
         {even, "main;f 140 1000 0 0 0 0 1 1100\nmain;g 130 1000 0 0 0 0 1 1050\n", 500, 4,
          "grew beyond 5%: peak +150 B (+7.5%), allocations +70 (+35.0%)"},
         {even, "main;f 100 1000 0 0 3 30 1 1000\nmain;g 100 1000 0 0 0 0 1 1000\n", 100, 2,
@@ -279,6 +279,8 @@ static void what_grew_beyond_the_threshold_is_found(void **state)
     }
 }
 
+        {even, "main;f 160 1000 0 0 0 0 1 1100\nmain;g 40 1000 0 0 0 0 1 1000\n", 100, 3,
+         "grew beyond 1%: peak +100 B (+5.0%); in one function: allocations of f +60 (+60.0%)"},
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -290,3 +292,4 @@ int main(void)
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
+        assert_int_equal(diff_has_grown(&findings), strncmp(cases[i].said, "grew", 4) == 0);

@@ -50,23 +50,56 @@ static void append_function(const struct diff *diff, uint32_t entry, struct strb
     name_append_in_sentence(out, name);
 }
 
+bool diff_has_grown(const struct diff_finding_vec *findings)
+{
+    for (size_t i = 0; i < findings->len; i++) {
+        if (findings->items[i].entry == REC_NONE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Append the first finding of each cost whose first finding is the whole, or is a function.
 static void append_findings(const struct diff *diff,
                             const struct diff_finding_vec *findings,
+                            bool of_whole,
+                            const char *begin,
                             struct strbuf *out)
 {
     for (size_t i = 0; i < findings->len; i++) {
         const struct diff_finding *finding = &findings->items[i];
-        if (i > 0 && findings->items[i - 1].cost == finding->cost) {
+        const bool is_first = i == 0 || findings->items[i - 1].cost != finding->cost;
+        if (!is_first || (finding->entry == REC_NONE) != of_whole) {
             continue;
         }
-        strbuf_printf(out, "%s %s", i > 0 ? "," : "", cost_get_info(finding->cost)->option);
-        if (finding->entry != REC_NONE) {
+        strbuf_printf(out, "%s %s", begin, cost_get_info(finding->cost)->option);
+        begin = ",";
+        if (!of_whole) {
             strbuf_append_text(out, " of ");
             append_function(diff, finding->entry, out);
         }
-        strbuf_printf(out, " %s (%s)",
+        strbuf_printf(out, " %s%s (%s)",
                       diff_format_change(finding->cost, finding->change.change).text,
+                      diff_format_error(finding->cost, finding->change.change_error).text,
                       diff_format_ratio(finding->change).text);
+    }
+}
+
+static void append_renames(const struct code_union *code, struct strbuf *out)
+{
+    enum {
+        NAMED = 2 // the others are counted
+    };
+    const struct code_rename_vec *renames = &code->renames;
+    for (size_t i = 0; i < renames->len && i < NAMED; i++) {
+        strbuf_append_text(out, i == 0 ? "; renamed: " : ", ");
+        name_append_in_sentence(out, code_union_name(code, renames->items[i].from));
+        strbuf_append_text(out, " to ");
+        name_append_in_sentence(out, code_union_name(code, renames->items[i].to));
+    }
+    if (renames->len > NAMED) {
+        strbuf_printf(out, " and %zu more", renames->len - NAMED);
     }
 }
 
@@ -74,9 +107,15 @@ void diff_verdict_append(const struct diff *diff,
                          const struct diff_verdict *verdict,
                          struct strbuf *out)
 {
-    strbuf_printf(out, "%sgrew beyond %.10g%%%s", verdict->findings->len == 0 ? "nothing " : "",
-                  (double)verdict->threshold / 100, verdict->findings->len == 0 ? "" : ":");
-    append_findings(diff, verdict->findings, out);
+    const bool has_grown = diff_has_grown(verdict->findings);
+    const bool has_any = verdict->findings->len > 0;
+    strbuf_printf(out, "%sgrew beyond %.10g%%",
+                  has_grown ? ""
+                  : has_any ? "no total "
+                            : "nothing ",
+                  (double)verdict->threshold / 100);
+    append_findings(diff, verdict->findings, true, ":", out);
+    append_findings(diff, verdict->findings, false, "; in one function:", out);
     const char *begin = "; not in both recordings:";
     for (size_t i = 0; i < verdict->cost_count; i++) {
         if (!diff_knows(diff, verdict->costs[i])) {
@@ -84,4 +123,5 @@ void diff_verdict_append(const struct diff *diff,
             begin = ",";
         }
     }
+    append_renames(diff->code, out);
 }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 // diff_verdict: the findings of a comparison: what grew beyond a threshold.
 //
-// Each judged cost is tested twice. The whole may have grown beyond the threshold. One function may
-// have grown by that much of the whole while others shrank. The threshold is a ratio of the whole's
-// old value; if that is 0, any growth exceeds it. Context: H; pure.
+// Each judged cost is tested twice. The whole may have grown beyond the threshold; that alone fails
+// a comparison. One function may have grown by that much of the whole while others shrank, as when
+// code moves. The threshold is a ratio of the whole's old value; if that is 0, any growth exceeds
+// it. Context: H; pure.
 #pragma once
+
+#include <stdbool.h>
 
 #include "base/err.h"
 #include "host/text/strbuf.h"
@@ -26,13 +29,15 @@ enum {
 };
 extern const enum cost diff_judged_costs[DIFF_JUDGED_COSTS];
 
-// List the findings of each cost: the whole first, then entries by growth. An empty list is
-// success.
+// List the findings of each cost: the whole first, then entries by growth.
 enum err diff_judge(const struct diff *diff,
                     const enum cost *costs,
                     size_t cost_count,
                     double threshold,
                     struct diff_finding_vec *out) MUST_USE;
+
+// Whether the whole of a cost is among the findings.
+bool diff_has_grown(const struct diff_finding_vec *findings);
 
 // A judgement, for its sentence. All pointers are borrowed.
 struct diff_verdict {
@@ -42,9 +47,10 @@ struct diff_verdict {
     uint64_t threshold; // in hundredths of a percent
 };
 
-// Append "nothing grew beyond 1%", or "grew beyond 1%:" with the worst finding of each cost: "peak
-// +6.80 MiB (+11.9%)", or "temporary of load +12 (...)" if the total did not grow. Costs that could
-// not be judged follow. Names are the recording's, not made safe.
+// Append "nothing grew beyond 1%", or "grew beyond 1%: peak +6.80 MiB (+11.9%)" with each cost
+// whose total grew. For other costs the function that grew most follows: "; in one function:
+// temporary of load +12 (...)". Then follow costs that could not be judged, and renamed functions.
+// Names are the recording's, not made safe.
 void diff_verdict_append(const struct diff *diff,
                          const struct diff_verdict *verdict,
                          struct strbuf *out);

@@ -241,6 +241,18 @@ void code_union_release(struct code_union *code)
     u32_vec_release(&code->ids[SIDE_OLD]);
     code_origin_vec_release(&code->origins);
     flag_vec_release(&code->wrappers);
+    code_rename_vec_release(&code->renames);
+}
+
+enum err code_union_rename(struct code_union *code, uint32_t from, uint32_t to)
+{
+    TRY(code_rename_vec_push(&code->renames, (struct code_rename){.from = from, .to = to}));
+    struct u32_vec *ids = &code->ids[SIDE_OLD];
+    for (size_t i = 0; i < ids->len; i++) {
+        ids->items[i] = ids->items[i] == from ? to : ids->items[i];
+    }
+    code->wrappers.items[to] |= code->wrappers.items[from];
+    return ERR_OK;
 }
 
 const char *code_union_name(const struct code_union *code, uint32_t id)

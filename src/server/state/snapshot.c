@@ -12,6 +12,7 @@
 #include "formats/import/input_file.h"
 #include "host/os/file.h"
 #include "host/text/json_writer.h"
+#include "profile/compare/renames.h"
 
 static bool drop_reference(atomic_uint *references)
 {
@@ -111,7 +112,8 @@ static MUST_USE enum err unite(struct snapshot *snapshot)
         return ERR_OK;
     }
     TRY(code_union_build(old->profile, NULL, &snapshot->alone[SIDE_OLD]));
-    return code_union_build(new->profile, old->profile, &snapshot->both);
+    TRY(code_union_build(new->profile, old->profile, &snapshot->both));
+    return renames_find(&snapshot->both);
 }
 
 enum err

@@ -172,6 +172,23 @@ static void write_findings(struct view *view, const struct diff_view_options *op
     json_end_array(view->w);
 }
 
+// Write the functions that have another name now.
+static void write_renames(struct view *view)
+{
+    const struct code_rename_vec *renames = &view->code->renames;
+    json_key_array(view->w, "renamed");
+    for (size_t i = 0; i < renames->len; i++) {
+        json_begin_object(view->w);
+        write_function(view, renames->items[i].to);
+        json_key_string(view->w, "old_function",
+                        code_union_name(view->code, renames->items[i].from));
+        json_key_string(view->w, "old_module",
+                        code_union_module(view->code, renames->items[i].from));
+        json_end_object(view->w);
+    }
+    json_end_array(view->w);
+}
+
 enum err view_verdict(struct view *view)
 {
     static const struct diff_units plain = {.sides = {1, 1}};
@@ -193,7 +210,7 @@ enum err view_verdict(struct view *view)
                         &sentence);
     TRY(strbuf_result(&sentence));
     json_key_object(view->w, "verdict");
-    json_key_bool(view->w, "grew", findings.len > 0);
+    json_key_bool(view->w, "grew", diff_has_grown(&findings));
     json_key_string(view->w, "sentence", strbuf_text(&sentence));
     json_end_object(view->w);
     return ERR_OK;
@@ -203,8 +220,9 @@ enum err view_diff(struct view *view, const struct diff_view_options *options)
 {
     write_totals(view, options->diff);
     json_key_double(view->w, "threshold", options->threshold);
-    json_key_bool(view->w, "grew", options->findings->len > 0);
+    json_key_bool(view->w, "grew", diff_has_grown(options->findings));
     write_findings(view, options);
+    write_renames(view);
     json_key_object(view->w, "changes");
     for (size_t i = 0; i < options->cost_count; i++) {
         TRY(write_changes(view, options, options->costs[i]));
