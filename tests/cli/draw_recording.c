@@ -68,6 +68,7 @@ static bool set_number(struct recording_builder *b, const char *key, int64_t val
     } fields[] = {
         {"peak_time_ms", &b->totals.peak_time_ms},
         {"peak_error_bytes", &b->totals.peak_error_bytes},
+        {"peak_flight_bytes", &b->totals.peak_flight_bytes},
         {"peak_bytes", &b->totals.peak_bytes},
         {"peak_blocks", &b->totals.peak_blocks},
         {"allocations", &b->totals.allocations},

@@ -44,7 +44,7 @@ RUN = {"program": str, "command_line": str, "pid": int, "host": str, "kernel": s
        "sampling": SAMPLING,
        "merged_stacks": Nullable({"allocations": int, "allocated_bytes": int,
                                   "most_missing_allocations": int, "most_missing_bytes": int})}
-TOTALS = {**{key: int for key in COSTS if key != "own_peak_bytes"}, "peak_error_bytes": int,
+TOTALS = {**{key: int for key in COSTS if key != "own_peak_bytes"}, "peak_error_bytes": int, "peak_order_error_bytes": int,
           "peak_at_least_bytes": int, "peak_at_most_bytes": int,
           "peak_time_ms": int, "peak_rss_bytes": int, "runtime_ms": int, "counted_ms": int, "processes": int,
           "threads": int, "stacks": int, "unknown_frees": int, "events": int, "allocations_per_second": int}

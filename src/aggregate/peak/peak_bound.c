@@ -5,14 +5,32 @@
 
 #include "base/minmax.h"
 
-// Return all bytes that may exist in addition to the live ones.
-static uint64_t besides(const struct peak_bound *bound)
+// Bytes that may exist in addition to the live ones.
+struct besides {
+    uint64_t all_bytes;
+    uint64_t order_bytes; // without flights
+};
+
+static struct besides besides(const struct peak_bound *bound)
 {
-    uint64_t bytes = bound->flight_bytes + bound->unseen_bytes;
+    struct besides sum = {.all_bytes = bound->flight_bytes + bound->unseen_bytes,
+                          .order_bytes = bound->unseen_bytes};
     for (uint32_t i = 0; i < bound->ghost_count; i++) {
-        bytes += bound->ghosts[i].bytes;
+        sum.all_bytes += bound->ghosts[i].bytes;
+        sum.order_bytes += bound->ghosts[i].process_bytes;
     }
-    return bytes;
+    return sum;
+}
+
+// Take a height, with `more` bytes, into the upper bounds. Return it.
+static uint64_t raise_upper(struct peak_bound *bound, uint64_t live_bytes, uint64_t more_bytes)
+{
+    const struct besides sum = besides(bound);
+    const uint64_t height_bytes = live_bytes + more_bytes + sum.all_bytes;
+    bound->upper_bytes = max_u64(bound->upper_bytes, height_bytes);
+    bound->order_upper_bytes =
+        max_u64(bound->order_upper_bytes, live_bytes + more_bytes + sum.order_bytes);
+    return height_bytes;
 }
 
 static void drop_step(struct peak_bound *bound, uint32_t i)
@@ -75,8 +93,7 @@ static void forget_ghosts(struct peak_bound *bound)
 
 static void note_height(struct peak_bound *bound, uint64_t live_bytes)
 {
-    const uint64_t height_bytes = live_bytes + besides(bound);
-    bound->upper_bytes = max_u64(bound->upper_bytes, height_bytes);
+    const uint64_t height_bytes = raise_upper(bound, live_bytes, 0);
     // Mostly the latest step goes on, and is hardly higher.
     struct peak_step *last = bound->steps + bound->step_count - 1;
     if (bound->step_count > 0 && last->height_bytes >= height_bytes &&
@@ -191,7 +208,7 @@ void peak_bound_joined(struct peak_bound *bound, uint64_t stamp, uint64_t live_b
 
 void peak_bound_besides(struct peak_bound *bound, uint64_t bytes, uint64_t live_bytes)
 {
-    bound->upper_bytes = max_u64(bound->upper_bytes, live_bytes + besides(bound) + bytes);
+    (void)raise_upper(bound, live_bytes, bytes); // a moment, so no step
 }
 
 void peak_bound_followed(struct peak_bound *bound,
@@ -221,6 +238,7 @@ static void add_ghost(struct peak_bound *bound, const struct peak_ghost *ghost)
     }
     struct peak_ghost *last = &bound->ghosts[PEAK_GHOSTS_MAX - 1];
     last->bytes += ghost->bytes;
+    last->process_bytes += ghost->process_bytes;
     last->early_bytes += ghost->early_bytes;
     last->until_stamp = max_u64(ghost->until_stamp, last->until_stamp);
 }
@@ -231,7 +249,8 @@ void peak_bound_leave(struct peak_bound *bound,
                       uint64_t live_bytes)
 {
     if (until_stamp > bound->latest_stamp && bytes > 0) {
-        add_ghost(bound, &(struct peak_ghost){.until_stamp = until_stamp, .bytes = bytes});
+        add_ghost(bound, &(struct peak_ghost){
+                             .until_stamp = until_stamp, .bytes = bytes, .process_bytes = bytes});
         note_height(bound, live_bytes);
     }
 }

@@ -26,6 +26,10 @@
 // (nursery.h), and the heap of a process that was found dead without a record of its exit, which
 // may have lived until that moment (a ghost).
 //
+// Flights matter to the allocator. In the program's own order, by its stamps, no block is in
+// flight, and only early blocks, ghosts of processes and held back blocks leave a doubt
+// (order_upper_bytes).
+//
 // While one thread records, nothing has a stamp, and the peak is exact.
 // Context: H, one thread; no allocation.
 #pragma once
@@ -45,6 +49,7 @@ enum {
 // finished them already.
 struct peak_ghost {
     uint64_t bytes;
+    uint64_t process_bytes; // of `bytes`: of a process, not of a thread's flight
     uint64_t early_bytes;
     uint64_t until_stamp; // its end at the latest
 };
@@ -64,12 +69,13 @@ struct peak_step {
 
 struct peak_bound {
     uint64_t upper_bytes;
-    uint64_t flight_bytes; // of all threads
-    uint64_t early_bytes;  // of all threads and ghosts
-    uint64_t unseen_bytes; // held back by threads that were alone
-    uint64_t latest_stamp; // of the counted events
-    uint64_t peak_stamp;   // of the peak
-    uint64_t below_bytes;  // the true peak may be lower by so much
+    uint64_t order_upper_bytes; // the same without flights
+    uint64_t flight_bytes;      // of all threads
+    uint64_t early_bytes;       // of all threads and ghosts
+    uint64_t unseen_bytes;      // held back by threads that were alone
+    uint64_t latest_stamp;      // of the counted events
+    uint64_t peak_stamp;        // of the peak
+    uint64_t below_bytes;       // the true peak may be lower by so much
     struct peak_ghost ghosts[PEAK_GHOSTS_MAX];
     uint32_t ghost_count;
     uint32_t step_count;
@@ -133,10 +139,15 @@ void peak_bound_leave(struct peak_bound *bound,
                       uint64_t until_stamp,
                       uint64_t live_bytes);
 
-// Return how much higher or lower than `peak_bytes` the true peak may be.
+// Return how much higher or lower than `peak_bytes` the true peak may be; and how much higher in
+// the program's own order.
 static inline uint64_t peak_bound_above(const struct peak_bound *bound, uint64_t peak_bytes)
 {
     return bound->upper_bytes > peak_bytes ? bound->upper_bytes - peak_bytes : 0;
+}
+static inline uint64_t peak_bound_order_above(const struct peak_bound *bound, uint64_t peak_bytes)
+{
+    return bound->order_upper_bytes > peak_bytes ? bound->order_upper_bytes - peak_bytes : 0;
 }
 static inline uint64_t peak_bound_below(const struct peak_bound *bound, uint64_t peak_bytes)
 {

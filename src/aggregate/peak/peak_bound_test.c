@@ -178,6 +178,7 @@ static void threads_may_be_late_by_one_block_each(void **state)
             const uint64_t peak = feed(&h, &bound, seed);
             const uint64_t above = peak_bound_above(&bound, peak);
             assert_int_equal(peak_bound_below(&bound, peak), 0);
+            assert_int_equal(peak_bound_order_above(&bound, peak), 0);
             assert_in_range(above, 0, (uint64_t)threads * SIZE_MAX_BYTES);
             for (uint64_t delays = 1; delays <= 20; delays++) {
                 delay_events(&h, delays * 77 + seed);
@@ -200,6 +201,7 @@ static void blocks_without_stamps_may_come_later_than_they_count(void **state)
             const uint64_t peak = feed(&h, &bound, seed);
             const uint64_t above = peak_bound_above(&bound, peak);
             const uint64_t less = peak_bound_below(&bound, peak);
+            assert_int_equal(peak_bound_order_above(&bound, peak), 0);
             wide += (less + above) * 100 / peak;
             for (uint64_t delays = 1; delays <= 20; delays++) {
                 delay_events(&h, delays * 77 + seed);
@@ -244,6 +246,7 @@ static void what_was_freed_is_there_until_the_threads_next_event(void **state)
     peak_bound_freed(&bound, &one, 20, 100, 0);
     peak_bound_allocated(&bound, &other, 30, 70, 70); // while the first may still be there
     assert_int_equal(peak_bound_above(&bound, 100), 70);
+    assert_int_equal(peak_bound_order_above(&bound, 100), 0);
     peak_bound_landed(&bound, &one);
     peak_bound_freed(&bound, &other, 40, 70, 0);
     peak_bound_allocated(&bound, &other, 50, 190, 190);
@@ -277,11 +280,12 @@ static void who_was_found_dead_may_have_lived_until_then(void **state)
         uint64_t until_stamp;
         uint64_t next_stamp;
         uint64_t above;
+        uint64_t order_above; // the last block has a stamp, too
     } cases[] = {
-        {"before it was found", 50, 40, 500},
-        {"at that moment", 50, 50, 500},
-        {"after that", 50, 51, 0},
-        {"its exit is known", 0, 40, 0},
+        {"before it was found", 50, 40, 500, 500},
+        {"at that moment", 50, 50, 500, 0},
+        {"after that", 50, 51, 0, 0},
+        {"its exit is known", 0, 40, 0, 0},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         print_message("%s\n", cases[i].name);
@@ -292,7 +296,29 @@ static void who_was_found_dead_may_have_lived_until_then(void **state)
         peak_bound_freed(&bound, &one, cases[i].next_stamp, 0, 500);
         peak_bound_allocated(&bound, &one, cases[i].next_stamp + 1, 700, 1200);
         assert_int_equal(peak_bound_above(&bound, 1200), cases[i].above);
+        assert_int_equal(peak_bound_order_above(&bound, 1200), cases[i].order_above);
     }
+}
+
+// What is held back counts in both orders, a flight that has come down only for the allocator.
+static void only_flights_are_left_out_of_the_programs_order(void **state)
+{
+    (void)state;
+    struct peak_bound bound = {0};
+    struct peak_flight one = {0};
+    struct peak_flight other = {0};
+    peak_bound_allocated(&bound, &one, 10, 100, 100);
+    peak_bound_freed(&bound, &one, 20, 60, 40);
+    peak_bound_rested(&bound, &one, 90);
+    peak_bound_allocated(&bound, &other, 30, 80, 120);
+    assert_int_equal(peak_bound_above(&bound, 120), 60);
+    assert_int_equal(peak_bound_order_above(&bound, 120), 0);
+    peak_bound_unseen(&bound, 7, 120);
+    assert_int_equal(peak_bound_above(&bound, 120), 67);
+    assert_int_equal(peak_bound_order_above(&bound, 120), 7);
+    peak_bound_besides(&bound, 5, 120);
+    assert_int_equal(peak_bound_above(&bound, 120), 72);
+    assert_int_equal(peak_bound_order_above(&bound, 120), 12);
 }
 
 // A thread is found asleep, or to have ended, while events that precede that moment are uncounted.
@@ -449,6 +475,7 @@ int main(void)
         cmocka_unit_test(what_was_freed_is_there_until_the_threads_next_event),
         cmocka_unit_test(what_comes_late_may_have_made_the_peak_too_high),
         cmocka_unit_test(who_was_found_dead_may_have_lived_until_then),
+        cmocka_unit_test(only_flights_are_left_out_of_the_programs_order),
         cmocka_unit_test(steps_that_become_one_are_as_high_as_the_higher),
         cmocka_unit_test(an_early_block_is_early_until_its_thread_rested),
         cmocka_unit_test(ghosts_and_steps_are_bounded),

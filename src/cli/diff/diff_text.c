@@ -75,6 +75,26 @@ static void print_recording(const struct diff_report *report, FILE *out, enum si
     (void)fprintf(out, "%s, for %s%s\n", strbuf_text(&cut), time.text, strbuf_text(&mark));
 }
 
+// Say by how much the peaks may be higher in the allocator, if that is worth a line.
+static void print_flights(const struct diff_report *report, FILE *out)
+{
+    uint64_t flights[SIDE_COUNT];
+    bool is_shown = false;
+    for (size_t side = 0; side < SIDE_COUNT; side++) {
+        const struct summary *summary = &report->comparison->diff.summaries[side];
+        flights[side] = excess_u64(summary->peak_error_bytes, summary->peak_order_error_bytes);
+        is_shown = is_shown || summary_peak_has_share(summary, flights[side]);
+    }
+    if (is_shown) {
+        CLEANUP(strbuf_release) struct strbuf line = {0};
+        strbuf_printf(&line, "In the allocator the peaks may be up to %s (old) and ",
+                      format_bytes(flights[SIDE_OLD]).text);
+        strbuf_printf(&line, "%s (new) higher: each thread may have one block more there.",
+                      format_bytes(flights[SIDE_NEW]).text);
+        screen_print_wrapped(out, strbuf_text(&line), 2, width_of(report));
+    }
+}
+
 static void print_totals(const struct diff_report *report, FILE *out)
 {
     static const struct {
@@ -104,13 +124,7 @@ static void print_totals(const struct diff_report *report, FILE *out)
         per_append(&report->options->per, &unit);
         (void)fprintf(out, "  All costs except peaks are divided by %s.\n", strbuf_text(&unit));
     }
-    uint64_t unsure =
-        diff->summaries[SIDE_NEW].peak_error_bytes + diff->summaries[SIDE_OLD].peak_error_bytes;
-    if (unsure > 0) {
-        (void)fprintf(out,
-                      "  The peaks are accurate to %s, which is subtracted from their change.\n",
-                      format_bytes(unsure).text);
-    }
+    print_flights(report, out);
 }
 
 static void print_renames(const struct diff_report *report, FILE *out)

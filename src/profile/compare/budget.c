@@ -55,11 +55,6 @@ static uint64_t value_of(const struct summary *summary, enum budget_measure meas
     return measure == BUDGET_RSS ? summary->peak_rss_bytes : cost;
 }
 
-static uint64_t sum_to_max(uint64_t a, uint64_t b)
-{
-    return a < UINT64_MAX - b ? a + b : UINT64_MAX;
-}
-
 // The bounds of an estimate with this error. A figure above 0 has at least one block.
 static struct budget_figure
 estimate_of(const struct sampling *sampling, uint64_t value, uint64_t error)
@@ -67,7 +62,7 @@ estimate_of(const struct sampling *sampling, uint64_t value, uint64_t error)
     return (struct budget_figure){
         .value = value,
         .at_least = value > error ? value - error : value > 0,
-        .at_most = value > 0 ? sum_to_max(value, error) : sampling_most_unseen(sampling),
+        .at_most = value > 0 ? capped_sum(value, error) : sampling_most_unseen(sampling),
         .error = error,
         .is_estimate = true,
     };
@@ -103,7 +98,7 @@ struct budget_figure budget_figure_of(const struct selection *selection,
     if (measure == BUDGET_PEAK && (selection->is_everything || sampling.bytes == 0)) {
         return (struct budget_figure){.value = value,
                                       .at_least = summary_peak_at_least(summary),
-                                      .at_most = summary_peak_at_most(summary),
+                                      .at_most = summary_peak_order_at_most(summary),
                                       .is_estimate = sampling.is_sampled};
     }
     if (measure == BUDGET_ALLOCATIONS && has_exact_totals) {

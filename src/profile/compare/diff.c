@@ -205,6 +205,21 @@ struct diff_change diff_stack_change(const struct diff *diff, uint32_t node, enu
                      &diff->tree.self[SIDE_OLD].items[node], cost);
 }
 
+// The error of one side's peak. Those of two estimates are independent; two bounds add up.
+struct peak_error {
+    double of_estimate;
+    double bound;
+};
+
+// `part` is the error of the estimate of a part of the heap.
+static struct peak_error peak_error_of(const struct diff *diff, enum side side, double part)
+{
+    const double whole = (double)diff->summaries[side].peak_order_error_bytes;
+    const double of_part = diff->is_everything[side] ? 0 : part;
+    return diff->sampling[side].bytes != 0 ? (struct peak_error){.of_estimate = of_part + whole}
+                                           : (struct peak_error){.bound = whole};
+}
+
 struct diff_change diff_total_change(const struct diff *diff, enum cost cost)
 {
     const struct summary *new = &diff->summaries[SIDE_NEW];
@@ -213,14 +228,12 @@ struct diff_change diff_total_change(const struct diff *diff, enum cost cost)
     if (cost != COST_PEAK_BYTES || change.class == DIFF_UNKNOWN) {
         return change;
     }
-    change.old_error = diff->is_everything[SIDE_OLD] ? 0 : change.old_error;
-    change.new_error = diff->is_everything[SIDE_NEW] ? 0 : change.new_error;
-    change.change_error = sampling_change_error(change.new_error, change.old_error);
-    double unsure = (double)new->peak_error_bytes + (double)old->peak_error_bytes;
-    double size = change.change < 0 ? -change.change : change.change;
-    double sure = size > unsure ? size - unsure : 0;
-    change.change = change.change < 0 ? -sure : sure;
-    change.class = sure > 0 ? change.class : DIFF_SAME;
+    const struct peak_error of_new = peak_error_of(diff, SIDE_NEW, change.new_error);
+    const struct peak_error of_old = peak_error_of(diff, SIDE_OLD, change.old_error);
+    change.new_error = of_new.of_estimate + of_new.bound;
+    change.old_error = of_old.of_estimate + of_old.bound;
+    change.change_error =
+        sampling_change_error(of_new.of_estimate, of_old.of_estimate) + of_new.bound + of_old.bound;
     return change;
 }
 

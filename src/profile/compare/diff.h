@@ -92,6 +92,7 @@ struct diff_change {
     enum diff_class class;
     // Two standard errors of estimates (sampling_errors): 0 if they are exact, or the error is not
     // known. The recordings are independent, so the variance of the change is the sum of theirs.
+    // The errors of both peaks (summary.h) are bounds unless sampled, and add up.
     double old_error;
     double new_error;
     double change_error;
@@ -101,9 +102,9 @@ struct diff_change {
 struct diff_change diff_entry_change(const struct diff *diff, size_t entry, enum cost cost);
 struct diff_change diff_stack_change(const struct diff *diff, uint32_t node, enum cost cost);
 
-// The change of the whole selection. The uncertainty of both peaks is subtracted from the change;
-// the class is DIFF_SAME if nothing remains. The peak of a whole recording that was sampled has no
-// other error: unsampled bytes are counted, too.
+// The change of the whole selection. The peaks are those of the program's own order, and have their
+// errors. The peak of a whole recording that was sampled has no other one: unsampled bytes are
+// counted, too.
 struct diff_change diff_total_change(const struct diff *diff, enum cost cost);
 
 // List the entries that changed, largest absolute change first, ties in a fixed order.

@@ -142,9 +142,18 @@ uint64_t summary_peak_at_least(const struct summary *summary)
 
 uint64_t summary_peak_at_most(const struct summary *summary)
 {
-    const uint64_t peak_bytes = summary->costs.values[COST_PEAK_BYTES];
-    const uint64_t error_bytes = summary->peak_error_bytes;
-    return error_bytes < UINT64_MAX - peak_bytes ? peak_bytes + error_bytes : UINT64_MAX;
+    return capped_sum(summary->costs.values[COST_PEAK_BYTES], summary->peak_error_bytes);
+}
+
+uint64_t summary_peak_order_at_most(const struct summary *summary)
+{
+    return capped_sum(summary->costs.values[COST_PEAK_BYTES], summary->peak_order_error_bytes);
+}
+
+bool summary_peak_has_share(const struct summary *summary, uint64_t part_bytes)
+{
+    const uint64_t least_part = 100;
+    return part_bytes > 0 && part_bytes >= summary->costs.values[COST_PEAK_BYTES] / least_part;
 }
 
 static uint64_t peak_below(const struct rec_totals *totals)
@@ -164,6 +173,7 @@ static void narrow_peak_of_part(const struct selection *selection, struct summar
         !sampling_of(&selection->profile->recording).is_sampled) {
         const uint64_t above = excess_u64(values[COST_ALLOCATED_BYTES], values[COST_PEAK_BYTES]);
         summary->peak_error_bytes = min_u64(summary->peak_error_bytes, above);
+        summary->peak_order_error_bytes = min_u64(summary->peak_order_error_bytes, above);
     }
 }
 
@@ -175,6 +185,8 @@ enum err summary_build(const struct selection *selection, struct summary *out)
         .events = recording->totals.events,
         .peak_error_bytes = recording->totals.peak_error_bytes,
         .peak_below_bytes = peak_below(&recording->totals),
+        .peak_order_error_bytes =
+            excess_u64(recording->totals.peak_error_bytes, recording->totals.peak_flight_bytes),
         .peak_time_ms = selection->has_range ? time_range_peak_ms(recording, selection->range)
                                              : recording->totals.peak_time_ms,
         .runtime_ms = recording->meta.runtime_ms,

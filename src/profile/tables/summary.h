@@ -22,6 +22,8 @@ struct summary {
     uint64_t events;           // of the whole recording
     uint64_t peak_error_bytes; // the true peak is within peak_bytes +- this; see rec_totals
     uint64_t peak_below_bytes; // but is lower than peak_bytes by at most this
+    uint64_t
+        peak_order_error_bytes; // the same in the program's own order, without blocks in flight
     uint64_t peak_time_ms;
     uint64_t peak_rss_bytes;  // of the whole process tree; 0 if never sampled
     uint64_t runtime_ms;      // of the whole recording
@@ -36,9 +38,19 @@ struct summary {
 // which may be itself. An exec adds an entry. Processes are counted by their first entries.
 enum err summary_beginnings(const struct recording *recording, struct u32_vec *out) MUST_USE;
 
-// The bounds of the true peak.
+// The bounds of the true peak: of the allocator's, and the upper one in the program's own order.
 uint64_t summary_peak_at_least(const struct summary *summary);
 uint64_t summary_peak_at_most(const struct summary *summary);
+uint64_t summary_peak_order_at_most(const struct summary *summary);
+
+// Return a + b, or the largest number if that is larger.
+static inline uint64_t capped_sum(uint64_t a, uint64_t b)
+{
+    return a < UINT64_MAX - b ? a + b : UINT64_MAX;
+}
+
+// Whether `part_bytes` are at least a hundredth of the peak, and so worth a sentence.
+bool summary_peak_has_share(const struct summary *summary, uint64_t part_bytes);
 
 enum err summary_build(const struct selection *selection, struct summary *out) MUST_USE;
 

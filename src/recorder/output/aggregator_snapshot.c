@@ -85,12 +85,12 @@ static uint64_t peak_at_least_of(const struct aggregator *aggregator)
     return below < aggregator->totals.peak_bytes ? aggregator->totals.peak_bytes - below : 0;
 }
 
-// Return how far the true peak may be from the stated one, either way.
-static uint64_t peak_error_of(const struct aggregator *aggregator)
+// Return how far the true peak may be from the stated one, either way. `order_above`: how much
+// higher it may be by the order of events.
+static uint64_t peak_error_of(const struct aggregator *aggregator, uint64_t order_above)
 {
     const uint64_t above =
-        peak_bound_above(&aggregator->bound, aggregator->totals.peak_bytes) +
-        peak_estimate_above(&aggregator->estimate, aggregator->totals.peak_bytes);
+        order_above + peak_estimate_above(&aggregator->estimate, aggregator->totals.peak_bytes);
     const uint64_t below = aggregator->totals.peak_bytes - peak_at_least_of(aggregator);
     return above > below ? above : below;
 }
@@ -102,6 +102,11 @@ fill_totals(const struct aggregator *aggregator, uint64_t events, struct rec_tot
     const bool is_estimate = aggregator->estimate.is_there;
     const uint64_t interval_bytes =
         is_estimate ? max_u64(sampling->interval_bytes, sampling->lane_interval_bytes) : 0;
+    const uint64_t peak_bytes = aggregator->totals.peak_bytes;
+    const uint64_t error_bytes =
+        peak_error_of(aggregator, peak_bound_above(&aggregator->bound, peak_bytes));
+    const uint64_t order_error_bytes =
+        peak_error_of(aggregator, peak_bound_order_above(&aggregator->bound, peak_bytes));
     *out = (struct rec_totals){
         .allocations = aggregator->totals.sums.allocations,
         .allocated_bytes = aggregator->totals.sums.allocated_bytes,
@@ -109,8 +114,9 @@ fill_totals(const struct aggregator *aggregator, uint64_t events, struct rec_tot
         .freed_bytes = aggregator->totals.sums.freed_bytes,
         .temporary = aggregator->totals.sums.temporary,
         .temporary_bytes = aggregator->totals.temporary_bytes,
-        .peak_bytes = aggregator->totals.peak_bytes,
-        .peak_error_bytes = peak_error_of(aggregator),
+        .peak_bytes = peak_bytes,
+        .peak_error_bytes = error_bytes,
+        .peak_flight_bytes = error_bytes - order_error_bytes,
         .peak_at_least_bytes = peak_at_least_of(aggregator),
         .peak_standard_error_bytes = peak_estimate_standard_error(&aggregator->estimate),
         .peak_time_ms = aggregator->totals.peak_time_ms,

@@ -68,6 +68,7 @@ static const struct rec_column totals_columns[] = {
     COLUMN(recording, 21, totals.peak_at_least_bytes),
     COLUMN(recording, 22, totals.sample_bytes),
     COLUMN(recording, 23, totals.interval_bytes),
+    COLUMN(recording, 24, totals.peak_flight_bytes),
 };
 
 static const struct rec_column process_columns[] = {

@@ -13,7 +13,7 @@ write_change(struct view *view, const struct diff *diff, const struct diff_chang
     json_key_double(view->w, "new", change.new);
     json_key_double(view->w, "change", change.change);
     json_key_string(view->w, "class", diff_class_name(change.class));
-    if (diff_has_errors(diff)) {
+    if (diff_has_errors(diff) || change.change_error > 0) {
         json_key_double(view->w, "old_error", change.old_error);
         json_key_double(view->w, "new_error", change.new_error);
         json_key_double(view->w, "change_error", change.change_error);

@@ -123,6 +123,7 @@ void view_totals(struct view *view, const char *key, const struct summary *summa
         }
     }
     json_key_u64(w, "peak_error_bytes", summary->peak_error_bytes);
+    json_key_u64(w, "peak_order_error_bytes", summary->peak_order_error_bytes);
     json_key_u64(w, "peak_at_least_bytes", summary_peak_at_least(summary));
     json_key_u64(w, "peak_at_most_bytes", summary_peak_at_most(summary));
     json_key_u64(w, "peak_time_ms", summary->peak_time_ms);
