@@ -214,11 +214,19 @@ def test_the_peak(draw, settings, wanted):
     assert "  leaked              0 B  0 bytes in 0 blocks" in lines(text)
 
 
+@pytest.mark.parametrize("error, is_shown", [(61727, False), (61728, True)])
+def test_the_first_screen_has_only_bounds_that_are_a_hundredth_apart(draw, error, is_shown):
+    path = draw(f"!peak_error_bytes {error}\n!peak_time_ms 5\nprocess app\nthread main\nmain 1 12345678 0 0 0 0 1 12345678 1\n")
+    screen = cairn("report", path).stdout.decode()
+    assert ("at least" in screen, "at most" in screen) == (is_shown, is_shown)
+    assert "at least" in cairn("report", "--all", path).stdout.decode()
+
+
 def test_the_bounds_of_the_peak_are_below_it_if_the_line_is_too_long(draw):
     size = 12345678
-    path = draw("!peak_error_bytes 7\n!peak_time_ms 5\nprocess app\nthread main\n"
+    path = draw("!peak_error_bytes 700000\n!peak_time_ms 5\nprocess app\nthread main\n"
                 f"main 1 {size} 0 0 0 0 1 {size} {size}\n")
-    bounds = "at least 12,345,671, at most 12,345,685 after 5.00 ms"
+    bounds = "at least 11,645,678, at most 13,045,678 after 5.00 ms"
     whole = f"  peak heap      11.8 MiB  12,345,678 bytes, {bounds}"
     assert whole in lines(text_of("--width", str(len(whole)), path))
     shown = lines(text_of("--width", str(len(whole) - 1), path))

@@ -122,14 +122,18 @@ static bool print_unknown(const struct report *report, FILE *out, const char *na
     return !is_known;
 }
 
-// Append the bounds of the peak and its time: ", at least 90, at most 110 after 5.00 ms".
+// Append the bounds of the peak, on the first screen only wide ones, and its time: ", at least 90,
+// at most 110 after 5.00 ms".
 static void append_bounds(const struct report *report, struct strbuf *out)
 {
     const struct summary *summary = &report->summary;
-    if (summary->peak_below_bytes > 0) {
+    const bool is_wide =
+        !report_is_screen(report->options) ||
+        summary_peak_has_share(summary, summary->peak_below_bytes + summary->peak_error_bytes);
+    if (is_wide && summary->peak_below_bytes > 0) {
         strbuf_printf(out, ", at least %s", format_count(summary_peak_at_least(summary)).text);
     }
-    if (summary->peak_error_bytes > 0) {
+    if (is_wide && summary->peak_error_bytes > 0) {
         strbuf_printf(out, ", at most %s", format_count(summary_peak_at_most(summary)).text);
     }
     if ((report->profile->recording.meta.unknown & REC_UNKNOWN_TIME) == 0) {
