@@ -355,7 +355,12 @@ static MUST_USE enum err check(struct sqlite_engine *e, bool creates, struct err
     return ERR_OK;
 }
 
-// SQLite has a root only if it was built with it.
+// SQLite has these two only if it was built with them.
+static void round_up(sqlite3_context *context, int count, sqlite3_value **values)
+{
+    (void)count;
+    sqlite3_result_double(context, ceil(sqlite3_value_double(values[0])));
+}
 static void square_root(sqlite3_context *context, int count, sqlite3_value **values)
 {
     (void)count;
@@ -414,7 +419,9 @@ static MUST_USE enum err open_file(struct sqlite_engine *e, bool creates, struct
     (void)sqlite3_busy_timeout(e->database, BUSY_MS); // always succeeds
     (void)sqlite3_db_config(e->database, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL); // known to both
     (void)sqlite3_db_config(e->database, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);      // the same
-    if (sqlite3_create_function(e->database, "sqrt", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL,
+    if (sqlite3_create_function(e->database, "ceil", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL,
+                                round_up, NULL, NULL) != SQLITE_OK ||
+        sqlite3_create_function(e->database, "sqrt", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL,
                                 square_root, NULL, NULL) != SQLITE_OK) {
         return fail(e, info);
     }

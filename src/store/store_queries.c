@@ -18,14 +18,15 @@
 
 // The rows with what the errors of their costs need. The variance of a sum of bytes is 9 / 8 of the
 // sum of bytes times interval (docs/accuracy.md). UNKNOWN counts estimates whose error is unknown:
-// numbers of blocks, because a store has no sizes, and recordings that an older cairn added.
+// numbers of blocks, because a store has no sizes, and recordings that an older cairn added. Errors
+// are rounded up, as in the report.
 #define ROWS                                                                              \
     "rows {JOIN} (SELECT recording_id,is_estimate,interval_bytes FROM recordings) USING " \
     "(recording_id)"
 #define SQUARES "{COST}*1.125*interval_bytes"
 #define UNKNOWN "is_estimate*(CASE WHEN interval_bytes=0 THEN 1 ELSE {BLIND} END)"
-#define ERROR(variance, unknown)                                                            \
-    "CASE WHEN " unknown ">0 THEN NULL ELSE CAST(round(2*sqrt(" variance ")) AS {INT}) END" \
+#define ERROR(variance, unknown)                                                           \
+    "CASE WHEN " unknown ">0 THEN NULL ELSE CAST(ceil(2*sqrt(" variance ")) AS {INT}) END" \
     " AS error_{COST}"
 
 // The sums of a function over the recordings of a version, and the variance of their mean.
