@@ -221,6 +221,37 @@ def test_growth_against_a_baseline(run, draw, growth, names):
 
 # The file
 
+@pytest.mark.parametrize("milliseconds, status", [(9999, 0), (10000, 1)])
+def test_the_time_of_a_short_run_breaks_no_budget(draw, milliseconds, status):
+    """The same allocations in half of the time are twice as many a second."""
+    stacks = "process app\nthread main\nmain(a.c:1) 100 1000\n"
+    old, new = draw(f"!runtime_ms {2 * milliseconds}\n{stacks}", "old.cairn"), draw(f"!runtime_ms {milliseconds}\n{stacks}", "new.cairn")
+    done = check("--baseline", old, "--per", "second", "--max-growth", "5%", new, status=(status,))
+    line = next(line for line in done.stdout.decode().splitlines() if "growth of allocations" in line)
+    assert line.startswith("  BROKEN" if status else "  ? ")
+    assert ("; cannot tell: runs of 20 and 9.999 s are too short" in line) == (status == 0)
+    assert check("--baseline", old, "--max-growth", "0", new, status=(0,)).stdout.count(b"\n  ok") == 4
+    found = {r["measure"]: r["certain"] for r in results("--baseline", old, "--per", "second", new)}
+    assert found == {"peak": True, "allocations": status == 1, "allocated": status == 1, "leaked": status == 1}
+
+
+def test_blocks_in_flight_break_no_budget_and_keep_none(draw):
+    path = draw("!peak_error_bytes 5000\n!peak_flight_bytes 4900\n!peak_at_least_bytes 8900\nprocess app\nthread main\nmain(a.c:1) 1 9000 0 0 0 0 1 9000\n")
+    for limit, verdict in ((8899, "BROKEN"), (8900, "?"), (9099, "?"), (9100, "ok")):
+        text = check("--max-peak", str(limit), path).stdout.decode()
+        assert text.splitlines()[1].split()[0] == verdict, text
+        assert "8.79 KiB of 8." in text and "; up to 13.7 KiB in the allocator" in text
+    result, = results("--max-peak", "1", path)
+    assert (result["at_least"], result["value"], result["at_most"]) == (8900, 9000, 9100)
+
+
+@pytest.mark.parametrize("limit, shown", [("33.33%", "33.333%"), ("33.32%", "33.33%"), ("33.34%", "33.33%")])
+def test_a_share_just_beyond_its_limit_can_be_told_from_it(draw, limit, shown):
+    path = draw("process app\nthread main\nmain(a.c:1) 3 30 3 30 1 10 1 10\n")
+    text = check("--max-temporary-share", limit, path).stdout.decode()
+    assert f"{shown} of {limit}" in text and ("BROKEN" in text) == (limit != "33.34%")
+
+
 def write(folder, text):
     (folder / "cairn.toml").write_text(text)
 
@@ -327,20 +358,6 @@ def test_a_program_is_run_and_held(tmp_path):
     assert list(tmp_path.iterdir()) == [keep]
 
 
-@pytest.mark.parametrize("script, said, status", [
-    ("exit 3", "exit status 3", 3 << 8), ("kill -TERM $$", "killed by SIGTERM", signal.SIGTERM)])
-def test_a_program_that_fails_is_another_matter(tmp_path, script, said, status):
-    words = ["--max-peak", "1GiB", "--", "/bin/sh", "-c", script]
-    done = check(*words, cwd=tmp_path, status=(1,))
-    assert f"  FAILED  program                       {said}" in done.stdout.decode()
-    assert done.stdout.decode().splitlines()[-1] == "0 of 1 budgets broken; the program failed"
-    report = json.loads(check("--json", *words, cwd=tmp_path, status=(1,)).stdout)
-    assert report["wait_status"] == status
-    assert [(r["kind"], r["broken"]) for r in report["results"]] == [("program", True),
-                                                                     ("budget", False)]
-    check("--allow-failure", *words, cwd=tmp_path, status=(0,))
-    assert list(tmp_path.iterdir()) == []
-
 def test_a_program_is_recorded_as_record_would(tmp_path):
     keep = tmp_path / "kept.cairn"
     check("--max-peak", "1GiB", "--sample=64", "--max-frames", "9", "-o", keep, "--", "/bin/echo", "x", cwd=tmp_path)
@@ -364,6 +381,20 @@ def test_budgets_of_python_functions(tmp_path):
     assert "BROKEN  max-allocations of leak_here" in text and re.search(r"leak_here +work.py:2", text), text
     assert "_PyEval" not in text
 
+
+@pytest.mark.parametrize("script, said, status", [
+    ("exit 3", "exit status 3", 3 << 8), ("kill -TERM $$", "killed by SIGTERM", signal.SIGTERM)])
+def test_a_program_that_fails_is_another_matter(tmp_path, script, said, status):
+    words = ["--max-peak", "1GiB", "--", "/bin/sh", "-c", script]
+    done = check(*words, cwd=tmp_path, status=(1,))
+    assert f"  FAILED  program                       {said}" in done.stdout.decode()
+    assert done.stdout.decode().splitlines()[-1] == "0 of 1 budgets broken; the program failed"
+    report = json.loads(check("--json", *words, cwd=tmp_path, status=(1,)).stdout)
+    assert report["wait_status"] == status
+    assert [(r["kind"], r["broken"]) for r in report["results"]] == [("program", True),
+                                                                     ("budget", False)]
+    check("--allow-failure", *words, cwd=tmp_path, status=(0,))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_temporary_files_go_away(tmp_path):

@@ -4,10 +4,12 @@
 #include "cli/check/check_results.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "cli/diff/diff_report.h"
 #include "cli/report/report_lines.h"
 #include "cli/text/screen_text.h"
@@ -22,6 +24,7 @@ enum {
     DETAIL_DEPTH = 16,
     DETAIL_COLUMNS = 80,
     HUNDREDTHS_OF_ALL = 10000,
+    COMPARABLE_S = 10, // shorter runs take times that differ by more than a limit allows
 };
 
 static void result_release(struct check_result *result)
@@ -168,19 +171,62 @@ static void append_budget_name(const struct check_budget *budget, struct strbuf 
     }
 }
 
+// Return a share that exceeds its limit with enough digits to show that.
+static struct human format_share_beyond(const struct summary *summary, uint64_t limit)
+{
+    const int most_digits = 15;
+    struct human out;
+    const double share = 100 * (double)costs_get(&summary->costs, COST_TEMPORARY) /
+                         (double)costs_get(&summary->costs, COST_ALLOCATIONS);
+    int digits = 2;
+    do {
+        (void)snprintf(out.text, sizeof(out.text), "%.*f%%", ++digits, share); // fits
+    } while (digits < most_digits && strtod(out.text, NULL) <= (double)limit / 100);
+    return out;
+}
+
+static struct human format_figure(const struct report *report,
+                                  const struct check_budget *budget,
+                                  const struct budget_figure *figure,
+                                  enum budget_verdict verdict)
+{
+    const bool hides_excess = verdict == BUDGET_BROKEN && figure->value == budget->limit;
+    return hides_excess ? format_share_beyond(&report->summary, budget->limit)
+                        : format_limit(budget_get_info(budget->measure)->unit, figure->value);
+}
+
+// Append the bounds of a peak that matter, and how high it may have been in the allocator.
+static void append_bounds(const struct summary *summary,
+                          const struct budget_figure *figure,
+                          enum budget_verdict verdict,
+                          struct strbuf *out)
+{
+    const uint64_t range_bytes = figure->at_most - figure->at_least;
+    const uint64_t flight_bytes =
+        excess_u64(summary->peak_error_bytes, summary->peak_order_error_bytes);
+    if (verdict == BUDGET_UNCERTAIN || summary_peak_has_share(summary, range_bytes)) {
+        strbuf_printf(out, ", at least %s", format_bytes(figure->at_least).text);
+        strbuf_printf(out, ", at most %s", format_bytes(figure->at_most).text);
+    }
+    if (summary_peak_has_share(summary, flight_bytes)) {
+        strbuf_printf(out, "; up to %s in the allocator",
+                      format_bytes(summary_peak_at_most(summary)).text);
+    }
+}
+
 // Append the figure with what is known of its error, and the limit.
 static void append_figure(const struct report *report,
                           const struct check_budget *budget,
                           const struct budget_figure *figure,
+                          enum budget_verdict verdict,
                           struct strbuf *out)
 {
-    const enum budget_unit unit = budget_get_info(budget->measure)->unit;
-    strbuf_append_text(out, format_limit(unit, figure->value).text);
+    strbuf_append_text(out, format_figure(report, budget, figure, verdict).text);
     strbuf_append_text(out, sampling_format_error(figure->value, figure->error).text);
-    strbuf_printf(out, " of %s", format_limit(unit, budget->limit).text);
-    if (figure->error == 0 && figure->at_most > figure->at_least) {
-        strbuf_printf(out, ", at least %s", format_limit(unit, figure->at_least).text);
-        strbuf_printf(out, ", at most %s", format_limit(unit, figure->at_most).text);
+    strbuf_printf(out, " of %s",
+                  format_limit(budget_get_info(budget->measure)->unit, budget->limit).text);
+    if (budget->measure == BUDGET_PEAK && figure->error == 0) {
+        append_bounds(&report->summary, figure, verdict, out);
     }
     if (figure->is_estimate) {
         sampling_append_mark(&report->profile->recording, out);
@@ -209,7 +255,7 @@ static MUST_USE enum err check_budget(struct check_results *results,
         .at_most = (double)figure.at_most,
     };
     append_budget_name(budget, &result.name);
-    append_figure(report, budget, &figure, &result.message);
+    append_figure(report, budget, &figure, verdict, &result.message);
     if (result.is_uncertain) {
         strbuf_append_text(&result.message, "; cannot tell: the limit is within the error");
     }
@@ -331,6 +377,22 @@ static double growth_ratio(struct diff_change change)
     return change.class == DIFF_SAME ? 0 : NAN;
 }
 
+// Whether the growth is divided by run times that mostly measure how busy the machine was.
+static bool is_by_short_time(const struct diff_report *report, enum cost cost)
+{
+    const struct diff *diff = &report->comparison->diff;
+    const double shortest = fmin(diff->units[SIDE_NEW], diff->units[SIDE_OLD]);
+    return report->options->per.is_second && diff_is_amount(cost) && shortest < COMPARABLE_S;
+}
+
+// Append why a growth that would break its limit counts as kept.
+static void append_too_short(const struct diff *diff, struct strbuf *out)
+{
+    strbuf_printf(out,
+                  "; cannot tell: runs of %.4g and %.4g s are too short to compare by the second",
+                  diff->units[SIDE_OLD], diff->units[SIDE_NEW]);
+}
+
 static MUST_USE enum err check_cost_growth(struct check_results *results,
                                            const struct check_plan *plan,
                                            const struct diff_report *report,
@@ -339,10 +401,13 @@ static MUST_USE enum err check_cost_growth(struct check_results *results,
     const struct diff *diff = &report->comparison->diff;
     struct diff_change change = diff_total_change(diff, cost);
     double threshold = (double)plan->growth / HUNDREDTHS_OF_ALL;
+    const bool is_beyond = diff_is_beyond(diff, cost, &change, threshold);
+    const bool is_uncertain = is_beyond && is_by_short_time(report, cost);
     CLEANUP(result_release)
     struct check_result result = {
         .kind = CHECK_GROWTH,
-        .is_broken = diff_is_beyond(diff, cost, &change, threshold),
+        .is_broken = is_beyond && !is_uncertain,
+        .is_uncertain = is_uncertain,
         .is_unknown = change.class == DIFF_UNKNOWN,
         .measure = cost_get_info(cost)->option,
         .value = growth_ratio(change),
@@ -358,6 +423,9 @@ static MUST_USE enum err check_cost_growth(struct check_results *results,
                       format_limit(BUDGET_HUNDREDTHS, plan->growth).text);
         for (size_t side = 0; side < SIDE_COUNT; side++) {
             sampling_append_mark(&report->comparison->profiles[side]->recording, &result.message);
+        }
+        if (is_uncertain) {
+            append_too_short(diff, &result.message);
         }
     }
     if (result.is_broken) {

@@ -32,7 +32,7 @@ struct check_result {
     enum check_kind kind;
     bool is_broken;
     bool is_unknown;       // growth of a cost that one recording lacks: neither kept nor broken
-    bool is_uncertain;     // a budget within the error of its figure: counts as kept
+    bool is_uncertain;     // within the error of its figure, or by too short times: counts as kept
     struct strbuf name;    // "max-peak", "max-allocations of ^parse", "growth of peak", "program"
     struct strbuf message; // "57.2 MiB of 64.0 MiB"
     struct strbuf details; // lines on the responsible stacks, for a broken budget
