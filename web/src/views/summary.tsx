@@ -2,8 +2,9 @@
 // run and its recording comes last. Each item links to the view that explains it.
 import type { JSX } from 'preact';
 import { summary as summaryAnswer, type Summary } from '../api/answers';
-import { formatBytes, formatCount, formatCountOf, formatMs, formatPercent, formatPercentChange } from '../base/format';
-import { costMeaning, costTitle, errorBeside, formatCost, formatCostChange, formatCostExact, type CostKey } from '../model/cost';
+import { formatBytes, formatCount, formatCountOf, formatMs, formatPercent } from '../base/format';
+import { costMeaning, costTitle, errorBeside, formatCost, formatCostExact, type CostKey } from '../model/cost';
+import { totalChange } from '../model/total-change';
 import { filterParams, isFiltered, type Address } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
@@ -90,7 +91,7 @@ function Figures(props: { readonly summary: Summary }): JSX.Element {
                 {tells(tile.cost) ? <span class="figure-error">{errorBeside(value, selection.totals_errors?.[tile.cost])}</span> : null}
               </span>
               <span class="figure-note">
-                {!tells(tile.cost) ? 'unknown in this file or under this filter' : old === null ? tile.note(totals, props.summary.selection.suppressed.leaked_bytes, isFilteredNow) : `${formatCostChange(tile.cost, value - (old[tile.cost] ?? 0))} (${formatPercentChange(value, old[tile.cost] ?? 0)}) vs ${meta.baseline?.file.name ?? 'the baseline'}`}
+                {!tells(tile.cost) ? 'unknown in this file or under this filter' : old === null ? tile.note(totals, props.summary.selection.suppressed.leaked_bytes, isFilteredNow) : `${totalChange(props.summary, tile.cost, isFilteredNow)} vs ${meta.baseline?.file.name ?? 'the baseline'}`}
               </span>
             </button>
           </li>
