@@ -63,6 +63,8 @@ LANE_FOLDERS = ("src/target/producer/", "src/target/preload/stacks/")
 LANE_WRITE = re.compile(r"(?<![\w.>])(nursery_(begin|turn|allocate(_\w+)?|free(_elsewhere)?|reallocate|coalesce(_\w+)?|"
                         r"count|put|pass_\w+|suspend)|lane_producer_(advance|begin_stack|make_room|publish|"
                         r"reserve(_event)?|send_\w+|tick))\s*\(")
+# What creates a file creates it alone: past a link, a pipe or a file that was put there.
+CREATES = re.compile(r"\bO_CREAT\b(?!.*\bO_EXCL\b)")
 GOTO = re.compile(r"^\s*goto\s+\w+;")
 COLUMNS = 100  # clang-format does not wrap comments, which keeps drawings intact
 OPEN_POINT = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b(?! ?\(?#\d+)")
@@ -152,6 +154,8 @@ def code_findings(root, path, lines):
             yield f"{where}:{number}: host/os/target_file.h opens what a process names"
         if goes_around_entry(where, bare):
             yield f"{where}:{number}: hooks write to a lane by {LANE_ENTRY}"
+        if CREATES.search(bare) and not path.stem.endswith("_test") and "/test_" not in where.as_posix():
+            yield f"{where}:{number}: O_CREAT without O_EXCL: file_create, file_create_missing"
         if GOTO.match(bare):
             yield f"{where}:{number}: goto is banned: CLEANUP, or a function of its own"
 

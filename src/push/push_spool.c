@@ -2,7 +2,7 @@
 // push_spool: see push_spool.h.
 //
 // A file is written under another name first and renamed, so a killed process leaves no half entry;
-// what it does leave has the name "new", which the next one overwrites.
+// what it does leave has the name "new", which the next one removes.
 #include "push/push_spool.h"
 
 #include <dirent.h>
@@ -113,6 +113,7 @@ enum err push_spool_open(const char *folder,
     CLEANUP(push_spool_close) struct push_spool spool = {.folder = -1, .max_bytes = max_bytes};
     if (folder != NULL) {
         TRY(file_make_parents(folder, info));
+        TRY(file_refuse_planted(folder, info)); // he would read and replace what is kept
         if (mkdir(folder, FOLDER_MODE) != 0 && errno != EEXIST) {
             return err_set_errno(info, errno, "cannot create the folder '%s'", folder);
         }
@@ -147,9 +148,10 @@ static MUST_USE enum err
 write_entry(const struct push_spool *spool, uint64_t order, struct bytes entry)
 {
     struct err_info info;
+    (void)unlinkat(spool->folder, unfinished, 0); // there is none but after a kill
     CLEANUP(fd_closep)
-    int fd = openat(spool->folder, unfinished,
-                    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, FILE_MODE_PRIVATE);
+    int fd = openat(spool->folder, unfinished, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                    FILE_MODE_PRIVATE);
     if (fd < 0) {
         return ERR_IO;
     }

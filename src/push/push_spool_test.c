@@ -155,6 +155,51 @@ static void a_folder_that_others_changed(void **state)
     assert_int_equal(open_files_count(), open_before);
 }
 
+// The next entry is written past what is there: a pipe would not end, a file may have other names.
+static void the_unfinished_entry_is_a_new_file(void **state)
+{
+    char folder[] = "/tmp/push_spool_test.XXXXXX";
+    char byte;
+    struct push_spool spool;
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    const int at = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const int victim = openat(at, "victim", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_int_equal(write(victim, "v", 1), 1);
+    assert_int_equal(linkat(at, "victim", at, "new", 0), 0);
+    open_spool(folder, 100, &spool);
+    push_spool_add(&spool, 1, text_bytes("one"));
+    assert_int_equal(mkfifoat(at, "new", 0600), 0);
+    push_spool_add(&spool, 2, text_bytes("two"));
+    assert_int_equal(spool.lost_count, 0);
+    assert_int_equal(pread(victim, &byte, 1, 0), 1);
+    assert_oldest(&spool, "one");
+    push_spool_drop(&spool, false);
+    assert_oldest(&spool, "two");
+    push_spool_drop(&spool, false);
+    push_spool_close(&spool);
+    assert_int_equal(unlinkat(at, "victim", 0), 0);
+    assert_int_equal(close(victim) + close(at) + rmdir(folder), 0);
+}
+
+// Only root can have a stranger.
+static void another_users_folder_in_a_public_one_is_refused(void **state)
+{
+    char folder[] = "/tmp/push_spool_test.XXXXXX";
+    char inner[sizeof(folder) + 2];
+    const bool is_root = geteuid() == 0;
+    struct push_spool spool = {.folder = -1};
+    struct err_info info = {0};
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(inner, sizeof(inner), "%s/s", folder); // fits
+    assert_int_equal(chmod(folder, 01777) + mkdir(inner, 0777), 0);
+    assert_int_equal(is_root ? chown(inner, 65534, 65534) : 0, 0);
+    assert_int_equal(push_spool_open(inner, 100, &spool, &info), is_root ? ERR_PERMISSION : ERR_OK);
+    push_spool_close(&spool);
+    assert_int_equal(rmdir(inner) + rmdir(folder), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -162,6 +207,8 @@ int main(void)
         cmocka_unit_test(in_a_folder),
         cmocka_unit_test(entries_outlive_the_process_and_the_bound_holds),
         cmocka_unit_test(a_folder_that_others_changed),
+        cmocka_unit_test(the_unfinished_entry_is_a_new_file),
+        cmocka_unit_test(another_users_folder_in_a_public_one_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

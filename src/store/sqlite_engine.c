@@ -9,7 +9,6 @@
 // A user's statement may only read: an authorizer refuses every other action. A file is taken for a
 // store only by its application id. Nothing in a foreign or damaged file is changed. Context: H.
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <sqlite3.h>
 #include <stdlib.h>
@@ -396,18 +395,30 @@ static MUST_USE enum err open_database(struct sqlite_engine *e, struct err_info 
     return ERR_OK;
 }
 
+// SQLite creates files beside the store and follows what it finds there.
+static MUST_USE enum err refuse_planted(const struct sqlite_engine *e, struct err_info *info)
+{
+    static const char *const suffixes[] = {"-wal", "-shm", "-journal"};
+    for (size_t i = 0; i < ARRAY_LEN(suffixes); i++) {
+        CLEANUP(strbuf_release) struct strbuf path = {0};
+        strbuf_printf(&path, "%s%s", e->path, suffixes[i]);
+        TRY(strbuf_result(&path));
+        TRY(file_refuse_planted(strbuf_text(&path), info));
+    }
+    return ERR_OK;
+}
+
 static MUST_USE enum err open_file(struct sqlite_engine *e, bool creates, struct err_info *info)
 {
     struct stat status;
+    TRY(file_refuse_planted(e->path, info));
+    TRY(refuse_planted(e, info));
     if (stat(e->path, &status) == 0 && !S_ISREG(status.st_mode)) { // opening may wait forever
         return err_set(info, ERR_INVALID, "the store '%s' is not a regular file", e->path);
     }
     if (creates) {
         TRY(file_make_parents(e->path, info));
-        CLEANUP(fd_closep) int fd = open(e->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-        if (fd < 0) {
-            return err_set_errno(info, errno, "cannot open the store '%s'", e->path);
-        }
+        TRY(file_create_missing(e->path, FILE_MODE_PRIVATE, info));
     } else if (access(e->path, F_OK) != 0 && errno == ENOENT) {
         return err_set(
             info, ERR_NOT_FOUND,

@@ -154,6 +154,37 @@ def test_names_of_files_have_the_process_id_of_the_recorder(scratch):
     assert (scratch / "sub" / "a%b.cairn").exists() and (scratch / "said").read_text() == "yes\n"
 
 
+def test_what_another_user_planted_for_the_output_is_refused(scratch):
+    """An own link is followed; a test without root can only try that."""
+    public, victim = scratch / "public", scratch / "victim"
+    is_root = os.geteuid() == 0
+    public.mkdir()
+    public.chmod(0o1777)
+    for kind in ("link", "pipe") if is_root else ("link",):
+        trap = public / f"{kind}.output"
+        victim.write_text("important\n")
+        if kind == "link":
+            trap.symlink_to(victim)
+        else:
+            os.mkfifo(trap, 0o666)
+        if is_root:
+            os.chown(trap, 65534, 65534, follow_symlinks=False)
+        said = top("--plain", "-o", f"{kind}.cairn", "echo", "text", folder=public, status=2 if is_root else 0)
+        assert victim.read_text() == ("important\n" if is_root else "text\n")
+        assert not is_root or (said.count("\n") == 1 and "that another user has put there" in said), said
+
+
+def test_an_output_that_is_not_a_regular_file_stays(scratch):
+    """Also if the program prints nothing, or cannot be recorded."""
+    os.mkfifo(scratch / "pipe")
+    reader = os.open(scratch / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    for words, status in ((["true"], 0), (["./missing"], 127)):
+        top("--plain", "-o", "x.cairn", "--program-output", "pipe", *words, folder=scratch, status=status)
+        assert (scratch / "pipe").is_fifo()
+    assert b"missing" in os.read(reader, 1000)
+    os.close(reader)
+
+
 def test_standard_input_is_empty(scratch):
     top("--plain", "-o", "x.cairn", "cat", folder=scratch, input="text")
     assert not (scratch / "x.output").exists()

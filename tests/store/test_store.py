@@ -312,6 +312,23 @@ def test_a_store_that_may_only_be_read_is_queried(server, store, tmp_path):
         folder.chmod(0o755)
 
 
+@pytest.mark.parametrize("name", ["s.db", "s.db-wal", "s.db-shm"])
+def test_another_users_link_in_a_public_folder_is_not_followed(server, tmp_path, name):
+    """A test without root can only try that an own link is followed."""
+    (tmp_path / "public").mkdir()
+    (tmp_path / "public").chmod(0o1777)
+    victim, link = tmp_path / "victim", tmp_path / "public" / name
+    victim.write_bytes(b"")
+    link.symlink_to(victim)
+    if os.geteuid() == 0:
+        os.chown(link, 65534, 65534, follow_symlinks=False)
+        assert "another user" in Store(tmp_path / "public/s.db").run("add", server, status=2)
+        assert victim.read_bytes() == b""
+    elif name == "s.db":
+        Store(tmp_path / "public/s.db").run("add", server)
+        assert victim.read_bytes() != b""
+
+
 def test_a_name_that_means_no_file_to_sqlite_is_a_file(server, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     store = Store(":memory:")

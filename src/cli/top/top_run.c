@@ -26,7 +26,6 @@
 enum {
     COMPLAINT_BYTES_MAX = 64 << 10,
     EXIT_STATUS_SIGNAL = 128, // what a shell adds to a signal's number
-    EXIT_STATUS_NO_EXEC = 126,
     RETRY_MS = 20,
 };
 
@@ -106,22 +105,35 @@ append_output(const struct top_run_options *options, const char *path, struct st
     strbuf_append_text(out, ".output");
 }
 
+// In the new process: leave the terminal, for a file and an empty input.
+static MUST_USE enum err leave_terminal(const char *output, struct err_info *info)
+{
+    CLEANUP(fd_closep) int out = -1;
+    CLEANUP(fd_closep) int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (in < 0) {
+        return err_set_errno(info, errno, "cannot open '/dev/null'");
+    }
+    TRY(file_create(output, FILE_MODE_PRIVATE, &out, info));
+    (void)setsid();               // cannot fail in a new process
+    (void)dup2(in, STDIN_FILENO); // these cannot fail for open descriptors
+    (void)dup2(out, STDOUT_FILENO);
+    (void)dup2(out, STDERR_FILENO);
+    return ERR_OK;
+}
+
 // In the new process: become the recorder. Its name of the recording has % only as %%.
-static _Noreturn void become_recorder(const struct top_run_options *options, const char *program)
+static MUST_USE enum err
+become_recorder(const struct top_run_options *options, const char *program, struct err_info *info)
 {
     CLEANUP(strbuf_release) struct strbuf path = {0};
     CLEANUP(strbuf_release) struct strbuf output = {0};
     CLEANUP(strbuf_release) struct strbuf pattern = {0};
     char pid[16];
-    struct err_info info = {0};
     size_t count = 0;
     while (options->argv != NULL && options->argv[count] != NULL) {
         count++;
     }
-    if (append_path(options, program, getpid(), &path, &info) != ERR_OK) {
-        (void)command_error(&info); // the parent has found the same before
-        _exit(STATUS_USAGE);
-    }
+    TRY(append_path(options, program, getpid(), &path, info));
     append_output(options, strbuf_text(&path), &output);
     output_name_append_path(&pattern, strbuf_text(&path));
     (void)snprintf(pid, sizeof(pid), "%" PRIu32, options->pid); // fits
@@ -134,25 +146,28 @@ static _Noreturn void become_recorder(const struct top_run_options *options, con
                                  options->pid != 0 ? "-p" : "--",
                                  pid};
     const size_t word_count = options->pid != 0 ? ARRAY_LEN(words) : ARRAY_LEN(words) - 1;
-    char **argv = calloc(word_count + count + 1, sizeof(*argv));
-    const int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    const int out =
-        open(strbuf_text(&output), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0600);
-    if (argv == NULL || in < 0 || out < 0 || strbuf_result(&pattern) != ERR_OK) {
-        (void)err_set_errno(&info, errno, "cannot open '%s'", strbuf_text(&output));
-        (void)command_error(&info); // printed here; the status is the answer
-        _exit(STATUS_USAGE);
+    char **argv = calloc(word_count + count + 1, sizeof(*argv)); // until exec
+    if (argv == NULL || output.failed || pattern.failed) {
+        return ERR_NO_MEMORY;
     }
     memcpy(argv, words, word_count * sizeof(*argv));
     memcpy(argv + word_count, options->argv != NULL ? options->argv : argv, count * sizeof(*argv));
-    (void)setsid();               // cannot fail in a new process
-    (void)dup2(in, STDIN_FILENO); // these cannot fail for open descriptors
-    (void)dup2(out, STDOUT_FILENO);
-    (void)dup2(out, STDERR_FILENO);
+    TRY(leave_terminal(strbuf_text(&output), info));
     (void)execv("/proc/self/exe", argv);
-    (void)err_set_errno(&info, errno, "cannot start the recorder"); // printed below
-    (void)command_error(&info);
-    _exit(EXIT_STATUS_NO_EXEC);
+    return err_set_errno(info, errno, "cannot start the recorder");
+}
+
+// In the new process: become the recorder, or send the reason why not, in place of the silence of
+// a descriptor that exec closes.
+static _Noreturn void
+run_recorder(const struct top_run_options *options, const char *program, int answer)
+{
+    struct err_info info = {0};
+    if (become_recorder(options, program, &info) == ERR_NO_MEMORY) {
+        (void)err_set(&info, ERR_NO_MEMORY, "%s", "not enough memory"); // sent below
+    }
+    (void)!write(answer, &info, sizeof(info)); // the status says as much
+    _exit(STATUS_USAGE);
 }
 
 // Wait for the end of the recorder for some milliseconds. Return whether it has ended; it ends as
@@ -193,14 +208,41 @@ static bool is_same(struct identity a, struct identity b)
            a.changed.tv_nsec == b.changed.tv_nsec;
 }
 
+// Print a sentence that ends with a file name, made safe.
+static void say(const char *before, const char *path)
+{
+    CLEANUP(strbuf_release) struct strbuf safe = {0};
+    screen_append(&safe, path);
+    (void)fprintf(stderr, "cairn: %s%s\n", before, strbuf_text(&safe));
+}
+
 // Print what a recorder said that has made no recording, and remove the file.
 static void print_complaint(const char *path)
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};
-    if (file_read(path, COMPLAINT_BYTES_MAX, &text, NULL) == ERR_OK) {
+    struct stat status;
+    if (lstat(path, &status) != 0 || !S_ISREG(status.st_mode)) {
+        say("no recording was made; the reason is in ", path);
+    } else if (file_read(path, COMPLAINT_BYTES_MAX, &text, NULL) == ERR_OK) {
         (void)fwrite(strbuf_text(&text), 1, text.len, stderr); // no other place to report an error
         (void)unlink(path);                                    // at worst it stays
     }
+}
+
+// Wait until the new process has become the recorder. Fail with the reason why it did not.
+static MUST_USE enum err hear_recorder(struct top_run *run, int answer, struct err_info *info)
+{
+    struct err_info reason = {0};
+    ssize_t got;
+    while ((got = read(answer, &reason, sizeof(reason))) < 0 && errno == EINTR) {
+    }
+    if (got != (ssize_t)sizeof(reason)) {
+        return ERR_OK;
+    }
+    (void)waitpid(run->recorder, NULL, 0); // it ends at once
+    run->recorder = 0;
+    run->is_child = false;
+    return err_set(info, reason.code, "%s", reason.text);
 }
 
 // Start a recorder.
@@ -210,17 +252,25 @@ static MUST_USE enum err fork_recorder(struct top_run *run,
                                        struct err_info *info)
 {
     CLEANUP(strbuf_release) struct strbuf path = {0};
+    int answer[2];
     TRY(append_path(options, program, getpid(), &path, info)); // a bad pattern is an error here
     run->is_attached = options->pid != 0;
-    run->recorder = fork();
-    if (run->recorder == 0) {
-        become_recorder(options, program);
-    }
-    if (run->recorder < 0) {
-        run->recorder = 0;
+    if (pipe2(answer, O_CLOEXEC) != 0) {
         return err_set_errno(info, errno, "cannot start the recorder");
     }
+    run->recorder = fork();
+    const int problem = errno;
+    if (run->recorder == 0) {
+        run_recorder(options, program, answer[1]);
+    }
+    (void)close(answer[1]); // the other process has it
+    CLEANUP(fd_closep) int heard = answer[0];
+    if (run->recorder < 0) {
+        run->recorder = 0;
+        return err_set_errno(info, problem, "cannot start the recorder");
+    }
     run->is_child = true;
+    TRY(hear_recorder(run, heard, info));
     run->recorder_fd = (int)syscall(SYS_pidfd_open, run->recorder, 0);
     TRY(append_path(options, program, run->recorder, &run->path, info));
     append_output(options, strbuf_text(&run->path), &run->output);
@@ -303,14 +353,6 @@ enum err top_run_end_program(const struct top_run *run, struct err_info *info)
     return ERR_OK;
 }
 
-// Print a sentence that ends with a file name, made safe.
-static void say(const char *before, const char *path)
-{
-    CLEANUP(strbuf_release) struct strbuf safe = {0};
-    screen_append(&safe, path);
-    (void)fprintf(stderr, "cairn: %s%s\n", before, strbuf_text(&safe));
-}
-
 // Detach from a process that we have attached to, and wait until its file is written.
 static void detach(struct top_run *run)
 {
@@ -340,7 +382,8 @@ int top_run_leave(struct top_run *run, bool has_ended)
         }
     }
     say("the recording is ", strbuf_text(&run->path));
-    if (!run->is_child && stat(strbuf_text(&run->output), &output) == 0 && output.st_size == 0) {
+    if (!run->is_child && lstat(strbuf_text(&run->output), &output) == 0 &&
+        S_ISREG(output.st_mode) && output.st_size == 0) {
         (void)unlink(strbuf_text(&run->output)); // at worst an empty file stays
     } else {
         say("the output of the program is in ", strbuf_text(&run->output));

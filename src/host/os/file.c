@@ -268,17 +268,30 @@ static bool is_descriptor(const char *path)
            statfs(dirname(copy), &system) == 0 && system.f_type == PROC_SUPER_MAGIC;
 }
 
-// Return whether a link may be a trap. The kernel makes the same check with fs.protected_symlinks,
-// for every directory that is writable for all users.
-static bool is_a_strangers(const struct stat *link, const char *path)
+// Return whether what is at `path` may be a trap. The kernel makes the same check with
+// fs.protected_symlinks and fs.protected_fifos, for every directory that is writable for all users.
+static bool is_a_strangers(const struct stat *status, const char *path)
 {
     CLEANUP(text_freep) char *copy = strdup(path);
     struct stat directory;
     if (copy == NULL || stat(dirname(copy), &directory) != 0) {
         return true;
     }
-    return (directory.st_mode & S_IWOTH) != 0 && link->st_uid != geteuid() &&
-           link->st_uid != directory.st_uid;
+    return (directory.st_mode & S_IWOTH) != 0 && status->st_uid != geteuid() &&
+           status->st_uid != directory.st_uid;
+}
+
+enum err file_refuse_planted(const char *path, struct err_info *info)
+{
+    struct stat status;
+    if (lstat(path, &status) != 0 || S_ISREG(status.st_mode) || !is_a_strangers(&status, path)) {
+        return ERR_OK;
+    }
+    return err_set(info, ERR_PERMISSION, "'%s' is a %s that another user has put there", path,
+                   S_ISLNK(status.st_mode)    ? "symbolic link"
+                   : S_ISFIFO(status.st_mode) ? "pipe"
+                   : S_ISDIR(status.st_mode)  ? "directory"
+                                              : "special file");
 }
 
 // Return the target of the link at `path`, relative to the current directory. The caller frees it.
@@ -305,10 +318,7 @@ enum err file_find_target(const char *path, char **out, struct err_info *info)
         if (is_descriptor(at)) {
             break;
         }
-        if (is_a_strangers(&status, at)) {
-            return err_set(info, ERR_PERMISSION,
-                           "'%s' is a symbolic link that another user has put there", at);
-        }
+        TRY(file_refuse_planted(at, info));
         CLEANUP(text_freep) char *next = links < MAX_LINKS ? read_link(at) : NULL;
         if (next == NULL) {
             return err_set_errno(info, links < MAX_LINKS ? errno : ELOOP, "cannot follow '%s'",
@@ -361,12 +371,14 @@ static MUST_USE enum err open_special(const char *path, int *out_fd, struct err_
     uint64_t number;
     struct stat own;
     struct stat status;
-    const bool is_own = is_descriptor(path) &&
-                        number_parse(path_file_name(path), INT_MAX, &number) &&
+    const bool is_fd = is_descriptor(path);
+    const bool is_own = is_fd && number_parse(path_file_name(path), INT_MAX, &number) &&
                         fstat((int)number, &own) == 0 && stat(path, &status) == 0 &&
                         own.st_dev == status.st_dev && own.st_ino == status.st_ino;
-    *out_fd = is_own ? fcntl((int)number, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
-                     : open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY);
+    TRY(file_refuse_planted(path, info)); // a pipe may be never read
+    *out_fd =
+        is_own ? fcntl((int)number, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)
+               : open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | (is_fd ? 0 : O_NOFOLLOW));
     return *out_fd >= 0 ? ERR_OK : err_set_errno(info, errno, "cannot write '%s'", path);
 }
 
@@ -454,6 +466,35 @@ enum err file_replace(const char *path, struct bytes data, struct err_info *info
         return err_set_errno(info, errno, "cannot write '%s'", path);
     }
     return replacement_commit(&r, false, info);
+}
+
+enum err file_create(const char *path, mode_t mode, int *out_fd, struct err_info *info)
+{
+    CLEANUP(replacement_abandon) struct replacement r = {0};
+    TRY(replacement_begin(&r, path, mode, info));
+    CLEANUP(fd_closep) int fd = fcntl(fileno(r.stream), F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (fd < 0) {
+        return err_set_errno(info, errno, "cannot create '%s'", path);
+    }
+    if (r.temporary != NULL || r.is_nameless) {
+        (void)fcntl(fd, F_SETFL, O_APPEND); // cannot fail; the flags of others' streams stay
+    }
+    TRY(replacement_commit(&r, false, info));
+    *out_fd = fd;
+    fd = -1;
+    return ERR_OK;
+}
+
+enum err file_create_missing(const char *path, mode_t mode, struct err_info *info)
+{
+    CLEANUP(text_freep) char *target = NULL;
+    TRY(file_find_target(path, &target, info));
+    TRY(file_refuse_planted(target, info));
+    CLEANUP(fd_closep) int fd = create_or_name(-1, target, mode);
+    if (fd < 0 && errno != EEXIST) {
+        return err_set_errno(info, errno, "cannot create '%s'", path);
+    }
+    return ERR_OK;
 }
 
 const char *path_file_name(const char *path)

@@ -86,10 +86,15 @@ enum err file_find_target(const char *path, char **out, struct err_info *info) M
 // Give a new file to the caller of sudo. Without sudo do nothing.
 void file_give_to_caller(int fd);
 
+// Refuse what another user may have put at `path` as a trap: in a directory that is writable for
+// all users, his link, his pipe, or whatever else is not a regular file (ERR_PERMISSION).
+// Everything that cairn creates has passed this check.
+enum err file_refuse_planted(const char *path, struct err_info *info) MUST_USE;
+
 // Begin to replace `path`. A pipe, a terminal, a device, or a descriptor (/dev/stdout, /dev/fd/N)
-// is written to directly. The target of a
-// symbolic link is replaced, not the link (file_find_target). `mode`: FILE_MODE_..., or permissions
-// that apply regardless of the umask.
+// is written to directly, unless file_refuse_planted refuses it. The target of a symbolic link is
+// replaced, not the link (file_find_target). `mode`: FILE_MODE_..., or permissions that apply
+// regardless of the umask.
 enum err
 replacement_begin(struct replacement *r, const char *path, mode_t mode, struct err_info *info)
     MUST_USE;
@@ -103,6 +108,13 @@ void replacement_abandon(struct replacement *r);
 
 // Replace the file at `path` by `data`, with the permissions of the umask.
 enum err file_replace(const char *path, struct bytes data, struct err_info *info) MUST_USE;
+
+// Create an empty file, and open it so that everything is appended. It replaces an older one as a
+// replacement does. The caller closes the descriptor.
+enum err file_create(const char *path, mode_t mode, int *out_fd, struct err_info *info) MUST_USE;
+
+// Create an empty file, unless there is one.
+enum err file_create_missing(const char *path, mode_t mode, struct err_info *info) MUST_USE;
 
 // A hash of device, inode, size and modification time; it identifies one state of a file.
 uint64_t file_identity(const struct stat *status);

@@ -225,6 +225,56 @@ static void a_strangers_link_is_not_followed_where_anybody_writes(void **state)
     assert_int_equal(rmdir("public") + unlink("f"), 0);
 }
 
+// The same for other files that wait there for a writer. A pipe of the user himself has a reader.
+static void a_strangers_pipe_is_not_opened_where_anybody_writes(void **state)
+{
+    (void)state;
+    const bool is_root = geteuid() == 0;
+    struct err_info info = {0};
+    int fd = -1;
+    assert_int_equal(mkdir("public", 0777) + chmod("public", 01777), 0);
+    assert_int_equal(mkfifo("public/pipe", 0666) + mkdir("public/folder", 0777), 0);
+    CLEANUP(fd_closep) int reader = open("public/pipe", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    assert_int_equal(file_replace("public/pipe", bytes_of("own"), &info), ERR_OK);
+    assert_int_equal(file_refuse_planted("public/folder", &info), ERR_OK);
+    if (is_root) {
+        assert_int_equal(chown("public/pipe", 65534, 65534), 0);
+        assert_int_equal(chown("public/folder", 65534, 65534), 0);
+        fd_closep(&reader); // to open it would never end
+        assert_int_equal(file_replace("public/pipe", bytes_of("bad"), &info), ERR_PERMISSION);
+        assert_string_equal(info.text, "'public/pipe' is a pipe that another user has put there");
+        assert_int_equal(file_create("public/pipe", FILE_MODE_PRIVATE, &fd, &info), ERR_PERMISSION);
+        assert_int_equal(file_create_missing("public/pipe", FILE_MODE_PRIVATE, &info),
+                         ERR_PERMISSION);
+        assert_int_equal(file_refuse_planted("public/folder", &info), ERR_PERMISSION);
+        assert_non_null(strstr(info.text, "is a directory that another user"));
+    }
+    assert_int_equal(fd, -1);
+    assert_int_equal(unlink("public/pipe") + rmdir("public/folder") + rmdir("public"), 0);
+}
+
+static void a_created_file_takes_a_place_and_no_content(void **state)
+{
+    (void)state;
+    int fd = -1;
+    assert_int_equal(file_replace("victim", bytes_of("old"), NULL), ERR_OK);
+    assert_int_equal(link("victim", "f"), 0);
+    assert_int_equal(file_create("f", FILE_MODE_PRIVATE, &fd, NULL), ERR_OK);
+    assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+    assert_int_equal(file_write_all(fd, bytes_of("one"), "f", NULL), ERR_OK);
+    assert_int_equal(ftruncate(fd, 0), 0); // as who rotates it does
+    assert_int_equal(file_write_all(fd, bytes_of("two"), "f", NULL), ERR_OK);
+    assert_content("f", "two");
+    assert_content("victim", "old");
+    fd_closep(&fd);
+    assert_int_equal(file_create_missing("f", FILE_MODE_PRIVATE, NULL), ERR_OK);
+    assert_content("f", "two");
+    assert_int_equal(symlink("new", "link"), 0);
+    assert_int_equal(file_create_missing("link", FILE_MODE_PRIVATE, NULL), ERR_OK);
+    assert_content("new", "");
+    assert_int_equal(unlink("f") + unlink("victim") + unlink("new") + unlink("link"), 0);
+}
+
 static void links_in_a_circle_end(void **state)
 {
     (void)state;
@@ -537,6 +587,8 @@ int main(void)
         cmocka_unit_test(a_mode_that_is_asked_for_holds_whatever_the_umask),
         cmocka_unit_test(under_sudo_a_file_is_who_called_its),
         cmocka_unit_test(a_strangers_link_is_not_followed_where_anybody_writes),
+        cmocka_unit_test(a_strangers_pipe_is_not_opened_where_anybody_writes),
+        cmocka_unit_test(a_created_file_takes_a_place_and_no_content),
         cmocka_unit_test(links_in_a_circle_end),
         cmocka_unit_test_setup_teardown(a_mode_that_is_asked_for_holds_whatever_the_umask,
                                         refuse_nameless, allow_nameless),
