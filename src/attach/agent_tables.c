@@ -116,7 +116,7 @@ static void list_agent(struct tables *tables, uint64_t image_addr)
 static uint64_t read_stack_top(const struct target_process *target)
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};
-    return proc_files_read(target, target->live_tid, "stat", &text) == ERR_OK
+    return proc_files_read(target, target->live_tid, "stat", &text, NULL) == ERR_OK
                ? proc_text_stack_top(strbuf_text(&text))
                : 0;
 }
@@ -139,7 +139,7 @@ write_tables(const struct target_process *target, const struct tables *tables, u
 static uint32_t read_inner_pid(const struct target_process *target)
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};
-    const uint32_t inner = proc_files_read(target, target->pid, "status", &text) == ERR_OK
+    const uint32_t inner = proc_files_read(target, target->pid, "status", &text, NULL) == ERR_OK
                                ? proc_text_innermost_pid(strbuf_text(&text))
                                : 0;
     return inner != 0 ? inner : (uint32_t)target->pid;

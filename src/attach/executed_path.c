@@ -28,7 +28,7 @@ static uint64_t name_address(const struct target_process *target)
 {
     CLEANUP(strbuf_release) struct strbuf auxv = {0};
     Elf64_auxv_t entry;
-    if (proc_files_read(target, target->live_tid, "auxv", &auxv) != ERR_OK) {
+    if (proc_files_read(target, target->live_tid, "auxv", &auxv, NULL) != ERR_OK) {
         return 0;
     }
     for (size_t at = 0; auxv.len - at >= sizeof(entry); at += sizeof(entry)) {

@@ -57,6 +57,12 @@ enum err err_set_errno(struct err_info *info, int errno_value, const char *forma
     return code;
 }
 
+bool err_is_own_lack(int errno_value)
+{
+    return errno_value == EMFILE || errno_value == ENFILE || errno_value == ENOMEM ||
+           errno_value == ENOBUFS;
+}
+
 const char *err_text(const struct err_info *info)
 {
     return info->text[0] != '\0' ? info->text : "not enough memory";

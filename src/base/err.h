@@ -8,6 +8,7 @@
 #pragma once
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/compiler.h"
@@ -41,6 +42,10 @@ enum err err_set(struct err_info *info, enum err code, const char *format, ...) 
 // ERR_IO.
 enum err err_set_errno(struct err_info *info, int errno_value, const char *format, ...)
     PRINTF_LIKE(3, 4);
+
+// Return whether a system call failed because this process or the machine has no more descriptors
+// or memory. Such a failure says nothing of what the call was about.
+bool err_is_own_lack(int errno_value);
 
 // Return the sentence of a failure. A lack of memory has the same one everywhere, so a function
 // that returns ERR_NO_MEMORY need not fill `info`, which the caller has zeroed.

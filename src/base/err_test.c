@@ -61,6 +61,13 @@ static void long_text_is_cut_not_overrun(void **state)
     assert_int_equal(strlen(info.text), sizeof(info.text) - 1);
 }
 
+static void a_lack_of_ones_own_is_known(void **state)
+{
+    (void)state;
+    assert_true(err_is_own_lack(EMFILE) && err_is_own_lack(ENFILE) && err_is_own_lack(ENOMEM));
+    assert_false(err_is_own_lack(ENOENT) || err_is_own_lack(ESRCH) || err_is_own_lack(EACCES));
+}
+
 static void nobody_has_to_listen(void **state)
 {
     (void)state;
@@ -75,6 +82,7 @@ int main(void)
         cmocka_unit_test(detail_reaches_the_reader),
         cmocka_unit_test(a_later_error_replaces_the_earlier_one),
         cmocka_unit_test(long_text_is_cut_not_overrun),
+        cmocka_unit_test(a_lack_of_ones_own_is_known),
         cmocka_unit_test(nobody_has_to_listen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,9 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "aggregate/aggregator_process.h"
 #include "base/clock.h"
@@ -218,13 +216,15 @@ static enum err take_open(struct recorder_state *s, struct err_info *info)
 }
 
 // The first process that is open stands for the recording.
-static enum err take_main(struct recorder_state *s)
+static enum err take_main(struct recorder_state *s, struct err_info *info)
 {
     for (size_t i = 0; i < s->joining.len; i++) {
         const struct joining *joining = s->joining.items + i;
         if (attach_step_is_over(joining->step)) {
             s->program.pid = joining->pid;
-            s->program.pidfd = (int)syscall(SYS_pidfd_open, joining->pid, 0); // -1: it has ended
+            s->program.pidfd = -1;
+            const enum err err = proc_file_watch(joining->pid, &s->program.pidfd, info);
+            TRY(err != ERR_NOT_FOUND ? err : ERR_OK); // it has ended
             strbuf_append_text(&s->preflight.executable, strbuf_text(&joining->attach->executable));
             return strbuf_result(&s->preflight.executable);
         }
@@ -241,7 +241,7 @@ enum err recorder_attach_open(struct recorder_state *s, struct err_info *info)
     }
     await_open(s);
     TRY(take_open(s, info));
-    return take_main(s);
+    return take_main(s, info);
 }
 
 // A child may be the first to join.
@@ -270,10 +270,7 @@ static enum err begin_one(struct recorder_state *s,
                           uint64_t now_ms,
                           struct err_info *info)
 {
-    process->pidfd = (int)syscall(SYS_pidfd_open, pid_of(process), 0);
-    if (process->pidfd < 0) {
-        return err_set(info, ERR_NOT_FOUND, "process %d has ended", pid_of(process));
-    }
+    TRY(proc_file_watch(pid_of(process), &process->pidfd, info));
     TRY(recorder_attach_describe(s, process->attach, now_ms));
     TRY(attach_begin(process->attach, s->session.memfd, info));
     // Not before: what a process that ends meanwhile does not show is no news.

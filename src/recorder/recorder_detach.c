@@ -49,7 +49,7 @@ static enum err list_family(const struct recorder_state *s, struct u32_vec *out)
             TRY(map_u64_put(&seen, pid, 1));
             out->items[kept++] = pid;
             const enum err err = process_search_children((pid_t)pid, out);
-            if (err != ERR_OK && err != ERR_NOT_FOUND) {
+            if (err == ERR_NO_MEMORY) { // else it has ended, or cannot be seen now
                 return err;
             }
         }

@@ -10,8 +10,6 @@
 // A process that does not come to the end of a step is left: nothing waits for it.
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "host/os/file.h"
 #include "host/os/proc_file.h"
@@ -98,10 +96,7 @@ enum err recorder_join_begin(struct recorder_state *s,
 {
     attach_step_free(joining->step);
     joining->step = NULL;
-    joining->pidfd = (int)syscall(SYS_pidfd_open, joining->pid, 0);
-    if (joining->pidfd < 0) {
-        return err_set(info, ERR_NOT_FOUND, "process %d has ended", joining->pid);
-    }
+    TRY(proc_file_watch(joining->pid, &joining->pidfd, info));
     TRY(recorder_attach_describe(s, joining->attach, now_ms));
     joining->is_beginning = true;
     joining->step = recorder_join_step(s, STEP_BEGIN, joining->pid, joining->attach, true);

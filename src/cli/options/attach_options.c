@@ -33,7 +33,7 @@ static enum err find_named(const char *name, struct attach_targets *out, struct 
     if (*name == '\0') {
         return err_set(info, ERR_INVALID, "--name: the name is empty");
     }
-    TRY(process_search(name, &out->pids));
+    TRY(process_search(name, &out->pids, info));
     out->is_by_name = true;
     return out->pids.len > before
                ? ERR_OK

@@ -69,12 +69,13 @@ static bool has(const struct seen_process_vec *processes, struct seen_process wa
 }
 
 // Find the processes that have not been tried, and forget those that have ended.
-static MUST_USE enum err look(struct follower *follower, struct seen_process_vec *out)
+static MUST_USE enum err
+look(struct follower *follower, struct seen_process_vec *out, struct err_info *info)
 {
     CLEANUP(u32_vec_release) struct u32_vec found = {0};
     CLEANUP(seen_process_vec_release) struct seen_process_vec still = {0};
     for (size_t i = 0; i < follower->names->len; i++) {
-        TRY(process_search(follower->names->items[i].text, &found));
+        TRY(process_search(follower->names->items[i].text, &found, info));
     }
     for (size_t i = 0; i < found.len; i++) {
         const pid_t pid = (pid_t)found.items[i];
@@ -107,7 +108,8 @@ static _Noreturn void run_recorder(const struct follower *follower, const struct
 }
 
 // Start a recorder for all that were found, up to the limit; it is told of the others later.
-static MUST_USE enum err begin(struct follower *follower, const struct seen_process_vec *found)
+static MUST_USE enum err
+begin(struct follower *follower, const struct seen_process_vec *found, struct err_info *info)
 {
     CLEANUP(u32_vec_release) struct u32_vec pids = {0};
     for (size_t i = 0; i < found->len && i < ATTACH_TARGETS_MAX; i++) {
@@ -119,7 +121,7 @@ static MUST_USE enum err begin(struct follower *follower, const struct seen_proc
         run_recorder(follower, &pids);
     }
     follower->recorder = recorder > 0 ? recorder : 0;
-    return recorder > 0 ? ERR_OK : ERR_IO;
+    return recorder > 0 ? ERR_OK : err_set_errno(info, errno, "cannot start the recorder");
 }
 
 // Tell the recorder of one more process, again if that has just begun to load its libraries. A
@@ -136,12 +138,12 @@ static MUST_USE enum err offer(struct follower *follower, const struct seen_proc
     return is_tried ? seen_process_vec_push(&follower->seen, *process) : ERR_OK;
 }
 
-static MUST_USE enum err attend(struct follower *follower)
+static MUST_USE enum err attend(struct follower *follower, struct err_info *info)
 {
     CLEANUP(seen_process_vec_release) struct seen_process_vec found = {0};
-    TRY(look(follower, &found));
+    TRY(look(follower, &found, info));
     if (found.len > 0 && follower->recorder == 0) {
-        return begin(follower, &found);
+        return begin(follower, &found, info);
     }
     for (size_t i = 0; i < found.len; i++) {
         TRY(offer(follower, found.items + i));
@@ -264,10 +266,9 @@ int record_follow(const struct record_settings *settings, const struct option_wo
     say_waiting(&follower);
     while (!follower.is_over || follower.recorder != 0) {
         const uint64_t began_ns = clock_thread_cpu_ns();
-        const enum err err = follower.is_over ? ERR_OK : attend(&follower);
-        if (err != ERR_OK) { // the recording goes on, and the next look may do better
-            (void)err_set(&info, err, "cannot look for processes (%s)", err_name(err));
-            (void)command_error(&info); // it is no reason to end
+        struct err_info trouble = {0};
+        if (!follower.is_over && attend(&follower, &trouble) != ERR_OK) {
+            (void)command_error(&trouble); // it is no reason to end: the next look may do better
         }
         rest(&follower, clock_thread_cpu_ns() - began_ns);
         reap(&follower);

@@ -2,8 +2,11 @@
 #include "host/os/proc_file.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/compiler.h"
 #include "host/os/file.h"
@@ -19,6 +22,17 @@ bool proc_file_read(pid_t pid, const char *name, size_t max_bytes, struct strbuf
     const int length = snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
     return length < (int)sizeof(path) && file_read(path, max_bytes, out, NULL) == ERR_OK &&
            strbuf_result(out) == ERR_OK;
+}
+
+enum err proc_file_watch(pid_t pid, int *out_fd, struct err_info *info)
+{
+    const int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (fd < 0) {
+        return errno == ESRCH ? err_set(info, ERR_NOT_FOUND, "process %d has ended", (int)pid)
+                              : err_set_errno(info, errno, "cannot watch process %d", (int)pid);
+    }
+    *out_fd = fd;
+    return ERR_OK;
 }
 
 static bool has_ended(pid_t pid, const char *task)

@@ -10,11 +10,16 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/err.h"
 #include "host/text/strbuf.h"
 
 // Append /proc/PID/NAME to `out`. False: the process has ended, or the
 // text is unreadable, or longer than `max_bytes`.
 bool proc_file_read(pid_t pid, const char *name, size_t max_bytes, struct strbuf *out);
+
+// Open a descriptor that tells of the end of a process. ERR_NOT_FOUND: it has ended. The caller
+// closes it.
+enum err proc_file_watch(pid_t pid, int *out_fd, struct err_info *info) MUST_USE;
 
 // Return the number under which /proc shows the memory and the files of a process: its pid, or, if
 // its first thread has ended before the others (pthread_exit in main), that of one which lives. A

@@ -15,6 +15,7 @@
 
 #define CHILDREN_BYTES_MAX (64u << 10)
 
+// False with errno 0 if it has another name.
 static bool has_comm(pid_t pid, const char *name)
 {
     enum {
@@ -24,6 +25,7 @@ static bool has_comm(pid_t pid, const char *name)
     if (!proc_file_read(pid, "comm", COMM_BYTES_MAX, &comm) || comm.len == 0) {
         return false;
     }
+    errno = 0;
     strbuf_truncate(&comm, comm.len - 1); // the line feed
     return strcmp(strbuf_text(&comm), name) == 0;
 }
@@ -51,17 +53,23 @@ static bool is_called(pid_t pid, const char *name)
     return strcmp(path_file_name(path), name) == 0 || has_comm(pid, name);
 }
 
-enum err process_search(const char *name, struct u32_vec *out)
+enum err process_search(const char *name, struct u32_vec *out, struct err_info *info)
 {
     CLEANUP(directory_closep) DIR *folder = opendir("/proc");
     if (folder == NULL) {
-        return ERR_IO;
+        return err_set_errno(info, errno, "cannot look for processes in '/proc'");
     }
     enum err err = ERR_OK;
     for (struct dirent *entry; err == ERR_OK && (entry = readdir(folder)) != NULL;) {
         const uint64_t pid = number_field(entry->d_name);
-        if (pid != 0 && pid != (uint64_t)getpid() && is_called((pid_t)pid, name)) {
+        if (pid == 0 || pid == (uint64_t)getpid()) {
+            continue;
+        }
+        errno = 0;
+        if (is_called((pid_t)pid, name)) {
             err = u32_vec_push(out, (uint32_t)pid);
+        } else if (err_is_own_lack(errno)) {
+            err = err_set_errno(info, errno, "cannot read the name of process %d", (int)pid);
         }
     }
     return err;
@@ -89,7 +97,7 @@ enum err process_search_children(pid_t pid, struct u32_vec *out)
     (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid); // fits
     CLEANUP(directory_closep) DIR *threads = opendir(path);
     if (threads == NULL) {
-        return ERR_NOT_FOUND;
+        return err_is_own_lack(errno) ? ERR_IO : ERR_NOT_FOUND;
     }
     enum err err = ERR_OK;
     for (const struct dirent *entry; err == ERR_OK && (entry = readdir(threads)) != NULL;) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "host/os/process_search.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -60,21 +62,49 @@ static void both_names_are_found_and_the_dead_are_not(void **state)
     assert_true(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
     const pid_t child = begin_child("a (strange) 1");
 
-    assert_int_equal(process_search("a (strange) 1", &by_command), ERR_OK);
+    assert_int_equal(process_search("a (strange) 1", &by_command, NULL), ERR_OK);
     assert_int_equal(by_command.len, 1);
     assert_int_equal(by_command.items[0], child);
-    assert_int_equal(process_search(path_file_name(path), &by_file), ERR_OK);
+    assert_int_equal(process_search(path_file_name(path), &by_file, NULL), ERR_OK);
     assert_true(has(&by_file, child));
     assert_false(has(&by_file, getpid()));
 
     assert_int_equal(kill(child, SIGKILL), 0);
     siginfo_t end;
     assert_int_equal(waitid(P_PID, (id_t)child, &end, WEXITED | WNOWAIT), 0); // a zombie now
-    assert_int_equal(process_search("a (strange) 1", &after), ERR_OK);
+    assert_int_equal(process_search("a (strange) 1", &after, NULL), ERR_OK);
     assert_int_equal(after.len, 0);
     assert_int_equal(waitpid(child, NULL, 0), child);
-    assert_int_equal(process_search("", &after), ERR_OK);
+    assert_int_equal(process_search("", &after, NULL), ERR_OK);
     assert_int_equal(after.len, 0);
+}
+
+// The process exists, whatever this one lacks to see it.
+static void a_lack_of_descriptors_is_no_lack_of_processes(void **state)
+{
+    (void)state;
+    CLEANUP(u32_vec_release) struct u32_vec found = {0};
+    struct err_info info = {0};
+    const pid_t child = begin_child("a lack");
+    struct rlimit before;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    const int free_fd = dup(STDIN_FILENO);
+    assert_true(free_fd >= 0);
+    close(free_fd);
+    for (int room = 0; room <= 1; room++) { // for /proc, for a file in it
+        const struct rlimit few = {.rlim_cur = (rlim_t)(free_fd + room),
+                                   .rlim_max = before.rlim_max};
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+        const enum err err = process_search("a lack", &found, &info);
+        const enum err children = process_search_children(getpid(), &found);
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+        assert_int_equal(err, ERR_IO);
+        assert_int_equal(info.errno_value, EMFILE);
+        assert_int_equal(children, room == 0 ? ERR_IO : ERR_OK);
+        assert_int_equal(found.len, 0);
+    }
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
 static void *wait_for_ever(void *fd)
@@ -127,7 +157,7 @@ static void a_process_without_its_first_thread_is_found_by_its_file(void **state
     assert_int_not_equal(living, child);
     assert_true(has_thread(child, living) && has_thread(child, task));
     assert_int_equal(proc_file_living(getpid()), getpid());
-    assert_int_equal(process_search(path_file_name(path), &found), ERR_OK);
+    assert_int_equal(process_search(path_file_name(path), &found, NULL), ERR_OK);
     assert_true(has(&found, child));
     assert_int_equal(kill(child, SIGKILL), 0);
     siginfo_t end;
@@ -142,6 +172,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_process_without_its_first_thread_is_found_by_its_file),
         cmocka_unit_test(both_names_are_found_and_the_dead_are_not),
+        cmocka_unit_test(a_lack_of_descriptors_is_no_lack_of_processes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

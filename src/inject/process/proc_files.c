@@ -17,14 +17,31 @@
 #define TEXT_BYTES_MAX  ((size_t)256 << 20)
 #define TEXT_BYTES_STEP ((size_t)16 << 10)
 
-enum err
-proc_files_read(const struct target_process *target, int tid, const char *name, struct strbuf *out)
+enum err proc_files_fail(int problem, const char *path, struct err_info *info)
+{
+    switch (problem) {
+    case ENOENT:
+    case ESRCH:
+        return ERR_NOT_FOUND;
+    case EACCES:
+    case EPERM:
+        return ERR_PERMISSION;
+    default:
+        return err_set_errno(info, problem, "cannot read '%s'", path);
+    }
+}
+
+enum err proc_files_read(const struct target_process *target,
+                         int tid,
+                         const char *name,
+                         struct strbuf *out,
+                         struct err_info *info)
 {
     char path[80];
     (void)snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", target->pid, tid, name); // fits
     CLEANUP(fd_closep) int fd = target->calls->open(path, O_RDONLY);
     if (fd < 0) {
-        return errno == EACCES || errno == EPERM ? ERR_PERMISSION : ERR_NOT_FOUND;
+        return proc_files_fail(errno, path, info);
     }
     while (out->len < TEXT_BYTES_MAX && strbuf_reserve(out, TEXT_BYTES_STEP)) {
         const ssize_t got =
@@ -33,7 +50,7 @@ proc_files_read(const struct target_process *target, int tid, const char *name, 
             continue;
         }
         if (got < 0) {
-            return errno == EACCES || errno == EPERM ? ERR_PERMISSION : ERR_NOT_FOUND;
+            return proc_files_fail(errno, path, info);
         }
         out->len += (size_t)got;
         out->data[out->len] = '\0';
@@ -47,8 +64,9 @@ proc_files_read(const struct target_process *target, int tid, const char *name, 
 char proc_files_thread_state(const struct target_process *target, int tid)
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};
-    if (proc_files_read(target, tid, "stat", &text) != ERR_OK) {
-        return 'X';
+    const enum err err = proc_files_read(target, tid, "stat", &text, NULL);
+    if (err != ERR_OK) {
+        return err == ERR_NOT_FOUND ? 'X' : '?';
     }
     const char *end = strrchr(strbuf_text(&text), ')'); // the name may contain some itself
     if (end == NULL || end[1] != ' ') {
@@ -60,20 +78,23 @@ char proc_files_thread_state(const struct target_process *target, int tid)
 bool proc_files_is_confined(const struct target_process *target, int tid)
 {
     CLEANUP(strbuf_release) struct strbuf status = {0};
-    if (proc_files_read(target, tid, "status", &status) != ERR_OK) {
-        return false; // it has ended
+    const enum err err = proc_files_read(target, tid, "status", &status, NULL);
+    if (err != ERR_OK) {
+        return err != ERR_NOT_FOUND; // a filter that is not known of could kill the target
     }
     const char *mode = proc_text_value(strbuf_text(&status), "Seccomp");
     return mode != NULL && number_field(mode) != 0;
 }
 
-enum err proc_files_list_threads(const struct target_process *target, struct u32_vec *out)
+enum err proc_files_list_threads(const struct target_process *target,
+                                 struct u32_vec *out,
+                                 struct err_info *info)
 {
     char path[64];
     (void)snprintf(path, sizeof(path), "/proc/%d/task", target->pid); // fits
     CLEANUP(directory_closep) DIR *folder = opendir(path);
     if (folder == NULL) {
-        return errno == ENOMEM ? ERR_NO_MEMORY : ERR_NOT_FOUND;
+        return proc_files_fail(errno, path, info);
     }
     enum err err = ERR_OK;
     for (struct dirent *entry; err == ERR_OK && (entry = readdir(folder)) != NULL;) {
@@ -90,7 +111,7 @@ struct current_call proc_files_current_call(const struct target_process *target,
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};
     struct current_call call = {.number = -1};
-    if (proc_files_read(target, tid, "syscall", &text) == ERR_OK) {
+    if (proc_files_read(target, tid, "syscall", &text, NULL) == ERR_OK) {
         const char *said = strbuf_text(&text);
         uint64_t number;
         call.is_running = strncmp(said, "running", strlen("running")) == 0;

@@ -6,10 +6,12 @@
 #include <errno.h>
 #include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -81,7 +83,7 @@ static void files_are_read_to_their_end(void **state)
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         struct strbuf text = {0};
         draw(texts[i]);
-        assert_int_equal(proc_files_read(&g_drawn, 18, "maps", &text), ERR_OK);
+        assert_int_equal(proc_files_read(&g_drawn, 18, "maps", &text, NULL), ERR_OK);
         assert_string_equal(strbuf_text(&text), texts[i]);
         assert_int_equal(text.len, strlen(texts[i]));
         assert_string_equal(g_file.path, "/proc/17/task/18/maps");
@@ -95,20 +97,85 @@ static void each_failure_has_its_error(void **state)
     static const struct {
         int error;
         enum err expected;
-    } cases[] = {{EACCES, ERR_PERMISSION},
-                 {EPERM, ERR_PERMISSION},
-                 {ENOENT, ERR_NOT_FOUND},
-                 {ESRCH, ERR_NOT_FOUND},
-                 {EIO, ERR_NOT_FOUND}};
+        const char *said; // of what is not about the target
+    } cases[] = {
+        {EACCES, ERR_PERMISSION, ""},
+        {EPERM, ERR_PERMISSION, ""},
+        {ENOENT, ERR_NOT_FOUND, ""},
+        {ESRCH, ERR_NOT_FOUND, ""},
+        {EIO, ERR_IO, "cannot read '/proc/17/task/18/maps': Input/output error"},
+        {EMFILE, ERR_IO, "cannot read '/proc/17/task/18/maps': Too many open files"},
+        {ENFILE, ERR_IO, "cannot read '/proc/17/task/18/maps': Too many open files in system"},
+        {ENOMEM, ERR_NO_MEMORY, "cannot read '/proc/17/task/18/maps': Cannot allocate memory"},
+        {EAGAIN, ERR_IO, "cannot read '/proc/17/task/18/maps': Resource temporarily unavailable"},
+    };
     for (size_t i = 0; i < 2 * ARRAY_LEN(cases); i++) {
         const int error = cases[i / 2].error;
         draw(i % 2 == 0 ? NULL : "begun");
         g_file.open_errno = error;
         g_file.read_errno = error;
         struct strbuf text = {0};
-        assert_int_equal(proc_files_read(&g_drawn, 18, "maps", &text), cases[i / 2].expected);
+        struct err_info info = {0};
+        assert_int_equal(proc_files_read(&g_drawn, 18, "maps", &text, &info),
+                         cases[i / 2].expected);
+        assert_string_equal(info.text, cases[i / 2].said);
         strbuf_release(&text);
     }
+}
+
+// A process that cairn cannot read has not ended, and the reason is reported.
+static void what_cairn_lacks_is_told_as_that(void **state)
+{
+    (void)state;
+    static const int errors[] = {EMFILE, ENFILE, ENOMEM, EAGAIN};
+    for (size_t i = 0; i < ARRAY_LEN(errors); i++) {
+        struct target_process target = g_drawn;
+        struct err_info info = {0};
+        draw(NULL);
+        g_file.open_errno = errors[i];
+        assert_int_equal(proc_files_thread_state(&g_drawn, 18), '?');
+        assert_true(proc_files_is_confined(&g_drawn, 18));
+        assert_true(target_refusal_has_memory(&g_drawn));
+        assert_int_equal(target_process_refresh(&target, &info),
+                         errors[i] == ENOMEM ? ERR_NO_MEMORY : ERR_IO);
+        assert_non_null(strstr(info.text, strerror(errors[i])));
+        info = (struct err_info){0};
+        assert_int_equal(target_process_open(&target, 17, &g_drawn_calls, &info),
+                         errors[i] == ENOMEM ? ERR_NO_MEMORY : ERR_IO);
+        assert_non_null(strstr(info.text, strerror(errors[i])));
+    }
+}
+
+// Descriptors that run out at each step of opening a process, this one's child.
+static void a_process_is_not_dead_for_lack_of_descriptors(void **state)
+{
+    (void)state;
+    const int pid = fork();
+    if (pid == 0) {
+        (void)pause();
+        _exit(0);
+    }
+    struct rlimit before;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    const int first_free = dup(STDIN_FILENO);
+    assert_int_equal(close(first_free), 0);
+    bool is_open = false;
+    for (int room = 0; !is_open && room < 10; room++) {
+        struct target_process target = {0};
+        struct err_info info = {0};
+        const struct rlimit few = {.rlim_cur = (rlim_t)(first_free + room),
+                                   .rlim_max = before.rlim_max};
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+        is_open = target_process_open(&target, pid, &kernel_calls_real, &info) == ERR_OK;
+        assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+        if (!is_open && strstr(info.text, ": Too many open files") == NULL) {
+            fail_msg("%d: %s", room, info.text);
+        }
+        target_process_close(&target);
+    }
+    assert_true(is_open);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
 static void a_state_is_behind_the_name(void **state)
@@ -125,7 +192,7 @@ static void a_state_is_behind_the_name(void **state)
         {"18 (program)S", 'X'},
         {"18 program S", 'X'},
         {"", 'X'},
-        {NULL, 'X'},
+        {NULL, 'X'}, // ENOENT
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         draw(cases[i].text);
@@ -173,7 +240,7 @@ static void the_kernel_says_the_same_of_a_child(void **state)
         (void)sched_yield(); // it must come there
     }
     struct u32_vec tids = {0};
-    assert_int_equal(proc_files_list_threads(&child, &tids), ERR_OK);
+    assert_int_equal(proc_files_list_threads(&child, &tids, NULL), ERR_OK);
     assert_int_equal(tids.len, 1);
     assert_int_equal(tids.items[0], pid);
     u32_vec_release(&tids);
@@ -186,7 +253,7 @@ static void the_kernel_says_the_same_of_a_child(void **state)
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
     assert_int_equal(proc_files_thread_state(&child, pid), 'X');
-    assert_int_equal(proc_files_list_threads(&child, &tids), ERR_NOT_FOUND);
+    assert_int_equal(proc_files_list_threads(&child, &tids, NULL), ERR_NOT_FOUND);
 }
 
 // The memory goes first when a process ends, so any error may be its end.
@@ -325,6 +392,8 @@ int main(void)
         cmocka_unit_test(a_list_in_which_mappings_overlap_is_read_again),
         cmocka_unit_test(files_are_read_to_their_end),
         cmocka_unit_test(each_failure_has_its_error),
+        cmocka_unit_test(what_cairn_lacks_is_told_as_that),
+        cmocka_unit_test(a_process_is_not_dead_for_lack_of_descriptors),
         cmocka_unit_test(a_state_is_behind_the_name),
         cmocka_unit_test(a_call_is_a_number_none_or_running),
         cmocka_unit_test(the_kernel_says_the_same_of_a_child),

@@ -29,10 +29,10 @@ void target_process_close(struct target_process *target)
 }
 
 // Find a thread that has not ended, the first one if possible.
-static enum err find_live_thread(struct target_process *target)
+static enum err find_live_thread(struct target_process *target, struct err_info *info)
 {
     CLEANUP(u32_vec_release) struct u32_vec tids = {0};
-    TRY(proc_files_list_threads(target, &tids));
+    TRY(proc_files_list_threads(target, &tids, info));
     for (size_t i = 0; i < tids.len; i++) {
         const char state = proc_files_thread_state(target, (int)tids.items[i]);
         if (state != 'Z' && state != 'X') {
@@ -110,7 +110,8 @@ parse_mappings(struct strbuf *text, struct target_mapping_vec *out, struct strbu
 // them is listed twice; then the list is read again.
 static enum err read_mappings(const struct target_process *target,
                               struct target_mapping_vec *mappings,
-                              struct strbuf *paths)
+                              struct strbuf *paths,
+                              struct err_info *info)
 {
     enum {
         TRIES = 20
@@ -120,17 +121,17 @@ static enum err read_mappings(const struct target_process *target,
         CLEANUP(strbuf_release) struct strbuf text = {0};
         target_mapping_vec_clear(mappings);
         strbuf_clear(paths);
-        TRY(proc_files_read(target, target->live_tid, "maps", &text));
+        TRY(proc_files_read(target, target->live_tid, "maps", &text, info));
         err = parse_mappings(&text, mappings, paths);
     }
     return err;
 }
 
-static enum err refresh_mappings(struct target_process *target)
+static enum err refresh_mappings(struct target_process *target, struct err_info *info)
 {
     CLEANUP(target_mapping_vec_release) struct target_mapping_vec mappings = {0};
     CLEANUP(strbuf_release) struct strbuf paths = {0};
-    TRY(read_mappings(target, &mappings, &paths));
+    TRY(read_mappings(target, &mappings, &paths, info));
     if (mappings.len == 0) {
         return ERR_NOT_FOUND; // it has ended
     }
@@ -157,7 +158,7 @@ static enum err refresh_mappings(struct target_process *target)
 
 enum err target_process_refresh(struct target_process *target, struct err_info *info)
 {
-    const enum err err = refresh_mappings(target);
+    const enum err err = refresh_mappings(target, info);
     return err == ERR_OK ? ERR_OK : target_refusal_explain(target, err, info);
 }
 
@@ -168,10 +169,12 @@ static enum err open_files(struct target_process *target, struct err_info *info)
                    target->live_tid); // fits
     target->mem_fd = target->calls->open(path, O_RDWR);
     if (target->mem_fd < 0) {
-        const bool is_refused = errno == EACCES || errno == EPERM;
-        return target_refusal_explain(target, is_refused ? ERR_PERMISSION : ERR_NOT_FOUND, info);
+        return target_refusal_explain(target, proc_files_fail(errno, path, info), info);
     }
     target->pidfd = (int)syscall(SYS_pidfd_open, target->pid, 0); // -1 before Linux 5.3
+    if (target->pidfd < 0 && err_is_own_lack(errno)) {
+        return err_set_errno(info, errno, "cannot watch process %d", target->pid);
+    }
     return target_process_refresh(target, info);
 }
 
@@ -187,13 +190,14 @@ enum err target_process_open(struct target_process *target,
     };
     opened.live_tid = pid;
     TRY(target_refusal_find(&opened, info));
-    enum err err = find_live_thread(&opened);
+    enum err err = find_live_thread(&opened, info);
     if (err != ERR_OK) {
         return target_refusal_explain(&opened, err, info);
     }
     err = open_files(&opened, info);
     // The thread may end before its files are open: other threads go on, or execute a program.
-    for (int i = 1; i < TRIES && err == ERR_NOT_FOUND && find_live_thread(&opened) == ERR_OK; i++) {
+    for (int i = 1; i < TRIES && err == ERR_NOT_FOUND && find_live_thread(&opened, info) == ERR_OK;
+         i++) {
         fd_closep(&opened.mem_fd);
         fd_closep(&opened.pidfd);
         err = open_files(&opened, info);

@@ -92,8 +92,9 @@ static enum err refuse_by_program(const struct target_process *target, struct er
 enum err target_refusal_find(struct target_process *target, struct err_info *info)
 {
     CLEANUP(strbuf_release) struct strbuf status = {0};
-    const enum err err =
-        target->pid > 0 ? proc_files_read(target, target->pid, "status", &status) : ERR_NOT_FOUND;
+    const enum err err = target->pid > 0
+                             ? proc_files_read(target, target->pid, "status", &status, info)
+                             : ERR_NOT_FOUND;
     if (err == ERR_NOT_FOUND) {
         return err_set(info, err, "there is no process %d", target->pid);
     }
@@ -116,7 +117,7 @@ static long read_yama(void)
 static enum err explain_permission(const struct target_process *target, struct err_info *info)
 {
     CLEANUP(strbuf_release) struct strbuf status = {0};
-    if (proc_files_read(target, target->pid, "status", &status) != ERR_OK) {
+    if (proc_files_read(target, target->pid, "status", &status, NULL) != ERR_OK) {
         strbuf_clear(&status); // no owner and no tracer is known
     }
     const char *uids = proc_text_value(strbuf_text(&status), "Uid");
@@ -162,7 +163,7 @@ bool target_refusal_has_memory(const struct target_process *target)
     bool has_memory = false;
     for (int i = 0; i < TRIES && !has_memory; i++) {
         CLEANUP(strbuf_release) struct strbuf maps = {0};
-        const enum err err = proc_files_read(target, target->live_tid, "maps", &maps);
+        const enum err err = proc_files_read(target, target->live_tid, "maps", &maps, NULL);
         if (err == ERR_NOT_FOUND) {
             return false;
         }
@@ -203,6 +204,10 @@ enum err target_refusal_of_write(const struct target_process *target, struct err
 enum err
 target_refusal_explain(const struct target_process *target, enum err err, struct err_info *info)
 {
+    const bool is_known = info != NULL && info->code == err && info->text[0] != '\0';
+    if ((err == ERR_IO || err == ERR_NO_MEMORY) && is_known) { // it is cairn's
+        return err;
+    }
     if (target_refusal_is_replaced(target)) { // also if the new program may not be traced
         return explain_end(target, info);
     }

@@ -16,7 +16,8 @@ enum err target_refusal_find(struct target_process *target, struct err_info *inf
 
 // Fill `info` for `err` of a step at this target, and return the error that fits: of ERR_NOT_FOUND,
 // and of any error at a process without memory or with another program, that the process has ended
-// or has executed another one, of ERR_PERMISSION which rule of the kernel refuses.
+// or has executed another one, of ERR_PERMISSION which rule of the kernel refuses. What `info` says
+// already of ERR_IO or ERR_NO_MEMORY stays.
 enum err target_refusal_explain(const struct target_process *target,
                                 enum err err,
                                 struct err_info *info) MUST_USE;

@@ -189,14 +189,19 @@ static MUST_USE enum err look_for_recorders(struct asked_vec *recorders, struct 
 }
 
 // Send the question to each recorder whose queue has room, and list all that may answer.
-static MUST_USE enum err
-ask_recorders(struct asked_vec *recorders, const char *recording, struct pollfd_vec *out)
+static MUST_USE enum err ask_recorders(struct asked_vec *recorders,
+                                       const char *recording,
+                                       struct pollfd_vec *out,
+                                       struct err_info *info)
 {
     pollfd_vec_clear(out);
     for (size_t i = 0; i < recorders->len; i++) {
         struct asked *asked = &recorders->items[i];
         if (asked->fd < 0 && !asked->is_done) {
             asked->fd = connect_to(asked->name, SOCK_NONBLOCK);
+            if (asked->fd < 0 && err_is_own_lack(errno)) {
+                return err_set_errno(info, errno, "cannot ask the recorders");
+            }
             const bool is_full = asked->fd < 0 && errno == EAGAIN;
             asked->is_done =
                 !is_full && (asked->fd < 0 || !send_request(asked->fd, "is", recording));
@@ -269,7 +274,7 @@ static MUST_USE enum err find(const char *recording, int *out_fd, struct err_inf
     uint64_t passed_ms = 0; // but for the time in which the machine was too busy for a search
     while (passed_ms < patience_ms(&recorders, passed_ms)) {
         TRY(look_for_recorders(&recorders, info));
-        TRY(ask_recorders(&recorders, recording, &fds));
+        TRY(ask_recorders(&recorders, recording, &fds, info));
         (void)wait_for(fds.items, fds.len, LOOK_MS);
         const struct asked *found = hear_recorders(&recorders, &fds);
         if (found != NULL) {
@@ -305,6 +310,9 @@ static MUST_USE enum err find_process(pid_t recorder, int *out_fd, struct err_in
     for (size_t i = 0; i < recorders.len && *out_fd < 0; i++) {
         if (strncmp(recorders.items[i].name, prefix, strlen(prefix)) == 0) {
             *out_fd = connect_to(recorders.items[i].name, 0);
+            if (*out_fd < 0 && err_is_own_lack(errno)) {
+                return err_set_errno(info, errno, "cannot ask the recorder");
+            }
         }
     }
     return *out_fd >= 0 ? ERR_OK

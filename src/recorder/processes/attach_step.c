@@ -130,9 +130,12 @@ struct attach_step *attach_step_start(const struct attach_step *wanted)
     *step = *wanted;
     step->session_fd = step->session != NULL ? fcntl(step->session->memfd, F_DUPFD_CLOEXEC, 0) : -1;
     step->deadline_ms = clock_monotonic_ms() + LIMIT_MS;
-    if (quiet_thread_start(&step->thread, run_step, step) != 0) {
-        free_step(step);
-        return NULL;
+    step->has_thread = true; // before the thread may free the step
+    const int problem = quiet_thread_start(&step->thread, run_step, step);
+    if (problem != 0) {
+        step->has_thread = false;
+        step->result = err_set_errno(&step->trouble, problem, "cannot start a thread");
+        (void)move_to(step, STAGE_OVER); // it runs nowhere
     }
     return step;
 }
@@ -168,7 +171,9 @@ bool attach_step_await(const struct attach_step *step, uint64_t limit_ms)
 void attach_step_free(struct attach_step *step)
 {
     if (step != NULL) {
-        (void)pthread_join(step->thread, NULL); // it has ended, or is about to
+        if (step->has_thread) {
+            (void)pthread_join(step->thread, NULL); // it has ended, or is about to
+        }
         free_step(step);
     }
 }

@@ -2,6 +2,7 @@
 // Tests of attach_step and page_probe: results, steps that are left, and processes that have ended.
 #include "recorder/processes/attach_step.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,6 +46,38 @@ static void a_step_has_a_result(void **state)
     attach_step_free(NULL);
 }
 
+// Let no thread start, or let them again: no stack of this size fits an address space.
+static void forbid_threads(bool is_forbidden)
+{
+    static size_t usual_bytes;
+    pthread_attr_t attributes;
+    assert_int_equal(pthread_getattr_default_np(&attributes), 0);
+    if (is_forbidden) {
+        assert_int_equal(pthread_attr_getstacksize(&attributes, &usual_bytes), 0);
+    }
+    assert_int_equal(
+        pthread_attr_setstacksize(&attributes, is_forbidden ? (size_t)1 << 47 : usual_bytes), 0);
+    assert_int_equal(pthread_setattr_default_np(&attributes), 0);
+    assert_int_equal(pthread_attr_destroy(&attributes), 0);
+}
+
+static void a_step_without_a_thread_is_over(void **state)
+{
+    (void)state;
+    struct attach *attach;
+    forbid_threads(true);
+    struct attach_step *step = begin_open(&attach);
+    forbid_threads(false);
+    assert_true(attach_step_is_over(step));
+    assert_int_equal(step->result, ERR_IO);
+    assert_string_equal(step->trouble.text,
+                        "cannot start a thread: Resource temporarily unavailable");
+    assert_false(attach_step_leave(step));
+    attach_step_free(step);
+    attach_release(attach);
+    free(attach);
+}
+
 // The first of the two has the step; a left one frees itself and `attach`.
 static void a_step_is_left_or_over(void **state)
 {
@@ -72,6 +105,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_step_has_a_result),
+        cmocka_unit_test(a_step_without_a_thread_is_over),
         cmocka_unit_test(files_that_answer_are_touched),
         cmocka_unit_test(a_step_is_left_or_over),
     };

@@ -38,7 +38,7 @@ static enum err visit(struct unrecorded_tree *tree, size_t index, bool *is_there
             .exec = process.exec, .pid = (pid_t)children.items[i], .was_seen = true};
         TRY(follow(tree, &child));
     }
-    return *is_there ? err : ERR_OK;
+    return *is_there && err != ERR_IO ? err : ERR_OK; // it cannot be read now
 }
 
 static bool has_joined(struct aggregator *aggregator, pid_t pid)

@@ -40,7 +40,7 @@ static enum err describe(struct attach *attach)
     const struct target_process *target = &attach->inject.target;
     TRY(executed_path_append(target, &attach->executable));
     // On failure it stays empty.
-    (void)!proc_files_read(target, target->live_tid, "cmdline", &attach->command_line);
+    (void)!proc_files_read(target, target->live_tid, "cmdline", &attach->command_line, NULL);
     strbuf_truncate(&attach->command_line, min_u64(attach->command_line.len, COMMAND_LINE_MAX));
     for (size_t i = 0; i < attach->modules.len && attach->allocator.len == 0; i++) {
         strbuf_append_text(&attach->allocator, strbuf_text(&attach->modules.items[i].path));
@@ -152,7 +152,7 @@ static enum err check_filters(struct attach *attach, struct err_info *info)
     struct target_process *target = &attach->inject.target;
     struct stop_options options = attach->inject.calls.stop;
     CLEANUP(u32_vec_release) struct u32_vec tids = {0};
-    const enum err err = options.is_held ? ERR_OK : proc_files_list_threads(target, &tids);
+    const enum err err = options.is_held ? ERR_OK : proc_files_list_threads(target, &tids, info);
     if (err != ERR_OK) {
         return target_refusal_explain(target, err, info);
     }

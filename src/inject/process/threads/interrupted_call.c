@@ -44,7 +44,7 @@ bool interrupted_call_returns_eintr(int64_t number)
 static bool expects_handler(const struct target_process *target, int tid)
 {
     CLEANUP(strbuf_release) struct strbuf status = {0};
-    if (proc_files_read(target, tid, "status", &status) != ERR_OK) {
+    if (proc_files_read(target, tid, "status", &status, NULL) != ERR_OK) {
         return true;
     }
     static const char *const keys[] = {"SigPnd", "ShdPnd", "SigBlk", "SigCgt"};

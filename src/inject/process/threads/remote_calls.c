@@ -159,10 +159,11 @@ static unsigned rate_thread(const struct target_process *target, int tid)
 }
 
 // Append the best threads first.
-static enum err choose_threads(const struct target_process *target, struct u32_vec *out)
+static enum err
+choose_threads(const struct target_process *target, struct u32_vec *out, struct err_info *info)
 {
     CLEANUP(u32_vec_release) struct u32_vec tids = {0};
-    TRY(proc_files_list_threads(target, &tids));
+    TRY(proc_files_list_threads(target, &tids, info));
     unsigned ratings[THREADS_LOOKED_AT] = {0};
     const size_t count = tids.len < THREADS_LOOKED_AT ? tids.len : THREADS_LOOKED_AT;
     for (size_t i = 0; i < count; i++) {
@@ -203,7 +204,7 @@ static enum err begin_one(struct run *run, struct err_info *info)
 {
     struct remote_calls *calls = run->calls;
     CLEANUP(u32_vec_release) struct u32_vec tids = {0};
-    enum err err = choose_threads(calls->target, &tids);
+    enum err err = choose_threads(calls->target, &tids, info);
     if (err != ERR_OK) {
         return target_refusal_explain(calls->target, err, info);
     }

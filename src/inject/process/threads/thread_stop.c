@@ -47,7 +47,7 @@ struct tracer {
     struct thread_stop stop;
     enum err (*work)(struct thread_stop *stop, void *context, struct err_info *info);
     void *context;
-    struct err_info reason; // of `work`
+    struct err_info reason; // of `work`, or what cairn lacks
     enum err result;
     pid_t tid;            // of the tracer
     uint64_t deadline_ns; // of the present waiting
@@ -232,7 +232,7 @@ static enum err stop_threads(struct tracer *tracer)
         if (stop->options->only_tid != 0) {
             TRY(u32_vec_push(&tids, (uint32_t)stop->options->only_tid));
         } else {
-            TRY(proc_files_list_threads(stop->target, &tids));
+            TRY(proc_files_list_threads(stop->target, &tids, &tracer->reason));
         }
         const size_t first = stop->threads.len;
         const size_t seen = map_u64_count(&tracer->seen);
@@ -265,7 +265,7 @@ static enum err wait_for_vforks(struct tracer *tracer)
     const struct target_process *target = tracer->stop.target;
     const uint64_t deadline_ns = clock_monotonic_ns() + tracer->stop.options->limit_ms * NS_PER_MS;
     CLEANUP(u32_vec_release) struct u32_vec tids = {0};
-    TRY(proc_files_list_threads(target, &tids));
+    TRY(proc_files_list_threads(target, &tids, &tracer->reason));
     for (size_t i = 0; i < tids.len; i++) {
         while (is_in_vfork(target, (int)tids.items[i])) {
             if (clock_monotonic_ns() > deadline_ns) {
@@ -332,8 +332,9 @@ static void wait_until_released(pid_t tid)
 static enum err run_attempt(struct tracer *tracer)
 {
     pthread_t thread;
-    if (quiet_thread_start(&thread, run_tracer, tracer) != 0) {
-        return ERR_NO_MEMORY;
+    const int problem = quiet_thread_start(&thread, run_tracer, tracer);
+    if (problem != 0) {
+        return err_set_errno(&tracer->reason, problem, "cannot start a thread");
     }
     (void)pthread_join(thread, NULL); // cannot fail: it was started here
     wait_until_released(tracer->tid);
@@ -349,7 +350,7 @@ static enum err explain(const struct tracer *tracer, struct err_info *info)
     const enum err err = tracer->stop.try_again ? ERR_LIMIT : tracer->result;
     if (tracer->reason.code != ERR_OK && !tracer->stop.try_again) {
         if (info != NULL) {
-            *info = tracer->reason; // of `work`
+            *info = tracer->reason;
         }
         return err;
     }

@@ -4,6 +4,7 @@
 #include "inject/process/threads/thread_stop.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -189,6 +190,37 @@ static enum err fail_without_reason(struct thread_stop *stop, void *context, str
     return ERR_LIMIT;
 }
 
+// Let no thread start, or let them again: no stack of this size fits an address space.
+static void forbid_threads(bool is_forbidden)
+{
+    static size_t usual_bytes;
+    pthread_attr_t attributes;
+    assert_int_equal(pthread_getattr_default_np(&attributes), 0);
+    if (is_forbidden) {
+        assert_int_equal(pthread_attr_getstacksize(&attributes, &usual_bytes), 0);
+    }
+    assert_int_equal(
+        pthread_attr_setstacksize(&attributes, is_forbidden ? (size_t)1 << 47 : usual_bytes), 0);
+    assert_int_equal(pthread_setattr_default_np(&attributes), 0);
+    assert_int_equal(pthread_attr_destroy(&attributes), 0);
+}
+
+static void a_stop_without_a_thread_says_so(void **state)
+{
+    struct target_process *target = *state;
+    struct err_info info = {0};
+    unsigned works = 0;
+    forbid_threads(true);
+    const enum err err =
+        thread_stop_run(target, &(struct stop_options){0}, work_well, &works, NULL, &info);
+    forbid_threads(false);
+    assert_int_equal(err, ERR_IO);
+    assert_string_equal(info.text, "cannot start a thread: Resource temporarily unavailable");
+    assert_int_equal(works, 0);
+    assert_int_equal(
+        thread_stop_run(target, &(struct stop_options){0}, work_well, &works, NULL, &info), ERR_OK);
+}
+
 static void a_stop_that_fails_says_why(void **state)
 {
     struct target_process *target = *state;
@@ -252,6 +284,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(memory_is_transferred_in_parts, open_target, close_target),
         cmocka_unit_test_setup_teardown(a_stop_that_fails_says_why, open_target, close_target),
+        cmocka_unit_test_setup_teardown(a_stop_without_a_thread_says_so, open_target, close_target),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
