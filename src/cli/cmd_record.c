@@ -22,6 +22,7 @@
 #include "cli/record/record_options.h"
 #include "cli/record/record_push.h"
 #include "cli/record/record_run.h"
+#include "formats/import/input_file.h"
 #include "host/os/file.h"
 #include "host/text/number.h"
 
@@ -148,6 +149,21 @@ static int suggest_command(const char *word)
                   word, near->name);
     (void)command_error(&info); // printed here; the status is a shell's
     return STATUS_NO_PROGRAM;
+}
+
+// Refuse a word that other tools have for reading a file, and that is a program of another kind.
+static MUST_USE enum err check_not_reading(int count, char *const *operands, struct err_info *info)
+{
+    static const char *const words[] = {"import", "open", "view", "show", "convert"};
+    for (size_t i = 0; count == 2 && i < ARRAY_LEN(words); i++) {
+        if (strcmp(operands[0], words[i]) == 0 && input_is_profile(operands[1])) {
+            return err_set(info, ERR_INVALID,
+                           "'%s' is not a command of cairn: each one reads '%.200s' as it is, "
+                           "'cairn report' for example ('cairn -- %s' records that program)",
+                           words[i], operands[1], words[i]);
+        }
+    }
+    return ERR_OK;
 }
 
 // Parse the permissions of --mode. The owner can read and write the file; no user can execute it.
@@ -313,6 +329,10 @@ static int run(void *context, int count, char **operands)
                          access(operands[0], F_OK) == 0 && output_name_is_recording(operands[0]);
     if (fields->is_analyze || is_file) {
         return command_run(&command_analyze, count + 1, operands - 1);
+    }
+    struct err_info info = {0};
+    if (!command_is_program(operands) && check_not_reading(count, operands, &info) != ERR_OK) {
+        return command_error(&info);
     }
     if (lacks_equals_sign(operands)) {
         return command_refuse(&command_record, "--sample: write --sample=BYTES, in one word");

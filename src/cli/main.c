@@ -31,6 +31,7 @@ static const struct {
 int main(int argc, char **argv)
 {
     standard_streams_occupy();
+    standard_streams_outlive_limit();
     quiet_thread_make_room();
     if (argc < 2) {
         help_print_overview(stdout);

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stddef.h>
 #include <unistd.h>
 
 void standard_streams_occupy(void)
@@ -16,5 +18,19 @@ void standard_streams_occupy(void)
         if (open("/dev/null", way | O_CLOEXEC) != fd) {
             return;
         }
+    }
+}
+
+static void do_nothing(int number)
+{
+    (void)number;
+}
+
+void standard_streams_outlive_limit(void)
+{
+    const struct sigaction handler = {.sa_handler = do_nothing, .sa_flags = SA_RESTART};
+    struct sigaction before;
+    if (sigaction(SIGXFSZ, NULL, &before) == 0 && before.sa_handler == SIG_DFL) {
+        (void)sigaction(SIGXFSZ, &handler, NULL); // valid
     }
 }

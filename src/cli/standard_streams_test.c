@@ -5,11 +5,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -57,10 +60,35 @@ static void closed_streams_are_occupied_and_their_use_fails(void **state)
     }
 }
 
+// Return the errno of a write beyond the limit, and whether an ignored signal is left alone.
+static void a_write_beyond_the_limit_fails_with_its_reason(void **state)
+{
+    (void)state;
+    for (int is_ignored = 0; is_ignored <= 1; is_ignored++) {
+        const pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            struct sigaction after;
+            const struct rlimit none = {0, 0};
+            const int file = memfd_create("limited", MFD_CLOEXEC);
+            (void)signal(SIGXFSZ, is_ignored != 0 ? SIG_IGN : SIG_DFL);
+            standard_streams_outlive_limit();
+            (void)sigaction(SIGXFSZ, NULL, &after);
+            (void)setrlimit(RLIMIT_FSIZE, &none);
+            const bool is_told = write(file, "x", 1) < 0 && errno == EFBIG;
+            _exit(is_told && (after.sa_handler == SIG_IGN) == (is_ignored != 0) ? 0 : 1);
+        }
+        int status = 0;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(closed_streams_are_occupied_and_their_use_fails),
+        cmocka_unit_test(a_write_beyond_the_limit_fails_with_its_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,6 +56,12 @@ static enum err fail(const struct sqlite_engine *e, struct err_info *info)
     case SQLITE_CANTOPEN:
         return err_set_errno(info, sqlite3_system_errno(e->database), "cannot open the store '%s'",
                              e->path);
+    case SQLITE_IOERR:
+        return sqlite3_system_errno(e->database) != 0
+                   ? err_set_errno(info, sqlite3_system_errno(e->database), "the store '%s'",
+                                   e->path)
+                   : err_set(info, ERR_IO, "the store '%s': %s", e->path,
+                             sqlite3_errmsg(e->database));
     case SQLITE_READONLY:
         return err_set(info, ERR_PERMISSION, "the store '%s' cannot be written to", e->path);
     default:

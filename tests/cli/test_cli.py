@@ -593,6 +593,28 @@ def test_dump_writes_what_would_end_a_field_as_a_number(draw):
     assert rb"a\x5cb\x09c\x1bd\x7fe\x0af~" in run.stdout.splitlines()
 
 
+def test_dump_writes_what_a_terminal_would_obey_as_a_number(draw):
+    hostile = "app!\u009b31m\u0085\u202eäf(a.c:1)".encode() + b"\xff\xed\xa0\x80(a.c:1) 1 8 0 0 0 0 1 8 8\n"
+    run = cairn("dump", "-t", "strings", draw(b"process app\nthread main\n" + hostile))
+    assert (run.returncode, run.stderr) == (0, b"")
+    assert "\\u{9b}31m\\u{85}\\u{202e}äf(a.c:1)\\xff\\xed\\xa0\\x80" in run.stdout.decode()
+
+
+def test_json_has_nothing_that_a_terminal_would_obey(draw):
+    names = draw("process app\nthread main\napp!\u009b31m\u0085\u202ef(a.c:1) 1 8 0 0 0 0 1 8 8\n".encode())
+    run = cairn("report", "--json", names)
+    assert rb"\u009b31m\u0085\u202ef" in run.stdout
+    assert json.loads(run.stdout)["top"]["allocations"][0]["function"] == "\u009b31m\u0085\u202ef"
+
+
+def test_a_report_beyond_the_limit_of_files_is_a_sentence(server, tmp_path):
+    for limit in (0, 64):
+        with open(tmp_path / "report", "wb") as out:
+            run = subprocess.run(["sh", "-c", f'trap - XFSZ; ulimit -c 0; exec prlimit --fsize={limit} "$0" report "$1"',
+                                  CAIRN, server], stdout=out, stderr=subprocess.PIPE, check=False, timeout=60)
+        assert (run.returncode, run.stderr) == (2, b"cairn: cannot write the output: File too large\n")
+
+
 def test_a_reader_that_goes_away_is_no_error(draw):
     frames = "".join(f"app!f{n}(a.c:{n}) 1 10 0 0 0 0 1 10 10\n" for n in range(4000))
     path = draw("process app\nthread main\n" + frames)

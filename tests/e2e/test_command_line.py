@@ -60,6 +60,28 @@ def test_names_of_the_output(scratch, given, want):
     assert recording.path.relative_to(scratch) == type(recording.path)(name)
 
 
+def test_a_word_of_other_tools_for_reading_is_no_program(scratch):
+    """`import` is a program of ImageMagick, which would make a picture of the screen."""
+    (scratch / "bin").mkdir()
+    program = scratch / "bin" / "import"
+    program.write_text("#!/bin/sh\necho ran \"$@\"\n")
+    program.chmod(0o755)
+    (scratch / "heap.1").write_text("heap profile: 1: 8 [1: 8] @ heapprofile\n1: 8 [1: 8] @ 0x1\n")
+    (scratch / "picture").write_text("a picture\n")
+    path = f"{program.parent}:{os.environ['PATH']}"
+
+    def run(*words):
+        return subprocess.run([CAIRN, *words], cwd=scratch, env=environment({"PATH": path}), capture_output=True, text=True,
+                              check=False, timeout=60)
+
+    refused = run("import", "heap.1")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "'import' is not a command of cairn: each one reads 'heap.1' as it is, 'cairn report'" in refused.stderr
+    assert run("-o", "x.cairn", "import", "picture").stdout == "ran picture\n"
+    assert run("-q", "-o", "y.cairn", "--", "import", "heap.1").stdout == "ran heap.1\n"
+    assert run("import", "x.cairn").returncode == 2
+
+
 def test_the_program_s_own_options_stay_its_own(scratch):
     run = cairn(scratch, "-q", "/bin/echo", "-n", "-q", "--help", "-o", "x")
     assert (run.returncode, run.stdout, run.stderr) == (0, b"-q --help -o x", b"")

@@ -246,6 +246,16 @@ def test_tls_with_a_certificate(scratch):
         c.end()
 
 
+@pytest.mark.parametrize("mode, warns", [(0o644, True), (0o640, False), (0o600, False)])
+def test_a_key_that_all_users_can_read_is_a_warning(scratch, mode, warns):
+    pem = scratch / "server.pem"
+    pem.write_bytes(pathlib.Path(PEM).read_bytes())
+    pem.chmod(mode)
+    run = subprocess.run([CAIRN, "record", "-q", "--listen", "localhost:0", "--tls", pem, "-o", scratch / "c.cairn", "true"],
+                         env=environment(), capture_output=True, text=True, check=True, timeout=DEADLINE_SECONDS)
+    assert (f"--tls: all users can read the key in '{pem}'; 'chmod o-r' ends that" in run.stderr) == warns, run.stderr
+
+
 def certificate(path, name):
     """A new self-signed certificate for localhost, with `name` as its organization, and its key, in place of `path`."""
     key = path.with_suffix(".key")

@@ -339,6 +339,28 @@ def test_a_server_that_is_not_there_costs_a_sentence(record, split, scratch):
     assert finished.stderr == "cairn: debuginfod's servers do not answer; names may be missing\n"
 
 
+def test_a_server_that_is_silent_costs_a_sentence_and_one_request(record, split, scratch):
+    """libdebuginfod would ask three times. The variable shortens the 30 seconds."""
+    may_end = threading.Event()
+    with Server({}, lambda _: may_end.wait(60)) as server:
+        finished = report(record(split.program).path, env={**asking(scratch, server), "DEBUGINFOD_TIMEOUT": "1"})
+        may_end.set()
+    assert finished.stderr == "cairn: debuginfod's servers do not answer; names may be missing\n"
+    assert len(server.asked) == 1
+
+
+def test_a_long_wait_for_a_server_is_said_without_a_terminal(record, split, scratch):
+    may_end = threading.Event()
+    recording = record(split.program)
+    with Server({}, lambda _: may_end.wait(60)) as server:
+        with subprocess.Popen([CAIRN, "report", recording.path], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                              text=True, env=environment(asking(scratch, server))) as process:
+            said = process.stderr.readline()
+            may_end.set()
+            assert process.wait(60) == 0
+    assert said == "cairn: asking debuginfod for names (Ctrl-C: do without)\n"
+
+
 @pytest.mark.parametrize("command", ["report", "analyze"])
 def test_ctrl_c_ends_the_asking_and_not_the_command(record, split, scratch, command):
     recording = record(split.program)

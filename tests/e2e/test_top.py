@@ -210,6 +210,19 @@ def test_a_file_that_is_no_recording_is_reported(scratch):
     assert top("--plain", scratch / "bad.cairn", status=2).count("\n") == 1
 
 
+def test_a_file_of_any_name_is_shown_or_refused_as_what_it_is(scratch):
+    """Whole, cut, and of another tool."""
+    subprocess.run([CAIRN, "record", "-q", "-o", "x.cairn", "true"], cwd=scratch, env=environment(), check=True)
+    (scratch / "whole").write_bytes((scratch / "x.cairn").read_bytes())
+    assert "has ended" in top("--plain", "whole", folder=scratch)
+    (scratch / "short").write_bytes((scratch / "x.cairn").read_bytes()[:100])
+    message = top("--plain", "short", folder=scratch, status=2)
+    assert "executable" not in message and "'short'" in message and message.count("\n") == 1, message
+    (scratch / "massif.out.1").write_text("desc: --massif\ncmd: ./app\ntime_unit: i\n#-----------\nsnapshot=0\n#-----------\n"
+                                          "time=0\nmem_heap_B=0\nmem_heap_extra_B=0\nmem_stacks_B=0\nheap_tree=empty\n")
+    assert "live heap: " in top("--plain", "massif.out.1", folder=scratch)
+
+
 # The terminal
 
 class Run:
@@ -464,6 +477,19 @@ def test_the_screen_follows_the_size_of_the_terminal(run, columns, height):
     assert len(lines) == height
     run.terminal.press("q")
     assert run.terminal.end_status() == 0
+
+
+def test_a_terminal_that_claims_a_huge_size_is_left_at_once(scratch):
+    """Three copies of 5,000 x 5,000 cells would be more than 2 GiB."""
+    with Conversation(scratch / "c.cairn") as c:
+        with Terminal([CAIRN, "top", c.path], environment(), columns=5000, lines=5000) as screen:
+            while screen.received == 0:
+                assert screen.read(DEADLINE_SECONDS)
+            most = re.search(r"VmHWM:\s+(\d+)", pathlib.Path(f"/proc/{screen.process}/status").read_text())
+            assert int(most.group(1)) < 500 << 10
+            screen.press("q")
+            assert screen.end_status() == 0
+        c.end()
 
 
 def test_an_update_without_news_is_small(scratch):

@@ -253,6 +253,18 @@ def test_an_interrupted_addition_leaves_whole_recordings(fleet, store, number):
     assert counts(store) == {str(path): 10 for path in paths}
 
 
+@pytest.mark.parametrize("limit", [0, 4096, 65536])
+def test_a_limit_on_the_size_of_files_is_a_sentence(server, store, limit):
+    """Of a store that begins, its log and its index; the signal that goes with the limit does not kill."""
+    def confine():
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+
+    message = store.run("add", server, status=2, preexec_fn=confine)
+    assert message.count("\n") == 1 and message.startswith("cairn: the "), message
+
+
 def test_a_full_disk_leaves_the_store_as_it_was(fleet, store):
     paths = [recording["path"] for recording in fleet.recordings]
     store.run("add", paths[0])

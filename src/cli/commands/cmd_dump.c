@@ -8,6 +8,7 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/dump_events.h"
 #include "formats/import/input_file.h"
+#include "host/text/visible_text.h"
 #include "recording/format/schema.h"
 #include "recording/read/recording_dump.h"
 #include "recording/read/recording_reader.h"
@@ -83,17 +84,23 @@ static MUST_USE enum err dump_chunks(const char *path, struct err_info *info)
     return ERR_OK;
 }
 
-// Print text as the field of a line: leave out the bytes that end fields and lines.
+// Print text as the field of a line, with escapes for all that ends fields and lines, that a
+// terminal would obey, or that is not UTF-8.
 static void print_text(const char *text)
 {
-    for (const char *at = text; *at != '\0'; at++) {
-        unsigned char c = (unsigned char)*at;
-        if (c < 0x20 || c == '\\' || c == 0x7f) {
-            (void)printf("\\x%02x", c);
-        } else {
-            (void)putchar(c);
+    CLEANUP(strbuf_release) struct strbuf safe = {0};
+    for (const char *at = text; *at != '\0';) {
+        const size_t plain = strcspn(at, "\\");
+        CLEANUP(strbuf_release) struct strbuf part = {0};
+        strbuf_append(&part, at, plain);
+        visible_append(&safe, strbuf_text(&part));
+        at += plain;
+        if (*at == '\\') {
+            visible_append_escape(&safe, '\\');
+            at++;
         }
     }
+    (void)fputs(strbuf_text(&safe), stdout); // an error of the stream is found at the end
 }
 
 static void

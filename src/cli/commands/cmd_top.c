@@ -5,12 +5,17 @@
 // Context: H. Exit status: 0, or the program's if it was started here and has ended; 2 if nothing
 // can be shown.
 
+#include <string.h>
+#include <unistd.h>
+
 #include "base/compiler.h"
 #include "cli/commands/commands.h"
 #include "cli/options/name_options.h"
 #include "cli/options/output_name.h"
 #include "cli/top/top_terminal.h"
 #include "cli/top/top_watch.h"
+#include "formats/import/input_file.h"
+#include "host/os/file.h"
 
 enum {
     LIMIT_BY_DEFAULT = 20,
@@ -115,6 +120,13 @@ static int watch(const struct top_fields *fields, const struct top_run_options *
     return fields->is_plain ? command_finish_output(status) : status;
 }
 
+// Whether a word names a recording or another tool's file, and no program.
+static bool is_plain_profile(const char *word)
+{
+    return (strchr(word, '/') != NULL || !file_is_in_path(word)) && access(word, X_OK) != 0 &&
+           input_is_profile(word);
+}
+
 static int run(void *context, int count, char **operands)
 {
     const struct top_fields *fields = context;
@@ -122,8 +134,8 @@ static int run(void *context, int count, char **operands)
     if (check_fields(fields, count, &info) != ERR_OK) {
         return command_usage_error(&command_top, &info);
     }
-    const bool is_file =
-        count == 1 && !command_is_program(operands) && output_name_is_recording(operands[0]);
+    const bool is_file = count == 1 && !command_is_program(operands) &&
+                         (output_name_is_recording(operands[0]) || is_plain_profile(operands[0]));
     const struct top_run_options options = {
         .argv = count > 0 && !is_file ? operands : NULL,
         .file = is_file ? operands[0] : NULL,

@@ -8,11 +8,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "host/os/file.h"
 #include "profile/select/name_regex.h"
 
 static volatile sig_atomic_t g_interrupted; // Ctrl-C was pressed since the servers were asked
+
+enum {
+    SAID_AFTER_MS = 5000
+};
 
 enum {
     DEBUG_DIR,
@@ -66,10 +71,18 @@ static bool is_interrupt_pending(const struct name_places *places)
 
 static bool go_on(void *context, uint64_t done_bytes, uint64_t total_bytes)
 {
+    static const char what[] = "asking debuginfod for names (Ctrl-C: do without)";
     struct name_places *places = context;
     catch_interrupts(places);
-    progress_update(&places->progress, "asking debuginfod for names (Ctrl-C: do without)",
-                    done_bytes, total_bytes);
+    progress_update(&places->progress, what, done_bytes, total_bytes);
+    if (places->progress.stream == NULL && !places->has_said) { // once, where no line can change
+        const uint64_t now_ms = clock_monotonic_ms();
+        places->asked_ms = places->asked_ms != 0 ? places->asked_ms : now_ms;
+        places->has_said = now_ms - places->asked_ms >= SAID_AFTER_MS;
+        if (places->has_said) {
+            (void)fprintf(stderr, "cairn: %s\n", what); // no other place to report an error
+        }
+    }
     return g_interrupted == 0 && !is_interrupt_pending(places);
 }
 
@@ -82,6 +95,7 @@ static void end_request(void *context, enum debuginfod_end end)
     };
     struct name_places *places = context;
     progress_clear(&places->progress);
+    places->asked_ms = 0;
     if (sentences[end] != NULL) {
         (void)fprintf(stderr, "cairn: %s\n", sentences[end]); // no other place to report an error
     }

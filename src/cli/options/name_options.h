@@ -58,6 +58,8 @@ struct name_places {
     struct progress progress;
     bool awaits_interrupts; // the command has blocked SIGINT, and reads it from a descriptor
     bool is_catching;       // the handler of Ctrl-C is installed
+    uint64_t asked_ms;      // when the current request began; CLOCK_MONOTONIC
+    bool has_said;          // that it takes long, where no progress is shown
 };
 
 // Fill in `places`. A command that waits for SIGINT itself has blocked it before. `words` may be

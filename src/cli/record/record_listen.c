@@ -2,8 +2,10 @@
 #include "cli/record/record_listen.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/compiler.h"
+#include "cli/options/command.h"
 #include "server/access/token_file.h"
 
 enum err record_listen_check(const struct listen_settings *settings, struct err_info *info)
@@ -17,6 +19,19 @@ enum err record_listen_check(const struct listen_settings *settings, struct err_
         return err_set(info, ERR_INVALID, "--token-file and --no-token cannot be combined");
     }
     return ERR_OK;
+}
+
+// Say that the key of --tls can be read by everybody; it serves nevertheless.
+static void warn_of_open_key(const char *path)
+{
+    struct stat status;
+    if (path != NULL && stat(path, &status) == 0 && S_ISREG(status.st_mode) &&
+        (status.st_mode & S_IROTH) != 0) {
+        struct err_info warning;
+        (void)err_set(&warning, ERR_PERMISSION,
+                      "--tls: all users can read the key in '%s'; 'chmod o-r' ends that", path);
+        (void)command_error(&warning); // a warning has no status
+    }
 }
 
 enum err record_listen_start(const struct listen_settings *settings,
@@ -43,6 +58,7 @@ enum err record_listen_start(const struct listen_settings *settings,
         .names = names,
     };
     TRY(metrics_server_start(&options, out, info));
+    warn_of_open_key(settings->tls_file);
     const char *scheme = settings->tls_file != NULL ? "https" : "http";
     const char *name = strbuf_text(&out->listener.name);
     if (is_unix) {

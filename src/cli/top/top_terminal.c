@@ -26,6 +26,11 @@ static const attr_t styles[] = {
     [TOP_STYLE_KEYS] = A_REVERSE,
 };
 
+// No larger screen is drawn, whatever size a terminal claims: ncurses keeps three copies of it.
+enum {
+    SIZE_MAX_CELLS = 1000, // in each direction
+};
+
 static SCREEN *g_screen; // of the terminal; ncurses has more state of its own
 
 static enum err refuse(struct err_info *info)
@@ -52,12 +57,24 @@ enum err top_terminal_check(struct err_info *info)
     return is_usable ? ERR_OK : refuse(info);
 }
 
+static bool read_size(struct winsize *out)
+{
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, out) == 0 && out->ws_row > 0 && out->ws_col > 0;
+}
+
 enum err top_terminal_open(struct err_info *info)
 {
+    struct winsize size;
     (void)setlocale(LC_CTYPE, ""); // without a locale the screen is ASCII
+    const bool is_huge =
+        read_size(&size) && (size.ws_row > SIZE_MAX_CELLS || size.ws_col > SIZE_MAX_CELLS);
+    use_env(!is_huge); // else begin with the size of terminfo
     g_screen = newterm(NULL, stdout, stdin);
     if (g_screen == NULL) {
         return refuse(info);
+    }
+    if (is_huge) {
+        top_terminal_resize();
     }
     (void)cbreak(); // these fail only without a screen
     (void)noecho();
@@ -82,8 +99,10 @@ void top_terminal_close(void)
 void top_terminal_resize(void)
 {
     struct winsize size;
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 && size.ws_col > 0) {
-        (void)resizeterm(size.ws_row, size.ws_col); // on failure the old size stays
+    if (read_size(&size)) {
+        (void)resizeterm(size.ws_row < SIZE_MAX_CELLS ? size.ws_row : SIZE_MAX_CELLS,
+                         size.ws_col < SIZE_MAX_CELLS ? size.ws_col : SIZE_MAX_CELLS);
+        // on failure the old size stays
     }
 }
 

@@ -19,6 +19,7 @@ struct input {
     struct chunk_source source;      // of fd
     struct unpacked in;              // of fd
     const struct importer *importer; // NULL: none recognizes it
+    bool is_recording;               // it begins as one
 };
 
 static void input_close(struct input *input)
@@ -69,7 +70,8 @@ static MUST_USE enum err input_open(struct input *input, const char *path, struc
                                : recording_file_open(path, &input->fd, source, info));
     size_t len = source->bytes < sizeof(start) ? (size_t)source->bytes : sizeof(start);
     TRY(chunk_source_read(source, 0, start, len, info));
-    if (file_header_begins(start, len)) {
+    input->is_recording = file_header_begins(start, len);
+    if (input->is_recording) {
         return ERR_OK;
     }
     TRY(unpacked_open_fd(&input->in, input->fd, source->bytes, path, info));
@@ -88,6 +90,13 @@ enum err input_find_importer(const char *path, const struct importer **out, stru
     TRY(input_open(&input, path, info));
     *out = input.importer;
     return ERR_OK;
+}
+
+bool input_is_profile(const char *path)
+{
+    CLEANUP(input_close) struct input input = {.fd = -1};
+    return input_open(&input, path, NULL) == ERR_OK &&
+           (input.importer != NULL || input.is_recording);
 }
 
 enum err input_open_recording(const char *path,

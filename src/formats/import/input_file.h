@@ -18,6 +18,9 @@
 enum err input_find_importer(const char *path, const struct importer **out, struct err_info *info)
     MUST_USE;
 
+// Return whether the file is a recording or one that an importer recognizes, perhaps damaged.
+bool input_is_profile(const char *path);
+
 // Open a recording or a foreign file, as recording_open_fd does. `progress` may be NULL. For a
 // foreign file, *result has its size, and if it is truncated (RECORDING_TRUNCATED) what is missing.
 // *out_importer is its importer, NULL for a recording; it may be NULL.

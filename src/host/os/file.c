@@ -424,17 +424,24 @@ void replacement_abandon(struct replacement *r)
     text_freep(&r->path);
 }
 
+// An earlier failure leaves only the stream's error flag without its errno. Writing once more to a
+// file that is given up sets errno to the reason. A full disk is by far the likeliest one.
+static int reason_of_failure(int fd, bool is_regular)
+{
+    return is_regular && write(fd, "\n", 1) < 0 ? errno : ENOSPC;
+}
+
 enum err replacement_commit(struct replacement *r, bool durable, struct err_info *info)
 {
     CLEANUP(replacement_abandon) struct replacement done = *r;
     *r = (struct replacement){0};
-    // An earlier failure leaves only the stream's error flag without its errno. A full disk is by
-    // far the likeliest cause.
+    bool is_regular = done.temporary != NULL || done.is_nameless;
     bool failed_before = ferror(done.stream) != 0;
     if (fflush(done.stream) != 0 || failed_before) {
-        return err_set_errno(info, failed_before ? ENOSPC : errno, "cannot write '%s'", done.path);
+        const int problem =
+            failed_before ? reason_of_failure(fileno(done.stream), is_regular) : errno;
+        return err_set_errno(info, problem, "cannot write '%s'", done.path);
     }
-    bool is_regular = done.temporary != NULL || done.is_nameless;
     if (durable && is_regular && fsync(fileno(done.stream)) != 0) {
         return err_set_errno(info, errno, "cannot write '%s' to the disk", done.path);
     }

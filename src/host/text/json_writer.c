@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "host/text/utf8.h"
+#include "host/text/visible_text.h"
 
 static bool sink_stream(void *context, const char *data, size_t len)
 {
@@ -138,6 +139,18 @@ void json_end_array(struct json_writer *w)
     end_container(w, "]");
 }
 
+// Write the escape of a character that a terminal would obey; above U+FFFF it is a pair of
+// surrogates (RFC 8259, section 7).
+static void put_code(struct json_writer *w, uint32_t code)
+{
+    char escape[16];
+    const uint32_t above = code - 0x10000;
+    const int len = code < 0x10000 ? snprintf(escape, sizeof(escape), "\\u%04x", code)
+                                   : snprintf(escape, sizeof(escape), "\\u%04x\\u%04x",
+                                              0xd800 + (above >> 10), 0xdc00 + (above & 0x3ff));
+    put(w, escape, (size_t)len);
+}
+
 // Write the escape of one character. Return the number of its input bytes.
 static size_t put_special(struct json_writer *w, const uint8_t *at, size_t left)
 {
@@ -149,18 +162,17 @@ static size_t put_special(struct json_writer *w, const uint8_t *at, size_t left)
             return 1;
         }
     }
-    if (*at < 0x20 || *at == 0x7f) {
-        char escape[8];
-        put(w, escape, (size_t)snprintf(escape, sizeof(escape), "\\u%04x", *at));
-        return 1;
-    }
     uint32_t code;
     size_t len = utf8_decode_bytes((const char *)at, left, &code);
     if (len == 0) {
         put(w, "\xef\xbf\xbd", 3);
         return 1;
     }
-    put(w, (const char *)at, len);
+    if (w->style != JSON_BARE && visible_is_hidden(code)) {
+        put_code(w, code);
+    } else {
+        put(w, (const char *)at, len);
+    }
     return len;
 }
 

@@ -5,8 +5,8 @@
 // closes objects and arrays in it; the writer adds commas, quotes and, if requested,
 // line breaks. Of the nesting it stores only the depth: the parent of a closed container is not
 // empty, so one flag is enough for commas, and the depth is unlimited. Keys and strings may hold
-// any bytes: control characters are escaped, bytes that are not UTF-8 become U+FFFD. After the sink
-// fails, later calls do nothing, and json_finish reports the failure.
+// any bytes: what a terminal would obey is escaped (visible_text.h), bytes that are not UTF-8
+// become U+FFFD. After the sink fails, later calls do nothing, and json_finish reports the failure.
 //
 //   struct json_writer w;
 //   json_to_stream(&w, stdout, JSON_INDENTED);

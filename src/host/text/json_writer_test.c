@@ -80,6 +80,10 @@ static void strings_are_escaped_and_always_utf8(void **state)
         {"\xf4\x90\x80\x80z", 5, "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdz\""},
         {"\xe2\x82z", 3, "\"\xef\xbf\xbd\xef\xbf\xbdz\""},
         {"\xf4\x8f\xbf\xbf", 4, "\"\xf4\x8f\xbf\xbf\""},
+        // What a terminal would obey: CSI, a new line, a change of direction; a tag above U+FFFF.
+        {"\xc2\x9b\xc2\x85", 4, "\"\\u009b\\u0085\""},
+        {"\xe2\x80\xaez", 4, "\"\\u202ez\""},
+        {"\xf3\xa0\x80\x81", 4, "\"\\udb40\\udc01\""},
         {"ab\xe2\x82\xac", 4, "\"ab\xef\xbf\xbd\xef\xbf\xbd\""}, // ends within a character
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

@@ -6,8 +6,15 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "host/os/file.h"
+#include "host/text/number.h"
+
+enum {
+    PATIENCE_MS = 30000,
+    MAX_PATIENCE_S = 86400,
+};
 
 // From the manual page debuginfod_find_debuginfo(3). cairn does not need the package with the
 // header.
@@ -134,15 +141,37 @@ static struct debuginfod *servers_of(struct debuginfod_client *client)
     return get_user_data(client);
 }
 
+// Return how long servers may be silent. libdebuginfod's own default is three times 90 s.
+static uint64_t patience_ms(void)
+{
+    const char *text = getenv("DEBUGINFOD_TIMEOUT");
+    uint64_t seconds = 0;
+    return text != NULL && number_parse(text, MAX_PATIENCE_S, &seconds) && seconds > 0
+               ? seconds * MS_PER_S
+               : PATIENCE_MS;
+}
+
+// Note what has come. Return whether nothing has for too long.
+static bool is_silent(struct debuginfod *servers, uint64_t done_bytes)
+{
+    const uint64_t now_ms = clock_monotonic_ms();
+    if (servers->heard_ms == 0 || done_bytes != servers->heard_bytes) {
+        servers->heard_ms = now_ms;
+        servers->heard_bytes = done_bytes;
+    }
+    return now_ms - servers->heard_ms >= patience_ms();
+}
+
 // Report progress. A result other than 0 ends the request.
 static int show_progress(struct debuginfod_client *client, long done, long total)
 {
     struct debuginfod *servers = servers_of(client);
+    servers->is_silent = is_silent(servers, done > 0 ? (uint64_t)done : 0);
     if (servers->go_on != NULL && !servers->go_on(servers->context, done > 0 ? (uint64_t)done : 0,
                                                   total > 0 ? (uint64_t)total : 0)) {
         servers->has_given_up = true;
     }
-    return servers->has_given_up;
+    return servers->has_given_up || servers->is_silent;
 }
 
 static MUST_USE enum err open_client(struct debuginfod *servers)
@@ -173,14 +202,17 @@ static int ask(struct debuginfod *servers, struct bytes build_id, char **out_pat
 {
     struct debuginfod_library *library = servers->library;
     int result = -EINTR;
+    servers->heard_ms = 0;
+    servers->is_silent = false;
     servers->has_given_up = servers->go_on != NULL && !servers->go_on(servers->context, 0, 0);
     if (!servers->has_given_up) {
         result =
             library->find_debuginfo(library->client, build_id.data, (int)build_id.len, out_path);
     }
     const enum debuginfod_end end = servers->has_given_up ? DEBUGINFOD_INTERRUPTED
-                                    : is_silence(result)  ? DEBUGINFOD_SILENT
-                                                          : DEBUGINFOD_ANSWERED;
+                                    : servers->is_silent || is_silence(result)
+                                        ? DEBUGINFOD_SILENT
+                                        : DEBUGINFOD_ANSWERED;
     servers->has_given_up = end != DEBUGINFOD_ANSWERED;
     if (servers->end_request != NULL) {
         servers->end_request(servers->context, end);

@@ -7,7 +7,8 @@
 // keeps downloads in its own cache, where it and cairn find them later. Requests reveal to the
 // servers which programs the user runs, so cairn sends them only if the user has set the servers'
 // names.
-// Context: H; one thread. A request lasts until the servers answer, or until `go_on` returns false.
+// Context: H; one thread. A request lasts until the servers answer, until `go_on` returns false, or
+// until no byte has come for half a minute ($DEBUGINFOD_TIMEOUT seconds).
 #pragma once
 
 #include <stdbool.h>
@@ -33,6 +34,10 @@ struct debuginfod {
     void *context;
     struct debuginfod_library *library; // owned; NULL before the first request
     bool has_given_up;
+    // Of the current request:
+    uint64_t heard_ms; // when bytes came last, or it began; CLOCK_MONOTONIC
+    uint64_t heard_bytes;
+    bool is_silent;
 };
 
 // Return whether the user has named servers.
