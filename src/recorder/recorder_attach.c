@@ -12,6 +12,7 @@
 #include "base/minmax.h"
 #include "host/os/file.h"
 #include "host/os/proc_file.h"
+#include "host/text/format.h"
 #include "recorder/recorder_state.h"
 
 enum {
@@ -287,10 +288,11 @@ void recorder_attach_tell_stop(const struct recorder_state *s,
     if (s->options->tells_stops && stop->attempts > 0) {
         recorder_log(s,
                      "process %d was stopped for %.2f ms (threads: %u; %.2f ms until all had "
-                     "stopped; %.2f ms for %zu functions; attempt %u; %s priority)",
+                     "stopped; %.2f ms for %s; attempt %u; %s priority)",
                      attach->inject.target.pid, (double)stop->held_ns / NS_PER_MS, stop->threads,
                      (double)stop->stop_ns / NS_PER_MS, (double)stop->work_ns / NS_PER_MS,
-                     function_count, stop->attempts, stop->is_realtime ? "real-time" : "ordinary");
+                     format_things(function_count, "function", "functions").text, stop->attempts,
+                     stop->is_realtime ? "real-time" : "ordinary");
     }
 }
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "host/text/format.h"
 #include "host/text/number.h"
 #include "recorder/recorder_snapshots.h"
 #include "recorder/recorder_state.h"
@@ -153,11 +154,10 @@ answer_snapshot(struct recorder_state *s, uint64_t now_ms, const char *text, str
         return refuse(reply, &info);
     }
     accept(reply, "");
-    strbuf_printf(reply,
-                  "took a snapshot of %zu %s at %" PRIu64 ".%03" PRIu64 " s: %" PRIu64 " KiB",
-                  s->memory_snapshots.last.memory_snapshots.len,
-                  s->memory_snapshots.last.memory_snapshots.len == 1 ? "process" : "processes",
-                  now_ms / 1000, now_ms % 1000, s->memory_snapshots.last.rss_bytes / 1024);
+    strbuf_printf(
+        reply, "took a snapshot of %s at %" PRIu64 ".%03" PRIu64 " s: %" PRIu64 " KiB",
+        format_things(s->memory_snapshots.last.memory_snapshots.len, "process", "processes").text,
+        now_ms / 1000, now_ms % 1000, s->memory_snapshots.last.rss_bytes / 1024);
     return 0;
 }
 

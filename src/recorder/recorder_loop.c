@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/minmax.h"
 #include "host/os/file.h"
+#include "host/text/format.h"
 #include "recorder/memory/own_memory.h"
 #include "recorder/processes/pending_processes.h"
 #include "recorder/recorder_snapshots.h"
@@ -201,9 +202,11 @@ static bool is_over(struct recorder_state *s, bool was_busy, uint64_t now_ms)
     if (!s->has_said_others && now_ms >= s->said_after_ms) {
         s->has_said_others = true;
         recorder_log(s,
-                     "the program has ended, but %u of the processes that it started are still "
-                     "running; recording continues until they end (Ctrl-C stops it now)",
-                     (unsigned)max_u64(s->drain.process_count, followed));
+                     "the program has ended, but %s still running; recording continues until the "
+                     "end of what it started (Ctrl-C stops it now)",
+                     format_things(max_u64(s->drain.process_count, followed), "process of it is",
+                                   "processes of it are")
+                         .text);
     }
     return false;
 }

@@ -296,7 +296,7 @@ begin(struct http *http, struct MHD_Connection *connection, enum method method, 
     bool is_public = service->has_viewer && verdict == ACCESS_NO_TOKEN && method == METHOD_READ &&
                      asset_find(target) != NULL;
     if (verdict != ACCESS_GRANTED && !is_public) {
-        return authentication_refuse(connection, verdict);
+        return authentication_refuse(&http->credentials, connection, verdict);
     }
     // Without tokens no client has shown one, and the oldest connection makes room for the newest.
     if (verdict == ACCESS_GRANTED && !http->credentials.policy.is_open) {

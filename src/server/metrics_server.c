@@ -69,6 +69,7 @@ static MUST_USE enum err start_generation(struct serving *serving,
     next->http.metrics = serving->source;
     next->http.credentials.policy.has_any_name = listener->is_unix || !listener->is_loopback;
     next->http.credentials.policy.is_open = listener->is_unix || token == NULL;
+    next->http.credentials.policy.needs_header = true; // only the viewer opens addresses
     if (token != NULL) {
         next->http.credentials.token = *token;
     }

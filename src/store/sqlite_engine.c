@@ -6,8 +6,9 @@
 // The file is private to its user, because recordings have command lines. One that may only be
 // read, by its mode or on a read-only file system, can be queried while no program has it open.
 //
-// A user's statement may only read: an authorizer refuses every other action. A file is taken for a
-// store only by its application id. Nothing in a foreign or damaged file is changed. Context: H.
+// A user's statement may only read: an authorizer refuses every other action. Its values have a
+// bound, and Ctrl-C ends it. A file is taken for a store only by its application id. Nothing in a
+// foreign or damaged file is changed. Context: H.
 #include <errno.h>
 #include <math.h>
 #include <sqlite3.h>
@@ -26,6 +27,7 @@
 enum {
     BUSY_MS = 60000,
     APPLICATION_ID = 0x6361736f, // as in store_schema.c
+    FOREIGN_VALUE_MAX_BYTES = 64 << 20,
 };
 
 struct sqlite_engine {
@@ -62,6 +64,9 @@ static enum err fail(const struct sqlite_engine *e, struct err_info *info)
                                    e->path)
                    : err_set(info, ERR_IO, "the store '%s': %s", e->path,
                              sqlite3_errmsg(e->database));
+    case SQLITE_TOOBIG:
+        return err_set(info, ERR_LIMIT, "the query makes a value of more than %d MiB",
+                       FOREIGN_VALUE_MAX_BYTES >> 20);
     case SQLITE_READONLY:
         return err_set(info, ERR_PERMISSION, "the store '%s' cannot be written to", e->path);
     default:
@@ -110,6 +115,18 @@ static void bind(sqlite3_stmt *statement, const struct store_value *values, size
 
 // --- queries -----------------------------------------------------------------------------------
 
+// Return whether a function only computes. The others load code, or show and take addresses of it.
+static bool is_harmless(const char *function)
+{
+    static const char *const others[] = {"load_extension", "fts3_tokenizer"};
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        if (strcmp(function, others[i]) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static int permit_reading(void *context,
                           int action,
                           const char *first,
@@ -123,7 +140,7 @@ static int permit_reading(void *context,
     (void)trigger;
     const bool reads = action == SQLITE_SELECT || action == SQLITE_READ ||
                        action == SQLITE_RECURSIVE ||
-                       (action == SQLITE_FUNCTION && strcmp(second, "load_extension") != 0);
+                       (action == SQLITE_FUNCTION && is_harmless(second));
     return reads ? SQLITE_OK : SQLITE_DENY;
 }
 
@@ -209,10 +226,19 @@ static enum err query(struct store *engine,
 {
     struct sqlite_engine *e = of(engine);
     sqlite3_stmt *statement = NULL;
-    TRY(prepare(e, sql, is_foreign, &statement, info));
-    bind(statement, values, count);
+    // A user's statement can ask for a value of any size, and one step of it cannot be interrupted.
+    const int usual =
+        sqlite3_limit(e->database, SQLITE_LIMIT_LENGTH, is_foreign ? FOREIGN_VALUE_MAX_BYTES : -1);
+    enum err problem = prepare(e, sql, is_foreign, &statement, info);
     int status = SQLITE_OK;
-    enum err problem = fetch(statement, &status, out);
+    if (problem == ERR_OK) {
+        bind(statement, values, count);
+        problem = fetch(statement, &status, out);
+    }
+    (void)sqlite3_limit(e->database, SQLITE_LIMIT_LENGTH, usual); // returns the former one
+    if (statement == NULL) {
+        return problem;
+    }
     if (problem == ERR_LIMIT) {
         (void)err_set(info, problem, "the answer is too long: use LIMIT"); // returned below
     } else if (problem == ERR_OK && status != SQLITE_DONE) {

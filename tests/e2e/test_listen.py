@@ -204,6 +204,8 @@ def test_the_token_opens_as_bearer_and_as_password(scratch):
                                 (basic("", c.token), 200), (basic(c.token, ""), 401), (basic("any", c.token[:-1]), 401),
                                 ({"Authorization": "Basic !"}, 401)]:
             assert c.ask("/metrics", headers)[0] == status, headers
+        for path in ("/metrics", "/ready", "/debug/pprof/heap", "/"):  # addresses are in the logs of proxies
+            assert c.ask(f"{path}?token={c.token}", {})[0] == 401, path
         host = {"Host": "evil.example", "Authorization": f"Bearer {c.token}"}
         assert c.ask("/metrics", host)[0] == 421
         c.end()

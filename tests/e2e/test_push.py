@@ -213,6 +213,15 @@ def test_a_failure_delays_and_loses_nothing(reaction, scratch):
     assert_allocated(collector.accepted, recording, scratch)
 
 
+def test_an_endless_line_of_a_header_is_said_as_that(scratch):
+    """libcurl has a bound for a line and calls it a lack of memory."""
+    with Collector([endless(b"y" * 65536, b"HTTP/1.1 200 OK\r\nX: ")] * 20) as collector, \
+            Pushing(scratch / "c.cairn", collector.url, "--push-timeout", "2s") as c:
+        c.ctl("checkpoint")
+        _, said = c.end_saying()
+    assert said.endswith(": the header of the server's answer is too long\n"), said
+
+
 def test_a_redirection_is_not_followed(scratch):
     auth = scratch / "auth"
     auth.write_text("secret\n")
@@ -240,7 +249,7 @@ def test_what_a_refusal_costs_is_counted(scratch):
             return Recording(c.path, None).notes.get("lost_profiles") == 1
         wait_until(is_noted, "the loss in the report")
         recording, said = c.end_saying()
-    assert re.fullmatch(r"cairn: --push: 1 profiles lost, 0 wait in the spool: .* status 400\n", said), said
+    assert re.fullmatch(r"cairn: --push: 1 profile lost, 0 wait in the spool: .* status 400\n", said), said
     recording.assert_whole()
 
 

@@ -140,7 +140,8 @@ READING = ["SELECT count(*) AS n FROM rows", "WITH x AS (SELECT 1 AS n) SELECT n
 REFUSED = [("DELETE FROM recordings", "a query may only read"), ("DROP TABLE stacks", "a query may only read"),
            ("ATTACH 'other.db' AS other", "a query may only read"), ("PRAGMA user_version=9", "a query may only read"),
            ("SELECT 1; DELETE FROM recordings", "a query must be one statement"), ("", "a query must be one statement"),
-           ("SELECT load_extension('x')", "the query: "), ("SELEKT 1", "the query: "), ("VACUUM", "a query may only read"),
+           ("SELECT load_extension('x')", "the query: "), ("SELECT fts3_tokenizer('simple')", "the query: "),
+           ("SELECT hex(zeroblob(1000000000))", "the query"), ("SELECT length(printf('%900000000d', 1))", "the query"), ("SELEKT 1", "the query: "), ("VACUUM", "a query may only read"),
            ("CREATE TEMP TABLE x(y)", "a query may only read"), ("INSERT INTO stacks VALUES(1,2,3,4,5)", "a query may")]
 
 
@@ -346,6 +347,16 @@ def test_a_name_that_means_no_file_to_sqlite_is_a_file(server, tmp_path, monkeyp
     store = Store(":memory:")
     store.run("add", server)
     assert len(store.rows("list")) == 1
+
+
+def test_ctrl_c_ends_a_query_without_end(server, store):
+    store.run("add", server)
+    query = store.start("query", "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n+1 FROM r) SELECT count(*) FROM r")
+    wait_until(lambda: "store.db" in " ".join(os.readlink(link) for link in pathlib.Path(f"/proc/{query.pid}/fd").iterdir()
+                                              if link.is_symlink()), "the query")
+    query.send_signal(signal.SIGINT)
+    query.communicate(timeout=60)
+    assert query.returncode == -signal.SIGINT
 
 
 def test_a_wrong_label_makes_no_store(server, tmp_path):

@@ -91,8 +91,8 @@ void check_write_text(const struct check_results *results, bool use_color, FILE 
     }
     const char *paint =
         paint_begin(use_color, broken > 0 || has_failed ? PAINT_WARNING : PAINT_GOOD);
-    (void)fprintf(out, "%s%s of %s budgets broken", paint, format_count(broken).text,
-                  format_count(checks).text);
+    (void)fprintf(out, "%s%s of %s broken", paint, format_count(broken).text,
+                  format_things(checks, "budget", "budgets").text);
     if (uncertain > 0) {
         (void)fprintf(out, ", %s cannot be told", format_count(uncertain).text);
     }

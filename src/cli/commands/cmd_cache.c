@@ -60,9 +60,9 @@ static MUST_USE enum err print_size(const struct name_cache *cache, struct err_i
     CLEANUP(strbuf_release) struct strbuf folder = {0};
     TRY(name_cache_list(cache, &files, info));
     screen_append(&folder, strbuf_text(&cache->folder));
-    (void)printf("%s of %s in %s %s, %s\n", format_bytes(sum_bytes(&files)).text,
-                 format_bytes(name_cache_limit(cache)).text, format_count(files.len).text,
-                 files.len == 1 ? "file" : "files", strbuf_text(&folder));
+    (void)printf("%s of %s in %s, %s\n", format_bytes(sum_bytes(&files)).text,
+                 format_bytes(name_cache_limit(cache)).text,
+                 format_things(files.len, "file", "files").text, strbuf_text(&folder));
     return ERR_OK;
 }
 
@@ -87,7 +87,7 @@ clear(const struct name_cache *cache, const char *word, struct err_info *info)
     size_t count = 0;
     (void)word;
     TRY(name_cache_trim(cache, 0, &count, info));
-    (void)printf("%s %s removed\n", format_count(count).text, count == 1 ? "file" : "files");
+    (void)printf("%s removed\n", format_things(count, "file", "files").text);
     return ERR_OK;
 }
 

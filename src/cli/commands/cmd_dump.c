@@ -8,6 +8,7 @@
 #include "cli/commands/commands.h"
 #include "cli/commands/dump_events.h"
 #include "formats/import/input_file.h"
+#include "host/text/format.h"
 #include "host/text/visible_text.h"
 #include "recording/format/schema.h"
 #include "recording/read/recording_dump.h"
@@ -72,14 +73,15 @@ static MUST_USE enum err dump_chunks(const char *path, struct err_info *info)
         return ERR_OK;
     }
     TRY(problem);
-    (void)printf("format %u.%u, %" PRIu64 " bytes, %" PRIu64 " chunks, %s%s\n",
-                 (unsigned)summary.major, (unsigned)summary.minor, summary.file_bytes,
-                 summary.chunk_count,
+    (void)printf("format %u.%u, %s, %s, %s%s\n", (unsigned)summary.major, (unsigned)summary.minor,
+                 format_things(summary.file_bytes, "byte", "bytes").text,
+                 format_things(summary.chunk_count, "chunk", "chunks").text,
                  summary.has_footer ? "finished" : "without an end (being written, or cut)",
                  summary.is_header_damaged ? ", header damaged" : "");
     if (summary.unreadable_bytes > 0) {
-        (void)printf("%" PRIu64 " bytes from offset %" PRIu64 " are not in a complete chunk\n",
-                     summary.unreadable_bytes, summary.unreadable_offset);
+        (void)printf("%s from offset %" PRIu64 " %s not in a complete chunk\n",
+                     format_things(summary.unreadable_bytes, "byte", "bytes").text,
+                     summary.unreadable_offset, summary.unreadable_bytes == 1 ? "is" : "are");
     }
     return ERR_OK;
 }

@@ -17,6 +17,7 @@
 #include "cli/text/screen_text.h"
 #include "formats/import/input_file.h"
 #include "host/os/file.h"
+#include "host/text/format.h"
 #include "host/text/json_writer.h"
 #include "host/text/number.h"
 #include "store/store.h"
@@ -231,8 +232,8 @@ run_query(struct store *store, const struct call *call, struct err_info *info)
         }
     }
     if (call->count != 1 + needed) {
-        return err_set(info, ERR_UNSUPPORTED, "query %s takes %d more %s", call->words[0], needed,
-                       needed == 1 ? "word" : "words");
+        return err_set(info, ERR_UNSUPPORTED, "query %s takes %s", call->words[0],
+                       format_things((uint64_t)needed, "more word", "more words").text);
     }
     if (query != NULL) {
         return ask(store, query, call, call->words + 1, info);

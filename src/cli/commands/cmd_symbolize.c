@@ -62,10 +62,9 @@ static int tell(const char *path, const struct named_recording *named)
     if (!named->is_changed) {
         (void)printf("%s: nothing new was found; the file is unchanged\n", strbuf_text(&safe));
     } else {
-        (void)printf("%s: %s %s named, %" PRIu64 " %s with debug information\n", strbuf_text(&safe),
-                     format_count(named->named_frames).text,
-                     named->named_frames == 1 ? "place" : "places", named->named_modules,
-                     named->named_modules == 1 ? "module" : "modules");
+        (void)printf("%s: %s named, %s with debug information\n", strbuf_text(&safe),
+                     format_things(named->named_frames, "place", "places").text,
+                     format_things(named->named_modules, "module", "modules").text);
     }
     return command_finish_output(STATUS_OK);
 }

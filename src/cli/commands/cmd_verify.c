@@ -6,6 +6,7 @@
 #include "base/compiler.h"
 #include "cli/commands/commands.h"
 #include "formats/import/input_file.h"
+#include "host/text/format.h"
 #include "recording/read/recording_dump.h"
 #include "recording/read/recording_reader.h"
 #include "recording/read/recording_verify.h"
@@ -28,8 +29,9 @@ static uint64_t print_file_findings(const struct dump_summary *summary)
         found++;
     }
     if (summary->unreadable_bytes > 0) {
-        (void)printf("%" PRIu64 " bytes from offset %" PRIu64 " are not in a complete chunk\n",
-                     summary->unreadable_bytes, summary->unreadable_offset);
+        (void)printf("%s from offset %" PRIu64 " %s not in a complete chunk\n",
+                     format_things(summary->unreadable_bytes, "byte", "bytes").text,
+                     summary->unreadable_offset, summary->unreadable_bytes == 1 ? "is" : "are");
         found++;
     }
     if (summary->has_footer && !summary->has_contents) {
@@ -74,11 +76,14 @@ static int run(void *fields, int count, char **operands)
     }
     found += print_findings(&findings);
     if (found == 0 && importer != NULL) {
-        (void)printf("sound: a file of %s, %" PRIu64 " bytes, read as %zu rows\n", importer->name,
-                     result.file_bytes, recording.row_count);
+        (void)printf("sound: a file of %s, %s, read as %s\n", importer->name,
+                     format_things(result.file_bytes, "byte", "bytes").text,
+                     format_things(recording.row_count, "row", "rows").text);
     } else if (found == 0) {
-        (void)printf("sound: %" PRIu64 " chunks in %" PRIu64 " bytes, %zu rows%s\n",
-                     summary.chunk_count, summary.file_bytes, recording.row_count,
+        (void)printf("sound: %s in %s, %s%s\n",
+                     format_things(summary.chunk_count, "chunk", "chunks").text,
+                     format_things(summary.file_bytes, "byte", "bytes").text,
+                     format_things(recording.row_count, "row", "rows").text,
                      result.condition == RECORDING_GROWING ? ", still growing" : "");
     }
     return command_finish_output(found == 0 ? STATUS_OK : STATUS_FOUND);

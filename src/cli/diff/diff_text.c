@@ -18,6 +18,7 @@
 #include "cli/text/location_text.h"
 #include "cli/text/paint.h"
 #include "cli/text/screen_text.h"
+#include "host/text/format.h"
 #include "profile/accuracy/sampling.h"
 #include "profile/compare/diff_format.h"
 
@@ -192,9 +193,8 @@ print_stacks(const struct diff_report *report, FILE *out, uint32_t entry, enum c
         print_frames(report, out, stacks.items[i]);
     }
     if (stacks.len > shown) {
-        (void)fprintf(out, "%*s%s more %s changed\n", STACK_INDENT, "",
-                      format_count(stacks.len - shown).text,
-                      stacks.len - shown == 1 ? "stack" : "stacks");
+        (void)fprintf(out, "%*s%s changed\n", STACK_INDENT, "",
+                      format_things(stacks.len - shown, "more stack", "more stacks").text);
     }
     return ERR_OK;
 }
@@ -236,8 +236,8 @@ enum err diff_print_section(const struct diff_report *report, FILE *out, enum co
         TRY(print_entry(report, out, ids.items[i], cost, i + 1));
     }
     if (ids.len > shown) {
-        (void)fprintf(out, "\n     %s more %s changed\n", format_count(ids.len - shown).text,
-                      ids.len - shown == 1 ? "function" : "functions");
+        (void)fprintf(out, "\n     %s changed\n",
+                      format_things(ids.len - shown, "more function", "more functions").text);
     }
     return ERR_OK;
 }

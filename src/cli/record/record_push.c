@@ -8,6 +8,7 @@
 #include "base/compiler.h"
 #include "host/http/http_client.h"
 #include "host/http/http_credentials.h"
+#include "host/text/format.h"
 #include "push/push_labels.h"
 
 enum {
@@ -97,7 +98,8 @@ void record_push_stop(struct push_process *push,
         strbuf_append_text(said,
                            "the process of --push ended early; the recording is not affected");
     } else if (lost > 0 || waiting > 0) {
-        strbuf_printf(said, "--push: %" PRIu64 " profiles lost, %" PRIu64 " wait in the spool: %s",
-                      lost, waiting, report->failure.text);
+        strbuf_printf(said, "--push: %s lost, %" PRIu64 " %s in the spool: %s",
+                      format_things(lost, "profile", "profiles").text, waiting,
+                      waiting == 1 ? "waits" : "wait", report->failure.text);
     }
 }

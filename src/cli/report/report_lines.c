@@ -7,6 +7,7 @@
 #include "cli/text/location_text.h"
 #include "cli/text/screen_text.h"
 #include "host/os/file.h"
+#include "host/text/format.h"
 #include "profile/accuracy/sampling.h"
 
 const char *report_paint(const struct report *report, enum paint paint)
@@ -67,7 +68,7 @@ void report_print_title(const struct report *report, FILE *out, const char *titl
 void report_print_counted(
     FILE *out, uint64_t count, const char *one, const char *many, const char *after)
 {
-    (void)fprintf(out, "%s %s%s", format_count(count).text, count == 1 ? one : many, after);
+    (void)fprintf(out, "%s%s", format_things(count, one, many).text, after);
 }
 
 void report_print_rest(FILE *out, uint64_t count, uint64_t shown, const char *one, const char *many)

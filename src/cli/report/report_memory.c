@@ -15,6 +15,7 @@
 #include "cli/report/report_views.h"
 #include "cli/text/location_text.h"
 #include "cli/text/screen_text.h"
+#include "host/text/format.h"
 
 enum {
     BAR_COLUMNS_MAX = 66,
@@ -175,10 +176,10 @@ print_fragmentation(const struct report *report, FILE *out, const struct rss_bre
         append_site(report, survivor->node, report_width(report) - SURVIVOR_COLUMNS, &name);
         screen_append_cut(&cut, strbuf_text(&name), report_width(report) - SURVIVOR_COLUMNS,
                           SCREEN_CUT_MIDDLE);
-        (void)fprintf(out, "    %10s held by %9s in %s %s since %s\n",
+        (void)fprintf(out, "    %10s held by %9s in %s since %s\n",
                       format_bytes(survivor->held_bytes).text,
-                      format_bytes(survivor->block_bytes).text, format_count(survivor->blocks).text,
-                      survivor->blocks == 1 ? "block" : "blocks",
+                      format_bytes(survivor->block_bytes).text,
+                      format_things(survivor->blocks, "block", "blocks").text,
                       screen_format_ms(survivor->oldest_ms).text);
         (void)fprintf(out, "    %10s %s\n", "", strbuf_text(&cut));
     }

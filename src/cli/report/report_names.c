@@ -116,8 +116,9 @@ static void print_module(const struct report *report,
     CLEANUP(strbuf_release) struct strbuf advice = {0};
     screen_append(&line, path_file_name(report_string(
                              report, &text, report->profile->recording.modules[module].path)));
-    strbuf_printf(&line, ": %s of %s places have a name, ",
-                  format_count(coverage->with_function).text, format_count(coverage->frames).text);
+    strbuf_printf(&line, ": %s of %s %s a name, ", format_count(coverage->with_function).text,
+                  format_things(coverage->frames, "place", "places").text,
+                  coverage->with_function == 1 ? "has" : "have");
     strbuf_printf(&line, "%s a line", format_count(coverage->with_line).text);
     strbuf_clear(&text);
     screen_append_cut(&text, strbuf_text(&line), report_width(report) - 2, SCREEN_CUT_MIDDLE);

@@ -12,6 +12,7 @@
 #include "cli/options/filter_options.h"
 #include "cli/report/report_lines.h"
 #include "cli/text/screen_text.h"
+#include "host/text/format.h"
 #include "profile/accuracy/coverage.h"
 #include "profile/accuracy/sampling.h"
 
@@ -90,7 +91,7 @@ static void
 print_bytes_total(const struct report *report, FILE *out, const char *name, uint64_t bytes)
 {
     print_total(report, out, name, format_bytes(bytes));
-    (void)fprintf(out, "  %s bytes", format_count(bytes).text);
+    (void)fprintf(out, "  %s", format_things(bytes, "byte", "bytes").text);
 }
 
 // Print the error of a total, unless it is exact.
@@ -153,7 +154,7 @@ static void print_peak_total(const struct report *report, FILE *out)
     append_bounds(report, &bounds);
     const char *text = strbuf_text(&bounds);
     const size_t columns =
-        LEFT_INDENT + strlen(format_count(bytes).text) + strlen(" bytes") + bounds.len;
+        LEFT_INDENT + strlen(format_things(bytes, "byte", "bytes").text) + bounds.len;
     if (text[0] == ',' && columns > report_width(report)) {
         (void)fprintf(out, ",\n%*s%s\n", LEFT_INDENT, "", text + strlen(", "));
     } else {
@@ -195,8 +196,11 @@ static void print_sampling(const struct report *report, FILE *out)
         CLEANUP(strbuf_release) struct strbuf line = {0};
         strbuf_printf(&line, "Estimates: %s allocations was recorded. Exactly ",
                       sampling_format_rate(&sampling).text);
-        strbuf_printf(&line, "%s allocations ", format_count(sampling.allocations).text);
-        strbuf_printf(&line, "of %s bytes were made.", format_count(sampling.allocated_bytes).text);
+        strbuf_printf(&line, "%s of ",
+                      format_things(sampling.allocations, "allocation", "allocations").text);
+        strbuf_printf(&line, "%s %s made.",
+                      format_things(sampling.allocated_bytes, "byte", "bytes").text,
+                      sampling.allocations == 1 ? "was" : "were");
         if (sampling.bytes != 0) {
             strbuf_append_char(&line, ' ');
             sampling_append_error(&sampling, &line);
@@ -246,7 +250,8 @@ static void print_share(const struct report *report, FILE *out)
     const struct rec_totals *all = &report->profile->recording.totals;
     const uint64_t *part = report->summary.costs.values;
     (void)fprintf(out, "    %s of ", format_count(part[COST_ALLOCATIONS]).text);
-    (void)fprintf(out, "%s allocations pass, ", format_count(all->allocations).text);
+    (void)fprintf(out, "%s %s, ", format_things(all->allocations, "allocation", "allocations").text,
+                  part[COST_ALLOCATIONS] == 1 ? "passes" : "pass");
     (void)fprintf(out, "%s of ", format_bytes(part[COST_ALLOCATED_BYTES]).text);
     (void)fprintf(out, "%s\n", format_bytes(all->allocated_bytes).text);
 }
@@ -275,9 +280,9 @@ static void print_process(const struct report *report, FILE *out, const struct p
     CLEANUP(strbuf_release) struct strbuf text = {0};
     CLEANUP(strbuf_release) struct strbuf cut = {0};
     rec_string what = process->command_line != 0 ? process->command_line : process->executable;
-    int used = fprintf(out, "  %10s at its peak, %12s allocations  %7" PRIu32 "  ",
-                       format_bytes(line->peak_bytes).text, format_count(line->allocations).text,
-                       process->pid);
+    int used = fprintf(
+        out, "  %10s at its peak, %24s  %7" PRIu32 "  ", format_bytes(line->peak_bytes).text,
+        format_things(line->allocations, "allocation ", "allocations").text, process->pid);
     size_t room = report_width(report) > (size_t)used ? report_width(report) - (size_t)used : 0;
     screen_append_cut(&cut, report_string(report, &text, what), room, SCREEN_CUT_MIDDLE);
     (void)fprintf(out, "%s\n", strbuf_text(&cut));

@@ -16,6 +16,7 @@
 #include "base/minmax.h"
 #include "cli/report/report_lines.h"
 #include "cli/text/screen_text.h"
+#include "host/text/format.h"
 
 enum {
     FRAME_INDENT = 8,
@@ -51,11 +52,11 @@ static void append_function(const struct report *report,
                             struct stack_line line,
                             size_t columns)
 {
-    char others[40] = "";
+    char others[96] = "";
     int taken = 0;
     if (line.inner > 0) {
-        taken = snprintf(others, sizeof(others), " (+ %zu frame%s)", line.inner,
-                         line.inner == 1 ? "" : "s"); // fits
+        taken = snprintf(others, sizeof(others), " (+ %s)",
+                         format_things(line.inner, "frame", "frames").text); // fits
     }
     const size_t room = columns > (size_t)taken ? columns - (size_t)taken : 0;
     report_append_function(report, out, line.node->location,

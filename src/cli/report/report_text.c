@@ -15,6 +15,7 @@
 #include "cli/report/report_lines.h"
 #include "cli/report/report_views.h"
 #include "cli/text/screen_text.h"
+#include "host/text/format.h"
 #include "profile/accuracy/sampling.h"
 
 enum {
@@ -24,7 +25,7 @@ enum {
 
 static void append_counted(struct strbuf *out, uint64_t count, const char *one, const char *many)
 {
-    strbuf_printf(out, "%s %s", format_count(count).text, count == 1 ? one : many);
+    strbuf_append_text(out, format_things(count, one, many).text);
 }
 
 // Append the companion of a cost: calls for bytes, bytes for calls. "12 blocks" or "1.2 MiB", in

@@ -8,6 +8,7 @@
 #include "cli/report/report_lines.h"
 #include "cli/text/location_text.h"
 #include "cli/text/screen_text.h"
+#include "host/text/format.h"
 #include "profile/accuracy/sampling.h"
 #include "profile/compare/diff_format.h"
 
@@ -118,10 +119,10 @@ void report_print_function(
                                        .use_color = report->options->use_color,
                                        .width = report_width(report),
                                        .module_columns = MODULE_COLUMNS};
-    char others[40] = "";
+    char others[96] = "";
     if (inner > 0) {
-        (void)snprintf(others, sizeof(others), " (+ %u frame%s)", inner,
-                       inner == 1 ? "" : "s"); // fits
+        (void)snprintf(others, sizeof(others), " (+ %s)",
+                       format_things(inner, "frame", "frames").text); // fits
     }
     function_print(out, report->code, function, others, used, &look);
 }

@@ -167,8 +167,9 @@ static MUST_USE enum err draw_totals(struct top_drawing *d)
     if (model->filter.len > 0) {
         CLEANUP(strbuf_release) struct strbuf safe = {0};
         screen_append(&safe, strbuf_text(&model->filter));
-        strbuf_printf(&d->line, "; %zu of %zu call sites match '%s'", model->rows.len,
-                      model->sample->sites.sites.len, strbuf_text(&safe));
+        strbuf_printf(&d->line, "; %zu of %s %s '%s'", model->rows.len,
+                      format_things(model->sample->sites.sites.len, "call site", "call sites").text,
+                      model->rows.len == 1 ? "matches" : "match", strbuf_text(&safe));
     }
     return top_drawing_end_line(d, TOP_STYLE_PLAIN);
 }

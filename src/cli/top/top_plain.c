@@ -173,7 +173,8 @@ enum err top_plain_write(const struct top_model *model, size_t limit, FILE *out)
 {
     const size_t count = min_u64(model->rows.len, limit);
     TRY(write_head(model, out));
-    (void)fprintf(out, "%zu of %zu call sites, most %s first\n", count, model->rows.len,
+    (void)fprintf(out, "%zu of %s, most %s first\n", count,
+                  format_things(model->rows.len, "call site", "call sites").text,
                   top_column_get(model->sort)->words);
     if (count > 0) {
         TRY(write_titles(model, out));

@@ -32,8 +32,8 @@ static void write_program(const struct profile *profile,
     }
     (void)fprintf(out, ": %s", strbuf_text(&why));
     if (entry->descendants > 0) {
-        (void)fprintf(out, "; at least %s %s from there", format_count(entry->descendants).text,
-                      entry->descendants == 1 ? "process came" : "processes came");
+        (void)fprintf(out, "; at least %s from there",
+                      format_things(entry->descendants, "process came", "processes came").text);
     }
     (void)fprintf(out, "\n");
 }
@@ -106,7 +106,9 @@ void warnings_write_unseen(const struct profile *profile, const char *prefix, FI
         write_process(profile, &list.items[i], prefix, out);
     }
     if (list.len > PROCESS_LINES) {
-        (void)fprintf(out, "%s%zu more processes have heaps that were not seen\n", prefix,
-                      list.len - PROCESS_LINES);
+        (void)fprintf(out, "%s%s not seen\n", prefix,
+                      format_things(list.len - PROCESS_LINES, "more process has a heap that was",
+                                    "more processes have heaps that were")
+                          .text);
     }
 }

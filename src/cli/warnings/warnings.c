@@ -88,12 +88,11 @@ static void write_killed(const struct profile *profile, const char *prefix, FILE
         threads += process->killed_threads;
     }
     if (count > 0) {
-        (void)fprintf(
-            out,
-            "%s%zu %s killed or ended without exit (%s%s): one call that had not returned "
-            "may be missing of ",
-            prefix, count, count == 1 ? "process was" : "processes were", strbuf_text(&names),
-            count > NAMED ? ", ..." : "");
+        (void)fprintf(out,
+                      "%s%s killed or ended without exit (%s%s): one call that had not returned "
+                      "may be missing of ",
+                      prefix, format_things(count, "process was", "processes were").text,
+                      strbuf_text(&names), count > NAMED ? ", ..." : "");
         if (threads == 1) {
             (void)fprintf(out, "its thread\n");
         } else {
@@ -121,11 +120,12 @@ static void write_merged(const struct profile *profile, const char *prefix, FILE
     }
     (void)fprintf(out,
                   "%scall stacks reached the memory limit (--max-memory): the rarest were merged, "
-                  "%s allocations (%s) of %s count at [merged]; a single call stack lacks at most "
+                  "%s (%s) of %s %s at [merged]; a single call stack lacks at most "
                   "%s of them, of %s\n",
-                  prefix, format_count(merged.allocations).text,
+                  prefix, format_things(merged.allocations, "allocation", "allocations").text,
                   format_percent(merged.allocations, profile->recording.totals.allocations).text,
                   format_bytes(merged.allocated_bytes).text,
+                  merged.allocations == 1 ? "counts" : "count",
                   format_count(merged.most_missing_allocations).text,
                   format_bytes(merged.most_missing_bytes).text);
 }

@@ -274,8 +274,8 @@ static MUST_USE enum err write_head(struct drawing *drawing, uint32_t height, FI
     (void)fprintf(out, "</text>\n<text class=\"fact\" x=\"4\" y=\"40\">%s: ", cost->phrase);
     write_amount(drawing, &drawing->tree.total.items[0], out);
     if (drawing->omitted_count > 0) {
-        (void)fprintf(out, "; %s frames too narrow to draw, and what is above them, omitted",
-                      format_count(drawing->omitted_count).text);
+        (void)fprintf(out, "; %s too narrow to draw, and what is above, omitted",
+                      format_things(drawing->omitted_count, "frame", "frames").text);
     }
     (void)fputs(
         "</text>\n"

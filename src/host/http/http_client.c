@@ -14,9 +14,11 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/minmax.h"
+#include "host/text/number.h"
 
 enum {
     HEADERS_MAX_BYTES = 64 << 10,
+    RESULT_TOO_LARGE = 100, // CURLE_TOO_LARGE, since 8.6
 };
 
 static const char library_file[] = "libcurl.so.4";
@@ -187,6 +189,22 @@ static size_t host_len(const char *authority, size_t len)
     return colon != NULL ? (size_t)(colon - authority) : len;
 }
 
+// Check the port of HOST:PORT, which may be empty. libcurl would refuse it at each request.
+static bool has_valid_port(const char *authority, size_t host, size_t len)
+{
+    enum {
+        DIGITS_MAX = 5
+    };
+    char digits[DIGITS_MAX + 1] = "";
+    uint64_t port = 0;
+    if (host + 1 >= len) {
+        return true;
+    }
+    const size_t digit_count = len - host - 1;
+    memcpy(digits, authority + host + 1, min_u64(digit_count, DIGITS_MAX));
+    return digit_count <= DIGITS_MAX && number_parse(digits, UINT16_MAX, &port) && port > 0;
+}
+
 // Whether a URL that http_client_check_url accepts leads to this machine.
 static bool leads_to_loopback(const char *url)
 {
@@ -222,6 +240,10 @@ enum err http_client_check_url(const char *url,
     const size_t host = host_len(authority, len);
     if (host == 0) {
         return err_set(info, ERR_INVALID, "%s: the URL has no host", option);
+    }
+    if (!has_valid_port(authority, host, len)) {
+        return err_set(info, ERR_INVALID, "%s: the port of the URL is not a number from 1 to 65535",
+                       option);
     }
     if (has_credentials && !is_secret && !is_loopback(authority, host)) {
         return err_set(info, ERR_INVALID, "%s: beyond the loopback, credentials need https://",
@@ -328,6 +350,16 @@ static void set_options(struct transfer *transfer, const struct curl_slist *head
     }
 }
 
+// Return whether a transfer failed at a header that exceeds a bound. libcurl has one of its own for
+// a line, and calls that a lack of memory.
+static bool has_long_header(const struct transfer *transfer, CURLcode result)
+{
+    double first_byte = 0;
+    (void)library.easy_getinfo(transfer->client->curl, CURLINFO_STARTTRANSFER_TIME, &first_byte);
+    return transfer->headers_bytes > HEADERS_MAX_BYTES ||
+           (first_byte > 0 && (result == CURLE_OUT_OF_MEMORY || (int)result == RESULT_TOO_LARGE));
+}
+
 static MUST_USE enum err finish(struct transfer *transfer, CURLcode result, struct err_info *info)
 {
     struct http_answer *answer = &transfer->answer;
@@ -338,6 +370,9 @@ static MUST_USE enum err finish(struct transfer *transfer, CURLcode result, stru
     (void)library.easy_getinfo(curl, CURLINFO_RETRY_AFTER, &retry_after);
     if (result == CURLE_ABORTED_BY_CALLBACK) {
         return err_set(info, ERR_CANCELLED, "the request was cancelled");
+    }
+    if (result != CURLE_OK && has_long_header(transfer, result)) {
+        return err_set(info, ERR_IO, "the header of the server's answer is too long");
     }
     if (result != CURLE_OK && !answer->is_cut) {
         return err_set(info, ERR_IO, "%s",

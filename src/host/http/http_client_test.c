@@ -39,6 +39,13 @@ static void test_urls(void **state)
         {"", false, "must begin with http"},
         {"http://", false, "no host"},
         {"https://:80/", false, "no host"},
+        {"http://collector:65535/", false, NULL},
+        {"http://collector:/", false, NULL},
+        {"http://127.0.0.1:99999/", false, "the port of the URL is not a number from 1 to 65535"},
+        {"http://collector:0", false, "the port"},
+        {"http://collector:123456789012345678901234567890", false, "the port"},
+        {"http://collector:x/", false, "the port"},
+        {"http://[::1]:70000/", false, "the port"},
         {"http://a/ b", false, "blank"},
         {"http://a/\nb", false, "blank"},
     };

@@ -99,6 +99,14 @@ static struct human format_long_duration(uint64_t seconds)
     return out;
 }
 
+struct human format_things(uint64_t count, const char *one, const char *many)
+{
+    struct human out;
+    (void)snprintf(out.text, sizeof(out.text), "%.26s %s", format_count(count).text,
+                   count == 1 ? one : many); // longer phrases are truncated
+    return out;
+}
+
 struct human format_duration(uint64_t duration_ns)
 {
     static const struct {

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 struct human {
-    char text[48];
+    char text[80];
 };
 
 // Format three significant digits in binary units: "812 B", "64.0 KiB", "1.25 MiB", "1023 MiB".
@@ -17,6 +17,10 @@ struct human format_bytes(uint64_t bytes);
 
 // Format a number with separators: "1,234,567".
 struct human format_count(uint64_t count);
+
+// Format a count of things: "1 block", "1,234 blocks". `one` and `many` may be longer phrases, such
+// as "process was" and "processes were".
+struct human format_things(uint64_t count, const char *one, const char *many);
 
 // Format a duration: "812 ns", "1.23 us", "45.6 ms", "1.23 s", "59.9 s", "4 min 05 s", "2 h 03
 // min", "3 d 04 h".

@@ -57,6 +57,20 @@ static void counts_have_separators(void **state)
     check(format_count, cases, ARRAY_LEN(cases));
 }
 
+static void things_agree_with_their_number(void **state)
+{
+    (void)state;
+    assert_string_equal(format_things(0, "block", "blocks").text, "0 blocks");
+    assert_string_equal(format_things(1, "block", "blocks").text, "1 block");
+    assert_string_equal(format_things(2, "process was", "processes were").text, "2 processes were");
+    assert_string_equal(format_things(1234567, "block", "blocks").text, "1,234,567 blocks");
+    assert_string_equal(format_things(UINT64_MAX, "allocation", "allocations").text,
+                        "18,446,744,073,709,551,615 allocations");
+    static const char longest[] = "a phrase that is longer than the room of eighty bytes that a "
+                                  "figure and its name have together";
+    assert_memory_equal(format_things(1, longest, longest).text, "1 a phrase", 10);
+}
+
 static void durations_change_their_unit_where_they_should(void **state)
 {
     (void)state;
@@ -105,6 +119,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_have_three_digits_in_binary_units),
         cmocka_unit_test(counts_have_separators),
+        cmocka_unit_test(things_agree_with_their_number),
         cmocka_unit_test(durations_change_their_unit_where_they_should),
         cmocka_unit_test(percentages_do_not_lie_at_the_ends),
     };

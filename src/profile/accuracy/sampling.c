@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/minmax.h"
+#include "host/text/format.h"
 
 struct sampling sampling_of(const struct recording *recording)
 {
@@ -176,9 +177,9 @@ void sampling_append(const struct sampling *sampling, struct strbuf *out)
     if (sampling->max_weight > 1) {
         strbuf_printf(out, ", at times only 1 of %s", format_count(sampling->max_weight).text);
     }
-    strbuf_printf(out, "; the exact totals are %s allocations and ",
-                  format_count(sampling->allocations).text);
-    strbuf_printf(out, "%s bytes", format_count(sampling->allocated_bytes).text);
+    strbuf_printf(out, "; the exact totals are %s and ",
+                  format_things(sampling->allocations, "allocation", "allocations").text);
+    strbuf_append_text(out, format_things(sampling->allocated_bytes, "byte", "bytes").text);
 }
 
 void sampling_append_error(const struct sampling *sampling, struct strbuf *out)

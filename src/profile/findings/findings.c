@@ -8,6 +8,7 @@
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "base/order.h"
+#include "host/text/format.h"
 #include "profile/findings/findings_builder.h"
 
 #define KIB (UINT64_C(1) << 10)
@@ -122,8 +123,7 @@ static MUST_USE enum err add_growth(struct findings_builder *builder,
                   sampling_format_error(slope, (uint64_t)ceil(entry->slope_error)).text);
     strbuf_printf(out, " over the last %s: ", format_duration(entry->slope_ms * 1000000).text);
     strbuf_printf(out, "%s ", finding_format(builder, costs, COST_LEAKED_BYTES).text);
-    strbuf_printf(out, "in %s %s", format_count(finding.blocks).text,
-                  finding.blocks == 1 ? "block" : "blocks");
+    strbuf_printf(out, "in %s", format_things(finding.blocks, "block", "blocks").text);
     strbuf_printf(out, "%s were never freed.",
                   sampling_format_error(finding.blocks, finding.blocks_error).text);
     return finding_add(builder, &finding);

@@ -7,6 +7,7 @@
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "host/os/file.h"
+#include "host/text/format.h"
 #include "profile/model/function_name.h"
 
 // Begin the sentence of the next finding.
@@ -80,8 +81,7 @@ static void append_lines(const struct findings_builder *builder,
         strbuf_printf(out, ":%" PRIu32, line);
     }
     if (line > 0 && more > 0) {
-        strbuf_printf(out, " and %s more %s", format_count(more).text,
-                      more == 1 ? "line" : "lines");
+        strbuf_printf(out, " and %s", format_things(more, "more line", "more lines").text);
     }
     strbuf_append_char(out, ')');
 }

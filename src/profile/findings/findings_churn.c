@@ -2,6 +2,7 @@
 // findings_churn: work that blocks cause without staying: they die young, or grow step by step.
 #include "base/compiler.h"
 #include "base/minmax.h"
+#include "host/text/format.h"
 #include "profile/findings/findings_builder.h"
 
 #define MIB (UINT64_C(1) << 20)
@@ -54,7 +55,8 @@ static MUST_USE enum err find_temporary(struct findings_builder *builder)
         .look = "-T"};
     struct strbuf *out = finding_begin(builder, &finding);
     finding_append_site(builder, out, finding.location);
-    strbuf_printf(out, " makes %s temporary allocations%s, ", format_count(count).text,
+    strbuf_printf(out, " makes %s%s, ",
+                  format_things(count, "temporary allocation", "temporary allocations").text,
                   sampling_format_error(count, finding.blocks_error).text);
     strbuf_printf(out, "%s of all allocations", format_percent(count, allocations).text);
     strbuf_printf(out, " (%s): its thread frees each with its next heap call.",
@@ -118,9 +120,10 @@ static MUST_USE enum err find_short_lived(struct findings_builder *builder)
         .look = "--histogram"};
     struct strbuf *out = finding_begin(builder, &finding);
     finding_append_site(builder, out, finding.location);
-    strbuf_printf(out, " makes %s allocations%s that live for less than a millisecond, ",
-                  format_count(count).text,
-                  sampling_format_error(count, finding.blocks_error).text);
+    strbuf_printf(out, " makes %s%s that %s for less than a millisecond, ",
+                  format_things(count, "allocation", "allocations").text,
+                  sampling_format_error(count, finding.blocks_error).text,
+                  count == 1 ? "lives" : "live");
     strbuf_printf(out, "%s of all allocations", format_percent(count, allocations).text);
     strbuf_printf(out, " (%s).", finding_format(builder, &short_lived, COST_ALLOCATED_BYTES).text);
     return finding_add(builder, &finding);
@@ -185,8 +188,8 @@ static MUST_USE enum err find_steps(struct findings_builder *builder)
                               .look = "-a"};
     struct strbuf *out = finding_begin(builder, &finding);
     finding_append_site(builder, out, finding.location);
-    strbuf_printf(out, " grows blocks step by step: %s reallocs ",
-                  format_count(most->reallocs).text);
+    strbuf_printf(out, " grows blocks step by step: %s ",
+                  format_things(most->reallocs, "realloc", "reallocs").text);
     strbuf_printf(out, "by %s on average, ", format_bytes(most->grown_bytes / most->reallocs).text);
     strbuf_printf(out, "up to %s, ", format_bytes(most->largest_bytes).text);
     strbuf_printf(out, "moved up to %s. Doubling the size ", format_bytes(most->moved_bytes).text);

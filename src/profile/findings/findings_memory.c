@@ -2,6 +2,7 @@
 // findings_memory: findings on what RSS consisted of, and on heaps that were not seen.
 #include "base/compiler.h"
 #include "host/os/file.h"
+#include "host/text/format.h"
 #include "profile/findings/findings_builder.h"
 #include "profile/tables/unseen.h"
 
@@ -116,8 +117,8 @@ static MUST_USE enum err find_sparse(struct findings_builder *builder)
     strbuf_printf(out, "%s of blocks keep them resident. ",
                   format_bytes(split->sparse_block_bytes).text);
     finding_append_site(builder, out, finding.location);
-    strbuf_printf(out, " made most of these: %s %s, ", format_count(most->blocks).text,
-                  most->blocks == 1 ? "block" : "blocks");
+    strbuf_printf(out, " made most of these: %s, ",
+                  format_things(most->blocks, "block", "blocks").text);
     strbuf_printf(out, "%s in all, %s ", format_bytes(most->block_bytes).text,
                   most->blocks == 1 ? "keeps" : "keep");
     strbuf_printf(out, "%s of free memory from being returned.",

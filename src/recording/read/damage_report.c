@@ -136,20 +136,22 @@ void damage_report_text(const struct damage_report *s, char *out, size_t len)
         say(&text, "the table of contents is damaged");
     }
     if (s->damaged_bytes > 0) {
-        say(&text, "%" PRIu64 " bytes from offset %" PRIu64 " on are unreadable", s->damaged_bytes,
-            s->damaged_offset);
+        say(&text, "%s from offset %" PRIu64 " on %s unreadable",
+            format_things(s->damaged_bytes, "byte", "bytes").text, s->damaged_offset,
+            s->damaged_bytes == 1 ? "is" : "are");
     }
     if (!is_newest(s)) {
         say(&text, "snapshot %" PRIu32 " is incomplete, so this is snapshot %" PRIu32,
             s->newest_generation, s->generation);
     } else if (s->is_cut) {
-        say(&text, "the file ends too early, its last %" PRIu64 " bytes are not a complete chunk",
-            s->cut_bytes);
+        say(&text, "the file ends too early, its last %s not a complete chunk",
+            format_things(s->cut_bytes, "byte is", "bytes are").text);
     } else if (!s->has_footer && !(s->is_whole && s->is_running)) {
         say(&text, "the file ends too early");
     }
     if (s->damaged_chunks > 0) {
-        say(&text, "%" PRIu64 " damaged chunks were omitted", s->damaged_chunks);
+        say(&text, "%s omitted",
+            format_things(s->damaged_chunks, "damaged chunk was", "damaged chunks were").text);
     }
     if (s->is_pruned) {
         say(&text,
@@ -162,9 +164,13 @@ void damage_report_text(const struct damage_report *s, char *out, size_t len)
     }
     say_tables(&text, s);
     if (s->dropped > 0) {
-        say(&text, "%" PRIu64 " entries that refer to missing ones were omitted", s->dropped);
+        say(&text, "%s omitted",
+            format_things(s->dropped, "entry that refers to a missing one was",
+                          "entries that refer to missing ones were")
+                .text);
     }
     if (s->repaired > 0) {
-        say(&text, "%" PRIu64 " contradictions were repaired", s->repaired);
+        say(&text, "%s repaired",
+            format_things(s->repaired, "contradiction was", "contradictions were").text);
     }
 }

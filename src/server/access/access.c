@@ -127,9 +127,9 @@ enum access_verdict access_check(const struct access_token *token,
     if (is_foreign && !headers->is_page) {
         return ACCESS_WRONG_ORIGIN;
     }
-    bool has_token =
-        policy.is_open || has_bearer(token, headers->authorization) ||
-        has_password(token, headers->authorization) ||
-        (headers->token != NULL && access_is_token(token, headers->token, strlen(headers->token)));
+    bool has_token = policy.is_open || has_bearer(token, headers->authorization) ||
+                     has_password(token, headers->authorization) ||
+                     (!policy.needs_header && headers->token != NULL &&
+                      access_is_token(token, headers->token, strlen(headers->token)));
     return has_token ? ACCESS_GRANTED : ACCESS_NO_TOKEN;
 }

@@ -33,6 +33,7 @@ bool access_is_token(const struct access_token *token, const char *text, size_t 
 struct access_policy {
     bool is_open;      // no token: all clients may read
     bool has_any_name; // it listens beyond the loopback, or on a Unix socket
+    bool needs_header; // the token counts only in a header: addresses are in the logs of proxies
 };
 
 // The headers and parameters that decide access. NULL if not sent.

@@ -166,6 +166,7 @@ static void a_policy_drops_the_token_or_the_name(void **state)
     static const char host[] = "127.0.0.1:8080";
     static const struct access_policy any_name = {.has_any_name = true};
     static const struct access_policy open = {.is_open = true};
+    static const struct access_policy header = {.needs_header = true};
     const struct {
         struct access_headers headers;
         enum access_verdict verdict;
@@ -177,6 +178,8 @@ static void a_policy_drops_the_token_or_the_name(void **state)
         {{.host = NULL, .origin = "http://evil.com", .token = TOKEN},
          ACCESS_WRONG_ORIGIN,
          any_name},
+        {{.host = host, .token = TOKEN}, ACCESS_NO_TOKEN, header},
+        {{.host = host, .authorization = "Bearer " TOKEN}, ACCESS_GRANTED, header},
         {{.host = host}, ACCESS_GRANTED, open},
         // Without a token, the name and the origin still keep pages of other sites out.
         {{.host = "evil.com"}, ACCESS_WRONG_HOST, open},

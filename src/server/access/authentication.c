@@ -66,7 +66,8 @@ enum MHD_Result authentication_send_token(const struct credentials *credentials,
     return json_finish(&w) == ERR_OK ? reply_send(connection, &reply, &body) : MHD_NO;
 }
 
-enum MHD_Result authentication_refuse(struct MHD_Connection *connection,
+enum MHD_Result authentication_refuse(const struct credentials *credentials,
+                                      struct MHD_Connection *connection,
                                       enum access_verdict verdict)
 {
     enum {
@@ -81,7 +82,10 @@ enum MHD_Result authentication_refuse(struct MHD_Connection *connection,
                             "requests from other sites are refused");
     case ACCESS_NO_TOKEN:
         return reply_refuse(connection, MHD_HTTP_UNAUTHORIZED, ERR_PERMISSION,
-                            "open the address that cairn printed; it contains the access token");
+                            credentials->policy.needs_header
+                                ? "send the token as 'Authorization: Bearer TOKEN'"
+                                : "open the address that cairn printed; it contains the access "
+                                  "token");
     case ACCESS_GRANTED:
         break;
     }

@@ -30,5 +30,6 @@ enum MHD_Result authentication_send_token(const struct credentials *credentials,
                                           struct MHD_Connection *connection);
 
 // Send the reason for the refusal. `verdict` is not ACCESS_GRANTED.
-enum MHD_Result authentication_refuse(struct MHD_Connection *connection,
+enum MHD_Result authentication_refuse(const struct credentials *credentials,
+                                      struct MHD_Connection *connection,
                                       enum access_verdict verdict);

@@ -12,6 +12,7 @@
 // goes on: it sets up the handler's frame and stops at the handler's first instruction. So a
 // stopped thread holds no signal, and letting it go passes none.
 #include "inject/process/threads/thread_stop.h"
+#include "host/text/format.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -356,9 +357,10 @@ static enum err explain(const struct tracer *tracer, struct err_info *info)
     }
     if (err == ERR_LIMIT) {
         return err_set(info, err,
-                       "the threads of process %d could not be stopped within %u ms in %u "
-                       "attempts; it goes on unchanged, try again when the machine is less busy",
-                       target->pid, tracer->stop.options->limit_ms, tracer->stop.report.attempts);
+                       "the threads of process %d could not be stopped within %u ms in %s; "
+                       "it goes on unchanged, try again when the machine is less busy",
+                       target->pid, tracer->stop.options->limit_ms,
+                       format_things(tracer->stop.report.attempts, "attempt", "attempts").text);
     }
     if (err == ERR_IO) {
         return err_set(info, err, "the kernel does not let cairn stop process %d", target->pid);
