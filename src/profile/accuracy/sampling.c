@@ -64,19 +64,42 @@ uint64_t sampling_error_of_bytes(const struct sampling *sampling, uint64_t bytes
     return (uint64_t)ceil(two_errors(sampling, (double)bytes)); // a square is at most the size
 }
 
+// Return how many blocks may be missing because they are shorter than all that were recorded. Of
+// blocks of the shortest recorded length s as many as 3 BYTES / s may be missing, as none may be
+// recorded of 3 BYTES (sampling_most_unseen). Each octave below s is taken to lack no more; and of
+// octaves there are as many as log2(s), or twice those between s and the mean, if they are less.
+static double
+unseen_blocks(const struct sampling *sampling, double sum, const struct sampled_sizes *sizes)
+{
+    const double shortest = (double)sizes->shortest_length;
+    const double spread = sum / (sizes->inverse_lengths * shortest); // 1: all have one size
+    const double octaves = fmin(2 * log2(fmax(spread, 1)), log2(shortest));
+    return (double)sampling_most_unseen(sampling) / shortest * octaves;
+}
+
+// Return two standard errors of a number of blocks, and of those that none was recorded of.
+static double
+two_errors_of_number(const struct sampling *sampling, double sum, const struct sampled_sizes *sizes)
+{
+    const double squares = fmin(sizes->inverse_lengths, sum / (double)sizes->shortest_length);
+    const double seen = two_errors(sampling, squares);
+    const double unseen = unseen_blocks(sampling, sum, sizes);
+    return sqrt(seen * seen + unseen * unseen);
+}
+
 struct costs sampling_errors(const struct sampling *sampling, const struct costs *costs)
 {
     struct costs errors = {0};
     for (int cost = 0; sampling->bytes != 0 && cost < COST_COUNT; cost++) {
         const double sum = (double)costs_get(costs, (enum cost)cost);
-        double squares = sum; // of bytes: size * size / length is at most the size
-        if (cost_get_info((enum cost)cost)->unit != COST_UNIT_BYTES) {
-            squares =
-                fmin(costs->sizes.inverse_lengths, sum / (double)costs->sizes.shortest_length);
+        const bool is_bytes = cost_get_info((enum cost)cost)->unit == COST_UNIT_BYTES;
+        if (sum == 0 || cost == COST_OWN_PEAK_BYTES) {
+            continue;
         }
-        if (sum > 0 && cost != COST_OWN_PEAK_BYTES) {
-            errors.values[cost] = (uint64_t)ceil(two_errors(sampling, squares));
-        }
+        const double error = is_bytes // size * size / length is at most the size
+                                 ? two_errors(sampling, sum)
+                                 : two_errors_of_number(sampling, sum, &costs->sizes);
+        errors.values[cost] = (uint64_t)ceil(error);
     }
     return errors;
 }

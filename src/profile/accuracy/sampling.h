@@ -36,8 +36,9 @@ struct sampled_sizes sampled_sizes_of_bucket(const struct rec_bucket *bucket);
 struct sampled_sizes sampled_sizes_of_row(const struct recording *recording, uint32_t row);
 
 // Return two standard errors of each of `costs`: the true value is within them in about 95 of
-// 100 cases. All are 0 if sampling->bytes is. The error of the own peak is not
-// known, and always 0. Source: docs/accuracy.md, Sampling by bytes.
+// 100 cases. Those of numbers of blocks of many sizes are wider, because small ones may be missing.
+// All are 0 if sampling->bytes is. The error of the own peak is not known, and always 0. Source:
+// docs/accuracy.md, Sampling by bytes.
 struct costs sampling_errors(const struct sampling *sampling, const struct costs *costs);
 
 // Return the same of a sum of so many bytes, whatever the sizes of the blocks.

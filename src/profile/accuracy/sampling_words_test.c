@@ -134,11 +134,91 @@ static void errors_hold_as_often_as_is_documented(void **state)
     assert_true(lowest < 0.86); // no less is promised than is kept
 }
 
+// A program that allocates blocks of many sizes, and a sampler as in docs/accuracy.md, Method, with
+// random numbers of its own.
+static uint64_t next_random(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return *state >> 33;
+}
+
+static double next_uniform(uint64_t *state)
+{
+    return ((double)next_random(state) + 0.5) / 2147483648.0;
+}
+
+static uint64_t size_of_any(uint64_t *state) // as many of each octave
+{
+    return 1 + next_random(state) % (UINT64_C(8) << next_random(state) % 12);
+}
+
+static uint64_t size_of_growth(uint64_t *state) // a buffer that doubles
+{
+    return (UINT64_C(21) << next_random(state) % 12) - 1;
+}
+
+static uint64_t size_of_few(uint64_t *state)
+{
+    return 24 + next_random(state) % 200;
+}
+
+// Return whether the number of blocks is within the error; `wide`: the error is many times it.
+static bool
+number_holds(uint64_t (*size_of)(uint64_t *), uint64_t bytes, uint64_t *state, bool *wide)
+{
+    enum {
+        BLOCKS = 8000
+    };
+    const struct sampling sampling = {.is_sampled = true, .bytes = bytes};
+    struct costs costs = {0};
+    for (int i = 0; i < BLOCKS; i++) {
+        const uint64_t size = size_of(state);
+        const double mean_weight = 1 / (1 - exp(-(double)(size + 1) / (double)bytes));
+        if (next_uniform(state) * mean_weight < 1) {
+            const double small = exp2(floor(log2(mean_weight)));
+            const bool is_large = next_uniform(state) * small < mean_weight - small;
+            const struct rec_bucket bucket = {.bucket = rec_bucket_of(size),
+                                              .count = (uint64_t)small << is_large};
+            const struct sampled_sizes sizes = sampled_sizes_of_bucket(&bucket);
+            costs.values[COST_ALLOCATIONS] += bucket.count;
+            sampled_sizes_add(&costs.sizes, &sizes);
+        }
+    }
+    const double error = (double)sampling_errors(&sampling, &costs).values[COST_ALLOCATIONS];
+    *wide = error > 8.0 * BLOCKS;
+    return fabs((double)costs.values[COST_ALLOCATIONS] - BLOCKS) <= error;
+}
+
+static void numbers_of_blocks_of_many_sizes_hold(void **state)
+{
+    (void)state;
+    enum {
+        ROUNDS = 100,
+        LEAST = 91, // documented: 93
+    };
+    uint64_t (*const sizes[])(uint64_t *) = {size_of_any, size_of_growth, size_of_few};
+    static const uint64_t bytes[] = {4096, 65536};
+    uint64_t random = 20261129;
+    for (size_t i = 0; i < ARRAY_LEN(sizes) * ARRAY_LEN(bytes); i++) {
+        unsigned held = 0;
+        unsigned wide = 0;
+        for (int round = 0; round < ROUNDS; round++) {
+            bool is_wide = false;
+            held += number_holds(sizes[i / 2], bytes[i % 2], &random, &is_wide);
+            wide += is_wide;
+        }
+        if (held < LEAST || wide > ROUNDS / 5) {
+            fail_msg("case %zu: %u of %d within the error, %u are wide", i, held, ROUNDS, wide);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_rate_has_no_power_of_ten),
         cmocka_unit_test(errors_hold_as_often_as_is_documented),
+        cmocka_unit_test(numbers_of_blocks_of_many_sizes_hold),
         cmocka_unit_test(an_error_has_no_power_of_ten),
         cmocka_unit_test(a_weight_of_one_is_not_said),
     };

@@ -2,6 +2,9 @@
 // matches. The server's figures carry their errors. The rule is that of docs/format/json.md, `variance`. Pure.
 import { isBytes } from '../model/cost';
 
+/** `variance` is that many times BYTES. */
+const WEIGHT_SPREAD = 9 / 8;
+
 /** The sizes of the blocks of a sum, as the columns `inverse_lengths` and `shortest_length` have them. */
 export interface Sizes {
   inverse: number;
@@ -20,6 +23,12 @@ export function errorOf(variance: number, cost: string, sum: number, sizes: Size
   if (sum === 0 || cost === 'own_peak_bytes') {
     return 0;
   }
-  const squares = isBytes(cost) ? sum : Math.min(sizes.inverse, sum / sizes.shortest);
-  return Math.ceil(2 * Math.sqrt(variance * squares));
+  if (isBytes(cost)) {
+    return Math.ceil(2 * Math.sqrt(variance * sum));
+  }
+  const seen = 2 * Math.sqrt(variance * Math.min(sizes.inverse, sum / sizes.shortest));
+  const spread = sum / (sizes.inverse * sizes.shortest);
+  const octaves = Math.min(2 * Math.log2(Math.max(spread, 1)), Math.log2(sizes.shortest));
+  const unseen = ((3 * variance) / WEIGHT_SPREAD / sizes.shortest) * octaves;
+  return Math.ceil(Math.sqrt(seen * seen + unseen * unseen));
 }

@@ -94,7 +94,10 @@ describe('wrapper frames', () => {
           const lengths = inside.map((other) => nodes.shortest_length[other] ?? 0).filter((length) => length > 0);
           const inverse = inside.reduce((sum, other) => sum + (nodes.inverse_lengths[other] ?? 0), 0);
           const total = nodes.total['allocations']?.[place] ?? 0;
-          const wanted = Math.ceil(2 * Math.sqrt(512 * Math.min(inverse, total / Math.min(...lengths))));
+          const shortest = Math.min(...lengths);
+          const seen = 2 * Math.sqrt(512 * Math.min(inverse, total / shortest));
+          const octaves = Math.min(2 * Math.log2(Math.max(total / inverse / shortest, 1)), Math.log2(shortest));
+          const wanted = Math.ceil(Math.hypot(seen, (3 * 512 * 8 / 9 / shortest) * octaves));
           expect(nodes.total_errors['allocations']?.[place]).toBe(total === 0 ? 0 : wanted);
         });
         expect(nodes.inverse_lengths.reduce((sum, value) => sum + value, 0)).toBeCloseTo(1 + 2 / 11 + 3 / 21 + 4 / 31, 12);
