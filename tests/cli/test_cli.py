@@ -449,7 +449,7 @@ def test_json_leaves_stacks_out_by_default_and_counts_them(draw):
     (["--thread", "main", "--filter-function", "^(push|spin)$"], 13),
 ])
 def test_filters_compose(server, options, allocations):
-    report = json_of("-n", "0", *options, server)
+    report = json_of("-n", "0", *options, server, status=0 if allocations > 0 else 1)
     assert report["totals"]["allocations"] == allocations
     assert sum(site["costs"]["allocations"] for site in report["top"]["allocations"]) == allocations
     for kind in ("processes", "threads", "modules"):

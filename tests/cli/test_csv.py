@@ -65,6 +65,16 @@ def test_leaks_have_their_growth(run):
     assert wanted and csv_of("report", "-l", run[0]) == [flat(leak) for leak in wanted]
 
 
+def test_what_is_unknown_is_an_empty_cell(run):
+    for options, unknown in ((["--group-by", "size"], {"peak_bytes", "frees", "leaked_bytes", "temporary"}),
+                             (["--lifetime", "0.."], {"peak_bytes", "temporary", "own_peak_bytes"})):
+        rows = csv_of("report", *options, run[0])
+        assert len(rows) > 3
+        for row in rows:
+            assert {row[cost] for cost in unknown} == {""}, options
+            assert int(row["allocations"]) > 0
+
+
 def test_the_limit_is_that_of_json_if_given(run):
     wanted = json_of("-n", "2", run[0])["top"]["peak_bytes"]
     assert csv_of("report", "-n", "2", run[0]) == [flat(site) for site in wanted]

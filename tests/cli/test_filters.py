@@ -2,6 +2,7 @@
 """The filter options, each compared with sums over the blocks of a naive model."""
 import csv
 import io
+import re
 
 import pytest
 
@@ -102,7 +103,29 @@ def test_lifetimes_are_of_freed_blocks(run, value):
                                   "leaked_bytes", "leaked_allocations"))
     assert set(report["selection"]["unavailable"]) == {"peak_bytes", "peak_blocks", "own_peak_bytes",
                                           "temporary", "temporary_bytes"}
-    assert all(report["totals"].get(cost, 0) == 0 for cost in report["selection"]["unavailable"])
+    unknown = report["selection"]["unavailable"]
+    objects = [report["selection"]["totals"], report["selection"]["estimated"],
+               *(site["costs"] for site in report["top"]["allocations"]),
+               *(row["costs"] for kind in ("processes", "threads", "modules") for row in report[kind])]
+    for costs in objects:
+        assert {cost for cost, value in costs.items() if value is None} == set(unknown)
+    totals = report["totals"]
+    assert {key for key, value in totals.items() if value is None} == {
+        *unknown, "peak_error_bytes", "peak_at_least_bytes", "peak_at_most_bytes", "peak_time_ms"} - {"own_peak_bytes"}
+    assert None not in report["selection"]["recording_totals"].values()
+
+
+def test_an_unknown_cost_cannot_be_sorted_by(run):
+    """Not even where a figure of another order would look like an answer."""
+    _, path = run
+    cases = (("temporary", ["--lifetime", "1ms.."], "the filtered part has no data on temporary allocations"),
+             ("own-peak", ["--time", "0..40ms", "--tree", "top-down"], "the filtered part has no data on bytes at each stack's own peak"),
+             ("leaked", ["--group-by", "size"], "groups by size have no data on bytes never freed"))
+    for cost, options, said in cases:
+        for form in ([], ["--json"], ["--csv"]):
+            done = cairn("report", "--sort", cost, *options, *form, path)
+            assert (done.returncode, done.stdout, done.stderr.decode()) == (
+                2, b"", f"cairn: --sort {cost}: {said}\n"), (options, form)
 
 
 def blocks_of_time(heap, from_ms, to_ms, classes):
@@ -145,7 +168,7 @@ def test_what_passes_is_said(run):
     for line in ("  Only data that matches the filter is counted:", "    thread main",
                  "    blocks of 16 B to 4.00 KiB", "    blocks freed after 896 ms or more"):
         assert line in text.splitlines(), line
-    assert "not known, shown as 0: peak, " in text
+    assert "    not known: peak, peak-blocks, " in text and re.search(r"^  peak heap +unknown$", text, re.M)
     assert max(map(len, text.splitlines())) <= 80
     text = text_of("--time", "300ms..1s", path)
     assert "    blocks by the time from 300 ms to 1.00 s: in_in, in_out" in text.splitlines()
@@ -200,8 +223,22 @@ def test_a_filter_that_finds_nothing_says_so(run, options, name, said):
     _, path = run
     for command in (("report",), ("report", "--json"), ("export", "--to", "folded"), ("diff", path)):
         done = cairn(*command, *options, path)
-        assert (done.returncode, done.stderr.decode()) == (0, f"cairn: {said}\n"), command
-    assert json_of(*options, path)["selection"]["filter"]["unmatched"] == ([name] if name else [])
+        status = 1 if command[0] == "report" else 0
+        assert (done.returncode, done.stderr.decode()) == (status, f"cairn: {said}\n"), command
+    unmatched = json_of(*options, path, status=1)["selection"]["filter"]["unmatched"]
+    assert unmatched == ([name] if name else [])
+    for more in (["--csv"], ["-l"], ["--tree", "top-down"], ["--group-by", "size", "--csv"], ["--diff", path]):
+        assert cairn("report", *more, *options, path).returncode == 1, more
+
+
+def test_a_time_after_the_end_has_no_blocks(run):
+    """It is not the last slice."""
+    heap, path = run
+    done = cairn("report", "--time", "3h..4h", path)
+    assert (done.returncode, done.stderr) == (1, b"cairn: nothing matches the filter: every number is 0\n")
+    assert "    no blocks: the recording ends after " in done.stdout.decode()
+    assert json_of("--time", "3h..4h", path, status=1)["totals"]["allocations"] == 0
+    assert json_of("--time", f"{heap.runtime_ms - 1}ms..4h", path, status=None)["selection"]["filter"]["time"]["classes"]
 
 
 @pytest.mark.parametrize("pattern, allocations", [
@@ -212,7 +249,8 @@ def test_a_function_matches_as_it_is_shown(draw, pattern, allocations):
     path = draw("app!main;app!void process<int>(Index&, int) 7 70\n"
                 "app!main;app!bool operator< <int>(A const&, A const&) 2 20\n"
                 "app!main;app!a::run() const 1 10\n")
-    assert json_of("--filter-function", pattern, path)["totals"]["allocations"] == allocations
+    report = json_of("--filter-function", pattern, path, status=0 if allocations > 0 else 1)
+    assert report["totals"]["allocations"] == allocations
 
 
 def test_a_thread_may_be_called_like_a_number(draw):

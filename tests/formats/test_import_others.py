@@ -225,6 +225,22 @@ def test_exports_leave_out_what_is_unknown(files, name, tmp_path):
     assert len(profiles) == len({"peak_bytes", "allocated_bytes", "allocations", "temporary", "leaked_bytes"} - unknown)
 
 
+@pytest.mark.parametrize("name", ["massif", "dhat", "gperftools", "jemalloc"])
+def test_reports_have_null_for_what_is_unknown(files, name):
+    found = report(files[name])
+    unknown = set(found["run"]["unknown"])
+    assert set(found["selection"]["unavailable"]) == unknown
+    objects = [found["selection"]["totals"], *(row["costs"] for kind in ("processes", "threads", "modules")
+                                               for row in found[kind])]
+    assert len(objects) > 1
+    for costs in objects:
+        assert {key for key, value in costs.items() if value is None} == unknown
+    assert (found["processes"][0]["process_peak_bytes"] is None) == ("peak_bytes" in unknown)
+    assert (found["totals"]["peak_time_ms"] is None) == (name != "massif-ms")
+    rows = list(csv.DictReader(cairn("report", "--csv", "--group-by", "function", files[name]).stdout.decode().splitlines()))
+    assert rows and all({key for key in KEYS if row[key] == ""} == unknown for row in rows)
+
+
 @pytest.mark.parametrize("name, form, words", [
     ("massif", "dhat", "allocation calls"), ("massif", "heaptrack", "blocks live at the peak"),
     ("massif", "perfetto", "no time line"), ("gperftools", "massif", "bytes live at the peak"),
@@ -240,6 +256,9 @@ def test_a_format_that_would_say_nothing_is_refused(files, name, form, words, tm
 def test_a_cost_that_is_unknown_is_refused(files, words):
     done = cairn("export", *words, files["massif"])
     assert (done.returncode, done.stdout) == (2, b"") and b"has no data on" in done.stderr
+    for form in ([], ["--json"], ["--csv"]):
+        done = cairn("report", "--sort", words[-1], *form, files["massif"])
+        assert (done.returncode, done.stdout) == (2, b"") and b": the recording has no data on" in done.stderr
 
 
 def test_a_heap_profile_has_no_peak(files):

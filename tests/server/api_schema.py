@@ -213,7 +213,7 @@ ROUTES = {
         wait_status=Nullable(int), process_peak_bytes=int, peak_rss_bytes=int, costs=costs_of())},
     "threads": {"threads": Table(thread=int, process=int, thread_id=int, pid=int, name=str, merged_count=int,
                                  start_ms=int, end_ms=int, costs=costs_of())},
-    "files": {"by": OneOf("file"), "groups": Table(name=str, detail=str, costs=costs_of())},
+    "files": {"by": OneOf("file"), "unavailable": [OneOf(*COSTS)], "groups": Table(name=str, detail=str, costs=costs_of())},
     "modules": {"modules": Table(path=str, name=str, build_id=str, is_executable=bool, symbol_source=str,
                                  symbol_advice=str, frames=int, frames_with_function=int,
                                  frames_with_line=int, costs=costs_of())},

@@ -181,8 +181,8 @@ write_report(const struct report *report, const struct output_words *output, str
                : err_set(info, problem, "--callers: the expression takes too long");
 }
 
-// Print the same as `cairn diff OLD FILE`. The exit status has no verdict: this is a report, not a
-// check.
+// Print the same as `cairn diff OLD FILE`. The exit status has no verdict on the changes: this is a
+// report, not a check.
 static MUST_USE enum err write_diff(const struct comparison *comparison,
                                     const struct report_options *report_options,
                                     const struct output_words *output,
@@ -194,8 +194,11 @@ static MUST_USE enum err write_diff(const struct comparison *comparison,
     return diff_report_print(&report, output);
 }
 
-static MUST_USE enum err
-report_with(const char *path, const struct report_fields *fields, struct err_info *info)
+// Set *is_empty if nothing matches the filter.
+static MUST_USE enum err report_with(const char *path,
+                                     const struct report_fields *fields,
+                                     bool *is_empty,
+                                     struct err_info *info)
 {
     CLEANUP(progress_clear) struct progress progress;
     progress_init(&progress, stderr);
@@ -213,6 +216,8 @@ report_with(const char *path, const struct report_fields *fields, struct err_inf
         TRY(comparison_init(&comparison, profile, fields->baseline, &names.sources, &fields->filter,
                             &no_unit, info));
         report_options.comparison = &comparison;
+        *is_empty = filter_matches_nothing(&comparison.selections[SIDE_NEW],
+                                           &comparison.selections[SIDE_OLD]);
         if (report_options.views == 0) {
             return write_diff(&comparison, &report_options, &fields->output, info);
         }
@@ -221,6 +226,7 @@ report_with(const char *path, const struct report_fields *fields, struct err_inf
     TRY(report_build(profile, &report_options, &report, info));
     if (fields->baseline == NULL) { // else the comparison has warned
         filter_warn(&report.selection, NULL, &applied.filter);
+        *is_empty = filter_matches_nothing(&report.selection, NULL);
     }
     return write_report(&report, &fields->output, info);
 }
@@ -255,7 +261,9 @@ static int run(void *context, int count, char **operands)
         check_views(fields, &info) != ERR_OK) {
         return command_usage_error(&command_report, &info);
     }
-    return command_end(report_with(operands[0], fields, &info), &info, STATUS_OK);
+    bool is_empty = false;
+    const enum err problem = report_with(operands[0], fields, &is_empty, &info);
+    return command_end(problem, &info, is_empty ? STATUS_FOUND : STATUS_OK);
 }
 
 const struct command command_report = {
@@ -271,7 +279,8 @@ const struct command command_report = {
         "read and says at the top what is missing.\n\n"
         "The call site is the innermost frame that does not merely wrap an allocation, as\n"
         "operator new, standard containers and strdup do. An allocation is temporary if\n"
-        "its thread frees the block with its very next heap operation.\n",
+        "its thread frees the block with its very next heap operation.\n\n"
+        "The exit status is 1 if nothing matches the filter, and 2 for an error.\n",
     .examples = "cairn report run.cairn\n"
                 "cairn report -l --suppressions rules.txt run.cairn\n"
                 "cairn report --functions --filter-function '^cache::' run.cairn\n"

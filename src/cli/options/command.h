@@ -15,7 +15,7 @@
 
 enum exit_status {
     STATUS_OK = 0,
-    STATUS_FOUND = 1, // a check found something
+    STATUS_FOUND = 1, // a check found something, or a report nothing that matches its filter
     STATUS_USAGE = 2, // invalid command line, or a file that cannot be read
 };
 

@@ -142,7 +142,9 @@ enum err filter_words_apply(const struct filter_words *words,
         }
         uint32_t classes =
             words->classes != NULL ? parse_classes(words->classes) : BLOCKS_IN_IN | BLOCKS_IN_OUT;
-        filter.range = time_range_covering(recording, words->time.low, words->time.high, classes);
+        const bool is_after_end = words->time.low >= recording->slice_count * recording->slice_ms;
+        filter.range = time_range_covering(recording, words->time.low, words->time.high,
+                                           is_after_end ? 0 : classes);
     }
     if (words->sizes.is_set) {
         filter.sizes = bucket_range_covering(words->sizes.low, words->sizes.high);
@@ -168,6 +170,10 @@ static void print_time(const struct selection *selection, const struct filter *f
 {
     uint64_t slice_ms = selection->profile->recording.slice_ms;
     const struct human end = format_ms(filter->range.end * slice_ms);
+    if (filter->range.classes == 0) {
+        (void)fprintf(out, "    no blocks: the recording ends after %s\n", end.text);
+        return;
+    }
     (void)fprintf(out, "    blocks by the time from %s to %s:",
                   format_ms(filter->range.first * slice_ms).text, end.text);
     const char *comma = "";
@@ -260,7 +266,8 @@ void filter_print(const struct selection *selection,
         print_blocks("freed after", filter->lifetimes, format_ms, out);
     }
     print_costs("in part an estimate:", estimated_bits(selection), columns, out);
-    print_costs("not known, shown as 0:", selection->unknown, columns, out);
+    print_costs("not known:", selection->unknown & ~profile_unknown_costs(selection->profile),
+                columns, out);
 }
 
 // Append "a, b and 7 more" of the user's rules without a matching leak. Return their number.
@@ -305,6 +312,12 @@ static void explain_rules(const struct selection *new,
     }
 }
 
+bool filter_matches_nothing(const struct selection *new, const struct selection *old)
+{
+    const bool is_empty = new->rows.len == 0 && (old == NULL || old->rows.len == 0);
+    return is_empty && !new->is_everything;
+}
+
 void filter_explain_nothing(const struct selection *new,
                             const struct selection *old,
                             const struct filter *filter,
@@ -334,8 +347,7 @@ void filter_explain_nothing(const struct selection *new,
     if ((unmatched >> FILTER_PROCESS & 1) != 0) {
         strbuf_printf(out, "no process of the recording has the pid %" PRIu32 "\n", filter->pid);
     }
-    bool is_empty = new->rows.len == 0 && (old == NULL || old->rows.len == 0);
-    if (unmatched == 0 && is_empty && !new->is_everything) {
+    if (unmatched == 0 && filter_matches_nothing(new, old)) {
         strbuf_append_text(out, "nothing matches the filter: every number is 0\n");
     }
     explain_rules(new, old, filter, out);

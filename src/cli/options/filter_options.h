@@ -77,6 +77,9 @@ void filter_explain_nothing(const struct selection *new,
                             const struct filter *filter,
                             struct strbuf *out);
 
+// Whether there is a filter and nothing passes it, on either side (`old` may be NULL).
+bool filter_matches_nothing(const struct selection *new, const struct selection *old);
+
 // Print the sentences of filter_explain_nothing() on stderr.
 void filter_warn(const struct selection *new,
                  const struct selection *old,

@@ -53,6 +53,28 @@ static MUST_USE enum err build_parts(struct report *report)
                : ERR_OK;
 }
 
+// Refuse to sort by a cost that the answer does not know.
+static MUST_USE enum err check_sort(const struct report *report, struct err_info *info)
+{
+    const struct report_options *options = report->options;
+    char who[48];
+    if (options->sort == COST_COUNT) {
+        return ERR_OK;
+    }
+    const struct cost_info *cost = cost_get_info(options->sort);
+    (void)snprintf(who, sizeof(who), "--sort %s", cost->option); // fits
+    TRY(selection_need(&report->selection, who, options->sort, info));
+    if (options->comparison != NULL) {
+        TRY(selection_need(&options->comparison->selections[SIDE_OLD], who, options->sort, info));
+    }
+    if ((options->views & REPORT_GROUPS) != 0 &&
+        (cost_groups_unknown(&report->selection, options->group_by) >> options->sort & 1) != 0) {
+        return err_set(info, ERR_UNSUPPORTED, "%s: groups by %s have no data on %s", who,
+                       cost_group_by_name(options->group_by), cost->phrase);
+    }
+    return ERR_OK;
+}
+
 enum err report_build(const struct profile *profile,
                       const struct report_options *options,
                       struct report *out,
@@ -60,6 +82,7 @@ enum err report_build(const struct profile *profile,
 {
     CLEANUP(report_release) struct report report = {.options = options, .profile = profile};
     TRY(profile_select(profile, &options->filter, &report.selection, info));
+    TRY(check_sort(&report, info));
     report.selection.progress = options->progress;
     const enum err problem = build_parts(&report);
     if (options->progress != NULL) {

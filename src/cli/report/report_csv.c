@@ -83,6 +83,7 @@ enum err report_write_csv(const struct report *report, FILE *out)
     struct view_csv csv = choice->csv;
     struct json_writer w;
     (void)report_sections(report, costs); // at least one
+    const bool is_section = report->options->views == 0 && report->options->sections != 0;
     csv.out = out;
     view_csv_drop(&w);
     CLEANUP(view_release)
@@ -93,7 +94,7 @@ enum err report_write_csv(const struct report *report, FILE *out)
         .old_selection = report_old_selection(report),
         .filter = &report->options->filter,
         .costs = ALL_COSTS,
-        .sort = report->options->views != 0 ? report_view_cost(report) : costs[0],
+        .sort = is_section ? costs[0] : report_view_cost(report),
         .score = SCORE_LARGER,
         .w = &w,
         .layout = VIEW_ROWS,

@@ -116,7 +116,7 @@ static void print_unseen_leaks(const struct report *report, FILE *out)
 // Print a line in place of an unknown figure. Return whether the figure is unknown.
 static bool print_unknown(const struct report *report, FILE *out, const char *name, enum cost cost)
 {
-    bool is_known = profile_knows(report->profile, cost);
+    bool is_known = selection_knows(&report->selection, cost);
     if (!is_known) {
         (void)fprintf(out, "  %-12s %10s\n", name, "unknown");
     }
@@ -220,13 +220,14 @@ void report_print_totals(const struct report *report, FILE *out)
     if (!print_unknown(report, out, "leaked", COST_LEAKED_BYTES)) {
         print_bytes_total(report, out, "leaked", values[COST_LEAKED_BYTES]);
         print_error(report, out, COST_LEAKED_BYTES);
-        if (profile_knows(report->profile, COST_LEAKED_ALLOCATIONS)) {
+        if (selection_knows(&report->selection, COST_LEAKED_ALLOCATIONS)) {
             (void)fprintf(out, " in ");
             report_print_counted(out, values[COST_LEAKED_ALLOCATIONS], "block", "blocks", "");
             print_error(report, out, COST_LEAKED_ALLOCATIONS);
         }
         print_unseen_leaks(report, out);
-        const bool is_more = values[COST_LEAKED_BYTES] > values[COST_PEAK_BYTES];
+        const bool is_more = selection_knows(&report->selection, COST_PEAK_BYTES) &&
+                             values[COST_LEAKED_BYTES] > values[COST_PEAK_BYTES];
         if (is_more && summary->processes > 1 && report->selection.is_everything) {
             (void)fprintf(out, ",\n%*sleft by processes one after the other", LEFT_INDENT, "");
         }
@@ -249,6 +250,9 @@ static void print_share(const struct report *report, FILE *out)
 {
     const struct rec_totals *all = &report->profile->recording.totals;
     const uint64_t *part = report->summary.costs.values;
+    if (!selection_knows(&report->selection, COST_ALLOCATIONS)) {
+        return;
+    }
     (void)fprintf(out, "    %s of ", format_count(part[COST_ALLOCATIONS]).text);
     (void)fprintf(out, "%s %s, ", format_things(all->allocations, "allocation", "allocations").text,
                   part[COST_ALLOCATIONS] == 1 ? "passes" : "pass");
@@ -280,9 +284,14 @@ static void print_process(const struct report *report, FILE *out, const struct p
     CLEANUP(strbuf_release) struct strbuf text = {0};
     CLEANUP(strbuf_release) struct strbuf cut = {0};
     rec_string what = process->command_line != 0 ? process->command_line : process->executable;
-    int used = fprintf(
-        out, "  %10s at its peak, %24s  %7" PRIu32 "  ", format_bytes(line->peak_bytes).text,
-        format_things(line->allocations, "allocation ", "allocations").text, process->pid);
+    const bool has_peak = profile_knows(report->profile, COST_PEAK_BYTES);
+    const bool has_allocations = selection_knows(&report->selection, COST_ALLOCATIONS);
+    int used = fprintf(out, "  %10s at its peak, %24s  %7" PRIu32 "  ",
+                       has_peak ? format_bytes(line->peak_bytes).text : "unknown",
+                       has_allocations
+                           ? format_things(line->allocations, "allocation ", "allocations").text
+                           : "unknown allocations",
+                       process->pid);
     size_t room = report_width(report) > (size_t)used ? report_width(report) - (size_t)used : 0;
     screen_append_cut(&cut, report_string(report, &text, what), room, SCREEN_CUT_MIDDLE);
     (void)fprintf(out, "%s\n", strbuf_text(&cut));

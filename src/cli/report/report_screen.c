@@ -71,7 +71,7 @@ print_sites(const struct report *report, FILE *out, enum cost cost, size_t limit
     CLEANUP(u32_vec_release) struct u32_vec ids = {0};
     const uint64_t whole = has_shares ? costs_get(&report->summary.costs, cost) : 0;
     TRY(call_sites_ranked(&report->sites, cost, &ids));
-    if (ids.len == 0 || !profile_knows(report->profile, cost)) {
+    if (ids.len == 0 || !selection_knows(&report->selection, cost)) {
         return ERR_OK;
     }
     (void)fprintf(out, "\n  %s%s%s", report_paint(report, PAINT_TITLE), lists[cost].title,

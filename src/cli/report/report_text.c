@@ -35,12 +35,6 @@ static void append_companion(const struct report *report,
                              const struct costs *costs,
                              enum cost cost)
 {
-    bool has_blocks = profile_knows(report->profile, COST_PEAK_BLOCKS) ||
-                      profile_knows(report->profile, COST_LEAKED_ALLOCATIONS);
-    if (!has_blocks && (cost == COST_PEAK_BYTES || cost == COST_LEAKED_BYTES)) {
-        strbuf_append_text(out, "blocks unknown");
-        return;
-    }
     static const enum cost companions[COST_COUNT] = {
         [COST_PEAK_BYTES] = COST_PEAK_BLOCKS,
         [COST_PEAK_BLOCKS] = COST_PEAK_BYTES,
@@ -56,10 +50,17 @@ static void append_companion(const struct report *report,
     };
     const enum cost companion = companions[cost];
     const uint64_t value = costs->values[companion];
+    const bool is_bytes = cost_get_info(companion)->unit == COST_UNIT_BYTES;
+    if (!selection_knows(&report->selection, companion)) {
+        strbuf_append_text(out, is_bytes                        ? "bytes unknown"
+                                : companion == COST_ALLOCATIONS ? "allocations unknown"
+                                                                : "blocks unknown");
+        return;
+    }
     if (cost == COST_TEMPORARY) {
         strbuf_printf(out, "%s of its ", format_percent(costs->values[cost], value).text);
     }
-    if (cost_get_info(companion)->unit == COST_UNIT_BYTES) {
+    if (is_bytes) {
         strbuf_append_text(out, format_bytes(value).text);
     } else if (companion == COST_ALLOCATIONS) {
         append_counted(out, value, "allocation", "allocations");
@@ -213,8 +214,11 @@ enum err report_print_section(const struct report *report, FILE *out, enum cost 
     CLEANUP(u32_vec_release) struct u32_vec ids = {0};
     TRY(call_sites_ranked(&report->sites, cost, &ids));
     report_print_title(report, out, titles[cost]);
-    if (!profile_knows(report->profile, cost)) {
-        (void)fprintf(out, "     unknown: the file that was imported does not say\n");
+    if (!selection_knows(&report->selection, cost)) {
+        (void)fprintf(out, "     unknown: %s\n",
+                      profile_knows(report->profile, cost)
+                          ? "the filter leaves it open"
+                          : "the file that was imported does not say");
         return ERR_OK;
     }
     if (ids.len == 0) {

@@ -22,9 +22,24 @@ void report_view_title(const struct report *report, FILE *out, const char *title
     (void)fputc('\n', out); // output errors are found when the stream is closed
 }
 
+// Return whether both recordings of a comparison know the cost.
+static bool knows(const struct report *report, enum cost cost)
+{
+    const struct selection *old = report_old_selection(report);
+    return selection_knows(&report->selection, cost) && (old == NULL || selection_knows(old, cost));
+}
+
 enum cost report_view_cost(const struct report *report)
 {
-    return report->options->sort != COST_COUNT ? report->options->sort : COST_PEAK_BYTES;
+    static const enum cost usual[] = {COST_PEAK_BYTES, COST_LEAKED_BYTES, COST_ALLOCATED_BYTES};
+    const enum cost sort = report->options->sort;
+    for (size_t i = 0; i < ARRAY_LEN(usual) && sort == COST_COUNT; i++) {
+        const bool is_any = costs_get(&report->summary.costs, usual[i]) > 0;
+        if (is_any && knows(report, usual[i])) {
+            return usual[i];
+        }
+    }
+    return sort != COST_COUNT ? sort : COST_PEAK_BYTES;
 }
 
 enum call_tree_frames report_view_frames(const struct report *report)

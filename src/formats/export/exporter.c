@@ -4,18 +4,6 @@
 
 #include "base/compiler.h"
 
-static MUST_USE enum err
-need(const struct export_view *view, const char *who, enum cost cost, struct err_info *info)
-{
-    if (selection_knows(&view->selection, cost)) {
-        return ERR_OK;
-    }
-    bool is_filtered = profile_knows(view->profile, cost);
-    return err_set(info, ERR_UNSUPPORTED, "%s: %s has no data on %s", who,
-                   is_filtered ? "the filtered part" : "the recording",
-                   cost_get_info(cost)->phrase);
-}
-
 // Check that the requested figures are known, and choose the unspecified ones.
 static MUST_USE enum err choose_figures(struct export_view *view,
                                         const struct export_request *request,
@@ -26,7 +14,7 @@ static MUST_USE enum err choose_figures(struct export_view *view,
     const struct exporter *exporter = request->exporter;
     for (int cost = 0; cost < COST_COUNT; cost++) {
         if ((exporter->needs >> cost & 1) != 0) {
-            TRY(need(view, exporter->name, (enum cost)cost, info));
+            TRY(selection_need(selection, exporter->name, (enum cost)cost, info));
         }
     }
     if ((exporter->uses & EXPORT_USES_SLICES) != 0 && view->profile->recording.slice_ms == 0) {
@@ -42,15 +30,16 @@ static MUST_USE enum err choose_figures(struct export_view *view,
     }
     if ((exporter->uses & EXPORT_USES_COST) != 0) {
         bool has_cost = view->usual_cost != COST_COUNT;
-        TRY(need(view, exporter->name, has_cost ? view->usual_cost : COST_PEAK_BYTES, info));
+        TRY(selection_need(selection, exporter->name, has_cost ? view->usual_cost : COST_PEAK_BYTES,
+                           info));
     }
     if (request->moment == EXPORT_AT_ANY) {
         bool has_peak = selection_knows(selection, COST_PEAK_BYTES);
         view->moment = has_peak ? EXPORT_AT_PEAK : EXPORT_AT_END;
     } else if ((exporter->uses & EXPORT_USES_MOMENT) != 0) {
         bool is_peak = request->moment == EXPORT_AT_PEAK;
-        TRY(need(view, is_peak ? "--at peak" : "--at",
-                 is_peak ? COST_PEAK_BYTES : COST_LEAKED_BYTES, info));
+        TRY(selection_need(selection, is_peak ? "--at peak" : "--at",
+                           is_peak ? COST_PEAK_BYTES : COST_LEAKED_BYTES, info));
     }
     return ERR_OK;
 }

@@ -79,15 +79,6 @@ static MUST_USE enum err list_stacks(struct diff *diff, const struct u32_vec *pl
     return ERR_OK;
 }
 
-static uint32_t unknown_costs(const struct selection *selection)
-{
-    uint32_t unknown = 0;
-    for (int cost = 0; cost < COST_COUNT; cost++) {
-        unknown |= selection_knows(selection, (enum cost)cost) ? 0 : 1U << cost;
-    }
-    return unknown;
-}
-
 enum err diff_build(const struct code_union *code,
                     const struct selection *new,
                     const struct selection *old,
@@ -99,7 +90,7 @@ enum err diff_build(const struct code_union *code,
     CLEANUP(diff_release)
     struct diff diff = {
         .code = code,
-        .unknown = {[SIDE_NEW] = unknown_costs(new), [SIDE_OLD] = unknown_costs(old)},
+        .unknown = {[SIDE_NEW] = new->unknown, [SIDE_OLD] = old->unknown},
         .is_everything = {[SIDE_NEW] = new->is_everything, [SIDE_OLD] = old->is_everything}};
     CLEANUP(u32_vec_release) struct u32_vec places = {0};
     TRY(tree_view_build(code, new, old, spec, &diff.tree));

@@ -254,6 +254,15 @@ bool profile_knows(const struct profile *profile, enum cost cost)
     return (made_of[cost] & profile->recording.meta.unknown) == 0;
 }
 
+uint32_t profile_unknown_costs(const struct profile *profile)
+{
+    uint32_t unknown = 0;
+    for (int cost = 0; cost < COST_COUNT; cost++) {
+        unknown |= profile_knows(profile, (enum cost)cost) ? 0 : 1U << cost;
+    }
+    return unknown;
+}
+
 uint32_t profile_process_of_row(const struct profile *profile, uint32_t row)
 {
     return profile->recording.threads[profile->recording.rows[row].thread].process;

@@ -90,6 +90,9 @@ enum symbol_gap profile_module_gap(const struct profile *profile, uint32_t modul
 // derived, and must not be shown as a figure. Recordings of cairn know every cost.
 bool profile_knows(const struct profile *profile, enum cost cost);
 
+// The costs that are unknown: bit n for enum cost n.
+uint32_t profile_unknown_costs(const struct profile *profile);
+
 // The process of a row.
 uint32_t profile_process_of_row(const struct profile *profile, uint32_t row);
 

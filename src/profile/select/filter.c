@@ -385,7 +385,7 @@ enum err profile_select(const struct profile *profile,
     CLEANUP(selection_release)
     struct selection selection = {.profile = profile, .cancel = filter->cancel};
     selection.is_everything = !restricts(filter);
-    selection.unknown = unknown_costs(filter);
+    selection.unknown = profile_unknown_costs(profile) | unknown_costs(filter);
     selection.unmatched = passes.unmatched;
     selection.shown = passes.shown;
     selection.starts = passes.starts;

@@ -69,7 +69,9 @@ struct selection {
     struct u32_vec rows;           // owned; indices of recording.rows, ascending
     struct costs_vec costs;        // owned; by index in rows; empty if all rows pass whole
     struct costs estimated;        // the part of each cost's sum that is an estimate
-    uint32_t unknown;              // bit n: enum cost n cannot be known under this filter and is 0
+    uint32_t
+        unknown; // bit n: enum cost n is unknown: the recording's source did not measure it, or
+                 // the filter hides it. It is 0 or derived, and must not be shown as a figure
     uint32_t unmatched;      // bit n: the recording has nothing that enum filter_name n matches
     bool has_range;          // of time
     struct time_range range; // and classes of the blocks that pass; the whole run if not restricted
@@ -97,9 +99,15 @@ enum err profile_select(const struct profile *profile,
 
 void selection_release(struct selection *selection);
 
-// Whether the selection knows `cost`: the recording's source measured it (profile_knows), and the
-// filter keeps it known. An unknown cost is 0 or derived, and must not be shown as a figure.
+// Whether the selection knows `cost`: it is not in `unknown`.
 bool selection_knows(const struct selection *selection, enum cost cost);
+
+// Check that the selection knows a cost that the user asked for. `who` begins the sentence, such as
+// "--sort leaked". ERR_UNSUPPORTED.
+enum err selection_need(const struct selection *selection,
+                        const char *who,
+                        enum cost cost,
+                        struct err_info *info) MUST_USE;
 
 // Return whether the process of a row still exists at the end of the range.
 bool selection_row_exists(const struct selection *selection, uint32_t row);

@@ -96,7 +96,21 @@ void selection_release(struct selection *selection)
 
 bool selection_knows(const struct selection *selection, enum cost cost)
 {
-    return profile_knows(selection->profile, cost) && (selection->unknown >> cost & 1) == 0;
+    return (selection->unknown >> cost & 1) == 0;
+}
+
+enum err selection_need(const struct selection *selection,
+                        const char *who,
+                        enum cost cost,
+                        struct err_info *info)
+{
+    if (selection_knows(selection, cost)) {
+        return ERR_OK;
+    }
+    const bool is_filtered = profile_knows(selection->profile, cost);
+    return err_set(info, ERR_UNSUPPORTED, "%s: %s has no data on %s", who,
+                   is_filtered ? "the filtered part" : "the recording",
+                   cost_get_info(cost)->phrase);
 }
 
 uint64_t selection_length_ms(const struct selection *selection)

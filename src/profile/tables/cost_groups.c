@@ -84,8 +84,6 @@ static MUST_USE enum err by_size(const struct selection *selection, struct cost_
         const struct costs part = histogram_costs(&histogram, i);
         costs_add(costs, &part);
     }
-    out->unknown =
-        ((1U << COST_COUNT) - 1) & ~(1U << COST_ALLOCATIONS) & ~(1U << COST_ALLOCATED_BYTES);
     return ERR_OK;
 }
 
@@ -96,6 +94,13 @@ static int compare_groups(const void *left, const void *right, void *context)
     enum cost cost = *(const enum cost *)context;
     return order_u64(costs_get(&b->costs, cost), costs_get(&a->costs, cost))
                ?: order_u64(a->id, b->id);
+}
+
+uint32_t cost_groups_unknown(const struct selection *selection, enum cost_group_by by)
+{
+    static const uint32_t all = (1U << COST_COUNT) - 1;
+    static const uint32_t of_sizes = 1U << COST_ALLOCATIONS | 1U << COST_ALLOCATED_BYTES;
+    return selection->unknown | (by == COST_GROUPS_BY_SIZE ? all & ~of_sizes : 0);
 }
 
 enum err cost_groups_build(const struct selection *selection,
@@ -110,7 +115,7 @@ enum err cost_groups_build(const struct selection *selection,
     };
     CLEANUP(cost_groups_release)
     struct cost_groups groups = {
-        .profile = selection->profile, .by = by, .unknown = selection->unknown};
+        .profile = selection->profile, .by = by, .unknown = cost_groups_unknown(selection, by)};
     if (by < COST_GROUPS_BY_COUNT) {
         TRY(builders[by](selection, &groups));
     }

@@ -26,7 +26,7 @@ enum cost_group_by {
     COST_GROUPS_BY_COUNT,
 };
 
-// The name after --by. Static.
+// The name after --group-by. Static.
 const char *cost_group_by_name(enum cost_group_by by);
 
 struct cost_group {
@@ -40,9 +40,12 @@ DEFINE_VEC(cost_group_vec, struct cost_group);
 struct cost_groups {
     const struct profile *profile; // borrowed
     enum cost_group_by by;
-    uint32_t unknown;            // bit n: enum cost n is unknown for groups, and 0
+    uint32_t unknown;            // cost_groups_unknown
     struct cost_group_vec items; // owned; highest first
 };
+
+// The costs that are unknown for groups of the selection, and 0: bit n for enum cost n.
+uint32_t cost_groups_unknown(const struct selection *selection, enum cost_group_by by);
 
 // Build the groups, ranked by `cost`, groups without any of it last. By size, the smallest comes
 // first.

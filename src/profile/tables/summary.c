@@ -181,6 +181,8 @@ enum err summary_build(const struct selection *selection, struct summary *out)
 {
     const struct recording *recording = &selection->profile->recording;
     struct summary summary = {
+        .unknown = selection->unknown,
+        .has_times = (recording->meta.unknown & REC_UNKNOWN_TIME) == 0,
         .unknown_frees = recording->totals.unknown_frees,
         .events = recording->totals.events,
         .peak_error_bytes = recording->totals.peak_error_bytes,

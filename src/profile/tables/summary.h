@@ -18,6 +18,8 @@
 
 struct summary {
     struct costs costs;
+    uint32_t unknown;          // bit n: enum cost n is unknown (selection.unknown)
+    bool has_times;            // else all times are unknown
     uint64_t unknown_frees;    // of the whole recording
     uint64_t events;           // of the whole recording
     uint64_t peak_error_bytes; // the true peak is within peak_bytes +- this; see rec_totals

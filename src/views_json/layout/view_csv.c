@@ -166,8 +166,14 @@ static void add_costs(struct view *view, const struct cell *cell, struct line *l
 {
     struct costs errors;
     const struct costs *costs = view_costs_at(view, cell->table, cell->column, cell->row, &errors);
+    const uint32_t unknown = view_unknown_at(view, cell->table, cell->column);
     for (int cost = 0; cost < COST_COUNT; cost++) {
-        if ((view->costs >> cost & 1) != 0) {
+        if ((view->costs >> cost & 1) == 0) {
+            continue;
+        }
+        if ((unknown >> cost & 1) != 0) {
+            add_number(line, ""); // null
+        } else {
             add_count(line, costs->values[cost]);
         }
     }

@@ -71,6 +71,19 @@ const struct costs *view_costs_at(const struct view *view,
     return errors;
 }
 
+uint32_t view_unknown(const struct view *view, enum side side)
+{
+    const struct selection *selection = side == SIDE_OLD ? view->old_selection : view->selection;
+    return selection != NULL ? selection->unknown : 0;
+}
+
+uint32_t
+view_unknown_at(const struct view *view, const struct table *table, const struct column *column)
+{
+    const bool is_old = (column->when & (WHEN_COMPARED | WHEN_OLD_SAMPLED)) != 0;
+    return table->unknown | view_unknown(view, is_old ? SIDE_OLD : SIDE_NEW);
+}
+
 static bool is_costs(const struct column *column)
 {
     return column->kind == CELL_COSTS || column->kind == CELL_COSTS_AT ||
@@ -164,12 +177,14 @@ void view_location(struct view *view, struct place place)
     json_key_string(w, "module", is_known ? profile_location_module(profile, location) : "");
 }
 
-void view_costs(struct view *view, const char *key, uint64_t bits, const struct costs *costs)
+void view_costs(
+    struct view *view, const char *key, uint64_t bits, uint32_t unknown, const struct costs *costs)
 {
     json_key_object(view->w, key);
     for (int cost = 0; cost < COST_COUNT; cost++) {
         if ((bits >> cost & 1) != 0) {
-            json_key_u64(view->w, cost_get_info((enum cost)cost)->key, costs->values[cost]);
+            json_key(view->w, cost_get_info((enum cost)cost)->key);
+            json_known_u64(view->w, costs->values[cost], (unknown >> cost & 1) == 0);
         }
     }
     json_end_object(view->w);
@@ -180,7 +195,7 @@ void view_errors(
 {
     if (is_sampled(view, side)) {
         const struct costs errors = errors_of(view, side, costs);
-        view_costs(view, key, bits, &errors);
+        view_costs(view, key, bits, view_unknown(view, side), &errors);
     }
 }
 
@@ -247,7 +262,7 @@ write_member(struct view *view, const struct table *table, const struct column *
         view_function(view, column->key, *(const uint32_t *)field);
     } else if (is_costs(column)) {
         struct costs errors;
-        view_costs(view, column->key, view->costs,
+        view_costs(view, column->key, view->costs, view_unknown_at(view, table, column),
                    view_costs_at(view, table, column, row, &errors));
     } else if (column->kind == CELL_FRAMES) {
         view_frames(view, field);
@@ -282,15 +297,18 @@ static void write_rows(struct view *view, const struct table *table)
 static void
 write_costs_columns(struct view *view, const struct table *table, const struct column *column)
 {
+    const uint32_t unknown = view_unknown_at(view, table, column);
     json_begin_object(view->w);
     for (int cost = 0; cost < COST_COUNT; cost++) {
         if ((view->costs >> cost & 1) == 0) {
             continue;
         }
+        const bool is_known = (unknown >> cost & 1) == 0;
         json_key_array(view->w, cost_get_info((enum cost)cost)->key);
         for (size_t row = 0; row < table->count; row++) {
             struct costs errors;
-            json_value_u64(view->w, view_costs_at(view, table, column, row, &errors)->values[cost]);
+            const struct costs *costs = view_costs_at(view, table, column, row, &errors);
+            json_known_u64(view->w, costs->values[cost], is_known);
         }
         json_end_array(view->w);
     }

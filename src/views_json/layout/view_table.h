@@ -29,7 +29,7 @@ enum cell_kind {
     CELL_STRING,   // rec_string of the profile
     CELL_LOCATION, // struct place
     CELL_FUNCTION, // uint32_t: id in the code union, or REC_NONE
-    CELL_COSTS,    // struct costs
+    CELL_COSTS,    // struct costs; unknown ones are null
     CELL_COSTS_AT, // const struct costs *; NULL: all 0
     CELL_ERRORS,   // struct costs, whose errors are written (sampling_errors)
     CELL_ERRORS_AT,
@@ -93,7 +93,8 @@ struct table {
     const void *rows;
     size_t row_bytes;
     size_t count;
-    uint32_t has; // bits of enum column_when
+    uint32_t has;     // bits of enum column_when
+    uint32_t unknown; // bit n: this table lacks enum cost n, besides what the selection lacks
 };
 
 // Columns: a field under its own name, under another name, in some answers only, or written by a
@@ -123,7 +124,7 @@ struct table {
         COLUMN_OLD_ERRORS("old_" #total "_errors", CELL_ERRORS_AT, row, old_##total)
 
 #define TABLE(key, columns, rows, count) \
-    ((struct table){key, columns, ARRAY_LEN(columns), rows, sizeof(*(rows)), count, 0})
+    ((struct table){key, columns, ARRAY_LEN(columns), rows, sizeof(*(rows)), count, 0, 0})
 
 void view_table(struct view *view, const struct table *table);
 
@@ -137,11 +138,19 @@ void view_value(struct view *view,
                 size_t row);
 
 // The costs in a cell; all 0 where there are none. `errors` is storage for a cell of errors.
+// Without those of view_unknown_at(): such a cost is null, or an empty cell.
 const struct costs *view_costs_at(const struct view *view,
                                   const struct table *table,
                                   const struct column *column,
                                   size_t row,
                                   struct costs *errors);
+
+// The costs that are unknown in a column: bit n for enum cost n.
+uint32_t
+view_unknown_at(const struct view *view, const struct table *table, const struct column *column);
+
+// The costs that are unknown on one side of the view.
+uint32_t view_unknown(const struct view *view, enum side side);
 
 // Iterate over a stack, innermost frame first. `place` begins with frame_list_begin(). Return false
 // after the last frame.
@@ -154,9 +163,12 @@ void view_row(struct view *view, const struct table *table, size_t row);
 // Write single values, in either layout, as fields of an open object.
 void view_function(struct view *view, const char *key, uint32_t function);
 void view_location(struct view *view, struct place place);
-void view_costs(struct view *view, const char *key, uint64_t bits, const struct costs *costs);
 
-// Write the errors of the costs of one side, unless it is exact.
+// Write an object of the costs in `bits`; those in `unknown` are null.
+void view_costs(
+    struct view *view, const char *key, uint64_t bits, uint32_t unknown, const struct costs *costs);
+
+// Write the errors of the costs of one side, unless it is exact. Those of unknown costs are null.
 void view_errors(
     struct view *view, enum side side, const char *key, uint64_t bits, const struct costs *costs);
 

@@ -109,13 +109,15 @@ view_function_detail(struct view *view, const struct function_trees *trees, uint
     TRY(function_costs_build(trees, BY_FUNCTION, function, &all));
     const struct function_row row = row_of(view, &all, function);
     view_function(view, "function", function);
-    view_costs(view, "self", view->costs, row.self);
-    view_costs(view, "inclusive", view->costs, row.inclusive);
+    const uint32_t unknown = view_unknown(view, SIDE_NEW);
+    view_costs(view, "self", view->costs, unknown, row.self);
+    view_costs(view, "inclusive", view->costs, unknown, row.inclusive);
     view_errors(view, SIDE_NEW, "self_errors", view->costs, row.self);
     view_errors(view, SIDE_NEW, "inclusive_errors", view->costs, row.inclusive);
     if (view->old_selection != NULL) {
-        view_costs(view, "old_self", view->costs, row.old_self);
-        view_costs(view, "old_inclusive", view->costs, row.old_inclusive);
+        const uint32_t old_unknown = view_unknown(view, SIDE_OLD);
+        view_costs(view, "old_self", view->costs, old_unknown, row.old_self);
+        view_costs(view, "old_inclusive", view->costs, old_unknown, row.old_inclusive);
         view_errors(view, SIDE_OLD, "old_self_errors", view->costs, row.old_self);
         view_errors(view, SIDE_OLD, "old_inclusive_errors", view->costs, row.old_inclusive);
     }

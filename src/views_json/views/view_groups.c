@@ -14,6 +14,7 @@ struct process_row {
     bool own_allocator;
     bool attached;
     bool killed;
+    uint64_t peak_bytes; // VALUE_UNKNOWN
     struct costs costs;
 };
 
@@ -42,7 +43,7 @@ static const struct column process_columns[] = {
     COLUMN_AS("start_ms", CELL_U64, process_row, process.start_ms),
     COLUMN_AS("end_ms", CELL_U64, process_row, process.end_ms),
     COLUMN_WRITTEN("wait_status", write_wait_status),
-    COLUMN_AS("process_peak_bytes", CELL_U64, process_row, process.peak_bytes),
+    COLUMN_AS("process_peak_bytes", CELL_OPTIONAL, process_row, peak_bytes),
     COLUMN_AS("peak_rss_bytes", CELL_U64, process_row, process.peak_rss_bytes),
     COLUMN(CELL_COSTS, process_row, costs),
     COLUMN_ERRORS("errors", CELL_ERRORS, process_row, costs),
@@ -52,6 +53,7 @@ enum err view_processes(struct view *view)
 {
     CLEANUP(group_vec_release) struct group_vec groups = {0};
     CLEANUP(process_row_vec_release) struct process_row_vec rows = {0};
+    const bool has_peak = profile_knows(view->profile, COST_PEAK_BYTES);
     TRY(groups_build(view->selection, GROUP_BY_PROCESS, &groups));
     for (size_t i = 0; i < groups.len; i++) {
         const struct rec_process *process = &view->profile->recording.processes[groups.items[i].id];
@@ -63,6 +65,7 @@ enum err view_processes(struct view *view)
             .own_allocator = (process->flags & REC_PROCESS_OWN_ALLOCATOR) != 0,
             .attached = (process->flags & REC_PROCESS_ATTACHED) != 0,
             .killed = (process->flags & REC_PROCESS_KILLED) != 0,
+            .peak_bytes = has_peak ? process->peak_bytes : VALUE_UNKNOWN,
             .costs = groups.items[i].costs,
         };
         TRY(process_row_vec_push(&rows, row));
@@ -248,6 +251,9 @@ enum err view_groups(struct view *view, enum cost_group_by by)
         TRY(group_row_vec_push(&rows, (struct group_row){i, &groups, groups.items.items[i].costs}));
     }
     json_key_string(view->w, "by", cost_group_by_name(by));
-    view_table(view, &TABLE("groups", group_columns, rows.items, rows.len));
+    view_cost_keys(view, "unavailable", groups.unknown);
+    struct table table = TABLE("groups", group_columns, rows.items, rows.len);
+    table.unknown = groups.unknown;
+    view_table(view, &table);
     return ERR_OK;
 }

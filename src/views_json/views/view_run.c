@@ -84,10 +84,6 @@ enum err view_run(struct view *view)
     const struct profile *profile = view->profile;
     const struct rec_meta *meta = &profile->recording.meta;
     struct json_writer *w = view->w;
-    uint64_t unknown = 0;
-    for (int cost = 0; cost < COST_COUNT; cost++) {
-        unknown |= (uint64_t)!profile_knows(profile, (enum cost)cost) << cost;
-    }
     json_key_object(w, "run");
     json_key_string(w, "program", profile_string(profile, meta->program));
     json_key_string(w, "command_line", profile_string(profile, meta->command_line));
@@ -105,11 +101,22 @@ enum err view_run(struct view *view)
     json_key_u64(w, "max_frames", meta->max_frames);
     json_key_string(w, "recorded_by", profile_string(profile, meta->tool_version));
     json_key_string(w, "source_format", profile_string(profile, meta->source_format));
-    view_cost_keys(view, "unknown", unknown);
+    view_cost_keys(view, "unknown", profile_unknown_costs(profile));
     view_sampling(view);
     TRY(view_merged_stacks(view));
     json_end_object(w);
     return ERR_OK;
+}
+
+static bool knows(const struct summary *summary, enum cost cost)
+{
+    return (summary->unknown >> cost & 1) == 0;
+}
+
+static void write_known(struct json_writer *w, const char *key, uint64_t value, bool is_known)
+{
+    json_key(w, key);
+    json_known_u64(w, value, is_known);
 }
 
 void view_totals(struct view *view, const char *key, const struct summary *summary)
@@ -119,23 +126,26 @@ void view_totals(struct view *view, const char *key, const struct summary *summa
     for (int cost = 0; cost < COST_COUNT; cost++) {
         // The sum of the rows' own peaks was never live at one time.
         if (cost != COST_OWN_PEAK_BYTES) {
-            json_key_u64(w, cost_get_info((enum cost)cost)->key, summary->costs.values[cost]);
+            write_known(w, cost_get_info((enum cost)cost)->key, summary->costs.values[cost],
+                        knows(summary, (enum cost)cost));
         }
     }
-    json_key_u64(w, "peak_error_bytes", summary->peak_error_bytes);
-    json_key_u64(w, "peak_order_error_bytes", summary->peak_order_error_bytes);
-    json_key_u64(w, "peak_at_least_bytes", summary_peak_at_least(summary));
-    json_key_u64(w, "peak_at_most_bytes", summary_peak_at_most(summary));
-    json_key_u64(w, "peak_time_ms", summary->peak_time_ms);
+    const bool has_peak = knows(summary, COST_PEAK_BYTES);
+    write_known(w, "peak_error_bytes", summary->peak_error_bytes, has_peak);
+    write_known(w, "peak_order_error_bytes", summary->peak_order_error_bytes, has_peak);
+    write_known(w, "peak_at_least_bytes", summary_peak_at_least(summary), has_peak);
+    write_known(w, "peak_at_most_bytes", summary_peak_at_most(summary), has_peak);
+    write_known(w, "peak_time_ms", summary->peak_time_ms, has_peak && summary->has_times);
     json_key_u64(w, "peak_rss_bytes", summary->peak_rss_bytes);
-    json_key_u64(w, "runtime_ms", summary->runtime_ms);
-    json_key_u64(w, "counted_ms", summary->counted_ms);
+    write_known(w, "runtime_ms", summary->runtime_ms, summary->has_times);
+    write_known(w, "counted_ms", summary->counted_ms, summary->has_times);
     json_key_u64(w, "processes", summary->processes);
     json_key_u64(w, "threads", summary->threads);
     json_key_u64(w, "stacks", summary->stacks);
     json_key_u64(w, "unknown_frees", summary->unknown_frees);
     json_key_u64(w, "events", summary->events);
-    json_key_u64(w, "allocations_per_second", (uint64_t)summary->allocations_per_s);
+    write_known(w, "allocations_per_second", (uint64_t)summary->allocations_per_s,
+                knows(summary, COST_ALLOCATIONS) && summary->has_times);
     json_end_object(w);
 }
 

@@ -108,7 +108,7 @@ static MUST_USE enum err write_totals(struct view *view,
 {
     struct summary summary;
     TRY(summary_build(selection, &summary));
-    view_costs(view, key, ALL_COSTS, &summary.costs);
+    view_costs(view, key, ALL_COSTS, summary.unknown, &summary.costs);
     view_errors(view, side, errors_key, ALL_COSTS, &summary.costs);
     return ERR_OK;
 }
@@ -121,7 +121,7 @@ static MUST_USE enum err write_whole(struct view *view)
     TRY(profile_select(view->profile, &filter, &everything, NULL));
     struct summary summary;
     TRY(summary_build(&everything, &summary));
-    view_costs(view, "recording_totals", ALL_COSTS, &summary.costs);
+    view_costs(view, "recording_totals", ALL_COSTS, summary.unknown, &summary.costs);
     return ERR_OK;
 }
 
@@ -131,12 +131,14 @@ enum err view_selection(struct view *view, const struct costs *whole)
     write_filter(view);
     TRY(write_totals(view, SIDE_NEW, "totals", "totals_errors", view->selection));
     if (whole != NULL) {
-        view_costs(view, "recording_totals", ALL_COSTS, whole);
+        view_costs(view, "recording_totals", ALL_COSTS, profile_unknown_costs(view->profile),
+                   whole);
     } else {
         TRY(write_whole(view));
     }
-    view_costs(view, "estimated", ALL_COSTS, &view->selection->estimated);
-    view_cost_keys(view, "unavailable", view->selection->unknown);
+    const uint32_t unknown = view->selection->unknown;
+    view_costs(view, "estimated", ALL_COSTS, unknown, &view->selection->estimated);
+    view_cost_keys(view, "unavailable", unknown);
     write_suppressed(view);
     if (view->old_selection != NULL) {
         TRY(write_totals(view, SIDE_OLD, "baseline_totals", "baseline_totals_errors",

@@ -131,17 +131,22 @@ enum err view_series(struct view *view, const struct series_options *options)
                          &series));
     view->has_code = view->layout == VIEW_COLUMNS;
     json_key_u64(view->w, "slice_ms", recording->slice_ms);
-    TRY(view_points(view, &(struct points_options){.points = &series.timeline.points,
-                                                   .slice_ms = recording->slice_ms,
-                                                   .known = ALL_COSTS}));
+    TRY(view_points(view,
+                    &(struct points_options){.points = &series.timeline.points,
+                                             .slice_ms = recording->slice_ms,
+                                             .known = ~(uint64_t)view_unknown(view, SIDE_NEW)}));
     json_key_string(view->w, "value", options->value_name);
     write_top(view, &series);
     view_numbers(view, "rest", series.rest.items, series.rest.len);
     write_errors(view, "rest_errors", &series.rest_errors);
     TRY(write_rss(view));
     json_key_object(view->w, "peak");
-    json_key_u64(view->w, "time_ms", recording->totals.peak_time_ms);
-    json_key_u64(view->w, "bytes", recording->totals.peak_bytes);
+    json_key(view->w, "time_ms");
+    json_known_u64(view->w, recording->totals.peak_time_ms,
+                   profile_knows(view->profile, COST_PEAK_BYTES));
+    json_key(view->w, "bytes");
+    json_known_u64(view->w, recording->totals.peak_bytes,
+                   profile_knows(view->profile, COST_PEAK_BYTES));
     if (series.errors.sampling.bytes != 0) {
         json_key_u64(view->w, "error", recording->totals.peak_error_bytes);
     }

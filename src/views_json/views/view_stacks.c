@@ -130,7 +130,7 @@ static const struct column pair_frame_columns[] = {
 
 static const struct column pair_columns[] = {
     COLUMN(CELL_COSTS_AT, stack_row, costs),
-    COLUMN(CELL_COSTS_AT, stack_row, old_costs),
+    COLUMN_WHEN(WHEN_COMPARED, CELL_COSTS_AT, stack_row, old_costs),
     COLUMN_ERRORS("errors", CELL_ERRORS_AT, stack_row, costs),
     COLUMN_OLD_ERRORS("old_errors", CELL_ERRORS_AT, stack_row, old_costs),
     COLUMN(CELL_U64, stack_row, frame_first),

@@ -114,7 +114,7 @@ static void write_search(struct view *view, const struct tree_matches *matches)
     }
     json_key_object(view->w, "search");
     json_key_u64(view->w, "matched_nodes", matches->count);
-    view_costs(view, "totals", ALL_COSTS, &matches->totals);
+    view_costs(view, "totals", ALL_COSTS, view_unknown(view, SIDE_NEW), &matches->totals);
     view_errors(view, SIDE_NEW, "totals_errors", ALL_COSTS, &matches->totals);
     json_end_object(view->w);
 }

@@ -1,8 +1,7 @@
 // Decoders for the answers of the routes (docs/format/json.md); their types follow from the
 // decoders. Only the fields that the viewer reads are here.
 import {
-  bool,
-  flag,
+  bool, figure, figures, flag,
   list,
   num,
   numberColumns,
@@ -17,8 +16,8 @@ import {
   type Decoded,
 } from './decode';
 
-const costs = record(nums);
-const totals = record(num);
+const costs = record(figures);
+const totals = record(figure);
 const texts = list(str);
 const nullableTexts = list(orNull(str));
 const flags = list(flag);
@@ -301,7 +300,7 @@ export const source = object({
   }),
 });
 
-const errors = orNull(nums);
+const errors = orNull(figures);
 const seriesErrors = { allocations_error: errors, allocated_bytes_error: errors, temporary_error: errors, live_bytes_error: errors, live_max_bytes_error: errors };
 
 export const series = object({
@@ -311,14 +310,14 @@ export const series = object({
     count: num,
     start_ms: nums,
     end_ms: nums,
-    ...{ allocations: nums, allocated_bytes: nums, temporary: nums, live_bytes: nums, live_max_bytes: nums },
+    ...{ allocations: figures, allocated_bytes: figures, temporary: figures, live_bytes: figures, live_max_bytes: figures },
     ...seriesErrors,
   }),
   top: list(object({ location: orNull(num), frames: refs, score: num, values: nums, errors: orNull(nums) })),
   rest: nums,
   rest_errors: orNull(nums),
   rss: object({ count: num, time_ms: nums, rss_bytes: nums }),
-  peak: object({ time_ms: num, bytes: num, error: orNull(num) }),
+  peak: object({ time_ms: figure, bytes: figure, error: orNull(num) }),
   code,
 });
 
@@ -458,7 +457,7 @@ export const processes = object({
     allocator: texts,
     start_ms: nums,
     end_ms: nums,
-    process_peak_bytes: nums,
+    process_peak_bytes: figures,
     peak_rss_bytes: nums,
     costs,
     errors: orNull(costs),

@@ -1,6 +1,6 @@
 // Invalid answers are refused, and the message names the place.
 import { expect, it } from 'vitest';
-import { flag, list, num, nums, object, orNull, record, refs, str } from './decode';
+import { figure, figures, flag, list, num, nums, object, orNull, record, refs, str } from './decode';
 
 const shape = object({ a: num, b: object({ c: list(str), d: orNull(num) }) });
 
@@ -26,4 +26,13 @@ it('checks columns', () => {
   expect(record(num)({ x: 1 }, 'p')).toEqual({ x: 1 });
   expect(flag(true, 'p')).toBe(1);
   expect(() => flag('yes', 'p')).toThrow('p');
+});
+
+it('makes no 0 of an unknown figure', () => {
+  expect(figures([1, null, 0], 'p')).toEqual([1, Number.NaN, 0]);
+  expect(figures([Number.NaN], 'p')).toEqual([Number.NaN]); // decoded before, in a report file
+  expect([figure(null, 'p'), figure(Number.NaN, 'p'), figure(0, 'p')]).toEqual([Number.NaN, Number.NaN, 0]);
+  expect(() => figures([1, 'x', null], 'p')).toThrow('p');
+  expect(() => figures([1, undefined], 'p')).toThrow('p');
+  expect(() => figure(undefined, 'p')).toThrow('p');
 });

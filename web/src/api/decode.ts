@@ -48,6 +48,15 @@ export const nums: Decode<readonly number[]> = (value, path) => {
   return value as readonly number[];
 };
 
+/** A figure that the answer may not know: null becomes NaN, which formats show as a dash. */
+export const figure: Decode<number> = (value, path) =>
+  value === null || Number.isNaN(value) ? Number.NaN : num(value, path);
+
+export const figures: Decode<readonly number[]> = (value, path) =>
+  Array.isArray(value) && value.includes(null)
+    ? nums(value.map((entry: unknown) => entry ?? Number.NaN), path)
+    : nums(value, path);
+
 export const refs: Decode<readonly (number | null)[]> = (value, path) => {
   if (!Array.isArray(value) || !value.every((entry) => entry === null || typeof entry === 'number')) {
     fail(path, 'list of references');
@@ -78,7 +87,7 @@ export const numberColumns: Decode<Readonly<Record<string, readonly number[]>>> 
     fail(path, 'object');
   }
   const columns = Object.entries(value).filter((entry): entry is [string, unknown[]] => Array.isArray(entry[1]));
-  return Object.fromEntries(columns.map(([key, column]) => [key, nums(column.map(Number), `${path}.${key}`)]));
+  return Object.fromEntries(columns.map(([key, column]) => [key, nums(column.map((entry) => (entry === null ? Number.NaN : Number(entry))), `${path}.${key}`)]));
 };
 
 export function record<T>(inner: Decode<T>): Decode<Readonly<Record<string, T>>> {

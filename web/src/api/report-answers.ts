@@ -5,7 +5,7 @@
 import { code as codeTables } from './answers';
 import { foldNodes, pathsOf } from './report-folds';
 import { addSizes, errorOf, type Sizes } from './report-errors';
-import { list, num, nums, object, orNull, record, refs, str, type Decode, type Decoded } from './decode';
+import { figures, list, num, nums, object, orNull, record, refs, str, type Decode, type Decoded } from './decode';
 
 export type Params = Readonly<Record<string, string>>;
 type Fields = Readonly<Record<string, unknown>>;
@@ -16,7 +16,7 @@ export class NotInReport extends Error {}
 
 const anything: Decode<unknown> = (value) => value;
 const fields: Decode<Fields> = record(anything);
-const columns = record(nums);
+const columns = record(figures);
 
 function fieldsOf(value: unknown): Fields {
   return fields(value, 'report');
@@ -113,7 +113,7 @@ function wishOf(tree: TreeTable, params: Params): Wish {
     root,
     score,
     levels: numberOr(params['depth'], 0) || Infinity,
-    minimum: Math.ceil(numberOr(params['min_share'], 0) * (score[0] ?? 0)),
+    minimum: Math.ceil(numberOr(params['min_share'], 0) * (score[0] || 0)),
     limit: limit > 0 ? limit : Infinity,
   };
 }
@@ -127,7 +127,7 @@ function pickNodes(tree: TreeTable, wish: Wish): { readonly rows: readonly numbe
   const collect = (place: number, level: number): void => {
     offered.push(place);
     for (const child of level < wish.levels ? (children[place] ?? []) : []) {
-      if ((wish.score[child] ?? 0) >= wish.minimum) {
+      if ((wish.score[child] || 0) >= wish.minimum) {
         collect(child, level + 1);
       } else {
         isCut = true;

@@ -3,7 +3,7 @@
 // src/profile/calls/call_tree.h. The file has the self costs; totals are their sums. Pure.
 import { nameHash } from '../base/name-hash';
 import { code as codeTables } from './answers';
-import { flag, list, num, nums, object, orNull, record, refs, type Decoded } from './decode';
+import { figures, flag, list, num, nums, object, orNull, record, refs, type Decoded } from './decode';
 import { addSizes, errorOf, type Sizes } from './report-errors';
 
 const wholeTree = object({
@@ -13,7 +13,7 @@ const wholeTree = object({
     parent: refs,
     function: refs,
     inlined: list(flag),
-    self: record(nums),
+    self: record(figures),
     inverse_lengths: orNull(nums),
     shortest_length: orNull(nums),
   }),

@@ -1,7 +1,7 @@
 // The expected texts are those of src/host/text/format_test.c: numbers are formatted the same
 // everywhere.
 import { describe, expect, it } from 'vitest';
-import { formatBytes, formatChange, formatCount, formatCountShort, formatMs, formatPercent } from './format';
+import { formatBytes, formatChange, formatCount, formatCountOf, formatCountShort, formatMs, formatPercent, formatPercentChange } from './format';
 
 describe('formatBytes', () => {
   it.each([
@@ -65,4 +65,12 @@ describe('formatChange', () => {
     [-812, '-812 B'],
     [0, '0 B'],
   ])('%d reads %s', (change, text) => expect(formatChange(change, formatBytes)).toBe(text));
+});
+
+it('an unknown figure is a dash, not 0', () => {
+  const unknown = Number.NaN;
+  expect([formatBytes, formatCount, formatCountShort, formatMs].map((format) => format(unknown))).toEqual(['–', '–', '–', '–']);
+  expect(formatCountOf(unknown, 'block')).toBe('– blocks');
+  expect([formatPercent(unknown, 5), formatPercent(5, unknown), formatChange(unknown, formatBytes)]).toEqual(['–', '–', '–']);
+  expect([formatPercentChange(unknown, 5), formatPercentChange(5, unknown), formatPercentChange(unknown, 0)]).toEqual(['–', '–', '–']);
 });

@@ -1,5 +1,8 @@
 // Formats numbers like the command line (src/host/text/format.c): binary units, three significant
-// digits. Input: non-negative numbers unless the name says change. Pure.
+// digits. Input: non-negative numbers unless the name says change; NaN is an unknown figure. Pure.
+
+/** In place of an unknown figure. */
+export const UNKNOWN = '–';
 
 const BYTE_UNITS = ['KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'] as const;
 
@@ -20,6 +23,9 @@ function quantity(value: number, unit: number, limit: number, name: string): str
 
 /** "812 B", "64.0 KiB", "1.25 MiB". */
 export function formatBytes(bytes: number): string {
+  if (Number.isNaN(bytes)) {
+    return UNKNOWN;
+  }
   if (bytes < 1024) {
     return `${Math.round(bytes)} B`;
   }
@@ -34,7 +40,7 @@ export function formatBytes(bytes: number): string {
 
 /** "1,234,567". */
 export function formatCount(count: number): string {
-  return Math.round(count)
+  return Number.isNaN(count) ? UNKNOWN : Math.round(count)
     .toString()
     .replace(/\B(?=(\d{3})+$)/g, ',');
 }
@@ -46,7 +52,7 @@ export function formatCountOf(count: number, one: string, many = `${one}s`): str
 
 /** "5.69M": for axes, where a count must be short. */
 export function formatCountShort(count: number): string {
-  if (count < 10000) {
+  if (Number.isNaN(count) || count < 10000) {
     return formatCount(count);
   }
   const units = ['k', 'M', 'G', 'T', 'P'];
@@ -74,8 +80,8 @@ function longDuration(seconds: number): string {
 
 /** "45.0 ms", "1.23 s", "4 min 05 s", "2 h 03 min". */
 export function formatMs(ms: number): string {
-  if (ms === 0) {
-    return '0 ms';
+  if (ms === 0 || Number.isNaN(ms)) {
+    return ms === 0 ? '0 ms' : UNKNOWN;
   }
   if (ms < 1) {
     return quantity(ms * 1000, 1, 1000, 'us') ?? '1.00 ms';
@@ -89,6 +95,9 @@ export function formatMs(ms: number): string {
 
 /** "12.3%", "<0.1%"; "-" for a share of zero. */
 export function formatPercent(part: number, whole: number): string {
+  if (Number.isNaN(part) || Number.isNaN(whole)) {
+    return UNKNOWN;
+  }
   if (whole === 0) {
     return '-';
   }
@@ -110,7 +119,7 @@ export function formatChange(change: number, format: (value: number) => string):
 
 /** "+12.3%", "-4.0%", "new" if there was nothing before. */
 export function formatPercentChange(now: number, old: number): string {
-  if (old === 0) {
+  if (old === 0 && !Number.isNaN(now)) {
     return now === 0 ? '0%' : 'new';
   }
   const sign = now < old ? '-' : now > old ? '+' : '';

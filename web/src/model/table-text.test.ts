@@ -22,5 +22,6 @@ describe('savedRows', () => {
     { head: 'Peak (bytes)', cost: 'peak_bytes', value: (row: number) => 10 ** row },
   ];
   it('has a value of each column in each row', () => expect(savedRows(columns, 2, () => true)).toEqual([['f0', 1], ['f1', 10]]));
+  it('has no number for an unknown figure', () => expect(savedRows([{ head: 'Peak', value: () => Number.NaN }], 1, () => true)).toEqual([['unknown']]));
   it('says which numbers are unknown', () => expect(savedRows(columns, 1, (cost) => cost !== 'peak_bytes')).toEqual([['f0', 'unknown']]));
 });

@@ -16,7 +16,7 @@ export interface SavedColumn {
 
 /** What the cells of the rows say in a file; `tells` says whether a cost is known. */
 export function savedRows(columns: readonly SavedColumn[], count: number, tells: (cost: string) => boolean): readonly (readonly Cell[])[] {
-  return range(count).map((row) => columns.map(({ value, cost }) => (cost === undefined || tells(cost) ? value(row) : 'unknown')));
+  return range(count).map((row) => columns.map(({ value, cost }) => (cost === undefined || tells(cost) ? value(row) : 'unknown')).map((cell) => (isUnknown(cell) ? 'unknown' : cell)));
 }
 
 /** In CSV a cell with a separator, a quote or a line break is quoted; TSV has spaces instead. */
@@ -26,6 +26,11 @@ function cellText(cell: Cell, format: TableFormat): string {
     return text.replace(/[\t\r\n]+/g, ' ');
   }
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** An unknown figure is NaN (api/decode.ts). */
+function isUnknown(cell: Cell): boolean {
+  return typeof cell === 'number' && Number.isNaN(cell);
 }
 
 export function tableText(heads: readonly string[], rows: readonly (readonly Cell[])[], format: TableFormat): string {

@@ -38,7 +38,7 @@ function percent(ms: number, maxMs: number): string {
 }
 
 function highest(values: readonly number[], least: number): number {
-  return values.reduce((high, value) => Math.max(high, value), least);
+  return values.reduce((high, value) => (value > high ? value : high), least);
 }
 
 /** What is there at a time, as text. */

@@ -61,6 +61,12 @@ describe('layout', () => {
     expect([...layoutFlame(deeper, nodes.total['cost'] ?? []).row]).toEqual([...nodes.depth]);
   });
 
+  it('an unknown cost has no width', () => {
+    const nodes = randomTree(20, 3);
+    const layout = layoutFlame(nodes, nodes.id.map(() => Number.NaN));
+    expect([...layout.left, ...layout.right].every((x) => x === 0)).toBe(true);
+  });
+
   it('nothing has no rows', () => {
     const none = { ...randomTree(1, 1), count: 0, id: [], parent: [], depth: [] };
     expect(layoutFlame(none, []).rows).toBe(0);

@@ -39,7 +39,7 @@ export function layoutFlame(nodes: TreeNodes, width: readonly number[]): FlameLa
     rows = Math.max(rows, at(row, i) + 1);
     const start = above < 0 ? 0 : at(next, above);
     left[i] = start;
-    right[i] = start + at(width, i);
+    right[i] = start + (at(width, i) || 0); // an unknown cost has no width
     next[i] = start;
     if (above >= 0) {
       next[above] = at(right, i);

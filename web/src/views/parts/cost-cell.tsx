@@ -67,7 +67,7 @@ function CostCell(props: CostCellProps): JSX.Element {
         <>
           <span class={value === 0 ? 'cost-value cost-zero' : 'cost-value'}>{formatCost(cost, value)}</span>
           {props.error === undefined ? null : <span class="cost-error">{formatError(value, props.error)}</span>}
-          <span class="cost-share">{value === 0 ? '' : formatPercent(value, total)}</span>
+          <span class="cost-share">{value === 0 || Number.isNaN(value) ? '' : formatPercent(value, total)}</span>
         </>
       ) : (
         <>
@@ -76,7 +76,7 @@ function CostCell(props: CostCellProps): JSX.Element {
           <span class={change > 0 ? 'cost-change cost-more' : change < 0 ? 'cost-change cost-less' : 'cost-change'}>
             {change === 0 ? '=' : formatCostChange(cost, change)}
           </span>
-          {hasErrors ? <span class="cost-error">{error === 0 ? '' : `±${formatCost(cost, error)}`}</span> : null}
+          {hasErrors ? <span class="cost-error">{error > 0 ? `±${formatCost(cost, error)}` : ''}</span> : null}
         </>
       )}
     </span>
