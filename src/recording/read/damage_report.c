@@ -90,7 +90,7 @@ enum recording_condition damage_report_condition(const struct damage_report *s)
         return RECORDING_DAMAGED;
     }
     if (s->is_pruned) {
-        return RECORDING_PRUNED;
+        return s->is_memory_limit ? RECORDING_PRUNED : RECORDING_DAMAGED;
     }
     if (s->has_footer) {
         return RECORDING_COMPLETE;
@@ -156,8 +156,10 @@ void damage_report_text(const struct damage_report *s, char *out, size_t len)
     if (s->is_pruned) {
         say(&text,
             "the history of stacks over time is omitted, because all tables together may take only "
-            "%s of memory",
-            format_bytes(s->most_bytes).text);
+            "%s of memory, %s",
+            format_bytes(s->most_bytes).text,
+            s->is_memory_limit ? "their share of the memory here"
+                               : "as the file does not say what they need");
     }
     if (s->is_limited) {
         say(&text, "parts are omitted that need more memory than a file of this size may use");

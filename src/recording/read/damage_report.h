@@ -31,11 +31,12 @@ struct damage_report {
     uint32_t newest_generation;
     // About the snapshot that was read.
     uint32_t generation;
-    bool is_whole;       // every chunk is there
-    bool is_running;     // made while the recording continued
-    bool is_pruned;      // the history of rows was omitted, because it needs too much memory
-    uint64_t most_bytes; // limit for the memory of the tables
-    bool is_limited;     // something was refused, because it needs too much memory
+    bool is_whole;        // every chunk is there
+    bool is_running;      // made while the recording continued
+    bool is_pruned;       // the history of rows was omitted, because it needs too much memory
+    uint64_t most_bytes;  // limit for the memory of the tables
+    bool is_memory_limit; // it is a share of the memory, else it follows from the file's size
+    bool is_limited;      // something was refused, because it needs too much memory
     uint64_t damaged_chunks;
     uint64_t dropped;
     uint64_t repaired;

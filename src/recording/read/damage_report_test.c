@@ -38,6 +38,35 @@ static void a_file_is_called_what_it_is(void **state)
     }
 }
 
+static void an_omitted_history_has_its_true_reason(void **state)
+{
+    (void)state;
+    static const struct {
+        struct damage_report damage_report;
+        enum recording_condition condition;
+        const char *text;
+    } cases[] = {
+        {{.has_footer = true,
+          .is_whole = true,
+          .is_pruned = true,
+          .most_bytes = 64 << 20,
+          .is_memory_limit = true},
+         RECORDING_PRUNED,
+         "the history of stacks over time is omitted, because all tables together may take only "
+         "64.0 MiB of memory, their share of the memory here"},
+        {{.has_footer = true, .is_whole = true, .is_pruned = true, .most_bytes = 64 << 20},
+         RECORDING_DAMAGED,
+         "the history of stacks over time is omitted, because all tables together may take only "
+         "64.0 MiB of memory, as the file does not say what they need"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char text[384];
+        assert_int_equal(damage_report_condition(&cases[i].damage_report), cases[i].condition);
+        damage_report_text(&cases[i].damage_report, text, sizeof(text));
+        assert_string_equal(text, cases[i].text);
+    }
+}
+
 static void what_is_announced_and_not_there_is_missing(void **state)
 {
     (void)state;
@@ -52,6 +81,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_is_called_what_it_is),
+        cmocka_unit_test(an_omitted_history_has_its_true_reason),
         cmocka_unit_test(what_is_announced_and_not_there_is_missing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

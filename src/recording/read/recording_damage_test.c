@@ -562,11 +562,17 @@ static uint64_t peak_memory_bytes(void)
     return (uint64_t)usage.ru_maxrss * 1024;
 }
 
-// Rows that take almost no bytes in the file and 88 bytes each in memory.
-static void forge_bomb(struct forge *f, size_t groups)
+// Slices that take almost no bytes in the file and many in memory. The snapshot announces some.
+static void forge_bomb(struct forge *f, size_t groups, uint64_t announced)
 {
+    struct {
+        uint32_t type;
+        uint32_t reserved;
+        uint64_t entries;
+    } announcement = {CHUNK_SLICES, 0, announced};
     forge_begin(f);
-    forge_chunk(f, (struct chunk_head){.type = CHUNK_SNAPSHOT_BEGIN}, "", 0);
+    forge_chunk(f, (struct chunk_head){.type = CHUNK_SNAPSHOT_BEGIN}, (const char *)&announcement,
+                sizeof(announcement));
     forge_totals(f);
     for (size_t i = 0; i < groups; i++) {
         forge_column(f, (struct forged_column){.type = CHUNK_SLICES,
@@ -589,12 +595,36 @@ static void bombs_do_not_take_more_memory_than_their_size_allows(void **state)
     struct recording_limits limits = {.base_bytes = 32 << 20, .ratio = 16};
     struct err_info info = {0};
     uint64_t before = peak_memory_bytes();
-    forge_bomb(&f, 2000); // 7 GB of slices in 150 KB
+    forge_bomb(&f, 2000, 0); // 7 GB of slices in 150 KB
     must(recording_open_bytes(strbuf_bytes(&f.file), "test", &limits, &r, &result, &info), &info);
     assert_int_equal(result.condition, RECORDING_DAMAGED);
     assert_true(r.slice_count * sizeof(*r.slices) <= limits.base_bytes + limits.ratio * f.file.len);
     // Arrays grow by doubling, and a copy is made, so the limit is four times the allowance.
     assert_true(peak_memory_bytes() - before < 4 * limits.base_bytes + (16 << 20));
+}
+
+// An announcement is a claim: what it promises is read up to the limit of memory.
+static void announced_bombs_do_not_take_more_than_the_limit_of_memory(void **state)
+{
+    (void)state;
+    static const uint64_t announced[] = {2000 * (uint64_t)GROUP_MAX_ENTRIES, UINT64_MAX,
+                                         UINT64_MAX / 64};
+    const struct recording_limits limits = {
+        .base_bytes = 1 << 20, .ratio = 16, .most_bytes = 32 << 20};
+    const uint64_t before = peak_memory_bytes();
+    for (size_t i = 0; i < ARRAY_LEN(announced); i++) {
+        CLEANUP(forge_release) struct forge f = {0};
+        CLEANUP(recording_release) struct recording r = {0};
+        struct recording_open_result result = {0};
+        struct err_info info = {0};
+        forge_bomb(&f, 2000, announced[i]);
+        assert_int_equal(
+            recording_open_bytes(strbuf_bytes(&f.file), "test", &limits, &r, &result, &info),
+            ERR_LIMIT);
+        assert_string_equal(info.text, "'test' needs more memory than the limit of 32.0 MiB, its "
+                                       "share of the memory here");
+    }
+    assert_true(peak_memory_bytes() - before < 4 * limits.most_bytes + (16 << 20));
 }
 
 // Less memory gives a smaller recording: the history of rows is omitted first, as a whole.
@@ -731,6 +761,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST_IN_FOLDER(bombs_do_not_take_more_memory_than_their_size_allows),
+        TEST_IN_FOLDER(announced_bombs_do_not_take_more_than_the_limit_of_memory),
         TEST_IN_FOLDER(what_does_not_fit_into_memory_is_left_out_and_reported),
         TEST_IN_FOLDER(zstd_bombs_are_not_unpacked),
         TEST_IN_FOLDER(a_file_cut_at_any_byte_opens_up_to_there),

@@ -23,9 +23,9 @@ enum {
     MAX_TRIES = 3
 }; // limit for whole snapshots to read until one is undamaged
 
-// Real recordings need 10 to 50 bytes of memory for each byte of the file. A table of equal entries
-// may need thousands, but is then short in the file. The base allows for that: it suffices for a
-// million stacks that differ in one frame each (700 KB).
+// For files without an announcement of their tables. Real recordings need 10 to 50 bytes of memory
+// for each byte of the file. A table of equal entries may need thousands, but is then short in the
+// file. The base allows for that.
 const struct recording_limits recording_default_limits = {.base_bytes = 256 << 20, .ratio = 256};
 
 struct snapshot {
@@ -109,13 +109,45 @@ static enum err find_snapshots(struct opening *o)
     return ERR_OK;
 }
 
+// A snapshot that is being read.
+struct loading {
+    struct table_reader tables;
+    uint64_t table_bytes; // limit for the memory of the tables
+    uint64_t raw_bytes;   // that may still be unpacked
+    struct loaded loaded;
+};
+
+static void loading_release(struct loading *l)
+{
+    table_reader_release(&l->tables);
+    loaded_release(&l->loaded);
+}
+
+// Let the tables take what the snapshot has announced. Without an announcement, or beyond it, the
+// size of the file limits them; nothing exceeds the share of memory.
+static void set_limits(const struct opening *o, struct loading *l)
+{
+    const uint64_t by_size = o->limits.base_bytes + o->limits.ratio * o->source.bytes;
+    const uint64_t need = table_reader_need(&l->tables);
+    const uint64_t wanted = by_size < UINT64_MAX - need ? by_size + need : UINT64_MAX;
+    const uint64_t most = max_u64(l->table_bytes, min_u64(wanted, o->limits.most_bytes));
+    l->tables.budget_bytes += most - l->table_bytes;
+    l->raw_bytes += most - l->table_bytes;
+    l->table_bytes = most;
+}
+
+static enum err announce(const struct opening *o, struct loading *l, struct bytes payload)
+{
+    TRY(table_reader_announce(&l->tables, payload));
+    set_limits(o, l);
+    return ERR_OK;
+}
+
 // Read one chunk of a snapshot into the tables. ERR_CORRUPT, ERR_LIMIT and ERR_UNSUPPORTED concern
 // only this chunk.
 static enum err read_chunk(struct opening *o,
                            const struct chunk_place *place,
-                           struct table_reader *tables,
-                           uint64_t *raw_budget_bytes,
-                           struct loaded *l,
+                           struct loading *l,
                            struct err_info *info)
 {
     enum rec_form form = REC_FORM_PLAIN;
@@ -124,20 +156,21 @@ static enum err read_chunk(struct opening *o,
     bool is_frame =
         place->head.type == CHUNK_SNAPSHOT_BEGIN || place->head.type == CHUNK_SNAPSHOT_END;
     if (table == NULL && !is_frame) {
-        l->unknown_chunks++;
+        l->loaded.unknown_chunks++;
         return chunk_payload_check(&o->source, place, &o->payload, info);
     }
-    if (place->head.raw_bytes > *raw_budget_bytes) {
+    if (place->head.raw_bytes > l->raw_bytes) {
         return err_set(info, ERR_LIMIT, "'%s' unpacks to more than its size allows",
                        o->source.path);
     }
-    *raw_budget_bytes -= place->head.raw_bytes;
+    l->raw_bytes -= place->head.raw_bytes;
     TRY(chunk_payload_read(&o->source, place, &o->payload, &payload, info));
     enum err err = ERR_OK;
     if (place->head.type == CHUNK_SNAPSHOT_BEGIN) {
-        err = table_reader_announce(tables, payload);
+        err = announce(o, l, payload);
     } else if (table != NULL) {
-        err = table_reader_add(tables, (enum rec_table_index)(table - rec_tables), form, payload);
+        err =
+            table_reader_add(&l->tables, (enum rec_table_index)(table - rec_tables), form, payload);
     }
     return err == ERR_OK ? ERR_OK
                          : err_set(info, err, "'%s': the chunk at %" PRIu64 " makes no sense",
@@ -160,22 +193,60 @@ static void count_entries(const struct table_reader *tables, struct loaded *l)
         tables->tables[REC_TABLE_TOTALS].is_there || l->damage_report.counts[REC_TABLE_ROWS] > 0;
 }
 
-// Return the memory limit for the tables of the file.
-static uint64_t table_budget(const struct opening *o)
-{
-    const uint64_t by_size = o->limits.base_bytes + o->limits.ratio * o->source.bytes;
-    return min_u64(by_size, o->limits.most_bytes);
-}
-
-// Return whether a table of the history would leave too little memory for the other tables.
+// Return whether a table of the history would leave too little memory for the other tables. An
+// announcement that leaves a quarter for texts leaves enough.
 static bool is_beyond_its_share(const struct opening *o,
                                 const struct chunk_place *place,
-                                const struct table_reader *tables)
+                                const struct loading *l)
 {
     enum rec_form form = REC_FORM_PLAIN;
     const struct rec_table *table = rec_table_find(place->head.type, &form);
-    return table != NULL && rec_table_is_history((enum rec_table_index)(table - rec_tables)) &&
-           tables->budget_bytes < table_budget(o) / 2;
+    const bool is_announced =
+        l->tables.is_announced && table_reader_need(&l->tables) <= o->limits.most_bytes / 4 * 3;
+    return !is_announced && table != NULL &&
+           rec_table_is_history((enum rec_table_index)(table - rec_tables)) &&
+           l->tables.budget_bytes < l->table_bytes / 2;
+}
+
+// Read the chunks of a snapshot into the tables.
+static enum err read_chunks(struct opening *o,
+                            const struct snapshot *snapshot,
+                            struct loading *l,
+                            struct err_info *info)
+{
+    struct damage_report *report = &l->loaded.damage_report;
+    for (size_t i = snapshot->first; i < snapshot->end; i++) {
+        const struct chunk_place *place = &o->index.chunks.items[i];
+        if (place->head.generation == 0) {
+            continue;
+        }
+        if (is_beyond_its_share(o, place, l)) {
+            report->is_pruned = true;
+            continue;
+        }
+        enum err err = read_chunk(o, place, l, info);
+        if (err != ERR_OK && !is_about_the_chunk(err)) {
+            return err;
+        }
+        if (err != ERR_OK) {
+            report->damaged_chunks++;
+            report->is_limited = report->is_limited || err == ERR_LIMIT;
+        }
+    }
+    return ERR_OK;
+}
+
+// Restore the history, or drop it if there is too little memory for it.
+static enum err restore_history(struct loading *l)
+{
+    struct damage_report *report = &l->loaded.damage_report;
+    if (report->is_pruned) {
+        history_drop(&l->tables); // a part of it would pass for complete
+        return ERR_OK;
+    }
+    const enum err restored = compact_history_restore(&l->tables);
+    report->is_pruned = restored == ERR_LIMIT;
+    return restored;
 }
 
 static enum err load_snapshot(struct opening *o,
@@ -183,52 +254,30 @@ static enum err load_snapshot(struct opening *o,
                               struct loaded *out,
                               struct err_info *info)
 {
-    CLEANUP(table_reader_release)
-    struct table_reader tables = {.budget_bytes = table_budget(o)};
-    CLEANUP(loaded_release)
-    struct loaded l = {
-        .damage_report = {.generation = snapshot->generation, .is_whole = snapshot->is_whole}};
-    uint64_t raw_budget_bytes = o->limits.base_bytes + o->limits.ratio * o->source.bytes;
-    for (size_t i = snapshot->first; i < snapshot->end; i++) {
-        const struct chunk_place *place = &o->index.chunks.items[i];
-        if (place->head.generation == 0) {
-            continue;
-        }
-        if (is_beyond_its_share(o, place, &tables)) {
-            l.damage_report.is_pruned = true;
-            continue;
-        }
-        enum err err = read_chunk(o, place, &tables, &raw_budget_bytes, &l, info);
-        if (err != ERR_OK && !is_about_the_chunk(err)) {
-            return err;
-        }
-        if (err != ERR_OK) {
-            l.damage_report.damaged_chunks++;
-            l.damage_report.is_limited = l.damage_report.is_limited || err == ERR_LIMIT;
-        }
-    }
-    enum err restored = ERR_OK;
-    if (l.damage_report.is_pruned) {
-        history_drop(&tables); // a part of it would pass for complete
-    } else {
-        restored = compact_history_restore(&tables);
-    }
-    l.damage_report.is_pruned = l.damage_report.is_pruned || restored == ERR_LIMIT;
-    l.damage_report.most_bytes = table_budget(o);
-    count_entries(&tables, &l);
+    CLEANUP(loading_release)
+    struct loading l = {.loaded.damage_report = {.generation = snapshot->generation,
+                                                 .is_whole = snapshot->is_whole}};
+    struct damage_report *report = &l.loaded.damage_report;
+    set_limits(o, &l);
+    l.raw_bytes = o->limits.base_bytes + o->limits.ratio * o->source.bytes;
+    TRY(read_chunks(o, snapshot, &l, info));
+    const enum err restored = restore_history(&l);
+    report->most_bytes = l.table_bytes;
+    report->is_memory_limit = l.table_bytes == o->limits.most_bytes;
+    count_entries(&l.tables, &l.loaded);
     // For a recording that is too large, a part is useless: names or callers would be missing.
-    const bool is_too_large = l.damage_report.is_limited && table_budget(o) == o->limits.most_bytes;
-    l.is_shown = l.is_shown && !is_too_large;
+    l.loaded.is_shown = l.loaded.is_shown && !(report->is_limited && report->is_memory_limit);
     struct repair_tally tally = {0};
-    bool has_totals = tables.tables[REC_TABLE_TOTALS].is_there;
-    if (restored == ERR_NO_MEMORY || table_reader_finish(&tables, &l.recording) != ERR_OK ||
-        recording_repair(&l.recording, has_totals, &tally) != ERR_OK) {
+    bool has_totals = l.tables.tables[REC_TABLE_TOTALS].is_there;
+    if (restored == ERR_NO_MEMORY ||
+        table_reader_finish(&l.tables, &l.loaded.recording) != ERR_OK ||
+        recording_repair(&l.loaded.recording, has_totals, &tally) != ERR_OK) {
         return err_set(info, ERR_NO_MEMORY, "no memory for the recording '%s'", o->source.path);
     }
-    l.damage_report.dropped = tally.dropped;
-    l.damage_report.repaired = tally.repaired;
-    *out = l;
-    l.recording = (struct recording){0};
+    report->dropped = tally.dropped;
+    report->repaired = tally.repaired;
+    *out = l.loaded;
+    l.loaded.recording = (struct recording){0};
     return ERR_OK;
 }
 
@@ -329,14 +378,14 @@ static bool is_bare_log(const struct chunk_index *index)
 static enum err
 refuse_hollow(const struct opening *o, const struct loaded *best, struct err_info *info)
 {
-    if (best->damage_report.is_limited) {
-        return err_set(
-            info, ERR_LIMIT,
-            "'%s' needs more memory than a file of its size may use, or than the limit of %s",
-            o->source.path, format_bytes(table_budget(o)).text);
+    const struct damage_report *report = &best->damage_report;
+    if (report->is_limited) {
+        return err_set(info, ERR_LIMIT, "'%s' needs more memory than the limit of %s, %s",
+                       o->source.path, format_bytes(report->most_bytes).text,
+                       report->is_memory_limit ? "its share of the memory here"
+                                               : "which is for a file of its size");
     }
-    if (o->index.damaged_bytes > 0 || o->index.has_footer ||
-        best->damage_report.damaged_chunks > 0) {
+    if (o->index.damaged_bytes > 0 || o->index.has_footer || report->damaged_chunks > 0) {
         return err_set(info, ERR_CORRUPT, "'%s' is so damaged that nothing in it can be shown",
                        o->source.path);
     }

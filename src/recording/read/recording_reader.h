@@ -27,8 +27,9 @@ struct recording_open_result {
 };
 
 // Limits for what a file may demand. The tables in memory and the decompressed payloads may each
-// take base_bytes + ratio * file size, and the tables at most most_bytes. The history of rows gets
-// half of the tables' budget and is omitted as a whole if that is not enough.
+// take base_bytes + ratio * file size and what the entries need that the snapshot announces, but
+// the tables at most most_bytes. If the announced entries need more than three quarters of that,
+// the history of rows gets half of the budget and is omitted as a whole if that is not enough.
 struct recording_limits {
     uint64_t base_bytes;
     uint64_t ratio;

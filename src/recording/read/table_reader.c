@@ -10,6 +10,10 @@
 #include "recording/format/recording_owner.h"
 #include "recording/format/share.h"
 
+enum {
+    STRING_ENTRY_BYTES = 1 + sizeof(uint64_t), // its end and its offset
+};
+
 struct group {
     uint64_t first;
     uint32_t count;
@@ -52,6 +56,32 @@ enum err table_reader_announce(struct table_reader *r, struct bytes payload)
     }
     r->is_announced = true;
     return ERR_OK;
+}
+
+// Add entries * entry_bytes to a sum that stays at UINT64_MAX once it is there.
+static uint64_t grown(uint64_t sum, uint64_t entries, uint64_t entry_bytes)
+{
+    uint64_t bytes;
+    return __builtin_mul_overflow(entries, entry_bytes, &bytes) ||
+                   __builtin_add_overflow(sum, bytes, &sum)
+               ? UINT64_MAX
+               : sum;
+}
+
+uint64_t table_reader_need(const struct table_reader *r)
+{
+    uint64_t need = 0;
+    for (size_t i = 0; i < REC_TABLE_STORED_COUNT; i++) {
+        const bool is_string = i == REC_TABLE_STRINGS;
+        const bool is_implied = rec_table_is_history((enum rec_table_index)i) &&
+                                r->tables[REC_TABLE_LONES].announced > 0;
+        const size_t entry_bytes = is_string                 ? STRING_ENTRY_BYTES
+                                   : rec_tables[i].is_single ? 0
+                                                             : rec_tables[i].entry_bytes;
+        need = grown(need, r->tables[i].announced, entry_bytes);
+        need = grown(need, is_implied ? r->tables[REC_TABLE_ROWS].announced : 0, entry_bytes);
+    }
+    return need;
 }
 
 static bool read_group(struct cursor *c, uint64_t expected_first, struct group *out)
@@ -236,7 +266,7 @@ static enum err add_strings(struct table_reader *r, struct cursor *c)
     if (left != 0 || (group.first == 0 && r->values.items[0] != 0)) {
         return ERR_CORRUPT;
     }
-    TRY(table_reader_charge(r, text.len + (uint64_t)group.count * (1 + sizeof(uint64_t))));
+    TRY(table_reader_charge(r, text.len + (uint64_t)group.count * STRING_ENTRY_BYTES));
     TRY(text_vec_reserve(&r->texts, text.len + group.count));
     TRY(u64_vec_reserve(&r->string_offsets, group.count));
     const uint8_t *at = text.data;

@@ -40,6 +40,10 @@ void table_reader_release(struct table_reader *r);
 // Read the announcement in a snapshot's first chunk. ERR_CORRUPT if it makes no sense.
 enum err table_reader_announce(struct table_reader *r, struct bytes payload) MUST_USE;
 
+// The memory that the announced entries take, with those that a compact history implies, and
+// without the bytes of strings. UINT64_MAX if that is more than 64 bits have.
+uint64_t table_reader_need(const struct table_reader *r);
+
 // Add the entries of a chunk of that table. ERR_CORRUPT: malformed, or not the table's next
 // entries; ERR_LIMIT: the budget is exhausted; ERR_NO_MEMORY. A failure leaves the table unchanged.
 enum err table_reader_add(struct table_reader *r,

@@ -486,6 +486,31 @@ static void a_builder_without_memory_for_its_strings_says_so(void **state)
     b.strings.texts.len = text_bytes;
 }
 
+// The size of a file says little about what it unpacks to: the snapshot announces that.
+static void what_compresses_well_is_read_whole(void **state)
+{
+    CLEANUP(recording_release) struct recording whole = {0};
+    CLEANUP(recording_release) struct recording r = {0};
+    CLEANUP(strbuf_release) struct strbuf file = {0};
+    struct recording_open_result result = {0};
+    struct err_info info = {0};
+    const struct recording_limits limits = {
+        .base_bytes = 100 << 10, .ratio = 1, .most_bytes = 64 << 20};
+    const char *path = test_path(*state, "well.cairn");
+    assert_int_equal(recording_random_realistic(5, 4000, &whole), ERR_OK);
+    must(
+        recording_write(&whole, path, &(struct recording_write_options){.group_count = 100}, &info),
+        &info);
+    must(file_read(path, SIZE_MAX, &file, &info), &info);
+    must(recording_open_bytes(strbuf_bytes(&file), "test", &limits, &r, &result, &info), &info);
+    assert_string_equal(result.missing, "");
+    assert_int_equal(result.condition, RECORDING_COMPLETE);
+    const uint64_t table_bytes = r.row_count * sizeof(*r.rows) + r.cell_count * sizeof(*r.cells) +
+                                 r.cohort_count * sizeof(*r.cohorts);
+    assert_true(table_bytes > limits.base_bytes + limits.ratio * file.len); // it shows something
+    assert_same(&whole, &r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -503,6 +528,7 @@ int main(void)
         TEST_IN_FOLDER(tables_can_be_made_while_they_are_written),
         TEST_IN_FOLDER(a_recording_that_is_not_sound_is_refused_or_mended),
         TEST_IN_FOLDER(a_string_that_is_too_long_is_cut_and_the_others_stay),
+        TEST_IN_FOLDER(what_compresses_well_is_read_whole),
         cmocka_unit_test(a_builder_without_memory_for_its_strings_says_so),
     };
     return cmocka_run_group_tests(tests, open_files_note, open_files_expect);
