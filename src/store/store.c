@@ -151,6 +151,27 @@ static const char *or_empty(const char *text)
     return text != NULL ? text : "";
 }
 
+// Count the rows of a query without its limit, beyond those of its answer.
+static MUST_USE enum err count_more(struct store *store,
+                                    const char *sql,
+                                    struct store_value values[QUERY_VALUES],
+                                    struct store_table *answer,
+                                    struct err_info *info)
+{
+    CLEANUP(strbuf_release) struct strbuf counting = {0};
+    CLEANUP(store_table_release) struct store_table count = {0};
+    strbuf_printf(&counting, "SELECT count(*) FROM (%s)", sql);
+    TRY(strbuf_result(&counting));
+    values[QUERY_LIMIT] = store_integer(INT64_MAX);
+    TRY(store->kind->query(store, strbuf_text(&counting), values, QUERY_VALUES, false, &count,
+                           info));
+    const size_t rows = store_table_rows(answer);
+    const uint64_t all =
+        store_table_rows(&count) > 0 ? (uint64_t)store_table_integer(&count, 0, 0) : 0;
+    answer->more = all > rows ? all - rows : 0;
+    return ERR_OK;
+}
+
 static MUST_USE enum err ask(struct store *store,
                              const struct store_query *query,
                              const struct store_scope *scope,
@@ -162,7 +183,7 @@ static MUST_USE enum err ask(struct store *store,
     char unknown[64];
     (void)snprintf(unknown, sizeof(unknown), "%%,%s,%%", // fits
                    scope->is_any_cost ? "-" : cost_get_info(scope->cost)->key);
-    const struct store_value values[QUERY_VALUES] = {
+    struct store_value values[QUERY_VALUES] = {
         store_text(or_empty(scope->service)),
         store_text(or_empty(scope->version)),
         store_text(or_empty(scope->host)),
@@ -170,12 +191,15 @@ static MUST_USE enum err ask(struct store *store,
         store_integer(scope->until > 0 ? scope->until : INT64_MAX),
         store_text(unknown),
         store_integer(scope->recording_id),
-        store_integer(scope->limit > 0 ? scope->limit : STORE_ROWS_MAX),
+        [QUERY_LIMIT] = store_integer(scope->limit > 0 ? scope->limit : STORE_ROWS_MAX),
         store_text(words != NULL && query->words[0] != NULL ? words[0] : ""),
         store_text(words != NULL && query->words[1] != NULL ? words[1] : ""),
     };
     TRY(store_query_render(query, store->kind->dialect, scope->cost, &sql));
     TRY(store->kind->query(store, strbuf_text(&sql), values, QUERY_VALUES, false, out, info));
+    if (scope->limit > 0 && store_table_rows(out) == scope->limit) {
+        TRY(count_more(store, strbuf_text(&sql), values, out, info));
+    }
     store_table_drop_needless(out);
     return ERR_OK;
 }

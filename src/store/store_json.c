@@ -52,4 +52,5 @@ void store_json_write(const struct store_table *table, struct json_writer *w)
         json_end_object(w);
     }
     json_end_array(w);
+    json_key_u64(w, "more", table->more);
 }

@@ -29,6 +29,9 @@
     "CASE WHEN " unknown ">0 THEN NULL ELSE CAST(ceil(2*sqrt(" variance ")) AS {INT}) END" \
     " AS error_{COST}"
 
+// A cost of `recordings`, or NULL if the recording does not know it.
+#define KNOWN(cost) "CASE WHEN unknown LIKE '%," cost ",%' THEN NULL ELSE " cost " END AS " cost
+
 // The sums of a function over the recordings of a version, and the variance of their mean.
 #define SUM_OF(version, what) "sum(CASE WHEN version=" version " THEN " what " ELSE 0 END)"
 #define COUNT_OF(version)     COUNT("version=" version " AND ")
@@ -48,8 +51,9 @@
     "GROUP BY function_id) WHERE " order " LIMIT ?8) " NAMES " ORDER BY " by
 const struct store_query query_list = {
     .name = "list",
-    .sql = "SELECT recording_id,service,version,host,time,{COST},allocations,leaked_bytes,"
-           "runtime_ms,is_oom,path," ERROR(SQUARES, UNKNOWN) " FROM recordings WHERE " SCOPE
+    .sql = "SELECT recording_id,service,version,host,time,{COST}," KNOWN("allocations") ","
+           KNOWN("leaked_bytes") ",runtime_ms,is_oom,path," ERROR(SQUARES, UNKNOWN)
+           " FROM recordings WHERE " SCOPE
            " ORDER BY time DESC,recording_id LIMIT ?8",
 };
 
@@ -112,13 +116,13 @@ static const struct store_query query_hosts = {
 static const struct store_query query_history = {
     .name = "history",
     .words = {"FUNCTION"},
-    .help = "what the call sites in one function cost in each recording, oldest first",
+    .help = "what the call sites in one function cost in each of the newest recordings",
     .sql = "SELECT time,version,host,cost_{COST},recording_id," ERROR("variance", "unknown_count")
            " FROM (SELECT time,version,host,sum({COST}) AS cost_{COST},recording_id,sum(" SQUARES
            ") AS variance,sum(" UNKNOWN ") AS unknown_count FROM " ROWS " WHERE" CHOSEN("")
            "AND function_id {IN} (SELECT function_id FROM functions WHERE name=?9"
            " OR short_name=?9) GROUP BY time,version,host,recording_id"
-           " ORDER BY time,recording_id LIMIT ?8) ORDER BY time,recording_id",
+           " ORDER BY time DESC,recording_id DESC LIMIT ?8) ORDER BY time,recording_id",
 };
 
 static const struct store_query query_oom = {

@@ -16,6 +16,7 @@
 
 enum {
     QUERY_WORDS_MAX = 2,
+    QUERY_LIMIT = 7, // the value of ?8
     QUERY_VALUES = 8 + QUERY_WORDS_MAX,
 };
 

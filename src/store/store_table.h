@@ -62,6 +62,7 @@ struct store_table {
     struct u64_vec names;        // owned; by column: offset in `texts`
     struct store_cell_vec cells; // owned; row by row
     struct strbuf texts;         // owned; each text with its zero
+    uint64_t more;               // rows that the query's limit has left out
 };
 
 // Add a column. All columns precede the first value. ERR_LIMIT, ERR_NO_MEMORY.

@@ -441,6 +441,15 @@ def test_json_leaves_stacks_out_by_default_and_counts_them(draw):
         assert site["stacks_shown"] == shown
 
 
+def test_json_counts_the_call_sites_that_it_leaves_out(draw):
+    path = draw("".join(f"main(a.c:1);site{i}(a.c:{i + 2}) 1 16 {i % 2} {16 * (i % 2)}\n" for i in range(30)))
+    for options, shown in (((), 10), (("-n", "7"), 7), (("-n", "0"), 30)):
+        report = json_of(*options, path)
+        assert len(report["top"]["allocations"]) == shown
+        assert report["top_counts"]["allocations"] == 30
+    assert report["top_counts"]["leaked_bytes"] == len(report["top"]["leaked_bytes"])
+
+
 @pytest.mark.parametrize("options, allocations", [
     ([], 10016), (["--filter-function", "^load$"], 10008), (["--filter-function", "push"], 5),
     (["--thread", "worker-1"], 3), (["--thread", "work*"], 3), (["--module", "libc"], 10003),

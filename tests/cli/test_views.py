@@ -104,6 +104,9 @@ def test_callers_and_callees(run):
         for entry in table:
             assert same(entry["inclusive"], heap.costs(wanted[entry["function"]])), entry["function"]
     assert len(json_of("--callers", "^(load|emit)$", path)["callers"]) == 2
+    short = text_of("--callers", "^load$", "-n", "1", path)
+    for table in (callers, callees):
+        assert f"\n      and {len(table) - 1} more\n" in short
     nobody = cairn("report", "--json", "--callers", "nobody", path)
     assert json.loads(nobody.stdout)["callers"] == []
     assert (nobody.returncode, nobody.stderr) == (0, b'cairn: --callers: no function matches "nobody"\n')
@@ -138,7 +141,9 @@ def test_a_cut_tree_says_so(run):
     _, path = run
     tree = json_of("--tree", "top-down", "-n", "3", path)["tree"]
     assert not tree["complete"] and len(tree["nodes"]) == 1 + 3
-    assert "The smallest are omitted" in text_of("--tree", "top-down", "-n", "3", path)
+    whole = json_of("--tree", "top-down", "-n", "0", path)["tree"]
+    assert f"  and {len(whole['nodes']) - 4:,} smaller; -n 0 --max-depth 0 shows all\n" in text_of(
+        "--tree", "top-down", "-n", "3", path)
     shallow = json_of("--tree", "top-down", "-n", "0", "--max-depth", "1", path)["tree"]
     assert {node["depth"] for node in shallow["nodes"]} == {0, 1}
 

@@ -117,7 +117,7 @@ ROUTES = {
         "unseen": Table(pid=int, executable=str, reason=OneOf("malloc", "go", "mapped"),
                         anonymous_bytes=int, mapped_bytes=int, heap_bytes=int,
                         mapped_by=Nullable({"function": str, "module": str})),
-        "top": {key: top_of(key) for key in DEFAULT_COSTS},
+        "top": {key: top_of(key) for key in DEFAULT_COSTS}, "top_counts": costs_of(),
         "health": {"lost_events": int, "frames": int, "frames_with_function": int,
                    "frames_with_line": int},
         "code": CODE},

@@ -20,7 +20,7 @@ import tempfile
 import pytest
 
 from drawn import json_of
-from fleet import Fleet, Store, check_answers
+from fleet import FUNCTIONS, Fleet, Store, check_answers
 from waiting import wait_until
 
 COSTS = ("peak_bytes", "peak_blocks", "allocations", "allocated_bytes", "frees", "freed_bytes", "temporary",
@@ -65,6 +65,27 @@ def test_the_queries_have_the_answers_that_python_computes(fleet, store):
     assert store.rows("list", "--service", "mail") == []
 
 
+def test_a_short_answer_says_how_many_more_there_are(fleet, store):
+    fleet.add(store)
+    name = max(FUNCTIONS, key=lambda function: len(fleet.history(function)))
+    everything = fleet.history(name)
+    for limit in (1, 3, len(everything), len(everything) + 1, 0):
+        answer = json.loads(store.run("query", "history", name, "-n", limit, "--json"))
+        newest = everything[-limit:] if limit > 0 else everything
+        assert [row["time"] for row in answer["rows"]] == [entry[0] for entry in newest]
+        assert answer["more"] == len(everything) - len(newest)
+    for words in (("list",), ("top",), ("diff", "1.0", "1.1"), ("query", "growth", "1.0", "1.1"), ("query", "hosts"),
+                  ("query", "oom")):
+        rows = len(store.rows(*words, "-n", "0"))
+        assert rows > 2, words
+        text = store.run(*words, "-n", "2")
+        assert text.splitlines()[-1] == f"and {rows - 2} more; --limit 0 lists all", words
+        assert json.loads(store.run(*words, "-n", "2", "--json"))["more"] == rows - 2
+        assert "more" not in store.run(*words, "-n", rows)
+        assert len(store.run(*words, "--csv").splitlines()) == 1 + rows  # scripts want all
+    assert len(fleet.recordings) > 20 and store.run("list").splitlines()[-1].startswith(f"and {len(fleet.recordings) - 20} more")
+
+
 def test_top_of_one_recording_equals_its_report(server, store):
     store.run("add", server)
     report = json_of(server, "-n", "0")
@@ -97,6 +118,15 @@ def test_rows_add_up_and_what_is_interned_is_shared(server, draw, store):
     known = {row[0] for row in database.execute("SELECT function_id FROM functions")}
     for (frames,) in database.execute("SELECT frames FROM stacks"):
         assert {int(frame) for frame in frames.split(",")} <= known
+
+
+def test_what_an_imported_file_does_not_say_is_null(store):
+    path = pathlib.Path(__file__).resolve().parents[1] / "fuzz" / "corpus" / "import_massif" / "instructions"
+    assert store.run("add", path) == "1 added\n"
+    (row,) = store.rows("list")
+    assert row["peak_bytes"] > 0 and row["leaked_bytes"] is not None and row["allocations"] is None
+    assert row["peak_bytes"] == json_of(path)["totals"]["peak_bytes"]
+    assert store.rows("list", "--cost", "allocations") == []
 
 
 def test_what_has_no_stack_has_a_name(store, tmp_path):

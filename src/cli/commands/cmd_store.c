@@ -13,6 +13,7 @@
 #include "cli/options/filter_options.h"
 #include "cli/options/name_options.h"
 #include "cli/options/option_values.h"
+#include "cli/options/output_words.h"
 #include "cli/store/table_output.h"
 #include "cli/text/screen_text.h"
 #include "formats/import/input_file.h"
@@ -23,7 +24,7 @@
 #include "store/store.h"
 
 enum {
-    ROWS_BY_DEFAULT = 20,
+    ROWS_BY_DEFAULT = 20, // in text and JSON
     MS_PER_S = 1000,
 };
 
@@ -44,7 +45,7 @@ struct store_fields {
     struct name_words names;
 };
 
-static const struct store_fields defaults = {.limit = ROWS_BY_DEFAULT};
+static const struct store_fields defaults = {.limit = OUTPUT_UNSET};
 
 #define FIELD(field) offsetof(struct store_fields, field)
 
@@ -71,7 +72,8 @@ static const struct option_spec specs[] = {
            "for add: memory ran out at the end (default: if SIGKILL ended the program)"),
     OPTION(0, "cost", COST, "COST", FIELD(cost),
            "the compared cost: " COST_OPTION_NAMES " (default: peak)"),
-    OPTION('n', "limit", COUNT, "N", FIELD(limit), "maximum lines; 0: all (default: 20)"),
+    OPTION('n', "limit", COUNT, "N", FIELD(limit),
+           "maximum lines; 0: all (default: 20; all with --csv)"),
     OPTION(0, "json", FLAG, NULL, FIELD(use_json), "write JSON (docs/format/json.md)"),
     OPTION(0, "csv", FLAG, NULL, FIELD(use_csv), "write CSV"),
 };
@@ -108,6 +110,9 @@ scope_of(const struct store_fields *fields, struct store_scope *out, struct err_
                                 .host = fields->host,
                                 .cost = fields->cost,
                                 .limit = fields->limit};
+    if (fields->limit == OUTPUT_UNSET) {
+        scope.limit = fields->use_csv ? 0 : ROWS_BY_DEFAULT;
+    }
     if (fields->since != NULL) {
         TRY(parse_time("since", fields->since, &scope.since, info));
     }
@@ -205,6 +210,11 @@ static MUST_USE enum err show(const struct call *call, const struct store_table 
                                  : call->fields->use_csv ? TABLE_CSV
                                                          : TABLE_TEXT;
     const enum err problem = table_write(table, form, stdout);
+    if (form == TABLE_CSV && table->more > 0) {
+        // The table has no place for it.
+        (void)fprintf(stderr, "cairn: %s more rows; --limit 0 writes all\n",
+                      format_count(table->more).text);
+    }
     // command_finish_output has a sentence for a stream that cannot be written to.
     return problem == ERR_IO ? ERR_OK : problem;
 }
@@ -339,7 +349,7 @@ const struct command command_store = {
         "  diff OLD NEW            list what changed between two versions, over all hosts\n"
         "  query growth OLD NEW    list what grew between two versions, over all hosts\n"
         "  query hosts             list where a host differs from the other hosts\n"
-        "  query history FUNCTION  list what one function cost in each recording\n"
+        "  query history FUNCTION  list what one function cost in the newest recordings\n"
         "  query oom               list what recordings that ran out of memory have in\n"
         "                          common\n"
         "  query SELECT...         run a SQL statement, which may only read\n"

@@ -142,7 +142,8 @@ static MUST_USE enum err print_neighbours(const struct report *report,
     TRY(function_costs_rank(&costs, false, report_view_cost(report), SCORE_LARGER, &keys));
     (void)fprintf(out, "    %s\n", by == BY_CALLER ? "called by" : "calls");
     size_t limit = report_view_limit(report, CALLERS_BY_DEFAULT);
-    for (size_t i = 0; i < keys.len && (limit == 0 || i < limit); i++) {
+    const size_t shown = limited_u64(keys.len, limit);
+    for (size_t i = 0; i < shown; i++) {
         uint32_t key = keys.items[i].key;
         (void)fputs("      ", out);
         print_costs(report, out, &costs, key, false);
@@ -153,6 +154,8 @@ static MUST_USE enum err print_neighbours(const struct report *report,
             report_print_function(report, out, key, 0, 6 + report_sides_columns(report));
         }
     }
+    (void)fputs(keys.len > shown ? "    " : "", out);
+    report_print_rest(out, keys.len, shown, "more", "more");
     return ERR_OK;
 }
 

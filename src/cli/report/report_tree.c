@@ -81,6 +81,17 @@ print_node(const struct report *report, FILE *out, const struct tree_view *tree,
                           is_run ? tree->nodes.items[node].hidden : 0, used);
 }
 
+// Count the nodes of a tree that have some of the cost, on either side.
+static uint64_t count_nodes(const struct tree_view *tree, enum cost cost)
+{
+    uint64_t count = 0;
+    for (uint32_t node = 0; node < tree->nodes.len; node++) {
+        count +=
+            total_of(tree, SIDE_NEW, node, cost) > 0 || total_of(tree, SIDE_OLD, node, cost) > 0;
+    }
+    return count;
+}
+
 enum err report_tree_text(const struct report *report, FILE *out)
 {
     CLEANUP(tree_view_release) struct tree_view tree = {0};
@@ -101,8 +112,11 @@ enum err report_tree_text(const struct report *report, FILE *out)
     if (nodes.len == 1) {
         (void)fputs("     nothing\n", out);
     }
-    if (!is_complete) {
-        (void)fputs("  The smallest are omitted; -n 0 --max-depth 0 shows all.\n", out);
+    const uint64_t all = is_complete ? 0 : count_nodes(&tree, wish.sort);
+    if (all > nodes.len) {
+        (void)fputs("  and ", out);
+        report_print_counted(out, all - nodes.len, "smaller", "smaller",
+                             "; -n 0 --max-depth 0 shows all\n");
     }
     return ERR_OK;
 }

@@ -147,6 +147,9 @@ static MUST_USE enum err write_text(const struct store_table *table, FILE *out)
     for (size_t row = 0; row < rows; row++) {
         TRY(write_line(table, row, &shapes, out));
     }
+    if (table->more > 0) {
+        (void)fprintf(out, "and %s more; --limit 0 lists all\n", format_count(table->more).text);
+    }
     return ERR_OK;
 }
 

@@ -3,7 +3,8 @@
 //
 // The names of columns say what the values are: NAME_bytes, NAME_ms and `time` (Unix time) are
 // written with units in the text; CSV and JSON have plain numbers. recording_id is hexadecimal
-// everywhere. Context: H.
+// everywhere. The text says how many rows the limit has left out, JSON has the number; CSV is the
+// rows alone. Context: H.
 #pragma once
 
 #include <stdio.h>
@@ -13,7 +14,7 @@
 
 enum table_form {
     TABLE_TEXT,
-    TABLE_JSON, // {"columns":[...],"rows":[{...},...]}
+    TABLE_JSON, // {"columns":[...],"rows":[{...},...],"more":0}
     TABLE_CSV,  // RFC 4180, as `cairn export --to csv`
 };
 

@@ -31,6 +31,23 @@ static MUST_USE enum err write_health(struct view *view)
     return ERR_OK;
 }
 
+// Write how many call sites have each cost.
+static void write_top_counts(struct view *view,
+                             const struct summary_options *options,
+                             const struct call_sites *sites)
+{
+    json_key_object(view->w, "top_counts");
+    for (size_t i = 0; i < options->cost_count; i++) {
+        const enum cost cost = options->costs[i];
+        uint64_t count = 0;
+        for (size_t site = 0; site < sites->sites.len; site++) {
+            count += costs_get(&sites->sites.items[site].costs, cost) > 0;
+        }
+        json_key_u64(view->w, cost_get_info(cost)->key, count);
+    }
+    json_end_object(view->w);
+}
+
 // Write a list of call sites for each cost. A short list has only the cost that ranks it.
 static MUST_USE enum err write_top(struct view *view, const struct summary_options *options)
 {
@@ -51,6 +68,7 @@ static MUST_USE enum err write_top(struct view *view, const struct summary_optio
         TRY(view_site_list(view, cost_get_info(view->sort)->key, &sites));
     }
     json_end_object(view->w);
+    write_top_counts(view, options, sites.sites);
     view->sort = sort;
     view->costs = costs;
     view->old_selection = old_selection;

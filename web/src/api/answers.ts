@@ -487,7 +487,7 @@ export type FunctionDetail = Decoded<typeof functionDetail>;
 export type Series = Decoded<typeof series>;
 export type Histogram = Decoded<typeof histogram>;
 /** An answer of a store; the columns differ by question. */
-export const storeTable = object({ columns: texts, rows: list(record(textOrNumber)) });
+export const storeTable = object({ columns: texts, rows: list(record(textOrNumber)), more: num });
 
 /** The viewer of a recording that was opened from a store. */
 export const storedAddress = object({ address: str });

@@ -75,6 +75,7 @@ export function StoreRows(props: { readonly label: string; readonly table: Store
           ))}
         </tbody>
       </table>
+      {table.more === 0 ? null : <p class="soft">{`and ${formatCount(table.more)} more`}</p>}
     </div>
   );
 }
