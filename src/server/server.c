@@ -123,6 +123,7 @@ open_of_store(void *context, const char *path, struct strbuf *out_address, struc
     struct server_options options = server->options;
     options.path = opened.path;
     options.port = 0;
+    options.progress = NULL; // it is of the terminal that waited for the store
     enum err problem = server_open(&options, &opened.server, info);
     if (problem != ERR_OK) {
         opened_server_close(&opened);
@@ -169,7 +170,7 @@ prepare(struct server *server, const struct server_options *options, struct err_
         return prepare_store(server, info);
     }
     return served_init(&http->answers.served, options->path, options->baseline_path,
-                       options->sources, info);
+                       options->sources, options->progress, info);
 }
 
 static MUST_USE enum err listen_on(struct server *server, uint16_t port, struct err_info *info)

@@ -29,6 +29,7 @@ struct server_options {
     uint16_t port;      // 0: any free port
     bool hides_sources;
     const struct name_sources *sources; // of names; may be NULL
+    struct progress *progress;          // of server_open; NULL: silent
 };
 
 struct server;

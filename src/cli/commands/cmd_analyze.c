@@ -114,6 +114,8 @@ static bool announce(const struct server *server, const struct analyze_fields *f
 static int serve(const char *path, const struct analyze_fields *fields)
 {
     struct err_info info = {0};
+    struct progress progress;
+    progress_init(&progress, stderr);
     CLEANUP(name_places_release) struct name_places names = {0};
     CLEANUP(server_closep) struct server *server = NULL;
     CLEANUP(fd_closep) int stop_fd = catch_stop_signals();
@@ -129,9 +131,12 @@ static int serve(const char *path, const struct analyze_fields *fields)
         .editor = fields->editor,
         .port = (uint16_t)fields->port,
         .hides_sources = fields->no_source,
-        .sources = &names.sources};
-    if (name_places_init(&names, &fields->names, &info) != ERR_OK ||
-        server_open(&options, &server, &info) != ERR_OK) {
+        .sources = &names.sources,
+        .progress = &progress};
+    enum err problem = name_places_init(&names, &fields->names, &info);
+    problem = problem == ERR_OK ? server_open(&options, &server, &info) : problem;
+    progress_clear(&progress);
+    if (problem != ERR_OK) {
         return command_error(&info);
     }
     if (!announce(server, fields)) {

@@ -112,7 +112,9 @@ enum err input_open_recording(const char *path,
         *out_importer = input.importer;
     }
     if (input.importer == NULL) {
-        return recording_open_fd(input.fd, path, NULL, out, result, info);
+        struct recording_limits limits = recording_default_limits;
+        limits.progress = progress;
+        return recording_open_fd(input.fd, path, &limits, out, result, info);
     }
     char damage[IMPORT_DAMAGE_BYTES];
     input.in.progress = progress;

@@ -217,6 +217,10 @@ static enum err read_chunks(struct opening *o,
     struct damage_report *report = &l->loaded.damage_report;
     for (size_t i = snapshot->first; i < snapshot->end; i++) {
         const struct chunk_place *place = &o->index.chunks.items[i];
+        if (o->limits.progress != NULL) {
+            progress_update(o->limits.progress, "reading the recording", i - snapshot->first,
+                            snapshot->end - snapshot->first);
+        }
         if (place->head.generation == 0) {
             continue;
         }

@@ -15,6 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/err.h"
+#include "host/os/progress.h"
 #include "recording/format/tables.h"
 #include "recording/read/damage_report.h"
 
@@ -26,15 +27,17 @@ struct recording_open_result {
     char missing[384];       // one sentence without a full stop; "" if nothing is missing
 };
 
-// Limits for what a file may demand. The tables in memory and the decompressed payloads may each
-// take base_bytes + ratio * file size and what the entries need that the snapshot announces, but
-// the tables at most most_bytes. If the announced entries need more than three quarters of that,
-// the history of rows gets half of the budget and is omitted as a whole if that is not enough.
+// Limits for what a file may demand, and how it is read. The tables in memory and the decompressed
+// payloads may each take base_bytes + ratio * file size and what the entries need that the snapshot
+// announces, but the tables at most most_bytes. If the announced entries need more than three
+// quarters of that, the history of rows gets half of the budget and is omitted as a whole if that
+// is not enough.
 struct recording_limits {
     uint64_t base_bytes;
     uint64_t ratio;
-    uint64_t most_bytes;   // 0: a share of the memory that this process may expect to get
-    bool ignores_contents; // walk the whole file even if it has a table of contents
+    uint64_t most_bytes;       // 0: a share of the memory that this process may expect to get
+    bool ignores_contents;     // walk the whole file even if it has a table of contents
+    struct progress *progress; // borrowed; NULL: silent
 };
 
 extern const struct recording_limits recording_default_limits;

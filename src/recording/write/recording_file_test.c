@@ -511,6 +511,41 @@ static void what_compresses_well_is_read_whole(void **state)
     assert_same(&whole, &r);
 }
 
+// Each look is a second after the last one.
+static uint64_t seconds(void *context)
+{
+    uint64_t *now_ns = context;
+    *now_ns += 1000000000;
+    return *now_ns;
+}
+
+static void reading_shows_its_progress(void **state)
+{
+    CLEANUP(recording_release) struct recording whole = {0};
+    CLEANUP(recording_release) struct recording r = {0};
+    CLEANUP(strbuf_release) struct strbuf file = {0};
+    struct recording_open_result result = {0};
+    struct err_info info = {0};
+    struct progress progress;
+    uint64_t now_ns = 0;
+    char said[8192] = "";
+    FILE *stream = fmemopen(said, sizeof(said), "w");
+    assert_non_null(stream);
+    progress_init_with_clock(&progress, stream, 80, seconds, &now_ns);
+    struct recording_limits limits = recording_default_limits;
+    limits.progress = &progress;
+    const char *path = test_path(*state, "shown.cairn");
+    assert_int_equal(recording_random_realistic(5, 400, &whole), ERR_OK);
+    must(
+        recording_write(&whole, path, &(struct recording_write_options){.group_count = 100}, &info),
+        &info);
+    must(file_read(path, SIZE_MAX, &file, &info), &info);
+    must(recording_open_bytes(strbuf_bytes(&file), "test", &limits, &r, &result, &info), &info);
+    assert_int_equal(fclose(stream), 0);
+    assert_non_null(strstr(said, "reading the recording: 0%"));
+    assert_non_null(strstr(said, "reading the recording: 9"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -529,6 +564,7 @@ int main(void)
         TEST_IN_FOLDER(a_recording_that_is_not_sound_is_refused_or_mended),
         TEST_IN_FOLDER(a_string_that_is_too_long_is_cut_and_the_others_stay),
         TEST_IN_FOLDER(what_compresses_well_is_read_whole),
+        TEST_IN_FOLDER(reading_shows_its_progress),
         cmocka_unit_test(a_builder_without_memory_for_its_strings_says_so),
     };
     return cmocka_run_group_tests(tests, open_files_note, open_files_expect);

@@ -11,15 +11,16 @@ enum err served_init(struct served *served,
                      const char *path,
                      const char *baseline_path,
                      const struct name_sources *sources,
+                     struct progress *progress,
                      struct err_info *info)
 {
     CLEANUP(opened_unrefp) struct opened *new = NULL;
     CLEANUP(opened_unrefp) struct opened *old = NULL;
     *served = (struct served){
         .path = path, .changing = PTHREAD_MUTEX_INITIALIZER, .mutex = PTHREAD_MUTEX_INITIALIZER};
-    TRY(opened_new(path, path, sources, &new, info));
+    TRY(opened_new(path, path, sources, progress, &new, info));
     if (baseline_path != NULL) {
-        TRY(opened_new(baseline_path, baseline_path, sources, &old, info));
+        TRY(opened_new(baseline_path, baseline_path, sources, progress, &old, info));
     }
     if (sources != NULL) {
         served->sources = *sources;
@@ -73,7 +74,7 @@ static MUST_USE enum err reload(struct served *served, bool *changed, struct err
     }
     served->refused_identity = identity; // reset below if it can be read
     CLEANUP(opened_unrefp) struct opened *opened = NULL;
-    TRY(opened_new(served->path, served->path, served->has_sources ? &served->sources : NULL,
+    TRY(opened_new(served->path, served->path, served->has_sources ? &served->sources : NULL, NULL,
                    &opened, info));
     TRY(put(served, opened, sides[SIDE_OLD]));
     served->refused_identity = 0;
@@ -96,7 +97,7 @@ enum err served_set_baseline(struct served *served,
 {
     CLEANUP(opened_unrefp) struct opened *opened = NULL;
     if (path != NULL) {
-        TRY(opened_new(path, name, NULL, &opened, info));
+        TRY(opened_new(path, name, NULL, NULL, &opened, info));
     }
     mutex_lock(&served->changing);
     enum err problem = put(served, served->snapshot->sides[SIDE_NEW], opened);

@@ -26,12 +26,13 @@ struct served {
 };
 
 // Open `path`, and `baseline_path` unless it is NULL. Both must outlive `served`, and so must the
-// contents of `sources`, which may be NULL. Debuginfod servers are asked only here, since later
-// no user waits at a terminal.
+// contents of `sources`. `sources` and `progress` may be NULL. Debuginfod servers are asked only
+// here, since later no user waits at a terminal.
 enum err served_init(struct served *served,
                      const char *path,
                      const char *baseline_path,
                      const struct name_sources *sources,
+                     struct progress *progress,
                      struct err_info *info) MUST_USE;
 void served_release(struct served *served);
 

@@ -36,50 +36,57 @@ static MUST_USE enum err summarize(struct opened *opened, struct err_info *info)
     return ERR_OK;
 }
 
-// Make an object of the file, and read it unless its profile is known.
-static MUST_USE enum err make(const char *path,
-                              const char *shown_path,
-                              const struct name_sources *sources,
-                              const struct profile *known,
-                              struct opened **out,
-                              struct err_info *info)
+// Make an object of the file that has not been read yet, so that a file that changes meanwhile is
+// read again. Return NULL without memory.
+static struct opened *begin(const char *path)
 {
-    CLEANUP(opened_unrefp) struct opened *opened = calloc(1, sizeof(*opened));
-    if (opened == NULL) {
-        return ERR_NO_MEMORY;
-    }
-    atomic_init(&opened->references, 1);
-    // Before the read, so that a file that changes meanwhile is read again.
+    struct opened *opened = calloc(1, sizeof(*opened));
     struct stat status;
-    if (stat(path, &status) == 0) {
+    if (opened != NULL) {
+        atomic_init(&opened->references, 1);
+    }
+    if (opened != NULL && stat(path, &status) == 0) {
         opened->bytes = (uint64_t)status.st_size;
         opened->identity = file_identity(&status);
     }
-    if (known == NULL) {
-        TRY(input_open_profile(path, sources, NULL, &opened->owned, info));
-    }
-    opened->profile = known != NULL ? known : opened->owned;
+    return opened;
+}
+
+static MUST_USE enum err
+finish(struct opened *opened, const char *shown_path, struct err_info *info)
+{
     opened->path = strdup(shown_path);
-    if (opened->path == NULL) {
-        return ERR_NO_MEMORY;
-    }
-    TRY(summarize(opened, info));
-    *out = TAKE(opened);
-    return ERR_OK;
+    return opened->path != NULL ? summarize(opened, info) : ERR_NO_MEMORY;
 }
 
 enum err opened_new(const char *path,
                     const char *shown_path,
                     const struct name_sources *sources,
+                    struct progress *progress,
                     struct opened **out,
                     struct err_info *info)
 {
-    return make(path, shown_path, sources, NULL, out, info);
+    CLEANUP(opened_unrefp) struct opened *opened = begin(path);
+    if (opened == NULL) {
+        return ERR_NO_MEMORY;
+    }
+    TRY(input_open_profile(path, sources, progress, &opened->owned, info));
+    opened->profile = opened->owned;
+    TRY(finish(opened, shown_path, info));
+    *out = TAKE(opened);
+    return ERR_OK;
 }
 
 enum err opened_borrow(const struct profile *profile, const char *path, struct opened **out)
 {
-    return make(path, path, NULL, profile, out, NULL);
+    CLEANUP(opened_unrefp) struct opened *opened = begin(path);
+    if (opened == NULL) {
+        return ERR_NO_MEMORY;
+    }
+    opened->profile = profile;
+    TRY(finish(opened, path, NULL));
+    *out = TAKE(opened);
+    return ERR_OK;
 }
 
 static struct opened *opened_ref(struct opened *opened)

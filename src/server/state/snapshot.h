@@ -31,11 +31,12 @@ struct opened {
     uint64_t identity;         // see file_identity
 };
 
-// Open the recording at `path` and call it `shown_path`. `sources` of names may be NULL. The caller
-// receives the only reference. Errors: those of input_open_profile.
+// Open the recording at `path` and call it `shown_path`. `sources` of names and `progress` may be
+// NULL. The caller receives the only reference. Errors: those of input_open_profile.
 enum err opened_new(const char *path,
                     const char *shown_path,
                     const struct name_sources *sources,
+                    struct progress *progress,
                     struct opened **out,
                     struct err_info *info) MUST_USE;
 
