@@ -102,7 +102,7 @@ LEFT_BEHIND = "of the processes that it started are still running"
 
 # cairn's reasons for a refusal, and checks whether each holds.
 REASONS = (
-    ("is a Go program", lambda path: ".note.go.buildid" in readelf(path, "-S")),
+    ("is a static Go program", lambda path: ".gopclntab" in readelf(path, "-S")),
     ("is a static executable", lambda path: "INTERP" not in readelf(path, "-l")),
     ("is a 32-bit program", lambda path: "ELF32" in readelf(path, "-h")),
     ("another kind of processor",

@@ -115,6 +115,11 @@ void aggregator_process_inherit(const struct aggregator *aggregator,
             *own[i] = *own[i] == 0 ? inherited[i] : *own[i];
         }
     }
+    parent = image_parent(aggregator, process);
+    if (parent != NULL && record->runtime == 0 && parent->record.runtime != 0) {
+        process->record.runtime = parent->record.runtime;
+        process->record.flags |= parent->record.flags & REC_PROCESS_OBJECTS;
+    }
 }
 
 enum err aggregator_process_begin(struct aggregator *aggregator,

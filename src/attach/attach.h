@@ -49,10 +49,11 @@ struct attach {
     struct attach_module_vec modules; // those with allocators
     struct inject_near_vec nears;     // one for each of them
     struct patch_plan plan;
-    uint64_t page_addr;         // of the agent's page
-    struct strbuf executable;   // path
-    struct strbuf command_line; // the arguments, each ended by a zero byte
-    struct strbuf allocator;    // path of the module whose malloc is patched first
+    uint64_t page_addr;            // of the agent's page
+    struct strbuf executable;      // path
+    struct strbuf command_line;    // the arguments, each ended by a zero byte
+    struct strbuf allocator;       // path of the module whose malloc is patched first
+    const struct runtime *runtime; // of the first module that has one; NULL: none is known
     // Of the latest attach_open or attach_late:
     struct strbuf hidden;    // sentences about allocators without names, each in a line
     struct strbuf unpatched; // plan.refusals: "NAME of 'PATH' is too short", ...

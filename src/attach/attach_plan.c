@@ -130,6 +130,7 @@ enum err attach_plan_examine(struct attach *attach,
         strbuf_append_text(&attach->hidden, attach->hidden.len > 0 ? "\n" : "");
         allocator_scan_explain(&found.scan, &file, path, &attach->hidden);
     }
+    attach->runtime = attach->runtime != NULL ? attach->runtime : found.scan.runtime;
     if (err == ERR_OK) {
         module_code_note(&file, &found.scan);
     }

@@ -150,7 +150,7 @@ static enum err launch(struct recorder_state *s, int *exit_status, struct err_in
     // Relaxed: no program takes part yet.
     atomic_store_explicit(&s->session.header->state, SESSION_RUNNING, memory_order_relaxed);
     if (s->preflight.wants_agent) { // which may fail, and tell more
-        recorder_tell_hidden(s);
+        TRY(recorder_tell_programs_hidden(s));
     }
     TRY(s->is_attached ? ERR_OK : launch_child(s, exit_status, info));
     s->wait_status = -1;
@@ -265,6 +265,7 @@ finish(struct recorder_state *s, struct recorder_result *result, struct err_info
     const bool was_failure_reported = s->checkpoint.has_failed;
     (void)checkpoint_finish(&s->checkpoint, CHECKPOINT_GRACE_MS, session_clock_now(&s->clock));
     enum err err = add_silent_program(s);
+    err = err == ERR_OK ? recorder_find_runtimes(s) : err;
     recorder_follow_log(s, UINT64_MAX);
     err = err == ERR_OK ? recorder_hear_of_unrecorded(s, UINT64_MAX) : err;
     take_kernels_peak(s);

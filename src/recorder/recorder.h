@@ -78,6 +78,7 @@ struct recorder_options {
     const uint32_t *attach_pids; // record these processes, which run; argv is empty then
     size_t attach_count;         // 0: start argv
     bool tells_stops;            // log how long the threads of attached processes were stopped
+    bool tells_runtimes;         // log which runtimes hide their objects
     bool attaches_by_name;       // omit processes that cannot be recorded, if another one can
     const struct allocator_name_vec *allocator_names; // of attached processes; may be NULL
     const char *preload_library;                      // absolute path; may have spaces

@@ -66,7 +66,11 @@ static enum err tell_unpatched(struct recorder_state *s, const struct attach *at
 
 enum err recorder_attach_tell(struct recorder_state *s, const struct attach *attach)
 {
-    log_lines(s, "warning: ", strbuf_text(&attach->hidden));
+    const char *line;
+    const char *lines = strbuf_text(&attach->hidden);
+    for (int len; (len = next_line(&lines, &line)) >= 0;) {
+        TRY(recorder_tell_hidden(s, line, (size_t)len));
+    }
     return tell_unpatched(s, attach);
 }
 
@@ -261,6 +265,9 @@ recorder_attach_describe(struct recorder_state *s, const struct attach *attach, 
     TRY(command_line_intern(strings, strbuf_bytes(&attach->command_line), &record.command_line));
     TRY(string_table_intern_text(strings, strbuf_text(&attach->executable), &record.executable));
     TRY(string_table_intern_text(strings, strbuf_text(&attach->allocator), &record.allocator));
+    if (attach->runtime != NULL) {
+        TRY(string_table_intern_text(strings, attach->runtime->key, &record.runtime));
+    }
     struct aggregator_process *begun = NULL;
     TRY(aggregator_process_begin(&s->aggregator, &record, &begun));
     return awaited_processes_add(&s->drain.awaited, begun);
@@ -415,6 +422,9 @@ void recorder_attach_release(struct recorder_state *s)
         fd_closep(&s->attached.items[i].pidfd);
     }
     strbuf_release(&s->unpatched);
+    strbuf_release(&s->hidden);
+    strbuf_release(&s->said_runtimes);
+    process_runtimes_release(&s->runtimes);
     rec_hook_vec_release(&s->hooked);
     strbuf_release(&s->unread);
     attached_process_vec_release(&s->attached);

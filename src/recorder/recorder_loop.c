@@ -313,6 +313,7 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
             pid_order_look(&s->pending.order, clock_monotonic_ms());
         }
         TRY(recorder_hear_of_unrecorded(s, now_ms));
+        TRY(recorder_find_runtimes(s));
         TRY(recorder_modules_round(s));
         TRY(recorder_join_round(s, now_ms));
         TRY(recorder_follow_round(s, now_ms));
@@ -321,7 +322,7 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
         see_code(s);
         recorder_snapshots_round(s, now_ms);
         if (s->drain.main_slot != SESSION_MAX_PROCESSES) { // it waits for the rest at its exit
-            recorder_tell_hidden(s);
+            TRY(recorder_tell_programs_hidden(s));
         }
         guard_against_oom(s, now_ms);
         follow_checkpoint(s, now_ms);
@@ -340,7 +341,7 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
             sleep_until_woken(s, wake, sleep_ms);
         }
     }
-    recorder_tell_hidden(s);
+    TRY(recorder_tell_programs_hidden(s));
     see_abandonment(s);
     TRY(recorder_follow_end(s));
     recorder_attach_end(s); // before the last records are read

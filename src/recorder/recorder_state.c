@@ -3,6 +3,7 @@
 #include "recorder/recorder_state.h"
 
 #include <stdarg.h>
+#include <string.h>
 
 void recorder_log(const struct recorder_state *s, const char *format, ...)
 {
@@ -18,12 +19,60 @@ void recorder_log(const struct recorder_state *s, const char *format, ...)
     callbacks->log(callbacks->context, strbuf_text(&sentence));
 }
 
-void recorder_tell_hidden(struct recorder_state *s)
+// Say a sentence once. Return whether it is new.
+static bool
+warn_once(const struct recorder_state *s, struct strbuf *said, const char *sentence, size_t len)
+{
+    CLEANUP(strbuf_release) struct strbuf line = {0};
+    strbuf_printf(&line, "%s%.*s", said->len > 0 ? "; " : "", (int)len, sentence);
+    const char *text = strbuf_text(&line) + (said->len > 0 ? 2 : 0);
+    if (strstr(strbuf_text(said), text) != NULL) {
+        return false;
+    }
+    recorder_log(s, "warning: %s", text);
+    strbuf_append_text(said, strbuf_text(&line));
+    return true;
+}
+
+enum err recorder_tell_hidden(struct recorder_state *s, const char *sentence, size_t len)
+{
+    s->hidden_count += warn_once(s, &s->hidden, sentence, len);
+    return strbuf_result(&s->hidden);
+}
+
+enum err recorder_tell_programs_hidden(struct recorder_state *s)
 {
     const char *hidden = preflight_find_hidden(&s->preflight);
-    if (hidden != NULL) {
-        recorder_log(s, "warning: %s", hidden);
+    return hidden != NULL ? recorder_tell_hidden(s, hidden, strlen(hidden)) : ERR_OK;
+}
+
+// Only of the programs of the user's choice: the report names all.
+static enum err tell_runtime(struct recorder_state *s, const struct rec_process *record)
+{
+    const struct string_table *strings = &s->aggregator.strings;
+    const struct runtime *runtime = runtime_table_named(string_table_get(strings, record->runtime));
+    const uint32_t chosen = REC_PROCESS_MAIN | REC_PROCESS_ATTACHED;
+    CLEANUP(strbuf_release) struct strbuf sentence = {0};
+    if (!s->options->tells_runtimes || runtime == NULL || (record->flags & chosen) == 0 ||
+        (record->flags & REC_PROCESS_OBJECTS) != 0) {
+        return ERR_OK;
     }
+    strbuf_printf(&sentence, "'%s' ", string_table_get(strings, record->executable));
+    runtime_explain(runtime, &sentence);
+    (void)warn_once(s, &s->said_runtimes, strbuf_text(&sentence), sentence.len); // new or not
+    TRY(strbuf_result(&sentence));
+    return strbuf_result(&s->said_runtimes);
+}
+
+enum err recorder_find_runtimes(struct recorder_state *s)
+{
+    struct process_runtimes *runtimes = &s->runtimes;
+    TRY(process_runtimes_round(runtimes, &s->aggregator, s->session.memfd));
+    for (size_t i = 0; i < runtimes->news.len; i++) {
+        TRY(tell_runtime(s, &s->aggregator.processes.items[runtimes->news.items[i]]->record));
+    }
+    u32_vec_clear(&runtimes->news);
+    return ERR_OK;
 }
 
 enum err
@@ -52,6 +101,8 @@ recorder_snapshot(struct recorder_state *s, enum rec_state state, struct aggrega
                              : 0,
         .unpatched = strbuf_text(&s->unpatched),
         .unpatched_count = s->unpatched_count,
+        .hidden = strbuf_text(&s->hidden),
+        .hidden_count = s->hidden_count,
         .unread = strbuf_text(&s->unread),
         .unread_count = s->unread_count,
         .unjoined_count = s->pending.unjoined_count,

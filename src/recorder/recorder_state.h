@@ -34,6 +34,7 @@
 #include "recorder/processes/unrecorded_list.h"
 #include "recorder/processes/unrecorded_tree.h"
 #include "recorder/recorder.h"
+#include "recorder/runtimes/process_runtimes.h"
 #include "recorder/session/session_create.h"
 
 // A process that waits in dlopen for its allocators to be hooked, and the searches for it.
@@ -142,7 +143,11 @@ struct recorder_state {
     uint32_t left_steps; // threads that did not come back in time
     struct exec_follow follow;
     struct plain_modules *plain_modules; // of attach_options; owned, kept if a thread was left
-    struct strbuf unpatched;             // of all processes: the text of the counter of that name
+    struct process_runtimes runtimes;
+    struct strbuf said_runtimes; // sentences that the user has read
+    struct strbuf hidden;        // of all processes: the text of the counter hidden_allocators
+    uint64_t hidden_count;
+    struct strbuf unpatched; // of all processes: the text of the counter of that name
     uint64_t unpatched_count;
     struct rec_hook_vec hooked; // functions, of all processes
     struct strbuf unread;       // of all processes: the text of the counter unread_parts
@@ -261,5 +266,10 @@ void recorder_control_tell_checkpoint(struct recorder_state *s, bool is_for_rota
 // Show the user a message, if the caller has a `log`.
 void recorder_log(const struct recorder_state *s, const char *format, ...) PRINTF_LIKE(2, 3);
 
-// Warn of an allocator without names in the program, the first time.
-void recorder_tell_hidden(struct recorder_state *s);
+// Warn once of an allocator without names, and note it in the recording; the same of that in the
+// program, if it was not asked for before.
+enum err recorder_tell_hidden(struct recorder_state *s, const char *sentence, size_t len) MUST_USE;
+enum err recorder_tell_programs_hidden(struct recorder_state *s) MUST_USE;
+
+// Find the runtimes of new processes, and warn of those in the programs of the user's choice.
+enum err recorder_find_runtimes(struct recorder_state *s) MUST_USE;

@@ -20,7 +20,7 @@
 //   !mark TIME_MS TEXT                      !flags PROCESS-INDEX FLAGS
 //   !phase TIME_MS TEXT                     !started TIME_MS    !stopped TIME_MS
 //   !hook PROCESSES MODULE FUNCTION ALLOCATOR REASON          "-": none
-//   !allocator PROCESS-INDEX PATH
+//   !allocator PROCESS-INDEX PATH          !runtime PROCESS-INDEX KEY
 //   !process_peak PROCESS-INDEX BYTES
 //   !lived PROCESS-INDEX PID PARENT-INDEX START_MS END_MS    the process, its threads and allocator
 //   !joined THREAD-INDEX COUNT
@@ -394,15 +394,36 @@ static void set_hook(struct recording_builder *b, const char *rest)
     check(hooks_vec_push(&b->hooks, hook), &(struct err_info){.text = "hook"});
 }
 
+// Return the process of "INDEX TEXT", and the text.
+static struct rec_process *
+process_of(struct recording_builder *b, const char *rest, const char *key, char **text)
+{
+    const size_t index = strtoul(rest, text, 10);
+    if (index >= b->processes.len || **text != ' ') {
+        struct err_info info;
+        check(err_set(&info, ERR_INVALID, "%s", key), &info);
+        return NULL;
+    }
+    (*text)++;
+    return &b->processes.items[index];
+}
+
 static void set_allocator(struct recording_builder *b, const char *rest)
 {
     char *path;
-    const size_t index = strtoul(rest, &path, 10);
-    if (index >= b->processes.len || *path != ' ') {
-        check(ERR_INVALID, &(struct err_info){.text = "allocator"});
-        return;
+    struct rec_process *process = process_of(b, rest, "allocator", &path);
+    if (process != NULL) {
+        process->allocator = intern(b, path);
     }
-    b->processes.items[index].allocator = intern(b, path + 1);
+}
+
+static void set_runtime(struct recording_builder *b, const char *rest)
+{
+    char *runtime;
+    struct rec_process *process = process_of(b, rest, "runtime", &runtime);
+    if (process != NULL) {
+        process->runtime = intern(b, runtime);
+    }
 }
 
 // Apply one "!KEY REST" line after the drawing was read.
@@ -422,6 +443,7 @@ static void apply(struct recording_builder *b, char *line)
         {"lived", set_life},          {"machine", set_machine},
         {"joined", set_joined},       {"built", set_built},
         {"merged", set_merged},       {"logged", set_logged},
+        {"runtime", set_runtime},
     };
     char *rest = strchr(line, ' ');
     if (rest == NULL) {

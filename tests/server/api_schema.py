@@ -114,7 +114,7 @@ ROUTES = {
                                    "mark": Nullable(str), "freed_bytes": int, "total_count": int,
                                    "sites": Table(location=Nullable(int), gained_bytes=int, without_bytes=int,
                                                   thread=Nullable(int), thread_name=Nullable(str))})},
-        "unseen": Table(pid=int, executable=str, reason=OneOf("malloc", "go", "mapped"),
+        "unseen": Table(pid=int, executable=str, reason=str, why=str,
                         anonymous_bytes=int, mapped_bytes=int, heap_bytes=int,
                         mapped_by=Nullable({"function": str, "module": str})),
         "top": {key: top_of(key) for key in DEFAULT_COSTS}, "top_counts": costs_of(),
@@ -209,7 +209,7 @@ ROUTES = {
     "processes": {"processes": Table(
         process=int, pid=int, parent_pid=int, epoch=int, executable=str, command_line=str, allocator=str,
         forked=bool, execed=bool, own_allocator=bool, attached=bool, killed=bool, killed_threads=int,
-        start_ms=int, end_ms=int,
+        runtime=str, runtime_objects=bool, start_ms=int, end_ms=int,
         wait_status=Nullable(int), process_peak_bytes=int, peak_rss_bytes=int, costs=costs_of())},
     "threads": {"threads": Table(thread=int, process=int, thread_id=int, pid=int, name=str, merged_count=int,
                                  start_ms=int, end_ms=int, costs=costs_of())},

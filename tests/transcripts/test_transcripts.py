@@ -49,7 +49,11 @@ BYTES_MAX_ELSE = 12000
 EMPTY = {"paused": "!stopped 0\n", "paused_late": "!mark 0 first\n!stopped 1\n", "began": "!stopped 0\n!started 7\n",
          "own": "process a\nthread main\nprocess b\nthread main\n!flags 1 2\n", "so_far": "!state 0\n",
          "served": "process a\nthread main\nprocess b\nthread main\n!allocator 1 /lib/libc.so.6\n",
-         "stopped": "!state 2\n", "foreign": "!format massif\n", "counted": "!allocations 3\n"}
+         "stopped": "!state 2\n", "foreign": "!format massif\n", "counted": "!allocations 3\n",
+         "runtime": "process a\nthread main\nprocess b\nthread main\n!flags 0 128\n!runtime 0 python\n!runtime 1 php\n",
+         "later": "process a\nthread main\n!runtime 0 newer\n",
+         "attached": "process a\nthread main\n!flags 0 32\n!allocator 0 /lib/libc.so.6\n",
+         "blind": "process a\nthread main\n!allocator 0 /lib/libc.so.6\n!loss unpatched_functions 2 calls\n"}
 CHANGES_MAX = 80  # lines
 APPROVE = "CAIRN_BUILD=build CAIRN_APPROVE=1 /usr/bin/python3 -m pytest tests/transcripts"
 # MALLOC_PERTURB_: what cairn reads beyond an array or too early is not zero by chance (CairnTargets.cmake).

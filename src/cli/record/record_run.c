@@ -312,6 +312,7 @@ static void record(const struct record_settings *settings,
     options.max_memory_bytes = max_memory_bytes(settings);
     options.cgroup_root = cgroup_root != NULL ? cgroup_root : "/sys/fs/cgroup";
     options.lost_profiles = run->push.report != NULL ? &run->push.report->lost_count : NULL;
+    options.tells_runtimes = !settings->is_quiet; // it is no error
     options.follow_children = !settings->no_children;
     options.check_unwind = variable_is("CAIRN_CHECK_UNWIND", "1");
     options.no_nursery = variable_is("CAIRN_NURSERY", "0");

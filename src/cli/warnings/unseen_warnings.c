@@ -3,6 +3,7 @@
 #include "cli/warnings/warnings.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/compiler.h"
 #include "cli/text/screen_text.h"
@@ -64,35 +65,73 @@ static void append_mapper(const struct profile *profile, uint32_t node, struct s
     }
 }
 
+// Write the figures of a process that mapped most of its memory itself.
+static void write_memory(const struct unseen *unseen, FILE *out)
+{
+    (void)fprintf(out, "%s of %s; its heap had %s", format_bytes(unseen->mapped_bytes).text,
+                  format_bytes(unseen->anonymous_bytes).text,
+                  format_bytes(unseen->heap_bytes).text);
+}
+
+// Write one line for a process and `others` like it.
 static void write_process(const struct profile *profile,
                           const struct unseen *unseen,
+                          size_t others,
                           const char *prefix,
                           FILE *out)
 {
     const struct rec_process *process = &profile->recording.processes[unseen->process];
     CLEANUP(strbuf_release) struct strbuf name = {0};
-    CLEANUP(strbuf_release) struct strbuf rest = {0};
+    CLEANUP(strbuf_release) struct strbuf why = {0};
+    CLEANUP(strbuf_release) struct strbuf mapper = {0};
+    CLEANUP(strbuf_release) struct strbuf safe = {0};
     screen_append(&name, profile_string(profile, process->executable));
-    (void)fprintf(out, "%s%s (pid %" PRIu32 ") ", prefix, strbuf_text(&name), process->pid);
-    switch (unseen->kind) {
-    case UNSEEN_MALLOC:
-        (void)fprintf(out, "has its own malloc built in: its heap was not seen; "
-                           "'cairn record --all-allocators' records it\n");
-        return;
-    case UNSEEN_GO:
-        (void)fprintf(out, "is a Go program: only what its C code allocates was seen, not Go's own "
-                           "heap; runtime/pprof writes profiles of that, which cairn opens\n");
-        return;
-    case UNSEEN_MAPPED:
-        break;
+    unseen_explain(unseen, &why);
+    screen_append(&safe, strbuf_text(&why));
+    (void)fprintf(out, "%s%s (pid %" PRIu32, prefix, strbuf_text(&name), process->pid);
+    if (others > 0) {
+        (void)fprintf(out, " and %s more", format_count(others).text);
     }
-    append_mapper(profile, unseen->node, &rest);
-    (void)fprintf(out,
-                  "mapped most of its anonymous memory itself (%s of %s; its heap had %s): what an "
-                  "allocator of its own gives out of that was not seen%s\n",
-                  format_bytes(unseen->mapped_bytes).text,
-                  format_bytes(unseen->anonymous_bytes).text, format_bytes(unseen->heap_bytes).text,
-                  strbuf_text(&rest));
+    (void)fprintf(out, ") %s", strbuf_text(&safe));
+    append_mapper(profile, unseen->node, &mapper);
+    if (unseen->kind == UNSEEN_MAPPED) {
+        (void)fprintf(out, " (");
+        write_memory(unseen, out);
+        (void)fprintf(out, "): what an allocator of its own gives out of that was not seen%s",
+                      strbuf_text(&mapper));
+    } else if (unseen->kind == UNSEEN_RUNTIME && unseen->is_mapped) {
+        (void)fprintf(out, "; it mapped most of its anonymous memory itself (");
+        write_memory(unseen, out);
+        (void)fprintf(out, ")%s", strbuf_text(&mapper));
+    }
+    (void)fprintf(out, "\n");
+}
+
+// Whether one line stands for both: a server has many processes of one program.
+static bool are_alike(const struct profile *profile, const struct unseen *a, const struct unseen *b)
+{
+    const struct rec_process *processes = profile->recording.processes;
+    return a->kind == UNSEEN_RUNTIME && b->kind == UNSEEN_RUNTIME &&
+           processes[a->process].executable == processes[b->process].executable &&
+           strcmp(a->runtime, b->runtime) == 0;
+}
+
+// Remove the entries that are like the first one, which becomes the one that mapped most. Return
+// how many they are.
+static size_t take_alike(const struct profile *profile, struct unseen_vec *list, size_t first)
+{
+    size_t kept = first + 1;
+    for (size_t i = kept; i < list->len; i++) {
+        struct unseen *here = list->items + i;
+        if (!are_alike(profile, list->items + first, here)) {
+            list->items[kept++] = *here;
+        } else if (here->mapped_bytes > list->items[first].mapped_bytes) {
+            list->items[first] = *here;
+        }
+    }
+    const size_t others = list->len - kept;
+    list->len = kept;
+    return others;
 }
 
 void warnings_write_unseen(const struct profile *profile, const char *prefix, FILE *out)
@@ -103,7 +142,8 @@ void warnings_write_unseen(const struct profile *profile, const char *prefix, FI
         return; // the caller reports the lack of memory
     }
     for (size_t i = 0; i < list.len && i < PROCESS_LINES; i++) {
-        write_process(profile, &list.items[i], prefix, out);
+        const size_t others = take_alike(profile, &list, i);
+        write_process(profile, &list.items[i], others, prefix, out);
     }
     if (list.len > PROCESS_LINES) {
         (void)fprintf(out, "%s%s not seen\n", prefix,

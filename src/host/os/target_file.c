@@ -323,6 +323,18 @@ bool target_file_stat(int pid, const char *path, struct stat *out)
     return found >= 0 && fstat(found, out) == 0;
 }
 
+bool target_file_append_folder(int pid, struct strbuf *out)
+{
+    char link[32];
+    char folder[PATH_MAX];
+    (void)snprintf(link, sizeof(link), "/proc/%d/cwd", pid); // fits
+    const ssize_t len = readlink(link, folder, sizeof(folder));
+    if (len > 0) {
+        strbuf_append(out, folder, (size_t)len);
+    }
+    return len > 0;
+}
+
 bool target_file_shares_root(int pid)
 {
     char root[32];

@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 
 #include "base/err.h"
+#include "host/text/strbuf.h"
 
 // Open for reading the file that `path` names for the process; pid 0: for cairn, with its rights.
 // ERR_NOT_FOUND, ERR_PERMISSION, ERR_UNSUPPORTED if it is not a regular file.
@@ -32,6 +33,10 @@ enum err target_file_open_named(const char *path, int *out_fd, struct err_info *
 enum err
 target_file_open_mapped(int pid, uint64_t start, uint64_t end, int *out_fd, struct err_info *info)
     MUST_USE;
+
+// Append the working folder of a process, as cairn names it. False, and nothing appended, if it
+// cannot be read.
+bool target_file_append_folder(int pid, struct strbuf *out);
 
 // Open a folder, for target_file_open_in alone. Return -1 on failure.
 int target_file_open_folder(int pid, const char *path);

@@ -143,6 +143,18 @@ static void a_folder_gives_its_own_files(void **state)
     assert_int_equal(none, -1);
 }
 
+static void a_process_has_a_working_folder(void **state)
+{
+    (void)state;
+    char here[PATH_MAX];
+    CLEANUP(strbuf_release) struct strbuf folder = {0};
+    assert_non_null(getcwd(here, sizeof(here)));
+    assert_true(target_file_append_folder(getpid(), &folder));
+    assert_string_equal(strbuf_text(&folder), here);
+    assert_false(target_file_append_folder(INT32_MAX, &folder));
+    assert_string_equal(strbuf_text(&folder), here);
+}
+
 static void others_may_have_written_what_they_may_write(void **state)
 {
     (void)state;
@@ -236,6 +248,7 @@ int main(void)
         cmocka_unit_test(nothing_else_is_opened),
         cmocka_unit_test(a_link_of_proc_leads_to_no_descriptor),
         cmocka_unit_test(a_folder_gives_its_own_files),
+        cmocka_unit_test(a_process_has_a_working_folder),
         cmocka_unit_test(others_may_have_written_what_they_may_write),
         cmocka_unit_test(files_are_read_with_the_rights_of_the_process),
         cmocka_unit_test(no_link_leads_out_of_the_root_of_the_process),

@@ -418,7 +418,12 @@ enum err allocator_scan(const struct elf_file *module,
     }
     TRY(add_entries(&candidates, &scan.entries));
     scan.owner = find_owner(&candidates, !kind.is_executable);
-    if (scan.entries.len == 0 && !scan.lacks_thread_pointer && is_stripped && debug.elf == NULL) {
+    scan.runtime = runtime_table_of_module(module, path);
+    if (scan.runtime != NULL) {
+        scan.hidden = NULL;
+        scan.lacks_thread_pointer = false;
+    } else if (scan.entries.len == 0 && !scan.lacks_thread_pointer && is_stripped &&
+               debug.elf == NULL) {
         const bool is_static = kind.is_executable && !kind.has_interpreter;
         scan.hidden = is_static ? "an allocator" : printed;
         scan.has_unread_texts = is_nameless && kind.is_executable;

@@ -13,7 +13,8 @@
 // Where there is no name, texts that an allocator prints show that it is there all the same:
 // `hidden`. A static executable without names has one in any case. The texts of an executable are
 // searched by a function of their own, which can wait until it runs: megabytes are read, and only a
-// warning depends on it.
+// warning depends on it. A runtime whose own allocator has no such functions hides none: names
+// would not help, and symbols/runtimes says what does.
 // Owns its entries. Context: H; one thread (libelf).
 #pragma once
 
@@ -27,6 +28,7 @@
 #include "session/agent_hooks.h"
 #include "symbols/elf/elf_file.h"
 #include "symbols/names/name_sources.h"
+#include "symbols/runtimes/runtime_table.h"
 
 // A function to patch. Addresses are those of the file (st_value), without the load bias.
 struct allocator_entry {
@@ -44,7 +46,8 @@ struct allocator_scan {
     struct allocator_entry_vec entries; // sorted by address, which differ
     const char *owner;  // static; the allocator, in lower case; NULL: unknown, or several
     const char *hidden; // static; an allocator that is in the module and has no entries; NULL: none
-    bool has_unread_texts; // of an executable without names: `hidden` is not final
+    const struct runtime *runtime; // that the module contains; NULL: none is known
+    bool has_unread_texts;         // of an executable without names: `hidden` is not final
     // The functions were found, but are not entries: the agent knows threads by their thread
     // pointer, and this static program has none.
     bool lacks_thread_pointer;

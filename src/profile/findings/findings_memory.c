@@ -126,21 +126,24 @@ static MUST_USE enum err find_sparse(struct findings_builder *builder)
     return finding_add(builder, &finding);
 }
 
+// What is known of a runtime alone is a warning; a finding needs memory.
+static const struct unseen *most_mapped(const struct unseen_vec *list)
+{
+    const struct unseen *most = NULL;
+    for (size_t i = 0; i < list->len; i++) {
+        const struct unseen *here = &list->items[i];
+        const bool counts = here->kind != UNSEEN_RUNTIME || here->is_mapped;
+        most = counts && (most == NULL || here->mapped_bytes > most->mapped_bytes) ? here : most;
+    }
+    return most;
+}
+
 static MUST_USE enum err find_unseen(struct findings_builder *builder)
 {
-    static const char *const reasons[] = {
-        [UNSEEN_MALLOC] = "it has its own malloc built in, which --all-allocators records",
-        [UNSEEN_GO] = "it is a Go program",
-        [UNSEEN_MAPPED] = "it mapped most of its anonymous memory itself",
-    };
     const struct profile *profile = builder->selection->profile;
     CLEANUP(unseen_vec_release) struct unseen_vec unseen = {0};
     TRY(unseen_collect(profile, &unseen));
-    const struct unseen *most = NULL;
-    for (size_t i = 0; i < unseen.len; i++) {
-        const struct unseen *here = &unseen.items[i];
-        most = most == NULL || here->mapped_bytes > most->mapped_bytes ? here : most;
-    }
+    const struct unseen *most = most_mapped(&unseen);
     if (most == NULL || (most->kind == UNSEEN_MAPPED && builder->out.items.len > 0)) {
         return ERR_OK; // the finding on RSS says who mapped the memory
     }
@@ -156,9 +159,10 @@ static MUST_USE enum err find_unseen(struct findings_builder *builder)
     };
     const struct rec_process *process = &profile->recording.processes[most->process];
     struct strbuf *out = finding_begin(builder, &finding);
-    strbuf_printf(out, "cairn does not see most of the heap of %s: %s.",
-                  path_file_name(profile_string(profile, process->executable)),
-                  reasons[most->kind]);
+    strbuf_printf(out, "cairn does not see most of the heap of %s: it ",
+                  path_file_name(profile_string(profile, process->executable)));
+    unseen_explain(most, out);
+    strbuf_append_text(out, ".");
     return finding_add(builder, &finding);
 }
 

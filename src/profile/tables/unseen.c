@@ -2,6 +2,7 @@
 #include "profile/tables/unseen.h"
 
 #include "base/compiler.h"
+#include "symbols/runtimes/runtime_table.h"
 
 #define MAPPED_BYTES_MIN  ((uint64_t)8 << 20)
 #define MAPPED_TIMES_HEAP 8u
@@ -44,25 +45,42 @@ static bool is_hidden(const struct unseen *memory)
            memory->mapped_bytes > memory->anonymous_bytes / 2;
 }
 
+static struct unseen memory_of(const struct recording *recording, uint32_t process)
+{
+    const struct rec_memory_snapshot *snapshot = largest_snapshot(recording, process);
+    struct unseen found = {.kind = UNSEEN_MAPPED, .process = process, .node = REC_NONE};
+    if (snapshot != NULL) {
+        found.heap_bytes = snapshot->live_bytes + snapshot->rounding_bytes + snapshot->kept_bytes;
+        found.mapped_bytes = snapshot->mapped_bytes;
+        found.anonymous_bytes = found.heap_bytes + snapshot->mapped_bytes + snapshot->stack_bytes +
+                                snapshot->rest_bytes;
+        found.is_mapped = is_hidden(&found);
+    }
+    return found;
+}
+
+// Return the key of the process's runtime, if cairn does not see each of its objects; else "".
+static const char *closed_runtime(const struct profile *profile, const struct rec_process *process)
+{
+    if ((process->flags & REC_PROCESS_OBJECTS) != 0) {
+        return "";
+    }
+    const bool is_only_marked = process->runtime == 0 && (process->flags & REC_PROCESS_GO) != 0;
+    return is_only_marked ? "go" : profile_string(profile, process->runtime);
+}
+
 enum err unseen_collect(const struct profile *profile, struct unseen_vec *out)
 {
     const struct recording *recording = &profile->recording;
     for (uint32_t i = 0; i < recording->process_count; i++) {
-        const uint32_t flags = recording->processes[i].flags;
-        const struct rec_memory_snapshot *snapshot = largest_snapshot(recording, i);
-        struct unseen found = {.kind = UNSEEN_MAPPED, .process = i, .node = REC_NONE};
-        if (snapshot != NULL) {
-            found.heap_bytes =
-                snapshot->live_bytes + snapshot->rounding_bytes + snapshot->kept_bytes;
-            found.mapped_bytes = snapshot->mapped_bytes;
-            found.anonymous_bytes = found.heap_bytes + snapshot->mapped_bytes +
-                                    snapshot->stack_bytes + snapshot->rest_bytes;
-        }
-        if ((flags & REC_PROCESS_OWN_ALLOCATOR) != 0) {
+        const struct rec_process *process = recording->processes + i;
+        struct unseen found = memory_of(recording, i);
+        found.runtime = closed_runtime(profile, process);
+        if ((process->flags & REC_PROCESS_OWN_ALLOCATOR) != 0) {
             found.kind = UNSEEN_MALLOC;
-        } else if ((flags & REC_PROCESS_GO) != 0) {
-            found.kind = UNSEEN_GO;
-        } else if (!is_hidden(&found)) {
+        } else if (found.runtime[0] != '\0') {
+            found.kind = UNSEEN_RUNTIME;
+        } else if (!found.is_mapped) {
             continue;
         }
         found.node = largest_mapper(recording, i);
@@ -71,11 +89,39 @@ enum err unseen_collect(const struct profile *profile, struct unseen_vec *out)
     return ERR_OK;
 }
 
-const char *unseen_key(enum unseen_kind kind)
+const char *unseen_key(const struct unseen *unseen)
 {
-    static const char *const keys[] = {
-        [UNSEEN_MALLOC] = "malloc", [UNSEEN_GO] = "go", [UNSEEN_MAPPED] = "mapped"};
-    return keys[kind];
+    switch (unseen->kind) {
+    case UNSEEN_MALLOC:
+        return "malloc";
+    case UNSEEN_RUNTIME:
+        return unseen->runtime;
+    case UNSEEN_MAPPED:
+        break;
+    }
+    return "mapped";
+}
+
+void unseen_explain(const struct unseen *unseen, struct strbuf *out)
+{
+    const struct runtime *runtime = NULL;
+    switch (unseen->kind) {
+    case UNSEEN_MALLOC:
+        strbuf_append_text(out, "has its own malloc built in: its heap was not seen; 'cairn record "
+                                "--all-allocators' records it");
+        break;
+    case UNSEEN_RUNTIME:
+        runtime = runtime_table_named(unseen->runtime);
+        if (runtime != NULL) {
+            runtime_explain(runtime, out);
+        } else { // of a later version of cairn
+            strbuf_printf(out, "has a runtime with an allocator of its own (%s)", unseen->runtime);
+        }
+        break;
+    case UNSEEN_MAPPED:
+        strbuf_append_text(out, "mapped most of its anonymous memory itself");
+        break;
+    }
 }
 
 uint64_t unseen_execs(const struct recording *recording)

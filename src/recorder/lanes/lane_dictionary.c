@@ -2,6 +2,7 @@
 #include "recorder/lanes/lane_dictionary.h"
 
 #include "base/hash.h"
+#include "symbols/runtimes/runtime_table.h"
 
 void lane_dictionary_release(struct lane_dictionary *dictionary)
 {
@@ -241,6 +242,17 @@ static enum err module_id(struct aggregator_process *process,
     return ERR_OK;
 }
 
+// Note the runtime of a process that the name of a library tells.
+static enum err
+note_runtime(struct aggregator_process *process, struct aggregator *aggregator, struct bytes path)
+{
+    const struct runtime *runtime =
+        process->record.runtime == 0 ? runtime_table_of_library(path) : NULL;
+    return runtime == NULL ? ERR_OK
+                           : string_table_intern_text(&aggregator->strings, runtime->key,
+                                                      &process->record.runtime);
+}
+
 enum err lane_dictionary_add_module(struct lane_dictionary *dictionary,
                                     struct aggregator_process *process,
                                     struct aggregator *aggregator,
@@ -257,6 +269,7 @@ enum err lane_dictionary_add_module(struct lane_dictionary *dictionary,
     }
     uint32_t id = 0;
     TRY(module_id(process, aggregator, &module, &id));
+    TRY(note_runtime(process, aggregator, module.path));
     if (module.slot >= dictionary->modules.len) {
         TRY(lane_module_slot_vec_resize(&dictionary->modules, (size_t)module.slot + 1));
     }

@@ -22,7 +22,7 @@
 
 // The facts in an ELF file that decide whether it can be recorded.
 struct elf_facts {
-    bool is_go; // has the note that Go's linker writes into every program
+    const struct runtime *runtime; // NULL: none is known
     bool exports_malloc;
     bool imports_private;  // calls an allocator of a library by names that are not libc's
     bool is_sanitized;     // a sanitizer is linked in, which lays out the address space
@@ -197,24 +197,23 @@ static void look_for_sanitizer(const struct elf_file *file, struct elf_facts *fa
 }
 
 // Return the facts about a file. One that could not be opened but can be executed is tried.
-static struct elf_facts elf_facts_of(const struct elf_file *file)
+static struct elf_facts elf_facts_of(const struct elf_file *file, const char *path)
 {
     struct elf_facts facts = {0};
-    Elf *elf = file->elf;
-    size_t names = 0;
-    if (elf == NULL || elf_getshdrstrndx(elf, &names) != 0) {
-        return facts; // it has no sections
+    if (file->elf == NULL) {
+        return facts;
     }
-    read_symbols(elf, SHT_DYNSYM, &facts);
-    read_symbols(elf, SHT_SYMTAB, &facts);
+    read_symbols(file->elf, SHT_DYNSYM, &facts);
+    read_symbols(file->elf, SHT_SYMTAB, &facts);
     look_for_sanitizer(file, &facts);
-    for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section)) != NULL;) {
-        GElf_Shdr header;
-        const char *name =
-            gelf_getshdr(section, &header) != NULL ? elf_strptr(elf, names, header.sh_name) : NULL;
-        facts.is_go = facts.is_go || (name != NULL && strcmp(name, ".note.go.buildid") == 0);
-    }
+    facts.runtime = runtime_table_of_module(file, path);
     return facts;
+}
+
+// Whether it is static and belongs to a runtime that calls no function which could be hooked.
+static bool has_nothing_to_hook(enum exec_obstacle obstacle, const struct elf_facts *facts)
+{
+    return obstacle == EXEC_STATIC && facts->runtime != NULL && facts->runtime->lacks_malloc;
 }
 
 static bool is_among(const char *word, const char *const *words, size_t count)
@@ -227,8 +226,8 @@ static bool is_among(const char *word, const char *const *words, size_t count)
     return false;
 }
 
-// Return why a program that is started itself is refused.
-static const char *sentence_of(enum exec_obstacle obstacle, const struct elf_facts *facts)
+// Return why a program that is started itself is refused; NULL: it is not.
+static const char *sentence_of(enum exec_obstacle obstacle)
 {
     static const char *const sentences[EXEC_OBSTACLE_COUNT] = {
         [EXEC_STATIC] =
@@ -242,10 +241,7 @@ static const char *sentence_of(enum exec_obstacle obstacle, const struct elf_fac
         [EXEC_IDENTITY] = "changes its identity (setuid, setgid or capabilities), so the system "
                           "ignores LD_PRELOAD; run cairn as that user",
     };
-    return obstacle == EXEC_STATIC && facts->is_go
-               ? "is a Go program, whose heap does not come from malloc; write a heap profile with "
-                 "runtime/pprof, which 'cairn report' opens"
-               : sentences[obstacle];
+    return sentences[obstacle];
 }
 
 // Whether the executable itself has functions that allocate, by its symbols or those of its
@@ -289,13 +285,16 @@ static enum err check_executable(const struct preflight_options *options,
     const enum exec_obstacle obstacle = exec_check(path);
     struct err_info unused = {0};
     (void)!elf_file_open(&out->file, path, &unused); // execve will report the error
-    const struct elf_facts facts = elf_facts_of(&out->file);
-    const char *sentence = sentence_of(obstacle, &facts);
+    const struct elf_facts facts = elf_facts_of(&out->file, path);
+    const char *sentence = sentence_of(obstacle);
     bool has_own = false;
     out->is_static = obstacle == EXEC_STATIC;
-    if (sentence != NULL) {
+    if (has_nothing_to_hook(obstacle, &facts)) {
+        strbuf_printf(&out->refusal, "'%s' is a ", path);
+        runtime_explain_static(facts.runtime, &out->refusal);
+    } else if (sentence != NULL) {
         strbuf_printf(&out->refusal, "'%s' %s", path, sentence);
-        out->wants_agent = obstacle == EXEC_LIBC || (obstacle == EXEC_STATIC && !facts.is_go);
+        out->wants_agent = obstacle == EXEC_LIBC || obstacle == EXEC_STATIC;
     } else if (!options->allow_own_malloc) {
         has_own = facts.imports_private || options->searches_libraries ||
                   (options->allocator_names != NULL && options->allocator_names->len > 0);

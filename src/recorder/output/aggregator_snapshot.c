@@ -279,6 +279,10 @@ static enum err fill_counters(struct aggregator_snapshot *s,
                          "unknown number of events",
                          REC_COUNTER_LOSS, facts->unjoined_count));
     }
+    if (facts->hidden_count != 0) {
+        TRY(push_counter(s, aggregator, "hidden_allocators", facts->hidden, REC_COUNTER_NOTE,
+                         facts->hidden_count));
+    }
     if (facts->unread_count != 0) {
         TRY(push_counter(s, aggregator, "unread_parts", facts->unread, REC_COUNTER_NOTE,
                          facts->unread_count));

@@ -47,6 +47,8 @@ struct aggregator_snapshot_facts {
     size_t mark_count;
     const struct rec_unrecorded *unrecorded; // copied
     size_t unrecorded_count;
+    const char *hidden; // says which allocators without names were found, a sentence in each line
+    uint64_t hidden_count;
     const char *unread; // says what of processes could not be read
     uint64_t unread_count;
     struct rec_hook *hooks; // borrowed

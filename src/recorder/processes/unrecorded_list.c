@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "aggregate/aggregator.h"
+#include "base/compiler.h"
+#include "host/text/strbuf.h"
 #include "recorder/processes/pid_lookup.h"
 #include "recorder/session/session_create.h"
 #include "session/exec_check.h"
@@ -27,6 +29,7 @@ void unrecorded_list_release(struct unrecorded_list *list)
     unrecorded_exec_vec_release(&list->fresh);
     wanted_exec_vec_release(&list->wanted);
     loaded_note_vec_release(&list->loaded);
+    runtime_files_release(&list->runtimes);
 }
 
 // Return the entry of that program and reason, or NULL.
@@ -42,15 +45,32 @@ find_entry(struct unrecorded_list *list, rec_string program, rec_string reason)
     return NULL;
 }
 
+// Set the reason of an entry, as a word and as a phrase.
+static enum err set_reason(struct aggregator *aggregator,
+                           const struct unrecorded_exec *exec,
+                           struct rec_unrecorded *entry)
+{
+    const struct runtime *runtime = exec->runtime;
+    CLEANUP(strbuf_release) struct strbuf phrase = {0};
+    const char *key = reasons[exec->obstacle].key;
+    if (runtime != NULL && runtime->lacks_malloc) {
+        key = runtime->key;
+        runtime_explain_static(runtime, &phrase);
+    } else {
+        strbuf_append_text(&phrase, reasons[exec->obstacle].phrase);
+    }
+    TRY(strbuf_result(&phrase));
+    TRY(string_table_intern_text(&aggregator->strings, key, &entry->reason));
+    return string_table_intern_text(&aggregator->strings, strbuf_text(&phrase), &entry->text);
+}
+
 static enum err entry_of(struct unrecorded_list *list,
                          struct aggregator *aggregator,
                          const struct unrecorded_exec *exec,
                          struct rec_unrecorded **out)
 {
     struct rec_unrecorded fresh = {.program = exec->program, .pid = (uint32_t)exec->pid};
-    TRY(string_table_intern_text(&aggregator->strings, reasons[exec->obstacle].key, &fresh.reason));
-    TRY(string_table_intern_text(&aggregator->strings, reasons[exec->obstacle].phrase,
-                                 &fresh.text));
+    TRY(set_reason(aggregator, exec, &fresh));
     *out = find_entry(list, fresh.program, fresh.reason);
     if (*out == NULL && list->entries.len >= UNRECORDED_PROGRAMS_MAX) {
         TRY(string_table_intern_text(&aggregator->strings, "", &fresh.program));
@@ -194,6 +214,10 @@ static enum err take_note(struct unrecorded_list *list,
                                    .obstacle = note->obstacle};
     TRY(string_table_intern(&aggregator->strings, note->path,
                             strnlen(note->path, sizeof(note->path)), &exec.program));
+    if (exec.obstacle == EXEC_STATIC) { // now: the process may end soon
+        TRY(runtime_files_find(&list->runtimes, &aggregator->strings, exec.program, exec.pid,
+                               &exec.runtime));
+    }
     const struct wanted_exec wanted = {.exec = exec,
                                        .note = shared,
                                        .thread = thread_of(note, exec.pid),

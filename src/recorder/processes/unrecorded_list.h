@@ -25,6 +25,7 @@
 #include "base/err.h"
 #include "host/containers/vec.h"
 #include "recording/format/tables.h"
+#include "symbols/runtimes/runtime_files.h"
 
 struct aggregator;
 struct exec_note;
@@ -42,6 +43,7 @@ struct unrecorded_exec {
     pid_t pid; // in our namespace; 0: not known
     uint32_t obstacle;
     rec_string program;
+    const struct runtime *runtime; // of a static program; NULL: none is known
 };
 
 DEFINE_VEC(unrecorded_exec_vec, struct unrecorded_exec);
@@ -70,6 +72,7 @@ struct unrecorded_list {
     struct unrecorded_exec_vec fresh; // new ones, for unrecorded_tree to take
     struct wanted_exec_vec wanted;    // new ones, for exec_follow to take
     struct loaded_note_vec loaded;    // new ones, for the recorder to take
+    struct runtime_files runtimes;    // of static programs
     bool may_follow;                  // otherwise no exec is followed
     uint64_t seen_count;              // of notes, as the session counts them
 };

@@ -2,6 +2,7 @@
 // unrecorded_list: notes at any moment, and what they say of a process.
 #include "recorder/processes/unrecorded_list.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -12,6 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -21,6 +23,7 @@
 #include "recorder/session/session_create.h"
 #include "session/exec_check.h"
 #include "session/layout.h"
+#include "symbols/runtimes/test_module.h"
 #include "target/producer/exec_note.h"
 
 enum {
@@ -227,6 +230,28 @@ static void many_programs_and_many_at_once_are_counted_by_their_reasons(void **s
     assert_int_equal(scene.list.entries.items[UNRECORDED_PROGRAMS_MAX + 1].descendants, 7);
 }
 
+static void a_static_program_of_go_is_named_as_one(void **state)
+{
+    (void)state;
+    static const char path[] = "/tmp/unrecorded_list_test.program";
+    CLEANUP(scene_release) struct scene scene;
+    scene_make(&scene);
+    const int fd = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0700);
+    assert_true(test_module_write(fd, "main", 1, ".gopclntab"));
+    assert_int_equal(close(fd), 0);
+    put(&scene, (struct exec_note){.number = 1, .obstacle = EXEC_STATIC}, path, 1);
+    put(&scene, (struct exec_note){.number = 2, .obstacle = EXEC_LIBC}, path, 1);
+    assert_int_equal(unlink(path), 0);
+    expect_counted(&scene, UINT64_MAX, 2);
+    assert_int_equal(scene.list.entries.len, 2);
+    static const char *const reasons[] = {"go", "libc"};
+    for (size_t i = 0; i < ARRAY_LEN(reasons); i++) {
+        assert_string_equal(
+            string_table_get(&scene.aggregator.strings, scene.list.entries.items[i].reason),
+            reasons[i]);
+    }
+}
+
 static void an_exec_is_followed_if_its_process_waits(void **state)
 {
     (void)state;
@@ -324,6 +349,7 @@ int main(void)
         cmocka_unit_test(a_process_that_executed_a_program_was_not_killed),
         cmocka_unit_test(an_exec_counts_half_a_second_after_its_note_unless_it_is_taken_back),
         cmocka_unit_test(many_programs_and_many_at_once_are_counted_by_their_reasons),
+        cmocka_unit_test(a_static_program_of_go_is_named_as_one),
         cmocka_unit_test(an_exec_is_followed_if_its_process_waits),
         cmocka_unit_test(an_exec_whose_image_joins_is_not_counted),
         cmocka_unit_test(who_has_loaded_libraries_waits_unless_the_recording_ends),

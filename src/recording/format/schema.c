@@ -87,6 +87,7 @@ static const struct rec_column process_columns[] = {
     STRING(rec_process, 13, allocator),
     COLUMN(rec_process, 14, left_ms, .reference = 8),
     COLUMN(rec_process, 15, killed_threads),
+    STRING(rec_process, 16, runtime),
 };
 
 static const struct rec_column thread_columns[] = {

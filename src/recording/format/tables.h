@@ -131,6 +131,7 @@ enum rec_process_flags {
     REC_PROCESS_GO = 1 << 4,            // a Go program that uses C: only C's heap is recorded
     REC_PROCESS_ATTACHED = 1 << 5,      // ran before: its earlier blocks are not recorded
     REC_PROCESS_KILLED = 1 << 6,        // ended without exit or _exit: by a signal or itself
+    REC_PROCESS_OBJECTS = 1 << 7,       // a variable makes its runtime call malloc for each object
 };
 
 // One image of one process. An exec makes a new entry with the same pid and the next epoch.
@@ -151,6 +152,7 @@ struct rec_process {
     uint64_t left_ms;        // 1 + the time when its blocks left the heap, because it ended or
                              // executed another program; 0: they stay to the end of the recording
     uint64_t killed_threads; // REC_PROCESS_KILLED: threads that had not ended by then
+    rec_string runtime;      // key of symbols/runtimes/runtime_table.h; 0: none is known
 };
 
 enum rec_thread_flags {

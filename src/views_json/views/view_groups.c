@@ -15,6 +15,7 @@ struct process_row {
     bool attached;
     bool killed;
     uint64_t peak_bytes; // VALUE_UNKNOWN
+    bool runtime_objects;
     struct costs costs;
 };
 
@@ -40,6 +41,8 @@ static const struct column process_columns[] = {
     COLUMN(CELL_BOOL, process_row, attached),
     COLUMN(CELL_BOOL, process_row, killed),
     COLUMN_AS("killed_threads", CELL_U64, process_row, process.killed_threads),
+    COLUMN_AS("runtime", CELL_STRING, process_row, process.runtime),
+    COLUMN(CELL_BOOL, process_row, runtime_objects),
     COLUMN_AS("start_ms", CELL_U64, process_row, process.start_ms),
     COLUMN_AS("end_ms", CELL_U64, process_row, process.end_ms),
     COLUMN_WRITTEN("wait_status", write_wait_status),
@@ -66,6 +69,7 @@ enum err view_processes(struct view *view)
             .attached = (process->flags & REC_PROCESS_ATTACHED) != 0,
             .killed = (process->flags & REC_PROCESS_KILLED) != 0,
             .peak_bytes = has_peak ? process->peak_bytes : VALUE_UNKNOWN,
+            .runtime_objects = (process->flags & REC_PROCESS_OBJECTS) != 0,
             .costs = groups.items[i].costs,
         };
         TRY(process_row_vec_push(&rows, row));

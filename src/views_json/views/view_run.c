@@ -242,7 +242,14 @@ static void write_unseen_executable(struct view *view, const void *row)
 static void write_unseen_reason(struct view *view, const void *row)
 {
     const struct unseen *unseen = row;
-    json_value_string(view->w, unseen_key(unseen->kind));
+    json_value_string(view->w, unseen_key(unseen));
+}
+
+static void write_unseen_why(struct view *view, const void *row)
+{
+    CLEANUP(strbuf_release) struct strbuf why = {0};
+    unseen_explain(row, &why);
+    json_value_string(view->w, strbuf_text(&why));
 }
 
 // Write the call that mapped most: null, or a function and its module.
@@ -269,6 +276,7 @@ static const struct column unseen_columns[] = {
     COLUMN_WRITTEN("pid", write_unseen_pid),
     COLUMN_WRITTEN("executable", write_unseen_executable),
     COLUMN_WRITTEN("reason", write_unseen_reason),
+    COLUMN_WRITTEN("why", write_unseen_why),
     COLUMN(CELL_U64, unseen, anonymous_bytes),
     COLUMN(CELL_U64, unseen, mapped_bytes),
     COLUMN(CELL_U64, unseen, heap_bytes),

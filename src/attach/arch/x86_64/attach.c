@@ -197,9 +197,14 @@ static enum err open_once(struct attach *attach,
         }
     }
     // What hides the only allocator explains a missing name as well.
-    const bool is_hidden = attach->hidden.len > 0 && !has_allocator(attach);
+    const bool is_hidden =
+        (attach->hidden.len > 0 || attach->runtime != NULL) && !has_allocator(attach);
     TRY(options->may_lack_names || is_hidden ? ERR_OK : check_names(attach, options->names, info));
     if (!has_allocator(attach)) {
+        if (attach->runtime != NULL) {
+            strbuf_append_text(&attach->hidden, "it ");
+            runtime_explain(attach->runtime, &attach->hidden);
+        }
         const char *separator = attach->hidden.len > 0 ? ": " : "";
         return options->is_fresh
                    ? err_set(info, ERR_NOT_FOUND, "found no allocator in the program%s%s",

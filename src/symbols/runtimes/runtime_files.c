@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+#include "symbols/runtimes/runtime_files.h"
+
+#include "base/compiler.h"
+#include "host/os/target_file.h"
+#include "host/text/strbuf.h"
+#include "symbols/elf/elf_file.h"
+
+void runtime_files_release(struct runtime_files *files)
+{
+    map_u64_release(&files->rows);
+}
+
+static uint32_t number_of(const struct runtime *runtime)
+{
+    uint32_t number = 0;
+    while (runtime != NULL && runtime_table_row(number++) != runtime) {
+    }
+    return number;
+}
+
+static const struct runtime *read_file(const char *path, int pid)
+{
+    CLEANUP(elf_file_close) struct elf_file file = {.fd = -1};
+    CLEANUP(strbuf_release) struct strbuf absolute = {0};
+    if (path[0] != '/' && target_file_append_folder(pid, &absolute)) {
+        strbuf_append_char(&absolute, '/');
+    }
+    strbuf_append_text(&absolute, path);
+    path = strbuf_text(&absolute);
+    if (path[0] != '/' || (elf_file_open_target(&file, pid, path, NULL) != ERR_OK &&
+                           (pid == 0 || elf_file_open_target(&file, 0, path, NULL) != ERR_OK))) {
+        return NULL;
+    }
+    return runtime_table_of_module(&file, path);
+}
+
+bool runtime_files_get(struct runtime_files *files, rec_string path, const struct runtime **out)
+{
+    uint32_t number = 0;
+    const bool is_read = map_u64_get(&files->rows, path, &number);
+    *out = number != 0 ? runtime_table_row(number - 1) : NULL;
+    return is_read;
+}
+
+enum err runtime_files_find(struct runtime_files *files,
+                            const struct string_table *strings,
+                            rec_string path,
+                            int pid,
+                            const struct runtime **out)
+{
+    const struct runtime *found = NULL;
+    if (!runtime_files_get(files, path, &found)) {
+        found = read_file(string_table_get(strings, path), pid);
+        TRY(map_u64_put(&files->rows, path, number_of(found)));
+    }
+    *out = found;
+    return ERR_OK;
+}
