@@ -56,7 +56,7 @@ MODULES = {
     "recorder": Module("H", "base session host recording aggregate symbols inject/allocators inject/process attach",
                        "session processes runtimes launch sharing memory output lanes ingest control ."),
     "profile": Module("H", "base host recording symbols",
-                      "model accuracy select names calls time tables compare findings"),
+                      "model accuracy select names calls time growth tables compare findings"),
     "views_json": Module("H", "base host recording profile", "layout views"),
     "formats": Module("H", "base host recording aggregate profile views_json", "codec import export"),
     "store": Module("H", "base host recording profile formats"),

@@ -340,6 +340,23 @@ def test_leaks_are_reported_from_what_only_fills_up(draw):
         assert json_of(*options, path)["leaks"] is None
 
 
+def test_growth_is_that_of_the_time_with_work(draw):
+    """The process allocates nothing in the last 15 of 40 slices, but once at its end."""
+    end = f"app!main;app!exit 1 1 1 1\n@{SLICES - 1} 1 1 1 1 0\n"
+    leak = "".join(site("leak", 1, [(i, None) for i in range(25)], 10_000_000))
+    work = "".join(site("request", 2, [(i, i) for i in range(25)] * 3, 20))
+    for others, said, until in ((work, r"grew by 9\.\d\d MiB|grew by 9\d\.\d MiB", 2500), ("", "not growing any more", None)):
+        path = draw("process app\nthread main\n" + leak + others + end)
+        text = " ".join(text_of("--sort", "leaked", path).split())
+        assert re.search(said, text), text
+        (row,) = [row for row in json_of("--sort", "leaked", path)["leaks"]["leaks"] if row["function"] == "leak"]
+        assert row["grew_until_ms"] == until
+        assert ("a second until 2.50 s, while there was work" in text) == (until is not None)
+        assert ("not growing any more, since 2.50 s, but there was no work since" in text) == (until is None)
+        assert "it is not sure whether they grow with the work" in text
+        assert row["growth_confidence"] == "low"  # few slices, or nothing else was done
+
+
 def test_what_several_processes_hold_alike_is_one_line(draw):
     kinds = "0 0 0 {mapped} 0 {file} 0 0 0"
     path = draw("".join((

@@ -175,7 +175,7 @@ ROUTES = {
                        growth=OneOf("growing", "stopped", "start_up", "bounded", "sawtooth",
                                     "bursts", "late", "once", "unknown"),
                        growth_confidence=OneOf("none", "low", "medium", "high"),
-                       slope_bytes_per_s=Nullable((int, float)), slope_ms=Nullable(int), first_ms=Nullable(int),
+                       slope_bytes_per_s=Nullable((int, float)), slope_ms=Nullable(int), grew_until_ms=Nullable(int), first_ms=Nullable(int),
                        last_ms=Nullable(int), latest_kept_ms=Nullable(int)),
         "frames": FRAMES, "suppressions": SUPPRESSIONS,
         "code": CODE},

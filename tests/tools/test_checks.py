@@ -58,7 +58,7 @@ def test_layers_finds(tree, name, text, finding):
     ("src/host/os/a.c", "cpu_arch.h"),
     ("src/host/text/a_test.c", "host/os/file.h"),
     ("src/recorder/ingest/drain_test.c", "target/producer/session_join.h"),
-    ("src/profile/time/growth_test.c", "recording/test_support/recording_text.h"),
+    ("src/profile/growth/growth_test.c", "recording/test_support/recording_text.h"),
     ("src/host/test_programs/a.c", "b.h"),
 ])
 def test_layers_accepts(tree, name, header):

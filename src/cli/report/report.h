@@ -13,13 +13,13 @@
 #include "host/text/json_writer.h"
 #include "profile/calls/call_sites.h"
 #include "profile/findings/findings.h"
+#include "profile/growth/growth.h"
 #include "profile/model/code_union.h"
 #include "profile/model/profile.h"
 #include "profile/select/filter.h"
 #include "profile/tables/cost_groups.h"
 #include "profile/tables/rss_breakdown.h"
 #include "profile/tables/summary.h"
-#include "profile/time/growth.h"
 
 // The optional views: bits of report_options.views.
 enum report_view {

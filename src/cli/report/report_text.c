@@ -144,6 +144,32 @@ static void print_site_place(const struct report *report,
     (void)fprintf(out, "%*s%s%s\n", SITE_INDENT, "", strbuf_text(&cut), strbuf_text(&companion));
 }
 
+// How fast it grew, and until or since when.
+static void
+append_growth_times(struct strbuf *text, const struct growth_entry *growth, uint64_t slice_ms)
+{
+    if (growth->class == GROWTH_GROWING && growth->slope_bytes_per_s >= 1) {
+        const uint64_t slope = (uint64_t)growth->slope_bytes_per_s;
+        strbuf_printf(text, "%s by %s%s a second", growth->until_ms > 0 ? "" : ",",
+                      format_bytes(slope).text,
+                      sampling_format_error(slope, (uint64_t)ceil(growth->slope_error)).text);
+        if (growth->until_ms == 0) {
+            strbuf_printf(text, " over the last %s", screen_format_ms(growth->slope_ms).text);
+        }
+    }
+    if (growth->until_ms > 0) {
+        strbuf_printf(text, " until %s, while there was work",
+                      screen_format_ms(growth->until_ms).text);
+    }
+    if (growth->class == GROWTH_STOPPED && growth->latest_birth_slice != REC_NONE) {
+        const uint64_t end_ms = (growth->latest_birth_slice + UINT64_C(1)) * slice_ms;
+        strbuf_printf(text, ", since %s", screen_format_ms(end_ms).text);
+    }
+    if (growth->is_idle_since) {
+        strbuf_append_text(text, ", but there was no work since");
+    }
+}
+
 // Print "still growing, by 1.20 MiB a second over the last 4.50 s".
 static void print_site_growth(const struct report *report, FILE *out, uint32_t site)
 {
@@ -162,22 +188,13 @@ static void print_site_growth(const struct report *report, FILE *out, uint32_t s
     if (growth == NULL) {
         return;
     }
-    const uint64_t slice_ms = report->profile->recording.slice_ms;
     CLEANUP(strbuf_release) struct strbuf text = {0};
-    strbuf_append_text(&text, phrases[growth->class]);
-    if (growth->class == GROWTH_GROWING && growth->slope_bytes_per_s >= 1) {
-        const uint64_t slope = (uint64_t)growth->slope_bytes_per_s;
-        strbuf_printf(&text, ", by %s%s a second", format_bytes(slope).text,
-                      sampling_format_error(slope, (uint64_t)ceil(growth->slope_error)).text);
-        strbuf_printf(&text, " over the last %s", screen_format_ms(growth->slope_ms).text);
+    strbuf_append_text(&text, growth->until_ms > 0 ? "grew" : phrases[growth->class]);
+    append_growth_times(&text, growth, report->profile->recording.slice_ms);
+    if (growth->confidence == CONFIDENCE_LOW && growth->class != GROWTH_LATE &&
+        !growth->is_idle_since) {
+        strbuf_append_text(&text, growth->until_ms > 0 ? " (unsure)" : " (by few samples)");
     }
-    if (growth->class == GROWTH_STOPPED && growth->latest_birth_slice != REC_NONE) {
-        const uint64_t end_ms = (growth->latest_birth_slice + UINT64_C(1)) * slice_ms;
-        strbuf_printf(&text, ", since %s", screen_format_ms(end_ms).text);
-    }
-    strbuf_append_text(&text, growth->confidence == CONFIDENCE_LOW && growth->class != GROWTH_LATE
-                                  ? " (by few samples)"
-                                  : "");
     screen_print_wrapped(out, strbuf_text(&text), SITE_INDENT, report_width(report));
 }
 

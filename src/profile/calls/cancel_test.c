@@ -11,10 +11,10 @@
 #include "profile/calls/bottom_up_tree.h"
 #include "profile/calls/call_sites.h"
 #include "profile/calls/tree_view.h"
+#include "profile/growth/growth.h"
 #include "profile/model/code_union.h"
 #include "profile/tables/histogram.h"
 #include "profile/tables/summary.h"
-#include "profile/time/growth.h"
 #include "profile/time/top_series.h"
 #include "recording/test_support/recording_text.h"
 

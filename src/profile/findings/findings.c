@@ -94,6 +94,20 @@ static MUST_USE enum err find_peak(struct findings_builder *builder)
     return finding_add(builder, &finding);
 }
 
+static void append_slope(struct strbuf *out, const struct growth_entry *entry)
+{
+    const uint64_t slope = (uint64_t)entry->slope_bytes_per_s;
+    strbuf_printf(out, "%s by %s%s a second",
+                  entry->until_ms > 0 ? " grew" : " grows until the end,", format_bytes(slope).text,
+                  sampling_format_error(slope, (uint64_t)ceil(entry->slope_error)).text);
+    if (entry->until_ms > 0) {
+        strbuf_printf(out, " until %s, while there was work: ",
+                      format_duration(entry->until_ms * 1000000).text);
+    } else {
+        strbuf_printf(out, " over the last %s: ", format_duration(entry->slope_ms * 1000000).text);
+    }
+}
+
 static MUST_USE enum err add_growth(struct findings_builder *builder,
                                     const struct growth_entry *entry)
 {
@@ -119,9 +133,7 @@ static MUST_USE enum err add_growth(struct findings_builder *builder,
     };
     struct strbuf *out = finding_begin(builder, &finding);
     finding_append_site(builder, out, finding.location);
-    strbuf_printf(out, " grows until the end, by %s%s a second", format_bytes(slope).text,
-                  sampling_format_error(slope, (uint64_t)ceil(entry->slope_error)).text);
-    strbuf_printf(out, " over the last %s: ", format_duration(entry->slope_ms * 1000000).text);
+    append_slope(out, entry);
     strbuf_printf(out, "%s ", finding_format(builder, costs, COST_LEAKED_BYTES).text);
     strbuf_printf(out, "in %s", format_things(finding.blocks, "block", "blocks").text);
     strbuf_printf(out, "%s were never freed.",
@@ -139,7 +151,7 @@ static bool were_left_in_turn(const struct findings_builder *builder)
 }
 
 // Find unfreed memory that does not grow: all but that of the growing call sites.
-static MUST_USE enum err find_unfreed(struct findings_builder *builder)
+static MUST_USE enum err find_unfreed(struct findings_builder *builder, bool may_grow)
 {
     const struct costs *whole = &builder->summary->costs;
     const uint64_t bytes = costs_get(whole, COST_LEAKED_BYTES);
@@ -165,10 +177,11 @@ static MUST_USE enum err find_unfreed(struct findings_builder *builder)
                               .score = bytes / UNFREED_PER_SCORE,
                               .look = "-l"};
     struct strbuf *out = finding_begin(builder, &finding);
-    strbuf_printf(out, "%s %s, and no call site with much of it grows.",
-                  finding_format(builder, whole, COST_LEAKED_BYTES).text,
+    strbuf_printf(out, "%s %s, and %s.", finding_format(builder, whole, COST_LEAKED_BYTES).text,
                   were_left_in_turn(builder) ? "were left by processes one after the other"
-                                             : "are live at the end");
+                                             : "are live at the end",
+                  may_grow ? "it is not sure whether they grow with the work"
+                           : "no call site with much of it grows");
     strbuf_printf(out, " The largest part, %s, was allocated by ",
                   finding_format(builder, &leader.costs, COST_LEAKED_BYTES).text);
     finding_append_leader(builder, out, &leader);
@@ -189,9 +202,11 @@ static MUST_USE enum err find_growth(struct findings_builder *builder)
     *groups = growth.groups; // back again
     growth.groups = (struct row_groups){0};
     size_t count = 0;
+    bool may_grow = false;
     for (size_t i = 0; i < growth.entries.len && count < GROWTH_FINDINGS; i++) {
         const struct growth_entry *entry = &growth.entries.items[i];
         const struct costs *costs = &groups->groups.items[entry->group].costs;
+        may_grow |= i < GROWING_SITES && (entry->class == GROWTH_GROWING || entry->is_idle_since);
         if (i < GROWING_SITES && entry->class == GROWTH_GROWING &&
             entry->confidence >= CONFIDENCE_MEDIUM && entry->slope_bytes_per_s >= 1 &&
             costs_get(costs, COST_LEAKED_BYTES) >= GROWTH_BYTES_MIN) {
@@ -199,7 +214,7 @@ static MUST_USE enum err find_growth(struct findings_builder *builder)
             count++;
         }
     }
-    return count == 0 ? find_unfreed(builder) : ERR_OK;
+    return count == 0 ? find_unfreed(builder, may_grow) : ERR_OK;
 }
 
 static int compare(const void *left, const void *right)

@@ -27,9 +27,9 @@
 #include "base/err.h"
 #include "host/text/strbuf.h"
 #include "profile/findings/peak_rise.h"
+#include "profile/growth/growth.h"
 #include "profile/tables/rss_breakdown.h"
 #include "profile/tables/summary.h"
-#include "profile/time/growth.h"
 
 enum finding_kind {
     FINDING_PEAK,

@@ -13,11 +13,11 @@
 
 #include "base/compiler.h"
 #include "host/text/strbuf.h"
+#include "profile/growth/growth.h"
 #include "profile/select/time_range.h"
 #include "profile/tables/histogram.h"
 #include "profile/test_support/drawn_profile.h"
 #include "profile/time/cut_timeline.h"
-#include "profile/time/growth.h"
 #include "profile/time/top_series.h"
 
 enum {

@@ -2,7 +2,7 @@
 #include "server/api/query.h"
 
 #include "base/compiler.h"
-#include "profile/time/growth.h"
+#include "profile/growth/growth.h"
 #include "server/api/filter_params.h"
 #include "server/http/encoding.h"
 #include "views_json/views/views.h"

@@ -16,6 +16,7 @@ struct leak_row {
     double slope_bytes_per_s; // NAN unless it is growing
     double slope_error;       // the same
     uint64_t slope_ms;        // VALUE_UNKNOWN unless it is growing
+    uint64_t grew_until_ms;   // VALUE_UNKNOWN unless there was no work later
     uint64_t latest_kept_ms;
     uint64_t first_ms;
     uint64_t last_ms;
@@ -35,6 +36,7 @@ static const struct column leak_columns[] = {
     COLUMN(CELL_DOUBLE, leak_row, slope_bytes_per_s),
     COLUMN_WHEN(WHEN_SAMPLED, CELL_DOUBLE, leak_row, slope_error),
     COLUMN(CELL_OPTIONAL, leak_row, slope_ms),
+    COLUMN(CELL_OPTIONAL, leak_row, grew_until_ms),
     COLUMN(CELL_OPTIONAL, leak_row, latest_kept_ms),
     COLUMN(CELL_OPTIONAL, leak_row, first_ms),
     COLUMN(CELL_OPTIONAL, leak_row, last_ms),
@@ -65,6 +67,7 @@ static struct leak_row row_of(const struct growth *growth, const struct growth_e
         .slope_bytes_per_s = is_growing ? entry->slope_bytes_per_s : (double)NAN,
         .slope_error = is_growing ? entry->slope_error : (double)NAN,
         .slope_ms = is_growing ? entry->slope_ms : VALUE_UNKNOWN,
+        .grew_until_ms = entry->until_ms > 0 ? entry->until_ms : VALUE_UNKNOWN,
         .latest_kept_ms = time_of(entry->latest_birth_slice, slice_ms, 1),
         .first_ms = time_of(entry->first_slice, slice_ms, 0),
         .last_ms = time_of(entry->last_slice, slice_ms, 1),

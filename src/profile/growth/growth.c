@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "profile/time/growth.h"
+#include "profile/growth/growth.h"
 
 #include <math.h>
 
@@ -24,8 +24,22 @@ struct part {
     struct u64_vec live_bytes;
     struct u64_vec birth_bytes;
     uint64_t allocations;
+    uint64_t kept;
     bool has_births;
 };
+
+// The allocations of whole processes by slice, of those that are judged.
+struct process_work {
+    struct u32_vec places; // by process; REC_NONE: not judged
+    struct u64_vec counts; // by place and slice
+    uint32_t place_count;
+};
+
+static void process_work_release(struct process_work *work)
+{
+    u32_vec_release(&work->places);
+    u64_vec_release(&work->counts);
+}
 
 static void part_release(struct part *part)
 {
@@ -131,6 +145,7 @@ static MUST_USE enum err fill_part(struct part *part)
         const uint32_t row = groups->rows.items[i];
         if (profile_process_of_row(groups->profile, row) == part->process) {
             part->allocations += recording->rows[row].allocations;
+            part->kept += recording->rows[row].allocations - recording->rows[row].frees;
             add_births(recording, row, part);
             add_levels(recording, row, part);
         }
@@ -149,17 +164,48 @@ static uint64_t duration_of_last(const struct part *part, size_t slices)
     return end_ms > start_ms ? end_ms - start_ms : 0;
 }
 
-static MUST_USE enum err judge(const struct growth *growth, struct growth_entry *entry)
+// Give each process that the first entries are about a place, and count its allocations.
+static MUST_USE enum err
+count_work(const struct growth *growth, size_t entry_count, struct process_work *out)
 {
     const struct recording *recording = recording_of(growth);
-    CLEANUP(part_release) struct part part = {.growth = growth, .group = entry->group};
-    TRY(find_process(growth, entry->group, &part.process));
+    TRY(u32_vec_resize(&out->places, recording->process_count));
+    for (size_t i = 0; i < recording->process_count; i++) {
+        out->places.items[i] = REC_NONE;
+    }
+    for (size_t i = 0; i < entry_count; i++) {
+        uint32_t *place = &out->places.items[growth->entries.items[i].process];
+        *place = *place == REC_NONE ? out->place_count++ : *place;
+    }
+    TRY(u64_vec_resize(&out->counts, out->place_count * recording->slice_count));
+    for (size_t i = 0; i < recording->cell_count; i++) {
+        const struct rec_cell *cell = &recording->cells[i];
+        const uint32_t thread = recording->rows[cell->row].thread;
+        const size_t place = out->places.items[recording->threads[thread].process];
+        if (place != REC_NONE) {
+            out->counts.items[place * recording->slice_count + cell->slice] += cell->allocations;
+        }
+    }
+    return ERR_OK;
+}
+
+static MUST_USE enum err
+judge(const struct growth *growth, const struct process_work *work, struct growth_entry *entry)
+{
+    const struct recording *recording = recording_of(growth);
+    CLEANUP(part_release)
+    struct part part = {.growth = growth, .group = entry->group, .process = entry->process};
     TRY(fill_part(&part));
-    const struct growth_history history = {.count = part.live_bytes.len,
-                                           .live_bytes = part.live_bytes.items,
-                                           .birth_bytes = part.birth_bytes.items,
-                                           .allocations = part.allocations,
-                                           .step = growth->groups.profile->lives.cohort_step};
+    const size_t place = work->places.items[part.process];
+    const struct growth_history history = {
+        .count = part.live_bytes.len,
+        .live_bytes = part.live_bytes.items,
+        .birth_bytes = part.birth_bytes.items,
+        .work = work->counts.items + place * recording->slice_count + part.begin,
+        .allocations = part.allocations,
+        .kept = part.kept,
+        .step = growth->groups.profile->lives.cohort_step,
+    };
     struct growth_verdict verdict;
     TRY(growth_judge(&history, &verdict));
     entry->class = verdict.class;
@@ -167,7 +213,13 @@ static MUST_USE enum err judge(const struct growth *growth, struct growth_entry 
     const struct sampling sampling = sampling_of(recording);
     const double slices_per_s = 1000 / (double)recording->slice_ms;
     entry->slope_bytes_per_s = verdict.slope_bytes * slices_per_s;
-    entry->slope_ms = duration_of_last(&part, verdict.slope_slices);
+    entry->slope_ms = verdict.grew_until == history.count
+                          ? duration_of_last(&part, verdict.slope_slices)
+                          : verdict.slope_slices * recording->slice_ms;
+    if (verdict.grew_until > 0 && verdict.grew_until < history.count) {
+        entry->until_ms = (part.begin + verdict.grew_until) * recording->slice_ms;
+    }
+    entry->is_idle_since = verdict.is_idle_since;
     entry->slope_error =
         2 * sqrt(sampling_variance(&sampling) * verdict.slope_squares) * slices_per_s;
     if (part.has_births) {
@@ -176,8 +228,10 @@ static MUST_USE enum err judge(const struct growth *growth, struct growth_entry 
     return ERR_OK;
 }
 
-static MUST_USE enum err
-describe(const struct growth *growth, struct timeline_point_vec *points, struct growth_entry *entry)
+static MUST_USE enum err describe(const struct growth *growth,
+                                  const struct process_work *work,
+                                  struct timeline_point_vec *points,
+                                  struct growth_entry *entry)
 {
     row_groups_timeline(&growth->groups, entry->group, points->items);
     for (uint32_t i = 0; i < points->len; i++) {
@@ -186,7 +240,7 @@ describe(const struct growth *growth, struct timeline_point_vec *points, struct 
             entry->last_slice = i;
         }
     }
-    return growth_is_known(recording_of(growth)) ? judge(growth, entry) : ERR_OK;
+    return growth_is_known(recording_of(growth)) ? judge(growth, work, entry) : ERR_OK;
 }
 
 static int compare_entries(const void *left, const void *right, void *context)
@@ -219,10 +273,17 @@ enum err growth_of_groups(const struct selection *selection,
         }
     }
     growth_entry_vec_sort_by(&growth.entries, compare_entries, all->items);
-    cancel_stage(selection->cancel, min_u64(growth.entries.len, described_max));
-    for (size_t i = 0; i < growth.entries.len && i < described_max; i++) {
+    const size_t described = min_u64(growth.entries.len, described_max);
+    CLEANUP(process_work_release) struct process_work work = {0};
+    for (size_t i = 0; i < described; i++) {
+        struct growth_entry *entry = &growth.entries.items[i];
+        TRY(find_process(&growth, entry->group, &entry->process));
+    }
+    TRY(count_work(&growth, described, &work));
+    cancel_stage(selection->cancel, described);
+    for (size_t i = 0; i < described; i++) {
         TRY(cancel_step(selection->cancel));
-        TRY(describe(&growth, &points, &growth.entries.items[i]));
+        TRY(describe(&growth, &work, &points, &growth.entries.items[i]));
     }
     *out = TAKE(growth);
     return ERR_OK;

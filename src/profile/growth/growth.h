@@ -5,19 +5,23 @@
 // the process with the most unfreed bytes, from its beginning to its end. Context: H.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
 #include "host/containers/vec.h"
-#include "profile/time/growth_shape.h"
+#include "profile/growth/growth_shape.h"
 #include "profile/time/row_groups.h"
 
 struct growth_entry {
-    uint32_t group; // in growth.groups
+    uint32_t group;   // in growth.groups
+    uint32_t process; // that is judged
     enum growth_class class;
     enum growth_confidence confidence;
     double slope_bytes_per_s; // 0 unless GROWTH_GROWING
-    uint64_t slope_ms;        // until the process's end, over which that is the slope; else 0
+    uint64_t slope_ms;        // with work, over which that is the slope; else 0
+    uint64_t until_ms;        // if there was no work later: when it grew last; else 0
+    bool is_idle_since;       // the process did nothing since it stopped growing
     double slope_error;       // two standard errors of it; 0 if it is exact, or its error unknown
     uint32_t first_slice;     // of the first and last allocation; REC_NONE if unknown
     uint32_t last_slice;
