@@ -163,7 +163,8 @@ enum err aggregator_jit_module(struct aggregator *aggregator,
 
 // What is known about the end of a process.
 struct aggregator_process_ending {
-    uint64_t end_ms; // its last sign of life
+    uint64_t end_ms;   // its last sign of life
+    uint64_t error_ms; // it may have ended as much later
     // when it was found dead: its heap may have lived until then; 0: until end_ms
     uint64_t death_stamp;
 };
@@ -191,10 +192,11 @@ void aggregator_thread_rests(struct aggregator *aggregator,
                              struct aggregator_thread *thread,
                              uint64_t stamp);
 
-// `until_stamp`: the thread finished its latest free by then.
+// `until_stamp`: the thread finished its latest free by then. It ended at end_ms.
 void aggregator_thread_end(struct aggregator *aggregator,
                            struct aggregator_thread *thread,
-                           uint64_t until_stamp);
+                           uint64_t until_stamp,
+                           uint64_t end_ms);
 enum err aggregator_thread_name(struct aggregator *aggregator,
                                 struct aggregator_thread *thread,
                                 struct bytes name) MUST_USE;

@@ -193,6 +193,7 @@ enum err aggregator_process_end(struct aggregator *aggregator,
     process->is_ended = true;
     process->end_peak_number = aggregator->totals.rows.peak_number;
     process->record.end_ms = max_u64(ending->end_ms, process->record.start_ms);
+    process->record.end_error_ms = ending->error_ms;
     const uint64_t before_bytes = aggregator_live_bytes(aggregator);
     leave(aggregator, process);
     remove_unsampled(aggregator, process);
@@ -230,7 +231,8 @@ void aggregator_thread_rests(struct aggregator *aggregator,
 
 void aggregator_thread_end(struct aggregator *aggregator,
                            struct aggregator_thread *thread,
-                           uint64_t until_stamp)
+                           uint64_t until_stamp,
+                           uint64_t end_ms)
 {
     aggregator_thread_rests(aggregator, thread, until_stamp);
     aggregator->estimate.grain_bytes -= thread->grain_bytes;
@@ -238,7 +240,7 @@ void aggregator_thread_end(struct aggregator *aggregator,
     if (thread->entry != REC_NONE) {
         peak_scopes_end_thread(&aggregator->scopes, thread->entry, thread->lane);
         aggregator_drop_idle_scopes(aggregator);
-        thread_table_end(&aggregator->threads, thread->entry, aggregator->totals.now_ms);
+        thread_table_end(&aggregator->threads, thread->entry, end_ms);
         thread->entry = REC_NONE;
     }
 }

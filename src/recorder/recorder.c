@@ -177,9 +177,8 @@ static enum err add_silent_program(struct recorder_state *s)
                                  &record.executable));
     struct aggregator_process *process = NULL;
     TRY(aggregator_process_begin(&s->aggregator, &record, &process));
-    return aggregator_process_end(
-        &s->aggregator, process,
-        &(struct aggregator_process_ending){.end_ms = s->aggregator.totals.now_ms});
+    const struct aggregator_process_ending ending = {.end_ms = s->program_end_ms};
+    return s->has_ended ? aggregator_process_end(&s->aggregator, process, &ending) : ERR_OK;
 }
 
 static enum err name_frames(struct recorder_state *s)

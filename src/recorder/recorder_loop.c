@@ -32,12 +32,18 @@ enum {
     LINGER_SAY_MS = 500,      // time until the message that others still run
 };
 
+static void note_end(struct recorder_state *s)
+{
+    s->has_ended = true;
+    s->program_end_ms = session_clock_now(&s->clock);
+    s->end_ms = s->program_end_ms;
+}
+
 static void reap_program(struct recorder_state *s)
 {
     if (s->is_attached) { // wait4 cannot reap what is not our child
         if (!s->has_ended && recorder_attach_is_over(s)) {
-            s->has_ended = true;
-            s->end_ms = session_clock_now(&s->clock);
+            note_end(s);
         }
         return;
     }
@@ -51,10 +57,9 @@ static void reap_program(struct recorder_state *s)
         return;
     }
     if (!s->has_ended && wait4(s->program.pid, &status, WNOHANG, &usage) == s->program.pid) {
-        s->has_ended = true;
+        note_end(s);
         s->wait_status = status;
         s->program_rss_bytes = (uint64_t)usage.ru_maxrss * 1024; // getrusage(2): in KiB
-        s->end_ms = session_clock_now(&s->clock);
     }
 }
 
@@ -347,6 +352,9 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
     recorder_attach_end(s); // before the last records are read
     // Hooks pass everything through from now on; records written until now still count.
     atomic_store_explicit(&s->session.header->state, SESSION_ENDED, memory_order_seq_cst);
+    if (!s->has_ended) {
+        s->end_ms = session_clock_now(&s->clock); // writing the recording may take long
+    }
     if (s->drain.process_count > 0) {
         // Running threads see the end at their next tick and leave their nurseries alone then.
         // A signal may end the sleep early: what threads held then is read as it is.

@@ -121,7 +121,8 @@ struct recorder_state {
     uint64_t said_after_ms;          // when to tell the user that other processes still run
     uint64_t own_rss_bytes;          // the recorder's peak at the fork of the program
     uint64_t program_rss_bytes;      // peak of the program and its children, after its end
-    uint64_t end_ms;                 // end of the last process; 0: not yet
+    uint64_t program_end_ms;         // end of the program; 0: not yet
+    uint64_t end_ms;                 // end of the last process, or of recording it; 0: not yet
     int signal_fd;
     int own_memory;   // own_memory.h
     bool has_thinned; // live blocks were sampled for lack of memory

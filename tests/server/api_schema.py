@@ -209,7 +209,8 @@ ROUTES = {
     "processes": {"processes": Table(
         process=int, pid=int, parent_pid=int, epoch=int, executable=str, command_line=str, allocator=str,
         forked=bool, execed=bool, own_allocator=bool, attached=bool, killed=bool, killed_threads=int,
-        runtime=str, runtime_objects=bool, start_ms=int, end_ms=int,
+        runtime=str, runtime_objects=bool,
+        start_ms=int, end_ms=int, end_error_ms=Nullable(int),
         wait_status=Nullable(int), process_peak_bytes=int, peak_rss_bytes=int, costs=costs_of())},
     "threads": {"threads": Table(thread=int, process=int, thread_id=int, pid=int, name=str, merged_count=int,
                                  start_ms=int, end_ms=int, costs=costs_of())},

@@ -106,7 +106,8 @@ static void begin_process(struct history *h, uint32_t at, uint32_t flags)
 static void end_process(struct history *h, uint32_t at)
 {
     for (uint32_t i = 0; i < THREADS; i++) {
-        aggregator_thread_end(&h->aggregator, &h->threads[at][i].state, 0);
+        aggregator_thread_end(&h->aggregator, &h->threads[at][i].state, 0,
+                              h->aggregator.totals.now_ms);
     }
     h->processes[at]->record.exit_status = (int32_t)at;
     expect_ok(aggregator_process_end(&h->aggregator, h->processes[at],

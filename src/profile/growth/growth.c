@@ -101,29 +101,18 @@ static void add_up_levels(struct part *part)
     }
 }
 
-// Whether the process reported its own exit. It did if it waited for a last memory snapshot.
-static bool has_noted_exit(const struct recording *recording, uint32_t process)
-{
-    for (size_t i = 0; i < recording->memory_snapshot_count; i++) {
-        const struct rec_memory_snapshot *snapshot = &recording->memory_snapshots[i];
-        if (snapshot->process == process && (snapshot->flags & REC_SNAPSHOT_AT_EXIT) != 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 // The slice after the last one of a process. On a busy machine a recording may continue for some
-// time after its last process ended. But a process that was idle at its end looks the same, so only
-// a reported exit counts.
-static size_t end_of_process(const struct recording *recording, uint32_t process, uint32_t left)
+// time after its last process ended. In old files a process that was idle at its end has the end of
+// its last event: it counts to the end of the recording.
+static size_t end_of_process(const struct recording *recording, uint32_t index, uint32_t left)
 {
     if (left != REC_NONE) {
         return (size_t)left + 1;
     }
-    const uint64_t end_ms = recording->processes[process].end_ms; // 0: unknown
-    const uint64_t last = end_ms / recording->slice_ms;
-    return end_ms > 0 && has_noted_exit(recording, process) && last < recording->slice_count
+    const struct rec_process *process = &recording->processes[index];
+    const uint64_t last = process->end_ms / recording->slice_ms;
+    return process->end_ms > 0 && process->end_error_ms != UINT64_MAX &&
+                   last < recording->slice_count
                ? (size_t)last + 1
                : recording->slice_count;
 }

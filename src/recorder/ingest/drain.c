@@ -234,6 +234,13 @@ static uint64_t latest_end_of(const struct drain *drain, const struct drain_proc
     return process->end_stamp != 0 ? process->end_stamp : process->death_stamp;
 }
 
+// Return when a thread that is found ended has ended: with its process, or by now.
+static uint64_t end_of_thread(const struct drain *drain, const struct drain_process *process)
+{
+    const bool has_end = process->is_dead || process->is_dated;
+    return has_end ? process->end_ms : max_u64(drain->clock_ms, process->end_ms);
+}
+
 // Recycle lane active[i].
 static void lane_end(struct drain *drain, uint32_t i)
 {
@@ -244,16 +251,15 @@ static void lane_end(struct drain *drain, uint32_t i)
         drain_lane_distrust(drain, lane);
     }
     struct drain_process *process = drain->processes + lane->process;
-    aggregator_thread_end(drain->aggregator, &lane->reader.thread, latest_end_of(drain, process));
+    process->end_ms = max_u64(process->end_ms, lane->reader.thread.tick_ms);
+    aggregator_thread_end(drain->aggregator, &lane->reader.thread, latest_end_of(drain, process),
+                          end_of_thread(drain, process));
     hold_budget_end_thread(&drain->budget, &lane->budget);
     process->lane_count--;
     // Relaxed: its writer is dead.
     process->killed_threads +=
         process->is_dead && atomic_load_explicit(&lane->reader.consumer.lane->state,
                                                  memory_order_relaxed) != LANE_CLOSED;
-    if (lane->reader.thread.tick_ms > process->end_ms) {
-        process->end_ms = lane->reader.thread.tick_ms;
-    }
     lane_free(drain, index);
     drain->active[i] = drain->active[--drain->active_count];
     session_recycle_lane(drain->session, index);

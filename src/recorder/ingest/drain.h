@@ -18,8 +18,9 @@
 // that.
 //
 // When all lanes of a dead process are recycled, it ends in the aggregator, and its slot is reused.
-// It ends at the exit that it noted, else after its last event; its heap may then have lived until
-// it was found dead.
+// It ends at the exit that it noted, else where it was last found alive or had its last event,
+// whichever is later: it died between then and the look that found it dead. Its heap may have lived
+// until that.
 //
 // A process that executes another program joins again in a new slot; its earlier image is dead from
 // then on.
@@ -82,8 +83,10 @@ struct drain_process {
     uint32_t lane_count;
     uint32_t killed_threads; // lanes that were open when it was dead
     uint32_t strange_checks; // checks in a row that found another process
+    uint64_t alive_ms;       // when it was found alive; of one with a pidfd: the last time
     uint64_t dead_ms;        // when it was found dead: it did nothing later
-    uint64_t end_ms;         // last sign of life so far: its events, and its noted exit
+    uint64_t end_ms;         // last sign of life so far: its events, looks at it, its noted exit
+    bool is_dated;           // end_ms is its noted exit, or its exec
     uint64_t end_stamp;      // of its noted exit; 0: none
     uint64_t death_stamp;    // a moment after it was found dead; 0: it noted its exit
 };
@@ -106,7 +109,8 @@ struct drain {
     uint32_t process_count;
     uint32_t slot_count;
     uint32_t main_slot;   // of the latest image of main_pid; SESSION_MAX_PROCESSES: none has joined
-    uint64_t alive_stamp; // processes that were not found dead lived then
+    uint64_t alive_stamp; // processes that were not found dead lived then,
+    uint64_t looked_ms;   // and then
     uint64_t latest_stamp;     // no existing event has a later one
     uint64_t pending_stamp;    // the first moment that is not known completely; UINT64_MAX: none
     uint64_t pending_since_ms; // it has been the same since then

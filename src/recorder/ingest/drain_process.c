@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "host/os/file.h"
 #include "host/os/proc_file.h"
 #include "recorder/ingest/drain_names.h"
@@ -50,27 +51,36 @@ uint64_t drain_process_time(uint64_t written_ms, uint64_t clock_ms)
     return written_ms <= clock_ms + DRAIN_TIME_SLACK_MS ? written_ms : clock_ms;
 }
 
-// Note that the process is dead. Its time of death is read later: see drain_process_date_dead.
-static void find_dead(struct drain *drain, uint32_t slot)
+// Note that the process is dead, and lived at alive_ms. Its time of death is read later: see
+// drain_process_date_dead.
+static void find_dead(struct drain *drain, uint32_t slot, uint64_t alive_ms)
 {
-    if (!drain->processes[slot].is_dead) {
-        drain->processes[slot].is_found_dead = true;
+    struct drain_process *process = drain->processes + slot;
+    if (!process->is_dead) {
+        process->alive_ms = alive_ms;
+        process->is_found_dead = true;
         drain->has_found_dead = true;
     }
+}
+
+static uint64_t session_clock_ms(const struct drain *drain)
+{
+    // Relaxed: it orders nothing. A program may overwrite it.
+    return atomic_load_explicit(&drain->session->header->clock_ms, memory_order_relaxed);
 }
 
 static void mark_dead(struct drain *drain, uint32_t slot, uint64_t clock_ms)
 {
     struct drain_process *process = drain->processes + slot;
-    // Relaxed: its writer is dead. A time in the future is false. The clock advances during a pass.
-    const uint64_t clock_now_ms = drain_process_time(
-        atomic_load_explicit(&drain->session->header->clock_ms, memory_order_relaxed), clock_ms);
-    const uint64_t now_ms = clock_now_ms > clock_ms ? clock_now_ms : clock_ms;
+    // A time in the future is false. The clock advances during a pass.
+    const uint64_t now_ms =
+        max_u64(clock_ms, drain_process_time(session_clock_ms(drain), clock_ms));
+    // Relaxed: its writer is dead.
     const uint64_t exit_ms = atomic_load_explicit(
         &session_process(drain->session->memory, slot)->exit_ms, memory_order_relaxed);
-    if (exit_ms > process->end_ms && exit_ms <= now_ms) {
-        process->end_ms = exit_ms;
-    }
+    process->is_dated = exit_ms != 0 && exit_ms <= now_ms;
+    process->end_ms = max_u64(process->end_ms,
+                              process->is_dated ? exit_ms : min_u64(process->alive_ms, clock_ms));
     const uint64_t now = session_stamp(drain->session);
     const uint64_t exit_stamp = atomic_load_explicit(
         &session_process(drain->session->memory, slot)->exit_stamp, memory_order_relaxed);
@@ -101,13 +111,13 @@ static void watch(struct drain *drain, uint32_t slot)
 {
     struct drain_process *process = drain->processes + slot;
     if (process->pid <= 0 || process->pid == drain->own_pid) { // the slot was overwritten
-        find_dead(drain, slot);
+        find_dead(drain, slot, process->alive_ms);
         return;
     }
     process->pidfd = (int)syscall(SYS_pidfd_open, process->pid, 0);
     if (process->pidfd < 0) {
         if (errno == ESRCH) {
-            find_dead(drain, slot);
+            find_dead(drain, slot, process->alive_ms);
         }
         return;
     }
@@ -155,7 +165,11 @@ static enum err slot_end(struct drain *drain, uint32_t slot)
 {
     const struct drain_process *process = drain->processes + slot;
     note_killed(drain, slot);
-    const struct aggregator_process_ending ending = {.end_ms = process->end_ms,
+    const uint64_t end_ms = max_u64(process->end_ms, process->aggregator->record.start_ms);
+    const bool is_late = !process->is_dated && process->dead_ms > end_ms;
+    const struct aggregator_process_ending ending = {.end_ms = end_ms,
+                                                     .error_ms =
+                                                         is_late ? process->dead_ms - end_ms : 0,
                                                      .death_stamp = process->death_stamp};
     TRY(aggregator_process_end(drain->aggregator, process->aggregator, &ending));
     drain_process_forget(drain, slot);
@@ -180,6 +194,8 @@ replace_image(struct drain *drain, uint32_t slot, const struct next_image *next,
     struct drain_process *process = drain->processes + slot;
     process->aggregator->record.flags |= REC_PROCESS_EXECED;
     if (drain->process_count == 1) {
+        process->is_dated = true;
+        process->end_ms = next->start_ms;
         TRY(drain_image(drain, slot, clock_ms));
         process->end_ms = next->start_ms;
         process->death_stamp = 0;
@@ -189,6 +205,7 @@ replace_image(struct drain *drain, uint32_t slot, const struct next_image *next,
     TRY(drain_names_learn_of(drain, slot, clock_ms));
     mark_dead(drain, slot, clock_ms);
     process->is_found_dead = false;
+    process->is_dated = true;
     process->end_ms = next->start_ms;
     if (next->start_stamp < process->death_stamp) { // a later one is false
         process->death_stamp = next->start_stamp;
@@ -367,6 +384,20 @@ static uint32_t first_new_slot(const struct drain *drain)
     return first;
 }
 
+// Find out whether a process without a pidfd lives.
+static void look_at(struct drain *drain, uint32_t slot, uint64_t clock_ms)
+{
+    struct drain_process *process = drain->processes + slot;
+    if (process->aggregator == NULL || process->pidfd >= 0) {
+        return;
+    }
+    if (kill(process->pid, 0) != 0 && errno == ESRCH) {
+        find_dead(drain, slot, process->alive_ms);
+    } else {
+        process->alive_ms = clock_ms;
+    }
+}
+
 enum err drain_process_begin_new(struct drain *drain, uint64_t clock_ms)
 {
     // Relaxed: only shows that a scan is worthwhile. The next regular scan finds a slot that is
@@ -383,11 +414,7 @@ enum err drain_process_begin_new(struct drain *drain, uint64_t clock_ms)
         TRY(slot_begin(drain, slot, clock_ms));
     }
     for (uint32_t slot = 0; is_due && slot < drain->slot_count; slot++) {
-        const struct drain_process *process = drain->processes + slot;
-        if (process->aggregator != NULL && process->pidfd < 0 && kill(process->pid, 0) != 0 &&
-            errno == ESRCH) {
-            find_dead(drain, slot);
-        }
+        look_at(drain, slot, clock_ms);
     }
     return ERR_OK;
 }
@@ -401,9 +428,13 @@ void drain_find_dead(struct drain *drain)
 void drain_process_find_dead(struct drain *drain)
 {
     struct epoll_event events[DEATHS_AT_ONCE];
+    const uint64_t now_ms = session_clock_ms(drain);
     int count = epoll_wait(drain->epoll, events, DEATHS_AT_ONCE, 0);
     for (int i = 0; i < count; i++) {
-        find_dead(drain, events[i].data.u32);
+        find_dead(drain, events[i].data.u32, drain->looked_ms);
+    }
+    if (count < DEATHS_AT_ONCE) { // all others live
+        drain->looked_ms = now_ms;
     }
 }
 
@@ -417,8 +448,9 @@ void drain_find_strangers(struct drain *drain)
         const bool is_ours =
             process->pid > 0 && pid_lookup_may_map(process->pid, drain->session->memfd);
         process->strange_checks = is_ours ? 0 : process->strange_checks + 1;
+        process->alive_ms = is_ours ? drain->clock_ms : process->alive_ms;
         if (process->strange_checks >= STRANGE_CHECKS_ENOUGH) {
-            find_dead(drain, slot);
+            find_dead(drain, slot, process->alive_ms);
         }
     }
 }

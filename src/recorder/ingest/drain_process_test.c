@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/test_support/open_files.h"
+#include "host/os/file.h"
 #include "recorder/ingest/test_drain.h"
 
 static void a_dead_process_is_read_to_its_last_record(void **state)
@@ -211,16 +212,15 @@ static void the_peak_is_bounded_when_a_process_ends(void **state)
     }
 }
 
-// A process frees its block and exits. Another one begins then and makes such a block, before the
-// recorder's pass: they did not exist at the same time.
-// A dead process ends when it said, unless that is in the future.
+// A dead process ends when it said, unless that is in the future: then at 7, where it was last found
+// alive.
 static void a_false_time_of_the_end_does_not_count(void **state)
 {
     (void)state;
     static const struct {
         uint64_t exit_ms; // 0: it said none
         uint64_t end_ms;
-    } cases[] = {{0, 1}, {1, 1}, {2, 2}, {6, 6}, {1000000, 1}, {UINT64_MAX, 1}};
+    } cases[] = {{0, 7}, {1, 1}, {2, 2}, {6, 6}, {1000000, 7}, {UINT64_MAX, 7}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         static struct fixture f;
         open_fixture(&f);
@@ -229,7 +229,7 @@ static void a_false_time_of_the_end_does_not_count(void **state)
         const uint32_t slot = join(&f, (uint32_t)child, PROCESS_FORKED);
         open_lane(&f, slot, &p);
         send_allocation(&p, 0x1000, 10);
-        while (f.clock_ms < 7) {
+        while (f.clock_ms < 8) {
             pass(&f);
         }
         atomic_store(&session_process(f.on.mapping.header, slot)->exit_ms, cases[i].exit_ms);
@@ -240,7 +240,62 @@ static void a_false_time_of_the_end_does_not_count(void **state)
             assert_true(now_s() < deadline);
             pass(&f);
         }
-        assert_int_equal(f.on.aggregator.processes.items[0]->record.end_ms, cases[i].end_ms);
+        const struct rec_process *record = &f.on.aggregator.processes.items[0]->record;
+        assert_int_equal(record->end_ms, cases[i].end_ms);
+        assert_int_equal(record->end_error_ms != 0, cases[i].end_ms == 7);
+        close_fixture(&f);
+    }
+}
+
+// A process is idle from 1 to 50 and ends without a note, while another one is idle, too. It ends
+// when it was last found alive, and so do its thread and its blocks, if it has some. Without a
+// pidfd, looks are less frequent.
+static void an_idle_process_ends_when_it_is_found_dead(void **state)
+{
+    (void)state;
+    enum {
+        IDLE_MS = 50,
+        SCAN_MS = 10,
+    };
+    for (unsigned i = 0; i < 4; i++) {
+        const bool has_events = (i & 1) != 0;
+        const bool has_pidfd = (i & 2) != 0;
+        static struct fixture f;
+        open_fixture(&f);
+        const pid_t child = sleeping_child();
+        struct lane_producer p;
+        (void)join(&f, (uint32_t)getpid(), 0);
+        const uint32_t slot = join(&f, (uint32_t)child, PROCESS_FORKED);
+        if (has_events) {
+            open_lane(&f, slot, &p);
+            p.lane->thread_id = (uint32_t)child; // so that the recorder finds the thread
+            send_allocation(&p, 0x1000, 10);
+        }
+        pass(&f);
+        struct drain_process *process = &f.on.drain.processes[slot];
+        if (!has_pidfd) {
+            fd_closep(&process->pidfd); // the epoll instance forgets it
+        }
+        while (f.clock_ms < IDLE_MS) {
+            pass(&f);
+        }
+        assert_int_equal(kill(child, SIGKILL), 0);
+        assert_int_equal(waitpid(child, NULL, 0), child);
+        const uint64_t deadline = now_s() + DEADLINE_S;
+        while (f.on.drain.process_count > 1) {
+            assert_true(now_s() < deadline);
+            pass(&f);
+        }
+        const struct aggregator *aggregator = &f.on.aggregator;
+        const struct rec_process *record = &aggregator->processes.items[1]->record;
+        assert_in_range(record->end_ms, IDLE_MS - 1 - (has_pidfd ? 0 : SCAN_MS), IDLE_MS);
+        assert_in_range(record->end_ms + record->end_error_ms, IDLE_MS + 1, f.clock_ms);
+        assert_int_equal(record->left_ms, record->end_ms + 1);
+        assert_int_equal(aggregator->totals.now_ms, record->end_ms);
+        assert_int_equal(aggregator->threads.threads.len, has_events);
+        if (has_events) {
+            assert_int_equal(aggregator->threads.threads.items[0].end_ms, record->end_ms);
+        }
         close_fixture(&f);
     }
 }
@@ -277,6 +332,8 @@ static void a_false_stamp_of_the_exit_does_not_count(void **state)
     }
 }
 
+// A process frees its block and exits. Another one begins then and makes such a block, before the
+// recorder's pass: they did not exist at the same time.
 static void what_a_process_freed_ends_with_it(void **state)
 {
     (void)state;
@@ -400,6 +457,7 @@ int main(void)
         cmocka_unit_test(a_thread_that_sleeps_has_finished_its_latest_free),
         cmocka_unit_test(the_peak_is_bounded_when_a_process_ends),
         cmocka_unit_test(a_false_time_of_the_end_does_not_count),
+        cmocka_unit_test(an_idle_process_ends_when_it_is_found_dead),
         cmocka_unit_test(a_false_stamp_of_the_exit_does_not_count),
         cmocka_unit_test(what_a_process_freed_ends_with_it),
         cmocka_unit_test(an_awaited_process_is_itself_although_it_has_ended),

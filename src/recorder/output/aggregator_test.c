@@ -410,7 +410,7 @@ static void a_process_that_ends_leaves_the_sum_but_not_its_rows(void **state)
         .kind = EVENT_ALLOCATE, .address = address_of(1), .size_bytes = 500, .tick = 1};
     feed(&f, &e);
     assert_int_equal(f.aggregator.totals.peak_bytes, 1100);
-    aggregator_thread_end(&f.aggregator, &other, 0);
+    aggregator_thread_end(&f.aggregator, &other, 0, 0);
     assert_int_equal(aggregator_process_end(
                          &f.aggregator, second,
                          &(struct aggregator_process_ending){.end_ms = f.aggregator.totals.now_ms}),
@@ -453,7 +453,7 @@ static void the_slices_and_the_run_include_the_end_of_each_process(void **state)
         feed(&f,
              &(struct event){
                  .kind = EVENT_ALLOCATE, .address = address_of(1), .size_bytes = 500, .tick = 5});
-        aggregator_thread_end(&f.aggregator, &f.threads[0], 0);
+        aggregator_thread_end(&f.aggregator, &f.threads[0], 0, 0);
         assert_int_equal(aggregator_process_end(&f.aggregator, f.process,
                                                 &(struct aggregator_process_ending){.end_ms = 9}),
                          ERR_OK);
@@ -546,7 +546,7 @@ static void the_latest_free_of_a_thread_is_over_when_it_ends(void **state)
         allocate_at(&f, 0, 10, 100);
         f.threads[0].stamp = 20;
         assert_int_equal(aggregator_free(&f.aggregator, &f.threads[0], 0x6400, false), ERR_OK);
-        aggregator_thread_end(&f.aggregator, &f.threads[0], 30);
+        aggregator_thread_end(&f.aggregator, &f.threads[0], 30, 30);
         f.threads[1].stamp = cases[i].other_stamp;
         assert_int_equal(aggregator_free(&f.aggregator, &f.threads[1], 0x100, false), ERR_OK);
         allocate_at(&f, 1, cases[i].other_stamp, 500);
@@ -714,7 +714,7 @@ static void scopes_end_with_their_thread(void **state)
     for (uint32_t lane = 0; lane < 2; lane++) {
         assert_int_equal(f.aggregator.scopes.threads.len, 2 - lane);
         assert_int_equal(f.aggregator.observers.count, others + 1);
-        aggregator_thread_end(&f.aggregator, &f.threads[lane], 20);
+        aggregator_thread_end(&f.aggregator, &f.threads[lane], 20, 20);
     }
     assert_int_equal(f.aggregator.scopes.threads.len, 0);
     assert_int_equal(f.aggregator.observers.count, others);

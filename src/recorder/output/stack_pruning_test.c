@@ -241,7 +241,7 @@ static void do_event(struct fixture *f, uint32_t thread, bool is_late)
 
 static void end_process(struct fixture *f)
 {
-    aggregator_thread_end(&f->aggregator, &f->lanes[THREADS - 1].thread, 0);
+    aggregator_thread_end(&f->aggregator, &f->lanes[THREADS - 1].thread, 0, 0);
     assert_int_equal(aggregator_process_end(&f->aggregator, f->processes[1],
                                             &(struct aggregator_process_ending){
                                                 .end_ms = f->aggregator.totals.now_ms}),

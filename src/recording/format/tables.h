@@ -143,7 +143,7 @@ struct rec_process {
     uint32_t flags;      // enum rec_process_flags
     int32_t exit_status; // wait status if known, else -1
     uint64_t start_ms;
-    uint64_t end_ms;
+    uint64_t end_ms;         // it may be as much later as end_error_ms says
     uint64_t peak_bytes;     // of this process alone
     uint64_t peak_rss_bytes; // highest sample, 0 if never sampled
     rec_string executable;
@@ -153,6 +153,7 @@ struct rec_process {
                              // executed another program; 0: they stay to the end of the recording
     uint64_t killed_threads; // REC_PROCESS_KILLED: threads that had not ended by then
     rec_string runtime;      // key of symbols/runtimes/runtime_table.h; 0: none is known
+    uint64_t end_error_ms;   // UINT64_MAX: unknown, end_ms may be that of its last event
 };
 
 enum rec_thread_flags {

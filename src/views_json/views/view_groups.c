@@ -45,6 +45,7 @@ static const struct column process_columns[] = {
     COLUMN(CELL_BOOL, process_row, runtime_objects),
     COLUMN_AS("start_ms", CELL_U64, process_row, process.start_ms),
     COLUMN_AS("end_ms", CELL_U64, process_row, process.end_ms),
+    COLUMN_AS("end_error_ms", CELL_OPTIONAL, process_row, process.end_error_ms),
     COLUMN_WRITTEN("wait_status", write_wait_status),
     COLUMN_AS("process_peak_bytes", CELL_OPTIONAL, process_row, peak_bytes),
     COLUMN_AS("peak_rss_bytes", CELL_U64, process_row, process.peak_rss_bytes),

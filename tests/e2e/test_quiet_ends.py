@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: MIT
+"""A process that is idle before it ends, ends when it ends: in the list of processes, the time line, the ages of
+its blocks and the verdicts about growth, whether it notes its exit or the recorder finds it dead.
+
+tests/programs/lifecycle/quiet_ends.c states when it did what. All ways into a program run side by side.
+"""
+import json
+import subprocess
+
+import pytest
+
+from cairn_run import CAIRN, PROGRAMS, Recording, environment, truth_of
+from waiting import DEADLINE_SECONDS, read_until, wait_until
+
+WAYS_IN = {
+    "preloaded": ("quiet_ends", []),
+    "injected": ("quiet_ends", ["--all-allocators"]),
+    "static": ("attach/quiet_ends_static", []),
+    "musl": ("attach/quiet_ends_musl", []),
+    "jemalloc": ("attach/quiet_ends_jemalloc", []),
+    "attached": ("quiet_ends", None),
+    "detached": ("quiet_ends", None),
+}
+ENDING = [name for name in WAYS_IN if name != "detached"]
+TRUTH = truth_of("quiet_ends")
+HELD = TRUTH["blocks"] * TRUTH["block_bytes"]
+
+# Of the clocks: the recorder's ticks are late on a busy machine.
+SLACK_MS = 150
+
+
+class Run:
+    """A program under one of the ways in."""
+
+    def __init__(self, scratch, name):
+        program, options = WAYS_IN[name]
+        self.path = scratch / f"{name}.cairn"
+        self.pid = None
+        record = [CAIRN, "record", "-q", "--blocks", "-o", self.path]
+        begin = [PROGRAMS / program] if options is None else [*record, *options, "--", PROGRAMS / program]
+        self.processes = [subprocess.Popen(begin, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment())]
+        self.program = self.processes[0]
+        if options is None:
+            self.processes.append(subprocess.Popen([*record, "-p", str(self.program.pid)], env=environment()))
+            wait_until(lambda: self.ctl("status", check=False).returncode == 0, "the recorder's answer")
+
+    def ctl(self, *words, check=True):
+        return subprocess.run([CAIRN, "ctl", self.path, *words], env=environment(), check=check,
+                              capture_output=True, timeout=DEADLINE_SECONDS)
+
+    def go(self):
+        self.program.stdin.write(b"\n")
+        self.program.stdin.flush()
+
+    def report(self):
+        recording = Recording(self.path, None)
+        return {**recording.report_json("--blocks"), "leaks": recording.report_json("--sort", "leaked")["leaks"]}
+
+    def finish(self):
+        """What each child says of itself, and the report."""
+        lines = self.program.communicate(timeout=DEADLINE_SECONDS)[0].decode().splitlines()
+        assert [process.wait(DEADLINE_SECONDS) for process in self.processes] == [0] * len(self.processes)
+        told = {line.split()[0]: [int(word) for word in line.split()[1:]] for line in lines}
+        assert len(told) == 6, lines
+        run = subprocess.run([CAIRN, "export", "--to", "json", "-o", "-", self.path], check=True, capture_output=True,
+                             env=environment(), timeout=DEADLINE_SECONDS)
+        return told, {**self.report(), "points": json.loads(run.stdout)["points"]}
+
+
+@pytest.fixture(name="runs", scope="module")
+def fixture_runs(tmp_path_factory):
+    """The reports while the children are idle, and those after the end with what the children say."""
+    scratch = tmp_path_factory.mktemp("quiet")
+    runs = {name: Run(scratch, name) for name in WAYS_IN}
+    try:
+        for run in runs.values():
+            run.go()
+        running = {}
+        for name, run in runs.items():
+            read_until(run.program.stdout.fileno(), b"quiet\n")
+            run.ctl("detach" if name == "detached" else "checkpoint")
+            if name == "detached":
+                assert run.processes[1].wait(DEADLINE_SECONDS) == 0
+            running[name] = run.report()
+        for run in runs.values():
+            run.go()
+        yield running, {name: run.finish() for name, run in runs.items()}
+    finally:
+        for run in runs.values():
+            for process in run.processes:
+                process.kill()
+                process.communicate()
+
+
+def images_of(report):
+    """The first image of each process by its pid: those that hold blocks."""
+    return {process["pid"]: process for process in report["processes"] if process["epoch"] == 0}
+
+
+def blocks_of(report, pid):
+    found = [block for block in report["blocks"]["end"]
+             if block["pid"] == pid and block["size_bytes"] == TRUTH["block_bytes"]]
+    assert len(found) == TRUTH["blocks"]
+    return found
+
+
+@pytest.mark.parametrize("name", ENDING)
+def test_a_process_ends_when_it_ends(runs, name):
+    told, report = runs[1][name]
+    images = images_of(report)
+    for way, (pid, grown_ms, ending_ms, ended_ms) in told.items():
+        process = images[pid]
+        blocks = blocks_of(report, pid)
+        idle_ms = process["end_ms"] - max(block["born_ms"] for block in blocks)
+        error_ms = process["end_error_ms"]
+        assert ending_ms - grown_ms <= idle_ms + error_ms + SLACK_MS, (way, process)
+        assert idle_ms <= ended_ms - grown_ms + SLACK_MS, (way, process)
+        assert (error_ms == 0) >= (way == "exec" or name == "preloaded" and "exit" in way), (way, process)
+        assert all(block["age_ms"] == process["end_ms"] - block["born_ms"] for block in blocks)
+        threads = [thread for thread in report["threads"] if thread["process"] == process["process"]]
+        assert [thread["end_ms"] for thread in threads] == [process["end_ms"]]
+
+
+@pytest.mark.parametrize("name", ENDING)
+def test_a_parent_without_events_outlives_its_children(runs, name):
+    told, report = runs[1][name]
+    images = images_of(report)
+    children = [images[pid] for pid, *_ in told.values()]
+    (parent,) = [process for process in images.values() if process not in children]
+    assert parent["start_ms"] <= min(child["start_ms"] for child in children)
+    assert parent["end_ms"] >= max(child["end_ms"] for child in children)
+    assert parent["end_ms"] + parent["end_error_ms"] >= report["totals"]["runtime_ms"] - SLACK_MS
+
+
+@pytest.mark.parametrize("name", ENDING)
+def test_the_time_line_has_all_blocks_until_the_end(runs, name):
+    told, report = runs[1][name]
+    images = images_of(report)
+    children = [images[pid] for pid, *_ in told.values()]
+    points = report["points"]
+    peak = report["totals"]["peak_bytes"]
+    born_ms = max(block["born_ms"] for child in children for block in blocks_of(report, child["pid"]))
+    first_end_ms = min(child["end_ms"] for child in children)
+    last_end_ms = max(child["end_ms"] for child in children)
+    while_idle = [live for start, end, live in zip(points["start_ms"], points["end_ms"], points["live_bytes"])
+                  if start > born_ms and end <= first_end_ms]
+    assert while_idle and min(while_idle) >= len(children) * HELD
+    assert max(points["live_max_bytes"]) == peak == max(while_idle)
+    after = [live for start, live in zip(points["start_ms"], points["live_bytes"]) if start > last_end_ms]
+    assert after and max(after) < HELD
+
+
+def assert_nothing_grows(report):
+    sites = [site for site in report["leaks"]["leaks"] if (site["function"] or "").startswith("keep_")]
+    assert len(sites) == 6
+    assert {site["growth"] for site in sites} <= {"stopped", "start_up"}, sites
+    assert [item for item in report["findings"]["items"] if item["kind"] == "growth"] == []
+
+
+@pytest.mark.parametrize("name", ENDING)
+def test_what_a_process_kept_while_it_idled_does_not_grow(runs, name):
+    assert_nothing_grows(runs[1][name][1])
+
+
+@pytest.mark.parametrize("name", WAYS_IN)
+def test_a_process_that_runs_has_the_end_of_the_recording(runs, name):
+    report = runs[0][name]
+    assert_nothing_grows(report)
+    images = images_of(report)
+    assert len(images) == 7
+    assert {process["end_ms"] for process in images.values()} == {report["totals"]["runtime_ms"]}
+    assert {process["end_error_ms"] for process in images.values()} == {0}
