@@ -5,6 +5,7 @@ its blocks and the verdicts about growth, whether it notes its exit or the recor
 tests/programs/lifecycle/quiet_ends.c states when it did what. All ways into a program run side by side.
 """
 import json
+import re
 import subprocess
 
 import pytest
@@ -56,6 +57,13 @@ class Run:
         recording = Recording(self.path, None)
         return {**recording.report_json("--blocks"), "leaks": recording.report_json("--sort", "leaked")["leaks"]}
 
+    def words(self):
+        """What cairn says of the recording, in words."""
+        commands = {"report": ["report"], "leaks": ["report", "-l"], "check": ["check", "--max-leaked", "0"],
+                    "callgrind": ["export", "--to", "callgrind", "-o", "-"]}
+        return {name: subprocess.run([CAIRN, *command, self.path], env=environment(), check=False, capture_output=True,
+                                     text=True, timeout=DEADLINE_SECONDS).stdout for name, command in commands.items()}
+
     def finish(self):
         """What each child says of itself, and the report."""
         lines = self.program.communicate(timeout=DEADLINE_SECONDS)[0].decode().splitlines()
@@ -75,16 +83,16 @@ def fixture_runs(tmp_path_factory):
     try:
         for run in runs.values():
             run.go()
-        running = {}
+        running, words = {}, {}
         for name, run in runs.items():
             read_until(run.program.stdout.fileno(), b"quiet\n")
             run.ctl("detach" if name == "detached" else "checkpoint")
             if name == "detached":
                 assert run.processes[1].wait(DEADLINE_SECONDS) == 0
-            running[name] = run.report()
+            running[name], words[name] = run.report(), run.words()
         for run in runs.values():
             run.go()
-        yield running, {name: run.finish() for name, run in runs.items()}
+        yield running, {name: run.finish() for name, run in runs.items()}, words
     finally:
         for run in runs.values():
             for process in run.processes:
@@ -170,3 +178,23 @@ def test_a_process_that_runs_has_the_end_of_the_recording(runs, name):
     assert len(images) == 7
     assert {process["end_ms"] for process in images.values()} == {report["totals"]["runtime_ms"]}
     assert {process["end_error_ms"] for process in images.values()} == {0}
+
+
+@pytest.mark.parametrize("name", WAYS_IN)
+def test_what_is_live_is_not_leaked_while_its_process_runs(runs, name):
+    report, words = runs[0][name], runs[2][name]
+    assert report["run"]["ended"] is False
+    assert {process["ended"] for process in images_of(report).values()} == {False}
+    assert re.search(r"\n  live +[\d.]+ MiB", words["report"]) and "most live (-l)" in words["report"]
+    assert "LIVE: not freed so far" in words["leaks"]
+    for text in words["report"], words["leaks"]:
+        assert not re.search(r"leaked|until the end|never freed|live at the end", text, re.IGNORECASE), text
+    assert re.search(r"max-leaked .*, live: the program runs on and may still free it", words["check"])
+    assert "LiveBytes" in words["callgrind"] and "Leaked" not in words["callgrind"]
+
+
+@pytest.mark.parametrize("name", ENDING)
+def test_what_was_live_at_the_end_is_leaked(runs, name):
+    report = runs[1][name][1]
+    assert report["run"]["ended"] is True
+    assert {process["ended"] for process in report["processes"]} == {True}

@@ -39,7 +39,7 @@ SAMPLING = Nullable({"allocations": int, "allocated_bytes": int, "recorded_alloc
                      "sample_bytes": int, "interval_bytes": int, "peak_standard_error_bytes": int, "sentence": str})
 RUN = {"program": str, "command_line": str, "pid": int, "host": str, "kernel": str, "libc": str,
        "memory_bytes": int, "cpu_count": int, "start_unix_ms": int,
-       "state": OneOf("running", "finished", "stopped"), "wait_status": Nullable(int),
+       "state": OneOf("running", "finished", "stopped"), "ended": bool, "wait_status": Nullable(int),
        "checkpoint_interval_ms": int, "max_frames": int, "recorded_by": str, "source_format": str, "unknown": [str],
        "sampling": SAMPLING,
        "merged_stacks": Nullable({"allocations": int, "allocated_bytes": int,
@@ -208,8 +208,8 @@ ROUTES = {
         "frames": FRAMES, "code": CODE},
     "processes": {"processes": Table(
         process=int, pid=int, parent_pid=int, epoch=int, executable=str, command_line=str, allocator=str,
-        forked=bool, execed=bool, own_allocator=bool, attached=bool, killed=bool, killed_threads=int,
-        runtime=str, runtime_objects=bool,
+        forked=bool, execed=bool, own_allocator=bool, attached=bool, killed=bool, ended=bool,
+        killed_threads=int, runtime=str, runtime_objects=bool,
         start_ms=int, end_ms=int, end_error_ms=Nullable(int),
         wait_status=Nullable(int), process_peak_bytes=int, peak_rss_bytes=int, costs=costs_of())},
     "threads": {"threads": Table(thread=int, process=int, thread_id=int, pid=int, name=str, merged_count=int,

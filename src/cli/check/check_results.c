@@ -228,6 +228,9 @@ static void append_figure(const struct report *report,
     if (budget->measure == BUDGET_PEAK && figure->error == 0) {
         append_bounds(&report->summary, figure, verdict, out);
     }
+    if (budget->measure == BUDGET_LEAKED && !profile_has_ended(report->profile)) {
+        strbuf_append_text(out, ", live: the program runs on and may still free it");
+    }
     if (figure->is_estimate) {
         sampling_append_mark(&report->profile->recording, out);
     }
@@ -277,7 +280,8 @@ refuse_unknown(const struct report *report, enum budget_measure measure, struct 
     bool is_filtered = !is_rss && profile_knows(report->profile, budget->cost);
     return err_set(info, ERR_UNSUPPORTED, "%s cannot be checked: %s has no data on %s",
                    budget->name, is_filtered ? "the filtered part" : "the recording",
-                   is_rss ? "the resident size" : cost_get_info(budget->cost)->phrase);
+                   is_rss ? "the resident size"
+                          : profile_cost_info(report->profile, budget->cost).phrase);
 }
 
 // Refuse a function that the recording does not know: its budgets would be kept in each run. A

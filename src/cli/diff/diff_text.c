@@ -96,6 +96,17 @@ static void print_flights(const struct diff_report *report, FILE *out)
     }
 }
 
+static bool have_ended_on(const struct diff_report *report, enum side side)
+{
+    return profile_has_ended(report->comparison->profiles[side]);
+}
+
+// Whether the unfreed memory of both recordings is leaked. Otherwise that of one is live.
+static bool have_ended(const struct diff_report *report)
+{
+    return have_ended_on(report, SIDE_NEW) && have_ended_on(report, SIDE_OLD);
+}
+
 static void print_totals(const struct diff_report *report, FILE *out)
 {
     static const struct {
@@ -111,7 +122,8 @@ static void print_totals(const struct diff_report *report, FILE *out)
     for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
         enum cost cost = lines[i].cost;
         struct diff_change change = diff_total_change(diff, cost);
-        (void)fprintf(out, "  %-12s%14s%14s%s%14s%s  %s%s\n", lines[i].name,
+        const bool is_live = cost == COST_LEAKED_BYTES && !have_ended(report);
+        (void)fprintf(out, "  %-12s%14s%14s%s%14s%s  %s%s\n", is_live ? "live" : lines[i].name,
                       diff_format(cost, change.old).text, diff_format(cost, change.new).text,
                       begin(report, PAINT_COST), diff_format_change(cost, change.change).text,
                       end(report), diff_format_ratio(change).text,
@@ -225,8 +237,10 @@ enum err diff_print_section(const struct diff_report *report, FILE *out, enum co
     const struct diff *diff = &report->comparison->diff;
     CLEANUP(u32_vec_release) struct u32_vec ids = {0};
     TRY(diff_ranked(diff, cost, &ids));
+    const struct profile *live =
+        report->comparison->profiles[have_ended_on(report, SIDE_NEW) ? SIDE_OLD : SIDE_NEW];
     (void)fprintf(out, "\n%sCHANGED: %s%s\n", begin(report, PAINT_TITLE),
-                  cost_get_info(cost)->phrase, end(report));
+                  profile_cost_info(live, cost).phrase, end(report));
     if (ids.len == 0) {
         (void)fprintf(out, "     %s\n",
                       diff_knows(diff, cost) ? "nothing" : "not in both recordings");

@@ -64,7 +64,7 @@ enum err report_functions_text(const struct report *report, FILE *out)
     CLEANUP(tables_release) struct tables tables = {0};
     char title[96];
     (void)snprintf(title, sizeof(title), "FUNCTIONS: %s, with all that they call, and alone",
-                   cost_get_info(report_view_cost(report))->phrase); // fits
+                   profile_cost_info(report->profile, report_view_cost(report)).phrase); // fits
     TRY(build(report, report_view_frames(report), &tables));
     report_view_title(report, out, title);
     const size_t columns = report_sides_columns(report);
@@ -164,7 +164,7 @@ enum err report_callers_text(const struct report *report, FILE *out)
     CLEANUP(matches_release) struct matches matches = {0};
     char title[96];
     (void)snprintf(title, sizeof(title), "CALLERS AND CALLEES: %s",
-                   cost_get_info(report_view_cost(report))->phrase); // fits
+                   profile_cost_info(report->profile, report_view_cost(report)).phrase); // fits
     TRY(find_matches(report, &matches));
     report_view_title(report, out, title);
     if (matches.keys.len == 0) {

@@ -114,7 +114,7 @@ static void print_columns(const struct report *report,
             value = report_format_cost(columns[i], costs_get(costs, columns[i]));
             text = value.text;
         } else if (columns[i] != COST_COUNT) {
-            text = cost_get_info(columns[i])->option;
+            text = profile_cost_info(report->profile, columns[i]).option;
         }
         strbuf_printf(&line, "%14s", text);
         const bool has_error = columns[i] != COST_COUNT && costs != NULL;

@@ -164,7 +164,8 @@ print_fragmentation(const struct report *report, FILE *out, const struct rss_bre
     if (survivors->len == 0) {
         return;
     }
-    (void)fprintf(out, "\n  fragmentation at the end\n    ~ %s are pages without a live block\n",
+    (void)fprintf(out, "\n  fragmentation at %s\n    ~ %s are pages without a live block\n",
+                  profile_has_ended(report->profile) ? "the end" : "last",
                   format_bytes(split->empty_page_bytes).text);
     (void)fprintf(out, "    ~ %s are pages that blocks of %s keep resident\n",
                   format_bytes(split->sparse_page_bytes).text,
@@ -252,7 +253,7 @@ enum err report_print_memory(const struct report *report, FILE *out)
     (void)fprintf(out, "  %*s", PHRASE_COLUMNS + 2, "");
     const bool is_of_peak = peak != NULL && rss_breakdown_is_of_peak(&report->rss_breakdown, peak);
     print_moment(out, is_of_peak ? "at the peak," : "highest seen", peak);
-    print_moment(out, "at the end,", end);
+    print_moment(out, profile_has_ended(report->profile) ? "at the end," : "at last,", end);
     (void)fputc('\n', out);
     print_kinds(report, out, peak, end);
     (void)fprintf(out, "  = %-*s %11s", PHRASE_COLUMNS, "resident",
@@ -262,7 +263,7 @@ enum err report_print_memory(const struct report *report, FILE *out)
     }
     (void)fputs("\n\n", out);
     print_bar(report, out, is_of_peak ? "peak" : "highest", peak);
-    print_bar(report, out, "end", end);
+    print_bar(report, out, profile_has_ended(report->profile) ? "end" : "last", end);
     TRY(print_top(report, out, shown, REC_PART_MAPPED));
     TRY(print_top(report, out, shown, REC_PART_FILE));
     TRY(print_top(report, out, shown, REC_PART_SHARED));

@@ -217,8 +217,9 @@ void report_print_totals(const struct report *report, FILE *out)
     const uint64_t *values = summary->costs.values;
     print_peak_total(report, out);
     print_allocation_totals(report, out);
-    if (!print_unknown(report, out, "leaked", COST_LEAKED_BYTES)) {
-        print_bytes_total(report, out, "leaked", values[COST_LEAKED_BYTES]);
+    const char *unfreed = profile_has_ended(report->profile) ? "leaked" : "live";
+    if (!print_unknown(report, out, unfreed, COST_LEAKED_BYTES)) {
+        print_bytes_total(report, out, unfreed, values[COST_LEAKED_BYTES]);
         print_error(report, out, COST_LEAKED_BYTES);
         if (selection_knows(&report->selection, COST_LEAKED_ALLOCATIONS)) {
             (void)fprintf(out, " in ");
@@ -237,7 +238,8 @@ void report_print_totals(const struct report *report, FILE *out)
         print_bytes_total(report, out, "suppressed", report->selection.suppressed.leaked_bytes);
         (void)fprintf(out, " in ");
         report_print_counted(out, report->selection.suppressed.leaked_allocations, "block",
-                             "blocks", ", not counted as leaked\n");
+                             "blocks", ", not counted as ");
+        (void)fprintf(out, "%s\n", unfreed);
     }
     if (summary->peak_rss_bytes > 0) {
         print_bytes_total(report, out, "peak RSS", summary->peak_rss_bytes);

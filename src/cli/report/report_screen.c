@@ -74,8 +74,9 @@ print_sites(const struct report *report, FILE *out, enum cost cost, size_t limit
     if (ids.len == 0 || !selection_knows(&report->selection, cost)) {
         return ERR_OK;
     }
-    (void)fprintf(out, "\n  %s%s%s", report_paint(report, PAINT_TITLE), lists[cost].title,
-                  report_unpaint(report));
+    const bool is_live = cost == COST_LEAKED_BYTES && !profile_has_ended(report->profile);
+    (void)fprintf(out, "\n  %s%s%s", report_paint(report, PAINT_TITLE),
+                  is_live ? "most live" : lists[cost].title, report_unpaint(report));
     if (has_shares) {
         (void)fprintf(out, " (%s)", lists[cost].option);
     }

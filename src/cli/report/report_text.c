@@ -181,7 +181,7 @@ static void print_site_growth(const struct report *report, FILE *out, uint32_t s
         [GROWTH_BOUNDED] = "renewed all the time, but not growing",
         [GROWTH_SAWTOOTH] = "rises and falls, and does not grow",
         [GROWTH_BURSTS] = "held in bursts, and does not grow",
-        [GROWTH_LATE] = "allocated just before the end: too late to tell",
+        [GROWTH_LATE] = "allocated just before the end of the recording: too late to tell",
         [GROWTH_ONCE] = "one block, allocated once",
     };
     const struct growth_entry *growth = report_growth(report, site);
@@ -230,7 +230,10 @@ enum err report_print_section(const struct report *report, FILE *out, enum cost 
     };
     CLEANUP(u32_vec_release) struct u32_vec ids = {0};
     TRY(call_sites_ranked(&report->sites, cost, &ids));
-    report_print_title(report, out, titles[cost]);
+    const char *live_title = cost == COST_LEAKED_BYTES         ? "LIVE: not freed so far"
+                             : cost == COST_LEAKED_ALLOCATIONS ? "LIVE BLOCKS: not freed so far"
+                                                               : titles[cost];
+    report_print_title(report, out, profile_has_ended(report->profile) ? titles[cost] : live_title);
     if (!selection_knows(&report->selection, cost)) {
         (void)fprintf(out, "     unknown: %s\n",
                       profile_knows(report->profile, cost)
@@ -266,7 +269,10 @@ static MUST_USE enum err print_sections(const struct report *report, FILE *out)
         TRY(report_print_section(report, out, sections[i]));
         bool is_leaked = sections[i] == COST_LEAKED_BYTES || sections[i] == COST_LEAKED_ALLOCATIONS;
         if (is_leaked && report->selection.suppressed.stack_count > 0) {
-            report_view_title(report, out, "SUPPRESSED: leaks that match a rule");
+            report_view_title(report, out,
+                              profile_has_ended(report->profile)
+                                  ? "SUPPRESSED: leaks that match a rule"
+                                  : "SUPPRESSED: live memory that matches a rule");
             filter_print_suppressions(&report->selection, &report->options->filter,
                                       report_width(report), out);
         }

@@ -101,7 +101,7 @@ enum err report_tree_text(const struct report *report, FILE *out)
     bool is_top_down = report->options->tree == CALL_TREE_TOP_DOWN;
     (void)snprintf(title, sizeof(title), "TREE, %s: %s",
                    is_top_down ? "from the threads inwards" : "from the call sites outwards",
-                   cost_get_info(report_view_cost(report))->phrase); // fits
+                   profile_cost_info(report->profile, report_view_cost(report)).phrase); // fits
     TRY(build(report, &tree));
     const struct tree_view_wish wish = wish_of(report, &tree);
     TRY(tree_view_pick(&tree, &wish, &nodes, &is_complete));

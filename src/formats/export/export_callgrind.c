@@ -34,6 +34,17 @@ static const struct estimated_total events[] = {
     {"LeakedBlocks", COST_LEAKED_ALLOCATIONS},
 };
 
+// Of a process that still runs.
+static const struct estimated_total live_events[] = {
+    {"PeakBytes", COST_PEAK_BYTES},
+    {"PeakBlocks", COST_PEAK_BLOCKS},
+    {"AllocatedBytes", COST_ALLOCATED_BYTES},
+    {"Allocations", COST_ALLOCATIONS},
+    {"Temporary", COST_TEMPORARY},
+    {"LiveBytes", COST_LEAKED_BYTES},
+    {"LiveBlocks", COST_LEAKED_ALLOCATIONS},
+};
+
 static const struct clean_rule rule = {0}; // a name ends with its line and may contain any
                                            // character
 
@@ -51,6 +62,7 @@ static const char *const called_words[NAME_KIND_COUNT] = {"cob", "cfi", "cfn"};
 
 struct callgrind {
     const struct export_view *view;           // borrowed
+    const struct estimated_total *events;     // borrowed
     FILE *out;                                // borrowed
     struct map_u64 edge_ids;                  // owned; (location, function) -> edge
     struct u32_vec edges;                     // owned; by edge: the first node below it
@@ -216,14 +228,14 @@ static void write_events(struct callgrind *c)
 {
     for (size_t i = 0; i < ARRAY_LEN(events); i++) {
         if (has_event(c, i)) {
-            (void)fprintf(c->out, "event: %s : %s\n", events[i].name,
-                          cost_get_info(events[i].cost)->phrase);
+            (void)fprintf(c->out, "event: %s : %s\n", c->events[i].name,
+                          profile_cost_info(c->view->profile, events[i].cost).phrase);
         }
     }
     (void)fputs("events:", c->out);
     for (size_t i = 0; i < ARRAY_LEN(events); i++) {
         if (has_event(c, i)) {
-            (void)fprintf(c->out, " %s", events[i].name);
+            (void)fprintf(c->out, " %s", c->events[i].name);
         }
     }
     (void)fputc('\n', c->out);
@@ -233,9 +245,11 @@ static enum err write_callgrind(const struct export_view *view, FILE *out)
 {
     const struct profile *profile = view->profile;
     const struct rec_meta *meta = &profile->recording.meta;
-    CLEANUP(callgrind_release) struct callgrind c = {.view = view, .out = out};
+    CLEANUP(callgrind_release)
+    struct callgrind c = {
+        .view = view, .events = profile_has_ended(profile) ? events : live_events, .out = out};
     clean_append(&c.text, profile_string(profile, meta->command_line), rule);
-    estimates_note_append(view, &view->tree.total.items[0], events, ARRAY_LEN(events),
+    estimates_note_append(view, &view->tree.total.items[0], c.events, ARRAY_LEN(events),
                           "\ndesc: ", "", &c.text);
     TRY(strbuf_result(&c.text));
     (void)fprintf(out,

@@ -96,7 +96,7 @@ write_profile_name(struct json_writer *w, const struct export_view *view, enum c
     const struct costs *total = &view->tree.total.items[0];
     const struct costs errors = sampling_errors(&sampling, total);
     CLEANUP(strbuf_release) struct strbuf name = {0};
-    strbuf_append_text(&name, cost_get_info(cost)->phrase);
+    strbuf_append_text(&name, profile_cost_info(view->profile, cost).phrase);
     strbuf_append_text(
         &name, sampling_format_error(costs_get(total, cost), costs_get(&errors, cost)).text);
     TRY(strbuf_result(&name));

@@ -260,7 +260,7 @@ static MUST_USE enum err write_frame(struct drawing *drawing, struct frame frame
 static MUST_USE enum err write_head(struct drawing *drawing, uint32_t height, FILE *out)
 {
     const struct profile *profile = drawing->view->profile;
-    const struct cost_info *cost = cost_get_info(drawing->cost);
+    const struct cost_info cost = profile_cost_info(profile, drawing->cost);
     (void)fprintf(out,
                   "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
                   "<svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"%d\" "
@@ -271,7 +271,7 @@ static MUST_USE enum err write_head(struct drawing *drawing, uint32_t height, FI
                  (struct clean_rule){0});
     (void)fputs("<text class=\"heading\" x=\"4\" y=\"20\">", out);
     write_escaped(out, strbuf_text(&drawing->text), MAX_WIDTH / 10);
-    (void)fprintf(out, "</text>\n<text class=\"fact\" x=\"4\" y=\"40\">%s: ", cost->phrase);
+    (void)fprintf(out, "</text>\n<text class=\"fact\" x=\"4\" y=\"40\">%s: ", cost.phrase);
     write_amount(drawing, &drawing->tree.total.items[0], out);
     if (drawing->omitted_count > 0) {
         (void)fprintf(out, "; %s too narrow to draw, and what is above, omitted",

@@ -94,11 +94,12 @@ static MUST_USE enum err find_peak(struct findings_builder *builder)
     return finding_add(builder, &finding);
 }
 
-static void append_slope(struct strbuf *out, const struct growth_entry *entry)
+static void append_slope(struct strbuf *out, const struct growth_entry *entry, bool has_ended)
 {
     const uint64_t slope = (uint64_t)entry->slope_bytes_per_s;
-    strbuf_printf(out, "%s by %s%s a second",
-                  entry->until_ms > 0 ? " grew" : " grows until the end,", format_bytes(slope).text,
+    const char *until_now = has_ended ? " grows until the end," : " grows,";
+    strbuf_printf(out, "%s by %s%s a second", entry->until_ms > 0 ? " grew" : until_now,
+                  format_bytes(slope).text,
                   sampling_format_error(slope, (uint64_t)ceil(entry->slope_error)).text);
     if (entry->until_ms > 0) {
         strbuf_printf(out, " until %s, while there was work: ",
@@ -133,11 +134,13 @@ static MUST_USE enum err add_growth(struct findings_builder *builder,
     };
     struct strbuf *out = finding_begin(builder, &finding);
     finding_append_site(builder, out, finding.location);
-    append_slope(out, entry);
+    const bool has_ended = profile_has_ended(builder->selection->profile);
+    append_slope(out, entry, has_ended);
     strbuf_printf(out, "%s ", finding_format(builder, costs, COST_LEAKED_BYTES).text);
     strbuf_printf(out, "in %s", format_things(finding.blocks, "block", "blocks").text);
-    strbuf_printf(out, "%s were never freed.",
-                  sampling_format_error(finding.blocks, finding.blocks_error).text);
+    strbuf_printf(out, "%s were %s.",
+                  sampling_format_error(finding.blocks, finding.blocks_error).text,
+                  has_ended ? "never freed" : "not freed so far");
     return finding_add(builder, &finding);
 }
 
@@ -179,7 +182,8 @@ static MUST_USE enum err find_unfreed(struct findings_builder *builder, bool may
     struct strbuf *out = finding_begin(builder, &finding);
     strbuf_printf(out, "%s %s, and %s.", finding_format(builder, whole, COST_LEAKED_BYTES).text,
                   were_left_in_turn(builder) ? "were left by processes one after the other"
-                                             : "are live at the end",
+                  : profile_has_ended(builder->selection->profile) ? "are live at the end"
+                                                                   : "are live",
                   may_grow ? "it is not sure whether they grow with the work"
                            : "no call site with much of it grows");
     strbuf_printf(out, " The largest part, %s, was allocated by ",

@@ -112,8 +112,9 @@ static MUST_USE enum err find_sparse(struct findings_builder *builder)
                               .score = bytes - split->sparse_block_bytes,
                               .look = "-r"};
     struct strbuf *out = finding_begin(builder, &finding);
-    strbuf_printf(
-        out, "At the end, about %s of the heap are almost empty pages: ", format_bytes(bytes).text);
+    strbuf_printf(out, "%s, about %s of the heap are almost empty pages: ",
+                  profile_has_ended(builder->selection->profile) ? "At the end" : "At last",
+                  format_bytes(bytes).text);
     strbuf_printf(out, "%s of blocks keep them resident. ",
                   format_bytes(split->sparse_block_bytes).text);
     finding_append_site(builder, out, finding.location);

@@ -254,6 +254,44 @@ static void growth_is_found_only_in_long_runs(void **state)
     }
 }
 
+// What a process holds that runs on is live, and has not grown until an end.
+static void memory_of_a_process_that_runs_is_live(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t state; // enum rec_state
+        uint32_t flags; // enum rec_process_flags
+        uint64_t end_error_ms;
+        bool has_ended;
+    } cases[] = {{REC_STATE_FINISHED, 0, 0, true},
+                 {REC_STATE_STOPPED, 0, 0, true}, // threads gave the recorder up
+                 {REC_STATE_STOPPED, REC_PROCESS_RUNNING, 0, false},
+                 {REC_STATE_STOPPED, 0, UINT64_MAX, false}, // an old file
+                 {REC_STATE_FINISHED, 0, UINT64_MAX, true},
+                 {REC_STATE_RUNNING, REC_PROCESS_RUNNING, 0, false},
+                 {REC_STATE_RUNNING, 0, UINT64_MAX, false}};
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(drawn_profile_release) struct drawn_profile drawn = {0};
+        CLEANUP(findings_release) struct findings findings = {0};
+        CLEANUP(strbuf_release) struct strbuf text = {0};
+        draw_growth(&text, "charge(pay.c:3)", 100);
+        drawn_profile_open(strbuf_text(&text), &drawn);
+        drawn.profile->recording.meta.state = cases[i].state;
+        drawn.profile->recording.processes[0].flags |= cases[i].flags;
+        drawn.profile->recording.processes[0].end_error_ms = cases[i].end_error_ms;
+        find_all(10000, &drawn, &findings);
+        const struct finding *found = find(&findings, FINDING_GROWTH);
+        assert_non_null(found);
+        const char *sentence = findings_sentence(&findings, found);
+        const char *cost = profile_cost_info(drawn.profile, COST_LEAKED_BYTES).option;
+        assert_int_equal(profile_has_ended(drawn.profile), cases[i].has_ended);
+        assert_int_equal(strstr(sentence, "until the end") != NULL, cases[i].has_ended);
+        assert_int_equal(strstr(sentence, "never freed") != NULL, cases[i].has_ended);
+        assert_int_equal(strstr(sentence, "not freed so far") == NULL, cases[i].has_ended);
+        assert_string_equal(cost, cases[i].has_ended ? "leaked" : "live");
+    }
+}
+
 // The main thread holds most, but is no sibling of the others.
 #define UNEVEN_THREADS(bytes)                                               \
     "process app\nthread app\nmain;load 1 100000000 1 100000000\n"          \
@@ -351,6 +389,7 @@ int main(void)
         cmocka_unit_test(growth_of_seconds_does_not_outrank_the_peak),
         cmocka_unit_test(an_answer_does_not_hide_those_to_other_questions),
         cmocka_unit_test(growth_is_found_only_in_long_runs),
+        cmocka_unit_test(memory_of_a_process_that_runs_is_live),
         cmocka_unit_test(other_faults_have_their_kind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -302,6 +302,35 @@ struct call_site_location profile_call_site(const struct profile *profile, uint3
     return wrappers_call_site(&profile->recording, &profile->code, node);
 }
 
+bool profile_process_has_ended(const struct profile *profile, uint32_t process)
+{
+    const struct rec_process *record = &profile->recording.processes[process];
+    const bool is_old = record->end_error_ms == UINT64_MAX; // the file has no such flag
+    const bool may_run =
+        is_old && record->left_ms == 0 && profile->recording.meta.state != REC_STATE_FINISHED;
+    return (record->flags & REC_PROCESS_RUNNING) == 0 && !may_run;
+}
+
+bool profile_has_ended(const struct profile *profile)
+{
+    bool has_ended = profile->recording.meta.state != REC_STATE_RUNNING;
+    for (uint32_t i = 0; i < profile->recording.process_count && has_ended; i++) {
+        has_ended = profile_process_has_ended(profile, i);
+    }
+    return has_ended;
+}
+
+struct cost_info profile_cost_info(const struct profile *profile, enum cost cost)
+{
+    struct cost_info info = *cost_get_info(cost);
+    const bool is_leaked = cost == COST_LEAKED_BYTES || cost == COST_LEAKED_ALLOCATIONS;
+    if (is_leaked && !profile_has_ended(profile)) {
+        info.option = cost == COST_LEAKED_BYTES ? "live" : "live-blocks";
+        info.phrase = cost == COST_LEAKED_BYTES ? "live bytes" : "live blocks";
+    }
+    return info;
+}
+
 const char *profile_state_name(const struct profile *profile)
 {
     static const char *const names[] = {

@@ -77,6 +77,14 @@ const char *profile_module_path(const struct profile *profile, uint32_t module);
 // The state of the recording: "running", "finished", "stopped" or "unknown".
 const char *profile_state_name(const struct profile *profile);
 
+// Whether a process had ended when the recording did, and whether all had. Otherwise the leaked
+// costs count what is live, and may still be freed.
+bool profile_process_has_ended(const struct profile *profile, uint32_t process);
+bool profile_has_ended(const struct profile *profile);
+
+// A cost as the recording needs it called: the leaked ones are live if a process still runs.
+struct cost_info profile_cost_info(const struct profile *profile, enum cost cost);
+
 // Where a module's names came from, and what would give better ones; "" if unknown. `module` is an
 // index in the recording.
 const char *profile_module_source(const struct profile *profile, uint32_t module);

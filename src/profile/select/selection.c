@@ -110,7 +110,7 @@ enum err selection_need(const struct selection *selection,
     const bool is_filtered = profile_knows(selection->profile, cost);
     return err_set(info, ERR_UNSUPPORTED, "%s: %s has no data on %s", who,
                    is_filtered ? "the filtered part" : "the recording",
-                   cost_get_info(cost)->phrase);
+                   profile_cost_info(selection->profile, cost).phrase);
 }
 
 uint64_t selection_length_ms(const struct selection *selection)

@@ -132,6 +132,7 @@ enum rec_process_flags {
     REC_PROCESS_ATTACHED = 1 << 5,      // ran before: its earlier blocks are not recorded
     REC_PROCESS_KILLED = 1 << 6,        // ended without exit or _exit: by a signal or itself
     REC_PROCESS_OBJECTS = 1 << 7,       // a variable makes its runtime call malloc for each object
+    REC_PROCESS_RUNNING = 1 << 8,       // ran on when the recording ended: it may still free blocks
 };
 
 // One image of one process. An exec makes a new entry with the same pid and the next epoch.

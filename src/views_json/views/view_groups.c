@@ -16,6 +16,7 @@ struct process_row {
     bool killed;
     uint64_t peak_bytes; // VALUE_UNKNOWN
     bool runtime_objects;
+    bool ended;
     struct costs costs;
 };
 
@@ -40,6 +41,7 @@ static const struct column process_columns[] = {
     COLUMN(CELL_BOOL, process_row, own_allocator),
     COLUMN(CELL_BOOL, process_row, attached),
     COLUMN(CELL_BOOL, process_row, killed),
+    COLUMN(CELL_BOOL, process_row, ended),
     COLUMN_AS("killed_threads", CELL_U64, process_row, process.killed_threads),
     COLUMN_AS("runtime", CELL_STRING, process_row, process.runtime),
     COLUMN(CELL_BOOL, process_row, runtime_objects),
@@ -71,6 +73,7 @@ enum err view_processes(struct view *view)
             .killed = (process->flags & REC_PROCESS_KILLED) != 0,
             .peak_bytes = has_peak ? process->peak_bytes : VALUE_UNKNOWN,
             .runtime_objects = (process->flags & REC_PROCESS_OBJECTS) != 0,
+            .ended = profile_process_has_ended(view->profile, groups.items[i].id),
             .costs = groups.items[i].costs,
         };
         TRY(process_row_vec_push(&rows, row));

@@ -95,6 +95,7 @@ enum err view_run(struct view *view)
     json_key_u64(w, "cpu_count", meta->cpu_count);
     json_key_u64(w, "start_unix_ms", meta->start_unix_ns / 1000000);
     json_key_string(w, "state", profile_state_name(profile));
+    json_key_bool(w, "ended", profile_has_ended(profile));
     json_key(w, "wait_status");
     view_wait_status(view, meta->exit_status);
     json_key_u64(w, "checkpoint_interval_ms", meta->checkpoint_interval_ms);

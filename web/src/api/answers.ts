@@ -55,6 +55,7 @@ const run = object({
   cpu_count: num,
   start_unix_ms: num,
   state: str,
+  ended: bool,
   wait_status: orNull(num),
   checkpoint_interval_ms: num,
   max_frames: num,

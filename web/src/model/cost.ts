@@ -37,16 +37,20 @@ export const TABLE_COSTS: readonly CostKey[] = [
 export const ALL_COSTS: readonly CostKey[] = Object.keys(TEXTS).filter((key) => key !== 'peak_rss_bytes');
 
 /**
- * When the blocks are live that the leaked costs count: at the end, at the moment of the filter, or,
- * while the program runs, now. Only the first ones are leaked.
+ * When the blocks are live that the leaked costs count: at the end, at the moment of the filter,
+ * while the program runs, now, or when its recording stopped. Only the first ones are leaked.
  */
-export type LiveWhen = 'end' | 'then' | 'now';
+export type LiveWhen = 'end' | 'then' | 'now' | 'stop';
 
 const LIVE_TEXTS: Readonly<Record<LiveWhen, Readonly<Record<CostKey, CostText>>>> = {
   end: {},
   then: {
     leaked_bytes: { title: 'Live then', meaning: 'bytes live at that moment' },
     leaked_allocations: { title: 'Live blocks then', meaning: 'blocks live at that moment' },
+  },
+  stop: {
+    leaked_bytes: { title: 'Live', meaning: 'bytes live when the recording ended; the program ran on and may still free them' },
+    leaked_allocations: { title: 'Live blocks', meaning: 'blocks live when the recording ended; the program ran on and may still free them' },
   },
   now: {
     leaked_bytes: { title: 'Live now', meaning: 'bytes live now, and not freed so far' },

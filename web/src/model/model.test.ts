@@ -1,6 +1,7 @@
 // Names, partly loaded trees, stacked areas.
 import { describe, expect, it } from 'vitest';
 import { distinctLabels, editorLink, fileLine, functionName, locationName, splitScope, type CodeTable } from './code';
+import { costMeaning, costTitle, type LiveWhen } from './cost';
 import { stackUp } from './stacked';
 import type { TreeNodes } from './tree';
 import { EMPTY_TREE, hangIn, setOpen, visibleRows } from './tree-rows';
@@ -17,6 +18,17 @@ const CODE: CodeTable = {
   modules: { path: ['/usr/lib/libx.so.1'], name: ['libx.so.1'] },
   files: { path: ['/src/a b/x.cpp'] },
 };
+
+describe('blocks that are not freed', () => {
+  it('are leaked only when their process has ended', () => {
+    for (const when of ['end', 'then', 'now', 'stop'] satisfies LiveWhen[]) {
+      for (const cost of ['leaked_bytes', 'leaked_allocations']) {
+        expect([when, /^Leaked/.test(costTitle(cost, when))]).toEqual([when, when === 'end']);
+        expect([when, costMeaning(cost, when).includes('at the end')]).toEqual([when, when === 'end']);
+      }
+    }
+  });
+});
 
 describe('names', () => {
   it('are short in labels and whole in titles', () => {

@@ -43,7 +43,7 @@ function Marks(): JSX.Element | null {
             {`${formatMs(mark.time_ms)}: ${markText(mark)}`}
           </button>
           {canBrush ? (
-            <button type="button" class="link marks-since" title="What was allocated since then and is live at the end" onClick={() => showSince(mark.time_ms)}>
+            <button type="button" class="link marks-since" title="What was allocated since then and not freed" onClick={() => showSince(mark.time_ms)}>
               since
             </button>
           ) : null}

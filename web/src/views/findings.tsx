@@ -10,6 +10,7 @@ import type { Address } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress } from '../state/hooks';
 import { CodeLink } from './parts/code-label';
+import { useHasEnded } from './parts/live-when';
 import { Sentence } from './parts/sentence';
 import './findings.css';
 
@@ -48,6 +49,12 @@ const KINDS: Readonly<Record<string, Kind>> = {
   unseen: { title: 'Heap not seen', whole: 'of the anonymous memory', links: [RSS] },
 };
 
+/** Of processes that have not ended: what is live is not leaked yet. */
+const LIVE_KINDS: Readonly<Record<string, Pick<Kind, 'title' | 'whole'>>> = {
+  growth: { title: 'Grows', whole: 'of what is live' },
+  unfreed: { title: 'Not freed so far', whole: 'of what is live' },
+};
+
 const SURE: Readonly<Record<string, string>> = {
   high: 'certain',
   medium: 'likely',
@@ -62,7 +69,7 @@ function Card(props: { readonly summary: Summary; readonly row: number }): JSX.E
   const { items } = findings;
   const { row } = props;
   const id = items.kind[row] ?? '';
-  const kind = KINDS[id] ?? { title: id, whole: 'of all', links: [] };
+  const kind = { ...(KINDS[id] ?? { title: id, whole: 'of all', links: [] }), ...(useHasEnded() ? {} : LIVE_KINDS[id]) };
   const name = locationName(code, items.location[row]);
   const bytes = at(items.bytes, row);
   const whole = at(items.whole_bytes, row);

@@ -24,13 +24,13 @@ import './leaks.css';
 
 const GROWTH = [
   { value: '', label: 'All', help: '' },
-  { value: 'growing', label: 'Growing', help: 'to the very end: a leak, most likely' },
+  { value: 'growing', label: 'Growing', help: 'to the last: a leak, most likely' },
   { value: 'stopped', label: 'Stopped', help: 'it grew for a while, and then no more' },
   { value: 'start_up', label: 'Start-up', help: 'all that is left was allocated in the first eighth' },
   { value: 'bounded', label: 'Bounded', help: 'it is renewed all the time, and does not grow' },
   { value: 'sawtooth', label: 'Sawtooth', help: 'it rises and falls, and does not grow' },
   { value: 'bursts', label: 'Bursts', help: 'it is held now and then, and does not grow' },
-  { value: 'late', label: 'Late', help: 'it came just before the end: too late to tell' },
+  { value: 'late', label: 'Late', help: 'it came just before the end of the recording: too late to tell' },
   { value: 'once', label: 'Once', help: 'one block' },
   { value: 'unknown', label: 'Unknown', help: 'the run was too short, or has no time slices' },
 ] as const;
@@ -213,7 +213,7 @@ function LeakTable(props: { readonly answer: Leaks }): JSX.Element {
           onSort={setSortBy}
           onSelect={setSelected}
           onActivate={(index) => openFunction(locationName(answer.code, leaks.location[at(order, index)]))}
-          empty={when === 'now' ? 'Nothing is live now.' : 'Nothing was live at the end.'}
+          empty={when === 'now' ? 'Nothing is live now.' : when === 'stop' ? 'Nothing was live when the recording ended.' : 'Nothing was live at the end.'}
         />
         {frames.length === 0 ? null : (
           <section class="stack" aria-label="Stack of the selected leak">

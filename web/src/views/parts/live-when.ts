@@ -6,6 +6,12 @@ import { useMeta } from './meta-context';
 
 export function useLiveWhen(): LiveWhen {
   const address = useAddress();
+  const isEnd = useHasEnded();
   const { state } = useMeta();
-  return isMoment(address) ? 'then' : state === 'running' ? 'now' : 'end';
+  return isMoment(address) ? 'then' : isEnd ? 'end' : state === 'running' ? 'now' : 'stop';
+}
+
+/** Whether all recorded processes have ended: what a process that runs has not freed, it may free yet. */
+export function useHasEnded(): boolean {
+  return useMeta().run.ended;
 }
