@@ -8,9 +8,10 @@ BUILD holds compile_commands.json. The default is every C file of src/ that the 
 file that the build compiles twice (T code) is checked once. Flags that only gcc knows are dropped.
 clang's static analyzer takes four fifths of the time, so it sees the named files, all with --analyze,
 and with --analyze-recent those that changed in the day before the newest commit, or are not
-committed; never tests, which run under the sanitizers. Tests are checked some at a time, other files
-one at a time: clang-tidy 14 keeps things of the first file of its process, and so reports attributes
-and va_lists of the next ones.
+committed; never tests, which run under the sanitizers. It sees one file at a time: clang-tidy 14's keeps
+the names of va_start from the first file of its process, and so reports each va_list of the next ones.
+Other files are checked some at a time. Attributes that only gcc knows are no findings: gcc compiles all
+files and warns of what it does not know.
 Clean files are cached in BUILD/tidy by the content of their dependencies: the file, its flags, the
 configuration, and the project's headers that the preprocessor reads for it. So a second run checks
 only changed files, and those that were checked together with a finding. Exit status 1 and
@@ -43,7 +44,8 @@ def commands(root, build, wanted):
         flags = [word for word in words[1:]
                  if word.startswith(("-I", "-D", "-std", "-W", "-isystem", "-f", "-O"))]
         chosen.setdefault(path, [flag.replace('\\"', '"') for flag in flags
-                                 if flag not in GCC_ONLY and not flag.startswith("-fsanitize")])
+                                 if flag not in GCC_ONLY and not flag.startswith("-fsanitize")]
+                          + ["-Wno-unknown-attributes"])
     return chosen
 
 
@@ -105,11 +107,11 @@ def check(root, build, flags, paths, is_analyzed):
 
 
 def batches(files, analyzed):
-    """What one clang-tidy checks, which takes a quarter of a second to start: a file that is no test, or
-    some tests with the same flags."""
+    """What one clang-tidy checks, which takes a quarter of a second to start: a file for the analyzer, or
+    some others with the same flags."""
     groups = {}
     for path, flags in files.items():
-        key = tuple(flags) if is_test(path) else path
+        key = path if path in analyzed else tuple(flags)
         groups.setdefault(key, (flags, [], path in analyzed))[1].append(path)
     return [(flags, paths[i:i + AT_ONCE], is_analyzed) for flags, paths, is_analyzed in groups.values()
             for i in range(0, len(paths), AT_ONCE)]
