@@ -97,6 +97,29 @@ static void settle_sharing(struct memory_area *area)
                 area->shared_bytes);
 }
 
+// Make room for an area that begins below the end of the last one: the map changed between two reads
+// of the kernel's text, and the later one is right. Return whether the area ends beyond.
+static bool cut_overtaken(struct memory_area_vec *areas, const struct memory_area *later)
+{
+    if (areas->len > 0 && later->end < areas->items[areas->len - 1].end) {
+        return false; // no map changes like that
+    }
+    while (areas->len > 0 && areas->items[areas->len - 1].start >= later->start) {
+        areas->len--;
+    }
+    struct memory_area *last = areas->len > 0 ? areas->items + areas->len - 1 : NULL;
+    if (last != NULL && last->end > later->start) {
+        const uint64_t bytes = later->start - last->start;
+        last->end = later->start;
+        last->bss_end = min_u64(last->bss_end, last->end);
+        last->rss_bytes = min_u64(last->rss_bytes, bytes);
+        last->swap_bytes = min_u64(last->swap_bytes, bytes);
+        last->shared_bytes = min_u64(last->shared_bytes, bytes);
+        last->proportional_bytes = min_u64(last->proportional_bytes, bytes);
+    }
+    return true;
+}
+
 static enum err
 parse(struct strbuf *text, const struct reading_pause *pause, struct memory_areas *out)
 {
@@ -117,7 +140,7 @@ parse(struct strbuf *text, const struct reading_pause *pause, struct memory_area
                 return ERR_CORRUPT;
             }
             take_figures(line, area);
-        } else if (parse_head(line, begin, &head) && (area == NULL || area->end <= head.start)) {
+        } else if (parse_head(line, begin, &head) && cut_overtaken(&areas.areas, &head)) {
             TRY(memory_area_vec_push(&areas.areas, head));
             if (pause != NULL && areas.areas.len % PIECE_AREAS == 0) {
                 pause->take(pause->context);

@@ -464,7 +464,7 @@ static void a_map_that_is_none_is_refused(void **state)
         "\n",
         "5000- rw-p 0 0:0 0 x",
         "-\n",
-        "5000-7000 rw-p 0 0:0 0\n6000-8000 rw-p 0 0:0 0\n",
+        "5000-8000 rw-p 0 0:0 0\n6000-7000 rw-p 0 0:0 0\n",
         "5000-5800 rw-p 0 0:0 0\n",
     };
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
@@ -472,6 +472,35 @@ static void a_map_that_is_none_is_refused(void **state)
         CLEANUP(memory_areas_release) struct memory_areas map = {0};
         strbuf_append_text(&text, texts[i]);
         assert_int_equal(memory_areas_parse(&text, &map), ERR_CORRUPT);
+    }
+}
+
+static void of_a_map_that_changes_while_it_is_read_the_later_line_holds(void **state)
+{
+    (void)state;
+    static const char changed[] = "1000-2000 rw-p 0 0:0 0\nRss: 4 kB\n"
+                                  "5000-9000 rw-p 0 0:0 0\nRss: 16 kB\n"
+                                  "8000-a000 rw-p 0 0:0 0\nRss: 8 kB\n" // begins inside
+                                  "b000-c000 rw-p 0 0:0 0\nRss: 4 kB\n"
+                                  "d000-e000 rw-p 0 0:0 0\nRss: 4 kB\n"
+                                  "b000-f000 rw-p 0 0:0 0\nRss: 12 kB\n"; // joined what was two
+    static const struct {
+        uint64_t start, end, rss_bytes;
+    } expected[] = {
+        {0x1000, 0x2000, 0x1000},
+        {0x5000, 0x8000, 0x3000},
+        {0x8000, 0xa000, 0x2000},
+        {0xb000, 0xf000, 0x3000},
+    };
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    CLEANUP(memory_areas_release) struct memory_areas map = {0};
+    strbuf_append_text(&text, changed);
+    assert_int_equal(memory_areas_parse(&text, &map), ERR_OK);
+    assert_int_equal(map.areas.len, ARRAY_LEN(expected));
+    for (size_t i = 0; i < ARRAY_LEN(expected); i++) {
+        assert_int_equal(map.areas.items[i].start, expected[i].start);
+        assert_int_equal(map.areas.items[i].end, expected[i].end);
+        assert_int_equal(map.areas.items[i].rss_bytes, expected[i].rss_bytes);
     }
 }
 
@@ -578,6 +607,7 @@ int main(void)
         cmocka_unit_test(sparse_pages_are_known_or_not_stated),
         cmocka_unit_test(parts_add_up_and_fit),
         cmocka_unit_test(a_map_that_is_none_is_refused),
+        cmocka_unit_test(of_a_map_that_changes_while_it_is_read_the_later_line_holds),
         cmocka_unit_test(no_area_has_more_in_memory_than_it_is_large),
         cmocka_unit_test(names_are_taken_as_they_are),
         cmocka_unit_test(what_the_allocator_maps_is_kept_by_it),
