@@ -23,7 +23,7 @@ struct exchange {
 };
 
 enum {
-    SILENCE_MAX_S = 30,
+    SILENCE_DEFAULT_MAX_S = 30,
     // For libmicrohttpd. A disconnected client counts until its thread ended. Beyond this number
     // libmicrohttpd refuses all clients, with or without a token.
     CONNECTIONS_MAX = 8 * VISITORS_MAX,
@@ -379,7 +379,8 @@ http_daemon_start(struct http *http, int fd, const char *pem, struct err_info *i
             MHD_USE_ITC | // for MHD_quiesce_daemon
             (pem != NULL ? MHD_USE_TLS : 0),
         0, NULL, NULL, http_handle, http, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_MAX_S,
+        (unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
+        http->silence_max_s != 0 ? http->silence_max_s : (unsigned)SILENCE_DEFAULT_MAX_S,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEADER_MAX_BYTES, MHD_OPTION_STRICT_FOR_CLIENT,
         1, MHD_OPTION_URI_LOG_CALLBACK, http_begin, http, MHD_OPTION_NOTIFY_COMPLETED, http_end,
         http, MHD_OPTION_NOTIFY_CONNECTION, http_visit, http, MHD_OPTION_ARRAY,

@@ -27,6 +27,7 @@ struct http {
     struct answer_service answers;
     struct event_hub events;
     struct visitors visitors;
+    unsigned silence_max_s; // a connection on which nothing moves for longer is closed; 0: 30 s
 };
 
 // Serve the connections of a listening socket, which then belongs to the result. `pem` has

@@ -272,6 +272,7 @@ def test_a_length_beside_chunks_is_no_way_around_the_limit(server):
     assert server.ask("/api/v1/meta").status == 200
 
 
+@pytest.mark.nightly  # unit.server.http has the same with a second in place of the 30
 def test_who_falls_silent_is_hung_up_on(server):
     """After 30 s, before the deadline."""
     beginnings = (b"", b"GET /api/v1/meta HTTP/1.1\r\nHost: loc",
