@@ -75,6 +75,7 @@ def chunks_of_history(data):
     return [chunk for chunk in mini_reader.walk(data)[0] if chunk.kind in kinds]
 
 
+@pytest.mark.nightly  # some hundred cuts, each read twice
 def test_of_a_cut_history_both_readers_take_what_is_certain(history, tmp_path):
     cuts = [chunk.offset for chunk in chunks_of_history(history)]
     cuts.append(mini_reader.walk(history)[0][-1].offset)

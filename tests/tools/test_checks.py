@@ -5,6 +5,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -13,7 +14,7 @@ HEAD = "// SPDX-License-Identifier: MIT\n"
 
 
 def run(tool, root, *more):
-    result = subprocess.run([ROOT / "tools" / tool, root, *more], capture_output=True, text=True,
+    result = subprocess.run([sys.executable, "-B", ROOT / "tools" / tool, root, *more], capture_output=True, text=True,
                             check=False)
     return result.returncode, result.stdout + result.stderr
 
