@@ -112,7 +112,7 @@ def test_massif_says_the_same(files, name):
     assert {"allocations", "temporary", "peak_blocks", "leaked_allocations"} <= set(found["run"]["unknown"])
     assert "main" in functions_of(found, "peak_bytes")
     times = re.findall(r"^time=(\d+)", text, re.M)
-    assert found["totals"]["runtime_ms"] == (int(times[-1]) if name == "massif-ms" else 0)
+    assert found["totals"]["runtime_ms"] == (int(times[-1]) if name == "massif-ms" else None)
     shown = cairn("report", "--all", files[name]).stdout.decode()
     assert re.search(r"allocations +unknown\n", shown) and " 0 blocks" not in shown
 
