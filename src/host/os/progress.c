@@ -60,7 +60,7 @@ static void show(struct progress *p, const char *what, uint64_t done, uint64_t t
     struct human far =
         total != 0 ? format_percent(done < total ? done : total, total) : format_count(done);
     char line[MAX_WIDTH_COLUMNS + 1];
-    (void)snprintf(line, sizeof(line), "%.120s: %s", what, far.text); // truncated below in any case
+    (void)snprintf(line, sizeof(line), "%.110s: %s", what, far.text); // truncated below in any case
     // One column stays free: some terminals wrap after writing the last one.
     size_t max_len = p->width_columns > 1 ? p->width_columns - 1 : 0;
     if (max_len < strlen(line)) {
