@@ -17,6 +17,8 @@ enum {
     SINGLE_STEPS = 4, // rises at once that are a step
     FAINT_DIVISOR = 10,
     PARTS = 16, // of a trend
+    PAIRS = PARTS * (PARTS - 1) / 2,
+    TREND_STEPS_MIN = 2 * PARTS,
 };
 
 // What the floor did. The arrays have one item for each slice.
@@ -84,8 +86,8 @@ static bool is_one_step(const struct growth_history *h, const struct floor *f)
 // The floor in the stretch's part with the index `eighth`.
 static double floor_at(const struct growth_history *h, const struct floor *f, size_t eighth)
 {
-    const size_t last = h->count - 1;
-    return (double)f->bytes.items[f->first + (last - f->first) * eighth / 8];
+    const size_t slice = f->first + (h->count - 1 - f->first) * eighth / 8;
+    return (double)f->bytes.items[slice];
 }
 
 // The length of the longest tail in which the floor gained less than a tenth of what it gains on
@@ -180,7 +182,7 @@ static bool has_trend(const struct growth_history *h, size_t first, uint64_t *sc
     const double half = medians[PARTS / 2];
     const double last = medians[PARTS - 1];
     const double lately = last - medians[PARTS - 1 - PARTS / 8];
-    return 10 * rising >= 9 * (PARTS * (PARTS - 1) / 2) && 16 * (last - half) >= last &&
+    return 10 * rising >= (size_t)9 * PAIRS && 16 * (last - half) >= last &&
            4 * (last - half) >= half - medians[0] && 4 * 8 * lately >= last - medians[0] &&
            !level_has_come_down(h, first, (uint64_t)medians[0]);
 }
@@ -191,7 +193,7 @@ static size_t find_trend(const struct growth_history *h, const struct floor *f, 
 {
     const size_t firsts[] = {0, h->count / 2};
     for (size_t i = 0; i < ARRAY_LEN(firsts); i++) {
-        if ((h->count - firsts[i]) / h->step >= 2 * PARTS &&
+        if ((h->count - firsts[i]) / h->step >= TREND_STEPS_MIN &&
             f->noise * RISES_MAX >= (double)h->live_bytes[h->count - 1] &&
             has_trend(h, firsts[i], scratch)) {
             return firsts[i];
