@@ -82,6 +82,7 @@ const EXPECTED = {
     ...costs(LEAK_COSTS, { now: leaks.costs, errors: leaks.errors ?? null }),
     ['Growth', (row) => GROWTH[leaks.growth[row]]],
     ['Growth is sure', (row) => leaks.growth_confidence[row]],
+    ['Grew until (ms)', (row) => leaks.grew_until_ms[row] ?? ''],
     ['Slope (bytes/s)', (row) => leaks.slope_bytes_per_s[row] ?? ''],
     ...(leaks.slope_error == null ? [] : [['Slope ± (bytes/s)', (row) => leaks.slope_error[row] ?? '']]),
     ['Over (ms)', (row) => leaks.slope_ms[row] ?? ''],

@@ -3,9 +3,7 @@
 import {
   bool, figure, figures, flag,
   list,
-  num,
-  numberColumns,
-  nums,
+  num, numberColumns, nums,
   object,
   orNull,
   record,
@@ -357,6 +355,7 @@ export const leaks = object({
     slope_bytes_per_s: refs,
     slope_error: orNull(refs),
     slope_ms: refs,
+    grew_until_ms: refs,
     first_ms: refs,
     last_ms: refs,
   }),

@@ -40,7 +40,7 @@ const CHURN: Readonly<Record<string, Link>> = {
 
 const KINDS: Readonly<Record<string, Kind>> = {
   peak: { title: 'Holds the peak', whole: 'of the peak', links: [{ label: 'Why the peak', to: () => ({ view: 'peak' }) }, FLAME], cost: 'peak_bytes' },
-  growth: { title: 'Grows until the end', whole: 'of what is live at the end', links: [LEAKS, { label: 'Over time', to: () => ({ view: 'charts' }) }], cost: 'leaked_bytes' },
+  growth: { title: 'Grows', whole: 'of what is live at the end', links: [LEAKS, { label: 'Over time', to: () => ({ view: 'charts' }) }], cost: 'leaked_bytes' },
   unfreed: { title: 'Not freed', whole: 'of what is live at the end', links: [LEAKS], cost: 'leaked_bytes' },
   churn: { title: 'Churn', whole: 'of all allocated bytes', links: [{ label: 'Bottom-up', to: () => ({ view: 'bottom-up', cost: 'temporary' }) }], cost: 'allocated_bytes' },
   rss: { title: 'RSS beyond the heap', whole: 'of RSS', links: [RSS] },

@@ -24,7 +24,7 @@ import './leaks.css';
 
 const GROWTH = [
   { value: '', label: 'All', help: '' },
-  { value: 'growing', label: 'Growing', help: 'to the last: a leak, most likely' },
+  { value: 'growing', label: 'Growing', help: 'to the last, or as long as there was work: a leak, most likely' },
   { value: 'stopped', label: 'Stopped', help: 'it grew for a while, and then no more' },
   { value: 'start_up', label: 'Start-up', help: 'all that is left was allocated in the first eighth' },
   { value: 'bounded', label: 'Bounded', help: 'it is renewed all the time, and does not grow' },
@@ -62,10 +62,12 @@ function growthColumn({ leaks }: Leaks): Column {
     cell: (row) => {
       const growth = GROWTH.find((entry) => entry.value === leaks.growth[row]);
       const isUnsure = leaks.growth_confidence[row] === 'low';
+      const until = leaks.grew_until_ms[row] ?? null;
+      const help = until === null ? growth?.help ?? '' : `it grew until ${formatMs(until)}, while there was work`;
       return (
         <span
           class={growth?.value === 'growing' ? 'leaks-growing' : ''}
-          title={`${growth?.help ?? ''}${isUnsure ? ' (by few samples)' : ''}`}
+          title={`${help}${isUnsure ? ' (unsure)' : ''}`}
         >
           {`${label(row)}${isUnsure ? '?' : ''}`}
         </span>
@@ -74,6 +76,7 @@ function growthColumn({ leaks }: Leaks): Column {
     saved: [
       { head: 'Growth', value: label },
       { head: 'Growth is sure', value: (row) => leaks.growth_confidence[row] ?? '' },
+      { head: 'Grew until (ms)', value: (row) => leaks.grew_until_ms[row] ?? '' },
     ],
   };
 }
@@ -104,7 +107,7 @@ function growthColumns(answer: Leaks): readonly Column[] {
     {
       key: 'over',
       title: 'Over',
-      help: 'for how long before the end it grew like that',
+      help: 'for how long it grew like that, up to the end or as long as there was work',
       widthPx: 74,
       spare: 3,
       numeric: true,
