@@ -193,7 +193,7 @@ enum err aggregator_process_end(struct aggregator *aggregator,
     process->is_ended = true;
     process->end_peak_number = aggregator->totals.rows.peak_number;
     process->record.end_ms = max_u64(ending->end_ms, process->record.start_ms);
-    process->record.end_error_ms = ending->error_ms;
+    process->record.end_error_ms = ending->error_ms + 1;
     const uint64_t before_bytes = aggregator_live_bytes(aggregator);
     leave(aggregator, process);
     remove_unsampled(aggregator, process);

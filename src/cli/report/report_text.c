@@ -181,7 +181,7 @@ static void print_site_growth(const struct report *report, FILE *out, uint32_t s
         [GROWTH_BOUNDED] = "renewed all the time, but not growing",
         [GROWTH_SAWTOOTH] = "rises and falls, and does not grow",
         [GROWTH_BURSTS] = "held in bursts, and does not grow",
-        [GROWTH_LATE] = "allocated just before the end of the recording: too late to tell",
+        [GROWTH_LATE] = "allocated just before the end: too late to tell",
         [GROWTH_ONCE] = "one block, allocated once",
     };
     const struct growth_entry *growth = report_growth(report, site);

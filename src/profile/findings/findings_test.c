@@ -263,13 +263,13 @@ static void memory_of_a_process_that_runs_is_live(void **state)
         uint32_t flags; // enum rec_process_flags
         uint64_t end_error_ms;
         bool has_ended;
-    } cases[] = {{REC_STATE_FINISHED, 0, 0, true},
-                 {REC_STATE_STOPPED, 0, 0, true}, // threads gave the recorder up
-                 {REC_STATE_STOPPED, REC_PROCESS_RUNNING, 0, false},
-                 {REC_STATE_STOPPED, 0, UINT64_MAX, false}, // an old file
-                 {REC_STATE_FINISHED, 0, UINT64_MAX, true},
-                 {REC_STATE_RUNNING, REC_PROCESS_RUNNING, 0, false},
-                 {REC_STATE_RUNNING, 0, UINT64_MAX, false}};
+    } cases[] = {{REC_STATE_FINISHED, 0, 1, true},
+                 {REC_STATE_STOPPED, 0, 1, true}, // threads gave the recorder up
+                 {REC_STATE_STOPPED, REC_PROCESS_RUNNING, 1, false},
+                 {REC_STATE_STOPPED, 0, 0, false}, // an old file
+                 {REC_STATE_FINISHED, 0, 0, true},
+                 {REC_STATE_RUNNING, REC_PROCESS_RUNNING, 1, false},
+                 {REC_STATE_RUNNING, 0, 0, false}};
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         CLEANUP(drawn_profile_release) struct drawn_profile drawn = {0};
         CLEANUP(findings_release) struct findings findings = {0};

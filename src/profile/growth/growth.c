@@ -111,8 +111,7 @@ static size_t end_of_process(const struct recording *recording, uint32_t index, 
     }
     const struct rec_process *process = &recording->processes[index];
     const uint64_t last = process->end_ms / recording->slice_ms;
-    return process->end_ms > 0 && process->end_error_ms != UINT64_MAX &&
-                   last < recording->slice_count
+    return process->end_ms > 0 && process->end_error_ms != 0 && last < recording->slice_count
                ? (size_t)last + 1
                : recording->slice_count;
 }

@@ -305,7 +305,7 @@ struct call_site_location profile_call_site(const struct profile *profile, uint3
 bool profile_process_has_ended(const struct profile *profile, uint32_t process)
 {
     const struct rec_process *record = &profile->recording.processes[process];
-    const bool is_old = record->end_error_ms == UINT64_MAX; // the file has no such flag
+    const bool is_old = record->end_error_ms == 0; // the file has no such flag
     const bool may_run =
         is_old && record->left_ms == 0 && profile->recording.meta.state != REC_STATE_FINISHED;
     return (record->flags & REC_PROCESS_RUNNING) == 0 && !may_run;

@@ -242,7 +242,7 @@ static void a_false_time_of_the_end_does_not_count(void **state)
         }
         const struct rec_process *record = &f.on.aggregator.processes.items[0]->record;
         assert_int_equal(record->end_ms, cases[i].end_ms);
-        assert_int_equal(record->end_error_ms != 0, cases[i].end_ms == 7);
+        assert_int_equal(record->end_error_ms > 1, cases[i].end_ms == 7);
         close_fixture(&f);
     }
 }
@@ -289,7 +289,7 @@ static void an_idle_process_ends_when_it_is_found_dead(void **state)
         const struct aggregator *aggregator = &f.on.aggregator;
         const struct rec_process *record = &aggregator->processes.items[1]->record;
         assert_in_range(record->end_ms, IDLE_MS - 1 - (has_pidfd ? 0 : SCAN_MS), IDLE_MS);
-        assert_in_range(record->end_ms + record->end_error_ms, IDLE_MS + 1, f.clock_ms);
+        assert_in_range(record->end_ms + record->end_error_ms - 1, IDLE_MS + 1, f.clock_ms);
         assert_int_equal(record->left_ms, record->end_ms + 1);
         assert_int_equal(aggregator->totals.now_ms, record->end_ms);
         assert_int_equal(aggregator->threads.threads.len, has_events);

@@ -150,6 +150,7 @@ static enum err fill_processes(struct aggregator_snapshot *s,
         struct rec_process record = process->record;
         if (!process->is_ended) {
             record.end_ms = runtime_ms_of(aggregator, facts);
+            record.end_error_ms = 1;
             record.flags |= facts->state != REC_STATE_FINISHED ? REC_PROCESS_RUNNING : 0;
         }
         last_main = (record.flags & REC_PROCESS_MAIN) != 0 ? i : last_main;

@@ -88,7 +88,7 @@ static const struct rec_column process_columns[] = {
     COLUMN(rec_process, 14, left_ms, .reference = 8),
     COLUMN(rec_process, 15, killed_threads),
     STRING(rec_process, 16, runtime),
-    COLUMN(rec_process, 17, end_error_ms, .missing = UINT64_MAX),
+    COLUMN(rec_process, 17, end_error_ms),
 };
 
 static const struct rec_column thread_columns[] = {

@@ -154,7 +154,8 @@ struct rec_process {
                              // executed another program; 0: they stay to the end of the recording
     uint64_t killed_threads; // REC_PROCESS_KILLED: threads that had not ended by then
     rec_string runtime;      // key of symbols/runtimes/runtime_table.h; 0: none is known
-    uint64_t end_error_ms;   // UINT64_MAX: unknown, end_ms may be that of its last event
+    uint64_t end_error_ms; // 1 + how much later it ended at most; 0: unknown, and end_ms may be the
+                           // time of its last event
 };
 
 enum rec_thread_flags {

@@ -17,6 +17,7 @@ struct process_row {
     uint64_t peak_bytes; // VALUE_UNKNOWN
     bool runtime_objects;
     bool ended;
+    uint64_t end_error_ms; // VALUE_UNKNOWN
     struct costs costs;
 };
 
@@ -47,7 +48,7 @@ static const struct column process_columns[] = {
     COLUMN(CELL_BOOL, process_row, runtime_objects),
     COLUMN_AS("start_ms", CELL_U64, process_row, process.start_ms),
     COLUMN_AS("end_ms", CELL_U64, process_row, process.end_ms),
-    COLUMN_AS("end_error_ms", CELL_OPTIONAL, process_row, process.end_error_ms),
+    COLUMN(CELL_OPTIONAL, process_row, end_error_ms),
     COLUMN_WRITTEN("wait_status", write_wait_status),
     COLUMN_AS("process_peak_bytes", CELL_OPTIONAL, process_row, peak_bytes),
     COLUMN_AS("peak_rss_bytes", CELL_U64, process_row, process.peak_rss_bytes),
@@ -73,6 +74,7 @@ enum err view_processes(struct view *view)
             .killed = (process->flags & REC_PROCESS_KILLED) != 0,
             .peak_bytes = has_peak ? process->peak_bytes : VALUE_UNKNOWN,
             .runtime_objects = (process->flags & REC_PROCESS_OBJECTS) != 0,
+            .end_error_ms = process->end_error_ms == 0 ? VALUE_UNKNOWN : process->end_error_ms - 1,
             .ended = profile_process_has_ended(view->profile, groups.items[i].id),
             .costs = groups.items[i].costs,
         };
