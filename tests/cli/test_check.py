@@ -191,7 +191,7 @@ def test_those_responsible_are_named(run):
     text = check("--max-peak", "1", path).stdout.decode()
     assert result["details"].strip("\n") in text
     assert text.splitlines()[1].startswith("  BROKEN  max-peak ")
-    assert text.splitlines()[-1] == "1 of 1 budgets broken"
+    assert text.splitlines()[-1] == "1 of 1 budget broken"
     assert max(map(len, text.splitlines())) <= 80
 
 
@@ -388,7 +388,7 @@ def test_a_program_that_fails_is_another_matter(tmp_path, script, said, status):
     words = ["--max-peak", "1GiB", "--", "/bin/sh", "-c", script]
     done = check(*words, cwd=tmp_path, status=(1,))
     assert f"  FAILED  program                       {said}" in done.stdout.decode()
-    assert done.stdout.decode().splitlines()[-1] == "0 of 1 budgets broken; the program failed"
+    assert done.stdout.decode().splitlines()[-1] == "0 of 1 budget broken; the program failed"
     report = json.loads(check("--json", *words, cwd=tmp_path, status=(1,)).stdout)
     assert report["wait_status"] == status
     assert [(r["kind"], r["broken"]) for r in report["results"]] == [("program", True),

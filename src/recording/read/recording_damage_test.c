@@ -503,7 +503,7 @@ static void chunks_that_lie_are_left_out(void **state)
                                                 .len = columns[i].len});
         forge_chunk(&f, (struct chunk_head){.type = CHUNK_SNAPSHOT_END}, "", 0);
         if (open_forged(&f, &r, &result) != ERR_OK || result.condition != RECORDING_DAMAGED ||
-            strstr(result.missing, "1 damaged chunks were omitted") == NULL || r.slice_count != 0 ||
+            strstr(result.missing, "1 damaged chunk was omitted") == NULL || r.slice_count != 0 ||
             r.totals.allocations != 42) {
             fail_msg("%s: \"%s\"", columns[i].name, result.missing);
         }
@@ -533,7 +533,7 @@ static void heads_that_lie_about_lengths_are_left_out(void **state)
         forge_chunk(&f, (struct chunk_head){.type = CHUNK_SNAPSHOT_END}, "", 0);
         assert_int_equal(open_forged(&f, &r, &result), ERR_OK);
         assert_int_equal(result.condition, RECORDING_DAMAGED);
-        assert_ptr_equal(strstr(result.missing, "1 damaged chunks"), result.missing);
+        assert_ptr_equal(strstr(result.missing, "1 damaged chunk "), result.missing);
     }
     // A stored length beyond the end of the file means a truncated file.
     static const uint64_t lengths[] = {33, 1 << 20, UINT64_MAX, UINT64_MAX - 47, INT64_MAX};
