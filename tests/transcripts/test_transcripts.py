@@ -102,7 +102,7 @@ def shown(data, folder, bytes_max):
         text = None
     if text is not None:
         text = text.replace(f"{folder}/", "FOLDER/")
-        text = re.sub(r"(chunks in )\d+( bytes)", r"\1...\2", text)
+        text = re.sub(r"(chunks in )[\d,]+( bytes)", r"\1...\2", text)
     if text is None or len(data) > bytes_max:
         return [f"({len(data)} bytes, crc32 {zlib.crc32(data):08x})"]
     return text.split("\n")[:-1] if text.endswith("\n") else text.split("\n") if text else []
