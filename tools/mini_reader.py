@@ -51,7 +51,8 @@ TABLES = {
         (5, "flags", 32, 0), (6, "exit_status", 32, NONE), (7, "start_ms", 64, 0),
         (8, "end_ms", 64, 0), (9, "peak_bytes", 64, 0), (10, "peak_rss_bytes", 64, 0),
         (11, "executable", 32, 0), (12, "command_line", 32, 0), (13, "allocator", 32, 0),
-        (14, "left_ms", 64, 0), (15, "killed_threads", 64, 0), (16, "runtime", 32, 0)]),
+        (14, "left_ms", 64, 0), (15, "killed_threads", 64, 0), (16, "runtime", 32, 0),
+        (17, "end_error_ms", 64, 0)]),
     "THRD": ("threads", [
         (1, "process", 32, NONE), (2, "thread_id", 32, 0), (3, "flags", 32, 0),
         (4, "merged_count", 32, 1), (5, "start_ms", 64, 0), (6, "end_ms", 64, 0),

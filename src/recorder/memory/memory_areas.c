@@ -97,8 +97,8 @@ static void settle_sharing(struct memory_area *area)
                 area->shared_bytes);
 }
 
-// Make room for an area that begins below the end of the last one: the map changed between two reads
-// of the kernel's text, and the later one is right. Return whether the area ends beyond.
+// Make room for an area that begins below the end of the last one: the map changed between two
+// reads of the kernel's text, and the later one is right. Return whether the area ends beyond.
 static bool cut_overtaken(struct memory_area_vec *areas, const struct memory_area *later)
 {
     if (areas->len > 0 && later->end < areas->items[areas->len - 1].end) {
