@@ -57,17 +57,17 @@ static void changed_files_are_read_and_refused_as_before(void **state)
         const struct importer *importer;
         uint64_t approved;
     } files[] = {
-        {"import_dhat/heap", &importer_dhat, 0x1282d793f071384c},
-        {"import_dhat/adhoc.json", &importer_dhat, 0x5e1366c23f5f5b0f},
-        {"import_massif/milliseconds", &importer_massif, 0x3d7bd286cdc6a935},
-        {"import_massif/instructions", &importer_massif, 0xdf850d3c356d1307},
-        {"import_heap_text/gperftools", &importer_heap_text, 0x8cf83ab0bd118ea1},
-        {"import_heap_text/jemalloc", &importer_heap_text, 0x79a8b432c1ad2593},
-        {"import_heaptrack/interpreted", &importer_heaptrack, 0x437f847cc6bc2d29},
-        {"import_heaptrack/raw", &importer_heaptrack, 0xdf5a4ba2c1b1c43a},
-        {"import_heaptrack/freed_as_another", &importer_heaptrack, 0xb91d6021d582d827},
-        {"import_pprof/go", &importer_pprof, 0xd5fde3f64d6c410d},
-        {"import_pprof/converted", &importer_pprof, 0x3115babbb5b9cfd4},
+        {"import_dhat/heap", &importer_dhat, 0xf442d5515d68ca8c},
+        {"import_dhat/adhoc.json", &importer_dhat, 0xd81fd7b2b5aa05ef},
+        {"import_massif/milliseconds", &importer_massif, 0xeb2197451cbde7d5},
+        {"import_massif/instructions", &importer_massif, 0xc899285950b19497},
+        {"import_heap_text/gperftools", &importer_heap_text, 0x985de818c8a3bdb1},
+        {"import_heap_text/jemalloc", &importer_heap_text, 0x72eeafd0c7342c83},
+        {"import_heaptrack/interpreted", &importer_heaptrack, 0x1e82901cf7f72cb9},
+        {"import_heaptrack/raw", &importer_heaptrack, 0x54576ed68e7f6f8a},
+        {"import_heaptrack/freed_as_another", &importer_heaptrack, 0x1dc1feee71a7acd7},
+        {"import_pprof/go", &importer_pprof, 0xf5cdcf5cf5a2d8cd},
+        {"import_pprof/converted", &importer_pprof, 0xebac8537403db4f4},
     };
     (void)state;
     unsigned changed = 0;
