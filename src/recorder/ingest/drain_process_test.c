@@ -212,8 +212,8 @@ static void the_peak_is_bounded_when_a_process_ends(void **state)
     }
 }
 
-// A dead process ends when it said, unless that is in the future: then at 7, where it was last found
-// alive.
+// A dead process ends when it said, unless that is in the future: then at 7, where it was last
+// found alive.
 static void a_false_time_of_the_end_does_not_count(void **state)
 {
     (void)state;
