@@ -339,14 +339,14 @@ def test_a_server_that_is_not_there_costs_a_sentence(record, split, scratch):
     assert finished.stderr == "cairn: debuginfod's servers do not answer; names may be missing\n"
 
 
-def test_a_server_that_is_silent_costs_a_sentence_and_one_request(record, split, scratch):
-    """libdebuginfod would ask three times. The variable shortens the 30 seconds."""
+def test_a_server_that_is_silent_costs_a_sentence(record, split, scratch):
+    """libdebuginfod would ask three times, and may begin its second attempt. The variable shortens the 30 seconds."""
     may_end = threading.Event()
     with Server({}, lambda _: may_end.wait(60)) as server:
         finished = report(record(split.program).path, env={**asking(scratch, server), "DEBUGINFOD_TIMEOUT": "1"})
         may_end.set()
     assert finished.stderr == "cairn: debuginfod's servers do not answer; names may be missing\n"
-    assert len(server.asked) == 1
+    assert len(server.asked) < 3
 
 
 def test_a_long_wait_for_a_server_is_said_without_a_terminal(record, split, scratch):

@@ -171,7 +171,7 @@ REFUSED = [("DELETE FROM recordings", "a query may only read"), ("DROP TABLE sta
            ("ATTACH 'other.db' AS other", "a query may only read"), ("PRAGMA user_version=9", "a query may only read"),
            ("SELECT 1; DELETE FROM recordings", "a query must be one statement"), ("", "a query must be one statement"),
            ("SELECT load_extension('x')", "the query: "), ("SELECT fts3_tokenizer('simple')", "the query: "),
-           ("SELECT hex(zeroblob(1000000000))", "the query"), ("SELECT length(printf('%900000000d', 1))", "the query"), ("SELEKT 1", "the query: "), ("VACUUM", "a query may only read"),
+           ("SELECT hex(zeroblob(1000000000))", "the query"), ("SELEKT 1", "the query: "), ("VACUUM", "a query may only read"),
            ("CREATE TEMP TABLE x(y)", "a query may only read"), ("INSERT INTO stacks VALUES(1,2,3,4,5)", "a query may")]
 
 
@@ -284,7 +284,7 @@ def test_an_interrupted_addition_leaves_whole_recordings(fleet, store, number):
     assert counts(store) == {str(path): 10 for path in paths}
 
 
-@pytest.mark.parametrize("limit", [0, 4096, 65536])
+@pytest.mark.parametrize("limit", [0, 4096, 16384])
 def test_a_limit_on_the_size_of_files_is_a_sentence(server, store, limit):
     """Of a store that begins, its log and its index; the signal that goes with the limit does not kill."""
     def confine():

@@ -151,14 +151,15 @@ static uint64_t patience_ms(void)
                : PATIENCE_MS;
 }
 
-// Note what has come. Return whether nothing has for too long.
+// Note what has come. Return whether nothing has for too long. Until the first byte libdebuginfod
+// counts its turns in place of bytes, anew at each attempt.
 static bool is_silent(struct debuginfod *servers, uint64_t done_bytes)
 {
     const uint64_t now_ms = clock_monotonic_ms();
-    if (servers->heard_ms == 0 || done_bytes != servers->heard_bytes) {
+    if (servers->heard_ms == 0 || done_bytes > servers->heard_bytes + 1) {
         servers->heard_ms = now_ms;
-        servers->heard_bytes = done_bytes;
     }
+    servers->heard_bytes = done_bytes;
     return now_ms - servers->heard_ms >= patience_ms();
 }
 

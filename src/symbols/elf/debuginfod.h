@@ -35,8 +35,8 @@ struct debuginfod {
     struct debuginfod_library *library; // owned; NULL before the first request
     bool has_given_up;
     // Of the current request:
-    uint64_t heard_ms; // when bytes came last, or it began; CLOCK_MONOTONIC
-    uint64_t heard_bytes;
+    uint64_t heard_ms;    // when bytes came last, or it began; CLOCK_MONOTONIC
+    uint64_t heard_bytes; // so far
     bool is_silent;
 };
 
