@@ -68,12 +68,17 @@ enum err top_terminal_open(struct err_info *info)
     (void)setlocale(LC_CTYPE, ""); // without a locale the screen is ASCII
     const bool is_huge =
         read_size(&size) && (size.ws_row > SIZE_MAX_CELLS || size.ws_col > SIZE_MAX_CELLS);
-    use_env(!is_huge); // else begin with the size of terminfo
+    if (is_huge) { // these count more than what the terminal says; without memory it stays huge
+        (void)setenv("LINES", "24", 1);
+        (void)setenv("COLUMNS", "80", 1);
+    }
     g_screen = newterm(NULL, stdout, stdin);
     if (g_screen == NULL) {
         return refuse(info);
     }
     if (is_huge) {
+        (void)unsetenv("LINES"); // valid names
+        (void)unsetenv("COLUMNS");
         top_terminal_resize();
     }
     (void)cbreak(); // these fail only without a screen
