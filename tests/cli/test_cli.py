@@ -226,7 +226,7 @@ def test_the_report_of_a_server(server):
     text = text_of("-n", "1", "-s", "1", server)
     for line in (
             "server --threads 2",
-            "  2026-09-21 14:13:20, on buildbox, for 5.68 s, exit status 0",
+            "  2026-09-21 14:13:20 +0000, on buildbox, for 5.68 s, exit status 0",
             "  2 processes, 3 threads, 4 call stacks",
             "  peak heap      57.2 MiB  60,000,000 bytes after 1.23 s",
             "  allocated      95.4 MiB  100,000,594 bytes",

@@ -24,7 +24,7 @@ thread worker
 
 TOOL_TEXT = """\
 tool --fast
-  2026-09-21 14:13:20, on box, for 2.00 s, killed by SIGSEGV
+  2026-09-21 14:13:20 +0000, on box, for 2.00 s, killed by SIGSEGV
   1 process, 2 threads, 3 call stacks
 
   peak heap      50.2 KiB  51,360 bytes after 250 ms
@@ -189,7 +189,7 @@ def test_each_view(tool, options, wanted):
     ("!wait_status -1", "for <1 ms"),
     ("!runtime_ms 999", "for 999 ms, exit status 0"),
     ("!runtime_ms 61000\n!host h", "on h, for 1 min 01 s, exit status 0"),
-    ("!start_unix_ms 1000", "1970-01-01 00:00:01, for <1 ms, exit status 0"),
+    ("!start_unix_ms 1000", "1970-01-01 00:00:01 +0000, for <1 ms, exit status 0"),
 ])
 def test_the_circumstances(draw, settings, wanted):
     text = text_of(draw(f"{settings}\nprocess app\nthread main\nmain 1 1\n"))

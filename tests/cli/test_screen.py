@@ -41,6 +41,13 @@ def test_the_screen_begins_with_the_findings_of_the_json(draw):
     assert words.index("FINDINGS") < words.index(items[0]["sentence"]) < words.index("most at the peak")
 
 
+def test_rates_are_rounded(draw):
+    path = draw("!runtime_ms 3000\nmain;work 2000 200000 2000 200000\n")
+    assert json_of(path)["totals"]["allocations_per_second"] == 667 and "2,000  667 a second" in screen(path)
+    few = draw("!runtime_ms 9000000\nmain;work 2000 200000 2000 200000\n", "few.cairn")
+    assert "2,000  <1 a second" in screen(few)
+
+
 def test_a_healthy_program_has_no_finding(draw):
     path = draw("!runtime_ms 9000\nmain;work 500 50000 500 50000 90 9000 10 1000 1000\n")
     assert json_of(path)["findings"]["items"] == [] and "FINDINGS" not in screen(path)

@@ -38,7 +38,7 @@ static void append_ending(struct strbuf *out, int32_t wait_status)
     }
 }
 
-// Append "2026-11-20 14:13:20, on buildbox, for 5.68 s, exit status 0".
+// Append "2026-11-20 14:13:20 +0100, on buildbox, for 5.68 s, exit status 0".
 static void append_circumstances(const struct report *report, struct strbuf *out)
 {
     const struct rec_meta *meta = &report->profile->recording.meta;
@@ -47,7 +47,7 @@ static void append_circumstances(const struct report *report, struct strbuf *out
     struct tm local;
     char when[32];
     if (seconds != 0 && localtime_r(&seconds, &local) != NULL &&
-        strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &local) > 0) {
+        strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S %z", &local) > 0) {
         strbuf_printf(out, "%s, ", when);
     }
     if (meta->host != 0) {
@@ -170,8 +170,7 @@ static void print_allocation_totals(const struct report *report, FILE *out)
         print_total(report, out, "allocations", format_count(values[COST_ALLOCATIONS]));
         print_error(report, out, COST_ALLOCATIONS);
         if (summary->counted_ms > 0) {
-            (void)fprintf(out, "  %s a second",
-                          format_count((uint64_t)summary->allocations_per_s).text);
+            (void)fprintf(out, "  %s a second", format_rate(summary->allocations_per_s).text);
         }
         (void)fprintf(out, "\n");
     }

@@ -7,7 +7,6 @@
 //         operator new(unsigned long)  [libstdc++.so.6]
 //         Cache::insert(...)           cache.cpp:42 [demo]
 //         main                         main.cpp:10
-#include <math.h>
 
 #include "base/compiler.h"
 #include "base/minmax.h"
@@ -149,10 +148,10 @@ static void
 append_growth_times(struct strbuf *text, const struct growth_entry *growth, uint64_t slice_ms)
 {
     if (growth->class == GROWTH_GROWING && growth->slope_bytes_per_s >= 1) {
-        const uint64_t slope = (uint64_t)growth->slope_bytes_per_s;
+        const double slope = growth->slope_bytes_per_s;
         strbuf_printf(text, "%s by %s%s a second", growth->until_ms > 0 ? "" : ",",
-                      format_bytes(slope).text,
-                      sampling_format_error(slope, (uint64_t)ceil(growth->slope_error)).text);
+                      format_byte_rate(slope).text,
+                      sampling_format_rate_error(slope, growth->slope_error).text);
         if (growth->until_ms == 0) {
             strbuf_printf(text, " over the last %s", screen_format_ms(growth->slope_ms).text);
         }

@@ -12,11 +12,11 @@
 #include "host/text/format.h"
 
 // "12.5", "232,070": a rate with as many digits as it deserves.
-static struct human format_rate(double rate)
+static struct human format_fine_rate(double rate)
 {
     struct human out;
     if (rate >= 1000) {
-        return format_count((uint64_t)rate);
+        return format_rate(rate);
     }
     (void)snprintf(out.text, sizeof(out.text), "%.1f", rate); // fits
     return out;
@@ -62,7 +62,7 @@ static void append_totals(const struct top_model *model, struct strbuf *out)
                   format_bytes(sample->summary.peak_rss_bytes).text);
     strbuf_append_text(out, "allocations: ");
     append_count(out, total->allocations, errors.allocations);
-    strbuf_printf(out, ", %s", format_rate(model->rate).text);
+    strbuf_printf(out, ", %s", format_fine_rate(model->rate).text);
     top_append_error(out, model->rate, model->rate_error);
     strbuf_append_text(out, " per second, ");
     append_count(out, total->temporary, errors.temporary);
@@ -124,7 +124,7 @@ static void append_figure(struct strbuf *out, const struct top_row *row, enum to
 {
     const double value = top_row_value(row, column);
     if (!top_append_bytes(out, row, column)) {
-        strbuf_append_text(out, column == TOP_RATE ? format_rate(value).text
+        strbuf_append_text(out, column == TOP_RATE ? format_fine_rate(value).text
                                                    : format_count((uint64_t)value).text);
     }
     top_append_error(out, value, row->errors[column]);

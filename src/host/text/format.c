@@ -7,7 +7,8 @@
 
 #include "base/compiler.h"
 
-// All arithmetic uses integers: a double would round 2^53 + 1 and depend on the locale.
+// Arithmetic on counts uses integers: a double would round 2^53 + 1 and depend on the locale. Rates
+// and ratios are doubles, and become integers first.
 
 // Return value / unit, rounded half up, with `decimals` digits after the point.
 static uint64_t rounded(uint64_t value, uint64_t unit, unsigned decimals)
@@ -146,4 +147,46 @@ struct human format_percent(uint64_t part, uint64_t whole)
         (void)snprintf(out.text, sizeof(out.text), "%llu.%u%%", shown / 10, (unsigned)(shown % 10));
     }
     return out;
+}
+
+// Return `value`, which is not negative, rounded to an integer.
+static uint64_t nearest(double value)
+{
+    const double limit = 18446744073709551615.0; // UINT64_MAX, rounded up
+    return value + 0.5 < limit ? (uint64_t)(value + 0.5) : UINT64_MAX;
+}
+
+struct human format_percent_change(double change, double old)
+{
+    const char *sign = change < 0 ? "-" : change > 0 ? "+" : "";
+    const uint64_t permille = nearest(1000 * (change < 0 ? -change : change) / old);
+    struct human out;
+    (void)snprintf(out.text, sizeof(out.text), "%s%llu.%u%%", sign,
+                   (unsigned long long)(permille / 10), (unsigned)(permille % 10));
+    return out;
+}
+
+struct human format_percent_error(double figure, double error)
+{
+    enum {
+        PERCENT_MAX = 999
+    };
+    struct human out = {.text = ""};
+    if (figure > 0 && error > 0) {
+        const uint64_t percent = nearest(100 * error / figure);
+        (void)snprintf(out.text, sizeof(out.text), "±%u%%",
+                       percent < PERCENT_MAX ? (unsigned)percent : PERCENT_MAX);
+    }
+    return out;
+}
+
+struct human format_rate(double per_s)
+{
+    return per_s > 0 && nearest(per_s) == 0 ? (struct human){"<1"} : format_count(nearest(per_s));
+}
+
+struct human format_byte_rate(double bytes_per_s)
+{
+    return bytes_per_s > 0 && nearest(bytes_per_s) == 0 ? (struct human){"<1 B"}
+                                                        : format_bytes(nearest(bytes_per_s));
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // format: numbers as text for people, spelled alike in every report.
 //
+// The viewer spells them alike, too (web/src/base/format.ts). The tests of both read one table of
+// cases, web/src/base/format-cases.txt. Everything is rounded to the nearest, a half away from 0.
+//
 // Each function returns its text by value, for use within one expression:
 //   printf("%s in %s\n", format_bytes(n).text, format_duration(ns).text);
 // Pure; independent of the locale. Context: H.
@@ -29,3 +32,13 @@ struct human format_duration(uint64_t duration_ns);
 // Format a percentage: "12.3%", "100%", "0%". A part that rounds to 0 is "<0.1%", one that rounds
 // to 100 without being the whole is ">99.9%". "-" if `whole` is 0.
 struct human format_percent(uint64_t part, uint64_t whole);
+
+// Format a change as a share of the old value, with its sign: "+11.9%", "-100.0%", "-0.0%".
+struct human format_percent_change(double change, double old);
+
+// Format the error of a figure as its share: "±12%", at most "±999%". "" if either is 0.
+struct human format_percent_error(double figure, double error);
+
+// Format what happens in a second: "148,933" or "1.25 MiB". A rate that rounds to 0 is "<1".
+struct human format_rate(double per_s);
+struct human format_byte_rate(double bytes_per_s);

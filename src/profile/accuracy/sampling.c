@@ -149,18 +149,19 @@ double sampling_change_error(double new_error, double old_error)
     return hypot(new_error, old_error);
 }
 
-struct human sampling_format_error(uint64_t figure, uint64_t error)
+struct human sampling_format_rate_error(double rate, double error)
 {
-    enum {
-        PERCENT_MAX = 999
-    };
+    const struct human share = format_percent_error(rate, error);
     struct human out = {.text = ""};
-    if (figure > 0 && error > 0) {
-        const double percent = 100 * (double)error / (double)figure;
-        (void)snprintf(out.text, sizeof(out.text), " ±%.0f%%",
-                       percent < PERCENT_MAX ? percent : PERCENT_MAX); // fits
+    if (share.text[0] != '\0') {
+        (void)snprintf(out.text, sizeof(out.text), " %.40s", share.text); // fits
     }
     return out;
+}
+
+struct human sampling_format_error(uint64_t figure, uint64_t error)
+{
+    return sampling_format_rate_error((double)figure, (double)error);
 }
 
 struct sampling_rate sampling_format_rate(const struct sampling *sampling)

@@ -64,6 +64,7 @@ double sampling_change_error(double new_error, double old_error);
 
 // Format an error as a share of its figure: " ±12%", at most " ±999%"; "" if the error is 0.
 struct human sampling_format_error(uint64_t figure, uint64_t error);
+struct human sampling_format_rate_error(double rate, double error);
 
 // "1 of 12.3", or "none of the": how many of all allocations were recorded.
 struct sampling_rate {

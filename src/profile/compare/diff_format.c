@@ -49,7 +49,7 @@ struct human diff_format_ratio(struct diff_change change)
     } else if (change.old == 0) {
         (void)snprintf(out.text, sizeof(out.text), "from 0");
     } else {
-        (void)snprintf(out.text, sizeof(out.text), "%+.1f%%", change.change / change.old * 100);
+        out = format_percent_change(change.change, change.old);
     }
     return out;
 }

@@ -2,7 +2,6 @@
 #include "profile/findings/findings.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "base/compiler.h"
@@ -96,11 +95,10 @@ static MUST_USE enum err find_peak(struct findings_builder *builder)
 
 static void append_slope(struct strbuf *out, const struct growth_entry *entry, bool has_ended)
 {
-    const uint64_t slope = (uint64_t)entry->slope_bytes_per_s;
     const char *until_now = has_ended ? " grows until the end," : " grows,";
     strbuf_printf(out, "%s by %s%s a second", entry->until_ms > 0 ? " grew" : until_now,
-                  format_bytes(slope).text,
-                  sampling_format_error(slope, (uint64_t)ceil(entry->slope_error)).text);
+                  format_byte_rate(entry->slope_bytes_per_s).text,
+                  sampling_format_rate_error(entry->slope_bytes_per_s, entry->slope_error).text);
     if (entry->until_ms > 0) {
         strbuf_printf(out, " until %s, while there was work: ",
                       format_duration(entry->until_ms * 1000000).text);
@@ -116,7 +114,7 @@ static MUST_USE enum err add_growth(struct findings_builder *builder,
     const struct costs *costs = &groups->groups.items[entry->group].costs;
     const struct costs *whole = &builder->summary->costs;
     const uint64_t bytes = costs_get(costs, COST_LEAKED_BYTES);
-    const uint64_t slope = (uint64_t)entry->slope_bytes_per_s;
+    const double slope = entry->slope_bytes_per_s;
     struct finding finding = {
         .kind = FINDING_GROWTH,
         .confidence = entry->confidence,
@@ -127,9 +125,10 @@ static MUST_USE enum err add_growth(struct findings_builder *builder,
         .bytes_error = finding_error(builder, costs, COST_LEAKED_BYTES),
         .whole_bytes_error = finding_error(builder, whole, COST_LEAKED_BYTES),
         .blocks_error = finding_error(builder, costs, COST_LEAKED_ALLOCATIONS),
-        .bytes_per_s = entry->slope_bytes_per_s,
+        .bytes_per_s = slope,
         .bytes_per_s_error = entry->slope_error,
-        .score = bytes + slope * min_u64(SECONDS_OF_GROWTH, builder->summary->counted_ms / 1000),
+        .score = bytes +
+                 (uint64_t)slope * min_u64(SECONDS_OF_GROWTH, builder->summary->counted_ms / 1000),
         .look = "-l",
     };
     struct strbuf *out = finding_begin(builder, &finding);

@@ -198,6 +198,22 @@ static void growth_of_seconds_does_not_outrank_the_peak(void **state)
     assert_int_equal(growth->score, 100 * UINT64_C(65536) + 10 * (uint64_t)growth->bytes_per_s);
 }
 
+// 64 KiB in 320 seconds are 204.8 B a second.
+static void a_slow_growth_is_rounded(void **state)
+{
+    (void)state;
+    CLEANUP(drawn_profile_release) struct drawn_profile drawn = {0};
+    CLEANUP(findings_release) struct findings findings = {0};
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    draw_growth(&text, "charge(pay.c:3)", 100);
+    drawn_profile_open(strbuf_text(&text), &drawn);
+    drawn.profile->recording.slice_ms = 320000;
+    find_all(32000000, &drawn, &findings);
+    const struct finding *found = find(&findings, FINDING_GROWTH);
+    assert_non_null(found);
+    assert_non_null(strstr(findings_sentence(&findings, found), ", by 205 B a second over "));
+}
+
 // Three leaks, and churn with the least bytes: it is the answer to another question than theirs.
 static void an_answer_does_not_hide_those_to_other_questions(void **state)
 {
@@ -387,6 +403,7 @@ int main(void)
         cmocka_unit_test(a_pause_ends_no_rise),
         cmocka_unit_test(growth_step_by_step_is_found),
         cmocka_unit_test(growth_of_seconds_does_not_outrank_the_peak),
+        cmocka_unit_test(a_slow_growth_is_rounded),
         cmocka_unit_test(an_answer_does_not_hide_those_to_other_questions),
         cmocka_unit_test(growth_is_found_only_in_long_runs),
         cmocka_unit_test(memory_of_a_process_that_runs_is_live),

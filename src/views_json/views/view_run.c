@@ -145,7 +145,7 @@ void view_totals(struct view *view, const char *key, const struct summary *summa
     json_key_u64(w, "stacks", summary->stacks);
     json_key_u64(w, "unknown_frees", summary->unknown_frees);
     json_key_u64(w, "events", summary->events);
-    write_known(w, "allocations_per_second", (uint64_t)summary->allocations_per_s,
+    write_known(w, "allocations_per_second", (uint64_t)(summary->allocations_per_s + 0.5),
                 knows(summary, COST_ALLOCATIONS) && summary->has_times);
     json_end_object(w);
 }

@@ -1,14 +1,20 @@
 // Formats numbers like the command line (src/host/text/format.c): binary units, three significant
-// digits. Input: non-negative numbers unless the name says change; NaN is an unknown figure. Pure.
+// digits. The tests of both read one table of cases, format-cases.txt. Input: non-negative numbers
+// unless the name says change; NaN is an unknown figure. Pure.
 
 /** In place of an unknown figure. */
 export const UNKNOWN = '–';
 
 const BYTE_UNITS = ['KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'] as const;
 
+/** Rounds a number that is not negative; a half upwards. */
+function nearest(value: number): number {
+  return Math.floor(value + 0.5);
+}
+
 /** value / unit in three significant digits; null if the text would be `limit` or more. */
 function quantity(value: number, unit: number, limit: number, name: string): string | null {
-  const rounded = (scale: number): number => Math.floor((value * scale) / unit + 0.5);
+  const rounded = (scale: number): number => nearest((value * scale) / unit);
   const hundredths = rounded(100);
   if (hundredths < 1000) {
     return `${(hundredths / 100).toFixed(2)} ${name}`;
@@ -70,11 +76,11 @@ function longDuration(seconds: number): string {
   if (seconds < 3600) {
     return `${Math.floor(seconds / 60)} min ${two(seconds % 60)} s`;
   }
-  const minutes = Math.floor(seconds / 60 + 0.5);
+  const minutes = nearest(seconds / 60);
   if (minutes < 1440) {
     return `${Math.floor(minutes / 60)} h ${two(minutes % 60)} min`;
   }
-  const hours = Math.floor(seconds / 3600 + 0.5);
+  const hours = nearest(seconds / 3600);
   return `${Math.floor(hours / 24)} d ${two(hours % 24)} h`;
 }
 
@@ -89,7 +95,7 @@ export function formatMs(ms: number): string {
   return (
     quantity(ms, 1, 1000, 'ms') ??
     quantity(ms, 1000, 60, 's') ??
-    longDuration(Math.floor(ms / 1000 + 0.5))
+    longDuration(nearest(ms / 1000))
   );
 }
 
@@ -104,7 +110,7 @@ export function formatPercent(part: number, whole: number): string {
   if (part === 0 || part === whole) {
     return part === 0 ? '0%' : '100%';
   }
-  const permille = Math.floor((part * 1000) / whole + 0.5);
+  const permille = nearest((part * 1000) / whole);
   if (permille === 0) {
     return '<0.1%';
   }
@@ -117,11 +123,31 @@ export function formatChange(change: number, format: (value: number) => string):
   return sign + format(Math.abs(change));
 }
 
-/** "+12.3%", "-4.0%", "new" if there was nothing before. */
-export function formatPercentChange(now: number, old: number): string {
-  if (old === 0 && !Number.isNaN(now)) {
-    return now === 0 ? '0%' : 'new';
+/** A change as a share of the old value: "+12.3%", "-100.0%", "-0.0%". */
+export function formatPercentChange(change: number, old: number): string {
+  const sign = change < 0 ? '-' : change > 0 ? '+' : '';
+  return `${sign}${(nearest((1000 * Math.abs(change)) / old) / 10).toFixed(1)}%`;
+}
+
+/** The change of a figure in words: "+12.3%", "from 0", "same". */
+export function formatRatio(now: number, old: number): string {
+  if (Number.isNaN(now) || Number.isNaN(old)) {
+    return UNKNOWN;
   }
-  const sign = now < old ? '-' : now > old ? '+' : '';
-  return `${sign}${formatPercent(Math.abs(now - old), old)}`;
+  return now === old ? 'same' : old === 0 ? 'from 0' : formatPercentChange(now - old, old);
+}
+
+/** The error of a figure as its share: "±12%", at most "±999%"; nothing if either is 0. */
+export function formatPercentError(figure: number, error: number): string {
+  return figure > 0 && error > 0 ? `±${Math.min(nearest((100 * error) / figure), 999)}%` : '';
+}
+
+/** What happens in a second: "148,933"; "<1" if it rounds to 0. */
+export function formatRate(perS: number): string {
+  return perS > 0 && nearest(perS) === 0 ? '<1' : formatCount(nearest(perS));
+}
+
+/** "1.25 MiB", "<1 B". */
+export function formatByteRate(bytesPerS: number): string {
+  return bytesPerS > 0 && nearest(bytesPerS) === 0 ? '<1 B' : formatBytes(nearest(bytesPerS));
 }

@@ -1,6 +1,6 @@
 // The costs by key: the title of a column, its meaning and its format. The keys are those of
 // docs/format/json.md; an unknown key (of a newer server) is its own title.
-import { formatBytes, formatChange, formatCount, formatCountShort } from '../base/format';
+import { formatBytes, formatChange, formatCount, formatCountShort, formatPercentError } from '../base/format';
 
 export type CostKey = string;
 
@@ -95,14 +95,9 @@ export function formatCostBeside(key: CostKey, value: number): string {
   return !isBytes(key) && value >= 1e8 ? formatCountShort(value) : formatCost(key, value);
 }
 
-/** "±12%": the error of an estimate; nothing if it is exact, or its error is unknown. */
-export function formatError(value: number, error: number): string {
-  return value > 0 && error > 0 ? `±${Math.min((error / value) * 100, 999).toFixed(0)}%` : '';
-}
-
 /** " ±12%", after a figure in a sentence. */
 export function errorBeside(value: number, error: number | null | undefined): string {
-  const text = formatError(value, error ?? 0);
+  const text = formatPercentError(value, error ?? 0);
   return text === '' ? '' : ` ${text}`;
 }
 

@@ -1,6 +1,6 @@
 // The change of a total in a comparison, as `cairn diff` states it: the plain difference, and its
 // error. Pure.
-import { formatPercentChange } from '../base/format';
+import { formatRatio } from '../base/format';
 import { changeError, formatCost, formatCostChange, type CostKey } from './cost';
 
 type Figures = Readonly<Record<string, number>>;
@@ -38,5 +38,5 @@ export function totalChange(compared: ComparedTotals, cost: CostKey, isPart: boo
   const value = compared.totals[cost] ?? 0;
   const old = compared.baseline_totals?.[cost] ?? 0;
   const error = errorOfChange(compared, cost, isPart);
-  return `${formatCostChange(cost, value - old)}${error > 0 ? ` ±${formatCost(cost, Math.round(error))}` : ''} (${formatPercentChange(value, old)})`;
+  return `${formatCostChange(cost, value - old)}${error > 0 ? ` ±${formatCost(cost, Math.round(error))}` : ''} (${formatRatio(value, old)})`;
 }

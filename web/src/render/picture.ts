@@ -33,7 +33,7 @@ export interface Picture {
 }
 
 export const PICTURE_WIDTH_PX = 1200;
-const PLOT = { left: 90, top: 46, width: 1090, height: 420 } as const;
+const PLOT = { left: 90, top: 46, width: 1070, height: 420 } as const;
 const LEGEND_TOP_PX = PLOT.top + PLOT.height + 56;
 const LEGEND_ROW_PX = 20;
 

@@ -17,6 +17,8 @@ export interface ChartEvents {
 }
 
 const CLICK_PX = 4;
+/** Right of the plot: half of the longest label of a time, "12 min 30 s". */
+const LAST_LABEL_PX = 40;
 /** Labels of marks are in several rows, so that neighbours are readable. */
 const MARK_ROWS = 6;
 const MARK_ROW_PX = 15;
@@ -99,6 +101,7 @@ export function drawTimeChart(box: HTMLElement, spec: ChartSpec, events: ChartEv
     width: Math.max(box.clientWidth, 200),
     height: Math.max(box.clientHeight, 160),
     legend: { show: false },
+    padding: [null, LAST_LABEL_PX, null, null],
     scales: { x: { time: false }, y: { range: (_chart, _low, high) => [0, high === null || high <= 0 ? 1 : high * 1.06] } },
     axes: axesOf(spec),
     series: seriesOf(spec),

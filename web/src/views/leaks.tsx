@@ -4,7 +4,7 @@ import type { JSX } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { leaks as leaksAnswer, type Leaks } from '../api/answers';
 import { at, range } from '../base/columns';
-import { formatBytes, formatChange, formatCount, formatCountOf, formatMs } from '../base/format';
+import { formatByteRate, formatBytes, formatCount, formatCountOf, formatMs } from '../base/format';
 import { locationName } from '../model/code';
 import { costTitle, errorBeside, type LiveWhen } from '../model/cost';
 import { wholeRunParams, type Address } from '../state/address';
@@ -49,6 +49,12 @@ function sortedRows(answer: Leaks, sortBy: string): readonly number[] {
   const score = SORTS[sortBy] ?? SORTS['leaked_bytes'];
   const scores = range(answer.leaks.count).map((row) => score?.(answer, row) ?? 0);
   return range(answer.leaks.count).sort((a, b) => at(scores, b) - at(scores, a));
+}
+
+/** "+205 B/s", as the report has it. */
+function slopeText(bytesPerS: number): string {
+  const rate = formatByteRate(bytesPerS);
+  return `${rate.startsWith('<') ? '' : '+'}${rate}/s`;
 }
 
 /** The class of a row's growth, and how sure it is. */
@@ -97,7 +103,7 @@ function growthColumns(answer: Leaks): readonly Column[] {
       numeric: true,
       cell: (row) => {
         const slope = leaks.slope_bytes_per_s[row] ?? null;
-        return <span class="leaks-number" title={slope === null ? '' : `over the last ${when(leaks.slope_ms[row])}`}>{slope === null ? '' : `${formatChange(slope, formatBytes)}/s${errorBeside(slope, leaks.slope_error?.[row])}`}</span>;
+        return <span class="leaks-number" title={slope === null ? '' : `over the last ${when(leaks.slope_ms[row])}`}>{slope === null ? '' : `${slopeText(slope)}${errorBeside(slope, leaks.slope_error?.[row])}`}</span>;
       },
       saved: [
         { head: 'Slope (bytes/s)', value: (row) => leaks.slope_bytes_per_s[row] ?? '' },
@@ -108,7 +114,7 @@ function growthColumns(answer: Leaks): readonly Column[] {
       key: 'over',
       title: 'Over',
       help: 'for how long it grew like that, up to the end or as long as there was work',
-      widthPx: 74,
+      widthPx: 92,
       spare: 3,
       numeric: true,
       cell: (row) => <span class="leaks-number">{(leaks.slope_ms[row] ?? null) === null ? '' : when(leaks.slope_ms[row])}</span>,
@@ -119,7 +125,7 @@ function growthColumns(answer: Leaks): readonly Column[] {
       title: 'Last',
       sortable: true,
       help: 'time of its last allocation',
-      widthPx: 74,
+      widthPx: 92,
       spare: 4,
       numeric: true,
       cell: (row) => <span class="leaks-number" title={`first ${when(leaks.first_ms[row])}`}>{when(leaks.last_ms[row])}</span>,

@@ -29,7 +29,7 @@ export function Facts(): JSX.Element {
   const { run } = meta;
   const facts: readonly (readonly [string, string])[] = [
     ['Command', run.command_line === '' ? run.program : run.command_line],
-    ['Started', run.start_unix_ms === 0 ? 'unknown' : new Date(run.start_unix_ms).toLocaleString()],
+    ['Started', run.start_unix_ms === 0 ? 'unknown' : new Date(run.start_unix_ms).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'long' })],
     ['Ran for', formatMs(meta.runtime_ms)],
     ['Ended', endText(meta.state, run.wait_status)],
     ['Host', `${run.host}, ${run.cpu_count} CPUs, ${formatBytes(run.memory_bytes)}`],

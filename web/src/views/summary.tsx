@@ -2,7 +2,7 @@
 // run and its recording comes last. Each item links to the view that explains it.
 import type { JSX } from 'preact';
 import { summary as summaryAnswer, type Summary } from '../api/answers';
-import { formatBytes, formatCount, formatCountOf, formatMs, formatPercent } from '../base/format';
+import { formatBytes, formatCountOf, formatMs, formatPercent, formatRate } from '../base/format';
 import { costMeaning, costTitle, errorBeside, formatCost, formatCostExact, type CostKey } from '../model/cost';
 import { totalChange } from '../model/total-change';
 import { filterParams, isFiltered, type Address } from '../state/address';
@@ -69,7 +69,7 @@ const TILES: readonly Tile[] = [
 ];
 
 function perSecond(count: number, countedMs: number): string {
-  return countedMs === 0 ? 'too short for a rate' : `${formatCount((count * 1000) / countedMs)} a second`;
+  return countedMs === 0 ? 'too short for a rate' : `${formatRate((count * 1000) / countedMs)} a second`;
 }
 
 function Figures(props: { readonly summary: Summary }): JSX.Element {

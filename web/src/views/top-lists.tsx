@@ -2,9 +2,9 @@
 import type { JSX } from 'preact';
 import { callSites, type Summary } from '../api/answers';
 import { at, range } from '../base/columns';
-import { formatPercent } from '../base/format';
+import { formatPercent, formatPercentError } from '../base/format';
 import { locationName } from '../model/code';
-import { costTitle, formatCost, formatCostChange, formatCostExact, formatError, type CostKey } from '../model/cost';
+import { costTitle, formatCost, formatCostChange, formatCostExact, type CostKey } from '../model/cost';
 import { filterParams } from '../state/address';
 import { go } from '../state/app-state';
 import { useAddress, useAsk } from '../state/hooks';
@@ -58,7 +58,7 @@ export function TopList(props: { readonly summary: Summary; readonly cost: CostK
               </span>
               {top.errors === null ? null : (
                 <span class="top-error" title={`± ${formatCostExact(cost, at(top.errors[cost], row))} in 95 of 100 cases`}>
-                  {formatError(at(values, row), at(top.errors[cost], row))}
+                  {formatPercentError(at(values, row), at(top.errors[cost], row))}
                 </span>
               )}
               <span class="top-share">{formatPercent(at(values, row), total)}</span>

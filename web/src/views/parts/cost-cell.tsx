@@ -2,8 +2,8 @@
 // value, the new value, and the change.
 import type { JSX } from 'preact';
 import { at } from '../../base/columns';
-import { formatPercent } from '../../base/format';
-import { changeError, costTitle, costWidths, formatCost, formatCostBeside, formatCostChange, formatCostExact, formatError, isBytes, OLD_NEW_CHANGE, type CostKey, type LiveWhen } from '../../model/cost';
+import { formatPercent, formatPercentError } from '../../base/format';
+import { changeError, costTitle, costWidths, formatCost, formatCostBeside, formatCostChange, formatCostExact, isBytes, OLD_NEW_CHANGE, type CostKey, type LiveWhen } from '../../model/cost';
 import type { SavedColumn } from '../../model/table-text';
 import type { CostColumns } from '../../model/tree';
 import type { Column } from './data-table';
@@ -66,7 +66,7 @@ function CostCell(props: CostCellProps): JSX.Element {
       {old === undefined ? (
         <>
           <span class={value === 0 ? 'cost-value cost-zero' : 'cost-value'}>{formatCost(cost, value)}</span>
-          {props.error === undefined ? null : <span class="cost-error">{formatError(value, props.error)}</span>}
+          {props.error === undefined ? null : <span class="cost-error">{formatPercentError(value, props.error)}</span>}
           <span class="cost-share">{value === 0 || Number.isNaN(value) ? '' : formatPercent(value, total)}</span>
         </>
       ) : (
