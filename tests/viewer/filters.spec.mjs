@@ -41,7 +41,10 @@ describe('filter bar', () => {
     await input.fill('2000..4KiB');
     await input.press('Enter');
     await viewer.idle();
-    assert.match(await page.locator('.chip').innerText(), /blocks of\s*1\.95 KiB to 4\.00 KiB/);
+    // Sizes are kept in steps of a quarter of a power of two: what passes is more than what was asked for.
+    assert.deepEqual((await viewer.ask('summary?size_min_bytes=2000&size_max_bytes=4096')).selection.filter.size_bytes, { min: 1792, max: 5119 });
+    assert.match(await page.locator('.chip').innerText(), /blocks of\s*1\.75 KiB to 5\.00 KiB/);
+    assert.match(await page.locator('.chip').getAttribute('title'), /^asked for: 1\.95 KiB to 4\.00 KiB; /);
     const reported = report(file, ['--size', '2000..4KiB']);
     assert.equal(await viewer.text('figure-allocations'), humanCount(reported.totals.allocations));
     await page.getByTestId('tab-top-down').click();

@@ -1,18 +1,6 @@
 // Decoders for the answers of the routes (docs/format/json.md); their types follow from the
 // decoders. Only the fields that the viewer reads are here.
-import {
-  bool, figure, figures, flag,
-  list,
-  num, numberColumns, nums,
-  object,
-  orNull,
-  record,
-  refs,
-  str,
-  textOrNumber,
-  type Decode,
-  type Decoded,
-} from './decode';
+import { bool, figure, figures, flag, list, num, numberColumns, nums, object, orNull, record, refs, str, textOrNumber, type Decode, type Decoded } from './decode';
 
 const costs = record(figures);
 const totals = record(figure);
@@ -27,7 +15,11 @@ export const code = object({
   files: object({ path: texts }),
 });
 
+const bucketRange = orNull(object({ min: num, max: num }));
+
 const selection = object({
+  /** Ranges as they are applied: rounded outwards to what the recording tells apart. */
+  filter: object({ time: orNull(object({ from_ms: num, to_ms: num })), size_bytes: bucketRange, lifetime_ms: bucketRange }),
   totals,
   recording_totals: totals,
   unavailable: texts,

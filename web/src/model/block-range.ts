@@ -36,6 +36,24 @@ function parseValue(text: string, kind: RangeKind): number | null {
   return Number.isSafeInteger(value) ? value : null;
 }
 
+export const TIME_EXAMPLE = '90s or 1.5m';
+
+/** A time of the run in milliseconds, in seconds unless it says otherwise; '' for none, null if invalid. */
+export function parseTime(text: string): string | null {
+  const trimmed = text.trim();
+  const value = trimmed === '' ? '' : parseValue(trimmed, LIFETIME_RANGE);
+  return value === null ? null : String(value);
+}
+
+/** The exact time as `parseTime` reads it, in its largest unit: "48ms", "2.436s", "90m", "3h". */
+export function timeText(ms: number): string {
+  const unit = (['h', 'm', 's'] as const).find((one) => ms > 0 && ms % (LIFETIME_RANGE.units[one] ?? 1) === 0);
+  if (unit !== undefined) {
+    return `${ms / (LIFETIME_RANGE.units[unit] ?? 1)}${unit}`;
+  }
+  return ms < 1000 ? `${ms}ms` : `${ms / 1000}s`;
+}
+
 /** Null if `text` is invalid. */
 export function parseRange(text: string, kind: RangeKind): BlockRange | null {
   const [low = '', high, ...more] = text.trim().split('..');
@@ -49,6 +67,16 @@ export function parseRange(text: string, kind: RangeKind): BlockRange | null {
     return null;
   }
   return min !== '' && max !== '' && min > max ? null : { min: String(min), max: String(max) };
+}
+
+/**
+ * The range that a recording applies for the range that was asked for: `applied`, which is rounded
+ * outwards to the steps of sizes, lifetimes or times; the asked one where that is not known.
+ */
+export function rangeInForce(asked: BlockRange, applied: { readonly min: number; readonly max: number } | null): BlockRange {
+  return applied === null
+    ? asked
+    : { min: asked.min === '' ? '' : String(applied.min), max: asked.max === '' ? '' : String(applied.max) };
 }
 
 /** "64 B to 4.00 KiB", "1.00 MiB or more", "1.00 ms or less". */

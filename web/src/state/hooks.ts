@@ -48,6 +48,11 @@ export function countWaiting(change: number): void {
   document.documentElement.dataset['busy'] = String(waiting);
 }
 
+/** Whether `value` answers the query that is now sent, at whatever generation. */
+export function isCurrent(asked: Asked<unknown>): boolean {
+  return asked.value !== null && asked.target.endsWith(`/${asked.question.split('#')[0] ?? ''}`);
+}
+
 type State<T> = Omit<Asked<T>, 'target' | 'cancel' | 'again'>;
 
 /** Query `route`, and again when the parameters or the generation change; null sends nothing. */

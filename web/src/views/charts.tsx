@@ -6,6 +6,7 @@ import { useMemo, useState } from 'preact/hooks';
 import { series as seriesAnswer, type Series } from '../api/answers';
 import { inReport } from '../api/report-file';
 import { formatBytes, formatMs } from '../base/format';
+import { parseTime, timeText, TIME_EXAMPLE } from '../model/block-range';
 import { errorBeside } from '../model/cost';
 import { markText } from '../model/mark';
 import { chartKind, knownCharts } from '../model/over-time';
@@ -134,18 +135,25 @@ function RangeForm(props: { readonly address: Address }): JSX.Element {
     <label class="toolbar-label charts-range">
       {label}
       <input
-        type="number"
+        type="text"
         class="charts-number"
-        min="0"
-        value={address[name]}
-        onChange={(e) => go({ [name]: e.currentTarget.value, zoom: '' })}
+        placeholder={TIME_EXAMPLE}
+        title={`A time after the start, such as ${TIME_EXAMPLE}`}
+        value={address[name] === '' ? '' : timeText(Number(address[name]))}
+        onChange={(e) => {
+          const ms = parseTime(e.currentTarget.value);
+          e.currentTarget.setAttribute('aria-invalid', String(ms === null));
+          if (ms !== null) {
+            go({ [name]: ms, zoom: '' });
+          }
+        }}
       />
     </label>
   );
   return (
     <>
-      {field('from_ms', 'From ms')}
-      {field('to_ms', 'to ms')}
+      {field('from_ms', 'From')}
+      {field('to_ms', 'to')}
     </>
   );
 }

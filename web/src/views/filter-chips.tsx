@@ -1,9 +1,10 @@
 // The active parts of the filter, each with a button that removes it.
 import type { JSX } from 'preact';
 import { formatBytes, formatMs } from '../base/format';
-import { rangeText } from '../model/block-range';
+import { rangeInForce, rangeText, type BlockRange } from '../model/block-range';
 import { FILTER_FIELDS, isMoment, type Address, type FilterField } from '../state/address';
 import { go, resetTime } from '../state/app-state';
+import { useApplied } from './filter-scope';
 
 /** Fields whose value is shown unchanged. */
 const LABELS: Readonly<Partial<Record<FilterField, string>>> = {
@@ -29,9 +30,9 @@ const CLASS_SETS = [
   { value: 'in_in,in_out,out_in,out_out', label: 'all that lived inside' },
 ] as const;
 
-function Chip(props: { readonly label: string; readonly value: string; readonly onRemove: () => void; readonly onEdit?: () => void }): JSX.Element {
+function Chip(props: { readonly label: string; readonly value: string; readonly title?: string; readonly onRemove: () => void; readonly onEdit?: () => void }): JSX.Element {
   return (
-    <li class="chip">
+    <li class="chip" title={props.title ?? ''}>
       <span class="soft">{props.label}</span>{' '}
       {props.onEdit === undefined ? (
         <span class="chip-value">{props.value}</span>
@@ -47,17 +48,26 @@ function Chip(props: { readonly label: string; readonly value: string; readonly 
   );
 }
 
+/** The range in force, and why it is not the one that was asked for. */
+function rangeNote(shown: string, asked: string): string {
+  return shown === asked ? '' : `asked for: ${asked}; the recording only tells whole steps apart`;
+}
+
 function TimeChip(props: { readonly address: Address }): JSX.Element | null {
   const { address } = props;
+  const time = useApplied()?.time ?? null;
   if (address.from_ms === '' && address.to_ms === '') {
     return null;
   }
-  const text = isMoment(address)
-    ? `the heap as it stood at ${formatMs(Number(address.to_ms))}`
-    : `${formatMs(Number(address.from_ms))} to ${address.to_ms === '' ? 'the end' : formatMs(Number(address.to_ms))}`;
+  const asked = { min: address.from_ms, max: address.to_ms };
+  const textOf = ({ min, max }: BlockRange): string =>
+    isMoment(address)
+      ? `the heap as it stood at ${formatMs(Number(max))}`
+      : `${formatMs(Number(min))} to ${max === '' ? 'the end' : formatMs(Number(max))}`;
+  const text = textOf(rangeInForce(asked, time === null ? null : { min: time.from_ms, max: time.to_ms }));
   return (
     <>
-      <Chip label="time" value={text} onRemove={resetTime} />
+      <Chip label="time" value={text} title={rangeNote(text, textOf(asked))} onRemove={resetTime} />
       {isMoment(address) ? null : (
         <li>
           <label>
@@ -81,18 +91,21 @@ function RangeChip(props: {
   readonly label: string;
   readonly min: string;
   readonly max: string;
+  readonly applied: { readonly min: number; readonly max: number } | null;
   readonly format: (value: number) => string;
   readonly onRemove: () => void;
 }): JSX.Element | null {
   if (props.min === '' && props.max === '') {
     return null;
   }
-  return <Chip label={props.label} value={rangeText(props, props.format)} onRemove={props.onRemove} />;
+  const text = rangeText(rangeInForce(props, props.applied), props.format);
+  return <Chip label={props.label} value={text} title={rangeNote(text, rangeText(props, props.format))} onRemove={props.onRemove} />;
 }
 
 /** `onEdit` brings a field's value back to where it was typed; processes and threads are chosen from lists. */
 export function FilterChips(props: { readonly address: Address; readonly onEdit?: (field: FilterField) => void }): JSX.Element {
   const { address, onEdit } = props;
+  const applied = useApplied();
   return (
     <ul class="filter-chips" aria-label="Active filters">
       {FILTER_FIELDS.map((field) => {
@@ -111,6 +124,7 @@ export function FilterChips(props: { readonly address: Address; readonly onEdit?
         label="blocks of"
         min={address.size_min_bytes}
         max={address.size_max_bytes}
+        applied={applied?.size_bytes ?? null}
         format={formatBytes}
         onRemove={() => go({ size_min_bytes: '', size_max_bytes: '', zoom: '' })}
       />
@@ -118,6 +132,7 @@ export function FilterChips(props: { readonly address: Address; readonly onEdit?
         label="blocks freed after"
         min={address.lifetime_min_ms}
         max={address.lifetime_max_ms}
+        applied={applied?.lifetime_ms ?? null}
         format={formatMs}
         onRemove={() => go({ lifetime_min_ms: '', lifetime_max_ms: '', zoom: '' })}
       />

@@ -2,11 +2,11 @@
 // and the costs that the filter makes unknown.
 import { createContext, type ComponentChildren, type JSX } from 'preact';
 import { useContext, useEffect } from 'preact/hooks';
-import { summary, type Summary } from '../api/answers';
+import { summary, type Selection, type Summary } from '../api/answers';
 import { ALL_COSTS, type CostKey } from '../model/cost';
 import { filterParams, isFiltered } from '../state/address';
 import { go } from '../state/app-state';
-import { useAddress, useAsk, type Asked } from '../state/hooks';
+import { isCurrent, useAddress, useAsk, type Asked } from '../state/hooks';
 import { UnavailableCosts, useKnows } from './parts/unknown-costs';
 
 const NOTHING: readonly CostKey[] = [];
@@ -15,6 +15,12 @@ const Passed = createContext<Asked<Summary> | null>(null);
 /** The summary of the selection; null without a filter. */
 export function usePassed(): Asked<Summary> | null {
   return useContext(Passed);
+}
+
+/** The ranges of the filter as the recording applies them; null without an answer. */
+export function useApplied(): Selection['filter'] | null {
+  const asked = usePassed();
+  return asked !== null && isCurrent(asked) ? (asked.value?.selection.filter ?? null) : null;
 }
 
 export function FilterScope(props: { readonly children: ComponentChildren }): JSX.Element {
