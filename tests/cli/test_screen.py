@@ -48,6 +48,17 @@ def test_rates_are_rounded(draw):
     assert "2,000  <1 a second" in screen(few)
 
 
+def test_rows_that_are_cut_alike_say_what_differs(draw):
+    name = "boost::recursive_wrapper<std::vector<{}, std::allocator<{}> > >::recursive_wrapper"
+    sites = [(name.format("plain_text", "plain_text"), 4 << 20), (name.format("element", "element"), 3 << 20)]
+    path = draw("!runtime_ms 300\n" + "".join(f"main;{site}(recursive_wrapper.hpp:116) 1 {size} 0 0 0 0 1 {size} {size}\n"
+                                              for site, size in sites))
+    rows = [line.split(maxsplit=3)[3] for line in screen(path).splitlines() if "hpp:116" in line and "holds" not in line]
+    assert [row.split("  ")[0] for row in rows[:2]] == ["boost...apper [vector..._text>]", "boost...apper [vector...ement>]"]
+    wide = screen("--width", "200", path)
+    assert "std::vector<element, std::allocator<element> >" in wide and " [" not in wide.split("most at the peak")[1].split("hpp:116")[0]
+
+
 def test_a_healthy_program_has_no_finding(draw):
     path = draw("!runtime_ms 9000\nmain;work 500 50000 500 50000 90 9000 10 1000 1000\n")
     assert json_of(path)["findings"]["items"] == [] and "FINDINGS" not in screen(path)

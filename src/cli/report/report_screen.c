@@ -4,12 +4,15 @@
 // Whatever was recorded, the screen has a limited number of lines: each list is cut, and says how
 // to see the rest.
 
+#include <string.h>
+
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "cli/report/report_lines.h"
 #include "cli/text/location_text.h"
 #include "cli/text/screen_text.h"
 #include "profile/model/function_name.h"
+#include "profile/names/distinct_name.h"
 
 enum {
     SUMMARY_SITES = 3,
@@ -22,17 +25,72 @@ enum {
     FINDING_BYTES_MAX = 600, // names may be megabytes
 };
 
-// Print a line such as "  1.2 MiB   12%  load(char const*)  app.c:12". It has the share if `whole`
-// is not 0.
+// The call sites with most of a cost. The first ones are shown.
+struct site_list {
+    enum cost cost;
+    uint64_t whole; // for shares; 0: there are none
+    struct u32_vec ids;
+    size_t count; // of the shown ones
+};
+
+static void site_list_release(struct site_list *list)
+{
+    u32_vec_release(&list->ids);
+}
+
+static uint32_t location_at(const struct report *report, const struct site_list *list, size_t place)
+{
+    return report->sites.sites.items[list->ids.items[place]].location;
+}
+
+// Append the name of a site's function in at most `columns`. If the name of another one in the list
+// is cut to the same text, the words in which they differ follow.
+static void append_name(const struct report *report,
+                        const struct site_list *list,
+                        size_t place,
+                        size_t columns,
+                        struct strbuf *out)
+{
+    const uint32_t location = location_at(report, list, place);
+    CLEANUP(strbuf_release) struct strbuf name = {0};
+    CLEANUP(strbuf_release) struct strbuf words = {0};
+    CLEANUP(strbuf_release) struct strbuf safe = {0};
+    CLEANUP(strbuf_release) struct strbuf cut = {0};
+    report_append_function(report, &name, location, false, columns);
+    struct name_peers peers = name_peers_of(
+        location == REC_NONE ? "" : profile_location_function(report->profile, location));
+    for (size_t i = 0; i < list->count && location != REC_NONE; i++) {
+        const uint32_t other = location_at(report, list, i);
+        CLEANUP(strbuf_release) struct strbuf text = {0};
+        report_append_function(report, &text, other, false, columns);
+        if (other != REC_NONE && strcmp(strbuf_text(&text), strbuf_text(&name)) == 0) {
+            name_peers_add(&peers, profile_location_function(report->profile, other));
+        }
+    }
+    name_append_difference(&words, &peers);
+    screen_append(&safe, strbuf_text(&words));
+    screen_append_cut(&cut, strbuf_text(&safe), columns / 2, SCREEN_CUT_MIDDLE);
+    if (cut.len == 0) {
+        strbuf_append_text(out, strbuf_text(&name));
+        return;
+    }
+    const size_t taken = strlen(" []") + screen_columns(strbuf_text(&cut));
+    report_append_function(report, out, location, false, columns - taken);
+    strbuf_printf(out, " [%s]", strbuf_text(&cut));
+}
+
+// Print a line such as "  1.2 MiB   12%  load(char const*)  app.c:12".
 static void print_site(const struct report *report,
                        FILE *out,
-                       const struct call_site *site,
-                       enum cost cost,
-                       uint64_t whole)
+                       const struct site_list *list,
+                       size_t place_in_list)
 {
     enum {
         PLACE_COLUMNS = 30
     };
+    const struct call_site *site = &report->sites.sites.items[list->ids.items[place_in_list]];
+    const enum cost cost = list->cost;
+    const uint64_t whole = list->whole;
     CLEANUP(strbuf_release) struct strbuf place = {0};
     CLEANUP(strbuf_release) struct strbuf cut = {0};
     CLEANUP(strbuf_release) struct strbuf function = {0};
@@ -51,7 +109,7 @@ static void print_site(const struct report *report,
         taken += SHARE_COLUMNS;
         (void)fprintf(out, "  %6s", format_percent(value, whole).text);
     }
-    report_append_function(report, &function, site->location, false, report_width(report) - taken);
+    append_name(report, list, place_in_list, report_width(report) - taken, &function);
     (void)fprintf(out, "  %s%s%s\n", strbuf_text(&function), cut.len > 0 ? "  " : "",
                   strbuf_text(&cut));
 }
@@ -68,12 +126,14 @@ print_sites(const struct report *report, FILE *out, enum cost cost, size_t limit
         [COST_TEMPORARY] = {"most temporary allocations", "-T"},
         [COST_LEAKED_BYTES] = {"most leaked", "-l"},
     };
-    CLEANUP(u32_vec_release) struct u32_vec ids = {0};
-    const uint64_t whole = has_shares ? costs_get(&report->summary.costs, cost) : 0;
-    TRY(call_sites_ranked(&report->sites, cost, &ids));
-    if (ids.len == 0 || !selection_knows(&report->selection, cost)) {
+    CLEANUP(site_list_release)
+    struct site_list list = {.cost = cost,
+                             .whole = has_shares ? costs_get(&report->summary.costs, cost) : 0};
+    TRY(call_sites_ranked(&report->sites, cost, &list.ids));
+    if (list.ids.len == 0 || !selection_knows(&report->selection, cost)) {
         return ERR_OK;
     }
+    list.count = min_u64(list.ids.len, limit);
     const bool is_live = cost == COST_LEAKED_BYTES && !profile_has_ended(report->profile);
     (void)fprintf(out, "\n  %s%s%s", report_paint(report, PAINT_TITLE),
                   is_live ? "most live" : lists[cost].title, report_unpaint(report));
@@ -81,12 +141,12 @@ print_sites(const struct report *report, FILE *out, enum cost cost, size_t limit
         (void)fprintf(out, " (%s)", lists[cost].option);
     }
     (void)fputc('\n', out);
-    for (size_t i = 0; i < ids.len && i < limit; i++) {
-        print_site(report, out, &report->sites.sites.items[ids.items[i]], cost, whole);
+    for (size_t i = 0; i < list.count; i++) {
+        print_site(report, out, &list, i);
     }
-    if (has_shares && ids.len > limit) {
+    if (has_shares && list.ids.len > limit) {
         (void)fprintf(out, "  %*s  and ", SITE_INDENT + SHARE_COLUMNS - 4, "");
-        report_print_counted(out, ids.len - limit, "more call site", "more call sites", "\n");
+        report_print_counted(out, list.ids.len - limit, "more call site", "more call sites", "\n");
     }
     return ERR_OK;
 }

@@ -4,6 +4,7 @@
 #include "base/compiler.h"
 #include "profile/compare/diff_format.h"
 #include "profile/model/function_name.h"
+#include "profile/names/distinct_name.h"
 
 const enum cost diff_judged_costs[DIFF_JUDGED_COSTS] = {COST_PEAK_BYTES, COST_ALLOCATIONS,
                                                         COST_TEMPORARY, COST_LEAKED_BYTES};
@@ -43,11 +44,25 @@ enum err diff_judge(const struct diff *diff,
     return ERR_OK;
 }
 
-static void append_function(const struct diff *diff, uint32_t entry, struct strbuf *out)
+static const char *name_of(const struct diff *diff, size_t entry)
 {
     const uint32_t function = diff->entries.items[entry].function;
-    const char *name = function != REC_NONE ? code_union_name(diff->code, function) : "(no stack)";
-    name_append_in_sentence(out, name);
+    return function != REC_NONE ? code_union_name(diff->code, function) : "(no stack)";
+}
+
+// Append the name of an entry's function, with what differs where its short form is another's, too.
+static void append_function(const struct diff *diff, uint32_t entry, struct strbuf *out)
+{
+    struct name_peers peers = name_peers_of(name_of(diff, entry));
+    CLEANUP(strbuf_release) struct strbuf shortest = {0};
+    name_append(&shortest, peers.name, NAME_NO_ANONYMOUS);
+    for (size_t i = 0; i < diff->entries.len; i++) {
+        if (name_has_short_form(name_of(diff, i), strbuf_text(&shortest))) {
+            name_peers_add(&peers, name_of(diff, i));
+        }
+    }
+    name_append_distinct(out, &peers);
+    out->failed |= shortest.failed;
 }
 
 bool diff_has_grown(const struct diff_finding_vec *findings)

@@ -9,6 +9,7 @@
 #include "host/os/file.h"
 #include "host/text/format.h"
 #include "profile/model/function_name.h"
+#include "profile/names/distinct_name.h"
 
 // Begin the sentence of the next finding.
 struct strbuf *finding_begin(struct findings_builder *builder, struct finding *finding)
@@ -59,6 +60,27 @@ enum err finding_add(struct findings_builder *builder, const struct finding *fin
     return finding_vec_push(&builder->out.items, *finding);
 }
 
+// Append the name of a call site's function. Where its short form is that of others that allocate,
+// too, the figure would seem to be theirs as well: then append what differs.
+static void
+append_function(const struct findings_builder *builder, struct strbuf *out, uint32_t location)
+{
+    const struct profile *profile = builder->selection->profile;
+    const struct row_groups *groups = &builder->out.groups;
+    struct name_peers peers = name_peers_of(profile_location_function(profile, location));
+    CLEANUP(strbuf_release) struct strbuf shortest = {0};
+    name_append(&shortest, peers.name, NAME_NO_ANONYMOUS);
+    for (uint32_t i = 0; i < groups->groups.len; i++) {
+        const uint32_t other = row_groups_location(groups, i);
+        const char *name = other == REC_NONE ? "" : profile_location_function(profile, other);
+        if (name_has_short_form(name, strbuf_text(&shortest))) {
+            name_peers_add(&peers, name);
+        }
+    }
+    name_append_distinct(out, &peers);
+    out->failed |= shortest.failed;
+}
+
 static void append_lines(const struct findings_builder *builder,
                          struct strbuf *out,
                          uint32_t location,
@@ -69,7 +91,7 @@ static void append_lines(const struct findings_builder *builder,
         strbuf_append_text(out, "code without a stack");
         return;
     }
-    name_append_in_sentence(out, profile_location_function(profile, location));
+    append_function(builder, out, location);
     const char *file = profile_location_file(profile, location);
     const uint32_t line = profile_location_get(profile, location)->line;
     if (file[0] == '\0') {

@@ -78,6 +78,25 @@ static void the_peak_is_explained(void **state)
     assert_ptr_equal(found, findings.items.items); // the first of all
 }
 
+// Two instances of a template on one line: the name without its arguments is that of both.
+static void a_name_is_that_of_the_function_with_the_figure(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "main;leaf<6>(m.cpp:7) 1 4194304 0 0 0 0 1 4194304 4194304\n@1 1 4194304 0 0 0\n"
+        "main;leaf<63>(m.cpp:7) 1 8388608 0 0 0 0 1 8388608 8388608\n@1 1 8388608 0 0 0\n";
+    CLEANUP(drawn_profile_release) struct drawn_profile drawn = {0};
+    CLEANUP(findings_release) struct findings findings = {0};
+    build(text, 300, &drawn, &findings);
+    const struct finding *found = find(&findings, FINDING_PEAK);
+    assert_non_null(found);
+    static const char begin[] = "leaf<63> (m.cpp:7) holds 8.00 MiB, 66.7% of the peak of 12.0 MiB.";
+    const char *sentence = findings_sentence(&findings, found);
+    if (strncmp(sentence, begin, sizeof(begin) - 1) != 0) {
+        fail_msg("%s", sentence);
+    }
+}
+
 // The drawing as a sample of one block in 64 KiB, most of them not recorded.
 static void take_sample(struct recording *recording)
 {
@@ -398,6 +417,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_peak_is_explained),
+        cmocka_unit_test(a_name_is_that_of_the_function_with_the_figure),
         cmocka_unit_test(figures_of_a_sample_have_their_errors),
         cmocka_unit_test(a_peak_of_a_moment_is_explained),
         cmocka_unit_test(a_pause_ends_no_rise),

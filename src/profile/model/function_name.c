@@ -277,6 +277,26 @@ size_t name_len_without_clones(const char *name)
     }
 }
 
+void name_append_cut(struct strbuf *out, const char *text, size_t most)
+{
+    const size_t len = strlen(text);
+    if (len <= most) {
+        strbuf_append(out, text, len);
+        return;
+    }
+    size_t head = most / 2;
+    size_t tail = len - most / 2;
+    while (head > 0 && ((unsigned char)text[head] & 0xc0) == 0x80) { // inside a UTF-8 character
+        head--;
+    }
+    while (tail < len && ((unsigned char)text[tail] & 0xc0) == 0x80) {
+        tail++;
+    }
+    strbuf_append(out, text, head);
+    strbuf_append_text(out, "...");
+    strbuf_append_text(out, text + tail);
+}
+
 void name_append_in_sentence(struct strbuf *out, const char *function)
 {
     enum {
@@ -284,20 +304,6 @@ void name_append_in_sentence(struct strbuf *out, const char *function)
     };
     CLEANUP(strbuf_release) struct strbuf name = {0};
     name_append(&name, function, NAME_NO_ANONYMOUS);
-    const char *text = strbuf_text(&name);
-    if (name.len <= NAME_BYTES) {
-        strbuf_append_text(out, text);
-        return;
-    }
-    size_t head = NAME_BYTES / 2;
-    size_t tail = name.len - NAME_BYTES / 2;
-    while (head > 0 && ((unsigned char)text[head] & 0xc0) == 0x80) { // inside a UTF-8 character
-        head--;
-    }
-    while (tail < name.len && ((unsigned char)text[tail] & 0xc0) == 0x80) {
-        tail++;
-    }
-    strbuf_append(out, text, head);
-    strbuf_append_text(out, "...");
-    strbuf_append_text(out, text + tail);
+    name_append_cut(out, strbuf_text(&name), NAME_BYTES);
+    out->failed |= name.failed;
 }

@@ -38,8 +38,11 @@ enum name_form {
 void name_append(struct strbuf *out, const char *name, enum name_form form);
 
 // Append a name in its shortest form for a sentence, which must be readable: the middle of a
-// long name is omitted.
+// long name is omitted. names/distinct_name.h tells it from others with that form.
 void name_append_in_sentence(struct strbuf *out, const char *name);
+
+// Append a text; of one with more than `most` bytes, a half of them from each end.
+void name_append_cut(struct strbuf *out, const char *text, size_t most);
 
 // The length of `name` without the suffixes of a compiler's clones: "work() [clone .part.0]",
 // "work.constprop.0", "work.cold". The same source has other clones in every build.
