@@ -32,30 +32,60 @@ static void builder_release(struct findings_builder *builder)
     findings_release(&builder->out);
 }
 
-// `held_bytes`: what the function with the gain holds at the peak.
-static void append_rise(const struct findings_builder *builder,
+// Append what a function gained. `is_first`: since when is not said yet.
+static void append_gain(const struct findings_builder *builder,
                         struct strbuf *out,
-                        uint64_t gained,
-                        uint64_t held_bytes)
+                        const struct finding_leader *leader,
+                        bool is_first)
+{
+    const struct peak_rise *rise = &builder->out.rise;
+    const uint64_t peak_bytes = builder->selection->profile->recording.totals.peak_bytes;
+    const uint64_t held_bytes = costs_get(&leader->costs, COST_PEAK_BYTES);
+    const uint64_t error_bytes = peak_rise_error_bytes(held_bytes, leader->gained);
+    strbuf_printf(out, " gained %s",
+                  finding_format_gain(builder, leader->gained, error_bytes).text);
+    if (is_first) {
+        strbuf_printf(out, " since %s, when the heap held ",
+                      format_duration(rise->trough_ms * 1000000).text);
+        strbuf_append_text(out, finding_format_bytes(builder, rise->trough_bytes).text);
+    } else {
+        strbuf_append_text(out, " in that time");
+    }
+    strbuf_printf(out, "; without that the peak would be %s.",
+                  finding_format_bytes(builder, peak_bytes - leader->gained).text);
+}
+
+// Append what the function with most of the peak gained, and what another one did that gained more.
+static MUST_USE enum err append_rise(const struct findings_builder *builder,
+                                     struct strbuf *out,
+                                     const struct finding_leader *leader)
 {
     const struct peak_rise *rise = &builder->out.rise;
     const struct recording *recording = &builder->selection->profile->recording;
     const uint64_t peak_bytes = recording->totals.peak_bytes;
-    if (rise->trough_bytes == 0 || gained == 0 || gained > peak_bytes) {
-        return;
+    struct finding_leader gainer;
+    TRY(finding_gainer(builder, &gainer));
+    const bool has_gained = leader->gained > 0 && leader->gained <= peak_bytes;
+    const bool is_another = gainer.gained > leader->gained && gainer.gained <= peak_bytes &&
+                            gainer.gained >= peak_bytes / PEAK_SHARE;
+    if (rise->trough_bytes == 0 || (!has_gained && !is_another)) {
+        return ERR_OK;
     }
-    strbuf_printf(
-        out, " It gained %s since %s, when the heap held ",
-        finding_format_gain(builder, gained, peak_rise_error_bytes(held_bytes, gained)).text,
-        format_duration(rise->trough_ms * 1000000).text);
-    strbuf_printf(out, "%s; without that the peak would be ",
-                  finding_format_bytes(builder, rise->trough_bytes).text);
-    strbuf_printf(out, "%s.", finding_format_bytes(builder, peak_bytes - gained).text);
+    if (has_gained) {
+        strbuf_append_text(out, " It");
+        append_gain(builder, out, leader, true);
+    }
+    if (is_another) {
+        strbuf_append_char(out, ' ');
+        finding_append_leader(builder, out, &gainer);
+        append_gain(builder, out, &gainer, !has_gained);
+    }
     if (rise->mark != REC_NONE) {
         strbuf_printf(
             out, " The last mark before the peak was \"%s\".",
             profile_string(builder->selection->profile, recording->marks[rise->mark].text));
     }
+    return ERR_OK;
 }
 
 static MUST_USE enum err find_peak(struct findings_builder *builder)
@@ -89,7 +119,7 @@ static MUST_USE enum err find_peak(struct findings_builder *builder)
     strbuf_printf(out, " holds %s, ", finding_format(builder, &leader.costs, COST_PEAK_BYTES).text);
     strbuf_printf(out, "%s of the peak", format_percent(bytes, peak_bytes).text);
     strbuf_printf(out, " of %s.", finding_format(builder, whole, COST_PEAK_BYTES).text);
-    append_rise(builder, out, leader.gained, bytes);
+    TRY(append_rise(builder, out, &leader));
     return finding_add(builder, &finding);
 }
 

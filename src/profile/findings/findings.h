@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // findings: what deserves attention in a recording, as ranked sentences with figures.
 //
-//   peak      a function holds a large share of the heap's peak; what it gained since the trough
+//   peak      a function holds a large share of the heap's peak; what it gained since the trough,
+//             and which other one gained more
 //   growth    memory of a call site grows until the end of the run
 //   unfreed   much memory is live at the end and does not grow
 //   churn     a function makes many temporary allocations, or grows blocks step by step

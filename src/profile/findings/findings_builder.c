@@ -123,8 +123,10 @@ void finding_append_leader(const struct findings_builder *builder,
                  leader->sites - 1);
 }
 
-enum err
-finding_leader(const struct findings_builder *builder, enum cost cost, struct finding_leader *out)
+// Find the function with the largest sum of `values`, which are by group.
+static MUST_USE enum err leader_of(const struct findings_builder *builder,
+                                   const struct u64_vec *values,
+                                   struct finding_leader *out)
 {
     const struct code_index *code = &builder->selection->profile->code;
     const struct row_groups *groups = &builder->out.groups;
@@ -134,11 +136,11 @@ finding_leader(const struct findings_builder *builder, enum cost cost, struct fi
     for (uint32_t pass = 0; pass < 2; pass++) {
         *out = (struct finding_leader){.group = REC_NONE};
         uint64_t largest = 0;
-        for (uint32_t i = 0; i < groups->groups.len; i++) {
+        for (uint32_t i = 0; i < values->len; i++) {
             const uint32_t location = row_groups_location(groups, i);
             const size_t function = location == REC_NONE ? code->functions.len
                                                          : code->locations.items[location].function;
-            const uint64_t value = costs_get(&groups->groups.items[i].costs, cost);
+            const uint64_t value = values->items[i];
             if (pass == 0) {
                 sums.items[function] += value;
                 leader = sums.items[function] > sums.items[leader] ? function : leader;
@@ -153,4 +155,21 @@ finding_leader(const struct findings_builder *builder, enum cost cost, struct fi
         }
     }
     return ERR_OK;
+}
+
+enum err
+finding_leader(const struct findings_builder *builder, enum cost cost, struct finding_leader *out)
+{
+    const struct row_group_vec *groups = &builder->out.groups.groups;
+    CLEANUP(u64_vec_release) struct u64_vec values = {0};
+    TRY(u64_vec_resize(&values, groups->len));
+    for (size_t i = 0; i < groups->len; i++) {
+        values.items[i] = costs_get(&groups->items[i].costs, cost);
+    }
+    return leader_of(builder, &values, out);
+}
+
+enum err finding_gainer(const struct findings_builder *builder, struct finding_leader *out)
+{
+    return leader_of(builder, &builder->out.rise.gained, out);
 }

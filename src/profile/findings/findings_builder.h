@@ -49,6 +49,10 @@ enum err finding_leader(const struct findings_builder *builder,
                         enum cost cost,
                         struct finding_leader *out) MUST_USE;
 
+// Find the function that gained most from the trough to the peak. ERR_NO_MEMORY.
+enum err finding_gainer(const struct findings_builder *builder, struct finding_leader *out)
+    MUST_USE;
+
 // Append a call site to a sentence, as "load (app.c:12)". REC_NONE: code without a stack.
 void finding_append_site(const struct findings_builder *builder,
                          struct strbuf *out,

@@ -78,6 +78,40 @@ static void the_peak_is_explained(void **state)
     assert_ptr_equal(found, findings.items.items); // the first of all
 }
 
+// A rise from 300 ms, of an index that grows by 14 MiB or not at all, and of a report.
+static void the_larger_gain_of_another_is_named(void **state)
+{
+    (void)state;
+#define BUMP "main;bump(c.c:1) 1 10485760 1 10485760\n@0 1 10485760 0 0 0\n@2 0 0 1 10485760 0\n"
+    static const struct {
+        const char *text;
+        const char *sentence;
+    } cases[] = {
+        {BUMP "main;index(a.c:7) 2 25165824 0 0 0 0 2 25165824 25165824\n"
+              "@1 1 10485760 0 0 0\n@4 1 14680064 0 0 0\n"
+              "main;render(b.c:3) 3 15728640 0 0 0 0 3 15728640 15728640\n@4 3 15728640 0 0 0\n",
+         "index (a.c:7) holds 24.0 MiB, 61.5% of the peak of 39.0 MiB. It gained 14.0 MiB "
+         "since 400 ms, when the heap held 10.0 MiB; without that the peak would be "
+         "25.0 MiB. render (b.c:3) gained 15.0 MiB in that time; without that the peak "
+         "would be 24.0 MiB."},
+        {BUMP "main;index(a.c:7) 1 15728640 0 0 0 0 1 15728640 15728640\n@1 1 15728640 0 0 0\n"
+              "main;fill(b.c:9) 1 10485760 0 0 0 0 1 10485760 10485760\n@4 1 10485760 0 0 0\n"
+              "main;render(b.c:3) 3 14680064 0 0 0 0 3 14680064 14680064\n@4 3 14680064 0 0 0\n",
+         "index (a.c:7) holds 15.0 MiB, 38.5% of the peak of 39.0 MiB. render (b.c:3) gained "
+         "14.0 MiB since 400 ms, when the heap held 15.0 MiB; without that the peak would be "
+         "25.0 MiB."},
+    };
+#undef BUMP
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(drawn_profile_release) struct drawn_profile drawn = {0};
+        CLEANUP(findings_release) struct findings findings = {0};
+        build(cases[i].text, 1000, &drawn, &findings);
+        const struct finding *found = find(&findings, FINDING_PEAK);
+        assert_non_null(found);
+        assert_string_equal(findings_sentence(&findings, found), cases[i].sentence);
+    }
+}
+
 // Two instances of a template on one line: the name without its arguments is that of both.
 static void a_name_is_that_of_the_function_with_the_figure(void **state)
 {
@@ -417,6 +451,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_peak_is_explained),
+        cmocka_unit_test(the_larger_gain_of_another_is_named),
         cmocka_unit_test(a_name_is_that_of_the_function_with_the_figure),
         cmocka_unit_test(figures_of_a_sample_have_their_errors),
         cmocka_unit_test(a_peak_of_a_moment_is_explained),
