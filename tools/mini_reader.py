@@ -43,7 +43,7 @@ TABLES = {
         (17, "represented_allocations", 64, 0), (18, "represented_bytes", 64, 0),
         (19, "max_weight", 64, 0), (20, "peak_standard_error_bytes", 64, 0),
         (21, "peak_at_least_bytes", 64, 0), (22, "sample_bytes", 64, 0),
-        (23, "interval_bytes", 64, 0)]),
+        (23, "interval_bytes", 64, 0), (24, "peak_flight_bytes", 64, 0)]),
     "CNTR": ("counters", [
         (1, "name", 32, 0), (2, "text", 32, 0), (3, "kind", 32, 0), (4, "value", 64, 0)]),
     "PROC": ("processes", [

@@ -194,9 +194,14 @@ function recordPaced(make, isPaced) {
   }
 }
 
-/** What the command line says of the same file. */
+/** What the command line says of the same file: with status 1 if nothing matches, and the same document. */
 export function report(file, args = []) {
-  return JSON.parse(run(CAIRN, ['report', '--json', '-n', '0', ...args, file]).toString('utf8'));
+  try {
+    return JSON.parse(run(CAIRN, ['report', '--json', '-n', '0', ...args, file]).toString('utf8'));
+  } catch (error) {
+    assert.equal(error.status, 1, error.message);
+    return JSON.parse(error.stdout.toString('utf8'));
+  }
 }
 
 /** The recording as a page in one file; gives its path. */

@@ -2,8 +2,8 @@
 // memory_areas: the memory map of a process, from /proc/PID/smaps and pagemap.
 //
 // smaps is read whole, at once; but the process keeps running, and the kernel returns a piece at a
-// time. So the total of a snapshot is the sum of its own lines, and may differ from other files; and
-// an area that grew downwards, or was joined to another, between two pieces overlaps what came
+// time. So the total of a snapshot is the sum of its own lines, and may differ from other files.
+// An area that grew downwards, or was joined to another, between two pieces overlaps what came
 // before: then the later line holds.
 // Context: H. The kernel writes the texts, but a program chooses names and sizes; both are bounded.
 #pragma once
