@@ -273,7 +273,7 @@ def test_processes_stand_with_the_largest_peak_first(draw, peaks):
     lines = [line for line in text[text.index("\nPROCESSES"):].splitlines() if "at its peak" in line]
     wanted = sorted(enumerate(peaks), key=lambda one: -one[1])
     assert [line.split() for line in lines] == [
-        [str(peak), "B", "at", "its", "peak,", "1", "allocations", str(1000 + at), f"p{at}"]
+        [str(peak), "B", "at", "its", "peak,", "1", "allocation", str(1000 + at), f"p{at}"]
         for at, peak in wanted], text
     assert [process["process_peak_bytes"] for process in json_of(path)["processes"]] == peaks
 

@@ -111,7 +111,7 @@ def test_lifetimes_are_of_freed_blocks(run, value):
         assert {cost for cost, value in costs.items() if value is None} == set(unknown)
     totals = report["totals"]
     assert {key for key, value in totals.items() if value is None} == {
-        *unknown, "peak_error_bytes", "peak_at_least_bytes", "peak_at_most_bytes", "peak_time_ms"} - {"own_peak_bytes"}
+        *unknown, "peak_error_bytes", "peak_order_error_bytes", "peak_at_least_bytes", "peak_at_most_bytes", "peak_time_ms"} - {"own_peak_bytes"}
     assert None not in report["selection"]["recording_totals"].values()
 
 

@@ -90,7 +90,8 @@ def test_each_command_of_the_guide_of_budgets_runs(tmp_path):
     app = tmp_path / "app"
     app.write_text(f"#!/bin/sh\nexec {PROGRAMS / 'sampled'}\n")
     app.chmod(0o755)
-    for command in commands:
+    # Without tests to run there is nothing to judge; cli.check judges a budget of a Python function.
+    for command in (command for command in commands if "-m pytest" not in command):
         broken = 1 if "--max-leaked 0" in command else 0
         run(command, tmp_path, status=broken)
     settings = "\n".join(commands_of(BUDGETS)).split("# comments")[1]

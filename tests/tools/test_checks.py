@@ -14,7 +14,8 @@ HEAD = "// SPDX-License-Identifier: MIT\n"
 
 
 def run(tool, root, *more):
-    result = subprocess.run([sys.executable, "-B", ROOT / "tools" / tool, root, *more], capture_output=True, text=True,
+    interpreter = [sys.executable, "-B"] if tool.endswith(".py") else []
+    result = subprocess.run([*interpreter, ROOT / "tools" / tool, root, *more], capture_output=True, text=True,
                             check=False)
     return result.returncode, result.stdout + result.stderr
 

@@ -244,7 +244,7 @@ static void the_bottom_says_what_is_typed_asked_or_wrong(void **state)
     press(&model, 'a');
     draw(&model, size, &picture);
     assert_non_null(strstr(top_picture_text(&picture, 23), "Filter: oa_"));
-    assert_non_null(strstr(top_picture_text(&picture, 4), "1 of 4 call sites match 'oa'"));
+    assert_non_null(strstr(top_picture_text(&picture, 4), "1 of 4 call sites matches 'oa'"));
     press(&model, TOP_KEY_ESCAPE);
     press(&model, 'k');
     draw(&model, size, &picture);

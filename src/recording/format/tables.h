@@ -150,10 +150,10 @@ struct rec_process {
     rec_string executable;
     rec_string command_line;
     rec_string allocator;    // path of the object that served malloc
+    rec_string runtime;      // key of symbols/runtimes/runtime_table.h; 0: none is known
     uint64_t left_ms;        // 1 + the time when its blocks left the heap, because it ended or
                              // executed another program; 0: they stay to the end of the recording
     uint64_t killed_threads; // REC_PROCESS_KILLED: threads that had not ended by then
-    rec_string runtime;      // key of symbols/runtimes/runtime_table.h; 0: none is known
     uint64_t end_error_ms; // 1 + how much later it ended at most; 0: unknown, and end_ms may be the
                            // time of its last event
 };

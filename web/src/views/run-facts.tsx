@@ -74,9 +74,7 @@ export function Health(props: { readonly summary: Summary }): JSX.Element {
     <section class="health">
       <h2>Data quality</h2>
       <p>
-        {health.lost_events === 0
-          ? 'No event was lost.'
-          : `${formatCountOf(health.lost_events, 'event was', 'events were')} lost: the numbers are too low.`}
+        {health.lost_events === 0 ? 'No event was lost.' : 'Events were lost, as listed here: the numbers are too low.'}
         {health.frames === 0 ? '' : ` ${formatPercent(health.frames_with_function, health.frames)} of the frames have a function name, ${formatPercent(health.frames_with_line, health.frames)} a source line.`}
       </p>
       <ul>
