@@ -338,7 +338,7 @@ def test_each_key_for_the_filter_is_obeyed(run, key):
     run.terminal.wait(lambda lines: row(lines, "keep") and not row(lines, "churn") and "Filter: KEEP_" in lines[-1],
                       "the filter")
     run.terminal.press("enter")
-    run.terminal.wait_for_all("call sites match 'KEEP'", r"F10 Quit\Z")
+    run.terminal.wait_for_all("call sites match(es)? 'KEEP'", r"F10 Quit\Z")
 
 
 def test_f7_marks_and_f8_pauses_and_space_updates(run):

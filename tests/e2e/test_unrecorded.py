@@ -106,7 +106,7 @@ def test_what_is_executed_after_the_recorder_lacks_no_library(scratch, small, pl
     script = f"(read go < {scratch}/go; {small['none']} late > {scratch}/out 2>&1; echo end > {scratch}/end) &"
     with subprocess.Popen([placed, "record", "-o", scratch / "x.cairn", "sh", "-c", script], env=environment(),
                           stderr=subprocess.PIPE) as recorder:
-        read_until(recorder.stderr.fileno(), b"are still")
+        read_until(recorder.stderr.fileno(), b"still running")
         recorder.send_signal(signal.SIGINT)
         recorder.wait(60)
     (scratch / "go").write_text("go\n")
