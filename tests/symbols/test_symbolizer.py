@@ -543,6 +543,7 @@ def test_a_separate_debug_file_that_zstd_compressed_is_read(build, tmp_path):
     assert ours == expected
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("variant", [("g++", "-O2", "-g", "-gdwarf-4"), ("clang++", "-O2", "-g"),
                                      ("gcc", "-O2", "-g", "-gz"),
                                      ("gcc", "-O2", "-g", "-Wl,--compress-debug-sections=zstd")], ids=" ".join)
