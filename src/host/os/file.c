@@ -495,7 +495,10 @@ enum err file_create(const char *path, mode_t mode, int *out_fd, struct err_info
 enum err file_create_missing(const char *path, mode_t mode, struct err_info *info)
 {
     CLEANUP(text_freep) char *target = NULL;
-    TRY(file_find_target(path, &target, info));
+    const enum err found = file_find_target(path, &target, info);
+    if (target == NULL) {
+        return found;
+    }
     TRY(file_refuse_planted(target, info));
     CLEANUP(fd_closep) int fd = create_or_name(-1, target, mode);
     if (fd < 0 && errno != EEXIST) {

@@ -221,7 +221,7 @@ static void what_comes_at_the_end_is_no_growth(void **state)
             lived.live[t] = phase < 3 || t >= LIFE - began ? 50 * UNIT : 0;
             lived.work[t] = 10;
         }
-        lived.births[LIFE - began] = 50 * UNIT;
+        lived.births[LIFE - began] = (uint64_t)50 * UNIT;
         assert_string_equal(growth_class_name(judge(&lived).class), "bursts");
     }
     struct lived late = {0};
