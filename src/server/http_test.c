@@ -66,10 +66,11 @@ static void who_falls_silent_is_hung_up_on(void **state)
     assert_int_equal(http_library_load(&info), ERR_OK);
     struct http http = {.silence_max_s = SILENCE_S};
     assert_int_equal(event_hub_init(&http.events), ERR_OK);
-    struct listener listener = {.fd = -1};
+    CLEANUP(listener_release) struct listener listener = {.fd = -1};
     assert_int_equal(listener_open("127.0.0.1:0", &listener, &info), ERR_OK);
     struct MHD_Daemon *daemon = http_daemon_start(&http, listener.fd, NULL, &info);
     assert_non_null(daemon);
+    listener.fd = -1; // owned by the daemon from here on
     int silent[ARRAY_LEN(beginnings)];
     for (size_t i = 0; i < ARRAY_LEN(beginnings); i++) {
         silent[i] = connect_to(listener.port);
