@@ -98,11 +98,11 @@ def changes_identity(path):
 
 
 # What cairn says while it waits for processes that the program left behind.
-LEFT_BEHIND = "of the processes that it started are still running"
+LEFT_BEHIND = "still running; recording continues until the end of what it started"
 
 # cairn's reasons for a refusal, and checks whether each holds.
 REASONS = (
-    ("is a static Go program", lambda path: ".gopclntab" in readelf(path, "-S")),
+    ("static Go program; ", lambda path: ".gopclntab" in readelf(path, "-S")),
     ("is a static executable", lambda path: "INTERP" not in readelf(path, "-l")),
     ("is a 32-bit program", lambda path: "ELF32" in readelf(path, "-h")),
     ("another kind of processor",

@@ -22,6 +22,11 @@ FAITHFUL = 'while [ "$1" != -- ]; do shift; done; shift; '
 
 @pytest.mark.parametrize("words", [LEFT_BEHIND, *(words for words, _ in REASONS)])
 def test_cairn_says_what_the_sweep_looks_for(words):
+    # cairn puts the name of a runtime into its sentence.
+    runtimes = (ROOT / "src/symbols/runtimes/runtime_table.c").read_text(encoding="utf-8")
+    for name in re.findall(r'\.name = "([^"]*)"', runtimes):
+        if words == f"static {name} program; ":
+            words = "static %s program; "
     sources = (path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.c"))
     assert any(words in re.sub(r'"\s*\n\s*"', "", source) for source in sources)
 
