@@ -268,7 +268,7 @@ int record_follow(const struct record_settings *settings, const struct option_wo
         const uint64_t began_ns = clock_thread_cpu_ns();
         struct err_info trouble = {0};
         if (!follower.is_over && attend(&follower, &trouble) != ERR_OK) {
-            (void)command_error(&trouble); // it is no reason to end: the next look may do better
+            (void)command_error(&trouble); // not fatal: the next search may succeed
         }
         rest(&follower, clock_thread_cpu_ns() - began_ns);
         reap(&follower);

@@ -50,8 +50,8 @@ struct attach_step {
     uint64_t deadline_ms; // CLOCK_MONOTONIC
 };
 
-// Start a step: a copy of `wanted`, whose first five fields are set. A step whose thread cannot be
-// started is over, with that result. NULL: there is no memory.
+// Start a step: a copy of `wanted`, whose first five fields are set. If its thread cannot be
+// started, the step is over at once, and its result says why. NULL: there is no memory.
 struct attach_step *attach_step_start(const struct attach_step *wanted);
 
 // Return whether a step is over; then its result is valid.

@@ -7,8 +7,8 @@
 #include "base/compiler.h"
 #include "symbols/elf/symbol_table.h"
 
-// A library of another runtime may be in a program of one, so only functions that the runtime
-// itself defines are here, not those that its extensions have.
+// A program of one runtime may link the library of another. So the table has only functions that
+// a runtime itself defines, and none that its extensions define.
 static const struct runtime table[] = {
     {
         .key = "go",

@@ -12,7 +12,6 @@
 // goes on: it sets up the handler's frame and stops at the handler's first instruction. So a
 // stopped thread holds no signal, and letting it go passes none.
 #include "inject/process/threads/thread_stop.h"
-#include "host/text/format.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -29,6 +28,7 @@
 #include "base/minmax.h"
 #include "host/containers/map_u64.h"
 #include "host/os/quiet_thread.h"
+#include "host/text/format.h"
 #include "inject/process/proc_files.h"
 #include "inject/process/target_refusal.h"
 #include "inject/process/threads/interrupted_call.h"

@@ -185,10 +185,8 @@ struct growth_history drawn_history(const struct drawn_run *run)
     return (struct growth_history){.count = run->slices,
                                    .live_bytes = run->live_bytes,
                                    .birth_bytes = run->birth_bytes,
-#ifndef OLD_RULE
                                    .work = run->work,
                                    .kept = run->live_count,
-#endif
                                    .allocations = (uint64_t)run->count,
                                    .step = run->step};
 }
