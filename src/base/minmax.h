@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// minmax: the smaller and the larger of two unsigned numbers, and by how much one is larger.
+// minmax: the smaller and the larger of two unsigned numbers, by how much one is larger, and a sum
+// that stays at the largest number.
 // Context: T and H; pure.
 #pragma once
 
@@ -25,4 +26,10 @@ static inline uint64_t limited_u64(uint64_t count, uint64_t limit)
 static inline uint64_t excess_u64(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : 0;
+}
+
+// Return a + b, or the largest number if that is larger.
+static inline uint64_t capped_sum_u64(uint64_t a, uint64_t b)
+{
+    return a < UINT64_MAX - b ? a + b : UINT64_MAX;
 }

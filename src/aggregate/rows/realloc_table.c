@@ -12,11 +12,6 @@ void realloc_table_release(struct realloc_table *table)
     map_u64_release(&table->places);
 }
 
-static uint64_t sum(uint64_t a, uint64_t b)
-{
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
 // Add what `more` counts to its row.
 static enum err add(struct realloc_table *table, const struct rec_realloc *more)
 {
@@ -29,8 +24,8 @@ static enum err add(struct realloc_table *table, const struct rec_realloc *more)
     }
     struct rec_realloc *entry = table->entries.items + place;
     entry->reallocs += more->reallocs;
-    entry->moved_bytes = sum(entry->moved_bytes, more->moved_bytes);
-    entry->grown_bytes = sum(entry->grown_bytes, more->grown_bytes);
+    entry->moved_bytes = capped_sum_u64(entry->moved_bytes, more->moved_bytes);
+    entry->grown_bytes = capped_sum_u64(entry->grown_bytes, more->grown_bytes);
     entry->largest_bytes = max_u64(entry->largest_bytes, more->largest_bytes);
     return ERR_OK;
 }

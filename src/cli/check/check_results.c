@@ -9,7 +9,6 @@
 #include <sys/wait.h>
 
 #include "base/compiler.h"
-#include "base/minmax.h"
 #include "cli/diff/diff_report.h"
 #include "cli/report/report_lines.h"
 #include "cli/text/screen_text.h"
@@ -202,8 +201,7 @@ static void append_bounds(const struct summary *summary,
                           struct strbuf *out)
 {
     const uint64_t range_bytes = figure->at_most - figure->at_least;
-    const uint64_t flight_bytes =
-        excess_u64(summary->peak_error_bytes, summary->peak_order_error_bytes);
+    const uint64_t flight_bytes = summary_peak_flight_bytes(summary);
     if (verdict == BUDGET_UNCERTAIN || summary_peak_has_share(summary, range_bytes)) {
         strbuf_printf(out, ", at least %s", format_bytes(figure->at_least).text);
         strbuf_printf(out, ", at most %s", format_bytes(figure->at_most).text);

@@ -83,7 +83,7 @@ static void print_flights(const struct diff_report *report, FILE *out)
     bool is_shown = false;
     for (size_t side = 0; side < SIDE_COUNT; side++) {
         const struct summary *summary = &report->comparison->diff.summaries[side];
-        flights[side] = excess_u64(summary->peak_error_bytes, summary->peak_order_error_bytes);
+        flights[side] = summary_peak_flight_bytes(summary);
         is_shown = is_shown || summary_peak_has_share(summary, flights[side]);
     }
     if (is_shown) {

@@ -62,7 +62,7 @@ estimate_of(const struct sampling *sampling, uint64_t value, uint64_t error)
     return (struct budget_figure){
         .value = value,
         .at_least = value > error ? value - error : value > 0,
-        .at_most = value > 0 ? capped_sum(value, error) : sampling_most_unseen(sampling),
+        .at_most = value > 0 ? capped_sum_u64(value, error) : sampling_most_unseen(sampling),
         .error = error,
         .is_estimate = true,
     };

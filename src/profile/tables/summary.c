@@ -142,12 +142,17 @@ uint64_t summary_peak_at_least(const struct summary *summary)
 
 uint64_t summary_peak_at_most(const struct summary *summary)
 {
-    return capped_sum(summary->costs.values[COST_PEAK_BYTES], summary->peak_error_bytes);
+    return capped_sum_u64(summary->costs.values[COST_PEAK_BYTES], summary->peak_error_bytes);
 }
 
 uint64_t summary_peak_order_at_most(const struct summary *summary)
 {
-    return capped_sum(summary->costs.values[COST_PEAK_BYTES], summary->peak_order_error_bytes);
+    return capped_sum_u64(summary->costs.values[COST_PEAK_BYTES], summary->peak_order_error_bytes);
+}
+
+uint64_t summary_peak_flight_bytes(const struct summary *summary)
+{
+    return excess_u64(summary->peak_error_bytes, summary->peak_order_error_bytes);
 }
 
 bool summary_peak_has_share(const struct summary *summary, uint64_t part_bytes)

@@ -24,8 +24,8 @@ struct summary {
     uint64_t events;           // of the whole recording
     uint64_t peak_error_bytes; // the true peak is within peak_bytes +- this; see rec_totals
     uint64_t peak_below_bytes; // but is lower than peak_bytes by at most this
-    uint64_t
-        peak_order_error_bytes; // the same in the program's own order, without blocks in flight
+    // The error in the program's own order: peak_error_bytes without blocks in flight.
+    uint64_t peak_order_error_bytes;
     uint64_t peak_time_ms;
     uint64_t peak_rss_bytes;  // of the whole process tree; 0 if never sampled
     uint64_t runtime_ms;      // of the whole recording
@@ -45,11 +45,8 @@ uint64_t summary_peak_at_least(const struct summary *summary);
 uint64_t summary_peak_at_most(const struct summary *summary);
 uint64_t summary_peak_order_at_most(const struct summary *summary);
 
-// Return a + b, or the largest number if that is larger.
-static inline uint64_t capped_sum(uint64_t a, uint64_t b)
-{
-    return a < UINT64_MAX - b ? a + b : UINT64_MAX;
-}
+// What the blocks in flight add to the upper bound: what the program's own order leaves out.
+uint64_t summary_peak_flight_bytes(const struct summary *summary);
 
 // Whether `part_bytes` are at least a hundredth of the peak, and so worth a sentence.
 bool summary_peak_has_share(const struct summary *summary, uint64_t part_bytes);

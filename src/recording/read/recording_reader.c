@@ -129,7 +129,7 @@ static void set_limits(const struct opening *o, struct loading *l)
 {
     const uint64_t by_size = o->limits.base_bytes + o->limits.ratio * o->source.bytes;
     const uint64_t need = table_reader_need(&l->tables);
-    const uint64_t wanted = by_size < UINT64_MAX - need ? by_size + need : UINT64_MAX;
+    const uint64_t wanted = capped_sum_u64(by_size, need);
     const uint64_t most = max_u64(l->table_bytes, min_u64(wanted, o->limits.most_bytes));
     l->tables.budget_bytes += most - l->table_bytes;
     l->raw_bytes += most - l->table_bytes;
