@@ -71,12 +71,6 @@ static void print_text(const struct profile *profile, const struct rec_event *ev
                  event->size_bytes, strbuf_text(&function)); // errors are found at the end
 }
 
-static void key_or_null(struct json_writer *w, const char *key, uint64_t value, bool is_known)
-{
-    json_key(w, key);
-    json_known_u64(w, value, is_known);
-}
-
 static MUST_USE enum err print_json(const struct profile *profile, const struct rec_event *event)
 {
     const struct event_place place = place_of(profile, event);
@@ -86,13 +80,13 @@ static MUST_USE enum err print_json(const struct profile *profile, const struct 
     json_key_string(&w, "kind", kind_name(event->kind));
     json_key_u64(&w, "process", event->process);
     json_key_u64(&w, "pid", place.pid);
-    key_or_null(&w, "thread", event->thread, event->thread != REC_NONE);
+    json_key_known_u64(&w, "thread", event->thread, event->thread != REC_NONE);
     json_key_u64(&w, "thread_id", place.thread_id);
     json_key_u64(&w, "address", event->address);
     json_key_u64(&w, "size_bytes", event->size_bytes);
     json_key_u64(&w, "weight", (uint64_t)event->others + 1);
-    key_or_null(&w, "row", event->row, event->row != REC_NONE);
-    key_or_null(&w, "stack", place.node, place.node != REC_NONE);
+    json_key_known_u64(&w, "row", event->row, event->row != REC_NONE);
+    json_key_known_u64(&w, "stack", place.node, place.node != REC_NONE);
     json_key_string(&w, "function", place.function);
     TRY(json_finish(&w));
     (void)putchar('\n'); // an error of the stream is found at the end

@@ -287,6 +287,12 @@ void json_value_string_bytes(struct json_writer *w, const char *text, size_t len
     put_quoted(w, text, len);
 }
 
+void json_key_known_u64(struct json_writer *w, const char *key, uint64_t value, bool is_known)
+{
+    json_key(w, key);
+    json_known_u64(w, value, is_known);
+}
+
 void json_key_u64(struct json_writer *w, const char *key, uint64_t value)
 {
     json_key(w, key);

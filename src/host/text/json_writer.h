@@ -71,6 +71,7 @@ void json_value_string_bytes(struct json_writer *w, const char *text, size_t len
 
 // Write a key with its value.
 void json_key_u64(struct json_writer *w, const char *key, uint64_t value);
+void json_key_known_u64(struct json_writer *w, const char *key, uint64_t value, bool is_known);
 void json_key_double(struct json_writer *w, const char *key, double value);
 void json_key_bool(struct json_writer *w, const char *key, bool value);
 void json_key_string(struct json_writer *w, const char *key, const char *text);

@@ -69,9 +69,9 @@ struct selection {
     struct u32_vec rows;           // owned; indices of recording.rows, ascending
     struct costs_vec costs;        // owned; by index in rows; empty if all rows pass whole
     struct costs estimated;        // the part of each cost's sum that is an estimate
-    uint32_t
-        unknown; // bit n: enum cost n is unknown: the recording's source did not measure it, or
-                 // the filter hides it. It is 0 or derived, and must not be shown as a figure
+    // Bit n: enum cost n is unknown: the recording's source did not measure it, or the filter hides
+    // it. It is 0 or derived, and must not be shown as a figure.
+    uint32_t unknown;
     uint32_t unmatched;      // bit n: the recording has nothing that enum filter_name n matches
     bool has_range;          // of time
     struct time_range range; // and classes of the blocks that pass; the whole run if not restricted

@@ -183,8 +183,8 @@ void view_costs(
     json_key_object(view->w, key);
     for (int cost = 0; cost < COST_COUNT; cost++) {
         if ((bits >> cost & 1) != 0) {
-            json_key(view->w, cost_get_info((enum cost)cost)->key);
-            json_known_u64(view->w, costs->values[cost], (unknown >> cost & 1) == 0);
+            json_key_known_u64(view->w, cost_get_info((enum cost)cost)->key, costs->values[cost],
+                               (unknown >> cost & 1) == 0);
         }
     }
     json_end_object(view->w);

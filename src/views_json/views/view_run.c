@@ -114,12 +114,6 @@ static bool knows(const struct summary *summary, enum cost cost)
     return (summary->unknown >> cost & 1) == 0;
 }
 
-static void write_known(struct json_writer *w, const char *key, uint64_t value, bool is_known)
-{
-    json_key(w, key);
-    json_known_u64(w, value, is_known);
-}
-
 void view_totals(struct view *view, const char *key, const struct summary *summary)
 {
     struct json_writer *w = view->w;
@@ -127,26 +121,26 @@ void view_totals(struct view *view, const char *key, const struct summary *summa
     for (int cost = 0; cost < COST_COUNT; cost++) {
         // The sum of the rows' own peaks was never live at one time.
         if (cost != COST_OWN_PEAK_BYTES) {
-            write_known(w, cost_get_info((enum cost)cost)->key, summary->costs.values[cost],
-                        knows(summary, (enum cost)cost));
+            json_key_known_u64(w, cost_get_info((enum cost)cost)->key, summary->costs.values[cost],
+                               knows(summary, (enum cost)cost));
         }
     }
     const bool has_peak = knows(summary, COST_PEAK_BYTES);
-    write_known(w, "peak_error_bytes", summary->peak_error_bytes, has_peak);
-    write_known(w, "peak_order_error_bytes", summary->peak_order_error_bytes, has_peak);
-    write_known(w, "peak_at_least_bytes", summary_peak_at_least(summary), has_peak);
-    write_known(w, "peak_at_most_bytes", summary_peak_at_most(summary), has_peak);
-    write_known(w, "peak_time_ms", summary->peak_time_ms, has_peak && summary->has_times);
+    json_key_known_u64(w, "peak_error_bytes", summary->peak_error_bytes, has_peak);
+    json_key_known_u64(w, "peak_order_error_bytes", summary->peak_order_error_bytes, has_peak);
+    json_key_known_u64(w, "peak_at_least_bytes", summary_peak_at_least(summary), has_peak);
+    json_key_known_u64(w, "peak_at_most_bytes", summary_peak_at_most(summary), has_peak);
+    json_key_known_u64(w, "peak_time_ms", summary->peak_time_ms, has_peak && summary->has_times);
     json_key_u64(w, "peak_rss_bytes", summary->peak_rss_bytes);
-    write_known(w, "runtime_ms", summary->runtime_ms, summary->has_times);
-    write_known(w, "counted_ms", summary->counted_ms, summary->has_times);
+    json_key_known_u64(w, "runtime_ms", summary->runtime_ms, summary->has_times);
+    json_key_known_u64(w, "counted_ms", summary->counted_ms, summary->has_times);
     json_key_u64(w, "processes", summary->processes);
     json_key_u64(w, "threads", summary->threads);
     json_key_u64(w, "stacks", summary->stacks);
     json_key_u64(w, "unknown_frees", summary->unknown_frees);
     json_key_u64(w, "events", summary->events);
-    write_known(w, "allocations_per_second", (uint64_t)(summary->allocations_per_s + 0.5),
-                knows(summary, COST_ALLOCATIONS) && summary->has_times);
+    json_key_known_u64(w, "allocations_per_second", (uint64_t)(summary->allocations_per_s + 0.5),
+                       knows(summary, COST_ALLOCATIONS) && summary->has_times);
     json_end_object(w);
 }
 

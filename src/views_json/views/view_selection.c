@@ -80,8 +80,7 @@ static void write_filter(struct view *view)
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         json_key_string(w, texts[i].key, texts[i].text);
     }
-    json_key(w, "process");
-    json_known_u64(w, filter->pid, filter->pid != 0);
+    json_key_known_u64(w, "process", filter->pid, filter->pid != 0);
     write_time(view);
     write_range(w, "size_bytes", filter->has_sizes, filter->sizes);
     write_range(w, "lifetime_ms", filter->has_lifetimes, filter->lifetimes);

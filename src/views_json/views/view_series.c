@@ -141,12 +141,9 @@ enum err view_series(struct view *view, const struct series_options *options)
     write_errors(view, "rest_errors", &series.rest_errors);
     TRY(write_rss(view));
     json_key_object(view->w, "peak");
-    json_key(view->w, "time_ms");
-    json_known_u64(view->w, recording->totals.peak_time_ms,
-                   profile_knows(view->profile, COST_PEAK_BYTES));
-    json_key(view->w, "bytes");
-    json_known_u64(view->w, recording->totals.peak_bytes,
-                   profile_knows(view->profile, COST_PEAK_BYTES));
+    const bool has_peak = profile_knows(view->profile, COST_PEAK_BYTES);
+    json_key_known_u64(view->w, "time_ms", recording->totals.peak_time_ms, has_peak);
+    json_key_known_u64(view->w, "bytes", recording->totals.peak_bytes, has_peak);
     if (series.errors.sampling.bytes != 0) {
         json_key_u64(view->w, "error", recording->totals.peak_error_bytes);
     }
