@@ -86,7 +86,7 @@ const MODULES: Kind<Decoded<typeof modulesAnswer>> = {
   route: 'modules',
   label: 'Modules',
   decode: modulesAnswer,
-  texts: [{ title: 'Module', help: 'that of the call site', widthPx: 300, narrowPx: 100, heads: ['Module'] }],
+  texts: [{ title: 'Module', help: 'the module of the call site', widthPx: 300, narrowPx: 100, heads: ['Module'] }],
   side: ({ modules, selection }) => ({
     count: modules.count,
     costs: modules.costs,
