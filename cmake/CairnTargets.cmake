@@ -182,6 +182,9 @@ function(cairn_fuzzer name)
         add_test(NAME fuzz.${name} COMMAND fuzz_${name} ${ARG_SEEDS})
         set_tests_properties(fuzz.${name} PROPERTIES TIMEOUT ${CAIRN_TEST_TIMEOUT}
             ENVIRONMENT "${CAIRN_FILLED_MEMORY}")
+        if(NOT CAIRN_SANITIZE) # `make check` runs it under the sanitizers, which see more
+            set_tests_properties(fuzz.${name} PROPERTIES LABELS nightly)
+        endif()
     endif()
 endfunction()
 if(CAIRN_FUZZ)

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: MIT
 """No test reads the options of the user who runs it (src/cli/user_options.h), none hides its failure
 behind a child that it would wait for, and none depends on which signals its caller ignores. A case with
-the mark `nightly` takes long: it runs if CAIRN_NIGHTLY is set, as `make nightly` does."""
+the mark `nightly` takes long: it runs if CAIRN_NIGHTLY is set, as `make nightly` does. Then there is no
+cache of names either, so that every name is read from debug information."""
 import os
 import signal
 import subprocess
 
 os.environ["XDG_CONFIG_HOME"] = "/dev/null"
 os.environ.pop("CAIRN_OPTIONS", None)
+if os.environ.get("CAIRN_NIGHTLY"):
+    os.environ["XDG_CACHE_HOME"] = "/dev/null"
 
 # `make test &` in a script starts us with these ignored, and a program that is started keeps that: a test
 # that sends one would wait for ever. (nohup's SIGHUP stays ignored, as the user wishes.)

@@ -15,6 +15,8 @@ CAIRN = BUILD / "bin" / "cairn"
 PRELOAD = BUILD / "lib" / "cairn" / "libcairn_preload.so"
 PROGRAMS = BUILD / "programs"
 
+IS_NIGHTLY = bool(os.environ.get("CAIRN_NIGHTLY"))
+
 # Variables of this harness or of the shell around it, which would make runs differ.
 UNWANTED_ENVIRONMENT = ("LD_PRELOAD", "MALLOC_", "GLIBC_TUNABLES", "CAIRN_", "PYTHON", "DEBUGINFOD_URLS")
 
@@ -25,6 +27,11 @@ def environment(more=None):
     kept = {name: value for name, value in os.environ.items()
             if not name.startswith(UNWANTED_ENVIRONMENT)}
     return {**kept, "LC_ALL": "C.UTF-8", **(more or {})}
+
+
+def some_of(items, step):
+    """All items in `make nightly`, else one of each `step`, with the first one."""
+    return list(items)[::1 if IS_NIGHTLY else step]
 
 
 def shell_status(finished):
@@ -45,9 +52,11 @@ def counters(report, kind):
 class Recording:
     """A recorded run: its file, its output, and the report as JSON."""
 
-    def __init__(self, path, finished):
+    def __init__(self, path, finished, stacks_max=0):
+        """Of each call site the report has `stacks_max` stacks, or all: those of node take 150 MB."""
         self.path = path
         self.finished = finished
+        self.stacks_max = stacks_max
         self._report = None
 
     def report_of(self, *options):
@@ -59,8 +68,8 @@ class Recording:
         return json.loads(run.stdout)
 
     def report_json(self, *options):
-        """The report as JSON with all entries and stacks."""
-        return self.report_of("-n", "0", "-s", "0", *options)
+        """The report as JSON with all entries."""
+        return self.report_of("-n", "0", "-s", str(self.stacks_max), *options)
 
     @property
     def report(self):

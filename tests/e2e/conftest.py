@@ -25,7 +25,7 @@ def record(scratch):
     run. `options` are options of cairn.
     """
     def run(program, *arguments, options=(), env=None, stdin=b"", cwd=None, timeout=500,
-            is_compared=True, is_whole=True):
+            is_compared=True, is_whole=True, stacks_max=0):
         command = [str(program), *map(str, arguments)]
         settings = {"env": environment(env), "input": stdin, "cwd": cwd or scratch,
                     "timeout": timeout, "capture_output": True, "check": False}
@@ -37,7 +37,7 @@ def record(scratch):
             assert shell_status(recorded) == shell_status(bare), recorded.stderr
             assert recorded.stdout == bare.stdout
             assert recorded.stderr == bare.stderr
-        recording = Recording(path, recorded)
+        recording = Recording(path, recorded, stacks_max)
         if is_whole:
             recording.assert_whole()
         return recording

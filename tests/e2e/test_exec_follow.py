@@ -160,7 +160,7 @@ def test_what_an_attached_shell_executes(scratch, shell):
     assert len(images_of(recording, PROGRAMS / "malloc_family")) == 1
 
 
-@pytest.mark.parametrize("duration", ["1ms", "5ms", "20ms"])
+@pytest.mark.parametrize("duration", ["5ms", *(pytest.param(text, marks=pytest.mark.nightly) for text in ("1ms", "20ms"))])
 def test_short_attachments_do_no_harm_to_what_is_started(scratch, duration):
     """Whichever moment of an exec an attachment ends at. A shell prints how each program has ended."""
     shell = subprocess.Popen(["sh", "-c", "while [ ! -e stop ]; do /bin/true; echo $?; done"], cwd=scratch,

@@ -2,6 +2,7 @@
 """The recorder dies, the disk fills, the file is truncated: the program continues, and the data
 written so far can be read."""
 import ctypes
+import json
 import os
 import resource
 import signal
@@ -10,7 +11,7 @@ import tempfile
 
 import pytest
 
-from cairn_run import CAIRN, PROGRAMS, Recording, environment
+from cairn_run import CAIRN, PROGRAMS, Recording, environment, some_of
 from waiting import read_to_end, read_until, wait_until
 
 PR_SET_CHILD_SUBREAPER = 36
@@ -182,14 +183,14 @@ def test_a_damaged_file_opens_up_to_the_last_whole_checkpoint(record, scratch):
     content = whole.path.read_bytes()
     damaged = scratch / "damaged.cairn"
     answers = 0
-    for part in range(1, 40):
+    for part in some_of(range(1, 40), 3):
         damaged.write_bytes(content[:len(content) * part // 40])
         run = subprocess.run([CAIRN, "report", "--json", damaged], capture_output=True,
                              check=False, env=environment(), timeout=60)
         assert run.returncode in (0, 2), run.stderr
         if run.returncode == 0:
             answers += 1
-            report = Recording(damaged, None).report
+            report = json.loads(run.stdout)
             assert report["damage"], part
             assert report["totals"]["allocations"] <= 10_000
         else:

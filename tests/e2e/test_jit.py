@@ -32,7 +32,7 @@ def no_maps_stay(scratch):
     """Of the recorded processes: those of a second run beside this one are still wanted."""
     yield
     for path in scratch.glob("*.cairn"):
-        for process in Recording(path, None).report["processes"]:
+        for process in Recording(path, None, stacks_max=1).report["processes"]:
             for name in glob.glob(f"/tmp/perf-{process['pid']}.map*"):
                 os.unlink(name)
 
@@ -91,12 +91,12 @@ def test_a_process_may_have_written_its_map_long_before_it_is_recorded(scratch):
     assert bare_addresses(recording) == []
 
 
-@pytest.mark.parametrize("option", ["--perf-basic-prof", "--perf-prof"])
+@pytest.mark.parametrize("option", ["--perf-basic-prof", pytest.param("--perf-prof", marks=pytest.mark.nightly)])
 def test_functions_of_node_have_their_names(record, scratch, monkeypatch, option):
     monkeypatch.chdir(scratch)
     script = scratch / "buffers.js"
     script.write_text(SCRIPT)
-    recording = record("/usr/bin/node", option, script, is_compared=False)
+    recording = record("/usr/bin/node", option, script, is_compared=False, stacks_max=1)
     functions = jit_functions(recording)
     assert any("hot" in name for name in functions), functions
     made = sum(count for name, count in functions.items() if "makeBuffers" in name)

@@ -60,6 +60,12 @@ class Split:
         return target
 
 
+@pytest.fixture(autouse=True)
+def no_other_cache(monkeypatch):
+    """What the other tests have looked up is not known here."""
+    monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
+
+
 @pytest.fixture
 def split(scratch):
     return Split(scratch / "split")

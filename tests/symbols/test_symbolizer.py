@@ -38,6 +38,17 @@ VARIANTS = [
 ]
 
 
+# One of each compiler, and each form of its own; `make nightly` tries them all.
+DAILY = {("gcc", "-O2", "-g", "-gdwarf-5"), ("gcc", "-O2", "-g", "-gsplit-dwarf"), ("clang", "-O2", "-g", "-gdwarf-4"),
+         ("g++", "-O3", "-g", "-flto"), ("clang++", "-O1", "-gline-tables-only"), ("rustc", "-O", "-g")}
+
+
+def variants(is_wanted):
+    """The wanted variants as parameters."""
+    return [pytest.param(variant, marks=[] if variant in DAILY else pytest.mark.nightly, id=" ".join(variant))
+            for variant in VARIANTS if is_wanted(variant)]
+
+
 def marked_lines(source):
     """{"allocate": 12, ...} from the marks in a program's comments."""
     lines = (SOURCES / source).read_text().splitlines()
@@ -54,7 +65,7 @@ def calls_in(program, function, callee):
             if re.search(r"\b(call|jmp)\b.*<" + re.escape(callee), line)]
 
 
-@pytest.mark.parametrize("variant", [v for v in VARIANTS if v[0] in ("gcc", "clang")], ids=" ".join)
+@pytest.mark.parametrize("variant", variants(lambda v: v[0] in ("gcc", "clang")))
 def test_a_call_inlined_three_deep_has_its_whole_chain(build, variant):
     program = build(*variant)
     (call,) = calls_in(program, "outer_most", "malloc") or \
@@ -89,7 +100,7 @@ def test_functions_without_linkage_names_keep_their_scopes(build, compiler):
 
 
 # A static program is nearly all libc, without DWARF: a sample would hit no place of ours.
-@pytest.mark.parametrize("variant", [v for v in VARIANTS if "-static" not in v], ids=" ".join)
+@pytest.mark.parametrize("variant", variants(lambda v: "-static" not in v))
 def test_every_place_agrees_with_llvm_symbolizer(build, variant):
     program = build(*variant)
     addresses = function_addresses(program, 4000)
@@ -107,6 +118,7 @@ def test_every_place_agrees_with_llvm_symbolizer(build, variant):
     assert compared > 50
 
 
+@pytest.mark.nightly
 def test_blocks_that_overlap_hide_nothing_that_was_inlined(tmp_path):
     """gcc's blocks overlap here: of two that hold an address the second has what was inlined there."""
     program = str(tmp_path / "shop")
@@ -125,8 +137,8 @@ def has_parameters(name):
     return name.replace("operator()", "").endswith((")", ") const", "]"))
 
 
-@pytest.mark.parametrize("variant", [v for v in VARIANTS if v[0] in ("gcc", "g++", "rustc")
-                                     and "-gsplit-dwarf" not in v], ids=" ".join)
+@pytest.mark.parametrize("variant", variants(
+    lambda v: v[0] in ("gcc", "g++", "rustc") and "-gsplit-dwarf" not in v))
 def test_every_name_agrees_with_addr2line(build, variant):
     program = build(*variant)
     addresses = function_addresses(program, 2000)

@@ -238,6 +238,7 @@ def tidy(tree, tmp_path):
     return check
 
 
+@pytest.mark.nightly
 def test_tidy_finds_and_remembers_only_what_is_clean(tidy):
     for _ in range(2):
         status, said, kept = tidy({"src/host/a.c": "int BadName(int a)\n{\n    return a;\n}\n"})
@@ -246,6 +247,7 @@ def test_tidy_finds_and_remembers_only_what_is_clean(tidy):
     assert (status, said, kept) == (0, "clang-tidy: 1 files, 0 with the analyzer, no findings\n", 1)
 
 
+@pytest.mark.nightly
 def test_tidy_looks_again_where_an_included_header_has_changed_and_at_no_other(tidy):
     assert tidy({"src/host/a.c": '#include "host/a.h"\n', "src/host/a.h": '#include "host/b.h"\n',
                  "src/host/b.h": "int first(void);\n", "src/host/c.h": "int other(void);\n"})[2] == 1
@@ -256,6 +258,7 @@ def test_tidy_looks_again_where_an_included_header_has_changed_and_at_no_other(t
 DIVIDES_BY_ZERO = "int divide(int a)\n{\n    int zero = 0;\n    return a / zero;\n}\n"
 
 
+@pytest.mark.nightly
 def test_tidy_analyzes_all_files_or_those_that_changed_lately(tidy, history, tmp_path):
     assert tidy({"src/host/a.c": DIVIDES_BY_ZERO})[0] == 0
     status, said, _ = tidy({"src/host/a.c": DIVIDES_BY_ZERO}, "--analyze")

@@ -3,7 +3,7 @@
 // exact numbers and whole names. A table that is not listed here fails.
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import { readCsv, recordSource, recordWorkload, withStage } from './support.mjs';
+import { itAtNight, readCsv, recordSource, recordWorkload, someOf, withStage } from './support.mjs';
 
 const TITLES = {
   peak_bytes: 'Peak (bytes)', leaked_bytes: 'Leaked (bytes)', leaked_allocations: 'Leaked blocks', allocations: 'Allocations',
@@ -221,7 +221,7 @@ function compareAll(title, prepare, views, expected) {
       ({ viewer } = await stage.open(...prepare()));
       answered = listen(viewer);
     });
-    for (const [fragment, ...labels] of views) {
+    for (const [fragment, ...labels] of someOf(views, 3)) {
       it(`${fragment}: ${labels.join(', ') || 'no table'}`, () => compareTables(viewer, answered, fragment, labels, expected));
     }
   });
@@ -259,7 +259,7 @@ compareAll('a comparison', () => [recordWorkload(stage.folder, 'more.cairn', ['m
 ], EXPECTED_PAIRS);
 
 describe('a fragmented heap', () => {
-  it('has its survivors, beside the mappings of that moment', async () => {
+  itAtNight('has its survivors, beside the mappings of that moment', async () => {
     const { viewer } = await stage.open(recordSource(stage.folder, '../programs/resident/survivors.c'));
     const answered = listen(viewer);
     await viewer.open('#/rss');

@@ -2,7 +2,8 @@
 // What the viewer's tests stand on: the real program builds, records and serves; a real browser looks.
 // From the environment: CAIRN_BIN, the cairn executable; CHROMIUM, the browser (by default Debian's
 // chromium-headless-shell, the same engine without the windows around it: it takes half the processor
-// time, and a third for its start); DEADLINE_MS, how long anything is waited for.
+// time, and a third for its start); DEADLINE_MS, how long anything is waited for; CAIRN_NIGHTLY, if all is
+// looked at as `make nightly` does, else a part of what takes long.
 import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import fs from 'node:fs';
@@ -10,7 +11,7 @@ import { createRequire } from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
 import readline from 'node:readline';
-import { after, before } from 'node:test';
+import { after, before, it } from 'node:test';
 import { isPacedServer, isPacedWorkload } from './pace.mjs';
 
 const here = import.meta.dirname;
@@ -28,6 +29,11 @@ const FLAGS = [
 ];
 /** For each thing that is waited for: only a hang lasts as long, however busy the machine is. */
 export const DEADLINE_MS = Number(process.env.DEADLINE_MS ?? 180_000);
+const IS_NIGHTLY = Boolean(process.env.CAIRN_NIGHTLY);
+/** `it` for what takes long and has a shorter sibling: only at night it is a test. */
+export const itAtNight = IS_NIGHTLY ? it : () => {};
+/** All of a list at night, else one of each `step`, with the first one. */
+export const someOf = (list, step) => list.filter((_, i) => IS_NIGHTLY || i % step === 0);
 
 assert.ok(fs.existsSync(CAIRN), `CAIRN_BIN names no file: "${CAIRN}"`);
 assert.ok(fs.existsSync(BROWSER), `there is no browser at ${BROWSER}; install chromium-headless-shell`);
