@@ -4,13 +4,15 @@ behind a child that it would wait for, and none depends on which signals its cal
 the mark `nightly` takes long: it runs if CAIRN_NIGHTLY is set, as `make nightly` does. Then there is no
 cache of names either, so that every name is read from debug information."""
 import os
+import pathlib
 import signal
 import subprocess
 
 os.environ["XDG_CONFIG_HOME"] = "/dev/null"
 os.environ.pop("CAIRN_OPTIONS", None)
+BUILD = pathlib.Path(os.environ.get("CAIRN_BUILD", pathlib.Path(__file__).parents[1] / "build")).resolve()
 if os.environ.get("CAIRN_NIGHTLY"):
-    os.environ["XDG_CACHE_HOME"] = "/dev/null"
+    os.environ["XDG_CACHE_HOME"] = str(BUILD / "tests" / "no_cache")
 
 # `make test &` in a script starts us with these ignored, and a program that is started keeps that: a test
 # that sends one would wait for ever. (nohup's SIGHUP stays ignored, as the user wishes.)

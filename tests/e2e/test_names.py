@@ -14,7 +14,7 @@ import urllib.request
 import pytest
 import terminal
 
-from cairn_run import CAIRN, ROOT, environment
+from cairn_run import BUILD, CAIRN, ROOT, environment
 from waiting import wait_until
 
 SOURCE = """
@@ -63,7 +63,7 @@ class Split:
 @pytest.fixture(autouse=True)
 def no_other_cache(monkeypatch):
     """What the other tests have looked up is not known here."""
-    monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(BUILD / "tests" / "no_cache"))
 
 
 @pytest.fixture
