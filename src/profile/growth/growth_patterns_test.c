@@ -18,7 +18,7 @@
 #include "profile/growth/test_support/drawn_patterns.h"
 
 enum {
-    DRAWS = 12,
+    DRAWS = 6,
     SEED = 20261129,
 };
 
@@ -43,43 +43,60 @@ static void judge_one(const struct drawn_pattern *pattern, struct drawn_run *run
     }
 }
 
-static void drawn_programs_are_called_what_they_are(void **state)
+static void assert_limits(const struct score *sum)
 {
-    (void)state;
+    unsigned all = 0;
+    unsigned wrong = 0;
+    for (size_t c = 0; c < CONFIDENCE_COUNT; c++) {
+        print_message("confidence %s: %u of %u are wrong\n", growth_confidence_name(c),
+                      sum->wrong[c], sum->all[c]);
+        all += sum->all[c];
+        wrong += sum->wrong[c];
+    }
+    assert_in_range(100 * sum->wrong[CONFIDENCE_HIGH], 0, sum->all[CONFIDENCE_HIGH]);
+    assert_in_range(100 * wrong, 0, 5 * all);
+    assert_in_range(2 * sum->all[CONFIDENCE_HIGH], all, 2 * all); // and most are sure
+}
+
+static void judge_all(const struct drawn_pattern *patterns, size_t count)
+{
     static const size_t lengths[] = {40, 250, 1000}; // slices
     static struct drawn_run run;
     const char *asked = getenv("CAIRN_DRAWS");
     const unsigned draws = asked != NULL ? (unsigned)strtoul(asked, NULL, 10) : DRAWS;
     struct score sum = {0};
-    for (size_t p = 0; p < drawn_pattern_count; p++) {
+    for (size_t p = 0; p < count; p++) {
         for (unsigned i = 0; i < draws * ARRAY_LEN(lengths); i++) {
-            drawn_run_play(&run, &drawn_patterns[p], lengths[i % ARRAY_LEN(lengths)],
+            drawn_run_play(&run, &patterns[p], lengths[i % ARRAY_LEN(lengths)],
                            SEED + p * 1000003 + i);
             if (i % ARRAY_LEN(lengths) == 2 && i % 2 == 0) {
                 drawn_run_coarsen(&run, 4);
             }
             if (run.live_count > 0) { // else no view lists it
-                judge_one(&drawn_patterns[p], &run, &sum);
+                judge_one(&patterns[p], &run, &sum);
             }
         }
     }
-    unsigned all = 0;
-    unsigned wrong = 0;
-    for (size_t c = 0; c < CONFIDENCE_COUNT; c++) {
-        print_message("confidence %s: %u of %u are wrong\n", growth_confidence_name(c),
-                      sum.wrong[c], sum.all[c]);
-        all += sum.all[c];
-        wrong += sum.wrong[c];
-    }
-    assert_in_range(100 * sum.wrong[CONFIDENCE_HIGH], 0, sum.all[CONFIDENCE_HIGH]);
-    assert_in_range(100 * wrong, 0, 5 * all);
-    assert_in_range(2 * sum.all[CONFIDENCE_HIGH], all, 2 * all); // and most are sure
+    assert_limits(&sum);
+}
+
+static void drawn_programs_are_called_what_they_are(void **state)
+{
+    (void)state;
+    judge_all(drawn_patterns, drawn_pattern_count);
+}
+
+static void services_are_called_what_they_are(void **state)
+{
+    (void)state;
+    judge_all(service_patterns, service_pattern_count);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(drawn_programs_are_called_what_they_are),
+        cmocka_unit_test(services_are_called_what_they_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
