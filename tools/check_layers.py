@@ -39,7 +39,7 @@ class Module(NamedTuple):
 MODULES = {
     "base": Module("T", ""),
     "session": Module("T", "base"),
-    "target/producer": Module("T", "base session", "waiting . nursery"),
+    "target/producer": Module("T", "base session", "waiting words . nursery"),
     "target/unwind": Module("T", "base session", "cfi environment . walk"),
     "target/preload": Module("T", "base session target/producer target/unwind",
                              "real python stacks process record exports"),

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT
+#include "recorder/session/block_words_list.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/compiler.h"
+#include "base/order.h"
+
+// Of address: so many words are read at once.
+#define CHUNK_BITS  20
+#define CHUNK_BYTES (1u << CHUNK_BITS)
+#define PAGE_BITS   WORDS_COARSE_BITS // blocks are sorted page by page
+
+enum {
+    PAGES = CHUNK_BYTES >> PAGE_BITS,
+    MIDDLE_PAGE = 1 << (PAGE_BITS - WORDS_MIDDLE_BITS),
+    FINE_PAGE = 1 << (PAGE_BITS - WORDS_FINE_BITS),
+    TINY_PAGE = 1 << (PAGE_BITS - WORDS_TINY_BITS),
+    TINY_GRAIN = 1 << (WORDS_FINE_BITS - WORDS_TINY_BITS), // of 32 bytes
+    PAGE_BLOCKS_MAX = 1 + MIDDLE_PAGE + FINE_PAGE + TINY_PAGE,
+};
+
+struct chunk {
+    uint64_t coarse[PAGES];
+    uint64_t large[PAGES];
+    uint64_t middle[PAGES * MIDDLE_PAGE];
+    uint64_t fine[PAGES * FINE_PAGE];
+    uint64_t tiny[PAGES * TINY_PAGE];
+};
+
+struct region {
+    uint64_t address;
+    uint64_t offset;
+};
+
+struct listing {
+    int fd;
+    const struct block_words_visitor *visitor;
+    struct words_file file;
+    struct region regions[WORDS_REGIONS_MAX]; // of the process, by address
+    struct chunk chunk;
+    struct word_block blocks[PAGE_BLOCKS_MAX]; // of one page
+    uint32_t block_count;
+    struct word_block latest; // not reported yet; row 0: none
+};
+
+// Report a block, unless it overlaps the one before: then report the older one as stale.
+static void report(struct listing *l, const struct word_block *block)
+{
+    const struct block_words_visitor *v = l->visitor;
+    const uint64_t end = l->latest.address + l->latest.size_bytes;
+    const bool is_overlapped =
+        l->latest.row != 0 && (block->address < end || block->address == l->latest.address);
+    if (is_overlapped && l->latest.birth >= block->birth) {
+        v->stale(v->context, block);
+        return;
+    }
+    if (is_overlapped) {
+        v->stale(v->context, &l->latest);
+    } else if (l->latest.row != 0) {
+        v->live(v->context, &l->latest);
+    }
+    l->latest = *block;
+}
+
+static void end_report(struct listing *l)
+{
+    if (l->latest.row != 0) {
+        l->visitor->live(l->visitor->context, &l->latest);
+        l->latest.row = 0;
+    }
+}
+
+static void
+add_word(struct listing *l, uint64_t word, uint64_t size_bytes, uint64_t grain, uint32_t grain_bits)
+{
+    const uint64_t start = word_start(word);
+    if (word_row(word) != 0 && start >> grain_bits == 0) {
+        l->blocks[l->block_count++] = (struct word_block){.address = grain + start,
+                                                          .size_bytes = size_bytes,
+                                                          .row = word_row(word),
+                                                          .birth = word_birth(word)};
+    }
+}
+
+static void add_words(
+    struct listing *l, const uint64_t *words, uint32_t count, uint64_t address, uint32_t grain_bits)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (words[i] != 0) {
+            add_word(l, words[i], word_size(words[i]), address + ((uint64_t)i << grain_bits),
+                     grain_bits);
+        }
+    }
+}
+
+static int by_address(const void *a, const void *b)
+{
+    const struct word_block *x = a;
+    const struct word_block *y = b;
+    return order_u64(x->address, y->address) ?: order_u64(y->birth, x->birth);
+}
+
+static void visit_page(struct listing *l, uint32_t page, uint64_t address)
+{
+    const struct chunk *c = &l->chunk;
+    const uint64_t coarse = c->coarse[page];
+    l->block_count = 0;
+    if (coarse != 0) {
+        const uint64_t size = word_size(coarse);
+        const uint64_t large = c->large[page] >> WORDS_ADDRESS_BITS == 0 ? c->large[page] : size;
+        add_word(l, coarse, size == WORD_LARGE ? large : size, address, WORDS_COARSE_BITS);
+    }
+    add_words(l, c->middle + (size_t)page * MIDDLE_PAGE, MIDDLE_PAGE, address, WORDS_MIDDLE_BITS);
+    const uint32_t fine = page * FINE_PAGE;
+    add_words(l, c->fine + fine, FINE_PAGE, address, WORDS_FINE_BITS);
+    for (uint32_t i = fine; i < fine + FINE_PAGE; i++) {
+        if (c->fine[i] == WORD_MARKER) {
+            add_words(l, c->tiny + (size_t)i * TINY_GRAIN, TINY_GRAIN,
+                      address + ((uint64_t)(i - fine) << WORDS_FINE_BITS), WORDS_TINY_BITS);
+        }
+    }
+    qsort(l->blocks, l->block_count, sizeof(l->blocks[0]), by_address);
+    for (uint32_t i = 0; i < l->block_count; i++) {
+        report(l, &l->blocks[i]);
+    }
+}
+
+// Read a part of the file; false: it is shorter, or cannot be read.
+static bool read_part(int fd, uint64_t offset, void *to, size_t len_bytes)
+{
+    char *at = to;
+    while (len_bytes > 0) {
+        const ssize_t got = pread(fd, at, len_bytes, (off_t)offset);
+        if (got <= 0 && !(got < 0 && errno == EINTR)) {
+            return false;
+        }
+        const size_t step = got > 0 ? (size_t)got : 0;
+        at += step;
+        offset += step;
+        len_bytes -= step;
+    }
+    return true;
+}
+
+// Read a part of the file as read_part does, and skip it if it is a hole.
+static bool read_words(int fd, uint64_t offset, void *to, size_t len_bytes)
+{
+    const off_t data = lseek(fd, (off_t)offset, SEEK_DATA);
+    if (data < 0 ? errno == ENXIO : (uint64_t)data >= offset + len_bytes) {
+        memset(to, 0, len_bytes);
+        return true;
+    }
+    return read_part(fd, offset, to, len_bytes);
+}
+
+// Read the words of a table for the chunk at `place` of the region at `offset`.
+#define READ_TABLE(l, table, offset, place, grain_bits)          \
+    read_words((l)->fd,                                          \
+               (offset) + offsetof(struct words_region, table) + \
+                   ((place) >> (grain_bits)) * sizeof(uint64_t), \
+               (l)->chunk.table, sizeof((l)->chunk.table))
+
+static bool visit_region(struct listing *l, uint64_t offset, uint64_t address)
+{
+    for (uint64_t place = 0; place < WORDS_REGION_BYTES; place += CHUNK_BYTES) {
+        if (!READ_TABLE(l, coarse, offset, place, WORDS_COARSE_BITS) ||
+            !READ_TABLE(l, large, offset, place, WORDS_COARSE_BITS) ||
+            !READ_TABLE(l, middle, offset, place, WORDS_MIDDLE_BITS) ||
+            !READ_TABLE(l, fine, offset, place, WORDS_FINE_BITS) ||
+            !READ_TABLE(l, tiny, offset, place, WORDS_TINY_BITS)) {
+            return false;
+        }
+        for (uint32_t page = 0; page < PAGES; page++) {
+            visit_page(l, page, address + place + ((uint64_t)page << PAGE_BITS));
+        }
+    }
+    return true;
+}
+
+static int by_region(const void *a, const void *b)
+{
+    const struct region *x = a;
+    const struct region *y = b;
+    return order_u64(x->address, y->address) ?: order_u64(x->offset, y->offset);
+}
+
+// Find the regions of a process and return their number. A place that is there twice counts once.
+static uint32_t find_regions(struct listing *l, uint32_t process)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < WORDS_REGIONS_MAX; i++) {
+        // The copy is private.
+        const uint64_t note = atomic_load_explicit(&l->file.regions[i], memory_order_relaxed);
+        const uint32_t place = (uint32_t)note - 1;
+        if (note != 0 && note >> 32 == process && place < WORDS_PLACES) {
+            l->regions[count++] = (struct region){.address = words_place_address(place),
+                                                  .offset = words_region_offset(i)};
+        }
+    }
+    qsort(l->regions, count, sizeof(l->regions[0]), by_region);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (kept == 0 || l->regions[kept - 1].address != l->regions[i].address) {
+            l->regions[kept++] = l->regions[i];
+        }
+    }
+    return kept;
+}
+
+static void listing_freep(struct listing **l)
+{
+    free(*l);
+}
+
+enum err block_words_list(int words_fd,
+                          uint32_t process,
+                          const struct block_words_visitor *visitor,
+                          struct err_info *info)
+{
+    CLEANUP(listing_freep) struct listing *l = calloc(1, sizeof(*l));
+    if (l == NULL) {
+        return ERR_NO_MEMORY;
+    }
+    l->fd = words_fd;
+    l->visitor = visitor;
+    bool is_read = read_part(words_fd, 0, &l->file, sizeof(l->file));
+    const uint32_t count = is_read ? find_regions(l, process) : 0;
+    for (uint32_t i = 0; i < count && is_read; i++) {
+        is_read = visit_region(l, l->regions[i].offset, l->regions[i].address);
+    }
+    if (!is_read) {
+        return err_set_errno(info, errno, "cannot read the words of live blocks");
+    }
+    end_report(l);
+    return ERR_OK;
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// block_words_list: lists the live blocks of a process by their words (session/block_words.h), in
+// the order of their addresses.
+//
+// Words are read with pread, a chunk of address at a time: a hole in the file stays a hole, which a
+// mapping would fill with pages. Each chunk is copied once. Whatever is in the file, addresses
+// ascend and are inside the regions; rows and births are within their bits, and the caller checks
+// what they mean.
+//
+// Stale words. Live blocks of malloc do not overlap. So if two listed blocks do, the older one was
+// freed past the hooks, and if they are of one age, the one that starts inside the other. It is
+// reported apart.
+//
+// While the process runs, the list is a sample: each word is either that of a block or not.
+// Context: H. Failure: ERR_NO_MEMORY, ERR_IO; some blocks were reported then.
+#pragma once
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "session/block_words.h"
+
+struct block_words_visitor {
+    void *context;
+    void (*live)(void *context, const struct word_block *block);
+    void (*stale)(void *context, const struct word_block *block);
+};
+
+// Visit the blocks of all regions of `process` in the file of words.
+MUST_USE enum err block_words_list(int words_fd,
+                                   uint32_t process,
+                                   const struct block_words_visitor *visitor,
+                                   struct err_info *info);

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+// block_words: the live blocks of a process, one word for each, in memory that is indexed by the
+// block's address.
+//
+//   address of a block = | custom 1 | region 21 bits | place in the region 26 bits (64 MiB) |
+//
+//   a region has these tables, each with one word for a grain of addresses:
+//     coarse   4,096 bytes   blocks of 4,096 bytes and more
+//     large    4,096 bytes   the sizes of those whose size does not fit into a word
+//     middle     256 bytes   blocks of 256 to 4,095 bytes
+//     fine        32 bytes   smaller blocks; or WORD_MARKER: the grain's blocks are in `tiny`
+//     tiny         8 bytes   blocks that may be closer to each other than 32 bytes
+//   and for each 4,096 bytes a note which of the tables have had words there
+//
+//   a word = | row 24 | birth 14 (birth_code.h) | size 17 | start in the grain / 8, 9 bits |
+//
+// A block's word is in the table of its size, at the grain in which the block starts. Two live
+// blocks of one table never start in the same grain, because a block of the middle table is as long
+// as a grain, and so is one of the coarse table; those of the fine table are at least 32 bytes
+// apart with glibc. For other allocators, writers choose a size below which blocks go to `tiny`
+// (target/producer/words). A word also says where in the grain its block starts, so that nothing
+// but a free of that address finds it.
+//
+// A process writes its words itself, with plain stores; see target/producer/words for the rules.
+// The recorder lists them (recorder/session/block_words_list.h). They outlive the process.
+//
+// The file: one header, then one region after the other, as processes need them. It is sparse, so
+// only touched pages take memory. Trust: R treats everything as hostile. Context: T and H; no code
+// but packing.
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "session/birth_code.h"
+#include "session/wire.h"
+
+#define WORDS_MAGIC          0x7364726f77ULL // "words", little endian
+#define WORDS_REGION_BITS    26
+#define WORDS_REGION_BYTES   ((uint64_t)1 << WORDS_REGION_BITS) // of address
+#define WORDS_ADDRESS_BITS   47
+#define WORDS_DIRECTORY_BITS (WORDS_ADDRESS_BITS - WORDS_REGION_BITS)
+#define WORDS_CUSTOM_REGIONS (1u << WORDS_DIRECTORY_BITS) // blocks with WIRE_CUSTOM_BLOCK follow
+#define WORDS_PLACES         (2 * WORDS_CUSTOM_REGIONS)
+#define WORDS_REGIONS_MAX    16384u // of all processes of a session: 1 TiB of addresses
+
+#define WORDS_COARSE_BITS 12
+#define WORDS_MIDDLE_BITS 8
+#define WORDS_FINE_BITS   5
+#define WORDS_TINY_BITS   3
+
+#define WORD_START_BITS 9
+#define WORD_SIZE_BITS  17
+#define WORD_ROW_BITS   24
+#define WORD_START_MASK (((uint64_t)1 << WORD_START_BITS) - 1)
+#define WORD_SIZE_MASK  (((uint64_t)1 << WORD_SIZE_BITS) - 1)
+#define WORD_BIRTH_AT   (WORD_START_BITS + WORD_SIZE_BITS)
+#define WORD_ROW_AT     (WORD_BIRTH_AT + BIRTH_BITS)
+#define WORD_ROW_MAX    ((1u << WORD_ROW_BITS) - 1) // rows begin at 1, so no word of a block is 0
+#define WORD_LARGE      WORD_SIZE_MASK              // its size is in `large`
+#define WORD_MARKER     ((uint64_t)1)               // of `fine`; its row is 0
+_Static_assert(WORD_ROW_AT + WORD_ROW_BITS == 64, "one word");
+
+// Which tables have had words of blocks that start in 4,096 bytes of address. P sets them, and they
+// stay. The others need no look, which would cost a cache line, and memory where there was a hole.
+struct words_page {
+    _Atomic uint8_t has_coarse;
+    _Atomic uint8_t has_middle;
+    _Atomic uint8_t has_fine; // or tiny
+    uint8_t reserved;
+};
+
+struct words_region {
+    struct words_page pages[WORDS_REGION_BYTES >> WORDS_COARSE_BITS];
+    _Atomic uint64_t coarse[WORDS_REGION_BYTES >> WORDS_COARSE_BITS];
+    _Atomic uint64_t large[WORDS_REGION_BYTES >> WORDS_COARSE_BITS]; // bytes
+    _Atomic uint64_t middle[WORDS_REGION_BYTES >> WORDS_MIDDLE_BITS];
+    _Atomic uint64_t fine[WORDS_REGION_BYTES >> WORDS_FINE_BITS];
+    _Atomic uint64_t tiny[WORDS_REGION_BYTES >> WORDS_TINY_BITS];
+};
+
+struct words_file {
+    uint64_t magic; // R, before any process writes
+    // P: claims the next region by compare and swap. At most WORDS_REGIONS_MAX.
+    _Alignas(64) _Atomic uint32_t region_count;
+    // P, release when the region can be used: words_region_note(); 0: not used (yet).
+    _Alignas(64) _Atomic uint64_t regions[WORDS_REGIONS_MAX];
+};
+
+#define WORDS_HEADER_BYTES ((uint64_t)256 << 10)
+#define WORDS_FILE_BYTES \
+    (WORDS_HEADER_BYTES + (uint64_t)WORDS_REGIONS_MAX * sizeof(struct words_region))
+_Static_assert(sizeof(struct words_file) <= WORDS_HEADER_BYTES, "the header has its room");
+_Static_assert(sizeof(struct words_region) % 4096 == 0, "regions are whole pages");
+
+// A block as a word describes it.
+struct word_block {
+    uint64_t address;
+    uint64_t size_bytes;
+    uint32_t row;   // 1 to WORD_ROW_MAX
+    uint32_t birth; // birth_code()
+};
+
+// Return whether blocks at this address can have a word.
+static inline bool words_have_place(uint64_t address)
+{
+    return (address & ~WIRE_CUSTOM_BLOCK) >> WORDS_ADDRESS_BITS == 0 && address % 8 == 0;
+}
+
+// Return the region's index in a directory of WORDS_PLACES. The address has a place.
+static inline uint32_t words_place(uint64_t address)
+{
+    const uint32_t custom = (address & WIRE_CUSTOM_BLOCK) != 0 ? WORDS_CUSTOM_REGIONS : 0;
+    return (uint32_t)(address >> WORDS_REGION_BITS) % WORDS_CUSTOM_REGIONS + custom;
+}
+
+// Return the first address of the region that has this index.
+static inline uint64_t words_place_address(uint32_t place)
+{
+    const uint64_t custom = place >= WORDS_CUSTOM_REGIONS ? WIRE_CUSTOM_BLOCK : 0;
+    return (uint64_t)(place % WORDS_CUSTOM_REGIONS) << WORDS_REGION_BITS | custom;
+}
+
+// What words_file.regions says of a region.
+static inline uint64_t words_region_note(uint32_t process, uint32_t place)
+{
+    return (uint64_t)process << 32 | (place + 1);
+}
+
+static inline uint64_t words_region_offset(uint32_t number)
+{
+    return WORDS_HEADER_BYTES + (uint64_t)number * sizeof(struct words_region);
+}
+
+// Return the word of a block in a table of that grain. A size of WORD_LARGE bytes or more does not
+// fit.
+static inline uint64_t word_of(const struct word_block *block, uint32_t grain_bits)
+{
+    const uint64_t size = block->size_bytes < WORD_LARGE ? block->size_bytes : WORD_LARGE;
+    const uint64_t start = block->address % ((uint64_t)1 << grain_bits) / 8;
+    return (uint64_t)block->row << WORD_ROW_AT | (uint64_t)block->birth << WORD_BIRTH_AT |
+           size << WORD_START_BITS | start;
+}
+
+static inline uint32_t word_row(uint64_t word)
+{
+    return (uint32_t)(word >> WORD_ROW_AT);
+}
+
+static inline uint32_t word_birth(uint64_t word)
+{
+    return (uint32_t)(word >> WORD_BIRTH_AT) & BIRTH_MAX;
+}
+
+static inline uint64_t word_size(uint64_t word)
+{
+    return word >> WORD_START_BITS & WORD_SIZE_MASK;
+}
+
+// Return where in its grain the word's block starts, in bytes.
+static inline uint64_t word_start(uint64_t word)
+{
+    return (word & WORD_START_MASK) * 8;
+}
+
+// Return whether the word is that of a block at exactly `address`, in a table of that grain.
+static inline bool word_is_at(uint64_t word, uint64_t address, uint32_t grain_bits)
+{
+    return word_row(word) != 0 && word_start(word) == address % ((uint64_t)1 << grain_bits);
+}

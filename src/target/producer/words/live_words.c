@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+#include "target/producer/words/live_words.h"
+
+void words_end_stale(const struct words_at *at,
+                     _Atomic uint64_t *word,
+                     uint64_t seen,
+                     uint64_t grain_address,
+                     struct words_ended *ended)
+{
+    uint64_t size_bytes = word_size(seen);
+    if (word == at->coarse && size_bytes == WORD_LARGE) {
+        size_bytes = word_load(at->region->large + (at->coarse - at->region->coarse));
+    }
+    // Release: the size was read before. Acquire: if another thread was faster, it has read it too.
+    if (!atomic_compare_exchange_strong_explicit(word, &seen, 0, memory_order_acq_rel,
+                                                 memory_order_acquire) ||
+        word_row(seen) == 0 || ended->count >= WORDS_ENDED_MAX) {
+        return;
+    }
+    ended->blocks[ended->count++] = (struct word_block){.address = grain_address + word_start(seen),
+                                                        .size_bytes = size_bytes,
+                                                        .row = word_row(seen),
+                                                        .birth = word_birth(seen)};
+}
+
+_Atomic uint64_t *words_place_used(const struct words_at *at,
+                                   const struct word_block *block,
+                                   bool is_tiny,
+                                   uint64_t seen,
+                                   struct words_ended *ended)
+{
+    // The word was read once: from here on another thread may store the marker, which must not be
+    // removed.
+    if (seen != WORD_MARKER) {
+        if (seen != 0) {
+            words_end_stale(at, at->fine, seen, words_grain(block->address, WORDS_FINE_BITS),
+                            ended);
+        }
+        if (!is_tiny) {
+            return at->fine;
+        }
+        if (block->row != 0) {
+            word_store(at->fine, WORD_MARKER);
+        }
+    }
+    words_end_own(at, at->tiny, block->address, WORDS_TINY_BITS, ended);
+    return at->tiny;
+}
+
+void words_end_small(const struct words_at *at, uint64_t address, struct words_ended *ended)
+{
+    const _Atomic uint8_t *has = &at->page->has_fine;
+    if (words_has(has) && word_load(at->fine) == WORD_MARKER) {
+        words_end_other(at, has, at->tiny, address, WORDS_TINY_BITS, ended);
+    } else {
+        words_end_other(at, has, at->fine, address, WORDS_FINE_BITS, ended);
+    }
+}

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: MIT
+// live_words: pairs allocations with frees by the words of their blocks (session/block_words.h).
+//
+//   malloc:   the allocator's malloc, then words_put
+//   free:     words_take, then the allocator's free
+//   realloc:  words_take, the allocator's realloc, then words_put of the new block; or of what was
+//             taken, if the call failed and the block stayed
+//
+// Order. A program cannot free a block before its malloc returned, and an allocator cannot give an
+// address away again before its free was called. A put comes before the malloc returns, a take
+// before the free is called. So whatever threads access the word of a live block do so one after
+// the other, and plain loads and stores pair each free with its block, exactly: there is no lock,
+// no stamp, no owner. (A program that hands a block over by a relaxed store has a race by the
+// letter. The fence after a put makes the word precede the block even then.)
+//
+// Stale words. A block that is freed past the hooks leaves its word behind. A put ends, that is
+// removes and returns, the word in its own place and the words of all tables that start at exactly
+// its address: a free would take such a word instead of the new one. Two threads may find one
+// stale word at the same time, one at its own grain and one at its own address. So stale words are
+// removed by compare and swap, and only the thread that removed it returns the block. What no put
+// finds is an old block whose start is inside a new one; the recorder sees that they overlap.
+//
+// A block that is not recorded needs a put as well, with row 0: it ends what is stale, so that its
+// free finds nothing.
+//
+// Tiny blocks. With allocators whose small blocks can be less than 32 bytes apart, blocks below a
+// size have words of 8 bytes of address, and WORD_MARKER stands in their grains of 32. A marker
+// stays, and all later blocks of such a grain have their words beneath it. It is the same for all,
+// so two threads may store it at once.
+//
+// Context: T, any thread, and its signal handlers in the middle of these functions: a handler's
+// block has another word than the one that was interrupted. No lock, no system call but for a new
+// region. Failure: no region; nothing is changed then.
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "session/block_words.h"
+#include "target/producer/words/process_words.h"
+
+#define WORDS_ENDED_MAX 4u // one of each table
+
+// The blocks whose words were stale.
+struct words_ended {
+    uint32_t count;
+    struct word_block blocks[WORDS_ENDED_MAX];
+};
+
+// The words of an address.
+struct words_at {
+    struct words_region *region;
+    struct words_page *page;
+    _Atomic uint64_t *coarse;
+    _Atomic uint64_t *middle;
+    _Atomic uint64_t *fine;
+    _Atomic uint64_t *tiny;
+};
+
+// Remove the word `seen` of a stale block and add the block to `ended`, unless another thread
+// does. `grain_address` is where the word's grain begins.
+void words_end_stale(const struct words_at *at,
+                     _Atomic uint64_t *word,
+                     uint64_t seen,
+                     uint64_t grain_address,
+                     struct words_ended *ended);
+
+// Do words_place_small where the fine word is `seen`, or the block is to have a word of 8 bytes.
+_Atomic uint64_t *words_place_used(const struct words_at *at,
+                                   const struct word_block *block,
+                                   bool is_tiny,
+                                   uint64_t seen,
+                                   struct words_ended *ended);
+
+// End what starts at the address of a block of the middle or the coarse table and has a word in the
+// fine or the tiny one.
+void words_end_small(const struct words_at *at, uint64_t address, struct words_ended *ended);
+
+ALWAYS_INLINE struct words_at words_at(struct words_region *region, uint64_t address)
+{
+    const uint64_t place = address % WORDS_REGION_BYTES;
+    return (struct words_at){.region = region,
+                             .page = region->pages + (place >> WORDS_COARSE_BITS),
+                             .coarse = region->coarse + (place >> WORDS_COARSE_BITS),
+                             .middle = region->middle + (place >> WORDS_MIDDLE_BITS),
+                             .fine = region->fine + (place >> WORDS_FINE_BITS),
+                             .tiny = region->tiny + (place >> WORDS_TINY_BITS)};
+}
+
+// The program's own allocator may place its blocks anywhere.
+ALWAYS_INLINE uint64_t words_tiny_below(const struct process_words *words, uint64_t address)
+{
+    return UNLIKELY((address & WIRE_CUSTOM_BLOCK) != 0) ? WORDS_TINY_SMALL
+                                                        : words->tiny_below_bytes;
+}
+
+// Relaxed: see "Order" above.
+ALWAYS_INLINE uint64_t word_load(const _Atomic uint64_t *word)
+{
+    return atomic_load_explicit(word, memory_order_relaxed);
+}
+
+ALWAYS_INLINE void word_store(_Atomic uint64_t *word, uint64_t value)
+{
+    atomic_store_explicit(word, value, memory_order_relaxed);
+}
+
+ALWAYS_INLINE uint64_t words_grain(uint64_t address, uint32_t grain_bits)
+{
+    return address >> grain_bits << grain_bits;
+}
+
+// Relaxed, likewise: a block's own put has set what its take reads.
+ALWAYS_INLINE bool words_has(const _Atomic uint8_t *has)
+{
+    return atomic_load_explicit(has, memory_order_relaxed) != 0;
+}
+
+// Return whether a put has to do with a table: it stores a word there, or there may be an old one.
+ALWAYS_INLINE bool words_enter(_Atomic uint8_t *has, bool is_stored)
+{
+    const bool had = words_has(has);
+    if (UNLIKELY(!had) && is_stored) {
+        atomic_store_explicit(has, 1, memory_order_relaxed);
+    }
+    return had || is_stored;
+}
+
+// End the word of another table than the block's own if it starts at exactly its address.
+ALWAYS_INLINE void words_end_other(const struct words_at *at,
+                                   const _Atomic uint8_t *has,
+                                   _Atomic uint64_t *word,
+                                   uint64_t address,
+                                   uint32_t grain_bits,
+                                   struct words_ended *ended)
+{
+    const uint64_t seen = words_has(has) ? word_load(word) : 0;
+    if (UNLIKELY(seen != 0) && UNLIKELY(word_is_at(seen, address, grain_bits))) {
+        words_end_stale(at, word, seen, words_grain(address, grain_bits), ended);
+    }
+}
+
+// End whatever word there is in the block's own place.
+ALWAYS_INLINE void words_end_own(const struct words_at *at,
+                                 _Atomic uint64_t *word,
+                                 uint64_t address,
+                                 uint32_t grain_bits,
+                                 struct words_ended *ended)
+{
+    const uint64_t seen = word_load(word);
+    if (UNLIKELY(seen != 0)) {
+        words_end_stale(at, word, seen, words_grain(address, grain_bits), ended);
+    }
+}
+
+// Free the place of a block's word in its own table, and return it. NULL: nothing is there, and
+// nothing is to be stored.
+ALWAYS_INLINE _Atomic uint64_t *words_place_small(const struct words_at *at,
+                                                  const struct word_block *block,
+                                                  bool is_tiny,
+                                                  struct words_ended *ended)
+{
+    if (!words_enter(&at->page->has_fine, block->row != 0)) {
+        return NULL;
+    }
+    const uint64_t seen = word_load(at->fine);
+    return LIKELY(seen == 0) && LIKELY(!is_tiny)
+               ? at->fine
+               : words_place_used(at, block, is_tiny, seen, ended);
+}
+
+ALWAYS_INLINE _Atomic uint64_t *words_place_middle(const struct words_at *at,
+                                                   const struct word_block *block,
+                                                   struct words_ended *ended)
+{
+    if (!words_enter(&at->page->has_middle, block->row != 0)) {
+        return NULL;
+    }
+    words_end_own(at, at->middle, block->address, WORDS_MIDDLE_BITS, ended);
+    return at->middle;
+}
+
+ALWAYS_INLINE _Atomic uint64_t *words_place_coarse(const struct words_at *at,
+                                                   const struct word_block *block,
+                                                   struct words_ended *ended)
+{
+    if (!words_enter(&at->page->has_coarse, block->row != 0)) {
+        return NULL;
+    }
+    words_end_own(at, at->coarse, block->address, WORDS_COARSE_BITS, ended);
+    if (block->size_bytes >= WORD_LARGE) {
+        // After the stale word, which needs its own size. Another thread that ends that word has
+        // read the size before its compare and swap.
+        word_store(at->region->large + (at->coarse - at->region->coarse), block->size_bytes);
+    }
+    return at->coarse;
+}
+
+// Store the word of a new block, after the allocator has returned it; of row 0, none. false: there
+// is no region for it.
+ALWAYS_INLINE bool words_put(const struct process_words *words,
+                             const struct word_block *block,
+                             struct words_ended *ended)
+{
+    const uint64_t address = block->address;
+    struct words_region *region = process_words_find(words, address);
+    ended->count = 0;
+    if (UNLIKELY(region == NULL)) {
+        region = process_words_map(words, address);
+        if (region == NULL) {
+            return false;
+        }
+    }
+    const struct words_at at = words_at(region, address);
+    _Atomic uint64_t *own;
+    uint32_t grain_bits;
+    if (LIKELY(block->size_bytes < (1u << WORDS_MIDDLE_BITS))) {
+        const bool is_tiny = block->size_bytes < words_tiny_below(words, address);
+        words_end_other(&at, &at.page->has_coarse, at.coarse, address, WORDS_COARSE_BITS, ended);
+        words_end_other(&at, &at.page->has_middle, at.middle, address, WORDS_MIDDLE_BITS, ended);
+        own = words_place_small(&at, block, is_tiny, ended);
+        grain_bits = own == at.tiny ? WORDS_TINY_BITS : WORDS_FINE_BITS;
+    } else if (block->size_bytes < (1u << WORDS_COARSE_BITS)) {
+        words_end_other(&at, &at.page->has_coarse, at.coarse, address, WORDS_COARSE_BITS, ended);
+        words_end_small(&at, address, ended);
+        own = words_place_middle(&at, block, ended);
+        grain_bits = WORDS_MIDDLE_BITS;
+    } else {
+        words_end_other(&at, &at.page->has_middle, at.middle, address, WORDS_MIDDLE_BITS, ended);
+        words_end_small(&at, address, ended);
+        own = words_place_coarse(&at, block, ended);
+        grain_bits = WORDS_COARSE_BITS;
+    }
+    if (LIKELY(block->row != 0)) {
+        word_store(own, word_of(block, grain_bits));
+    }
+    atomic_thread_fence(memory_order_release); // see "Order"
+    return true;
+}
+
+// Find the word of a block that is not in the coarse table. NULL: there is none.
+ALWAYS_INLINE _Atomic uint64_t *words_find_smaller(const struct words_at *at, uint64_t address)
+{
+    if (words_has(&at->page->has_middle) &&
+        word_is_at(word_load(at->middle), address, WORDS_MIDDLE_BITS)) {
+        return at->middle;
+    }
+    if (UNLIKELY(!words_has(&at->page->has_fine))) {
+        return NULL;
+    }
+    const uint64_t seen = word_load(at->fine);
+    if (LIKELY(word_is_at(seen, address, WORDS_FINE_BITS))) {
+        return at->fine;
+    }
+    return seen == WORD_MARKER && word_is_at(word_load(at->tiny), address, WORDS_TINY_BITS)
+               ? at->tiny
+               : NULL;
+}
+
+// Take the word of a block that is about to be freed. false: it has none.
+ALWAYS_INLINE bool
+words_take(const struct process_words *words, uint64_t address, struct word_block *out)
+{
+    struct words_region *region = process_words_find(words, address);
+    if (UNLIKELY(region == NULL)) {
+        return false;
+    }
+    const struct words_at at = words_at(region, address);
+    _Atomic uint64_t *own;
+    uint64_t seen;
+    uint64_t size_bytes;
+    if (UNLIKELY(words_has(&at.page->has_coarse)) &&
+        word_is_at(word_load(at.coarse), address, WORDS_COARSE_BITS)) {
+        own = at.coarse;
+        seen = word_load(own);
+        size_bytes = word_size(seen);
+        if (size_bytes == WORD_LARGE) {
+            size_bytes = word_load(region->large + (at.coarse - region->coarse));
+        }
+    } else {
+        own = words_find_smaller(&at, address);
+        if (own == NULL) {
+            return false;
+        }
+        seen = word_load(own);
+        size_bytes = word_size(seen);
+    }
+    word_store(own, 0);
+    *out = (struct word_block){.address = address,
+                               .size_bytes = size_bytes,
+                               .row = word_row(seen),
+                               .birth = word_birth(seen)};
+    return true;
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// process_words: where the block words of this process are (session/block_words.h).
+//
+//   process_words (a page that the kernel wipes in a forked child)
+//     -> directory [WORDS_PLACES], by address -> a region, which is mapped at its first block
+//
+// A region is 82 MiB of address space for 64 MiB of the program's. It takes memory only where it is
+// touched. It is mapped without access first, so that mlockall(MCL_FUTURE) does not populate it.
+//
+// A forked child finds its page empty: to it no word is there, its parent's are out of reach, and
+// the next event that finds `directory` NULL opens words of its own. A put or take that a handler
+// interrupts to fork ends in the child, too, with the parent's word; the hook of fork has to
+// replace the regions in such a child.
+//
+// Owns: the directory and the regions, as long as the process lives. Context: T, any thread;
+// async-signal-safe, no lock: two threads that need the same region both map it, and one gives
+// its own up. Failure: without a region, its blocks have no words; the callers count them.
+#pragma once
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "base/err.h"
+#include "session/block_words.h"
+
+// How to get a descriptor of the file of words: -errno, or one that the caller closes.
+struct words_source {
+    long (*open)(const void *context);
+    const void *context;
+};
+
+// Sizes from which a block has a word for 32 bytes to itself, by what the allocator does.
+enum words_tiny_below {
+    WORDS_TINY_NEVER = 0,   // glibc: 32 bytes and more from start to start
+    WORDS_TINY_USUAL = 17,  // jemalloc, mimalloc, tcmalloc: requests of 16 bytes may be 8 apart
+    WORDS_TINY_SMALL = 256, // any: small and larger blocks may share 32 bytes, as in musl
+};
+
+struct process_words {
+    _Atomic(struct words_region *) *directory; // NULL: not open, or wiped by a fork
+    struct words_file *file;
+    struct words_source source;
+    uint32_t process;          // names the process in the file
+    uint32_t tiny_below_bytes; // enum words_tiny_below
+};
+
+// Allocate the page of this process, which all its children keep. NULL: no memory, or a kernel that
+// cannot wipe it.
+struct process_words *process_words_new(void);
+
+// Open the file of words for this process. The page may be a new one, or one that a fork has wiped.
+MUST_USE enum err process_words_open(struct process_words *words,
+                                     const struct words_source *source,
+                                     uint32_t process,
+                                     uint32_t tiny_below_bytes);
+
+// Return the region of an address that has a place, and map it first if necessary. NULL: it cannot
+// be mapped, or nothing is open.
+struct words_region *process_words_map(const struct process_words *words, uint64_t address);
+
+// Return the region of an address, NULL if it is not mapped.
+ALWAYS_INLINE struct words_region *process_words_find(const struct process_words *words,
+                                                      uint64_t address)
+{
+    if (UNLIKELY(words->directory == NULL || !words_have_place(address))) {
+        return NULL;
+    }
+    // Relaxed: the region was mapped before its address was stored, and stays.
+    return atomic_load_explicit(words->directory + words_place(address), memory_order_relaxed);
+}
