@@ -5,9 +5,13 @@
 //                            blocks in a heap of 64 MB, in random order
 //     word_costs memory      bytes of words a block, by its size, in a heap of 200 MB
 //
+//     word_costs sum         ns an event of the shared sum, by threads: events that stay in the
+//                            thread's batch, and events of which each is added
+//
 // Addresses are made up, as glibc would give them out: no allocator takes part, and no heap is
 // touched.
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "session/peak_share.h"
+#include "session/shared_sum.h"
 #include "target/producer/words/live_words.h"
 
 enum {
@@ -24,6 +30,8 @@ enum {
     HOT_BLOCKS = 32,
     COLD_BYTES = 64 << 20,
     HEAP_BYTES = 200 << 20,
+    SUM_EVENTS = 2000000,
+    SUM_THREADS_MAX = 4,
 };
 #define BASE ((uint64_t)0x555500000000)
 
@@ -162,13 +170,68 @@ static void measure_memory(void)
     }
 }
 
+static struct shared_sum g_sum;
+
+struct adder {
+    pthread_t thread;
+    int64_t step; // of each event; below the batch, or above it
+    double ns;
+    struct peak_share share;
+};
+
+static void *add_events(void *context)
+{
+    struct adder *adder = context;
+    struct sum_part part = {0};
+    shared_sum_join(&g_sum);
+    const double before = seconds();
+    for (uint32_t i = 0; i < SUM_EVENTS; i++) {
+        const int64_t delta = i % 2 == 0 ? adder->step : -adder->step;
+        peak_share_add(&adder->share, shared_sum_number(&g_sum), delta);
+        shared_sum_add(&g_sum, &part, delta);
+    }
+    adder->ns = (seconds() - before) / SUM_EVENTS * 1e9;
+    shared_sum_leave(&g_sum, &part);
+    return NULL;
+}
+
+static double measure_adders(int threads, int64_t step)
+{
+    double least = 1e9;
+    for (int round = 0; round < ROUNDS; round++) {
+        struct adder adders[SUM_THREADS_MAX];
+        double all = 0;
+        for (int i = 0; i < threads; i++) {
+            adders[i] = (struct adder){.step = step};
+            if (pthread_create(&adders[i].thread, NULL, add_events, &adders[i]) != 0)
+                fail("no thread");
+        }
+        for (int i = 0; i < threads; i++) {
+            (void)pthread_join(adders[i].thread, NULL); // cannot fail for a thread of ours
+            all += adders[i].ns / threads;
+        }
+        least = all < least ? all : least;
+    }
+    return least;
+}
+
+static void measure_sum(void)
+{
+    (void)printf("threads  kept  added    ns of processor time an event, least of %d\n", ROUNDS);
+    for (int threads = 1; threads <= SUM_THREADS_MAX; threads *= 2)
+        (void)printf("%7d  %4.1f  %5.1f\n", threads, measure_adders(threads, SUM_BATCH_MIN - 8),
+                     measure_adders(threads, (int64_t)1 << 20));
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "pairs") == 0)
         measure_pairs();
     else if (argc == 2 && strcmp(argv[1], "memory") == 0)
         measure_memory();
+    else if (argc == 2 && strcmp(argv[1], "sum") == 0)
+        measure_sum();
     else
-        fail("usage: word_costs pairs | memory");
+        fail("usage: word_costs pairs | memory | sum");
     return 0;
 }

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// shared_sum: the live bytes of a heap that many threads change, and the highest sum so far.
+//
+// A thread keeps the bytes that it has not added yet. When they leave [-batch, batch], it adds them
+// and sees the new sum. Sum, peak and the number of the peak change in one exchange of 16 bytes: a
+// thread that loses its processor between two of them would publish a maximum when the heap is
+// elsewhere. The first peak has number 1, each higher one the next.
+//
+//   line 1   sum 48, peak 48, number 32    written by each addition
+//   line 2   batch, number, threads        read by each event, written at a new peak
+//
+// Bound. At any moment the sum differs from the live bytes by what the threads have not added: at
+// most a batch and the event under way for each. So does the peak from the true one.
+//
+// Owners (peak_share.h) need the number at each event. It has a copy in line 2, because each
+// addition takes line 1 away from all other processors. A thread may lose its processor between the
+// exchange and the copy; so each thread that adds compares the copy with the number, and repairs
+// it. So no thread sees a number that is older than its own latest addition, and what a row
+// held at the peak is wrong by at most another batch for each thread.
+//
+// The batch is a 256th of the peak, divided by the threads, and at least SUM_BATCH_MIN.
+//
+// Invariant: the peak is at least the sum, and 0. Trust: R copies and bounds what it reads.
+// Context: T and H, any thread, async-signal-safe: a handler in a hook needs a part of its own.
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "exchange16_arch.h"
+
+#define SUM_BATCH_MIN   48u // bytes
+#define SUM_PEAK_SHARES 256u
+#define SUM_BITS        48
+
+struct shared_sum {
+    struct words16 state; // by arch_exchange16 alone: sum_value()
+    _Alignas(64) _Atomic uint64_t batch_bytes;
+    _Atomic uint32_t number; // the copy; never more than that in `state`
+    _Atomic uint32_t thread_count;
+};
+
+// A thread's part.
+struct sum_part {
+    int64_t unsent_bytes; // not in the sum yet
+};
+
+struct sum_value {
+    int64_t sum_bytes; // may be below 0: frees may be added before their allocations
+    uint64_t peak_bytes;
+    uint32_t number; // of the peak; 0: there was none
+};
+
+// A thread begins to count, and ends: its part is added.
+void shared_sum_join(struct shared_sum *sum);
+void shared_sum_leave(struct shared_sum *sum, struct sum_part *part);
+
+// Add the thread's part now, and return the new value.
+struct sum_value shared_sum_send(struct shared_sum *sum, struct sum_part *part);
+
+struct sum_value shared_sum_read(struct shared_sum *sum);
+
+// Return the number of the latest peak, for peak_share_add before an event is added.
+ALWAYS_INLINE uint32_t shared_sum_number(const struct shared_sum *sum)
+{
+    // Relaxed: what a thread has seen decides which events are before a peak, whatever it is.
+    return atomic_load_explicit(&sum->number, memory_order_relaxed);
+}
+
+// Count an event of the thread.
+ALWAYS_INLINE void
+shared_sum_add(struct shared_sum *sum, struct sum_part *part, int64_t delta_bytes)
+{
+    // Relaxed: only a bound, which threads may learn late.
+    const int64_t batch = (int64_t)atomic_load_explicit(&sum->batch_bytes, memory_order_relaxed);
+    part->unsent_bytes += delta_bytes;
+    if (UNLIKELY(part->unsent_bytes > batch || part->unsent_bytes < -batch)) {
+        (void)shared_sum_send(sum, part); // its value is in `sum`
+    }
+}

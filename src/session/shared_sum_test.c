@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT
+// Threads that change one heap, against a sum that each event changes: the peak is within its
+// bound, and so is the sum of what the rows held at that peak.
+#include "session/shared_sum.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/test_support/random_numbers.h"
+#include "session/peak_share.h"
+
+enum {
+    THREADS_MAX = 16,
+    EVENTS = 40000, // of a thread
+    ROWS = 8,
+    ROUNDS = 12,
+    HANDED_MAX = 256,
+    SHARE_EVENTS = 500, // then a thread gives its shares to the rows
+};
+
+enum shape {
+    SHAPE_GROWS,  // and shrinks at the end
+    SHAPE_SWINGS, // each thread by itself, up and down
+    SHAPE_HANDS,  // one half of the threads allocates, the other half frees
+    SHAPE_COUNT,
+};
+
+struct heap {
+    struct shared_sum sum;
+    pthread_mutex_t lock;
+    pthread_barrier_t start;
+    struct peak_share rows[ROWS]; // under the lock
+    enum shape shape;
+    int64_t block_max;
+    _Alignas(64) _Atomic int64_t true_bytes;
+    _Atomic int64_t true_peak;
+    _Atomic int64_t batch_max;
+    _Atomic int64_t handed;
+};
+
+struct worker {
+    struct heap *on;
+    pthread_t thread;
+    uint32_t number;
+    uint64_t random;
+    int64_t own_bytes;
+    struct sum_part part;
+    struct peak_share shares[ROWS];
+};
+
+static void raise(_Atomic int64_t *most, int64_t value)
+{
+    int64_t seen = atomic_load(most);
+    while (seen < value && !atomic_compare_exchange_weak(most, &seen, value)) {
+    }
+}
+
+static void give_shares(struct worker *w)
+{
+    (void)pthread_mutex_lock(&w->on->lock);
+    for (uint32_t i = 0; i < ROWS; i++) {
+        peak_share_merge(&w->on->rows[i], &w->shares[i]);
+    }
+    (void)pthread_mutex_unlock(&w->on->lock);
+    memset(w->shares, 0, sizeof(w->shares));
+}
+
+static void change(struct worker *w, int64_t delta)
+{
+    struct heap *on = w->on;
+    raise(&on->true_peak, atomic_fetch_add(&on->true_bytes, delta) + delta);
+    raise(&on->batch_max,
+          (int64_t)atomic_load_explicit(&on->sum.batch_bytes, memory_order_relaxed));
+    peak_share_add(&w->shares[next_random(&w->random) % ROWS], shared_sum_number(&on->sum), delta);
+    shared_sum_add(&on->sum, &w->part, delta);
+    w->own_bytes += delta;
+}
+
+// Return how the next event changes the heap.
+static int64_t draw(struct worker *w, uint32_t event)
+{
+    const uint64_t r = next_random(&w->random);
+    const int64_t size = 1 + (int64_t)((r >> 8) % (uint64_t)w->on->block_max);
+    switch (w->on->shape) {
+    case SHAPE_GROWS:
+        return r % 4 != 0 || w->own_bytes < size ? size : -size;
+    case SHAPE_SWINGS:
+        return event / 3000 % 2 == 0 ? size : w->own_bytes < size ? 0 : -size;
+    default:
+        return w->number % 2 == 0 ? size : -size;
+    }
+}
+
+// Hand over at most so much that the heap stays small.
+static bool may_hand(struct heap *on, int64_t delta)
+{
+    const int64_t handed = atomic_fetch_add(&on->handed, delta) + delta;
+    if (handed >= 0 && handed <= HANDED_MAX * on->block_max) {
+        return true;
+    }
+    atomic_fetch_sub(&on->handed, delta);
+    return false;
+}
+
+static void *work(void *context)
+{
+    struct worker *w = context;
+    shared_sum_join(&w->on->sum);
+    (void)pthread_barrier_wait(&w->on->start);
+    for (uint32_t i = 0; i < EVENTS; i++) {
+        const int64_t delta = draw(w, i);
+        if (w->on->shape != SHAPE_HANDS || may_hand(w->on, delta)) {
+            change(w, delta);
+        }
+        if (i % SHARE_EVENTS == w->number) {
+            give_shares(w);
+        }
+    }
+    if (w->on->shape != SHAPE_HANDS) {
+        change(w, -w->own_bytes);
+    }
+    give_shares(w);
+    shared_sum_leave(&w->on->sum, &w->part);
+    return NULL;
+}
+
+static void run(struct heap *on, uint32_t threads, uint64_t seed)
+{
+    struct worker workers[THREADS_MAX] = {{0}};
+    assert_int_equal(pthread_mutex_init(&on->lock, NULL), 0);
+    assert_int_equal(pthread_barrier_init(&on->start, NULL, threads), 0);
+    for (uint32_t i = 0; i < threads; i++) {
+        workers[i] = (struct worker){.on = on, .number = i, .random = seed * 131 + i + 1};
+        assert_int_equal(pthread_create(&workers[i].thread, NULL, work, &workers[i]), 0);
+    }
+    for (uint32_t i = 0; i < threads; i++) {
+        assert_int_equal(pthread_join(workers[i].thread, NULL), 0);
+    }
+    (void)pthread_barrier_destroy(&on->start);
+    (void)pthread_mutex_destroy(&on->lock);
+}
+
+static void expect_within(int64_t found, int64_t expected, int64_t bound, const char *what)
+{
+    if (llabs(found - expected) > bound) {
+        print_error("%s: %lld is not %lld +- %lld\n", what, (long long)found, (long long)expected,
+                    (long long)bound);
+        fail();
+    }
+}
+
+static void the_peak_is_within_its_bound(void **state)
+{
+    (void)state;
+    static const uint32_t counts[] = {1, 2, 4, 16};
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        const uint32_t threads = counts[round / SHAPE_COUNT % 4];
+        struct heap *on = aligned_alloc(64, (sizeof(*on) + 63) / 64 * 64);
+        assert_non_null(on);
+        memset(on, 0, sizeof(*on));
+        on->shape = round % SHAPE_COUNT;
+        on->block_max = round % 2 == 0 ? 100 : 4000;
+        run(on, threads, round + 1);
+        const struct sum_value value = shared_sum_read(&on->sum);
+        // The last event of a thread that shrinks at the end frees all its blocks.
+        const int64_t each = on->batch_max + on->block_max;
+        const int64_t bound = (int64_t)threads * each;
+        const int64_t peak = (int64_t)value.peak_bytes;
+        int64_t owners = 0;
+        for (uint32_t i = 0; i < ROWS; i++) {
+            owners += peak_share_at(&on->rows[i], value.number);
+        }
+        assert_true(value.sum_bytes == on->true_bytes);
+        assert_int_equal(shared_sum_number(&on->sum), value.number);
+        expect_within(peak, on->true_peak, bound, "peak");
+        expect_within(owners, peak, 2 * bound, "owners");
+        expect_within(owners, on->true_peak, 2 * bound, "owners and the true peak");
+        if (threads == 1) {
+            assert_true(owners >= peak && owners <= on->true_peak); // with what was not added yet
+        }
+        free(on);
+    }
+}
+
+static void the_batch_follows_peak_and_threads(void **state)
+{
+    (void)state;
+    struct shared_sum sum = {0};
+    struct sum_part part = {0};
+    shared_sum_join(&sum);
+    assert_int_equal(sum.batch_bytes, SUM_BATCH_MIN);
+    for (int i = 0; i < 1000; i++) {
+        shared_sum_add(&sum, &part, 4096);
+    }
+    const uint64_t peak = shared_sum_read(&sum).peak_bytes;
+    assert_int_equal(sum.batch_bytes, peak / SUM_PEAK_SHARES);
+    shared_sum_join(&sum);
+    shared_sum_join(&sum);
+    assert_int_equal(sum.batch_bytes, peak / SUM_PEAK_SHARES / 3);
+    struct sum_part other = {0};
+    shared_sum_leave(&sum, &other);
+    assert_int_equal(sum.batch_bytes, peak / SUM_PEAK_SHARES / 2);
+}
+
+static void large_sums_and_negative_ones_are_exact(void **state)
+{
+    (void)state;
+    struct shared_sum sum = {0};
+    struct sum_part part = {0};
+    shared_sum_join(&sum);
+    shared_sum_add(&sum, &part, -1000);
+    assert_true(shared_sum_read(&sum).sum_bytes == -1000);
+    assert_int_equal(shared_sum_read(&sum).number, 0);
+    shared_sum_add(&sum, &part, (int64_t)1 << 46);
+    const struct sum_value value = shared_sum_read(&sum);
+    assert_true(value.sum_bytes == ((int64_t)1 << 46) - 1000);
+    assert_true(value.peak_bytes == ((uint64_t)1 << 46) - 1000);
+    assert_int_equal(value.number, 1);
+    for (uint32_t i = 2; i < 70000; i++) { // the number's two halves
+        part.unsent_bytes = 1;
+        assert_int_equal(shared_sum_send(&sum, &part).number, i);
+    }
+    shared_sum_add(&sum, &part, -((int64_t)1 << 46));
+    assert_true(shared_sum_read(&sum).sum_bytes == -1000 + 69998);
+}
+
+// A thread was stopped between the exchange and the copy.
+static void the_next_addition_repairs_the_number(void **state)
+{
+    (void)state;
+    struct shared_sum sum = {0};
+    struct sum_part part = {.unsent_bytes = 100};
+    shared_sum_join(&sum);
+    assert_int_equal(shared_sum_send(&sum, &part).number, 1);
+    sum.number = 0;
+    part.unsent_bytes = -50; // no new peak
+    assert_int_equal(shared_sum_send(&sum, &part).number, 1);
+    assert_int_equal(shared_sum_number(&sum), 1);
+    sum.number = 5; // a copy that is ahead stays
+    (void)shared_sum_read(&sum);
+    assert_int_equal(shared_sum_number(&sum), 5);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_peak_is_within_its_bound),
+        cmocka_unit_test(the_batch_follows_peak_and_threads),
+        cmocka_unit_test(large_sums_and_negative_ones_are_exact),
+        cmocka_unit_test(the_next_addition_repairs_the_number),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
