@@ -31,7 +31,7 @@ class Traced:
     """The tracer's results: costs by kind, and the peak."""
 
     def __init__(self, path):
-        words = struct.unpack(TRACER_FORMAT, path.read_bytes())
+        words = struct.unpack_from(TRACER_FORMAT, path.read_bytes())
         count = len(COSTS)
         self.kinds = [dict(zip(COSTS, words[count * kind:count * (kind + 1)]))
                       for kind in range(KINDS)]

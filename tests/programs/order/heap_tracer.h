@@ -27,6 +27,11 @@ struct tracer_file {
 // Set the kind of the calling thread's next allocations. Undefined without the tracer.
 void tracer_set_kind(int kind) __attribute__((weak));
 
+// The kind of now, and whether a signal handler must not allocate now: only word_checker.so lets
+// handlers allocate.
+int tracer_kind(void) __attribute__((weak));
+int tracer_is_inside(void) __attribute__((weak));
+
 // Blocks of an allocator that the tracer does not see: before each is reported, and after it was
 // resized where it is, or taken back.
 void tracer_add(void *block, size_t size) __attribute__((weak));

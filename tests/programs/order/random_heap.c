@@ -2,13 +2,17 @@
 // random_heap: threads that do random operations on each other's blocks. Arguments: a seed,
 // threads (0: the first one alone), events per thread, and any of c (any thread frees a block), r
 // (realloc chains), s (short threads), f (forked children), l (some blocks leak), a (calls of
-// cairn.h: random_api.h). Each function allocates blocks of one kind, so that the operations of
+// cairn.h: random_api.h), b (some blocks are big), h (a signal handler allocates, where the tracer
+// lets it; prints how often). Each function allocates blocks of one kind, so that the operations of
 // each stack are known: see heap_tracer.h. It states no truth itself.
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -71,8 +75,51 @@ static void *(*const makers[])(void *, size_t) = {make_1, make_2, make_3, make_4
 static void *make(uint64_t *random, void *block)
 {
     const uint64_t r = next_random(random);
-    const size_t size = r % 64 == 0 ? 1 + (r >> 20) % 20000 : 1 + (r >> 20) % 300;
+    const size_t size = r % 512 == 1 && does('b') ? (r >> 20) % 2000000
+                        : r % 64 == 0             ? 1 + (r >> 20) % 20000
+                                                  : 1 + (r >> 20) % 300;
     return makers[(r >> 8) % 8](block, size);
+}
+
+static atomic_uint g_handled;
+
+// A handler of the thread that was interrupted: in a hook, in front of it or behind it.
+static void handle(int number)
+{
+    static __thread uint64_t random = 88172645463325252u;
+    (void)number;
+    if (tracer_is_inside == NULL || tracer_kind == NULL || tracer_is_inside()) {
+        return;
+    }
+    const int kind = tracer_kind();
+    void *blocks[4];
+    for (int i = 0; i < 4; i++) {
+        blocks[i] = make(&random, NULL);
+    }
+    for (int i = 0; i < 4; i++) {
+        free(blocks[i]);
+    }
+    free(atomic_exchange(&g_slots[next_random(&random) % SLOTS], make(&random, NULL)));
+    set_kind(kind);
+    g_handled++;
+}
+
+static void handle_signals(void)
+{
+    const struct sigaction action = {.sa_handler = handle, .sa_flags = SA_RESTART};
+    const struct itimerval often = {{.tv_usec = 200}, {.tv_usec = 200}};
+    if (sigaction(SIGALRM, &action, NULL) != 0 || setitimer(ITIMER_REAL, &often, NULL) != 0) {
+        abort();
+    }
+}
+
+static void stop_signals(void)
+{
+    const struct itimerval never = {{0}, {0}};
+    char text[32];
+    (void)setitimer(ITIMER_REAL, &never, NULL);
+    const int bytes = snprintf(text, sizeof(text), "%u\n", g_handled);
+    (void)!write(STDOUT_FILENO, text, (size_t)bytes);
 }
 
 static void *work_shortly(void *argument)
@@ -197,6 +244,9 @@ int main(int argc, char **argv)
     if (does('a')) {
         api_begin();
     }
+    if (does('h')) {
+        handle_signals();
+    }
     if (count == 0) {
         (void)work(NULL);
     }
@@ -205,8 +255,16 @@ int main(int argc, char **argv)
             return 1;
         }
     }
+    const int blocked = does('h') && count > 0 ? SIG_BLOCK : SIG_UNBLOCK;
+    sigset_t alarms;
+    (void)sigemptyset(&alarms);
+    (void)sigaddset(&alarms, SIGALRM);
+    (void)pthread_sigmask(blocked, &alarms, NULL); // now the other threads handle it
     for (long i = 0; i < count; i++) {
         (void)pthread_join(threads[i], NULL);
+    }
+    if (does('h')) {
+        stop_signals();
     }
     for (int i = 0; i < SLOTS; i++) {
         if (!does('l') || i % 64 != 0) {
