@@ -25,10 +25,7 @@ enum err aggregator_note_stop(struct aggregator *aggregator, struct aggregator_s
 static MUST_USE enum err ensure_entry(struct aggregator *aggregator,
                                       struct aggregator_thread *thread)
 {
-    return LIKELY(thread->entry != REC_NONE)
-               ? ERR_OK
-               : thread_table_begin(&aggregator->threads, thread->process->index, thread->thread_id,
-                                    thread->name, thread->start_ms, &thread->entry);
+    return LIKELY(thread->entry != REC_NONE) ? ERR_OK : aggregator_thread_enter(aggregator, thread);
 }
 
 enum err aggregator_complete_rows(struct aggregator *aggregator)

@@ -187,6 +187,17 @@ void aggregator_thread_begin(struct aggregator_thread *thread,
                              uint32_t thread_id,
                              uint64_t start_ms);
 
+// Give a thread that lives an entry before it has recorded anything; it keeps it later. `thread_id`
+// is the one by which it will begin. ERR_NO_MEMORY, ERR_LIMIT.
+enum err aggregator_thread_expect(struct aggregator *aggregator,
+                                  struct aggregator_process *process,
+                                  uint32_t thread_id,
+                                  struct bytes name) MUST_USE;
+
+// Give a thread its entry.
+enum err aggregator_thread_enter(struct aggregator *aggregator, struct aggregator_thread *thread)
+    MUST_USE;
+
 // Note that the thread is in no event at `stamp`. All its events up to then have been counted.
 void aggregator_thread_rests(struct aggregator *aggregator,
                              struct aggregator_thread *thread,

@@ -20,6 +20,7 @@ static void process_empty(struct aggregator_process *process)
     mapping_map_release(&process->mapped);
     map_u64_release(&process->mapping_rows);
     map_u64_release(&process->adhoc_rows);
+    map_u64_release(&process->expected_threads);
 }
 
 void aggregator_release(struct aggregator *aggregator)
@@ -220,6 +221,36 @@ void aggregator_thread_begin(struct aggregator_thread *thread,
                                          .tick_ms = start_ms,
                                          .flight = {.stamp = process->start_stamp}};
     process->thread_count++;
+}
+
+enum err aggregator_thread_expect(struct aggregator *aggregator,
+                                  struct aggregator_process *process,
+                                  uint32_t thread_id,
+                                  struct bytes name)
+{
+    uint32_t entry;
+    rec_string text;
+    if (map_u64_find(&process->expected_threads, thread_id) != NULL) {
+        return ERR_OK;
+    }
+    TRY(string_table_intern_prefix(&aggregator->strings, name, &text));
+    TRY(thread_table_begin(&aggregator->threads, process->index, thread_id, text,
+                           process->record.start_ms, &entry));
+    return map_u64_put(&process->expected_threads, thread_id, entry);
+}
+
+enum err aggregator_thread_enter(struct aggregator *aggregator, struct aggregator_thread *thread)
+{
+    struct map_u64 *expected = &thread->process->expected_threads;
+    if (!map_u64_get(expected, thread->thread_id, &thread->entry)) {
+        return thread_table_begin(&aggregator->threads, thread->process->index, thread->thread_id,
+                                  thread->name, thread->start_ms, &thread->entry);
+    }
+    (void)map_u64_remove(expected, thread->thread_id); // just found there
+    if (thread->name != 0) {
+        aggregator->threads.threads.items[thread->entry].name = thread->name;
+    }
+    return ERR_OK;
 }
 
 void aggregator_thread_rests(struct aggregator *aggregator,

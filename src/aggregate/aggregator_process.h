@@ -40,6 +40,7 @@ struct aggregator_process {
     struct map_u64 mapping_rows;         // node and kind -> row of aggregator.mappings
     uint64_t mapped_bytes;               // sum over `mapped`
     struct map_u64 adhoc_rows;           // node -> row of aggregator.adhoc
+    struct map_u64 expected_threads;     // thread id -> entry, of those that have recorded nothing
     struct rec_rss_sample latest_sample; // from proc_sampler
     uint64_t snapshot_live_bytes;        // live_bytes when its latest memory snapshot was split
     uint64_t snapshot_mapped_bytes;      // mapped_bytes then

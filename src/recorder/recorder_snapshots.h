@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // recorder_snapshots: takes memory samples and memory snapshots in the recorder's loop.
 //
-// proc_sampler takes samples, rss_split takes snapshots, and memory_snapshots decides when. The
-// main program waits at its exit for a last snapshot (exit_wait.h), unless it runs under a seccomp
-// filter.
+// proc_sampler takes samples, recorder_breakdown takes snapshots, and memory_snapshots decides
+// when. The main program waits at its exit for a last snapshot (exit_wait.h), unless it runs under
+// a seccomp filter.
 // Context: H, the recorder's main thread.
 #pragma once
 

@@ -375,6 +375,96 @@ static void snapshots_of_another_heap_than_the_counted_are_doubted(void **state)
     }
 }
 
+// A growing program may have so many events in its lanes that the next snapshots come first.
+static void snapshots_are_judged_before_the_next_ones(void **state)
+{
+    (void)state;
+    struct fixture f;
+    set_up(&f);
+    f.s->tick_ms = 1;
+    struct aggregator_process *process = add_process(&f, getpid())->aggregator;
+    recorder_snapshots_round(f.s, 100);
+    assert_int_equal(last_count(&f), 1);
+    process->live_bytes += UINT64_C(1) << 40;
+    assert_int_equal(recorder_snapshots_now(f.s, 101), ERR_OK);
+    const struct rec_memory_snapshot_vec *series = &f.s->memory_snapshots.series;
+    assert_int_equal(series->len, 1); // the next ones replace what is doubted
+    assert_int_equal(series->items[0].time_ms, 101);
+    assert_int_equal(series->items[0].flags & REC_SNAPSHOT_ESTIMATED, 0);
+    tear_down(&f);
+}
+
+// However late they are read: nothing else says what had happened by the end of the snapshots.
+static void events_that_waited_in_a_lane_judge_a_snapshot(void **state)
+{
+    (void)state;
+    enum {
+        LATE_MS = 5000
+    };
+    static struct drain_lane lane;
+    static struct lane_header header;
+    struct fixture f;
+    set_up(&f);
+    f.s->tick_ms = 1;
+    struct aggregator_process *process = add_process(&f, getpid())->aggregator;
+    lane.process = 0;
+    lane.reader.consumer.lane = &header;
+    f.s->drain.lanes[5] = &lane;
+    f.s->drain.active[0] = 5;
+    f.s->drain.active_count = 1;
+    atomic_store(&header.write_pos, 4096);
+    recorder_snapshots_round(f.s, 100);
+    assert_int_equal(last_count(&f), 1);
+    f.s->drain.processes[0].is_dead = true; // no other snapshot follows
+    recorder_snapshots_round(f.s, 100 + LATE_MS);
+    assert_false(f.s->memory_snapshots.doubts_peak);
+    lane.reader.consumer.read_pos = 4096;
+    process->live_bytes += UINT64_C(1) << 40;
+    recorder_snapshots_round(f.s, 100 + UINT64_C(2) * LATE_MS);
+    assert_true(f.s->memory_snapshots.doubts_peak);
+    assert_int_equal(f.s->memory_snapshots.last.memory_snapshots.items[0].flags &
+                         REC_SNAPSHOT_ESTIMATED,
+                     REC_SNAPSHOT_ESTIMATED);
+    tear_down(&f);
+}
+
+// A service that sleeps may allocate nothing for hours.
+static void an_attached_process_is_looked_at_before_it_joins(void **state)
+{
+    (void)state;
+    struct attach attach = {.inject.target.pid = getpid()};
+    struct fixture f;
+    set_up(&f);
+    const struct rec_process record = {.pid = (uint32_t)getpid(), .flags = REC_PROCESS_ATTACHED};
+    struct aggregator_process *process = NULL;
+    assert_int_equal(aggregator_process_begin(&f.s->aggregator, &record, &process), ERR_OK);
+    assert_int_equal(awaited_processes_add(&f.s->drain.awaited, process), ERR_OK);
+    assert_int_equal(
+        attached_process_vec_push(&f.s->attached, (struct attached_process){.attach = &attach}),
+        ERR_OK);
+    recorder_snapshots_round(f.s, 1);
+    assert_int_equal(f.s->sampler.samples.len, 1);
+    assert_int_equal(f.s->sampler.samples.items[0].process, process->index);
+    assert_int_equal(last_count(&f), 1);
+    assert_true(f.s->memory_snapshots.last.rss_bytes > 0);
+    assert_true(process->record.peak_rss_bytes > 0);
+    // It joins: it is not looked at twice.
+    assert_ptr_equal(awaited_processes_take(&f.s->drain.awaited, getpid()), process);
+    f.s->drain.processes[f.s->drain.slot_count++] =
+        (struct drain_process){.aggregator = process, .pid = getpid()};
+    assert_int_equal(recorder_snapshots_now(f.s, 2), ERR_OK);
+    assert_int_equal(last_count(&f), 1);
+    // It ends before it has joined, and another process may have its pid.
+    f.s->drain.slot_count = 0;
+    assert_int_equal(awaited_processes_add(&f.s->drain.awaited, process), ERR_OK);
+    f.s->attached.items[0].has_ended = true;
+    recorder_snapshots_round(f.s, 10000);
+    assert_int_equal(f.s->sampler.samples.len, 1);
+    awaited_process_vec_release(&f.s->drain.awaited);
+    attached_process_vec_release(&f.s->attached);
+    tear_down(&f);
+}
+
 // Map pages between two that no area can be joined with, and touch them. A page without access
 // before them would make them a stack.
 static uint64_t map_range(void)
@@ -452,6 +542,9 @@ int main(void)
         cmocka_unit_test(a_confined_process_is_not_asked_to_wait),
         cmocka_unit_test(only_what_can_be_read_is_in_a_snapshot),
         cmocka_unit_test(snapshots_of_another_heap_than_the_counted_are_doubted),
+        cmocka_unit_test(snapshots_are_judged_before_the_next_ones),
+        cmocka_unit_test(events_that_waited_in_a_lane_judge_a_snapshot),
+        cmocka_unit_test(an_attached_process_is_looked_at_before_it_joins),
         cmocka_unit_test(memory_belongs_to_cairn_and_to_stacks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

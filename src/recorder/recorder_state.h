@@ -97,6 +97,8 @@ struct recorder_state {
     uint64_t newcomers_ms;    // earliest time of a round for new processes
     bool owes_snapshot;       // the first one was left for later
     uint64_t unjudged_ms;     // end of the latest snapshots, until they are judged; 0: they are
+    bool was_behind;          // events of before that end were read later
+    uint64_t drained_ns;      // of the time for the latest snapshots: reading events meanwhile
     struct session_clock clock;
     uint32_t tick_ms; // of the clock
     struct launch_signals signals;

@@ -280,6 +280,55 @@ def test_heap_from_before_an_attach_is_bounded(scratch):
     assert 50000 * 60 <= part["rss_bytes"] <= resident
 
 
+def stacks_in_use(pid):
+    """Resident bytes of the areas that hold the stack pointer of a thread."""
+    pointers = [int(thread.joinpath("syscall").read_text().split()[-2], 16)
+                for thread in pathlib.Path(f"/proc/{pid}/task").iterdir()]
+    total, counts = 0, False
+    for line in open(f"/proc/{pid}/smaps").read().splitlines():
+        area = re.match(r"([0-9a-f]+)-([0-9a-f]+) ", line)
+        if area:
+            start, end = (int(bound, 16) for bound in area.groups())
+            counts = any(start <= pointer < end for pointer in pointers)
+        elif counts and line.startswith("Rss:"):
+            total += int(line.split()[1]) * 1024
+    return total
+
+
+def test_an_attached_process_that_sleeps_has_memory_and_threads(scratch):
+    """It allocates nothing: cairn knows it from the moment of attaching. What is behind an inaccessible area is
+    not a stack: large blocks are behind the unused tails of arenas."""
+    with Attachable(scratch, program=[PROGRAMS / "retained", "4", "8"]) as program:
+        program.attach()
+        program.ctl("snapshot")
+        resident = sum(rss for _, rss in smaps(program.process.pid))
+        stacks = stacks_in_use(program.process.pid)
+        recording = program.detach()
+    report = recording.report
+    last = breakdown(report, "is_last")
+    assert report["totals"]["allocations"] == 0
+    assert report["totals"]["threads"] == 5
+    near(last["rss_bytes"], resident, 64 * PAGE)
+    near(report["totals"]["peak_rss_bytes"], resident, 64 * PAGE)
+    near(last["stack_bytes"], stacks, 8 * PAGE)
+    screen, parts = (subprocess.run([CAIRN, "report", *option, recording.path], check=True, capture_output=True,
+                                    text=True, env=environment()).stdout for option in ([], ["-r"]))
+    assert "5 threads" in screen and "peak RSS" in screen and "most of RSS" in screen
+    assert "RESIDENT MEMORY" in parts and "thread stacks" in parts
+
+
+def test_a_report_without_a_breakdown_says_why(scratch):
+    """Never nothing."""
+    with Attachable(scratch) as program:
+        program.attach()
+        program.do("a 1 100")
+        recording = program.detach()
+    for option, reason in [("--sort=peak", "no parts to sort"), ("--size=100", "does not apply")]:
+        run = subprocess.run([CAIRN, "report", "-r", option, recording.path], check=True, capture_output=True,
+                             text=True, env=environment())
+        assert "RESIDENT MEMORY" in run.stdout and reason in run.stdout, run.stdout
+
+
 def test_redis_with_its_own_allocator(scratch):
     """jemalloc's areas are the program's own mappings, but count as heap."""
     path, socket = scratch / "redis.cairn", scratch / "redis.sock"

@@ -88,6 +88,9 @@ bool report_print_empty(const struct report *report, FILE *out);
 // Print the findings, ranked, each with the option that shows more; nothing without findings.
 enum err report_print_findings(const struct report *report, FILE *out) MUST_USE;
 
+// Print how RSS is composed: the largest parts at its peak, in a line each.
+void report_print_most_of_rss(const struct report *report, FILE *out);
+
 // Print the findings that explain the total of `cost`, or RSS for COST_COUNT.
 enum err report_print_explanations(const struct report *report, FILE *out, enum cost cost) MUST_USE;
 

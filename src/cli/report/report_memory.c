@@ -240,6 +240,29 @@ static bool fits_filter(const struct filter *filter)
     return !filter->has_range && !filter->has_sizes && !filter->has_lifetimes;
 }
 
+// Say why there is no breakdown, if the user asked for it.
+static void print_reason(const struct report *report, FILE *out)
+{
+    const bool is_running = report->profile->recording.meta.state == REC_STATE_RUNNING;
+    const char *reason =
+        !fits_filter(&report->options->filter)
+            ? "Resident memory consists of pages, which have no function, thread, time or size: "
+              "this filter does not apply to it."
+        : report->options->sort != COST_COUNT
+            ? "Resident memory has no parts to sort by a figure of the heap."
+        : report->rss_breakdown.samples.len > 0
+            ? "No breakdown of resident memory was taken: each process ended before its memory map "
+              "was read, or it could not be read."
+        : is_running ? "Resident memory has not been looked at so far."
+                     : "Resident memory is not known: no process was looked at, because it ended "
+                       "too soon or "
+                       "could not be read, or because the file is of another tool.";
+    if (report->options->sections == REPORT_RSS) {
+        report_view_title(report, out, "RESIDENT MEMORY: what RSS consisted of");
+        screen_print_wrapped(out, reason, 2, report_width(report));
+    }
+}
+
 enum err report_print_memory(const struct report *report, FILE *out)
 {
     const struct rss_breakdown_split *peak = rss_breakdown_peak(&report->rss_breakdown);
@@ -247,6 +270,7 @@ enum err report_print_memory(const struct report *report, FILE *out)
     const struct rss_breakdown_split *shown = peak != NULL ? peak : end;
     if (shown == NULL || !fits_filter(&report->options->filter) ||
         report->options->sort != COST_COUNT) {
+        print_reason(report, out);
         return ERR_OK;
     }
     report_view_title(report, out, "RESIDENT MEMORY: what RSS consisted of");

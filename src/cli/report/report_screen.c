@@ -243,8 +243,7 @@ static MUST_USE enum err print_about_names(const struct report *report, FILE *ou
     return ERR_OK;
 }
 
-// Print how RSS is composed: the largest parts at its peak, in a line each.
-static void print_rss(const struct report *report, FILE *out)
+void report_print_most_of_rss(const struct report *report, FILE *out)
 {
     const struct rss_breakdown_split *split = rss_breakdown_peak(&report->rss_breakdown);
     if (split == NULL || !report->selection.is_everything) {
@@ -271,7 +270,7 @@ enum err report_print_screen(const struct report *report, FILE *out)
     for (size_t i = 0; i < count; i++) {
         TRY(print_sites(report, out, costs[i], limit, true));
     }
-    print_rss(report, out);
+    report_print_most_of_rss(report, out);
     TRY(print_about_names(report, out));
     (void)fprintf(out,
                   "\n  --all prints every section with call stacks; --help lists the views.\n");
@@ -284,10 +283,11 @@ enum err report_write_summary(const struct report *report, FILE *out)
     const size_t count = report_sections(report, costs);
     report_print_header(report, out);
     report_print_totals(report, out);
-    if (report_print_empty(report, out)) {
+    const bool is_empty = report_print_empty(report, out);
+    TRY(report_print_findings(report, out)); // a process without allocations has memory, too
+    if (is_empty) {
         return ERR_OK;
     }
-    TRY(report_print_findings(report, out));
     for (size_t i = 0; i < count; i++) {
         TRY(print_sites(report, out, costs[i], SUMMARY_SITES, false));
     }

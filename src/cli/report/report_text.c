@@ -309,8 +309,15 @@ enum err report_write_text(const struct report *report, FILE *out)
     if (!is_empty && report_is_screen(report->options)) {
         return report_print_screen(report, out);
     }
+    // A process without allocations has memory, too.
+    const bool is_short = is_empty && report_is_screen(report->options);
+    if (is_short || report->options->sections == REPORT_ALL) {
+        TRY(report_print_findings(report, out));
+    }
+    if (is_short) {
+        report_print_most_of_rss(report, out);
+    }
     if (!is_empty) {
-        TRY(report->options->sections == REPORT_ALL ? report_print_findings(report, out) : ERR_OK);
         TRY(print_sections(report, out));
     }
     if ((report->options->sections & REPORT_RSS) != 0) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "host/os/process_search.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -76,11 +76,11 @@ enum err process_search(const char *name, struct u32_vec *out, struct err_info *
 }
 
 // Pids with a space behind each.
-static enum err append_children(pid_t pid, const char *thread, struct u32_vec *out)
+static enum err append_children(pid_t pid, uint32_t thread, struct u32_vec *out)
 {
     char name[64];
     CLEANUP(strbuf_release) struct strbuf text = {0};
-    (void)snprintf(name, sizeof(name), "task/%.20s/children", thread); // fits
+    (void)snprintf(name, sizeof(name), "task/%" PRIu32 "/children", thread); // fits
     if (!proc_file_read(pid, name, CHILDREN_BYTES_MAX, &text)) {
         return ERR_OK; // the thread has ended, or the kernel has no such file
     }
@@ -91,7 +91,7 @@ static enum err append_children(pid_t pid, const char *thread, struct u32_vec *o
     return ERR_OK;
 }
 
-enum err process_search_children(pid_t pid, struct u32_vec *out)
+enum err process_search_threads(pid_t pid, size_t most, struct u32_vec *out)
 {
     char path[32];
     (void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid); // fits
@@ -99,10 +99,23 @@ enum err process_search_children(pid_t pid, struct u32_vec *out)
     if (threads == NULL) {
         return err_is_own_lack(errno) ? ERR_IO : ERR_NOT_FOUND;
     }
-    enum err err = ERR_OK;
-    for (const struct dirent *entry; err == ERR_OK && (entry = readdir(threads)) != NULL;) {
-        err = isdigit((unsigned char)entry->d_name[0]) ? append_children(pid, entry->d_name, out)
-                                                       : ERR_OK;
+    const struct dirent *entry;
+    for (size_t count = 0; count < most && (entry = readdir(threads)) != NULL;) {
+        const uint64_t thread = number_field(entry->d_name);
+        if (thread != 0) {
+            TRY(u32_vec_push(out, (uint32_t)thread));
+            count++;
+        }
     }
-    return err;
+    return ERR_OK;
+}
+
+enum err process_search_children(pid_t pid, struct u32_vec *out)
+{
+    CLEANUP(u32_vec_release) struct u32_vec threads = {0};
+    TRY(process_search_threads(pid, SIZE_MAX, &threads));
+    for (size_t i = 0; i < threads.len; i++) {
+        TRY(append_children(pid, threads.items[i], out));
+    }
+    return ERR_OK;
 }

@@ -18,3 +18,7 @@ enum err process_search(const char *name, struct u32_vec *out, struct err_info *
 // them (proc(5), /proc/PID/task/TID/children). ERR_NOT_FOUND if the process has ended,
 // ERR_NO_MEMORY, ERR_IO without descriptors.
 enum err process_search_children(pid_t pid, struct u32_vec *out) MUST_USE;
+
+// Append the threads of a process, the first one first, at most `most` of them. ERR_NOT_FOUND if
+// the process has ended, ERR_NO_MEMORY, ERR_IO without descriptors.
+enum err process_search_threads(pid_t pid, size_t most, struct u32_vec *out) MUST_USE;

@@ -77,6 +77,19 @@ uint64_t proc_text_stack_top(const char *text)
     return number_field(stat_field(text, 28));
 }
 
+// "running", or numbers: the last two are the stack pointer and the place in the code.
+uint64_t proc_text_stack_pointer(const char *text)
+{
+    uint64_t last = 0;
+    uint64_t before_last = 0;
+    for (const char *at = text; (at = strstr(at, " 0x")) != NULL;) {
+        before_last = last;
+        at += strlen(" 0x");
+        (void)number_take(&at, 16, &last); // another form is another kernel's
+    }
+    return before_last;
+}
+
 struct proc_faults proc_text_faults(const char *text)
 {
     return (struct proc_faults){.minor = number_field(stat_field(text, 10)),

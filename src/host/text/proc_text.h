@@ -35,6 +35,9 @@ uint64_t proc_text_environment_end(const char *text);
 // stat: the first stack pointer of the process.
 uint64_t proc_text_stack_top(const char *text);
 
+// syscall, of a thread: its stack pointer; 0 while it runs.
+uint64_t proc_text_stack_pointer(const char *text);
+
 struct proc_faults {
     uint64_t minor;
     uint64_t major;

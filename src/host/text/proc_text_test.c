@@ -77,6 +77,25 @@ static void the_stack_begins_at_field_28(void **state)
     assert_int_equal(proc_text_stack_top(""), 0);
 }
 
+static void a_sleeping_thread_has_a_stack_pointer(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t pointer;
+    } cases[] = {
+        {"202 0x7f0 0x189 0x0 0x0 0x0 0xffffffff 0x7ffe0010 0x7f8c\n", 0x7ffe0010},
+        {"-1 0x7ffe0020 0x7f8c\n", 0x7ffe0020}, // not in a call of the kernel
+        {"running\n", 0},
+        {"0x1 0x2", 0},
+        {"-1 0x", 0},
+        {"", 0},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        assert_int_equal(proc_text_stack_pointer(cases[i].text), cases[i].pointer);
+    }
+}
+
 static void the_environment_ends_at_field_51(void **state)
 {
     (void)state;
@@ -97,6 +116,7 @@ int main(void)
         cmocka_unit_test(the_innermost_pid_is_the_last_of_its_line),
         cmocka_unit_test(a_process_works_sleeps_or_is_stopped),
         cmocka_unit_test(the_stack_begins_at_field_28),
+        cmocka_unit_test(a_sleeping_thread_has_a_stack_pointer),
         cmocka_unit_test(the_environment_ends_at_field_51),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,6 +86,7 @@ static void check_split(const struct memory_areas *map, uint8_t pattern)
                                      .process = process,
                                      .own = &own,
                                      .stack_tops = &tops,
+                                     .stack_pointers = &tops,
                                      .pages = {.read = read_pages, .context = &pattern},
                                      .is_heap_known = pattern % 2 == 0};
     const enum err err = rss_split(&what, map, 0, &aggregator.strings, &snapshot, &tables);
@@ -113,6 +114,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     (void)proc_text_kib(strbuf_text(&text), "VmRSS");
     (void)proc_text_faults(strbuf_text(&text));
     (void)proc_text_break(strbuf_text(&text));
+    (void)proc_text_stack_pointer(strbuf_text(&text));
     if (memory_areas_parse(&text, &map) == ERR_OK) {
         check_map(&map);
         check_split(&map, pattern);

@@ -24,6 +24,7 @@ enum {
     READ_BYTES = 16384, // the kernel gives 4096 at most
     PIECE_BYTES = 256 << 10,
     PIECE_AREAS = 1024,
+    GUARD_BYTES_MAX = 64 << 10,
 };
 
 void memory_areas_release(struct memory_areas *areas)
@@ -273,6 +274,20 @@ enum err memory_areas_read(pid_t pid, const struct reading_pause *pause, struct 
         return ERR_NOT_FOUND; // a zombie has no map
     }
     return parse(&text, pause, out);
+}
+
+bool memory_areas_is_guarded(const struct memory_areas *areas, size_t index)
+{
+    const struct memory_area *area = areas->areas.items + index;
+    const struct memory_area *guard = index > 0 ? area - 1 : NULL;
+    return guard != NULL && guard->end == area->start && !guard->is_accessible &&
+           guard->end - guard->start <= GUARD_BYTES_MAX && memory_area_path(areas, area)[0] == '\0';
+}
+
+bool memory_read(void *context, uint64_t address, void *out, size_t size_bytes)
+{
+    const int fd = *(const int *)context;
+    return fd >= 0 && pread(fd, out, size_bytes, (off_t)address) == (ssize_t)size_bytes;
 }
 
 bool pagemap_read(void *context, uint64_t first_page, size_t count, uint64_t *bits)

@@ -64,6 +64,12 @@ struct page_source {
     void *context;
 };
 
+// A source of what the program's memory holds: false if not all `size_bytes` can be read.
+struct memory_source {
+    bool (*read)(void *context, uint64_t address, void *out, size_t size_bytes);
+    void *context;
+};
+
 // Bound each .bss by the program headers in memory: `memory` is an open /proc/PID/mem.
 // The kernel makes one area of a .bss and of what was mapped behind it. A shared mapping and a file
 // that is no ELF file have no .bss. Where the headers cannot be read, or where reading them could
@@ -76,6 +82,13 @@ void memory_areas_release(struct memory_areas *areas);
 
 // Return the name of an area, "" if it has none.
 const char *memory_area_path(const struct memory_areas *areas, const struct memory_area *area);
+
+// Whether an unnamed area is behind a guard: an inaccessible one that is as small as guards are.
+// The unused tails of arenas are inaccessible, too, but larger.
+bool memory_areas_is_guarded(const struct memory_areas *areas, size_t index);
+
+// Return a memory_source on an open /proc/PID/mem; `context` points to the descriptor.
+bool memory_read(void *context, uint64_t address, void *out, size_t size_bytes);
 
 // Return a page_source on an open /proc/PID/pagemap; `context` points to the descriptor.
 bool pagemap_read(void *context, uint64_t first_page, size_t count, uint64_t *bits);

@@ -9,8 +9,7 @@
 
 enum {
     PAGE = 4096,
-    ARENA_BYTES = 64 << 20, // HEAP_MAX_SIZE of glibc on 64-bit machines
-    GUARD_BYTES_MAX = 64 << 10,
+    ARENA_BYTES = 64 << 20,    // HEAP_MAX_SIZE of glibc on 64-bit machines
     STACK_BYTES_MAX = 8 << 20, // default of a thread's stack
 };
 
@@ -113,13 +112,16 @@ static bool is_behind(const struct cutting *c, uint64_t address)
     return c->area > 0 && area_of(c, c->area - 1)->end == address;
 }
 
-// Return whether a piece at the start of its area looks like the stack of a thread: a guard is
-// before it, and it is not larger than a stack. The unused tails of arenas are inaccessible, too,
-// but larger, and what is behind one is as likely a block of malloc.
-static bool is_like_stack(const struct cutting *c, const struct rss_piece *piece)
+// Return whether a piece at the start of its area is the stack of a thread: a guard is before it,
+// it is not larger than a stack, and a thread uses it.
+static bool is_used_stack(const struct cutting *c, const struct rss_piece *piece)
 {
-    const struct memory_area *guard = area_of(c, c->area - 1);
-    return !guard->is_accessible && guard->end - guard->start <= GUARD_BYTES_MAX &&
+    bool is_used = false;
+    for (size_t i = 0; i < c->what->stack_pointers->len; i++) {
+        const uint64_t pointer = c->what->stack_pointers->items[i];
+        is_used = is_used || (piece->start <= pointer && pointer < piece->end);
+    }
+    return is_used && memory_areas_is_guarded(c->map, c->area) &&
            piece->end - piece->start <= STACK_BYTES_MAX;
 }
 
@@ -142,7 +144,7 @@ static void judge_shape(const struct cutting *c, struct rss_piece *piece)
         if (before[0] == '/' && piece->start < area->bss_end) {
             piece->kind = kind_of_file(before, false);
             piece->path = before;
-        } else if (is_like_stack(c, piece)) {
+        } else if (is_used_stack(c, piece)) {
             piece->kind = REC_PART_STACK;
         }
     }

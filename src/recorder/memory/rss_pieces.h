@@ -9,8 +9,9 @@
 //
 // The shape of an area is its name, its predecessor, and its start: glibc's areas for threads begin
 // at multiples of 64 MiB; the memory after a file's last mapping is its .bss, as far as the file's
-// program headers say (memory_areas.h); an area of at most a stack's size after an inaccessible one
-// of a guard's size is a stack. Only shapes identify the mappings that libc makes internally.
+// program headers say (memory_areas.h); an area of at most a stack's size behind a guard is a stack
+// if a thread's stack pointer is in it. Only shapes identify the mappings that libc makes
+// internally.
 // Memory with a live block is heap, whatever its shape (rss_split.h).
 // Context: H. Addresses of the program are only compared.
 #pragma once
@@ -35,10 +36,11 @@ DEFINE_VEC(address_range_vec, struct address_range);
 struct rss_process {
     const struct aggregator *aggregator;
     const struct aggregator_process *process;
-    const struct address_range_vec *own; // cairn's own memory
-    const struct u64_vec *stack_tops;    // end of the highest page of known threads' stacks
-    struct page_source pages;            // read is NULL: none
-    bool is_heap_known;                  // the aggregator has all its live blocks
+    const struct address_range_vec *own;  // cairn's own memory
+    const struct u64_vec *stack_tops;     // end of the highest page of known threads' stacks
+    const struct u64_vec *stack_pointers; // of sleeping threads, in any order
+    struct page_source pages;             // read is NULL: none
+    bool is_heap_known;                   // the aggregator has all its live blocks
 };
 
 struct rss_piece {

@@ -37,6 +37,7 @@ static void every_area_has_an_owner(void **state)
                      "7ff000000000-7ff000010000 rw-p 00000000 00:00 0   [stack]\nRss: 20 kB\n"
                      "7ff000020000-7ff000022000 r-xp 00000000 00:00 0   [vdso]\nRss: 4 kB\n");
     map_range(&f, 0xb000000, 16, WIRE_MAPPING_ANONYMOUS);
+    assert_int_equal(u64_vec_push(&f.pointers, 0x97ffff0), ERR_OK);
     split(&f);
     assert_int_equal(f.snapshot.file_bytes, 16 * 1024 + 4096); // with .bss and vdso
     assert_int_equal(f.snapshot.kept_bytes, (128 + 64) * 1024);
@@ -95,8 +96,11 @@ static void neighbours_of_one_owner_are_one_piece(void **state)
     for (size_t i = 0; i < ARRAY_LEN(own); i++) {
         assert_int_equal(address_range_vec_push(&f.own, own[i]), ERR_OK);
     }
-    const struct rss_process what = {
-        .aggregator = &f.aggregator, .process = f.process, .own = &f.own, .stack_tops = &f.tops};
+    const struct rss_process what = {.aggregator = &f.aggregator,
+                                     .process = f.process,
+                                     .own = &f.own,
+                                     .stack_tops = &f.tops,
+                                     .stack_pointers = &f.pointers};
     CLEANUP(rss_piece_vec_release) struct rss_piece_vec pieces = {0};
     assert_int_equal(rss_pieces_cut(&what, &f.map, &pieces), ERR_OK);
     assert_int_equal(pieces.len, ARRAY_LEN(wanted));
@@ -123,20 +127,30 @@ static void a_known_stack_is_cut_out(void **state)
 }
 
 // glibc maps large blocks where the address space has room, also behind the unused tail of an
-// arena.
-static void only_a_guard_makes_a_stack(void **state)
+// arena. Garbage collectors and JavaScript's engines have guards, too.
+static void only_a_thread_behind_a_guard_makes_a_stack(void **state)
 {
     (void)state;
+    static const uint64_t pointers[] = {0x7e00000, 0x9001000, 0xa001000, 0xb800fff, 0xc001000};
     struct fixture f;
     open_fixture(&f, "4010000-7e00000 ---p 00000000 00:00 0\nRss: 0 kB\n"    // an arena's tail
                      "7e00000-8000000 rw-p 00000000 00:00 0\nRss: 2048 kB\n" // and a block
                      "9000000-9001000 ---p 00000000 00:00 0\nRss: 0 kB\n"    // a guard
                      "9001000-9a01000 rw-p 00000000 00:00 0\nRss: 64 kB\n"   // before too much
                      "a000000-a001000 ---p 00000000 00:00 0\nRss: 0 kB\n"
-                     "a001000-a801000 rw-p 00000000 00:00 0\nRss: 12 kB\n"); // a stack
+                     "a001000-a801000 rw-p 00000000 00:00 0\nRss: 12 kB\n" // a stack
+                     "b000000-b001000 ---p 00000000 00:00 0\nRss: 0 kB\n"
+                     "b001000-b801000 rw-p 00000000 00:00 0\nRss: 20 kB\n" // another
+                     "c000000-c001000 ---p 00000000 00:00 0\nRss: 0 kB\n"
+                     "c001000-c002000 rw-s 00000000 00:01 4   /dev/zero\nRss: 4 kB\n"
+                     "d000000-d001000 ---p 00000000 00:00 0\nRss: 0 kB\n"
+                     "d001000-d801000 rw-p 00000000 00:00 0\nRss: 512 kB\n"); // of no thread
+    for (size_t i = 0; i < ARRAY_LEN(pointers); i++) {
+        assert_int_equal(u64_vec_push(&f.pointers, pointers[i]), ERR_OK);
+    }
     split(&f);
-    assert_int_equal(f.snapshot.stack_bytes, 12 * 1024);
-    assert_int_equal(f.snapshot.rest_bytes, (2048 + 64) * 1024);
+    assert_int_equal(f.snapshot.stack_bytes, (12 + 20) * 1024);
+    assert_int_equal(f.snapshot.rest_bytes, (2048 + 64 + 512) * 1024);
     close_fixture(&f);
 }
 
@@ -595,7 +609,7 @@ int main(void)
         cmocka_unit_test(one_area_may_have_many_owners),
         cmocka_unit_test(neighbours_of_one_owner_are_one_piece),
         cmocka_unit_test(a_known_stack_is_cut_out),
-        cmocka_unit_test(only_a_guard_makes_a_stack),
+        cmocka_unit_test(only_a_thread_behind_a_guard_makes_a_stack),
         cmocka_unit_test(live_is_what_is_resident_of_what_was_asked_for),
         cmocka_unit_test(a_block_with_a_mapping_of_its_own_has_whole_pages),
         cmocka_unit_test(without_pages_the_heap_is_an_estimate_and_the_sum_is_not),

@@ -22,6 +22,7 @@ struct fixture {
     struct aggregator_process *process;
     struct address_range_vec own;
     struct u64_vec tops;
+    struct u64_vec pointers;
     struct memory_areas map;
     struct rec_memory_snapshot snapshot;
     struct rss_tables tables;
@@ -65,6 +66,7 @@ static inline void close_fixture(struct fixture *f)
     memory_areas_release(&f->map);
     address_range_vec_release(&f->own);
     u64_vec_release(&f->tops);
+    u64_vec_release(&f->pointers);
     aggregator_release(&f->aggregator);
 }
 
@@ -75,6 +77,7 @@ static inline void split(struct fixture *f)
         .process = f->process,
         .own = &f->own,
         .stack_tops = &f->tops,
+        .stack_pointers = &f->pointers,
         .pages = {.read = read_pages, .context = f},
         .is_heap_known = !f->is_partial,
     };

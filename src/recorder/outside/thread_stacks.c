@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+#include "recorder/outside/thread_stacks.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/compiler.h"
+#include "base/minmax.h"
+#include "host/os/proc_file.h"
+#include "host/os/process_search.h"
+#include "host/text/proc_text.h"
+
+enum {
+    PAGE = 4096,
+    GUARD_BYTES_MAX = 64 << 10,
+    USUAL_BYTES = 8 << 20, // of a stack and its guard
+    DEPTH_PAGES = 16,      // of a thread that sleeps, up to its descriptor
+    NEAR_BYTES = 64 << 10, // from a descriptor to the end of its stack
+    THREADS_MAX = 4096,
+    SYSCALL_BYTES_MAX = 512,
+};
+
+struct search {
+    const struct memory_areas *map;
+    const struct memory_source *memory;
+    const struct page_source *pages;
+    const struct u64_vec *pointers;
+};
+
+// Return the end of the stack that begins with an area, if this page has the descriptor of its
+// thread; else 0. A page that is not resident has none, and is not read: that would bring it back.
+static uint64_t top_by_page(const struct search *s, const struct memory_area *area, uint64_t page)
+{
+    uint64_t words[PAGE / sizeof(uint64_t)];
+    uint64_t bits = 0;
+    if (page < area->start || page >= area->end || s->pages->read == NULL ||
+        !s->pages->read(s->pages->context, page / PAGE, 1, &bits) || bits == 0 ||
+        !s->memory->read(s->memory->context, page, words, sizeof(words))) {
+        return 0;
+    }
+    for (size_t i = 0; i + 1 < ARRAY_LEN(words); i++) {
+        const uint64_t start = words[i];
+        const uint64_t top = start + words[i + 1];
+        if (start < area->start && area->start - start <= GUARD_BYTES_MAX && start % PAGE == 0 &&
+            top > page && top <= area->end && top - page <= NEAR_BYTES && top % PAGE == 0) {
+            return top;
+        }
+    }
+    return 0;
+}
+
+static uint64_t top_of(const struct search *s, const struct memory_area *area)
+{
+    uint64_t top = top_by_page(s, area, area->end - PAGE);
+    top = top != 0 ? top : top_by_page(s, area, area->start + USUAL_BYTES - 2 * PAGE);
+    for (size_t i = 0; top == 0 && i < s->pointers->len; i++) {
+        const uint64_t page = s->pointers->items[i] & ~(uint64_t)(PAGE - 1);
+        for (uint64_t k = 0; top == 0 && k < DEPTH_PAGES; k++) {
+            top = top_by_page(s, area, page + k * PAGE);
+        }
+    }
+    return top;
+}
+
+static enum err find_pointers(pid_t pid, struct u64_vec *pointers)
+{
+    CLEANUP(u32_vec_release) struct u32_vec threads = {0};
+    if (process_search_threads(pid, THREADS_MAX, &threads) == ERR_NO_MEMORY) {
+        return ERR_NO_MEMORY;
+    }
+    for (size_t i = 0; i < threads.len; i++) {
+        char name[64];
+        CLEANUP(strbuf_release) struct strbuf text = {0};
+        (void)snprintf(name, sizeof(name), "task/%" PRIu32 "/syscall", threads.items[i]); // fits
+        const uint64_t pointer = proc_file_read(pid, name, SYSCALL_BYTES_MAX, &text)
+                                     ? proc_text_stack_pointer(strbuf_text(&text))
+                                     : 0; // it has ended
+        if (pointer != 0) {
+            TRY(u64_vec_push(pointers, pointer));
+        }
+    }
+    return ERR_OK;
+}
+
+// Return whether a stack may begin with an area: an inaccessible one is before it.
+static bool may_be_stack(const struct memory_areas *map, size_t index)
+{
+    const struct memory_area *area = map->areas.items + index;
+    return index > 0 && area[-1].end == area->start && !area[-1].is_accessible &&
+           area->is_accessible && area->rss_bytes > 0 && memory_area_path(map, area)[0] == '\0';
+}
+
+enum err thread_stacks_find(pid_t pid,
+                            const struct memory_areas *map,
+                            const struct memory_source *memory,
+                            const struct page_source *pages,
+                            struct u64_vec *tops,
+                            struct u64_vec *pointers)
+{
+    const struct search s = {.map = map, .memory = memory, .pages = pages, .pointers = pointers};
+    bool has_pointers = false;
+    for (size_t i = 0; i < map->areas.len; i++) {
+        if (!may_be_stack(map, i)) {
+            continue;
+        }
+        TRY(has_pointers ? ERR_OK : find_pointers(pid, pointers));
+        has_pointers = true;
+        const uint64_t top = top_of(&s, map->areas.items + i);
+        if (top != 0) {
+            TRY(u64_vec_push(tops, top));
+        }
+    }
+    return ERR_OK;
+}

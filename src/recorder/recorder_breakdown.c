@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: MIT
+#include "recorder/recorder_breakdown.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "aggregate/aggregator_process.h"
+#include "base/clock.h"
+#include "base/minmax.h"
+#include "host/os/file.h"
+#include "host/os/proc_file.h"
+#include "recorder/outside/thread_stacks.h"
+
+enum {
+    PAGE = 4096,
+    // about the size of glibc's struct pthread, which ends a thread's stack
+    DESCRIPTOR_BYTES = 2304,
+    WAITING_DIVISOR = 25, // waiting costs this part of what working does
+    JUDGED_MS = 10,       // later, a change of the heap says nothing of a snapshot
+};
+
+struct expense expense_begin(void)
+{
+    return (struct expense){.began_ns = clock_monotonic_ns(),
+                            .processor_ns = clock_thread_cpu_ns()};
+}
+
+uint64_t expense_ns(const struct expense *expense)
+{
+    const uint64_t used_ns = clock_thread_cpu_ns() - expense->processor_ns;
+    const uint64_t waited_ns = (clock_monotonic_ns() - expense->began_ns) / WAITING_DIVISOR;
+    return used_ns > waited_ns ? used_ns : waited_ns;
+}
+
+// A process that was attached to and has ended is not awaited, although it did not join.
+static bool has_ended(const struct recorder_state *s, uint32_t pid)
+{
+    for (size_t i = 0; i < s->attached.len; i++) {
+        const struct attached_process *process = s->attached.items + i;
+        if ((uint32_t)process->attach->inject.target.pid == pid && process->has_ended) {
+            return true;
+        }
+    }
+    return false;
+}
+
+enum err recorder_living(const struct recorder_state *s, struct living_process_vec *out)
+{
+    for (uint32_t slot = 0; slot < s->drain.slot_count; slot++) {
+        const struct drain_process *process = s->drain.processes + slot;
+        if (process->aggregator != NULL && !process->is_dead) {
+            TRY(living_process_vec_push(out, (struct living_process){.process = process->aggregator,
+                                                                     .pid = process->pid,
+                                                                     .slot = slot}));
+        }
+    }
+    for (size_t i = 0; i < s->drain.awaited.len; i++) {
+        struct aggregator_process *process = s->drain.awaited.items[i].process;
+        if (!has_ended(s, process->record.pid)) {
+            TRY(living_process_vec_push(out,
+                                        (struct living_process){.process = process,
+                                                                .pid = (pid_t)process->record.pid,
+                                                                .slot = SESSION_MAX_PROCESSES}));
+        }
+    }
+    return ERR_OK;
+}
+
+// Return whether the process still lives; it may have joined meanwhile, or executed another
+// program.
+static bool find_again(const struct recorder_state *s, struct living_process *living)
+{
+    for (uint32_t slot = 0; slot < s->drain.slot_count; slot++) {
+        const struct drain_process *process = s->drain.processes + slot;
+        if (process->aggregator == living->process) {
+            living->slot = slot;
+            return !process->is_dead;
+        }
+    }
+    return living->slot == SESSION_MAX_PROCESSES && !living->process->is_ended;
+}
+
+// Collect the memory that the preload library has noted as its own. The program may have
+// overwritten the notes: ranges are only compared with the kernel's.
+static enum err
+own_ranges(const struct recorder_state *s, uint32_t slot, struct address_range_vec *out)
+{
+    if (slot == SESSION_MAX_PROCESSES) {
+        return ERR_OK; // it has not joined
+    }
+    const struct process_notes *notes = session_notes(s->session.memory, slot);
+    for (uint32_t i = 0; i < PAGE_NOTES_MAX; i++) {
+        const uint64_t note = atomic_load_explicit(&notes->ranges[i], memory_order_relaxed);
+        const uint64_t start = (note >> PAGE_NOTE_PAGES_BITS) * PAGE;
+        const uint64_t pages = note & (((uint64_t)1 << PAGE_NOTE_PAGES_BITS) - 1);
+        if (note != 0) {
+            TRY(address_range_vec_push(
+                out, (struct address_range){.start = start, .end = start + pages * PAGE}));
+        }
+    }
+    return ERR_OK;
+}
+
+// Collect the ends of the stacks of threads with lanes. A thread's descriptor is at the top of its
+// stack; that of the first thread is elsewhere.
+static enum err stack_tops(const struct recorder_state *s, uint32_t slot, struct u64_vec *out)
+{
+    const struct drain *drain = &s->drain;
+    for (uint32_t i = 0; i < drain->active_count; i++) {
+        const struct drain_lane *lane = drain->lanes[drain->active[i]];
+        const uint32_t thread_id = lane->reader.thread.thread_id;
+        const bool is_first =
+            thread_id != 0 && thread_id == drain->processes[lane->process].inner_pid;
+        if (lane->process == slot && !is_first) {
+            const uint64_t self = lane->reader.consumer.lane->self_address;
+            TRY(u64_vec_push(out, (self + DESCRIPTOR_BYTES + PAGE - 1) & ~(uint64_t)(PAGE - 1)));
+        }
+    }
+    return ERR_OK;
+}
+
+// Others shall not wait for a process with a long map. What it costs is no part of the snapshot's
+// cost: the loop would have to do it, too.
+static void drain_meanwhile(void *context)
+{
+    struct recorder_state *s = context;
+    const struct expense expense = expense_begin();
+    (void)!recorder_drain(s); // a failure is seen at the next one
+    s->drained_ns += expense_ns(&expense);
+}
+
+// Return whether events of a process wait in its lanes.
+static bool has_waiting(const struct recorder_state *s, uint32_t slot)
+{
+    for (uint32_t i = 0; i < s->drain.active_count; i++) {
+        const struct drain_lane *lane = s->drain.lanes[s->drain.active[i]];
+        // Relaxed: only compared.
+        if (lane->process == slot && !lane->is_corrupt &&
+            atomic_load_explicit(&lane->reader.consumer.lane->write_pos, memory_order_relaxed) !=
+                lane->reader.consumer.read_pos) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Read the map of a process, and count what it had done by then. False: it has ended meanwhile, or
+// it is unreadable.
+static bool
+read_map(struct recorder_state *s, struct living_process *living, struct memory_areas *out)
+{
+    const struct reading_pause pause = {.take = drain_meanwhile, .context = s};
+    if (memory_areas_read(proc_file_living(living->pid), &pause, out) != ERR_OK ||
+        !find_again(s, living)) {
+        return false;
+    }
+    if (has_waiting(s, living->slot)) {
+        drain_meanwhile(s);
+    }
+    return find_again(s, living);
+}
+
+// What is open of a process while its snapshot is taken.
+struct look {
+    struct living_process living;
+    int memory;
+    int pagemap;
+    struct address_range_vec own;
+    struct u64_vec tops;
+    struct u64_vec pointers;
+};
+
+static void look_release(struct look *look)
+{
+    fd_closep(&look->memory);
+    fd_closep(&look->pagemap);
+    address_range_vec_release(&look->own);
+    u64_vec_release(&look->tops);
+    u64_vec_release(&look->pointers);
+}
+
+static int open_proc(pid_t pid, const char *name)
+{
+    char path[64];
+    (void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name); // fits
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+// Take a snapshot of one process. An unreadable process is omitted.
+static enum err take_snapshot_of(struct recorder_state *s,
+                                 const struct living_process *living,
+                                 uint32_t flags,
+                                 struct memory_moment *moment)
+{
+    CLEANUP(look_release) struct look look = {.living = *living, .memory = -1, .pagemap = -1};
+    CLEANUP(memory_areas_release) struct memory_areas map = {0};
+    struct aggregator_process *process = living->process;
+    if (!read_map(s, &look.living, &map)) {
+        return ERR_OK;
+    }
+    const pid_t pid = proc_file_living(living->pid);
+    look.memory = open_proc(pid, "mem");
+    look.pagemap = open_proc(pid, "pagemap");
+    const struct page_source pages = {.read = look.pagemap >= 0 ? pagemap_read : NULL,
+                                      .context = &look.pagemap};
+    const struct memory_source memory = {.read = memory_read, .context = &look.memory};
+    memory_areas_bound_bss(&map, look.memory, &pages);
+    TRY(own_ranges(s, look.living.slot, &look.own));
+    TRY(stack_tops(s, look.living.slot, &look.tops));
+    TRY(thread_stacks_find(pid, &map, &memory, &pages, &look.tops, &look.pointers));
+    const struct rss_process what = {
+        .aggregator = &s->aggregator,
+        .process = process,
+        .own = &look.own,
+        .stack_tops = &look.tops,
+        .stack_pointers = &look.pointers,
+        .is_heap_known = run_control_is_whole(&s->control) &&
+                         (process->record.flags & (REC_PROCESS_FORKED | REC_PROCESS_OWN_ALLOCATOR |
+                                                   REC_PROCESS_ATTACHED)) == 0,
+        .pages = pages,
+    };
+    struct rec_memory_snapshot snapshot = {
+        .time_ms = moment->time_ms, .process = process->index, .flags = flags};
+    TRY(rss_split(&what, &map, (uint32_t)moment->memory_snapshots.len, &s->aggregator.strings,
+                  &snapshot, &moment->tables));
+    process->snapshot_live_bytes = process->live_bytes;
+    process->snapshot_mapped_bytes = process->mapped_bytes;
+    return rec_memory_snapshot_vec_push(&moment->memory_snapshots, snapshot);
+}
+
+// Note what the threads had sent by the end of a snapshot.
+static void note_backlog(struct recorder_state *s)
+{
+    for (uint32_t i = 0; i < s->drain.active_count; i++) {
+        struct drain_lane *lane = s->drain.lanes[s->drain.active[i]];
+        // Relaxed: only compared; the program may write anything there.
+        lane->snapshot_pos =
+            atomic_load_explicit(&lane->reader.consumer.lane->write_pos, memory_order_relaxed);
+    }
+}
+
+// Make pages that several processes share count once, and correct the samples by that.
+static void settle(struct recorder_state *s, struct memory_moment *moment)
+{
+    struct rec_memory_snapshot *snapshots = moment->memory_snapshots.items;
+    shared_pages_settle(&moment->tables.claims, moment->tables.parts.items, snapshots);
+    for (size_t i = 0; i < moment->memory_snapshots.len; i++) {
+        moment->rss_bytes += rec_snapshot_counted_rss(snapshots + i);
+        proc_sampler_correct(&s->sampler, snapshots + i);
+    }
+}
+
+static uint64_t distance(uint64_t one, uint64_t other)
+{
+    return one > other ? one - other : other - one;
+}
+
+// Return whether events of before the end of the snapshot still wait in a lane. A program that
+// writes nonsense there has its snapshots unjudged.
+static bool has_backlog(const struct recorder_state *s)
+{
+    for (uint32_t i = 0; i < s->drain.active_count; i++) {
+        const struct drain_lane *lane = s->drain.lanes[s->drain.active[i]];
+        if (!lane->is_corrupt && lane->reader.consumer.read_pos < lane->snapshot_pos) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Doubt the latest snapshots if the heap is another one now. `is_telling`: it is so because it
+// changed while they were taken, or that cannot be ruled out.
+static bool compare(struct recorder_state *s, bool is_telling)
+{
+    const struct memory_moment *last = &s->memory_snapshots.last;
+    uint64_t live_bytes = 0;
+    uint64_t mapped_bytes = 0;
+    for (size_t i = 0; i < last->memory_snapshots.len; i++) {
+        const uint32_t index = last->memory_snapshots.items[i].process;
+        const struct aggregator_process *process = s->aggregator.processes.items[index];
+        if (!process->is_ended) {
+            live_bytes += distance(process->live_bytes, process->snapshot_live_bytes);
+            mapped_bytes += distance(process->mapped_bytes, process->snapshot_mapped_bytes);
+        }
+    }
+    const uint64_t much_bytes = last->rss_bytes / SNAPSHOT_GROWTH_DIVISOR;
+    if (live_bytes > much_bytes || mapped_bytes > much_bytes) {
+        memory_snapshots_doubt(&s->memory_snapshots, live_bytes > much_bytes && is_telling);
+        return true;
+    }
+    return false;
+}
+
+// By what is known when the ticks of the threads are over, so that what they had done by then is
+// counted. It is counted some milliseconds later if the whole recorder was stopped, its clock
+// included. While events wait in the lanes, the heap of that moment is not known, however late it
+// is: a change that is found after that may be of then.
+void recorder_breakdown_judge(struct recorder_state *s, uint64_t now_ms)
+{
+    if (s->unjudged_ms != 0 && has_backlog(s)) {
+        s->unjudged_ms = max_u64(s->unjudged_ms, now_ms);
+        s->was_behind = true;
+    }
+    const uint64_t known_ms = s->unjudged_ms + s->tick_ms + 1;
+    if (s->unjudged_ms == 0 || now_ms <= known_ms) {
+        return;
+    }
+    const bool is_late = now_ms > known_ms + JUDGED_MS;
+    if (compare(s, !is_late || s->was_behind) || is_late) {
+        s->unjudged_ms = 0;
+    }
+}
+
+// The next snapshots follow before the latest ones were judged: do it by what is known.
+static void judge_early(struct recorder_state *s)
+{
+    if (s->unjudged_ms != 0) {
+        (void)compare(s, true);
+        s->unjudged_ms = 0;
+    }
+}
+
+enum err
+recorder_breakdown_take(struct recorder_state *s, uint64_t now_ms, uint32_t flags, bool was_asked)
+{
+    const struct expense expense = expense_begin();
+    CLEANUP(memory_moment_release) struct memory_moment moment = {.time_ms = now_ms};
+    s->drained_ns = 0;
+    CLEANUP(living_process_vec_release) struct living_process_vec living = {0};
+    judge_early(s);
+    TRY(recorder_living(s, &living));
+    for (size_t i = 0; i < living.len; i++) {
+        const bool is_exiting =
+            living.items[i].slot == s->drain.main_slot && (flags & REC_SNAPSHOT_AT_EXIT) != 0;
+        TRY(take_snapshot_of(s, living.items + i, is_exiting ? REC_SNAPSHOT_AT_EXIT : 0, &moment));
+    }
+    if (moment.memory_snapshots.len == 0) {
+        return ERR_OK;
+    }
+    note_backlog(s);
+    settle(s, &moment);
+    // A process that waits at its exit changes nothing meanwhile. The session's clock may be late
+    // if the recorder was stopped.
+    const uint64_t end_ms = now_ms + (clock_monotonic_ns() - expense.began_ns) / NS_PER_MS;
+    s->unjudged_ms =
+        (flags & REC_SNAPSHOT_AT_EXIT) != 0 ? 0 : max_u64(end_ms, session_clock_now(&s->clock));
+    s->was_behind = false;
+    return memory_snapshots_add(&s->memory_snapshots, &moment, was_asked,
+                                excess_u64(expense_ns(&expense), s->drained_ns));
+}
