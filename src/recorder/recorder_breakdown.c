@@ -10,6 +10,7 @@
 #include "base/minmax.h"
 #include "host/os/file.h"
 #include "host/os/proc_file.h"
+#include "recorder/outside/glibc_heap.h"
 #include "recorder/outside/thread_stacks.h"
 
 enum {
@@ -166,9 +167,11 @@ struct look {
     struct living_process living;
     int memory;
     int pagemap;
+    struct page_source pages;
     struct address_range_vec own;
     struct u64_vec tops;
     struct u64_vec pointers;
+    struct foreign_heap foreign;
 };
 
 static void look_release(struct look *look)
@@ -178,6 +181,7 @@ static void look_release(struct look *look)
     address_range_vec_release(&look->own);
     u64_vec_release(&look->tops);
     u64_vec_release(&look->pointers);
+    foreign_heap_release(&look->foreign);
 }
 
 static int open_proc(pid_t pid, const char *name)
@@ -185,6 +189,21 @@ static int open_proc(pid_t pid, const char *name)
     char path[64];
     (void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name); // fits
     return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+// Read what the snapshot needs of a process besides its map. What an allocator says of its heap
+// matters only if the recorder does not know all blocks.
+static enum err look_at(struct recorder_state *s, const struct memory_areas *map, struct look *look)
+{
+    const pid_t pid = proc_file_living(look->living.pid);
+    const struct reading_pause pause = {.take = drain_meanwhile, .context = s};
+    const struct memory_source memory = {.read = memory_read, .context = &look->memory};
+    TRY(own_ranges(s, look->living.slot, &look->own));
+    TRY(stack_tops(s, look->living.slot, &look->tops));
+    TRY(thread_stacks_find(pid, map, &memory, &look->pages, &look->tops, &look->pointers));
+    return (look->living.process->record.flags & REC_PROCESS_ATTACHED) != 0
+               ? glibc_heap_read(map, &memory, &look->tops, &pause, &look->foreign)
+               : ERR_OK;
 }
 
 // Take a snapshot of one process. An unreadable process is omitted.
@@ -202,23 +221,24 @@ static enum err take_snapshot_of(struct recorder_state *s,
     const pid_t pid = proc_file_living(living->pid);
     look.memory = open_proc(pid, "mem");
     look.pagemap = open_proc(pid, "pagemap");
-    const struct page_source pages = {.read = look.pagemap >= 0 ? pagemap_read : NULL,
+    look.pages = (struct page_source){.read = look.pagemap >= 0 ? pagemap_read : NULL,
                                       .context = &look.pagemap};
-    const struct memory_source memory = {.read = memory_read, .context = &look.memory};
-    memory_areas_bound_bss(&map, look.memory, &pages);
-    TRY(own_ranges(s, look.living.slot, &look.own));
-    TRY(stack_tops(s, look.living.slot, &look.tops));
-    TRY(thread_stacks_find(pid, &map, &memory, &pages, &look.tops, &look.pointers));
+    memory_areas_bound_bss(&map, look.memory, &look.pages);
+    TRY(look_at(s, &map, &look));
+    if (!find_again(s, &look.living)) {
+        return ERR_OK;
+    }
     const struct rss_process what = {
         .aggregator = &s->aggregator,
         .process = process,
         .own = &look.own,
         .stack_tops = &look.tops,
         .stack_pointers = &look.pointers,
+        .foreign = &look.foreign,
         .is_heap_known = run_control_is_whole(&s->control) &&
                          (process->record.flags & (REC_PROCESS_FORKED | REC_PROCESS_OWN_ALLOCATOR |
                                                    REC_PROCESS_ATTACHED)) == 0,
-        .pages = pages,
+        .pages = look.pages,
     };
     struct rec_memory_snapshot snapshot = {
         .time_ms = moment->time_ms, .process = process->index, .flags = flags};

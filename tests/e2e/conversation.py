@@ -47,6 +47,12 @@ class Conversation:
             self.process.stdin.flush()
             read_until(self.process.stdout.fileno(), b"done\n")
 
+    def ask(self, command):
+        """Let the program execute a command, and return what it says before that it is done."""
+        self.process.stdin.write(command.encode() + b"\n")
+        self.process.stdin.flush()
+        return read_until(self.process.stdout.fileno(), b"done\n").decode().removesuffix("done\n")
+
     def ctl(self, *words, **settings):
         return ctl(self.path, *words, **settings)
 

@@ -264,8 +264,8 @@ def test_a_heap_that_was_recorded_in_part_is_not_called_free(scratch):
     assert "[unrecorded heap]" in {part["path"] for part in run.parts("rest")}
 
 
-def test_heap_from_before_an_attach_is_bounded(scratch):
-    """At least what the program has not freed, at most what the kernel says is resident."""
+def test_heap_from_before_an_attach_is_divided(scratch):
+    """By glibc's own lists: what the program has not freed, and what is free."""
     with Attachable(scratch) as program:
         program.do("a 100000 60", "f 50000")
         program.attach()
@@ -274,10 +274,10 @@ def test_heap_from_before_an_attach_is_bounded(scratch):
         program.ctl("snapshot")
         resident = sum(rss for name, rss in smaps(program.process.pid) if name == "[heap]")
         split = breakdown(program.detach().report, "is_last")
-    assert split["kept_bytes"] == 0
-    part, = [part for part in split["mappings"] if part["path"] == "[allocated before recording, or free]"]
+    part, = [part for part in split["mappings"] if part["path"] == "[heap of glibc, allocated before recording]"]
     assert part["kind"] == "rest" and part["is_estimate"]
-    assert 50000 * 60 <= part["rss_bytes"] <= resident
+    assert 50000 * 60 <= part["rss_bytes"] <= 50000 * 80 + 64 * PAGE
+    assert 50000 * 60 <= split["kept_bytes"] <= resident - part["rss_bytes"]
 
 
 def stacks_in_use(pid):
@@ -304,6 +304,8 @@ def test_an_attached_process_that_sleeps_has_memory_and_threads(scratch):
         resident = sum(rss for _, rss in smaps(program.process.pid))
         stacks = stacks_in_use(program.process.pid)
         recording = program.detach()
+        free, in_use, large = map(int, program.ask("s").split())
+        returned = int(program.ask("t"))
     report = recording.report
     last = breakdown(report, "is_last")
     assert report["totals"]["allocations"] == 0
@@ -313,6 +315,15 @@ def test_an_attached_process_that_sleeps_has_memory_and_threads(scratch):
     near(last["stack_bytes"], stacks, 8 * PAGE)
     screen, parts = (subprocess.run([CAIRN, "report", *option, recording.path], check=True, capture_output=True,
                                     text=True, env=environment()).stdout for option in ([], ["-r"]))
+    # What glibc says of its heap: from before the attach, and what malloc_trim(0) has returned since then.
+    parts_of = {part["path"]: part["rss_bytes"] for part in last["mappings"] if part["kind"] == "rest"}
+    near(last["kept_bytes"], free, 0.02 * free + 64 * PAGE)
+    near(parts_of["[heap of glibc, allocated before recording]"], in_use, 0.05 * in_use + 64 * PAGE)
+    near(parts_of["[large blocks of glibc, allocated before recording]"], large, 16 * PAGE)
+    near(last["empty_page_bytes"], returned, 0.02 * returned + 64 * PAGE)
+    assert last["rest_bytes"] - sum(parts_of.values()) == 0 and parts_of.get("", 0) < 0.05 * resident
+    assert f"malloc_trim(0) would return about {last['empty_page_bytes'] / MIB:.1f} MiB of it" in \
+        report["findings"]["items"][0]["sentence"]
     assert "5 threads" in screen and "peak RSS" in screen and "most of RSS" in screen
     assert "RESIDENT MEMORY" in parts and "thread stacks" in parts
 

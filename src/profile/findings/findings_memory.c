@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // findings_memory: findings on what RSS consisted of, and on heaps that were not seen.
+#include <string.h>
+
 #include "base/compiler.h"
 #include "host/os/file.h"
 #include "host/text/format.h"
@@ -43,6 +45,79 @@ static MUST_USE enum err find_mapper(const struct profile *profile,
     return ERR_OK;
 }
 
+// What returns empty pages to the kernel, by the file that serves malloc.
+static const struct cure {
+    const char *file; // how its name begins
+    const char *words;
+    bool is_measured; // the call returns just these pages
+} cures[] = {
+    {"libc.so", "malloc_trim(0) would return", true},
+    {"libc-2.", "malloc_trim(0) would return", true},
+    {"libjemalloc", "jemalloc returns by and by (dirty_decay_ms, background_thread)", false},
+    {"libtcmalloc", "MallocExtension_ReleaseFreeMemory() would return", false},
+    {"libmimalloc", "mi_collect(true) would return", false},
+};
+
+// Return the cure for all processes of a split, NULL if none is known, or they differ.
+static const struct cure *cure_of(const struct profile *profile,
+                                  const struct rss_breakdown_split *split)
+{
+    const struct cure *found = NULL;
+    for (size_t i = 0; i < split->parts.len; i++) {
+        const struct rss_breakdown_part *part = &split->parts.items[i];
+        const struct rec_process *process = &profile->recording.processes[part->process];
+        const char *name = path_file_name(profile_string(profile, process->allocator));
+        const struct cure *cure = NULL;
+        for (size_t k = 0; k < ARRAY_LEN(cures); k++) {
+            cure = strncmp(name, cures[k].file, strlen(cures[k].file)) == 0 ? cures + k : cure;
+        }
+        if (part->kind != REC_PART_KEPT) {
+            continue;
+        }
+        if (cure == NULL || (found != NULL && cure != found)) {
+            return NULL;
+        }
+        found = cure;
+    }
+    return found;
+}
+
+// Whether what the allocator keeps is known by the page, and would go back by a call.
+static bool is_measured(const struct profile *profile,
+                        const struct rss_breakdown_split *split,
+                        uint32_t largest)
+{
+    const struct cure *cure = cure_of(profile, split);
+    return largest == REC_PART_KEPT && cure != NULL && cure->is_measured &&
+           (split->flags & REC_SNAPSHOT_ESTIMATED) == 0 &&
+           split->empty_page_bytes > split->bytes[REC_PART_KEPT] / 2;
+}
+
+// Say what of the kept memory would go back, or whose blocks prevent that.
+static void append_cure(const struct findings_builder *builder,
+                        const struct rss_breakdown_split *split,
+                        struct strbuf *out)
+{
+    const struct cure *cure = cure_of(builder->selection->profile, split);
+    const uint64_t kept_bytes = split->bytes[REC_PART_KEPT];
+    const bool is_pinned = split->survivors.len > 0 && split->empty_page_bytes < kept_bytes / 8;
+    if (cure != NULL && is_pinned) {
+        const struct rss_breakdown_survivor *most = &split->survivors.items[0];
+        strbuf_printf(out, "; %s about %s of it: ", cure->words,
+                      format_bytes(split->empty_page_bytes).text);
+        strbuf_printf(out, "%s of ", format_things(most->blocks, "block", "blocks").text);
+        finding_append_site(builder, out, most->location);
+        strbuf_printf(out, " %s the largest part of the other pages",
+                      most->blocks == 1 ? "holds" : "hold");
+    } else if (cure != NULL && split->empty_page_bytes > kept_bytes / 2) {
+        strbuf_printf(out, "; %s about %s of it", cure->words,
+                      format_bytes(split->empty_page_bytes).text);
+    } else if (split->empty_page_bytes > kept_bytes / 2) {
+        strbuf_printf(out, "; about %s of it are pages without a live block, which it may return",
+                      format_bytes(split->empty_page_bytes).text);
+    }
+}
+
 static MUST_USE enum err find_rss(struct findings_builder *builder)
 {
     static const uint32_t kinds[] = {REC_PART_ROUNDING, REC_PART_KEPT,   REC_PART_MAPPED,
@@ -57,7 +132,8 @@ static MUST_USE enum err find_rss(struct findings_builder *builder)
     if (split == NULL || other_bytes < RSS_BYTES_MIN || other_bytes < split->bytes[REC_PART_LIVE]) {
         return ERR_OK;
     }
-    const bool is_estimate = rss_breakdown_is_estimate(split, largest);
+    const bool is_estimate = rss_breakdown_is_estimate(split, largest) &&
+                             !is_measured(builder->selection->profile, split, largest);
     struct mapper mapper;
     TRY(find_mapper(builder->selection->profile, split, largest, &mapper));
     struct finding finding = {.kind = FINDING_RSS,
@@ -65,7 +141,9 @@ static MUST_USE enum err find_rss(struct findings_builder *builder)
                               .location = mapper.location,
                               .bytes = split->bytes[largest],
                               .whole_bytes = split->rss_bytes,
-                              .score = is_estimate ? other_bytes / ESTIMATE_PER_SCORE : other_bytes,
+                              .score = rss_breakdown_is_estimate(split, largest)
+                                           ? other_bytes / ESTIMATE_PER_SCORE
+                                           : other_bytes,
                               .look = "-r"};
     struct strbuf *out = finding_begin(builder, &finding);
     strbuf_printf(out, "RSS was %s", format_bytes(split->rss_bytes).text);
@@ -81,9 +159,8 @@ static MUST_USE enum err find_rss(struct findings_builder *builder)
         finding_append_site(builder, out, finding.location);
         strbuf_printf(out, " mapped %s of it", format_bytes(mapper.bytes).text);
     }
-    if (largest == REC_PART_KEPT && split->empty_page_bytes > finding.bytes / 2) {
-        strbuf_printf(out, "; about %s of it are pages without a live block, which it may return",
-                      format_bytes(split->empty_page_bytes).text);
+    if (largest == REC_PART_KEPT) {
+        append_cure(builder, split, out);
     }
     strbuf_append_char(out, '.');
     return finding_add(builder, &finding);

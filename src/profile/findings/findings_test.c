@@ -447,6 +447,76 @@ static void other_faults_have_their_kind(void **state)
     }
 }
 
+static rec_string string_of(const struct profile *profile, const char *text)
+{
+    for (rec_string id = 0; id < profile->recording.strings.count; id++) {
+        if (strcmp(profile_string(profile, id), text) == 0) {
+            return id;
+        }
+    }
+    fail();
+    return 0;
+}
+
+// The allocator of the first process keeps 40 MiB of 52.
+static void what_an_allocator_keeps_has_a_cure(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *allocator;
+        uint64_t empty_bytes;
+        bool has_survivors;
+        bool is_estimated;
+        enum growth_confidence confidence;
+        const char *words; // after its size
+    } cases[] = {
+        {"libc.so.6", 38 << 20, false, false, CONFIDENCE_HIGH,
+         "; malloc_trim(0) would return about 38.0 MiB of it."},
+        {"libc.so.6", 38 << 20, false, true, CONFIDENCE_LOW,
+         "; malloc_trim(0) would return about 38.0 MiB of it."},
+        {"libc.so.6", 1 << 20, true, false, CONFIDENCE_LOW,
+         "; malloc_trim(0) would return about 1.00 MiB of it: 800 blocks of load (a.c:7) hold the "
+         "largest part of the other pages."},
+        {"libc.so.6", 1 << 20, false, false, CONFIDENCE_LOW, "."},
+        {"libjemalloc.so.2", 38 << 20, false, false, CONFIDENCE_LOW,
+         "; jemalloc returns by and by (dirty_decay_ms, background_thread) about 38.0 MiB of it."},
+        {"other", 38 << 20, false, false, CONFIDENCE_LOW,
+         "; about 38.0 MiB of it are pages without a live block, which it may return."},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(drawn_profile_release) struct drawn_profile drawn = {0};
+        CLEANUP(findings_release) struct findings findings = {0};
+        drawn_profile_open("libc.so.6;libjemalloc.so.2;other;load(a.c:7) 1 8 0 0 0 0 1 8 8\n",
+                           &drawn);
+        const struct recording *recording = &drawn.profile->recording;
+        recording->processes[0].allocator = string_of(drawn.profile, cases[i].allocator);
+        struct rss_breakdown_part part = {.kind = REC_PART_KEPT, .node = REC_NONE};
+        struct rss_breakdown_survivor survivor = {
+            .location = profile_call_site(drawn.profile, recording->rows[0].node).location,
+            .blocks = 800};
+        struct rss_breakdown_split split = {
+            .flags = REC_SNAPSHOT_PEAK | (cases[i].is_estimated ? REC_SNAPSHOT_ESTIMATED : 0),
+            .rss_bytes = 52 << 20,
+            .bytes = {[REC_PART_KEPT] = 40 << 20, [REC_PART_LIVE] = 12 << 20},
+            .empty_page_bytes = cases[i].empty_bytes,
+            .parts = {.items = &part, .len = 1},
+            .survivors = {.items = &survivor, .len = cases[i].has_survivors}};
+        const struct rss_breakdown breakdown = {.splits = {.items = &split, .len = 1}};
+        struct summary summary;
+        assert_int_equal(summary_build(&drawn.selection, &summary), ERR_OK);
+        assert_int_equal(findings_build(&drawn.selection, &summary, &breakdown, &findings), ERR_OK);
+        const struct finding *found = find(&findings, FINDING_RSS);
+        assert_non_null(found);
+        char wanted[512];
+        (void)snprintf(wanted, sizeof(wanted), // fits
+                       "RSS was 52.0 MiB. Live heap blocks took 12.0 MiB of it. The largest other "
+                       "part is \"kept by the allocator\": 40.0 MiB%s",
+                       cases[i].words);
+        assert_string_equal(findings_sentence(&findings, found), wanted);
+        assert_int_equal(found->confidence, cases[i].confidence);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -463,6 +533,7 @@ int main(void)
         cmocka_unit_test(growth_is_found_only_in_long_runs),
         cmocka_unit_test(memory_of_a_process_that_runs_is_live),
         cmocka_unit_test(other_faults_have_their_kind),
+        cmocka_unit_test(what_an_allocator_keeps_has_a_cure),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -342,6 +342,59 @@ static void appended_tables_are_of_later_snapshots(void **state)
     rss_tables_release(&more);
 }
 
+static uint64_t rest_of(const struct fixture *f, const char *name)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < f->tables.parts.len; i++) {
+        const struct rec_part *part = &f->tables.parts.items[i];
+        const char *path = string_table_get(&f->aggregator.strings, part->path);
+        bytes += part->kind == REC_PART_REST && strcmp(path, name) == 0 ? part->rss_bytes : 0;
+    }
+    return bytes;
+}
+
+// What an allocator says of a heap that was recorded in part. 16 pages of chunks, 8 of large
+// blocks, and 8 of another owner are one area of the kernel.
+static void what_an_allocator_says_divides_its_heap(void **state)
+{
+    (void)state;
+    static const struct heap_claim claims[] = {{{0x5000000, 0x5010000}, HEAP_CLAIM_CHUNKS},
+                                               {{0x5010000, 0x5018000}, HEAP_CLAIM_BLOCKS}};
+    static const struct address_range free[] = {{0x5000100, 0x5000200},  // in a page
+                                                {0x5001f00, 0x5004100},  // two whole pages
+                                                {0x5008000, 0x500a000},  // one, after its head
+                                                {0x500c000, 0x5010000}}; // not resident
+    for (int is_whole = 0; is_whole < 2; is_whole++) {
+        struct fixture f;
+        open_fixture(&f, "5000000-5020000 rw-p 00000000 00:00 0\nRss: 112 kB\n");
+        f.is_partial = true;
+        f.absent_from = 0x500c000;
+        f.absent_to = 0x5010000;
+        f.foreign.is_whole = is_whole != 0;
+        f.process->record.flags |= REC_PROCESS_ATTACHED;
+        for (size_t i = 0; i < ARRAY_LEN(claims); i++) {
+            assert_int_equal(heap_claim_vec_push(&f.foreign.claims, claims[i]), ERR_OK);
+        }
+        for (size_t i = 0; i < ARRAY_LEN(free); i++) {
+            assert_int_equal(address_range_vec_push(&f.foreign.free, free[i]), ERR_OK);
+        }
+        allocate(&f, 0x500b010, 1000);
+        split(&f);
+        assert_int_equal(f.snapshot.live_bytes, 1000);
+        assert_int_equal(f.snapshot.kept_bytes, 0x100 + 0x2200 + 0x2000);
+        assert_int_equal(f.snapshot.empty_page_bytes, 3 * PAGE);
+        const char *chunks = is_whole != 0 ? "[heap of glibc, allocated before recording]"
+                                           : "[heap of glibc, allocated before recording, or free]";
+        assert_int_equal(rest_of(&f, chunks), 12 * PAGE - f.snapshot.live_bytes -
+                                                  f.snapshot.rounding_bytes -
+                                                  f.snapshot.kept_bytes);
+        assert_int_equal(rest_of(&f, "[large blocks of glibc, allocated before recording]"),
+                         8 * PAGE);
+        assert_int_equal(rest_of(&f, ""), 8 * PAGE);
+        close_fixture(&f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -352,6 +405,7 @@ int main(void)
         cmocka_unit_test(memory_behind_a_file_is_its_own_as_far_as_its_headers_say),
         cmocka_unit_test(a_long_map_is_read_with_pauses),
         cmocka_unit_test(appended_tables_are_of_later_snapshots),
+        cmocka_unit_test(what_an_allocator_says_divides_its_heap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/search.h"
+
 // The kernel's names of cairn's memory.
 #define SESSION_NAME "/memfd:cairn-session"
 #define LIBRARY_NAME "/libcairn_preload.so"
@@ -20,6 +22,12 @@ struct cutting {
     size_t area; // index
     struct rss_piece_vec *out;
 };
+
+void foreign_heap_release(struct foreign_heap *heap)
+{
+    heap_claim_vec_release(&heap->claims);
+    address_range_vec_release(&heap->free);
+}
 
 static const struct memory_area *area_of(const struct cutting *c, size_t index)
 {
@@ -107,6 +115,21 @@ static bool is_known_stack(const struct cutting *c, uint64_t address)
     return false;
 }
 
+// Return the first claim of an allocator that ends behind `address`, or NULL.
+static const struct heap_claim *claim_behind(const struct cutting *c, uint64_t address)
+{
+    const struct foreign_heap *foreign = c->what->foreign;
+    const size_t count = foreign != NULL ? foreign->claims.len : 0;
+    const size_t first = FIRST_WHERE(at, count, foreign->claims.items[at].range.end > address);
+    return first < count ? foreign->claims.items + first : NULL;
+}
+
+static enum heap_claim_kind claim_at(const struct cutting *c, uint64_t address)
+{
+    const struct heap_claim *claim = claim_behind(c, address);
+    return claim != NULL && claim->range.start <= address ? claim->kind : HEAP_CLAIM_NONE;
+}
+
 static bool is_behind(const struct cutting *c, uint64_t address)
 {
     return c->area > 0 && area_of(c, c->area - 1)->end == address;
@@ -162,6 +185,9 @@ static void judge(const struct cutting *c, struct rss_piece *piece)
         piece->kind = is_allocators(c, piece->node) ? REC_PART_KEPT : REC_PART_MAPPED;
     } else if (area->is_accessible && is_known_stack(c, piece->start)) {
         piece->kind = REC_PART_STACK;
+    } else if (claim_at(c, piece->start) != HEAP_CLAIM_NONE) {
+        piece->kind = REC_PART_KEPT;
+        piece->claim = claim_at(c, piece->start);
     } else {
         judge_shape(c, piece);
     }
@@ -181,6 +207,11 @@ static uint64_t next_boundary(const struct cutting *c, uint64_t address)
         next = nearer(range->start, address, next);
         next = nearer(range->end, address, next);
     }
+    const struct heap_claim *claim = claim_behind(c, address);
+    if (claim != NULL) {
+        next = nearer(claim->range.start, address, next);
+        next = nearer(claim->range.end, address, next);
+    }
     for (size_t i = 0; i < c->what->own->len; i++) {
         next = nearer(c->what->own->items[i].start, address, next);
         next = nearer(c->what->own->items[i].end, address, next);
@@ -194,7 +225,7 @@ static uint64_t next_boundary(const struct cutting *c, uint64_t address)
 static bool goes_on(const struct rss_piece *last, const struct rss_piece *piece)
 {
     return last->area == piece->area && last->end == piece->start && last->kind == piece->kind &&
-           last->node == piece->node && last->path == piece->path;
+           last->node == piece->node && last->path == piece->path && last->claim == piece->claim;
 }
 
 static enum err push(struct cutting *c, const struct rss_piece *piece)

@@ -5,7 +5,8 @@
 // malloc and the stack of a thread. So areas are cut where claims begin and end, the most reliable
 // claim first:
 //
-//   cairn's own notes > the program's mappings > stacks of known threads > the area's shape
+//   cairn's own notes > the program's mappings > stacks of known threads > what an allocator says
+//   > the area's shape
 //
 // The shape of an area is its name, its predecessor, and its start: glibc's areas for threads begin
 // at multiples of 64 MiB; the memory after a file's last mapping is its .bss, as far as the file's
@@ -32,6 +33,26 @@ struct address_range {
 
 DEFINE_VEC(address_range_vec, struct address_range);
 
+// What an allocator has in a process that is not recorded from its start, as read from outside.
+enum heap_claim_kind {
+    HEAP_CLAIM_NONE,
+    HEAP_CLAIM_CHUNKS, // blocks and free memory
+    HEAP_CLAIM_BLOCKS, // large blocks, all in use
+};
+
+struct heap_claim {
+    struct address_range range;
+    enum heap_claim_kind kind;
+};
+DEFINE_VEC(heap_claim_vec, struct heap_claim);
+
+// Zeroed is empty and valid.
+struct foreign_heap {
+    struct heap_claim_vec claims;  // owned; by address
+    struct address_range_vec free; // owned; by address: free memory in the claims
+    bool is_whole;                 // all free memory is known
+};
+
 // What is known about a process besides its map; all borrowed.
 struct rss_process {
     const struct aggregator *aggregator;
@@ -39,6 +60,7 @@ struct rss_process {
     const struct address_range_vec *own;  // cairn's own memory
     const struct u64_vec *stack_tops;     // end of the highest page of known threads' stacks
     const struct u64_vec *stack_pointers; // of sleeping threads, in any order
+    const struct foreign_heap *foreign;   // NULL: none
     struct page_source pages;             // read is NULL: none
     bool is_heap_known;                   // the aggregator has all its live blocks
 };
@@ -52,15 +74,19 @@ struct rss_piece {
     const char *path; // borrowed from the map
     uint32_t kind;    // enum rec_part_kind; REC_PART_KEPT: of the allocator
     uint32_t node;    // stack that mapped it, or REC_NONE
+    enum heap_claim_kind claim;
     // Set by rss_split, for pieces of the allocator:
     uint64_t live_count;
     uint64_t requested_bytes; // in live blocks
     uint64_t extent_bytes;    // of these blocks with their headers and rounding
     uint64_t live_bytes;      // resident part of the live blocks
     uint64_t occupied_bytes;  // resident part of their extents
+    uint64_t free_bytes;      // resident part of what its allocator says is free
 };
 
 DEFINE_VEC(rss_piece_vec, struct rss_piece);
+
+void foreign_heap_release(struct foreign_heap *heap);
 
 // Append the pieces of all areas, by address, without their resident sizes.
 enum err rss_pieces_cut(const struct rss_process *what,

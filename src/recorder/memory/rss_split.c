@@ -10,6 +10,7 @@ enum {
     PAGE = 4096,
     CHUNK_HEAD = 8, // of glibc's malloc, before the block
     CHUNK_MIN = 32,
+    FREE_HEAD = 48,         // of a free chunk: what malloc_trim keeps of it
     MAPPED_HEAD = 16,       // of a block that has a mapping of its own
     MAPPED_MIN = 128 << 10, // its default minimum size
 };
@@ -186,6 +187,24 @@ static void measure_block(struct splitting *s,
     survivors_count(&s->survivors, piece->area, within(piece, own));
 }
 
+// Count what the allocator of a process says is free: all of it, and the whole pages of it.
+static void measure_free(struct splitting *s)
+{
+    const struct address_range_vec *ranges = &s->what->foreign->free;
+    for (size_t i = 0; i < ranges->len; i++) {
+        const struct address_range range = ranges->items[i];
+        struct rss_piece *piece = piece_at(s, range.start);
+        if (piece == NULL || piece->kind != REC_PART_KEPT || !has_pages(s, piece)) {
+            continue;
+        }
+        const struct address_range pages = {.start = (range.start + FREE_HEAD + PAGE - 1) &
+                                                     ~(uint64_t)(PAGE - 1),
+                                            .end = range.end & ~(uint64_t)(PAGE - 1)};
+        piece->free_bytes += resident_in_piece(s, piece, range);
+        s->sparse.empty_bytes += pages.start < pages.end ? resident_in_piece(s, piece, pages) : 0;
+    }
+}
+
 // Read which pages of an area are resident. Without an answer its pieces are estimated.
 static enum err read_pages(struct splitting *s, size_t area)
 {
@@ -258,6 +277,9 @@ static enum err measure(struct splitting *s)
     }
     TRY(survivors_init(&s->survivors, &s->pages));
     each_block(s, measure_block);
+    if (s->what->foreign != NULL) {
+        measure_free(s);
+    }
     return ERR_OK;
 }
 
@@ -296,9 +318,18 @@ static enum err push_part(struct splitting *s,
 }
 
 // Return the kind of a heap that is only partly in the aggregator.
-static const char *unknown_heap(const struct rss_process *what)
+static const char *unknown_heap(const struct rss_process *what, const struct rss_piece *piece)
 {
     const uint32_t flags = what->process->record.flags;
+    switch (piece->claim) {
+    case HEAP_CLAIM_CHUNKS:
+        return what->foreign->is_whole ? "[heap of glibc, allocated before recording]"
+                                       : "[heap of glibc, allocated before recording, or free]";
+    case HEAP_CLAIM_BLOCKS:
+        return "[large blocks of glibc, allocated before recording]";
+    case HEAP_CLAIM_NONE:
+        break;
+    }
     return (flags & REC_PROCESS_FORKED) != 0     ? "[heap inherited over fork]"
            : (flags & REC_PROCESS_ATTACHED) != 0 ? "[allocated before recording, or free]"
                                                  : "[unrecorded heap]";
@@ -349,14 +380,28 @@ push_heap(struct splitting *s, const struct rss_piece *piece, struct string_tabl
                                     .virtual_bytes = rounding_bytes,
                                     .rss_bytes = occupied - live},
                   strings, piece->path));
-    // The free part of an inherited heap, and of one that is not recorded, is unknown.
-    return push_part(s, piece,
-                     (struct rec_part){.kind = is_known ? REC_PART_KEPT : REC_PART_REST,
-                                       .is_estimate = 1,
-                                       .virtual_bytes = spare_bytes,
-                                       .rss_bytes = piece->rss_bytes - occupied,
-                                       .swap_bytes = piece->swap_bytes},
-                     strings, is_known ? piece->path : unknown_heap(s->what));
+    // The free part of an inherited heap, and of one that is not recorded, is unknown, unless its
+    // allocator says what is free.
+    const uint64_t other_bytes = piece->rss_bytes - occupied;
+    const uint64_t kept_bytes = is_known ? other_bytes : min_u64(piece->free_bytes, other_bytes);
+    if (is_known || kept_bytes > 0) {
+        TRY(push_part(s, piece,
+                      (struct rec_part){.kind = REC_PART_KEPT,
+                                        .is_estimate = 1,
+                                        .virtual_bytes = is_known ? spare_bytes : kept_bytes,
+                                        .rss_bytes = kept_bytes,
+                                        .swap_bytes = is_known ? piece->swap_bytes : 0},
+                      strings, piece->path));
+    }
+    return is_known ? ERR_OK
+                    : push_part(s, piece,
+                                (struct rec_part){.kind = REC_PART_REST,
+                                                  .is_estimate = 1,
+                                                  .virtual_bytes = spare_bytes -
+                                                                   min_u64(spare_bytes, kept_bytes),
+                                                  .rss_bytes = other_bytes - kept_bytes,
+                                                  .swap_bytes = piece->swap_bytes},
+                                strings, unknown_heap(s->what, piece));
 }
 
 static int compare_parts(const void *left, const void *right)
@@ -458,6 +503,7 @@ static void note_survivor(struct splitting *s,
 static enum err
 find_survivors(struct splitting *s, uint32_t index, struct rec_survivor_vec *survivors)
 {
+    const uint64_t empty_bytes = s->what->is_heap_known ? 0 : s->sparse.empty_bytes; // measure_free
     for (size_t i = 0; i < s->pieces.len; i++) {
         const struct rss_piece *piece = s->pieces.items + i;
         if (piece->kind == REC_PART_KEPT && piece->live_count > 0 && has_pages(s, piece)) {
@@ -466,7 +512,7 @@ find_survivors(struct splitting *s, uint32_t index, struct rec_survivor_vec *sur
         }
     }
     if (s->is_estimated || !s->what->is_heap_known) {
-        s->sparse = (struct sparse_pages){0};
+        s->sparse = (struct sparse_pages){.empty_bytes = empty_bytes};
     }
     if (s->sparse.sparse_bytes < SEARCHED_BYTES_MIN) {
         return ERR_OK;

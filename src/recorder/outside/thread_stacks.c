@@ -52,7 +52,7 @@ static uint64_t top_by_page(const struct search *s, const struct memory_area *ar
 static uint64_t top_of(const struct search *s, const struct memory_area *area)
 {
     uint64_t top = top_by_page(s, area, area->end - PAGE);
-    top = top != 0 ? top : top_by_page(s, area, area->start + USUAL_BYTES - 2 * PAGE);
+    top = top != 0 ? top : top_by_page(s, area, area->start + USUAL_BYTES - UINT64_C(2) * PAGE);
     for (size_t i = 0; top == 0 && i < s->pointers->len; i++) {
         const uint64_t page = s->pointers->items[i] & ~(uint64_t)(PAGE - 1);
         for (uint64_t k = 0; top == 0 && k < DEPTH_PAGES; k++) {

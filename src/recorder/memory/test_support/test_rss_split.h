@@ -23,6 +23,7 @@ struct fixture {
     struct address_range_vec own;
     struct u64_vec tops;
     struct u64_vec pointers;
+    struct foreign_heap foreign;
     struct memory_areas map;
     struct rec_memory_snapshot snapshot;
     struct rss_tables tables;
@@ -67,6 +68,7 @@ static inline void close_fixture(struct fixture *f)
     address_range_vec_release(&f->own);
     u64_vec_release(&f->tops);
     u64_vec_release(&f->pointers);
+    foreign_heap_release(&f->foreign);
     aggregator_release(&f->aggregator);
 }
 
@@ -78,6 +80,7 @@ static inline void split(struct fixture *f)
         .own = &f->own,
         .stack_tops = &f->tops,
         .stack_pointers = &f->pointers,
+        .foreign = f->foreign.claims.len > 0 ? &f->foreign : NULL,
         .pages = {.read = read_pages, .context = f},
         .is_heap_known = !f->is_partial,
     };
