@@ -19,8 +19,7 @@
  * This header needs C99 or C++11, with gcc or clang. It needs no library, neither for linking nor
  * where the program runs. Without a recorder each call is one load and a branch that is not taken.
  * The calls work in executables, in shared libraries, in static libraries, in libraries that are
- * loaded later, and in a program that cairn attaches to. cairn cannot record a fully static
- * executable: the calls do nothing there.
+ * loaded later, in static executables, and in a program that cairn attaches to.
  *
  * A block of a pool counts as a block of its own. It may overlap a block from malloc, and even have
  * the same address. If the pool's memory comes from malloc, both blocks count. If it comes from
@@ -76,8 +75,8 @@ struct cairn_peak {
 };
 
 /* The recorder's functions: the object cairn_api_v1, which cairn's library exports in the program.
- * The program finds it by name. Later versions only add members; `bytes` is the size of the members
- * that exist. */
+ * The program finds it by name, or cairn sets the pointer below. Later versions only add members;
+ * `bytes` is the size of the members that exist. */
 struct cairn_api {
     uint32_t version; /* 1 */
     uint32_t bytes;
@@ -101,8 +100,8 @@ struct cairn_api {
 #ifndef CAIRN_RECORDER_SIDE
 
 /* One variable for each executable or library, however many of its files include this header. NULL
- * without a recorder. Set before main or before dlopen returns. If cairn attaches later, its
- * library sets the variable, which it finds by the note below. */
+ * without a recorder. Set before main or before dlopen returns. If cairn attaches, it sets the
+ * variable, which it finds by the note below, and resets it when it detaches. */
 __attribute__((weak, used, visibility("hidden"))) const struct cairn_api *cairn_api_here;
 
 /* An ELF note: owner "cairn", type 1, the distance from here to cairn_api_here. */

@@ -32,6 +32,9 @@ static enum err row_of(struct aggregator *aggregator,
 // Called by mapping_map: the row has lost so many bytes.
 static void take_from_row(void *context, uint32_t row, uint64_t bytes)
 {
+    if (row == MAPPING_ROW_HEAP) {
+        return;
+    }
     struct aggregator *aggregator = context;
     struct rec_mapping *mapping = aggregator->mappings.items + row;
     mapping->unmapped_bytes += bytes;
@@ -70,6 +73,11 @@ range_of(uint64_t address, uint64_t size_bytes, uint64_t number, struct mapped_r
     return ERR_OK;
 }
 
+static bool has_row(const struct mapped_range *range)
+{
+    return range->row != REC_NONE && range->row != MAPPING_ROW_HEAP;
+}
+
 // Return the kind of the mapping at `address`. If it is unknown, private memory is the safest
 // guess.
 static uint32_t kind_at(const struct aggregator *aggregator,
@@ -77,7 +85,7 @@ static uint32_t kind_at(const struct aggregator *aggregator,
                         uint64_t address)
 {
     const struct mapped_range *range = mapping_map_at(&process->mapped, address);
-    if (range == NULL || range->start > address || range->row == REC_NONE) {
+    if (range == NULL || range->start > address || !has_row(range)) {
         return REC_MAPPING_ANONYMOUS;
     }
     return aggregator->mappings.items[range->row].kind;
@@ -97,7 +105,7 @@ enum err aggregator_mapping(struct aggregator *aggregator,
                             uint32_t node)
 {
     if (change->size_bytes != 0 &&
-        (change->kind < REC_MAPPING_ANONYMOUS || change->kind > WIRE_MAPPING_SAME)) {
+        (change->kind < REC_MAPPING_ANONYMOUS || change->kind > WIRE_MAPPING_HEAP)) {
         return ERR_CORRUPT;
     }
     struct mapped_range old;
@@ -111,6 +119,10 @@ enum err aggregator_mapping(struct aggregator *aggregator,
     TRY(set_range(aggregator, process, &old));
     if (now.start == now.end) {
         return ERR_OK;
+    }
+    if (kind == WIRE_MAPPING_HEAP) {
+        now.row = MAPPING_ROW_HEAP;
+        return set_range(aggregator, process, &now);
     }
     TRY(row_of(aggregator, process, node, kind, &now.row));
     aggregator->mappings.items[now.row].mappings++;
@@ -149,9 +161,13 @@ enum err aggregator_mapping_inherit(struct aggregator *aggregator,
         if (range.row == REC_NONE) {
             continue;
         }
+        range.number = 0; // the child numbers anew
+        if (!has_row(&range)) {
+            TRY(mapped_range_vec_push(&child->mapped.ranges, range));
+            continue;
+        }
         const struct rec_mapping from = aggregator->mappings.items[range.row];
         TRY(row_of(aggregator, child, from.node, from.kind, &range.row));
-        range.number = 0; // the child numbers anew
         TRY(mapped_range_vec_push(&child->mapped.ranges, range));
         give_to_row(aggregator, range.row, range.end - range.start);
         note_peak(aggregator, range.row);

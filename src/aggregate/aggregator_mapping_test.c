@@ -151,6 +151,44 @@ static void a_forked_child_has_its_parents_mappings_under_rows_of_its_own(void *
                      PAGE); // as for blocks: it freed nothing
 }
 
+// It has a place, which a child inherits, and no row.
+static void what_an_allocator_maps_is_apart(void **state)
+{
+    (void)state;
+    CLEANUP(aggregator_release) struct aggregator aggregator = {0};
+    assert_int_equal(aggregator_init(&aggregator, 1), ERR_OK);
+    struct aggregator_process *process = begin(&aggregator, 100, 1, 0);
+    change(&aggregator, process,
+           (struct wire_mapping){
+               .address = BASE, .size_bytes = 4 * PAGE, .number = 1, .kind = WIRE_MAPPING_HEAP},
+           0);
+    assert_int_equal(process->mapped_bytes, 0);
+    assert_int_equal(aggregator.mappings.len, 0);
+    assert_int_equal(mapping_map_at(&process->mapped, BASE)->row, MAPPING_ROW_HEAP);
+    struct aggregator_process *child = begin(&aggregator, 101, 100, REC_PROCESS_FORKED);
+    change(&aggregator, child, // the program takes a page of it, and moves another one
+           (struct wire_mapping){
+               .address = BASE, .size_bytes = PAGE, .number = 1, .kind = WIRE_MAPPING_FILE},
+           3);
+    change(&aggregator, child,
+           (struct wire_mapping){.address = 4 * BASE,
+                                 .size_bytes = PAGE,
+                                 .number = 3,
+                                 .kind = WIRE_MAPPING_SAME,
+                                 .old_address = BASE + PAGE,
+                                 .old_size_bytes = PAGE,
+                                 .old_number = 2},
+           4);
+    assert_int_equal(child->mapped_bytes, 2 * PAGE);
+    assert_int_equal(aggregator.mappings.items[1].kind, REC_MAPPING_ANONYMOUS);
+    assert_int_equal(mapping_map_at(&child->mapped, BASE + 2 * PAGE)->row, MAPPING_ROW_HEAP);
+    change(&aggregator, child,
+           (struct wire_mapping){.old_address = BASE, .old_size_bytes = 4 * PAGE, .old_number = 4},
+           REC_NONE);
+    assert_int_equal(child->mapped_bytes, PAGE);
+    assert_true(mapping_map_check(&child->mapped));
+}
+
 static void what_makes_no_sense_is_refused(void **state)
 {
     (void)state;
@@ -162,7 +200,7 @@ static void what_makes_no_sense_is_refused(void **state)
         {.address = PAGE, .size_bytes = UINT64_MAX, .kind = WIRE_MAPPING_FILE},
         {.old_address = UINT64_MAX - PAGE, .old_size_bytes = 2 * PAGE},
         {.address = PAGE, .size_bytes = PAGE, .kind = 0},
-        {.address = PAGE, .size_bytes = PAGE, .kind = 6},
+        {.address = PAGE, .size_bytes = PAGE, .kind = 7},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         assert_int_equal(aggregator_mapping(&aggregator, process, &cases[i], 1), ERR_CORRUPT);
@@ -176,6 +214,7 @@ int main(void)
         cmocka_unit_test(what_moves_belongs_to_who_moved_it),
         cmocka_unit_test(a_break_that_grows_by_bytes_counts_whole_pages_once),
         cmocka_unit_test(a_forked_child_has_its_parents_mappings_under_rows_of_its_own),
+        cmocka_unit_test(what_an_allocator_maps_is_apart),
         cmocka_unit_test(what_makes_no_sense_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,11 +48,12 @@ static bool is_executable(const struct target_process *target, const struct targ
            target->modules.len == 1;
 }
 
-// Neither the program nor libc, which has an interpreter too, is ever unloaded. So walks may follow
-// guessed frames there.
-static bool stays(const struct target_module *module, bool is_main)
+// Neither the program nor libc is ever unloaded. So walks may follow guessed frames there. glibc's
+// has an interpreter too.
+static bool stays(const struct target_module *module, bool is_main, uint32_t flags)
 {
-    return is_main || module->is_vdso || module->has_interpreter;
+    return is_main || module->is_vdso || module->has_interpreter ||
+           (flags & AGENT_MODULE_IS_LIBC) != 0;
 }
 
 // Let a module have the tables that were made for it.
@@ -66,13 +67,28 @@ static void add_unwind(struct agent_module *module, const struct agent_unwind_ve
     }
 }
 
+// Return what is known of the functions of a library.
+static uint32_t flags_of_library(const struct attach *attach, const struct target_module *module)
+{
+    for (size_t i = 0; i < attach->modules.len; i++) {
+        const struct attach_module *found = attach->modules.items + i;
+        if (found->module.start == module->start && found->scan.is_library &&
+            allocator_scan_has_allocator(&found->scan)) {
+            return found->scan.is_libc ? AGENT_MODULE_IS_LIBC : AGENT_MODULE_ALLOCATES;
+        }
+    }
+    return 0;
+}
+
 static void list_modules(struct tables *tables,
-                         const struct target_process *target,
+                         const struct attach *attach,
                          const struct agent_unwind_vec *unwind)
 {
+    const struct target_process *target = &attach->inject.target;
     for (size_t i = 0; i < target->modules.len; i++) {
         const struct target_module *module = target->modules.items + i;
         const bool is_main = is_executable(target, module);
+        const uint32_t flags = flags_of_library(attach, module);
         struct agent_module entry = {
             .start = module->start,
             .end = module->end,
@@ -80,7 +96,7 @@ static void list_modules(struct tables *tables,
             .eh_frame_hdr = module->eh_frame_hdr,
             .headers = module->headers,
             .header_count = module->header_count,
-            .flags = stays(module, is_main) ? AGENT_MODULE_STAYS : 0,
+            .flags = flags | (stays(module, is_main, flags) ? AGENT_MODULE_STAYS : 0),
         };
         add_unwind(&entry, unwind);
         const char *path =
@@ -145,31 +161,33 @@ static uint32_t read_inner_pid(const struct target_process *target)
     return inner != 0 ? inner : (uint32_t)target->pid;
 }
 
-static enum err write_page(const struct target_process *target,
-                           const struct agent_places *places,
-                           uint64_t stack_top)
+static enum err
+write_page(const struct attach *attach, const struct agent_places *places, uint64_t stack_top)
 {
+    const struct target_process *target = &attach->inject.target;
     const uint32_t pid = read_inner_pid(target);
     TRY(target_process_write(target, places->page + offsetof(struct agent_page, pid), &pid,
                              sizeof(pid)));
     TRY(target_process_write(target, places->page + offsetof(struct agent_page, process_flags),
                              &places->process_flags, sizeof(places->process_flags)));
-    // The fields from `attachment` to `loader_list`, in their order.
-    const uint64_t fields[] = {places->attachment, places->process_page, places->session, stack_top,
-                               loader_list_find(target)};
-    _Static_assert(offsetof(struct agent_page, loader_list) + sizeof(uint64_t) -
-                           offsetof(struct agent_page, attachment) ==
+    // The fields from `attachment` to `python`, in their order.
+    const uint64_t fields[] = {places->attachment,       places->process_page,
+                               places->session,          stack_top,
+                               loader_list_find(target), attach->python.runtime,
+                               attach->python.version,   attach->python.get_specific};
+    _Static_assert(offsetof(struct agent_page, enabled) - offsetof(struct agent_page, attachment) ==
                        sizeof(fields),
                    "all of them");
     return target_process_write(target, places->page + offsetof(struct agent_page, attachment),
                                 fields, sizeof(fields));
 }
 
-enum err agent_tables_write(const struct inject *inject,
+enum err agent_tables_write(const struct attach *attach,
                             const struct agent_places *places,
-                            const struct patch_plan *plan,
                             struct agent_gaps *gaps)
 {
+    const struct inject *inject = &attach->inject;
+    const struct patch_plan *plan = &attach->plan;
     struct tables *tables = calloc(1, sizeof(*tables));
     if (tables == NULL) {
         return ERR_NO_MEMORY;
@@ -182,12 +200,12 @@ enum err agent_tables_write(const struct inject *inject,
                                                                  .nothrow = patch->nothrow_addr};
         }
     }
-    list_modules(tables, &inject->target, places->unwind);
+    list_modules(tables, attach, places->unwind);
     list_agent(tables, inject->image_addr);
     enum err err = write_tables(&inject->target, tables, places->attachment);
     const uint64_t stack_top = read_stack_top(&inject->target);
     *gaps =
         (struct agent_gaps){.omitted_modules = tables->omitted, .lacks_stack_top = stack_top == 0};
     free(tables);
-    return err == ERR_OK ? write_page(&inject->target, places, stack_top) : err;
+    return err == ERR_OK ? write_page(attach, places, stack_top) : err;
 }

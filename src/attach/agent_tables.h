@@ -8,10 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "attach/attach.h"
 #include "base/err.h"
 #include "host/containers/vec.h"
-#include "inject/code/patch_plan.h"
-#include "inject/inject.h"
 
 // Unwind tables that were made for a module (unwind_copy.h).
 struct agent_unwind {
@@ -28,7 +27,7 @@ struct agent_places {
     uint64_t attachment; // zeroed
     uint64_t process_page;
     const struct agent_unwind_vec *unwind; // borrowed
-    uint32_t process_flags; // of the process: 0 or PROCESS_ATTACHED (session/layout.h)
+    uint32_t process_flags;                // of the process: enum process_flags (session/layout.h)
 };
 
 // What the tables lack.
@@ -38,7 +37,6 @@ struct agent_gaps {
 };
 
 // Write page, patches and modules; `enabled` stays 0. ERR_NOT_FOUND if the process has ended.
-enum err agent_tables_write(const struct inject *inject,
+enum err agent_tables_write(const struct attach *attach,
                             const struct agent_places *places,
-                            const struct patch_plan *plan,
                             struct agent_gaps *gaps) MUST_USE;

@@ -19,6 +19,7 @@
 #include "inject/code/patch_plan.h"
 #include "inject/inject.h"
 #include "inject/process/threads/fresh_stop.h"
+#include "session/agent_page.h"
 
 struct plain_modules;
 
@@ -45,6 +46,7 @@ DEFINE_VEC(attach_hook_vec, struct attach_hook);
 
 struct attach {
     struct inject inject;
+    struct agent_python python; // with reads_python: of the modules so far
     // Of attach_open, or of the latest module of attach_late:
     struct attach_module_vec modules; // those with allocators
     struct inject_near_vec nears;     // one for each of them
@@ -73,6 +75,7 @@ struct attach_options {
     bool is_fresh;
     bool is_urgent;      // do not wait for the program's loader
     bool may_lack_names; // it is one of many programs: not each of them has the user's functions
+    bool reads_python;   // stacks are to have the frames of Python
     struct plain_modules *plain_modules; // files without allocators, for attach_late
 };
 

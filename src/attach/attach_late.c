@@ -15,6 +15,7 @@
 #include "attach/attach.h"
 #include "attach/attach_plan.h"
 #include "host/containers/vec.h"
+#include "inject/api_pointers.h"
 #include "inject/process/target_reading.h"
 #include "inject/process/target_refusal.h"
 #include "session/agent_page.h"
@@ -150,6 +151,8 @@ attach_late(struct attach *attach, const struct attach_options *options, struct 
     strbuf_clear(&attach->unread);
     TRY(target_process_refresh(&attach->inject.target, info));
     attach_plan_note_modules(attach);
+    api_pointers_give(&attach->inject.target,
+                      inject_symbol(&attach->inject, agent_bytes(), API_TABLE_SYMBOL));
     TRY(list_new(attach, options, &starts));
     for (size_t i = 0; i < starts.len; i++) {
         TRY(hook_at(attach, starts.items[i], options, info));

@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/minmax.h"
 #include "session/agent_page.h"
+#include "symbols/elf/symbol_table.h"
 
 static void release_module(struct attach_module *module)
 {
@@ -98,6 +99,25 @@ static bool is_file_of(const struct attach *attach,
            (uint64_t)status.st_ino == mapping->inode;
 }
 
+// Note where the module has what the frames of Python need. The first definition counts.
+static void find_python(struct agent_python *python,
+                        const struct target_module *module,
+                        const struct elf_file *file)
+{
+    const struct {
+        const char *name;
+        uint64_t *place;
+    } wanted[] = {{"_PyRuntime", &python->runtime},
+                  {"Py_Version", &python->version},
+                  {"pthread_getspecific", &python->get_specific}};
+    for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
+        GElf_Sym symbol;
+        if (*wanted[i].place == 0 && symbol_table_find(file->elf, wanted[i].name, &symbol)) {
+            *wanted[i].place = symbol.st_value + module->load_bias;
+        }
+    }
+}
+
 // A module whose file cannot be read has none that could be found.
 enum err attach_plan_examine(struct attach *attach,
                              const struct target_module *module,
@@ -118,6 +138,9 @@ enum err attach_plan_examine(struct attach *attach,
     }
     if (options->is_fresh && allocator_scan_sanitizer(&file) != NULL) {
         return ERR_UNSUPPORTED; // it is about to map its shadow, where the agent's memory may be
+    }
+    if (options->reads_python) {
+        find_python(&attach->python, module, &file);
     }
     struct attach_module found = {.module = *module};
     strbuf_append_text(&found.path, path);
@@ -227,9 +250,7 @@ static enum err note_hooks(struct attach *attach,
     strbuf_append(&attach->hook_texts, strbuf_text(&found->path), found->path.len + 1);
     for (size_t i = 0; i < found->scan.entries.len; i++) {
         const struct allocator_entry *entry = found->scan.entries.items + i;
-        const enum agent_effect effect = agent_hook_shape(entry->hook).effect;
-        const bool is_allocators =
-            effect != AGENT_CHANGES_MODULES && effect != AGENT_EXECUTES && effect != AGENT_CONFINES;
+        const bool is_allocators = agent_hook_is_allocators(entry->hook);
         struct attach_hook hook = {
             .module = module,
             .name = attach->hook_texts.len,

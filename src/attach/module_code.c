@@ -89,6 +89,9 @@ static bool is_frequent(enum agent_hook hook)
     case AGENT_CHANGES_MODULES:
     case AGENT_EXECUTES:
     case AGENT_CONFINES:
+    case AGENT_MAPS:
+    case AGENT_EXITS:
+    case AGENT_LIMITS:
         return false;
     }
     return false;

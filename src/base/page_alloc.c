@@ -63,6 +63,17 @@ void page_free(void *memory, size_t len_bytes)
     }
 }
 
+void page_alloc_note(const void *memory, size_t len_bytes)
+{
+    const uint64_t note = note_of(memory, len_bytes);
+    for (uint32_t i = 0; i < PAGE_NOTES_MAX; i++) {
+        if (atomic_load_explicit(&g_pages.notes[i], memory_order_relaxed) == note) {
+            return;
+        }
+    }
+    change_note(0, note);
+}
+
 void page_alloc_note_into(_Atomic uint64_t *place)
 {
     atomic_store_explicit(&g_pages.place, place, memory_order_relaxed);

@@ -20,5 +20,8 @@ void *page_alloc(size_t len_bytes);
 // Give back the result of page_alloc(len_bytes). NULL is allowed.
 void page_free(void *memory, size_t len_bytes);
 
+// Note a range that was mapped for us by another process.
+void page_alloc_note(const void *memory, size_t len_bytes);
+
 // Copy the present notes, PAGE_NOTES_MAX of them, to `place`, and keep them up to date there.
 void page_alloc_note_into(_Atomic uint64_t *place);

@@ -272,9 +272,6 @@ run_attached(const struct record_fields *fields, struct record_settings settings
         (void)command_error(&info); // the status is the one of a program that cannot be recorded
         return STATUS_CANNOT_RECORD;
     }
-    if (settings.recorder.reads_python) {
-        return command_refuse(&command_record, "--python needs a program that cairn starts");
-    }
     settings.recorder.attach_pids = targets.pids.items;
     settings.recorder.attach_count = targets.pids.len;
     settings.recorder.attaches_by_name = targets.is_by_name;

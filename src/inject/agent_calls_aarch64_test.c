@@ -164,8 +164,14 @@ static struct expectation prepare(struct registers *in, enum agent_hook hook)
         e.has_result = false;
         e.is_recorded = false;
         break;
+    case AGENT_MAPS: // it fails
+        e.result = UINT64_MAX;
+        e.is_recorded = false;
+        break;
     case AGENT_EXECUTES:
     case AGENT_CONFINES:
+    case AGENT_EXITS: // this process goes on
+    case AGENT_LIMITS:
         e.is_recorded = false;
         break;
     }

@@ -130,6 +130,7 @@ static enum err open_one(struct recorder_state *s,
 {
     struct attach_options options = *kind;
     options.names = s->options->allocator_names;
+    options.reads_python = s->options->reads_python;
     const struct attached_process process = {.attach = calloc(1, sizeof(*process.attach)),
                                              .pidfd = -1};
     if (process.attach == NULL || attached_process_vec_reserve(&s->attached, 1) != ERR_OK) {

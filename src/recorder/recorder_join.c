@@ -23,7 +23,8 @@ enum {
 static struct attach_options options_of(const struct recorder_state *s)
 {
     return (struct attach_options){.names = s->options->allocator_names,
-                                   .plain_modules = s->plain_modules};
+                                   .plain_modules = s->plain_modules,
+                                   .reads_python = s->options->reads_python};
 }
 
 static enum err prepare(struct recorder_state *s)

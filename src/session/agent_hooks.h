@@ -27,6 +27,7 @@
 // begins as a function of C does, and may change what one may. Context: T and H; no code.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum agent_effect {
@@ -41,6 +42,10 @@ enum agent_effect {
     AGENT_CHANGES_MODULES,  // _dl_debug_state: the loader has mapped or unmapped a module
     AGENT_EXECUTES,         // execve: the process becomes another program, or the call fails
     AGENT_CONFINES,         // prctl, syscall: may install a seccomp filter
+    // Of libc, or instead of libc's: elsewhere functions of these names do other things.
+    AGENT_MAPS,   // mmap and its kin: the program's own mappings
+    AGENT_EXITS,  // _exit: the process ends
+    AGENT_LIMITS, // setrlimit, prlimit: may limit the address space
 };
 
 #define AGENT_NONE 0xffu // no such argument
@@ -69,7 +74,15 @@ enum agent_effect {
     X(AGENT_EXECVE, AGENT_EXECUTES, AGENT_NONE, AGENT_NONE, 0)                         \
     X(AGENT_EXECVEAT, AGENT_EXECUTES, AGENT_NONE, AGENT_NONE, 1)                       \
     X(AGENT_PRCTL, AGENT_CONFINES, AGENT_NONE, AGENT_NONE, AGENT_NONE)                 \
-    X(AGENT_SYSCALL, AGENT_CONFINES, AGENT_NONE, AGENT_NONE, AGENT_NONE)
+    X(AGENT_SYSCALL, AGENT_CONFINES, AGENT_NONE, AGENT_NONE, AGENT_NONE)               \
+    X(AGENT_MMAP, AGENT_MAPS, AGENT_NONE, AGENT_NONE, AGENT_NONE)                      \
+    X(AGENT_MUNMAP, AGENT_MAPS, AGENT_NONE, AGENT_NONE, AGENT_NONE)                    \
+    X(AGENT_MREMAP, AGENT_MAPS, AGENT_NONE, AGENT_NONE, AGENT_NONE)                    \
+    X(AGENT_BRK, AGENT_MAPS, AGENT_NONE, AGENT_NONE, AGENT_NONE)                       \
+    X(AGENT_SBRK, AGENT_MAPS, AGENT_NONE, AGENT_NONE, AGENT_NONE)                      \
+    X(AGENT_EXIT, AGENT_EXITS, AGENT_NONE, AGENT_NONE, AGENT_NONE)                     \
+    X(AGENT_SETRLIMIT, AGENT_LIMITS, AGENT_NONE, AGENT_NONE, AGENT_NONE)               \
+    X(AGENT_PRLIMIT, AGENT_LIMITS, AGENT_NONE, AGENT_NONE, AGENT_NONE)
 
 // The kinds are few, because functions with the same arguments share one: AGENT_MALLOC is also
 // valloc, pvalloc, mallocx (size, flags) and operator new(size, nothrow) with or without an
@@ -99,4 +112,16 @@ static inline struct agent_hook_shape agent_hook_shape(enum agent_hook hook)
 #undef X
     };
     return shapes[hook];
+}
+
+// Whether a function of that kind is an allocator's.
+static inline bool agent_hook_is_allocators(enum agent_hook hook)
+{
+    return agent_hook_shape(hook).effect < AGENT_CHANGES_MODULES;
+}
+
+// Whether functions of that kind are libc's, or stand in for libc's.
+static inline bool agent_hook_is_libcs(enum agent_hook hook)
+{
+    return agent_hook_shape(hook).effect >= AGENT_MAPS;
 }

@@ -28,7 +28,7 @@
 #include "session/thread_pass.h"
 
 #define AGENT_MAGIC              0x746e656761ULL // "agent", little endian
-#define AGENT_VERSION            6u
+#define AGENT_VERSION            7u
 #define AGENT_THREADS            4096u // power of two
 #define AGENT_PATCHES_MAX        4096u
 #define AGENT_MODULES_MAX        2048u
@@ -50,7 +50,7 @@ struct agent_thread {
     uint64_t outer_call;     // T: the frame of the hook whose original function runs; 0: none
     void *state;             // T: its struct thread_state
     struct thread_pass pass; // T
-    uint64_t reserved;
+    uint64_t outer_mapping;  // T: likewise of a function that maps memory
 };
 _Static_assert(sizeof(struct agent_thread) == 64, "a cache line");
 
@@ -74,6 +74,9 @@ struct agent_module {
 
 enum agent_module_flags {
     AGENT_MODULE_STAYS = 1 << 0, // is never unloaded: the executable, the vDSO, the agent
+    // What such a library maps itself is not the program's.
+    AGENT_MODULE_IS_LIBC = 1 << 1,
+    AGENT_MODULE_ALLOCATES = 1 << 2, // has another allocator
 };
 
 struct agent_module_list {
@@ -99,6 +102,13 @@ struct agent_attachment {
     struct freed_table freed;      // T
 };
 
+// Addresses of an interpreter of Python and of the libc that it uses; 0: unknown.
+struct agent_python {
+    uint64_t runtime;      // _PyRuntime
+    uint64_t version;      // Py_Version
+    uint64_t get_specific; // pthread_getspecific
+};
+
 struct agent_page {
     uint64_t magic;         // of the image
     uint32_t version;       // of the image
@@ -112,11 +122,12 @@ struct agent_page {
     // Likewise, of the stubs of functions that change all registers. NULL: of those too in `hooks`.
     void (*abi_hooks[AGENT_HOOK_COUNT])(void);
     uint64_t unused[AGENT_HOT_OFFSET / 8 - AGENT_SCRATCH_WORDS - 2 * AGENT_HOOK_COUNT - 3];
-    uint64_t attachment;     // address of a struct agent_attachment
-    uint64_t process_page;   // address of a zeroed page that is wiped in a forked child
-    uint64_t session;        // address of the whole session, mapped without access to its lanes
-    uint64_t main_stack_top; // the first stack pointer of the process
-    uint64_t loader_list;    // address of the loader's struct r_debug; 0: a static executable
+    uint64_t attachment;        // address of a struct agent_attachment
+    uint64_t process_page;      // address of a zeroed page that is wiped in a forked child
+    uint64_t session;           // address of the whole session, mapped without access to its lanes
+    uint64_t main_stack_top;    // the first stack pointer of the process
+    uint64_t loader_list;       // address of the loader's struct r_debug; 0: a static executable
+    struct agent_python python; // zeros: the process has none, or its frames are not wanted
     // R, release: 0: every hook only calls its original function.
     _Atomic uint32_t enabled;
     // T: where libc keeps a thread's id, from its thread pointer; 0: not found yet.

@@ -30,9 +30,10 @@
 
 #include "base/page_alloc.h"
 #include "session/nursery_layout.h"
+#include "session/session_env.h"
 
 #define SESSION_MAGIC          0x6e7269616373ULL // "scairn", little endian
-#define SESSION_VERSION        15
+#define SESSION_VERSION        16
 #define SESSION_MAX_PROCESSES  1024u
 #define SESSION_MAX_LANES      4096u
 #define SESSION_PAGE_BYTES     4096u
@@ -209,6 +210,10 @@ struct session_header {
     // R's child, before it executes the program: its pid, in the namespace of recorder_pid. 0: the
     // program was not started by R. Images of that process wait at their exit (exit_wait.h).
     uint32_t main_pid;
+
+    // R: the value of CAIRN_SESSION, ended by a zero byte: processes that the session was mapped
+    // for find its memory by it.
+    char place[SESSION_ENV_BYTES_MAX];
 };
 _Static_assert(sizeof(struct session_header) <= SESSION_PAGE_BYTES, "one page");
 

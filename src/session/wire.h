@@ -44,10 +44,10 @@
 // omitted middle of a deep stack; its pc for naming is WIRE_FRAME_CUT itself.
 //
 // Mappings. MAPPING reports that [old address, + old size) was unmapped, and then [address, + size)
-// was mapped by the stack in `slot`. A size of 0 means that the step did not happen. Only the
-// program's own calls are reported. The numbers count the changes of a process: of two changes of
-// one address the later one has the higher number, in whatever order their records are read. Ranges
-// are in bytes; the kernel rounds both ends up to pages.
+// was mapped by the stack in `slot`. A size of 0 means that the step did not happen. The program's
+// own calls are reported, and those of allocators other than libc's. The numbers count the changes
+// of a process: of two changes of one address the later one has the higher number, in whatever
+// order their records are read. Ranges are in bytes; the kernel rounds both ends up to pages.
 //
 // Events. EVENT reports an event of that weight that is not an allocation; the leaf of its stack
 // names it. QUERY asks for the sums of all records before it; the lane's header receives the
@@ -123,6 +123,7 @@ enum wire_mapping_kind {
     WIRE_MAPPING_SHARED = 3, // shared memory without a name
     WIRE_MAPPING_BREAK = 4,  // brk and sbrk
     WIRE_MAPPING_SAME = 5,   // the kind of the mapping at the old address
+    WIRE_MAPPING_HEAP = 6,   // by an allocator, for blocks; its stack is not known
 };
 
 enum wire_stack_flags {

@@ -8,7 +8,8 @@ import subprocess
 
 import pytest
 
-from cairn_run import CAIRN, PROGRAMS, counters, environment
+from cairn_run import CAIRN, PROGRAMS, Recording, counters, environment
+from waiting import DEADLINE_SECONDS, wait_until
 
 PROGRAM = pathlib.Path(__file__).parent.parent / "programs/stacks/python_frames.py"
 PYTHON = "/usr/bin/python3.11"
@@ -61,6 +62,32 @@ def test_frames_are_those_of_pythons_own_traceback(record):
             names = [frame["function"] for frame in stacks[size]]
             between = stacks[size][names.index("Base.__lt__") + 1:names.index("main")]
             assert between and not any(is_python(frame) for frame in between)
+
+
+@pytest.mark.parametrize("way", ["injected", "attached"])
+def test_frames_are_the_same_by_each_way_in(record, scratch, way):
+    """The program waits for the attach in a frame of its own."""
+    if way == "injected":
+        recording = record(PYTHON, PROGRAM, options=["--python", "--all-allocators"], is_compared=False,
+                           is_whole=False)
+        truth = truth_of(recording.finished)
+    else:
+        code = f"input(); exec(compile(open({str(PROGRAM)!r}).read(), {str(PROGRAM)!r}, 'exec'))"
+        with subprocess.Popen([PYTHON, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              env=environment()) as program:
+            path = scratch / "attached.cairn"
+            recorder = subprocess.Popen([CAIRN, "record", "-q", "--python", "-o", path, "-p", str(program.pid)],
+                                        stderr=subprocess.PIPE, env=environment())
+            wait_until(lambda: subprocess.run([CAIRN, "ctl", path, "status"], capture_output=True, check=False,
+                                              env=environment()).returncode == 0, "the recorder's answer")
+            output, _ = program.communicate(b"\n", timeout=DEADLINE_SECONDS)
+            assert recorder.communicate(timeout=DEADLINE_SECONDS)[1] == b""
+            recording = Recording(path, subprocess.CompletedProcess([], 0, output))
+            truth = truth_of(recording.finished)
+    stacks = stacks_by_size(recording)
+    assert len(truth) > 80
+    assert {size: python_frames(stacks[size]) for size in truth} == truth
+    assert all(frame["function"] != INTERPRETER for size in truth for frame in stacks[size])
 
 
 def test_call_sites_are_the_innermost_frames_of_python(record):
@@ -117,9 +144,3 @@ def test_a_program_without_python_is_recorded_natively(scratch):
     finished = record_aloud(scratch / "a.cairn", "/bin/true")
     assert finished.returncode == 0
     assert b"--python: no interpreter of Python was found; all frames are native" in finished.stderr
-
-
-def test_a_running_program_is_refused(scratch):
-    finished = record_aloud(scratch / "a.cairn", "-p", "1")
-    assert finished.returncode == 2
-    assert b"--python needs a program that cairn starts" in finished.stderr

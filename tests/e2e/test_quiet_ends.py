@@ -123,7 +123,7 @@ def test_a_process_ends_when_it_ends(runs, name):
         error_ms = process["end_error_ms"]
         assert ending_ms - grown_ms <= idle_ms + error_ms + SLACK_MS, (way, process)
         assert idle_ms <= ended_ms - grown_ms + SLACK_MS, (way, process)
-        assert (error_ms == 0) >= (way == "exec" or name == "preloaded" and "exit" in way), (way, process)
+        assert (error_ms == 0) >= (way == "exec" or "exit" in way), (way, process)
         assert all(block["age_ms"] == process["end_ms"] - block["born_ms"] for block in blocks)
         threads = [thread for thread in report["threads"] if thread["process"] == process["process"]]
         assert [thread["end_ms"] for thread in threads] == [process["end_ms"]]

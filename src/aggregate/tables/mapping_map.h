@@ -30,13 +30,14 @@
 
 #define MAPPING_RANGES_MAX 131072u
 #define MAPPING_KEPT_MS    1000u
+#define MAPPING_ROW_HEAP   (REC_NONE - 1) // in place of a row: an allocator has mapped it
 
 struct mapped_range {
     uint64_t start;
     uint64_t end; // > start
     uint64_t number;
     uint64_t since_ms;
-    uint32_t row; // REC_NONE: unmapped
+    uint32_t row; // REC_NONE: unmapped; MAPPING_ROW_HEAP
 };
 
 DEFINE_VEC(mapped_range_vec, struct mapped_range);

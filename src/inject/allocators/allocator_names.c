@@ -42,6 +42,7 @@ static const struct {
 // Known by their full names: mimalloc's functions that inline their allocation, gperftools', TBB's,
 // and the operators by the names of the Itanium C++ ABI.
 static const struct allocator_form others[] = {
+    {.name = "_Exit", .hook = AGENT_EXIT},
     {.name = "_ZdaPv", .hook = AGENT_FREE, .is_operator = true},
     {.name = "_ZdaPvRKSt9nothrow_t", .hook = AGENT_FREE, .is_operator = true},
     {.name = "_ZdaPvSt11align_val_t", .hook = AGENT_FREE, .is_operator = true},
@@ -69,6 +70,8 @@ static const struct allocator_form others[] = {
      .nothrow = "_ZnwmSt11align_val_tRKSt9nothrow_t"},
     {.name = "_ZnwmSt11align_val_tRKSt9nothrow_t", .hook = AGENT_MALLOC, .is_operator = true},
     {.name = "_dl_debug_state", .hook = AGENT_DL_DEBUG_STATE},
+    {.name = "_exit", .hook = AGENT_EXIT},
+    {.name = "brk", .hook = AGENT_BRK},
     {.name = "execve", .hook = AGENT_EXECVE},
     {.name = "execveat", .hook = AGENT_EXECVEAT},
     {.name = "mi_calloc_aligned", .hook = AGENT_CALLOC},
@@ -119,10 +122,19 @@ static const struct allocator_form others[] = {
     {.name = "mi_zalloc_aligned", .hook = AGENT_MALLOC},
     {.name = "mi_zalloc_aligned_at", .hook = AGENT_MALLOC},
     {.name = "mi_zalloc_small", .hook = AGENT_MALLOC},
+    {.name = "mmap", .hook = AGENT_MMAP},
+    {.name = "mmap64", .hook = AGENT_MMAP},
+    {.name = "mremap", .hook = AGENT_MREMAP},
+    {.name = "munmap", .hook = AGENT_MUNMAP},
     {.name = "prctl", .hook = AGENT_PRCTL},
+    {.name = "prlimit", .hook = AGENT_PRLIMIT},
+    {.name = "prlimit64", .hook = AGENT_PRLIMIT},
+    {.name = "sbrk", .hook = AGENT_SBRK},
     {.name = "scalable_aligned_free", .hook = AGENT_FREE},
     {.name = "scalable_aligned_malloc", .hook = AGENT_MALLOC},
     {.name = "scalable_aligned_realloc", .hook = AGENT_REALLOC},
+    {.name = "setrlimit", .hook = AGENT_SETRLIMIT},
+    {.name = "setrlimit64", .hook = AGENT_SETRLIMIT},
     {.name = "syscall", .hook = AGENT_SYSCALL},
     {.name = "tc_delete", .hook = AGENT_FREE},
     {.name = "tc_delete_nothrow", .hook = AGENT_FREE},
@@ -150,7 +162,7 @@ search(const struct allocator_form *forms, size_t count, const char *name, size_
 // In C++ nearly all names begin with _Z, and those of the operators with _Zd or _Zn.
 bool allocator_name_may_be_known(const char *name)
 {
-    static const char beginnings[] = "_acdefjmprstvx"; // of the tables above
+    static const char beginnings[] = "_abcdefjmprstvx"; // of the tables above
     if (name[0] == '_' && name[1] == 'Z') {
         return name[2] == 'd' || name[2] == 'n';
     }
@@ -192,7 +204,7 @@ bool allocator_name_is_private(const char *name, size_t len)
 {
     const struct allocator_form *form = allocator_form_find(name, len);
     if (form == NULL || form->is_operator || strncmp(name, "_", 1) == 0 ||
-        agent_hook_shape(form->hook).effect >= AGENT_CHANGES_MODULES) { // libc's alone
+        !agent_hook_is_allocators(form->hook)) { // libc's alone
         return false;
     }
     const bool is_of_family = search(family, ARRAY_LEN(family), name, len) != NULL;

@@ -28,6 +28,7 @@ struct candidate {
     enum agent_hook hook;
     bool is_users;
     bool is_operator;
+    bool is_exported;
     const char *nothrow; // static; NULL: none
 };
 DEFINE_VEC(candidate_vec, struct candidate);
@@ -119,6 +120,7 @@ static enum err find_candidates(Elf *elf,
                                         .hook = users != NULL ? users->hook : form->hook,
                                         .is_users = users != NULL,
                                         .is_operator = form != NULL && form->is_operator,
+                                        .is_exported = type == SHT_DYNSYM,
                                         .nothrow = form != NULL ? form->nothrow : NULL,
                                     }));
     }
@@ -141,11 +143,23 @@ static const struct candidate *find_named(const struct candidate_vec *candidates
     return NULL;
 }
 
-static void drop_operators(struct candidate_vec *candidates)
+static bool is_operator(const struct candidate *candidate)
+{
+    return candidate->is_operator;
+}
+
+// Whether the function has the name of one of libc's, and other modules do not call it instead of
+// that: it is a private one, which does anything.
+static bool is_namesake(const struct candidate *candidate)
+{
+    return agent_hook_is_libcs(candidate->hook) && !candidate->is_exported;
+}
+
+static void drop(struct candidate_vec *candidates, bool (*is_out)(const struct candidate *))
 {
     size_t kept = 0;
     for (size_t i = 0; i < candidates->len; i++) {
-        if (!candidates->items[i].is_operator) {
+        if (!is_out(candidates->items + i)) {
             candidates->items[kept++] = candidates->items[i];
         }
     }
@@ -365,11 +379,17 @@ static bool has_thread_pointer(const struct elf_file *module,
            (debug->elf != NULL && symbol_table_may_name(debug->elf, SHT_SYMTAB, libc_begins));
 }
 
-// Return the allocator that the names belong to. Another one's names count before those of libc,
-// because allocators that replace it have its names, too. A library that executes programs is libc.
-static const char *find_owner(const struct candidate_vec *candidates, bool is_library)
+// Whether the module is libc, or contains it. A library that executes programs is libc.
+static bool has_libc(const struct candidate_vec *candidates, struct file_kind kind)
 {
-    const char *owner = is_library && find_named(candidates, "execve") != NULL ? "libc" : NULL;
+    return kind.is_executable ? !kind.has_interpreter : find_named(candidates, "execve") != NULL;
+}
+
+// Return the allocator that the names belong to. Another one's names count before those of libc,
+// because allocators that replace it have its names, too.
+static const char *find_owner(const struct candidate_vec *candidates, bool is_libc_library)
+{
+    const char *owner = is_libc_library ? "libc" : NULL;
     for (size_t i = 0; i < candidates->len; i++) {
         const struct candidate *candidate = candidates->items + i;
         const char *found = allocator_name_owner(candidate->name, candidate->name_len);
@@ -406,7 +426,10 @@ enum err allocator_scan(const struct elf_file *module,
         TRY(search_apart(module, path, sources, names, &code, &debug, &candidates));
     }
     if (find_named(&candidates, "malloc") == NULL) {
-        drop_operators(&candidates);
+        drop(&candidates, is_operator);
+    }
+    if (!has_libc(&candidates, kind)) {
+        drop(&candidates, is_namesake);
     }
     if (candidates.len > 0 && !has_thread_pointer(module, &debug, kind)) {
         scan.lacks_thread_pointer = true;
@@ -417,7 +440,9 @@ enum err allocator_scan(const struct elf_file *module,
         qsort(candidates.items, candidates.len, sizeof(*candidates.items), compare);
     }
     TRY(add_entries(&candidates, &scan.entries));
-    scan.owner = find_owner(&candidates, !kind.is_executable);
+    scan.is_library = !kind.is_executable;
+    scan.is_libc = has_libc(&candidates, kind);
+    scan.owner = find_owner(&candidates, scan.is_library && scan.is_libc);
     scan.runtime = runtime_table_of_module(module, path);
     if (scan.runtime != NULL) {
         scan.hidden = NULL;
@@ -493,6 +518,9 @@ bool allocator_scan_has_allocator(const struct allocator_scan *scan)
         case AGENT_CHANGES_MODULES:
         case AGENT_EXECUTES:
         case AGENT_CONFINES:
+        case AGENT_MAPS:
+        case AGENT_EXITS:
+        case AGENT_LIMITS:
             break;
         }
     }

@@ -8,7 +8,9 @@
 // count only where the module also defines malloc, since those of a C++ runtime call the malloc of
 // another module. A module may have several allocators.
 //
-// Also found are the other functions that the agent hooks: of the loader, and execve.
+// Also found are the other functions that the agent hooks: of the loader, execve, and mmap and its
+// kin, _exit, and setrlimit, in libc or a static program, or where a module exports its own instead
+// of libc's, as tcmalloc's mmap.
 //
 // Where there is no name, texts that an allocator prints show that it is there all the same:
 // `hidden`. A static executable without names has one in any case. The texts of an executable are
@@ -48,6 +50,8 @@ struct allocator_scan {
     const char *hidden; // static; an allocator that is in the module and has no entries; NULL: none
     const struct runtime *runtime; // that the module contains; NULL: none is known
     bool has_unread_texts;         // of an executable without names: `hidden` is not final
+    bool is_library;
+    bool is_libc; // or contains it
     // The functions were found, but are not entries: the agent knows threads by their thread
     // pointer, and this static program has none.
     bool lacks_thread_pointer;

@@ -93,6 +93,7 @@ static enum err add_target(struct patch_plan *plan,
     struct patch patch = {
         .entry_addr = target->addr,
         .index = plan->first_index + (uint32_t)plan->patches.len,
+        .hook = target->hook,
         .name = target->name,
         .stub_addr = slot_addr,
         .trampoline_addr = slot_addr + STUB_BYTES,

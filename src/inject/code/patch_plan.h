@@ -49,8 +49,9 @@ struct patch {
     uint64_t entry_addr;
     uint8_t old_bytes[PATCH_BYTES];
     uint8_t new_bytes[PATCH_BYTES];
-    uint32_t index;   // in the agent's table; patches are in its order, from the plan's first_index
-    const char *name; // borrowed
+    uint32_t index; // in the agent's table; patches are in its order, from the plan's first_index
+    enum agent_hook hook;
+    const char *name;         // borrowed
     uint64_t stub_addr;       // in the near block
     uint64_t trampoline_addr; // in the near block; acts as the function did
     uint64_t nothrow_addr;    // of a throwing operator's nothrow form (its trampoline); 0: none

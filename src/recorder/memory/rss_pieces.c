@@ -64,7 +64,7 @@ static uint32_t kind_of_file(const char *path, bool is_shared)
     return is_shared && starts_with(path, "/dev/zero") ? REC_PART_SHARED : REC_PART_FILE;
 }
 
-// Return the range of the program's own mappings that holds `address`, or NULL.
+// Return the range of the program's or an allocator's own mappings that holds `address`, or NULL.
 static const struct mapped_range *range_at(const struct cutting *c, uint64_t address)
 {
     const struct mapped_range *range = mapping_map_at(&c->what->process->mapped, address);
@@ -74,7 +74,9 @@ static const struct mapped_range *range_at(const struct cutting *c, uint64_t add
 static uint32_t node_at(const struct cutting *c, uint64_t address)
 {
     const struct mapped_range *range = range_at(c, address);
-    return range != NULL ? c->what->aggregator->mappings.items[range->row].node : REC_NONE;
+    return range != NULL && range->row != MAPPING_ROW_HEAP
+               ? c->what->aggregator->mappings.items[range->row].node
+               : REC_NONE;
 }
 
 // Return whether the allocator itself made the call of `node`, as jemalloc does. An executable that
@@ -180,6 +182,8 @@ static void judge(const struct cutting *c, struct rss_piece *piece)
     piece->node = REC_NONE;
     if (is_own_note(c, piece->start)) {
         piece->kind = REC_PART_OWN;
+    } else if (range != NULL && range->row == MAPPING_ROW_HEAP) {
+        piece->kind = REC_PART_KEPT;
     } else if (range != NULL) {
         piece->node = c->what->aggregator->mappings.items[range->row].node;
         piece->kind = is_allocators(c, piece->node) ? REC_PART_KEPT : REC_PART_MAPPED;

@@ -602,10 +602,26 @@ static void what_the_allocator_maps_is_kept_by_it(void **state)
     }
 }
 
+// No block is in it.
+static void what_an_allocator_mapped_is_kept(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_fixture(&f, "b000000-b010000 rw-p 00000000 00:00 0\nRss: 24 kB\n");
+    const struct wire_mapping change = {
+        .address = 0xb000000, .size_bytes = 16 * PAGE, .number = 1, .kind = WIRE_MAPPING_HEAP};
+    assert_int_equal(aggregator_mapping(&f.aggregator, f.process, &change, 0), ERR_OK);
+    split(&f);
+    assert_int_equal(f.snapshot.kept_bytes, 24 * 1024);
+    assert_int_equal(f.snapshot.mapped_bytes + f.snapshot.rest_bytes, 0);
+    close_fixture(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_area_has_an_owner),
+        cmocka_unit_test(what_an_allocator_mapped_is_kept),
         cmocka_unit_test(one_area_may_have_many_owners),
         cmocka_unit_test(neighbours_of_one_owner_are_one_piece),
         cmocka_unit_test(a_known_stack_is_cut_out),

@@ -41,8 +41,11 @@ static void await(sem_t *semaphore)
 static enum err put_agent_in(struct followed_exec *item)
 {
     struct err_info unused = {0}; // the note has the reason
-    const struct attach_options options = {
-        .names = item->follow->names, .is_fresh = true, .may_lack_names = true};
+    const uint32_t flags = item->follow->session->header->flags;
+    const struct attach_options options = {.names = item->follow->names,
+                                           .is_fresh = true,
+                                           .may_lack_names = true,
+                                           .reads_python = (flags & SESSION_PYTHON) != 0};
     TRY(attach_hold_run(&item->start, &unused));
     enum err err = attach_open(item->attach, item->start.pid, &options, &unused);
     err = err == ERR_OK ? attach_begin(item->attach, item->follow->session->memfd, &unused) : err;

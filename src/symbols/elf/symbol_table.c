@@ -85,3 +85,30 @@ bool symbol_table_next(struct symbol_table *table, struct function_symbol *out)
     }
     return false;
 }
+
+static bool find_in(Elf *elf, uint32_t type, const char *name, GElf_Sym *out)
+{
+    struct symbol_table table;
+    if (!symbol_table_may_name(elf, type, name) || !symbol_table_open(&table, elf, type)) {
+        return false;
+    }
+    const size_t len = strlen(name);
+    while (table.next < table.count) {
+        GElf_Sym symbol;
+        const char *found = gelf_getsym(table.data, (int)table.next++, &symbol) != NULL &&
+                                    symbol.st_shndx != SHN_UNDEF
+                                ? symbol_table_name(&table, &symbol)
+                                : NULL;
+        if (found != NULL && strncmp(found, name, len) == 0 &&
+            (found[len] == '\0' || found[len] == '@')) {
+            *out = symbol;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool symbol_table_find(Elf *elf, const char *name, GElf_Sym *out)
+{
+    return find_in(elf, SHT_DYNSYM, name, out) || find_in(elf, SHT_SYMTAB, name, out);
+}

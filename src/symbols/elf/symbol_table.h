@@ -37,5 +37,9 @@ const char *symbol_table_name(const struct symbol_table *table, const GElf_Sym *
 // less time than to compare them one by one.
 bool symbol_table_may_name(Elf *elf, uint32_t type, const char *name);
 
+// Find the defined symbol of that name, of any kind, in .dynsym or else in .symtab. False: there is
+// none.
+bool symbol_table_find(Elf *elf, const char *name, GElf_Sym *out);
+
 // Return the next function in `out`; false at the end.
 bool symbol_table_next(struct symbol_table *table, struct function_symbol *out);

@@ -13,6 +13,7 @@
 #include "base/sys.h"
 #include "session/exec_check.h"
 #include "session/session_env.h"
+#include "target/agent/agent_original.h"
 #include "target/agent/agent_outer.h"
 #include "target/agent/agent_resize.h"
 #include "target/preload/process/confinement.h"
@@ -21,30 +22,11 @@
 #include "target/producer/exec_note.h"
 #include "thread_way.h"
 
-typedef uint64_t original_function(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
-
-static const struct agent_patch *patch_of(const struct agent_call *call)
-{
-    return agent_attachment()->patches + call->patch;
-}
-
-ALWAYS_INLINE uint64_t call_function(const struct agent_call *call, uint64_t address)
-{
-    original_function *function = (original_function *)address;
-    const uint64_t *a = call->arguments;
-    return function(a[0], a[1], a[2], a[3], a[4], a[5]);
-}
-
-ALWAYS_INLINE uint64_t call_original(const struct agent_call *call)
-{
-    return call_function(call, patch_of(call)->original);
-}
-
 // Call an original that returns nothing. One that leaves the register of results alone must find
 // the caller's value there, because the caller may rely on it as on any other register.
 ALWAYS_INLINE uint64_t call_void_original(const struct agent_call *call)
 {
-    return agent_call_keeping_result(call, patch_of(call)->original);
+    return agent_call_keeping_result(call, agent_patch_of(call)->original);
 }
 
 // Return the thread's slot if the call is to be recorded. NULL: only call the original.
@@ -72,7 +54,7 @@ ALWAYS_INLINE uint64_t record_block_hot(struct agent_thread *thread,
 uint64_t agent_on_allocation(struct agent_call *call, enum agent_hook hook)
 {
     struct agent_thread *thread = enter(call);
-    void *block = (void *)call_original(call);
+    void *block = (void *)agent_call_original(call);
     if (UNLIKELY(thread == NULL)) {
         return (uint64_t)block;
     }
@@ -82,10 +64,10 @@ uint64_t agent_on_allocation(struct agent_call *call, enum agent_hook hook)
 
 uint64_t agent_on_throwing(struct agent_call *call, enum agent_hook hook)
 {
-    const struct agent_patch *patch = patch_of(call);
+    const struct agent_patch *patch = agent_patch_of(call);
     struct agent_thread *thread = patch->nothrow != 0 ? enter(call) : NULL;
     if (thread != NULL) {
-        void *block = (void *)call_function(call, patch->nothrow);
+        void *block = (void *)agent_call_function(call, patch->nothrow);
         agent_outer_leave(thread);
         if (LIKELY(block != NULL)) {
             return record_block_hot(thread, block, size_of(call, hook));
@@ -107,7 +89,7 @@ record_block_of(struct agent_thread *thread, const void *block, uint64_t size_by
 uint64_t agent_on_allocation_at(struct agent_call *call, enum agent_hook hook)
 {
     struct agent_thread *thread = enter(call);
-    const uint64_t result = call_original(call);
+    const uint64_t result = agent_call_original(call);
     if (thread == NULL) {
         return result;
     }
@@ -123,7 +105,7 @@ uint64_t agent_on_text(struct agent_call *call, enum agent_hook hook)
 {
     (void)hook;
     struct agent_thread *thread = enter(call);
-    const uint64_t text = call_original(call);
+    const uint64_t text = agent_call_original(call);
     if (thread == NULL) {
         return text;
     }
@@ -139,13 +121,13 @@ uint64_t agent_on_resize(struct agent_call *call, enum agent_hook hook)
 {
     struct agent_thread *thread = enter(call);
     if (thread == NULL) {
-        return call_original(call);
+        return agent_call_original(call);
     }
     const struct unwind_regs caller = unwind_caller_regs();
     const struct agent_hook_shape shape = agent_hook_shape(hook);
     const struct agent_resizing resizing = agent_resize_begins(
         (const void *)call->arguments[shape.block_argument], size_of(call, hook));
-    const uint64_t block = call_original(call);
+    const uint64_t block = agent_call_original(call);
     agent_outer_leave(thread);
     agent_resize_ends(&resizing, &caller, (const void *)block,
                       shape.effect == AGENT_RESIZES_OR_FREES);
@@ -156,12 +138,12 @@ uint64_t agent_on_resize_in_place(struct agent_call *call, enum agent_hook hook)
 {
     struct agent_thread *thread = enter(call);
     if (thread == NULL) {
-        return call_original(call);
+        return agent_call_original(call);
     }
     const struct unwind_regs caller = unwind_caller_regs();
     const void *block = (const void *)call->arguments[agent_hook_shape(hook).block_argument];
     const struct freed_note freed = record_realloc_begins(block);
-    const uint64_t usable_bytes = call_original(call);
+    const uint64_t usable_bytes = agent_call_original(call);
     agent_outer_leave(thread);
     const uint64_t size_bytes = size_of(call, hook);
     if (usable_bytes >= size_bytes) {
@@ -282,7 +264,7 @@ uint64_t agent_on_exec(struct agent_call *call, enum agent_hook hook)
     char *const *variables = (char *const *)call->arguments[path_argument + 2];
     const uint64_t number =
         session != NULL && path != NULL ? note_exec(session, path, variables) : 0;
-    const uint64_t result = call_original(call); // returns only to fail
+    const uint64_t result = agent_call_original(call); // returns only to fail
     exec_note_take_back(session, number);
     return result;
 }
@@ -298,7 +280,7 @@ static uint64_t return_zero(void)
 uint64_t agent_on_confinement(struct agent_call *call, enum agent_hook hook)
 {
     const uint64_t *a = call->arguments;
-    const uint64_t original = patch_of(call)->original;
+    const uint64_t original = agent_patch_of(call)->original;
     const enum confinement kind = hook == AGENT_PRCTL ? confinement_of_prctl(a[0], a[1])
                                                       : confinement_of_syscall(a[0], a[1], a[2]);
     if (LIKELY(kind == CONFINEMENT_NONE) || !agent_is_enabled()) {
@@ -306,7 +288,7 @@ uint64_t agent_on_confinement(struct agent_call *call, enum agent_hook hook)
         return 0;
     }
     const bool was_forbidden = confinement_begin(kind);
-    const uint64_t result = call_function(call, original);
+    const uint64_t result = agent_call_function(call, original);
     confinement_end(was_forbidden, (int)result >= 0);
     call->patch = (uint64_t)return_zero;
     return result;

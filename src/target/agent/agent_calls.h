@@ -20,8 +20,11 @@ uint64_t agent_on_resize_in_place(struct agent_call *call, enum agent_hook hook)
 uint64_t agent_on_free(struct agent_call *call, enum agent_hook hook);
 uint64_t agent_on_modules(struct agent_call *call, enum agent_hook hook);
 uint64_t agent_on_exec(struct agent_call *call, enum agent_hook hook);
+uint64_t agent_on_mapping(struct agent_call *call, enum agent_hook hook);
+uint64_t agent_on_limit(struct agent_call *call, enum agent_hook hook);
 // As agent_on_throwing below: 0 means a jump.
 uint64_t agent_on_confinement(struct agent_call *call, enum agent_hook hook);
+uint64_t agent_on_exit(struct agent_call *call, enum agent_hook hook);
 
 // Call `function` with the arguments of the call, and with what the caller had in the register of
 // results (rax, x0). Return what it leaves there.

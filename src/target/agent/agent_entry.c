@@ -4,10 +4,12 @@
 // Context: T, see process_entry.h.
 #include <stddef.h>
 
+#include "base/page_alloc.h"
 #include "base/sys.h"
 #include "session/layout.h"
 #include "target/preload/process/process.h"
 #include "target/preload/process/process_entry.h"
+#include "target/preload/python/python_stack.h"
 #include "target/unwind/unwind.h"
 #include "thread_way.h"
 
@@ -34,19 +36,34 @@ bool process_entry_is_forked(bool was_in)
     return (uint32_t)sys_getpid() != g_agent_page.pid;
 }
 
+// Our image, from the linker.
+extern const char __ehdr_start[] __attribute__((visibility("hidden"))); // NOLINT
+extern const char _end[] __attribute__((visibility("hidden")));         // NOLINT
+
+// The recorder has mapped what the agent uses.
+static void note_memory(void)
+{
+    page_alloc_note(__ehdr_start, (size_t)(_end - __ehdr_start));
+    page_alloc_note(agent_attachment(), sizeof(struct agent_attachment));
+    page_alloc_note((const void *)g_agent_page.process_page, AGENT_PROCESS_PAGE_BYTES);
+}
+
 enum err process_entry_find_session(struct session_mapping *mapping)
 {
     struct session_header *header = (struct session_header *)g_agent_page.session;
-    if (header == NULL || header->magic != SESSION_MAGIC || header->version != SESSION_VERSION) {
+    if (header == NULL) {
         return ERR_UNSUPPORTED;
     }
+    note_memory();
     unwind_flush(); // the code may have changed since an earlier attachment
-    mapping->lane_count = SESSION_MAX_LANES;
-    mapping->header = header;
+    TRY(session_take(header, mapping));
+    if ((header->flags & SESSION_PYTHON) != 0) {
+        python_stack_begin(header, g_agent_page.python.runtime, g_agent_page.python.version);
+    }
     return ERR_OK;
 }
 
 uint32_t process_entry_flags(bool is_forked)
 {
-    return is_forked ? 0 : g_agent_page.process_flags;
+    return is_forked ? g_agent_page.process_flags & PROCESS_NOTES_EXIT : g_agent_page.process_flags;
 }

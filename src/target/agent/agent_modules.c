@@ -16,6 +16,7 @@
 #include "base/page_alloc.h"
 #include "base/search.h"
 #include "base/sys.h"
+#include "target/agent/agent_modules.h"
 #include "target/preload/process/process.h"
 #include "target/unwind/environment/module_table.h"
 #include "target/unwind/unwind.h"
@@ -87,6 +88,12 @@ bool module_table_stays(uint64_t pc)
     return find_module(pc, &module) && (module.flags & AGENT_MODULE_STAYS) != 0;
 }
 
+uint32_t agent_module_flags_at(uint64_t pc)
+{
+    struct agent_module module;
+    return find_module(pc, &module) ? module.flags : 0;
+}
+
 bool module_table_is_listed(void)
 {
     return true;
@@ -137,7 +144,8 @@ static const char *name_of(const char *path)
 
 // Complete a module that the loader has at `path`. The recorder may have listed the file by another
 // path, for example below /usr/lib instead of /lib: then that one stays, so that a recording does
-// not have the module twice. So do unwind tables that the recorder made for it.
+// not have the module twice. So do unwind tables that the recorder made for it, and what it said of
+// its functions.
 static void complete(struct agent_attachment *a,
                      const struct agent_module_list *before,
                      const char *path,
@@ -150,6 +158,7 @@ static void complete(struct agent_attachment *a,
         return;
     }
     module->path = known->path;
+    module->flags = known->flags;
     if (known->tables_bytes != 0) {
         module->eh_frame_hdr = known->eh_frame_hdr;
         module->tables_bytes = known->tables_bytes;

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "target/agent/agent_modules.h"
 #include "target/preload/process/process.h"
 #include "target/unwind/cfi/rule.h"
 #include "target/unwind/environment/module_copy.h"
@@ -260,7 +261,7 @@ static void a_path_stays_while_its_file_does(void **state)
         assert_int_equal(set_up(state), 0);
         struct module_span span;
         const uint64_t start = load(0, cases[i].loader_path, 0);
-        list_module(start, start + MODULE_BYTES, 0);
+        list_module(start, start + MODULE_BYTES, AGENT_MODULE_ALLOCATES);
         memcpy(f.attachment->paths + 1, "/usr/lib/x.so", 14);
         f.attachment->paths_bytes = 15;
         current()->modules[0].path = 1;
@@ -269,6 +270,9 @@ static void a_path_stays_while_its_file_does(void **state)
         module_table_refresh();
         assert_true(module_table_find(start, &span));
         assert_string_equal(span.path, cases[i].path);
+        const bool is_same = strcmp(cases[i].path, "/usr/lib/x.so") == 0;
+        assert_int_equal(agent_module_flags_at(start), is_same ? AGENT_MODULE_ALLOCATES : 0);
+        assert_int_equal(agent_module_flags_at(start + MODULE_BYTES), 0);
     }
 }
 

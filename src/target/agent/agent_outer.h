@@ -23,11 +23,11 @@ ALWAYS_INLINE bool agent_is_enabled(void)
     return LIKELY(atomic_load_explicit(&g_agent_page.enabled, memory_order_acquire) != 0);
 }
 
-// Whether the call with that frame is the thread's outermost one.
-ALWAYS_INLINE bool agent_outer_is(const struct agent_thread *thread, uint64_t frame)
+// Whether the call with that frame is not inside the one that `outer` notes.
+ALWAYS_INLINE bool agent_outer_is(uint64_t outer, uint64_t frame)
 {
     // The difference wraps around if there is no outer call, or if that call is further in.
-    return LIKELY(thread->outer_call - frame - 1 >= AGENT_INNER_BYTES_MAX);
+    return LIKELY(outer - frame - 1 >= AGENT_INNER_BYTES_MAX);
 }
 
 // Return the thread's slot if the call is to be recorded. NULL: only call the original.
@@ -37,7 +37,7 @@ ALWAYS_INLINE struct agent_thread *agent_outer_enter(uint64_t frame)
         return NULL;
     }
     struct agent_thread *thread = agent_thread_here();
-    if (UNLIKELY(thread == NULL) || !agent_outer_is(thread, frame)) {
+    if (UNLIKELY(thread == NULL) || !agent_outer_is(thread->outer_call, frame)) {
         return NULL;
     }
     thread->outer_call = frame;

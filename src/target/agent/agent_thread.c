@@ -17,7 +17,6 @@
 #include "session/layout.h"
 #include "target/preload/process/process.h"
 #include "target/preload/process/thread_exit.h"
-#include "target/preload/python/python_stack.h"
 #include "thread_way.h"
 
 #define PROBES_MAX 64u
@@ -82,6 +81,7 @@ static struct agent_thread *begin(struct agent_thread *thread, uint64_t thread_p
     thread->state = NULL;
     thread->pass = (struct thread_pass){0};
     thread->outer_call = 0;
+    thread->outer_mapping = 0;
     thread->thread_id = (uint32_t)sys_gettid();
     thread->tid_word = agent_thread_tid_word(thread_pointer);
     return thread;
@@ -151,11 +151,4 @@ struct agent_thread *agent_thread_take(uint64_t thread_pointer)
 
 void thread_exit_arm(void)
 {
-}
-
-// The key of an interpreter's threads needs libc.
-void python_stack_mix(struct unwind_thread *thread, struct unwind_walk *walk)
-{
-    (void)thread;
-    (void)walk;
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/prctl.h>
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -173,6 +174,29 @@ enum err session_join(const char *env_value, struct session_mapping *out)
         __builtin_memcpy(&out->place, &place, sizeof(place));
     }
     return result;
+}
+
+enum err session_take(struct session_header *header, struct session_mapping *out)
+{
+    if (!is_session(header)) {
+        return ERR_UNSUPPORTED;
+    }
+    for (uint32_t i = 0; i < SESSION_MAX_LANES; i++) {
+        if (atomic_load_explicit(&g_lanes.at[i], memory_order_relaxed) != NULL) {
+            atomic_store_explicit(&g_lanes.at[i], NULL, memory_order_relaxed);
+        }
+    }
+    out->place.path[0] = '\0';
+    out->place.socket_name_len = 0;
+    // A filter that the recorder has examined may still forbid what opens the memory. Without a
+    // place no lane can be mapped alone.
+    if (SYS_CALL(SYS_prctl, PR_GET_SECCOMP) == 0) {
+        (void)parse_place(header->place, &out->place); // it has none
+    }
+    atomic_store_explicit(&out->is_lean, false, memory_order_relaxed); // no other thread joins
+    out->lane_count = SESSION_MAX_LANES;
+    out->header = header;
+    return ERR_OK;
 }
 
 // Return the descriptor if it is a session's memory; else close it.

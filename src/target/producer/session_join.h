@@ -43,6 +43,10 @@ struct session_mapping {
 // session of this version. ERR_NO_MEMORY: not even the header fits into the address space.
 MUST_USE enum err session_join(const char *env_value, struct session_mapping *out);
 
+// Use the session that the recorder has mapped for this process, all of it, instead of an earlier
+// one. ERR_UNSUPPORTED: it is not a session of this version.
+MUST_USE enum err session_take(struct session_header *header, struct session_mapping *out);
+
 // Whether a process that begins now, in this place, would find the session that `env_value` names.
 bool session_is_reachable(const char *env_value);
 

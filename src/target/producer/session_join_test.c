@@ -287,6 +287,41 @@ static void lanes_in_use_stay_when_the_room_is_given_back(void **state)
     close(fd);
 }
 
+// One that the recorder has mapped, after another one whose room was given back.
+static void a_session_that_is_mapped_already_is_taken(void **state)
+{
+    (void)state;
+    const int old_fd = good_session();
+    const int fd = good_session();
+    struct session_mapping mapping = {0};
+    struct lane_header *old = NULL;
+    assert_int_equal(join_fd(old_fd, &mapping), ERR_OK);
+    session_map_leanly(&mapping);
+    assert_int_equal(session_claim_lane(&mapping, 0, 1000, &old), ERR_OK);
+    struct session_header *header =
+        mmap(NULL, SESSION_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    assert_true(header != MAP_FAILED);
+    (void)snprintf(header->place, sizeof(header->place), SESSION_ENV_FORMAT, (unsigned)getpid(), fd,
+                   "nobody");
+    assert_int_equal(session_take(header, &mapping), ERR_OK);
+    assert_ptr_equal(mapping.header, header);
+    for (uint32_t i = 0; i < 2; i++) {
+        struct lane_header *lane = NULL;
+        assert_int_equal(session_claim_lane(&mapping, 0, 2000 + i, &lane), ERR_OK);
+        assert_ptr_not_equal(lane, old);
+        assert_ptr_equal(lane, session_lane(header, i));
+    }
+    session_map_leanly(&mapping); // further ones are found by its place
+    struct lane_header *apart = NULL;
+    assert_int_equal(session_claim_lane(&mapping, 0, 2002, &apart), ERR_OK);
+    assert_int_equal(apart->thread_id, 2002);
+    assert_int_equal(old->thread_id, 1000);
+    header->version++;
+    assert_int_equal(session_take(header, &mapping), ERR_UNSUPPORTED);
+    close(old_fd);
+    close(fd);
+}
+
 static void slots_and_lanes_are_claimed_once_and_run_out(void **state)
 {
     (void)state;
@@ -332,6 +367,7 @@ int main(void)
         cmocka_unit_test(a_session_whose_path_is_closed_to_us_comes_over_the_socket),
         cmocka_unit_test(a_small_address_space_has_a_lane_for_each_that_is_used),
         cmocka_unit_test(lanes_in_use_stay_when_the_room_is_given_back), // nothing claimed so far
+        cmocka_unit_test(a_session_that_is_mapped_already_is_taken),
         cmocka_unit_test(slots_and_lanes_are_claimed_once_and_run_out),
     };
     return cmocka_run_group_tests(tests, open_files_note, open_files_expect);

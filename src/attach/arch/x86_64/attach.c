@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/minmax.h"
+#include "inject/api_pointers.h"
 #include "inject/inject_mapping.h"
 #include "inject/process/loader_list.h"
 #include "inject/process/proc_files.h"
@@ -365,6 +366,22 @@ static enum err note_gaps(struct attach *attach, const struct agent_gaps *gaps)
     return strbuf_result(&attach->unread);
 }
 
+static uint64_t api_table(const struct inject *inject)
+{
+    return inject_symbol(inject, agent_bytes(), API_TABLE_SYMBOL);
+}
+
+// Whether the process notes its exit: its libc's function is hooked.
+static bool notes_exit(const struct attach *attach)
+{
+    for (size_t i = 0; i < attach->plan.patches.len; i++) {
+        if (attach->plan.patches.items[i].hook == AGENT_EXIT) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static enum err begin(struct attach *attach, int session_fd, struct err_info *info)
 {
     struct agent_places places;
@@ -374,14 +391,18 @@ static enum err begin(struct attach *attach, int session_fd, struct err_info *in
     TRY(map_memory(attach, session_fd, &places, info));
     places.page = attach->page_addr;
     places.unwind = &unwind;
-    places.process_flags = attach->is_fresh ? 0 : PROCESS_ATTACHED;
+    places.process_flags =
+        (attach->is_fresh ? 0 : PROCESS_ATTACHED) | (notes_exit(attach) ? PROCESS_NOTES_EXIT : 0);
     struct agent_gaps gaps = {0};
-    if (agent_tables_write(&attach->inject, &places, &attach->plan, &gaps) != ERR_OK ||
+    if (agent_tables_write(attach, &places, &gaps) != ERR_OK ||
         set_enabled(&attach->inject, attach->page_addr, 1) != ERR_OK) {
         return target_refusal_of_write(&attach->inject.target, info);
     }
     TRY(note_gaps(attach, &gaps));
     const enum err err = inject_patch(&attach->inject, &attach->plan, info);
+    if (err == ERR_OK) {
+        api_pointers_give(&attach->inject.target, api_table(&attach->inject));
+    }
     attach->inject.options.stop.is_held = false; // from now on it is like any other process
     attach->inject.calls.stop.is_held = false;
     attach->is_patched = err == ERR_OK;
@@ -397,11 +418,21 @@ enum err attach_begin(struct attach *attach, int session_fd, struct err_info *in
     return explain_gone(attach, begin(attach, session_fd, info), info);
 }
 
+// The program's calls of cairn.h do nothing from now on.
+static void take_api_back(struct inject *inject)
+{
+    struct err_info unused = {0};
+    if (target_process_refresh(&inject->target, &unused) == ERR_OK) { // else it has ended
+        api_pointers_take_back(&inject->target, api_table(inject));
+    }
+}
+
 enum err attach_end(struct attach *attach, struct err_info *info)
 {
     if (!attach->is_patched) {
         return ERR_OK;
     }
+    take_api_back(&attach->inject);
     const enum err err = inject_unpatch(&attach->inject, info);
     attach->is_patched = err == ERR_LIMIT; // its threads could not be stopped: try again
     (void)set_enabled(&attach->inject, attach->page_addr, 0); // fails if the process has ended
@@ -421,6 +452,7 @@ enum err attach_end_copy(int pid, struct err_info *info)
     if (page_addr != 0) {
         (void)set_enabled(&inject, page_addr, 0); // fails if it has ended
     }
+    take_api_back(&inject);
     inject_close(&inject);
     return ERR_OK;
 }

@@ -107,3 +107,11 @@ ALWAYS_INLINE uint64_t thread_way_main_stack_top(void)
 {
     return g_agent_page.main_stack_top;
 }
+
+// Return the calling thread's value of a pthread_key_t. libc's function looks it up in the thread's
+// descriptor: it takes no lock, and needs no vector register.
+ALWAYS_INLINE uint64_t thread_way_specific(uint32_t key)
+{
+    uint64_t (*const get)(uint32_t) = (uint64_t(*)(uint32_t))g_agent_page.python.get_specific;
+    return get != NULL ? get(key) : 0;
+}

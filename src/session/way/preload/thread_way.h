@@ -66,3 +66,9 @@ ALWAYS_INLINE uint64_t thread_way_main_stack_top(void)
 {
     return &__libc_stack_end != NULL ? (uint64_t)__libc_stack_end : 0;
 }
+
+// Return the calling thread's value of a pthread_key_t.
+ALWAYS_INLINE uint64_t thread_way_specific(uint32_t key)
+{
+    return (uint64_t)pthread_getspecific(key);
+}

@@ -12,7 +12,7 @@
 // mapping_map.h).
 //
 // Compiled with frame pointers: unwind_caller_regs() reads them. Context: T, any caller.
-#include <linux/mman.h>
+#include <stdint.h>
 
 #include "base/compiler.h"
 #include "target/preload/process/process.h"
@@ -29,26 +29,18 @@ MAPPING_FUNCTIONS(X)
 
 // Record for the hook's caller. A macro, because the caller's registers are found from the hook's
 // own frame.
-#define RECORD_MAPPING(...)                                      \
+#define RECORD(change)                                           \
     do {                                                         \
-        const struct mapping_change change_ = {__VA_ARGS__};     \
+        const struct mapping_change change_ = change;            \
         const struct unwind_regs caller_ = unwind_caller_regs(); \
         record_mapping(&caller_, &change_);                      \
     } while (0)
-
-static uint32_t kind_of(int flags)
-{
-    if ((flags & MAP_ANONYMOUS) == 0) {
-        return WIRE_MAPPING_FILE;
-    }
-    return (flags & MAP_TYPE) == MAP_PRIVATE ? WIRE_MAPPING_ANONYMOUS : WIRE_MAPPING_SHARED;
-}
 
 EXPORT void *mmap(void *address, size_t size, int prot, int flags, int fd, off_t offset)
 {
     void *mapped = g_real_mappings.mmap(address, size, prot, flags, fd, offset);
     if (mapped != FAILED) {
-        RECORD_MAPPING(.address = (uint64_t)mapped, .size_bytes = size, .kind = kind_of(flags));
+        RECORD(mapping_of_mmap((uint64_t)mapped, size, (uint64_t)flags));
     }
     return mapped;
 }
@@ -57,7 +49,7 @@ EXPORT void *mmap64(void *address, size_t size, int prot, int flags, int fd, off
 {
     void *mapped = g_real_mappings.mmap64(address, size, prot, flags, fd, offset);
     if (mapped != FAILED) {
-        RECORD_MAPPING(.address = (uint64_t)mapped, .size_bytes = size, .kind = kind_of(flags));
+        RECORD(mapping_of_mmap((uint64_t)mapped, size, (uint64_t)flags));
     }
     return mapped;
 }
@@ -67,49 +59,29 @@ EXPORT int munmap(void *address, size_t size)
     const uint64_t number = process_next_mapping();
     const int result = g_real_mappings.munmap(address, size);
     if (result == 0) {
-        RECORD_MAPPING(.old_address = (uint64_t)address, .old_size_bytes = size,
-                       .old_number = number);
+        RECORD(mapping_of_munmap((uint64_t)address, size, number));
     }
     return result;
 }
 
-// A moved mapping belongs to the caller that moved it, as with realloc. Where the old mapping stays
-// (a size of 0 duplicates a shared one; MREMAP_DONTUNMAP), nothing is unmapped.
 EXPORT void *mremap(void *old, size_t old_size, size_t size, int flags, void *address)
 {
     const uint64_t number = process_next_mapping();
     void *mapped = g_real_mappings.mremap(old, old_size, size, flags, address);
     if (mapped != FAILED) {
-        const bool stays = (flags & MREMAP_DONTUNMAP) != 0;
-        RECORD_MAPPING(.address = (uint64_t)mapped, .size_bytes = size, .kind = WIRE_MAPPING_SAME,
-                       .old_address = (uint64_t)old, .old_size_bytes = stays ? 0 : old_size,
-                       .old_number = number);
+        RECORD(mapping_of_mremap((uint64_t)mapped, size, (uint64_t)flags, (uint64_t)old, old_size,
+                                 number));
     }
     return mapped;
 }
 
-// Record that the program's break moved from `before` to `after`. malloc's own moves are not seen.
-static void
-record_break(const struct unwind_regs *caller, uint64_t before, uint64_t after, uint64_t number)
-{
-    if (after > before) {
-        record_mapping(caller, &(struct mapping_change){.address = before,
-                                                        .size_bytes = after - before,
-                                                        .kind = WIRE_MAPPING_BREAK});
-    } else if (after < before) {
-        record_mapping(caller, &(struct mapping_change){.old_address = after,
-                                                        .old_size_bytes = before - after,
-                                                        .old_number = number});
-    }
-}
-
+// malloc's own moves of the break are not seen.
 EXPORT void *sbrk(intptr_t increment)
 {
     const uint64_t number = process_next_mapping();
     void *before = g_real_mappings.sbrk(increment);
     if (before != FAILED) {
-        const struct unwind_regs caller = unwind_caller_regs();
-        record_break(&caller, (uint64_t)before, (uint64_t)before + (uint64_t)increment, number);
+        RECORD(mapping_of_break((uint64_t)before, (uint64_t)before + (uint64_t)increment, number));
     }
     return before;
 }
@@ -120,8 +92,7 @@ EXPORT int brk(void *end)
     void *before = g_real_mappings.sbrk(0);
     const int result = g_real_mappings.brk(end);
     if (result == 0 && before != FAILED) {
-        const struct unwind_regs caller = unwind_caller_regs();
-        record_break(&caller, (uint64_t)before, (uint64_t)end, number);
+        RECORD(mapping_of_break((uint64_t)before, (uint64_t)end, number));
     }
     return result;
 }

@@ -14,6 +14,7 @@
 #include "target/preload/process/process.h"
 #include "target/preload/process/thread_exit.h"
 #include "target/preload/python/python_stack.h"
+#include "target/preload/real/definitions.h"
 #include "target/preload/real/environment.h"
 #include "target/preload/real/real_functions.h"
 #include "target/preload/real/real_mappings.h"
@@ -71,7 +72,8 @@ __attribute__((constructor(101))) static void start(void)
     }
     struct session_header *session = process_mapping()->header;
     if (session != NULL && (session->flags & SESSION_PYTHON) != 0) {
-        python_stack_find(session);
+        python_stack_begin(session, definition_first_variable("_PyRuntime").address,
+                           definition_first_variable("Py_Version").address); // since 3.11
     }
     if (session != NULL && (session->flags & SESSION_FOLLOW_CHILDREN) == 0) {
         environment_strip();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "target/preload/python/python_stack.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,7 +8,7 @@
 #include "target/preload/python/python_code.h"
 #include "target/preload/python/python_layout.h"
 #include "target/preload/python/python_memory.h"
-#include "target/preload/real/definitions.h"
+#include "thread_way.h"
 
 enum {
     FRAMES_MAX = 1 << 16
@@ -34,14 +33,12 @@ static void note_version(struct session_header *session, uint32_t version)
     }
 }
 
-void python_stack_find(struct session_header *session)
+void python_stack_begin(struct session_header *session, uint64_t runtime, uint64_t version_place)
 {
-    const uint64_t runtime = definition_first_variable("_PyRuntime").address;
     if (g_python.layout != NULL || runtime == 0) {
         return;
     }
-    const uint64_t place = definition_first_variable("Py_Version").address; // since 3.11
-    const uint32_t version = place != 0 ? (uint32_t)python_word(place) >> 16 : 0;
+    const uint32_t version = version_place != 0 ? (uint32_t)python_word(version_place) >> 16 : 0;
     const struct python_layout *layout = python_layout_of(version);
     if (layout == NULL || !python_code_prepare()) {
         note_version(session, version | SESSION_PYTHON_REFUSED);
@@ -85,8 +82,8 @@ static uint64_t own_state(void)
     if (l == NULL || python_half(g_python.runtime + l->runtime.has_thread_key) == 0) {
         return 0;
     }
-    const pthread_key_t key = python_half(g_python.runtime + l->runtime.thread_key);
-    const uint64_t state = (uint64_t)pthread_getspecific(key);
+    const uint32_t key = python_half(g_python.runtime + l->runtime.thread_key);
+    const uint64_t state = thread_way_specific(key);
     const bool has_lock = python_word(g_python.runtime + l->runtime.current) == state;
     return has_lock || python_word(g_python.runtime + l->runtime.finalizing) == 0 ? state : 0;
 }

@@ -23,9 +23,9 @@
 #include "session/layout.h"
 #include "target/unwind/unwind.h"
 
-// Search the modules that the process was started with for an interpreter, and note its version in
-// session->python_version.
-void python_stack_find(struct session_header *session);
+// Read the frames of the interpreter whose _PyRuntime and Py_Version are at these addresses (0: it
+// has none), and note its version in session->python_version.
+void python_stack_begin(struct session_header *session, uint64_t runtime, uint64_t version_place);
 
 // Replace the interpreter's frames of the calling thread's `walk` by the frames of Python.
 void python_stack_mix(struct unwind_thread *thread, struct unwind_walk *walk);

@@ -1,10 +1,59 @@
 // SPDX-License-Identifier: MIT
 #include "target/preload/record/record_mapping.h"
 
+#include <linux/mman.h>
+
 #include "session/wire.h"
 #include "target/preload/record/record.h"
 #include "target/preload/record/record_guard.h"
 #include "target/producer/nursery/lane_entry.h"
+
+static uint32_t kind_of(uint64_t flags)
+{
+    if ((flags & MAP_ANONYMOUS) == 0) {
+        return WIRE_MAPPING_FILE;
+    }
+    return (flags & MAP_TYPE) == MAP_PRIVATE ? WIRE_MAPPING_ANONYMOUS : WIRE_MAPPING_SHARED;
+}
+
+struct mapping_change mapping_of_mmap(uint64_t mapped, uint64_t size_bytes, uint64_t flags)
+{
+    return (struct mapping_change){
+        .address = mapped, .size_bytes = size_bytes, .kind = kind_of(flags)};
+}
+
+struct mapping_change mapping_of_munmap(uint64_t address, uint64_t size_bytes, uint64_t number)
+{
+    return (struct mapping_change){
+        .old_address = address, .old_size_bytes = size_bytes, .old_number = number};
+}
+
+// A moved mapping belongs to the caller that moved it, as with realloc. Where the old mapping stays
+// (a size of 0 duplicates a shared one; MREMAP_DONTUNMAP), nothing is unmapped.
+struct mapping_change mapping_of_mremap(uint64_t mapped,
+                                        uint64_t size_bytes,
+                                        uint64_t flags,
+                                        uint64_t old,
+                                        uint64_t old_size_bytes,
+                                        uint64_t number)
+{
+    return (struct mapping_change){
+        .address = mapped,
+        .size_bytes = size_bytes,
+        .kind = WIRE_MAPPING_SAME,
+        .old_address = old,
+        .old_size_bytes = (flags & MREMAP_DONTUNMAP) != 0 ? 0 : old_size_bytes,
+        .old_number = number,
+    };
+}
+
+struct mapping_change mapping_of_break(uint64_t before, uint64_t after, uint64_t number)
+{
+    return after > before ? (struct mapping_change){.address = before,
+                                                    .size_bytes = after - before,
+                                                    .kind = WIRE_MAPPING_BREAK}
+                          : mapping_of_munmap(after, before - after, number);
+}
 
 void record_mapping_send(struct thread_state *t, const struct mapping_change *change, uint32_t slot)
 {
@@ -32,6 +81,9 @@ static NOINLINE void defer(const struct unwind_regs *caller, const struct mappin
 
 void record_mapping(const struct unwind_regs *caller, const struct mapping_change *change)
 {
+    if (change->size_bytes == 0 && change->old_size_bytes == 0) {
+        return;
+    }
     struct thread_state *t = guard_enter((uint64_t)__builtin_frame_address(0));
     struct mapping_change numbered = *change;
     numbered.number = process_next_mapping();
@@ -41,8 +93,9 @@ void record_mapping(const struct unwind_regs *caller, const struct mapping_chang
         }
         return;
     }
-    // The caller of an unmapping does not matter: the empty stack.
-    const uint32_t slot = numbered.size_bytes != 0 ? record_slot_of_caller(t, caller) : 0;
+    // The caller of an unmapping does not matter, nor does an allocator's: the empty stack.
+    const bool has_stack = numbered.size_bytes != 0 && numbered.kind != WIRE_MAPPING_HEAP;
+    const uint32_t slot = has_stack ? record_slot_of_caller(t, caller) : 0;
     if (slot != STACK_SLOT_NONE) {
         record_mapping_send(t, &numbered, slot);
     }

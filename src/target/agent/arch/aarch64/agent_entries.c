@@ -44,6 +44,9 @@ _Static_assert(sizeof(struct agent_call) == 160, "the distance of the CFA");
 #define CODE_OF_AGENT_CHANGES_MODULES     "entry_that_returns", "agent_on_modules"
 #define CODE_OF_AGENT_EXECUTES            "entry_that_returns", "agent_on_exec"
 #define CODE_OF_AGENT_CONFINES            "entry_that_may_jump", "agent_on_confinement"
+#define CODE_OF_AGENT_MAPS                "entry_that_returns", "agent_on_mapping"
+#define CODE_OF_AGENT_EXITS               "entry_that_may_jump", "agent_on_exit"
+#define CODE_OF_AGENT_LIMITS              "entry_that_returns", "agent_on_limit"
 
 #define ENTRY(hook, code)                 ENTRY_LINE(hook, code)
 #define ENTRY_LINE(hook, macro, function) "    " macro " entry_" #hook ", " function "\n"

@@ -7,6 +7,7 @@
 // thread-local variables. Context: T; one register.
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/compiler.h"
@@ -30,4 +31,10 @@ ALWAYS_INLINE uint64_t arch_thread_pointer(void)
     uint64_t pointer;
     __asm__ volatile("mrs %0, tpidr_el0" : "=r"(pointer));
     return pointer;
+}
+
+// Whether libc has set it.
+ALWAYS_INLINE bool arch_has_thread_pointer(void)
+{
+    return arch_thread_pointer() != 0;
 }

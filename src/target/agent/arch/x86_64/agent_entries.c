@@ -76,6 +76,9 @@ _Static_assert(sizeof(struct agent_call) == 96, "the CFA's distance from rbp");
 #define ENTRY_AGENT_CHANGES_MODULES(hook)     ENTRY_TO(hook, "agent_on_modules")
 #define ENTRY_AGENT_EXECUTES(hook)            ENTRY_TO(hook, "agent_on_exec")
 #define ENTRY_AGENT_CONFINES(hook)            ENTRY_THAT_MAY_JUMP(hook, "agent_on_confinement")
+#define ENTRY_AGENT_MAPS(hook)                ENTRY_TO(hook, "agent_on_mapping")
+#define ENTRY_AGENT_EXITS(hook)               ENTRY_THAT_MAY_JUMP(hook, "agent_on_exit")
+#define ENTRY_AGENT_LIMITS(hook)              ENTRY_TO(hook, "agent_on_limit")
 
 #define X(hook, effect, size, count, block) ENTRY_##effect(hook)
 AGENT_HOOKS(X)

@@ -4,9 +4,13 @@
 // Context: T; one load.
 #pragma once
 
+#include <asm/prctl.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <sys/syscall.h>
 
 #include "base/compiler.h"
+#include "base/sys.h"
 
 // Offsets from the thread pointer at which known libcs keep the thread id: glibc 2.11 and later
 // (struct pthread), musl 1.2 (struct pthread).
@@ -27,4 +31,11 @@ ALWAYS_INLINE uint64_t arch_thread_pointer(void)
     uint64_t pointer;
     __asm__ volatile("movq %%fs:0, %0" : "=r"(pointer));
     return pointer;
+}
+
+// Whether libc has set it; else there is nothing to load.
+ALWAYS_INLINE bool arch_has_thread_pointer(void)
+{
+    uint64_t pointer = 0;
+    return !sys_failed(SYS_CALL(SYS_arch_prctl, ARCH_GET_FS, (long)&pointer)) && pointer != 0;
 }
