@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// minmax: the smaller and the larger of two unsigned numbers, by how much one is larger, and a sum
-// that stays at the largest number.
+// minmax: the smaller and the larger of two unsigned numbers, by how much one is larger, a sum that
+// stays at the largest number, and the next whole number.
 // Context: T and H; pure.
 #pragma once
 
@@ -20,6 +20,12 @@ static inline uint64_t max_u64(uint64_t a, uint64_t b)
 static inline uint64_t limited_u64(uint64_t count, uint64_t limit)
 {
     return limit != 0 ? min_u64(count, limit) : count;
+}
+
+// Return the next multiple of `step` after `a`: what is due then can share a wake.
+static inline uint64_t next_whole_u64(uint64_t a, uint64_t step)
+{
+    return a - a % step + step;
 }
 
 // Return by how much `a` exceeds `b`; 0 if it does not.

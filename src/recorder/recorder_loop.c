@@ -2,7 +2,8 @@
 // recorder_loop: the recorder's work while the program runs. See recorder.h.
 //
 // Each round: drain the lanes, handle signals, reap the program, sample memory, write a checkpoint;
-// then sleep until a lane is half full, or for some milliseconds.
+// then sleep until a lane is half full, or for some milliseconds; longer while nothing is recorded
+// (recorder_rest.c).
 #include <linux/futex.h>
 #include <poll.h>
 #include <signal.h>
@@ -122,7 +123,7 @@ void recorder_keep_state(struct recorder_state *s)
 // Ask for a checkpoint when memory is about to run out, and mark the moment.
 static void guard_against_oom(struct recorder_state *s, uint64_t now_ms)
 {
-    if (!s->options->guards_oom || !oom_guard_is_due(&s->oom_guard, now_ms)) {
+    if (!s->options->guards_oom || !oom_guard_is_due(&s->oom_guard, s->rest.is_resting, now_ms)) {
         return;
     }
     char proc_cgroup[32];
@@ -291,11 +292,18 @@ static void see_code(const struct recorder_state *s)
     }
 }
 
-enum err recorder_loop(struct recorder_state *s, struct err_info *info)
+bool recorder_is_ending(const struct recorder_state *s)
+{
+    return s->has_ended && s->drain.process_count == 0 && recorder_follow_running(s) == 0;
+}
+
+// Do rounds until the recording is over.
+static enum err run_rounds(struct recorder_state *s, struct err_info *info)
 {
     uint64_t sleep_ms = 1;
     uint32_t last_wake = 0;
     for (;;) {
+        recorder_rest_begin_pass(s);
         // Relaxed: if a lane fills up after this, the futex does not sleep.
         const uint32_t wake =
             atomic_load_explicit(&s->session.header->recorder_wake, memory_order_relaxed);
@@ -332,20 +340,27 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
         guard_against_oom(s, now_ms);
         follow_checkpoint(s, now_ms);
         if (is_over(s, was_busy, now_ms)) {
-            break;
+            return ERR_OK;
         }
         // A thread that wakes the recorder, or the end of the program, should not wait for the next
         // steps. Chosen blocks of --sample are so few that they can wait.
-        const bool is_awaited = wake != last_wake || s->has_ended;
+        const bool is_awaited = wake != last_wake || recorder_is_ending(s);
         const bool is_sampled = s->options->sample_bytes != 0;
         const bool is_fed = was_busy && !is_sampled;
         last_wake = wake;
         sleep_ms = is_fed || is_awaited ? 1 : sleep_ms * 2;
         sleep_ms = min_u64(sleep_ms, is_sampled ? SAMPLE_SLEEP_MS_MAX : SLEEP_MS_MAX);
-        if (!s->pending.is_certain) {
+        if (!recorder_rest_sleep(s, was_busy || is_awaited, now_ms) && !s->pending.is_certain) {
             sleep_until_woken(s, wake, sleep_ms);
         }
     }
+}
+
+enum err recorder_loop(struct recorder_state *s, struct err_info *info)
+{
+    const enum err err = run_rounds(s, info);
+    recorder_rest_end(s);
+    TRY(err);
     TRY(recorder_tell_programs_hidden(s));
     see_abandonment(s);
     TRY(recorder_follow_end(s));

@@ -85,6 +85,13 @@ struct searched_copy {
 };
 DEFINE_VEC(searched_copy_vec, struct searched_copy);
 
+// The rest of a recorder that has nothing to do (recorder_rest.c).
+struct recorder_rest {
+    uint64_t quiet_since_ms; // nothing has been recorded since then
+    uint64_t began_ms;       // of the rest
+    bool is_resting;
+};
+
 struct recorder_state {
     const struct recorder_options *options; // borrowed
     struct preflight preflight;
@@ -100,6 +107,7 @@ struct recorder_state {
     bool was_behind;          // events of before that end were read later
     uint64_t drained_ns;      // of the time for the latest snapshots: reading events meanwhile
     struct session_clock clock;
+    struct recorder_rest rest;
     uint32_t tick_ms; // of the clock
     struct launch_signals signals;
     struct launched program;
@@ -237,6 +245,16 @@ enum err recorder_launch_with_agent(struct recorder_state *s,
 // Record until all processes have ended or the user stops it. ERR_NO_MEMORY, ERR_LIMIT: the
 // aggregator is full; it holds what was recorded until then.
 enum err recorder_loop(struct recorder_state *s, struct err_info *info) MUST_USE;
+
+// Of the loop: begin a pass, and set the clock if it rests; then sleep without it until something
+// happens. False: there is something to do, or there was a moment ago. `is_busy`: in this pass.
+void recorder_rest_begin_pass(struct recorder_state *s);
+bool recorder_rest_sleep(struct recorder_state *s, bool is_busy, uint64_t now_ms);
+// The loop is over, whatever the reason.
+void recorder_rest_end(struct recorder_state *s);
+
+// Return whether the program and all that it started have ended, unless another process joins.
+bool recorder_is_ending(const struct recorder_state *s);
 
 // Take what the lanes hold, for those who wait for something else than the loop does.
 enum err recorder_drain(struct recorder_state *s) MUST_USE;

@@ -136,6 +136,8 @@ enum session_stamps {
     STAMPS_OF_COUNTER = 1,
 };
 
+#define SESSION_CLOCK_RESTS ((uint64_t)1 << 63) // in session_header.clock_ms
+
 // While only one lane has recorded, session_header.order is its number + 1, and its process's slot
 // shifted by SESSION_ORDER_SLOT_SHIFT.
 #define SESSION_ORDER_SLOT_SHIFT 16
@@ -156,7 +158,8 @@ struct session_header {
     uint64_t stamp_base;   // R: subtracted from the processor's clock
 
     // Time since the session began; the only clock of a hook. R advances it about every
-    // millisecond, also when nothing happens, so it is R's heartbeat too.
+    // millisecond, so it is R's heartbeat too. With SESSION_CLOCK_RESTS it is a moment in which no
+    // thread recorded, and stands still until a thread reads it (recorder_wake.h).
     _Alignas(64) _Atomic uint64_t clock_ms;
     // R: enum session_recording. Next to the clock, which every hook reads anyway.
     _Atomic uint32_t recording;
@@ -211,6 +214,8 @@ struct session_header {
     // program was not started by R. Images of that process wait at their exit (exit_wait.h).
     uint32_t main_pid;
 
+    uint64_t clock_start_ns; // R: CLOCK_MONOTONIC when clock_ms was 0
+
     // R: the value of CAIRN_SESSION, ended by a zero byte: processes that the session was mapped
     // for find its memory by it.
     char place[SESSION_ENV_BYTES_MAX];
@@ -230,6 +235,7 @@ enum process_flags {
     PROCESS_GO = 1 << 2,            // the executable is a Go program that uses C
     PROCESS_ATTACHED = 1 << 3,      // it ran before it was recorded
     PROCESS_NOTES_EXIT = 1 << 4,    // it notes its exit, unless it is killed
+    PROCESS_CONFINED = 1 << 5,      // its threads cannot wake R (a seccomp filter of its own)
 };
 
 // The best moment for the last memory snapshot of a process is when it begins to exit: see

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/minmax.h"
+
 static enum err add_mark(struct run_control *control,
                          uint64_t time_ms,
                          enum rec_mark_kind kind,
@@ -102,18 +104,32 @@ enum err run_control_mark(struct run_control *control,
     return add_mark(control, now_ms, REC_MARK_USER, text, info);
 }
 
-enum err run_control_tick(struct run_control *control, uint64_t now_ms)
+// Return when recording starts by itself.
+static uint64_t start_ms_of(const struct run_control *control)
 {
     const bool starts_by_itself = control->options.delay_ms != 0 && !control->options.is_paused;
-    if (starts_by_itself && !run_control_has_started(control) &&
-        now_ms >= control->options.delay_ms) {
-        return run_control_start(control, now_ms, NULL);
-    }
-    return ERR_OK;
+    return starts_by_itself && !run_control_has_started(control) ? control->options.delay_ms
+                                                                 : UINT64_MAX;
+}
+
+static uint64_t end_ms_of(const struct run_control *control)
+{
+    return control->options.duration_ms != 0 && run_control_has_started(control)
+               ? control->started_ms + control->options.duration_ms
+               : UINT64_MAX;
+}
+
+uint64_t run_control_next_ms(const struct run_control *control)
+{
+    return min_u64(start_ms_of(control), end_ms_of(control));
+}
+
+enum err run_control_tick(struct run_control *control, uint64_t now_ms)
+{
+    return now_ms >= start_ms_of(control) ? run_control_start(control, now_ms, NULL) : ERR_OK;
 }
 
 bool run_control_is_over(const struct run_control *control, uint64_t now_ms)
 {
-    return control->options.duration_ms != 0 && run_control_has_started(control) &&
-           now_ms >= control->started_ms + control->options.duration_ms;
+    return now_ms >= end_ms_of(control);
 }

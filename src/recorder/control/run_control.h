@@ -66,6 +66,9 @@ enum err run_control_tick(struct run_control *control, uint64_t now_ms) MUST_USE
 // Return whether the requested duration is over.
 bool run_control_is_over(const struct run_control *control, uint64_t now_ms);
 
+// Return when the next start or the end is due; UINT64_MAX: never.
+uint64_t run_control_next_ms(const struct run_control *control);
+
 static inline bool run_control_has_started(const struct run_control *control)
 {
     return control->recording != SESSION_RECORD_NOTHING;

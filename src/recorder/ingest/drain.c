@@ -188,6 +188,23 @@ bool drain_has_counted(const struct drain *drain, uint32_t slot)
     return true;
 }
 
+bool drain_is_quiet(const struct drain *drain)
+{
+    bool is_quiet = !drain->has_unknown && !drain->has_found_dead && !drain->has_dead &&
+                    drain->pending_stamp == UINT64_MAX;
+    for (uint32_t i = 0; i < drain->active_count && is_quiet; i++) {
+        const struct drain_lane *lane = drain->lanes[drain->active[i]];
+        is_quiet = lane->is_corrupt ||
+                   (lane->hold.since_ms == UINT64_MAX && !drain_lane_is_in_hook(lane) &&
+                    !drain_lane_is_in_event(lane) && !drain_lane_is_deserted(drain, lane));
+    }
+    for (uint32_t slot = 0; slot < drain->slot_count && is_quiet; slot++) {
+        const uint32_t flags = session_process(drain->session->memory, slot)->flags;
+        is_quiet = drain->processes[slot].aggregator == NULL || (flags & PROCESS_CONFINED) == 0;
+    }
+    return is_quiet;
+}
+
 // Note what threads still hold and which threads rest, and set what each may hold from now on.
 static void note_threads(struct drain *drain)
 {

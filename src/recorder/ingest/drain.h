@@ -189,6 +189,10 @@ enum err drain_pass(struct drain *drain, uint64_t clock_ms, bool is_last, bool *
 // ERR_LIMIT.
 enum err drain_merge_stacks(struct drain *drain) MUST_USE;
 
+// Return whether the latest pass has counted everything, no thread is in an event, none holds a
+// block, and each can wake the recorder (recorder_wake.h).
+bool drain_is_quiet(const struct drain *drain);
+
 // Return whether everything that the threads of the process in `slot` have done has been counted.
 bool drain_has_counted(const struct drain *drain, uint32_t slot);
 

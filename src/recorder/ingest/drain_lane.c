@@ -152,6 +152,12 @@ enum err drain_lane_relieve(struct drain *drain, struct drain_lane *lane, bool i
     return ERR_OK;
 }
 
+bool drain_lane_is_in_hook(const struct drain_lane *lane)
+{
+    // Acquire: pairs with the thread's release of its guard; its hook's stores are complete.
+    return atomic_load_explicit(lane_guard(lane->reader.consumer.lane), memory_order_acquire) != 0;
+}
+
 bool drain_lane_is_in_event(const struct drain_lane *lane)
 {
     struct lane_header *header = lane->reader.consumer.lane;

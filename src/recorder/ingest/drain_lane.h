@@ -30,6 +30,9 @@ enum err drain_lane_relieve(struct drain *drain, struct drain_lane *lane, bool i
 // Return whether the lane's thread has ended.
 bool drain_lane_is_deserted(const struct drain *drain, const struct drain_lane *lane);
 
+// Return whether one of the thread's hooks records.
+bool drain_lane_is_in_hook(const struct drain_lane *lane);
+
 // Return whether the thread may be in an event, or has sent some that have not been counted.
 bool drain_lane_is_in_event(const struct drain_lane *lane);
 

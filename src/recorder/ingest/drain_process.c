@@ -66,7 +66,8 @@ static void find_dead(struct drain *drain, uint32_t slot, uint64_t alive_ms)
 static uint64_t session_clock_ms(const struct drain *drain)
 {
     // Relaxed: it orders nothing. A program may overwrite it.
-    return atomic_load_explicit(&drain->session->header->clock_ms, memory_order_relaxed);
+    return atomic_load_explicit(&drain->session->header->clock_ms, memory_order_relaxed) &
+           ~SESSION_CLOCK_RESTS;
 }
 
 static void mark_dead(struct drain *drain, uint32_t slot, uint64_t clock_ms)

@@ -9,9 +9,49 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "base/sys.h"
 #include "host/os/file.h"
 #include "host/os/quiet_thread.h"
 #include "session/recorder_wake.h"
+
+// Write the time. Return it, in nanoseconds. The caller has the lock, so time does not run back.
+static uint64_t publish(struct session_clock *clock)
+{
+    const uint64_t elapsed_ns = clock_monotonic_ns() - clock->start_ns;
+    const uint64_t now_ms = elapsed_ns / NS_PER_MS;
+    // Release: recorder_wake was read before a word that rests. Else see layout.h; the order of
+    // events does not depend on it. But threads have been able to see a time before `now_ms` has it
+    // (drain_note_time).
+    atomic_store_explicit(&clock->session->header->clock_ms,
+                          clock->is_resting ? now_ms | SESSION_CLOCK_RESTS : now_ms,
+                          memory_order_release);
+    atomic_store_explicit(&clock->now_ms, now_ms, memory_order_release);
+    return elapsed_ns;
+}
+
+static uint32_t count_wakes(const struct session_clock *clock)
+{
+    // Acquire: pairs with the release of session_wake_recorder.
+    return atomic_load_explicit(&clock->session->header->recorder_wake, memory_order_acquire);
+}
+
+// Tick at *elapsed_ns, unless the clock rests. Return whether it does, while recorder_wake is
+// *wakes.
+static bool tick(struct session_clock *clock, uint64_t *elapsed_ns, uint32_t *wakes)
+{
+    (void)pthread_mutex_lock(&clock->lock); // cannot fail
+    *wakes = clock->seen_wakes;
+    if (clock->is_resting && count_wakes(clock) != *wakes) {
+        clock->is_resting = false;
+        (void)eventfd_write(clock->wake_fd, 1); // cannot fail: the count is small
+    }
+    const bool is_resting = clock->is_resting;
+    if (!is_resting) {
+        *elapsed_ns = publish(clock);
+    }
+    (void)pthread_mutex_unlock(&clock->lock);
+    return is_resting;
+}
 
 static void *run(void *argument)
 {
@@ -22,12 +62,13 @@ static void *run(void *argument)
                                {.fd = clock->stop_fd, .events = POLLIN}};
     bool has_answered = true; // all clients; else it tries again at the next tick
     while (watched[3].revents == 0) {
-        const uint64_t elapsed_ns = clock_monotonic_ns() - clock->start_ns;
-        const uint64_t now_ms = elapsed_ns / NS_PER_MS;
-        // Relaxed: see layout.h; the order of events does not depend on it. But threads have been
-        // able to see a time before this thread publishes it (drain_note_time).
-        atomic_store_explicit(&clock->session->header->clock_ms, now_ms, memory_order_relaxed);
-        atomic_store_explicit(&clock->now_ms, now_ms, memory_order_release);
+        uint64_t elapsed_ns = 0;
+        uint32_t wakes;
+        if (tick(clock, &elapsed_ns, &wakes)) {
+            (void)sys_futex_wait(&clock->session->header->recorder_wake, wakes,
+                                 NULL); // the reason for waking does not matter: we check
+            continue;
+        }
         session_open_door(clock->session);
         watched[0].fd = has_answered ? clock->session->socket : -1;
         watched[2].fd = has_answered && clock->session->door > 0 ? clock->session->door : -1;
@@ -48,6 +89,12 @@ static void *run(void *argument)
     return NULL;
 }
 
+static void close_all(struct session_clock *clock)
+{
+    fd_closep(&clock->stop_fd);
+    fd_closep(&clock->wake_fd);
+}
+
 enum err session_clock_start(struct session_clock *clock,
                              struct session *session,
                              int program_fd,
@@ -58,10 +105,15 @@ enum err session_clock_start(struct session_clock *clock,
                                     .program_fd = program_fd,
                                     .start_ns = clock_monotonic_ns(),
                                     .tick_ns = tick_ms * NS_PER_MS,
-                                    .stop_fd = eventfd(0, EFD_CLOEXEC)};
-    const int failure = clock->stop_fd < 0 ? errno : quiet_thread_start(&clock->thread, run, clock);
+                                    .stop_fd = eventfd(0, EFD_CLOEXEC),
+                                    .wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
+                                    .lock = PTHREAD_MUTEX_INITIALIZER};
+    session->header->clock_start_ns = clock->start_ns;
+    const int failure = clock->stop_fd < 0 || clock->wake_fd < 0
+                            ? errno
+                            : quiet_thread_start(&clock->thread, run, clock);
     if (failure != 0) {
-        fd_closep(&clock->stop_fd);
+        close_all(clock);
         return err_set_errno(info, failure, "cannot start the recorder's clock");
     }
     clock->is_running = true;
@@ -71,9 +123,43 @@ enum err session_clock_start(struct session_clock *clock,
 void session_clock_stop(struct session_clock *clock)
 {
     if (clock->is_running) {
+        session_clock_go_on(clock);
         (void)eventfd_write(clock->stop_fd, 1);  // the end of a run should not wait for a tick
         (void)pthread_join(clock->thread, NULL); // own thread, joined once
-        fd_closep(&clock->stop_fd);
+        close_all(clock);
         clock->is_running = false;
+    }
+}
+
+bool session_clock_rest(struct session_clock *clock)
+{
+    eventfd_t unused;
+    (void)pthread_mutex_lock(&clock->lock); // cannot fail
+    const bool was_woken = eventfd_read(clock->wake_fd, &unused) == 0 ||
+                           (clock->is_resting && count_wakes(clock) != clock->seen_wakes);
+    if (!was_woken && !clock->is_resting) {
+        clock->is_resting = true;
+        clock->seen_wakes = count_wakes(clock);
+    }
+    if (!was_woken) {
+        (void)publish(clock);
+    }
+    (void)pthread_mutex_unlock(&clock->lock);
+    return !was_woken;
+}
+
+void session_clock_go_on(struct session_clock *clock)
+{
+    eventfd_t unused;
+    (void)pthread_mutex_lock(&clock->lock);      // cannot fail
+    (void)eventfd_read(clock->wake_fd, &unused); // or there was nothing to read
+    const bool was_resting = clock->is_resting;
+    clock->is_resting = false;
+    if (was_resting) {
+        (void)publish(clock);
+    }
+    (void)pthread_mutex_unlock(&clock->lock);
+    if (was_resting) {
+        session_wake_recorder(clock->session->header);
     }
 }

@@ -4,8 +4,18 @@
 // Each tick it writes the time since its start to the session's clock word. Recorded threads read
 // time only there, and take its progress as a sign that the recorder lives. In between it answers
 // processes that request the session's memory. It touches nothing else.
-// Context: H.
-// Cost: a tick of a millisecond takes 1.2 to 1.8 % of a core, one of 8 ms 0.2 %.
+//
+// While nothing is recorded it rests: the recorder's main thread writes a word that says so
+// (recorder_wake.h), and this thread sleeps until a recorded thread wakes it. Then it goes on by
+// itself, whatever the main thread does, and makes wake_fd readable. It does not answer then, so
+// the main thread, which sleeps as well, watches the session's socket and ends the rest.
+//
+//   main thread    session_clock_rest  .. again in each pass ..        session_clock_go_on
+//   this thread    ticks | sleeps on recorder_wake ................. | ticks
+//                                          a recorded thread wakes it | ticks, wake_fd
+//
+// Context: H. All functions but session_clock_now: the main thread.
+// Cost: a tick of a millisecond takes 1.2 to 1.8 % of a core, one of 8 ms 0.2 %, a rest nothing.
 #pragma once
 
 #include <pthread.h>
@@ -23,6 +33,10 @@ struct session_clock {
     uint64_t tick_ns;        // a multiple of NS_PER_MS
     _Atomic uint64_t now_ms; // private: the program may overwrite the session's clock
     int stop_fd;             // owned; readable when the thread shall end
+    int wake_fd;             // owned; readable when a recorded thread has ended a rest
+    pthread_mutex_t lock;    // of the fields below, and of writing the clock
+    bool is_resting;
+    uint32_t seen_wakes; // recorder_wake before the rest
     pthread_t thread;
     bool is_running;
 };
@@ -38,8 +52,15 @@ enum err session_clock_start(struct session_clock *clock,
 // End the thread. Accepts a clock that never ran.
 void session_clock_stop(struct session_clock *clock);
 
+// Rest from now on, or, while it rests, set the time. False: a recorded thread has ended the rest
+// since the latest call, or just now.
+bool session_clock_rest(struct session_clock *clock) MUST_USE;
+
+// End the rest, if there is one.
+void session_clock_go_on(struct session_clock *clock);
+
 static inline uint64_t session_clock_now(const struct session_clock *clock)
 {
-    // Acquire: pairs with the release in run().
+    // Acquire: pairs with the release in publish().
     return atomic_load_explicit(&clock->now_ms, memory_order_acquire);
 }

@@ -36,11 +36,13 @@ bool memory_snapshots_are_due(const struct memory_snapshots *snapshots,
                               uint64_t now_ms,
                               uint64_t rss_bytes)
 {
+    const uint64_t more_ms = SNAPSHOT_REST_MS - SNAPSHOT_INTERVAL_MS;
     const uint64_t peak_bytes = snapshots->peak.rss_bytes;
     const bool is_higher =
         replaces_doubted(snapshots, rss_bytes) || rss_bytes > with_growth(peak_bytes);
     return (is_higher && now_ms >= snapshots->affords_ms) ||
-           rss_bytes > peak_bytes + peak_bytes / 2 || now_ms >= snapshots->next_ms;
+           rss_bytes > peak_bytes + peak_bytes / 2 ||
+           now_ms >= snapshots->next_ms + (snapshots->is_resting ? more_ms : 0);
 }
 
 static enum err copy_moment(const struct memory_moment *from, struct memory_moment *out)

@@ -2,8 +2,8 @@
 // memory_snapshots: when to take memory snapshots, and which to keep.
 //
 // A snapshot costs more than a sample. One is taken when all processes together have grown by a
-// twentieth since the highest snapshot, when a second has passed, on request, and when the program
-// begins to exit. For the first two reasons snapshots take at most 1 / SNAPSHOT_COST_DIVISOR of a
+// twentieth since the highest snapshot, when a second has passed (ten while the recorder rests), on
+// request, and when the program begins to exit. For the first two reasons snapshots take at most 1 / SNAPSHOT_COST_DIVISOR of a
 // processor's time, a quarter of that with --sample, unless the processes have grown by a half.
 //
 // A snapshot compares what the kernel says with the blocks that are counted. A recorder that was
@@ -26,6 +26,7 @@
 #define SNAPSHOTS_SERIES_MAX    2048u
 #define SNAPSHOTS_ASKED_MAX     8u
 #define SNAPSHOT_INTERVAL_MS    1000u
+#define SNAPSHOT_REST_MS        10000u // the same while the recorder rests
 #define SNAPSHOT_COST_DIVISOR   50u
 #define SNAPSHOT_GROWTH_DIVISOR 20u
 
@@ -47,6 +48,7 @@ struct memory_snapshots {
     uint64_t highest_bytes; // the largest sum of a moment
     bool doubts_peak;       // one with nearly as much as highest_bytes replaces it
     uint64_t next_ms;       // earliest time of the next regular one
+    bool is_resting;        // see proc_sampler.h
     uint64_t affords_ms;    // when the cost of the latest one is compensated
     uint32_t thrift_bits;   // they take 1 / 2^thrift_bits of their usual share of a processor
 };

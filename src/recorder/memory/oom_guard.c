@@ -13,9 +13,11 @@ enum {
     STALL_PERCENT = 10,
 };
 
-bool oom_guard_is_due(const struct oom_guard *guard, uint64_t now_ms)
+#define TOUCHED_PER_MS ((UINT64_C(8) << 30) / MS_PER_S) // bytes, by a program of some threads
+
+bool oom_guard_is_due(const struct oom_guard *guard, bool is_resting, uint64_t now_ms)
 {
-    return now_ms >= guard->next_ms;
+    return now_ms >= (is_resting ? guard->rest_next_ms : guard->next_ms);
 }
 
 // Return the growth of a second at the rate since the latest look.
@@ -48,6 +50,8 @@ bool oom_guard_look(struct oom_guard *guard,
     guard->last_bytes = used;
     guard->has_looked = true;
     guard->next_ms = now_ms + LOOK_MS;
+    const uint64_t lasts_ms = limit == 0 ? MS_PER_S : max_u64(left / TOUCHED_PER_MS, LOOK_MS);
+    guard->rest_next_ms = min_u64(now_ms + lasts_ms, next_whole_u64(now_ms, MS_PER_S));
     *just_near = guard->is_near && !was_near;
     const bool has_grown = used > guard->written_bytes + limit / GROWTH_PART;
     if (!guard->is_near || (was_near && (!has_grown || now_ms < guard->written_ms + AGAIN_MS))) {

@@ -7,6 +7,8 @@
 // Near the limit a checkpoint is due at once, and then once a second as long as the memory in use
 // grows beyond the latest one, so that after an OOM kill the file shows the heap of the last
 // second. A program that lives near its limit without growing costs nothing more.
+// It looks every 50 ms. While the recorder rests it looks as often as memory that was allocated
+// before can be touched, up to a second apart: at 8 GiB a second, what is left lasts until then.
 // Context: H; pure. The caller reads the memory and gives the time.
 #pragma once
 
@@ -17,8 +19,9 @@
 
 // Valid when zeroed.
 struct oom_guard {
-    uint64_t next_ms; // earliest time of the next look
-    uint64_t last_ms; // of the latest look
+    uint64_t next_ms;      // earliest time of the next look,
+    uint64_t rest_next_ms; // while the recorder rests: no thread of the program allocates
+    uint64_t last_ms;      // of the latest look
     uint64_t last_bytes;
     uint64_t near_until_ms;
     uint64_t written_ms; // of the latest checkpoint that it asked for
@@ -27,8 +30,8 @@ struct oom_guard {
     bool is_near;
 };
 
-// Return whether it is time to look.
-bool oom_guard_is_due(const struct oom_guard *guard, uint64_t now_ms);
+// Return whether it is time to look. `is_resting`: the recorder rests.
+bool oom_guard_is_due(const struct oom_guard *guard, bool is_resting, uint64_t now_ms);
 
 // Take a reading. Return whether a checkpoint is due; *just_near is true if the limit has become
 // near with this reading.

@@ -81,12 +81,12 @@ static void checkpoints_come_when_the_limit_is_near(void **state)
                                                      .used_bytes = step->used_mib * MIB,
                                                      .stall_percent = step->stall_percent};
             bool just_near = false;
-            assert_true(oom_guard_is_due(&guard, step->now_ms));
+            assert_true(oom_guard_is_due(&guard, false, step->now_ms));
             const bool is_due = oom_guard_look(&guard, &headroom, step->now_ms, &just_near);
             if (is_due != (step->outcome != NOTHING) || just_near != (step->outcome == NEAR)) {
                 fail_msg("%s, step %zu: due %d, near %d", cases[i].what, k, is_due, just_near);
             }
-            assert_false(oom_guard_is_due(&guard, step->now_ms));
+            assert_false(oom_guard_is_due(&guard, false, step->now_ms));
         }
     }
 }
@@ -101,11 +101,37 @@ static void an_unknown_limit_is_never_near(void **state)
     assert_false(just_near);
 }
 
+static void looks_are_rarer_during_a_rest_but_in_time(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t limit_mib;
+        uint64_t used_mib;
+        uint64_t next_ms; // after a look at 100 ms
+    } cases[] = {
+        {1024, 100, 212},    // 924 MiB last for an eighth of a second
+        {1024, 970, 150},    // near
+        {65536, 1000, 1000}, // with the looks at memory
+        {0, 0, 1000},        // no limit
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct oom_guard guard = {0};
+        const struct memory_headroom headroom = {.limit_bytes = cases[i].limit_mib * MIB,
+                                                 .used_bytes = cases[i].used_mib * MIB};
+        bool just_near;
+        (void)oom_guard_look(&guard, &headroom, 100, &just_near);
+        assert_true(oom_guard_is_due(&guard, false, 150));
+        assert_false(oom_guard_is_due(&guard, true, cases[i].next_ms - 1));
+        assert_true(oom_guard_is_due(&guard, true, cases[i].next_ms + 1));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(checkpoints_come_when_the_limit_is_near),
         cmocka_unit_test(an_unknown_limit_is_never_near),
+        cmocka_unit_test(looks_are_rarer_during_a_rest_but_in_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

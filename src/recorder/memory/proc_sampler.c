@@ -19,6 +19,10 @@
 #define GLANCE_COST_DIVISOR 250u
 #define SAMPLE_COST_DIVISOR 167u
 
+// A sum that differs by less is the same.
+#define STEADY_DIVISOR 64u
+#define STEADY_BYTES   (256u << 10)
+
 void proc_sampler_init(struct proc_sampler *sampler)
 {
     *sampler = (struct proc_sampler){.interval_ms = PROC_SAMPLER_INTERVAL_MS};
@@ -395,6 +399,34 @@ static void forget_highest(struct proc_sampler *sampler)
     sampler->highest.rss_bytes = 0;
 }
 
+// The rest of a sum that moves ends: samples come as if there had been none.
+static void end_rest(struct proc_sampler *sampler)
+{
+    sampler->next_ms = min_u64(sampler->next_ms, sampler->stored_ms + sampler->interval_ms);
+}
+
+// Note the sum of all glances. It is steady if it has been about the same for a second.
+static void note_sum(struct proc_sampler *sampler, uint64_t rss_bytes, uint64_t now_ms)
+{
+    const uint64_t from = sampler->steady_bytes;
+    const uint64_t change = rss_bytes > from ? rss_bytes - from : from - rss_bytes;
+    if (change > max_u64(from / STEADY_DIVISOR, STEADY_BYTES)) {
+        sampler->steady_bytes = rss_bytes;
+        sampler->moved_ms = now_ms;
+        end_rest(sampler);
+    }
+    sampler->is_steady = now_ms >= sampler->moved_ms + PROC_SAMPLER_REST_GLANCE_MS;
+}
+
+void proc_sampler_set_rest(struct proc_sampler *sampler, bool is_resting, uint64_t now_ms)
+{
+    if (sampler->is_resting && !is_resting) {
+        end_rest(sampler);
+        sampler->next_glance_ms = min_u64(sampler->next_glance_ms, now_ms + PROC_SAMPLER_GLANCE_MS);
+    }
+    sampler->is_resting = is_resting;
+}
+
 uint64_t proc_sampler_end_glances(struct proc_sampler *sampler, uint64_t now_ms, uint64_t spent_ns)
 {
     const uint64_t rss_bytes = sampler->now.rss_bytes;
@@ -411,9 +443,14 @@ uint64_t proc_sampler_end_glances(struct proc_sampler *sampler, uint64_t now_ms,
     }
     rss_sample_vec_clear(&sampler->now.samples);
     sampler->now.rss_bytes = 0;
+    note_sum(sampler, rss_bytes, now_ms);
+    const uint64_t pause_ms = affordable_ms(PROC_SAMPLER_GLANCE_MS,
+                                            spent_ns << sampler->thrift_bits, GLANCE_COST_DIVISOR);
     sampler->next_glance_ms =
-        now_ms + affordable_ms(PROC_SAMPLER_GLANCE_MS, spent_ns << sampler->thrift_bits,
-                               GLANCE_COST_DIVISOR);
+        proc_sampler_is_at_rest(sampler)
+            ? next_whole_u64(now_ms + excess_u64(pause_ms, PROC_SAMPLER_REST_GLANCE_MS),
+                             PROC_SAMPLER_REST_GLANCE_MS)
+            : now_ms + pause_ms;
     return rss_bytes;
 }
 
@@ -446,6 +483,8 @@ void proc_sampler_end_round(struct proc_sampler *sampler, uint64_t now_ms, uint6
 {
     note_stored(sampler, now_ms);
     sampler->next_ms =
-        now_ms +
-        affordable_ms(sampler->interval_ms, spent_ns << sampler->thrift_bits, SAMPLE_COST_DIVISOR);
+        now_ms + affordable_ms(proc_sampler_is_at_rest(sampler)
+                                   ? max_u64(sampler->interval_ms, PROC_SAMPLER_REST_MS)
+                                   : sampler->interval_ms,
+                               spent_ns << sampler->thrift_bits, SAMPLE_COST_DIVISOR);
 }

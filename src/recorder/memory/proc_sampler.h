@@ -9,6 +9,9 @@
 // half as many are stored. Glances stay as frequent, so a run of any length misses no peak of a
 // twentieth of a second. Fields that a glance lacks (page faults, areas) come from the previous
 // sample. A process that has ended or must not be read is not an error: its last sample stays.
+// While the recorder rests (recorder_rest.c) and the sum of the glances has been steady for a second,
+// glances come each second and samples each ten. So a program that touches memory meanwhile is seen
+// a second later, and from then on as above. Its peak is the kernel's own (VmHWM) as ever.
 // Context: H, the recorder's main thread.
 // Pages that several processes share count once in a sum (shared_pages.h): samples know how many
 // they are from smaps_rollup; a glance takes the share of them from the process's latest sample.
@@ -26,9 +29,11 @@
 #include "host/containers/vec.h"
 #include "recording/format/tables.h"
 
-#define PROC_SAMPLER_GLANCE_MS   50u
-#define PROC_SAMPLER_INTERVAL_MS 100u
-#define PROC_SAMPLER_MAX_SAMPLES 4096u
+#define PROC_SAMPLER_GLANCE_MS      50u
+#define PROC_SAMPLER_INTERVAL_MS    100u
+#define PROC_SAMPLER_REST_GLANCE_MS 1000u
+#define PROC_SAMPLER_REST_MS        10000u
+#define PROC_SAMPLER_MAX_SAMPLES    4096u
 
 DEFINE_VEC(rss_sample_vec, struct rec_rss_sample);
 
@@ -58,7 +63,11 @@ struct proc_sampler {
     uint64_t stored_ms;
     uint64_t next_ms; // when samples are due
     uint64_t next_glance_ms;
-    uint32_t thrift_bits; // looks take 1 / 2^thrift_bits of their usual share of a processor
+    uint64_t steady_bytes; // about the sum of the glances since
+    uint64_t moved_ms;     // this moment
+    bool is_resting;       // the recorder rests, and
+    bool is_steady;        // the sum does not move
+    uint32_t thrift_bits;  // looks take 1 / 2^thrift_bits of their usual share of a processor
 };
 
 void proc_sampler_init(struct proc_sampler *sampler);
@@ -67,6 +76,14 @@ void proc_sampler_release(struct proc_sampler *sampler);
 // Return whether the next round of glances, or of samples, is due.
 bool proc_sampler_glance_due(const struct proc_sampler *sampler, uint64_t now_ms);
 bool proc_sampler_due(const struct proc_sampler *sampler, uint64_t now_ms);
+
+// Set whether the recorder rests.
+void proc_sampler_set_rest(struct proc_sampler *sampler, bool is_resting, uint64_t now_ms);
+
+static inline bool proc_sampler_is_at_rest(const struct proc_sampler *sampler)
+{
+    return sampler->is_resting && sampler->is_steady;
+}
 
 // Read the resident bytes of a process.
 void proc_sampler_glance(struct proc_sampler *sampler,

@@ -69,6 +69,63 @@ static void no_peak_between_two_samples_is_missed(void **state)
     assert_int_equal(peaks, 1);
 }
 
+// Glance, and sample, when that is due. Return the number of samples.
+static unsigned look(struct proc_sampler *s,
+                     struct aggregator_process *process,
+                     uint64_t now_ms,
+                     uint64_t rss_bytes,
+                     uint64_t *glances)
+{
+    unsigned samples = 0;
+    if (proc_sampler_glance_due(s, now_ms)) {
+        proc_sampler_note_glance(s, process, now_ms, rss_bytes, 4 * MB);
+        (void)proc_sampler_end_glances(s, now_ms, 0);
+        *glances += 1;
+    }
+    if (proc_sampler_due(s, now_ms)) {
+        sample(s, process, now_ms);
+        samples++;
+    }
+    return samples;
+}
+
+// Half a minute of rest; then the program touches memory without an allocation; then it goes on.
+static void a_rest_is_quiet_until_memory_moves(void **state)
+{
+    (void)state;
+    CLEANUP(proc_sampler_release) struct proc_sampler s;
+    struct aggregator_process process = {.index = 3};
+    uint64_t glances = 0;
+    uint64_t samples = 0;
+    uint64_t now_ms = 0;
+    proc_sampler_init(&s);
+    for (; now_ms < 1000; now_ms += 10) {
+        (void)look(&s, &process, now_ms, 10 * MB, &glances);
+    }
+    proc_sampler_set_rest(&s, true, now_ms);
+    for (glances = 0; now_ms < 31000; now_ms += 10) {
+        samples += look(&s, &process, now_ms, 10 * MB + (now_ms & 1024), &glances);
+    }
+    assert_in_range(glances, 29, 32);
+    assert_in_range(samples, 2, 5);
+    for (; now_ms < 34000; now_ms += 10) { // it grows to 19 MB in three seconds
+        const uint64_t rss_bytes = 10 * MB + (now_ms - 31000) * 3072;
+        (void)look(&s, &process, now_ms, rss_bytes, &glances);
+        if (now_ms >= 32100) { // noticed a second later, and then as good as ever
+            const struct rec_rss_sample *last = &s.samples.items[s.samples.len - 1];
+            assert_true(last->time_ms + 210 >= now_ms);
+        }
+    }
+    proc_sampler_set_rest(&s, true, now_ms);
+    for (glances = 0; now_ms < 44000; now_ms += 10) {
+        (void)look(&s, &process, now_ms, 19 * MB, &glances);
+    }
+    assert_in_range(glances, 26, 32); // twenty in the first second
+    proc_sampler_set_rest(&s, false, now_ms);
+    assert_true(proc_sampler_due(&s, now_ms));
+    assert_true(proc_sampler_glance_due(&s, now_ms + PROC_SAMPLER_GLANCE_MS));
+}
+
 // Store one moment of two processes.
 static void store(struct proc_sampler *s, uint64_t now_ms, uint64_t first_mb, uint64_t second_mb)
 {
@@ -178,6 +235,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(thrift_makes_looks_rarer),
         cmocka_unit_test(no_peak_between_two_samples_is_missed),
+        cmocka_unit_test(a_rest_is_quiet_until_memory_moves),
         cmocka_unit_test(the_highest_sample_of_each_process_is_kept),
         cmocka_unit_test(the_highest_glance_of_each_interval_is_stored),
         cmocka_unit_test(what_costs_more_is_done_less_often),

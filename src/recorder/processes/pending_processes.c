@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "base/minmax.h"
 #include "host/os/file.h"
 #include "host/os/proc_file.h"
 #include "host/text/number.h"
@@ -21,8 +22,9 @@
 #define PRELOAD               "LD_PRELOAD="
 
 enum {
-    LOOK_MS = 50,  // between two looks
-    LATE_MS = 100, // too short for the kernel to hand out all pids (32768 at least)
+    LOOK_MS = 50,           // between two looks
+    LATE_PIDS_PER_MS = 327, // that the kernel hands out at most
+    PIDS_MIN = 32768,       // that it has at least
     YOUNGER_MAX = 1024,
     EMPTY_READS = 3,    // an exec may end between the reads of two files
     WAIT_MS = 1,        // between two searches for processes that have not joined
@@ -102,19 +104,29 @@ static bool proc_is_ours(void)
            number_field(self) == (uint64_t)getpid();
 }
 
+// Return how many pids the kernel has.
+static uint64_t count_pids(void)
+{
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    const bool is_read =
+        file_read("/proc/sys/kernel/pid_max", LOAD_BYTES_MAX, &text, NULL) == ERR_OK;
+    return max_u64(is_read ? number_field(strbuf_text(&text)) : 0, PIDS_MIN);
+}
+
 void pid_order_init(struct pid_order *order, uint64_t now_ms)
 {
     const uint64_t pid = last_pid();
     *order = (struct pid_order){.first_pid = pid,
                                 .last_pid = pid,
                                 .look_ms = now_ms,
+                                .late_ms = count_pids() / LATE_PIDS_PER_MS,
                                 .is_uncertain = pid == 0 || !proc_is_ours()};
 }
 
 static void look(struct pid_order *order, uint64_t now_ms)
 {
     const uint64_t pid = last_pid();
-    const bool is_late = now_ms > order->look_ms + LATE_MS;
+    const bool is_late = now_ms > order->look_ms + order->late_ms;
     order->is_uncertain = order->is_uncertain || is_late || pid < order->last_pid;
     order->last_pid = pid;
     order->look_ms = now_ms;

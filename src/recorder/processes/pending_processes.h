@@ -9,8 +9,9 @@
 // found.
 //
 // While pids ascend, the search visits only the processes that are younger than the session, and
-// one search is certain: 0.1 ms. A look at the latest pid every 50 ms proves that they do. If a
-// look comes late, the pids may have started again at the lowest. Then all processes are visited:
+// one search is certain: 0.1 ms. A look at the latest pid every 50 ms proves that they do; every
+// second, if the kernel has so many pids that it cannot hand out all meanwhile. If a look comes
+// late, the pids may have started again at the lowest. Then all processes are visited:
 // some milliseconds, and a child that a process forks during the search before it ends may be
 // missed.
 //
@@ -36,6 +37,7 @@ struct pid_order {
     uint64_t first_pid; // the latest one at that moment
     uint64_t last_pid;  // the latest one at the latest look
     uint64_t look_ms;   // time of that look
+    uint64_t late_ms;   // a look that comes so long after the one before is late
     bool is_uncertain;
 };
 

@@ -24,6 +24,7 @@
 enum {
     SHORT_MS = 0,
     LONG_MS = 60000,
+    LATE_MS = 100, // with 32768 pids
 };
 
 static const char session[] = "pending-processes-test";
@@ -86,6 +87,8 @@ static int answer_with_looks(const char *of_session, uint64_t age_ms, uint64_t l
         struct waiting_program program = {0};
         struct pid_order order;
         pid_order_init(&order, 0);
+        assert_true(order.late_ms >= LATE_MS);
+        order.late_ms = LATE_MS; // as if the kernel had the fewest pids
         for (uint64_t now_ms = look_ms; look_ms > 0 && now_ms < age_ms; now_ms += look_ms) {
             pid_order_look(&order, now_ms);
         }
@@ -163,12 +166,12 @@ static void a_long_run_is_not_certain(void **state)
 static void a_long_run_that_looks_in_time_is_certain(void **state)
 {
     (void)state;
-    for (uint64_t look_ms = 1; look_ms <= 100; look_ms += 33) {
+    for (uint64_t look_ms = 1; look_ms <= LATE_MS; look_ms += 33) {
         assert_answers_with_looks(NULL, LONG_MS, look_ms, PENDING_NONE);
         assert_answers_with_looks(session, LONG_MS, look_ms, PENDING_SOME);
     }
-    assert_answers_with_looks(NULL, LONG_MS, 101, PENDING_UNSEEN);
-    assert_answers_with_looks(session, LONG_MS, 101, PENDING_SOME);
+    assert_answers_with_looks(NULL, LONG_MS, LATE_MS + 1, PENDING_UNSEEN);
+    assert_answers_with_looks(session, LONG_MS, LATE_MS + 1, PENDING_SOME);
 }
 
 // Its environment stays empty, so it is not about to join.

@@ -54,7 +54,7 @@ static void copy_path(char to[static EXEC_NOTE_PATH_BYTES], const char *path)
 static void publish(struct session_header *session, struct exec_note *note)
 {
     note->joins = atomic_load_explicit(&session->join_count, memory_order_relaxed);
-    note->time_ms = atomic_load_explicit(&session->clock_ms, memory_order_relaxed);
+    note->time_ms = session_now_ms(session);
     // Release: all fields are final for a recorder that acquires READY.
     atomic_store_explicit(&note->state, EXEC_NOTE_READY, memory_order_release);
     // Release: a recorder that sees this count finds the note. The count that gave the note its

@@ -6,7 +6,6 @@
 #include "base/minmax.h"
 #include "base/signals.h"
 #include "base/sys.h"
-#include "session/recorder_wake.h"
 #include "target/producer/waiting/recorder_liveness.h"
 
 // Set the values that depend on soft_limit and on the lap of the ring that pos is in.
@@ -28,7 +27,7 @@ void lane_producer_init(struct lane_producer *p,
         .ring = lane_ring(lane),
         .soft_limit = LANE_RING_BYTES_MIN / 2,
         .ring_bytes = LANE_RING_BYTES_MIN,
-        .clock_ms = UINT64_MAX, // so that the first event is preceded by a TICK
+        .clock = UINT64_MAX, // so that the first event is preceded by a TICK
         .is_sampling = (session->flags & SESSION_OVERFLOW_SAMPLE) != 0,
     };
     if (p->is_sampling) {
@@ -44,7 +43,7 @@ void lane_producer_rewind(struct lane_producer *p)
 {
     p->pos = atomic_load_explicit(&p->lane->write_pos, memory_order_relaxed); // our own
     if (p->tick_pos > p->pos) {
-        p->clock_ms = UINT64_MAX; // the TICK is forgotten too: the next event needs another
+        p->clock = UINT64_MAX; // the TICK is forgotten too: the next event needs another
     }
     p->early_bytes = 0; // the latest stamp may be among them
     p->is_tick_stamped = false;
@@ -239,7 +238,7 @@ uint64_t *lane_producer_make_room(struct lane_producer *p, size_t bytes)
     return lane_producer_place(p);
 }
 
-bool lane_producer_send_tick(struct lane_producer *p, uint64_t now_ms)
+bool lane_producer_send_tick(struct lane_producer *p, uint64_t clock, uint64_t now_ms)
 {
     if (session_is_over(p->session)) {
         return false;
@@ -251,7 +250,7 @@ bool lane_producer_send_tick(struct lane_producer *p, uint64_t now_ms)
     *word = wire_word(WIRE_TICK, now_ms);
     lane_producer_advance(p, 1);
     p->tick_pos = p->pos;
-    p->clock_ms = now_ms;
+    p->clock = clock;
     return true;
 }
 

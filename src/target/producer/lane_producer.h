@@ -52,6 +52,7 @@
 #include "base/err.h"
 #include "session/freed_table.h"
 #include "session/layout.h"
+#include "session/recorder_wake.h"
 #include "session/sampling_level.h"
 #include "session/stamp.h"
 #include "session/wire.h"
@@ -68,7 +69,7 @@ struct lane_producer {
     uintptr_t window; // + pos = the address of pos
     uint64_t soft_limit;
     uint64_t ring_bytes;
-    uint64_t clock_ms;         // of the last TICK
+    uint64_t clock;            // the session's clock at the last TICK
     uint64_t tick_pos;         // its end
     bool was_half_full;        // half full was seen since the last growth
     bool is_sampling;          // SESSION_OVERFLOW_SAMPLE
@@ -112,8 +113,8 @@ void lane_producer_close(struct lane_producer *p);
 // recording has ended.
 uint64_t *lane_producer_make_room(struct lane_producer *p, size_t bytes);
 
-// Do the rest of tick. False: the session has ended.
-bool lane_producer_send_tick(struct lane_producer *p, uint64_t now_ms);
+// Do the rest of tick: `clock` reads now_ms (recorder_wake.h). False: the session has ended.
+bool lane_producer_send_tick(struct lane_producer *p, uint64_t clock, uint64_t now_ms);
 
 // Return the address of the word at `pos`.
 ALWAYS_INLINE uint64_t *lane_producer_place(const struct lane_producer *p)
@@ -162,11 +163,11 @@ ALWAYS_INLINE bool lane_producer_tick(struct lane_producer *p)
 {
     // Relaxed: threads that hand a block to each other synchronize by doing so, and one atomic
     // never runs backwards along such a chain.
-    const uint64_t now_ms = atomic_load_explicit(&p->session->clock_ms, memory_order_relaxed);
-    if (LIKELY(now_ms == p->clock_ms)) {
+    const uint64_t clock = atomic_load_explicit(&p->session->clock_ms, memory_order_relaxed);
+    if (LIKELY(clock == p->clock)) {
         return true;
     }
-    return lane_producer_send_tick(p, now_ms);
+    return lane_producer_send_tick(p, clock, session_time_of(p->session, clock));
 }
 
 // Begin a STACK of `count` <= WIRE_STACK_FRAMES_MAX frames on top of `base`; `flags` is enum

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/sys.h"
+#include "session/recorder_wake.h"
 #include "target/producer/waiting/recorder_liveness.h"
 
 enum {
@@ -20,6 +21,7 @@ const char *session_door(struct session_header *session, uint32_t pid_namespace)
     // Acquire, here and below: pairs with the recorder's release; the path is written.
     (void)atomic_compare_exchange_strong_explicit(&session->door, &state, DOOR_WANTED,
                                                   memory_order_acquire, memory_order_acquire);
+    (void)session_now_ms(session); // wakes a clock that rests
     patience_init_without_lane(&patience, session, pid_namespace);
     do {
         state = atomic_load_explicit(&session->door, memory_order_acquire);

@@ -12,6 +12,7 @@
 #include <sys/un.h>
 
 #include "base/sys.h"
+#include "session/recorder_wake.h"
 
 // The address of each lane in this process, by number; NULL: none yet. 32 KiB; only pages
 // of used lanes are touched.
@@ -358,7 +359,7 @@ enum err session_claim_lane(struct session_mapping *mapping,
     TRY(result);
     lane->process_index = process_index;
     lane->thread_id = thread_id;
-    lane->start_ms = atomic_load_explicit(&mapping->header->clock_ms, memory_order_relaxed);
+    lane->start_ms = session_now_ms(mapping->header);
     atomic_store_explicit(&lane->ring_bytes, LANE_RING_BYTES_MIN, memory_order_relaxed);
     // Release: the fields above are final for a recorder that acquires LANE_ACTIVE.
     atomic_store_explicit(&lane->state, LANE_ACTIVE, memory_order_release);

@@ -46,6 +46,7 @@ bool confinement_begin(enum confinement kind)
 {
     const bool was_forbidden = sys_is_forbidden();
     foresee(kind == CONFINEMENT_STRICT);
+    process_note_confinement();
     sys_forbid(true);
     return was_forbidden;
 }

@@ -72,7 +72,7 @@ static void enter(uint32_t index, uint32_t parent_pid, uint32_t flags, uint64_t 
                           memory_order_relaxed);
     page_alloc_note_into(session_notes(session, index)->ranges);
     slot->join_number = atomic_fetch_add_explicit(&session->join_count, 1, memory_order_relaxed);
-    slot->start_ms = atomic_load_explicit(&session->clock_ms, memory_order_relaxed);
+    slot->start_ms = session_now_ms(session);
     slot->start_stamp = stamp_of_reading(session, begun);
     // Release: the fields above are final for a recorder that acquires PROCESS_ACTIVE.
     atomic_store_explicit(&slot->state, PROCESS_ACTIVE, memory_order_release);
@@ -239,9 +239,7 @@ void process_note_exit(void)
         struct process_slot *slot = session_process(session, g_process->index);
         // Relaxed: R reads them when the process has ended, or acquires EXIT_WAIT_WAITING after it.
         atomic_store_explicit(&slot->exit_stamp, stamp_now(session), memory_order_relaxed);
-        atomic_store_explicit(&slot->exit_ms,
-                              atomic_load_explicit(&session->clock_ms, memory_order_relaxed),
-                              memory_order_relaxed);
+        atomic_store_explicit(&slot->exit_ms, session_now_ms(session), memory_order_relaxed);
         exit_wait_await(session, slot);
     }
 }
@@ -251,6 +249,15 @@ void process_forgo_exit_note(void)
     struct session_header *session = process_session();
     if (session != NULL) {
         session_process(session, g_process->index)->flags &= ~(uint32_t)PROCESS_NOTES_EXIT;
+    }
+}
+
+void process_note_confinement(void)
+{
+    struct session_header *session = process_session();
+    if (session != NULL) {
+        session_process(session, g_process->index)->flags |= PROCESS_CONFINED;
+        (void)session_now_ms(session); // wakes a clock that rests, for the last time
     }
 }
 

@@ -79,6 +79,9 @@ bool process_is_this(void);
 // the caller is this process or its child of vfork. The recorder takes no such end for a kill.
 void process_forgo_exit_note(void);
 
+// Say that threads of this process can wake the recorder no more: it gets a seccomp filter.
+void process_note_confinement(void);
+
 // Void what threads remember of code, because code was unloaded.
 void process_code_unloaded(void);
 

@@ -59,8 +59,8 @@
 // Initialize the nursery of a zeroed lane, after lane_producer_init.
 void nursery_init(struct lane_producer *p);
 
-// Do the rest of nursery_begin.
-bool nursery_turn(struct lane_producer *p, uint64_t now_ms) MUST_USE;
+// Do the rest of nursery_begin. `clock`: the session's.
+bool nursery_turn(struct lane_producer *p, uint64_t clock) MUST_USE;
 
 // Do the rest of the events.
 bool nursery_allocate_slowly(struct lane_producer *p,
@@ -121,7 +121,7 @@ ALWAYS_INLINE bool nursery_uses(const struct lane_producer *p, uint32_t slot)
     return n->uses[slot % NURSERY_USES] == n->epoch;
 }
 
-ALWAYS_INLINE uint64_t nursery_clock_ms(const struct lane_producer *p)
+ALWAYS_INLINE uint64_t nursery_clock(const struct lane_producer *p)
 {
     // Relaxed: threads that hand a block to each other synchronize by doing so, and one atomic
     // never runs backwards along such a chain.
@@ -130,15 +130,15 @@ ALWAYS_INLINE uint64_t nursery_clock_ms(const struct lane_producer *p)
 
 ALWAYS_INLINE uint32_t nursery_order(const struct lane_producer *p)
 {
-    // Relaxed: for the reason given in nursery_clock_ms.
+    // Relaxed: for the reason given in nursery_clock.
     return atomic_load_explicit(&p->session->order, memory_order_relaxed);
 }
 
 // Write a TICK if time has passed since the last one. lane_entry.h calls this first.
 ALWAYS_INLINE bool nursery_begin(struct lane_producer *p)
 {
-    const uint64_t now_ms = nursery_clock_ms(p);
-    return LIKELY(now_ms == p->clock_ms && nursery_order(p) == p->order) || nursery_turn(p, now_ms);
+    const uint64_t clock = nursery_clock(p);
+    return LIKELY(clock == p->clock && nursery_order(p) == p->order) || nursery_turn(p, clock);
 }
 
 // Account for a block of `size` bytes that is no longer held.

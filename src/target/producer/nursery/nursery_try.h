@@ -11,7 +11,7 @@
 // Whether no time has passed since the last TICK, and no other thread has begun to record.
 ALWAYS_INLINE bool nursery_try_now(const struct lane_producer *p)
 {
-    return LIKELY(nursery_clock_ms(p) == p->clock_ms && nursery_order(p) == p->order);
+    return LIKELY(nursery_clock(p) == p->clock && nursery_order(p) == p->order);
 }
 
 // Whether the ring has room for an event of `words` words, and for its stamp.

@@ -294,13 +294,18 @@ static void begin_tick(struct lane_producer *p, uint64_t now_ms)
     atomic_store_explicit(&n->since_ms, now_ms, memory_order_release);
 }
 
-bool nursery_turn(struct lane_producer *p, uint64_t now_ms)
+bool nursery_turn(struct lane_producer *p, uint64_t clock)
 {
-    if (session_is_over(p->session) || !take(p)) {
+    if (session_is_over(p->session)) {
         return false;
     }
-    const bool is_later = now_ms != p->clock_ms;
-    const bool is_sent = nursery_send_all(p) && (!is_later || lane_producer_send_tick(p, now_ms));
+    const bool is_later = clock != p->clock;
+    const uint64_t now_ms = session_time_of(p->session, clock);
+    if (!take(p)) {
+        return false;
+    }
+    const bool is_sent =
+        nursery_send_all(p) && (!is_later || lane_producer_send_tick(p, clock, now_ms));
     if (is_sent) {
         lane_producer_publish(p);
         check_order(p);

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: MIT
+"""A program that sleeps costs its recorder next to nothing: two wakes a second and 0.2 % of a processor, over
+all processes of the recorder, whatever the options. What the program does afterwards is recorded as ever."""
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import pytest
+
+from cairn_run import CAIRN, PROGRAMS, Recording, environment
+from conversation import ctl
+from waiting import DEADLINE_SECONDS, is_served, read_until, wait_until
+
+WAKES_PER_SECOND = 2
+PART_OF_A_PROCESSOR = 0.002
+
+
+def children_of(pid):
+    return [int(child) for task in pathlib.Path(f"/proc/{pid}/task").iterdir()
+            for child in (task / "children").read_text().split()]
+
+
+class Sleeping:
+    """A recorded program that sleeps, for use in a with statement; `threads` besides the first."""
+
+    def __init__(self, scratch, threads=0, options=(), attaches=False):
+        self.path = scratch / "idle.cairn"
+        program = [PROGRAMS / "sleeper", str(threads)]
+        record = [CAIRN, "record", "-q", "-o", self.path, *options]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "env": environment()}
+        self.program = subprocess.Popen(program if attaches else [*record, "--", *program], **pipes)
+        read_until(self.program.stdout.fileno(), b"done\n")
+        self.recorder = self.program
+        if attaches:
+            self.recorder = subprocess.Popen([*record, "-p", str(self.program.pid)], stdin=subprocess.DEVNULL,
+                                             stdout=subprocess.DEVNULL, env=environment())
+        wait_until(self.is_answered, "the recorder's answer")
+        self.target = self.program.pid if attaches else next(
+            child for child in children_of(self.recorder.pid) if self.name_of(child) == "sleeper")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for process in (self.program, self.recorder):
+            process.kill()
+            process.wait()
+        for stream in (self.program.stdin, self.program.stdout):
+            stream.close()
+
+    @staticmethod
+    def name_of(pid):
+        return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+
+    def is_answered(self):
+        assert self.recorder.poll() is None
+        return subprocess.run([CAIRN, "ctl", self.path, "status"], capture_output=True, check=False,
+                              env=environment()).returncode == 0
+
+    def do(self, command):
+        self.program.stdin.write(command.encode())
+        self.program.stdin.flush()
+        if command != "q":
+            read_until(self.program.stdout.fileno(), b"done\n")
+
+    def end(self):
+        self.do("q")
+        assert self.program.wait(DEADLINE_SECONDS) == 0
+        assert self.recorder.wait(DEADLINE_SECONDS) == 0
+        return Recording(self.path, None)
+
+    def cost(self):
+        """Wakes, and seconds of a processor, of all processes of the recorder so far."""
+        wakes = seconds = 0
+        for pid in [self.recorder.pid, *(child for child in children_of(self.recorder.pid) if child != self.target)]:
+            try:
+                for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+                    status = (task / "status").read_text()
+                    wakes += int(status.split("\nvoluntary_ctxt_switches:")[1].split()[0])
+                    seconds += int((task / "schedstat").read_text().split()[0]) / 1e9
+            except (FileNotFoundError, ProcessLookupError):
+                pass  # it has just ended: the writer of a checkpoint
+        return wakes, seconds
+
+    def cost_of(self, seconds):
+        """Wakes and processor time a second, in a window of so many seconds."""
+        before, began = self.cost(), time.monotonic()
+        time.sleep(seconds)  # what is measured is time
+        after, passed = self.cost(), time.monotonic() - began
+        return [(late - early) / passed for early, late in zip(before, after)]
+
+    def assert_idle(self, seconds):
+        """Some window is as cheap as promised; the first ones have the recording's beginning, and the writers of
+        early checkpoints."""
+        end = time.monotonic() + DEADLINE_SECONDS
+        while True:
+            wakes, processor = self.cost_of(seconds)
+            if wakes <= WAKES_PER_SECOND and processor <= PART_OF_A_PROCESSOR:
+                return
+            assert time.monotonic() < end, f"{wakes:.1f} wakes a second, {100 * processor:.2f} % of a processor"
+
+
+SAMPLE = ["--sample"]
+
+
+@pytest.mark.parametrize("threads, options", [(0, []), (4, SAMPLE)], ids=["one thread", "sampled threads"])
+def test_an_idle_program_costs_next_to_nothing(scratch, threads, options):
+    with Sleeping(scratch, threads, options) as sleeping:
+        sleeping.assert_idle(3)
+        sleeping.do("a")  # and is recorded when it goes on
+        recording = sleeping.end()
+        recording.assert_whole()
+        assert recording.totals["allocations"] >= (2 + threads if options != SAMPLE else 1)
+
+
+def test_an_attached_program_with_all_that_serves_it(scratch):
+    options = ["--oom-guard", "--listen", str(scratch / "socket")]
+    with Sleeping(scratch, 4, options, attaches=True) as sleeping:
+        wait_until(lambda: is_served(scratch / "socket"), "the server")
+        sleeping.assert_idle(3)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("attaches", [False, True], ids=["started", "attached"])
+@pytest.mark.parametrize("options", [[], SAMPLE, ["--listen", "SOCKET"], ["--oom-guard"], ["--python"]],
+                         ids=["exact", "sample", "listen", "guard", "python"])
+@pytest.mark.parametrize("threads", [0, 4])
+def test_ten_seconds_in_each_way(scratch, threads, options, attaches):
+    options = [str(scratch / "socket") if word == "SOCKET" else word for word in options]
+    with Sleeping(scratch, threads, options, attaches=attaches) as sleeping:
+        sleeping.assert_idle(10)
+
+
+def test_an_event_that_ends_a_rest_has_its_own_time(scratch):
+    with Sleeping(scratch, 1) as sleeping:
+        sleeping.assert_idle(3)
+        ctl(sleeping.path, "mark", "before")  # the recorder sleeps on
+        sleeping.assert_idle(3)
+        ctl(sleeping.path, "mark", "between")
+        sleeping.do("a")
+        ctl(sleeping.path, "mark", "after")
+        recording = sleeping.end()
+    times = {mark["text"]: mark["time_ms"] for mark in recording.report["marks"]}
+    assert times["between"] - times["before"] >= 3000
+    assert times["between"] <= recording.totals["peak_time_ms"] <= times["after"]
+
+
+def test_a_request_and_the_end_are_heard_at_once(scratch):
+    with Sleeping(scratch, 1) as sleeping:
+        sleeping.assert_idle(3)
+        ctl(sleeping.path, "checkpoint")
+        sleeping.assert_idle(3)
+        began = time.monotonic()
+        os.kill(sleeping.target, signal.SIGKILL)
+        sleeping.recorder.wait(DEADLINE_SECONDS)
+        print(f"the end was heard after {time.monotonic() - began:.3f} s")
+    assert Recording(sleeping.path, None).report["run"]["state"] == "finished"
+
+
+def test_memory_that_is_touched_without_an_allocation_is_seen(scratch):
+    def is_seen():
+        ctl(sleeping.path, "checkpoint")
+        return max(sample["rss_bytes"] for sample in Recording(sleeping.path, None).report["rss"]["samples"]) > 64 << 20
+
+    with Sleeping(scratch, 1) as sleeping:
+        sleeping.assert_idle(3)
+        assert not is_seen()
+        sleeping.do("t")
+        wait_until(is_seen, "a sample of the touched memory")
