@@ -245,6 +245,9 @@ static enum err run_list(struct run *run, struct err_info *info)
         target_refusal_is_replaced(run->calls->target)) {
         return target_refusal_explain(run->calls->target, ERR_NOT_FOUND, info);
     }
+    if (err == ERR_IO) { // the kernel refuses
+        return err;
+    }
     return err_set(info, ERR_LIMIT,
                    "no thread of process %d made cairn's system calls in time; it goes on "
                    "unchanged, try again when the machine is less busy",

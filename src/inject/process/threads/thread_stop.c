@@ -39,6 +39,7 @@ enum {
     REALTIME_PRIORITY = 10,
     POLLS_BEFORE_SLEEP = 20,
     POLL_NS = 20000,
+    ENDING_MS = 50, // until a thread that is killed has ended
     VFORK_POLL_NS = 200000,
     PAUSE_MS = 2, // before the second attempt; longer before each further one
     PAUSE_MS_MAX = 50,
@@ -74,12 +75,29 @@ static long pass_signal(const struct thread_stop *stop, int tid, int status)
     return call_ptrace(stop, PTRACE_CONT, tid, (const void *)number);
 }
 
+// Return what a failure of ptrace means. ESRCH: the thread has ended, or is about to, and if not,
+// the kernel refuses.
+static enum err refusal(const struct thread_stop *stop, int tid)
+{
+    if (errno != ESRCH) {
+        return ERR_IO;
+    }
+    const uint64_t end_ns = clock_monotonic_ns() + ENDING_MS * NS_PER_MS;
+    while (!has_thread_ended(stop->target, tid)) {
+        if (clock_monotonic_ns() > end_ns) {
+            return ERR_IO;
+        }
+        clock_sleep_ns(POLL_NS);
+    }
+    return ERR_NOT_FOUND;
+}
+
 static enum err set_regs(struct thread_stop *stop,
                          struct stopped_thread *thread,
                          const struct user_regs_struct *regs)
 {
     if (call_ptrace(stop, PTRACE_SETREGS, thread->tid, regs) != 0) {
-        return errno == ESRCH ? ERR_NOT_FOUND : ERR_IO;
+        return refusal(stop, thread->tid);
     }
     thread->regs = *regs;
     return ERR_OK;
@@ -89,7 +107,7 @@ static enum err set_regs(struct thread_stop *stop,
 static enum err take_regs(struct thread_stop *stop, struct stopped_thread *thread)
 {
     if (call_ptrace(stop, PTRACE_GETREGS, thread->tid, &thread->regs) != 0) {
-        return errno == ESRCH ? ERR_NOT_FOUND : ERR_IO;
+        return refusal(stop, thread->tid);
     }
     struct user_regs_struct regs = thread->regs;
     if (interrupted_call_restart(stop->target, thread->tid, &regs)) {
@@ -160,14 +178,13 @@ static enum err seize(struct thread_stop *stop, int tid, bool *out_gone)
     }
     if (result != 0) {
         // A thread that is ending says EPERM too.
-        if (errno == ESRCH || has_thread_ended(stop->target, tid)) {
-            *out_gone = true;
-            return ERR_OK;
-        }
-        return errno == EPERM || errno == EACCES ? ERR_PERMISSION : ERR_IO;
+        const bool is_forbidden = errno == EPERM || errno == EACCES;
+        *out_gone = is_forbidden ? has_thread_ended(stop->target, tid)
+                                 : refusal(stop, tid) == ERR_NOT_FOUND;
+        return *out_gone ? ERR_OK : is_forbidden ? ERR_PERMISSION : ERR_IO;
     }
     if (call_ptrace(stop, PTRACE_INTERRUPT, tid, NULL) != 0) {
-        *out_gone = errno == ESRCH;
+        *out_gone = refusal(stop, tid) == ERR_NOT_FOUND;
         return *out_gone ? ERR_OK : ERR_IO;
     }
     return ERR_OK;
@@ -464,7 +481,7 @@ enum err thread_stop_let_run(struct thread_stop *stop,
 {
     struct stopped_thread *thread = stop->threads.items + index;
     if (call_ptrace(stop, PTRACE_CONT, thread->tid, NULL) != 0) {
-        return ERR_NOT_FOUND;
+        return refusal(stop, thread->tid);
     }
     const uint64_t deadline_ns = clock_monotonic_ns() + limit_ms * NS_PER_MS;
     while (!done(context)) {
@@ -483,8 +500,10 @@ enum err thread_stop_let_run(struct thread_stop *stop,
         clock_sleep_ns(POLL_NS);
     }
     const bool is_done = done(context);
-    if (call_ptrace(stop, PTRACE_INTERRUPT, thread->tid, NULL) != 0 ||
-        wait_for_stop(stop, thread, deadline_ns + limit_ms * NS_PER_MS) != WAIT_STOPPED) {
+    if (call_ptrace(stop, PTRACE_INTERRUPT, thread->tid, NULL) != 0) {
+        return refusal(stop, thread->tid);
+    }
+    if (wait_for_stop(stop, thread, deadline_ns + limit_ms * NS_PER_MS) != WAIT_STOPPED) {
         return ERR_NOT_FOUND;
     }
     TRY(take_regs(stop, thread));
