@@ -36,6 +36,8 @@
 enum {
     LIMIT_MS = 100,
     ATTEMPTS = 10,
+    VAIN_ATTEMPTS = 3, // in which less than half of the threads stopped
+    REALTIME_MS = 20,  // of a stop: other programs need the processor, too
     REALTIME_PRIORITY = 10,
     POLLS_BEFORE_SLEEP = 20,
     POLL_NS = 20000,
@@ -54,6 +56,7 @@ struct tracer {
     pid_t tid;            // of the tracer
     uint64_t deadline_ns; // of the present waiting
     uint64_t begin_ns;    // of the first interruption
+    bool was_vain;        // most threads were not stopped in time
     struct map_u64 seen;  // threads of the target that were seized or skipped
 };
 
@@ -117,6 +120,21 @@ static enum err take_regs(struct thread_stop *stop, struct stopped_thread *threa
     return stop->target->has_seccomp && interrupted_call_repeat(&regs)
                ? set_regs(stop, thread, &regs)
                : ERR_OK;
+}
+
+static bool become_realtime(void)
+{
+    const struct sched_param parameters = {.sched_priority = REALTIME_PRIORITY};
+    return sched_setscheduler(0, SCHED_FIFO, &parameters) == 0;
+}
+
+// To stop thousands of threads takes long.
+static void spare_others(struct thread_stop *stop, uint64_t begin_ns)
+{
+    if (stop->report.is_realtime && clock_monotonic_ns() > begin_ns + REALTIME_MS * NS_PER_MS) {
+        stop->report.is_realtime = false;
+        (void)sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0}); // always permitted
+    }
 }
 
 enum wait_end {
@@ -201,6 +219,7 @@ static enum err seize_new(struct tracer *tracer, struct u32_vec *tids)
         TRY(map_u64_put(&tracer->seen, (uint64_t)tid, 1));
         TRY(stopped_thread_vec_reserve(&tracer->stop.threads, 1));
         bool is_gone = false;
+        spare_others(&tracer->stop, tracer->begin_ns);
         TRY(seize(&tracer->stop, tid, &is_gone));
         if (!is_gone) {
             TRY(stopped_thread_vec_push(&tracer->stop.threads,
@@ -218,6 +237,7 @@ static enum err wait_for_new(struct tracer *tracer, size_t first)
     for (size_t i = first; i < threads->len; i++) {
         struct stopped_thread thread = threads->items[i];
         enum err err = ERR_NOT_FOUND;
+        spare_others(&tracer->stop, tracer->begin_ns);
         switch (wait_for_stop(&tracer->stop, &thread, tracer->deadline_ns)) {
         case WAIT_STOPPED:
             err = take_regs(&tracer->stop, &thread);
@@ -225,6 +245,7 @@ static enum err wait_for_new(struct tracer *tracer, size_t first)
         case WAIT_GONE:
             break;
         case WAIT_TIMEOUT:
+            tracer->was_vain = i < threads->len / 2;
             return ERR_LIMIT;
         case WAIT_FAILED:
             return ERR_IO;
@@ -293,12 +314,6 @@ static enum err wait_for_vforks(struct tracer *tracer)
         }
     }
     return ERR_OK;
-}
-
-static bool become_realtime(void)
-{
-    const struct sched_param parameters = {.sched_priority = REALTIME_PRIORITY};
-    return sched_setscheduler(0, SCHED_FIFO, &parameters) == 0;
 }
 
 // With real-time priority no thread that goes on delays the release of the others. A thread that
@@ -424,7 +439,8 @@ thread_stop_run(struct target_process *target,
         stopped_thread_vec_release(&tracer.stop.threads);
         map_u64_release(&tracer.seen);
         const bool is_early = tracer.result == ERR_LIMIT || tracer.stop.try_again;
-        if (!is_early || attempt == filled.attempts) {
+        if (!is_early || attempt == filled.attempts ||
+            (tracer.was_vain && attempt >= VAIN_ATTEMPTS)) {
             break;
         }
         pause_after(attempt);
