@@ -156,9 +156,9 @@ session_create(const struct session_options *options, struct session *out, struc
     CLEANUP(session_release) struct session s = {.memfd = -1, .socket = -1};
     TRY(memory_create(&s, info));
     TRY(socket_create(&s, info));
+    s.header->version = SESSION_VERSION;
     _Static_assert(sizeof(s.header->place) == sizeof(s.environment), "the same text");
     memcpy(s.header->place, s.environment, sizeof(s.header->place));
-    s.header->version = SESSION_VERSION;
     s.header->flags = options->flags;
     s.header->session_bytes = SESSION_BYTES;
     s.header->sample_bytes = options->sample_bytes;
