@@ -92,15 +92,13 @@ static bool find_in(Elf *elf, uint32_t type, const char *name, GElf_Sym *out)
     if (!symbol_table_may_name(elf, type, name) || !symbol_table_open(&table, elf, type)) {
         return false;
     }
-    const size_t len = strlen(name);
     while (table.next < table.count) {
         GElf_Sym symbol;
         const char *found = gelf_getsym(table.data, (int)table.next++, &symbol) != NULL &&
                                     symbol.st_shndx != SHN_UNDEF
                                 ? symbol_table_name(&table, &symbol)
                                 : NULL;
-        if (found != NULL && strncmp(found, name, len) == 0 &&
-            (found[len] == '\0' || found[len] == '@')) {
+        if (found != NULL && strcmp(found, name) == 0) {
             *out = symbol;
             return true;
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Tests symtab on a file made byte by byte: where functions without a size end, and which name
-// wins.
+// wins; and how symbol_table finds one.
 #include "symbols/elf/symtab.h"
 
 #include <elf.h>
@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
+#include "symbols/elf/symbol_table.h"
 
 enum {
     SYMBOLS_MAX = 8,
@@ -201,9 +202,34 @@ static void what_has_no_size_may_have_several_names(void **state)
     expect(functions, wanted, ARRAY_LEN(wanted));
 }
 
+static void a_symbol_is_found_by_its_whole_name(void **state)
+{
+    (void)state;
+    static const struct function functions[SYMBOLS_MAX] = {
+        {"wanted_more", 0x1010, 0x10, CODE, STB_GLOBAL},
+        {"wanted", 0x1020, 0x10, SHN_UNDEF, STB_GLOBAL},
+        {"unwanted", 0x1030, 0x10, CODE, STB_GLOBAL},
+        {"wanted", 0x1040, 0x10, CODE, STB_GLOBAL},
+        {"elsewhere", 0x1050, 0x10, SHN_UNDEF, STB_GLOBAL},
+    };
+    struct image image = make_image(functions);
+    image.symbols[4].st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT); // of any kind
+    assert_int_not_equal(elf_version(EV_CURRENT), EV_NONE);
+    Elf *elf = elf_memory((char *)&image, sizeof(image));
+    assert_non_null(elf);
+    GElf_Sym symbol = {.st_value = 1};
+    assert_false(symbol_table_find(elf, "elsewhere", &symbol));
+    assert_false(symbol_table_find(elf, "want", &symbol));
+    assert_int_equal(symbol.st_value, 1);
+    assert_true(symbol_table_find(elf, "wanted", &symbol));
+    assert_int_equal(symbol.st_value, 0x1040);
+    assert_int_equal(elf_end(elf), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_symbol_is_found_by_its_whole_name),
         cmocka_unit_test(a_function_has_the_bytes_of_its_size),
         cmocka_unit_test(a_function_without_a_size_ends_at_the_next_or_with_its_section),
         cmocka_unit_test(the_last_byte_of_a_section_is_of_its_last_function),
