@@ -104,6 +104,18 @@ static void handle(int number)
     g_handled++;
 }
 
+// Threads let themselves be interrupted only between their events: as they begin and end, libc is
+// in the allocator without the tracer's knowledge.
+static void let_interrupt(int how)
+{
+    sigset_t alarms;
+    (void)sigemptyset(&alarms);
+    (void)sigaddset(&alarms, SIGALRM);
+    if (does('h') && pthread_sigmask(how, &alarms, NULL) != 0) {
+        abort();
+    }
+}
+
 static void handle_signals(void)
 {
     const struct sigaction action = {.sa_handler = handle, .sa_flags = SA_RESTART};
@@ -210,6 +222,7 @@ static void *work(void *argument)
     uint64_t random = (g_seed * 1000003 + number + 1) * 0x9e3779b97f4a7c15u;
     void *own[OWN_MAX] = {NULL};
     struct api_thread api = {0};
+    let_interrupt(SIG_UNBLOCK);
     for (long i = 0; i < g_events; i++) {
         if (does('s') && i % 997 == 0) {
             run_short_thread(&random);
@@ -222,6 +235,7 @@ static void *work(void *argument)
         }
         step(&random, own);
     }
+    let_interrupt(SIG_BLOCK);
     api_end_thread(&api);
     for (int i = 0; i < OWN_MAX; i++) {
         if (!does('l') || i % 16 != 0) {
@@ -244,6 +258,7 @@ int main(int argc, char **argv)
     if (does('a')) {
         api_begin();
     }
+    let_interrupt(SIG_BLOCK);
     if (does('h')) {
         handle_signals();
     }
@@ -255,11 +270,6 @@ int main(int argc, char **argv)
             return 1;
         }
     }
-    const int blocked = does('h') && count > 0 ? SIG_BLOCK : SIG_UNBLOCK;
-    sigset_t alarms;
-    (void)sigemptyset(&alarms);
-    (void)sigaddset(&alarms, SIGALRM);
-    (void)pthread_sigmask(blocked, &alarms, NULL); // now the other threads handle it
     for (long i = 0; i < count; i++) {
         (void)pthread_join(threads[i], NULL);
     }

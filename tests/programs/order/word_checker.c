@@ -215,6 +215,13 @@ static bool is_wanted(void)
     return state == 2;
 }
 
+// Before the program: what a handler allocates while this opens its files would not be counted.
+__attribute__((constructor)) static void begin(void)
+{
+    (void)find_next();
+    (void)is_wanted();
+}
+
 // Prepare the thread, in a forked child the process. A handler may come at any moment.
 static void enter(void)
 {
