@@ -31,7 +31,8 @@
 #include "target/producer/words/live_words.h"
 
 enum {
-    BUCKETS = 1 << 13,
+    BUCKET_BITS = 13,
+    BUCKETS = 1 << BUCKET_BITS,
     BUCKET_BLOCKS = 127,
     KIND_BITS = 4,
     IN_VAIN = 16, // each such realloc fails first
@@ -248,7 +249,8 @@ static void enter(void)
 
 static struct bucket *lock_bucket(uint64_t address)
 {
-    struct bucket *bucket = g_buckets + (address >> 3) * 0x9e3779b97f4a7c15u % BUCKETS;
+    // The upper bits: mimalloc has many blocks with the same lower ones.
+    struct bucket *bucket = g_buckets + (address * 0x9e3779b97f4a7c15u >> (64 - BUCKET_BITS));
     t_inside++;
     while (atomic_exchange(&bucket->lock, 1) != 0) {
         (void)sched_yield();
