@@ -2,8 +2,8 @@
 //
 // sleeper THREADS: each thread allocates a block and keeps it, and all sleep in one call. The main
 // thread executes the bytes that it reads, and says "done" after each: `a` allocates a block, `t`
-// touches 64 MiB that it has allocated at the beginning, `q` ends. It has no TRUTH, because the test
-// writes the commands.
+// touches 64 MiB that it has allocated at the beginning, `q` ends. It has no TRUTH, because the
+// test writes the commands.
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
