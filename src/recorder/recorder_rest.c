@@ -10,8 +10,8 @@
 // threads wake. So an idle recorder wakes once a second, for looks at the processes' memory. What
 // has a time of its own, such as the end of --duration, limits the sleep.
 //
-// Invariant: while the clock rests, nothing waits for the recorder: whoever is about to wait wakes
-// it first, and it does not begin to rest before it has answered.
+// Invariant: while the clock rests, nothing waits for the recorder: a thread that is about to wait
+// wakes it first, and it does not begin to rest before it has answered.
 #include <poll.h>
 
 #include "base/minmax.h"

@@ -3,8 +3,9 @@
 //
 // A snapshot costs more than a sample. One is taken when all processes together have grown by a
 // twentieth since the highest snapshot, when a second has passed (ten while the recorder rests), on
-// request, and when the program begins to exit. For the first two reasons snapshots take at most 1 / SNAPSHOT_COST_DIVISOR of a
-// processor's time, a quarter of that with --sample, unless the processes have grown by a half.
+// request, and when the program begins to exit. For the first two reasons snapshots take at most
+// 1 / SNAPSHOT_COST_DIVISOR of a processor's time, a quarter of that with --sample, unless the
+// processes have grown by a half.
 //
 // A snapshot compares what the kernel says with the blocks that are counted. A recorder that was
 // preempted between the two may compare two different heaps. Such a moment is doubted: it does not
