@@ -4,6 +4,7 @@
 // Each round: drain the lanes, handle signals, reap the program, sample memory, write a checkpoint;
 // then sleep until a lane is half full, or for some milliseconds; longer while nothing is recorded
 // (recorder_rest.c).
+#include <inttypes.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <signal.h>
@@ -249,17 +250,39 @@ void recorder_wait(struct recorder_state *s)
     }
 }
 
-// Note that threads gave the recorder up. A hostile program can claim that, too; only its own
-// recording suffers.
-static void see_abandonment(struct recorder_state *s)
+// Say that threads gave the recorder up.
+static void say_gap(struct recorder_state *s, uint64_t now_ms)
 {
-    // Relaxed: the flag orders nothing else.
-    if (!s->was_abandoned && atomic_load_explicit(&s->session.header->state,
-                                                  memory_order_relaxed) == SESSION_ABANDONED) {
-        s->was_abandoned = true;
-        recorder_log(s, "the recorder did not respond for too long: the program continues, and its "
-                        "further events are counted but not recorded");
+    if (!s->has_said_gap) {
+        s->has_said_gap = true;
+        recorder_log(s,
+                     "the recorder did not respond for too long: the program continued, and its "
+                     "events from %" PRIu64 ".%" PRIu64 " to %" PRIu64 ".%" PRIu64 " s are counted "
+                     "but not recorded",
+                     s->passed_ms / MS_PER_S, s->passed_ms % MS_PER_S / 100, now_ms / MS_PER_S,
+                     now_ms % MS_PER_S / 100);
     }
+}
+
+// Note that threads gave the recorder up, and go on recording: what lanes held has been read. Their
+// next events find the session running again (process.h). A hostile program can claim a gap, too;
+// only its own recording suffers.
+static enum err see_abandonment(struct recorder_state *s, uint64_t now_ms, bool is_over)
+{
+    uint32_t state = SESSION_ABANDONED;
+    // Relaxed: the flag orders nothing else.
+    if (atomic_load_explicit(&s->session.header->state, memory_order_relaxed) != state) {
+        s->passed_ms = now_ms;
+        return ERR_OK;
+    }
+    say_gap(s, now_ms);
+    s->was_abandoned = s->was_abandoned || is_over || recorder_is_ending(s);
+    TRY(run_control_note_gap(&s->control, s->passed_ms, now_ms));
+    s->passed_ms = now_ms;
+    (void)atomic_compare_exchange_strong_explicit(&s->session.header->state, &state,
+                                                  SESSION_RUNNING, memory_order_relaxed,
+                                                  memory_order_relaxed);
+    return ERR_OK;
 }
 
 // Keep the recorder within its memory cap, and tell the user once what that costs.
@@ -321,7 +344,7 @@ static enum err run_rounds(struct recorder_state *s, struct err_info *info)
         TRY(check_memory(s));
         TRY(drain_once(s, false, &was_busy, info));
         recorder_follow_log(s, now_ms);
-        see_abandonment(s);
+        TRY(see_abandonment(s, now_ms, false));
         if (s->options->follow_children) {
             pid_order_look(&s->pending.order, clock_monotonic_ms());
         }
@@ -362,7 +385,7 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
     recorder_rest_end(s);
     TRY(err);
     TRY(recorder_tell_programs_hidden(s));
-    see_abandonment(s);
+    TRY(see_abandonment(s, session_clock_now(&s->clock), true));
     TRY(recorder_follow_end(s));
     recorder_attach_end(s); // before the last records are read
     // Hooks pass everything through from now on; records written until now still count.

@@ -143,7 +143,9 @@ struct recorder_state {
     bool has_ended;       // the program has ended
     bool has_said_others; // the user knows that other processes still run
     bool is_stopped;      // recording ends although processes still run
-    bool was_abandoned;   // threads took the recorder for dead, and missed events
+    bool was_abandoned;   // threads took the recorder for dead, and missed events until the end
+    bool has_said_gap;    // the user knows that threads took it for dead
+    uint64_t passed_ms;   // time of the latest pass before that
     bool is_attached;     // to processes: nothing is launched
     // The processes of the user's choice first; also the program, if it has the agent, and what was
     // followed (recorder_follow.c).

@@ -97,7 +97,7 @@ enum session_state {
     SESSION_STARTING = 0,
     SESSION_RUNNING = 1,
     SESSION_ENDED = 2,     // R: recording has ended; hooks pass through
-    SESSION_ABANDONED = 3, // P: found R dead; hooks also count events, in case R lives
+    SESSION_ABANDONED = 3, // P: found R dead; hooks count events. R lives after all: RUNNING again
 };
 
 enum session_flags {

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: MIT
 """The recorder is stopped until the program takes it for dead, and then continues. The recording
 states the exact number of lost events. Counted and recorded events together are the events of an
-undisturbed run.
+undisturbed run. What the program does afterwards is recorded again.
 """
 import os
 import signal
 import subprocess
 
 from cairn_run import CAIRN, PROGRAMS, Recording, environment
-from waiting import DEADLINE_SECONDS, read_until
+from conversation import Conversation
+from waiting import DEADLINE_SECONDS, read_until, wait_until
 
 PAIRS_BEFORE = 5_000
 PAIRS_AFTER = 300_000  # much more than all lanes hold
@@ -51,7 +52,7 @@ def test_what_a_stopped_recorder_misses_is_counted(scratch):
     assert "the recorder did not respond for too long" in said
     assert "allocations after the recorder stopped responding" in said
     recording = Recording(stopped.path, None)
-    assert recording.report["run"]["state"] == "stopped"
+    assert recording.report["run"]["state"] == "finished"
     assert recording.lost["missed_allocations"] > PAIRS_AFTER / 2
     for what in ("allocations", "frees"):
         missed = recording.lost["missed_" + what]
@@ -59,3 +60,30 @@ def test_what_a_stopped_recorder_misses_is_counted(scratch):
     verified = subprocess.run([CAIRN, "verify", stopped.path], capture_output=True, check=False, env=environment(),
                               timeout=DEADLINE_SECONDS)
     assert verified.returncode == 0, verified.stderr
+
+
+MANY = 60_000  # blocks: more than a lane holds
+KEPT, LOST, LATER = 1000, 48, 3000  # bytes of blocks from before, meanwhile and afterwards
+
+
+def test_recording_goes_on_when_the_recorder_does(scratch):
+    """Twice. Blocks from before the gap that are freed afterwards pair, blocks of the gap are noted when they are
+    freed, and later ones are as exact as ever."""
+    with Conversation(scratch / "gap.cairn") as c:
+        for _ in range(2):
+            c.do(f"a 10 {KEPT}")
+            with c.stopped_recorder():
+                c.do(f"a {MANY} {LOST}")
+            wait_until(lambda: c.status()["state"] == "recording", "the answer of the recorder")
+            c.do("f 10", f"f {MANY}", f"t 5 {LATER}", f"a 3 {LATER}", "f 3", f"a 2 {LATER}", "f 2")
+        c.do(f"a 7 {LATER}")
+        recording = c.end()
+    blocks = 2 * (10 + MANY + 5 + 3 + 2)
+    lost = recording.lost
+    assert recording.report["run"]["state"] == "finished"
+    assert lost["missed_allocations"] > MANY / 4 and lost["missed_frees"] == 0
+    assert recording.totals["allocations"] + lost["missed_allocations"] == blocks + 7
+    assert recording.totals["frees"] + recording.notes["unrecorded_frees"] == blocks
+    assert recording.notes["unrecorded_frees"] == lost["missed_allocations"]
+    assert (recording.totals["leaked_allocations"], recording.totals["leaked_bytes"]) == (7, 7 * LATER)
+    assert [mark["kind"] for mark in recording.report["marks"]] == ["stop", "start"] * 2

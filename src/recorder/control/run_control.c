@@ -92,6 +92,17 @@ enum err run_control_stop(struct run_control *control,
         control->aggregator, (struct aggregator_stop){.from_ms = from_ms, .to_ms = clock(context)});
 }
 
+enum err run_control_note_gap(struct run_control *control, uint64_t from_ms, uint64_t to_ms)
+{
+    if (control->recording == recording_word(control)) { // else a stop has the marks
+        struct err_info full = {0};
+        (void)!add_mark(control, from_ms, REC_MARK_STOP, "", &full); // has a bound
+        (void)!add_mark(control, to_ms, REC_MARK_START, "", &full);
+    }
+    return aggregator_note_stop(control->aggregator,
+                                (struct aggregator_stop){.from_ms = from_ms, .to_ms = to_ms});
+}
+
 enum err run_control_mark(struct run_control *control,
                           uint64_t now_ms,
                           const char *text,

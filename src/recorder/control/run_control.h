@@ -54,6 +54,11 @@ enum err run_control_stop(struct run_control *control,
                           void *context,
                           struct err_info *info) MUST_USE;
 
+// Note that events between two moments may be missing, because threads took the recorder for dead:
+// as a stop and a start.
+enum err run_control_note_gap(struct run_control *control, uint64_t from_ms, uint64_t to_ms)
+    MUST_USE;
+
 // Add a mark of the user. ERR_LIMIT, ERR_INVALID (no text, or too long) with a sentence.
 enum err run_control_mark(struct run_control *control,
                           uint64_t now_ms,

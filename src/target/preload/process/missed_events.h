@@ -2,9 +2,9 @@
 // missed_events: counts events that pass through the hooks after the recorder was found dead.
 //
 // The recorder may only have been stopped (SIGSTOP, a machine that swaps) and continue later: then
-// the recording states how many events it lacks. Each thread counts in its lane, by a load and a
-// store. A thread without a lane, because it began later or is in a forked child, counts in the
-// session's own counters.
+// the recording states how many events it lacks, and goes on (process.h). Each thread counts in its
+// lane, by a load and a store. A thread without a lane, because it began later or is in a forked
+// child, counts in the session's own counters.
 //
 // Context: T, any thread, the guard not held or held. No system call, errno kept.
 #pragma once

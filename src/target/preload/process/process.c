@@ -19,6 +19,7 @@ enum process_verdict {
     VERDICT_JOINING,
     VERDICT_JOINED,
     VERDICT_NO_SLOT,
+    VERDICT_LEFT, // the session is over, or abandoned
     VERDICT_OFF,
 };
 
@@ -114,17 +115,29 @@ struct session_header *process_followed_session(void)
     return is_followed ? session : NULL;
 }
 
+// Find the session, once.
+static bool look(void)
+{
+    if (!g_process->has_looked) {
+        g_process->was_in = process_entry_is_in(&g_image.mapping);
+        g_process->has_looked = g_process->was_in || join_image() != VERDICT_OFF;
+    }
+    return g_process->has_looked;
+}
+
 static enum process_verdict decide(uint64_t begun)
 {
-    const bool was_in = process_entry_is_in(&g_image.mapping);
-    if (!was_in && join_image() == VERDICT_OFF) {
+    if (!look()) {
         return VERDICT_OFF;
     }
+    const bool was_in = g_process->was_in;
     const bool is_forked = process_entry_is_forked(was_in);
     struct session_header *session = g_image.mapping.header;
-    if (session_is_over(session) ||
-        (is_forked && (session->flags & SESSION_FOLLOW_CHILDREN) == 0)) {
+    if (is_forked && (session->flags & SESSION_FOLLOW_CHILDREN) == 0) {
         return VERDICT_OFF;
+    }
+    if (session_is_over(session)) {
+        return VERDICT_LEFT;
     }
     uint32_t index;
     if (session_claim_process(session, &index) != ERR_OK) {
@@ -150,6 +163,48 @@ static bool may_retry(void)
     return atomic_exchange_explicit(&g_process->retry_ms, now_ms, memory_order_relaxed) != now_ms;
 }
 
+// Take part again, in the slot of this process.
+static void come_back(void)
+{
+    struct session_header *session = g_image.mapping.header;
+    // Another thread may have left late, so the latest generation is not always the one left.
+    const uint64_t latest = g_process->left_generation > g_process->back_generation
+                                ? g_process->left_generation
+                                : g_process->back_generation;
+    g_process->back_generation = latest + 1;
+    atomic_store_explicit(&g_process->generation, latest + 1, memory_order_relaxed);
+    // Release: the generation comes first for a thread that sees the session.
+    atomic_store_explicit(&g_process->session, session, memory_order_release);
+}
+
+// Whether this process, which has left the session, still has its slot there.
+static bool has_slot(void)
+{
+    const struct process_slot *slot = session_process(g_image.mapping.header, g_process->index);
+    // Relaxed: only the recorder frees it, when it takes this process for dead.
+    return g_process->left_generation != 0 && slot->pid == g_image.pid &&
+           atomic_load_explicit(&slot->state, memory_order_relaxed) == PROCESS_ACTIVE;
+}
+
+// Join, for the first time or again.
+static enum process_verdict join(enum process_verdict before, uint64_t begun)
+{
+    if (before != VERDICT_LEFT || !has_slot()) {
+        return decide(begun);
+    }
+    come_back();
+    return VERDICT_JOINED;
+}
+
+// Whether a process of that verdict may join now.
+static bool may_join(enum process_verdict verdict)
+{
+    return verdict == VERDICT_UNDECIDED || verdict == VERDICT_JOINING ||
+           verdict == VERDICT_JOINED ||
+           (verdict == VERDICT_LEFT && !session_is_over(g_image.mapping.header)) ||
+           (verdict == VERDICT_NO_SLOT && may_retry());
+}
+
 // Wait for the thread that is joining. That thread itself never waits.
 static bool await_joining(void)
 {
@@ -172,16 +227,17 @@ bool process_join(void)
         return false;
     }
     uint32_t verdict = atomic_load_explicit(&g_process->verdict, memory_order_relaxed);
-    if (verdict == VERDICT_OFF || (verdict == VERDICT_NO_SLOT && !may_retry())) {
+    if (!may_join(verdict)) {
         return false;
     }
     const uint64_t begun = stamp_arch_read_early(); // mapping the session takes longer
     const uint64_t blocked = signals_block();
     bool joined;
-    if ((verdict == VERDICT_UNDECIDED || verdict == VERDICT_NO_SLOT) &&
+    const enum process_verdict before = verdict;
+    if (verdict != VERDICT_JOINING && verdict != VERDICT_JOINED &&
         atomic_compare_exchange_strong_explicit(&g_process->verdict, &verdict, VERDICT_JOINING,
                                                 memory_order_relaxed, memory_order_relaxed)) {
-        const enum process_verdict decided = decide(begun);
+        const enum process_verdict decided = join(before, begun);
         // Release: pairs with the acquire in await_joining.
         atomic_store_explicit(&g_process->verdict, decided, memory_order_release);
         joined = decided == VERDICT_JOINED;
@@ -208,9 +264,9 @@ struct session_header *process_abandoned_session(void)
 {
     struct session_header *session = g_image.mapping.header;
     // Relaxed: the flags guard no other data.
-    return atomic_load_explicit(&g_process->verdict, memory_order_relaxed) == VERDICT_OFF &&
+    return atomic_load_explicit(&g_process->verdict, memory_order_relaxed) == VERDICT_LEFT &&
                    session != NULL &&
-                   atomic_load_explicit(&session->state, memory_order_relaxed) == SESSION_ABANDONED
+                   atomic_load_explicit(&session->state, memory_order_relaxed) != SESSION_ENDED
                ? session
                : NULL;
 }
@@ -222,7 +278,7 @@ void process_leave(void)
         g_process->left_generation = generation;
     }
     // Relaxed: the flags guard no other data.
-    atomic_store_explicit(&g_process->verdict, VERDICT_OFF, memory_order_relaxed);
+    atomic_store_explicit(&g_process->verdict, VERDICT_LEFT, memory_order_relaxed);
     atomic_store_explicit(&g_process->session, NULL, memory_order_relaxed);
     atomic_store_explicit(&g_process->generation, 0, memory_order_relaxed);
 }

@@ -8,7 +8,7 @@
 // the page, the memory and the thread-local storage with its parent, whose thread sleeps: it counts
 // as the parent. An exec loads the library anew.
 //
-//   UNDECIDED --join--> JOINED --recorder dead or done--> OFF
+//   UNDECIDED --join--> JOINED --recorder dead or done--> LEFT --it goes on recording--> JOINED
 //        |                 `--fork--> (the child) UNDECIDED
 //        |--no session, or children are not followed----> OFF
 //        `--1024 processes already----------------------> NO_SLOT --a slot is free later--> JOINED
@@ -17,6 +17,11 @@
 // parent's other threads is in their own lanes, which stay the parent's, or on the wiped page
 // (walkers in use, a join that has begun). One thread joins, with all signals blocked and by system
 // calls only; other threads that arrive meanwhile yield until it is done.
+//
+// A recorder that was found dead may only have been stopped. When it runs again it sets the session
+// back to SESSION_RUNNING, and the next event of each process takes part again: in the same slot,
+// by a new generation, so that each thread makes its state anew (thread_state_renew) and sends what
+// its lane still holds. A process that began meanwhile joins then.
 //
 // Context: T. Errno is kept. Failure: OFF; every hook passes through from then on, silently.
 #pragma once
@@ -42,6 +47,9 @@ struct process_page {
     _Atomic uint64_t retry_ms; // session clock at the last attempt to get a slot
     _Atomic uint64_t mappings; // number of changes of its mappings so far
     uint64_t left_generation;  // `generation` when the process left the session
+    uint64_t back_generation;  // when it came back last; 0: never
+    bool has_looked;           // for the session, and then
+    bool was_in;               // process_entry_is_in
 };
 
 // Never NULL: points to a page of zeros at first.
@@ -56,11 +64,13 @@ bool process_join(void);
 // Count an event of a process that is not joined, if it lacks a slot or has a seccomp filter.
 void process_count_unrecorded(void);
 
-// Return the session that was left because its recorder was found dead; NULL if there is none.
+// Return the session that was left because its recorder was found dead, also if that goes on
+// recording by now; NULL if there is none.
 struct session_header *process_abandoned_session(void);
 
-// End recording for this process: from now on all hooks pass through. Other threads may be inside
-// one: what those still need of the session, they have from process_mapping().
+// End recording for this process: all hooks pass through, until the recorder of an abandoned
+// session goes on. Other threads may be inside one: what those still need of the session, they have
+// from process_mapping().
 void process_leave(void);
 
 // Count an event in the session that this process has joined, although another thread may have left

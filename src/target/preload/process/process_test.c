@@ -98,13 +98,42 @@ static void an_abandoned_session_is_known_after_it_was_left(void **state)
     assert_null(process_abandoned_session()); // not left yet
     process_leave();
     assert_ptr_equal(process_abandoned_session(), session());
-    atomic_store(&session()->state, SESSION_RUNNING);
-    assert_null(process_abandoned_session());
+    atomic_store(&session()->state, SESSION_RUNNING); // what was not sent is still missing
+    assert_ptr_equal(process_abandoned_session(), session());
     atomic_store(&session()->state, SESSION_ENDED);
     assert_null(process_abandoned_session());
     atomic_store(&session()->state, SESSION_ABANDONED);
     process_mapping()->header = NULL;
     assert_null(process_abandoned_session());
+}
+
+// Its recorder lives after all.
+static void a_process_that_left_comes_back_by_another_generation(void **state)
+{
+    (void)state;
+    struct process_slot *slot = session_process(session(), 2);
+    g_page.index = 2;
+    slot->pid = 0; // of this image, which has never joined
+    atomic_store(&slot->state, PROCESS_ACTIVE);
+    atomic_store(&g_page.generation, UINT64_C(3) << 32 | 8);
+    atomic_store(&g_page.verdict, UINT32_MAX); // any: it is joined
+    for (uint64_t back = 9; back < 12; back++) {
+        atomic_store(&session()->state, SESSION_ABANDONED);
+        process_leave();
+        assert_false(process_join());
+        assert_null(process_session());
+        atomic_store(&session()->state, SESSION_RUNNING);
+        assert_true(process_join());
+        assert_ptr_equal(process_session(), session());
+        assert_int_equal(process_generation(), UINT64_C(3) << 32 | back);
+        assert_int_equal(g_page.index, 2);
+        g_page.left_generation = UINT64_C(3) << 32 | 8; // a thread that leaves late
+        atomic_store(&session()->state, SESSION_ABANDONED);
+    }
+    atomic_store(&session()->state, SESSION_ENDED);
+    process_leave();
+    assert_false(process_join());
+    assert_null(process_session());
 }
 
 int main(void)
@@ -113,6 +142,7 @@ int main(void)
         cmocka_unit_test_setup(forgoing_the_exit_note_changes_one_flag_of_one_slot, join),
         cmocka_unit_test_setup(a_process_leaves_once, join),
         cmocka_unit_test_setup(an_abandoned_session_is_known_after_it_was_left, join),
+        cmocka_unit_test_setup(a_process_that_left_comes_back_by_another_generation, join),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -97,7 +97,8 @@ ALWAYS_INLINE uint32_t what_to_record(const struct thread_state *t)
 // (counted). The caller arms thread_exit.h.
 struct thread_state *thread_state_open(void);
 
-// Forget what the recorder knows on this lane, after code was unloaded or a hook was left half way.
+// Forget what the recorder knows on this lane, after code was unloaded, a hook was left half way,
+// or the process was out of the session for some time.
 void thread_state_renew(struct thread_state *t);
 
 // Send what the lane holds, and give it back: its thread ends.
