@@ -113,11 +113,12 @@ void recorder_snapshots_round(struct recorder_state *s, uint64_t now_ms)
     const bool has_new =
         s->aggregator.processes.len > s->sampled_processes && now_ms >= s->newcomers_ms;
     const bool is_owed = s->owes_snapshot && now_ms >= FIRST_SNAPSHOT_MS;
-    const bool is_due = waits || has_new || is_owed || proc_sampler_due(&s->sampler, now_ms);
+    bool is_due = waits || has_new || is_owed || proc_sampler_due(&s->sampler, now_ms);
     if (!is_due && !proc_sampler_glance_due(&s->sampler, now_ms)) {
         return;
     }
     uint64_t rss_bytes = glance_at_all(s, now_ms);
+    is_due = is_due || proc_sampler_due(&s->sampler, now_ms);
     if (!is_due && !memory_snapshots_are_due(&s->memory_snapshots, now_ms, rss_bytes)) {
         return;
     }

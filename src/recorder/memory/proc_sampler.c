@@ -22,6 +22,7 @@
 // A sum that differs by less is the same.
 #define STEADY_DIVISOR 64u
 #define STEADY_BYTES   (256u << 10)
+#define DOUBTED_DIVISOR 20u // so much of RSS is worth samples
 
 void proc_sampler_init(struct proc_sampler *sampler)
 {
@@ -86,6 +87,13 @@ static uint64_t repeated_of(uint64_t bytes, uint64_t earlier_repeated_bytes, uin
                : (uint64_t)((unsigned __int128)bytes * earlier_repeated_bytes / earlier_bytes);
 }
 
+// Return the file and shared pages that count in a sum.
+static uint64_t shared_once(const struct rec_rss_sample *sample)
+{
+    return sample->file_bytes - sample->repeated_file_bytes + sample->shmem_bytes -
+           sample->repeated_shmem_bytes;
+}
+
 void proc_sampler_note_glance(struct proc_sampler *sampler,
                               const struct aggregator_process *process,
                               uint64_t now_ms,
@@ -113,6 +121,7 @@ void proc_sampler_note_glance(struct proc_sampler *sampler,
     sample.repeated_shmem_bytes =
         repeated_of(sample.shmem_bytes, latest->repeated_shmem_bytes, latest->shmem_bytes);
     sampler->now.rss_bytes += rec_rss_sample_counted(&sample);
+    sampler->now.doubted_bytes += excess_u64(shared_once(&sample), shared_once(latest));
     keep(&sampler->now.samples, sample);
 }
 
@@ -430,6 +439,10 @@ void proc_sampler_set_rest(struct proc_sampler *sampler, bool is_resting, uint64
 uint64_t proc_sampler_end_glances(struct proc_sampler *sampler, uint64_t now_ms, uint64_t spent_ns)
 {
     const uint64_t rss_bytes = sampler->now.rss_bytes;
+    if (sampler->now.samples.len > 1 && now_ms >= sampler->affords_ms &&
+        sampler->now.doubted_bytes > rss_bytes / DOUBTED_DIVISOR) {
+        sampler->next_ms = min_u64(sampler->next_ms, now_ms);
+    }
     // Samples may be taken at the same moment: the present glances come next time.
     if (now_ms >= sampler->stored_ms + sampler->interval_ms && sampler->highest.samples.len > 0) {
         store_highest(sampler);
@@ -443,6 +456,7 @@ uint64_t proc_sampler_end_glances(struct proc_sampler *sampler, uint64_t now_ms,
     }
     rss_sample_vec_clear(&sampler->now.samples);
     sampler->now.rss_bytes = 0;
+    sampler->now.doubted_bytes = 0;
     note_sum(sampler, rss_bytes, now_ms);
     const uint64_t pause_ms = affordable_ms(PROC_SAMPLER_GLANCE_MS,
                                             spent_ns << sampler->thrift_bits, GLANCE_COST_DIVISOR);
@@ -482,9 +496,10 @@ void proc_sampler_begin_round(struct proc_sampler *sampler, uint64_t now_ms)
 void proc_sampler_end_round(struct proc_sampler *sampler, uint64_t now_ms, uint64_t spent_ns)
 {
     note_stored(sampler, now_ms);
-    sampler->next_ms =
-        now_ms + affordable_ms(proc_sampler_is_at_rest(sampler)
-                                   ? max_u64(sampler->interval_ms, PROC_SAMPLER_REST_MS)
-                                   : sampler->interval_ms,
-                               spent_ns << sampler->thrift_bits, SAMPLE_COST_DIVISOR);
+    const uint64_t cost_ns = spent_ns << sampler->thrift_bits;
+    const uint64_t pause_ms = proc_sampler_is_at_rest(sampler)
+                                  ? max_u64(sampler->interval_ms, PROC_SAMPLER_REST_MS)
+                                  : sampler->interval_ms;
+    sampler->affords_ms = now_ms + affordable_ms(0, cost_ns, SAMPLE_COST_DIVISOR);
+    sampler->next_ms = now_ms + affordable_ms(pause_ms, cost_ns, SAMPLE_COST_DIVISOR);
 }

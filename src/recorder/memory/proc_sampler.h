@@ -15,6 +15,8 @@
 // Context: H, the recorder's main thread.
 // Pages that several processes share count once in a sum (shared_pages.h): samples know how many
 // they are from smaps_rollup; a glance takes the share of them from the process's latest sample.
+// Where a process without repeated pages has more shared ones, samples follow at once: another
+// process may have them already.
 // Cost: some 5 us a process and glance, 30 us a sample, more for processes with tens of thousands
 // of mappings. Glances that cost more than 0.4 % of a processor, or samples that cost more than
 // 0.6 %, become less frequent; with --sample a quarter of that.
@@ -52,6 +54,7 @@ DEFINE_VEC(unsettled_sample_vec, struct unsettled_sample);
 struct proc_glance {
     struct rss_sample_vec samples; // owned
     uint64_t rss_bytes;            // sum
+    uint64_t doubted_bytes;        // of it: shared pages that a sample may find to be repeated
 };
 
 struct proc_sampler {
@@ -61,7 +64,8 @@ struct proc_sampler {
     struct proc_glance highest;        // since the latest samples
     uint64_t interval_ms;              // between stored moments
     uint64_t stored_ms;
-    uint64_t next_ms; // when samples are due
+    uint64_t next_ms;    // when samples are due
+    uint64_t affords_ms; // when the cost of the latest samples is compensated
     uint64_t next_glance_ms;
     uint64_t steady_bytes; // about the sum of the glances since
     uint64_t moved_ms;     // this moment
@@ -98,7 +102,7 @@ void proc_sampler_note_glance(struct proc_sampler *sampler,
                               uint64_t rss_bytes,
                               uint64_t shared_bytes);
 
-// End a round of glances that took `spent_ns`. Return their sum.
+// End a round of glances that took `spent_ns`. Return their sum. Samples may be due then.
 uint64_t proc_sampler_end_glances(struct proc_sampler *sampler, uint64_t now_ms, uint64_t spent_ns);
 
 // Begin a round of samples: store the highest round of glances since the latest samples, if it is

@@ -126,6 +126,42 @@ static void a_rest_is_quiet_until_memory_moves(void **state)
     assert_true(proc_sampler_glance_due(&s, now_ms + PROC_SAMPLER_GLANCE_MS));
 }
 
+// The first process touches a segment that the second one has already: a glance cannot know.
+static void shared_pages_that_may_be_repeated_make_samples_due(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t shared_mb; // of the first process
+        bool is_alone;
+        uint64_t spent_ns; // by the samples before
+        bool is_due;
+    } cases[] = {
+        {.shared_mb = 4}, // as before
+        {.shared_mb = 8}, // a little more
+        {.shared_mb = 40, .is_due = true},
+        {.shared_mb = 40, .is_alone = true},
+        {.shared_mb = 40, .spent_ns = 1000000},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(proc_sampler_release) struct proc_sampler s;
+        struct aggregator_process first = {
+            .latest_sample = {.time_ms = 100, .rss_bytes = 60 * MB, .file_bytes = 4 * MB}};
+        const struct aggregator_process second = {.index = 1,
+                                                  .latest_sample = {.time_ms = 100,
+                                                                    .rss_bytes = 60 * MB,
+                                                                    .file_bytes = 4 * MB,
+                                                                    .repeated_file_bytes = 4 * MB}};
+        proc_sampler_init(&s);
+        proc_sampler_end_round(&s, 100, cases[i].spent_ns);
+        proc_sampler_note_glance(&s, &first, 150, 100 * MB, cases[i].shared_mb * MB);
+        if (!cases[i].is_alone) {
+            proc_sampler_note_glance(&s, &second, 150, 100 * MB, 44 * MB); // these are repeated
+        }
+        (void)proc_sampler_end_glances(&s, 150, 0);
+        assert_int_equal(proc_sampler_due(&s, 150), cases[i].is_due);
+    }
+}
+
 // Store one moment of two processes.
 static void store(struct proc_sampler *s, uint64_t now_ms, uint64_t first_mb, uint64_t second_mb)
 {
@@ -236,6 +272,7 @@ int main(void)
         cmocka_unit_test(thrift_makes_looks_rarer),
         cmocka_unit_test(no_peak_between_two_samples_is_missed),
         cmocka_unit_test(a_rest_is_quiet_until_memory_moves),
+        cmocka_unit_test(shared_pages_that_may_be_repeated_make_samples_due),
         cmocka_unit_test(the_highest_sample_of_each_process_is_kept),
         cmocka_unit_test(the_highest_glance_of_each_interval_is_stored),
         cmocka_unit_test(what_costs_more_is_done_less_often),
