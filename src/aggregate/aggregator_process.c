@@ -21,6 +21,7 @@ static void process_empty(struct aggregator_process *process)
     map_u64_release(&process->mapping_rows);
     map_u64_release(&process->adhoc_rows);
     map_u64_release(&process->expected_threads);
+    u64_vec_release(&process->earlier_ranges);
 }
 
 void aggregator_release(struct aggregator *aggregator)

@@ -17,6 +17,7 @@
 #include "base/bytes.h"
 #include "base/err.h"
 #include "host/containers/map_u64.h"
+#include "host/containers/vec.h"
 #include "host/text/strbuf.h"
 #include "recording/format/tables.h"
 
@@ -36,10 +37,14 @@ struct aggregator_process {
     struct unsampled_sums unsampled;
     struct map_u64 nodes_by_name; // stack names of this address space -> nodes
     struct pending_frees waiting;
-    struct mapping_map mapped;           // its own mappings
-    struct map_u64 mapping_rows;         // node and kind -> row of aggregator.mappings
-    uint64_t mapped_bytes;               // sum over `mapped`
-    struct map_u64 adhoc_rows;           // node -> row of aggregator.adhoc
+    struct mapping_map mapped;   // its own mappings
+    struct map_u64 mapping_rows; // node and kind -> row of aggregator.mappings
+    uint64_t mapped_bytes;       // sum over `mapped`
+    struct map_u64 adhoc_rows;   // node -> row of aggregator.adhoc
+    // Of a process that was attached to: memory without a name that it had by then, starts and ends
+    // by address, and what to call it.
+    struct u64_vec earlier_ranges;
+    rec_string earlier_name;
     struct map_u64 expected_threads;     // thread id -> entry, of those that have recorded nothing
     struct rec_rss_sample latest_sample; // from proc_sampler
     uint64_t snapshot_live_bytes;        // live_bytes when its latest memory snapshot was split

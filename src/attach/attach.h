@@ -57,7 +57,9 @@ struct attach {
     struct strbuf allocator;       // path of the module whose malloc is patched first
     const struct runtime *runtime; // of the first module that has one; NULL: none is known
     // Of the latest attach_open or attach_late:
-    struct strbuf hidden;    // sentences about allocators without names, each in a line
+    struct strbuf
+        hidden_in;        // "FILE contains ALLOCATOR", of the first module with such an allocator
+    struct strbuf hidden; // sentences about allocators without names, each in a line
     struct strbuf unpatched; // plan.refusals: "NAME of 'PATH' is too short", ...
     size_t unpatched_count;
     struct strbuf unread;         // what could not be read, a name in each line

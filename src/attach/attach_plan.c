@@ -12,6 +12,7 @@
 #include "base/compiler.h"
 #include "base/hash.h"
 #include "base/minmax.h"
+#include "host/os/file.h"
 #include "session/agent_page.h"
 #include "symbols/elf/symbol_table.h"
 
@@ -150,6 +151,10 @@ enum err attach_plan_examine(struct attach *attach,
         allocator_scan_read_texts(&found.scan, &file);
     }
     if (err == ERR_OK && found.scan.hidden != NULL) {
+        if (attach->hidden_in.len == 0) {
+            strbuf_printf(&attach->hidden_in, "%s contains %s", path_file_name(path),
+                          found.scan.hidden);
+        }
         strbuf_append_text(&attach->hidden, attach->hidden.len > 0 ? "\n" : "");
         allocator_scan_explain(&found.scan, &file, path, &attach->hidden);
     }

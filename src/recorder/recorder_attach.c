@@ -278,6 +278,27 @@ static enum err expect_threads(struct recorder_state *s, struct aggregator_proce
     return ERR_OK;
 }
 
+// Note which memory without a name the process has: no call of it will be seen.
+static enum err note_earlier(struct recorder_state *s,
+                             const struct attach *attach,
+                             struct aggregator_process *process)
+{
+    const struct target_process *target = &attach->inject.target;
+    for (size_t i = 0; i < target->mappings.len; i++) {
+        const struct target_mapping *mapping = target->mappings.items + i;
+        if (target_process_path(target, mapping->path)[0] == '\0') {
+            TRY(u64_vec_push(&process->earlier_ranges, mapping->start));
+            TRY(u64_vec_push(&process->earlier_ranges, mapping->end));
+        }
+    }
+    CLEANUP(strbuf_release) struct strbuf name = {0};
+    strbuf_printf(&name, "[mapped before recording%s%s]", attach->hidden_in.len > 0 ? "; " : "",
+                  strbuf_text(&attach->hidden_in));
+    TRY(strbuf_result(&name));
+    return string_table_intern_text(&s->aggregator.strings, strbuf_text(&name),
+                                    &process->earlier_name);
+}
+
 // A child may be the first to join.
 enum err
 recorder_attach_describe(struct recorder_state *s, const struct attach *attach, uint64_t now_ms)
@@ -300,6 +321,7 @@ recorder_attach_describe(struct recorder_state *s, const struct attach *attach, 
     struct aggregator_process *begun = NULL;
     TRY(aggregator_process_begin(&s->aggregator, &record, &begun));
     TRY(attach->is_fresh ? ERR_OK : expect_threads(s, begun));
+    TRY(attach->is_fresh ? ERR_OK : note_earlier(s, attach, begun));
     return awaited_processes_add(&s->drain.awaited, begun);
 }
 

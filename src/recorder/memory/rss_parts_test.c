@@ -395,6 +395,29 @@ static void what_an_allocator_says_divides_its_heap(void **state)
     }
 }
 
+// The kernel has joined later mappings with what an attached process had before.
+static void memory_from_before_an_attach_is_named(void **state)
+{
+    (void)state;
+    static const char name[] = "[mapped before recording; x.so contains mimalloc]";
+    static const uint64_t bounds[] = {0x5004000, 0x5008000, 0x5008000, 0x5010000};
+    struct fixture f;
+    open_fixture(&f, "5000000-5020000 rw-p 00000000 00:00 0\nRss: 128 kB\n"
+                     "6000000-6001000 rw-p 00000000 00:00 0   [anon:x]\nRss: 4 kB\n");
+    for (size_t i = 0; i < ARRAY_LEN(bounds); i++) {
+        assert_int_equal(u64_vec_push(&f.process->earlier_ranges, bounds[i]), ERR_OK);
+    }
+    assert_int_equal(
+        string_table_intern_text(&f.aggregator.strings, name, &f.process->earlier_name), ERR_OK);
+    map_range(&f, 0x500c000, 4, WIRE_MAPPING_ANONYMOUS); // mapped again since then
+    split(&f);
+    assert_int_equal(f.snapshot.mapped_bytes, 4 * PAGE);
+    assert_int_equal(rest_of(&f, name), 8 * PAGE);
+    assert_int_equal(rest_of(&f, ""), 20 * PAGE);
+    assert_int_equal(rest_of(&f, "[anon:x]"), PAGE);
+    close_fixture(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -406,6 +429,7 @@ int main(void)
         cmocka_unit_test(a_long_map_is_read_with_pauses),
         cmocka_unit_test(appended_tables_are_of_later_snapshots),
         cmocka_unit_test(what_an_allocator_says_divides_its_heap),
+        cmocka_unit_test(memory_from_before_an_attach_is_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

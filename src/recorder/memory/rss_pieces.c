@@ -126,6 +126,16 @@ static const struct heap_claim *claim_behind(const struct cutting *c, uint64_t a
     return first < count ? foreign->claims.items + first : NULL;
 }
 
+// Return the next start or end of memory from before an attach behind `address`, and whether the
+// memory at `address` is.
+static uint64_t earlier_boundary(const struct cutting *c, uint64_t address, bool *out_is_earlier)
+{
+    const struct u64_vec *bounds = &c->what->process->earlier_ranges; // starts and ends
+    const size_t next = FIRST_WHERE(at, bounds->len, bounds->items[at] > address);
+    *out_is_earlier = next % 2 != 0;
+    return next < bounds->len ? bounds->items[next] : UINT64_MAX;
+}
+
 static enum heap_claim_kind claim_at(const struct cutting *c, uint64_t address)
 {
     const struct heap_claim *claim = claim_behind(c, address);
@@ -194,6 +204,7 @@ static void judge(const struct cutting *c, struct rss_piece *piece)
         piece->claim = claim_at(c, piece->start);
     } else {
         judge_shape(c, piece);
+        (void)earlier_boundary(c, piece->start, &piece->is_earlier); // only whether
     }
 }
 
@@ -211,6 +222,8 @@ static uint64_t next_boundary(const struct cutting *c, uint64_t address)
         next = nearer(range->start, address, next);
         next = nearer(range->end, address, next);
     }
+    bool is_earlier;
+    next = nearer(earlier_boundary(c, address, &is_earlier), address, next);
     const struct heap_claim *claim = claim_behind(c, address);
     if (claim != NULL) {
         next = nearer(claim->range.start, address, next);
@@ -229,7 +242,8 @@ static uint64_t next_boundary(const struct cutting *c, uint64_t address)
 static bool goes_on(const struct rss_piece *last, const struct rss_piece *piece)
 {
     return last->area == piece->area && last->end == piece->start && last->kind == piece->kind &&
-           last->node == piece->node && last->path == piece->path && last->claim == piece->claim;
+           last->node == piece->node && last->path == piece->path && last->claim == piece->claim &&
+           last->is_earlier == piece->is_earlier;
 }
 
 static enum err push(struct cutting *c, const struct rss_piece *piece)

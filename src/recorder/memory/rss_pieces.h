@@ -75,6 +75,7 @@ struct rss_piece {
     uint32_t kind;    // enum rec_part_kind; REC_PART_KEPT: of the allocator
     uint32_t node;    // stack that mapped it, or REC_NONE
     enum heap_claim_kind claim;
+    bool is_earlier; // unnamed memory that the process had when it was attached to
     // Set by rss_split, for pieces of the allocator:
     uint64_t live_count;
     uint64_t requested_bytes; // in live blocks

@@ -458,6 +458,16 @@ static enum err append_parts(struct splitting *s, uint32_t index, struct rss_tab
     return ERR_OK;
 }
 
+// Return the name of a piece that is no heap: its file's, or where memory without a name is from.
+static const char *name_of(const struct splitting *s,
+                           const struct rss_piece *piece,
+                           const struct string_table *strings)
+{
+    const bool is_earlier =
+        piece->kind == REC_PART_REST && piece->is_earlier && piece->path[0] == '\0';
+    return is_earlier ? string_table_get(strings, s->what->process->earlier_name) : piece->path;
+}
+
 static enum err make_parts(struct splitting *s, struct string_table *strings)
 {
     for (size_t i = 0; i < s->pieces.len; i++) {
@@ -476,7 +486,7 @@ static enum err make_parts(struct splitting *s, struct string_table *strings)
                                         .virtual_bytes = piece->end - piece->start,
                                         .rss_bytes = piece->rss_bytes,
                                         .swap_bytes = piece->swap_bytes},
-                      strings, piece->path));
+                      strings, name_of(s, piece, strings)));
     }
     return ERR_OK;
 }

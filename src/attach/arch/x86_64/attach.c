@@ -464,6 +464,7 @@ void attach_release(struct attach *attach)
     strbuf_release(&attach->command_line);
     strbuf_release(&attach->allocator);
     strbuf_release(&attach->hidden);
+    strbuf_release(&attach->hidden_in);
     strbuf_release(&attach->unpatched);
     attach_hook_vec_release(&attach->hooks);
     strbuf_release(&attach->hook_texts);
