@@ -18,7 +18,8 @@ enum {
     // about the size of glibc's struct pthread, which ends a thread's stack
     DESCRIPTOR_BYTES = 2304,
     WAITING_DIVISOR = 25, // waiting costs this part of what working does
-    JUDGED_MS = 10,       // later, a change of the heap says nothing of a snapshot
+    CATCH_UP_MS = 20,     // for what threads had sent when a map was read
+    JUDGED_MS = 10,       // of looks whether the heap is the same
 };
 
 struct expense expense_begin(void)
@@ -131,19 +132,39 @@ static void drain_meanwhile(void *context)
     s->drained_ns += expense_ns(&expense);
 }
 
-// Return whether events of a process wait in its lanes.
-static bool has_waiting(const struct recorder_state *s, uint32_t slot)
+// Note what the threads have sent by now.
+static void note_backlog(struct recorder_state *s)
+{
+    for (uint32_t i = 0; i < s->drain.active_count; i++) {
+        struct drain_lane *lane = s->drain.lanes[s->drain.active[i]];
+        // Relaxed: only compared; the program may write anything there.
+        lane->snapshot_pos =
+            atomic_load_explicit(&lane->reader.consumer.lane->write_pos, memory_order_relaxed);
+    }
+}
+
+// Return whether events of before that still wait in a lane. A program that writes nonsense there
+// has its snapshots unjudged.
+static bool has_backlog(const struct recorder_state *s)
 {
     for (uint32_t i = 0; i < s->drain.active_count; i++) {
         const struct drain_lane *lane = s->drain.lanes[s->drain.active[i]];
-        // Relaxed: only compared.
-        if (lane->process == slot && !lane->is_corrupt &&
-            atomic_load_explicit(&lane->reader.consumer.lane->write_pos, memory_order_relaxed) !=
-                lane->reader.consumer.read_pos) {
+        if (!lane->is_corrupt && lane->reader.consumer.read_pos < lane->snapshot_pos) {
             return true;
         }
     }
     return false;
+}
+
+// Count what the threads had sent by now. A thread that waits for room in its lane has an event
+// that the later ones of other threads wait for, so that may take several passes.
+static void catch_up(struct recorder_state *s)
+{
+    const uint64_t end_ms = clock_monotonic_ms() + CATCH_UP_MS;
+    note_backlog(s);
+    while (has_backlog(s) && s->clock.is_running && clock_monotonic_ms() < end_ms) {
+        drain_meanwhile(s);
+    }
 }
 
 // Read the map of a process, and count what it had done by then. False: it has ended meanwhile, or
@@ -156,9 +177,7 @@ read_map(struct recorder_state *s, struct living_process *living, struct memory_
         !find_again(s, living)) {
         return false;
     }
-    if (has_waiting(s, living->slot)) {
-        drain_meanwhile(s);
-    }
+    catch_up(s);
     return find_again(s, living);
 }
 
@@ -249,17 +268,6 @@ static enum err take_snapshot_of(struct recorder_state *s,
     return rec_memory_snapshot_vec_push(&moment->memory_snapshots, snapshot);
 }
 
-// Note what the threads had sent by the end of a snapshot.
-static void note_backlog(struct recorder_state *s)
-{
-    for (uint32_t i = 0; i < s->drain.active_count; i++) {
-        struct drain_lane *lane = s->drain.lanes[s->drain.active[i]];
-        // Relaxed: only compared; the program may write anything there.
-        lane->snapshot_pos =
-            atomic_load_explicit(&lane->reader.consumer.lane->write_pos, memory_order_relaxed);
-    }
-}
-
 // Make pages that several processes share count once, and correct the samples by that.
 static void settle(struct recorder_state *s, struct memory_moment *moment)
 {
@@ -276,37 +284,31 @@ static uint64_t distance(uint64_t one, uint64_t other)
     return one > other ? one - other : other - one;
 }
 
-// Return whether events of before the end of the snapshot still wait in a lane. A program that
-// writes nonsense there has its snapshots unjudged.
-static bool has_backlog(const struct recorder_state *s)
-{
-    for (uint32_t i = 0; i < s->drain.active_count; i++) {
-        const struct drain_lane *lane = s->drain.lanes[s->drain.active[i]];
-        if (!lane->is_corrupt && lane->reader.consumer.read_pos < lane->snapshot_pos) {
-            return true;
-        }
-    }
-    return false;
-}
-
-// Doubt the latest snapshots if the heap is another one now. `is_telling`: it is so because it
-// changed while they were taken, or that cannot be ruled out.
-static bool compare(struct recorder_state *s, bool is_telling)
+// Doubt the latest snapshots if the heap is another one now: it may have been so then. Return
+// whether they are doubted.
+static bool compare(struct recorder_state *s)
 {
     const struct memory_moment *last = &s->memory_snapshots.last;
     uint64_t live_bytes = 0;
     uint64_t mapped_bytes = 0;
+    bool is_any_left = false;
     for (size_t i = 0; i < last->memory_snapshots.len; i++) {
         const uint32_t index = last->memory_snapshots.items[i].process;
         const struct aggregator_process *process = s->aggregator.processes.items[index];
         if (!process->is_ended) {
             live_bytes += distance(process->live_bytes, process->snapshot_live_bytes);
             mapped_bytes += distance(process->mapped_bytes, process->snapshot_mapped_bytes);
+            is_any_left = true;
         }
+    }
+    // It may have grown and shrunk since then.
+    const uint64_t peak_bytes = s->aggregator.totals.peak_bytes;
+    if (peak_bytes > s->snapshot_peak_bytes && is_any_left) {
+        live_bytes = max_u64(live_bytes, excess_u64(peak_bytes, s->snapshot_live_bytes));
     }
     const uint64_t much_bytes = last->rss_bytes / SNAPSHOT_GROWTH_DIVISOR;
     if (live_bytes > much_bytes || mapped_bytes > much_bytes) {
-        memory_snapshots_doubt(&s->memory_snapshots, live_bytes > much_bytes && is_telling);
+        memory_snapshots_doubt(&s->memory_snapshots, live_bytes > much_bytes);
         return true;
     }
     return false;
@@ -320,14 +322,9 @@ void recorder_breakdown_judge(struct recorder_state *s, uint64_t now_ms)
 {
     if (s->unjudged_ms != 0 && has_backlog(s)) {
         s->unjudged_ms = max_u64(s->unjudged_ms, now_ms);
-        s->was_behind = true;
     }
     const uint64_t known_ms = s->unjudged_ms + s->tick_ms + 1;
-    if (s->unjudged_ms == 0 || now_ms <= known_ms) {
-        return;
-    }
-    const bool is_late = now_ms > known_ms + JUDGED_MS;
-    if (compare(s, !is_late || s->was_behind) || is_late) {
+    if (s->unjudged_ms != 0 && now_ms > known_ms && (compare(s) || now_ms > known_ms + JUDGED_MS)) {
         s->unjudged_ms = 0;
     }
 }
@@ -336,7 +333,7 @@ void recorder_breakdown_judge(struct recorder_state *s, uint64_t now_ms)
 static void judge_early(struct recorder_state *s)
 {
     if (s->unjudged_ms != 0) {
-        (void)compare(s, true);
+        (void)compare(s);
         s->unjudged_ms = 0;
     }
 }
@@ -359,13 +356,14 @@ recorder_breakdown_take(struct recorder_state *s, uint64_t now_ms, uint32_t flag
         return ERR_OK;
     }
     note_backlog(s);
+    s->snapshot_peak_bytes = s->aggregator.totals.peak_bytes;
+    s->snapshot_live_bytes = aggregator_live_bytes(&s->aggregator);
     settle(s, &moment);
     // A process that waits at its exit changes nothing meanwhile. The session's clock may be late
     // if the recorder was stopped.
     const uint64_t end_ms = now_ms + (clock_monotonic_ns() - expense.began_ns) / NS_PER_MS;
     s->unjudged_ms =
         (flags & REC_SNAPSHOT_AT_EXIT) != 0 ? 0 : max_u64(end_ms, session_clock_now(&s->clock));
-    s->was_behind = false;
     return memory_snapshots_add(&s->memory_snapshots, &moment, was_asked,
                                 excess_u64(expense_ns(&expense), s->drained_ns));
 }

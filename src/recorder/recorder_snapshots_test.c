@@ -344,7 +344,10 @@ static void snapshots_of_another_heap_than_the_counted_are_doubted(void **state)
         {.asked_ms = KNOWN_MS},
         {.live_bytes = PAGE, .asked_ms = KNOWN_MS},
         {.live_bytes = UINT64_C(1) << 40, .is_doubted = true, .is_estimate = true},
-        {.live_bytes = UINT64_C(1) << 40, .asked_ms = KNOWN_MS, .is_doubted = true},
+        {.live_bytes = UINT64_C(1) << 40,
+         .asked_ms = KNOWN_MS, // nothing says that it is later
+         .is_doubted = true,
+         .is_estimate = true},
         {.live_bytes = -(UINT64_C(1) << 40), .is_doubted = true, .is_estimate = true},
         {.mapped_bytes = UINT64_C(1) << 40, .is_doubted = true},
         {.live_bytes = UINT64_C(1) << 40, .is_ended = true},
@@ -421,6 +424,26 @@ static void events_that_waited_in_a_lane_judge_a_snapshot(void **state)
     lane.reader.consumer.read_pos = 4096;
     process->live_bytes += UINT64_C(1) << 40;
     recorder_snapshots_round(f.s, 100 + UINT64_C(2) * LATE_MS);
+    assert_true(f.s->memory_snapshots.doubts_peak);
+    assert_int_equal(f.s->memory_snapshots.last.memory_snapshots.items[0].flags &
+                         REC_SNAPSHOT_ESTIMATED,
+                     REC_SNAPSHOT_ESTIMATED);
+    tear_down(&f);
+}
+
+// All that was allocated may be freed again when the events are read.
+static void a_heap_that_grew_and_shrank_meanwhile_is_noticed(void **state)
+{
+    (void)state;
+    struct fixture f;
+    set_up(&f);
+    f.s->tick_ms = 1;
+    (void)add_process(&f, getpid());
+    recorder_snapshots_round(f.s, 100);
+    assert_int_equal(last_count(&f), 1);
+    f.s->drain.processes[0].is_dead = true; // no other snapshot follows
+    f.s->aggregator.totals.peak_bytes += UINT64_C(1) << 40;
+    recorder_snapshots_round(f.s, f.s->unjudged_ms + 3);
     assert_true(f.s->memory_snapshots.doubts_peak);
     assert_int_equal(f.s->memory_snapshots.last.memory_snapshots.items[0].flags &
                          REC_SNAPSHOT_ESTIMATED,
@@ -544,6 +567,7 @@ int main(void)
         cmocka_unit_test(snapshots_of_another_heap_than_the_counted_are_doubted),
         cmocka_unit_test(snapshots_are_judged_before_the_next_ones),
         cmocka_unit_test(events_that_waited_in_a_lane_judge_a_snapshot),
+        cmocka_unit_test(a_heap_that_grew_and_shrank_meanwhile_is_noticed),
         cmocka_unit_test(an_attached_process_is_looked_at_before_it_joins),
         cmocka_unit_test(memory_belongs_to_cairn_and_to_stacks),
     };

@@ -100,12 +100,13 @@ struct recorder_state {
     struct drain drain;
     struct proc_sampler sampler;
     struct memory_snapshots memory_snapshots;
-    size_t sampled_processes; // joined processes at the latest round of samples
-    uint64_t newcomers_ms;    // earliest time of a round for new processes
-    bool owes_snapshot;       // the first one was left for later
-    uint64_t unjudged_ms;     // end of the latest snapshots, until they are judged; 0: they are
-    bool was_behind;          // events of before that end were read later
-    uint64_t drained_ns;      // of the time for the latest snapshots: reading events meanwhile
+    size_t sampled_processes;     // joined processes at the latest round of samples
+    uint64_t newcomers_ms;        // earliest time of a round for new processes
+    bool owes_snapshot;           // the first one was left for later
+    uint64_t unjudged_ms;         // end of the latest snapshots, until they are judged; 0: they are
+    uint64_t snapshot_peak_bytes; // of the heap until the latest snapshots were taken
+    uint64_t snapshot_live_bytes; // of all processes, then
+    uint64_t drained_ns;          // of the time for the latest snapshots: reading events meanwhile
     struct session_clock clock;
     struct recorder_rest rest;
     uint32_t tick_ms; // of the clock

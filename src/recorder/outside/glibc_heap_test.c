@@ -71,7 +71,7 @@ static void *fill_arena(void *barrier)
     return NULL;
 }
 
-// Allocate in the main arena and in another one, large blocks, too, and wait for the end.
+// Allocate in the main arena and in another one, large blocks, too, and wait.
 static void be_child(struct told *told, int ready)
 {
     pthread_barrier_t barrier;
