@@ -70,6 +70,7 @@ struct engine_kind {
 // The start of the struct of each engine.
 struct store {
     const struct engine_kind *kind;
+    uint64_t limit_ms; // of a user's statement, by SQLite; 0: none
 };
 
 // Run a query of the store with a value for ?1, and return the number in its first cell; 0 without

@@ -6,9 +6,9 @@
 // The file is private to its user, because recordings have command lines. One that may only be
 // read, by its mode or on a read-only file system, can be queried while no program has it open.
 //
-// A user's statement may only read: an authorizer refuses every other action. Its values have a
-// bound, and Ctrl-C ends it. A file is taken for a store only by its application id. Nothing in a
-// foreign or damaged file is changed. Context: H.
+// A user's statement may only read: an authorizer refuses every other action. Its values, its
+// memory and its time have bounds, and Ctrl-C ends it. A file is taken for a store only by its
+// application id. Nothing in a foreign or damaged file is changed. Context: H.
 #include <errno.h>
 #include <math.h>
 #include <sqlite3.h>
@@ -17,9 +17,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "host/http/http_client.h"
 #include "host/os/file.h"
+#include "host/text/format.h"
 #include "host/text/strbuf.h"
 #include "store/engine.h"
 #include "store/store_schema.h"
@@ -28,6 +30,8 @@ enum {
     BUSY_MS = 60000,
     APPLICATION_ID = 0x6361736f, // as in store_schema.c
     FOREIGN_VALUE_MAX_BYTES = 64 << 20,
+    FOREIGN_MEMORY_MAX_BYTES = 512 << 20,
+    STEPS_PER_LOOK = 10000, // of SQLite's virtual machine; less than a millisecond
 };
 
 struct sqlite_engine {
@@ -35,6 +39,7 @@ struct sqlite_engine {
     sqlite3 *database;                 // owned
     char *path;                        // owned
     sqlite3_stmt *inserts[PART_COUNT]; // owned; NULL until the first put
+    uint64_t end_ms; // of a user's statement (CLOCK_MONOTONIC); UINT64_MAX: no limit; 0: none runs
 };
 
 static struct sqlite_engine *of(struct store *engine)
@@ -54,7 +59,13 @@ static enum err fail(const struct sqlite_engine *e, struct err_info *info)
     case SQLITE_CORRUPT:
         return err_set(info, ERR_CORRUPT, "'%s' is not a store, or it is damaged", e->path);
     case SQLITE_NOMEM:
-        return ERR_NO_MEMORY;
+        return e->end_ms == 0
+                   ? ERR_NO_MEMORY
+                   : err_set(info, ERR_LIMIT, "the query needs more than %d MiB of memory",
+                             FOREIGN_MEMORY_MAX_BYTES >> 20);
+    case SQLITE_INTERRUPT:
+        return err_set(info, ERR_LIMIT, "the query takes longer than %s (--time-limit)",
+                       format_duration(e->engine.limit_ms * NS_PER_MS).text);
     case SQLITE_CANTOPEN:
         return err_set_errno(info, sqlite3_system_errno(e->database), "cannot open the store '%s'",
                              e->path);
@@ -216,6 +227,29 @@ static MUST_USE enum err prepare(struct sqlite_engine *e,
     return ERR_OK;
 }
 
+static int is_late(void *context)
+{
+    const struct sqlite_engine *e = context;
+    return clock_monotonic_ms() > e->end_ms;
+}
+
+// A user's statement can ask for a value of any size, and one step of it cannot be interrupted.
+static void begin_foreign(struct sqlite_engine *e)
+{
+    e->end_ms = e->engine.limit_ms != 0 ? clock_monotonic_ms() + e->engine.limit_ms : UINT64_MAX;
+    sqlite3_progress_handler(e->database, STEPS_PER_LOOK, is_late, e);
+    (void)sqlite3_limit(e->database, SQLITE_LIMIT_LENGTH, FOREIGN_VALUE_MAX_BYTES);
+    (void)sqlite3_hard_heap_limit64(FOREIGN_MEMORY_MAX_BYTES); // both return the former ones
+}
+
+static void end_foreign(struct sqlite_engine *e, int usual_bytes)
+{
+    e->end_ms = 0;
+    sqlite3_progress_handler(e->database, 0, NULL, NULL);
+    (void)sqlite3_limit(e->database, SQLITE_LIMIT_LENGTH, usual_bytes);
+    (void)sqlite3_hard_heap_limit64(0); // none; as above
+}
+
 static enum err query(struct store *engine,
                       const char *sql,
                       const struct store_value *values,
@@ -226,25 +260,25 @@ static enum err query(struct store *engine,
 {
     struct sqlite_engine *e = of(engine);
     sqlite3_stmt *statement = NULL;
-    // A user's statement can ask for a value of any size, and one step of it cannot be interrupted.
-    const int usual =
-        sqlite3_limit(e->database, SQLITE_LIMIT_LENGTH, is_foreign ? FOREIGN_VALUE_MAX_BYTES : -1);
+    const int usual_bytes = sqlite3_limit(e->database, SQLITE_LIMIT_LENGTH, -1);
+    if (is_foreign) {
+        begin_foreign(e);
+    }
     enum err problem = prepare(e, sql, is_foreign, &statement, info);
     int status = SQLITE_OK;
     if (problem == ERR_OK) {
         bind(statement, values, count);
         problem = fetch(statement, &status, out);
     }
-    (void)sqlite3_limit(e->database, SQLITE_LIMIT_LENGTH, usual); // returns the former one
-    if (statement == NULL) {
-        return problem;
-    }
     if (problem == ERR_LIMIT) {
         (void)err_set(info, problem, "the answer is too long: use LIMIT"); // returned below
     } else if (problem == ERR_OK && status != SQLITE_DONE) {
         problem = fail(e, info);
     }
-    (void)sqlite3_finalize(statement); // repeats the result of sqlite3_step
+    (void)sqlite3_finalize(statement); // repeats the result of sqlite3_step; NULL is accepted
+    if (is_foreign) {
+        end_foreign(e, usual_bytes);
+    }
     return problem;
 }
 

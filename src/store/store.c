@@ -236,9 +236,13 @@ enum err store_ask(struct store *store,
     return ask(store, query, scope, words, out, info);
 }
 
-enum err
-store_select(struct store *store, const char *sql, struct store_table *out, struct err_info *info)
+enum err store_select(struct store *store,
+                      const char *sql,
+                      uint64_t limit_ms,
+                      struct store_table *out,
+                      struct err_info *info)
 {
+    store->limit_ms = limit_ms;
     return store->kind->query(store, sql, NULL, 0, true, out, info);
 }
 

@@ -64,10 +64,12 @@ enum err store_ask(struct store *store,
                    struct store_table *out,
                    struct err_info *info) MUST_USE;
 
-// Run a statement of the user, which may only read.
-enum err
-store_select(struct store *store, const char *sql, struct store_table *out, struct err_info *info)
-    MUST_USE;
+// Run a statement of the user, which may only read. SQLite ends it after `limit_ms`; 0: never.
+enum err store_select(struct store *store,
+                      const char *sql,
+                      uint64_t limit_ms,
+                      struct store_table *out,
+                      struct err_info *info) MUST_USE;
 
 // Remove the recordings of the scope, and all that only they use.
 enum err store_prune(struct store *store,

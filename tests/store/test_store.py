@@ -171,7 +171,9 @@ REFUSED = [("DELETE FROM recordings", "a query may only read"), ("DROP TABLE sta
            ("ATTACH 'other.db' AS other", "a query may only read"), ("PRAGMA user_version=9", "a query may only read"),
            ("SELECT 1; DELETE FROM recordings", "a query must be one statement"), ("", "a query must be one statement"),
            ("SELECT load_extension('x')", "the query: "), ("SELECT fts3_tokenizer('simple')", "the query: "),
-           ("SELECT hex(zeroblob(1000000000))", "the query"), ("SELEKT 1", "the query: "), ("VACUUM", "a query may only read"),
+           ("SELECT hex(zeroblob(1000000000))", "the query"),
+           ("SELECT " + ", ".join(["randomblob(60000000)"] * 12), "the query needs more than 512 MiB of memory"),
+           ("SELEKT 1", "the query: "), ("VACUUM", "a query may only read"),
            ("CREATE TEMP TABLE x(y)", "a query may only read"), ("INSERT INTO stacks VALUES(1,2,3,4,5)", "a query may")]
 
 
@@ -182,6 +184,9 @@ def test_a_query_may_only_read(server, store):
         assert len(store.rows("query", sql)) == 1, sql
     for sql, message in REFUSED:
         assert message in store.run("query", sql, status=2), sql
+    endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT max(x) FROM c"
+    assert store.run("query", endless, "--time-limit", "0.2", status=2) == (
+        "cairn: the query takes longer than 200 ms (--time-limit)\n")
     assert list(tables(store).iterdump()) == before
     assert sorted(name for name in os.listdir(store.place.parent) if name.startswith("other")) == []
 

@@ -26,6 +26,7 @@
 enum {
     ROWS_BY_DEFAULT = 20, // in text and JSON
     MS_PER_S = 1000,
+    QUERY_LIMIT_MS = 60000,
 };
 
 struct store_fields {
@@ -39,13 +40,14 @@ struct store_fields {
     struct option_word_vec labels;
     enum cost cost;
     uint32_t limit;
+    uint64_t limit_ms;
     bool use_json;
     bool use_csv;
     bool is_oom;
     struct name_words names;
 };
 
-static const struct store_fields defaults = {.limit = OUTPUT_UNSET};
+static const struct store_fields defaults = {.limit = OUTPUT_UNSET, .limit_ms = QUERY_LIMIT_MS};
 
 #define FIELD(field) offsetof(struct store_fields, field)
 
@@ -74,6 +76,8 @@ static const struct option_spec specs[] = {
            "the compared cost: " COST_OPTION_NAMES " (default: peak)"),
     OPTION('n', "limit", COUNT, "N", FIELD(limit),
            "maximum lines; 0: all (default: 20; all with --csv)"),
+    OPTION(0, "time-limit", DURATION_MS, "TIME", FIELD(limit_ms),
+           "for query SELECT: the most that it takes; 0: no limit (default: 1m)"),
     OPTION(0, "json", FLAG, NULL, FIELD(use_json), "write JSON (docs/format/json.md)"),
     OPTION(0, "csv", FLAG, NULL, FIELD(use_csv), "write CSV"),
 };
@@ -248,7 +252,7 @@ run_query(struct store *store, const struct call *call, struct err_info *info)
     if (query != NULL) {
         return ask(store, query, call, call->words + 1, info);
     }
-    TRY(store_select(store, call->words[0], &table, info));
+    TRY(store_select(store, call->words[0], call->fields->limit_ms, &table, info));
     return show(call, &table);
 }
 
