@@ -52,7 +52,8 @@ def test_what_a_stopped_recorder_misses_is_counted(scratch):
     assert "the recorder did not respond for too long" in said
     assert "allocations after the recorder stopped responding" in said
     recording = Recording(stopped.path, None)
-    assert recording.report["run"]["state"] == "finished"
+    # The program may end before the recorder has noticed that it can go on.
+    assert recording.report["run"]["state"] in ("finished", "stopped")
     assert recording.lost["missed_allocations"] > PAIRS_AFTER / 2
     for what in ("allocations", "frees"):
         missed = recording.lost["missed_" + what]
