@@ -29,6 +29,7 @@ struct aggregator_process {
     uint64_t start_stamp;      // before the allocation of its blocks; 0: unknown
     uint32_t index;            // in the recording
     bool is_ended;
+    bool is_unread;           // it did not let its memory map be read in time
     uint64_t end_peak_number; // number of the global peak when it ended
     uint64_t live_bytes;
     uint32_t thread_count;       // all threads so far
@@ -47,7 +48,7 @@ struct aggregator_process {
     rec_string earlier_name;
     struct map_u64 expected_threads;     // thread id -> entry, of those that have recorded nothing
     struct rec_rss_sample latest_sample; // from proc_sampler
-    uint64_t snapshot_live_bytes;        // live_bytes when its latest memory snapshot was split
+    uint64_t snapshot_live_bytes;        // live_bytes at its latest memory snapshot's map
     uint64_t snapshot_mapped_bytes;      // mapped_bytes then
     uint32_t jit_module;                 // of its code that belongs to no file; 0: none yet
     uint32_t unnamed_module; // 1 + that of the program, used before its path was known; 0: none

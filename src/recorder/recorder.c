@@ -264,7 +264,7 @@ finish(struct recorder_state *s, struct recorder_result *result, struct err_info
     const bool was_failure_reported = s->checkpoint.has_failed;
     (void)checkpoint_finish(&s->checkpoint, CHECKPOINT_GRACE_MS, session_clock_now(&s->clock));
     enum err err = add_silent_program(s);
-    err = err == ERR_OK ? recorder_find_runtimes(s) : err;
+    err = err == ERR_OK ? recorder_find_runtimes(s, true) : err;
     recorder_follow_log(s, UINT64_MAX);
     err = err == ERR_OK ? recorder_hear_of_unrecorded(s, UINT64_MAX) : err;
     take_kernels_peak(s);

@@ -17,8 +17,8 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "recorder/ingest/test_recorder.h"
 #include "recorder/recorder_state.h"
-#include "recorder/test_recorder.h"
 
 enum {
     NO_PROCESS = INT32_MAX, // more than any pid

@@ -1,17 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "recorder/recorder_breakdown.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <unistd.h>
-
 #include "aggregate/aggregator_process.h"
 #include "base/clock.h"
 #include "base/minmax.h"
 #include "host/os/file.h"
-#include "host/os/proc_file.h"
-#include "recorder/outside/glibc_heap.h"
-#include "recorder/outside/thread_stacks.h"
 
 enum {
     PAGE = 4096,
@@ -22,17 +15,19 @@ enum {
     JUDGED_MS = 10,       // of looks whether the heap is the same
 };
 
-struct expense expense_begin(void)
+struct expense expense_begin(const struct recorder_state *s)
 {
     return (struct expense){.began_ns = clock_monotonic_ns(),
-                            .processor_ns = clock_thread_cpu_ns()};
+                            .processor_ns = clock_thread_cpu_ns(),
+                            .served_ns = s->served_ns};
 }
 
-uint64_t expense_ns(const struct expense *expense)
+uint64_t expense_ns(const struct recorder_state *s, const struct expense *expense)
 {
-    const uint64_t used_ns = clock_thread_cpu_ns() - expense->processor_ns;
+    const uint64_t own_ns = clock_thread_cpu_ns() - expense->processor_ns;
+    const uint64_t served_ns = s->served_ns - expense->served_ns;
     const uint64_t waited_ns = (clock_monotonic_ns() - expense->began_ns) / WAITING_DIVISOR;
-    return used_ns > waited_ns ? used_ns : waited_ns;
+    return max_u64(excess_u64(own_ns, served_ns) + expense->aside_ns, waited_ns);
 }
 
 // A process that was attached to and has ended is not awaited, although it did not join.
@@ -51,7 +46,7 @@ enum err recorder_living(const struct recorder_state *s, struct living_process_v
 {
     for (uint32_t slot = 0; slot < s->drain.slot_count; slot++) {
         const struct drain_process *process = s->drain.processes + slot;
-        if (process->aggregator != NULL && !process->is_dead) {
+        if (process->aggregator != NULL && !process->is_dead && !process->aggregator->is_unread) {
             TRY(living_process_vec_push(out, (struct living_process){.process = process->aggregator,
                                                                      .pid = process->pid,
                                                                      .slot = slot}));
@@ -59,7 +54,7 @@ enum err recorder_living(const struct recorder_state *s, struct living_process_v
     }
     for (size_t i = 0; i < s->drain.awaited.len; i++) {
         struct aggregator_process *process = s->drain.awaited.items[i].process;
-        if (!has_ended(s, process->record.pid)) {
+        if (!process->is_unread && !has_ended(s, process->record.pid)) {
             TRY(living_process_vec_push(out,
                                         (struct living_process){.process = process,
                                                                 .pid = (pid_t)process->record.pid,
@@ -69,9 +64,7 @@ enum err recorder_living(const struct recorder_state *s, struct living_process_v
     return ERR_OK;
 }
 
-// Return whether the process still lives; it may have joined meanwhile, or executed another
-// program.
-static bool find_again(const struct recorder_state *s, struct living_process *living)
+bool recorder_find_again(const struct recorder_state *s, struct living_process *living)
 {
     for (uint32_t slot = 0; slot < s->drain.slot_count; slot++) {
         const struct drain_process *process = s->drain.processes + slot;
@@ -122,14 +115,34 @@ static enum err stack_tops(const struct recorder_state *s, uint32_t slot, struct
     return ERR_OK;
 }
 
-// Others shall not wait for a process with a long map. What it costs is no part of the snapshot's
-// cost: the loop would have to do it, too.
+// The process whose snapshot is taken.
+struct subject {
+    struct recorder_state *s;
+    struct living_process living;
+    struct map_reading reading;
+    struct address_range_vec own;
+    uint64_t live_bytes; // when its map was read
+    uint64_t mapped_bytes;
+};
+
+static void subject_release(struct subject *subject)
+{
+    map_reading_release(&subject->reading);
+    address_range_vec_release(&subject->own);
+}
+
+static bool is_still_there(struct subject *subject)
+{
+    return recorder_find_again(subject->s, &subject->living);
+}
+
+// Others shall not wait for a process with a long map.
 static void drain_meanwhile(void *context)
 {
-    struct recorder_state *s = context;
-    const struct expense expense = expense_begin();
-    (void)!recorder_drain(s); // a failure is seen at the next one
-    s->drained_ns += expense_ns(&expense);
+    const struct subject *subject = context;
+    const uint64_t begun_ns = clock_thread_cpu_ns();
+    (void)!recorder_drain(subject->s); // a failure is seen at the next one
+    subject->s->served_ns += clock_thread_cpu_ns() - begun_ns;
 }
 
 // Note what the threads have sent by now.
@@ -158,114 +171,115 @@ static bool has_backlog(const struct recorder_state *s)
 
 // Count what the threads had sent by now. A thread that waits for room in its lane has an event
 // that the later ones of other threads wait for, so that may take several passes.
-static void catch_up(struct recorder_state *s)
+static void catch_up(struct subject *subject)
 {
+    struct recorder_state *s = subject->s;
     const uint64_t end_ms = clock_monotonic_ms() + CATCH_UP_MS;
     note_backlog(s);
     while (has_backlog(s) && s->clock.is_running && clock_monotonic_ms() < end_ms) {
-        drain_meanwhile(s);
+        drain_meanwhile(subject);
     }
 }
 
-// Read the map of a process, and count what it had done by then. False: it has ended meanwhile, or
-// it is unreadable.
-static bool
-read_map(struct recorder_state *s, struct living_process *living, struct memory_areas *out)
+// After a step: note a process that did not let itself be read. Return whether it was read, and is
+// still there.
+static bool was_read(struct subject *subject, enum err err)
 {
-    const struct reading_pause pause = {.take = drain_meanwhile, .context = s};
-    if (memory_areas_read(proc_file_living(living->pid), &pause, out) != ERR_OK ||
-        !find_again(s, living)) {
+    recorder_note_unread(subject->s, subject->living.process, subject->living.pid, err);
+    return err == ERR_OK && is_still_there(subject);
+}
+
+// Read the map of a process, and count what it had done by then.
+static bool read_map(struct subject *subject)
+{
+    if (!is_still_there(subject) ||
+        !was_read(subject, recorder_read_map(subject->s, &subject->reading))) {
         return false;
     }
-    catch_up(s);
-    return find_again(s, living);
+    catch_up(subject);
+    subject->live_bytes = subject->living.process->live_bytes;
+    subject->mapped_bytes = subject->living.process->mapped_bytes;
+    return is_still_there(subject);
 }
 
-// What is open of a process while its snapshot is taken.
-struct look {
-    struct living_process living;
-    int memory;
-    int pagemap;
-    struct page_source pages;
-    struct address_range_vec own;
-    struct u64_vec tops;
-    struct u64_vec pointers;
-    struct foreign_heap foreign;
-};
-
-static void look_release(struct look *look)
+// Read what the snapshot needs of a process besides its map and its pages. What an allocator says
+// of its heap matters only if the recorder does not know all blocks.
+static enum err read_outside(struct subject *subject, bool *out_was_read)
 {
-    fd_closep(&look->memory);
-    fd_closep(&look->pagemap);
-    address_range_vec_release(&look->own);
-    u64_vec_release(&look->tops);
-    u64_vec_release(&look->pointers);
-    foreign_heap_release(&look->foreign);
+    const uint32_t flags = subject->living.process->record.flags;
+    TRY(stack_tops(subject->s, subject->living.slot, &subject->reading.tops));
+    subject->reading.reads_heap = (flags & REC_PROCESS_ATTACHED) != 0;
+    const enum err err = recorder_read_outside(subject->s, &subject->reading);
+    *out_was_read = was_read(subject, err);
+    return *out_was_read ? own_ranges(subject->s, subject->living.slot, &subject->own) : ERR_OK;
 }
 
-static int open_proc(pid_t pid, const char *name)
+static bool read_pages(void *context, struct page_wants *wants)
 {
-    char path[64];
-    (void)snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name); // fits
-    return open(path, O_RDONLY | O_CLOEXEC);
+    struct subject *subject = context;
+    struct map_reading *reading = &subject->reading;
+    if (reading->pagemap < 0) {
+        return false;
+    }
+    const uint64_t passes = subject->s->drain.passes;
+    const enum err err =
+        recorder_read_pages(subject->s, &reading->pagemap, wants, &reading->processor_ns);
+    recorder_note_unread(subject->s, subject->living.process, subject->living.pid, err);
+    return subject->s->drain.passes != passes;
 }
 
-// Read what the snapshot needs of a process besides its map. What an allocator says of its heap
-// matters only if the recorder does not know all blocks.
-static enum err look_at(struct recorder_state *s, const struct memory_areas *map, struct look *look)
+// Split the map. A process that ends meanwhile has no snapshot.
+static enum err split(struct subject *subject, uint32_t flags, struct memory_moment *moment)
 {
-    const pid_t pid = proc_file_living(look->living.pid);
-    const struct reading_pause pause = {.take = drain_meanwhile, .context = s};
-    const struct memory_source memory = {.read = memory_read, .context = &look->memory};
-    TRY(own_ranges(s, look->living.slot, &look->own));
-    TRY(stack_tops(s, look->living.slot, &look->tops));
-    TRY(thread_stacks_find(pid, map, &memory, &look->pages, &look->tops, &look->pointers));
-    return (look->living.process->record.flags & REC_PROCESS_ATTACHED) != 0
-               ? glibc_heap_read(map, &memory, &look->tops, &pause, &look->foreign)
-               : ERR_OK;
+    struct recorder_state *s = subject->s;
+    struct aggregator_process *process = subject->living.process;
+    const size_t parts = moment->tables.parts.len;
+    const size_t survivors = moment->tables.survivors.len;
+    const size_t claims = moment->tables.claims.len;
+    const struct rss_process what = {
+        .aggregator = &s->aggregator,
+        .process = process,
+        .own = &subject->own,
+        .stack_tops = &subject->reading.tops,
+        .stack_pointers = &subject->reading.pointers,
+        .foreign = &subject->reading.foreign,
+        .is_heap_known = run_control_is_whole(&s->control) &&
+                         (process->record.flags & (REC_PROCESS_FORKED | REC_PROCESS_OWN_ALLOCATOR |
+                                                   REC_PROCESS_ATTACHED)) == 0,
+        .read_pages = read_pages,
+        .pause = drain_meanwhile,
+        .context = subject,
+    };
+    struct rec_memory_snapshot snapshot = {
+        .time_ms = moment->time_ms, .process = process->index, .flags = flags};
+    TRY(rss_split(&what, &subject->reading.map, (uint32_t)moment->memory_snapshots.len,
+                  &s->aggregator.strings, &snapshot, &moment->tables));
+    if (!is_still_there(subject)) {
+        moment->tables.parts.len = parts;
+        moment->tables.survivors.len = survivors;
+        moment->tables.claims.len = claims;
+        return ERR_OK;
+    }
+    process->snapshot_live_bytes = subject->live_bytes;
+    process->snapshot_mapped_bytes = subject->mapped_bytes;
+    return rec_memory_snapshot_vec_push(&moment->memory_snapshots, snapshot);
 }
 
 // Take a snapshot of one process. An unreadable process is omitted.
 static enum err take_snapshot_of(struct recorder_state *s,
                                  const struct living_process *living,
                                  uint32_t flags,
-                                 struct memory_moment *moment)
+                                 struct memory_moment *moment,
+                                 uint64_t *processor_ns)
 {
-    CLEANUP(look_release) struct look look = {.living = *living, .memory = -1, .pagemap = -1};
-    CLEANUP(memory_areas_release) struct memory_areas map = {0};
-    struct aggregator_process *process = living->process;
-    if (!read_map(s, &look.living, &map)) {
-        return ERR_OK;
-    }
-    const pid_t pid = proc_file_living(living->pid);
-    look.memory = open_proc(pid, "mem");
-    look.pagemap = open_proc(pid, "pagemap");
-    look.pages = (struct page_source){.read = look.pagemap >= 0 ? pagemap_read : NULL,
-                                      .context = &look.pagemap};
-    memory_areas_bound_bss(&map, look.memory, &look.pages);
-    TRY(look_at(s, &map, &look));
-    if (!find_again(s, &look.living)) {
-        return ERR_OK;
-    }
-    const struct rss_process what = {
-        .aggregator = &s->aggregator,
-        .process = process,
-        .own = &look.own,
-        .stack_tops = &look.tops,
-        .stack_pointers = &look.pointers,
-        .foreign = &look.foreign,
-        .is_heap_known = run_control_is_whole(&s->control) &&
-                         (process->record.flags & (REC_PROCESS_FORKED | REC_PROCESS_OWN_ALLOCATOR |
-                                                   REC_PROCESS_ATTACHED)) == 0,
-        .pages = look.pages,
-    };
-    struct rec_memory_snapshot snapshot = {
-        .time_ms = moment->time_ms, .process = process->index, .flags = flags};
-    TRY(rss_split(&what, &map, (uint32_t)moment->memory_snapshots.len, &s->aggregator.strings,
-                  &snapshot, &moment->tables));
-    process->snapshot_live_bytes = process->live_bytes;
-    process->snapshot_mapped_bytes = process->mapped_bytes;
-    return rec_memory_snapshot_vec_push(&moment->memory_snapshots, snapshot);
+    CLEANUP(subject_release)
+    struct subject subject = {
+        .s = s, .living = *living, .reading = {.pid = living->pid, .pagemap = -1}};
+    bool is_read = read_map(&subject);
+    enum err err = is_read ? read_outside(&subject, &is_read) : ERR_OK;
+    err = err == ERR_OK && is_read ? split(&subject, flags, moment) : err;
+    *processor_ns += subject.reading.processor_ns;
+    return err;
 }
 
 // Make pages that several processes share count once, and correct the samples by that.
@@ -341,16 +355,16 @@ static void judge_early(struct recorder_state *s)
 enum err
 recorder_breakdown_take(struct recorder_state *s, uint64_t now_ms, uint32_t flags, bool was_asked)
 {
-    const struct expense expense = expense_begin();
+    struct expense expense = expense_begin(s);
     CLEANUP(memory_moment_release) struct memory_moment moment = {.time_ms = now_ms};
-    s->drained_ns = 0;
     CLEANUP(living_process_vec_release) struct living_process_vec living = {0};
     judge_early(s);
     TRY(recorder_living(s, &living));
-    for (size_t i = 0; i < living.len; i++) {
+    for (size_t i = 0; i < living.len && !s->is_stopped; i++) {
         const bool is_exiting =
             living.items[i].slot == s->drain.main_slot && (flags & REC_SNAPSHOT_AT_EXIT) != 0;
-        TRY(take_snapshot_of(s, living.items + i, is_exiting ? REC_SNAPSHOT_AT_EXIT : 0, &moment));
+        TRY(take_snapshot_of(s, living.items + i, is_exiting ? REC_SNAPSHOT_AT_EXIT : 0, &moment,
+                             &expense.aside_ns));
     }
     if (moment.memory_snapshots.len == 0) {
         return ERR_OK;
@@ -364,6 +378,5 @@ recorder_breakdown_take(struct recorder_state *s, uint64_t now_ms, uint32_t flag
     const uint64_t end_ms = now_ms + (clock_monotonic_ns() - expense.began_ns) / NS_PER_MS;
     s->unjudged_ms =
         (flags & REC_SNAPSHOT_AT_EXIT) != 0 ? 0 : max_u64(end_ms, session_clock_now(&s->clock));
-    return memory_snapshots_add(&s->memory_snapshots, &moment, was_asked,
-                                excess_u64(expense_ns(&expense), s->drained_ns));
+    return memory_snapshots_add(&s->memory_snapshots, &moment, was_asked, expense_ns(s, &expense));
 }

@@ -17,8 +17,8 @@
 
 #include "aggregate/aggregator_process.h"
 #include "base/compiler.h"
+#include "recorder/control/test_network.h"
 #include "recorder/recorder_state.h"
-#include "recorder/test_network.h"
 
 #define OUTPUT "/tmp/of a test.cairn"
 

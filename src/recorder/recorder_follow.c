@@ -55,10 +55,8 @@ static enum err accept_one(struct recorder_state *s, struct followed_exec *item,
 {
     struct attach *attach = item->attach;
     const int pid = attach->inject.target.pid;
-    const struct drain_replacement replacement = {.pid = pid,
-                                                  .joins = item->wanted.exec.joins,
-                                                  .time_ms = item->wanted.exec.time_ms,
-                                                  .is_certain = true};
+    const struct drain_replacement replacement = {
+        .pid = pid, .joins = item->wanted.exec.joins, .time_ms = item->wanted.exec.time_ms};
     enum err err = forget(s, pid, now_ms);
     err = err == ERR_OK ? drain_end_replaced(&s->drain, &replacement, now_ms) : err;
     err = err == ERR_OK ? recorder_attach_describe(s, attach, now_ms) : err;

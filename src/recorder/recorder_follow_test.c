@@ -15,8 +15,8 @@
 
 #include "aggregate/aggregator_process.h"
 #include "base/compiler.h"
+#include "recorder/ingest/test_recorder.h"
 #include "recorder/recorder_state.h"
-#include "recorder/test_recorder.h"
 #include "session/exec_check.h"
 
 struct fixture {

@@ -176,6 +176,30 @@ static void follow_checkpoint(struct recorder_state *s, uint64_t now_ms)
     checkpoint_start(&s->checkpoint, &source, now_ms);
 }
 
+// Note how long the lanes were not read, but for sleep.
+static void note_gap(struct recorder_state *s, bool is_over)
+{
+    struct lane_gaps *gaps = &s->gaps;
+    const uint64_t now_ns = clock_monotonic_ns();
+    const uint64_t processor_ns = clock_thread_cpu_ns();
+    if (gaps->since_ns != 0) {
+        gaps->longest_ns = max_u64(gaps->longest_ns, now_ns - gaps->since_ns);
+        gaps->longest_processor_ns =
+            max_u64(gaps->longest_processor_ns, processor_ns - gaps->since_processor_ns);
+    }
+    gaps->since_ns = is_over ? 0 : now_ns;
+    gaps->since_processor_ns = processor_ns;
+}
+
+static void tell_gaps(const struct recorder_state *s)
+{
+    if (s->options->tells_stops && s->gaps.longest_ns > 0) {
+        recorder_log(s, "the lanes were left unread for at most %.2f ms (%.2f ms of work)",
+                     (double)s->gaps.longest_ns / NS_PER_MS,
+                     (double)s->gaps.longest_processor_ns / NS_PER_MS);
+    }
+}
+
 // Sleep until a lane is half full (then recorder_wake differs from `seen`) or for `sleep_ms`.
 static void sleep_until_woken(struct recorder_state *s, uint32_t seen, uint64_t sleep_ms)
 {
@@ -204,7 +228,7 @@ static bool is_over(struct recorder_state *s, bool was_busy, uint64_t now_ms)
     s->end_ms = now_ms;
     if (now_ms >= s->next_stranger_check_ms) {
         s->next_stranger_check_ms = now_ms + STRANGER_CHECK_MS;
-        drain_find_strangers(&s->drain);
+        drain_find_strangers(&s->drain, recorder_may_map, s);
     }
     if (!s->has_said_others && now_ms >= s->said_after_ms) {
         s->has_said_others = true;
@@ -221,6 +245,7 @@ static bool is_over(struct recorder_state *s, bool was_busy, uint64_t now_ms)
 static enum err
 drain_once(struct recorder_state *s, bool is_last, bool *was_busy, struct err_info *info)
 {
+    note_gap(s, false);
     drain_find_dead(&s->drain);
     const uint64_t clock_ms = session_clock_now(&s->clock);
     drain_note_time(&s->drain, clock_ms, clock_monotonic_ns());
@@ -235,7 +260,9 @@ enum err recorder_drain(struct recorder_state *s)
     struct err_info unused = {0};
     bool was_busy = false;
     const bool is_running = s->clock.is_running && !session_is_over(s->session.header);
-    return is_running ? drain_once(s, false, &was_busy, &unused) : ERR_OK;
+    const enum err err = is_running ? drain_once(s, false, &was_busy, &unused) : ERR_OK;
+    s->rest.quiet_since_ms = was_busy ? session_clock_now(&s->clock) : s->rest.quiet_since_ms;
+    return err;
 }
 
 void recorder_wait(struct recorder_state *s)
@@ -349,7 +376,7 @@ static enum err run_rounds(struct recorder_state *s, struct err_info *info)
             pid_order_look(&s->pending.order, clock_monotonic_ms());
         }
         TRY(recorder_hear_of_unrecorded(s, now_ms));
-        TRY(recorder_find_runtimes(s));
+        TRY(recorder_find_runtimes(s, false));
         TRY(recorder_modules_round(s));
         TRY(recorder_join_round(s, now_ms));
         TRY(recorder_follow_round(s, now_ms));
@@ -373,9 +400,11 @@ static enum err run_rounds(struct recorder_state *s, struct err_info *info)
         last_wake = wake;
         sleep_ms = is_fed || is_awaited ? 1 : sleep_ms * 2;
         sleep_ms = min_u64(sleep_ms, is_sampled ? SAMPLE_SLEEP_MS_MAX : SLEEP_MS_MAX);
+        note_gap(s, true);
         if (!recorder_rest_sleep(s, was_busy || is_awaited, now_ms) && !s->pending.is_certain) {
             sleep_until_woken(s, wake, sleep_ms);
         }
+        note_gap(s, false);
     }
 }
 
@@ -384,6 +413,7 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info)
     const enum err err = run_rounds(s, info);
     recorder_rest_end(s);
     TRY(err);
+    tell_gaps(s);
     TRY(recorder_tell_programs_hidden(s));
     TRY(see_abandonment(s, session_clock_now(&s->clock), true));
     TRY(recorder_follow_end(s));

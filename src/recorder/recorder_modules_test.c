@@ -13,8 +13,8 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
+#include "recorder/ingest/test_recorder.h"
 #include "recorder/recorder_state.h"
-#include "recorder/test_recorder.h"
 
 struct fixture {
     struct recorder_state *s;

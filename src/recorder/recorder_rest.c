@@ -10,6 +10,10 @@
 // threads wake. So an idle recorder wakes once a second, for looks at the processes' memory. What
 // has a time of its own, such as the end of --duration, limits the sleep.
 //
+// Processes may be read aside (recorder_aside.c) during a rest: then lanes are read as ever, and a
+// process that asks for the session's memory ends the rest. But no rest begins in such a pass, nor
+// a long sleep: its `now_ms` is of before the reading.
+//
 // Invariant: while the clock rests, nothing waits for the recorder: a thread that is about to wait
 // wakes it first, and it does not begin to rest before it has answered.
 #include <poll.h>
@@ -91,11 +95,16 @@ static uint64_t sleep_ms_of(const struct recorder_state *s, uint64_t now_ms)
     return max_u64(excess_u64(due_ms, now_ms), 1);
 }
 
+static void add_joining(struct watch *watch, const struct recorder_state *s)
+{
+    add(watch, s->session.socket);
+    add(watch, s->session.door);
+}
+
 static void poll_all(struct recorder_state *s, uint64_t sleep_ms)
 {
     struct watch watch = {0};
-    add(&watch, s->session.socket); // the first two end the rest
-    add(&watch, s->session.door);
+    add_joining(&watch, s); // the first ones end the rest
     const size_t joining = watch.count;
     add(&watch, s->clock.wake_fd);
     add(&watch, s->signal_fd);
@@ -133,21 +142,32 @@ static void wake_up(struct recorder_state *s, uint64_t now_ms)
     }
 }
 
+void recorder_rest_serve(struct recorder_state *s)
+{
+    recorder_rest_begin_pass(s);
+    struct watch watch = {0};
+    add_joining(&watch, s);
+    if (s->rest.is_resting && poll(watch.items, watch.count, 0) > 0) {
+        wake_up(s, session_clock_now(&s->clock)); // the clock's thread answers
+    }
+}
+
 bool recorder_rest_sleep(struct recorder_state *s, bool is_busy, uint64_t now_ms)
 {
     struct recorder_rest *rest = &s->rest;
     if (is_busy || !is_quiet(s)) {
         wake_up(s, now_ms);
-    } else if (!rest->is_resting && now_ms >= rest->quiet_since_ms + QUIET_MS) {
+    } else if (!rest->is_resting && !rest->has_read && now_ms >= rest->quiet_since_ms + QUIET_MS) {
         rest->is_resting = session_clock_rest(&s->clock);
         rest->began_ms = now_ms;
     }
     proc_sampler_set_rest(&s->sampler, rest->is_resting, now_ms);
     s->memory_snapshots.is_resting = proc_sampler_is_at_rest(&s->sampler);
     if (rest->is_resting) {
-        const bool has_settled = now_ms >= rest->began_ms + SETTLE_MS;
+        const bool has_settled = !rest->has_read && now_ms >= rest->began_ms + SETTLE_MS;
         poll_all(s, has_settled ? sleep_ms_of(s, now_ms) : SETTLE_MS);
     }
+    rest->has_read = false;
     return rest->is_resting;
 }
 

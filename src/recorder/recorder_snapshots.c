@@ -39,21 +39,16 @@ static void ask_to_wait(struct process_slot *slot, bool is_confined)
                                                   memory_order_relaxed, memory_order_relaxed);
 }
 
-// Sample all processes; memory snapshots of them `follow` or not. Return their sum.
-static uint64_t sample_all(struct recorder_state *s, uint64_t now_ms, bool follows)
+// Ask the main program to wait, if it has just been read.
+static void ask_main(const struct recorder_state *s, bool is_confined)
 {
-    CLEANUP(living_process_vec_release) struct living_process_vec living = {0};
-    (void)!recorder_living(s, &living); // without memory the curve has a gap
-    for (size_t i = 0; i < living.len; i++) {
-        const struct living_process *one = living.items + i;
-        struct proc_sample_facts facts = {0};
-        (void)proc_sampler_take(&s->sampler, one->pid, one->process, now_ms, follows,
-                                &facts); // 0: it has ended
-        if (one->slot == s->drain.main_slot && one->slot != SESSION_MAX_PROCESSES) {
-            ask_to_wait(program_slot(s), facts.is_confined);
-        }
+    struct process_slot *slot = program_slot(s);
+    const struct drain_process *process =
+        slot != NULL ? s->drain.processes + s->drain.main_slot : NULL;
+    if (process != NULL && process->aggregator != NULL && !process->is_dead &&
+        !process->aggregator->is_unread) {
+        ask_to_wait(slot, is_confined);
     }
-    return proc_sampler_settle(&s->sampler);
 }
 
 bool recorder_snapshots_are_awaited(const struct recorder_state *s)
@@ -84,14 +79,14 @@ static void let_go(struct process_slot *slot)
 // Glance at all processes. Return their sum.
 static uint64_t glance_at_all(struct recorder_state *s, uint64_t now_ms)
 {
-    const struct expense expense = expense_begin();
+    const struct expense expense = expense_begin(s);
     CLEANUP(living_process_vec_release) struct living_process_vec living = {0};
     (void)!recorder_living(s, &living); // without memory the curve has a gap
     for (size_t i = 0; i < living.len; i++) {
         const struct living_process *one = living.items + i;
         proc_sampler_glance(&s->sampler, one->pid, one->process, now_ms);
     }
-    return proc_sampler_end_glances(&s->sampler, now_ms, expense_ns(&expense));
+    return proc_sampler_end_glances(&s->sampler, now_ms, expense_ns(s, &expense));
 }
 
 // Whether the first snapshot can wait. A short run has one at its exit, where it waits for it, and
@@ -123,9 +118,11 @@ void recorder_snapshots_round(struct recorder_state *s, uint64_t now_ms)
         return;
     }
     proc_sampler_begin_round(&s->sampler, now_ms);
-    const struct expense expense = expense_begin();
-    rss_bytes = sample_all(s, now_ms, waits);
-    const uint64_t spent_ns = expense_ns(&expense);
+    struct expense expense = expense_begin(s);
+    bool is_confined = false; // the main program
+    rss_bytes = recorder_sample_all(s, now_ms, waits, &is_confined, &expense.aside_ns);
+    ask_main(s, is_confined);
+    const uint64_t spent_ns = expense_ns(s, &expense);
     s->sampled_processes = s->aggregator.processes.len;
     if (rss_bytes > 0) { // else no process was running
         s->newcomers_ms = now_ms + NEWCOMERS_MS + spent_ns / 10000;

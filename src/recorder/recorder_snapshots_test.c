@@ -5,6 +5,7 @@
 
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -552,9 +553,63 @@ static void memory_belongs_to_cairn_and_to_stacks(void **state)
     tear_down(&f);
 }
 
+// It has not let itself be read before.
+static void a_process_that_is_not_read_has_no_snapshot(void **state)
+{
+    (void)state;
+    struct fixture f;
+    set_up(&f);
+    add_process(&f, getppid())->aggregator->is_unread = true;
+    add_process(&f, getpid());
+    recorder_snapshots_round(f.s, 100);
+    assert_int_equal(last_count(&f), 1);
+    assert_int_equal(f.s->memory_snapshots.last.memory_snapshots.items[0].process, 1);
+    assert_int_equal(f.s->sampler.samples.len, 1);
+    tear_down(&f);
+}
+
+struct errand {
+    sem_t may_end;
+    sem_t was_released;
+};
+
+static void wait_for_leave(void *context)
+{
+    struct errand *errand = context;
+    while (sem_wait(&errand->may_end) != 0) {
+    }
+}
+
+static void release_errand(void *context)
+{
+    struct errand *errand = context;
+    (void)sem_post(&errand->was_released);
+}
+
+static void work_without_end_does_not_delay_the_end(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct errand errand;
+    const struct aside_work work = {
+        .run = wait_for_leave, .release = release_errand, .context = &errand};
+    set_up(&f);
+    assert_int_equal(sem_init(&errand.may_end, 0, 0), 0);
+    assert_int_equal(sem_init(&errand.was_released, 0, 0), 0);
+    f.s->is_stopped = true;
+    assert_int_equal(recorder_do_aside(f.s, &work), ERR_LIMIT);
+    assert_int_equal(f.s->left_asides, 1);
+    assert_int_equal(sem_post(&errand.may_end), 0);
+    while (sem_wait(&errand.was_released) != 0) { // its thread had it
+    }
+    tear_down(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_process_that_is_not_read_has_no_snapshot),
+        cmocka_unit_test(work_without_end_does_not_delay_the_end),
         cmocka_unit_test(a_short_run_has_its_snapshot_at_its_exit),
         cmocka_unit_test(a_run_that_waits_when_it_is_first_seen_has_its_snapshot),
         cmocka_unit_test(a_run_that_is_asked_after_its_exit_has_its_snapshot_at_once),

@@ -3,7 +3,15 @@
 #include "recorder/recorder_state.h"
 
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/clock.h"
+
+enum {
+    LAST_READS_MS = 500, // for files that are still to be read when recording ends
+    REPLACED_SHARE = 50, // the most that looks at processes that execute take of the time
+};
 
 void recorder_log(const struct recorder_state *s, const char *format, ...)
 {
@@ -64,10 +72,37 @@ static enum err tell_runtime(struct recorder_state *s, const struct rec_process 
     return strbuf_result(&s->said_runtimes);
 }
 
-enum err recorder_find_runtimes(struct recorder_state *s)
+// Read one process that waits for it. *out_was_one: there was one.
+static enum err find_runtime(struct recorder_state *s, size_t looks, bool *out_was_one)
+{
+    struct aggregator_process *process = NULL;
+    struct runtime_reading *reading = NULL;
+    TRY(process_runtimes_next(&s->runtimes, &s->aggregator, s->session.memfd, looks, &process,
+                              &reading));
+    *out_was_one = process != NULL;
+    if (process == NULL) {
+        return ERR_OK;
+    }
+    const struct aside_work work = {
+        .run = runtime_reading_take, .release = runtime_reading_free, .context = reading};
+    const bool is_over = recorder_do_aside(s, &work) == ERR_OK;
+    const enum err err =
+        process_runtimes_put(&s->runtimes, &s->aggregator, process, is_over ? reading : NULL);
+    if (is_over) {
+        runtime_reading_free(reading);
+    }
+    return err;
+}
+
+enum err recorder_find_runtimes(struct recorder_state *s, bool is_last)
 {
     struct process_runtimes *runtimes = &s->runtimes;
-    TRY(process_runtimes_round(runtimes, &s->aggregator, s->session.memfd));
+    const uint64_t end_ms = clock_monotonic_ms() + LAST_READS_MS;
+    bool goes_on = true;
+    while (goes_on) {
+        TRY(find_runtime(s, is_last ? SIZE_MAX : RUNTIMES_LOOKS_MAX, &goes_on));
+        goes_on = goes_on && is_last && clock_monotonic_ms() < end_ms;
+    }
     for (size_t i = 0; i < runtimes->news.len; i++) {
         TRY(tell_runtime(s, &s->aggregator.processes.items[runtimes->news.items[i]]->record));
     }
@@ -121,14 +156,82 @@ recorder_snapshot(struct recorder_state *s, enum rec_state state, struct aggrega
     return aggregator_snapshot_take(&s->aggregator, &s->sampler, &s->memory_snapshots, &facts, out);
 }
 
+struct program_reading {
+    struct strbuf path;
+    pid_t pid;
+    const struct runtime *runtime;
+};
+
+static void program_reading_free(void *context)
+{
+    struct program_reading *reading = context;
+    strbuf_release(&reading->path);
+    free(reading);
+}
+
+static void read_program(void *context)
+{
+    struct program_reading *reading = context;
+    reading->runtime = runtime_files_read(strbuf_text(&reading->path), reading->pid);
+}
+
+// Read the file of a static program aside.
+static enum err read_unrecorded(struct recorder_state *s, const struct unread_program *unread)
+{
+    const struct runtime *runtime = NULL;
+    struct program_reading *reading = calloc(1, sizeof(*reading));
+    if (reading == NULL) {
+        return ERR_NO_MEMORY;
+    }
+    reading->pid = unread->pid;
+    strbuf_append_text(&reading->path, string_table_get(&s->aggregator.strings, unread->program));
+    const struct aside_work work = {
+        .run = read_program, .release = program_reading_free, .context = reading};
+    if (recorder_do_aside(s, &work) == ERR_OK) {
+        runtime = reading->runtime;
+        program_reading_free(reading);
+    }
+    return runtime_files_put(&s->unrecorded.runtimes, unread->program, runtime);
+}
+
+static enum err read_all_unrecorded(struct recorder_state *s)
+{
+    const uint64_t end_ms = clock_monotonic_ms() + LAST_READS_MS;
+    struct unread_program_vec *unread = &s->unrecorded.unread;
+    while (unread->len > 0 && clock_monotonic_ms() < end_ms) {
+        const struct unread_program next = unread->items[--unread->len];
+        TRY(read_unrecorded(s, &next));
+    }
+    return ERR_OK;
+}
+
+// End the images that have been replaced. Whether they have takes a look at the process's map,
+// which may be long.
+static enum err end_replaced(struct recorder_state *s, uint64_t now_ms)
+{
+    const uint64_t begun_ns = clock_monotonic_ns();
+    if (begun_ns < s->next_replaced_ns) {
+        return ERR_OK;
+    }
+    for (size_t i = 0; i < s->unrecorded.recent.len; i++) {
+        const struct unrecorded_exec *exec = &s->unrecorded.recent.items[i]; // the list may change
+        const struct drain_replacement replacement = {
+            .pid = exec->pid, .joins = exec->joins, .time_ms = exec->time_ms};
+        if (drain_has_replaceable(&s->drain, &replacement) &&
+            !recorder_may_map(s, replacement.pid)) {
+            TRY(drain_end_replaced(&s->drain, &replacement, now_ms));
+        }
+    }
+    s->next_replaced_ns = begun_ns + (clock_monotonic_ns() - begun_ns) * REPLACED_SHARE;
+    return ERR_OK;
+}
+
 enum err recorder_hear_of_unrecorded(struct recorder_state *s, uint64_t now_ms)
 {
     TRY(unrecorded_list_hear(&s->unrecorded, &s->aggregator, &s->session, now_ms));
-    for (size_t i = 0; now_ms != UINT64_MAX && i < s->unrecorded.recent.len; i++) {
-        const struct unrecorded_exec *exec = &s->unrecorded.recent.items[i];
-        const struct drain_replacement replacement = {
-            .pid = exec->pid, .joins = exec->joins, .time_ms = exec->time_ms};
-        TRY(drain_end_replaced(&s->drain, &replacement, now_ms));
+    TRY(read_all_unrecorded(s));
+    if (now_ms != UINT64_MAX) {
+        TRY(end_replaced(s, now_ms));
     }
     return unrecorded_list_count_due(&s->unrecorded, &s->aggregator, now_ms);
 }

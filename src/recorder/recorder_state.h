@@ -13,6 +13,7 @@
 #include "attach/attach.h"
 #include "attach/plain_modules.h"
 #include "host/os/file.h"
+#include "recorder/aside/aside.h"
 #include "recorder/control/control_socket.h"
 #include "recorder/control/run_control.h"
 #include "recorder/ingest/drain.h"
@@ -90,6 +91,15 @@ struct recorder_rest {
     uint64_t quiet_since_ms; // nothing has been recorded since then
     uint64_t began_ms;       // of the rest
     bool is_resting;
+    bool has_read; // something aside, in this pass: it took an unknown time
+};
+
+// How long the lanes were not read while the recorder did not sleep.
+struct lane_gaps {
+    uint64_t since_ns; // CLOCK_MONOTONIC; 0: it sleeps, or has not begun
+    uint64_t since_processor_ns;
+    uint64_t longest_ns;
+    uint64_t longest_processor_ns; // of the recorder's own work
 };
 
 struct recorder_state {
@@ -106,7 +116,7 @@ struct recorder_state {
     uint64_t unjudged_ms;         // end of the latest snapshots, until they are judged; 0: they are
     uint64_t snapshot_peak_bytes; // of the heap until the latest snapshots were taken
     uint64_t snapshot_live_bytes; // of all processes, then
-    uint64_t drained_ns;          // of the time for the latest snapshots: reading events meanwhile
+    uint64_t served_ns;           // processor time for other processes, while one was read
     struct session_clock clock;
     struct recorder_rest rest;
     uint32_t tick_ms; // of the clock
@@ -128,12 +138,14 @@ struct recorder_state {
     struct strbuf output_absolute; // as `cairn ctl` names it
     uint64_t start_unix_ns;
     uint64_t next_stranger_check_ms; // next drain_find_strangers
-    struct pending_wait pending;     // for processes that have not joined yet
-    uint64_t said_after_ms;          // when to tell the user that other processes still run
-    uint64_t own_rss_bytes;          // the recorder's peak at the fork of the program
-    uint64_t program_rss_bytes;      // peak of the program and its children, after its end
-    uint64_t program_end_ms;         // end of the program; 0: not yet
-    uint64_t end_ms;                 // end of the last process, or of recording it; 0: not yet
+    struct lane_gaps gaps;
+    uint64_t next_replaced_ns;   // next looks at processes that execute others
+    struct pending_wait pending; // for processes that have not joined yet
+    uint64_t said_after_ms;      // when to tell the user that other processes still run
+    uint64_t own_rss_bytes;      // the recorder's peak at the fork of the program
+    uint64_t program_rss_bytes;  // peak of the program and its children, after its end
+    uint64_t program_end_ms;     // end of the program; 0: not yet
+    uint64_t end_ms;             // end of the last process, or of recording it; 0: not yet
     int signal_fd;
     int own_memory;   // own_memory.h
     bool has_thinned; // live blocks were sampled for lack of memory
@@ -154,7 +166,8 @@ struct recorder_state {
     struct joining_vec joining;
     struct settled_process_vec settled;
     struct searched_copy_vec copies;
-    uint32_t left_steps; // threads that did not come back in time
+    uint32_t left_steps;  // threads that did not come back in time
+    uint32_t left_asides; // the same, of other work aside
     struct exec_follow follow;
     struct plain_modules *plain_modules; // of attach_options; owned, kept if a thread was left
     struct process_runtimes runtimes;
@@ -245,6 +258,22 @@ enum err recorder_launch_with_agent(struct recorder_state *s,
                                     const struct launch_plan *plan,
                                     struct err_info *info) MUST_USE;
 
+// Do work aside, and serve the recorded processes meanwhile. Else, whatever the failure, `context`
+// is released or will be. ERR_LIMIT: it is not over in time; ERR_CANCELLED: recording ends; ERR_IO:
+// there is no thread.
+enum err recorder_do_aside(struct recorder_state *s, const struct aside_work *work) MUST_USE;
+
+// Note that a process did not let itself be read in time, if `err` says so; `process` may be NULL.
+// It is not read again: each attempt takes time, and a thread for good.
+void recorder_note_unread(struct recorder_state *s,
+                          struct aggregator_process *process,
+                          pid_t pid,
+                          enum err err);
+
+// Return whether a process maps the session, or may, read aside. One that does not let itself be
+// read does.
+bool recorder_may_map(void *s, pid_t pid);
+
 // Record until all processes have ended or the user stops it. ERR_NO_MEMORY, ERR_LIMIT: the
 // aggregator is full; it holds what was recorded until then.
 enum err recorder_loop(struct recorder_state *s, struct err_info *info) MUST_USE;
@@ -252,6 +281,8 @@ enum err recorder_loop(struct recorder_state *s, struct err_info *info) MUST_USE
 // Of the loop: begin a pass, and set the clock if it rests; then sleep without it until something
 // happens. False: there is something to do, or there was a moment ago. `is_busy`: in this pass.
 void recorder_rest_begin_pass(struct recorder_state *s);
+// The same of a pass while work is done aside; who asks for the session meanwhile ends the rest.
+void recorder_rest_serve(struct recorder_state *s);
 bool recorder_rest_sleep(struct recorder_state *s, bool is_busy, uint64_t now_ms);
 // The loop is over, whatever the reason.
 void recorder_rest_end(struct recorder_state *s);
@@ -295,5 +326,6 @@ void recorder_log(const struct recorder_state *s, const char *format, ...) PRINT
 enum err recorder_tell_hidden(struct recorder_state *s, const char *sentence, size_t len) MUST_USE;
 enum err recorder_tell_programs_hidden(struct recorder_state *s) MUST_USE;
 
-// Find the runtimes of new processes, and warn of those in the programs of the user's choice.
-enum err recorder_find_runtimes(struct recorder_state *s) MUST_USE;
+// Find the runtimes of new processes, one in each call, and warn of those in the programs of the
+// user's choice. `is_last`: of all, as far as they can be read soon.
+enum err recorder_find_runtimes(struct recorder_state *s, bool is_last) MUST_USE;

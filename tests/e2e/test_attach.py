@@ -338,7 +338,8 @@ def test_the_length_of_the_stops_is_printed(attachable):
     line = (rf"cairn: process {attachable.process.pid} was stopped for {number} \(threads: 1; {number} until all "
             rf"had stopped; {number} for \d+ functions; attempt \d+; (real-time|ordinary) priority\)\n")
     hooked = rf"(cairn: hooked in process {attachable.process.pid}: [\w, ]+ of '/.+'( \(libc\))?\n)+"
-    assert run.returncode == 0 and re.fullmatch(hooked + line + line, run.stderr), run.stderr
+    lanes = rf"cairn: the lanes were left unread for at most {number} \({number} of work\)\n"
+    assert run.returncode == 0 and re.fullmatch(hooked + line + lanes + line, run.stderr), run.stderr
 
 
 def test_children_that_are_forked_while_attached_belong_to_the_recording(scratch):

@@ -3,6 +3,7 @@
 recording ends when it shall."""
 import contextlib
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -19,6 +20,7 @@ from waiting import DEADLINE_SECONDS, read_until
 PAUSE_SECONDS = 0.5
 DURATION_SECONDS = 4
 END_SECONDS = 8
+
 
 
 @contextlib.contextmanager
@@ -63,11 +65,12 @@ def wait_recorded(process):
         assert time.monotonic() < end
 
 
-@pytest.mark.parametrize("ways", [["symbols", "unmap"], ["fuse"], ["half"]], ids=["symbols and unmap", "fuse", "half"])
+@pytest.mark.parametrize("ways", [["symbols", "unmap"], ["fuse"], ["half"], ["maps"]],
+                         ids=["symbols and unmap", "fuse", "half", "maps"])
 def test_no_process_holds_up_another_one(scratch, ways):
     with contextlib.ExitStack() as stack:
         begin = time.monotonic()
-        follower = stack.enter_context(Follower(scratch, "--duration", f"{DURATION_SECONDS}s"))
+        follower = stack.enter_context(Follower(scratch, "--verbose", "--duration", f"{DURATION_SECONDS}s"))
         victim = stack.enter_context(running(copy_of(scratch, "longest_pause", "victim")))
         wait_recorded(victim)
         for way in ways:
@@ -83,5 +86,6 @@ def test_no_process_holds_up_another_one(scratch, ways):
             assert f"cannot read '{scratch}/symbols/" in said
         if "fuse" in ways or "half" in ways:
             assert f"process {process.pid} does not let cairn read it in time; it is omitted" in said
+        assert re.search(r"the lanes were left unread for at most [0-9.]+ ms \([0-9.]+ ms of work\)", said)
         longest_us = int(victim.communicate(timeout=DEADLINE_SECONDS)[0])
         assert longest_us < PAUSE_SECONDS * 1e6

@@ -19,7 +19,7 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "recorder/control/control_socket.h"
-#include "recorder/test_network.h"
+#include "recorder/control/test_network.h"
 
 // Together longer than the client waits for a recorder that is stopped all the time.
 #define BUSY_MS    4000u

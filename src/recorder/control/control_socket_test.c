@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
-#include "recorder/test_network.h"
+#include "recorder/control/test_network.h"
 
 enum {
     NOTHING_YET = -2, // of receive

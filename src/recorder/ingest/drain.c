@@ -22,6 +22,7 @@ enum {
     STABLE_NS = 1000000,
     LOOKS_MAX = 16,         // at threads without events, in a pass
     THREAD_CHECK_MS = 1000, // interval of the checks whether the lanes' threads still live
+    CHECKS_MAX = 64,        // of them, in a pass
 };
 
 enum err drain_init(struct drain *drain,
@@ -366,19 +367,30 @@ static uint32_t count_ended_lanes(const struct drain *drain)
     return count;
 }
 
+static void check_thread(const struct drain *drain, struct drain_lane *lane)
+{
+    const struct drain_process *process = drain->processes + lane->process;
+    if (!lane->is_done && process->is_our_namespace && !process->is_dead) {
+        lane->is_done = !drain_process_has_thread(process, (pid_t)lane->reader.thread.thread_id);
+    }
+}
+
 // Find threads that ended without closing their lanes: by a raw system call, or because another
-// thread executed a program.
+// thread executed a program. A pass checks some of them, since each check takes a system call.
 static void check_threads(struct drain *drain)
 {
-    for (uint32_t i = 0; i < drain->active_count; i++) {
-        struct drain_lane *lane = drain->lanes[drain->active[i]];
-        const struct drain_process *process = drain->processes + lane->process;
-        if (!lane->is_done && process->is_our_namespace && !process->is_dead) {
-            lane->is_done =
-                !drain_process_has_thread(process, (pid_t)lane->reader.thread.thread_id);
-        }
+    drain->checked_lanes = (uint32_t)min_u64(drain->checked_lanes, drain->active_count);
+    const bool is_due = drain->clock_ms >= drain->next_thread_check_ms ||
+                        drain->active_count > drain->checked_lanes + LANES_UNREAD_MAX / 2;
+    if (is_due && drain->checks_left == 0) {
+        drain->next_thread_check_ms = drain->clock_ms + THREAD_CHECK_MS;
+        drain->checks_left = drain->active_count;
+        drain->checked_lanes = drain->active_count;
     }
-    drain->checked_lanes = drain->active_count;
+    drain->checks_left = (uint32_t)min_u64(drain->checks_left, drain->active_count);
+    for (uint32_t i = 0; i < CHECKS_MAX && drain->checks_left > 0; i++) {
+        check_thread(drain, drain->lanes[drain->active[--drain->checks_left]]);
+    }
 }
 
 enum err drain_image(struct drain *drain, uint32_t slot, uint64_t clock_ms)
@@ -447,17 +459,13 @@ static void note_counters(struct drain *drain)
 enum err drain_pass(struct drain *drain, uint64_t clock_ms, bool is_last, bool *out_was_busy)
 {
     drain->clock_ms = clock_ms;
+    drain->passes++;
     // Relaxed: it guards no other data. Before the lanes' states, so that none is counted twice.
     const uint32_t ended =
         atomic_load_explicit(&drain->session->header->ended_lanes, memory_order_relaxed);
     note_counters(drain);
     TRY(find_newcomers(drain, clock_ms));
-    drain->checked_lanes = (uint32_t)min_u64(drain->checked_lanes, drain->active_count);
-    if (clock_ms >= drain->next_thread_check_ms ||
-        drain->active_count > drain->checked_lanes + LANES_UNREAD_MAX / 2) {
-        drain->next_thread_check_ms = clock_ms + THREAD_CHECK_MS;
-        check_threads(drain);
-    }
+    check_threads(drain);
     const uint64_t last_stamp = is_last ? UINT64_MAX : drain_limit_of_pass(drain, clock_ms);
     TRY(begin_round(drain, is_last));
     drain->latest_stamp = session_stamp(drain->session);

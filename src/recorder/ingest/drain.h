@@ -121,6 +121,7 @@ struct drain {
     bool has_begun;      // processes have begun in this pass
     bool has_found_dead; // some processes are found dead and have no time of death
     bool has_dead;       // some processes are dead
+    uint64_t passes;     // number of them
     uint64_t clock_ms;   // of the current pass
     uint64_t corrupt_lanes;
     uint64_t corrupt_counters;
@@ -131,6 +132,7 @@ struct drain {
     uint64_t next_slot_scan_ms;
     uint64_t next_thread_check_ms;
     uint32_t checked_lanes; // the fewest active ones since the latest check of the threads
+    uint32_t checks_left;   // active lanes whose threads that check has still to look for
     uint64_t stable_ms;     // see drain_note_time
     uint64_t noted_ms;
     uint64_t noted_at_ns;
@@ -160,21 +162,26 @@ void drain_find_dead(struct drain *drain);
 
 // Declare processes dead that live but have nothing to do with the session: their slot may have
 // been overwritten, or they execute a program that cannot be recorded. Two checks in a row must
-// agree, because a process between two images is in neither. Reads /proc for each process.
-void drain_find_strangers(struct drain *drain);
+// agree, because a process between two images is in neither. `may_map` says whether a process maps
+// the session; it may run passes meanwhile.
+void drain_find_strangers(struct drain *drain,
+                          bool (*may_map)(void *context, pid_t pid),
+                          void *context);
 
 // The note of a process before it executes a program that will not be recorded.
 struct drain_replacement {
     pid_t pid;        // 0: not known
     uint64_t joins;   // images that had joined by then
     uint64_t time_ms; // time of the note
-    bool is_certain;  // it has succeeded
 };
 
-// End the image that the process had then if it has another one now: its blocks left with it. The
-// exec may still fail, so the process's mappings are checked. If they are unreadable, because it
-// has another identity, it ends with its process. Call it between two passes; clock_ms: of the last
-// one.
+// Return whether the process has an image of before the note. The exec may still fail, so whether
+// that has been replaced shows in the process's mappings.
+bool drain_has_replaceable(const struct drain *drain, const struct drain_replacement *exec)
+    MUST_USE;
+
+// End the image that the process had before the note: it has another one now, and its blocks left
+// with it. Call it between two passes; clock_ms: of the last one.
 enum err drain_end_replaced(struct drain *drain,
                             const struct drain_replacement *exec,
                             uint64_t clock_ms) MUST_USE;

@@ -228,33 +228,36 @@ replace_images(struct drain *drain, pid_t pid, const struct next_image *next, ui
     return ERR_OK;
 }
 
-// Return whether the slot holds an image that had joined before the exec, and the process no longer
-// maps that image's memory.
-static bool
-is_replaced(const struct drain *drain, uint32_t slot, const struct drain_replacement *exec)
+// Return the slot of the image that had joined before the exec; SESSION_MAX_PROCESSES: none.
+static uint32_t replaceable_slot(const struct drain *drain, const struct drain_replacement *exec)
 {
-    const struct drain_process *process = drain->processes + slot;
-    return process->aggregator != NULL && process->pid == exec->pid && !process->is_dead &&
-           process->aggregator->join_number < exec->joins &&
-           (exec->is_certain || !pid_lookup_may_map(process->pid, drain->session->memfd));
+    const uint32_t *index =
+        exec->pid > 0 ? map_u64_find(&drain->aggregator->last_of_pid, (uint64_t)exec->pid) : NULL;
+    if (index == NULL || drain->aggregator->processes.items[*index]->is_ended) {
+        return SESSION_MAX_PROCESSES;
+    }
+    for (uint32_t slot = 0; slot < drain->slot_count; slot++) {
+        const struct drain_process *process = drain->processes + slot;
+        if (process->aggregator != NULL && process->pid == exec->pid && !process->is_dead &&
+            process->aggregator->join_number < exec->joins) {
+            return slot;
+        }
+    }
+    return SESSION_MAX_PROCESSES;
+}
+
+bool drain_has_replaceable(const struct drain *drain, const struct drain_replacement *exec)
+{
+    return replaceable_slot(drain, exec) != SESSION_MAX_PROCESSES;
 }
 
 enum err
 drain_end_replaced(struct drain *drain, const struct drain_replacement *exec, uint64_t clock_ms)
 {
-    const uint32_t *index =
-        exec->pid > 0 ? map_u64_find(&drain->aggregator->last_of_pid, (uint64_t)exec->pid) : NULL;
-    if (index == NULL || drain->aggregator->processes.items[*index]->is_ended) {
-        return ERR_OK;
-    }
-    for (uint32_t slot = 0; slot < drain->slot_count; slot++) {
-        if (is_replaced(drain, slot, exec)) {
-            const struct next_image next = {.start_ms = drain_process_time(exec->time_ms, clock_ms),
-                                            .start_stamp = UINT64_MAX};
-            return replace_images(drain, exec->pid, &next, clock_ms);
-        }
-    }
-    return ERR_OK;
+    const struct next_image next = {.start_ms = drain_process_time(exec->time_ms, clock_ms),
+                                    .start_stamp = UINT64_MAX};
+    return drain_has_replaceable(drain, exec) ? replace_images(drain, exec->pid, &next, clock_ms)
+                                              : ERR_OK;
 }
 
 // Return the pid by which the recording names the process: ours, or its own if ours is unknown.
@@ -439,15 +442,20 @@ void drain_process_find_dead(struct drain *drain)
     }
 }
 
-void drain_find_strangers(struct drain *drain)
+void drain_find_strangers(struct drain *drain,
+                          bool (*may_map)(void *context, pid_t pid),
+                          void *context)
 {
     for (uint32_t slot = 0; slot < drain->slot_count; slot++) {
         struct drain_process *process = drain->processes + slot;
-        if (process->aggregator == NULL || process->is_dead) {
+        const struct aggregator_process *before = process->aggregator;
+        if (before == NULL || process->is_dead) {
             continue;
         }
-        const bool is_ours =
-            process->pid > 0 && pid_lookup_may_map(process->pid, drain->session->memfd);
+        const bool is_ours = process->pid > 0 && may_map(context, process->pid);
+        if (process->aggregator != before || process->is_dead) {
+            continue; // it has ended meanwhile
+        }
         process->strange_checks = is_ours ? 0 : process->strange_checks + 1;
         process->alive_ms = is_ours ? drain->clock_ms : process->alive_ms;
         if (process->strange_checks >= STRANGE_CHECKS_ENOUGH) {

@@ -13,8 +13,8 @@
 
 #include "aggregate/aggregator.h"
 #include "recorder/ingest/drain.h"
+#include "recorder/ingest/test_recorder.h"
 #include "recorder/session/session_create.h"
-#include "recorder/test_recorder.h"
 #include "target/producer/lane_producer.h"
 #include "target/producer/session_join.h"
 

@@ -2,7 +2,6 @@
 #include "recorder/memory/memory_areas.h"
 
 #include <elf.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,11 +18,7 @@
 #define MEMORY_PAGE_BYTES 4096u               // the smallest of any kernel
 #define PAGE_PRESENT      ((uint64_t)1 << 63) // pagemap: the page is in memory
 
-// A few milliseconds each, of reading and of parsing.
 enum {
-    READ_BYTES = 16384, // the kernel gives 4096 at most
-    PIECE_BYTES = 256 << 10,
-    PIECE_AREAS = 1024,
     GUARD_BYTES_MAX = 64 << 10,
 };
 
@@ -121,8 +116,7 @@ static bool cut_overtaken(struct memory_area_vec *areas, const struct memory_are
     return true;
 }
 
-static enum err
-parse(struct strbuf *text, const struct reading_pause *pause, struct memory_areas *out)
+enum err memory_areas_parse(struct strbuf *text, struct memory_areas *out)
 {
     CLEANUP(memory_areas_release) struct memory_areas areas = {.text = *text};
     *text = (struct strbuf){0};
@@ -143,9 +137,6 @@ parse(struct strbuf *text, const struct reading_pause *pause, struct memory_area
             take_figures(line, area);
         } else if (parse_head(line, begin, &head) && cut_overtaken(&areas.areas, &head)) {
             TRY(memory_area_vec_push(&areas.areas, head));
-            if (pause != NULL && areas.areas.len % PIECE_AREAS == 0) {
-                pause->take(pause->context);
-            }
             area = areas.areas.items + areas.areas.len - 1;
         } else {
             return ERR_CORRUPT;
@@ -157,11 +148,6 @@ parse(struct strbuf *text, const struct reading_pause *pause, struct memory_area
     }
     *out = TAKE(areas);
     return ERR_OK;
-}
-
-enum err memory_areas_parse(struct strbuf *text, struct memory_areas *out)
-{
-    return parse(text, NULL, out);
 }
 
 static uint64_t page_end(uint64_t address)
@@ -201,21 +187,6 @@ static uint64_t end_of_module(int memory, uint64_t start)
     return last > first ? page_end(start + last - first) : UINT64_MAX;
 }
 
-// Return the first area of the file that is mapped up to `index`. A .bss may lie between its parts.
-static size_t first_of_file(const struct memory_areas *areas, size_t index, const char *path)
-{
-    size_t first = index;
-    for (size_t i = index; i > 0; i--) {
-        const char *before = memory_area_path(areas, areas->areas.items + i - 1);
-        if (strcmp(before, path) == 0) {
-            first = i - 1;
-        } else if (before[0] != '\0') {
-            break;
-        }
-    }
-    return first;
-}
-
 static bool can_read_head(const struct memory_area *area, const struct page_source *pages)
 {
     uint64_t bits = 0;
@@ -227,11 +198,14 @@ static bool can_read_head(const struct memory_area *area, const struct page_sour
 void memory_areas_bound_bss(struct memory_areas *areas, int memory, const struct page_source *pages)
 {
     struct memory_area *items = areas->areas.items;
+    size_t first = 0; // of the file that was mapped last: a .bss may lie between its parts
     for (size_t i = 1; i < areas->areas.len; i++) {
         const char *path = memory_area_path(areas, items + i - 1);
+        if (path[0] != '\0' && strcmp(path, memory_area_path(areas, items + first)) != 0) {
+            first = i - 1;
+        }
         if (path[0] == '/' && memory_area_path(areas, items + i)[0] == '\0' &&
             items[i - 1].end == items[i].start) {
-            const size_t first = first_of_file(areas, i - 1, path);
             const uint64_t end = items[first].is_shared ? 0
                                  : can_read_head(items + first, pages)
                                      ? end_of_module(memory, items[first].start)
@@ -241,39 +215,17 @@ void memory_areas_bound_bss(struct memory_areas *areas, int memory, const struct
     }
 }
 
-static enum err read_text(int fd, const struct reading_pause *pause, struct strbuf *out)
+enum err memory_areas_read(pid_t pid, struct memory_areas *out)
 {
-    for (size_t paused_at = 0; out->len < SMAPS_BYTES_MAX;) {
-        if (!strbuf_reserve(out, READ_BYTES)) {
-            return ERR_NO_MEMORY;
-        }
-        const ssize_t got = read(fd, out->data + out->len, READ_BYTES);
-        if (got == 0 || (got < 0 && errno != EINTR)) {
-            return got == 0 ? ERR_OK : ERR_IO;
-        }
-        out->len += got > 0 ? (size_t)got : 0;
-        out->data[out->len] = '\0';
-        if (out->len - paused_at >= PIECE_BYTES) {
-            pause->take(pause->context);
-            paused_at = out->len;
-        }
-    }
-    return ERR_LIMIT;
-}
-
-enum err memory_areas_read(pid_t pid, const struct reading_pause *pause, struct memory_areas *out)
-{
+    CLEANUP(strbuf_release) struct strbuf text = {0};
     char path[64];
     (void)snprintf(path, sizeof(path), "/proc/%d/smaps", (int)pid); // fits
-    CLEANUP(strbuf_release) struct strbuf text = {0};
-    CLEANUP(fd_closep) int fd = -1;
-    struct err_info info;
-    TRY(file_open_read(path, &fd, &info));
-    TRY(read_text(fd, pause, &text));
+    TRY(file_read(path, SMAPS_BYTES_MAX, &text, NULL));
     if (text.len == 0) {
         return ERR_NOT_FOUND; // a zombie has no map
     }
-    return parse(&text, pause, out);
+    TRY(strbuf_result(&text));
+    return memory_areas_parse(&text, out);
 }
 
 bool memory_areas_is_guarded(const struct memory_areas *areas, size_t index)

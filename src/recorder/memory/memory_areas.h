@@ -46,16 +46,8 @@ struct memory_areas {
 // has in memory is larger than the whole.
 enum err memory_areas_parse(struct strbuf *text, struct memory_areas *out) MUST_USE;
 
-// What the caller does meanwhile, each few milliseconds, while a long map is read: a program may
-// have tens of thousands of areas, and others shall not wait for it.
-struct reading_pause {
-    void (*take)(void *context);
-    void *context;
-};
-
 // Read the areas of a process. ERR_NOT_FOUND: it has ended; other errors: it may not be read.
-enum err memory_areas_read(pid_t pid, const struct reading_pause *pause, struct memory_areas *out)
-    MUST_USE;
+enum err memory_areas_read(pid_t pid, struct memory_areas *out) MUST_USE;
 
 // A source of resident pages. `read` sets bit i of `bits` if page `first` + i is resident; false if
 // that is unknown. The caller has zeroed (count + 63) / 64 words.

@@ -20,8 +20,8 @@
 #define SAMPLE_COST_DIVISOR 167u
 
 // A sum that differs by less is the same.
-#define STEADY_DIVISOR 64u
-#define STEADY_BYTES   (256u << 10)
+#define STEADY_DIVISOR  64u
+#define STEADY_BYTES    (256u << 10)
 #define DOUBTED_DIVISOR 20u // so much of RSS is worth samples
 
 void proc_sampler_init(struct proc_sampler *sampler)
@@ -156,12 +156,10 @@ static uint64_t affordable_ms(uint64_t interval_ms, uint64_t spent_ns, uint64_t 
 }
 
 // proc(5): /proc/PID/status has the split by kind at the price of one short read.
-static bool read_status(pid_t pid,
-                        struct rec_rss_sample *sample,
-                        struct rec_process *record,
-                        struct proc_sample_facts *facts)
+static bool read_status(pid_t pid, struct proc_reading *out)
 {
     char text[8192];
+    struct rec_rss_sample *sample = &out->sample;
     if (!read_proc(pid, "status", text, sizeof(text))) {
         return false;
     }
@@ -171,36 +169,31 @@ static bool read_status(pid_t pid,
     sample->swap_bytes = proc_text_kib(text, "VmSwap");
     sample->rss_bytes = proc_text_kib(text, "VmRSS");
     sample->data_bytes = proc_text_kib(text, "VmData");
-    facts->is_confined = proc_text_kib(text, "Seccomp") != 0;
-    const uint64_t highest_bytes =
-        proc_text_kib(text, "VmHWM"); // of this image: an execve resets it
-    record->peak_rss_bytes = max_u64(record->peak_rss_bytes, highest_bytes);
-    return sample->rss_bytes > 0; // a zombie has none
+    out->is_confined = proc_text_kib(text, "Seccomp") != 0;
+    out->highest_bytes = proc_text_kib(text, "VmHWM"); // of this image: an execve resets it
+    return sample->rss_bytes > 0;                      // a zombie has none
 }
 
 // smaps_rollup is exact; status may lag by some pages a thread. The kernel walks the page tables
 // for it, so only the total and the shares of the kinds come from it. Kernels before 5.3 divide
 // only the total: then the anonymous memory counts as unshared.
-static void read_rollup(pid_t pid, struct unsettled_sample *taken)
+static void read_rollup(pid_t pid, struct proc_reading *out)
 {
     char text[4096];
-    struct rec_rss_sample *sample = &taken->sample;
-    taken->proportional_anonymous_bytes = sample->anonymous_bytes;
-    taken->proportional_file_bytes = sample->file_bytes;
-    taken->proportional_shmem_bytes = sample->shmem_bytes;
+    struct rec_rss_sample *sample = &out->sample;
     if (!read_proc(pid, "smaps_rollup", text, sizeof(text))) {
         return;
     }
     const uint64_t rss_bytes = proc_text_kib(text, "Rss");
     sample->rss_bytes = rss_bytes > 0 ? rss_bytes : sample->rss_bytes;
     if (proc_text_value(text, "Pss_Shmem") != NULL) {
-        taken->proportional_anonymous_bytes = proc_text_kib(text, "Pss_Anon");
-        taken->proportional_file_bytes = proc_text_kib(text, "Pss_File");
-        taken->proportional_shmem_bytes = proc_text_kib(text, "Pss_Shmem");
+        out->proportional_anonymous_bytes = proc_text_kib(text, "Pss_Anon");
+        out->proportional_file_bytes = proc_text_kib(text, "Pss_File");
+        out->proportional_shmem_bytes = proc_text_kib(text, "Pss_Shmem");
     } else if (proc_text_value(text, "Pss") != NULL) {
         const uint64_t rest_bytes = excess_u64(proc_text_kib(text, "Pss"), sample->anonymous_bytes);
-        taken->proportional_file_bytes = min_u64(sample->file_bytes, rest_bytes);
-        taken->proportional_shmem_bytes = rest_bytes - taken->proportional_file_bytes;
+        out->proportional_file_bytes = min_u64(sample->file_bytes, rest_bytes);
+        out->proportional_shmem_bytes = rest_bytes - out->proportional_file_bytes;
     }
 }
 
@@ -222,33 +215,45 @@ static void read_break(pid_t pid, struct rec_rss_sample *sample)
     }
 }
 
-uint64_t proc_sampler_take(struct proc_sampler *sampler,
-                           pid_t pid,
-                           struct aggregator_process *process,
-                           uint64_t now_ms,
-                           bool follows,
-                           struct proc_sample_facts *facts)
+void proc_reading_take(struct proc_reading *reading)
 {
-    struct unsettled_sample taken = {.process = process,
-                                     .sample = {.time_ms = now_ms,
-                                                .process = process->index,
-                                                .mapped_bytes = process->mapped_bytes}};
-    if (!read_status(pid, &taken.sample, &process->record, facts)) {
+    pid_t pid = reading->pid;
+    if (!read_status(pid, reading)) {
         pid = proc_file_living(pid);
-        if (!read_status(pid, &taken.sample, &process->record, facts)) {
-            return 0;
+        if (!read_status(pid, reading)) {
+            reading->sample = (struct rec_rss_sample){0};
+            return;
         }
     }
-    // A snapshot that follows corrects a single process; of several, it may miss some.
-    if (!follows || sampler->round.len > 0) {
-        read_rollup(pid, &taken);
+    if (!reading->is_brief) {
+        reading->proportional_anonymous_bytes = reading->sample.anonymous_bytes;
+        reading->proportional_file_bytes = reading->sample.file_bytes;
+        reading->proportional_shmem_bytes = reading->sample.shmem_bytes;
+        read_rollup(pid, reading);
     }
-    read_faults(pid, &taken.sample);
-    read_break(pid, &taken.sample);
+    read_faults(pid, &reading->sample);
+    read_break(pid, &reading->sample);
+}
+
+void proc_sampler_put(struct proc_sampler *sampler,
+                      const struct proc_reading *reading,
+                      struct aggregator_process *process,
+                      uint64_t now_ms)
+{
+    struct unsettled_sample taken = {.process = process,
+                                     .sample = reading->sample,
+                                     .proportional_anonymous_bytes =
+                                         reading->proportional_anonymous_bytes,
+                                     .proportional_file_bytes = reading->proportional_file_bytes,
+                                     .proportional_shmem_bytes = reading->proportional_shmem_bytes};
+    taken.sample.time_ms = now_ms;
+    taken.sample.process = process->index;
+    taken.sample.mapped_bytes = process->mapped_bytes;
+    process->record.peak_rss_bytes =
+        max_u64(process->record.peak_rss_bytes, reading->highest_bytes);
     if (unsettled_sample_vec_push(&sampler->round, taken) != ERR_OK) {
         process->latest_sample = taken.sample; // the curve has a gap
     }
-    return taken.sample.rss_bytes;
 }
 
 static int compare_unsettled(const void *left, const void *right)

@@ -109,20 +109,26 @@ uint64_t proc_sampler_end_glances(struct proc_sampler *sampler, uint64_t now_ms,
 // higher.
 void proc_sampler_begin_round(struct proc_sampler *sampler, uint64_t now_ms);
 
-// Facts of a sample besides its numbers.
-struct proc_sample_facts {
-    bool is_confined; // runs under seccomp
+// What is read of one process for a sample; it may be read aside.
+struct proc_reading {
+    pid_t pid;
+    bool is_brief; // slow but page-exact figures are omitted: a memory snapshot corrects the sample
+    // Results. rss_bytes is 0 if it cannot be read.
+    struct rec_rss_sample sample; // without time, process and mapped_bytes
+    uint64_t proportional_anonymous_bytes;
+    uint64_t proportional_file_bytes;
+    uint64_t proportional_shmem_bytes;
+    uint64_t highest_bytes; // the kernel's own high-water mark
+    bool is_confined;       // runs under seccomp
 };
 
-// Sample one process now; its record gets the kernel's own high-water mark. Return its resident
-// bytes, 0 if it cannot be read. If a memory snapshot `follows`, which corrects the sample, slow
-// but page-exact figures are omitted.
-uint64_t proc_sampler_take(struct proc_sampler *sampler,
-                           pid_t pid,
-                           struct aggregator_process *process,
-                           uint64_t now_ms,
-                           bool follows,
-                           struct proc_sample_facts *facts);
+void proc_reading_take(struct proc_reading *reading);
+
+// Add what was read of a process to the round; its record gets the high-water mark.
+void proc_sampler_put(struct proc_sampler *sampler,
+                      const struct proc_reading *reading,
+                      struct aggregator_process *process,
+                      uint64_t now_ms);
 
 // Store the samples of a round. Return the sum of their resident bytes; pages that several
 // processes share count once.

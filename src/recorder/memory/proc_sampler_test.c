@@ -22,9 +22,11 @@ enum {
 // Store one moment, as a round of samples would.
 static void sample(struct proc_sampler *s, struct aggregator_process *process, uint64_t now_ms)
 {
-    struct proc_sample_facts facts = {0};
+    struct proc_reading reading = {.pid = getpid(), .is_brief = true};
     proc_sampler_begin_round(s, now_ms);
-    assert_true(proc_sampler_take(s, getpid(), process, now_ms, true, &facts) > 0);
+    proc_reading_take(&reading);
+    assert_true(reading.sample.rss_bytes > 0);
+    proc_sampler_put(s, &reading, process, now_ms);
     assert_true(proc_sampler_settle(s) > 0);
     s->samples.items[s->samples.len - 1].rss_bytes = 10 * MB;
     proc_sampler_end_round(s, now_ms, 0);

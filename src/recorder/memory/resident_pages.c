@@ -13,34 +13,53 @@ enum err resident_pages_init(struct resident_pages *pages, const struct memory_a
     return ERR_OK;
 }
 
+void page_wants_release(struct page_wants *wants)
+{
+    page_want_vec_release(&wants->wants);
+    u64_vec_release(&wants->bits);
+}
+
 void resident_pages_release(struct resident_pages *pages)
 {
-    u64_vec_release(&pages->bits);
+    page_wants_release(&pages->wants);
     u64_vec_release(&pages->first_words);
 }
 
-enum err resident_pages_read(struct resident_pages *pages,
-                             size_t area,
-                             const struct page_source *source,
-                             bool *out_is_known)
+enum err resident_pages_want(struct resident_pages *pages, size_t area, bool *out_is_listed)
 {
     const struct memory_area *where = pages->map->areas.items + area;
-    const size_t count = (size_t)((where->end - where->start) / RESIDENT_PAGE_BYTES);
-    const size_t first = pages->bits.len;
-    *out_is_known = false;
-    if (source->read == NULL || count > pages->pages_left) {
+    struct page_wants *wants = &pages->wants;
+    const struct page_want want = {.area = area,
+                                   .first_page = where->start / RESIDENT_PAGE_BYTES,
+                                   .count =
+                                       (size_t)((where->end - where->start) / RESIDENT_PAGE_BYTES),
+                                   .first_word = wants->bits.len};
+    *out_is_listed = want.count <= pages->pages_left;
+    if (!*out_is_listed) {
         return ERR_OK;
     }
-    pages->pages_left -= count;
-    TRY(u64_vec_resize(&pages->bits, first + (count + 63) / 64));
-    *out_is_known = source->read(source->context, where->start / RESIDENT_PAGE_BYTES, count,
-                                 pages->bits.items + first);
-    if (*out_is_known) {
-        pages->first_words.items[area] = first;
-    } else {
-        pages->bits.len = first;
+    pages->pages_left -= want.count;
+    TRY(u64_vec_resize(&wants->bits, want.first_word + (want.count + 63) / 64));
+    return page_want_vec_push(&wants->wants, want);
+}
+
+void page_wants_read(struct page_wants *wants, const struct page_source *source)
+{
+    for (size_t i = 0; i < wants->wants.len && source->read != NULL; i++) {
+        struct page_want *want = wants->wants.items + i;
+        want->is_known = source->read(source->context, want->first_page, want->count,
+                                      wants->bits.items + want->first_word);
     }
-    return ERR_OK;
+}
+
+void resident_pages_take(struct resident_pages *pages)
+{
+    for (size_t i = 0; i < pages->wants.wants.len; i++) {
+        const struct page_want *want = pages->wants.wants.items + i;
+        if (want->is_known) {
+            pages->first_words.items[want->area] = want->first_word;
+        }
+    }
 }
 
 bool resident_pages_are_known(const struct resident_pages *pages, size_t area)
@@ -62,7 +81,7 @@ static uint64_t count_bits(const struct resident_pages *pages, uint64_t from, ui
         count += resident_pages_has(pages, from++);
     }
     for (; from + 64 <= to; from += 64) {
-        count += (uint64_t)__builtin_popcountll(pages->bits.items[from / 64]);
+        count += (uint64_t)__builtin_popcountll(pages->wants.bits.items[from / 64]);
     }
     while (from < to) {
         count += resident_pages_has(pages, from++);

@@ -4,6 +4,8 @@
 //   area 0    not read
 //   area 1    1110000111...    a bit a page, from a word of its own on
 //
+// The wanted areas are listed first, then read, which needs nothing else and may be done aside
+// (recorder_reading.c), then taken.
 // Memory: a bit a page of the areas that were read. At most RESIDENT_PAGES_MAX pages are read; for
 // areas beyond that, and for those without an answer of the kernel, it is unknown which.
 // Context: H.
@@ -23,21 +25,43 @@ enum {
 
 #define RESIDENT_PAGES_MAX ((size_t)16 << 20) // 64 GiB
 
+// An area whose pages are wanted.
+struct page_want {
+    size_t area;
+    uint64_t first_page;
+    size_t count;
+    size_t first_word; // in bits
+    bool is_known;     // it was read
+};
+DEFINE_VEC(page_want_vec, struct page_want);
+
+// What is read. Zeroed is empty.
+struct page_wants {
+    struct page_want_vec wants; // owned
+    struct u64_vec bits;        // owned; of all of them
+};
+
 struct resident_pages {
     const struct memory_areas *map; // borrowed
-    struct u64_vec bits;            // owned; of all areas that were read
+    struct page_wants wants;        // owned
     struct u64_vec first_words;     // owned; by area: its first word in bits, or UINT64_MAX
     size_t pages_left;
 };
 
+void page_wants_release(struct page_wants *wants);
+
+// Read all of them.
+void page_wants_read(struct page_wants *wants, const struct page_source *source);
+
 enum err resident_pages_init(struct resident_pages *pages, const struct memory_areas *map) MUST_USE;
 void resident_pages_release(struct resident_pages *pages);
 
-// Read an area, once. Set *out_is_known to false if the source has no answer.
-enum err resident_pages_read(struct resident_pages *pages,
-                             size_t area,
-                             const struct page_source *source,
-                             bool *out_is_known) MUST_USE;
+// Want the pages of an area, once. *out_is_listed: there is room for them.
+enum err resident_pages_want(struct resident_pages *pages, size_t area, bool *out_is_listed)
+    MUST_USE;
+
+// Take what was read of the wanted ones.
+void resident_pages_take(struct resident_pages *pages);
 
 // Whether the pages of an area are known.
 bool resident_pages_are_known(const struct resident_pages *pages, size_t area);
@@ -57,5 +81,5 @@ uint64_t resident_pages_index(const struct resident_pages *pages, size_t area, u
 
 static inline bool resident_pages_has(const struct resident_pages *pages, uint64_t index)
 {
-    return (pages->bits.items[index / 64] >> index % 64 & 1) != 0;
+    return (pages->wants.bits.items[index / 64] >> index % 64 & 1) != 0;
 }

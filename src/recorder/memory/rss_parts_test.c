@@ -295,25 +295,69 @@ static void count_pause(void *context)
     (*(unsigned *)context)++;
 }
 
-// Neighbours with different permissions are areas of their own.
-static void a_long_map_is_read_with_pauses(void **state)
+// Others are not held up by a map of many areas.
+static void a_long_map_is_split_with_pauses(void **state)
 {
     (void)state;
     enum {
-        AREAS = 4000
+        AREAS = 10000
     };
-    unsigned count = 0;
-    const struct reading_pause pause = {.take = count_pause, .context = &count};
-    uint8_t *pages = mmap(NULL, AREAS * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    assert_ptr_not_equal(pages, MAP_FAILED);
-    for (size_t i = 0; i < AREAS; i += 2) {
-        assert_int_equal(mprotect(pages + i * PAGE, PAGE, PROT_NONE), 0);
+    struct fixture f;
+    unsigned pauses = 0;
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    for (unsigned i = 0; i < AREAS; i++) { // neighbours that differ stay apart
+        strbuf_printf(&text, "%x-%x r-%cp 0 00:00 0 \nRss: 4 kB\n", 0x10001000 + i * 0x1000,
+                      0x10002000 + i * 0x1000, i % 2 != 0 ? 'x' : '-');
     }
-    CLEANUP(memory_areas_release) struct memory_areas map = {0};
-    assert_int_equal(memory_areas_read(getpid(), &pause, &map), ERR_OK);
-    assert_true(map.areas.len >= AREAS);
-    assert_true(count > 5);
-    assert_int_equal(munmap(pages, AREAS * PAGE), 0);
+    open_fixture(&f, strbuf_text(&text));
+    const struct rss_process what = {.aggregator = &f.aggregator,
+                                     .process = f.process,
+                                     .own = &f.own,
+                                     .stack_tops = &f.tops,
+                                     .stack_pointers = &f.pointers,
+                                     .pause = count_pause,
+                                     .context = &pauses};
+    assert_int_equal(rss_split(&what, &f.map, 0, &f.aggregator.strings, &f.snapshot, &f.tables),
+                     ERR_OK);
+    assert_int_equal(f.map.areas.len, AREAS);
+    assert_int_equal(f.snapshot.rss_bytes, AREAS * PAGE);
+    assert_int_equal(f.tables.parts.len, 1);
+    assert_int_equal(f.tables.parts.items[0].areas, AREAS);
+    assert_in_range(pauses, AREAS / 1024, AREAS / 256);
+    close_fixture(&f);
+}
+
+static bool allocate_meanwhile(void *context, struct page_wants *wants)
+{
+    struct fixture *f = context;
+    const struct page_source source = {.read = read_pages, .context = f};
+    page_wants_read(wants, &source);
+    allocate(f, 0x5002010, 5000);
+    return true;
+}
+
+// The pages are read aside, and events are counted meanwhile: the blocks are those of the end.
+static void blocks_that_come_while_pages_are_read_count(void **state)
+{
+    (void)state;
+    struct fixture f;
+    open_fixture(&f, "5000000-5010000 rw-p 0 00:00 0 [heap]\nRss: 64 kB\n");
+    allocate(&f, 0x5000010, 3000);
+    const struct rss_process what = {.aggregator = &f.aggregator,
+                                     .process = f.process,
+                                     .own = &f.own,
+                                     .stack_tops = &f.tops,
+                                     .stack_pointers = &f.pointers,
+                                     .is_heap_known = true,
+                                     .read_pages = allocate_meanwhile,
+                                     .context = &f};
+    assert_int_equal(rss_split(&what, &f.map, 0, &f.aggregator.strings, &f.snapshot, &f.tables),
+                     ERR_OK);
+    assert_int_equal(f.snapshot.requested_bytes, 8000);
+    assert_int_equal(f.snapshot.live_bytes, 8000);
+    assert_int_equal(f.snapshot.rss_bytes, 64 * 1024);
+    assert_int_equal(f.snapshot.flags & REC_SNAPSHOT_ESTIMATED, 0);
+    close_fixture(&f);
 }
 
 static void appended_tables_are_of_later_snapshots(void **state)
@@ -426,7 +470,8 @@ int main(void)
         cmocka_unit_test(owners_of_one_area_share_it),
         cmocka_unit_test(more_than_the_rest_has_room_for_is_of_blocks),
         cmocka_unit_test(memory_behind_a_file_is_its_own_as_far_as_its_headers_say),
-        cmocka_unit_test(a_long_map_is_read_with_pauses),
+        cmocka_unit_test(a_long_map_is_split_with_pauses),
+        cmocka_unit_test(blocks_that_come_while_pages_are_read_count),
         cmocka_unit_test(appended_tables_are_of_later_snapshots),
         cmocka_unit_test(what_an_allocator_says_divides_its_heap),
         cmocka_unit_test(memory_from_before_an_attach_is_named),

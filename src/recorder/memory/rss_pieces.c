@@ -13,6 +13,7 @@ enum {
     PAGE = 4096,
     ARENA_BYTES = 64 << 20,    // HEAP_MAX_SIZE of glibc on 64-bit machines
     STACK_BYTES_MAX = 8 << 20, // default of a thread's stack
+    PAUSE_AREAS = 1024,
 };
 
 // The state of cutting one area.
@@ -104,17 +105,18 @@ static bool is_own_note(const struct cutting *c, uint64_t address)
     return false;
 }
 
+// Return the first end of a known stack after `address`; UINT64_MAX: none.
+static uint64_t stack_top_after(const struct cutting *c, uint64_t address)
+{
+    const struct u64_vec *tops = c->what->stack_tops;
+    const size_t first = FIRST_WHERE(at, tops->len, tops->items[at] > address);
+    return first < tops->len ? tops->items[first] : UINT64_MAX;
+}
+
 // Return whether a known thread's stack fills the area from its start to above `address`.
 static bool is_known_stack(const struct cutting *c, uint64_t address)
 {
-    const struct memory_area *area = area_of(c, c->area);
-    for (size_t i = 0; i < c->what->stack_tops->len; i++) {
-        const uint64_t top = c->what->stack_tops->items[i];
-        if (top > address && top > area->start && top <= area->end) {
-            return true;
-        }
-    }
-    return false;
+    return stack_top_after(c, address) <= area_of(c, c->area)->end;
 }
 
 // Return the first claim of an allocator that ends behind `address`, or NULL.
@@ -151,13 +153,10 @@ static bool is_behind(const struct cutting *c, uint64_t address)
 // it is not larger than a stack, and a thread uses it.
 static bool is_used_stack(const struct cutting *c, const struct rss_piece *piece)
 {
-    bool is_used = false;
-    for (size_t i = 0; i < c->what->stack_pointers->len; i++) {
-        const uint64_t pointer = c->what->stack_pointers->items[i];
-        is_used = is_used || (piece->start <= pointer && pointer < piece->end);
-    }
-    return is_used && memory_areas_is_guarded(c->map, c->area) &&
-           piece->end - piece->start <= STACK_BYTES_MAX;
+    const struct u64_vec *pointers = c->what->stack_pointers;
+    const size_t first = FIRST_WHERE(at, pointers->len, pointers->items[at] >= piece->start);
+    return first < pointers->len && pointers->items[first] < piece->end &&
+           memory_areas_is_guarded(c->map, c->area) && piece->end - piece->start <= STACK_BYTES_MAX;
 }
 
 // Classify memory without a claim.
@@ -233,10 +232,7 @@ static uint64_t next_boundary(const struct cutting *c, uint64_t address)
         next = nearer(c->what->own->items[i].start, address, next);
         next = nearer(c->what->own->items[i].end, address, next);
     }
-    for (size_t i = 0; i < c->what->stack_tops->len; i++) {
-        next = nearer(c->what->stack_tops->items[i], address, next);
-    }
-    return next;
+    return nearer(stack_top_after(c, address), address, next);
 }
 
 static bool goes_on(const struct rss_piece *last, const struct rss_piece *piece)
@@ -275,6 +271,9 @@ enum err rss_pieces_cut(const struct rss_process *what,
 {
     struct cutting c = {.what = what, .map = map, .out = out};
     for (; c.area < map->areas.len; c.area++) {
+        if (c.area % PAUSE_AREAS == PAUSE_AREAS - 1 && what->pause != NULL) {
+            what->pause(what->context);
+        }
         const struct memory_area *area = area_of(&c, c.area);
         const char *path = path_of(&c, c.area);
         if (path[0] != '/') {

@@ -53,16 +53,23 @@ struct foreign_heap {
     bool is_whole;                 // all free memory is known
 };
 
-// What is known about a process besides its map; all borrowed.
+struct page_wants;
+
+// What is known about a process besides its map; all borrowed. Without read_pages the source is
+// read at once.
 struct rss_process {
     const struct aggregator *aggregator;
     const struct aggregator_process *process;
     const struct address_range_vec *own;  // cairn's own memory
-    const struct u64_vec *stack_tops;     // end of the highest page of known threads' stacks
-    const struct u64_vec *stack_pointers; // of sleeping threads, in any order
+    const struct u64_vec *stack_tops;     // ends of known threads' stacks, in order
+    const struct u64_vec *stack_pointers; // of sleeping threads, in order
     const struct foreign_heap *foreign;   // NULL: none
     struct page_source pages;             // read is NULL: none
     bool is_heap_known;                   // the aggregator has all its live blocks
+    // Read all wanted pages. Return whether events were counted meanwhile.
+    bool (*read_pages)(void *context, struct page_wants *wants);
+    void (*pause)(void *context); // each millisecond of a long map; NULL: none
+    void *context;
 };
 
 struct rss_piece {

@@ -2,6 +2,7 @@
 #include "recorder/memory/rss_split.h"
 
 #include "base/compiler.h"
+#include "base/hash.h"
 #include "base/minmax.h"
 #include "base/order.h"
 #include "base/search.h"
@@ -13,6 +14,8 @@ enum {
     FREE_HEAD = 48,         // of a free chunk: what malloc_trim keeps of it
     MAPPED_HEAD = 16,       // of a block that has a mapping of its own
     MAPPED_MIN = 128 << 10, // its default minimum size
+    RECENT_PARTS = 256,
+    PAUSE_STEPS = 1024, // a millisecond of work
 };
 
 #define SEARCHED_BYTES_MIN ((uint64_t)1 << 20) // of sparse pages
@@ -59,6 +62,7 @@ struct splitting {
     enum err err; // of a visit to a block
     bool is_estimated;
     struct split_part_vec parts;
+    uint32_t recent[RECENT_PARTS]; // by hash: 1 + index in parts
     uint64_t requested_bytes;
     struct sparse_pages sparse;
 };
@@ -187,11 +191,19 @@ static void measure_block(struct splitting *s,
     survivors_count(&s->survivors, piece->area, within(piece, own));
 }
 
+static void pause_sometimes(const struct splitting *s, size_t step)
+{
+    if (step % PAUSE_STEPS == PAUSE_STEPS - 1 && s->what->pause != NULL) {
+        s->what->pause(s->what->context);
+    }
+}
+
 // Count what the allocator of a process says is free: all of it, and the whole pages of it.
 static void measure_free(struct splitting *s)
 {
     const struct address_range_vec *ranges = &s->what->foreign->free;
     for (size_t i = 0; i < ranges->len; i++) {
+        pause_sometimes(s, i);
         const struct address_range range = ranges->items[i];
         struct rss_piece *piece = piece_at(s, range.start);
         if (piece == NULL || piece->kind != REC_PART_KEPT || !has_pages(s, piece)) {
@@ -205,14 +217,55 @@ static void measure_free(struct splitting *s)
     }
 }
 
-// Read which pages of an area are resident. Without an answer its pieces are estimated.
-static enum err read_pages(struct splitting *s, size_t area)
+// Return the end of the pieces of one area, and whether its pages say how to divide it.
+static size_t end_of_area(const struct splitting *s, size_t first, bool *out_needs_pages)
 {
-    bool is_known = true;
-    if (s->map->areas.items[area].rss_bytes > 0) {
-        TRY(resident_pages_read(&s->pages, area, &s->what->pages, &is_known));
+    const size_t area = s->pieces.items[first].area;
+    size_t end = first;
+    bool is_heap = false;
+    while (end < s->pieces.len && s->pieces.items[end].area == area) {
+        is_heap |= s->pieces.items[end++].kind == REC_PART_KEPT;
     }
-    s->is_estimated = s->is_estimated || !is_known;
+    *out_needs_pages = is_heap || end - first > 1;
+    return end;
+}
+
+static enum err want_pages(struct splitting *s)
+{
+    TRY(resident_pages_init(&s->pages, s->map));
+    for (size_t first = 0; first < s->pieces.len;) {
+        const size_t area = s->pieces.items[first].area;
+        bool needs_pages = false;
+        bool is_listed = true;
+        first = end_of_area(s, first, &needs_pages);
+        if (needs_pages && s->map->areas.items[area].rss_bytes > 0) {
+            TRY(resident_pages_want(&s->pages, area, &is_listed));
+        }
+    }
+    return ERR_OK;
+}
+
+// Cut the map, and find what the allocator has.
+static enum err find_pieces(struct splitting *s)
+{
+    rss_piece_vec_clear(&s->pieces);
+    s->requested_bytes = 0;
+    TRY(rss_pieces_cut(s->what, s->map, &s->pieces));
+    find_heap(s);
+    return ERR_OK;
+}
+
+// Read which pages are resident. If events were counted meanwhile, the blocks are others now.
+static enum err read_pages(struct splitting *s)
+{
+    TRY(want_pages(s));
+    struct page_wants *wants = &s->pages.wants;
+    if (s->what->read_pages == NULL) {
+        page_wants_read(wants, &s->what->pages);
+    } else if (wants->wants.len > 0 && s->what->read_pages(s->what->context, wants)) {
+        TRY(find_pieces(s));
+    }
+    resident_pages_take(&s->pages);
     return ERR_OK;
 }
 
@@ -259,19 +312,17 @@ static void share_out(struct splitting *s, size_t first, size_t end)
     give_rest(s, first, end, largest, area->rss_bytes - given);
 }
 
+// Without an answer the pieces of an area are estimated.
 static enum err measure(struct splitting *s)
 {
-    TRY(resident_pages_init(&s->pages, s->map));
+    TRY(read_pages(s));
     for (size_t first = 0; first < s->pieces.len;) {
         const size_t area = s->pieces.items[first].area;
-        size_t end = first;
-        bool is_heap = false;
-        while (end < s->pieces.len && s->pieces.items[end].area == area) {
-            is_heap |= s->pieces.items[end++].kind == REC_PART_KEPT;
-        }
-        if (is_heap || end - first > 1) {
-            TRY(read_pages(s, area));
-        }
+        bool needs_pages = false;
+        const size_t end = end_of_area(s, first, &needs_pages);
+        s->is_estimated =
+            s->is_estimated || (needs_pages && s->map->areas.items[area].rss_bytes > 0 &&
+                                !resident_pages_are_known(&s->pages, area));
         share_out(s, first, end);
         first = end;
     }
@@ -304,6 +355,55 @@ claim_of(const struct splitting *s, const struct rss_piece *piece, const struct 
     };
 }
 
+static int compare_parts(const void *left, const void *right)
+{
+    const struct rec_part *a = left;
+    const struct rec_part *b = right;
+    return order_u64(a->kind, b->kind)
+               ?: order_u64(a->path, b->path)
+               ?: order_u64(a->node, b->node);
+}
+
+static int compare_split_parts(const void *left, const void *right)
+{
+    const struct split_part *a = left;
+    const struct split_part *b = right;
+    return compare_parts(&a->part, &b->part)
+               ?: order_u64(a->claim.device, b->claim.device)
+               ?: order_u64(a->claim.inode, b->claim.inode);
+}
+
+static void add_part(struct rec_part *sum, const struct rec_part *part)
+{
+    sum->areas += part->areas;
+    sum->is_estimate |= part->is_estimate;
+    sum->virtual_bytes += part->virtual_bytes;
+    sum->rss_bytes += part->rss_bytes;
+    sum->swap_bytes += part->swap_bytes;
+}
+
+static void add_split_part(struct split_part *sum, const struct split_part *more)
+{
+    add_part(&sum->part, &more->part);
+    sum->claim.shared_bytes += more->claim.shared_bytes;
+    sum->claim.proportional_bytes += more->claim.proportional_bytes;
+}
+
+// A map of tens of thousands of areas has few different parts.
+static enum err keep_part(struct splitting *s, const struct split_part *part)
+{
+    const uint64_t key = hash_mix(part->part.kind ^ (uint64_t)part->part.path << 8 ^
+                                  hash_mix(part->part.node ^ part->claim.inode << 1));
+    uint32_t *recent = s->recent + key % RECENT_PARTS;
+    struct split_part *same = *recent != 0 ? s->parts.items + *recent - 1 : NULL;
+    if (same != NULL && compare_split_parts(same, part) == 0) {
+        add_split_part(same, part);
+        return ERR_OK;
+    }
+    *recent = (uint32_t)s->parts.len + 1;
+    return split_part_vec_push(&s->parts, *part);
+}
+
 static enum err push_part(struct splitting *s,
                           const struct rss_piece *piece,
                           struct rec_part part,
@@ -313,8 +413,7 @@ static enum err push_part(struct splitting *s,
     part.node = piece->node;
     part.areas = 1;
     TRY(string_table_intern_text(strings, path, &part.path));
-    return split_part_vec_push(
-        &s->parts, (struct split_part){.part = part, .claim = claim_of(s, piece, &part)});
+    return keep_part(s, &(struct split_part){.part = part, .claim = claim_of(s, piece, &part)});
 }
 
 // Return the kind of a heap that is only partly in the aggregator.
@@ -404,33 +503,6 @@ push_heap(struct splitting *s, const struct rss_piece *piece, struct string_tabl
                                 strings, unknown_heap(s->what, piece));
 }
 
-static int compare_parts(const void *left, const void *right)
-{
-    const struct rec_part *a = left;
-    const struct rec_part *b = right;
-    return order_u64(a->kind, b->kind)
-               ?: order_u64(a->path, b->path)
-               ?: order_u64(a->node, b->node);
-}
-
-static int compare_split_parts(const void *left, const void *right)
-{
-    const struct split_part *a = left;
-    const struct split_part *b = right;
-    return compare_parts(&a->part, &b->part)
-               ?: order_u64(a->claim.device, b->claim.device)
-               ?: order_u64(a->claim.inode, b->claim.inode);
-}
-
-static void add_part(struct rec_part *sum, const struct rec_part *part)
-{
-    sum->areas += part->areas;
-    sum->is_estimate |= part->is_estimate;
-    sum->virtual_bytes += part->virtual_bytes;
-    sum->rss_bytes += part->rss_bytes;
-    sum->swap_bytes += part->swap_bytes;
-}
-
 // Append the parts and their claims; those of one kind, name and stack are one part, and those of
 // one file besides one claim.
 static enum err append_parts(struct splitting *s, uint32_t index, struct rss_tables *tables)
@@ -472,6 +544,7 @@ static enum err make_parts(struct splitting *s, struct string_table *strings)
 {
     for (size_t i = 0; i < s->pieces.len; i++) {
         const struct rss_piece *piece = s->pieces.items + i;
+        pause_sometimes(s, i);
         if (piece->kind == REC_PART_KEPT) {
             TRY(push_heap(s, piece, strings));
             continue;
@@ -566,8 +639,7 @@ enum err rss_split(const struct rss_process *what,
 {
     CLEANUP(splitting_release)
     struct splitting s = {.what = what, .map = map};
-    TRY(rss_pieces_cut(what, map, &s.pieces));
-    find_heap(&s);
+    TRY(find_pieces(&s));
     TRY(measure(&s));
     TRY(make_parts(&s, strings));
     TRY(find_survivors(&s, index, &tables->survivors));

@@ -11,9 +11,9 @@ enum {
 
 enum err survivors_init(struct survivors *survivors, const struct resident_pages *pages)
 {
-    *survivors =
-        (struct survivors){.pages = pages, .steps_left = pages->bits.len * 64 * STEPS_PER_PAGE};
-    return page_fill_vec_resize(&survivors->fill, pages->bits.len * 64);
+    *survivors = (struct survivors){.pages = pages,
+                                    .steps_left = pages->wants.bits.len * 64 * STEPS_PER_PAGE};
+    return page_fill_vec_resize(&survivors->fill, pages->wants.bits.len * 64);
 }
 
 void survivors_release(struct survivors *survivors)

@@ -35,7 +35,6 @@ enum {
     ARENAS_MAX = 4096,
     BLOCKS_MAX = 1 << 16,
     DATA_BYTES_MAX = 256 << 10, // of libc, or of a static program
-    PAUSE_CHUNKS = 4096,
 };
 
 struct heap_info {
@@ -60,7 +59,6 @@ union arena_state {
 struct reading {
     const struct memory_areas *map;
     const struct memory_source *memory;
-    const struct reading_pause *pause;
     struct foreign_heap *out;
     struct u64_vec arenas; // addresses of states; the main one is the last
     size_t chunks_left;
@@ -228,13 +226,6 @@ static enum err push_free(struct reading *r, uint64_t address, uint64_t bytes)
                                   (struct address_range){.start = address, .end = address + bytes});
 }
 
-static void pause_sometimes(struct reading *r)
-{
-    if (--r->chunks_left % PAUSE_CHUNKS == 0) {
-        r->pause->take(r->pause->context);
-    }
-}
-
 // Note the free chunks of a list, from its head to its head again.
 static enum err walk_bin(struct reading *r, uint64_t head, uint64_t first)
 {
@@ -246,7 +237,7 @@ static enum err walk_bin(struct reading *r, uint64_t head, uint64_t first)
             r->out->is_whole = false;
             return ERR_OK;
         }
-        pause_sometimes(r);
+        r->chunks_left--;
         TRY(push_free(r, at, chunk_bytes(r, at, &chunk)));
         before = at;
         at = chunk.next;
@@ -267,7 +258,7 @@ static enum err walk_fast_list(struct reading *r, uint64_t first)
             r->out->is_whole = false;
             return ERR_OK;
         }
-        pause_sometimes(r);
+        r->chunks_left--;
         TRY(push_free(r, at, bytes));
         const uint64_t plain = chunk.next ^ (at + CHUNK_LINKS) >> 12;
         at = plain == 0 || claim_at(r, plain) != NULL ? plain : chunk.next;
@@ -390,14 +381,12 @@ static void reading_release(struct reading *r)
 enum err glibc_heap_read(const struct memory_areas *map,
                          const struct memory_source *memory,
                          const struct u64_vec *stack_tops,
-                         const struct reading_pause *pause,
                          struct foreign_heap *out)
 {
     CLEANUP(foreign_heap_release) struct foreign_heap found = {.is_whole = true};
     CLEANUP(reading_release)
     struct reading r = {.map = map,
                         .memory = memory,
-                        .pause = pause,
                         .out = &found,
                         .chunks_left = CHUNKS_MAX,
                         .blocks_left = BLOCKS_MAX};

@@ -13,8 +13,8 @@
 // that meanwhile. So each chunk is checked: it is within a heap, and the next one of its list names
 // it. A list that fails ends, and is_whole is false. Blocks in the caches of threads count as in
 // use.
-// Context: H. The program can write anything there: each step is bounded, and what is found is only
-// compared with the map.
+// Context: H, any thread. The program can write anything there: each step is bounded, and what is
+// found is only compared with the map. A page may not answer, so it is read aside (aside/aside.h).
 // Cost: a small read for each free chunk, at most CHUNKS_MAX.
 #pragma once
 
@@ -30,5 +30,4 @@
 enum err glibc_heap_read(const struct memory_areas *map,
                          const struct memory_source *memory,
                          const struct u64_vec *stack_tops,
-                         const struct reading_pause *pause,
                          struct foreign_heap *out) MUST_USE;

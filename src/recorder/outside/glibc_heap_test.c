@@ -40,13 +40,6 @@ enum {
     CHANGES = 20000,
 };
 
-static void pause_nothing(void *context)
-{
-    (void)context;
-}
-
-static const struct reading_pause no_pause = {.take = pause_nothing};
-
 // What the child says of its heap.
 struct told {
     size_t free_bytes;
@@ -122,8 +115,8 @@ static void read_child(pid_t child, struct foreign_heap *out)
     int memory_fd = open(path, O_RDONLY | O_CLOEXEC);
     assert_true(memory_fd >= 0);
     const struct memory_source memory = {.read = memory_read, .context = &memory_fd};
-    assert_int_equal(memory_areas_read(child, &no_pause, &map), ERR_OK);
-    assert_int_equal(glibc_heap_read(&map, &memory, &tops, &no_pause, out), ERR_OK);
+    assert_int_equal(memory_areas_read(child, &map), ERR_OK);
+    assert_int_equal(glibc_heap_read(&map, &memory, &tops, out), ERR_OK);
     assert_int_equal(close(memory_fd), 0);
 }
 
@@ -225,7 +218,7 @@ static void read_map(struct drawn *drawn, struct foreign_heap *out)
                               "20000000-20006000 rw-p 00000000 00:00 0\nRss: 24 kB\n");
     assert_int_equal(memory_areas_parse(&text, &map), ERR_OK);
     const struct memory_source memory = {.read = read_drawn, .context = drawn};
-    assert_int_equal(glibc_heap_read(&map, &memory, &tops, &no_pause, out), ERR_OK);
+    assert_int_equal(glibc_heap_read(&map, &memory, &tops, out), ERR_OK);
 }
 
 static void check(const struct foreign_heap *heap)

@@ -9,8 +9,9 @@
 // and the size of both. glibc keeps some stacks for the next threads; these have descriptors, too.
 // The descriptor is looked for at the end of the area, where a stack of the usual size ends, and
 // above the stack pointer. A running thread whose stack is joined with other memory may be missed.
-// Context: H. The program may write such numbers anywhere: only the memory from the inaccessible
-// area before it up to there counts as a stack then.
+// Context: H, any thread; it is read aside (aside/aside.h). The program may write such numbers
+// anywhere: only the memory from the inaccessible area before it up to there counts as a stack
+// then.
 // Cost: some pages of each area behind an inaccessible one; two small reads a thread, if there is
 // such an area.
 #pragma once

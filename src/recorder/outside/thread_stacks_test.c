@@ -142,8 +142,7 @@ static void stacks_of_running_threads_are_found(void **state)
     assert_true(memory_fd >= 0 && pages_fd >= 0);
     const struct memory_source memory = {.read = memory_read, .context = &memory_fd};
     const struct page_source pages = {.read = pagemap_read, .context = &pages_fd};
-    const struct reading_pause pause = {0};
-    assert_int_equal(memory_areas_read(getpid(), &pause, &map), ERR_OK);
+    assert_int_equal(memory_areas_read(getpid(), &map), ERR_OK);
     assert_int_equal(thread_stacks_find(getpid(), &map, &memory, &pages, &tops, &pointers), ERR_OK);
     const uint64_t stack_bytes = UINT64_C(64) << 20;
     assert_true(has_between(&tops, sleeper.address, sleeper.address + stack_bytes) ||

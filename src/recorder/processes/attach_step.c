@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "recorder/processes/attach_step.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -8,22 +9,15 @@
 #include "base/clock.h"
 #include "host/os/file.h"
 #include "host/os/proc_file.h"
-#include "host/os/quiet_thread.h"
+#include "recorder/aside/aside.h"
 #include "recorder/processes/page_probe.h"
 #include "recorder/processes/pid_lookup.h"
 #include "recorder/session/session_create.h"
 #include "session/recorder_wake.h"
 
-enum stage {
-    STAGE_RUNNING,
-    STAGE_OVER,
-    STAGE_LEFT,
-};
-
 enum {
     USUAL_MS = 1000,
     LIMIT_MS = 60000, // nothing waits for a step but the process that it is about
-    POLL_NS = 500000,
 };
 
 // Return whether a process or one of its ancestors is recorded: what recorded processes start is
@@ -82,17 +76,10 @@ static void free_step(struct attach_step *step)
     free(step);
 }
 
-static bool move_to(struct attach_step *step, enum stage stage)
-{
-    uint32_t running = STAGE_RUNNING;
-    // Release: pairs with the acquire of attach_step_is_over. Acquire: the other side's writes.
-    return atomic_compare_exchange_strong_explicit(&step->stage, &running, stage,
-                                                   memory_order_acq_rel, memory_order_acquire);
-}
-
 // The recorder has left the step: undo it.
-static void clean_up(struct attach_step *step)
+static void clean_up(void *context)
 {
+    struct attach_step *step = context;
     struct err_info unused = {0};
     if (step->attach != NULL) {
         (void)!attach_end(step->attach, &unused); // then its hooks do nothing
@@ -107,18 +94,19 @@ static bool reads_files(enum attach_step_kind kind)
     return kind == STEP_OPEN || kind == STEP_SEARCH || kind == STEP_SEARCH_COPY;
 }
 
-static void *run_step(void *context)
+static void run_step(void *context)
 {
     struct attach_step *step = context;
     step->result = reads_files(step->kind) ? page_probe_touch(step->pid) : ERR_OK;
     step->result = step->result == ERR_OK ? take_step(step) : step->result;
-    if (!move_to(step, STAGE_OVER)) {
-        (void)pthread_detach(pthread_self());
-        clean_up(step);
-    } else if (step->session != NULL) {
-        session_wake_recorder(step->session->header); // it joins the thread before it frees that
+}
+
+static void wake_recorder(void *context)
+{
+    const struct attach_step *step = context;
+    if (step->session != NULL) {
+        session_wake_recorder(step->session->header);
     }
-    return NULL;
 }
 
 struct attach_step *attach_step_start(const struct attach_step *wanted)
@@ -130,20 +118,19 @@ struct attach_step *attach_step_start(const struct attach_step *wanted)
     *step = *wanted;
     step->session_fd = step->session != NULL ? fcntl(step->session->memfd, F_DUPFD_CLOEXEC, 0) : -1;
     step->deadline_ms = clock_monotonic_ms() + LIMIT_MS;
-    step->has_thread = true; // before the thread may free the step
-    const int problem = quiet_thread_start(&step->thread, run_step, step);
-    if (problem != 0) {
-        step->has_thread = false;
-        step->result = err_set_errno(&step->trouble, problem, "cannot start a thread");
-        (void)move_to(step, STAGE_OVER); // it runs nowhere
+    const struct aside_work work = {
+        .run = run_step, .release = clean_up, .tell = wake_recorder, .context = step};
+    struct aside *aside = aside_start(&work);
+    if (aside == NULL) { // nothing else has the step
+        step->result = err_set_errno(&step->trouble, errno, "cannot start a thread");
     }
+    step->aside = aside;
     return step;
 }
 
 bool attach_step_is_over(const struct attach_step *step)
 {
-    // Acquire: pairs with the release of the thread.
-    return atomic_load_explicit(&step->stage, memory_order_acquire) == STAGE_OVER;
+    return step->aside == NULL || aside_is_over(step->aside);
 }
 
 bool attach_step_is_late(const struct attach_step *step)
@@ -158,27 +145,18 @@ bool attach_step_is_slow(const struct attach_step *step)
 
 bool attach_step_await(const struct attach_step *step, uint64_t limit_ms)
 {
-    const uint64_t end_ms = clock_monotonic_ms() + limit_ms;
-    while (!attach_step_is_over(step)) {
-        if (clock_monotonic_ms() > end_ms) {
-            return false;
-        }
-        clock_sleep_ns(POLL_NS);
-    }
-    return true;
+    return step->aside == NULL || aside_await(step->aside, limit_ms * NS_PER_MS);
 }
 
 void attach_step_free(struct attach_step *step)
 {
     if (step != NULL) {
-        if (step->has_thread) {
-            (void)pthread_join(step->thread, NULL); // it has ended, or is about to
-        }
+        aside_free(step->aside);
         free_step(step);
     }
 }
 
 bool attach_step_leave(struct attach_step *step)
 {
-    return move_to(step, STAGE_LEFT);
+    return step->aside != NULL && aside_leave(step->aside);
 }

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: MIT
-// attach_step: one step of attaching to a process, on a thread of its own.
+// attach_step: one step of attaching to a process, aside (aside.h).
 //
-// The memory and the files of a process are read as it lets them be read: a page of its own file
-// system (FUSE) may never come, a table of symbols may be huge, its threads may not stop. The
-// recorder's loop must serve all other processes meanwhile, so it starts a step, sees later whether
-// it is over, and takes its result. A step that is not over in time is left: its thread cleans up
-// after itself when it comes back, and undoes what it did to the process.
+// A process may hinder those who attach to it: its threads may not stop, its files may not answer.
+// The recorder's loop starts a step, sees later whether it is over, and takes its result. A step
+// that is not over in time is left: its thread cleans up after itself when it comes back, and
+// undoes what it did to the process.
 //
 // The thread owns `attach` while the step runs, the starter before and afterwards.
 // Context: H, the recorder's main thread. Failure: ERR_NO_MEMORY.
 #pragma once
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -20,6 +17,7 @@
 #include "base/err.h"
 #include "host/containers/vec.h"
 
+struct aside;
 struct session;
 
 enum attach_step_kind {
@@ -44,9 +42,7 @@ struct attach_step {
     bool is_known; // of STEP_OPEN: it is recorded already, or was started by one that is;
                    // of STEP_SEARCH_COPY: it is not recorded
     // The rest is private.
-    _Atomic uint32_t stage;
-    pthread_t thread;
-    bool has_thread;
+    struct aside *aside;  // owned; NULL: it had no thread, and is over
     uint64_t deadline_ms; // CLOCK_MONOTONIC
 };
 

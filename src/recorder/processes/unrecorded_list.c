@@ -11,7 +11,8 @@
 #include "recorder/session/session_create.h"
 #include "session/exec_check.h"
 
-#define WITHDRAW_MS 500u // more than an exec takes until its image joins, on a busy machine too
+#define UNREAD_PROGRAMS_MAX 64u  // waiting; others have no known runtime
+#define WITHDRAW_MS         500u // more than an exec takes until its image joins
 
 static const struct {
     const char *key;
@@ -29,6 +30,7 @@ void unrecorded_list_release(struct unrecorded_list *list)
     unrecorded_exec_vec_release(&list->fresh);
     wanted_exec_vec_release(&list->wanted);
     loaded_note_vec_release(&list->loaded);
+    unread_program_vec_release(&list->unread);
     runtime_files_release(&list->runtimes);
 }
 
@@ -46,11 +48,15 @@ find_entry(struct unrecorded_list *list, rec_string program, rec_string reason)
 }
 
 // Set the reason of an entry, as a word and as a phrase.
-static enum err set_reason(struct aggregator *aggregator,
+static enum err set_reason(struct unrecorded_list *list,
+                           struct aggregator *aggregator,
                            const struct unrecorded_exec *exec,
                            struct rec_unrecorded *entry)
 {
-    const struct runtime *runtime = exec->runtime;
+    const struct runtime *runtime = NULL;
+    if (exec->obstacle == EXEC_STATIC) {
+        (void)runtime_files_get(&list->runtimes, exec->program, &runtime); // or NULL
+    }
     CLEANUP(strbuf_release) struct strbuf phrase = {0};
     const char *key = reasons[exec->obstacle].key;
     if (runtime != NULL && runtime->lacks_malloc) {
@@ -70,7 +76,7 @@ static enum err entry_of(struct unrecorded_list *list,
                          struct rec_unrecorded **out)
 {
     struct rec_unrecorded fresh = {.program = exec->program, .pid = (uint32_t)exec->pid};
-    TRY(set_reason(aggregator, exec, &fresh));
+    TRY(set_reason(list, aggregator, exec, &fresh));
     *out = find_entry(list, fresh.program, fresh.reason);
     if (*out == NULL && list->entries.len >= UNRECORDED_PROGRAMS_MAX) {
         TRY(string_table_intern_text(&aggregator->strings, "", &fresh.program));
@@ -184,6 +190,17 @@ static enum err take_loaded(struct unrecorded_list *list,
     return is_last ? ERR_OK : loaded_note_vec_push(&list->loaded, loaded);
 }
 
+// Return whether the file of a program was read, or is to be.
+static bool is_read(struct unrecorded_list *list, rec_string program)
+{
+    const struct runtime *unused = NULL;
+    bool is_asked = runtime_files_get(&list->runtimes, program, &unused);
+    for (size_t i = 0; i < list->unread.len && !is_asked; i++) {
+        is_asked = list->unread.items[i].program == program;
+    }
+    return is_asked || list->unread.len >= UNREAD_PROGRAMS_MAX;
+}
+
 // Keep the shared entry for the one who answers it, or free it.
 static enum err take_note(struct unrecorded_list *list,
                           struct aggregator *aggregator,
@@ -214,9 +231,9 @@ static enum err take_note(struct unrecorded_list *list,
                                    .obstacle = note->obstacle};
     TRY(string_table_intern(&aggregator->strings, note->path,
                             strnlen(note->path, sizeof(note->path)), &exec.program));
-    if (exec.obstacle == EXEC_STATIC) { // now: the process may end soon
-        TRY(runtime_files_find(&list->runtimes, &aggregator->strings, exec.program, exec.pid,
-                               &exec.runtime));
+    if (exec.obstacle == EXEC_STATIC && !is_read(list, exec.program)) {
+        TRY(unread_program_vec_push(
+            &list->unread, (struct unread_program){.program = exec.program, .pid = exec.pid}));
     }
     const struct wanted_exec wanted = {.exec = exec,
                                        .note = shared,

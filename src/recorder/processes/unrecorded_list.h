@@ -43,10 +43,17 @@ struct unrecorded_exec {
     pid_t pid; // in our namespace; 0: not known
     uint32_t obstacle;
     rec_string program;
-    const struct runtime *runtime; // of a static program; NULL: none is known
 };
 
 DEFINE_VEC(unrecorded_exec_vec, struct unrecorded_exec);
+
+// A static program whose file is to be read for its runtime, by the caller: that takes as long as
+// its process wants.
+struct unread_program {
+    rec_string program;
+    pid_t pid;
+};
+DEFINE_VEC(unread_program_vec, struct unread_program);
 
 // An exec whose process waits until the recorder follows it (target/producer/exec_note.h).
 struct wanted_exec {
@@ -73,6 +80,7 @@ struct unrecorded_list {
     struct wanted_exec_vec wanted;    // new ones, for exec_follow to take
     struct loaded_note_vec loaded;    // new ones, for the recorder to take
     struct runtime_files runtimes;    // of static programs
+    struct unread_program_vec unread; // of those; the caller takes them and fills `runtimes`
     bool may_follow;                  // otherwise no exec is followed
     uint64_t seen_count;              // of notes, as the session counts them
 };

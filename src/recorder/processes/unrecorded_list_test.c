@@ -241,8 +241,15 @@ static void a_static_program_of_go_is_named_as_one(void **state)
     assert_int_equal(close(fd), 0);
     put(&scene, (struct exec_note){.number = 1, .obstacle = EXEC_STATIC}, path, 1);
     put(&scene, (struct exec_note){.number = 2, .obstacle = EXEC_LIBC}, path, 1);
+    put(&scene, (struct exec_note){.number = 3, .obstacle = EXEC_STATIC}, path, 1);
+    assert_int_equal(scene.list.unread.len, 1); // once
+    const struct unread_program *unread = scene.list.unread.items;
+    const char *program = string_table_get(&scene.aggregator.strings, unread->program);
+    assert_int_equal(runtime_files_put(&scene.list.runtimes, unread->program,
+                                       runtime_files_read(program, unread->pid)),
+                     ERR_OK);
     assert_int_equal(unlink(path), 0);
-    expect_counted(&scene, UINT64_MAX, 2);
+    expect_counted(&scene, UINT64_MAX, 3);
     assert_int_equal(scene.list.entries.len, 2);
     static const char *const reasons[] = {"go", "libc"};
     for (size_t i = 0; i < ARRAY_LEN(reasons); i++) {

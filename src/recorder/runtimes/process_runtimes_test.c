@@ -63,11 +63,30 @@ static void end(struct scene *scene, struct aggregator_process *process)
         ERR_OK);
 }
 
-// Do a round, and expect that many to wait and to be news.
+// Read all that is to be read. Return how many were.
+static size_t read_all(struct scene *scene)
+{
+    size_t count = 0;
+    for (struct aggregator_process *process = NULL;; count++) {
+        struct runtime_reading *reading = NULL;
+        assert_int_equal(process_runtimes_next(&scene->runtimes, &scene->aggregator, -1, SIZE_MAX,
+                                               &process, &reading),
+                         ERR_OK);
+        if (process == NULL) {
+            return count;
+        }
+        runtime_reading_take(reading);
+        assert_int_equal(
+            process_runtimes_put(&scene->runtimes, &scene->aggregator, process, reading), ERR_OK);
+        runtime_reading_free(reading);
+    }
+}
+
+// Read all, and expect that many to wait and to be news.
 static void expect(struct scene *scene, size_t waiting, size_t news)
 {
     u32_vec_clear(&scene->runtimes.news);
-    assert_int_equal(process_runtimes_round(&scene->runtimes, &scene->aggregator, -1), ERR_OK);
+    (void)read_all(scene); // the news count
     assert_int_equal(scene->runtimes.waiting.len, waiting);
     assert_int_equal(scene->runtimes.news.len, news);
 }
@@ -140,6 +159,38 @@ static void a_forked_child_has_its_parents_runtime(void **state)
     expect_runtime(&scene, other, "");
 }
 
+// One call looks at few, and asks for one; the next goes on behind it.
+static void processes_are_looked_at_in_turn(void **state)
+{
+    (void)state;
+    enum {
+        PROCESSES = 100
+    };
+    CLEANUP(scene_release) struct scene scene;
+    scene_make(&scene);
+    for (int i = 0; i < PROCESSES; i++) {
+        (void)begin(&scene, "", 0);
+    }
+    struct aggregator_process *last = begin(&scene, PROGRAM, 0);
+    struct aggregator_process *asked = NULL;
+    struct runtime_reading *reading = NULL;
+    for (int calls = 0; calls < PROCESSES / 10; calls++) {
+        assert_int_equal(
+            process_runtimes_next(&scene.runtimes, &scene.aggregator, -1, 10, &asked, &reading),
+            ERR_OK);
+        assert_null(asked);
+    }
+    assert_int_equal(
+        process_runtimes_next(&scene.runtimes, &scene.aggregator, -1, 10, &asked, &reading),
+        ERR_OK);
+    assert_ptr_equal(asked, last);
+    // It did not let itself be read in time: it counts as one without a runtime.
+    assert_int_equal(process_runtimes_put(&scene.runtimes, &scene.aggregator, asked, NULL), ERR_OK);
+    runtime_reading_free(reading);
+    assert_int_equal(read_all(&scene), 0);
+    expect_runtime(&scene, last, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -147,6 +198,7 @@ int main(void)
         cmocka_unit_test(a_library_tells_at_any_time),
         cmocka_unit_test(a_process_that_has_ended_is_looked_at_once),
         cmocka_unit_test(a_forked_child_has_its_parents_runtime),
+        cmocka_unit_test(processes_are_looked_at_in_turn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ static uint32_t number_of(const struct runtime *runtime)
     return number;
 }
 
-static const struct runtime *read_file(const char *path, int pid)
+const struct runtime *runtime_files_read(const char *path, int pid)
 {
     CLEANUP(elf_file_close) struct elf_file file = {.fd = -1};
     CLEANUP(strbuf_release) struct strbuf absolute = {0};
@@ -43,17 +43,8 @@ bool runtime_files_get(struct runtime_files *files, rec_string path, const struc
     return is_read;
 }
 
-enum err runtime_files_find(struct runtime_files *files,
-                            const struct string_table *strings,
-                            rec_string path,
-                            int pid,
-                            const struct runtime **out)
+enum err
+runtime_files_put(struct runtime_files *files, rec_string path, const struct runtime *runtime)
 {
-    const struct runtime *found = NULL;
-    if (!runtime_files_get(files, path, &found)) {
-        found = read_file(string_table_get(strings, path), pid);
-        TRY(map_u64_put(&files->rows, path, number_of(found)));
-    }
-    *out = found;
-    return ERR_OK;
+    return map_u64_put(&files->rows, path, number_of(runtime));
 }

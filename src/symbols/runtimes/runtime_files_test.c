@@ -22,7 +22,10 @@ found(struct runtime_files *files, struct string_table *strings, const char *pat
     const struct runtime *runtime = NULL;
     const struct runtime *known = NULL;
     assert_int_equal(string_table_intern_text(strings, path, &id), ERR_OK);
-    assert_int_equal(runtime_files_find(files, strings, id, pid, &runtime), ERR_OK);
+    if (!runtime_files_get(files, id, &runtime)) {
+        runtime = runtime_files_read(path, pid);
+        assert_int_equal(runtime_files_put(files, id, runtime), ERR_OK);
+    }
     assert_true(runtime_files_get(files, id, &known));
     assert_ptr_equal(known, runtime);
     return runtime != NULL ? runtime->key : "";

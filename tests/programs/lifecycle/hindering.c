@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// hindering unmap|fuse|half: a process that hinders each that attaches to it. It allocates a block
-// now and then until its standard input ends. It has no TRUTH, because it is not to be recorded.
+// hindering unmap|fuse|half|maps: a process that hinders each that attaches to it, or
+// reads it later. It allocates a block now and then until its standard input ends. It has no TRUTH,
+// because it is not to be recorded, or not completely.
 //
 //   unmap  another process with the same memory unmaps all that is mapped later
 //   fuse   has mapped, as code, a page of a file system of its own that does not answer; writes
 //          "no" and ends if it may not mount one, else "yes"
 //   half   the same, but the first page of two answers: the head of an ELF file whose program
 //          headers are in the second one
+//   maps   has 60,000 mappings
 #include <elf.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
@@ -28,6 +30,7 @@ enum {
     MAPPINGS_MAX = 4000,
     OTHER_USER = 65534,
     PAGE_BYTES = 4096,
+    MANY_MAPPINGS = 60000,
 };
 
 struct mapping {
@@ -182,6 +185,16 @@ static int map_page_without_answer(int answers_first)
     return mmap(NULL, 2 * PAGE_BYTES, PROT_READ | PROT_EXEC, MAP_SHARED, file, 0) != MAP_FAILED;
 }
 
+static int map_often(void)
+{
+    int can = 1;
+    for (int i = 0; i < MANY_MAPPINGS && can; i++) { // neighbours that differ stay apart
+        can = mmap(NULL, PAGE_BYTES, i % 2 != 0 ? PROT_READ : PROT_READ | PROT_EXEC,
+                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED;
+    }
+    return can;
+}
+
 int main(int argc, char **argv)
 {
     const char *way = argc > 1 ? argv[1] : "";
@@ -190,6 +203,8 @@ int main(int argc, char **argv)
     if (strcmp(way, "unmap") == 0) {
         can = clone(unmap_without_end, stack + sizeof(stack),
                     CLONE_VM | CLONE_FILES | CLONE_FS | SIGCHLD, NULL) > 0;
+    } else if (strcmp(way, "maps") == 0) {
+        can = map_often();
     } else {
         can = map_page_without_answer(strcmp(way, "half") == 0);
     }

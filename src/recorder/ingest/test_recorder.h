@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
+#include "host/containers/vec.h"
 #include "host/text/strbuf.h"
 
 // The callback `log`: collect the sentences in the strbuf `context`, a line each.

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// aside: work on a thread of its own, for which the recorder waits only as long as it wants.
+//
+// What is read of another process comes when that lets it: a page of its own file system (FUSE) may
+// never come, the lock of its memory map may be held without end, a file may be huge. The recorder
+// serves all other processes meanwhile (recorder_aside.c). Work that is not over in time is left:
+// its thread releases what it works on when it comes back, if ever.
+//
+//   RUNNING --work is over--> OVER      the starter has `context` again
+//      `------starter-------> LEFT      the thread has it
+//
+// Context: H. One thread starts, awaits, and frees or leaves.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+struct aside_work {
+    void (*run)(void *context);
+    void (*release)(void *context); // by the thread, of work that was left; NULL: nothing is owned
+    void (*tell)(void *context);    // by the thread, once the work is over; may be NULL
+    void *context;
+};
+
+struct aside;
+
+// Start the work. NULL: there is no memory or no thread; errno says why, and `context` is still the
+// caller's.
+struct aside *aside_start(const struct aside_work *work) MUST_USE;
+
+bool aside_is_over(const struct aside *aside);
+
+// Wait for it, at most `limit_ns`. Return whether it is over.
+bool aside_await(const struct aside *aside, uint64_t limit_ns);
+
+// Free work that is over, after its thread has ended; `context` is the caller's again. Accepts
+// NULL.
+void aside_free(struct aside *aside);
+
+// Leave the work to its thread, together with `context`. Return false if it is over by now.
+bool aside_leave(struct aside *aside) MUST_USE;

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+// Tests of aside: work that is over, that is left, and that cannot be started.
+#include "recorder/aside/aside.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+
+enum {
+    DEADLINE_S = 60,
+};
+
+struct errand {
+    sem_t may_end;
+    sem_t was_released;
+    int runs;
+    int told;
+};
+
+static void run(void *context)
+{
+    struct errand *errand = context;
+    while (sem_wait(&errand->may_end) != 0) {
+    }
+    errand->runs++;
+}
+
+static void release(void *context)
+{
+    struct errand *errand = context;
+    (void)sem_post(&errand->was_released);
+}
+
+static void tell(void *context)
+{
+    struct errand *errand = context;
+    errand->told++;
+}
+
+static struct aside *start(struct errand *errand)
+{
+    *errand = (struct errand){0};
+    assert_int_equal(sem_init(&errand->may_end, 0, 0), 0);
+    assert_int_equal(sem_init(&errand->was_released, 0, 0), 0);
+    const struct aside_work work = {
+        .run = run, .release = release, .tell = tell, .context = errand};
+    struct aside *aside = aside_start(&work);
+    assert_non_null(aside);
+    return aside;
+}
+
+static void work_that_is_over_is_the_starters(void **state)
+{
+    (void)state;
+    struct errand errand;
+    struct aside *aside = start(&errand);
+    assert_false(aside_is_over(aside));
+    assert_false(aside_await(aside, NS_PER_MS));
+    assert_int_equal(sem_post(&errand.may_end), 0);
+    assert_true(aside_await(aside, DEADLINE_S * NS_PER_S));
+    assert_true(aside_is_over(aside));
+    assert_false(aside_leave(aside));
+    aside_free(aside);
+    assert_int_equal(errand.runs, 1);
+    assert_int_equal(errand.told, 1);
+    assert_int_equal(sem_trywait(&errand.was_released), -1);
+    aside_free(NULL);
+}
+
+static void work_that_is_left_is_its_threads(void **state)
+{
+    (void)state;
+    struct errand errand;
+    struct aside *aside = start(&errand);
+    assert_true(aside_leave(aside));
+    assert_int_equal(sem_post(&errand.may_end), 0);
+    while (sem_wait(&errand.was_released) != 0) {
+    }
+    assert_int_equal(errand.runs, 1);
+    assert_int_equal(errand.told, 0);
+}
+
+// No stack of this size fits an address space.
+static void without_a_thread_nothing_is_started(void **state)
+{
+    (void)state;
+    struct errand errand = {0};
+    pthread_attr_t attributes;
+    size_t usual_bytes = 0;
+    const struct aside_work work = {.run = run, .context = &errand};
+    assert_int_equal(pthread_getattr_default_np(&attributes), 0);
+    assert_int_equal(pthread_attr_getstacksize(&attributes, &usual_bytes), 0);
+    assert_int_equal(pthread_attr_setstacksize(&attributes, (size_t)1 << 47), 0);
+    assert_int_equal(pthread_setattr_default_np(&attributes), 0);
+    assert_null(aside_start(&work));
+    assert_int_equal(errno, EAGAIN);
+    assert_int_equal(pthread_attr_setstacksize(&attributes, usual_bytes), 0);
+    assert_int_equal(pthread_setattr_default_np(&attributes), 0);
+    assert_int_equal(pthread_attr_destroy(&attributes), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(work_that_is_over_is_the_starters),
+        cmocka_unit_test(work_that_is_left_is_its_threads),
+        cmocka_unit_test(without_a_thread_nothing_is_started),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
