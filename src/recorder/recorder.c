@@ -22,6 +22,7 @@
 #define SAMPLE_THRIFT_BITS 2u // looks at resident memory take a quarter
 #define SAMPLE_TICK_MS     8u
 #define TICK_MS            1u
+#define FOLLOW_END_MS      1000u // for programs that are about to be followed
 
 static uint32_t session_flags_of(const struct recorder_options *options)
 {
@@ -389,7 +390,7 @@ enum err recorder_run(const struct recorder_options *options,
         err = record(s, result, info);
     }
     end_session(s);
-    exec_follow_stop(&s->follow); // after a failure
+    (void)exec_follow_stop(&s->follow, FOLLOW_END_MS); // after a failure
     recorder_attach_end(s);
     if (s->is_attached && err == ERR_OK) {
         result->exit_status = 0;
@@ -424,6 +425,7 @@ void recorder_result_release(struct recorder_result *result)
         unrecorded_list_release(&s->unrecorded);
         unrecorded_tree_release(&s->unrecorded_tree);
         aggregator_release(&s->aggregator);
+        recorder_attach_release(s); // its threads touch the session
         session_release(&s->session);
         preflight_release(&s->preflight);
         preload_path_release(&s->library);
@@ -436,7 +438,6 @@ void recorder_result_release(struct recorder_result *result)
         fd_closep(&s->signal_fd);
         fd_closep(&s->own_memory);
         fd_closep(&s->program.pidfd);
-        recorder_attach_release(s);
         free(s);
     }
     free(result->output_path);

@@ -60,10 +60,9 @@ enum err recorder_do_aside(struct recorder_state *s, const struct aside_work *wo
             serve(s);
         }
         const bool is_late = clock_monotonic_ms() > end_ms;
-        const bool is_cancelled = s->is_stopped && !is_ending;
-        if ((is_late || is_cancelled) && aside_leave(aside)) {
+        if ((is_late || (s->is_stopped && !is_ending)) && aside_leave(aside)) {
             note_left(s);
-            return is_cancelled ? ERR_CANCELLED : ERR_LIMIT;
+            return s->is_stopped || is_ending ? ERR_CANCELLED : ERR_LIMIT;
         }
     }
     aside_free(aside);

@@ -10,9 +10,11 @@
 
 #include "aggregate/aggregator_process.h"
 #include "host/os/file.h"
+#include "host/text/format.h"
 #include "recorder/recorder_state.h"
 
 enum {
+    END_MS = 1000,  // for programs that are about to be followed
     END_ROUNDS = 2, // of the loop, in which the drain hears of a process that has joined and ended
 };
 
@@ -146,8 +148,12 @@ enum err recorder_follow_end(struct recorder_state *s)
     const uint64_t now_ms = session_clock_now(&s->clock);
     s->unrecorded.may_follow = false;
     enum err err = take_wanted(s);
-    exec_follow_stop(&s->follow);
+    uint32_t left = exec_follow_stop(&s->follow, END_MS);
     err = err == ERR_OK ? visit_items(s, now_ms) : err;
-    exec_follow_finish(&s->follow);
+    left += exec_follow_finish(&s->follow, END_MS);
+    if (left > 0) {
+        recorder_log(s, "%s not let cairn follow it in time: what it executes is not recorded",
+                     format_things(left, "process does", "processes do").text);
+    }
     return err;
 }

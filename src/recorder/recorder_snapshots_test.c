@@ -597,7 +597,7 @@ static void work_without_end_does_not_delay_the_end(void **state)
     assert_int_equal(sem_init(&errand.may_end, 0, 0), 0);
     assert_int_equal(sem_init(&errand.was_released, 0, 0), 0);
     f.s->is_stopped = true;
-    assert_int_equal(recorder_do_aside(f.s, &work), ERR_LIMIT);
+    assert_int_equal(recorder_do_aside(f.s, &work), ERR_CANCELLED);
     assert_int_equal(f.s->left_asides, 1);
     assert_int_equal(sem_post(&errand.may_end), 0);
     while (sem_wait(&errand.was_released) != 0) { // its thread had it

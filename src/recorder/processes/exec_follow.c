@@ -2,25 +2,36 @@
 #include "recorder/processes/exec_follow.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/sys.h"
-#include "host/os/quiet_thread.h"
+#include "host/os/file.h"
+#include "host/os/mutex.h"
+#include "recorder/aside/aside.h"
+#include "recorder/processes/page_probe.h"
 #include "recorder/processes/pid_lookup.h"
 #include "recorder/session/session_create.h"
 #include "session/exec_check.h"
 #include "session/recorder_wake.h"
 
 // Answer the process that waits. False: it waits no longer, or has an answer.
-static bool answer(const struct followed_exec *item, enum exec_follow_answer value)
+static bool answer(struct followed_exec *item, enum exec_follow_answer value)
 {
     struct exec_note *note = item->wanted.note;
     uint32_t wanted = EXEC_FOLLOW_WANTED;
+    mutex_lock(&item->lock);
     // Relaxed: the answer guards no other data.
-    const bool is_first = atomic_compare_exchange_strong_explicit(
-        &note->follow, &wanted, value, memory_order_relaxed, memory_order_relaxed);
-    (void)sys_futex_wake(&note->follow, 1); // it may not sleep yet
+    const bool is_first = item->session != NULL && atomic_compare_exchange_strong_explicit(
+                                                       &note->follow, &wanted, value,
+                                                       memory_order_relaxed, memory_order_relaxed);
+    if (item->session != NULL) {
+        (void)sys_futex_wake(&note->follow, 1); // it may not sleep yet
+    }
+    mutex_unlock(&item->lock);
     return is_first;
 }
 
@@ -29,7 +40,11 @@ static void move_to(struct followed_exec *item, enum follow_stage stage)
     // Release: pairs with the acquire of exec_follow_stage.
     atomic_store_explicit(&item->stage, stage, memory_order_release);
     (void)sem_post(&item->has_news); // fails only beyond SEM_VALUE_MAX
-    session_wake_recorder(item->follow->session->header);
+    mutex_lock(&item->lock);
+    if (item->session != NULL) {
+        session_wake_recorder(item->session->header);
+    }
+    mutex_unlock(&item->lock);
 }
 
 static void await(sem_t *semaphore)
@@ -41,26 +56,32 @@ static void await(sem_t *semaphore)
 static enum err put_agent_in(struct followed_exec *item)
 {
     struct err_info unused = {0}; // the note has the reason
-    const uint32_t flags = item->follow->session->header->flags;
-    const struct attach_options options = {.names = item->follow->names,
+    const struct attach_options options = {.names = item->names,
                                            .is_fresh = true,
                                            .may_lack_names = true,
-                                           .reads_python = (flags & SESSION_PYTHON) != 0};
+                                           .reads_python = item->reads_python};
     TRY(attach_hold_run(&item->start, &unused));
+    TRY(page_probe_touch(item->start.pid));
     enum err err = attach_open(item->attach, item->start.pid, &options, &unused);
-    err = err == ERR_OK ? attach_begin(item->attach, item->follow->session->memfd, &unused) : err;
+    err = err == ERR_OK ? attach_begin(item->attach, item->session_fd, &unused) : err;
     if (err != ERR_OK) {
         attach_release(item->attach);
     }
     return err;
 }
 
+static bool is_ours(const struct followed_exec *item)
+{
+    return pid_lookup_may_map(item->wanted.exec.pid, item->session_fd) &&
+           pid_lookup_may_map(item->wanted.thread, item->session_fd);
+}
+
 // The thread of one exec: its ptrace calls have to be those of one thread.
-static void *follow_exec(void *context)
+static void follow_exec(void *context)
 {
     struct followed_exec *item = context;
     struct err_info unused = {0};
-    enum err err = attach_hold_begin(&item->start, &unused);
+    enum err err = is_ours(item) ? attach_hold_begin(&item->start, &unused) : ERR_PERMISSION;
     if (err == ERR_OK) {
         err = answer(item, EXEC_FOLLOW_TRACED) ? put_agent_in(item) : ERR_CANCELLED;
         if (err == ERR_OK) {
@@ -72,7 +93,6 @@ static void *follow_exec(void *context)
     (void)answer(item, EXEC_FOLLOW_NO); // unless it was answered
     item->has_failed = err != ERR_OK;
     move_to(item, FOLLOW_OVER);
-    return NULL;
 }
 
 static void give_up(struct followed_exec *item)
@@ -82,11 +102,20 @@ static void give_up(struct followed_exec *item)
     move_to(item, FOLLOW_OVER);
 }
 
-static bool is_ours(const struct exec_follow *follow, const struct wanted_exec *wanted)
+static void free_item(void *context)
 {
-    return wanted->exec.pid > 1 && wanted->thread > 1 && wanted->exec.pid != getpid() &&
-           pid_lookup_may_map(wanted->exec.pid, follow->session->memfd) &&
-           pid_lookup_may_map(wanted->thread, follow->session->memfd);
+    struct followed_exec *item = context;
+    if (item->attach != NULL) { // not taken: the recording has failed, or the thread was left
+        struct err_info unused = {0};
+        (void)!attach_end(item->attach, &unused); // then its hooks do nothing
+        attach_release(item->attach);
+        free(item->attach);
+    }
+    fd_closep(&item->session_fd);
+    (void)sem_destroy(&item->is_accepted); // nothing waits
+    (void)sem_destroy(&item->has_news);
+    (void)pthread_mutex_destroy(&item->lock); // the same
+    free(item);
 }
 
 static void withdraw(struct exec_follow *follow, uint64_t number)
@@ -115,7 +144,10 @@ enum err exec_follow_take(struct exec_follow *follow, const struct wanted_exec *
         return ERR_NO_MEMORY;
     }
     item->wanted = *wanted;
-    item->follow = follow;
+    item->names = follow->names;
+    item->reads_python = (follow->session->header->flags & SESSION_PYTHON) != 0;
+    item->session = follow->session;
+    item->session_fd = fcntl(follow->session->memfd, F_DUPFD_CLOEXEC, 0);
     item->attach = attach;
     item->start = (struct fresh_start){.pid = wanted->exec.pid,
                                        .tid = wanted->thread,
@@ -123,7 +155,10 @@ enum err exec_follow_take(struct exec_follow *follow, const struct wanted_exec *
                                        .is_cancelled = &item->is_withdrawn};
     (void)sem_init(&item->is_accepted, 0, 0); // fails only for a value that is too large
     (void)sem_init(&item->has_news, 0, 0);
-    if (!is_ours(follow, wanted)) {
+    (void)pthread_mutex_init(&item->lock, NULL); // cannot fail
+    const bool may_be_ours =
+        wanted->exec.pid > 1 && wanted->thread > 1 && wanted->exec.pid != getpid();
+    if (!may_be_ours || item->session_fd < 0) {
         give_up(item);
     }
     return ERR_OK;
@@ -157,8 +192,9 @@ void exec_follow_start(struct exec_follow *follow)
         }
         // Relaxed: the thread does not exist yet.
         atomic_store_explicit(&item->stage, FOLLOW_RUNNING, memory_order_relaxed);
-        item->has_thread = quiet_thread_start(&item->thread, follow_exec, item) == 0;
-        if (!item->has_thread) {
+        const struct aside_work work = {.run = follow_exec, .release = free_item, .context = item};
+        item->aside = aside_start(&work);
+        if (item->aside == NULL) {
             give_up(item);
         }
     }
@@ -169,28 +205,71 @@ void exec_follow_accept(struct followed_exec *item)
     (void)sem_post(&item->is_accepted); // fails only beyond SEM_VALUE_MAX
 }
 
+// Take an item from the list, and free the entry of its note.
+static struct followed_exec *take(struct exec_follow *follow, size_t index)
+{
+    struct followed_exec *item = follow->items.items[index];
+    // Release: pairs with the acquire of the next claim.
+    atomic_store_explicit(&item->wanted.note->state, EXEC_NOTE_FREE, memory_order_release);
+    follow->items.items[index] = follow->items.items[--follow->items.len];
+    return item;
+}
+
 void exec_follow_remove(struct exec_follow *follow, size_t index)
 {
     struct followed_exec *item = follow->items.items[index];
-    if (item->has_thread) {
-        exec_follow_accept(item);
-        (void)pthread_join(item->thread, NULL); // it ends
-    }
-    if (item->attach != NULL) { // not taken: the recording has failed
-        struct err_info unused = {0};
-        (void)!attach_end(item->attach, &unused); // then its hooks do nothing
-        attach_release(item->attach);
-        free(item->attach);
-    }
-    // Release: pairs with the acquire of the next claim.
-    atomic_store_explicit(&item->wanted.note->state, EXEC_NOTE_FREE, memory_order_release);
-    (void)sem_destroy(&item->is_accepted); // nothing waits
-    (void)sem_destroy(&item->has_news);
-    free(item);
-    follow->items.items[index] = follow->items.items[--follow->items.len];
+    exec_follow_accept(item);
+    aside_free(item->aside); // it ends
+    free_item(take(follow, index));
 }
 
-void exec_follow_stop(struct exec_follow *follow)
+// Leave an item to its thread. Return false if that is over by now.
+static bool leave(struct exec_follow *follow, size_t index)
+{
+    struct followed_exec *item = follow->items.items[index];
+    (void)answer(item, EXEC_FOLLOW_NO);
+    mutex_lock(&item->lock);
+    item->session = NULL;
+    mutex_unlock(&item->lock);
+    exec_follow_accept(item); // it waits for nothing
+    (void)take(follow, index);
+    const bool is_left = item->aside != NULL && aside_leave(item->aside);
+    if (!is_left) {
+        aside_free(item->aside);
+        free_item(item);
+    }
+    return is_left;
+}
+
+static bool await_stage(struct followed_exec *item, enum follow_stage stage, uint64_t end_ms)
+{
+    while (exec_follow_stage(item) < stage) {
+        const uint64_t now_ms = clock_monotonic_ms();
+        const uint64_t until_ns = clock_real_ns() + (end_ms - now_ms) * NS_PER_MS;
+        const struct timespec until = {.tv_sec = (time_t)(until_ns / NS_PER_S),
+                                       .tv_nsec = (long)(until_ns % NS_PER_S)};
+        if (now_ms >= end_ms) {
+            return false;
+        }
+        (void)sem_timedwait(&item->has_news, &until); // the stage says why
+    }
+    return true;
+}
+
+// Wait for all; leave those that do not come.
+static uint32_t await_all(struct exec_follow *follow, enum follow_stage stage, uint64_t limit_ms)
+{
+    const uint64_t end_ms = clock_monotonic_ms() + limit_ms;
+    uint32_t left = 0;
+    for (size_t i = follow->items.len; i-- > 0;) {
+        if (!await_stage(follow->items.items[i], stage, end_ms)) {
+            left += leave(follow, i);
+        }
+    }
+    return left;
+}
+
+uint32_t exec_follow_stop(struct exec_follow *follow, uint64_t limit_ms)
 {
     for (size_t i = 0; i < follow->items.len; i++) {
         struct followed_exec *item = follow->items.items[i];
@@ -199,23 +278,15 @@ void exec_follow_stop(struct exec_follow *follow)
             give_up(item);
         }
     }
-    for (size_t i = 0; i < follow->items.len; i++) {
-        struct followed_exec *item = follow->items.items[i];
-        while (exec_follow_stage(item) == FOLLOW_RUNNING) {
-            await(&item->has_news);
-        }
-    }
+    return await_all(follow, FOLLOW_HELD, limit_ms);
 }
 
-void exec_follow_finish(struct exec_follow *follow)
+uint32_t exec_follow_finish(struct exec_follow *follow, uint64_t limit_ms)
 {
     for (size_t i = 0; i < follow->items.len; i++) {
-        struct followed_exec *item = follow->items.items[i];
-        exec_follow_accept(item);
-        while (exec_follow_stage(item) != FOLLOW_OVER) {
-            await(&item->has_news);
-        }
+        exec_follow_accept(follow->items.items[i]);
     }
+    return await_all(follow, FOLLOW_OVER, limit_ms);
 }
 
 void exec_follow_release(struct exec_follow *follow)

@@ -12,6 +12,9 @@
 // Each exec has a thread of its own, because only the tracer may act on a traced process. A program
 // that cannot be recorded runs as without cairn, and so does each if the recorder is killed.
 //
+// A process may hinder its thread (aside.h). At the end of the recording such a thread is left,
+// which lets the process go when it comes back; it touches the session no more.
+//
 // Trust: a note may name any process. Only one that maps the session's memory is traced.
 // Owns: the items, and the entries of their notes until they are removed.
 // Context: H, the recorder's main thread, except what says so. Failure: ERR_NO_MEMORY.
@@ -30,6 +33,7 @@
 
 #define FOLLOW_THREADS_MAX 8u
 
+struct aside;
 struct session;
 
 enum follow_stage {
@@ -41,11 +45,14 @@ enum follow_stage {
 
 struct followed_exec {
     struct wanted_exec wanted;
-    const struct exec_follow *follow; // borrowed
-    struct fresh_start start;         // of its thread; start.pid is the program's from HELD on
-    struct attach *attach;            // owned until it is taken; NULL: taken, or it has failed
-    pthread_t thread;                 // if has_thread
-    bool has_thread;
+    const struct allocator_name_vec *names; // borrowed
+    bool reads_python;                      // attach_options
+    struct fresh_start start; // of its thread; start.pid is the program's from HELD on
+    struct attach *attach;    // owned until it is taken; NULL: taken, or it has failed
+    struct aside *aside;      // owned; NULL: not started
+    int session_fd;           // owned
+    pthread_mutex_t lock;     // protects `session`, also what that points to
+    struct session *session;  // borrowed; NULL: the thread was left
     sem_t is_accepted;
     sem_t has_news;            // posted at HELD and OVER
     _Atomic uint32_t stage;    // enum follow_stage; release by the one who moves it
@@ -57,7 +64,7 @@ DEFINE_VEC(followed_exec_vec, struct followed_exec *);
 
 // Zeroed is valid. It must not move.
 struct exec_follow {
-    const struct session *session;          // borrowed
+    struct session *session;                // borrowed
     const struct allocator_name_vec *names; // the user's, or NULL
     struct followed_exec_vec items;
 };
@@ -80,12 +87,13 @@ void exec_follow_accept(struct followed_exec *item);
 // Remove an item that is over.
 void exec_follow_remove(struct exec_follow *follow, size_t index);
 
-// Withdraw all, and wait until each is held or over.
-void exec_follow_stop(struct exec_follow *follow);
+// Withdraw all, and wait until each is held or over, at most `limit_ms`; those that are not are
+// left and removed. Return how many.
+uint32_t exec_follow_stop(struct exec_follow *follow, uint64_t limit_ms);
 
-// After that: let what is held begin, and wait until none is traced. Then their functions can be
-// restored.
-void exec_follow_finish(struct exec_follow *follow);
+// After that: let what is held begin, and wait until none is traced, in the same way. Then their
+// functions can be restored.
+uint32_t exec_follow_finish(struct exec_follow *follow, uint64_t limit_ms);
 
 // Accepts one without items, or whose items are over.
 void exec_follow_release(struct exec_follow *follow);

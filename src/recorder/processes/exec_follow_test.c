@@ -2,6 +2,7 @@
 // exec_follow: notes that ask for a tracer, and do not get one. e2e.exec_follow has the others.
 #include "recorder/processes/exec_follow.h"
 
+#include <dirent.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -13,11 +14,17 @@
 #include <cmocka.h>
 
 #include "aggregate/aggregator.h"
+#include "base/clock.h"
 #include "base/compiler.h"
+#include "host/os/file.h"
 #include "recorder/session/session_create.h"
 #include "session/exec_check.h"
 #include "session/layout.h"
 #include "target/producer/exec_note.h"
+
+enum {
+    DEADLINE_MS = 60000,
+};
 
 struct fixture {
     struct session session;
@@ -76,6 +83,8 @@ static void only_processes_of_the_session_are_traced(void **state)
         begin(&f);
         struct exec_note *note = note_of(&f, strangers[i], 1, EXEC_STATIC);
         hear(&f);
+        exec_follow_start(&f.follow);
+        assert_int_equal(exec_follow_stop(&f.follow, DEADLINE_MS), 0);
         if (f.follow.items.len != 0) { // without a number it is not even wanted
             assert_int_equal(exec_follow_stage(f.follow.items.items[0]), FOLLOW_OVER);
             assert_true(f.follow.items.items[0]->has_failed);
@@ -110,13 +119,57 @@ static void a_note_that_is_taken_back_is_forgotten(void **state)
     hear(&f);
     assert_int_equal(f.follow.items.len, 1);
     assert_true(f.follow.items.items[0]->was_taken_back);
-    exec_follow_stop(&f.follow);
+    assert_int_equal(exec_follow_stop(&f.follow, DEADLINE_MS), 0);
     assert_int_equal(exec_follow_stage(f.follow.items.items[0]), FOLLOW_OVER);
     assert_int_equal(atomic_load(&note->follow), EXEC_FOLLOW_NO);
     assert_int_equal(kill(child, SIGKILL), 0);
     assert_int_equal(waitpid(child, NULL, 0), child);
     end(&f);
     assert_int_equal(f.list.recent.len, 0);
+}
+
+static size_t count_threads(void)
+{
+    size_t count = 0;
+    CLEANUP(directory_closep) DIR *tasks = opendir("/proc/self/task");
+    assert_non_null(tasks);
+    for (const struct dirent *entry; (entry = readdir(tasks)) != NULL;) {
+        count += entry->d_name[0] != '.';
+    }
+    return count;
+}
+
+// The child does not execute anything: its thread is left, and ends by itself.
+static void a_thread_that_does_not_come_is_left(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f);
+    const pid_t child = fork();
+    if (child == 0) {
+        for (;;) {
+            (void)pause();
+        }
+    }
+    assert_true(child > 0);
+    const struct exec_note *note = note_of(&f, child, 1, EXEC_STATIC);
+    hear(&f);
+    exec_follow_start(&f.follow);
+    assert_int_equal(f.follow.items.len, 1);
+    const uint32_t left = exec_follow_stop(&f.follow, 0);
+    assert_int_equal(f.follow.items.len, 1 - left);
+    if (left == 1) {
+        assert_int_not_equal(atomic_load(&note->follow), EXEC_FOLLOW_WANTED);
+        assert_int_equal(atomic_load(&note->state), EXEC_NOTE_FREE);
+    }
+    end(&f); // the session is unmapped
+    const uint64_t end_ms = clock_monotonic_ms() + DEADLINE_MS;
+    while (count_threads() > 1 && clock_monotonic_ms() < end_ms) {
+        clock_sleep_ns(NS_PER_MS);
+    }
+    assert_int_equal(count_threads(), 1);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
 // At the end of the recording no process may be left to wait.
@@ -170,6 +223,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_processes_of_the_session_are_traced),
         cmocka_unit_test(a_note_that_is_taken_back_is_forgotten),
+        cmocka_unit_test(a_thread_that_does_not_come_is_left),
         cmocka_unit_test(the_last_notes_are_not_followed),
         cmocka_unit_test(waiting_ends_without_a_recorder),
     };
