@@ -18,7 +18,7 @@ from waiting import DEADLINE_SECONDS, read_until
 # On a quiet machine the longest pause is 1 to 5 ms. The rest is for other tests beside this one; what this is about
 # took 10 s and more.
 PAUSE_SECONDS = 0.5
-DURATION_SECONDS = 4
+DURATION_SECONDS = 6
 END_SECONDS = 8
 
 
