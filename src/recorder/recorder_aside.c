@@ -27,6 +27,9 @@ static void serve(struct recorder_state *s)
     recorder_rest_serve(s);
     const uint64_t now_ms = session_clock_now(&s->clock);
     recorder_hear_signals(s);
+    if (!s->is_answering) {
+        recorder_control_hear(s);
+    }
     s->is_stopped = s->is_stopped || run_control_is_over(&s->control, now_ms);
     (void)!recorder_drain(s);
     (void)!unrecorded_list_hear(&s->unrecorded, &s->aggregator, &s->session, now_ms);
@@ -53,18 +56,22 @@ enum err recorder_do_aside(struct recorder_state *s, const struct aside_work *wo
         return ERR_IO;
     }
     s->rest.has_read = true;
-    const bool is_ending = s->is_stopped || session_is_over(s->session.header);
+    const bool is_ending =
+        s->is_stopped || (s->clock.is_running && session_is_over(s->session.header));
     const uint64_t end_ms = clock_monotonic_ms() + (is_ending ? LAST_LIMIT_MS : LIMIT_MS);
+    s->has_work_aside = true;
     while (!aside_await(aside, TURN_MS * NS_PER_MS)) {
         if (s->clock.is_running && !is_ending) {
             serve(s);
         }
         const bool is_late = clock_monotonic_ms() > end_ms;
         if ((is_late || (s->is_stopped && !is_ending)) && aside_leave(aside)) {
+            s->has_work_aside = false;
             note_left(s);
             return s->is_stopped || is_ending ? ERR_CANCELLED : ERR_LIMIT;
         }
     }
+    s->has_work_aside = false;
     aside_free(aside);
     return ERR_OK;
 }

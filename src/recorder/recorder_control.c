@@ -146,6 +146,10 @@ answer_snapshot(struct recorder_state *s, uint64_t now_ms, const char *text, str
 {
     (void)text;
     struct err_info info = {0};
+    if (s->has_work_aside) {
+        (void)err_set(&info, ERR_INVALID, "cairn reads a process at the moment; ask again");
+        return refuse(reply, &info);
+    }
     if (recorder_snapshots_now(s, now_ms) != ERR_OK) {
         return refuse(reply, &info);
     }
@@ -256,7 +260,9 @@ static uint64_t answer(void *context, const char *word, const char *text, struct
 void recorder_control_hear(struct recorder_state *s)
 {
     const struct control_handler handler = {.context = s, .answer = answer};
+    s->is_answering = true; // one after another
     control_socket_poll(&s->socket, &handler);
+    s->is_answering = false;
 }
 
 void recorder_control_tell_checkpoint(struct recorder_state *s, bool is_for_rotation)

@@ -220,6 +220,9 @@ static void a_snapshot_is_of_all_recorded_processes(void **state)
         s->drain.slot_count = slot + 1;
         CLEANUP(strbuf_release) struct strbuf expected = {0};
         atomic_fetch_add(&s->clock.now_ms, 1);
+        s->has_work_aside = true;
+        assert_string_equal(ask(&f, "snapshot"), "-cairn reads a process at the moment; ask again");
+        s->has_work_aside = false;
         const char *reply = ask(&f, "snapshot");
         assert_int_equal(s->memory_snapshots.last.memory_snapshots.len, slot + 1);
         assert_true(s->memory_snapshots.last.rss_bytes > 0);

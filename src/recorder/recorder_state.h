@@ -168,6 +168,8 @@ struct recorder_state {
     struct searched_copy_vec copies;
     uint32_t left_steps;  // threads that did not come back in time
     uint32_t left_asides; // the same, of other work aside
+    bool has_work_aside;  // which is waited for
+    bool is_answering;    // a request of `cairn ctl`
     struct exec_follow follow;
     struct plain_modules *plain_modules; // of attach_options; owned, kept if a thread was left
     struct process_runtimes runtimes;
