@@ -29,7 +29,7 @@ enum {
     LOOK_MS_MAX = 2000,
     HELD_UP_MS = 500, // an ordinary end takes less
     STAT_BYTES_MAX = 4096,
-    COST_DIVISOR = 100, // looking takes at most this part of a processor
+    COST_DIVISOR = 500, // looking takes at most this part of a processor
 };
 
 struct seen_process {
