@@ -147,8 +147,7 @@ answer_snapshot(struct recorder_state *s, uint64_t now_ms, const char *text, str
     (void)text;
     struct err_info info = {0};
     if (s->has_work_aside) {
-        (void)err_set(&info, ERR_INVALID, "cairn reads a process at the moment; ask again");
-        return refuse(reply, &info);
+        return CONTROL_LATER; // one reading after another
     }
     if (recorder_snapshots_now(s, now_ms) != ERR_OK) {
         return refuse(reply, &info);

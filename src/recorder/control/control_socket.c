@@ -101,7 +101,8 @@ static void reply_to(struct control_client *client, const char *reply)
 static void hear(struct control_client *client, const struct control_handler *handler)
 {
     char request[CONTROL_REQUEST_BYTES_MAX + 1];
-    const ssize_t len = recv(client->fd, request, CONTROL_REQUEST_BYTES_MAX, MSG_DONTWAIT);
+    const ssize_t len =
+        recv(client->fd, request, CONTROL_REQUEST_BYTES_MAX, MSG_DONTWAIT | MSG_PEEK);
     if (len < 0 && (errno == EAGAIN || errno == EINTR)) {
         return;
     }
@@ -115,8 +116,13 @@ static void hear(struct control_client *client, const struct control_handler *ha
         *text++ = '\0';
     }
     CLEANUP(strbuf_release) struct strbuf reply = {0};
-    client->waits_for =
+    const uint64_t number =
         handler->answer(handler->context, request, text != NULL ? text : "", &reply);
+    if (number == CONTROL_LATER) {
+        return;
+    }
+    (void)recv(client->fd, request, 1, MSG_DONTWAIT); // takes the packet that was looked at
+    client->waits_for = number;
     if (client->waits_for == 0) {
         reply_to(client, strbuf_result(&reply) == ERR_OK ? strbuf_text(&reply) : "-no memory");
     }

@@ -47,8 +47,11 @@ struct control_socket {
 enum err control_socket_open(struct control_socket *control, struct err_info *info) MUST_USE;
 void control_socket_close(struct control_socket *control);
 
+#define CONTROL_LATER UINT64_MAX
+
 // Answer a request: write the reply, its sign first. Return 0, or the number whose announcement
-// brings the reply.
+// brings the reply, or CONTROL_LATER: the request stays in the socket, and the next
+// control_socket_poll asks for its answer again.
 struct control_handler {
     void *context;
     uint64_t (*answer)(void *context, const char *word, const char *text, struct strbuf *reply);
