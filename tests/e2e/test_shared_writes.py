@@ -120,6 +120,8 @@ def lines_of_both(turns):
         turns.work(thread, WARM_UP)
     pid = turns.status()["program_pid"]
     with turns.stopped_recorder():
+        for thread in range(2):
+            turns.work(thread, 1)  # wakes the recorder if it rests, once
         states = [quiet_pages(pid)]
         for thread in range(2):
             turns.work(thread, ROUNDS)
