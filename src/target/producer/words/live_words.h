@@ -237,7 +237,9 @@ ALWAYS_INLINE bool words_put(const struct process_words *words,
     if (LIKELY(block->row != 0)) {
         word_store(own, word_of(block, grain_bits));
     }
+#ifndef __SANITIZE_THREAD__                    // which knows no fences; its own order is stronger
     atomic_thread_fence(memory_order_release); // see "Order"
+#endif
     return true;
 }
 
