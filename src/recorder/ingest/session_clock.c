@@ -41,13 +41,14 @@ static bool tick(struct session_clock *clock, uint64_t *elapsed_ns, uint32_t *wa
 {
     (void)pthread_mutex_lock(&clock->lock); // cannot fail
     *wakes = clock->seen_wakes;
-    if (clock->is_resting && count_wakes(clock) != *wakes) {
-        clock->is_resting = false;
-        (void)eventfd_write(clock->wake_fd, 1); // cannot fail: the count is small
-    }
+    const bool is_woken = clock->is_resting && count_wakes(clock) != *wakes;
+    clock->is_resting = clock->is_resting && !is_woken;
     const bool is_resting = clock->is_resting;
     if (!is_resting) {
         *elapsed_ns = publish(clock);
+    }
+    if (is_woken) {                             // after the time, so that who is woken sees it
+        (void)eventfd_write(clock->wake_fd, 1); // cannot fail: the count is small
     }
     (void)pthread_mutex_unlock(&clock->lock);
     return is_resting;
