@@ -46,7 +46,7 @@ struct aggregator_process {
     // by address, and what to call it.
     struct u64_vec earlier_ranges;
     rec_string earlier_name;
-    struct map_u64 expected_threads;     // thread id -> entry, of those that have recorded nothing
+    struct map_u64 expected_threads;     // thread id -> entry, of threads without an event
     struct rec_rss_sample latest_sample; // from proc_sampler
     uint64_t snapshot_live_bytes;        // live_bytes at its latest memory snapshot's map
     uint64_t snapshot_mapped_bytes;      // mapped_bytes then

@@ -7,46 +7,24 @@
 #include <string.h>
 
 #include "base/minmax.h"
-
-#define NOTE_OWNER "cairn"
+#include "session/api_note.h"
 
 enum {
-    NOTE_POINTER = 1, // the distance from here to the pointer, 8 bytes
     NOTES_BYTES_MAX = 64 << 10,
     HEADERS_MAX = 128, // of one module
 };
 
-struct note {
-    Elf64_Nhdr head;
-    char owner[8]; // NOTE_OWNER, padded
-    int64_t distance;
-} __attribute__((packed));
-
-static bool is_ours(const struct note *note)
-{
-    return note->head.n_namesz == sizeof(NOTE_OWNER) &&
-           note->head.n_descsz == sizeof(note->distance) && note->head.n_type == NOTE_POINTER &&
-           memcmp(note->owner, NOTE_OWNER, sizeof(NOTE_OWNER)) == 0;
-}
-
-// As in announce.c.
-static uint64_t padded(uint64_t bytes)
-{
-    return (bytes + 3) & ~(uint64_t)3;
-}
-
 uint64_t api_pointers_find(const uint8_t *bytes, size_t len, uint64_t addr)
 {
     for (size_t at = 0; len - at >= sizeof(Elf64_Nhdr);) {
-        struct note note = {0};
+        struct api_note note = {0};
         memcpy(&note, bytes + at, min_u64(sizeof(note), len - at));
-        const uint64_t note_bytes =
-            sizeof(note.head) + padded(note.head.n_namesz) + padded(note.head.n_descsz);
+        const uint64_t note_bytes = api_note_bytes(note.head);
         if (note_bytes > len - at) {
             return 0;
         }
-        if (note_bytes >= sizeof(note) && is_ours(&note)) {
-            return addr + at + offsetof(struct note, distance) + (uint64_t)note.distance;
+        if (note_bytes >= sizeof(note) && api_note_is_ours(&note)) {
+            return addr + at + offsetof(struct api_note, distance) + (uint64_t)note.distance;
         }
         at += note_bytes;
     }
@@ -69,20 +47,6 @@ static bool read_headers(const struct target_process *target,
                                out->count * sizeof(out->items[0])) == ERR_OK;
 }
 
-static bool
-is_writable(const struct headers *headers, const struct target_module *module, uint64_t address)
-{
-    for (size_t i = 0; i < headers->count; i++) {
-        const Elf64_Phdr *segment = headers->items + i;
-        const uint64_t offset = address - module->load_bias - segment->p_vaddr;
-        if (segment->p_type == PT_LOAD && (segment->p_flags & PF_W) != 0 &&
-            segment->p_memsz >= sizeof(uint64_t) && offset <= segment->p_memsz - sizeof(uint64_t)) {
-            return address % sizeof(uint64_t) == 0;
-        }
-    }
-    return false;
-}
-
 // Return the address of the module's pointer; 0: it has none.
 static uint64_t find_pointer(const struct target_process *target,
                              const struct target_module *module,
@@ -97,7 +61,8 @@ static uint64_t find_pointer(const struct target_process *target,
             continue;
         }
         const uint64_t pointer = api_pointers_find(buffer, len, at);
-        if (pointer != 0 && is_writable(headers, module, pointer)) {
+        if (pointer != 0 &&
+            api_note_may_point(headers->items, headers->count, module->load_bias, pointer)) {
             return pointer;
         }
     }

@@ -12,7 +12,7 @@
 //     tiny         8 bytes   blocks that may be closer to each other than 32 bytes
 //   and for each 4,096 bytes a note which of the tables have had words there
 //
-//   a word = | row 24 | birth 14 (birth_code.h) | size 17 | start in the grain / 8, 9 bits |
+//   a word = | row 24 | birth 14 (below) | size 17 | start in the grain / 8, 9 bits |
 //
 // A block's word is in the table of its size, at the grain in which the block starts. Two live
 // blocks of one table never start in the same grain, because a block of the middle table is as long
@@ -33,8 +33,43 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "session/birth_code.h"
 #include "session/wire.h"
+
+// A birth is the time slice of the block's allocation, as a number of 14 bits that never wraps:
+//
+//   slices below 1,024       the slice itself
+//   each doubling after      512 numbers: the slice without its last bit, its last two, ...
+//
+// So the number is as exact as the recording, whose slices double in width at 1,024. Later slices
+// have larger or equal numbers, and the last number is reached after 2^40 slices, 557 years of 16
+// ms. With 12 bits it would be after 17 minutes.
+#define BIRTH_BITS       14
+#define BIRTH_MAX        ((1u << BIRTH_BITS) - 1)
+#define BIRTH_STEPS_BITS 9 // of the numbers of a doubling
+#define BIRTH_EXACT      ((uint64_t)2 << BIRTH_STEPS_BITS)
+#define BIRTH_SLICES     ((uint64_t)1 << 40) // from here on all slices have BIRTH_MAX
+
+static inline uint32_t birth_code(uint64_t slice)
+{
+    if (slice < BIRTH_EXACT) {
+        return (uint32_t)slice;
+    }
+    if (slice >= BIRTH_SLICES) {
+        return BIRTH_MAX;
+    }
+    const uint32_t shift = 63 - BIRTH_STEPS_BITS - (uint32_t)__builtin_clzll(slice);
+    return (shift << BIRTH_STEPS_BITS) + (uint32_t)(slice >> shift);
+}
+
+// Return the first slice that has this code.
+static inline uint64_t birth_slice(uint32_t code)
+{
+    if (code < BIRTH_EXACT) {
+        return code;
+    }
+    const uint32_t steps = 1u << BIRTH_STEPS_BITS;
+    return (uint64_t)(steps + code % steps) << (code / steps - 1);
+}
 
 #define WORDS_MAGIC          0x7364726f77ULL // "words", little endian
 #define WORDS_REGION_BITS    26
@@ -164,7 +199,8 @@ static inline uint64_t word_start(uint64_t word)
     return (word & WORD_START_MASK) * 8;
 }
 
-// Return whether the word is that of a block at exactly `address`, in a table of that grain.
+// Return whether the word is of the block that starts at exactly `address`. The word's table has a
+// grain of `grain_bits`.
 static inline bool word_is_at(uint64_t word, uint64_t address, uint32_t grain_bits)
 {
     return word_row(word) != 0 && word_start(word) == address % ((uint64_t)1 << grain_bits);
