@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "session/shared_sum.h"
 
+#include "base/minmax.h"
+
 // state.low = sum 48 | number's low 16 bits; state.high = peak 48 | number's high 16 bits.
 #define NUMBER_BITS 16
 #define NUMBER_MASK (((uint64_t)1 << NUMBER_BITS) - 1)
@@ -33,8 +35,8 @@ static void choose_batch(struct shared_sum *sum, uint64_t peak_bytes)
     // Relaxed: a bound. Of two threads that choose at once, the later one is right enough: the
     // next peak or thread chooses again.
     const uint32_t threads = atomic_load_explicit(&sum->thread_count, memory_order_relaxed);
-    const uint64_t share = peak_bytes / SUM_PEAK_SHARES / (threads > 0 ? threads : 1);
-    const uint64_t batch = share > SUM_BATCH_MIN ? share : SUM_BATCH_MIN;
+    const uint64_t batch =
+        max_u64(peak_bytes / SUM_PEAK_SHARES / max_u64(threads, 1), SUM_BATCH_MIN);
     if (batch != atomic_load_explicit(&sum->batch_bytes, memory_order_relaxed)) {
         atomic_store_explicit(&sum->batch_bytes, batch, memory_order_relaxed);
     }

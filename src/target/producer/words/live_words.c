@@ -7,10 +7,7 @@ void words_end_stale(const struct words_at *at,
                      uint64_t grain_address,
                      struct words_ended *ended)
 {
-    uint64_t size_bytes = word_size(seen);
-    if (word == at->coarse && size_bytes == WORD_LARGE) {
-        size_bytes = word_load(at->region->large + (at->coarse - at->region->coarse));
-    }
+    const uint64_t size_bytes = words_size_of(at, word, seen);
     // Release: the size was read before. Acquire: if another thread was faster, it has read it too.
     if (!atomic_compare_exchange_strong_explicit(word, &seen, 0, memory_order_acq_rel,
                                                  memory_order_acquire) ||

@@ -108,6 +108,12 @@ ALWAYS_INLINE void word_store(_Atomic uint64_t *word, uint64_t value)
     atomic_store_explicit(word, value, memory_order_relaxed);
 }
 
+// Return the place of the size of a large block, beside its coarse word.
+ALWAYS_INLINE _Atomic uint64_t *words_large(const struct words_at *at)
+{
+    return at->region->large + (at->coarse - at->region->coarse);
+}
+
 ALWAYS_INLINE uint64_t words_grain(uint64_t address, uint32_t grain_bits)
 {
     return address >> grain_bits << grain_bits;
@@ -127,6 +133,15 @@ ALWAYS_INLINE bool words_enter(_Atomic uint8_t *has, bool is_stored)
         atomic_store_explicit(has, 1, memory_order_relaxed);
     }
     return had || is_stored;
+}
+
+// Return the size of the block of a word: of a large one it is in `large`.
+ALWAYS_INLINE uint64_t words_size_of(const struct words_at *at,
+                                     const _Atomic uint64_t *word,
+                                     uint64_t seen)
+{
+    const uint64_t size_bytes = word_size(seen);
+    return word == at->coarse && size_bytes == WORD_LARGE ? word_load(words_large(at)) : size_bytes;
 }
 
 // End the word of another table than the block's own if it starts at exactly its address.
@@ -194,7 +209,7 @@ ALWAYS_INLINE _Atomic uint64_t *words_place_coarse(const struct words_at *at,
     if (block->size_bytes >= WORD_LARGE) {
         // After the stale word, which needs its own size. Another thread that ends that word has
         // read the size before its compare and swap.
-        word_store(at->region->large + (at->coarse - at->region->coarse), block->size_bytes);
+        word_store(words_large(at), block->size_bytes);
     }
     return at->coarse;
 }
@@ -271,25 +286,15 @@ words_take(const struct process_words *words, uint64_t address, struct word_bloc
         return false;
     }
     const struct words_at at = words_at(region, address);
-    _Atomic uint64_t *own;
-    uint64_t seen;
-    uint64_t size_bytes;
-    if (UNLIKELY(words_has(&at.page->has_coarse)) &&
-        word_is_at(word_load(at.coarse), address, WORDS_COARSE_BITS)) {
-        own = at.coarse;
-        seen = word_load(own);
-        size_bytes = word_size(seen);
-        if (size_bytes == WORD_LARGE) {
-            size_bytes = word_load(region->large + (at.coarse - region->coarse));
-        }
-    } else {
-        own = words_find_smaller(&at, address);
-        if (own == NULL) {
-            return false;
-        }
-        seen = word_load(own);
-        size_bytes = word_size(seen);
+    _Atomic uint64_t *own = UNLIKELY(words_has(&at.page->has_coarse)) &&
+                                    word_is_at(word_load(at.coarse), address, WORDS_COARSE_BITS)
+                                ? at.coarse
+                                : words_find_smaller(&at, address);
+    if (own == NULL) {
+        return false;
     }
+    const uint64_t seen = word_load(own);
+    const uint64_t size_bytes = words_size_of(&at, own, seen);
     word_store(own, 0);
     *out = (struct word_block){.address = address,
                                .size_bytes = size_bytes,
