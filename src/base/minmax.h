@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// minmax: the smaller and the larger of two unsigned numbers, by how much one is larger, a sum that
-// stays at the largest number, and the next whole number.
+// minmax: the smaller and the larger of two unsigned numbers, by how much one is larger, by how
+// much they differ, a sum that stays at the largest number, and the next whole number.
 // Context: T and H; pure.
 #pragma once
 
@@ -32,6 +32,12 @@ static inline uint64_t next_whole_u64(uint64_t a, uint64_t step)
 static inline uint64_t excess_u64(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : 0;
+}
+
+// Return by how much two numbers differ.
+static inline uint64_t distance_u64(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : b - a;
 }
 
 // Return a + b, or the largest number if that is larger.

@@ -22,7 +22,6 @@
 #define SAMPLE_THRIFT_BITS 2u // looks at resident memory take a quarter
 #define SAMPLE_TICK_MS     8u
 #define TICK_MS            1u
-#define FOLLOW_END_MS      1000u // for programs that are about to be followed
 
 static uint32_t session_flags_of(const struct recorder_options *options)
 {
@@ -390,7 +389,7 @@ enum err recorder_run(const struct recorder_options *options,
         err = record(s, result, info);
     }
     end_session(s);
-    (void)exec_follow_stop(&s->follow, FOLLOW_END_MS); // after a failure
+    (void)exec_follow_stop(&s->follow, EXEC_FOLLOW_END_MS); // after a failure
     recorder_attach_end(s);
     if (s->is_attached && err == ERR_OK) {
         result->exit_status = 0;

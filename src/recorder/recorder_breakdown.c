@@ -293,11 +293,6 @@ static void settle(struct recorder_state *s, struct memory_moment *moment)
     }
 }
 
-static uint64_t distance(uint64_t one, uint64_t other)
-{
-    return one > other ? one - other : other - one;
-}
-
 // Doubt the latest snapshots if the heap is another one now: it may have been so then. Return
 // whether they are doubted.
 static bool compare(struct recorder_state *s)
@@ -310,8 +305,8 @@ static bool compare(struct recorder_state *s)
         const uint32_t index = last->memory_snapshots.items[i].process;
         const struct aggregator_process *process = s->aggregator.processes.items[index];
         if (!process->is_ended) {
-            live_bytes += distance(process->live_bytes, process->snapshot_live_bytes);
-            mapped_bytes += distance(process->mapped_bytes, process->snapshot_mapped_bytes);
+            live_bytes += distance_u64(process->live_bytes, process->snapshot_live_bytes);
+            mapped_bytes += distance_u64(process->mapped_bytes, process->snapshot_mapped_bytes);
             is_any_left = true;
         }
     }

@@ -14,7 +14,6 @@
 #include "recorder/recorder_state.h"
 
 enum {
-    END_MS = 1000,  // for programs that are about to be followed
     END_ROUNDS = 2, // of the loop, in which the drain hears of a process that has joined and ended
 };
 
@@ -148,9 +147,9 @@ enum err recorder_follow_end(struct recorder_state *s)
     const uint64_t now_ms = session_clock_now(&s->clock);
     s->unrecorded.may_follow = false;
     enum err err = take_wanted(s);
-    uint32_t left = exec_follow_stop(&s->follow, END_MS);
+    uint32_t left = exec_follow_stop(&s->follow, EXEC_FOLLOW_END_MS);
     err = err == ERR_OK ? visit_items(s, now_ms) : err;
-    left += exec_follow_finish(&s->follow, END_MS);
+    left += exec_follow_finish(&s->follow, EXEC_FOLLOW_END_MS);
     if (left > 0) {
         recorder_log(s, "%s not let cairn follow it in time: what it executes is not recorded",
                      format_things(left, "process does", "processes do").text);

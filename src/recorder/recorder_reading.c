@@ -245,7 +245,7 @@ static void put_sample(struct recorder_state *s, struct sampling *sampling, size
     }
 }
 
-// Read all, leaving out those that do not let themselves be read.
+// Read each process. One that does not let itself be read is left out.
 static void read_all(struct recorder_state *s, struct sampling *sampling, uint64_t *processor_ns)
 {
     const size_t count = sampling->readings.len;

@@ -36,9 +36,9 @@ uint64_t side_score_of(enum side_score score, uint64_t new, uint64_t old)
 {
     switch (score) {
     case SCORE_LARGER:
-        return new > old ? new : old;
+        return max_u64(new, old);
     case SCORE_CHANGE:
-        return new > old ? new - old : old - new;
+        return distance_u64(new, old);
     case SCORE_NEW:
         return new;
     case SCORE_OLD:

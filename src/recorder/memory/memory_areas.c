@@ -18,10 +18,6 @@
 #define MEMORY_PAGE_BYTES 4096u               // the smallest of any kernel
 #define PAGE_PRESENT      ((uint64_t)1 << 63) // pagemap: the page is in memory
 
-enum {
-    GUARD_BYTES_MAX = 64 << 10,
-};
-
 void memory_areas_release(struct memory_areas *areas)
 {
     memory_area_vec_release(&areas->areas);
@@ -233,7 +229,8 @@ bool memory_areas_is_guarded(const struct memory_areas *areas, size_t index)
     const struct memory_area *area = areas->areas.items + index;
     const struct memory_area *guard = index > 0 ? area - 1 : NULL;
     return guard != NULL && guard->end == area->start && !guard->is_accessible &&
-           guard->end - guard->start <= GUARD_BYTES_MAX && memory_area_path(areas, area)[0] == '\0';
+           guard->end - guard->start <= MEMORY_GUARD_BYTES_MAX &&
+           memory_area_path(areas, area)[0] == '\0';
 }
 
 bool memory_read(void *context, uint64_t address, void *out, size_t size_bytes)

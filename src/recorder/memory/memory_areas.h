@@ -75,6 +75,8 @@ void memory_areas_release(struct memory_areas *areas);
 // Return the name of an area, "" if it has none.
 const char *memory_area_path(const struct memory_areas *areas, const struct memory_area *area);
 
+#define MEMORY_GUARD_BYTES_MAX (64u << 10) // of a thread's stack
+
 // Whether an unnamed area is behind a guard: an inaccessible one that is as small as guards are.
 // The unused tails of arenas are inaccessible, too, but larger.
 bool memory_areas_is_guarded(const struct memory_areas *areas, size_t index);

@@ -423,7 +423,7 @@ static void end_rest(struct proc_sampler *sampler)
 static void note_sum(struct proc_sampler *sampler, uint64_t rss_bytes, uint64_t now_ms)
 {
     const uint64_t from = sampler->steady_bytes;
-    const uint64_t change = rss_bytes > from ? rss_bytes - from : from - rss_bytes;
+    const uint64_t change = distance_u64(rss_bytes, from);
     if (change > max_u64(from / STEADY_DIVISOR, STEADY_BYTES)) {
         sampler->steady_bytes = rss_bytes;
         sampler->moved_ms = now_ms;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "recorder/outside/glibc_heap.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "base/compiler.h"
@@ -43,6 +44,8 @@ struct heap_info {
     uint64_t size_bytes;
     uint64_t accessible_bytes;
 };
+
+_Static_assert(offsetof(struct heap_claim, range) == 0, "claims and ranges are sorted alike");
 
 struct chunk {
     uint64_t previous_bytes;
@@ -366,13 +369,6 @@ find_blocks(struct reading *r, const struct u64_vec *stack_tops, struct heap_cla
     return ERR_OK;
 }
 
-static int compare_claims(const void *left, const void *right)
-{
-    const struct heap_claim *a = left;
-    const struct heap_claim *b = right;
-    return order_u64(a->range.start, b->range.start);
-}
-
 static void reading_release(struct reading *r)
 {
     u64_vec_release(&r->arenas);
@@ -392,19 +388,20 @@ enum err glibc_heap_read(const struct memory_areas *map,
                         .blocks_left = BLOCKS_MAX};
     TRY(find_heaps(&r));
     TRY(find_main_arena(&r));
+    if (r.arenas.len == 0) { // no glibc: [heap] is another allocator's
+        *out = (struct foreign_heap){.is_whole = true};
+        return ERR_OK;
+    }
     for (size_t i = 0; i < r.arenas.len; i++) {
         TRY(walk_arena(&r, r.arenas.items[i]));
     }
     join_free(&found.free);
     CLEANUP(heap_claim_vec_release) struct heap_claim_vec blocks = {0};
     TRY(find_blocks(&r, stack_tops, &blocks));
-    for (size_t i = 0; r.arenas.len > 0 && i < blocks.len; i++) {
+    for (size_t i = 0; i < blocks.len; i++) {
         TRY(heap_claim_vec_push(&found.claims, blocks.items[i]));
     }
-    heap_claim_vec_sort(&found.claims, compare_claims);
-    if (r.arenas.len == 0) { // no glibc: [heap] is another allocator's
-        heap_claim_vec_clear(&found.claims);
-    }
+    heap_claim_vec_sort(&found.claims, compare_ranges); // a claim begins with its range
     *out = TAKE(found);
     return ERR_OK;
 }

@@ -12,7 +12,6 @@
 
 enum {
     PAGE = 4096,
-    GUARD_BYTES_MAX = 64 << 10,
     USUAL_BYTES = 8 << 20, // of a stack and its guard
     DEPTH_PAGES = 16,      // of a thread that sleeps, up to its descriptor
     NEAR_BYTES = 64 << 10, // from a descriptor to the end of its stack
@@ -41,8 +40,9 @@ static uint64_t top_by_page(const struct search *s, const struct memory_area *ar
     for (size_t i = 0; i + 1 < ARRAY_LEN(words); i++) {
         const uint64_t start = words[i];
         const uint64_t top = start + words[i + 1];
-        if (start < area->start && area->start - start <= GUARD_BYTES_MAX && start % PAGE == 0 &&
-            top > page && top <= area->end && top - page <= NEAR_BYTES && top % PAGE == 0) {
+        if (start < area->start && area->start - start <= MEMORY_GUARD_BYTES_MAX &&
+            start % PAGE == 0 && top > page && top <= area->end && top - page <= NEAR_BYTES &&
+            top % PAGE == 0) {
             return top;
         }
     }

@@ -47,7 +47,7 @@ struct attach_step {
 };
 
 // Start a step: a copy of `wanted`, whose first five fields are set. If its thread cannot be
-// started, the step is over at once, and its result says why. NULL: there is no memory.
+// started, the step is over at once, and its result is that error. NULL: out of memory.
 struct attach_step *attach_step_start(const struct attach_step *wanted);
 
 // Return whether a step is over; then its result is valid.

@@ -32,6 +32,7 @@
 #include "recorder/processes/unrecorded_list.h"
 
 #define FOLLOW_THREADS_MAX 8u
+#define EXEC_FOLLOW_END_MS 1000u // for programs that are about to be followed, at the end
 
 struct aside;
 struct session;
