@@ -234,12 +234,13 @@ static int is_late(void *context)
 }
 
 // A user's statement can ask for a value of any size, and one step of it cannot be interrupted.
-static void begin_foreign(struct sqlite_engine *e)
+// Return the usual limit of a value.
+static int begin_foreign(struct sqlite_engine *e)
 {
     e->end_ms = e->engine.limit_ms != 0 ? clock_monotonic_ms() + e->engine.limit_ms : UINT64_MAX;
     sqlite3_progress_handler(e->database, STEPS_PER_LOOK, is_late, e);
-    (void)sqlite3_limit(e->database, SQLITE_LIMIT_LENGTH, FOREIGN_VALUE_MAX_BYTES);
-    (void)sqlite3_hard_heap_limit64(FOREIGN_MEMORY_MAX_BYTES); // both return the former ones
+    (void)sqlite3_hard_heap_limit64(FOREIGN_MEMORY_MAX_BYTES); // returns the former one
+    return sqlite3_limit(e->database, SQLITE_LIMIT_LENGTH, FOREIGN_VALUE_MAX_BYTES); // likewise
 }
 
 static void end_foreign(struct sqlite_engine *e, int usual_bytes)
@@ -260,10 +261,7 @@ static enum err query(struct store *engine,
 {
     struct sqlite_engine *e = of(engine);
     sqlite3_stmt *statement = NULL;
-    const int usual_bytes = sqlite3_limit(e->database, SQLITE_LIMIT_LENGTH, -1);
-    if (is_foreign) {
-        begin_foreign(e);
-    }
+    const int usual_bytes = is_foreign ? begin_foreign(e) : 0;
     enum err problem = prepare(e, sql, is_foreign, &statement, info);
     int status = SQLITE_OK;
     if (problem == ERR_OK) {

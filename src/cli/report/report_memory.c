@@ -243,6 +243,9 @@ static bool fits_filter(const struct filter *filter)
 // Say why there is no breakdown, if the user asked for it.
 static void print_reason(const struct report *report, FILE *out)
 {
+    if (report->options->sections != REPORT_RSS) {
+        return;
+    }
     const bool is_running = report->profile->recording.meta.state == REC_STATE_RUNNING;
     const char *reason =
         !fits_filter(&report->options->filter)
@@ -255,12 +258,9 @@ static void print_reason(const struct report *report, FILE *out)
               "was read, or it could not be read."
         : is_running ? "Resident memory has not been looked at so far."
                      : "Resident memory is not known: no process was looked at, because it ended "
-                       "too soon or "
-                       "could not be read, or because the file is of another tool.";
-    if (report->options->sections == REPORT_RSS) {
-        report_view_title(report, out, "RESIDENT MEMORY: what RSS consisted of");
-        screen_print_wrapped(out, reason, 2, report_width(report));
-    }
+                       "too soon or could not be read, or because the file is of another tool.";
+    report_view_title(report, out, "RESIDENT MEMORY: what RSS consisted of");
+    screen_print_wrapped(out, reason, 2, report_width(report));
 }
 
 enum err report_print_memory(const struct report *report, FILE *out)

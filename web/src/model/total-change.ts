@@ -16,7 +16,7 @@ interface PeakError {
   readonly bound: number;
 }
 
-/** The error of a part of the heap is that of the whole's peak and that of its own estimate. */
+/** A part of the heap has two errors: that of the whole heap's peak, and that of its own estimate. */
 function peakError(totals: Figures | null, errors: Figures | null, isPart: boolean): PeakError {
   const whole = totals?.['peak_order_error_bytes'] ?? 0;
   return errors === null ? { ofEstimate: 0, bound: whole } : { ofEstimate: whole + (isPart ? (errors['peak_bytes'] ?? 0) : 0), bound: 0 };
