@@ -7,12 +7,15 @@
 #include "base/minmax.h"
 #include "base/order.h"
 #include "profile/accuracy/sampling.h"
+#include "profile/growth/growth_repeats.h"
 #include "profile/select/time_range.h"
 
 bool growth_is_known(const struct recording *recording)
 {
     return time_range_is_known(recording);
 }
+
+DEFINE_VEC(stack_birth_vec, struct stack_birth);
 
 // The unit of classification: the rows of one process in a group.
 struct part {
@@ -23,6 +26,7 @@ struct part {
     size_t end;
     struct u64_vec live_bytes;
     struct u64_vec birth_bytes;
+    struct stack_birth_vec stack_births;
     uint64_t allocations;
     uint64_t kept;
     bool has_births;
@@ -45,6 +49,7 @@ static void part_release(struct part *part)
 {
     u64_vec_release(&part->live_bytes);
     u64_vec_release(&part->birth_bytes);
+    stack_birth_vec_release(&part->stack_births);
 }
 
 static const struct recording *recording_of(const struct growth *growth)
@@ -70,15 +75,20 @@ static MUST_USE enum err find_process(const struct growth *growth, uint32_t grou
     return ERR_OK;
 }
 
-static void add_births(const struct recording *recording, uint32_t row, struct part *part)
+static MUST_USE enum err
+add_births(const struct recording *recording, uint32_t row, struct part *part)
 {
     FOR_ENTRIES_OF_ROW (cohort, recording->cohorts, recording->cohort_count, row) {
         if (cohort->freed_slice == REC_NONE && cohort->born_slice >= part->begin &&
             cohort->born_slice < part->end) {
             part->birth_bytes.items[cohort->born_slice - part->begin] += cohort->bytes;
             part->has_births = true;
+            TRY(stack_birth_vec_push(&part->stack_births,
+                                     (struct stack_birth){.stack = recording->rows[row].node,
+                                                          .slice = cohort->born_slice}));
         }
     }
+    return ERR_OK;
 }
 
 // Store differences; add_up_levels() adds them up.
@@ -134,7 +144,7 @@ static MUST_USE enum err fill_part(struct part *part)
         if (profile_process_of_row(groups->profile, row) == part->process) {
             part->allocations += recording->rows[row].allocations;
             part->kept += recording->rows[row].allocations - recording->rows[row].frees;
-            add_births(recording, row, part);
+            TRY(add_births(recording, row, part));
             add_levels(recording, row, part);
         }
     }
@@ -192,6 +202,8 @@ judge(const struct growth *growth, const struct process_work *work, struct growt
         .work = work->counts.items + place * recording->slice_count + part.begin,
         .allocations = part.allocations,
         .kept = part.kept,
+        .has_stacks = true,
+        .repeats = growth_repeats_count(part.stack_births.items, part.stack_births.len),
         .step = growth->groups.profile->lives.cohort_step,
     };
     struct growth_verdict verdict;

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 enum growth_class {
-    GROWTH_UNKNOWN,  // too few slices
+    GROWTH_UNKNOWN,  // too few slices, or a rise as of a start
     GROWTH_GROWING,  // to the very end, or as long as there was work
     GROWTH_STOPPED,  // grew, then stopped
     GROWTH_START_UP, // stopped within the first eighth of the process's life
@@ -40,6 +40,8 @@ struct growth_history {
     const uint64_t *work;        // allocations of the whole process; NULL: unknown
     uint64_t allocations;        // freed and unfreed ones
     uint64_t kept;               // unfreed ones
+    bool has_stacks;             // `repeats` is known
+    size_t repeats;              // see growth_repeats.h
     size_t step;                 // slices in which one birth is located; at least 1
 };
 

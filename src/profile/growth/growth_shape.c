@@ -147,6 +147,38 @@ static MUST_USE enum err judge_smoothed(const struct growth_history *raw,
     return ERR_OK;
 }
 
+// Whether most of what was live has stayed, up to the time when half of the unfreed memory was
+// there. Else blocks are replaced by larger ones.
+static bool is_of_blocks_that_stay(const struct growth_history *h)
+{
+    const uint64_t half = gains_find(h->birth_bytes, 0, h->count).bytes / 2;
+    double stayed = 0; // summed over the slices
+    double live = 0;
+    uint64_t staying = h->birth_bytes[0];
+    for (size_t i = 0; i + 1 < h->count && staying < half; i++) {
+        stayed += (double)staying;
+        live += (double)h->live_bytes[i];
+        staying += h->birth_bytes[i + 1];
+    }
+    return 2 * stayed > live;
+}
+
+// A level that rises by stacks that left hardly a block before is that of a start, or may be: how
+// long a start takes depends on the machine.
+static void doubt_start(const struct growth_history *h, struct growth_verdict *verdict)
+{
+    if (!h->has_stacks || verdict->class != GROWTH_GROWING || !is_of_blocks_that_stay(h)) {
+        return;
+    }
+    if (h->repeats < GAINS_MIN) {
+        *verdict =
+            (struct growth_verdict){.class = GROWTH_UNKNOWN, .latest_birth = verdict->latest_birth};
+        return;
+    }
+    const enum growth_confidence most = gains_confidence(h->repeats, h->count / h->step);
+    verdict->confidence = verdict->confidence < most ? verdict->confidence : most;
+}
+
 // The slices before the program's first allocation anywhere: it is started and linked then.
 static size_t find_start(const struct growth_history *h)
 {
@@ -166,6 +198,8 @@ enum err growth_judge(const struct growth_history *whole, struct growth_verdict 
                                      .work = whole->work != NULL ? whole->work + start : NULL,
                                      .allocations = whole->allocations,
                                      .kept = whole->kept,
+                                     .has_stacks = whole->has_stacks,
+                                     .repeats = whole->repeats,
                                      .step = whole->step};
     const struct gains births = gains_find(h.birth_bytes, 0, h.count);
     *out = (struct growth_verdict){.class = GROWTH_UNKNOWN, .latest_birth = births.last};
@@ -174,6 +208,7 @@ enum err growth_judge(const struct growth_history *whole, struct growth_verdict 
         out->confidence = CONFIDENCE_HIGH;
     } else if (h.count / h.step >= STEPS_MIN && births.moments > 0) {
         TRY(judge_smoothed(&h, out));
+        doubt_start(&h, out);
     }
     out->latest_birth += births.moments > 0 ? start : 0;
     out->grew_until += out->grew_until > 0 ? start : 0;

@@ -15,6 +15,8 @@
 // is growing, even if the process was idle afterwards; its confidence is lower, as nothing is known
 // of the time without work. If nothing else was allocated while it grew, it may as well have been a
 // warm-up: then it has stopped, with low confidence.
+// A rise whose blocks are of stacks that left none before is a start (growth_repeats.h), however
+// long that took: there is no verdict then.
 // What does not grow is classified by its births.
 // Context: H; pure.
 #pragma once

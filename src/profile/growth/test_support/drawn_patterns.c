@@ -260,6 +260,23 @@ static void start(struct drawn_run *run)
     }
 }
 
+// A start that takes as long as the program: each part of it has stacks of its own.
+static void start_is_all(struct drawn_run *run)
+{
+    run->stack = drawn_at(run) / FIGURE(0, 20, 100);
+    if (drawn_below(run, 3) == 0) {
+        drawn_take(run, 1 + drawn_below(run, 40), KEEP);
+    }
+}
+
+static void start_of_few_pools(struct drawn_run *run)
+{
+    if (drawn_is_step(run, FIGURE(0, 8, 60))) {
+        run->stack++;
+        drawn_take(run, 400, KEEP);
+    }
+}
+
 static void start_and_shrink(struct drawn_run *run)
 {
     if (run->now < 8) {
@@ -599,6 +616,7 @@ static void teeth_of_any_length(struct drawn_run *run)
 
 #define IS(class) (1U << GROWTH_##class)
 #define CYCLES    (IS(SAWTOOTH) | IS(BURSTS))
+#define FILLED    (IS(STOPPED) | IS(START_UP))
 
 const struct drawn_pattern drawn_patterns[] = {
 #define PATTERN(name, classes) \
@@ -654,6 +672,8 @@ const struct drawn_pattern drawn_patterns[] = {
     PATTERN(fill_slower_and_slower, IS(STOPPED) | IS(BOUNDED) | IS(START_UP)),
     PATTERN(warm_up_then_idle, IS(STOPPED)),
     PATTERN(start, IS(START_UP)),
+    PATTERN(start_is_all, IS(UNKNOWN) | FILLED | IS(LATE)),
+    PATTERN(start_of_few_pools, IS(UNKNOWN) | FILLED | IS(LATE)),
     PATTERN(start_and_shrink, IS(START_UP)),
     PATTERN(start_then_idle, IS(START_UP)),
     PATTERN(ring, IS(BOUNDED)),

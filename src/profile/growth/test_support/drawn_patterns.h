@@ -23,6 +23,7 @@ enum {
 struct drawn_block {
     uint32_t born; // slice
     uint32_t bytes;
+    uint32_t stack;
     int dies; // tick, or DRAWN_NEVER
     bool is_live;
 };
@@ -37,6 +38,7 @@ struct drawn_run {
     unsigned figures[DRAWN_FIGURES]; // 0 .. 999
     unsigned unit;                   // of sizes: bytes
     unsigned jitter;                 // of sizes, in percent
+    uint32_t stack;                  // of the next blocks
     int slot;                        // of a pattern that keeps a block in mind, or DRAWN_NEVER
     struct drawn_block blocks[DRAWN_BLOCKS_MAX];
     int count;

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "profile/growth/growth_repeats.h"
+
 unsigned drawn_below(struct drawn_run *run, unsigned limit)
 {
     run->random = run->random * 6364136223846793005UL + 1442695040888963407UL;
@@ -37,6 +39,7 @@ int drawn_take(struct drawn_run *run, unsigned units, int ticks)
     run->blocks[run->count] =
         (struct drawn_block){.born = (uint32_t)run->slice,
                              .bytes = (uint32_t)bytes + 1,
+                             .stack = run->stack,
                              .dies = ticks == DRAWN_NEVER ? DRAWN_NEVER : run->now + ticks,
                              .is_live = true};
     run->level += bytes + 1;
@@ -180,6 +183,21 @@ void drawn_run_coarsen(struct drawn_run *run, size_t step)
     }
 }
 
+// The repeats of the stacks whose blocks are left.
+static size_t count_repeats(const struct drawn_run *run)
+{
+    static struct stack_birth births[DRAWN_BLOCKS_MAX];
+    size_t count = 0;
+    for (int i = run->first_live; i < run->count; i++) {
+        const struct drawn_block *block = &run->blocks[i];
+        if (block->is_live) {
+            const uint32_t slice = block->born - block->born % (uint32_t)run->step;
+            births[count++] = (struct stack_birth){.stack = block->stack, .slice = slice};
+        }
+    }
+    return growth_repeats_count(births, count);
+}
+
 struct growth_history drawn_history(const struct drawn_run *run)
 {
     return (struct growth_history){.count = run->slices,
@@ -188,5 +206,7 @@ struct growth_history drawn_history(const struct drawn_run *run)
                                    .work = run->work,
                                    .kept = run->live_count,
                                    .allocations = (uint64_t)run->count,
+                                   .has_stacks = true,
+                                   .repeats = count_repeats(run),
                                    .step = run->step};
 }
