@@ -44,7 +44,7 @@ MODULES = {
     "target/preload": Module("T", "base session target/producer target/unwind",
                              "real python stacks process record exports"),
     "target/agent": Module("T", "base session target/producer target/unwind target/preload"),
-    "host": Module("H", "base", "containers text os memory http"),
+    "host": Module("H", "base", "containers text os threads memory http"),
     "recording": Module("H", "base host", "format read write"),
     "aggregate": Module("H", "base session host recording", "live_blocks tables rows totals peak ."),
     "symbols": Module("H", "base host recording", "names elf dwarf jit leak_rules runtimes ."),

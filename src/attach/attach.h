@@ -54,6 +54,8 @@ struct attach {
     uint64_t page_addr;            // of the agent's page
     struct strbuf executable;      // path
     struct strbuf command_line;    // the arguments, each ended by a zero byte
+    struct u32_vec threads;        // that a program which runs already has, some of them
+    struct strbuf thread_names;    // of these, each ended by a zero byte
     struct strbuf allocator;       // path of the module whose malloc is patched first
     const struct runtime *runtime; // of the first module that has one; NULL: none is known
     // Of the latest attach_open or attach_late:

@@ -96,6 +96,7 @@ static enum err apply(struct thread_stop *stop, void *context, struct err_info *
     const struct application *application = context;
     TRY(check_entries(stop, application->plan, info));
     for (size_t i = 0; i < stop->threads.len; i++) {
+        urgent_turns_spare_others(&stop->turns);
         if (is_inside(stop, application, &stop->threads.items[i].regs)) {
             stop->try_again = true;
             return ERR_OK;

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 // recorder_attach: the recorder's part of attaching to processes, and of starting a program with
 // the agent. See recorder_state.h.
-#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -14,7 +12,6 @@
 #include "base/minmax.h"
 #include "host/os/file.h"
 #include "host/os/proc_file.h"
-#include "host/os/process_search.h"
 #include "host/text/format.h"
 #include "recorder/recorder_state.h"
 
@@ -22,8 +19,6 @@ enum {
     SHORT_OPEN_MS = 5000,
     OTHERS_MS = 1000, // more for the other processes, after one is open
     HEAR_MS = 2,      // between two looks at signals
-    EXPECTED_MAX = 1024,
-    COMM_BYTES_MAX = 64,
 };
 
 static int pid_of(const struct attached_process *process)
@@ -255,25 +250,20 @@ enum err recorder_attach_open(struct recorder_state *s, struct err_info *info)
     return take_main(s, info);
 }
 
-// List the threads that the process has: those that sleep belong to it, too. Threads of another
-// namespace call themselves by other numbers.
-static enum err expect_threads(struct recorder_state *s, struct aggregator_process *process)
+// Tell the recording of the threads that the process has. Threads of another namespace call
+// themselves by other numbers.
+static enum err expect_threads(struct recorder_state *s,
+                               const struct attach *attach,
+                               struct aggregator_process *process)
 {
-    const pid_t pid = (pid_t)process->record.pid;
-    CLEANUP(u32_vec_release) struct u32_vec threads = {0};
-    if (pid_lookup_inner(pid).pid != (uint32_t)pid ||
-        process_search_threads(pid, EXPECTED_MAX, &threads) != ERR_OK) {
-        return ERR_OK; // or it has ended
+    const uint32_t pid = process->record.pid;
+    const char *name = strbuf_text(&attach->thread_names);
+    if (attach->threads.len == 0 || pid_lookup_inner((pid_t)pid).pid != pid) {
+        return ERR_OK;
     }
-    for (size_t i = 0; i < threads.len; i++) {
-        char path[64];
-        CLEANUP(strbuf_release) struct strbuf name = {0};
-        (void)snprintf(path, sizeof(path), "task/%" PRIu32 "/comm", threads.items[i]); // fits
-        if (proc_file_read(pid, path, COMM_BYTES_MAX, &name) && name.len > 0) {
-            strbuf_truncate(&name, name.len - 1); // the line feed
-            TRY(aggregator_thread_expect(&s->aggregator, process, threads.items[i],
-                                         strbuf_bytes(&name)));
-        }
+    for (size_t i = 0; i < attach->threads.len; i++, name += strlen(name) + 1) {
+        TRY(aggregator_thread_expect(&s->aggregator, process, attach->threads.items[i],
+                                     (struct bytes){(const uint8_t *)name, strlen(name)}));
     }
     return ERR_OK;
 }
@@ -320,7 +310,7 @@ recorder_attach_describe(struct recorder_state *s, const struct attach *attach, 
     }
     struct aggregator_process *begun = NULL;
     TRY(aggregator_process_begin(&s->aggregator, &record, &begun));
-    TRY(attach->is_fresh ? ERR_OK : expect_threads(s, begun));
+    TRY(expect_threads(s, attach, begun));
     TRY(attach->is_fresh ? ERR_OK : note_earlier(s, attach, begun));
     return awaited_processes_add(&s->drain.awaited, begun);
 }
@@ -360,6 +350,7 @@ static enum err await_begin(struct recorder_state *s, size_t index, struct err_i
 {
     const struct joining *joining = s->joining.items + index;
     while (!attach_step_await(joining->step, HEAR_MS)) {
+        TRY(recorder_drain(s)); // of those that are recorded already
         recorder_hear_signals(s);
         if (s->is_stopped) {
             return err_set(info, ERR_CANCELLED, "attaching was interrupted");

@@ -32,6 +32,8 @@ enum {
     STRANGER_CHECK_MS = 500,  // between two checks of processes that outlive the program
     LEAVE_MS = 2,             // beyond a tick, in which threads notice that recording is over
     LINGER_SAY_MS = 500,      // time until the message that others still run
+    URGENT_MS = 1000,         // after a process has begun to be recorded
+    MANY_THREADS = 256,       // among which the recorder would wait for the processor
 };
 
 static void note_end(struct recorder_state *s)
@@ -347,6 +349,21 @@ bool recorder_is_ending(const struct recorder_state *s)
     return s->has_ended && s->drain.process_count == 0 && recorder_follow_running(s) == 0;
 }
 
+// Come before the threads of a process that begins to be recorded, and before many threads: the
+// others wait for us.
+static void be_urgent_if_needed(struct recorder_state *s)
+{
+    struct recorder_urgency *urgency = &s->urgency;
+    const uint64_t now_ms = clock_monotonic_ms();
+    const bool is_needed = s->joining.len > 0 || s->drain.active_count >= MANY_THREADS;
+    urgency->until_ms = is_needed ? now_ms + URGENT_MS : urgency->until_ms;
+    if (now_ms >= urgency->until_ms) {
+        urgent_turns_end(&urgency->turns);
+    } else {
+        (void)urgent_turns_begin(&urgency->turns); // without permission as ever
+    }
+}
+
 // Do rounds until the recording is over.
 static enum err run_rounds(struct recorder_state *s, struct err_info *info)
 {
@@ -354,6 +371,7 @@ static enum err run_rounds(struct recorder_state *s, struct err_info *info)
     uint32_t last_wake = 0;
     for (;;) {
         recorder_rest_begin_pass(s);
+        be_urgent_if_needed(s);
         // Relaxed: if a lane fills up after this, the futex does not sleep.
         const uint32_t wake =
             atomic_load_explicit(&s->session.header->recorder_wake, memory_order_relaxed);
@@ -401,9 +419,11 @@ static enum err run_rounds(struct recorder_state *s, struct err_info *info)
         sleep_ms = is_fed || is_awaited ? 1 : sleep_ms * 2;
         sleep_ms = min_u64(sleep_ms, is_sampled ? SAMPLE_SLEEP_MS_MAX : SLEEP_MS_MAX);
         note_gap(s, true);
+        urgent_turns_spare_others(&s->urgency.turns);
         if (!recorder_rest_sleep(s, was_busy || is_awaited, now_ms) && !s->pending.is_certain) {
             sleep_until_woken(s, wake, sleep_ms);
         }
+        urgent_turns_begin_next(&s->urgency.turns);
         note_gap(s, false);
     }
 }

@@ -13,6 +13,7 @@
 #include "attach/attach.h"
 #include "attach/plain_modules.h"
 #include "host/os/file.h"
+#include "host/threads/urgent_turns.h"
 #include "recorder/aside/aside.h"
 #include "recorder/control/control_socket.h"
 #include "recorder/control/run_control.h"
@@ -94,6 +95,13 @@ struct recorder_rest {
     bool has_read; // something aside, in this pass: it took an unknown time
 };
 
+// While processes begin to be recorded, or are let go, all their threads run at once, and others
+// wait for a recorder that does not get the processor.
+struct recorder_urgency {
+    struct urgent_turns turns;
+    uint64_t until_ms; // CLOCK_MONOTONIC
+};
+
 // How long the lanes were not read while the recorder did not sleep.
 struct lane_gaps {
     uint64_t since_ns; // CLOCK_MONOTONIC; 0: it sleeps, or has not begun
@@ -119,6 +127,7 @@ struct recorder_state {
     uint64_t served_ns;           // processor time for other processes, while one was read
     struct session_clock clock;
     struct recorder_rest rest;
+    struct recorder_urgency urgency;
     uint32_t tick_ms; // of the clock
     struct launch_signals signals;
     struct launched program;

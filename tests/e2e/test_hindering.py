@@ -11,9 +11,10 @@ import time
 
 import pytest
 
-from cairn_run import CAIRN, PROGRAMS, environment
+from cairn_run import CAIRN, IS_NIGHTLY, PROGRAMS, environment
 from test_follow import Follower, wanted
-from waiting import DEADLINE_SECONDS, read_until
+from test_idle import Sleeping
+from waiting import DEADLINE_SECONDS, read_until, wait_until
 
 # On a quiet machine the longest pause is 1 to 5 ms. The rest is for other tests beside this one; what this is about
 # took 10 s and more.
@@ -65,8 +66,11 @@ def wait_recorded(process):
         assert time.monotonic() < end
 
 
-@pytest.mark.parametrize("ways", [["symbols", "unmap"], ["fuse"], ["half"], ["maps"]],
-                         ids=["symbols and unmap", "fuse", "half", "maps"])
+THREADS = 25_000 if IS_NIGHTLY else 3_000  # the kernel's usual limit of all threads is 32,768
+
+
+@pytest.mark.parametrize("ways", [["symbols", "unmap"], ["fuse"], ["half"], ["maps"], ["threads"]],
+                         ids=["symbols and unmap", "fuse", "half", "maps", "threads"])
 def test_no_process_holds_up_another_one(scratch, ways):
     with contextlib.ExitStack() as stack:
         begin = time.monotonic()
@@ -77,8 +81,8 @@ def test_no_process_holds_up_another_one(scratch, ways):
             program = copy_of(scratch, "longest_pause" if way == "symbols" else "hindering", way)
             if way == "symbols":
                 give_endless_symbols(program)
-            process = stack.enter_context(running(program, way))
-            if way != "symbols" and read_until(process.stdout.fileno(), b"\n") != b"yes\n":
+            process = stack.enter_context(running(program, way, THREADS))
+            if way != "symbols" and not read_until(process.stdout.fileno(), b"\n").endswith(b"yes\n"):
                 pytest.skip("no file system in user space may be mounted here")
         said = follower.await_end()
         assert time.monotonic() - begin < DURATION_SECONDS + END_SECONDS
@@ -89,3 +93,22 @@ def test_no_process_holds_up_another_one(scratch, ways):
         assert re.search(r"the lanes were left unread for at most [0-9.]+ ms \([0-9.]+ ms of work\)", said)
         longest_us = int(victim.communicate(timeout=DEADLINE_SECONDS)[0])
         assert longest_us < PAUSE_SECONDS * 1e6
+
+
+def may_be_urgent():
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    except PermissionError:
+        return False
+    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    return True
+
+
+def test_the_recorder_comes_before_many_threads(scratch):
+    """Behind them it would have the processor too rarely to read the lanes of others."""
+    if not may_be_urgent():
+        pytest.skip("no real-time priority is permitted here")
+    with Sleeping(scratch, 300) as sleeping:
+        wait_until(lambda: os.sched_getscheduler(sleeping.recorder.pid) & os.SCHED_FIFO, "a real-time priority")
+        assert os.sched_getscheduler(sleeping.target) == os.SCHED_OTHER
+        sleeping.end().assert_whole()

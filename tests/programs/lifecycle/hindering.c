@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// hindering unmap|fuse|half|maps: a process that hinders each that attaches to it, or
+// hindering unmap|fuse|half|maps|threads COUNT: a process that hinders each that attaches to it, or
 // reads it later. It allocates a block now and then until its standard input ends. It has no TRUTH,
 // because it is not to be recorded, or not completely.
 //
@@ -10,10 +10,12 @@
 //   half   the same, but the first page of two answers: the head of an ELF file whose program
 //          headers are in the second one
 //   maps   has 60,000 mappings
+//   threads  has COUNT threads that sleep, or as many as it may; writes their number instead
 #include <elf.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
@@ -31,6 +33,7 @@ enum {
     OTHER_USER = 65534,
     PAGE_BYTES = 4096,
     MANY_MAPPINGS = 60000,
+    STACK_BYTES = 16384,
 };
 
 struct mapping {
@@ -195,6 +198,28 @@ static int map_often(void)
     return can;
 }
 
+static void *sleep_without_end(void *unused)
+{
+    for (;;) {
+        (void)pause();
+    }
+    return unused;
+}
+
+static int start_threads(int count)
+{
+    int started = 0;
+    pthread_attr_t attributes;
+    (void)pthread_attr_init(&attributes);
+    (void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    for (pthread_t thread; started < count; started++) {
+        if (pthread_create(&thread, &attributes, sleep_without_end, NULL) != 0) {
+            break;
+        }
+    }
+    return started;
+}
+
 int main(int argc, char **argv)
 {
     const char *way = argc > 1 ? argv[1] : "";
@@ -205,6 +230,9 @@ int main(int argc, char **argv)
                     CLONE_VM | CLONE_FILES | CLONE_FS | SIGCHLD, NULL) > 0;
     } else if (strcmp(way, "maps") == 0) {
         can = map_often();
+    } else if (strcmp(way, "threads") == 0) {
+        const int started = start_threads(argc > 2 ? atoi(argv[2]) : 0);
+        (void)dprintf(STDOUT_FILENO, "%d ", started);
     } else {
         can = map_page_without_answer(strcmp(way, "half") == 0);
     }

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -19,6 +20,8 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/minmax.h"
+#include "host/os/proc_file.h"
+#include "host/os/process_search.h"
 #include "inject/api_pointers.h"
 #include "inject/inject_mapping.h"
 #include "inject/process/loader_list.h"
@@ -30,10 +33,36 @@
 #include "session/layout.h"
 
 #define COMMAND_LINE_MAX (64u << 10)
+#define THREADS_MAX      1024
 #define LOOK_NS          1000000 // between two looks at a process that is starting
 // How long a process may have no program, or no allocator although it has a loader. The kernel and
 // the loader need far less; a program that unpacks itself never shows any.
 #define START_PATIENCE_MS 1000
+
+// List the threads that the process has: those that sleep belong to it, too.
+static enum err list_threads(struct attach *attach)
+{
+    const int pid = attach->inject.target.pid;
+    CLEANUP(u32_vec_release) struct u32_vec found = {0};
+    if (process_search_threads(pid, THREADS_MAX, &found) == ERR_NO_MEMORY) { // else it has ended
+        return ERR_NO_MEMORY;
+    }
+    for (size_t i = 0; i < found.len; i++) {
+        enum {
+            COMM_BYTES_MAX = 64
+        };
+        char path[64];
+        CLEANUP(strbuf_release) struct strbuf name = {0};
+        (void)snprintf(path, sizeof(path), "task/%" PRIu32 "/comm", found.items[i]); // fits
+        if (proc_file_read(pid, path, COMM_BYTES_MAX, &name) && name.len > 0) {
+            strbuf_truncate(&name, name.len - 1); // the line feed
+            strbuf_append_text(&attach->thread_names, strbuf_text(&name));
+            strbuf_append_char(&attach->thread_names, '\0');
+            TRY(u32_vec_push(&attach->threads, found.items[i]));
+        }
+    }
+    return strbuf_result(&attach->thread_names);
+}
 
 // Read what the recording says about the process. What cannot be read stays empty.
 static enum err describe(struct attach *attach)
@@ -47,6 +76,7 @@ static enum err describe(struct attach *attach)
         strbuf_append_text(&attach->allocator, strbuf_text(&attach->modules.items[i].path));
     }
     TRY(strbuf_result(&attach->command_line));
+    TRY(attach->is_fresh ? ERR_OK : list_threads(attach));
     return strbuf_result(&attach->allocator);
 }
 
@@ -462,6 +492,8 @@ void attach_release(struct attach *attach)
     attach_plan_release(attach);
     strbuf_release(&attach->executable);
     strbuf_release(&attach->command_line);
+    u32_vec_release(&attach->threads);
+    strbuf_release(&attach->thread_names);
     strbuf_release(&attach->allocator);
     strbuf_release(&attach->hidden);
     strbuf_release(&attach->hidden_in);

@@ -261,6 +261,7 @@ static enum err check_unused(struct thread_stop *stop, void *context, struct err
     (void)info; // no failure
     for (size_t i = 0; i < stop->threads.len; i++) {
         const struct user_regs_struct *regs = &stop->threads.items[i].regs;
+        urgent_turns_spare_others(&stop->turns);
         stop->try_again = stop->try_again || stop_scan_is_in(code, 1, regs->rip) ||
                           stop_scan_stack(stop->target, regs, code, 1);
     }

@@ -37,8 +37,6 @@ enum {
     LIMIT_MS = 100,
     ATTEMPTS = 10,
     VAIN_ATTEMPTS = 3, // in which less than half of the threads stopped
-    REALTIME_MS = 20,  // of a stop: other programs need the processor, too
-    REALTIME_PRIORITY = 10,
     POLLS_BEFORE_SLEEP = 20,
     POLL_NS = 20000,
     ENDING_MS = 50, // until a thread that is killed has ended
@@ -120,21 +118,6 @@ static enum err take_regs(struct thread_stop *stop, struct stopped_thread *threa
     return stop->target->has_seccomp && interrupted_call_repeat(&regs)
                ? set_regs(stop, thread, &regs)
                : ERR_OK;
-}
-
-static bool become_realtime(void)
-{
-    const struct sched_param parameters = {.sched_priority = REALTIME_PRIORITY};
-    return sched_setscheduler(0, SCHED_FIFO, &parameters) == 0;
-}
-
-// To stop thousands of threads takes long.
-static void spare_others(struct thread_stop *stop, uint64_t begin_ns)
-{
-    if (stop->report.is_realtime && clock_monotonic_ns() > begin_ns + REALTIME_MS * NS_PER_MS) {
-        stop->report.is_realtime = false;
-        (void)sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0}); // always permitted
-    }
 }
 
 enum wait_end {
@@ -219,7 +202,7 @@ static enum err seize_new(struct tracer *tracer, struct u32_vec *tids)
         TRY(map_u64_put(&tracer->seen, (uint64_t)tid, 1));
         TRY(stopped_thread_vec_reserve(&tracer->stop.threads, 1));
         bool is_gone = false;
-        spare_others(&tracer->stop, tracer->begin_ns);
+        urgent_turns_spare_others(&tracer->stop.turns);
         TRY(seize(&tracer->stop, tid, &is_gone));
         if (!is_gone) {
             TRY(stopped_thread_vec_push(&tracer->stop.threads,
@@ -237,7 +220,7 @@ static enum err wait_for_new(struct tracer *tracer, size_t first)
     for (size_t i = first; i < threads->len; i++) {
         struct stopped_thread thread = threads->items[i];
         enum err err = ERR_NOT_FOUND;
-        spare_others(&tracer->stop, tracer->begin_ns);
+        urgent_turns_spare_others(&tracer->stop.turns);
         switch (wait_for_stop(&tracer->stop, &thread, tracer->deadline_ns)) {
         case WAIT_STOPPED:
             err = take_regs(&tracer->stop, &thread);
@@ -316,12 +299,13 @@ static enum err wait_for_vforks(struct tracer *tracer)
     return ERR_OK;
 }
 
-// With real-time priority no thread that goes on delays the release of the others. A thread that
-// was killed meanwhile needs none.
+// With real-time priority no thread that goes on delays the release of the others, and they do not
+// all begin to run at once. A thread that was killed meanwhile needs no release.
 static void release(struct tracer *tracer)
 {
     const struct stopped_thread_vec *threads = &tracer->stop.threads;
     for (size_t i = 0; i < threads->len; i++) {
+        urgent_turns_spare_others(&tracer->stop.turns);
         (void)call_ptrace(&tracer->stop, PTRACE_DETACH, threads->items[i].tid, NULL);
     }
     tracer->stop.report.held_ns = clock_monotonic_ns() - tracer->begin_ns;
@@ -335,11 +319,13 @@ static enum err trace(struct tracer *tracer)
     if (stop->options->only_tid == 0) {
         TRY(wait_for_vforks(tracer));
     }
-    stop->report.is_realtime = become_realtime();
-    TRY(stop_threads(tracer));
-    const uint64_t before = clock_monotonic_ns();
-    const enum err err = tracer->work(stop, tracer->context, &tracer->reason);
-    stop->report.work_ns = clock_monotonic_ns() - before;
+    stop->report.is_realtime = urgent_turns_begin(&stop->turns);
+    enum err err = stop_threads(tracer);
+    if (err == ERR_OK) {
+        const uint64_t before = clock_monotonic_ns();
+        err = tracer->work(stop, tracer->context, &tracer->reason);
+        stop->report.work_ns = clock_monotonic_ns() - before;
+    }
     if (stop->report.is_realtime) {
         release(tracer);
     }

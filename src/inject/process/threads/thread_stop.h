@@ -4,8 +4,9 @@
 // thread_stop_run() starts a thread of its own, which traces the target (PTRACE_SEIZE,
 // PTRACE_INTERRUPT), calls `work` while every thread of the target is stopped, and ends. Its end
 // lets all threads go at once, however the work went, also those that did not stop in time. With
-// permission it runs with real-time priority (SCHED_FIFO), because otherwise each thread that it
-// lets go competes with it.
+// permission it runs in urgent turns (urgent_turns.h), because otherwise each thread that it lets
+// go competes with it, and then it lets them go one after another: thousands of threads that begin
+// to run at once would hold up all others.
 //
 // The target does not notice: pending signals arrive, interrupted system calls are restarted by the
 // kernel. Some calls return EINTR to a thread that a tracer stopped (epoll_wait, semop,
@@ -27,6 +28,7 @@
 
 #include "base/err.h"
 #include "host/containers/vec.h"
+#include "host/threads/urgent_turns.h"
 #include "inject/process/target_process.h"
 
 struct stopped_thread {
@@ -62,7 +64,8 @@ struct thread_stop {
     struct target_process *target;
     const struct stop_options *options;
     struct stopped_thread_vec threads;
-    bool try_again; // set by `work`: let go, and stop again a little later
+    struct urgent_turns turns; // of the tracing thread; `work` calls urgent_turns_spare_others()
+    bool try_again;            // set by `work`: let go, and stop again a little later
     struct stop_report report;
 };
 

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// urgent_turns: runs a thread that others wait for before all ordinary ones, in short turns.
+//
+//   begin --> a turn of 4 ms at most --> 1 ms for all others --> a turn ... --> end
+//
+// Behind thousands of threads that run at the same time, a thread waits for the processor as long
+// as all of them need it. With permission (CAP_SYS_NICE, RLIMIT_RTPRIO) it has real-time priority
+// (SCHED_FIFO) during its turns; without it, nothing changes. What it starts does not inherit the
+// priority (SCHED_RESET_ON_FORK).
+// Context: H; one thread, whose scheduling policy is ordinary before and after.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// Valid when zeroed.
+struct urgent_turns {
+    uint64_t began_ns; // of the turn
+    bool is_urgent;
+};
+
+// Begin, and return whether the thread is urgent now. Again: nothing happens.
+bool urgent_turns_begin(struct urgent_turns *turns);
+
+// To be called between two steps of the work: let the others run if the turn is over.
+void urgent_turns_spare_others(struct urgent_turns *turns);
+
+// The thread has slept by itself: its next turn begins.
+void urgent_turns_begin_next(struct urgent_turns *turns);
+
+// Again, or without a beginning: nothing happens.
+void urgent_turns_end(struct urgent_turns *turns);
