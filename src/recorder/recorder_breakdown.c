@@ -4,6 +4,7 @@
 #include "aggregate/aggregator_process.h"
 #include "base/clock.h"
 #include "base/minmax.h"
+#include "host/containers/map_u64.h"
 #include "host/os/file.h"
 
 enum {
@@ -30,16 +31,33 @@ uint64_t expense_ns(const struct recorder_state *s, const struct expense *expens
     return max_u64(excess_u64(own_ns, served_ns) + expense->aside_ns, waited_ns);
 }
 
-// A process that was attached to and has ended is not awaited, although it did not join.
-static bool has_ended(const struct recorder_state *s, uint32_t pid)
+static enum err list_ended(const struct recorder_state *s, struct map_u64 *out)
 {
     for (size_t i = 0; i < s->attached.len; i++) {
         const struct attached_process *process = s->attached.items + i;
-        if ((uint32_t)process->attach->inject.target.pid == pid && process->has_ended) {
-            return true;
+        if (process->has_ended) {
+            TRY(map_u64_put(out, (uint64_t)process->attach->inject.target.pid, 1));
         }
     }
-    return false;
+    return ERR_OK;
+}
+
+// Add those that have not joined yet. A process that was attached to and has ended is not awaited,
+// although it did not join.
+static enum err add_awaited(const struct recorder_state *s, struct living_process_vec *out)
+{
+    CLEANUP(map_u64_release) struct map_u64 ended = {0};
+    TRY(s->drain.awaited.len > 0 ? list_ended(s, &ended) : ERR_OK);
+    for (size_t i = 0; i < s->drain.awaited.len; i++) {
+        struct aggregator_process *process = s->drain.awaited.items[i].process;
+        if (!process->is_unread && map_u64_find(&ended, process->record.pid) == NULL) {
+            TRY(living_process_vec_push(out,
+                                        (struct living_process){.process = process,
+                                                                .pid = (pid_t)process->record.pid,
+                                                                .slot = SESSION_MAX_PROCESSES}));
+        }
+    }
+    return ERR_OK;
 }
 
 enum err recorder_living(const struct recorder_state *s, struct living_process_vec *out)
@@ -52,16 +70,7 @@ enum err recorder_living(const struct recorder_state *s, struct living_process_v
                                                                      .slot = slot}));
         }
     }
-    for (size_t i = 0; i < s->drain.awaited.len; i++) {
-        struct aggregator_process *process = s->drain.awaited.items[i].process;
-        if (!process->is_unread && !has_ended(s, process->record.pid)) {
-            TRY(living_process_vec_push(out,
-                                        (struct living_process){.process = process,
-                                                                .pid = (pid_t)process->record.pid,
-                                                                .slot = SESSION_MAX_PROCESSES}));
-        }
-    }
-    return ERR_OK;
+    return add_awaited(s, out);
 }
 
 bool recorder_find_again(const struct recorder_state *s, struct living_process *living)

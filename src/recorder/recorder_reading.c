@@ -93,7 +93,6 @@ static enum err find_outside(struct map_reading *reading)
     TRY(thread_stacks_find(pid, &reading->map, &memory, &pages, &reading->tops,
                            &reading->pointers));
     u64_vec_sort(&reading->tops, compare_numbers);
-    u64_vec_sort(&reading->pointers, compare_numbers);
     return reading->reads_heap
                ? glibc_heap_read(&reading->map, &memory, &reading->tops, &reading->foreign)
                : ERR_OK;

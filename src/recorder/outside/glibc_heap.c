@@ -8,6 +8,7 @@
 #include "base/minmax.h"
 #include "base/order.h"
 #include "base/search.h"
+#include "host/containers/map_u64.h"
 
 // malloc.c and arena.c of glibc since 2.26, on 64-bit machines, in bytes.
 enum {
@@ -64,6 +65,7 @@ struct reading {
     const struct memory_source *memory;
     struct foreign_heap *out;
     struct u64_vec arenas; // addresses of states; the main one is the last
+    struct map_u64 known;  // the same
     size_t chunks_left;
     size_t blocks_left;
 };
@@ -91,14 +93,15 @@ static bool is_unnamed(const struct reading *r, const struct memory_area *area)
     return area->is_accessible && !area->is_shared && memory_area_path(r->map, area)[0] == '\0';
 }
 
-static bool is_known_arena(const struct reading *r, uint64_t address)
+static bool is_known_arena(struct reading *r, uint64_t address)
 {
-    for (size_t i = 0; i < r->arenas.len; i++) {
-        if (r->arenas.items[i] == address) {
-            return true;
-        }
-    }
-    return false;
+    return map_u64_find(&r->known, address) != NULL;
+}
+
+static enum err push_arena(struct reading *r, uint64_t address)
+{
+    TRY(map_u64_put(&r->known, address, 1));
+    return u64_vec_push(&r->arenas, address);
 }
 
 // Claim what is a heap of an arena at a multiple of its size. The kernel may have made one area of
@@ -113,7 +116,7 @@ static enum err claim_heap(struct reading *r, const struct memory_area *area, ui
         return ERR_OK;
     }
     if (!is_known_arena(r, info.arena) && r->arenas.len < ARENAS_MAX) {
-        TRY(u64_vec_push(&r->arenas, info.arena));
+        TRY(push_arena(r, info.arena));
     }
     return heap_claim_vec_push(
         &r->out->claims,
@@ -174,7 +177,7 @@ static enum err search_data(struct reading *r, const struct memory_area *area, b
         const void *state = words.items + at / sizeof(uint64_t);
         if (is_state(r, state, area->start + at)) {
             *out_is_found = true;
-            return u64_vec_push(&r->arenas, area->start + at);
+            return push_arena(r, area->start + at);
         }
     }
     return ERR_OK;
@@ -200,7 +203,7 @@ static enum err find_main_arena(struct reading *r)
                                   : 0;
         if (next % sizeof(uint64_t) == 0 && !is_known_arena(r, next) &&
             read_at(r, next, state.bytes, sizeof(state.bytes)) && is_state(r, &state, next)) {
-            TRY(u64_vec_push(&r->arenas, next));
+            TRY(push_arena(r, next));
             is_found = true;
         }
     }
@@ -349,13 +352,14 @@ static uint64_t end_of_blocks(struct reading *r, uint64_t start, uint64_t end)
 static enum err
 find_blocks(struct reading *r, const struct u64_vec *stack_tops, struct heap_claim_vec *blocks)
 {
+    size_t passed = 0; // ends of stacks before the end of the area
     for (size_t i = 0; i < r->map->areas.len; i++) {
         const struct memory_area *area = r->map->areas.items + i;
-        uint64_t start = area->start;
-        for (size_t k = 0; k < stack_tops->len; k++) {
-            const uint64_t top = stack_tops->items[k];
-            start = area->start < top && top < area->end ? max_u64(start, top) : start;
+        while (passed < stack_tops->len && stack_tops->items[passed] < area->end) {
+            passed++;
         }
+        const uint64_t top = passed > 0 ? stack_tops->items[passed - 1] : 0;
+        const uint64_t start = max_u64(area->start, top);
         if (!is_unnamed(r, area) || area->rss_bytes == 0 || claim_at(r, start) != NULL) {
             continue;
         }
@@ -372,6 +376,7 @@ find_blocks(struct reading *r, const struct u64_vec *stack_tops, struct heap_cla
 static void reading_release(struct reading *r)
 {
     u64_vec_release(&r->arenas);
+    map_u64_release(&r->known);
 }
 
 enum err glibc_heap_read(const struct memory_areas *map,

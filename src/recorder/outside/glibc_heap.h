@@ -25,8 +25,8 @@
 #include "recorder/memory/memory_areas.h"
 #include "recorder/memory/rss_pieces.h"
 
-// Find the heaps and large blocks, and the free parts of the former. `stack_tops` may be in the
-// same areas. ERR_NO_MEMORY; without a glibc *out is empty.
+// Find the heaps and large blocks, and the free parts of the former. `stack_tops`, by address,
+// may be in the same areas. ERR_NO_MEMORY; without a glibc *out is empty.
 enum err glibc_heap_read(const struct memory_areas *map,
                          const struct memory_source *memory,
                          const struct u64_vec *stack_tops,

@@ -208,17 +208,22 @@ static void draw(struct drawn *drawn)
     drawn->blocks[4 * PAGE / sizeof(uint64_t) + 1] = 2 * PAGE | 2;
 }
 
-static void read_map(struct drawn *drawn, struct foreign_heap *out)
+static void
+read_with_tops(struct drawn *drawn, const struct u64_vec *tops, struct foreign_heap *out)
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};
     CLEANUP(memory_areas_release) struct memory_areas map = {0};
-    CLEANUP(u64_vec_release) struct u64_vec tops = {0};
     strbuf_append_text(&text, "8000000-8008000 rw-p 00000000 00:00 0\nRss: 32 kB\n"
                               "8008000-c000000 ---p 00000000 00:00 0\nRss: 0 kB\n"
                               "20000000-20006000 rw-p 00000000 00:00 0\nRss: 24 kB\n");
     assert_int_equal(memory_areas_parse(&text, &map), ERR_OK);
     const struct memory_source memory = {.read = read_drawn, .context = drawn};
-    assert_int_equal(glibc_heap_read(&map, &memory, &tops, out), ERR_OK);
+    assert_int_equal(glibc_heap_read(&map, &memory, tops, out), ERR_OK);
+}
+
+static void read_map(struct drawn *drawn, struct foreign_heap *out)
+{
+    read_with_tops(drawn, &(struct u64_vec){0}, out);
 }
 
 static void check(const struct foreign_heap *heap)
@@ -257,6 +262,37 @@ static void a_drawn_arena_is_read(void **state)
                      UINT64_C(1) * DRAWN_CHUNKS * CHUNK_BYTES + HEAP + HEAP_PAGES * PAGE - top);
 }
 
+// Blocks are behind the last stack of their area, whatever stacks are elsewhere.
+static void blocks_behind_stacks_are_found(void **state)
+{
+    (void)state;
+    static struct drawn drawn;
+    static const struct {
+        uint64_t tops[4]; // by address
+        uint64_t first_page;
+        uint64_t pages; // of the blocks
+    } cases[] = {
+        {{HEAP - PAGE, BLOCKS - PAGE, BLOCKS, BLOCKS + 9 * PAGE}, 0, BLOCK_PAGES},
+        {{HEAP, BLOCKS + PAGE, BLOCKS + 4 * PAGE, BLOCKS + BLOCK_PAGES * PAGE}, 4, 2},
+        {{BLOCKS + 4 * PAGE, UINT64_MAX - 2, UINT64_MAX - 1, UINT64_MAX}, 4, 2},
+        {{HEAP, BLOCKS - 1, BLOCKS + PAGE, UINT64_MAX}, 0, 0}, // what begins there is no block
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CLEANUP(foreign_heap_release) struct foreign_heap heap = {0};
+        CLEANUP(u64_vec_release) struct u64_vec tops = {0};
+        for (size_t k = 0; k < ARRAY_LEN(cases[i].tops); k++) {
+            assert_int_equal(u64_vec_push(&tops, cases[i].tops[k]), ERR_OK);
+        }
+        draw(&drawn);
+        read_with_tops(&drawn, &tops, &heap);
+        check(&heap);
+        assert_int_equal(sum_of_claims(&heap, HEAP_CLAIM_BLOCKS), cases[i].pages * PAGE);
+        const struct heap_claim *last = heap.claims.items + heap.claims.len - 1;
+        assert_true(cases[i].pages == 0 ||
+                    last->range.start == BLOCKS + cases[i].first_page * PAGE);
+    }
+}
+
 // The program writes there at any time, and may lie.
 static void overwritten_arenas_are_bounded(void **state)
 {
@@ -292,6 +328,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(heaps_are_as_glibc_says),
         cmocka_unit_test(a_drawn_arena_is_read),
+        cmocka_unit_test(blocks_behind_stacks_are_found),
         cmocka_unit_test(overwritten_arenas_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

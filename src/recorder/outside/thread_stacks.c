@@ -6,6 +6,8 @@
 
 #include "base/compiler.h"
 #include "base/minmax.h"
+#include "base/order.h"
+#include "base/search.h"
 #include "host/os/proc_file.h"
 #include "host/os/process_search.h"
 #include "host/text/proc_text.h"
@@ -49,17 +51,38 @@ static uint64_t top_by_page(const struct search *s, const struct memory_area *ar
     return 0;
 }
 
+static uint64_t page_of(uint64_t address)
+{
+    return address & ~(uint64_t)(PAGE - 1);
+}
+
+// Return the lowest page of a stack pointer whose descriptor may be in an area.
+static uint64_t lowest(const struct memory_area *area)
+{
+    return excess_u64(area->start, UINT64_C(1) * (DEPTH_PAGES - 1) * PAGE);
+}
+
+// Each page is looked at once, however many pointers are below it.
 static uint64_t top_of(const struct search *s, const struct memory_area *area)
 {
     uint64_t top = top_by_page(s, area, area->end - PAGE);
     top = top != 0 ? top : top_by_page(s, area, area->start + USUAL_BYTES - UINT64_C(2) * PAGE);
-    for (size_t i = 0; top == 0 && i < s->pointers->len; i++) {
-        const uint64_t page = s->pointers->items[i] & ~(uint64_t)(PAGE - 1);
-        for (uint64_t k = 0; top == 0 && k < DEPTH_PAGES; k++) {
-            top = top_by_page(s, area, page + k * PAGE);
+    const struct u64_vec *pointers = s->pointers;
+    uint64_t next = area->start; // pages before it have been looked at
+    for (size_t i = FIRST_WHERE(at, pointers->len, page_of(pointers->items[at]) >= lowest(area));
+         top == 0 && i < pointers->len && page_of(pointers->items[i]) < area->end; i++) {
+        const uint64_t end = page_of(pointers->items[i]) + UINT64_C(1) * DEPTH_PAGES * PAGE;
+        next = max_u64(next, page_of(pointers->items[i]));
+        for (; top == 0 && next < min_u64(end, area->end); next += PAGE) {
+            top = top_by_page(s, area, next);
         }
     }
     return top;
+}
+
+static int compare_numbers(const void *left, const void *right)
+{
+    return order_u64(*(const uint64_t *)left, *(const uint64_t *)right);
 }
 
 static enum err find_pointers(pid_t pid, struct u64_vec *pointers)
@@ -79,6 +102,7 @@ static enum err find_pointers(pid_t pid, struct u64_vec *pointers)
             TRY(u64_vec_push(pointers, pointer));
         }
     }
+    u64_vec_sort(pointers, compare_numbers);
     return ERR_OK;
 }
 

@@ -12,8 +12,8 @@
 // Context: H, any thread; it is read aside (aside/aside.h). The program may write such numbers
 // anywhere: only the memory from the inaccessible area before it up to there counts as a stack
 // then.
-// Cost: some pages of each area behind an inaccessible one; two small reads a thread, if there is
-// such an area.
+// Cost: two pages of each area behind an inaccessible one; and if there is such an area, two small
+// reads and at most DEPTH_PAGES pages a thread.
 #pragma once
 
 #include <sys/types.h>
@@ -22,7 +22,8 @@
 #include "host/containers/vec.h"
 #include "recorder/memory/memory_areas.h"
 
-// Append the ends of stacks to `tops`, and stack pointers to `pointers`. ERR_NO_MEMORY.
+// Append the ends of stacks to `tops`, and stack pointers to `pointers`, whose order is that of
+// their addresses then. ERR_NO_MEMORY.
 enum err thread_stacks_find(pid_t pid,
                             const struct memory_areas *map,
                             const struct memory_source *memory,

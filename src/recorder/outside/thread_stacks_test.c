@@ -27,6 +27,7 @@ struct drawn {
     uint64_t words[PAGE / sizeof(uint64_t)];
     bool is_resident;
     bool is_readable;
+    size_t looks; // at pages
 };
 
 static bool read_drawn(void *context, uint64_t address, void *out, size_t size_bytes)
@@ -43,7 +44,8 @@ static bool read_drawn(void *context, uint64_t address, void *out, size_t size_b
 
 static bool page_of_drawn(void *context, uint64_t first_page, size_t count, uint64_t *bits)
 {
-    const struct drawn *drawn = context;
+    struct drawn *drawn = context;
+    drawn->looks++;
     assert_true(first_page >= AREA_START / PAGE && first_page < AREA_END / PAGE);
     assert_int_equal(count, 1);
     *bits |= drawn->is_resident;
@@ -102,6 +104,42 @@ static void only_a_descriptor_ends_a_stack(void **state)
     }
 }
 
+// Stacks that the kernel has joined are one area, and the first one's descriptor is above its own
+// stack pointer: in the middle of those of the others.
+static void each_page_is_looked_at_once(void **state)
+{
+    (void)state;
+    enum {
+        POINTERS = 2000
+    };
+    struct drawn drawn = {
+        .page = AREA_START + UINT64_C(1009) * PAGE, .is_resident = true, .is_readable = true};
+    CLEANUP(strbuf_release) struct strbuf text = {0};
+    CLEANUP(memory_areas_release) struct memory_areas map = {0};
+    CLEANUP(u64_vec_release) struct u64_vec tops = {0};
+    CLEANUP(u64_vec_release) struct u64_vec pointers = {0};
+    for (uint64_t i = 0; i < POINTERS; i++) { // the first ones are before the area
+        assert_int_equal(
+            u64_vec_push(&pointers, AREA_START - 1000 * PAGE + (i * 7 % POINTERS) * PAGE + 8),
+            ERR_OK);
+    }
+    strbuf_append_text(&text, "5000000-5001000 ---p 00000000 00:00 0\nRss: 0 kB\n"
+                              "5001000-5c00000 rw-p 00000000 00:00 0\nRss: 16 kB\n");
+    assert_int_equal(memory_areas_parse(&text, &map), ERR_OK);
+    const struct memory_source memory = {.read = read_drawn, .context = &drawn};
+    const struct page_source pages = {.read = page_of_drawn, .context = &drawn};
+    drawn.words[7] = AREA_START - PAGE;
+    drawn.words[8] = UINT64_C(1012) * PAGE;
+    assert_int_equal(thread_stacks_find(getpid(), &map, &memory, &pages, &tops, &pointers), ERR_OK);
+    assert_int_equal(tops.len, 1);
+    assert_int_equal(tops.items[0], AREA_START + UINT64_C(1011) * PAGE);
+    assert_true(pointers.len > POINTERS); // and those of this process
+    for (size_t i = 1; i < pointers.len; i++) {
+        assert_true(pointers.items[i - 1] <= pointers.items[i]);
+    }
+    assert_int_equal(drawn.looks, 2 + 1010);
+}
+
 struct sleeper {
     pthread_barrier_t *barrier;
     uint64_t address; // on its stack
@@ -158,6 +196,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_a_descriptor_ends_a_stack),
+        cmocka_unit_test(each_page_is_looked_at_once),
         cmocka_unit_test(stacks_of_running_threads_are_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
