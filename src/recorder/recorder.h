@@ -27,6 +27,7 @@
 #include "host/containers/string_table.h"
 #include "host/containers/vec.h"
 #include "host/text/strbuf.h"
+#include "recorder/aside/aside.h"
 #include "recorder/control/run_control.h"
 #include "recorder/output/rotation.h"
 #include "recording/format/tables.h"
@@ -39,6 +40,13 @@ enum recorder_exit {
 
 struct allocator_name_vec;
 
+// Reads something of a process aside (aside/aside.h), and records meanwhile. ERR_OK: `context` of
+// the work is the caller's again; else it is released, or will be.
+struct aside_reader {
+    enum err (*read)(void *context, uint32_t pid, const struct aside_work *work);
+    void *context;
+};
+
 struct recorder_callbacks {
     void *context;
 
@@ -50,8 +58,12 @@ struct recorder_callbacks {
     void (*log)(void *context, const char *sentence);
 
     // Note that `stacks` may have new modules and frames while the program runs; earlier ones stay.
-    // `is_ending`: the program has ended, or waits to. Should be quick. May be NULL.
-    void (*see_code)(void *context, const struct stack_table *stacks, bool is_ending);
+    // `is_ending`: the program has ended, or waits to. Should be quick; what it reads of processes
+    // may not be, and `reader` reads it. May be NULL.
+    void (*see_code)(void *context,
+                     const struct stack_table *stacks,
+                     bool is_ending,
+                     const struct aside_reader *reader);
 
     // Symbolize frames, once, at the end: set symbol_first and symbol_count of recording->frames
     // and the symbol fields of modules, append to `symbols`, intern texts into `strings`. May be

@@ -102,6 +102,14 @@ void recorder_note_unread(struct recorder_state *s,
     }
 }
 
+enum err recorder_read_aside(void *context, uint32_t pid, const struct aside_work *work)
+{
+    struct recorder_state *s = context;
+    const enum err err = recorder_do_aside(s, work);
+    recorder_note_unread(s, process_of(s, (pid_t)pid), (pid_t)pid, err);
+    return err;
+}
+
 struct map_look {
     pid_t pid;
     int session_memory; // owned
@@ -140,4 +148,25 @@ bool recorder_may_map(void *context, pid_t pid)
         map_look_free(look);
     }
     return may_map;
+}
+
+bool recorder_none_is_pending(struct recorder_state *s)
+{
+    const uint64_t now_ms = clock_monotonic_ms();
+    if (!pending_wait_is_due(&s->pending, now_ms)) {
+        return s->pending.is_certain;
+    }
+    struct pending_search *search =
+        pending_search_new(&s->pending, s->session.environment, &s->unrecorded_tree.known, now_ms);
+    const struct aside_work work = {
+        .run = pending_search_run, .release = pending_search_free, .context = search};
+    const enum err err = search != NULL ? recorder_do_aside(s, &work) : ERR_NO_MEMORY;
+    if (err == ERR_CANCELLED) {
+        return true; // the user does not wait for it
+    }
+    const bool is_over = pending_wait_take(&s->pending, err == ERR_OK ? search : NULL);
+    if (err == ERR_OK) {
+        pending_search_free(search);
+    }
+    return is_over;
 }

@@ -222,9 +222,7 @@ static bool is_over(struct recorder_state *s, bool was_busy, uint64_t now_ms)
     }
     const uint32_t followed = recorder_follow_running(s);
     if (s->drain.process_count == 0 && followed == 0) {
-        return !s->options->follow_children ||
-               pending_wait_is_over(&s->pending, s->session.environment, &s->unrecorded_tree.known,
-                                    clock_monotonic_ms());
+        return !s->options->follow_children || recorder_none_is_pending(s);
     }
     pending_wait_restart(&s->pending, clock_monotonic_ms());
     s->end_ms = now_ms;
@@ -335,12 +333,13 @@ static enum err check_memory(struct recorder_state *s)
     return merges ? drain_merge_stacks(&s->drain) : ERR_OK;
 }
 
-static void see_code(const struct recorder_state *s)
+static void see_code(struct recorder_state *s)
 {
     const struct recorder_callbacks *callbacks = &s->options->callbacks;
+    const struct aside_reader reader = {.read = recorder_read_aside, .context = s};
     if (callbacks->see_code != NULL) {
         callbacks->see_code(callbacks->context, &s->aggregator.stacks,
-                            s->has_ended || recorder_snapshots_are_awaited(s));
+                            s->has_ended || recorder_snapshots_are_awaited(s), &reader);
     }
 }
 

@@ -274,6 +274,9 @@ enum err recorder_launch_with_agent(struct recorder_state *s,
 // there is no thread.
 enum err recorder_do_aside(struct recorder_state *s, const struct aside_work *work) MUST_USE;
 
+// The same, as aside_reader.read: note also that the process did not let itself be read.
+enum err recorder_read_aside(void *s, uint32_t pid, const struct aside_work *work) MUST_USE;
+
 // Note that a process did not let itself be read in time, if `err` says so; `process` may be NULL.
 // It is not read again: each attempt takes time, and a thread for good.
 void recorder_note_unread(struct recorder_state *s,
@@ -284,6 +287,9 @@ void recorder_note_unread(struct recorder_state *s,
 // Return whether a process maps the session, or may, read aside. One that does not let itself be
 // read does.
 bool recorder_may_map(void *s, pid_t pid);
+
+// Return whether no process will join any more. Searches for one aside, if that is due.
+bool recorder_none_is_pending(struct recorder_state *s);
 
 // Record until all processes have ended or the user stops it. ERR_NO_MEMORY, ERR_LIMIT: the
 // aggregator is full; it holds what was recorded until then.

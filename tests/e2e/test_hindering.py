@@ -3,6 +3,7 @@
 recording ends when it shall."""
 import contextlib
 import os
+import pathlib
 import re
 import shutil
 import struct
@@ -11,7 +12,7 @@ import time
 
 import pytest
 
-from cairn_run import CAIRN, IS_NIGHTLY, PROGRAMS, environment
+from cairn_run import CAIRN, IS_NIGHTLY, PROGRAMS, Recording, environment
 from test_follow import Follower, wanted
 from test_idle import Sleeping
 from waiting import DEADLINE_SECONDS, read_until, wait_until
@@ -112,3 +113,25 @@ def test_the_recorder_comes_before_many_threads(scratch):
         wait_until(lambda: os.sched_getscheduler(sleeping.recorder.pid) & os.SCHED_FIFO, "a real-time priority")
         assert os.sched_getscheduler(sleeping.target) == os.SCHED_OTHER
         sleeping.end().assert_whole()
+
+
+def test_a_folder_without_answer_does_not_keep_a_recording(scratch):
+    """Of a process that generates code, which /tmp may name."""
+    with contextlib.ExitStack() as stack:
+        victim = stack.enter_context(running(PROGRAMS / "longest_pause"))
+        hindering = stack.enter_context(
+            running(PROGRAMS / "hindering", "tmp", PROGRAMS / "generated", "none", "5", "unnamed"))
+        wait_until(lambda: hindering.poll() is not None or
+                   pathlib.Path(f"/proc/{hindering.pid}/comm").read_text() == "generated\n", "the program")
+        if hindering.poll() is not None:
+            pytest.skip("no file system in user space may be mounted here")
+        recorder = stack.enter_context(subprocess.Popen(
+            [CAIRN, "record", "-o", scratch / "two.cairn", "--duration", "2s", "-p", str(victim.pid),
+             "-p", str(hindering.pid)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment()))
+        read_until(recorder.stderr.fileno(), b"the recording is complete")
+        longest_us = int(victim.communicate(timeout=DEADLINE_SECONDS)[0])
+        hindering.kill()  # the kernel ends no thread that waits for it
+        assert recorder.wait(DEADLINE_SECONDS) == 0
+    print(f"the longest pause was {longest_us} us")
+    assert longest_us < PAUSE_SECONDS * 1e6
+    assert Recording(scratch / "two.cairn", None).totals["processes"] == 2

@@ -2,6 +2,7 @@
 #include "cli/names/jit_names.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -31,11 +32,16 @@ void jit_names_init(struct jit_names *names)
     *names = (struct jit_names){.since_s = time(NULL) - START_ERROR_S};
 }
 
+static void close_files(struct jit_process *process)
+{
+    fd_closep(&process->tmp);
+    fd_closep(&process->dump);
+}
+
 void jit_names_release(struct jit_names *names)
 {
     for (size_t i = 0; i < names->processes.len; i++) {
-        fd_closep(&names->processes.items[i].tmp);
-        fd_closep(&names->processes.items[i].dump);
+        close_files(names->processes.items + i);
     }
     jit_process_vec_release(&names->processes);
 }
@@ -50,11 +56,11 @@ static void read_proc(uint32_t pid, const char *name, size_t max_bytes, struct s
 
 // Return the wall-clock time before which the process was not there. It may run for days before it
 // is recorded, and write nothing more for hours.
-static int64_t start_of(const struct jit_names *names, uint32_t pid)
+static int64_t start_of(int64_t unknown_s, uint32_t pid)
 {
     const uint64_t start_ticks = proc_file_start((pid_t)pid);
     if (start_ticks == 0) {
-        return names->since_s; // it has ended
+        return unknown_s; // it has ended
     }
     const uint64_t tick_ns = NS_PER_S / (uint64_t)sysconf(_SC_CLK_TCK);
     const uint64_t age_ns = clock_read_ns(CLOCK_BOOTTIME) - start_ticks * tick_ns;
@@ -99,14 +105,22 @@ static int open_dump(const struct jit_process *process, uint32_t living)
     return target_file_open((int)living, path, &fd, NULL) == ERR_OK ? fd : -1;
 }
 
-static void read_code_map(const struct jit_names *names, struct jit_process *process)
+static void free_process(void *context)
 {
+    close_files(context);
+    free(context);
+}
+
+// Inspect a process whose pid is set; `since_s` is that of a process whose start is unknown.
+static void inspect(void *context)
+{
+    struct jit_process *process = context;
     const uint32_t living = (uint32_t)proc_file_living((pid_t)process->pid);
     char path[64];
     struct stat status;
     (void)snprintf(path, sizeof(path), "/proc/%u", living);
     process->user = stat(path, &status) == 0 ? status.st_uid : geteuid();
-    process->since_s = start_of(names, process->pid);
+    process->since_s = start_of(process->since_s, process->pid);
     process->own_pid = own_pid_of(process->pid);
     process->tmp = target_file_open_folder((int)living, "/tmp");
     process->dump = open_dump(process, living);
@@ -119,21 +133,41 @@ static uint32_t pid_of(const char *path)
     return is_jit ? (uint32_t)number_field(path + strlen(jit_prefix)) : 0;
 }
 
-void jit_names_see(struct jit_names *names, const struct stack_table *stacks)
+// Without memory, or if the process does not answer, its code has no names.
+static void add_process(struct jit_names *names,
+                        const struct jit_process *begun,
+                        const struct aside_reader *reader)
 {
-    for (; names->seen_modules < stacks->modules.len; names->seen_modules++) {
-        const struct rec_module *module = &stacks->modules.items[names->seen_modules];
-        struct jit_process process = {.module = (uint32_t)names->seen_modules,
-                                      .pid =
-                                          pid_of(string_table_get(stacks->strings, module->path)),
-                                      .tmp = -1,
-                                      .dump = -1};
-        if (process.pid == 0 || names->processes.len >= JIT_PROCESSES_MAX ||
-            jit_process_vec_reserve(&names->processes, 1) != ERR_OK) {
-            continue; // without names
+    struct jit_process *process = malloc(sizeof(*process));
+    if (process == NULL) {
+        return;
+    }
+    *process = *begun;
+    const struct aside_work work = {.run = inspect, .release = free_process, .context = process};
+    if (reader->read(reader->context, process->pid, &work) != ERR_OK) {
+        return;
+    }
+    if (jit_process_vec_push(&names->processes, *process) != ERR_OK) {
+        close_files(process);
+    }
+    free(process);
+}
+
+void jit_names_see(struct jit_names *names,
+                   const struct stack_table *stacks,
+                   const struct aside_reader *reader)
+{
+    while (names->seen_modules < stacks->modules.len) {
+        const size_t module = names->seen_modules++;
+        const struct jit_process begun = {
+            .module = (uint32_t)module,
+            .pid = pid_of(string_table_get(stacks->strings, stacks->modules.items[module].path)),
+            .since_s = names->since_s,
+            .tmp = -1,
+            .dump = -1};
+        if (begun.pid != 0 && names->processes.len < JIT_PROCESSES_MAX) {
+            add_process(names, &begun, reader);
         }
-        read_code_map(names, &process);
-        names->processes.items[names->processes.len++] = process;
     }
 }
 

@@ -43,8 +43,11 @@ struct jit_names {
 void jit_names_init(struct jit_names *names);
 void jit_names_release(struct jit_names *names);
 
-// Inspect the processes of modules that were added to `stacks`.
-void jit_names_see(struct jit_names *names, const struct stack_table *stacks);
+// Inspect the processes of modules that were added to `stacks`, by `reader`: a folder of theirs may
+// not answer. Code of a process that could not be inspected has no names.
+void jit_names_see(struct jit_names *names,
+                   const struct stack_table *stacks,
+                   const struct aside_reader *reader);
 
 // Give frames of JIT modules their symbols, as recorder_callbacks.name_frames requires. If a file
 // of names is too large, append one sentence to `too_large`. Return ERR_NO_MEMORY or ERR_LIMIT.

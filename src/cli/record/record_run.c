@@ -113,10 +113,13 @@ static void say(void *context, const char *sentence)
 
 // At the end it is too late to begin with names: they are looked up after it anyway, and a thread
 // that begins now would only delay that. But a process that waits to end can still be inspected.
-static void see_code(void *context, const struct stack_table *stacks, bool is_ending)
+static void see_code(void *context,
+                     const struct stack_table *stacks,
+                     bool is_ending,
+                     const struct aside_reader *reader)
 {
     struct run *run = context;
-    jit_names_see(&run->jit, stacks);
+    jit_names_see(&run->jit, stacks, reader);
     if (!run->without_symbols && !is_ending) {
         background_symbolizer_see(&run->ahead, stacks);
     }

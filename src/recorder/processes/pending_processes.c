@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -234,30 +235,67 @@ void pending_wait_restart(struct pending_wait *wait, uint64_t now_ms)
     wait->is_certain = false;
 }
 
-bool pending_wait_is_over(struct pending_wait *wait,
-                          const char *session,
-                          struct map_u64 *unrecorded,
-                          uint64_t now_ms)
+bool pending_wait_is_due(const struct pending_wait *wait, uint64_t now_ms)
 {
+    // When a search was certain, the pass since then found none that had joined before.
+    return !wait->is_certain && now_ms >= wait->next_check_ms;
+}
+
+struct pending_search *pending_search_new(const struct pending_wait *wait,
+                                          const char *session,
+                                          const struct map_u64 *unrecorded,
+                                          uint64_t now_ms)
+{
+    struct pending_search *search = calloc(1, sizeof(*search));
+    if (search == NULL) {
+        return NULL;
+    }
+    search->session = strdup(session);
+    search->order = wait->order;
+    search->now_ms = now_ms;
+    search->counts = now_ms >= wait->quiet_since_ms + WAIT_MAX_MS;
+    enum err err = search->session != NULL ? ERR_OK : ERR_NO_MEMORY;
+    uint64_t pid;
+    uint32_t value;
+    for (size_t at = 0; err == ERR_OK && map_u64_next(unrecorded, &at, &pid, &value);) {
+        err = map_u64_put(&search->unrecorded, pid, value);
+    }
+    if (err != ERR_OK) {
+        pending_search_free(search);
+        return NULL;
+    }
+    return search;
+}
+
+void pending_search_free(void *context)
+{
+    struct pending_search *search = context;
+    map_u64_release(&search->unrecorded);
+    free(search->session);
+    free(search);
+}
+
+void pending_search_run(void *context)
+{
+    struct pending_search *search = context;
     CLEANUP(strbuf_release) struct strbuf variable = {0};
-    const bool is_late = now_ms >= wait->quiet_since_ms + WAIT_MAX_MS;
-    if (wait->is_certain || now_ms < wait->next_check_ms) {
-        return wait->is_certain; // and the pass since then found none that had joined before
+    search->answer = pending_processes_find(search->session, &search->order, search->now_ms);
+    if (search->answer == PENDING_SOME && search->counts &&
+        name_variable(search->session, &variable) == ERR_OK) {
+        search->unjoined_count = count_unjoined(&variable, &search->unrecorded);
     }
-    wait->next_check_ms = now_ms + WAIT_MS;
-    switch (pending_processes_find(session, &wait->order, now_ms)) {
-    case PENDING_NONE:
-        wait->is_certain = true;
-        return false;
-    case PENDING_UNSEEN:
-        wait->vain_checks++;
-        break;
-    case PENDING_SOME:
-        wait->vain_checks = 0;
-        if (is_late && name_variable(session, &variable) == ERR_OK) {
-            wait->unjoined_count = count_unjoined(&variable, unrecorded);
-        }
-        break;
+}
+
+bool pending_wait_take(struct pending_wait *wait, const struct pending_search *search)
+{
+    if (search == NULL) { // who does not show its environment may be one of the session
+        wait->unjoined_count = 1;
+        return true;
     }
-    return is_late || wait->vain_checks >= VAIN_CHECKS;
+    wait->order = search->order;
+    wait->next_check_ms = search->now_ms + WAIT_MS;
+    wait->unjoined_count = search->unjoined_count;
+    wait->is_certain = search->answer == PENDING_NONE;
+    wait->vain_checks = search->answer == PENDING_UNSEEN ? wait->vain_checks + 1 : 0;
+    return !wait->is_certain && (search->counts || wait->vain_checks >= VAIN_CHECKS);
 }

@@ -65,9 +65,29 @@ struct pending_wait {
 // A recorded process runs, or has just ended.
 void pending_wait_restart(struct pending_wait *wait, uint64_t now_ms);
 
-// Return whether no process will join any more. `unrecorded` has the pids of processes that are
-// known not to join: they are not counted.
-bool pending_wait_is_over(struct pending_wait *wait,
-                          const char *session,
-                          struct map_u64 *unrecorded,
-                          uint64_t now_ms);
+// Whether it is time to search. Else wait->is_certain says whether no process will join any more.
+bool pending_wait_is_due(const struct pending_wait *wait, uint64_t now_ms);
+
+// One search. A process may not let its environment be read, so it is done aside (aside/aside.h).
+struct pending_search {
+    char *session;             // owned
+    struct map_u64 unrecorded; // owned
+    struct pid_order order;
+    uint64_t now_ms;
+    bool counts; // those that have not joined
+    enum pending_answer answer;
+    uint64_t unjoined_count;
+};
+
+// Begin a search. `unrecorded` has the pids of processes that are known not to join: they are not
+// counted. NULL: out of memory.
+struct pending_search *pending_search_new(const struct pending_wait *wait,
+                                          const char *session,
+                                          const struct map_u64 *unrecorded,
+                                          uint64_t now_ms);
+void pending_search_run(void *search);
+void pending_search_free(void *search);
+
+// Take what a search has found; NULL: it has not come to its end. Return whether no process will
+// join any more.
+bool pending_wait_take(struct pending_wait *wait, const struct pending_search *search);

@@ -182,6 +182,17 @@ static void a_program_without_environment_is_not_waited_for(void **state)
     assert_answers(without_environment, LONG_MS, PENDING_UNSEEN);
 }
 
+static bool is_over(struct pending_wait *wait, const struct map_u64 *unrecorded, uint64_t now_ms)
+{
+    struct pending_search *search = pending_search_new(wait, session, unrecorded, now_ms);
+    assert_non_null(search);
+    assert_true(pending_wait_is_due(wait, now_ms));
+    pending_search_run(search);
+    const bool is_over = pending_wait_take(wait, search);
+    pending_search_free(search);
+    return is_over;
+}
+
 // Wait for a program of the session that never joins, and return how many were counted at the end.
 static uint64_t count_after_wait(bool is_preloaded, bool is_known)
 {
@@ -192,10 +203,10 @@ static uint64_t count_after_wait(bool is_preloaded, bool is_known)
     const struct waiting_program program = start(session, is_preloaded);
     assert_int_equal(map_u64_put(&unrecorded, is_known ? (uint64_t)program.pid : 1, 1), ERR_OK);
     for (uint64_t now_ms = 5000; now_ms < 7000; now_ms += 333) {
-        assert_false(pending_wait_is_over(&wait, session, &unrecorded, now_ms));
+        assert_false(is_over(&wait, &unrecorded, now_ms));
         assert_int_equal(wait.unjoined_count, 0);
     }
-    assert_true(pending_wait_is_over(&wait, session, &unrecorded, 7000));
+    assert_true(is_over(&wait, &unrecorded, 7000));
     map_u64_release(&unrecorded);
     end_program(&program);
     return wait.unjoined_count;
@@ -221,6 +232,16 @@ static void who_has_not_joined_at_the_end_of_the_wait_is_counted(void **state)
     }
 }
 
+// A process has not let its environment be read.
+static void a_search_without_end_ends_the_wait(void **state)
+{
+    (void)state;
+    struct pending_wait wait = {0};
+    pending_wait_restart(&wait, 5000);
+    assert_true(pending_wait_take(&wait, NULL));
+    assert_int_equal(wait.unjoined_count, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -230,6 +251,7 @@ int main(void)
         cmocka_unit_test(a_long_run_is_not_certain),
         cmocka_unit_test(a_long_run_that_looks_in_time_is_certain),
         cmocka_unit_test(a_program_without_environment_is_not_waited_for),
+        cmocka_unit_test(a_search_without_end_ends_the_wait),
         cmocka_unit_test(who_has_not_joined_at_the_end_of_the_wait_is_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// hindering unmap|fuse|half|maps|threads COUNT: a process that hinders each that attaches to it, or
+// hindering unmap|fuse|half|maps|threads COUNT|tmp PROGRAM ARGUMENT...: a process that hinders each that attaches to it, or
 // reads it later. It allocates a block now and then until its standard input ends. It has no TRUTH,
 // because it is not to be recorded, or not completely.
 //
@@ -10,6 +10,7 @@
 //   half   the same, but the first page of two answers: the head of an ELF file whose program
 //          headers are in the second one
 //   maps   has 60,000 mappings
+//   tmp    has a /tmp that does not answer, and becomes PROGRAM; writes "no" as above, else nothing
 //   threads  has COUNT threads that sleep, or as many as it may; writes their number instead
 #include <elf.h>
 #include <fcntl.h>
@@ -115,8 +116,15 @@ static void reply_head(int fuse, uint64_t unique)
     reply(fuse, unique, 0, page, sizeof(page));
 }
 
-// A folder with one file; reading it is never answered, or only for its first page.
-static void serve(int fuse, int answers_first)
+enum answers {
+    ANSWERS_NO_PAGE,
+    ANSWERS_FIRST_PAGE,
+    ANSWERS_NOTHING,
+};
+
+// A folder with one file; reading it is never answered, or only for its first page. Or the folder
+// itself does not answer.
+static void serve(int fuse, enum answers answers)
 {
     static char request[1 << 20];
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -131,6 +139,9 @@ static void serve(int fuse, int answers_first)
         const struct fuse_entry_out entry = {
             .nodeid = 2, .attr = file, .entry_valid = 100, .attr_valid = 100};
         const struct fuse_open_out opened = {.fh = 1};
+        if (answers == ANSWERS_NOTHING && header->opcode != FUSE_INIT) {
+            continue;
+        }
         switch (header->opcode) {
         case FUSE_INIT:
             reply(fuse, header->unique, 0, &init, sizeof(init));
@@ -149,7 +160,8 @@ static void serve(int fuse, int answers_first)
             reply(fuse, header->unique, 0, NULL, 0);
             break;
         case FUSE_READ:
-            if (answers_first && ((const struct fuse_read_in *)(header + 1))->offset == 0) {
+            if (answers == ANSWERS_FIRST_PAGE &&
+                ((const struct fuse_read_in *)(header + 1))->offset == 0) {
                 reply_head(fuse, header->unique);
             }
             break;
@@ -164,7 +176,7 @@ static void serve(int fuse, int answers_first)
 }
 
 // As the set-user-id program fusermount mounts it for any user.
-static int map_page_without_answer(int answers_first)
+static int map_page_without_answer(enum answers answers)
 {
     char folder[] = "/tmp/hinderingXXXXXX";
     char text[128];
@@ -180,12 +192,29 @@ static int map_page_without_answer(int answers_first)
         return 0;
     }
     if (fork() == 0) {
-        serve(fuse, answers_first);
+        serve(fuse, answers);
     }
     (void)close(fuse);
     (void)snprintf(text, sizeof(text), "%s/lib.so", folder);
     const int file = open(text, O_RDONLY);
     return mmap(NULL, 2 * PAGE_BYTES, PROT_READ | PROT_EXEC, MAP_SHARED, file, 0) != MAP_FAILED;
+}
+
+static int become_program(char **arguments)
+{
+    char text[128];
+    const int fuse = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+    (void)snprintf(text, sizeof(text), "fd=%d,rootmode=40000,user_id=0,group_id=0", fuse);
+    if (fuse < 0 || geteuid() != 0 || unshare(CLONE_NEWNS) != 0 ||
+        mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount("hindering", "/tmp", "fuse", MS_NOSUID | MS_NODEV, text) != 0) {
+        return 0;
+    }
+    if (fork() == 0) {
+        serve(fuse, ANSWERS_NOTHING);
+    }
+    (void)execv(arguments[0], arguments);
+    return 0;
 }
 
 static int map_often(void)
@@ -233,8 +262,11 @@ int main(int argc, char **argv)
     } else if (strcmp(way, "threads") == 0) {
         const int started = start_threads(argc > 2 ? atoi(argv[2]) : 0);
         (void)dprintf(STDOUT_FILENO, "%d ", started);
+    } else if (strcmp(way, "tmp") == 0 && argc > 2) {
+        can = become_program(argv + 2);
     } else {
-        can = map_page_without_answer(strcmp(way, "half") == 0);
+        can = map_page_without_answer(strcmp(way, "half") == 0 ? ANSWERS_FIRST_PAGE
+                                                               : ANSWERS_NO_PAGE);
     }
     (void)!write(STDOUT_FILENO, can ? "yes\n" : "no\n", can ? 4 : 3);
     for (struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};

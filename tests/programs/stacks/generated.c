@@ -3,7 +3,7 @@
 // compilers, and calls malloc for BLOCKS blocks of 7601 bytes; and /tmp/perf-PID.map, which names
 // it NAME. WAY: "late" writes the map at the very end, "link" puts a symbolic link to it in its
 // place, "old" sets its date to 1970, "serves" writes it at once and calls malloc every millisecond
-// until the input ends.
+// until the input ends, "unnamed" does so without a map.
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -78,14 +78,15 @@ int main(int count, char **arguments)
     void *code = generate(allocate);
     void (*run)(void);
     memcpy(&run, &code, sizeof(run));
-    if (!is_late) {
+    const int is_unnamed = strcmp(way, "unnamed") == 0;
+    if (!is_late && !is_unnamed) {
         write_map(code, arguments[1], way);
     }
     for (long left = strtol(arguments[2], NULL, 10); left > 0; left--) {
         run();
     }
     struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
-    while (strcmp(way, "serves") == 0 && poll(&input, 1, 1) == 0) {
+    while ((is_unnamed || strcmp(way, "serves") == 0) && poll(&input, 1, 1) == 0) {
         run();
     }
     if (is_late) {
