@@ -437,11 +437,11 @@ static inline struct lane_header *session_lane(void *session, uint32_t index)
                                   (uint64_t)index * LANE_STRIDE);
 }
 
-// Return the guard of the lane's thread: 1 while one of its hooks records (T, release when it
+// Return the guard of the lane's thread: not 0 while one of its hooks records (T, release when it
 // leaves).
-static inline _Atomic uint32_t *lane_guard(struct lane_header *lane)
+static inline _Atomic uint64_t *lane_guard(struct lane_header *lane)
 {
-    return (_Atomic uint32_t *)(void *)((char *)lane + LANE_GUARD_OFFSET);
+    return (_Atomic uint64_t *)(void *)((char *)lane + LANE_GUARD_OFFSET);
 }
 
 static inline struct nursery_tables *lane_nursery_tables(struct lane_header *lane)

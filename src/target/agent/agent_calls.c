@@ -30,6 +30,12 @@ ALWAYS_INLINE uint64_t call_void_original(const struct agent_call *call)
 }
 
 // Return the thread's slot if the call is to be recorded. NULL: only call the original.
+ALWAYS_INLINE struct agent_thread *outer_thread(const struct agent_call *call)
+{
+    return agent_outer_thread((uint64_t)call);
+}
+
+// Do the same for a call that records nothing before it calls the original, and note it.
 ALWAYS_INLINE struct agent_thread *enter(const struct agent_call *call)
 {
     return agent_outer_enter((uint64_t)call);
@@ -119,7 +125,7 @@ uint64_t agent_on_text(struct agent_call *call, enum agent_hook hook)
 
 uint64_t agent_on_resize(struct agent_call *call, enum agent_hook hook)
 {
-    struct agent_thread *thread = enter(call);
+    struct agent_thread *thread = outer_thread(call);
     if (thread == NULL) {
         return agent_call_original(call);
     }
@@ -127,6 +133,7 @@ uint64_t agent_on_resize(struct agent_call *call, enum agent_hook hook)
     const struct agent_hook_shape shape = agent_hook_shape(hook);
     const struct agent_resizing resizing = agent_resize_begins(
         (const void *)call->arguments[shape.block_argument], size_of(call, hook));
+    agent_outer_note(thread, (uint64_t)call);
     const uint64_t block = agent_call_original(call);
     agent_outer_leave(thread);
     agent_resize_ends(&resizing, &caller, (const void *)block,
@@ -136,13 +143,14 @@ uint64_t agent_on_resize(struct agent_call *call, enum agent_hook hook)
 
 uint64_t agent_on_resize_in_place(struct agent_call *call, enum agent_hook hook)
 {
-    struct agent_thread *thread = enter(call);
+    struct agent_thread *thread = outer_thread(call);
     if (thread == NULL) {
         return agent_call_original(call);
     }
     const struct unwind_regs caller = unwind_caller_regs();
     const void *block = (const void *)call->arguments[agent_hook_shape(hook).block_argument];
     const struct freed_note freed = record_realloc_begins(block);
+    agent_outer_note(thread, (uint64_t)call);
     const uint64_t usable_bytes = agent_call_original(call);
     agent_outer_leave(thread);
     const uint64_t size_bytes = size_of(call, hook);
@@ -158,12 +166,13 @@ uint64_t agent_on_resize_in_place(struct agent_call *call, enum agent_hook hook)
 uint64_t agent_on_free(struct agent_call *call, enum agent_hook hook)
 {
     (void)hook;
-    struct agent_thread *thread = enter(call);
+    struct agent_thread *thread = outer_thread(call);
     const void *block = (const void *)call->arguments[0];
-    if (LIKELY(thread != NULL) && LIKELY(block != NULL)) {
-        if (!record_free_passes(&thread->pass, block)) {
+    if (LIKELY(thread != NULL)) {
+        if (LIKELY(block != NULL) && !record_free_passes(&thread->pass, block)) {
             record_free_hot(thread->state, block);
         }
+        agent_outer_note(thread, (uint64_t)call);
     }
     const uint64_t result = call_void_original(call);
     if (LIKELY(thread != NULL)) {

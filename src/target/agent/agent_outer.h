@@ -4,8 +4,11 @@
 // Allocators call their own entries (calloc malloc, posix_memalign memalign). The slot of the
 // thread has the frame of the outermost call; a call further in on the same stack belongs to that
 // one and counts with it. A frame that was left by longjmp does not count forever: calls further
-// out, or on another stack, replace it. Context: T, as record_hot.h, which is for the includer's
-// caller_arch.h.
+// out, or on another stack, replace it.
+//
+// A signal handler that interrupts the allocator itself is further in, too, and does not count. So
+// the frame is noted just around the original: a handler that interrupts our recording counts.
+// Context: T, as record_hot.h, which is for the includer's caller_arch.h.
 #pragma once
 
 #include <stdint.h>
@@ -31,16 +34,30 @@ ALWAYS_INLINE bool agent_outer_is(uint64_t outer, uint64_t frame)
 }
 
 // Return the thread's slot if the call is to be recorded. NULL: only call the original.
-ALWAYS_INLINE struct agent_thread *agent_outer_enter(uint64_t frame)
+ALWAYS_INLINE struct agent_thread *agent_outer_thread(uint64_t frame)
 {
     if (!agent_is_enabled()) {
         return NULL;
     }
     struct agent_thread *thread = agent_thread_here();
-    if (UNLIKELY(thread == NULL) || !agent_outer_is(thread->outer_call, frame)) {
-        return NULL;
-    }
+    const bool is_outer = thread != NULL && agent_outer_is(thread->outer_call, frame);
+    return LIKELY(is_outer) ? thread : NULL;
+}
+
+// Note the outermost call, just before the original is called. agent_outer_leave follows.
+ALWAYS_INLINE void agent_outer_note(struct agent_thread *thread, uint64_t frame)
+{
     thread->outer_call = frame;
+}
+
+// Do agent_outer_thread and agent_outer_note for a call that records nothing before it calls the
+// original.
+ALWAYS_INLINE struct agent_thread *agent_outer_enter(uint64_t frame)
+{
+    struct agent_thread *thread = agent_outer_thread(frame);
+    if (LIKELY(thread != NULL)) {
+        agent_outer_note(thread, frame);
+    }
     return thread;
 }
 

@@ -44,8 +44,9 @@ static void thread_exit(void *value)
         return;
     }
     if (guard_is_held(t)) {
-        guard_release(t);
+        guard_take(t, (uint64_t)__builtin_frame_address(0));
         thread_state_renew(t);
+        guard_release(t);
     }
     const uintptr_t round = (uintptr_t)value;
     if (round < PTHREAD_DESTRUCTOR_ITERATIONS) {

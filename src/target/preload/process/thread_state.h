@@ -34,9 +34,8 @@
 #define THREAD_NAME_BYTES 16u // of prctl(PR_GET_NAME)
 
 struct thread_state {
-    _Atomic uint32_t guard;  // 1 while a hook of this thread records; see record_guard.h
+    _Atomic uint64_t guard;  // the frame of the thread's hook that records, or 0; record_guard.h
     uint32_t max_frames;     // of one stack
-    uint64_t guard_frame;    // address of that hook's frame
     uint64_t last_allocated; // addresses of the last events; see record.h
     uint64_t last_freed;
     bool is_watched;     // somebody will ask for them
@@ -68,14 +67,20 @@ ALWAYS_INLINE struct lane_header *thread_state_lane(struct thread_state *t)
     return (struct lane_header *)(void *)((uint8_t *)t - LANE_HEADER_BYTES);
 }
 
-ALWAYS_INLINE bool guard_is_held(const struct thread_state *t)
+// Return the frame of the hook that records; 0 if none does.
+ALWAYS_INLINE uint64_t guard_holder(const struct thread_state *t)
 {
-    return atomic_load_explicit(&t->guard, memory_order_relaxed) != 0; // our own
+    return atomic_load_explicit(&t->guard, memory_order_relaxed); // our own
 }
 
-ALWAYS_INLINE void guard_take(struct thread_state *t)
+ALWAYS_INLINE bool guard_is_held(const struct thread_state *t)
 {
-    atomic_store_explicit(&t->guard, 1, memory_order_relaxed);
+    return guard_holder(t) != 0;
+}
+
+ALWAYS_INLINE void guard_take(struct thread_state *t, uint64_t frame)
+{
+    atomic_store_explicit(&t->guard, frame, memory_order_relaxed);
     atomic_signal_fence(memory_order_seq_cst); // a handler sees the guard before all later stores
 }
 

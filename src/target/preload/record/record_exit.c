@@ -5,11 +5,11 @@
 #include "target/preload/record/record_guard.h"
 #include "target/producer/nursery/nursery.h"
 
-// A thread that has no lane, or whose hook was interrupted, holds what the recorder takes itself
-// when this tick is over.
+// A handler that interrupted a hook of this thread may end the process: its events, deferred until
+// then, are sent too. A thread that has no lane holds nothing.
 static void send_held(void)
 {
-    struct thread_state *t = guard_may_enter(thread_way_state()) ? guard_enter(OUR_FRAME) : NULL;
+    struct thread_state *t = guard_take_over(OUR_FRAME);
     if (t != NULL) {
         (void)nursery_flush(&t->producer); // false: recording has ended
         guard_leave(t);

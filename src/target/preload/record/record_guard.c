@@ -26,7 +26,7 @@ static bool on_alternate_stack(void)
 
 static bool is_abandoned(const struct thread_state *t, uint64_t frame)
 {
-    return frame + FRAMES_APART_BYTES_MAX >= t->guard_frame && !on_alternate_stack();
+    return frame + FRAMES_APART_BYTES_MAX >= guard_holder(t) && !on_alternate_stack();
 }
 
 // Return this thread's state if it belongs to this process; a forked child finds its parent's.
@@ -50,6 +50,35 @@ static void send_name(struct thread_state *t)
     t->name_pending = false;
 }
 
+// Send the events of handlers. The guard is held.
+static void send_deferred_events(struct thread_state *t)
+{
+    deferred_drain(&t->deferred, record_deferred, t);
+    record_no_deferred(t);
+}
+
+// Take the guard, bring the state up to date, and send what handlers have left.
+static struct thread_state *take(struct thread_state *t, uint64_t frame, bool was_abandoned)
+{
+    guard_take(t, frame);
+    if (was_abandoned || t->generation != process_generation()) {
+        thread_state_renew(t);
+    }
+    if (t->name_pending) {
+        send_name(t);
+    }
+    if (guard_has_deferred(t)) {
+        send_deferred_events(t);
+    }
+    return t;
+}
+
+struct thread_state *guard_take_over(uint64_t frame)
+{
+    struct thread_state *t = process_session() != NULL ? own_state() : NULL;
+    return t != NULL ? take(t, frame, guard_is_held(t)) : NULL;
+}
+
 struct thread_state *guard_enter_slowly(uint64_t frame)
 {
     if (process_session() == NULL && !process_join()) {
@@ -68,23 +97,14 @@ struct thread_state *guard_enter_slowly(uint64_t frame)
     if (guard_is_held(t) && !was_abandoned) {
         return NULL;
     }
-    t->guard_frame = frame;
-    guard_take(t);
-    if (was_abandoned || t->generation != process_generation()) {
-        thread_state_renew(t);
-    }
-    if (t->name_pending) {
-        send_name(t);
-    }
-    return t;
+    return take(t, frame, was_abandoned);
 }
 
 void guard_drain(struct thread_state *t)
 {
     do {
-        guard_take(t);
-        deferred_drain(&t->deferred, record_deferred, t);
-        record_no_deferred(t);
+        guard_take(t, OUR_FRAME);
+        send_deferred_events(t);
         guard_release(t);
-    } while (atomic_load_explicit(&t->deferred.room, memory_order_relaxed) != 0);
+    } while (guard_has_deferred(t));
 }

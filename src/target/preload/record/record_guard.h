@@ -8,9 +8,14 @@
 // on its own thread; its event is deferred (deferred.h), and guard_leave sends it.
 //
 // A siglongjmp out of a handler that interrupted a hook, or an asynchronous cancellation, leaves
-// the hook without guard_leave. The guard would then stay set. So each hook notes the address of
-// its frame. An event whose frame is near that address or further out, on the ordinary stack,
-// proves that the noted frame no longer exists; the state is then renewed.
+// the hook without guard_leave. The guard would then stay set. So the guard is the address of the
+// hook's frame. An event whose frame is near that address or further out, on the ordinary stack,
+// proves that the noted frame no longer exists; the state is then renewed. The frame and its being
+// held are one word: a handler may come between any two stores, and leave its own frame in a word
+// that it finds free.
+//
+// Handlers may also come when the guard is free again and an earlier handler's events are not sent
+// yet. They send these first, because their own events may be about the same blocks.
 //
 // Context: T, any thread; errno kept; no lock.
 #pragma once
@@ -31,6 +36,10 @@ struct thread_state *guard_enter_slowly(uint64_t frame);
 // Do the rest of guard_leave: send the deferred events. The guard is free afterwards.
 void guard_drain(struct thread_state *t);
 
+// Take the guard of the calling thread, also from code that the caller interrupted, because that
+// code will not go on. NULL as for guard_enter, or the thread has no lane.
+struct thread_state *guard_take_over(uint64_t frame);
+
 // Whether code that the caller interrupted holds this thread's guard.
 bool guard_is_nested(void);
 
@@ -44,10 +53,17 @@ ALWAYS_INLINE bool thread_state_is_current(const struct thread_state *t)
     return LIKELY(t != NULL && generation != 0 && t->generation == generation);
 }
 
+// Whether a handler has left an event to send.
+ALWAYS_INLINE bool guard_has_deferred(const struct thread_state *t)
+{
+    // Relaxed: only handlers on this thread write it.
+    return UNLIKELY(atomic_load_explicit(&t->deferred.room, memory_order_relaxed) != 0);
+}
+
 // Whether guard_enter takes the guard of `t`, which is thread_way_state(), at once.
 ALWAYS_INLINE bool guard_may_enter(const struct thread_state *t)
 {
-    return LIKELY(thread_state_is_current(t) && !guard_is_held(t));
+    return LIKELY(thread_state_is_current(t) && !guard_is_held(t)) && !guard_has_deferred(t);
 }
 
 // Take the guard of the calling thread, whose hook's frame is at `frame`. NULL: the event must not
@@ -58,16 +74,8 @@ ALWAYS_INLINE struct thread_state *guard_enter(uint64_t frame)
     if (UNLIKELY(!guard_may_enter(t))) {
         return guard_enter_slowly(frame);
     }
-    t->guard_frame = frame;
-    guard_take(t);
+    guard_take(t, frame);
     return t;
-}
-
-// Whether a handler has left an event to send, now that the guard is free.
-ALWAYS_INLINE bool guard_has_deferred(const struct thread_state *t)
-{
-    // Relaxed: only handlers on this thread write it.
-    return UNLIKELY(atomic_load_explicit(&t->deferred.room, memory_order_relaxed) != 0);
 }
 
 ALWAYS_INLINE void guard_leave(struct thread_state *t)

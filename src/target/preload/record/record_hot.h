@@ -87,8 +87,7 @@ ALWAYS_INLINE void *record_alloc_hot(struct thread_state *t, void *block, size_t
         const struct unwind_regs caller = hot_caller_again();
         return record_alloc_slowly(caller.pc, caller.sp, caller.fp, block, size_bytes);
     }
-    t->guard_frame = OUR_FRAME;
-    guard_take(t);
+    guard_take(t, OUR_FRAME);
     const struct unwind_regs regs = unwind_caller_regs();
     const uint32_t slot = stack_dictionary_find(&t->stacks, unwind_same(t->unwind, &regs));
     if (slot == STACK_SLOT_NONE || UNLIKELY(t->extras != 0)) {
@@ -118,8 +117,7 @@ ALWAYS_INLINE enum record_free_rest record_free_at_once(struct thread_state *t, 
     if (UNLIKELY(!guard_may_enter(t) || what_to_record(t) > SESSION_RECORD_FREES)) {
         return RECORD_FREE_ALL;
     }
-    t->guard_frame = OUR_FRAME;
-    guard_take(t);
+    guard_take(t, OUR_FRAME);
     if (!nursery_try_free(&t->producer, (uint64_t)block)) {
         return RECORD_FREE_GUARDED;
     }

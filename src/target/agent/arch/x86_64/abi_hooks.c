@@ -20,15 +20,24 @@ ALWAYS_INLINE original_function *function_at(uint64_t original)
     return (original_function *)original;
 }
 
-// Return the thread's slot if the call is certainly to be recorded. NULL: agent_outer_enter decides
-// it.
-ALWAYS_INLINE struct agent_thread *enter_at_once(uint64_t frame)
+// Return the thread's slot if the call is certainly to be recorded. NULL: agent_outer_thread
+// decides it.
+ALWAYS_INLINE struct agent_thread *thread_at_once(void)
 {
     struct agent_thread *thread = agent_thread_at_place(arch_thread_pointer());
     if (UNLIKELY(thread == NULL) || !agent_is_enabled() || UNLIKELY(thread->outer_call != 0)) {
         return NULL;
     }
-    thread->outer_call = frame;
+    return thread;
+}
+
+// Do the same, and note the call.
+ALWAYS_INLINE struct agent_thread *enter_at_once(uint64_t frame)
+{
+    struct agent_thread *thread = thread_at_once();
+    if (LIKELY(thread != NULL)) {
+        agent_outer_note(thread, frame);
+    }
     return thread;
 }
 
@@ -122,11 +131,12 @@ void *abi_hook_new(uint64_t size, uint64_t b, uint64_t c, uint64_t d, uint64_t o
 void *abi_hook_realloc(uint64_t old, uint64_t size, uint64_t c, uint64_t d, uint64_t original)
 {
     const struct unwind_regs caller = unwind_caller_regs();
-    struct agent_thread *thread = agent_outer_enter(OUR_FRAME);
+    struct agent_thread *thread = agent_outer_thread(OUR_FRAME);
     if (thread == NULL) {
         return function_at(original)(old, size, c, d);
     }
     const struct agent_resizing resizing = agent_resize_begins((const void *)old, size);
+    agent_outer_note(thread, OUR_FRAME);
     void *block = function_at(original)(old, size, c, d);
     agent_outer_leave(thread);
     agent_resize_ends(&resizing, &caller, block, false);
@@ -153,14 +163,17 @@ int abi_hook_posix_memalign(
 static NOINLINE void
 free_slowly(uint64_t block, uint64_t b, uint64_t c, uint64_t d, uint64_t original)
 {
-    struct agent_thread *thread = agent_outer_enter(OUR_FRAME);
-    if (thread != NULL && block != 0 && !record_free_passes(&thread->pass, (const void *)block)) {
+    struct agent_thread *thread = agent_outer_thread(OUR_FRAME);
+    if (thread == NULL) {
+        (void)function_at(original)(block, b, c, d);
+        return;
+    }
+    if (block != 0 && !record_free_passes(&thread->pass, (const void *)block)) {
         record_free((const void *)block);
     }
+    agent_outer_note(thread, OUR_FRAME);
     (void)function_at(original)(block, b, c, d);
-    if (thread != NULL) {
-        agent_outer_leave(thread);
-    }
+    agent_outer_leave(thread);
 }
 
 // Do the call from where record_free_at_once has come to.
@@ -172,6 +185,7 @@ static NOINLINE void free_from(uint64_t block,
                                enum record_free_rest rest)
 {
     record_free_finish(thread->state, (const void *)block, rest);
+    agent_outer_note(thread, OUR_FRAME);
     (void)function_at(original)(block, b, c, 0);
     agent_outer_leave(thread);
 }
@@ -179,7 +193,7 @@ static NOINLINE void free_from(uint64_t block,
 // Functions that free have at most three arguments.
 void abi_hook_free(uint64_t block, uint64_t b, uint64_t c, uint64_t d, uint64_t original)
 {
-    struct agent_thread *thread = enter_at_once(OUR_FRAME);
+    struct agent_thread *thread = thread_at_once();
     if (thread == NULL) {
         free_slowly(block, b, c, d, original);
         return;
@@ -191,6 +205,7 @@ void abi_hook_free(uint64_t block, uint64_t b, uint64_t c, uint64_t d, uint64_t 
             return;
         }
     }
+    agent_outer_note(thread, OUR_FRAME);
     (void)function_at(original)(block, b, c, 0);
     agent_outer_leave(thread);
 }

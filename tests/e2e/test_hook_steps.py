@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""Signal handlers that allocate and free after any instruction of a hook, once and twice in the same call: each event
+is counted, at its function. hook_steps.c finds the instructions.
+
+By day a part of the instructions, at night all of them.
+"""
+import pytest
+
+from cairn_run import IS_NIGHTLY, PROGRAMS
+from test_order import PATIENT
+
+MALLOC, CALLOC, REALLOC, FREE_NEW, FREE_OLD = range(5)
+ALL = 100000
+NEAR = (1, 240, 1 if IS_NIGHTLY else 12)  # a second handler within so many instructions of the first, and at which steps
+
+
+def assert_all_counted(recording):
+    recording.assert_whole()
+    allocated, freed, handler_allocated, handler_freed = map(int, recording.finished.stdout.split())
+    assert handler_allocated > 100
+    made = [recording.costs_within(name) for name in ("call_malloc", "call_calloc", "call_realloc")]
+    assert sum(costs["allocations"] for costs in made) == allocated
+    assert sum(costs["frees"] for costs in made) == freed
+    handled = recording.costs_within("handle_malloc")
+    assert (handled["allocations"], handled["frees"]) == (handler_allocated, handler_freed)
+    assert recording.totals["unknown_frees"] == 0
+    assert recording.notes["order_timeouts"] == 0
+
+
+def run(record, nursery, *arguments, options=()):
+    return record(PROGRAMS / "hook_steps", *arguments, options=options, env={**PATIENT, "CAIRN_NURSERY": nursery},
+                  is_compared=False)
+
+
+@pytest.mark.parametrize("hook", [MALLOC, CALLOC, REALLOC, FREE_NEW, FREE_OLD])
+@pytest.mark.parametrize("nursery", ["1", "0"] if IS_NIGHTLY else ["1"])
+def test_a_handler_after_each_instruction(record, nursery, hook):
+    last = ALL if IS_NIGHTLY else 150
+    assert_all_counted(run(record, nursery, hook, 0, last, 0, 0, 1))
+
+
+@pytest.mark.parametrize("hook, order", [(MALLOC, ["t"]), (REALLOC, []), (FREE_OLD, []), (FREE_OLD, ["t"])])
+def test_a_second_handler_in_the_same_hook(record, order, hook):
+    assert_all_counted(run(record, "1", hook, 0, ALL if IS_NIGHTLY else 45, *NEAR, *order))
+
+
+def test_a_handler_between_a_hook_and_what_an_earlier_one_deferred(record):
+    """The earlier handler's events are sent when the hook ends. The later one frees their blocks."""
+    assert_all_counted(run(record, "1", FREE_OLD, 45, 45, 1, 1500 if IS_NIGHTLY else 300, 1))
+
+
+@pytest.mark.parametrize("gap", [5, 20, 40, 60])
+def test_a_handler_that_ends_the_process_in_a_hook(record, gap):
+    """What it did in the middle of that hook is counted, though the hook never ends."""
+    recording = run(record, "1", FREE_OLD, 3, 3, gap, gap, 1, "x")
+    _, _, allocated, freed = map(int, recording.finished.stdout.split())
+    handled = recording.costs_within("handle_malloc")
+    assert (handled["allocations"], handled["frees"]) == (allocated, freed) == (4, 3)
+
+
+def test_handlers_in_hooks_of_an_entered_program(record):
+    """A handler that interrupts the allocator itself, or the few instructions around its call, counts as a part of it."""
+    recording = run(record, "1", FREE_OLD, 60, 80, 1, 60, 1, options=["--all-allocators"])
+    _, _, allocated, freed = map(int, recording.finished.stdout.split())
+    handled = recording.costs_within("handle_malloc")
+    assert allocated * 98 // 100 < handled["allocations"] <= allocated
+    assert freed * 98 // 100 < handled["frees"] <= freed
