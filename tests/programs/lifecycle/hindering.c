@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// hindering unmap|fuse|half|maps|threads COUNT|tmp PROGRAM ARGUMENT...: a process that hinders each that attaches to it, or
-// reads it later. It allocates a block now and then until its standard input ends. It has no TRUTH,
-// because it is not to be recorded, or not completely.
+// hindering unmap|fuse|half|maps|threads COUNT|tmp PROGRAM ARGUMENT...: a process that hinders each
+// that attaches to it, or reads it later. It allocates a block now and then until its standard
+// input ends. It has no TRUTH, because it is not to be recorded, or not completely.
 //
 //   unmap  another process with the same memory unmaps all that is mapped later
 //   fuse   has mapped, as code, a page of a file system of its own that does not answer; writes
