@@ -4,6 +4,7 @@
 Each program of tests/inject/programs prints "ready", works until its input ends, and then says
 whether anything went wrong. tests/inject/cycles.c attaches to it and detaches.
 """
+import functools
 import json
 import os
 import pathlib
@@ -34,15 +35,19 @@ def mappings(pid):
     return found
 
 
+@functools.cache
+def said_of(path, *command):
+    """What a program of binutils says of a file, which does not change in these tests."""
+    return subprocess.run([*command, path], capture_output=True, text=True, check=True).stdout
+
+
 def functions(pid, module):
     """Addresses of the functions to hook, by binutils: {name: address}."""
     start, path = next((m[0], m[4]) for m in mappings(pid)
                        if re.search(module, m[4]) and m[3] == 0)
-    header = subprocess.run(["readelf", "-hW", path], capture_output=True, text=True, check=True).stdout
-    bias = 0 if re.search(r"Type:\s+EXEC", header) else start
+    bias = 0 if re.search(r"Type:\s+EXEC", said_of(path, "readelf", "-hW")) else start
     dynamic = ["-D"] if ".so" in path else []
-    listing = subprocess.run(["nm", *dynamic, path], capture_output=True, text=True, check=True).stdout
-    symbols = [line.split() for line in listing.splitlines()]
+    symbols = [line.split() for line in said_of(path, "nm", *dynamic).splitlines()]
     return {fields[2].split("@")[0]: int(fields[0], 16) + bias for fields in symbols
             if len(fields) == 3 and fields[2].split("@")[0] in HOOKED}
 
@@ -50,7 +55,7 @@ def functions(pid, module):
 def text_of(pid, module):
     """The bytes of a module's code as they are in memory, up to the end of its segment."""
     start, path = next((m[0], m[4]) for m in mappings(pid) if re.search(module, m[4]) and m[3] == 0)
-    header = subprocess.run(["readelf", "-lW", path], capture_output=True, text=True, check=True).stdout
+    header = said_of(path, "readelf", "-lW")
     bias = start if "EXEC (" not in header else 0
     texts = [line.split() for line in header.splitlines() if re.match(r"\s+LOAD.* R E ", line)]
     with open(f"/proc/{pid}/mem", "rb") as memory:

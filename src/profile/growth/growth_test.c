@@ -23,21 +23,23 @@ enum {
     NEVER = -1,
     SLICE_MS = 100, // of drawn recordings
     SEEDS = 8,
+    TICKS_MAX = 1000 * TICKS,
 };
 
 struct block {
     int born; // slices
     int freed;
     unsigned bytes;
-    int dies; // tick at which the simulation frees it, or NEVER
+    int due_later; // one more than the next block that is freed in the same tick; 0: none
 };
 
 // One run of a program.
 struct play {
     struct block blocks[BLOCKS_MAX];
     int count;
-    int ticks; // of the whole run
-    int now;   // the current tick
+    int due[TICKS_MAX]; // of each tick, one more than a block that is freed in it; 0: none
+    int ticks;          // of the whole run
+    int now;            // the current tick
     bool is_noisy;
     unsigned long random;
 };
@@ -72,8 +74,8 @@ static int allocate(struct play *play, unsigned bytes)
     if (play->is_noisy) {
         bytes = bytes * (75 + below(play, 51)) / 100;
     }
-    play->blocks[play->count] = (struct block){
-        .born = play->now / TICKS, .freed = NEVER, .bytes = bytes + 1, .dies = NEVER};
+    play->blocks[play->count] =
+        (struct block){.born = play->now / TICKS, .freed = NEVER, .bytes = bytes + 1};
     return play->count++;
 }
 
@@ -81,7 +83,11 @@ static int allocate(struct play *play, unsigned bytes)
 static void lend(struct play *play, unsigned bytes, int ticks)
 {
     const int block = allocate(play, bytes);
-    play->blocks[block].dies = play->now + ticks;
+    if (play->now + ticks < play->ticks) {
+        int *due = &play->due[play->now + ticks];
+        play->blocks[block].due_later = *due;
+        *due = block + 1;
+    }
 }
 
 static void give_back(struct play *play, int block)
@@ -445,10 +451,8 @@ static const struct pattern {
 static void play_all(struct play *play, const struct pattern *pattern)
 {
     for (play->now = 0; play->now < play->ticks; play->now++) {
-        for (int i = 0; i < play->count; i++) {
-            if (play->blocks[i].dies != NEVER && play->blocks[i].dies <= play->now) {
-                give_back(play, i);
-            }
+        for (int i = play->due[play->now]; i > 0; i = play->blocks[i - 1].due_later) {
+            give_back(play, i - 1);
         }
         if (play->is_noisy && below(play, 3) == 0) {
             lend(play, below(play, 100), 1 + (int)below(play, 6));

@@ -24,7 +24,7 @@ struct drawn_block {
     uint32_t born; // slice
     uint32_t bytes;
     uint32_t stack;
-    int dies; // tick, or DRAWN_NEVER
+    int due_later; // one more than the next block that is freed in the same tick; 0: none
     bool is_live;
 };
 
@@ -42,7 +42,8 @@ struct drawn_run {
     int slot;                        // of a pattern that keeps a block in mind, or DRAWN_NEVER
     struct drawn_block blocks[DRAWN_BLOCKS_MAX];
     int count;
-    int first_live; // all before are dead
+    int due[DRAWN_SLICES_MAX * DRAWN_TICKS + 1]; // of each tick, one more than a block; 0: none
+    int first_live;                              // all before are dead
     size_t live_count;
     uint64_t level;
     size_t step;  // of the history, in slices

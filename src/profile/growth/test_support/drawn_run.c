@@ -36,16 +36,20 @@ int drawn_take(struct drawn_run *run, unsigned units, int ticks)
     if (run->jitter > 0) {
         bytes = bytes * (100 - run->jitter + drawn_below(run, 2 * run->jitter + 1)) / 100;
     }
-    run->blocks[run->count] =
-        (struct drawn_block){.born = (uint32_t)run->slice,
-                             .bytes = (uint32_t)bytes + 1,
-                             .stack = run->stack,
-                             .dies = ticks == DRAWN_NEVER ? DRAWN_NEVER : run->now + ticks,
-                             .is_live = true};
+    run->blocks[run->count] = (struct drawn_block){.born = (uint32_t)run->slice,
+                                                   .bytes = (uint32_t)bytes + 1,
+                                                   .stack = run->stack,
+                                                   .is_live = true};
     run->level += bytes + 1;
     run->birth_bytes[run->slice] += bytes + 1;
     run->work[run->slice]++;
     run->live_count++;
+    if (ticks != DRAWN_NEVER && run->now + ticks < run->ticks) {
+        // What has no tick to live is freed in the next one.
+        int *due = &run->due[run->now + (ticks > 0 ? ticks : 1)];
+        run->blocks[run->count].due_later = *due;
+        *due = run->count + 1;
+    }
     return run->count++;
 }
 
@@ -102,10 +106,8 @@ int drawn_resize(struct drawn_run *run, int block, unsigned units)
 
 static void free_due(struct drawn_run *run)
 {
-    for (int i = run->first_live; i < run->count; i++) {
-        if (run->blocks[i].dies != DRAWN_NEVER && run->blocks[i].dies <= run->now) {
-            drawn_free(run, i);
-        }
+    for (int i = run->due[run->now]; i > 0; i = run->blocks[i - 1].due_later) {
+        drawn_free(run, i - 1);
     }
 }
 

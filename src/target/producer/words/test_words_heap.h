@@ -84,10 +84,8 @@ static inline uint32_t heap_class(const struct test_heap *heap, uint64_t extent)
 
 static inline bool heap_is_free(const struct test_heap *heap, uint64_t at, uint64_t extent)
 {
-    for (uint64_t i = at / HEAP_UNIT; i < (at + extent) / HEAP_UNIT; i++) {
-        if (heap->used[i]) {
-            return false;
-        }
+    if (memchr(heap->used + at / HEAP_UNIT, true, extent / HEAP_UNIT) != NULL) {
+        return false;
     }
     for (uint64_t p = at / HEAP_PAGE; p <= (at + extent - 1) / HEAP_PAGE; p++) {
         if (heap->page_blocks[p] > 0 && heap->page_class[p] != heap_class(heap, extent)) {
