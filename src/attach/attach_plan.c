@@ -80,6 +80,9 @@ void attach_plan_note_modules(struct attach *attach)
     for (size_t i = 0; i < target->unread.len; i++) {
         attach_plan_note_unread(attach, target_process_path(target, target->unread.items[i]));
     }
+    if (target->has_more_modules) {
+        attach_plan_note_unread(attach, "modules beyond those that cairn reads");
+    }
 }
 
 // Whether a file is the one that is mapped: its name may lead to another one. The functions of that

@@ -95,6 +95,7 @@ void recorder_note_unread(struct recorder_state *s,
 {
     if (err == ERR_LIMIT && process != NULL && !process->is_unread) {
         process->is_unread = true;
+        s->slow_count++;
         recorder_log(s,
                      "warning: process %d does not let cairn read its memory map in time: from now "
                      "on its resident memory is not recorded",

@@ -19,6 +19,7 @@ enum {
     SHORT_OPEN_MS = 5000,
     OTHERS_MS = 1000, // more for the other processes, after one is open
     HEAR_MS = 2,      // between two looks at signals
+    OMITTED_NAMED_MAX = 16,
 };
 
 static int pid_of(const struct attached_process *process)
@@ -142,11 +143,21 @@ static enum err open_one(struct recorder_state *s,
     return ERR_OK;
 }
 
+void recorder_attach_omit(struct recorder_state *s, const struct err_info *trouble)
+{
+    recorder_log(s, "warning: %s; it is omitted", err_text(trouble));
+    if (s->omitted_count++ < OMITTED_NAMED_MAX) { // else without its reason
+        strbuf_printf(&s->omitted, "%s%s",
+                      s->omitted.len == 0 ? "processes that cairn did not attach to: " : "; ",
+                      err_text(trouble));
+    }
+}
+
 // Processes that were found by name and cannot be recorded are omitted.
-static bool may_omit(const struct recorder_state *s, const struct err_info *trouble)
+static bool may_omit(struct recorder_state *s, const struct err_info *trouble)
 {
     if (s->options->attaches_by_name) {
-        recorder_log(s, "warning: %s; it is omitted", err_text(trouble));
+        recorder_attach_omit(s, trouble);
     }
     return s->options->attaches_by_name;
 }
@@ -470,6 +481,7 @@ void recorder_attach_release(struct recorder_state *s)
     process_runtimes_release(&s->runtimes);
     rec_hook_vec_release(&s->hooked);
     strbuf_release(&s->unread);
+    strbuf_release(&s->omitted);
     attached_process_vec_release(&s->attached);
     exec_follow_release(&s->follow);
     if (s->plain_modules != NULL && s->left_steps == 0) {

@@ -115,7 +115,7 @@ answer_attach(struct recorder_state *s, uint64_t now_ms, const char *text, struc
                              ? err_set(&info, ERR_INVALID, "'%.20s' is not a process", text)
                              : recorder_attach_join(s, (int)pid, &result, &info);
     if (err != ERR_OK) {
-        recorder_log(s, "warning: %s; it is omitted", err_text(&info));
+        recorder_attach_omit(s, &info);
         return refuse(reply, &info);
     }
     return accept(reply, words[result]);

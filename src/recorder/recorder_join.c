@@ -143,7 +143,7 @@ static void settle(struct recorder_state *s, const struct joining *joining)
 static void
 omit(struct recorder_state *s, const struct joining *joining, const struct err_info *trouble)
 {
-    recorder_log(s, "warning: %s; it is omitted", err_text(trouble));
+    recorder_attach_omit(s, trouble);
     settle(s, joining);
 }
 

@@ -190,6 +190,9 @@ struct recorder_state {
     struct rec_hook_vec hooked; // functions, of all processes
     struct strbuf unread;       // of all processes: the text of the counter unread_parts
     uint64_t unread_count;
+    uint64_t slow_count;      // processes with is_unread
+    struct strbuf omitted;    // why cairn did not attach to some: the text of omitted_processes
+    uint64_t omitted_count;   // of these
     struct fresh_start fresh; // with preflight.wants_agent: the program until it begins
 };
 
@@ -242,6 +245,9 @@ void recorder_follow_begin(struct recorder_state *s);
 enum err recorder_follow_round(struct recorder_state *s, uint64_t now_ms) MUST_USE;
 uint32_t recorder_follow_running(const struct recorder_state *s);
 enum err recorder_follow_end(struct recorder_state *s) MUST_USE;
+
+// Say why a process is left out, and note it in the recording.
+void recorder_attach_omit(struct recorder_state *s, const struct err_info *trouble);
 
 // Say what could not be hooked in a process, or how long it was stopped.
 enum err recorder_attach_tell(struct recorder_state *s, const struct attach *attach) MUST_USE;

@@ -13,7 +13,7 @@ import time
 import pytest
 
 from cairn_run import CAIRN, IS_NIGHTLY, PROGRAMS, Recording, environment
-from test_follow import Follower, wanted
+from test_follow import Follower, reads_memory_of, wanted
 from test_idle import Sleeping
 from waiting import DEADLINE_SECONDS, read_until, wait_until
 
@@ -59,6 +59,52 @@ def give_endless_symbols(path):
     os.truncate(path, end + size)
 
 
+def with_late_symbols(path):
+    """A copy of the program whose symbol table is behind a hole of 70 MiB."""
+    image = bytearray((PROGRAMS / "hindering").read_bytes())
+    sections, = struct.unpack_from("<Q", image, 40)
+    count, = struct.unpack_from("<H", image, 60)
+    for at in range(sections, sections + 64 * count, 64):
+        if struct.unpack_from("<I", image, at + 4) == (2,):
+            begin, size = struct.unpack_from("<QQ", image, at + 24)
+            table = image[begin:begin + size]
+            struct.pack_into("<Q", image, at + 24, 70 << 20)
+    path.write_bytes(image)
+    with path.open("r+b") as file:
+        file.seek(70 << 20)
+        file.write(table)
+    return path
+
+
+@contextlib.contextmanager
+def freezing(process):
+    """Freeze a process with its control group; skip where there is no freezer of version 1 or 2."""
+    name = f"cairn{os.getpid()}"
+    for root, state, frozen, thawed, answer, all_frozen in (
+            ("/sys/fs/cgroup/freezer", "freezer.state", "FROZEN", "THAWED", "freezer.state", "FROZEN"),
+            ("/sys/fs/cgroup", "cgroup.freeze", "1", "0", "cgroup.events", "frozen 1")):
+        group = pathlib.Path(root, name)
+        try:
+            group.mkdir()
+        except OSError:
+            continue
+        try:
+            if not (group / state).exists():
+                continue
+            (group / "cgroup.procs").write_text(str(process.pid))
+            (group / state).write_text(frozen)
+            wait_until(lambda path=group / answer, words=all_frozen: words in path.read_text(), "a frozen group")
+            yield
+            (group / state).write_text(thawed)
+            process.kill()
+            process.wait()
+            return
+        finally:
+            wait_until(lambda group=group: (group / "cgroup.procs").read_text() == "", "an empty group")
+            group.rmdir()
+    pytest.skip("no control group may be frozen here")
+
+
 def wait_recorded(process):
     """Wait until a process is recorded."""
     end = time.monotonic() + DEADLINE_SECONDS
@@ -68,10 +114,19 @@ def wait_recorded(process):
 
 
 THREADS = 25_000 if IS_NIGHTLY else 3_000  # the kernel's usual limit of all threads is 32,768
+THREADS_MAX = 8192  # of a process that is attached to
 
 
-@pytest.mark.parametrize("ways", [["symbols", "unmap"], ["fuse"], ["half"], ["maps"], ["threads"]],
-                         ids=["symbols and unmap", "fuse", "half", "maps", "threads"])
+def omitted(follower):
+    """The processes that the only recording of a follower left out: their number, and the reasons."""
+    recording, = follower.kept()
+    counter, = [one for one in recording.report["counters"] if one["name"] == "omitted_processes"]
+    return counter["value"], counter["text"].removeprefix("processes that cairn did not attach to: ")
+
+
+@pytest.mark.parametrize("ways", [["symbols", "unmap"], ["fuse"], pytest.param(["half"], marks=pytest.mark.nightly),
+                                  ["maps", "stop", "cut"], ["threads"]],
+                         ids=["symbols and unmap", "fuse", "half", "maps, stop and cut", "threads"])
 def test_no_process_holds_up_another_one(scratch, ways):
     with contextlib.ExitStack() as stack:
         begin = time.monotonic()
@@ -82,7 +137,8 @@ def test_no_process_holds_up_another_one(scratch, ways):
             program = copy_of(scratch, "longest_pause" if way == "symbols" else "hindering", way)
             if way == "symbols":
                 give_endless_symbols(program)
-            process = stack.enter_context(running(program, way, THREADS))
+            argument = with_late_symbols(scratch / "late.so") if way == "cut" else THREADS
+            process = stack.enter_context(running(program, way, argument))
             if way != "symbols" and not read_until(process.stdout.fileno(), b"\n").endswith(b"yes\n"):
                 pytest.skip("no file system in user space may be mounted here")
         said = follower.await_end()
@@ -91,9 +147,40 @@ def test_no_process_holds_up_another_one(scratch, ways):
             assert f"cannot read '{scratch}/symbols/" in said
         if "fuse" in ways or "half" in ways:
             assert f"process {process.pid} does not let cairn read it in time; it is omitted" in said
+            assert omitted(follower) == (1, f"process {process.pid} does not let cairn read it in time")
+        if "threads" in ways and THREADS > THREADS_MAX:
+            assert omitted(follower) == (1, f"process {process.pid} has {THREADS + 1} threads; cairn stops at most "
+                                            f"{THREADS_MAX} at once")
         assert re.search(r"the lanes were left unread for at most [0-9.]+ ms \([0-9.]+ ms of work\)", said)
         longest_us = int(victim.communicate(timeout=DEADLINE_SECONDS)[0])
         assert longest_us < PAUSE_SECONDS * 1e6
+
+
+@pytest.mark.parametrize("is_recorded", [False, True], ids=["before", "recorded"])
+def test_a_frozen_process_holds_up_no_other_one(scratch, is_recorded):
+    """It is frozen when it is attached to, or while it is recorded, and then it is let go."""
+    with contextlib.ExitStack() as stack:
+        victim = stack.enter_context(running(PROGRAMS / "longest_pause"))
+        frozen = stack.enter_context(running(PROGRAMS / "hindering", "maps"))
+        read_until(frozen.stdout.fileno(), b"yes\n")
+        if not is_recorded:
+            stack.enter_context(freezing(frozen))
+        command = [CAIRN, "record", "-o", scratch / "two.cairn", "-p", str(victim.pid), "-p", str(frozen.pid)]
+        recorder = stack.enter_context(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                                        env=environment()))
+        if is_recorded:
+            wait_recorded(victim)
+            wait_recorded(frozen)
+            stack.enter_context(freezing(frozen))
+        else:
+            wait_until(lambda: reads_memory_of(recorder.pid, frozen.pid), "the recorder's look")
+        recorder.terminate()
+        recorder.communicate(timeout=DEADLINE_SECONDS)
+        longest_us = int(victim.communicate(timeout=DEADLINE_SECONDS)[0])
+    print(f"the longest pause was {longest_us} us")
+    assert longest_us < PAUSE_SECONDS * 1e6
+    if is_recorded:
+        assert Recording(scratch / "two.cairn", None).totals["processes"] == 2
 
 
 def may_be_urgent():
@@ -115,7 +202,8 @@ def test_the_recorder_comes_before_many_threads(scratch):
         sleeping.end().assert_whole()
 
 
-def test_a_folder_without_answer_does_not_keep_a_recording(scratch):
+@pytest.mark.parametrize("seconds", [2, pytest.param(12, marks=pytest.mark.nightly)])
+def test_a_folder_without_answer_does_not_keep_a_recording(scratch, seconds):
     """Of a process that generates code, which /tmp may name."""
     with contextlib.ExitStack() as stack:
         victim = stack.enter_context(running(PROGRAMS / "longest_pause"))
@@ -126,7 +214,7 @@ def test_a_folder_without_answer_does_not_keep_a_recording(scratch):
         if hindering.poll() is not None:
             pytest.skip("no file system in user space may be mounted here")
         recorder = stack.enter_context(subprocess.Popen(
-            [CAIRN, "record", "-o", scratch / "two.cairn", "--duration", "2s", "-p", str(victim.pid),
+            [CAIRN, "record", "-o", scratch / "two.cairn", "--duration", f"{seconds}s", "-p", str(victim.pid),
              "-p", str(hindering.pid)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment()))
         read_until(recorder.stderr.fileno(), b"the recording is complete")
         longest_us = int(victim.communicate(timeout=DEADLINE_SECONDS)[0])
@@ -134,4 +222,16 @@ def test_a_folder_without_answer_does_not_keep_a_recording(scratch):
         assert recorder.wait(DEADLINE_SECONDS) == 0
     print(f"the longest pause was {longest_us} us")
     assert longest_us < PAUSE_SECONDS * 1e6
-    assert Recording(scratch / "two.cairn", None).totals["processes"] == 2
+    recording = Recording(scratch / "two.cairn", None)
+    assert recording.totals["processes"] == 2
+    assert recording.notes.get("slow_processes") == (1 if seconds > 10 else None)
+
+
+def test_a_process_with_too_many_threads_is_left_out(scratch):
+    with running(PROGRAMS / "hindering", "threads", THREADS_MAX) as crowded:
+        if read_until(crowded.stdout.fileno(), b"\n") != b"%d yes\n" % THREADS_MAX:
+            pytest.skip("so many threads are not permitted here")
+        run = subprocess.run([CAIRN, "record", "-o", scratch / "crowd.cairn", "-p", str(crowded.pid)],
+                             capture_output=True, check=False, text=True, env=environment(), timeout=DEADLINE_SECONDS)
+    assert run.returncode == 126
+    assert f"has {THREADS_MAX + 1} threads; cairn stops at most {THREADS_MAX} at once" in run.stderr

@@ -152,8 +152,8 @@ bound_end(const struct target_process *target, size_t index, struct target_modul
 static bool has_code(const struct target_process *target, size_t index)
 {
     const struct target_mapping *first = target->mappings.items + index;
-    for (size_t i = index;
-         i < target->mappings.len && is_same_file(target->mappings.items + i, first); i++) {
+    const size_t end = min_u64(target->mappings.len, index + (size_t)SEGMENTS_MAX);
+    for (size_t i = index; i < end && is_same_file(target->mappings.items + i, first); i++) {
         if ((first[i - index].prot & PROT_EXEC) != 0) {
             return true;
         }
@@ -191,7 +191,8 @@ read_module(const struct target_process *target, size_t index, struct target_mod
 
 enum err module_headers_read(const struct target_process *target,
                              struct target_module_vec *out,
-                             struct u32_vec *unread)
+                             struct u32_vec *unread,
+                             bool *out_has_more)
 {
     uint64_t end = 0; // of the previous module
     for (size_t i = 0; i < target->mappings.len; i++) {
@@ -200,10 +201,16 @@ enum err module_headers_read(const struct target_process *target,
             continue; // the data of a small file may be mapped from its beginning too
         }
         const enum err err = read_module(target, i, &module);
+        const bool is_unread = err == ERR_NOT_FOUND && has_code(target, i);
+        *out_has_more = (err == ERR_OK && out->len == TARGET_MODULES_MAX) ||
+                        (is_unread && unread->len == TARGET_UNREAD_MAX);
+        if (*out_has_more) {
+            return ERR_OK;
+        }
         if (err == ERR_OK) {
             TRY(target_module_vec_push(out, module));
             end = module.end;
-        } else if (err == ERR_NOT_FOUND && has_code(target, i)) {
+        } else if (is_unread) {
             TRY(u32_vec_push(unread, module.path));
         }
     }

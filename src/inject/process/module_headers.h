@@ -12,7 +12,9 @@
 
 // Append the modules in the order of their addresses. A module with damaged headers is left out.
 // One whose headers cannot be read is left out too, and its path appended to `unread`.
-// ERR_NO_MEMORY.
+// *out_has_more: there are more than TARGET_MODULES_MAX, or more than TARGET_UNREAD_MAX that cannot
+// be read; the search ends there. ERR_NO_MEMORY.
 enum err module_headers_read(const struct target_process *target,
                              struct target_module_vec *out,
-                             struct u32_vec *unread) MUST_USE;
+                             struct u32_vec *unread,
+                             bool *out_has_more) MUST_USE;

@@ -9,6 +9,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
@@ -24,6 +25,7 @@
 
 static struct target_process g_target;
 static unsigned g_compared;
+static unsigned g_mappings; // that the target seems to have
 
 static const struct target_module *module_with_bias(uint64_t bias)
 {
@@ -190,12 +192,86 @@ static void a_module_that_cannot_be_read_is_named(void **state)
     end_child(child, end);
 }
 
+static void modules_beyond_the_limit_are_left_out(void **state)
+{
+    (void)state;
+    enum {
+        MAPPED = TARGET_MODULES_MAX + 10,
+        PAGES = 64, // more than the program has
+    };
+    int end = -1;
+    struct err_info info = {0};
+    struct target_process target = {0};
+    CLEANUP(fd_closep) int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    const size_t bytes = (size_t)MAPPED * 2 * PAGES * TARGET_PAGE_BYTES;
+    uint8_t *room =
+        mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    assert_ptr_not_equal(room, MAP_FAILED);
+    for (size_t i = 0; i < MAPPED; i++) {
+        uint8_t *place = room + i * 2 * PAGES * TARGET_PAGE_BYTES;
+        assert_ptr_equal(mmap(place, PAGES * TARGET_PAGE_BYTES, PROT_READ | PROT_EXEC,
+                              MAP_PRIVATE | MAP_FIXED, file, 0),
+                         place);
+    }
+    const pid_t child = begin_child(&end);
+    assert_int_equal(target_process_open(&target, child, &kernel_calls_real, &info), ERR_OK);
+    assert_int_equal(target.modules.len, TARGET_MODULES_MAX);
+    assert_true(target.has_more_modules);
+    target_process_close(&target);
+    end_child(child, end);
+    assert_int_equal(munmap(room, bytes), 0);
+    const pid_t other = begin_child(&end);
+    assert_int_equal(target_process_open(&target, other, &kernel_calls_real, &info), ERR_OK);
+    assert_false(target.has_more_modules);
+    target_process_close(&target);
+    end_child(other, end);
+}
+
+// A text of so many mappings stands for a process that has them: the kernel seldom permits it.
+static int open_many_mappings(const char *path, int flags)
+{
+    const char *name = strrchr(path, '/');
+    if (name == NULL || strcmp(name, "/maps") != 0) {
+        return kernel_calls_real.open(path, flags);
+    }
+    const int file = memfd_create("maps", MFD_CLOEXEC);
+    for (unsigned i = 1; i <= g_mappings; i++) {
+        assert_true(dprintf(file, "%x000-%x000 r--p 00000000 00:00 0 \n", 2 * i, 2 * i + 1) > 0);
+    }
+    return file;
+}
+
+static void a_process_with_too_many_mappings_is_refused(void **state)
+{
+    (void)state;
+    int end = -1;
+    const pid_t child = begin_child(&end);
+    struct kernel_calls calls = kernel_calls_real;
+    calls.open = open_many_mappings;
+    for (unsigned more = 0; more <= 1; more++) {
+        struct target_process target = {0};
+        struct err_info info = {0};
+        char sentence[128];
+        (void)snprintf(sentence, sizeof(sentence),
+                       "process %d has more than 262144 mappings; cairn reads no more", (int)child);
+        g_mappings = TARGET_MAPPINGS_MAX + more;
+        assert_int_equal(target_process_open(&target, child, &calls, &info),
+                         more > 0 ? ERR_LIMIT : ERR_OK);
+        assert_string_equal(info.text, more > 0 ? sentence : "");
+        assert_int_equal(target.mappings.len, more > 0 ? 0 : TARGET_MAPPINGS_MAX);
+        target_process_close(&target);
+    }
+    end_child(child, end);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(modules_are_those_of_the_loader),
         cmocka_unit_test(a_module_hides_no_other_one),
         cmocka_unit_test(a_module_that_cannot_be_read_is_named),
+        cmocka_unit_test(modules_beyond_the_limit_are_left_out),
+        cmocka_unit_test(a_process_with_too_many_mappings_is_refused),
     };
     return cmocka_run_group_tests(tests, open_files_note, open_files_expect);
 }

@@ -25,7 +25,10 @@
 #define TARGET_PAGE_BYTES UINT64_C(4096)
 
 enum {
-    TARGET_BUILD_ID_MAX = 64, // bytes; longer ones are truncated
+    TARGET_BUILD_ID_MAX = 64,      // bytes; longer ones are truncated
+    TARGET_MAPPINGS_MAX = 1 << 18, // four times what the kernel permits without a setting
+    TARGET_MODULES_MAX = 4096,     // those at the lowest addresses
+    TARGET_UNREAD_MAX = 256,
 };
 
 struct target_mapping {
@@ -67,8 +70,10 @@ struct target_process {
     const struct kernel_calls *calls;   // borrowed
     struct target_mapping_vec mappings; // sorted by address
     struct target_module_vec modules;   // sorted by address
-    struct u32_vec unread; // paths of modules whose headers could not be read, as `path` above
-    struct strbuf paths;   // zero-terminated, one after another
+    bool has_more_modules;              // than TARGET_MODULES_MAX
+    // Paths of modules whose headers could not be read, as `path` above; the first ones.
+    struct u32_vec unread;
+    struct strbuf paths; // zero-terminated, one after another
 };
 
 // Read or write exactly `len` bytes. ERR_NOT_FOUND if some are not mapped or the process has ended;

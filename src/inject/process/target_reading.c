@@ -98,6 +98,9 @@ parse_mappings(struct strbuf *text, struct target_mapping_vec *out, struct strbu
             (out->len != 0 && mapping.start < out->items[out->len - 1].end)) {
             return ERR_CORRUPT;
         }
+        if (out->len == TARGET_MAPPINGS_MAX) {
+            return ERR_LIMIT;
+        }
         mapping.path = line[path_at] == '\0' ? 0 : keep_path(paths, path, line + path_at);
         path = mapping.path;
         TRY(target_mapping_vec_push(out, mapping));
@@ -124,7 +127,10 @@ static enum err read_mappings(const struct target_process *target,
         TRY(proc_files_read(target, target->live_tid, "maps", &text, info));
         err = parse_mappings(&text, mappings, paths);
     }
-    return err;
+    return err == ERR_LIMIT
+               ? err_set(info, err, "process %d has more than %d mappings; cairn reads no more",
+                         target->pid, (int)TARGET_MAPPINGS_MAX)
+               : err;
 }
 
 static enum err refresh_mappings(struct target_process *target, struct err_info *info)
@@ -140,13 +146,15 @@ static enum err refresh_mappings(struct target_process *target, struct err_info 
     fresh.paths = paths;
     CLEANUP(target_module_vec_release) struct target_module_vec modules = {0};
     CLEANUP(u32_vec_release) struct u32_vec unread = {0};
-    TRY(module_headers_read(&fresh, &modules, &unread));
+    fresh.has_more_modules = false;
+    TRY(module_headers_read(&fresh, &modules, &unread, &fresh.has_more_modules));
     target_mapping_vec_release(&target->mappings);
     target_module_vec_release(&target->modules);
     u32_vec_release(&target->unread);
     strbuf_release(&target->paths);
     target->mappings = mappings;
     target->modules = modules;
+    target->has_more_modules = fresh.has_more_modules;
     target->unread = unread;
     target->paths = paths;
     mappings = (struct target_mapping_vec){0};

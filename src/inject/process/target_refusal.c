@@ -205,7 +205,8 @@ enum err
 target_refusal_explain(const struct target_process *target, enum err err, struct err_info *info)
 {
     const bool is_known = info != NULL && info->code == err && info->text[0] != '\0';
-    if ((err == ERR_IO || err == ERR_NO_MEMORY) && is_known) { // it is cairn's
+    // What cairn lacks, and its limits.
+    if ((err == ERR_IO || err == ERR_NO_MEMORY || err == ERR_LIMIT) && is_known) {
         return err;
     }
     if (target_refusal_is_replaced(target)) { // also if the new program may not be traced

@@ -246,6 +246,35 @@ static uint64_t step_of(uint32_t shift)
     return shift == 0 ? 0 : (uint64_t)1 << shift;
 }
 
+// Count what attaching to processes and reading them did not give.
+static enum err count_attaches(struct aggregator_snapshot *s,
+                               struct aggregator *aggregator,
+                               const struct aggregator_snapshot_facts *facts)
+{
+    if (facts->hidden_count != 0) {
+        TRY(push_counter(s, aggregator, "hidden_allocators", facts->hidden, REC_COUNTER_NOTE,
+                         facts->hidden_count));
+    }
+    if (facts->unread_count != 0) {
+        TRY(push_counter(s, aggregator, "unread_parts", facts->unread, REC_COUNTER_NOTE,
+                         facts->unread_count));
+    }
+    if (facts->slow_count != 0) {
+        TRY(push_counter(s, aggregator, "slow_processes",
+                         "processes that did not let cairn read them in time: since then their "
+                         "resident memory is not recorded",
+                         REC_COUNTER_NOTE, facts->slow_count));
+    }
+    if (facts->omitted_count != 0) {
+        TRY(push_counter(s, aggregator, "omitted_processes", facts->omitted, REC_COUNTER_NOTE,
+                         facts->omitted_count));
+    }
+    return facts->unpatched_count == 0
+               ? ERR_OK
+               : push_counter(s, aggregator, "unpatched_functions", facts->unpatched,
+                              REC_COUNTER_LOSS, facts->unpatched_count);
+}
+
 static enum err fill_counters(struct aggregator_snapshot *s,
                               struct aggregator *aggregator,
                               const struct aggregator_snapshot_facts *facts)
@@ -281,18 +310,7 @@ static enum err fill_counters(struct aggregator_snapshot *s,
                          "unknown number of events",
                          REC_COUNTER_LOSS, facts->unjoined_count));
     }
-    if (facts->hidden_count != 0) {
-        TRY(push_counter(s, aggregator, "hidden_allocators", facts->hidden, REC_COUNTER_NOTE,
-                         facts->hidden_count));
-    }
-    if (facts->unread_count != 0) {
-        TRY(push_counter(s, aggregator, "unread_parts", facts->unread, REC_COUNTER_NOTE,
-                         facts->unread_count));
-    }
-    return facts->unpatched_count == 0
-               ? ERR_OK
-               : push_counter(s, aggregator, "unpatched_functions", facts->unpatched,
-                              REC_COUNTER_LOSS, facts->unpatched_count);
+    return count_attaches(s, aggregator, facts);
 }
 
 static enum err count_events(struct aggregator_snapshot *s,

@@ -51,6 +51,9 @@ struct aggregator_snapshot_facts {
     uint64_t hidden_count;
     const char *unread; // says what of processes could not be read
     uint64_t unread_count;
+    uint64_t slow_count; // processes that did not let themselves be read in time
+    const char *omitted; // says why cairn did not attach to some processes
+    uint64_t omitted_count;
     struct rec_hook *hooks; // borrowed
     size_t hook_count;
     uint64_t lost_profiles;   // which the collector of --push did not get

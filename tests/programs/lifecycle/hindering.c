@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// hindering unmap|fuse|half|maps|threads COUNT|tmp PROGRAM ARGUMENT...: a process that hinders each
-// that attaches to it, or reads it later. It allocates a block now and then until its standard
-// input ends. It has no TRUTH, because it is not to be recorded, or not completely.
+// hindering WAY ARGUMENT...: a process that hinders each that attaches to it, or reads it later. It
+// allocates a block now and then until its standard input ends. It has no TRUTH, because it is not
+// to be recorded, or not completely. WAY:
 //
 //   unmap  another process with the same memory unmaps all that is mapped later
 //   fuse   has mapped, as code, a page of a file system of its own that does not answer; writes
@@ -10,8 +10,11 @@
 //   half   the same, but the first page of two answers: the head of an ELF file whose program
 //          headers are in the second one
 //   maps   has 60,000 mappings
-//   tmp    has a /tmp that does not answer, and becomes PROGRAM; writes "no" as above, else nothing
-//   threads  has COUNT threads that sleep, or as many as it may; writes their number instead
+//   tmp PROGRAM ARGUMENT...  has a /tmp that does not answer, and becomes PROGRAM; writes "no" as
+//          above, else nothing
+//   stop   is stopped by a signal
+//   cut FILE  has mapped the beginning of FILE, as code, and cuts and restores its end without end
+//   threads COUNT  has COUNT threads that sleep, or as many as it may; writes their number instead
 #include <elf.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
@@ -35,6 +38,7 @@ enum {
     PAGE_BYTES = 4096,
     MANY_MAPPINGS = 60000,
     STACK_BYTES = 16384,
+    CUT_BYTES = 256 << 10,
 };
 
 struct mapping {
@@ -227,6 +231,25 @@ static int map_often(void)
     return can;
 }
 
+static int cut_without_end(void *file)
+{
+    const int fd = *(const int *)file;
+    const off_t bytes = lseek(fd, 0, SEEK_END);
+    while (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0) {
+        (void)!ftruncate(fd, CUT_BYTES);
+        (void)!ftruncate(fd, bytes);
+    }
+    return 1;
+}
+
+static int map_cut_file(const char *path)
+{
+    static int fd;
+    fd = open(path, O_RDWR);
+    return mmap(NULL, CUT_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) != MAP_FAILED &&
+           clone(cut_without_end, stack + sizeof(stack), SIGCHLD, &fd) > 0;
+}
+
 static void *sleep_without_end(void *unused)
 {
     for (;;) {
@@ -259,9 +282,14 @@ int main(int argc, char **argv)
                     CLONE_VM | CLONE_FILES | CLONE_FS | SIGCHLD, NULL) > 0;
     } else if (strcmp(way, "maps") == 0) {
         can = map_often();
+    } else if (strcmp(way, "cut") == 0) {
+        can = map_cut_file(argc > 2 ? argv[2] : "");
     } else if (strcmp(way, "threads") == 0) {
         const int started = start_threads(argc > 2 ? atoi(argv[2]) : 0);
         (void)dprintf(STDOUT_FILENO, "%d ", started);
+    } else if (strcmp(way, "stop") == 0) {
+        (void)!write(STDOUT_FILENO, "yes\n", 4);
+        (void)raise(SIGSTOP);
     } else if (strcmp(way, "tmp") == 0 && argc > 2) {
         can = become_program(argv + 2);
     } else {

@@ -33,7 +33,8 @@
 #include "session/layout.h"
 
 #define COMMAND_LINE_MAX (64u << 10)
-#define THREADS_MAX      1024
+#define LISTED_MAX       1024    // threads whose names are read
+#define STOPPED_MAX      8192    // threads; so many do not stop within the limit of a stop
 #define LOOK_NS          1000000 // between two looks at a process that is starting
 // How long a process may have no program, or no allocator although it has a loader. The kernel and
 // the loader need far less; a program that unpacks itself never shows any.
@@ -44,7 +45,7 @@ static enum err list_threads(struct attach *attach)
 {
     const int pid = attach->inject.target.pid;
     CLEANUP(u32_vec_release) struct u32_vec found = {0};
-    if (process_search_threads(pid, THREADS_MAX, &found) == ERR_NO_MEMORY) { // else it has ended
+    if (process_search_threads(pid, LISTED_MAX, &found) == ERR_NO_MEMORY) { // else it has ended
         return ERR_NO_MEMORY;
     }
     for (size_t i = 0; i < found.len; i++) {
@@ -186,6 +187,11 @@ static enum err check_filters(struct attach *attach, struct err_info *info)
     const enum err err = options.is_held ? ERR_OK : proc_files_list_threads(target, &tids, info);
     if (err != ERR_OK) {
         return target_refusal_explain(target, err, info);
+    }
+    if (tids.len > STOPPED_MAX) {
+        return err_set(info, ERR_LIMIT,
+                       "process %d has %zu threads; cairn stops at most %d at once", target->pid,
+                       tids.len, STOPPED_MAX);
     }
     for (size_t i = 0; i < tids.len; i++) {
         bool permits = true;
