@@ -31,7 +31,7 @@ static const struct runtime table[] = {
                  "or mimalloc)",
         .setting = "PYTHONMALLOC=malloc",
         .environment = "PYTHONMALLOC=malloc",
-        .tried = "3.11",
+        .tried = "3.11, 3.13",
     },
     {
         .key = "php",
@@ -129,10 +129,11 @@ static const struct runtime table[] = {
         .key = "dotnet",
         .name = ".NET",
         .is = "runs .NET",
-        .function = "coreclr_initialize",
+        .function = "MetaDataGetDispenser", // also of a program that is one file
         .libraries = {"libcoreclr.so"},
         .hides = "cairn sees what the runtime itself allocates, not the objects in its heap",
         .instead = "GC.GetTotalMemory tells their size",
+        .tried = "10.0",
     },
 };
 
@@ -198,7 +199,7 @@ static const struct runtime *find_section(Elf *elf)
 
 static const struct runtime *of_function(const char *name)
 {
-    static const char beginnings[] = "GPJ_cejlmr"; // of all such names: most functions have another
+    static const char beginnings[] = "GJMP_cejlmr"; // of all such names: most functions have another
     if (strchr(beginnings, name[0]) == NULL) {
         return NULL;
     }
