@@ -20,6 +20,7 @@
 #include "host/http/http_client.h"
 #include "host/text/number.h"
 #include "host/text/visible_text.h"
+#include "profile/model/cost.h"
 #include "store/engine.h"
 #include "store/store_schema.h"
 
@@ -417,18 +418,47 @@ static MUST_USE enum err count_in_system(struct clickhouse_engine *e,
                          info);
 }
 
-// Give the tables what version 2 has, if they lack it. *version is the newest of all servers; it
+// Make the costs NULL that the recordings do not know. The server does it in its own time, and its
+// mutations know no current database.
+static MUST_USE enum err forget_unknown(struct clickhouse_engine *e, struct err_info *info)
+{
+    static const char *const tables[] = {"recordings", "rows"};
+    const char *database = strbuf_text(&e->database);
+    int64_t count = 0;
+    TRY(engine_number(&e->engine, "SELECT count() FROM recordings WHERE unknown<>''",
+                      (struct store_value){0}, &count, info));
+    for (size_t t = 0; t < ARRAY_LEN(tables) && count > 0; t++) {
+        for (int cost = 0; cost < COST_COUNT; cost++) {
+            CLEANUP(strbuf_release) struct strbuf sql = {0};
+            const char *key = cost_get_info((enum cost)cost)->key;
+            strbuf_printf(&sql,
+                          "ALTER TABLE %s UPDATE %s=NULL WHERE recording_id IN (SELECT recording_id"
+                          " FROM %s.recordings WHERE unknown LIKE '%%,%s,%%')",
+                          tables[t], key, database, key);
+            TRY(strbuf_result(&sql));
+            TRY(run(e, strbuf_text(&sql), info));
+        }
+    }
+    return ERR_OK;
+}
+
+// Give the tables what this version has, if they lack it. *version is the newest of all servers; it
 // does not tell of these tables, since those of other servers, Distributed tables over them, and an
 // upgrade that was cut short have the column or the mark alone.
 static MUST_USE enum err
 upgrade(struct clickhouse_engine *e, int64_t *version, struct err_info *info)
 {
     int64_t columns = 0;
+    int64_t plain = 0;
     int64_t distributed = 0;
     TRY(count_in_system(
         e, "columns WHERE database=?1 AND table='recordings' AND name='interval_bytes'", &columns,
         info));
-    if (*version == 1) {
+    TRY(count_in_system(e,
+                        "columns WHERE database=?1 AND table='rows' AND name='own_peak_bytes'"
+                        " AND type='Int64'",
+                        &plain, info));
+    if (*version < STORE_VERSION) {
         TRY(count_in_system(
             e, "tables WHERE database=?1 AND name='recordings' AND engine='Distributed'",
             &distributed, info));
@@ -436,11 +466,15 @@ upgrade(struct clickhouse_engine *e, int64_t *version, struct err_info *info)
     if (distributed > 0) {
         return err_set(info, ERR_UNSUPPORTED,
                        "the tables of '%.100s' are Distributed: first open the database of each "
-                       "server with this cairn, which adds a column",
+                       "server with this cairn, which changes columns",
                        strbuf_text(&e->database));
     }
-    TRY(columns > 0 ? ERR_OK : run_all(e, clickhouse_dialect.upgrade, info));
-    TRY(*version > 1 ? ERR_OK : run(e, CLICKHOUSE_MARK, info));
+    TRY(columns > 0 ? ERR_OK : run_all(e, clickhouse_dialect.add_interval, info));
+    TRY(plain == 0 ? ERR_OK : run_all(e, clickhouse_dialect.add_unknown, info));
+    if (*version < STORE_VERSION) {
+        TRY(forget_unknown(e, info));
+        TRY(run(e, CLICKHOUSE_MARK, info));
+    }
     *version = STORE_VERSION;
     return ERR_OK;
 }
@@ -461,7 +495,7 @@ static MUST_USE enum err check(struct clickhouse_engine *e, bool creates, struct
     }
     TRY(engine_number(&e->engine, "SELECT max(version) FROM cairn_store", database, &version,
                       info));
-    if (version == 1 || version == STORE_VERSION) {
+    if (version >= 1 && version <= STORE_VERSION) {
         TRY(upgrade(e, &version, info));
     }
     return version == STORE_VERSION

@@ -34,8 +34,9 @@ struct dialect {
     const char *in;        // {IN}: in a table of all machines
     const char *integer;   // {INT}: the type of whole numbers
     const char *insert[PART_COUNT];
-    const char *const *schema;  // statements, ended by NULL
-    const char *const *upgrade; // of version 1, the same
+    const char *const *schema;       // statements, ended by NULL
+    const char *const *add_interval; // the same, from version 1 to 2
+    const char *const *add_unknown;  // and to 3
 };
 
 struct store;
@@ -99,5 +100,5 @@ clickhouse_engine_open(const char *url, bool creates, struct store **out, struct
 
 // The number of the schema.
 enum {
-    STORE_VERSION = 2
+    STORE_VERSION = 3
 };

@@ -206,6 +206,14 @@ static struct store_value clamped(uint64_t number)
     return store_integer(number > INT64_MAX ? INT64_MAX : (int64_t)number);
 }
 
+// Return a cost; NULL if the recording does not know it.
+static struct store_value
+known_cost(const struct work *work, const struct costs *costs, enum cost cost)
+{
+    return selection_knows(work->source->selection, cost) ? clamped(costs->values[cost])
+                                                          : (struct store_value){0};
+}
+
 static const char *chosen(const char *label, const char *recorded)
 {
     return label != NULL ? label : recorded;
@@ -259,7 +267,7 @@ static MUST_USE enum err put_rows(struct work *work, const struct facts *facts)
             store_integer(stack->function),
         };
         for (int cost = 0; cost < COST_COUNT; cost++) {
-            values[7 + cost] = clamped(stack->costs.values[cost]);
+            values[7 + cost] = known_cost(work, &stack->costs, (enum cost)cost);
         }
         TRY(put(work, PART_ROWS, values, ARRAY_LEN(values)));
     }
@@ -331,7 +339,7 @@ static MUST_USE enum err put_recording(struct work *work, const struct facts *fa
         clamped(lost_events(recording)),
     };
     for (int cost = 0; cost < COST_COUNT; cost++) {
-        values[19 + cost] = clamped(summary.costs.values[cost]);
+        values[19 + cost] = known_cost(work, &summary.costs, (enum cost)cost);
     }
     values[19 + COST_COUNT] = clamped(sampling.is_sampled ? sampling.bytes : 0);
     return put(work, PART_RECORDINGS, values, ARRAY_LEN(values));

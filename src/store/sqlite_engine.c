@@ -378,7 +378,7 @@ static MUST_USE enum err create(struct sqlite_engine *e, struct err_info *info)
     return end_transaction(&e->engine, run_all(e, sqlite_dialect.schema, info), info);
 }
 
-// Give a store of version 1 the columns of this one, unless another program has just done so.
+// Give an older store what this version has, unless another program has just done so.
 static MUST_USE enum err upgrade(struct sqlite_engine *e, struct err_info *info)
 {
     int64_t version = 0;
@@ -386,7 +386,10 @@ static MUST_USE enum err upgrade(struct sqlite_engine *e, struct err_info *info)
     enum err problem =
         engine_number(&e->engine, "PRAGMA user_version", (struct store_value){0}, &version, info);
     if (problem == ERR_OK && version == 1) {
-        problem = run_all(e, sqlite_dialect.upgrade, info);
+        problem = run_all(e, sqlite_dialect.add_interval, info);
+    }
+    if (problem == ERR_OK && version < STORE_VERSION) {
+        problem = run_all(e, sqlite_dialect.add_unknown, info);
     }
     return end_transaction(&e->engine, problem, info);
 }
@@ -407,7 +410,10 @@ static MUST_USE enum err check(struct sqlite_engine *e, bool creates, struct err
     if (application != APPLICATION_ID) {
         return err_set(info, ERR_UNSUPPORTED, "'%s' is not a store of cairn", e->path);
     }
-    if (version == 1) {
+    if (version == 2 && sqlite3_db_readonly(e->database, "main") == 1) {
+        return ERR_OK; // queries have the same answers
+    }
+    if (version == 1 || version == 2) {
         return upgrade(e, info);
     }
     if (version != STORE_VERSION) {

@@ -29,7 +29,8 @@
     "CASE WHEN " unknown ">0 THEN NULL ELSE CAST(ceil(2*sqrt(" variance ")) AS {INT}) END" \
     " AS error_{COST}"
 
-// A cost of `recordings`, or NULL if the recording does not know it.
+// A cost of `recordings`, or NULL if the recording does not know it. It is 0 until the server has
+// brought an older store up to date, and in a file of SQLite that may only be read.
 #define KNOWN(cost) "CASE WHEN unknown LIKE '%," cost ",%' THEN NULL ELSE " cost " END AS " cost
 
 // The sums of a function over the recordings of a version, and the variance of their mean.

@@ -4,23 +4,28 @@
 
 #include <stddef.h>
 
-// The costs (profile/model/cost.h), in the order of enum cost.
-#define COSTS(type)                                                                       \
-    "peak_bytes " type ",peak_blocks " type ",allocations " type ",allocated_bytes " type \
-    ",frees " type ",freed_bytes " type ",temporary " type ",temporary_bytes " type       \
-    ",leaked_bytes " type ",leaked_allocations " type ",own_peak_bytes " type
+// X(cost) for each cost (profile/model/cost.h), in the order of enum cost, with commas between.
+// clang-format off
+#define EACH_COST(X)                                                                           \
+    X("peak_bytes") "," X("peak_blocks") "," X("allocations") "," X("allocated_bytes") ","     \
+    X("frees") "," X("freed_bytes") "," X("temporary") "," X("temporary_bytes") ","            \
+    X("leaked_bytes") "," X("leaked_allocations") "," X("own_peak_bytes")
+// clang-format on
+#define AS_INT(cost)      cost " INT"
+#define AS_NULLABLE(cost) cost " Nullable(Int64)"
+#define MODIFIED(cost)    "MODIFY COLUMN " AS_NULLABLE(cost)
 
 // Of a sampled recording whose errors are known: struct sampling, `bytes`; else 0. Since version 2.
 #define INTERVAL(integer) "interval_bytes " integer " DEFAULT 0"
 
-// id: the type of a key; text, integer: of other columns.
-#define RECORDINGS(id, text, integer)                                                          \
+// id: the type of a key; text, integer: of other columns; costs: the columns of the costs.
+#define RECORDINGS(id, text, integer, costs)                                                   \
     "CREATE TABLE IF NOT EXISTS recordings(recording_id " id ",service " text ",version " text \
     ",host " text ",time " integer ",path " text ",program " text ",command_line " text        \
     ",labels " text ",state " text ",wait_status " integer ",is_oom " integer                  \
     ",is_estimate " integer ",unknown " text ",runtime_ms " integer ",peak_time_ms " integer   \
-    ",peak_error_bytes " integer ",peak_rss_bytes " integer ",lost_events " integer            \
-    "," COSTS(integer) "," INTERVAL(integer) ")"
+    ",peak_error_bytes " integer ",peak_rss_bytes " integer ",lost_events " integer "," costs  \
+    "," INTERVAL(integer) ")"
 #define FUNCTIONS(id, text)                                                                  \
     "CREATE TABLE IF NOT EXISTS functions(function_id " id ",name " text ",short_name " text \
     ",module " text ")"
@@ -29,44 +34,65 @@
     ",line " integer ",frames " text ")"
 
 static const char *const sqlite_schema[] = {
-    RECORDINGS("INTEGER PRIMARY KEY", "TEXT", "INT"),
+    RECORDINGS("INTEGER PRIMARY KEY", "TEXT", "INT", EACH_COST(AS_INT)),
     FUNCTIONS("INTEGER PRIMARY KEY", "TEXT"),
     STACKS("INTEGER PRIMARY KEY", "TEXT", "INT"),
-    "CREATE TABLE IF NOT EXISTS row_costs(recording_id INT,stack_id INT,function_id INT," COSTS(
-        "INT") ",PRIMARY KEY(recording_id,stack_id)) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS row_costs(recording_id INT,stack_id INT,function_id INT," EACH_COST(
+        AS_INT) ",PRIMARY KEY(recording_id,stack_id)) WITHOUT ROWID",
     "CREATE INDEX IF NOT EXISTS recordings_of ON recordings(service,version,host,time)",
     "CREATE VIEW IF NOT EXISTS rows AS SELECT r.service,r.version,r.host,r.time,c.*"
     " FROM row_costs AS c JOIN recordings AS r ON r.recording_id=c.recording_id",
     "PRAGMA application_id=0x6361736f",
-    "PRAGMA user_version=2",
+    "PRAGMA user_version=3",
     NULL,
 };
 
-static const char *const sqlite_upgrade[] = {
+static const char *const sqlite_interval[] = {
     "ALTER TABLE recordings ADD COLUMN " INTERVAL("INT"),
-    "PRAGMA user_version=2",
+    NULL,
+};
+
+// Since version 3 a cost that a recording does not know is NULL. It was 0.
+#define IF_KNOWN(cost) cost "=CASE WHEN unknown LIKE '%," cost ",%' THEN NULL ELSE " cost " END"
+#define IF_RECORDING_KNOWS(cost)                                 \
+    cost "=CASE WHEN (SELECT unknown FROM recordings AS r WHERE" \
+         " r.recording_id=row_costs.recording_id) LIKE '%," cost ",%' THEN NULL ELSE " cost " END"
+
+static const char *const sqlite_unknown[] = {
+    "UPDATE recordings SET " EACH_COST(IF_KNOWN) " WHERE unknown<>''",
+    "UPDATE row_costs SET " EACH_COST(
+        IF_RECORDING_KNOWS) " WHERE recording_id IN (SELECT recording_id FROM recordings WHERE "
+                            "unknown<>'')",
+    "PRAGMA user_version=3",
     NULL,
 };
 
 #define MERGING(columns) " ENGINE=ReplacingMergeTree() ORDER BY(" columns ")"
 
 static const char *const clickhouse_schema[] = {
-    RECORDINGS("Int64", "String", "Int64") MERGING("service,version,host,time,recording_id"),
+    RECORDINGS("Int64", "String", "Int64", EACH_COST(AS_NULLABLE))
+        MERGING("service,version,host,time,recording_id"),
     FUNCTIONS("Int64", "String") MERGING("function_id"),
     STACKS("Int64", "String", "Int64") MERGING("stack_id"),
     "CREATE TABLE IF NOT EXISTS rows(service String,version String,host String,time Int64,"
-    "recording_id Int64,stack_id Int64,function_id Int64," COSTS(
-        "Int64") ")"
-                 " ENGINE=ReplacingMergeTree() PARTITION BY toYYYYMM(toDateTime(time))"
-                 " ORDER BY(service,version,host,time,recording_id,stack_id)",
+    "recording_id Int64,stack_id Int64,function_id Int64," EACH_COST(
+        AS_NULLABLE) ")"
+                     " ENGINE=ReplacingMergeTree() PARTITION BY toYYYYMM(toDateTime(time))"
+                     " ORDER BY(service,version,host,time,recording_id,stack_id)",
     "CREATE TABLE IF NOT EXISTS cairn_store(version Int64) ENGINE=ReplacingMergeTree()"
     " ORDER BY version",
     CLICKHOUSE_MARK,
     NULL,
 };
 
-static const char *const clickhouse_upgrade[] = {
+static const char *const clickhouse_interval[] = {
     "ALTER TABLE recordings ADD COLUMN " INTERVAL("Int64"),
+    NULL,
+};
+
+static const char *const clickhouse_unknown[] = {
+    "ALTER TABLE recordings " EACH_COST(MODIFIED),
+    "ALTER TABLE rows " EACH_COST(MODIFIED),
     NULL,
 };
 
@@ -83,7 +109,8 @@ const struct dialect sqlite_dialect = {
                [PART_RECORDINGS] =
                    "INSERT INTO recordings VALUES(?,?,?,?,?,?,?,?," ELEVEN "," ELEVEN ",?)"},
     .schema = sqlite_schema,
-    .upgrade = sqlite_upgrade,
+    .add_interval = sqlite_interval,
+    .add_unknown = sqlite_unknown,
 };
 
 const struct dialect clickhouse_dialect = {
@@ -95,5 +122,6 @@ const struct dialect clickhouse_dialect = {
                [PART_ROWS] = "INSERT INTO rows FORMAT TabSeparated",
                [PART_RECORDINGS] = "INSERT INTO recordings FORMAT TabSeparated"},
     .schema = clickhouse_schema,
-    .upgrade = clickhouse_upgrade,
+    .add_interval = clickhouse_interval,
+    .add_unknown = clickhouse_unknown,
 };

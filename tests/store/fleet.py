@@ -163,3 +163,36 @@ def check_names(store, draw):
     for sql in ("DROP TABLE rows", "INSERT INTO cairn_store VALUES(9)", "ALTER TABLE rows DELETE WHERE 1"):
         assert "refused" in store.run("query", sql, status=2)
     assert len(store.rows("list")) == len(names)
+
+
+# What a heap profile of gperftools knows, and what it does not know.
+HEAP_PROFILE = """heap profile: 3: 3000 [ 5: 5000] @ heapprofile
+ 2: 2000 [ 4: 4000] @ 0x1000 0x2000
+ 1: 1000 [ 1: 1000] @ 0x3000 0x2000
+
+MAPPED_LIBRARIES:
+"""
+UNKNOWN = ("peak_bytes", "peak_blocks", "temporary", "temporary_bytes", "own_peak_bytes")
+
+
+def add_unknown(store, folder, drawing):
+    """Add a recording that lacks costs, and one that has them. Return what check_unknown compares."""
+    profile = folder / "profile.heap"
+    profile.write_text(HEAP_PROFILE)
+    assert store.run("add", profile, "--version", "lacking") == "1 added\n"
+    assert store.run("add", drawing, "--version", "whole") == "1 added\n"
+    return costs_of(store)
+
+
+def costs_of(store):
+    columns = ",".join((*UNKNOWN, "allocations", "leaked_bytes"))
+    return {table: [[str(value) for value in row.values()] for row in store.rows(
+        "query", f"SELECT version,{columns} FROM {table} ORDER BY version,allocations")] for table in ("recordings", "rows")}
+
+
+def check_unknown(costs):
+    """Unknown costs are NULL, in totals and rows, and the others are not."""
+    unknown = ["None"] * len(UNKNOWN)
+    assert costs["recordings"][0] == ["lacking", *unknown, "5", "3000"]
+    assert costs["rows"][:2] == [["lacking", *unknown, "1", "1000"], ["lacking", *unknown, "4", "2000"]]
+    assert all(row[0] == "whole" and "None" not in row for row in costs["recordings"][1:] + costs["rows"][2:])

@@ -19,9 +19,12 @@ LITERAL = re.compile(r"'((?:\\.|[^'\\])*)'", re.S)
 ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "0": "\0"}
 LOGIN = "Basic " + base64.b64encode(b"me:pass").decode()
 WORDS = [(r"\bGLOBAL ANY LEFT JOIN\b", "LEFT JOIN"), (r"\bGLOBAL IN\b", "IN"), (r"\bcount\(\)", "count(*)"),
-         (r"\bString\b", "TEXT"), (r"\bInt64\b", "INTEGER"), (r"^ALTER TABLE (\w+) DELETE\b", r"DELETE FROM \1"),
+         (r"\bString\b", "TEXT"), (r"\bNullable\(Int64\)", "NULLABLE_INTEGER"), (r"\bInt64\b", "INTEGER"),
+         (r"^ALTER TABLE (\w+) DELETE\b", r"DELETE FROM \1"), (r"^ALTER TABLE (\w+) UPDATE\b", r"UPDATE \1 SET"),
+         (r"\bFROM \w+\.recordings\b", "FROM recordings"),
          (r"\bsystem\.tables WHERE database=\?", "(SELECT name, 'MergeTree' AS engine FROM sqlite_master) WHERE ?<>''"),
-         (r"\bsystem\.columns WHERE database=\? AND table=\?", "(SELECT tables.name AS owner, columns.name FROM"
+         (r"\bsystem\.columns WHERE database=\? AND table=\?", "(SELECT tables.name AS owner, columns.name,"
+          " CASE columns.type WHEN 'INTEGER' THEN 'Int64' ELSE columns.type END AS type FROM"
           " sqlite_master AS tables, pragma_table_info(tables.name) AS columns) WHERE ?<>'' AND owner=?"),
          # The rows of equal keys are merged.
          (r"\) ENGINE=ReplacingMergeTree\(\)(?: PARTITION BY \S+)? ORDER BY ?\(?([\w,]+)\)?$", r",UNIQUE(\1))"),
@@ -74,8 +77,21 @@ class Database:
         sql = LITERAL.sub("?", statement)
         for words, other in WORDS:
             sql = re.sub(words, other, sql)
+        found = re.fullmatch(r"ALTER TABLE (\w+) (MODIFY COLUMN \w+ NULLABLE_INTEGER,?)+", sql)
+        if found:
+            return self.modify(found[1], re.findall(r"COLUMN (\w+)", sql))
         cursor = self.sqlite.execute(sql, values)
         return table(cursor) if cursor.description else ""
+
+    def modify(self, name, columns):
+        """Make columns nullable."""
+        (sql,) = self.sqlite.execute("SELECT sql FROM sqlite_master WHERE name=?", (name,)).fetchone()
+        for column in columns:
+            sql = re.sub(rf"\b{column} INTEGER", f"{column} NULLABLE_INTEGER", sql)
+        self.sqlite.execute("PRAGMA writable_schema=1")
+        self.sqlite.execute("UPDATE sqlite_master SET sql=? WHERE name=?", (sql, name))
+        self.sqlite.execute("PRAGMA writable_schema=RESET")
+        return ""
 
     def insert(self, name, data):
         lines = data.split("\n")

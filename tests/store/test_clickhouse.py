@@ -13,7 +13,8 @@ import urllib.request
 
 import pytest
 
-from fleet import Fleet, Store, check_answers, check_names, check_same_output
+from fleet import (UNKNOWN, Fleet, Store, add_unknown, check_answers, check_names, check_same_output, check_unknown,
+                   costs_of)
 from waiting import wait_until
 
 SERVER = shutil.which("clickhouse-server")
@@ -164,6 +165,33 @@ def make_version_1(server, database):
             f"DROP TABLE {database}.recordings", f"RENAME TABLE {database}.old TO {database}.recordings",
             f"TRUNCATE TABLE {database}.cairn_store", f"INSERT INTO {database}.cairn_store VALUES(1)"):
         server.sql(statement)
+
+
+def make_version_2(server, database):
+    """Give a store the tables of version 2: costs that are not known are 0, and the mark says 2."""
+    for table, key in (("recordings", "service,version,host,time,recording_id"),
+                       ("rows", "service,version,host,time,recording_id,stack_id")):
+        lines = [line.split("\t") for line in server.sql(f"DESCRIBE TABLE {database}.{table}").splitlines()]
+        assert {line[0] for line in lines if line[1] == "Nullable(Int64)"} > set(UNKNOWN)
+        chosen = ",".join(f"toInt64(ifNull({line[0]},0)) AS {line[0]}" if line[1] == "Nullable(Int64)" else line[0]
+                          for line in lines)
+        for statement in (f"CREATE TABLE {database}.old ENGINE=ReplacingMergeTree() ORDER BY({key})"
+                          f" AS SELECT {chosen} FROM {database}.{table}",
+                          f"DROP TABLE {database}.{table}", f"RENAME TABLE {database}.old TO {database}.{table}"):
+            server.sql(statement)
+    server.sql(f"TRUNCATE TABLE {database}.cairn_store")
+    server.sql(f"INSERT INTO {database}.cairn_store VALUES(2)")
+
+
+def test_unknown_costs_are_null_also_in_a_store_of_version_2(servers, draw, tmp_path):
+    server = servers[0]
+    server.sql("CREATE DATABASE lacking")
+    store = Store(server.url("lacking"))
+    costs = add_unknown(store, tmp_path, draw("main;f 1 8 0 0 0 0 1 8 8\n", "a.cairn"))
+    check_unknown(costs)
+    make_version_2(server, "lacking")
+    wait_until(lambda: costs_of(store) == costs, "the server's changes")  # made in its own time
+    assert server.sql("SELECT max(version) FROM lacking.cairn_store") == "3\n"
 
 
 def test_two_servers_answer_together(servers, fleet):

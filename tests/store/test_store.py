@@ -20,7 +20,7 @@ import tempfile
 import pytest
 
 from drawn import json_of
-from fleet import FUNCTIONS, Fleet, Store, check_answers
+from fleet import FUNCTIONS, UNKNOWN, Fleet, Store, add_unknown, check_answers, check_unknown, costs_of
 from waiting import wait_until
 
 COSTS = ("peak_bytes", "peak_blocks", "allocations", "allocated_bytes", "frees", "freed_bytes", "temporary",
@@ -216,9 +216,9 @@ def test_a_file_that_is_no_store_is_refused_and_kept(server, store, tmp_path):
     newer = Store(tmp_path / "newer.db")
     newer.run("add", server)
     database = sqlite3.connect(newer.place)
-    database.execute("PRAGMA user_version=3")
+    database.execute("PRAGMA user_version=4")
     database.close()
-    assert "has version 3, and this cairn reads version 2" in newer.run("list", status=2)
+    assert "has version 4, and this cairn reads version 3" in newer.run("list", status=2)
     assert "http://" in Store("ftp://host/x").run("list", status=2)
 
 
@@ -235,12 +235,23 @@ def test_a_store_of_the_first_version_is_kept_and_gets_the_new_columns(fleet, st
         assert row["error_peak_bytes"] is None
     assert store.run("diff", "1.0", "1.1") and "error" not in store.run("list", "--version", "1.0")
     database = tables(store)
-    assert database.execute("PRAGMA user_version").fetchone() == (2,)
+    assert database.execute("PRAGMA user_version").fetchone() == (3,)
     database.close()
     with contextlib.closing(sqlite3.connect(store.place)) as database:
         database.execute("UPDATE recordings SET is_estimate=0")
         database.commit()
     assert {words: store.run(*words) for words in before} == before
+
+
+def test_unknown_costs_are_null_also_in_a_store_of_the_second_version(store, server, tmp_path):
+    costs = add_unknown(store, tmp_path, server)
+    check_unknown(costs)
+    with contextlib.closing(sqlite3.connect(store.place)) as database:
+        for table in ("recordings", "row_costs"):
+            database.execute(f"UPDATE {table} SET {','.join(f'{cost}=coalesce({cost},0)' for cost in UNKNOWN)}")
+        database.execute("PRAGMA user_version=2")
+        database.commit()
+    assert costs_of(store) == costs
 
 
 def test_a_damaged_store_ends_with_a_sentence(fleet, store):
@@ -345,13 +356,17 @@ def test_the_store_is_private_and_in_the_data_folder(server, tmp_path):
         assert (tmp_path / path).stat().st_mode & 0o777 == 0o600
 
 
-def test_a_store_that_may_only_be_read_is_queried(server, store, tmp_path):
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_store_that_may_only_be_read_is_queried(server, store, version):
     """Also in a folder in which no file can be made, and with a name that would mean more in a URI."""
     store.run("add", server)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         kept = Store(folder / "st?re %41#.db")
         shutil.copy(store.place, kept.place)
+        with contextlib.closing(sqlite3.connect(kept.place)) as database:
+            database.execute(f"PRAGMA user_version={version}")
+            database.commit()
         kept.place.chmod(0o444)
         folder.chmod(0o555)
         as_other = {"user": 65534, "extra_groups": []} if os.geteuid() == 0 else {}

@@ -6,7 +6,8 @@ import threading
 
 import pytest
 
-from fleet import Fleet, Store, check_answers, check_names, check_same_output
+from fleet import (UNKNOWN, Fleet, Store, add_unknown, check_answers, check_names, check_same_output, check_unknown,
+                   costs_of)
 from sql_server import serve
 
 
@@ -63,8 +64,8 @@ def test_each_type_of_value_arrives(server, draw, select, wanted):
 def test_a_store_of_another_version(server, draw):
     store = store_of(server)
     store.run("add", draw("main;f 1 8 0 0 0 0 1 8 8\n", "a.cairn"))
-    server.databases["one"].sqlite.execute("UPDATE cairn_store SET version=3")
-    assert "the store has version 3, and this cairn reads version 2" in store.run("list", status=2)
+    server.databases["one"].sqlite.execute("UPDATE cairn_store SET version=4")
+    assert "the store has version 4, and this cairn reads version 3" in store.run("list", status=2)
 
 
 DROP, MARK = "ALTER TABLE recordings DROP COLUMN interval_bytes", "UPDATE cairn_store SET version=1"
@@ -80,8 +81,23 @@ def test_a_store_of_the_first_version_gets_what_it_lacks(server, draw, missing):
         sql(statement)
     for _ in range(2):
         assert store.run("list") == before and "error" not in before
-    assert sql("SELECT (SELECT max(version) FROM cairn_store), sum(interval_bytes) FROM recordings").fetchall() == [(2, 0)]
+    assert sql("SELECT (SELECT max(version) FROM cairn_store), sum(interval_bytes) FROM recordings").fetchall() == [(3, 0)]
     store.run("add", draw("main;g 1 8 0 0 0 0 1 8 8\n", "b.cairn"))
+
+
+def test_unknown_costs_are_null_also_in_a_store_of_the_second_version(server, draw, tmp_path):
+    store = store_of(server)
+    costs = add_unknown(store, tmp_path, draw("main;f 1 8 0 0 0 0 1 8 8\n", "a.cairn"))
+    check_unknown(costs)
+    sql = server.databases["one"].sqlite.execute
+    for table in ("recordings", "rows"):
+        sql(f"UPDATE {table} SET {','.join(f'{cost}=coalesce({cost},0)' for cost in UNKNOWN)}")
+    sql("UPDATE cairn_store SET version=2")
+    sql("PRAGMA writable_schema=1")
+    sql("UPDATE sqlite_master SET sql=replace(sql,'NULLABLE_INTEGER','INTEGER')")
+    sql("PRAGMA writable_schema=RESET")
+    assert costs_of(store) == costs
+    assert [words for _, words in server.asked if "MODIFY" in words and "own_peak_bytes Nullable" in words]
 
 
 class Garbage(http.server.BaseHTTPRequestHandler):
@@ -122,7 +138,7 @@ def wide(names, types, fields):
     ((200, {}, b"a\nInt64\n0"), NO_STORE), ((200, {}, b"a\nNullable(UInt8)\n0\n"), NO_STORE),
     ((200, {}, wide(200, 200, 200)), NO_STORE), ((200, {}, wide(201, 201, 201)), TOO_LONG),
     ((200, {}, b"\t" * 1000 + b"\n"), TOO_LONG), ((200, {}, b"count()\nInt64\n" + b"9" * 50 + b"\n"),
-     "the store has version -1, and this cairn reads version 2"),
+     "the store has version -1, and this cairn reads version 3"),
     ((500, {}, b"Code: 1 \x1b[31m" + b"x" * 10000), f"{REFUSED} 500: Code: 1 \\x1b[31m" + "x" * 287),
     ((404, {}, b"one\ntwo"), f"{REFUSED} 404: one"), ((401, {}, b""), f"{REFUSED} 401: "), ((201, {}, b"a"), f"{REFUSED} 201: a"),
     ((302, {"Location": "http://127.0.0.1:1/"}, b""), f"{REFUSED} 302: "),

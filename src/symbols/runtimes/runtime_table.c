@@ -199,7 +199,7 @@ static const struct runtime *find_section(Elf *elf)
 
 static const struct runtime *of_function(const char *name)
 {
-    static const char beginnings[] = "GJMP_cejlmr"; // of all such names: most functions have another
+    static const char beginnings[] = "GJMP_cejlmr"; // of all such names: most have another
     if (strchr(beginnings, name[0]) == NULL) {
         return NULL;
     }
