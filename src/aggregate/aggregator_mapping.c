@@ -32,7 +32,7 @@ static enum err row_of(struct aggregator *aggregator,
 // Called by mapping_map: the row has lost so many bytes.
 static void take_from_row(void *context, uint32_t row, uint64_t bytes)
 {
-    if (row == MAPPING_ROW_HEAP) {
+    if (row >= MAPPING_ROW_HEAPS) {
         return;
     }
     struct aggregator *aggregator = context;
@@ -75,7 +75,7 @@ range_of(uint64_t address, uint64_t size_bytes, uint64_t number, struct mapped_r
 
 static bool has_row(const struct mapped_range *range)
 {
-    return range->row != REC_NONE && range->row != MAPPING_ROW_HEAP;
+    return range->row < MAPPING_ROW_HEAPS;
 }
 
 // Return the kind of the mapping at `address`. If it is unknown, private memory is the safest
@@ -97,6 +97,16 @@ static enum err set_range(struct aggregator *aggregator,
 {
     const struct mapping_sink sink = {.left = take_from_row, .context = aggregator};
     return range->start < range->end ? mapping_map_set(&process->mapped, range, &sink) : ERR_OK;
+}
+
+// Return the row of what the allocator has mapped whose code is the leaf of `node`.
+static uint32_t heap_row(const struct aggregator *aggregator, uint32_t node)
+{
+    const struct stack_table *stacks = &aggregator->stacks;
+    const uint32_t frame = node != REC_NONE ? stacks->nodes.items[node].frame : REC_NONE;
+    const uint32_t module = frame != REC_NONE ? stacks->frames.items[frame].module : REC_NONE;
+    return module < MAPPING_ROW_HEAP - MAPPING_ROW_HEAPS ? MAPPING_ROW_HEAPS + module
+                                                         : MAPPING_ROW_HEAP;
 }
 
 enum err aggregator_mapping(struct aggregator *aggregator,
@@ -121,7 +131,7 @@ enum err aggregator_mapping(struct aggregator *aggregator,
         return ERR_OK;
     }
     if (kind == WIRE_MAPPING_HEAP) {
-        now.row = MAPPING_ROW_HEAP;
+        now.row = heap_row(aggregator, node);
         return set_range(aggregator, process, &now);
     }
     TRY(row_of(aggregator, process, node, kind, &now.row));

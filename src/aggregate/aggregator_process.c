@@ -22,6 +22,7 @@ static void process_empty(struct aggregator_process *process)
     map_u64_release(&process->adhoc_rows);
     map_u64_release(&process->expected_threads);
     u64_vec_release(&process->earlier_ranges);
+    process_allocator_vec_release(&process->allocators);
 }
 
 void aggregator_release(struct aggregator *aggregator)
@@ -73,7 +74,7 @@ static void leave(struct aggregator *aggregator, struct aggregator_process *proc
     }
 }
 
-static struct aggregator_process *latest_of_pid(struct aggregator *aggregator, uint32_t pid)
+struct aggregator_process *aggregator_process_latest(struct aggregator *aggregator, uint32_t pid)
 {
     const uint32_t *index = map_u64_find(&aggregator->last_of_pid, pid);
     return index != NULL ? aggregator->processes.items[*index] : NULL;
@@ -124,6 +125,18 @@ void aggregator_process_inherit(const struct aggregator *aggregator,
     }
 }
 
+static MUST_USE enum err inherit_allocators(struct aggregator_process *child,
+                                            const struct aggregator_process *parent)
+{
+    child->libc = parent->libc;
+    child->has_agent = parent->has_agent;
+    child->is_late = parent->is_late;
+    for (size_t i = 0; i < parent->allocators.len; i++) {
+        TRY(process_allocator_vec_push(&child->allocators, parent->allocators.items[i]));
+    }
+    return ERR_OK;
+}
+
 enum err aggregator_process_begin(struct aggregator *aggregator,
                                   const struct rec_process *what,
                                   struct aggregator_process **out)
@@ -139,10 +152,11 @@ enum err aggregator_process_begin(struct aggregator *aggregator,
     process->record = *what;
     process->index = (uint32_t)aggregator->processes.len;
     live_map_init(&process->live, hash_mix(aggregator->seed + process->index));
-    const struct aggregator_process *parent = latest_of_pid(aggregator, what->parent_pid);
+    const struct aggregator_process *parent =
+        aggregator_process_latest(aggregator, what->parent_pid);
     process->record.parent = parent != NULL ? parent->index : REC_NONE;
     aggregator_process_inherit(aggregator, process);
-    const struct aggregator_process *earlier = latest_of_pid(aggregator, what->pid);
+    const struct aggregator_process *earlier = aggregator_process_latest(aggregator, what->pid);
     if (earlier != NULL && (earlier->record.flags & REC_PROCESS_EXECED) != 0) {
         process->record.epoch = earlier->record.epoch + 1;
         process->record.flags |= earlier->record.flags & REC_PROCESS_MAIN;
@@ -157,6 +171,7 @@ enum err aggregator_process_begin(struct aggregator *aggregator,
     aggregator->running_count++;
     *out = process;
     const bool is_copy = parent != NULL && (what->flags & REC_PROCESS_FORKED) != 0;
+    TRY(is_copy ? inherit_allocators(process, parent) : ERR_OK);
     return is_copy ? aggregator_mapping_inherit(aggregator, process, parent) : ERR_OK;
 }
 

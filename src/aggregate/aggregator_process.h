@@ -21,7 +21,15 @@
 #include "host/text/strbuf.h"
 #include "recording/format/tables.h"
 
+struct aggregator;
 struct string_table;
+
+// An allocator whose functions are hooked in a process.
+struct process_allocator {
+    rec_string module; // path
+    rec_string name;   // in lower case; 0: unknown, or the module has several
+};
+DEFINE_VEC(process_allocator_vec, struct process_allocator);
 
 struct aggregator_process {
     struct rec_process record; // as the recording will hold it
@@ -46,6 +54,12 @@ struct aggregator_process {
     // by address, and what to call it.
     struct u64_vec earlier_ranges;
     rec_string earlier_name;
+    // Of a process with the agent, inherited over fork: the module of libc, and the allocators
+    // besides libc's. Whether it was attached to: then it has memory that no hook has seen.
+    rec_string libc;
+    struct process_allocator_vec allocators;
+    bool has_agent;
+    bool is_late;
     struct map_u64 expected_threads;     // thread id -> entry, of threads without an event
     struct rec_rss_sample latest_sample; // from proc_sampler
     uint64_t snapshot_live_bytes;        // live_bytes at its latest memory snapshot's map
@@ -62,3 +76,6 @@ void command_line_quote(struct strbuf *line, struct bytes arguments);
 // Intern that line.
 enum err command_line_intern(struct string_table *strings, struct bytes arguments, rec_string *out)
     MUST_USE;
+
+// Return the latest image of a process id, or NULL.
+struct aggregator_process *aggregator_process_latest(struct aggregator *aggregator, uint32_t pid);

@@ -41,6 +41,7 @@ struct attach_hook {
     size_t name;           // likewise
     const char *allocator; // static; "": unknown, or it is no allocator's
     const char *reason;    // static; the end of a sentence; "": it is hooked
+    bool is_allocators;    // a function of an allocator
 };
 DEFINE_VEC(attach_hook_vec, struct attach_hook);
 

@@ -265,6 +265,7 @@ static enum err note_hooks(struct attach *attach,
             .allocator = is_allocators && found->scan.owner != NULL ? found->scan.owner : "",
             .reason = reason_of(&attach->plan, first_patch, first_refusal,
                                 entry->addr + found->module.load_bias),
+            .is_allocators = is_allocators,
         };
         if (hook.reason != NULL) {
             strbuf_append(&attach->hook_texts, entry->name, strlen(entry->name) + 1);

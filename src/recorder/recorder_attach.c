@@ -108,8 +108,47 @@ static void note_unread(struct recorder_state *s, const char *name, int len)
                   strbuf_text(&quoted));
 }
 
+static bool has_allocator(const struct aggregator_process *process, rec_string module)
+{
+    for (size_t i = 0; i < process->allocators.len; i++) {
+        if (process->allocators.items[i].module == module) {
+            return true;
+        }
+    }
+    return process->libc == module;
+}
+
+// Note whose functions are hooked in a process: each memory is of one of these allocators.
+static enum err note_allocators(struct recorder_state *s, const struct attach *attach)
+{
+    struct aggregator_process *process =
+        aggregator_process_latest(&s->aggregator, (uint32_t)attach->inject.target.pid);
+    if (process == NULL) {
+        return ERR_OK;
+    }
+    process->has_agent = true;
+    for (size_t i = 0; i < attach->hooks.len; i++) {
+        const struct attach_hook *hook = attach->hooks.items + i;
+        struct process_allocator found;
+        TRY(string_table_intern_text(&s->aggregator.strings,
+                                     strbuf_text(&attach->hook_texts) + hook->module,
+                                     &found.module));
+        TRY(string_table_intern_text(&s->aggregator.strings, hook->allocator, &found.name));
+        if (!hook->is_allocators || has_allocator(process, found.module)) {
+            continue;
+        }
+        if (strcmp(hook->allocator, "libc") == 0 && process->libc == 0) {
+            process->libc = found.module;
+        } else {
+            TRY(process_allocator_vec_push(&process->allocators, found));
+        }
+    }
+    return ERR_OK;
+}
+
 enum err recorder_attach_note(struct recorder_state *s, const struct attach *attach)
 {
+    TRY(note_allocators(s, attach));
     const char *line;
     const char *lines = strbuf_text(&attach->unread);
     for (int len; (len = next_line(&lines, &line)) >= 0;) {
@@ -279,6 +318,19 @@ static enum err expect_threads(struct recorder_state *s,
     return ERR_OK;
 }
 
+// Append "; FILE contains ALLOCATOR", of the first module with an allocator besides libc's.
+static void append_allocator(const struct attach *attach, struct strbuf *out)
+{
+    for (size_t i = 0; i < attach->modules.len; i++) {
+        const struct attach_module *found = attach->modules.items + i;
+        if (!found->scan.is_libc && allocator_scan_has_allocator(&found->scan)) {
+            strbuf_printf(out, "; %s contains %s", path_file_name(strbuf_text(&found->path)),
+                          found->scan.owner != NULL ? found->scan.owner : "an allocator");
+            return;
+        }
+    }
+}
+
 // Note which memory without a name the process has: no call of it will be seen.
 static enum err note_earlier(struct recorder_state *s,
                              const struct attach *attach,
@@ -293,8 +345,13 @@ static enum err note_earlier(struct recorder_state *s,
         }
     }
     CLEANUP(strbuf_release) struct strbuf name = {0};
-    strbuf_printf(&name, "[mapped before recording%s%s]", attach->hidden_in.len > 0 ? "; " : "",
-                  strbuf_text(&attach->hidden_in));
+    strbuf_append_text(&name, "[mapped before recording");
+    if (attach->hidden_in.len > 0) {
+        strbuf_printf(&name, "; %s", strbuf_text(&attach->hidden_in));
+    } else {
+        append_allocator(attach, &name);
+    }
+    strbuf_append_char(&name, ']');
     TRY(strbuf_result(&name));
     return string_table_intern_text(&s->aggregator.strings, strbuf_text(&name),
                                     &process->earlier_name);
@@ -321,6 +378,7 @@ recorder_attach_describe(struct recorder_state *s, const struct attach *attach, 
     }
     struct aggregator_process *begun = NULL;
     TRY(aggregator_process_begin(&s->aggregator, &record, &begun));
+    begun->is_late = !attach->is_fresh;
     TRY(expect_threads(s, attach, begun));
     TRY(attach->is_fresh ? ERR_OK : note_earlier(s, attach, begun));
     return awaited_processes_add(&s->drain.awaited, begun);

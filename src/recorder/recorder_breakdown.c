@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "recorder/recorder_breakdown.h"
 
+#include <string.h>
+
 #include "aggregate/aggregator_process.h"
 #include "base/clock.h"
 #include "base/minmax.h"
@@ -237,9 +239,40 @@ static bool read_pages(void *context, struct page_wants *wants)
     return subject->s->drain.passes != passes;
 }
 
+static bool is_libc(const char *path)
+{
+    static const char *const names[] = {"libc.so", "libc-2.", "ld-musl-"};
+    for (size_t i = 0; path[0] == '/' && i < ARRAY_LEN(names); i++) {
+        if (strncmp(path_file_name(path), names[i], strlen(names[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Find the module of a process's libc: as its hooks name it, as the object that serves malloc, or
+// by the map.
+static enum err find_libc(const struct subject *subject, rec_string *out)
+{
+    const struct aggregator_process *process = subject->living.process;
+    struct string_table *strings = &subject->s->aggregator.strings;
+    const struct memory_areas *map = &subject->reading.map;
+    const char *path = string_table_get(strings, process->record.allocator);
+    *out = process->libc;
+    if (process->libc != 0) {
+        return ERR_OK;
+    }
+    for (size_t i = 0; !is_libc(path) && i < map->areas.len; i++) {
+        path = memory_area_path(map, map->areas.items + i);
+    }
+    return is_libc(path) ? string_table_intern_text(strings, path, out) : ERR_OK;
+}
+
 // Split the map. A process that ends meanwhile has no snapshot.
 static enum err split(struct subject *subject, uint32_t flags, struct memory_moment *moment)
 {
+    rec_string libc;
+    TRY(find_libc(subject, &libc));
     struct recorder_state *s = subject->s;
     struct aggregator_process *process = subject->living.process;
     const size_t parts = moment->tables.parts.len;
@@ -255,6 +288,7 @@ static enum err split(struct subject *subject, uint32_t flags, struct memory_mom
         .is_heap_known = run_control_is_whole(&s->control) &&
                          (process->record.flags & (REC_PROCESS_FORKED | REC_PROCESS_OWN_ALLOCATOR |
                                                    REC_PROCESS_ATTACHED)) == 0,
+        .libc = libc,
         .read_pages = read_pages,
         .pause = drain_meanwhile,
         .context = subject,

@@ -123,7 +123,7 @@ enum wire_mapping_kind {
     WIRE_MAPPING_SHARED = 3, // shared memory without a name
     WIRE_MAPPING_BREAK = 4,  // brk and sbrk
     WIRE_MAPPING_SAME = 5,   // the kind of the mapping at the old address
-    WIRE_MAPPING_HEAP = 6,   // by an allocator, for blocks; its stack is not known
+    WIRE_MAPPING_HEAP = 6,   // by an allocator, for blocks; its stack is the allocator's frame
 };
 
 enum wire_stack_flags {

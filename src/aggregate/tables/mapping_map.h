@@ -30,15 +30,22 @@
 
 #define MAPPING_RANGES_MAX 131072u
 #define MAPPING_KEPT_MS    1000u
-#define MAPPING_ROW_HEAP   (REC_NONE - 1) // in place of a row: an allocator has mapped it
+#define MAPPING_ROW_HEAP   (REC_NONE - 1) // in place of a row: an unknown allocator has mapped it
+#define MAPPING_ROW_HEAPS  0xc0000000u    // plus a module: the module's allocator has mapped it
 
 struct mapped_range {
     uint64_t start;
     uint64_t end; // > start
     uint64_t number;
     uint64_t since_ms;
-    uint32_t row; // REC_NONE: unmapped; MAPPING_ROW_HEAP
+    uint32_t row; // REC_NONE: unmapped; MAPPING_ROW_HEAP, MAPPING_ROW_HEAPS + module
 };
+
+// Whether an allocator has mapped it.
+static inline bool mapped_range_is_heap(const struct mapped_range *range)
+{
+    return range->row >= MAPPING_ROW_HEAPS && range->row != REC_NONE;
+}
 
 DEFINE_VEC(mapped_range_vec, struct mapped_range);
 

@@ -9,13 +9,17 @@
 //     peak  ############################::....MMMMMMMMFFF
 //     end   ##########:......................MMMMMMMMFFF
 
+#include <string.h>
+
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "cli/report/report_lines.h"
 #include "cli/report/report_views.h"
 #include "cli/text/location_text.h"
 #include "cli/text/screen_text.h"
+#include "host/os/file.h"
 #include "host/text/format.h"
+#include "profile/tables/rss_allocators.h"
 
 enum {
     BAR_COLUMNS_MAX = 66,
@@ -26,6 +30,7 @@ enum {
     PLACE_COLUMNS = 30,
     AMOUNT_COLUMNS = 36, // before the name of a component
     SURVIVOR_COLUMNS = 16,
+    ALLOCATOR_COLUMNS = 56, // before the name of an allocator
 };
 
 // Return the character that draws a component in the bar.
@@ -186,6 +191,53 @@ print_fragmentation(const struct report *report, FILE *out, const struct rss_bre
     }
 }
 
+// Print "live rounding kept [not explained]  NAME  FILE".
+static void print_allocator(const struct report *report,
+                            FILE *out,
+                            const struct rss_allocator *allocator,
+                            bool has_rest)
+{
+    CLEANUP(strbuf_release) struct strbuf name = {0};
+    CLEANUP(strbuf_release) struct strbuf cut = {0};
+    const char *file = path_file_name(profile_string(report->profile, allocator->module));
+    screen_append(&name, allocator->module == 0 ? "unknown" : allocator->name);
+    if (strcmp(file, allocator->name) != 0) {
+        strbuf_append_text(&name, "  ");
+        screen_append(&name, file);
+    }
+    screen_append_cut(&cut, strbuf_text(&name), report_width(report) - ALLOCATOR_COLUMNS,
+                      SCREEN_CUT_MIDDLE);
+    (void)fprintf(out, "    %10s %11s", format_bytes(allocator->live_bytes).text,
+                  format_bytes(allocator->rounding_bytes).text);
+    (void)fprintf(out, " %11s", format_bytes(allocator->kept_bytes).text);
+    if (has_rest) {
+        (void)fprintf(out, " %14s", format_bytes(allocator->rest_bytes).text);
+    }
+    (void)fprintf(out, "  %s\n", strbuf_text(&cut));
+}
+
+// Print the heap's share of each allocator, if there are several.
+static MUST_USE enum err
+print_allocators(const struct report *report, FILE *out, const struct rss_breakdown_split *split)
+{
+    CLEANUP(rss_allocator_vec_release) struct rss_allocator_vec all = {0};
+    TRY(rss_allocators_list(report->profile, split, &all));
+    if (all.len < 2) {
+        return ERR_OK;
+    }
+    uint64_t rest_bytes = 0;
+    for (size_t i = 0; i < all.len; i++) {
+        rest_bytes += all.items[i].rest_bytes;
+    }
+    (void)fprintf(out, "\n  allocators at %s\n    %10s %11s %11s%s\n",
+                  profile_has_ended(report->profile) ? "the end" : "last", "live", "~ rounding",
+                  "~ kept", rest_bytes > 0 ? "  not explained" : "");
+    for (size_t i = 0; i < all.len; i++) {
+        print_allocator(report, out, &all.items[i], rest_bytes > 0);
+    }
+    return ERR_OK;
+}
+
 static void print_moment(FILE *out, const char *name, const struct rss_breakdown_split *split)
 {
     if (split != NULL) {
@@ -293,6 +345,7 @@ enum err report_print_memory(const struct report *report, FILE *out)
     TRY(print_top(report, out, shown, REC_PART_SHARED));
     TRY(print_top(report, out, shown, REC_PART_REST));
     if (end != NULL) {
+        TRY(print_allocators(report, out, end));
         print_fragmentation(report, out, end);
     }
     (void)fputc('\n', out);

@@ -6,6 +6,7 @@
 #include "host/os/file.h"
 #include "host/text/format.h"
 #include "profile/findings/findings_builder.h"
+#include "profile/tables/rss_allocators.h"
 #include "profile/tables/unseen.h"
 
 #define MIB              (UINT64_C(1) << 20)
@@ -45,49 +46,68 @@ static MUST_USE enum err find_mapper(const struct profile *profile,
     return ERR_OK;
 }
 
-// What returns empty pages to the kernel, by the file that serves malloc.
+// What returns empty pages to the kernel, by the allocator's name or how that of its file begins.
 static const struct cure {
-    const char *file; // how its name begins
+    const char *name;
     const char *words;
     bool is_measured; // the call returns just these pages
 } cures[] = {
-    {"libc.so", "malloc_trim(0) would return", true},
-    {"libc-2.", "malloc_trim(0) would return", true},
+    {"libc", "malloc_trim(0) would return", true},
+    {"jemalloc", "jemalloc returns by and by (dirty_decay_ms, background_thread)", false},
     {"libjemalloc", "jemalloc returns by and by (dirty_decay_ms, background_thread)", false},
+    {"tcmalloc", "MallocExtension_ReleaseFreeMemory() would return", false},
     {"libtcmalloc", "MallocExtension_ReleaseFreeMemory() would return", false},
+    {"mimalloc", "mi_collect(true) would return", false},
     {"libmimalloc", "mi_collect(true) would return", false},
 };
 
-// Return the cure for all processes of a split, NULL if none is known, or they differ.
-static const struct cure *cure_of(const struct profile *profile,
-                                  const struct rss_breakdown_split *split)
+// The allocators of a split that keep memory.
+struct keepers {
+    struct rss_allocator_vec all;     // owned; by what they keep is `most`
+    const struct rss_allocator *most; // keeps the most; NULL: none does
+    size_t count;                     // that keep something
+};
+
+static void keepers_release(struct keepers *keepers)
 {
-    const struct cure *found = NULL;
-    for (size_t i = 0; i < split->parts.len; i++) {
-        const struct rss_breakdown_part *part = &split->parts.items[i];
-        const struct rec_process *process = &profile->recording.processes[part->process];
-        const char *name = path_file_name(profile_string(profile, process->allocator));
-        const struct cure *cure = NULL;
-        for (size_t k = 0; k < ARRAY_LEN(cures); k++) {
-            cure = strncmp(name, cures[k].file, strlen(cures[k].file)) == 0 ? cures + k : cure;
+    rss_allocator_vec_release(&keepers->all);
+}
+
+static MUST_USE enum err find_keepers(const struct profile *profile,
+                                      const struct rss_breakdown_split *split,
+                                      struct keepers *out)
+{
+    TRY(rss_allocators_list(profile, split, &out->all));
+    for (size_t i = 0; i < out->all.len; i++) {
+        const struct rss_allocator *allocator = out->all.items + i;
+        out->count += allocator->kept_bytes > 0;
+        if (allocator->kept_bytes > (out->most != NULL ? out->most->kept_bytes : 0)) {
+            out->most = allocator;
         }
-        if (part->kind != REC_PART_KEPT) {
-            continue;
-        }
-        if (cure == NULL || (found != NULL && cure != found)) {
-            return NULL;
-        }
-        found = cure;
     }
-    return found;
+    return ERR_OK;
+}
+
+// Return what helps if one allocator keeps all, NULL if none is known.
+static const struct cure *cure_of(const struct keepers *keepers)
+{
+    const struct cure *cure = NULL;
+    for (size_t i = 0; keepers->count == 1 && i < ARRAY_LEN(cures); i++) {
+        const size_t length = strlen(cures[i].name);
+        const char *name = keepers->most->name;
+        const bool is_name =
+            strncmp(name, cures[i].name, length) == 0 && strchr("._-", name[length]) != NULL;
+        cure = is_name ? cures + i : cure;
+    }
+    return cure;
 }
 
 // Whether what the allocator keeps is known by the page, and would go back by a call.
-static bool is_measured(const struct profile *profile,
+static bool is_measured(const struct keepers *keepers,
                         const struct rss_breakdown_split *split,
                         uint32_t largest)
 {
-    const struct cure *cure = cure_of(profile, split);
+    const struct cure *cure = cure_of(keepers);
     return largest == REC_PART_KEPT && cure != NULL && cure->is_measured &&
            (split->flags & REC_SNAPSHOT_ESTIMATED) == 0 &&
            split->empty_page_bytes > split->bytes[REC_PART_KEPT] / 2;
@@ -95,11 +115,18 @@ static bool is_measured(const struct profile *profile,
 
 // Say what of the kept memory would go back, or whose blocks prevent that.
 static void append_cure(const struct findings_builder *builder,
+                        const struct keepers *keepers,
                         const struct rss_breakdown_split *split,
                         struct strbuf *out)
 {
-    const struct cure *cure = cure_of(builder->selection->profile, split);
+    const struct cure *cure = cure_of(keepers);
     const uint64_t kept_bytes = split->bytes[REC_PART_KEPT];
+    if (keepers->count > 1) {
+        strbuf_append_text(out, "; ");
+        strbuf_append_text(out, keepers->most->module == 0 ? "an unknown allocator"
+                                                           : keepers->most->name);
+        strbuf_printf(out, " keeps %s of it", format_bytes(keepers->most->kept_bytes).text);
+    }
     const bool is_pinned = split->survivors.len > 0 && split->empty_page_bytes < kept_bytes / 8;
     if (cure != NULL && is_pinned) {
         const struct rss_breakdown_survivor *most = &split->survivors.items[0];
@@ -132,8 +159,10 @@ static MUST_USE enum err find_rss(struct findings_builder *builder)
     if (split == NULL || other_bytes < RSS_BYTES_MIN || other_bytes < split->bytes[REC_PART_LIVE]) {
         return ERR_OK;
     }
-    const bool is_estimate = rss_breakdown_is_estimate(split, largest) &&
-                             !is_measured(builder->selection->profile, split, largest);
+    CLEANUP(keepers_release) struct keepers keepers = {0};
+    TRY(find_keepers(builder->selection->profile, split, &keepers));
+    const bool is_estimate =
+        rss_breakdown_is_estimate(split, largest) && !is_measured(&keepers, split, largest);
     struct mapper mapper;
     TRY(find_mapper(builder->selection->profile, split, largest, &mapper));
     struct finding finding = {.kind = FINDING_RSS,
@@ -160,7 +189,7 @@ static MUST_USE enum err find_rss(struct findings_builder *builder)
         strbuf_printf(out, " mapped %s of it", format_bytes(mapper.bytes).text);
     }
     if (largest == REC_PART_KEPT) {
-        append_cure(builder, split, out);
+        append_cure(builder, &keepers, split, out);
     }
     strbuf_append_char(out, '.');
     return finding_add(builder, &finding);

@@ -458,49 +458,67 @@ static rec_string string_of(const struct profile *profile, const char *text)
     return 0;
 }
 
+static const struct keeping {
+    const char *allocator;
+    uint64_t empty_bytes;
+    bool has_survivors;
+    bool is_estimated;
+    enum growth_confidence confidence;
+    const char *words; // after its size
+    const char *other; // allocator, which keeps 16 MiB of them
+} keepings[] = {
+    {"libc.so.6", 38 << 20, false, false, CONFIDENCE_LOW,
+     "; libc.so.6 keeps 24.0 MiB of it; about 38.0 MiB of it are pages without a live block, "
+     "which it may return.",
+     "libjemalloc.so.2"},
+    {"libc.so.6", 38 << 20, false, false, CONFIDENCE_HIGH,
+     "; malloc_trim(0) would return about 38.0 MiB of it.", NULL},
+    {"libc.so.6", 38 << 20, false, true, CONFIDENCE_LOW,
+     "; malloc_trim(0) would return about 38.0 MiB of it.", NULL},
+    {"libc.so.6", 1 << 20, true, false, CONFIDENCE_LOW,
+     "; malloc_trim(0) would return about 1.00 MiB of it: 800 blocks of load (a.c:7) hold the "
+     "largest part of the other pages.",
+     NULL},
+    {"libc.so.6", 1 << 20, false, false, CONFIDENCE_LOW, ".", NULL},
+    {"libjemalloc.so.2", 38 << 20, false, false, CONFIDENCE_LOW,
+     "; jemalloc returns by and by (dirty_decay_ms, background_thread) about 38.0 MiB of it.",
+     NULL},
+    {"other", 38 << 20, false, false, CONFIDENCE_LOW,
+     "; about 38.0 MiB of it are pages without a live block, which it may return.", NULL},
+};
+
 // The allocator of the first process keeps 40 MiB of 52.
 static void what_an_allocator_keeps_has_a_cure(void **state)
 {
     (void)state;
-    static const struct {
-        const char *allocator;
-        uint64_t empty_bytes;
-        bool has_survivors;
-        bool is_estimated;
-        enum growth_confidence confidence;
-        const char *words; // after its size
-    } cases[] = {
-        {"libc.so.6", 38 << 20, false, false, CONFIDENCE_HIGH,
-         "; malloc_trim(0) would return about 38.0 MiB of it."},
-        {"libc.so.6", 38 << 20, false, true, CONFIDENCE_LOW,
-         "; malloc_trim(0) would return about 38.0 MiB of it."},
-        {"libc.so.6", 1 << 20, true, false, CONFIDENCE_LOW,
-         "; malloc_trim(0) would return about 1.00 MiB of it: 800 blocks of load (a.c:7) hold the "
-         "largest part of the other pages."},
-        {"libc.so.6", 1 << 20, false, false, CONFIDENCE_LOW, "."},
-        {"libjemalloc.so.2", 38 << 20, false, false, CONFIDENCE_LOW,
-         "; jemalloc returns by and by (dirty_decay_ms, background_thread) about 38.0 MiB of it."},
-        {"other", 38 << 20, false, false, CONFIDENCE_LOW,
-         "; about 38.0 MiB of it are pages without a live block, which it may return."},
-    };
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(keepings); i++) {
         CLEANUP(drawn_profile_release) struct drawn_profile drawn = {0};
         CLEANUP(findings_release) struct findings findings = {0};
         drawn_profile_open("libc.so.6;libjemalloc.so.2;other;load(a.c:7) 1 8 0 0 0 0 1 8 8\n",
                            &drawn);
         const struct recording *recording = &drawn.profile->recording;
-        recording->processes[0].allocator = string_of(drawn.profile, cases[i].allocator);
-        struct rss_breakdown_part part = {.kind = REC_PART_KEPT, .node = REC_NONE};
+        recording->processes[0].allocator = string_of(drawn.profile, keepings[i].allocator);
+        const bool has_other = keepings[i].other != NULL;
+        struct rss_breakdown_part parts[] = {
+            {.kind = REC_PART_KEPT,
+             .node = REC_NONE,
+             .rss_bytes = (has_other ? 24 : 40) << 20,
+             .allocator = i % 2 == 0 ? string_of(drawn.profile, keepings[i].allocator)
+                                     : 0}, // as in old recordings
+            {.kind = REC_PART_KEPT,
+             .node = REC_NONE,
+             .rss_bytes = 16 << 20,
+             .allocator = has_other ? string_of(drawn.profile, keepings[i].other) : 0}};
         struct rss_breakdown_survivor survivor = {
             .location = profile_call_site(drawn.profile, recording->rows[0].node).location,
             .blocks = 800};
         struct rss_breakdown_split split = {
-            .flags = REC_SNAPSHOT_PEAK | (cases[i].is_estimated ? REC_SNAPSHOT_ESTIMATED : 0),
+            .flags = REC_SNAPSHOT_PEAK | (keepings[i].is_estimated ? REC_SNAPSHOT_ESTIMATED : 0),
             .rss_bytes = 52 << 20,
             .bytes = {[REC_PART_KEPT] = 40 << 20, [REC_PART_LIVE] = 12 << 20},
-            .empty_page_bytes = cases[i].empty_bytes,
-            .parts = {.items = &part, .len = 1},
-            .survivors = {.items = &survivor, .len = cases[i].has_survivors}};
+            .empty_page_bytes = keepings[i].empty_bytes,
+            .parts = {.items = parts, .len = 1 + (size_t)has_other},
+            .survivors = {.items = &survivor, .len = keepings[i].has_survivors}};
         const struct rss_breakdown breakdown = {.splits = {.items = &split, .len = 1}};
         struct summary summary;
         assert_int_equal(summary_build(&drawn.selection, &summary), ERR_OK);
@@ -511,9 +529,9 @@ static void what_an_allocator_keeps_has_a_cure(void **state)
         (void)snprintf(wanted, sizeof(wanted), // fits
                        "RSS was 52.0 MiB. Live heap blocks took 12.0 MiB of it. The largest other "
                        "part is \"kept by the allocator\": 40.0 MiB%s",
-                       cases[i].words);
+                       keepings[i].words);
         assert_string_equal(findings_sentence(&findings, found), wanted);
-        assert_int_equal(found->confidence, cases[i].confidence);
+        assert_int_equal(found->confidence, keepings[i].confidence);
     }
 }
 

@@ -50,6 +50,7 @@ struct rss_breakdown_part {
     uint64_t virtual_bytes;
     uint64_t rss_bytes;
     uint64_t swap_bytes;
+    rec_string allocator; // of heap: the module whose allocator has it; 0: unknown
 };
 
 DEFINE_VEC(rss_breakdown_part_vec, struct rss_breakdown_part);

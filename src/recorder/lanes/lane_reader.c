@@ -49,7 +49,7 @@ static enum err add_change(struct lane_reader *reader,
 {
     const struct wire_mapping change = wire_mapping_of(record);
     uint32_t node = REC_NONE;
-    if (change.size_bytes != 0 && change.kind != WIRE_MAPPING_HEAP) {
+    if (change.size_bytes != 0) {
         node = lane_dictionary_node(&reader->dictionary, record->slot);
         if (node == REC_NONE) {
             return ERR_CORRUPT;

@@ -462,6 +462,124 @@ static void memory_from_before_an_attach_is_named(void **state)
     close_fixture(&f);
 }
 
+static rec_string text_of(struct fixture *f, const char *text)
+{
+    rec_string string;
+    assert_int_equal(string_table_intern_text(&f->aggregator.strings, text, &string), ERR_OK);
+    return string;
+}
+
+// The code of a module maps heap.
+static void map_by(struct fixture *f, const char *path, uint64_t address, uint64_t pages)
+{
+    struct stack_table *stacks = &f->aggregator.stacks;
+    const struct bytes text = {.data = (const uint8_t *)path, .len = strlen(path)};
+    uint32_t module;
+    uint32_t frame;
+    uint32_t node;
+    assert_int_equal(stack_table_module(stacks, text, (struct bytes){0}, &module), ERR_OK);
+    assert_int_equal(stack_table_frame(stacks, module, 16, 0, &frame), ERR_OK);
+    assert_int_equal(stack_table_node(stacks, 0, frame, &node), ERR_OK);
+    const struct wire_mapping change = {
+        .address = address, .size_bytes = pages * PAGE, .number = 1, .kind = WIRE_MAPPING_HEAP};
+    assert_int_equal(aggregator_mapping(&f->aggregator, f->process, &change, node), ERR_OK);
+}
+
+// Return the resident bytes of a kind that are of a module's allocator; "": unknown.
+static uint64_t bytes_of(const struct fixture *f, uint32_t kind, const char *module)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < f->tables.parts.len; i++) {
+        const struct rec_part *part = &f->tables.parts.items[i];
+        const char *path = string_table_get(&f->aggregator.strings, part->allocator);
+        bytes += part->kind == kind && strcmp(path, module) == 0 ? part->rss_bytes : 0;
+    }
+    return bytes;
+}
+
+static void open_allocators(struct fixture *f, const char *const *names, size_t count)
+{
+    open_fixture(f, "100000-110000 rw-p 00000000 00:00 0   [heap]\nRss: 64 kB\n"
+                    "5000000-5010000 rw-p 00000000 00:00 0\nRss: 64 kB\n"
+                    "6000000-6040000 rw-p 00000000 00:00 0\nRss: 256 kB\n"
+                    "7000000-7010000 rw-p 00000000 00:00 0\nRss: 64 kB\n");
+    f->libc = text_of(f, "/usr/lib/libc.so.6");
+    f->process->has_agent = true;
+    for (size_t i = 0; i < count; i++) {
+        char path[64];
+        (void)snprintf(path, sizeof(path), "/usr/lib/lib%s.so.2.0", names[i]);
+        const struct process_allocator allocator = {.module = text_of(f, path),
+                                                    .name = text_of(f, names[i])};
+        assert_int_equal(process_allocator_vec_push(&f->process->allocators, allocator), ERR_OK);
+    }
+    allocate(f, 0x100010, 1000);
+    allocate(f, 0x6000010, 0x20000); // as glibc's that have a mapping of their own
+    allocate(f, 0x7000100, 500);
+}
+
+// In a process that is recorded from its start each call of mmap is seen, but libc's own.
+static void heap_is_of_the_allocator_that_mapped_it(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"jemalloc"};
+    struct fixture f;
+    open_allocators(&f, names, 1);
+    map_by(&f, "/lib/libjemalloc.so.2", 0x5000000, 16); // by the name of a link
+    allocate(&f, 0x5000100, 3000);
+    split(&f);
+    assert_int_equal(bytes_of(&f, REC_PART_LIVE, "/usr/lib/libjemalloc.so.2.0"), 3000);
+    assert_int_equal(bytes_of(&f, REC_PART_LIVE, "/usr/lib/libc.so.6"), 1000 + 0x20000);
+    assert_int_equal(bytes_of(&f, REC_PART_LIVE, ""), 500);
+    const uint64_t rounding = bytes_of(&f, REC_PART_ROUNDING, "/usr/lib/libjemalloc.so.2.0");
+    assert_int_equal(bytes_of(&f, REC_PART_KEPT, "/usr/lib/libjemalloc.so.2.0"),
+                     16 * PAGE - 3000 - rounding);
+    // Beside a block with a mapping of its own is not glibc's memory.
+    assert_int_equal(rest_of(&f, "[beside large blocks of glibc]"), (64 - 33) * PAGE);
+    close_fixture(&f);
+}
+
+// Of memory from before an attach glibc's headers say what is its own.
+static void heap_from_before_an_attach_is_of_the_only_other_allocator(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *names[2];
+        size_t count;
+        bool is_read;
+        const char *of_break;
+        const char *of_other;
+    } cases[] = {
+        {{"jemalloc"}, 1, true, "/usr/lib/libc.so.6", "/usr/lib/libjemalloc.so.2.0"},
+        {{"jemalloc"}, 1, false, "/usr/lib/libc.so.6", ""},
+        {{"tcmalloc"}, 1, true, "", "/usr/lib/libtcmalloc.so.2.0"},
+        {{"jemalloc", "mimalloc"}, 2, true, "/usr/lib/libc.so.6", ""},
+        {{"jemalloc", ""}, 2, true, "", ""},
+        {{NULL}, 0, true, "/usr/lib/libc.so.6", "/usr/lib/libc.so.6"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct fixture f;
+        open_allocators(&f, cases[i].names, cases[i].count);
+        const struct heap_claim claims[] = {{{0x100000, 0x110000}, HEAP_CLAIM_CHUNKS},
+                                            {{0x6000000, 0x6040000}, HEAP_CLAIM_BLOCKS}};
+        for (size_t k = 0; k < ARRAY_LEN(claims); k++) {
+            assert_int_equal(heap_claim_vec_push(&f.foreign.claims, claims[k]), ERR_OK);
+        }
+        f.foreign.is_read = cases[i].is_read;
+        f.process->is_late = true;
+        f.is_partial = true;
+        split(&f);
+        print_message("case %zu\n", i);
+        const char *const owners[] = {cases[i].of_break, cases[i].of_other};
+        for (size_t k = 0; k < ARRAY_LEN(owners); k++) {
+            uint64_t wanted = strcmp(owners[k], "/usr/lib/libc.so.6") == 0 ? 0x20000 : 0;
+            wanted += strcmp(owners[k], cases[i].of_break) == 0 ? 1000 : 0;
+            wanted += strcmp(owners[k], cases[i].of_other) == 0 ? 500 : 0;
+            assert_int_equal(bytes_of(&f, REC_PART_LIVE, owners[k]), wanted);
+        }
+        close_fixture(&f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -475,6 +593,8 @@ int main(void)
         cmocka_unit_test(appended_tables_are_of_later_snapshots),
         cmocka_unit_test(what_an_allocator_says_divides_its_heap),
         cmocka_unit_test(memory_from_before_an_attach_is_named),
+        cmocka_unit_test(heap_is_of_the_allocator_that_mapped_it),
+        cmocka_unit_test(heap_from_before_an_attach_is_of_the_only_other_allocator),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

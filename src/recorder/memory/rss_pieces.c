@@ -3,7 +3,9 @@
 
 #include <string.h>
 
+#include "base/minmax.h"
 #include "base/search.h"
+#include "host/os/file.h"
 
 // The kernel's names of cairn's memory.
 #define SESSION_NAME "/memfd:cairn-session"
@@ -75,23 +77,104 @@ static const struct mapped_range *range_at(const struct cutting *c, uint64_t add
 static uint32_t node_at(const struct cutting *c, uint64_t address)
 {
     const struct mapped_range *range = range_at(c, address);
-    return range != NULL && range->row != MAPPING_ROW_HEAP
+    return range != NULL && !mapped_range_is_heap(range)
                ? c->what->aggregator->mappings.items[range->row].node
                : REC_NONE;
+}
+
+// Return the path of the module that made the call of `node`; 0: unknown.
+static rec_string module_of(const struct rss_process *what, uint32_t node)
+{
+    const struct stack_table *stacks = &what->aggregator->stacks;
+    const uint32_t frame = stacks->nodes.items[node].frame;
+    const uint32_t module = frame != REC_NONE ? stacks->frames.items[frame].module : REC_NONE;
+    return module != REC_NONE ? stacks->modules.items[module].path : 0;
 }
 
 // Return whether the allocator itself made the call of `node`, as jemalloc does. An executable that
 // has its own allocator maps for other reasons, too.
 static bool is_allocators(const struct cutting *c, uint32_t node)
 {
-    const struct stack_table *stacks = &c->what->aggregator->stacks;
     const struct rec_process *process = &c->what->process->record;
-    const uint32_t frame = stacks->nodes.items[node].frame;
-    if (frame == REC_NONE || stacks->frames.items[frame].module == REC_NONE) {
-        return false;
-    }
-    const rec_string path = stacks->modules.items[stacks->frames.items[frame].module].path;
+    const rec_string path = module_of(c->what, node);
     return path != 0 && path == process->allocator && path != process->executable;
+}
+
+// Whether two paths may be of one library: a program loads it by a name that is a link to the other
+// one, "libx.so.2" and "libx.so.2.0".
+static bool is_same_library(const char *a, const char *b)
+{
+    a = path_file_name(a);
+    b = path_file_name(b);
+    const size_t length = min_u64(strlen(a), strlen(b));
+    return length > 0 && strncmp(a, b, length) == 0 && (a[length] == '\0' || a[length] == '.') &&
+           (b[length] == '\0' || b[length] == '.');
+}
+
+// Return the module of an allocator as its hooks name it.
+static rec_string as_hooked(const struct rss_process *what, rec_string module)
+{
+    const struct string_table *strings = &what->aggregator->strings;
+    const struct process_allocator_vec *others = &what->process->allocators;
+    for (size_t i = 0; module != 0 && i < others->len; i++) {
+        if (is_same_library(string_table_get(strings, others->items[i].module),
+                            string_table_get(strings, module))) {
+            return others->items[i].module;
+        }
+    }
+    return module;
+}
+
+// Return the module of the allocator that has mapped a range of its own.
+static rec_string mapper_of(const struct cutting *c, const struct mapped_range *range)
+{
+    const struct rec_module *modules = c->what->aggregator->stacks.modules.items;
+    return range->row != MAPPING_ROW_HEAP
+               ? as_hooked(c->what, modules[range->row - MAPPING_ROW_HEAPS].path)
+               : 0;
+}
+
+// Whether an allocator besides libc's may have moved the break: tcmalloc does, and one without a
+// name may. Then not all of [heap] is glibc's.
+static bool is_break_shared(const struct rss_process *what)
+{
+    static const char *const mapping_only[] = {"jemalloc", "mimalloc", "snmalloc", "tbb"};
+    const struct process_allocator_vec *others = &what->process->allocators;
+    size_t known = 0;
+    for (size_t i = 0; i < others->len; i++) {
+        const char *name = string_table_get(&what->aggregator->strings, others->items[i].name);
+        for (size_t k = 0; k < ARRAY_LEN(mapping_only); k++) {
+            known += strcmp(name, mapping_only[k]) == 0;
+        }
+    }
+    return known < others->len;
+}
+
+rec_string
+rss_pieces_allocator(const struct rss_process *what, const struct rss_piece *piece, uint32_t node)
+{
+    const struct aggregator_process *process = what->process;
+    const struct process_allocator_vec *others = &process->allocators;
+    const rec_string mapper = node != REC_NONE ? as_hooked(what, module_of(what, node)) : 0;
+    if (!process->has_agent) {
+        return process->record.allocator; // all recorded blocks are of this one
+    }
+    if (others->len == 0) {
+        return what->libc;
+    }
+    for (size_t i = 0; i < others->len; i++) {
+        if (others->items[i].module == mapper) {
+            return mapper;
+        }
+    }
+    if (node != REC_NONE || piece->claim != HEAP_CLAIM_NONE) {
+        return 0;
+    }
+    if (process->is_late) { // glibc would have claimed it
+        const bool is_read = what->foreign != NULL && what->foreign->is_read;
+        return is_read && others->len == 1 ? others->items[0].module : 0;
+    }
+    return piece->apart_count == piece->live_count ? what->libc : 0;
 }
 
 static bool is_own_note(const struct cutting *c, uint64_t address)
@@ -169,6 +252,7 @@ static void judge_shape(const struct cutting *c, struct rss_piece *piece)
                           piece->end - piece->start <= ARENA_BYTES;
     if (is_arena || strcmp(piece->path, "[heap]") == 0) {
         piece->kind = REC_PART_KEPT;
+        piece->allocator = c->what->process->is_late ? 0 : c->what->libc;
     } else if (starts_with(piece->path, "[stack")) {
         piece->kind = REC_PART_STACK;
     } else if (starts_with(piece->path, "[v")) { // vdso, vvar, vsyscall: the kernel's code and data
@@ -191,16 +275,20 @@ static void judge(const struct cutting *c, struct rss_piece *piece)
     piece->node = REC_NONE;
     if (is_own_note(c, piece->start)) {
         piece->kind = REC_PART_OWN;
-    } else if (range != NULL && range->row == MAPPING_ROW_HEAP) {
+    } else if (range != NULL && mapped_range_is_heap(range)) {
         piece->kind = REC_PART_KEPT;
+        piece->allocator = mapper_of(c, range);
     } else if (range != NULL) {
         piece->node = c->what->aggregator->mappings.items[range->row].node;
         piece->kind = is_allocators(c, piece->node) ? REC_PART_KEPT : REC_PART_MAPPED;
+        piece->allocator = piece->kind == REC_PART_KEPT ? module_of(c->what, piece->node) : 0;
     } else if (area->is_accessible && is_known_stack(c, piece->start)) {
         piece->kind = REC_PART_STACK;
     } else if (claim_at(c, piece->start) != HEAP_CLAIM_NONE) {
         piece->kind = REC_PART_KEPT;
         piece->claim = claim_at(c, piece->start);
+        const bool is_break = strcmp(piece->path, "[heap]") == 0;
+        piece->allocator = is_break && is_break_shared(c->what) ? 0 : c->what->libc;
     } else {
         judge_shape(c, piece);
         (void)earlier_boundary(c, piece->start, &piece->is_earlier); // only whether
@@ -239,7 +327,7 @@ static bool goes_on(const struct rss_piece *last, const struct rss_piece *piece)
 {
     return last->area == piece->area && last->end == piece->start && last->kind == piece->kind &&
            last->node == piece->node && last->path == piece->path && last->claim == piece->claim &&
-           last->is_earlier == piece->is_earlier;
+           last->allocator == piece->allocator && last->is_earlier == piece->is_earlier;
 }
 
 static enum err push(struct cutting *c, const struct rss_piece *piece)

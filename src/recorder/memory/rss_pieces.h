@@ -14,6 +14,11 @@
 // if a thread's stack pointer is in it. Only shapes identify the mappings that libc makes
 // internally.
 // Memory with a live block is heap, whatever its shape (rss_split.h).
+//
+// Heap belongs to the allocator that mapped it: to the module whose code called mmap, if the call
+// was seen. libc's own calls are not. So in a process that was recorded from its start, the shapes
+// of glibc's areas are libc's, and in a late one what glibc's headers claim. Other memory with live
+// blocks is of the only allocator that it can be of; if there are several, that is unknown.
 // Context: H. Addresses of the program are only compared.
 #pragma once
 
@@ -51,6 +56,7 @@ struct foreign_heap {
     struct heap_claim_vec claims;  // owned; by address
     struct address_range_vec free; // owned; by address: free memory in the claims
     bool is_whole;                 // all free memory is known
+    bool is_read;                  // all heaps of that allocator were found
 };
 
 struct page_wants;
@@ -66,6 +72,7 @@ struct rss_process {
     const struct foreign_heap *foreign;   // NULL: none
     struct page_source pages;             // read is NULL: none
     bool is_heap_known;                   // the aggregator has all its live blocks
+    rec_string libc;                      // the module of its libc; 0: unknown
     // Read all wanted pages. Return whether events were counted meanwhile.
     bool (*read_pages)(void *context, struct page_wants *wants);
     void (*pause)(void *context); // each millisecond of a long map; NULL: none
@@ -82,9 +89,12 @@ struct rss_piece {
     uint32_t kind;    // enum rec_part_kind; REC_PART_KEPT: of the allocator
     uint32_t node;    // stack that mapped it, or REC_NONE
     enum heap_claim_kind claim;
-    bool is_earlier; // unnamed memory that the process had when it was attached to
+    rec_string allocator; // of REC_PART_KEPT: the module whose allocator has it; 0: unknown
+    bool is_by_blocks;    // only live blocks say that it is heap
+    bool is_earlier;      // unnamed memory that the process had when it was attached to
     // Set by rss_split, for pieces of the allocator:
     uint64_t live_count;
+    uint64_t apart_count;     // of these, blocks that may have a mapping of their own
     uint64_t requested_bytes; // in live blocks
     uint64_t extent_bytes;    // of these blocks with their headers and rounding
     uint64_t live_bytes;      // resident part of the live blocks
@@ -95,6 +105,11 @@ struct rss_piece {
 DEFINE_VEC(rss_piece_vec, struct rss_piece);
 
 void foreign_heap_release(struct foreign_heap *heap);
+
+// Return the allocator of memory with live blocks that no call and no claim says anything of.
+// `node` is the stack that mapped it, or REC_NONE. 0: unknown.
+rec_string
+rss_pieces_allocator(const struct rss_process *what, const struct rss_piece *piece, uint32_t node);
 
 // Append the pieces of all areas, by address, without their resident sizes.
 enum err rss_pieces_cut(const struct rss_process *what,

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "recorder/memory/rss_split.h"
 
+#include <string.h>
+
 #include "base/compiler.h"
 #include "base/hash.h"
 #include "base/minmax.h"
 #include "base/order.h"
 #include "base/search.h"
+#include "host/os/file.h"
 
 enum {
     PAGE = 4096,
@@ -95,10 +98,16 @@ static struct rss_piece *piece_at(const struct splitting *s, uint64_t address)
     return first < s->pieces.len && piece->start <= address ? piece : NULL;
 }
 
+// Whether a block of glibc's malloc may have a mapping of its own.
+static bool is_apart(uint64_t address, uint64_t size_bytes)
+{
+    return address % PAGE == MAPPED_HEAD && size_bytes >= MAPPED_MIN;
+}
+
 // Return the heap memory of a block of that size, its header included; see malloc.c of glibc.
 static struct address_range extent_of(uint64_t address, uint64_t size_bytes)
 {
-    if (address % PAGE == MAPPED_HEAD && size_bytes >= MAPPED_MIN) {
+    if (is_apart(address, size_bytes)) {
         return (struct address_range){.start = address - MAPPED_HEAD,
                                       .end = (address + size_bytes + PAGE - 1) &
                                              ~(uint64_t)(PAGE - 1)};
@@ -138,6 +147,7 @@ static void count_block(struct splitting *s,
 {
     const struct address_range extent = extent_of(address, block->size_bytes);
     piece->live_count++;
+    piece->apart_count += is_apart(address, block->size_bytes);
     piece->requested_bytes += block->size_bytes << block->shift;
     piece->extent_bytes += (extent.end - extent.start) << block->shift;
     s->requested_bytes += block->size_bytes << block->shift;
@@ -151,6 +161,10 @@ static void find_heap(struct splitting *s)
     for (size_t i = 0; i < s->pieces.len; i++) {
         struct rss_piece *piece = s->pieces.items + i;
         if (piece->live_count > 0 && piece->kind != REC_PART_OWN) {
+            piece->is_by_blocks = piece->kind != REC_PART_KEPT;
+            piece->allocator = piece->allocator != 0
+                                   ? piece->allocator
+                                   : rss_pieces_allocator(s->what, piece, piece->node);
             piece->kind = REC_PART_KEPT;
             piece->node = REC_NONE;
         }
@@ -361,7 +375,8 @@ static int compare_parts(const void *left, const void *right)
     const struct rec_part *b = right;
     return order_u64(a->kind, b->kind)
                ?: order_u64(a->path, b->path)
-               ?: order_u64(a->node, b->node);
+               ?: order_u64(a->node, b->node)
+               ?: order_u64(a->allocator, b->allocator);
 }
 
 static int compare_split_parts(const void *left, const void *right)
@@ -392,8 +407,9 @@ static void add_split_part(struct split_part *sum, const struct split_part *more
 // A map of tens of thousands of areas has few different parts.
 static enum err keep_part(struct splitting *s, const struct split_part *part)
 {
-    const uint64_t key = hash_mix(part->part.kind ^ (uint64_t)part->part.path << 8 ^
-                                  hash_mix(part->part.node ^ part->claim.inode << 1));
+    const uint64_t key = hash_mix(
+        part->part.kind ^ (uint64_t)part->part.path << 8 ^
+        hash_mix(part->part.node ^ part->claim.inode << 1 ^ (uint64_t)part->part.allocator << 32));
     uint32_t *recent = s->recent + key % RECENT_PARTS;
     struct split_part *same = *recent != 0 ? s->parts.items + *recent - 1 : NULL;
     if (same != NULL && compare_split_parts(same, part) == 0) {
@@ -412,14 +428,29 @@ static enum err push_part(struct splitting *s,
 {
     part.node = piece->node;
     part.areas = 1;
+    part.allocator = piece->allocator;
     TRY(string_table_intern_text(strings, path, &part.path));
     return keep_part(s, &(struct split_part){.part = part, .claim = claim_of(s, piece, &part)});
+}
+
+// Whether all that glibc has of a piece are blocks with a mapping of their own. What is beside them
+// is not its memory.
+static bool has_blocks_alone(const struct splitting *s, const struct rss_piece *piece)
+{
+    const char *path = string_table_get(&s->what->aggregator->strings, piece->allocator);
+    const char *name = path_file_name(path);
+    return piece->is_by_blocks && piece->apart_count == piece->live_count &&
+           (strncmp(name, "libc.so.", strlen("libc.so.")) == 0 ||
+            strncmp(name, "libc-2.", strlen("libc-2.")) == 0);
 }
 
 // Return the kind of a heap that is only partly in the aggregator.
 static const char *unknown_heap(const struct rss_process *what, const struct rss_piece *piece)
 {
     const uint32_t flags = what->process->record.flags;
+    if (what->is_heap_known) {
+        return "[beside large blocks of glibc]";
+    }
     switch (piece->claim) {
     case HEAP_CLAIM_CHUNKS:
         return what->foreign->is_whole ? "[heap of glibc, allocated before recording]"
@@ -455,7 +486,7 @@ push_heap(struct splitting *s, const struct rss_piece *piece, struct string_tabl
     live = min_u64(live, piece->rss_bytes);
     occupied = min_u64(occupied, piece->rss_bytes);
     occupied = max_u64(occupied, live);
-    const bool is_known = s->what->is_heap_known;
+    const bool is_known = s->what->is_heap_known && !has_blocks_alone(s, piece);
     const uint64_t size_bytes = piece->end - piece->start;
     const uint64_t spare_bytes =
         size_bytes > piece->extent_bytes ? size_bytes - piece->extent_bytes : 0;
@@ -492,7 +523,8 @@ push_heap(struct splitting *s, const struct rss_piece *piece, struct string_tabl
                                         .swap_bytes = is_known ? piece->swap_bytes : 0},
                       strings, piece->path));
     }
-    return is_known ? ERR_OK
+    const bool is_whole = is_known || (s->what->is_heap_known && other_bytes == 0);
+    return is_whole ? ERR_OK
                     : push_part(s, piece,
                                 (struct rec_part){.kind = REC_PART_REST,
                                                   .is_estimate = 1,

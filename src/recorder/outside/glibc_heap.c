@@ -384,7 +384,7 @@ enum err glibc_heap_read(const struct memory_areas *map,
                          const struct u64_vec *stack_tops,
                          struct foreign_heap *out)
 {
-    CLEANUP(foreign_heap_release) struct foreign_heap found = {.is_whole = true};
+    CLEANUP(foreign_heap_release) struct foreign_heap found = {.is_whole = true, .is_read = true};
     CLEANUP(reading_release)
     struct reading r = {.map = map,
                         .memory = memory,

@@ -272,6 +272,7 @@ static const struct rec_column part_columns[] = {
     COLUMN(rec_part, 8, rss_bytes),
     COLUMN(rec_part, 9, swap_bytes),
     COLUMN(rec_part, 10, repeated_bytes),
+    STRING(rec_part, 11, allocator),
 };
 
 static const struct rec_column survivor_columns[] = {

@@ -379,6 +379,7 @@ struct rec_part {
     uint64_t rss_bytes;
     uint64_t swap_bytes;
     uint64_t repeated_bytes; // of rss_bytes: as in rec_memory_snapshot
+    rec_string allocator;    // of heap: path of the module whose allocator has it; 0: unknown
 };
 
 // The live blocks of one stack that are on sparse pages of the heap, in the snapshots that have

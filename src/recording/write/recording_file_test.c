@@ -60,8 +60,8 @@ static void every_byte_of_every_table_has_a_column(void **state)
     static const struct {
         const char *table;
         size_t bytes; // size of fields named reserved, and of padding at the end
-    } uncovered[] = {
-        {"rss_samples", 4}, {"counters", 4}, {"threads", 4}, {"mappings", 4}, {"reallocs", 4}};
+    } uncovered[] = {{"rss_samples", 4}, {"counters", 4}, {"threads", 4},
+                     {"mappings", 4},    {"reallocs", 4}, {"parts", 4}};
     for (size_t i = 0; i < REC_TABLE_COUNT; i++) {
         const struct rec_table *table = &rec_tables[i];
         bool ids[UINT8_MAX + 1] = {true};

@@ -2,6 +2,7 @@
 // view_rss: the parts of resident memory: samples over time, breakdowns of memory snapshots by
 // kind, and the mappings of some breakdowns.
 #include "base/compiler.h"
+#include "profile/tables/rss_allocators.h"
 #include "views_json/layout/view_csv.h"
 #include "views_json/views/views.h"
 
@@ -80,6 +81,7 @@ static const struct column mapping_columns[] = {
     COLUMN(CELL_U32, mapping_row, pid),
     COLUMN(CELL_TEXT, mapping_row, kind),
     COLUMN_AS("path", CELL_STRING, mapping_row, part.path),
+    COLUMN_AS("allocator", CELL_STRING, mapping_row, part.allocator),
     COLUMN_AS("areas", CELL_U32, mapping_row, part.areas),
     COLUMN_AS("rss_bytes", CELL_U64, mapping_row, part.rss_bytes),
     COLUMN_AS("virtual_bytes", CELL_U64, mapping_row, part.virtual_bytes),
@@ -178,6 +180,43 @@ static MUST_USE enum err write_survivors(struct view *view,
         }
     }
     view_table(view, &TABLE("survivors", survivor_columns, rows.items, rows.len));
+    return ERR_OK;
+}
+
+// An allocator in one breakdown.
+struct allocator_row {
+    uint64_t time_ms; // of the breakdown
+    struct rss_allocator allocator;
+};
+
+DEFINE_VEC(allocator_row_vec, struct allocator_row);
+
+static const struct column allocator_columns[] = {
+    COLUMN(CELL_U64, allocator_row, time_ms),
+    COLUMN_AS("name", CELL_TEXT, allocator_row, allocator.name),
+    COLUMN_AS("module", CELL_STRING, allocator_row, allocator.module),
+    COLUMN_AS("live_bytes", CELL_U64, allocator_row, allocator.live_bytes),
+    COLUMN_AS("rounding_bytes", CELL_U64, allocator_row, allocator.rounding_bytes),
+    COLUMN_AS("kept_bytes", CELL_U64, allocator_row, allocator.kept_bytes),
+    COLUMN_AS("rest_bytes", CELL_U64, allocator_row, allocator.rest_bytes),
+};
+
+// Write the allocators of the breakdowns that list their mappings.
+static MUST_USE enum err write_allocators(struct view *view,
+                                          const struct rss_breakdown *rss_breakdown,
+                                          const struct flag_vec *details)
+{
+    CLEANUP(allocator_row_vec_release) struct allocator_row_vec rows = {0};
+    for (size_t i = 0; i < rss_breakdown->splits.len; i++) {
+        const struct rss_breakdown_split *split = &rss_breakdown->splits.items[i];
+        CLEANUP(rss_allocator_vec_release) struct rss_allocator_vec all = {0};
+        TRY(details->items[i] != 0 ? rss_allocators_list(view->profile, split, &all) : ERR_OK);
+        for (size_t k = 0; k < all.len; k++) {
+            TRY(allocator_row_vec_push(&rows, (struct allocator_row){.time_ms = split->time_ms,
+                                                                     .allocator = all.items[k]}));
+        }
+    }
+    view_table(view, &TABLE("allocators", allocator_columns, rows.items, rows.len));
     return ERR_OK;
 }
 
@@ -288,6 +327,7 @@ enum err view_rss(struct view *view,
     TRY(write_samples(view, rss_breakdown));
     write_kinds(view);
     TRY(write_survivors(view, rss_breakdown, details));
+    TRY(write_allocators(view, rss_breakdown, details));
     TRY(list_breakdowns(view, rss_breakdown, details, &rows));
     const struct table table = TABLE("breakdowns", breakdown_columns, rows.items, rows.len);
     if (view_nests(view)) {

@@ -398,6 +398,8 @@ export const rss = object({
   kinds: object({ count: num, key: texts, phrase: texts }),
   /** The call sites whose blocks keep almost empty pages resident at the moment. */
   survivors: object({ count: num, time_ms: nums, blocks: nums, block_bytes: nums, held_bytes: nums, oldest_ms: nums, newest_ms: nums, location: refs }),
+  /** The heap of each allocator at the moment. */
+  allocators: object({ count: num, time_ms: nums, name: texts, module: texts, live_bytes: nums, rounding_bytes: nums, kept_bytes: nums, rest_bytes: nums }),
   breakdowns,
   moment_ms: orNull(num),
   mappings: object({

@@ -170,6 +170,30 @@ function Mappings(props: { readonly answer: Rss }): JSX.Element {
   );
 }
 
+/** The heap of each allocator at the chosen moment, if there are several. */
+function Allocators(props: { readonly answer: Rss }): JSX.Element | null {
+  const { allocators, moment_ms } = props.answer;
+  const [selected, setSelected] = useState(-1);
+  const rows = range(allocators.count).filter((row) => allocators.time_ms[row] === moment_ms);
+  if (rows.length < 2) {
+    return null;
+  }
+  const columns: readonly Column[] = [
+    textColumn({ key: 'name', title: 'Allocator', widthPx: 110, narrowPx: 90 }, (row) => (allocators.module[row] === '' ? 'unknown' : allocators.name[row] ?? '')),
+    textColumn({ key: 'module', title: 'Module', widthPx: 240, narrowPx: 120, grows: true }, (row) => allocators.module[row] ?? '', (path) => <span class="mono">{path}</span>),
+    numberColumn('live', 'Live', 'bytes', 96, (row) => at(allocators.live_bytes, row)),
+    numberColumn('rounding', 'Rounding', 'bytes', 96, (row) => at(allocators.rounding_bytes, row)),
+    numberColumn('kept', 'Kept', 'bytes', 96, (row) => at(allocators.kept_bytes, row)),
+    numberColumn('rest', 'Not explained', 'bytes', 120, (row) => at(allocators.rest_bytes, row)),
+  ];
+  return (
+    <section data-testid="allocators">
+      <h2>Allocators</h2>
+      <DataTable label="Heap by allocator" columns={inOrder(columns, rows)} count={rows.length} selected={selected} onSelect={setSelected} />
+    </section>
+  );
+}
+
 /** Which blocks keep almost empty pages of the heap resident at the chosen moment. */
 function Survivors(props: { readonly answer: Rss }): JSX.Element | null {
   const { breakdowns, survivors, code, moment_ms } = props.answer;
@@ -251,6 +275,7 @@ function Drawing(props: { readonly answer: Rss; readonly isSplit: boolean }): JS
         </div>
       ) : null}
       {isSplit ? <RssBreakdown answer={answer} /> : <Samples answer={answer} />}
+      <Allocators answer={answer} />
       <Survivors answer={answer} />
       {answer.moment_ms === null ? null : <h2>{`Mappings after ${formatMs(answer.moment_ms)}`}</h2>}
       <Mappings answer={answer} />

@@ -24,6 +24,7 @@ struct fixture {
     struct u64_vec tops;
     struct u64_vec pointers;
     struct foreign_heap foreign;
+    rec_string libc;
     struct memory_areas map;
     struct rec_memory_snapshot snapshot;
     struct rss_tables tables;
@@ -83,6 +84,7 @@ static inline void split(struct fixture *f)
         .foreign = f->foreign.claims.len > 0 ? &f->foreign : NULL,
         .pages = {.read = read_pages, .context = f},
         .is_heap_known = !f->is_partial,
+        .libc = f->libc,
     };
     assert_int_equal(
         rss_split(&what, &f->map, SNAPSHOT, &f->aggregator.strings, &f->snapshot, &f->tables),

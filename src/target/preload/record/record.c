@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "target/preload/record/record.h"
 
+#include "base/hash.h"
 #include "target/preload/process/missed_events.h"
 #include "target/preload/python/python_stack.h"
 #include "target/preload/record/record_bytes.h"
@@ -82,6 +83,12 @@ uint32_t record_slot_of_caller(struct thread_state *t, const struct unwind_regs 
 {
     const uint32_t slot = find_slot(t, caller);
     return slot != STACK_SLOT_NONE && still_ours(t) ? slot : STACK_SLOT_NONE;
+}
+
+uint32_t record_slot_of_frame(struct thread_state *t, uint64_t pc)
+{
+    const struct unwind_frame frame = {.pc = pc, .name = stack_name(0, pc)};
+    return slot_of(t, &(struct stack_view){.frames = &frame, .count = 1, .name = frame.name});
 }
 
 // Record an event that has a stack. The guard is held.

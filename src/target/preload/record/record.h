@@ -46,6 +46,9 @@ void record_free(const void *block);
 // STACK_SLOT_NONE. The guard is held.
 uint32_t record_slot_of_caller(struct thread_state *t, const struct unwind_regs *caller);
 
+// The same of a stack of one frame: nothing is walked.
+uint32_t record_slot_of_frame(struct thread_state *t, uint64_t pc);
+
 // Record EVENT_ALLOC or EVENT_REALLOC with the stack in `slot` (or STACK_SLOT_NONE). The guard is
 // held.
 void record_block(struct thread_state *t, const struct event *event, uint32_t slot);

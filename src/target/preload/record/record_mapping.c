@@ -93,9 +93,10 @@ void record_mapping(const struct unwind_regs *caller, const struct mapping_chang
         }
         return;
     }
-    // The caller of an unmapping does not matter, nor does an allocator's: the empty stack.
-    const bool has_stack = numbered.size_bytes != 0 && numbered.kind != WIRE_MAPPING_HEAP;
-    const uint32_t slot = has_stack ? record_slot_of_caller(t, caller) : 0;
+    // The caller of an unmapping does not matter, and of an allocator only which one it is.
+    const uint32_t slot = numbered.size_bytes == 0             ? 0
+                          : numbered.kind == WIRE_MAPPING_HEAP ? record_slot_of_frame(t, caller->pc)
+                                                               : record_slot_of_caller(t, caller);
     if (slot != STACK_SLOT_NONE) {
         record_mapping_send(t, &numbered, slot);
     }
