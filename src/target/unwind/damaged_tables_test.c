@@ -16,6 +16,7 @@
 
 #include "base/compiler.h"
 #include "base/hash.h"
+#include "base/test_support/by_night.h"
 #include "target/unwind/cfi/cfi.h"
 #include "target/unwind/cfi/rule.h"
 #include "target/unwind/cfi/rule_compile.h"
@@ -122,7 +123,7 @@ static void run_all(const void *code)
 {
     struct copy copy;
     copy_tables(code, &copy);
-    unsigned rounds = getenv("CAIRN_TEST_LONG") != NULL ? 200000 : 3000;
+    unsigned rounds = getenv("CAIRN_TEST_LONG") != NULL ? 200000 : 3000 / step_by_day(3);
     assert_true(run_at(&copy.table, (uint64_t)code));
     for (unsigned i = 0; i < rounds; i++) {
         damage_and_run(&copy, 20);

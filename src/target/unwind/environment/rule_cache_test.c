@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/compiler.h"
+#include "base/test_support/by_night.h"
 #include "target/unwind/cfi/rule.h"
 #include "target/unwind/cfi/rule_compile.h"
 #include "target/unwind/environment/module_table.h"
@@ -135,7 +136,7 @@ static void threads_see_right_rules_while_others_write_and_flush(void **state)
         workers[i].seed = i + 1;
         assert_int_equal(pthread_create(&workers[i].thread, NULL, look_up, &workers[i]), 0);
     }
-    for (unsigned i = 0; i < 2000; i++) {
+    for (unsigned i = 0; i < 2000; i += step_by_day(3)) {
         rule_cache_flush();
         for (uint64_t k = 0; k < 100; k++) {
             (void)rule_cache_get(rule_cache_view(), pc_of(k));
