@@ -7,12 +7,17 @@ import os
 import pathlib
 import signal
 import subprocess
+import sys
 
 os.environ["XDG_CONFIG_HOME"] = "/dev/null"
 os.environ.pop("CAIRN_OPTIONS", None)
 BUILD = pathlib.Path(os.environ.get("CAIRN_BUILD", pathlib.Path(__file__).parents[1] / "build")).resolve()
 if os.environ.get("CAIRN_NIGHTLY"):
     os.environ["XDG_CACHE_HOME"] = str(BUILD / "tests" / "no_cache")
+
+# The tests' own modules are compiled once for all entries, and beside the build, not beside the sources.
+sys.pycache_prefix = str(BUILD / "tests" / "pycache")
+sys.dont_write_bytecode = False
 
 # `make test &` in a script starts us with these ignored, and a program that is started keeps that: a test
 # that sends one would wait for ever. (nohup's SIGHUP stays ignored, as the user wishes.)

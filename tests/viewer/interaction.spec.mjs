@@ -14,7 +14,7 @@ const stage = withStage(async () => {
 
 describe('addresses', () => {
   it('lose the token at once', async () => {
-    await viewer.open('#/summary');
+    await viewer.load('#/summary');
     assert.equal(new URL(page.url()).search, '');
   });
 
@@ -23,7 +23,7 @@ describe('addresses', () => {
     const other = http.createServer((request, response) => { seen.push(JSON.stringify([request.url, request.headers])); response.end('<p>hello'); });
     await new Promise((resolve) => { other.listen(0, '127.0.0.1', resolve); });
     const tab = await stage.newPage();
-    await viewer.open('#/summary');
+    await viewer.load('#/summary');
     await tab.goto(`http://127.0.0.1:${other.address().port}/`);
     await tab.getByText('hello').waitFor();
     await new Promise((resolve) => { other.close(resolve); other.closeAllConnections(); });
@@ -44,7 +44,7 @@ describe('addresses', () => {
 
   for (const view of someOf(['summary', 'peak', 'bottom-up', 'functions', 'top-down', 'flame', 'charts', 'sizes', 'leaks', 'threads', 'rss', 'source'], 4)) {
     it(`lead to ${view}, and its tab leads there too`, async () => {
-      await viewer.open(`#/${view}`);
+      await viewer.load(`#/${view}`);
       assert.equal(await page.locator('main').getAttribute('data-view'), view);
       await viewer.follow('#/summary');
       await page.getByTestId(`tab-${view}`).click();
