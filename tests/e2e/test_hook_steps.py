@@ -49,6 +49,11 @@ def test_a_handler_between_a_hook_and_what_an_earlier_one_deferred(record):
     assert_all_counted(run(record, "1", FREE_OLD, 45, 45, 1, 1500 if IS_NIGHTLY else 300, 1))
 
 
+@pytest.mark.parametrize("hook", [MALLOC, FREE_OLD])
+def test_a_block_of_a_handler_that_another_thread_frees_before_it_is_sent(record, hook):
+    assert_all_counted(run(record, "always", hook, 0, 60, 0, 0, 1, "g"))
+
+
 @pytest.mark.parametrize("gap", [5, 20, 40, 60])
 def test_a_handler_that_ends_the_process_in_a_hook(record, gap):
     """What it did in the middle of that hook is counted, though the hook never ends."""

@@ -2,19 +2,21 @@
 // hook_steps: a signal handler that allocates and frees interrupts a hook after any of its
 // instructions, by the processor's trap flag (x86-64).
 //
-//   hook_steps HOOK FIRST LAST GAP_FIRST GAP_LAST GAP_STEP [t|x]
+//   hook_steps HOOK FIRST LAST GAP_FIRST GAP_LAST GAP_STEP [t|x|g]
 //
 // HOOK is 0 (malloc), 1 (calloc), 2 (realloc), 3 (free of a new block) or 4 (of an old one). The
 // handler runs after instruction number FIRST, FIRST + 1 and so on to LAST or to the hook's last
 // one, and in the same call a second time, each gap later (none: 0 0 1). An instruction counts if
 // it is not libc's: libc's allocator cannot be interrupted by its user. t: another thread has
 // allocated before, so events have stamps. x: the handler ends the process after its second time.
+// g: another thread frees what the handler keeps, before the handler returns.
 //
 // Prints how often main allocated and freed (call_*), and how often the handler did (handle_*). The
 // handler begins by freeing the block that it kept the last time.
 #include <link.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -33,8 +35,10 @@ static struct {
     uintptr_t start, end;
 } g_libc[LIBC_PARTS]; // and its loader
 
-static int g_hook;           // that is interrupted
-static bool g_exits;         // in the handler
+static int g_hook;              // that is interrupted
+static bool g_exits;            // in the handler
+static _Atomic(void *) g_given; // to the other thread
+static bool g_gives;
 static unsigned g_step;      // of this call
 static unsigned g_first;     // instruction
 static unsigned g_second;    // the same: none
@@ -88,6 +92,13 @@ static void handle(void)
     handle_free(g_kept);
     g_kept = handle_malloc(24);
     handle_free(handle_malloc(40));
+    if (g_gives) {
+        g_handled[1]++;
+        g_given = g_kept;
+        g_kept = NULL;
+        while (g_given != NULL) {
+        }
+    }
 }
 
 static void print_counts(void)
@@ -186,6 +197,28 @@ static void *allocate_once(void *unused)
     return NULL;
 }
 
+static void *free_given(void *unused)
+{
+    for (;;) {
+        void *given = g_given;
+        if (given != NULL) {
+            free(given);
+            free(malloc(24)); // at the same address
+            g_given = NULL;
+        }
+    }
+    return unused;
+}
+
+static void let_another_thread_free(void)
+{
+    pthread_t thread;
+    g_gives = true;
+    if (pthread_create(&thread, NULL, free_given, NULL) != 0) {
+        abort();
+    }
+}
+
 static void let_another_thread_allocate(void)
 {
     pthread_t thread;
@@ -207,6 +240,9 @@ int main(int argc, char **argv)
     g_exits = argc > 7 && argv[7][0] == 'x';
     if (argc > 7 && argv[7][0] == 't') {
         let_another_thread_allocate();
+    }
+    if (argc > 7 && argv[7][0] == 'g') {
+        let_another_thread_free();
     }
     g_hook = HOOKS; // none: the stacks are new, and lanes may be opened with signals blocked
     call_hooks();

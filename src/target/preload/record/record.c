@@ -131,10 +131,10 @@ static void expect(const struct thread_state *t, enum lane_pending which, uint64
     atomic_signal_fence(memory_order_seq_cst);
 }
 
-static bool is_expected(const struct thread_state *t, enum lane_pending which)
+static uint64_t expected_stamp(const struct thread_state *t, enum lane_pending which)
 {
     return atomic_load_explicit(&t->producer.lane->pending_stamps[which],
-                                memory_order_relaxed) != 0; // our own
+                                memory_order_relaxed); // our own
 }
 
 static void expect_no_more(const struct thread_state *t, enum lane_pending which)
@@ -293,6 +293,21 @@ static bool keep_of_stopped(struct event *event, uint32_t recording)
     return true;
 }
 
+// Note when an event happened that is sent later, and announce it. Other threads may act on it
+// before it is sent, also the first ones beside a thread that is alone until then.
+static void date(struct thread_state *t, struct event *event)
+{
+    struct lane_producer *p = &t->producer;
+    event->stamp = is_ordered(p->session) ? stamp_now(p->session) : p->alone_stamp;
+    if (is_ordered(p->session) && event->kind == EVENT_FREE && p->freed != NULL) {
+        (void)freed_table_note(p->freed, event->address, event->stamp);
+    }
+    // The oldest counts. Each event changes the word, so that record_no_deferred notices it.
+    const uint64_t before = expected_stamp(t, LANE_PENDING_DEFERRED);
+    const uint64_t stamp = event->freed.stamp != 0 ? event->freed.stamp : event->stamp;
+    expect(t, LANE_PENDING_DEFERRED, before != 0 ? before - 1 : stamp);
+}
+
 // Handle an event that found the guard held, or recording over.
 static NOINLINE void without_guard(enum event_kind kind,
                                    uint64_t address,
@@ -312,15 +327,7 @@ static NOINLINE void without_guard(enum event_kind kind,
         if (recording >= SESSION_RECORD_BYTES && !record_bytes_keeps(t, &event, recording)) {
             return;
         }
-        if (is_ordered(t->producer.session) && event.stamp == 0) {
-            event.stamp = stamp_now(t->producer.session);
-            if (kind == EVENT_FREE) {
-                (void)freed_table_note(t->producer.freed, address, event.stamp);
-            }
-            if (!is_expected(t, LANE_PENDING_DEFERRED)) { // the oldest counts
-                expect(t, LANE_PENDING_DEFERRED, freed.stamp != 0 ? freed.stamp : event.stamp);
-            }
-        }
+        date(t, &event);
         if (recording != SESSION_RECORD_ALL && !keep_of_stopped(&event, recording)) {
             return;
         }
@@ -479,9 +486,17 @@ void record_deferred(void *context, const struct deferred_event *deferred)
     t->producer.given_stamp = 0;
 }
 
-void record_no_deferred(const struct thread_state *t)
+uint64_t record_expected_deferred(const struct thread_state *t)
 {
-    expect_no_more(t, LANE_PENDING_DEFERRED);
+    return expected_stamp(t, LANE_PENDING_DEFERRED);
+}
+
+bool record_no_deferred(const struct thread_state *t, uint64_t expected)
+{
+    // Release: pairs with the recorder's acquire; the expected events have been published.
+    return atomic_compare_exchange_strong_explicit(
+        &t->producer.lane->pending_stamps[LANE_PENDING_DEFERRED], &expected, 0,
+        memory_order_release, memory_order_relaxed);
 }
 
 // Return the thread's state, whose last events are asked for.

@@ -10,6 +10,7 @@
 // session the functions do nothing.
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -56,8 +57,12 @@ void record_block(struct thread_state *t, const struct event *event, uint32_t sl
 // Send one deferred event, for deferred_drain. `context` is the thread_state, under the guard.
 void record_deferred(void *context, const struct deferred_event *deferred);
 
-// Note that all deferred events of the thread have been sent.
-void record_no_deferred(const struct thread_state *t);
+// Return what announces the deferred events of the thread; 0: nothing.
+uint64_t record_expected_deferred(const struct thread_state *t);
+
+// Note that all deferred events of the thread have been sent. False, and nothing is changed: a
+// handler has come since record_expected_deferred returned `expected`.
+bool record_no_deferred(const struct thread_state *t, uint64_t expected);
 
 // Return the address that the calling thread last recorded as allocated, or as freed; 0 if it was
 // forgotten since. So a caller finds out whether a function that allocates or frees passes through

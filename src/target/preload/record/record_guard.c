@@ -53,8 +53,11 @@ static void send_name(struct thread_state *t)
 // Send the events of handlers. The guard is held.
 static void send_deferred_events(struct thread_state *t)
 {
-    deferred_drain(&t->deferred, record_deferred, t);
-    record_no_deferred(t);
+    uint64_t expected;
+    do {
+        expected = record_expected_deferred(t);
+        deferred_drain(&t->deferred, record_deferred, t);
+    } while (!record_no_deferred(t, expected));
 }
 
 // Take the guard, bring the state up to date, and send what handlers have left.

@@ -185,7 +185,9 @@ ALWAYS_INLINE void nursery_put(struct lane_producer *p,
     struct nursery *n = &lane->nursery;
     const size_t place = (size_t)(block - lane_nursery_tables(lane)->blocks);
     if (UNLIKELY(p->is_ordered)) {
-        *nursery_since(lane, block) = freed_table_latest(p->freed, address);
+        // If it was allocated earlier, another thread may have freed it since.
+        *nursery_since(lane, block) =
+            LIKELY(p->given_stamp == 0) ? freed_table_latest(p->freed, address) : p->given_stamp;
     }
     n->touched[place / 64] |= (uint64_t)1 << place % 64;
     n->uses[slot % NURSERY_USES] = (uint8_t)n->epoch;
