@@ -135,7 +135,7 @@ static void guard_against_oom(struct recorder_state *s, uint64_t now_ms)
     const struct memory_headroom headroom =
         memory_headroom_of(proc_cgroup, s->options->cgroup_root, "/proc");
     bool just_near = false;
-    if (oom_guard_look(&s->oom_guard, &headroom, now_ms, &just_near)) {
+    if (oom_guard_look(&s->oom_guard, &headroom, drain_events(&s->drain), now_ms, &just_near)) {
         (void)checkpoint_request(&s->checkpoint, now_ms); // no request waits for this one
     }
     if (just_near) {

@@ -72,8 +72,7 @@ static bool awaits_snapshot(const struct recorder_state *s)
 static bool is_quiet(const struct recorder_state *s)
 {
     return s->clock.is_running && !recorder_is_ending(s) && !is_attaching(s) &&
-           !hears_of_programs(s) && !awaits_snapshot(s) && !s->checkpoint.is_wanted &&
-           drain_is_quiet(&s->drain);
+           !hears_of_programs(s) && !awaits_snapshot(s) && drain_is_quiet(&s->drain);
 }
 
 // Return how long nothing is due.
@@ -88,6 +87,9 @@ static uint64_t sleep_ms_of(const struct recorder_state *s, uint64_t now_ms)
     }
     if (s->unjudged_ms != 0) { // a snapshot is judged soon after it
         due_ms = min_u64(due_ms, s->unjudged_ms + JUDGE_MS);
+    }
+    if (s->checkpoint.is_wanted) { // it follows when all is known that was before its request
+        due_ms = min_u64(due_ms, now_ms + SETTLE_MS);
     }
     if (s->has_ended) {
         due_ms = min_u64(due_ms, s->next_stranger_check_ms);

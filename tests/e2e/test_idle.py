@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A program that sleeps costs its recorder next to nothing: two wakes a second and 0.2 % of a processor, over
 all processes of the recorder, whatever the options. What the program does afterwards is recorded as ever."""
+import json
 import os
 import pathlib
 import signal
@@ -11,6 +12,7 @@ import pytest
 
 from cairn_run import CAIRN, PROGRAMS, Recording, environment
 from conversation import ctl
+from test_oom_guard import Group
 from waiting import DEADLINE_SECONDS, is_served, read_until, wait_until
 
 WAKES_PER_SECOND = 2
@@ -25,17 +27,17 @@ def children_of(pid):
 class Sleeping:
     """A recorded program that sleeps, for use in a with statement; `threads` besides the first."""
 
-    def __init__(self, scratch, threads=0, options=(), attaches=False):
+    def __init__(self, scratch, threads=0, options=(), attaches=False, variables=None):
         self.path = scratch / "idle.cairn"
         program = [PROGRAMS / "sleeper", str(threads)]
         record = [CAIRN, "record", "-q", "-o", self.path, *options]
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "env": environment()}
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "env": environment(variables)}
         self.program = subprocess.Popen(program if attaches else [*record, "--", *program], **pipes)
         read_until(self.program.stdout.fileno(), b"done\n")
         self.recorder = self.program
         if attaches:
             self.recorder = subprocess.Popen([*record, "-p", str(self.program.pid)], stdin=subprocess.DEVNULL,
-                                             stdout=subprocess.DEVNULL, env=environment())
+                                             stdout=subprocess.DEVNULL, env=environment(variables))
         wait_until(self.is_answered, "the recorder's answer")
         self.target = self.program.pid if attaches else next(
             child for child in children_of(self.recorder.pid) if self.name_of(child) == "sleeper")
@@ -120,6 +122,19 @@ def test_an_attached_program_with_all_that_serves_it(scratch):
     with Sleeping(scratch, 4, options, attaches=True) as sleeping:
         wait_until(lambda: is_served(scratch / "socket"), "the server")
         sleeping.assert_idle(3)
+
+
+def test_a_program_with_little_memory_left(scratch):
+    """Less than it could touch within a second: the file has its heap, so a look a second is enough."""
+    group = Group(scratch / "cgroup")
+    group.use(900000)
+    with Sleeping(scratch, 4, ["--oom-guard", "--checkpoint-interval", "0"],
+                  variables={"CAIRN_CGROUP_ROOT": str(scratch / "cgroup")}) as sleeping:
+        wait_until(sleeping.path.exists, "a checkpoint")
+        sleeping.assert_idle(3)
+        assert Recording(sleeping.path, None).totals["allocations"] >= 5
+        group.use(990000)  # and it is still seen
+        wait_until(lambda: "memory limit near" in json.dumps(Recording(sleeping.path, None).report["marks"]), "the mark")
 
 
 @pytest.mark.nightly

@@ -11,6 +11,7 @@ enum {
     GROWTH_PART = 512, // that is worth another checkpoint
     AGAIN_MS = 1000,
     STALL_PERCENT = 10,
+    SAVE_AGAIN_MS = 10000, // between two checkpoints of rests
 };
 
 #define TOUCHED_PER_MS ((UINT64_C(8) << 30) / MS_PER_S) // bytes, by a program of some threads
@@ -31,8 +32,31 @@ growth_of_a_second(const struct oom_guard *guard, uint64_t used_bytes, uint64_t 
     return (used_bytes - guard->last_bytes) / passed_ms * MS_PER_S;
 }
 
+// Note how long nothing has been recorded. Return whether a checkpoint is to have what was.
+// `lasts_ms`: how long what is left lasts at least.
+static bool
+look_at_rest(struct oom_guard *guard, uint64_t lasts_ms, uint64_t events, uint64_t now_ms)
+{
+    if (!guard->has_looked || events != guard->events) {
+        guard->events = events;
+        guard->changed_ms = now_ms;
+        guard->is_saved = false;
+    }
+    const bool may_save = guard->saved_ms == 0 || now_ms >= guard->saved_ms + SAVE_AGAIN_MS;
+    const bool is_due = lasts_ms < MS_PER_S && !guard->is_saved && may_save &&
+                        now_ms >= guard->changed_ms + MS_PER_S;
+    guard->is_saved = guard->is_saved || is_due;
+    guard->saved_ms = is_due ? now_ms : guard->saved_ms;
+    guard->rest_next_ms = next_whole_u64(now_ms, MS_PER_S);
+    if (!guard->is_saved) {
+        guard->rest_next_ms = min_u64(now_ms + lasts_ms, guard->rest_next_ms);
+    }
+    return is_due;
+}
+
 bool oom_guard_look(struct oom_guard *guard,
                     const struct memory_headroom *headroom,
+                    uint64_t events,
                     uint64_t now_ms,
                     bool *just_near)
 {
@@ -46,16 +70,16 @@ bool oom_guard_look(struct oom_guard *guard,
         guard->near_until_ms = now_ms + NEAR_MS;
     }
     guard->is_near = now_ms < guard->near_until_ms;
+    const uint64_t lasts_ms = limit == 0 ? MS_PER_S : max_u64(left / TOUCHED_PER_MS, LOOK_MS);
+    const bool is_saving = look_at_rest(guard, lasts_ms, events, now_ms);
     guard->last_ms = now_ms;
     guard->last_bytes = used;
     guard->has_looked = true;
     guard->next_ms = now_ms + LOOK_MS;
-    const uint64_t lasts_ms = limit == 0 ? MS_PER_S : max_u64(left / TOUCHED_PER_MS, LOOK_MS);
-    guard->rest_next_ms = min_u64(now_ms + lasts_ms, next_whole_u64(now_ms, MS_PER_S));
     *just_near = guard->is_near && !was_near;
     const bool has_grown = used > guard->written_bytes + limit / GROWTH_PART;
     if (!guard->is_near || (was_near && (!has_grown || now_ms < guard->written_ms + AGAIN_MS))) {
-        return false;
+        return is_saving;
     }
     guard->written_ms = now_ms;
     guard->written_bytes = used;

@@ -9,6 +9,8 @@
 // second. A program that lives near its limit without growing costs nothing more.
 // It looks every 50 ms. While the recorder rests it looks as often as memory that was allocated
 // before can be touched, up to a second apart: at 8 GiB a second, what is left lasts until then.
+// Where less is left, a checkpoint is due when nothing has been recorded for a second: it has the
+// heap as it stays, so a kill costs nothing, and a look a second is enough from then on.
 // Context: H; pure. The caller reads the memory and gives the time.
 #pragma once
 
@@ -26,6 +28,10 @@ struct oom_guard {
     uint64_t near_until_ms;
     uint64_t written_ms; // of the latest checkpoint that it asked for
     uint64_t written_bytes;
+    uint64_t events;     // at the latest look
+    uint64_t changed_ms; // time of the first look with so many
+    uint64_t saved_ms;   // of the latest checkpoint of a rest; 0: none
+    bool is_saved;       // all events are in one
     bool has_looked;
     bool is_near;
 };
@@ -33,9 +39,10 @@ struct oom_guard {
 // Return whether it is time to look. `is_resting`: the recorder rests.
 bool oom_guard_is_due(const struct oom_guard *guard, bool is_resting, uint64_t now_ms);
 
-// Take a reading. Return whether a checkpoint is due; *just_near is true if the limit has become
-// near with this reading.
+// Take a reading, after so many events. Return whether a checkpoint is due; *just_near is true if
+// the limit has become near with this reading.
 bool oom_guard_look(struct oom_guard *guard,
                     const struct memory_headroom *headroom,
+                    uint64_t events,
                     uint64_t now_ms,
                     bool *just_near);

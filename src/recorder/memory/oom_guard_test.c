@@ -82,7 +82,8 @@ static void checkpoints_come_when_the_limit_is_near(void **state)
                                                      .stall_percent = step->stall_percent};
             bool just_near = false;
             assert_true(oom_guard_is_due(&guard, false, step->now_ms));
-            const bool is_due = oom_guard_look(&guard, &headroom, step->now_ms, &just_near);
+            const bool is_due =
+                oom_guard_look(&guard, &headroom, step->now_ms, step->now_ms, &just_near);
             if (is_due != (step->outcome != NOTHING) || just_near != (step->outcome == NEAR)) {
                 fail_msg("%s, step %zu: due %d, near %d", cases[i].what, k, is_due, just_near);
             }
@@ -97,7 +98,7 @@ static void an_unknown_limit_is_never_near(void **state)
     struct oom_guard guard = {0};
     bool just_near = true;
     const struct memory_headroom nothing = {.stall_percent = 99};
-    assert_false(oom_guard_look(&guard, &nothing, 1, &just_near));
+    assert_false(oom_guard_look(&guard, &nothing, 0, 1, &just_near));
     assert_false(just_near);
 }
 
@@ -119,10 +120,42 @@ static void looks_are_rarer_during_a_rest_but_in_time(void **state)
         const struct memory_headroom headroom = {.limit_bytes = cases[i].limit_mib * MIB,
                                                  .used_bytes = cases[i].used_mib * MIB};
         bool just_near;
-        (void)oom_guard_look(&guard, &headroom, 100, &just_near);
+        (void)oom_guard_look(&guard, &headroom, 0, 100, &just_near);
         assert_true(oom_guard_is_due(&guard, false, 150));
         assert_false(oom_guard_is_due(&guard, true, cases[i].next_ms - 1));
         assert_true(oom_guard_is_due(&guard, true, cases[i].next_ms + 1));
+    }
+}
+
+// Near its limit, a rest is looked at often only until a checkpoint has what was recorded.
+static void a_rest_is_saved_once(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t now_ms;
+        uint64_t events;
+        bool is_due;       // a checkpoint
+        uint64_t next_ms;  // of a look during the rest
+        uint64_t left_mib; // of 1024
+    } steps[] = {
+        {100, 5, false, 161, 500},     {1099, 5, false, 1160, 500},
+        {1100, 5, true, 2000, 500},    {2000, 5, false, 3000, 500},
+        {3000, 5, false, 4000, 450},   {3100, 6, false, 3161, 500}, // it has gone on
+        {4200, 6, false, 4261, 500},                                // too soon for another one
+        {11099, 6, false, 11160, 500}, {11100, 6, true, 12000, 500},
+        {12000, 6, false, 13000, 500},
+    };
+    struct oom_guard guard = {0};
+    for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+        bool just_near;
+        const struct memory_headroom headroom = {.limit_bytes = 1024 * MIB,
+                                                 .used_bytes = (1024 - steps[i].left_mib) * MIB};
+        assert_int_equal(
+            oom_guard_look(&guard, &headroom, steps[i].events, steps[i].now_ms, &just_near),
+            steps[i].is_due);
+        assert_false(just_near);
+        assert_false(oom_guard_is_due(&guard, true, steps[i].next_ms - 1));
+        assert_true(oom_guard_is_due(&guard, true, steps[i].next_ms));
     }
 }
 
@@ -132,6 +165,7 @@ int main(void)
         cmocka_unit_test(checkpoints_come_when_the_limit_is_near),
         cmocka_unit_test(an_unknown_limit_is_never_near),
         cmocka_unit_test(looks_are_rarer_during_a_rest_but_in_time),
+        cmocka_unit_test(a_rest_is_saved_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
