@@ -16,7 +16,7 @@
 #include "recorder/recorder_state.h"
 
 enum {
-    SHORT_OPEN_MS = 5000,
+    MORE_MS = 1000,   // than --duration, for attaching
     OTHERS_MS = 1000, // more for the other processes, after one is open
     HEAR_MS = 2,      // between two looks at signals
     OMITTED_NAMED_MAX = 16,
@@ -221,14 +221,19 @@ static bool are_all_over(const struct recorder_state *s)
     return are_over;
 }
 
-// Wait for all processes of the user's choice. Of those that were found by name some may take
-// longer than the others, which do not wait for them. A recording of a certain duration does not
-// wait much longer than that.
-static void await_open(const struct recorder_state *s)
+// Return until when a process may be attached to. A recording of a certain duration does not wait
+// much longer than that.
+static uint64_t end_of_attaching(const struct recorder_state *s)
 {
     const uint64_t duration_ms = s->options->run.duration_ms;
-    uint64_t end_ms =
-        duration_ms != 0 ? clock_monotonic_ms() + max_u64(duration_ms, SHORT_OPEN_MS) : UINT64_MAX;
+    return duration_ms != 0 ? clock_monotonic_ms() + duration_ms + MORE_MS : UINT64_MAX;
+}
+
+// Wait for all processes of the user's choice. Of those that were found by name some may take
+// longer than the others, which do not wait for them.
+static void await_open(const struct recorder_state *s)
+{
+    uint64_t end_ms = end_of_attaching(s);
     bool is_any = false;
     while (s->joining.len > 0 && !are_all_over(s) && clock_monotonic_ms() < end_ms &&
            !attach_step_is_late(s->joining.items[0].step)) {
@@ -415,7 +420,8 @@ void recorder_attach_tell_stop(const struct recorder_state *s,
 }
 
 // Wait for the step of a process of the user's choice, as long as he does.
-static enum err await_begin(struct recorder_state *s, size_t index, struct err_info *info)
+static enum err
+await_begin(struct recorder_state *s, size_t index, uint64_t end_ms, struct err_info *info)
 {
     const struct joining *joining = s->joining.items + index;
     while (!attach_step_await(joining->step, HEAR_MS)) {
@@ -424,7 +430,7 @@ static enum err await_begin(struct recorder_state *s, size_t index, struct err_i
         if (s->is_stopped) {
             return err_set(info, ERR_CANCELLED, "attaching was interrupted");
         }
-        if (attach_step_is_late(joining->step)) {
+        if (attach_step_is_late(joining->step) || clock_monotonic_ms() >= end_ms) {
             return recorder_join_is_late(joining, info);
         }
     }
@@ -456,9 +462,10 @@ enum err recorder_attach_begin(struct recorder_state *s, struct err_info *info)
     if (s->options->attaches_by_name) {
         return await_named(s);
     }
+    const uint64_t end_ms = end_of_attaching(s);
     while (s->joining.len > 0) {
         TRY(recorder_join_begin(s, s->joining.items, 0, info));
-        TRY(await_begin(s, 0, info));
+        TRY(await_begin(s, 0, end_ms, info));
     }
     return ERR_OK;
 }

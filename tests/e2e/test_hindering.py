@@ -22,6 +22,7 @@ from waiting import DEADLINE_SECONDS, read_until, wait_until
 PAUSE_SECONDS = 0.5
 DURATION_SECONDS = 6
 END_SECONDS = 8
+LATE_SECONDS = 4  # a second is waited for beyond the duration
 
 
 
@@ -235,3 +236,16 @@ def test_a_process_with_too_many_threads_is_left_out(scratch):
                              capture_output=True, check=False, text=True, env=environment(), timeout=DEADLINE_SECONDS)
     assert run.returncode == 126
     assert f"has {THREADS_MAX + 1} threads; cairn stops at most {THREADS_MAX} at once" in run.stderr
+
+
+def test_the_duration_counts_before_a_process_is_open(scratch):
+    with running(PROGRAMS / "hindering", "fuse") as hindering:
+        if read_until(hindering.stdout.fileno(), b"\n") != b"yes\n":
+            pytest.skip("no file system in user space may be mounted here")
+        begin = time.monotonic()
+        run = subprocess.run([CAIRN, "record", "-o", scratch / "no.cairn", "--duration", "100ms", "-p",
+                              str(hindering.pid)], capture_output=True, check=False, text=True, env=environment(),
+                             timeout=DEADLINE_SECONDS)
+    assert run.returncode == 126
+    assert run.stderr == f"cairn: process {hindering.pid} does not let cairn read it in time\n"
+    assert time.monotonic() - begin < LATE_SECONDS
