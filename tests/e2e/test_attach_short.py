@@ -6,7 +6,7 @@ import re
 import subprocess
 import time
 
-from cairn_run import CAIRN, environment
+from cairn_run import CAIRN, IS_NIGHTLY, environment
 from waiting import DEADLINE_SECONDS
 
 SHORT = """#include <pthread.h>
@@ -79,6 +79,7 @@ int main(void)
     return 0;
 }
 """
+ATTEMPTS = 12 if IS_NIGHTLY else 6
 GONE = re.compile(r"cairn: (process \d+ has (ended, or is a thread of the kernel|executed another program; attach "
                   r"to it again)|there is no process \d+)\n")
 BUSY = re.compile(r"cairn: (no thread of process \d+ made cairn's system calls in time|the threads of process \d+ could "
@@ -104,9 +105,9 @@ def attach(scratch, pid):
 
 
 def attempts():
-    """Twelve, and as many more as it takes until one of them was recorded: on a slow machine most come too late."""
+    """Some, and as many more as it takes until one of them was recorded: on a slow machine most come too late."""
     end, counts = time.monotonic() + 5 * DEADLINE_SECONDS, {"all": 0, "recorded": 0}
-    while counts["all"] < 12 or counts["recorded"] == 0:
+    while counts["all"] < ATTEMPTS or counts["recorded"] == 0:
         assert time.monotonic() < end, counts
         counts["all"] += 1
         yield counts
@@ -115,7 +116,7 @@ def attempts():
 def test_programs_that_end_meanwhile(scratch):
     program, draw = build(scratch), random.Random(6)
     for counts in attempts():
-        lasts_ms = str(500 if counts["all"] <= 12 else 5000)
+        lasts_ms = str(500 if counts["all"] <= ATTEMPTS else 5000)
         with subprocess.Popen([program, "0"], stdout=subprocess.PIPE, cwd=scratch, env={"LASTS_MS": lasts_ms}) as process:
             try:
                 process.wait(draw.uniform(0, 0.5))
@@ -128,7 +129,7 @@ def test_a_process_that_executes_one_program_after_another(scratch):
     with subprocess.Popen([build(scratch), "100000"], stdout=subprocess.PIPE, cwd=scratch,
                           env={"LASTS_MS": "10"}) as process:
         for counts in attempts():
-            if counts["all"] > 12:
+            if counts["all"] > ATTEMPTS:
                 (scratch / "longer").touch()
             counts["recorded"] += attach(scratch, process.pid)
         (scratch / "stop").touch()

@@ -81,7 +81,7 @@ def test_a_call_inlined_three_deep_has_its_whole_chain(build, variant):
 
 @pytest.mark.parametrize("compiler", ["g++", "clang++"])
 def test_a_template_method_in_a_namespace_has_its_full_name(build, compiler):
-    program = build(compiler, "-O1", "-g")
+    program = build(compiler, "-O2", "-g")
     name = "depot::shelf::Crate<int>::fill(unsigned long)"
     (call,) = calls_in(program, name, "operator new")
     answer, _ = ask_ours(program, [call])
