@@ -63,7 +63,7 @@
     X(no_lane, "events of threads beyond the 4096th at one time")                                 \
     X(reentrant, "events in signal handlers that interrupted or left cairn")                      \
     X(seccomp, "events of threads and processes begun under a seccomp filter")                    \
-    X(namespaces, "linker namespaces of their own (dlmopen), with an unknown number of events")   \
+    X(namespaces, "linker namespaces (dlmopen), whose events --all-allocators records")           \
     X(missed_allocations, "allocations after the recorder stopped responding")                    \
     X(missed_frees, "frees after the recorder stopped responding; their blocks appear as leaked") \
     X(corrupt_lane, "lanes closed because the program overwrote them")                            \

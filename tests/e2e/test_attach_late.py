@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from cairn_run import CAIRN, PROGRAMS, Recording, environment
+from cairn_run import CAIRN, IS_NIGHTLY, PROGRAMS, Recording, environment
 from test_attach import Attachable
 from test_attach_allocators import PLAIN
 from waiting import DEADLINE_SECONDS
@@ -50,6 +50,20 @@ def test_a_program_that_is_started_may_be_searched_too(record):
     assert b"PATH=" in said and b"LD_PRELOAD" not in said
     recording = record(*program, stdin=commands)
     assert not any(frame["module"] == str(JE) for _, frames in recording.stacks() for frame in frames)
+
+
+def test_libraries_in_namespaces_of_their_own_are_counted(record):
+    """Each has a libc of its own. The first three are loaded at the same addresses as the next ones."""
+    count = 300 if IS_NIGHTLY else 20
+    recording = record(PROGRAMS / "apart", PROGRAMS / "libapart_part.so", count, options=["--all-allocators"],
+                       is_compared=False)
+    assert recording.finished.returncode == 0
+    assert recording.notes["late_hooks"] == 0
+    names = ("allocations", "frees", "allocated_bytes", "leaked_allocations")
+    found = {function: [recording.costs_within(function).get(name, 0) for name in names]
+             for function in ("apart_begin", "apart_make")}
+    assert found == {"apart_begin": [count, count, 77 * count, 0],
+                     "apart_make": [6 * count, 3 * count, 450 * count, 3 * count]}
 
 
 def test_several_libraries_before_and_after_the_attach(scratch):

@@ -518,4 +518,4 @@ def test_a_number_of_namespaces_is_not_taken_for_one_of_events(record, scratch):
     recording = record(scratch / "apart", PROGRAMS / "libplugin_first.so", is_whole=False)
     assert {name: value for name, value in recording.lost.items() if value != 0} == {"namespaces": 4}
     said = subprocess.run([CAIRN, "report", recording.path], capture_output=True, check=True, env=environment())
-    assert b"linker namespaces of their own (dlmopen), with an unknown number of events (4)" in said.stderr + said.stdout
+    assert b"linker namespaces (dlmopen), whose events --all-allocators records (4)" in said.stderr + said.stdout

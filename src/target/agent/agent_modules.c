@@ -4,8 +4,9 @@
 // The recorder lists the modules from /proc/PID/maps before it enables the agent. Afterwards the
 // patched _dl_debug_state, which the loader calls under its own lock whenever its list is complete,
 // lists them again: modules that are never unloaded are kept, the others come from the loader's
-// list. There are two lists. A reader finds a module in the current one and begins again if that
-// was replaced meanwhile. Paths are only ever added to one pool.
+// lists, one for each namespace of dlmopen (glibc 2.35 and newer link them). There are two lists of
+// ours. A reader finds a module in the current one and begins again if that was replaced meanwhile.
+// Paths are only ever added to one pool.
 //
 // Context: T. Changes only by the thread that has the loader's lock. Failure: modules beyond
 // AGENT_MODULES_MAX, and paths beyond the pool, are not listed; walks follow frame pointers there.
@@ -24,6 +25,8 @@
 
 enum {
     PAGES_SEARCHED = 1 << 16, // for the beginning of a module: 256 MiB
+    NAMESPACES_MAX = 64,      // glibc has 16
+    LINKED_VERSION = 2,       // of struct r_debug, since which the loader's lists are linked
 };
 
 static const struct agent_module *find(const struct agent_module_list *list, uint64_t pc)
@@ -245,11 +248,45 @@ static bool is_any_missing(const struct agent_module_list *list,
     return false;
 }
 
+// Return the list of the next namespace, NULL behind the last one.
+static const struct r_debug *next_namespace(const struct r_debug *loader)
+{
+    const struct r_debug_extended *linked = (const struct r_debug_extended *)(const void *)loader;
+    return loader->r_version >= LINKED_VERSION ? (const void *)linked->r_next : NULL;
+}
+
+// Whether no namespace is being changed.
+static bool is_complete(const struct r_debug *loader)
+{
+    for (int i = 0; loader != NULL && i < NAMESPACES_MAX; i++) {
+        if (loader->r_state != RT_CONSISTENT) {
+            return false;
+        }
+        loader = next_namespace(loader);
+    }
+    return true;
+}
+
+// Add the modules of one namespace.
+static void add_namespace(struct agent_attachment *a,
+                          const struct agent_module_list *before,
+                          const struct r_debug *loader,
+                          struct agent_module_list *list)
+{
+    for (const struct link_map *map = loader->r_map; map != NULL; map = map->l_next) {
+        struct agent_module module;
+        if (!is_listed(list, map) && describe(map, &module)) {
+            complete(a, before, map->l_name != NULL ? map->l_name : "", &module);
+            add(list, &module);
+        }
+    }
+}
+
 void module_table_refresh(void)
 {
     struct agent_attachment *a = agent_attachment();
     const struct r_debug *loader = (const struct r_debug *)g_agent_page.loader_list;
-    if (loader == NULL || loader->r_state != RT_CONSISTENT) {
+    if (loader == NULL || !is_complete(loader)) {
         return;
     }
     // Relaxed: only written here, under the loader's lock.
@@ -262,12 +299,9 @@ void module_table_refresh(void)
             add(list, &before->modules[i]);
         }
     }
-    for (const struct link_map *map = loader->r_map; map != NULL; map = map->l_next) {
-        struct agent_module module;
-        if (!is_listed(list, map) && describe(map, &module)) {
-            complete(a, before, map->l_name != NULL ? map->l_name : "", &module);
-            add(list, &module);
-        }
+    for (int i = 0; loader != NULL && i < NAMESPACES_MAX; i++) {
+        add_namespace(a, before, loader, list);
+        loader = next_namespace(loader);
     }
     const bool is_unloaded = is_any_missing(before, list);
     g_agent_page.load_count += is_any_missing(list, before);

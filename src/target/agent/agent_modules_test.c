@@ -46,6 +46,8 @@ void process_code_unloaded(void)
 struct fixture {
     struct agent_attachment *attachment;
     struct r_debug loader;
+    struct r_debug_extended *next; // behind it, if its version says so
+    struct r_debug_extended apart; // of another namespace
     struct link_map maps[MAPS_MAX];
     uint8_t *memory; // of modules
     size_t used;
@@ -291,6 +293,36 @@ static void a_list_that_changes_is_not_read(void **state)
     assert_int_equal(g_agent_page.load_count, 0);
 }
 
+static void modules_of_all_namespaces_are_listed(void **state)
+{
+    (void)state;
+    struct module_span span;
+    const uint64_t here = load(0, "/lib/a", 0);
+    link_maps(1);
+    const uint64_t there = load(1, "/lib/a", 0);
+    f.next = &f.apart;
+    f.apart.base = (struct r_debug){.r_version = 2, .r_state = RT_CONSISTENT, .r_map = &f.maps[1]};
+    f.loader.r_version = 1; // of a loader that does not link its lists
+    module_table_refresh();
+    assert_true(module_table_find(here, &span));
+    assert_false(module_table_find(there, &span));
+    f.loader.r_version = 2;
+    module_table_refresh();
+    assert_true(module_table_find(here, &span));
+    assert_true(module_table_find(there, &span));
+    const uint32_t count = atomic_load(&f.attachment->list_count);
+    f.apart.base.r_state = RT_DELETE;
+    module_table_refresh();
+    assert_int_equal(atomic_load(&f.attachment->list_count), count);
+    f.apart.base.r_state = RT_CONSISTENT;
+    f.apart.base.r_map = NULL; // it is empty
+    module_table_refresh();
+    assert_false(module_table_find(there, &span));
+    f.apart.r_next = &f.apart; // overwritten by the program
+    module_table_refresh();
+    assert_true(module_table_find(here, &span));
+}
+
 // Modules that were linked for another address, and such as have no headers.
 static void a_module_is_described_by_its_own_headers(void **state)
 {
@@ -473,6 +505,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_loader_s_list_is_followed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_path_stays_while_its_file_does, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_list_that_changes_is_not_read, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(modules_of_all_namespaces_are_listed, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_module_is_described_by_its_own_headers, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(a_module_that_stays_is_listed_once, set_up, tear_down),
