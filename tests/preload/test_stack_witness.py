@@ -7,13 +7,14 @@ import pytest
 
 from consumer import PROGRAMS
 
-SOURCE = """
+IS_NIGHTLY = bool(os.environ.get("CAIRN_NIGHTLY"))
+# Regular expressions are two thirds of the compiler's work.
+SOURCE = ("#include <regex>\nstd::regex r(\"a+b\");" if IS_NIGHTLY else "") + """
 #include <iostream>
 #include <map>
-#include <regex>
 #include <string>
 #include <vector>
-int main() { std::regex r("a+b"); std::map<std::string, std::vector<int>> m; std::cout << m.size(); }
+int main() { std::map<std::string, std::vector<int>> m; std::cout << m.size(); }
 """
 JSON = "import json\nfor i in range(3): json.loads(json.dumps([{'a': j} for j in range(20000)]))"
 ROWS = ("with recursive c(x) as (select 1 union all select x + 1 from c where x < 200000) "
@@ -21,7 +22,7 @@ ROWS = ("with recursive c(x) as (select 1 union all select x + 1 from c where x 
 
 # program -> command, least stacks that are compared; node's all go through code without tables
 RUNS = {
-    "cc1plus": (["g++", "-O1", "-x", "c++", "-c", "-o", "/dev/null", "-"], 500_000),
+    "cc1plus": (["g++", "-O1", "-x", "c++", "-c", "-o", "/dev/null", "-"], 500_000 if IS_NIGHTLY else 100_000),
     "python3": (["/usr/bin/python3", "-c", JSON], 500_000),
     "sqlite3": (["sqlite3", ":memory:", ROWS], 100_000),
     "rg": (["/usr/bin/rg", "--no-config", "-c", "e", "/usr/include/linux"], 5_000),
