@@ -64,10 +64,14 @@ static bool has_mapping(pid_t pid, const char *mapping, bool unseen)
 static bool is_it(pid_t pid, const struct sought *sought)
 {
     CLEANUP(strbuf_release) struct strbuf text = {0};
+    const bool is_by_mapping = sought->mapping[0] != '\0';
+    if (!is_by_mapping && namespace_of(pid) != sought->pid_namespace) {
+        return false; // half the work of reading its status
+    }
     const bool is_pid = proc_file_read(pid, "status", STATUS_BYTES_MAX, &text) &&
                         proc_text_innermost_pid(strbuf_text(&text)) == sought->inner_pid;
-    if (!is_pid || sought->mapping[0] == '\0') {
-        return is_pid && namespace_of(pid) == sought->pid_namespace;
+    if (!is_pid || !is_by_mapping) {
+        return is_pid;
     }
     return has_mapping(pid, sought->mapping, sought->believes_unseen);
 }
