@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A program that sleeps costs its recorder next to nothing: two wakes a second and 0.2 % of a processor, over
 all processes of the recorder, whatever the options. What the program does afterwards is recorded as ever."""
+import ctypes
 import json
 import os
 import pathlib
@@ -105,6 +106,14 @@ class Sleeping:
 
 
 SAMPLE = ["--sample"]
+CLONE_NEWNET = 0x40000000
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_other_test_asks_our_recorders():
+    """`cairn ctl` asks all recorders for a recording, four wakes each. Their sockets belong to a network namespace;
+    without permission to have one of our own, a window without a question is waited for."""
+    ctypes.CDLL(None).unshare(CLONE_NEWNET)
 
 
 @pytest.mark.parametrize("threads, options", [(0, []), (4, SAMPLE)], ids=["one thread", "sampled threads"])
