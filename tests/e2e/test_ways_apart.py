@@ -107,28 +107,39 @@ def test_a_way_gives_what_the_guide_says(runs, row, name):
 
 
 # How go links the program: the C compiler, and the arguments of `go build`.
-STATIC = ["-ldflags", '-linkmode external -extldflags "-static"']
+STATIC = ("-ldflags", '-linkmode external -extldflags "-static"')
 GO = {
-    "preloaded": ("gcc", []),
-    "injected": ("gcc", []),
-    "attached": ("gcc", []),
+    "preloaded": ("gcc", ()),
+    "injected": ("gcc", ()),
+    "attached": ("gcc", ()),
     "static": ("gcc", STATIC),
-    "musl": ("musl-gcc", ["-ldflags", "-linkmode external"]),
+    "musl": ("musl-gcc", ("-ldflags", "-linkmode external")),
     "static musl": ("musl-gcc", STATIC),
-    "jemalloc": ("gcc", []),
+    "jemalloc": ("gcc", ()),
 }
 
 
-@pytest.mark.parametrize("name", GO)
-def test_the_part_of_a_go_program_in_c(scratch, name):
-    compiler, arguments = GO[name]
+@pytest.fixture(name="built", scope="module")
+def fixture_built(tmp_path_factory):
+    """Build the program of a way; those of one compiler share what go has compiled."""
+    folder = tmp_path_factory.mktemp("go")
     archive = subprocess.run(["gcc", "-print-file-name=libjemalloc_pic.a"], check=True, capture_output=True,
                              text=True).stdout.strip()
-    libraries = f"{archive} -lstdc++ -lm" if name == "jemalloc" else ""
-    subprocess.run(["go", "build", *arguments, "-o", scratch / "c_part", ROOT / "tests/programs/attach/c_part.go"],
-                   check=True, timeout=600, env={**os.environ, "GO111MODULE": "off", "CC": compiler,
-                                                 "GOCACHE": str(scratch / "cache"), "CGO_LDFLAGS": libraries})
-    run = Run(scratch / "go.cairn", name, [scratch / "c_part"])
+
+    @functools.cache
+    def build(compiler, arguments, libraries):
+        program = folder / f"c_part_{build.cache_info().misses}"
+        subprocess.run(["go", "build", *arguments, "-o", program, ROOT / "tests/programs/attach/c_part.go"],
+                       check=True, timeout=600, env={**os.environ, "GO111MODULE": "off", "CC": compiler,
+                                                     "GOCACHE": str(folder / "cache"), "CGO_LDFLAGS": libraries})
+        return program
+    return lambda name: build(*GO[name], f"{archive} -lstdc++ -lm" if name == "jemalloc" else "")
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.nightly)
+                                  if name in ("injected", "static musl", "jemalloc") else name for name in GO])
+def test_the_part_of_a_go_program_in_c(scratch, built, name):
+    run = Run(scratch / "go.cairn", name, [built(name)])
     cell = table()["Go"][run.column]
     if cell == "no" or (name == "static musl" and cell == "C part, dynamic only"):
         assert run.statuses == [126] and "is a static Go program" in run.errors
