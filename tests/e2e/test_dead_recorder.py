@@ -124,7 +124,7 @@ def test_the_program_goes_on_and_the_last_whole_checkpoint_stays(paused):
     assert paused.go_on() == ""
     assert os.waitpid(paused.program, 0) == (paused.program, 0)
     paused.await_no_writer()
-    report = Recording(paused.path, None).report
+    report = Recording(paused.path, None, stacks_max=1).report
     assert report["run"]["state"] == "running", "the file says that the run had not ended"
     assert report["damage"] is None
     assert PAIRS_BEFORE <= report["totals"]["allocations"] < PAIRS_AFTER
@@ -165,8 +165,7 @@ def test_a_new_recording_takes_the_place(paused):
     run = subprocess.run([CAIRN, "record", "-q", "-o", paused.path, "--", PROGRAMS / "peak"],
                          capture_output=True, check=False, env=environment(), timeout=DEADLINE_SECONDS)
     assert run.returncode == 0, run.stderr
-    Recording(paused.path, run).assert_whole()
-    assert Recording(paused.path, run).report["run"]["state"] == "finished"
+    Recording(paused.path, run, stacks_max=1).assert_whole()
     assert paused.litter() == []
 
 
@@ -181,6 +180,6 @@ def test_a_writer_that_is_killed_is_reported_and_the_next_one_writes(paused):
     assert "writer was killed; the program continues" in first
     assert "can be written again" in second
     assert paused.cairn.wait(DEADLINE_SECONDS) == 0
-    recording = Recording(paused.path, None)
+    recording = Recording(paused.path, None, stacks_max=1)
     assert recording.report["run"]["state"] == "finished"
     assert recording.totals["allocations"] >= PAIRS_BEFORE + 2 * PAIRS_AFTER

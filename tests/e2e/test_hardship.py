@@ -61,7 +61,7 @@ def test_a_killed_recorder_leaves_the_program_alone(scratch, adopt_orphans):
     assert os.waitpid(pid, 0) == (pid, 0)
     cairn.stdin.close()
 
-    report = Recording(path, None).report
+    report = Recording(path, None, stacks_max=1).report
     assert report["run"]["state"] == "running", "the file says that the run had not ended"
     assert report["run"]["checkpoint_interval_ms"] >= 50, "and when a newer one was to come"
     assert 0 < report["totals"]["allocations"] <= PAIRS_BEFORE
@@ -76,10 +76,10 @@ def test_a_file_opens_while_the_program_runs(scratch):
     path = scratch / "out.cairn"
     cairn, _ = start_worker(path, "-q", "--checkpoint-interval", "50ms", after=1000)
     wait_until(lambda: allocations_in(path) >= PAIRS_BEFORE, "all so far")
-    assert Recording(path, None).totals["allocations"] == PAIRS_BEFORE
+    assert Recording(path, None, stacks_max=1).totals["allocations"] == PAIRS_BEFORE
     out, err = cairn.communicate(b"go on\n", timeout=60)
     assert (cairn.returncode, out, err) == (0, b"finished\n", b"")
-    recording = Recording(path, None)
+    recording = Recording(path, None, stacks_max=1)
     recording.assert_whole()
     assert recording.totals["allocations"] == PAIRS_BEFORE + 1000
 
@@ -127,7 +127,7 @@ def test_a_full_disk_stops_the_file_and_not_the_program(small_disk):
     assert str(path) in said[0]
     assert said[0].endswith("the file keeps its last checkpoint")
     assert "2,000,016" in err.decode(), "the figures of the whole run are printed all the same"
-    report = Recording(path, None).report
+    report = Recording(path, None, stacks_max=1).report
     assert report["totals"]["allocations"] > 0
     assert report["run"]["state"] == "running"
 
@@ -184,7 +184,7 @@ def test_a_damaged_file_opens_up_to_the_last_whole_checkpoint(record, scratch):
     answers = 0
     for part in some_of(range(1, 40), 3):
         damaged.write_bytes(content[:len(content) * part // 40])
-        run = subprocess.run([CAIRN, "report", "--json", damaged], capture_output=True,
+        run = subprocess.run([CAIRN, "report", "--json", "-n", "1", damaged], capture_output=True,
                              check=False, env=environment(), timeout=60)
         assert run.returncode in (0, 2), run.stderr
         if run.returncode == 0:
@@ -206,7 +206,7 @@ def test_a_flipped_byte_is_noticed(record, scratch):
         content[place] ^= 0x55
         damaged.write_bytes(content)
         content[place] ^= 0x55
-        run = subprocess.run([CAIRN, "report", "--json", damaged], capture_output=True,
+        run = subprocess.run([CAIRN, "report", "--json", "-n", "1", damaged], capture_output=True,
                              check=False, env=environment(), timeout=60)
         assert run.returncode in (0, 2), run.stderr
         if run.returncode == 0:

@@ -41,7 +41,7 @@ def test_what_a_stopped_recorder_misses_is_counted(scratch):
     whole = Run(scratch / "whole.cairn")
     whole.go_on()
     whole.end()
-    truth = Recording(whole.path, None)
+    truth = Recording(whole.path, None, stacks_max=1)
     truth.assert_whole()
     stopped = Run(scratch / "stopped.cairn")
     os.kill(stopped.cairn.pid, signal.SIGSTOP)
@@ -51,7 +51,7 @@ def test_what_a_stopped_recorder_misses_is_counted(scratch):
     said = stopped.end()
     assert "the recorder did not respond for too long" in said
     assert "allocations after the recorder stopped responding" in said
-    recording = Recording(stopped.path, None)
+    recording = Recording(stopped.path, None, stacks_max=1)
     # The program may end before the recorder has noticed that it can go on.
     assert recording.report["run"]["state"] in ("finished", "stopped")
     assert recording.lost["missed_allocations"] > PAIRS_AFTER / 2
