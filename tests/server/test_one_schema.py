@@ -138,7 +138,11 @@ def test_what_has_no_filter_is_the_same(serve, path):
     for wanted in reported["rss"]["breakdowns"]:
         moment = {"moment_ms": wanted["time_ms"]} if wanted["mappings"] else {}
         answer = asked_rss(server, **moment)
-        assert without(answer, "breakdowns") == without(reported["rss"], "breakdowns")
+        assert without(without(answer, "breakdowns"), "allocators") == \
+            without(without(reported["rss"], "breakdowns"), "allocators")
+        if moment:
+            assert answer["allocators"] == [allocator for allocator in reported["rss"]["allocators"]
+                                            if allocator["time_ms"] == wanted["time_ms"]]
         found, = [entry for entry in answer["breakdowns"] if entry["time_ms"] == wanted["time_ms"]]
         assert found == wanted if moment else without(found, "mappings") == without(wanted, "mappings")
 
