@@ -16,7 +16,7 @@
 #include "recorder/recorder_state.h"
 
 enum {
-    MORE_MS = 1000,   // than --duration, for attaching
+    MORE_MS = 5000,   // than --duration, for attaching: the steps have limits of their own
     OTHERS_MS = 1000, // more for the other processes, after one is open
     HEAR_MS = 2,      // between two looks at signals
     OMITTED_NAMED_MAX = 16,
