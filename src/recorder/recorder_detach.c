@@ -112,7 +112,6 @@ static void await_ends(struct recorder_state *s, struct ending_vec *endings)
     for (size_t i = 0; i < endings->len; i++) {
         const struct ending *ending = endings->items + i;
         while (!attach_step_await(ending->step, 1) && clock_monotonic_ms() < end_ms) {
-            urgent_turns_begin_next(&s->urgency.turns);
             (void)!recorder_drain(s); // a failure is seen at the last one
         }
         if (attach_step_is_over(ending->step)) {
@@ -186,7 +185,7 @@ void recorder_attach_end(struct recorder_state *s)
 {
     CLEANUP(ending_vec_release) struct ending_vec endings = {0};
     bool was_attached = false;
-    (void)urgent_turns_begin(&s->urgency.turns); // without permission as ever
+    urgent_turns_end(&s->urgency.turns); // the steps need the processor, and have no priority
     end_joining(s);
     for (size_t i = 0; i < s->attached.len; i++) {
         struct attached_process *process = s->attached.items + i;
@@ -206,5 +205,4 @@ void recorder_attach_end(struct recorder_state *s)
     if (was_attached) {
         leave_children(s, &endings);
     }
-    urgent_turns_end(&s->urgency.turns);
 }

@@ -95,8 +95,8 @@ struct recorder_rest {
     bool has_read; // something aside, in this pass: it took an unknown time
 };
 
-// While processes begin to be recorded, or are let go, all their threads run at once, and others
-// wait for a recorder that does not get the processor.
+// While processes begin to be recorded, all their threads run at once, and others wait for a
+// recorder that does not get the processor.
 struct recorder_urgency {
     struct urgent_turns turns;
     uint64_t until_ms; // CLOCK_MONOTONIC

@@ -37,6 +37,7 @@ enum {
     LIMIT_MS = 100,
     ATTEMPTS = 10,
     VAIN_ATTEMPTS = 3, // in which less than half of the threads stopped
+    REALTIME_MS = 20,  // without a stop: the thread itself may lack the processor
     POLLS_BEFORE_SLEEP = 20,
     POLL_NS = 20000,
     ENDING_MS = 50, // until a thread that is killed has ended
@@ -143,6 +144,7 @@ static bool take_stop(struct thread_stop *stop, struct stopped_thread *thread, i
 static enum wait_end
 wait_for_stop(struct thread_stop *stop, struct stopped_thread *thread, uint64_t deadline_ns)
 {
+    const uint64_t ordinary_ns = clock_monotonic_ns() + REALTIME_MS * NS_PER_MS;
     for (unsigned polls = 0;; polls++) {
         int status = 0;
         const int got = stop->target->calls->wait(thread->tid, &status, __WALL | WNOHANG);
@@ -157,6 +159,9 @@ wait_for_stop(struct thread_stop *stop, struct stopped_thread *thread, uint64_t 
         } else if (polls >= POLLS_BEFORE_SLEEP) {
             if (clock_monotonic_ns() > deadline_ns) {
                 return WAIT_TIMEOUT;
+            }
+            if (clock_monotonic_ns() > ordinary_ns) {
+                urgent_turns_end(&stop->turns);
             }
             // The first thread of a process that ends before the others is never reported.
             if (polls % POLLS_BEFORE_SLEEP == 0 && has_thread_ended(stop->target, thread->tid)) {
@@ -326,7 +331,7 @@ static enum err trace(struct tracer *tracer)
         err = tracer->work(stop, tracer->context, &tracer->reason);
         stop->report.work_ns = clock_monotonic_ns() - before;
     }
-    if (stop->report.is_realtime) {
+    if (stop->report.is_realtime && urgent_turns_begin(&stop->turns)) {
         release(tracer);
     }
     return err;
