@@ -20,8 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "session/peak_share.h"
-#include "session/shared_sum.h"
+#include "session/books/peak_share.h"
+#include "session/books/shared_sum.h"
 #include "target/producer/words/live_words.h"
 
 enum {

@@ -38,7 +38,7 @@ class Module(NamedTuple):
 # Lowest first: a module may use only modules above it in this table.
 MODULES = {
     "base": Module("T", ""),
-    "session": Module("T", "base"),
+    "session": Module("T", "base", "books ."),
     "target/producer": Module("T", "base session", "waiting words . nursery"),
     "target/unwind": Module("T", "base session", "cfi environment . walk"),
     "target/preload": Module("T", "base session target/producer target/unwind",

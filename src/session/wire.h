@@ -88,6 +88,8 @@
 
 #include <stdint.h>
 
+#include "session/books/custom_block.h"
+
 enum wire_tag {
     WIRE_PAD = 1,
     WIRE_TICK = 2,
@@ -150,10 +152,6 @@ enum wire_text_kind {
 enum wire_text_flags {
     WIRE_TEXT_MORE = 1 << 0, // the next TEXT of this kind on this lane continues it
 };
-
-// Set in the address of a block of the program's own allocator (include/cairn.h). User addresses
-// never have this bit, even under five-level paging.
-#define WIRE_CUSTOM_BLOCK ((uint64_t)1 << 55)
 
 #define WIRE_SLOT_BITS         24
 #define WIRE_SIZE_BITS         40

@@ -23,7 +23,7 @@ HOW = ["crlb", "crsfb", "crf", "crsl"]
 SUMS_BYTES = struct.calcsize(TRACER_FORMAT)
 FILE_BYTES = 4096
 WORDS_MAGIC = b"words\0\0\0"
-WORDS_FILE_BYTES = 1 << 41  # and more than session/block_words.h needs: all of it is a hole
+WORDS_FILE_BYTES = 1 << 41  # and more than session/books/block_words.h needs: all of it is a hole
 
 
 class Checker:

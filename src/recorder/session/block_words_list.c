@@ -56,7 +56,7 @@ static void report(struct listing *l, const struct word_block *block)
     const uint64_t end = l->latest.address + l->latest.size_bytes;
     const bool is_overlapped =
         l->latest.row != 0 && (block->address < end || block->address == l->latest.address);
-    if (is_overlapped && l->latest.birth >= block->birth) {
+    if (is_overlapped && l->latest.birth_ms >= block->birth_ms) {
         v->stale(v->context, block);
         return;
     }
@@ -79,12 +79,13 @@ static void end_report(struct listing *l)
 static void
 add_word(struct listing *l, uint64_t word, uint64_t size_bytes, uint64_t grain, uint32_t grain_bits)
 {
-    const uint64_t start = word_start(word);
+    const uint64_t start = word_start(word, grain_bits);
     if (word_row(word) != 0 && start >> grain_bits == 0) {
-        l->blocks[l->block_count++] = (struct word_block){.address = grain + start,
-                                                          .size_bytes = size_bytes,
-                                                          .row = word_row(word),
-                                                          .birth = word_birth(word)};
+        l->blocks[l->block_count++] =
+            (struct word_block){.address = grain + start,
+                                .size_bytes = size_bytes,
+                                .birth_ms = word_birth_ms(word, grain_bits),
+                                .row = word_row(word)};
     }
 }
 
@@ -93,8 +94,8 @@ static void add_words(
 {
     for (uint32_t i = 0; i < count; i++) {
         if (words[i] != 0) {
-            add_word(l, words[i], word_size(words[i]), address + ((uint64_t)i << grain_bits),
-                     grain_bits);
+            add_word(l, words[i], word_size(words[i], grain_bits),
+                     address + ((uint64_t)i << grain_bits), grain_bits);
         }
     }
 }
@@ -103,7 +104,7 @@ static int by_address(const void *a, const void *b)
 {
     const struct word_block *x = a;
     const struct word_block *y = b;
-    return order_u64(x->address, y->address) ?: order_u64(y->birth, x->birth);
+    return order_u64(x->address, y->address) ?: order_u64(y->birth_ms, x->birth_ms);
 }
 
 static void visit_page(struct listing *l, uint32_t page, uint64_t address)
@@ -112,9 +113,9 @@ static void visit_page(struct listing *l, uint32_t page, uint64_t address)
     const uint64_t coarse = c->coarse[page];
     l->block_count = 0;
     if (coarse != 0) {
-        const uint64_t size = word_size(coarse);
-        const uint64_t large = c->large[page] >> WORDS_ADDRESS_BITS == 0 ? c->large[page] : size;
-        add_word(l, coarse, size == WORD_LARGE ? large : size, address, WORDS_COARSE_BITS);
+        const uint64_t large = c->large[page];
+        const bool is_sound = large >> WORDS_ADDRESS_BITS == 0;
+        add_word(l, coarse, is_sound ? large : 0, address, WORDS_COARSE_BITS);
     }
     add_words(l, c->middle + (size_t)page * MIDDLE_PAGE, MIDDLE_PAGE, address, WORDS_MIDDLE_BITS);
     const uint32_t fine = page * FINE_PAGE;

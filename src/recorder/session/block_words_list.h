@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// block_words_list: lists the live blocks of a process by their words (session/block_words.h), in
-// the order of their addresses.
+// block_words_list: lists the live blocks of a process by their words
+// (session/books/block_words.h), in the order of their addresses.
 //
 // Words are read with pread, a chunk of address at a time: a hole in the file stays a hole, which a
 // mapping would fill with pages. Each chunk is copied once. Whatever is in the file, addresses
@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "session/block_words.h"
+#include "session/books/block_words.h"
 
 struct block_words_visitor {
     void *context;

@@ -106,7 +106,7 @@ static void fill(struct two_kinds *kinds, const struct process_words *words, uin
             continue;
         }
         const struct word_block block = {
-            .address = address, .size_bytes = size, .row = 1 + i, .birth = i};
+            .address = address, .size_bytes = size, .row = 1 + i, .birth_ms = i};
         assert_true(words_put(words, &block, &ended));
         kinds->live[kinds->live_count++] = block;
     }
@@ -157,7 +157,7 @@ static void regions_are_listed_in_order(void **state)
                                          0x20000000 | WIRE_CUSTOM_BLOCK, 0x555500000000};
     for (uint32_t i = 0; i < 5; i++) {
         const struct word_block block = {
-            .address = addresses[i], .size_bytes = 40 + i, .row = 1 + i, .birth = 3};
+            .address = addresses[i], .size_bytes = 40 + i, .row = 1 + i, .birth_ms = 3};
         struct words_ended ended;
         assert_true(words_put(words, &block, &ended));
     }

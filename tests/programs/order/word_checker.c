@@ -324,7 +324,7 @@ static void put(uint64_t address, size_t size)
     const struct word_block block = {.address = address,
                                      .size_bytes = size,
                                      .row = (t_thread << KIND_BITS | t_kind) & WORD_ROW_MAX,
-                                     .birth = t_thread & BIRTH_MAX};
+                                     .birth_ms = t_thread % BIRTH_EXACT_MS};
     table_add(&block);
     if (!words_put(g_words, &block, &ended) || ended.count != 0) {
         fail();
@@ -354,7 +354,7 @@ static bool take(uint64_t address, struct word_block *out)
     const bool is_there = table_take(address, &expected);
     if (words_take(g_words, address, &found) != is_there ||
         found.size_bytes != expected.size_bytes || found.row != expected.row ||
-        found.birth != expected.birth) {
+        found.birth_ms != expected.birth_ms) {
         fail();
     }
     *out = found;

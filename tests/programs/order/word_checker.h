@@ -3,7 +3,7 @@
 #pragma once
 
 #include "heap_tracer.h"
-#include "session/shared_sum.h"
+#include "session/books/shared_sum.h"
 
 struct checker_file {
     struct tracer_file

@@ -4,20 +4,17 @@
 void words_end_stale(const struct words_at *at,
                      _Atomic uint64_t *word,
                      uint64_t seen,
-                     uint64_t grain_address,
+                     uint64_t address,
+                     uint32_t grain_bits,
                      struct words_ended *ended)
 {
-    const uint64_t size_bytes = words_size_of(at, word, seen);
+    const struct word_block block = words_block_of(at, seen, address, grain_bits);
     // Release: the size was read before. Acquire: if another thread was faster, it has read it too.
-    if (!atomic_compare_exchange_strong_explicit(word, &seen, 0, memory_order_acq_rel,
-                                                 memory_order_acquire) ||
-        word_row(seen) == 0 || ended->count >= WORDS_ENDED_MAX) {
-        return;
+    if (atomic_compare_exchange_strong_explicit(word, &seen, 0, memory_order_acq_rel,
+                                                memory_order_acquire) &&
+        block.row != 0 && ended->count < WORDS_ENDED_MAX) {
+        ended->blocks[ended->count++] = block;
     }
-    ended->blocks[ended->count++] = (struct word_block){.address = grain_address + word_start(seen),
-                                                        .size_bytes = size_bytes,
-                                                        .row = word_row(seen),
-                                                        .birth = word_birth(seen)};
 }
 
 _Atomic uint64_t *words_place_used(const struct words_at *at,
@@ -30,8 +27,7 @@ _Atomic uint64_t *words_place_used(const struct words_at *at,
     // removed.
     if (seen != WORD_MARKER) {
         if (seen != 0) {
-            words_end_stale(at, at->fine, seen, words_grain(block->address, WORDS_FINE_BITS),
-                            ended);
+            words_end_stale(at, at->fine, seen, block->address, WORDS_FINE_BITS, ended);
         }
         if (!is_tiny) {
             return at->fine;

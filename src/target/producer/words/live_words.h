@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// live_words: pairs allocations with frees by the words of their blocks (session/block_words.h).
+// live_words: pairs allocations with frees by the words of their blocks
+// (session/books/block_words.h).
 //
 //   malloc:   the allocator's malloc, then words_put
 //   free:     words_take, then the allocator's free
@@ -39,7 +40,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
-#include "session/block_words.h"
+#include "session/books/block_words.h"
 #include "target/producer/words/process_words.h"
 
 #define WORDS_ENDED_MAX 4u // one of each table
@@ -61,11 +62,12 @@ struct words_at {
 };
 
 // Remove the word `seen` of a stale block and add the block to `ended`, unless another thread
-// does. `grain_address` is where the word's grain begins.
+// does. The word is in a table of that grain, and `address` in its grain.
 void words_end_stale(const struct words_at *at,
                      _Atomic uint64_t *word,
                      uint64_t seen,
-                     uint64_t grain_address,
+                     uint64_t address,
+                     uint32_t grain_bits,
                      struct words_ended *ended);
 
 // Do words_place_small where the fine word is `seen`, or the block is to have a word of 8 bytes.
@@ -114,11 +116,6 @@ ALWAYS_INLINE _Atomic uint64_t *words_large(const struct words_at *at)
     return at->region->large + (at->coarse - at->region->coarse);
 }
 
-ALWAYS_INLINE uint64_t words_grain(uint64_t address, uint32_t grain_bits)
-{
-    return address >> grain_bits << grain_bits;
-}
-
 // Relaxed, likewise: a block's own put has set what its take reads.
 ALWAYS_INLINE bool words_has(const _Atomic uint8_t *has)
 {
@@ -135,13 +132,17 @@ ALWAYS_INLINE bool words_enter(_Atomic uint8_t *has, bool is_stored)
     return had || is_stored;
 }
 
-// Return the size of the block of a word: of a large one it is in `large`.
-ALWAYS_INLINE uint64_t words_size_of(const struct words_at *at,
-                                     const _Atomic uint64_t *word,
-                                     uint64_t seen)
+// Return the block of a word in a table of that grain, in whose grain `address` is.
+ALWAYS_INLINE struct word_block
+words_block_of(const struct words_at *at, uint64_t seen, uint64_t address, uint32_t grain_bits)
 {
-    const uint64_t size_bytes = word_size(seen);
-    return word == at->coarse && size_bytes == WORD_LARGE ? word_load(words_large(at)) : size_bytes;
+    const uint64_t grain = address & ~(((uint64_t)1 << grain_bits) - 1);
+    return (struct word_block){.address = grain + word_start(seen, grain_bits),
+                               .size_bytes = grain_bits == WORDS_COARSE_BITS
+                                                 ? word_load(words_large(at))
+                                                 : word_size(seen, grain_bits),
+                               .birth_ms = word_birth_ms(seen, grain_bits),
+                               .row = word_row(seen)};
 }
 
 // End the word of another table than the block's own if it starts at exactly its address.
@@ -154,7 +155,7 @@ ALWAYS_INLINE void words_end_other(const struct words_at *at,
 {
     const uint64_t seen = words_has(has) ? word_load(word) : 0;
     if (UNLIKELY(seen != 0) && UNLIKELY(word_is_at(seen, address, grain_bits))) {
-        words_end_stale(at, word, seen, words_grain(address, grain_bits), ended);
+        words_end_stale(at, word, seen, address, grain_bits, ended);
     }
 }
 
@@ -167,7 +168,7 @@ ALWAYS_INLINE void words_end_own(const struct words_at *at,
 {
     const uint64_t seen = word_load(word);
     if (UNLIKELY(seen != 0)) {
-        words_end_stale(at, word, seen, words_grain(address, grain_bits), ended);
+        words_end_stale(at, word, seen, address, grain_bits, ended);
     }
 }
 
@@ -206,11 +207,9 @@ ALWAYS_INLINE _Atomic uint64_t *words_place_coarse(const struct words_at *at,
         return NULL;
     }
     words_end_own(at, at->coarse, block->address, WORDS_COARSE_BITS, ended);
-    if (block->size_bytes >= WORD_LARGE) {
-        // After the stale word, which needs its own size. Another thread that ends that word has
-        // read the size before its compare and swap.
-        word_store(words_large(at), block->size_bytes);
-    }
+    // After the stale word, which needs its own size. Another thread that ends that word has read
+    // the size before its compare and swap.
+    word_store(words_large(at), block->size_bytes);
     return at->coarse;
 }
 
@@ -258,23 +257,32 @@ ALWAYS_INLINE bool words_put(const struct process_words *words,
     return true;
 }
 
-// Find the word of a block that is not in the coarse table. NULL: there is none.
-ALWAYS_INLINE _Atomic uint64_t *words_find_smaller(const struct words_at *at, uint64_t address)
+// Take the word if it is of the block at exactly `address`.
+ALWAYS_INLINE bool words_take_from(const struct words_at *at,
+                                   _Atomic uint64_t *word,
+                                   uint64_t address,
+                                   uint32_t grain_bits,
+                                   struct word_block *out)
 {
-    if (words_has(&at->page->has_middle) &&
-        word_is_at(word_load(at->middle), address, WORDS_MIDDLE_BITS)) {
-        return at->middle;
+    const uint64_t seen = word_load(word);
+    if (!word_is_at(seen, address, grain_bits)) {
+        return false;
     }
+    *out = words_block_of(at, seen, address, grain_bits);
+    word_store(word, 0);
+    return true;
+}
+
+// Take the word of a block that is in no coarse or middle table.
+ALWAYS_INLINE bool
+words_take_small(const struct words_at *at, uint64_t address, struct word_block *out)
+{
     if (UNLIKELY(!words_has(&at->page->has_fine))) {
-        return NULL;
+        return false;
     }
-    const uint64_t seen = word_load(at->fine);
-    if (LIKELY(word_is_at(seen, address, WORDS_FINE_BITS))) {
-        return at->fine;
-    }
-    return seen == WORD_MARKER && word_is_at(word_load(at->tiny), address, WORDS_TINY_BITS)
-               ? at->tiny
-               : NULL;
+    return LIKELY(words_take_from(at, at->fine, address, WORDS_FINE_BITS, out)) ||
+           (word_load(at->fine) == WORD_MARKER &&
+            words_take_from(at, at->tiny, address, WORDS_TINY_BITS, out));
 }
 
 // Take the word of a block that is about to be freed. false: it has none.
@@ -286,19 +294,9 @@ words_take(const struct process_words *words, uint64_t address, struct word_bloc
         return false;
     }
     const struct words_at at = words_at(region, address);
-    _Atomic uint64_t *own = UNLIKELY(words_has(&at.page->has_coarse)) &&
-                                    word_is_at(word_load(at.coarse), address, WORDS_COARSE_BITS)
-                                ? at.coarse
-                                : words_find_smaller(&at, address);
-    if (own == NULL) {
-        return false;
-    }
-    const uint64_t seen = word_load(own);
-    const uint64_t size_bytes = words_size_of(&at, own, seen);
-    word_store(own, 0);
-    *out = (struct word_block){.address = address,
-                               .size_bytes = size_bytes,
-                               .row = word_row(seen),
-                               .birth = word_birth(seen)};
-    return true;
+    return (UNLIKELY(words_has(&at.page->has_coarse)) &&
+            words_take_from(&at, at.coarse, address, WORDS_COARSE_BITS, out)) ||
+           (words_has(&at.page->has_middle) &&
+            words_take_from(&at, at.middle, address, WORDS_MIDDLE_BITS, out)) ||
+           words_take_small(&at, address, out);
 }

@@ -115,7 +115,7 @@ static void allocate(struct script *s)
     *block = (struct live_block){
         .address = address,
         .size_bytes = size,
-        .expected = {.address = address, .size_bytes = size, .row = row, .birth = s->birth}};
+        .expected = {.address = address, .size_bytes = size, .row = row, .birth_ms = s->birth}};
     put(s, &block->expected);
     block->expected.row = row;
 }
@@ -179,14 +179,14 @@ static void sizes_are_exact(void **state)
     int fd;
     struct process_words *words;
     open_words(&fd, &words, WORDS_TINY_USUAL);
-    static const uint64_t sizes[] = {
-        0, 1, 16, 17, 255, 256, 4095, 4096, WORD_LARGE - 1, WORD_LARGE, 1 << 20, 1ULL << 40};
+    static const uint64_t sizes[] = {0,    1,    16,     17,     255,     256,
+                                     4095, 4096, 131071, 131072, 1 << 20, 1ULL << 40};
     for (uint32_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         for (uint64_t start = 0; start < 4096; start += 8) {
             const struct word_block block = {.address = 0x7fff00000000 + start,
                                              .size_bytes = sizes[i],
                                              .row = WORD_ROW_MAX,
-                                             .birth = BIRTH_MAX};
+                                             .birth_ms = BIRTH_EXACT_MS - 1};
             struct words_ended ended;
             struct word_block found = {0};
             assert_true(words_put(words, &block, &ended));
@@ -267,7 +267,7 @@ static void a_stale_word_ends_once(void **state)
     assert_true(words_put(words, &fresh, &ended));
     assert_int_equal(ended.count, 1);
     assert_true(is_same_block(&ended.blocks[0], &old));
-    words_end_stale(&at, at.coarse, seen, words_grain(old.address, WORDS_COARSE_BITS), &ended);
+    words_end_stale(&at, at.coarse, seen, old.address, WORDS_COARSE_BITS, &ended);
     assert_int_equal(ended.count, 1);
     assert_true(words_take(words, fresh.address, &found));
     assert_true(is_same_block(&found, &fresh));
@@ -310,13 +310,13 @@ static struct live_block *make_shared(struct worker *w)
     }
     const uint32_t row = 1 + (uint32_t)next_random(&w->random) % ROWS;
     struct words_ended ended;
-    *block = (struct live_block){
-        .address = address,
-        .size_bytes = size,
-        .expected = {.address = address,
-                     .size_bytes = size,
-                     .row = row,
-                     .birth = (uint32_t)next_random(&w->random) % (BIRTH_MAX + 1)}};
+    *block =
+        (struct live_block){.address = address,
+                            .size_bytes = size,
+                            .expected = {.address = address,
+                                         .size_bytes = size,
+                                         .row = row,
+                                         .birth_ms = next_random(&w->random) % BIRTH_EXACT_MS}};
     on->wrong += !words_put(on->words, &block->expected, &ended);
     end_blocks(on, &ended);
     atomic_fetch_add(&on->rows[row], 1);
@@ -520,23 +520,23 @@ static void a_child_has_words_of_its_own(void **state)
 static void births_ascend_and_never_wrap(void **state)
 {
     (void)state;
-    uint32_t latest = 0;
-    for (uint64_t slice = 0; slice < (1 << 20); slice++) {
-        const uint32_t code = birth_code(slice);
-        const uint64_t first = birth_slice(code);
-        assert_true(code == latest || code == latest + 1);
-        assert_true(first <= slice && slice < birth_slice(code + 1));
-        assert_true(slice - first <= slice / 512);
-        latest = code;
+    for (uint32_t bits = WORD_BIRTH_BITS_MIDDLE; bits <= 31; bits++) {
+        const uint64_t steps = (uint64_t)1 << (bits - BIRTH_EXPONENT_BITS);
+        uint64_t latest = 0;
+        for (uint64_t time_ms = 0; time_ms < (uint64_t)1 << 60; time_ms += 1 + time_ms / 70000) {
+            const uint64_t code = birth_code(time_ms, bits);
+            const uint64_t first = birth_time_ms(code, bits);
+            assert_true(code >= latest && code >> bits == 0);
+            assert_true(first <= time_ms);
+            if (time_ms < (uint64_t)1 << 44) { // five hundred years
+                assert_true(time_ms - first <= time_ms / steps);
+                assert_true(time_ms >= 2 * steps || first == time_ms);
+                assert_true(time_ms < birth_time_ms(code + 1, bits));
+            }
+            latest = code;
+        }
+        assert_int_equal(birth_code(UINT64_MAX, bits), ((uint64_t)1 << bits) - 1);
     }
-    for (uint64_t slice = 1 << 20; slice < (uint64_t)1 << 62; slice += slice / 700) {
-        const uint32_t code = birth_code(slice);
-        assert_true(code >= latest && code <= BIRTH_MAX);
-        assert_true(birth_slice(code) <= slice);
-        latest = code;
-    }
-    assert_int_equal(birth_code(BIRTH_SLICES - 1), BIRTH_MAX);
-    assert_int_equal(birth_code(UINT64_MAX), BIRTH_MAX);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// process_words: where the block words of this process are (session/block_words.h).
+// process_words: where the block words of this process are (session/books/block_words.h).
 //
 //   process_words (a page that the kernel wipes in a forked child)
 //     -> directory [WORDS_PLACES], by address -> a region, which is mapped at its first block
@@ -23,7 +23,7 @@
 
 #include "base/compiler.h"
 #include "base/err.h"
-#include "session/block_words.h"
+#include "session/books/block_words.h"
 
 // How to get a descriptor of the file of words: -errno, or one that the caller closes.
 struct words_source {

@@ -11,7 +11,7 @@
 
 #include "base/sys.h"
 #include "base/test_support/random_numbers.h"
-#include "session/block_words.h"
+#include "session/books/block_words.h"
 #include "target/producer/words/process_words.h"
 
 enum {
@@ -126,7 +126,7 @@ static inline void heap_give(struct test_heap *heap, uint64_t address, uint64_t 
     heap_mark(heap, address - heap->base, heap_extent(heap, size_bytes), false);
 }
 
-// Half of the sizes are tiny, some have a table of their own, few do not fit into a word.
+// Half of the sizes are tiny, some have a table of their own, few are large.
 static inline uint64_t random_size(uint64_t *random)
 {
     const uint64_t r = next_random(random);
@@ -135,7 +135,7 @@ static inline uint64_t random_size(uint64_t *random)
            : r % 16 < 11 ? more % 256
            : r % 16 < 13 ? 256 + more % 3840
            : r % 16 < 15 ? 4096 + more % 12000
-           : r % 64 < 32 ? (WORD_LARGE - 8) + more % 16
+           : r % 64 < 32 ? 131064 + more % 16
                          : (1 << 20) + more % (300 << 10);
 }
 
@@ -200,7 +200,7 @@ static inline bool naive_take(struct naive_words *n, uint64_t address, struct wo
 static inline bool is_same_block(const struct word_block *a, const struct word_block *b)
 {
     return a->address == b->address && a->size_bytes == b->size_bytes && a->row == b->row &&
-           a->birth == b->birth;
+           a->birth_ms == b->birth_ms;
 }
 
 // A file of words for a test. Returns its descriptor.

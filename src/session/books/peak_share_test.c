@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Shares of the peak, merged in random order and grouping, against a replay of all events.
-#include "session/peak_share.h"
+#include "session/books/peak_share.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Threads that change one heap, against a sum that each event changes: the peak is within its
 // bound, and so is the sum of what the rows held at that peak.
-#include "session/shared_sum.h"
+#include "session/books/shared_sum.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/test_support/random_numbers.h"
-#include "session/peak_share.h"
+#include "session/books/peak_share.h"
 
 enum {
     THREADS_MAX = 16,

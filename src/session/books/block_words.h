@@ -6,13 +6,15 @@
 //
 //   a region has these tables, each with one word for a grain of addresses:
 //     coarse   4,096 bytes   blocks of 4,096 bytes and more
-//     large    4,096 bytes   the sizes of those whose size does not fit into a word
+//     large    4,096 bytes   the sizes of those
 //     middle     256 bytes   blocks of 256 to 4,095 bytes
 //     fine        32 bytes   smaller blocks; or WORD_MARKER: the grain's blocks are in `tiny`
 //     tiny         8 bytes   blocks that may be closer to each other than 32 bytes
 //   and for each 4,096 bytes a note which of the tables have had words there
 //
-//   a word = | row 24 | birth 14 (below) | size 17 | start in the grain / 8, 9 bits |
+//   a word of    coarse        | row 24 | birth 31          | start in the grain / 8, 9 |
+//                middle        | row 24 | birth 23 | size 12 | start in the grain / 8, 5 |
+//                fine, tiny    | row 24 | birth 30 | size  8 | start in the grain / 8, 2 |
 //
 // A block's word is in the table of its size, at the grain in which the block starts. Two live
 // blocks of one table never start in the same grain, because a block of the middle table is as long
@@ -33,42 +35,39 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "session/wire.h"
+#include "session/books/custom_block.h"
 
-// A birth is the time slice of the block's allocation, as a number of 14 bits that never wraps:
+// A birth is the time of the block's allocation in ms, as a number of `bits` bits that never wraps:
 //
-//   slices below 1,024       the slice itself
-//   each doubling after      512 numbers: the slice without its last bit, its last two, ...
+//   times below 2 << e       the time itself                                  e = bits - 5
+//   each doubling after      1 << e numbers: the time without its last bit, its last two, ...
 //
-// So the number is as exact as the recording, whose slices double in width at 1,024. Later slices
-// have larger or equal numbers, and the last number is reached after 2^40 slices, 557 years of 16
-// ms. With 12 bits it would be after 17 minutes.
-#define BIRTH_BITS       14
-#define BIRTH_MAX        ((1u << BIRTH_BITS) - 1)
-#define BIRTH_STEPS_BITS 9 // of the numbers of a doubling
-#define BIRTH_EXACT      ((uint64_t)2 << BIRTH_STEPS_BITS)
-#define BIRTH_SLICES     ((uint64_t)1 << 40) // from here on all slices have BIRTH_MAX
+// So a lifetime is exact to the ms for the first four minutes, and later to a 2^17th of the time
+// since the session began (of small blocks to a 2^24th). Later times have larger or equal numbers.
+#define BIRTH_EXPONENT_BITS    5
+#define WORD_BIRTH_BITS_MIDDLE 23
+#define BIRTH_EXACT_MS         ((uint64_t)2 << (WORD_BIRTH_BITS_MIDDLE - BIRTH_EXPONENT_BITS))
 
-static inline uint32_t birth_code(uint64_t slice)
+static inline uint64_t birth_code(uint64_t time_ms, uint32_t bits)
 {
-    if (slice < BIRTH_EXACT) {
-        return (uint32_t)slice;
+    const uint32_t steps_bits = bits - BIRTH_EXPONENT_BITS;
+    if (time_ms >> steps_bits <= 1) {
+        return time_ms;
     }
-    if (slice >= BIRTH_SLICES) {
-        return BIRTH_MAX;
-    }
-    const uint32_t shift = 63 - BIRTH_STEPS_BITS - (uint32_t)__builtin_clzll(slice);
-    return (shift << BIRTH_STEPS_BITS) + (uint32_t)(slice >> shift);
+    const uint32_t shift = 63 - steps_bits - (uint32_t)__builtin_clzll(time_ms);
+    const uint64_t last = ((uint64_t)1 << bits) - 1;
+    return shift < (1u << BIRTH_EXPONENT_BITS) - 1
+               ? ((uint64_t)shift << steps_bits) + (time_ms >> shift)
+               : last;
 }
 
-// Return the first slice that has this code.
-static inline uint64_t birth_slice(uint32_t code)
+// Return the first time that has this code.
+static inline uint64_t birth_time_ms(uint64_t code, uint32_t bits)
 {
-    if (code < BIRTH_EXACT) {
-        return code;
-    }
-    const uint32_t steps = 1u << BIRTH_STEPS_BITS;
-    return (uint64_t)(steps + code % steps) << (code / steps - 1);
+    const uint32_t steps_bits = bits - BIRTH_EXPONENT_BITS;
+    const uint64_t steps = (uint64_t)1 << steps_bits;
+    return code >> steps_bits <= 1 ? code
+                                   : (steps | (code & (steps - 1))) << ((code >> steps_bits) - 1);
 }
 
 #define WORDS_MAGIC          0x7364726f77ULL // "words", little endian
@@ -85,17 +84,18 @@ static inline uint64_t birth_slice(uint32_t code)
 #define WORDS_FINE_BITS   5
 #define WORDS_TINY_BITS   3
 
-#define WORD_START_BITS 9
-#define WORD_SIZE_BITS  17
-#define WORD_ROW_BITS   24
-#define WORD_START_MASK (((uint64_t)1 << WORD_START_BITS) - 1)
-#define WORD_SIZE_MASK  (((uint64_t)1 << WORD_SIZE_BITS) - 1)
-#define WORD_BIRTH_AT   (WORD_START_BITS + WORD_SIZE_BITS)
-#define WORD_ROW_AT     (WORD_BIRTH_AT + BIRTH_BITS)
-#define WORD_ROW_MAX    ((1u << WORD_ROW_BITS) - 1) // rows begin at 1, so no word of a block is 0
-#define WORD_LARGE      WORD_SIZE_MASK              // its size is in `large`
-#define WORD_MARKER     ((uint64_t)1)               // of `fine`; its row is 0
-_Static_assert(WORD_ROW_AT + WORD_ROW_BITS == 64, "one word");
+#define WORD_ROW_BITS 24
+#define WORD_ROW_AT   (64 - WORD_ROW_BITS)
+#define WORD_ROW_MAX  ((1u << WORD_ROW_BITS) - 1) // rows begin at 1, so no word of a block is 0
+#define WORD_MARKER   ((uint64_t)1)               // of `fine`; its row is 0
+
+// The bits of a word below its row, by the grain of its table.
+#define WORD_START_BITS_OF(grain_bits) ((grain_bits) < WORDS_FINE_BITS ? 2 : (grain_bits)-3)
+#define WORD_SIZE_BITS_OF(grain_bits) \
+    ((grain_bits) == WORDS_COARSE_BITS ? 0 : (grain_bits) == WORDS_MIDDLE_BITS ? 12 : 8)
+#define WORD_BIRTH_AT(grain_bits)   (WORD_START_BITS_OF(grain_bits) + WORD_SIZE_BITS_OF(grain_bits))
+#define WORD_BIRTH_BITS(grain_bits) (WORD_ROW_AT - WORD_BIRTH_AT(grain_bits))
+_Static_assert(WORD_BIRTH_BITS(WORDS_MIDDLE_BITS) == WORD_BIRTH_BITS_MIDDLE, "the fewest");
 
 // Which tables have had words of blocks that start in 4,096 bytes of address. P sets them, and they
 // stay. The others need no look, which would cost a cache line, and memory where there was a hole.
@@ -133,8 +133,8 @@ _Static_assert(sizeof(struct words_region) % 4096 == 0, "regions are whole pages
 struct word_block {
     uint64_t address;
     uint64_t size_bytes;
-    uint32_t row;   // 1 to WORD_ROW_MAX
-    uint32_t birth; // birth_code()
+    uint64_t birth_ms; // in a word exact to birth_code()
+    uint32_t row;      // 1 to WORD_ROW_MAX
 };
 
 // Return whether blocks at this address can have a word.
@@ -168,14 +168,14 @@ static inline uint64_t words_region_offset(uint32_t number)
     return WORDS_HEADER_BYTES + (uint64_t)number * sizeof(struct words_region);
 }
 
-// Return the word of a block in a table of that grain. A size of WORD_LARGE bytes or more does not
-// fit.
+// Return the word of a block in a table of that grain. Its size fits, or is in `large`.
 static inline uint64_t word_of(const struct word_block *block, uint32_t grain_bits)
 {
-    const uint64_t size = block->size_bytes < WORD_LARGE ? block->size_bytes : WORD_LARGE;
     const uint64_t start = block->address % ((uint64_t)1 << grain_bits) / 8;
-    return (uint64_t)block->row << WORD_ROW_AT | (uint64_t)block->birth << WORD_BIRTH_AT |
-           size << WORD_START_BITS | start;
+    const uint64_t size = grain_bits == WORDS_COARSE_BITS ? 0 : block->size_bytes;
+    return (uint64_t)block->row << WORD_ROW_AT |
+           birth_code(block->birth_ms, WORD_BIRTH_BITS(grain_bits)) << WORD_BIRTH_AT(grain_bits) |
+           size << WORD_START_BITS_OF(grain_bits) | start;
 }
 
 static inline uint32_t word_row(uint64_t word)
@@ -183,25 +183,29 @@ static inline uint32_t word_row(uint64_t word)
     return (uint32_t)(word >> WORD_ROW_AT);
 }
 
-static inline uint32_t word_birth(uint64_t word)
+static inline uint64_t word_birth_ms(uint64_t word, uint32_t grain_bits)
 {
-    return (uint32_t)(word >> WORD_BIRTH_AT) & BIRTH_MAX;
+    const uint32_t bits = WORD_BIRTH_BITS(grain_bits);
+    return birth_time_ms(word >> WORD_BIRTH_AT(grain_bits) & (((uint64_t)1 << bits) - 1), bits);
 }
 
-static inline uint64_t word_size(uint64_t word)
+// Return the size of the block of a word; 0 in the coarse table.
+static inline uint64_t word_size(uint64_t word, uint32_t grain_bits)
 {
-    return word >> WORD_START_BITS & WORD_SIZE_MASK;
+    return word >> WORD_START_BITS_OF(grain_bits) &
+           (((uint64_t)1 << WORD_SIZE_BITS_OF(grain_bits)) - 1);
 }
 
 // Return where in its grain the word's block starts, in bytes.
-static inline uint64_t word_start(uint64_t word)
+static inline uint64_t word_start(uint64_t word, uint32_t grain_bits)
 {
-    return (word & WORD_START_MASK) * 8;
+    return (word & (((uint64_t)1 << WORD_START_BITS_OF(grain_bits)) - 1)) * 8;
 }
 
 // Return whether the word is of the block that starts at exactly `address`. The word's table has a
 // grain of `grain_bits`.
 static inline bool word_is_at(uint64_t word, uint64_t address, uint32_t grain_bits)
 {
-    return word_row(word) != 0 && word_start(word) == address % ((uint64_t)1 << grain_bits);
+    return word_row(word) != 0 &&
+           word_start(word, grain_bits) == address % ((uint64_t)1 << grain_bits);
 }

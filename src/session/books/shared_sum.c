@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "session/shared_sum.h"
+#include "session/books/shared_sum.h"
 
 #include "base/minmax.h"
 
