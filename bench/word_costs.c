@@ -74,7 +74,7 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static void put(const struct process_words *words, uint64_t address, uint64_t size)
+static void put(struct process_words *words, uint64_t address, uint64_t size)
 {
     const struct word_block block = {.address = address, .size_bytes = size, .row = 1};
     struct words_ended ended;
@@ -82,7 +82,7 @@ static void put(const struct process_words *words, uint64_t address, uint64_t si
         fail("a put failed");
 }
 
-static void take(const struct process_words *words, uint64_t address)
+static void take(struct process_words *words, uint64_t address)
 {
     struct word_block block;
     if (!words_take(words, address, &block))
@@ -90,7 +90,7 @@ static void take(const struct process_words *words, uint64_t address)
 }
 
 // Put and take `count` blocks, spread over `step` bytes each, in the order of `next`.
-static double pairs(const struct process_words *words,
+static double pairs(struct process_words *words,
                     const uint32_t *order,
                     uint32_t count,
                     uint64_t step,
@@ -131,7 +131,7 @@ static uint32_t *shuffled(uint32_t count)
 static void measure_pairs(void)
 {
     static const uint64_t sizes[] = {40, 500, 8000};
-    const struct process_words *words = open_words();
+    struct process_words *words = open_words();
     (void)printf("size  blocks     ns a put and take, least of %d\n", ROUNDS);
     for (uint32_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         const uint64_t step = extent_of(sizes[i]);
@@ -154,7 +154,7 @@ static void measure_memory(void)
     static const uint64_t sizes[] = {40, 100, 200, 500, 1000, 2000, 8000, 30000, 200000};
     (void)printf("  size  bytes of words a block   %% of the heap\n");
     for (uint32_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        const struct process_words *words = open_words();
+        struct process_words *words = open_words();
         const uint64_t step = extent_of(sizes[i]);
         const uint64_t count = HEAP_BYTES / step;
         struct stat file;

@@ -38,6 +38,9 @@ enum err aggregator_complete_rows(struct aggregator *aggregator)
         const struct aggregator_process *process = aggregator->processes.items[thread->process];
         row_table_commit_peak(table, i, !process->is_ended, process->end_peak_number);
     }
+    if (aggregator->book_error_bytes != 0) {
+        heap_totals_sum_peaks(&aggregator->totals);
+    }
     return ERR_OK;
 }
 

@@ -15,6 +15,9 @@
 static void process_empty(struct aggregator_process *process)
 {
     live_map_release(&process->live);
+    u32_vec_release(&process->book_nodes);
+    u32_vec_release(&process->book_rows);
+    book_entry_vec_release(&process->debts);
     map_u64_release(&process->nodes_by_name);
     pending_frees_release(&process->waiting);
     mapping_map_release(&process->mapped);
@@ -214,7 +217,8 @@ enum err aggregator_process_end(struct aggregator *aggregator,
     const uint64_t before_bytes = aggregator_live_bytes(aggregator);
     leave(aggregator, process);
     remove_unsampled(aggregator, process);
-    aggregator->totals.live_blocks -= process->live.live_count + process->represented_blocks;
+    aggregator->totals.live_blocks -=
+        process->live.live_count + process->book_blocks + process->represented_blocks;
     aggregator->represented_blocks -= process->represented_blocks;
     const uint64_t left_bytes = aggregator_live_bytes(aggregator);
     peak_bound_leave(&aggregator->bound, before_bytes > left_bytes ? before_bytes - left_bytes : 0,

@@ -20,6 +20,7 @@
 #include "host/containers/vec.h"
 #include "host/text/strbuf.h"
 #include "recording/format/tables.h"
+#include "session/books/book_layout.h"
 
 struct aggregator;
 struct string_table;
@@ -30,6 +31,7 @@ struct process_allocator {
     rec_string name;   // in lower case; 0: unknown, or the module has several
 };
 DEFINE_VEC(process_allocator_vec, struct process_allocator);
+DEFINE_VEC(book_entry_vec, struct book_entry);
 
 struct aggregator_process {
     struct rec_process record; // as the recording will hold it
@@ -40,6 +42,12 @@ struct aggregator_process {
     bool is_unread;           // it did not let its memory map be read in time
     uint64_t end_peak_number; // number of the global peak when it ended
     uint64_t live_bytes;
+    // Of threads that keep books (aggregator_book.h):
+    struct u32_vec book_nodes;   // by number of the row; REC_NONE: not defined
+    struct u32_vec book_rows;    // likewise; REC_NONE: no allocation yet
+    struct book_entry_vec debts; // entries that wait
+    uint64_t book_blocks;        // live
+    uint64_t book_bytes;
     uint32_t thread_count;       // all threads so far
     struct live_map live;        // live blocks
     uint64_t represented_blocks; // blocks that sampled ones stand for, themselves excluded

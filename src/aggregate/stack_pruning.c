@@ -290,10 +290,11 @@ static enum err join_rows(struct aggregator *aggregator, const struct stack_slot
     for (size_t i = 0; i < aggregator->processes.len; i++) {
         live_map_renumber(&aggregator->processes.items[i]->live, numbers.items);
     }
-    for (size_t i = 0; i < lanes->len; i++) { // found again with the next event
+    for (size_t i = 0; i < lanes->len; i++) {
         struct u32_vec *rows = lanes->items[i].rows;
         for (size_t k = 0; k < rows->len; k++) {
-            rows->items[k] = REC_NONE;
+            const uint32_t row = rows->items[k];
+            rows->items[k] = row != REC_NONE ? numbers.items[row] : REC_NONE;
         }
     }
     return ERR_OK;

@@ -23,9 +23,19 @@
 #define SAMPLE_TICK_MS     8u
 #define TICK_MS            1u
 
+// Whether threads can keep their own books: nothing needs single events, or fewer.
+static bool can_keep_books(const struct recorder_options *options)
+{
+    const bool needs_events = options->logs_events || options->lists_blocks ||
+                              options->no_nursery || options->always_holds;
+    const bool needs_fewer = options->sample_bytes != 0 || options->may_sample;
+    return !needs_events && !needs_fewer && options->attach_count == 0;
+}
+
 static uint32_t session_flags_of(const struct recorder_options *options)
 {
-    return (options->follow_children ? SESSION_FOLLOW_CHILDREN : 0) |
+    return (options->keeps_books && can_keep_books(options) ? SESSION_BOOKS : 0) |
+           (options->follow_children ? SESSION_FOLLOW_CHILDREN : 0) |
            (options->follow_children && attach_is_possible() ? SESSION_FOLLOW_EXECS : 0) |
            (options->check_unwind ? SESSION_CHECK_UNWIND : 0) |
            (options->reads_python ? SESSION_PYTHON : 0) |
@@ -419,6 +429,7 @@ void recorder_result_release(struct recorder_result *result)
         aggregator_snapshot_release(&s->snapshot);
         rec_symbol_vec_release(&s->symbols);
         drain_release(&s->drain);
+        listed_block_vec_release(&s->listed_blocks);
         proc_sampler_release(&s->sampler);
         memory_snapshots_release(&s->memory_snapshots);
         unrecorded_list_release(&s->unrecorded);

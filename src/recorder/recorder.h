@@ -112,6 +112,7 @@ struct recorder_options {
     bool check_unwind;       // SESSION_CHECK_UNWIND
     bool reads_python;       // SESSION_PYTHON
     bool no_nursery;         // SESSION_NO_NURSERY
+    bool keeps_books;        // SESSION_BOOKS, if all that is asked for can do without an order
     bool counts_stamps;      // session_options
     bool always_holds;       // SESSION_ALWAYS_HOLD
     bool may_sample;         // SESSION_OVERFLOW_SAMPLE; not with logs_events

@@ -8,6 +8,7 @@
 #include "base/minmax.h"
 #include "host/containers/map_u64.h"
 #include "host/os/file.h"
+#include "recorder/ingest/drain_books.h"
 
 enum {
     PAGE = 4096,
@@ -281,6 +282,7 @@ static enum err split(struct subject *subject, uint32_t flags, struct memory_mom
     const struct rss_process what = {
         .aggregator = &s->aggregator,
         .process = process,
+        .listed = &s->listed_blocks,
         .own = &subject->own,
         .stack_tops = &subject->reading.tops,
         .stack_pointers = &subject->reading.pointers,
@@ -295,6 +297,7 @@ static enum err split(struct subject *subject, uint32_t flags, struct memory_mom
     };
     struct rec_memory_snapshot snapshot = {
         .time_ms = moment->time_ms, .process = process->index, .flags = flags};
+    TRY(drain_books_list_blocks(&s->drain, process, &s->listed_blocks));
     TRY(rss_split(&what, &subject->reading.map, (uint32_t)moment->memory_snapshots.len,
                   &s->aggregator.strings, &snapshot, &moment->tables));
     if (!is_still_there(subject)) {

@@ -10,6 +10,7 @@
 
 #include "aggregate/aggregator.h"
 #include "aggregate/block_list.h"
+#include "aggregate/books/listed_block.h"
 #include "attach/attach.h"
 #include "attach/plain_modules.h"
 #include "host/os/file.h"
@@ -18,7 +19,6 @@
 #include "recorder/control/control_socket.h"
 #include "recorder/control/run_control.h"
 #include "recorder/ingest/drain.h"
-#include "recorder/ingest/session_clock.h"
 #include "recorder/launch/launch.h"
 #include "recorder/launch/preflight.h"
 #include "recorder/launch/preload_path.h"
@@ -37,6 +37,7 @@
 #include "recorder/processes/unrecorded_tree.h"
 #include "recorder/recorder.h"
 #include "recorder/runtimes/process_runtimes.h"
+#include "recorder/session/session_clock.h"
 #include "recorder/session/session_create.h"
 
 // A process that waits in dlopen for its allocators to be hooked, and the searches for it.
@@ -116,6 +117,7 @@ struct recorder_state {
     struct session session;
     struct aggregator aggregator;
     struct drain drain;
+    struct listed_block_vec listed_blocks; // of the process whose memory is split
     struct proc_sampler sampler;
     struct memory_snapshots memory_snapshots;
     size_t sampled_processes;     // joined processes at the latest round of samples

@@ -28,6 +28,7 @@
 #include <stdint.h>
 
 #include "base/compiler.h"
+#include "session/books/block_words.h"
 
 #define FREED_TABLE_LINE_BITS 12u
 #define FREED_TABLE_LINE      8u // stamps of a cache line, each for addresses 16 bytes apart
@@ -40,6 +41,7 @@ struct freed_table {
 struct freed_note {
     uint64_t stamp;
     uint64_t latest;
+    struct word_block taken; // if the thread keeps a book; of row 0: the block had no word
 };
 
 ALWAYS_INLINE _Atomic uint64_t *freed_table_cell(struct freed_table *table, uint64_t address)

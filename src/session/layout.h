@@ -29,11 +29,14 @@
 #include <stdint.h>
 
 #include "base/page_alloc.h"
+#include "session/books/block_words.h"
+#include "session/books/book_layout.h"
+#include "session/books/shared_sum.h"
 #include "session/nursery_layout.h"
 #include "session/session_env.h"
 
 #define SESSION_MAGIC          0x6e7269616373ULL // "scairn", little endian
-#define SESSION_VERSION        17
+#define SESSION_VERSION        18
 #define SESSION_MAX_PROCESSES  1024u
 #define SESSION_MAX_LANES      4096u
 #define SESSION_PAGE_BYTES     4096u
@@ -50,6 +53,8 @@
 #define LANE_GUARD_OFFSET      LANE_HEADER_BYTES
 #define SESSION_LANES_OFFSET   (256u << 10)
 #define SESSION_BYTES          (SESSION_LANES_OFFSET + (uint64_t)SESSION_MAX_LANES * LANE_STRIDE)
+#define SESSION_WORDS_OFFSET   SESSION_BYTES // block_words.h, in a session of books
+#define SESSION_FILE_BYTES_MAX (SESSION_WORDS_OFFSET + WORDS_FILE_BYTES)
 #define SESSION_FRAMES_MAX     1536u // upper limit of session_header.max_frames: so many fit a lane
 #define SESSION_FRAMES_DEFAULT 512u
 
@@ -64,6 +69,7 @@
     X(reentrant, "events in signal handlers that interrupted or left cairn")                      \
     X(seccomp, "events of threads and processes begun under a seccomp filter")                    \
     X(namespaces, "linker namespaces (dlmopen), whose events --all-allocators records")           \
+    X(no_words, "allocations for which a process had no memory of words")                         \
     X(missed_allocations, "allocations after the recorder stopped responding")                    \
     X(missed_frees, "frees after the recorder stopped responding; their blocks appear as leaked") \
     X(corrupt_lane, "lanes closed because the program overwrote them")                            \
@@ -108,6 +114,7 @@ enum session_flags {
     SESSION_ALWAYS_HOLD = 1 << 4,     // nurseries hold blocks even if that does not pay
     SESSION_FOLLOW_EXECS = 1 << 5,    // R puts the agent into programs that are executed
     SESSION_PYTHON = 1 << 6,          // stacks have the frames of CPython
+    SESSION_BOOKS = 1 << 7,           // threads keep their own books (target/producer/book)
 };
 
 enum session_door {
@@ -219,6 +226,10 @@ struct session_header {
     // R: the value of CAIRN_SESSION, ended by a zero byte: processes that the session was mapped
     // for find its memory by it.
     char place[SESSION_ENV_BYTES_MAX];
+
+    // P: the live bytes of all processes that keep books, and their peak. R takes out those of
+    // processes that have ended.
+    struct shared_sum sum;
 };
 _Static_assert(sizeof(struct session_header) <= SESSION_PAGE_BYTES, "one page");
 
@@ -346,6 +357,9 @@ struct lane_header {
     // T: stamps of events whose effect other threads may have seen and that are not sent yet; 0:
     // none. One entry is for a realloc under way, one for events that signal handlers left behind.
     _Atomic uint64_t pending_stamps[LANE_PENDING_STAMPS];
+    // T: what it has not added to the session's sum, if it keeps a book (book.h).
+    struct sum_part sum_part;
+    uint32_t keeps_book; // T, before its first event
 
     // Positions count bytes since the lane was opened, are multiples of 8 and never wrap. read_pos
     // <= write_pos <= read_pos + ring_bytes; the byte at p is ring[p % ring_bytes].
@@ -373,12 +387,17 @@ struct lane_header {
     _Alignas(64) _Atomic uint64_t margin_serial;
     _Atomic uint64_t margin_pos;
     _Atomic uint64_t margin_bytes;
+    // T, release: when its book was sent last; what it has not sent is younger. R reads it.
+    _Atomic uint64_t book_since_ms;
+    _Atomic uint64_t unknown_frees; // T: of blocks without a word
 
     _Alignas(64) struct nursery nursery; // see nursery_layout.h for the writers
     _Alignas(64) struct lane_answer answer;
 };
 _Static_assert(sizeof(struct lane_header) <= LANE_HEADER_BYTES, "one page");
-_Static_assert(NURSERY_BYTES <= LANE_NURSERY_BYTES, "the nursery fits");
+_Static_assert(NURSERY_BYTES <= LANE_NURSERY_BYTES && BOOK_BYTES <= LANE_NURSERY_BYTES,
+               "the nursery fits, or the book in its place");
+_Static_assert(BOOK_COUNTERS == NURSERY_COUNTERS, "nursery.counters_used serves both");
 
 // Return producer_waiting of a thread that waits until read_pos is at least `awaited_pos`; not 0.
 static inline uint32_t lane_waiting_for(uint64_t awaited_pos)
@@ -447,6 +466,12 @@ static inline _Atomic uint64_t *lane_guard(struct lane_header *lane)
 static inline struct nursery_tables *lane_nursery_tables(struct lane_header *lane)
 {
     return (struct nursery_tables *)(void *)((char *)lane + LANE_NURSERY_OFFSET);
+}
+
+// Return the book of the lane's thread, in place of a nursery.
+static inline struct book_tables *lane_book_tables(struct lane_header *lane)
+{
+    return (struct book_tables *)(void *)((char *)lane + LANE_NURSERY_OFFSET);
 }
 
 static inline uint8_t *lane_ring(struct lane_header *lane)

@@ -28,6 +28,8 @@
 //   EVENT          slot 24                    weight
 //   QUERY       number 32, what 8, scope 8 -
 //   GREW           old bytes (56)             slot 24 | size 40
+//   BOOK           see books/book_layout.h
+//   ROW            slot 24, row 24            -
 //   UNSAMPLED       bytes 48, grain 8          bytes 40 high | count 24
 //
 // Fields of word 0 after the tag are packed from bit 8 upwards in the order given.
@@ -77,6 +79,10 @@
 // lists blocks that other records count as pairs, and that were alive together at some moment of
 // this tick, with all blocks that are alive at this record.
 //
+// Books (target/producer/book). BOOK says what a thread counted of a row, of its own or of another
+// thread. ROW says that the stack in `slot` has the row of that number from now on. Numbers are of
+// the process, and unique. BOOK may come before the ROW of another lane.
+//
 // Order. With this exception, records of one lane are in the thread's true order: ALLOC and REALLOC
 // are written after the allocator returned, FREE before it is called. STAMP dates the event of the
 // next record (stamp.h). Once several threads have recorded, each allocation and each free has a
@@ -88,6 +94,7 @@
 
 #include <stdint.h>
 
+#include "session/books/book_layout.h"
 #include "session/books/custom_block.h"
 
 enum wire_tag {
@@ -117,6 +124,8 @@ enum wire_tag {
     WIRE_QUERY = 25,
     WIRE_UNSAMPLED = 26,
     WIRE_GREW = 27,
+    WIRE_BOOK = BOOK_TAG,
+    WIRE_ROW = 29,
 };
 
 enum wire_mapping_kind {

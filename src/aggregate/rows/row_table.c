@@ -132,6 +132,62 @@ static enum err count_pairs(struct row_table *table, const struct row_note *note
     return ERR_OK;
 }
 
+// Merge the share of the latest peak, as session/books/peak_share.h: what the row held before the
+// entry's events was before or since its own newest peak.
+static void merge_peak(struct rec_row *row, struct row_extra *extra, const struct book_entry *entry)
+{
+    const struct book_net net = book_entry_net(entry);
+    const uint64_t live_bytes = row->allocated_bytes - row->freed_bytes;
+    const uint64_t live_blocks = row->allocations - row->frees;
+    if (entry->peak_number > extra->peak_number) {
+        row->peak_bytes = live_bytes + (uint64_t)entry->before_bytes;
+        row->peak_blocks = live_blocks + (uint64_t)(int64_t)entry->before_blocks;
+        extra->peak_number = entry->peak_number;
+    } else if (entry->peak_number == extra->peak_number) {
+        row->peak_bytes += (uint64_t)entry->before_bytes;
+        row->peak_blocks += (uint64_t)(int64_t)entry->before_blocks;
+    } else {
+        row->peak_bytes += (uint64_t)net.bytes;
+        row->peak_blocks += (uint64_t)(int64_t)net.blocks;
+    }
+}
+
+static enum err add_cells(struct bucket_set *set,
+                          const uint64_t *cells,
+                          const uint8_t *buckets,
+                          uint32_t count,
+                          uint64_t *blocks,
+                          uint64_t *bytes)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const uint64_t cell_bytes = book_cell_bytes(cells[i]);
+        TRY(bucket_set_add(set, buckets[i], cell_bytes, *blocks, *bytes));
+        bucket_set_add_more(set, buckets[i], book_cell_count(cells[i]) - 1, 0);
+        *blocks += book_cell_count(cells[i]);
+        *bytes += cell_bytes;
+    }
+    return ERR_OK;
+}
+
+enum err row_table_add_entry(struct row_table *table, uint32_t row, const struct book_entry *entry)
+{
+    struct rec_row *r = table->rows.items + row;
+    struct row_extra *extra = table->extras.items + row;
+    TRY(cell_table_touch(&table->cells, &extra->cells, r, row_table_step(table)));
+    merge_peak(r, extra, entry);
+    TRY(add_cells(&extra->histograms[ROW_ALLOCATED], entry->sizes, entry->size_buckets,
+                  entry->size_count, &r->allocations, &r->allocated_bytes));
+    TRY(add_cells(&extra->histograms[ROW_FREED], entry->lives, entry->life_buckets,
+                  entry->life_count, &r->frees, &r->freed_bytes));
+    // What it held between its events is unknown, but one of its blocks was as large as the mean.
+    for (uint32_t i = 0; i < entry->size_count; i++) {
+        const uint64_t mean = book_cell_bytes(entry->sizes[i]) / book_cell_count(entry->sizes[i]);
+        r->own_peak_bytes = max_u64(r->own_peak_bytes, mean);
+    }
+    r->own_peak_bytes = max_u64(r->own_peak_bytes, r->allocated_bytes - r->freed_bytes);
+    return ERR_OK;
+}
+
 static enum err count_temporary(struct row_table *table, const struct row_note *note)
 {
     struct rec_row *r = table->rows.items + note->row;

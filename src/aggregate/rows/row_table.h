@@ -29,6 +29,7 @@
 #include "base/err.h"
 #include "host/containers/vec.h"
 #include "recording/format/tables.h"
+#include "session/books/book_layout.h"
 
 DEFINE_VEC(rec_row_vec, struct rec_row);
 
@@ -308,6 +309,11 @@ row_table_was_at_peak(struct row_table *table, uint32_t row, uint64_t size_bytes
     note->bucket = 0;
     return row_table_noted(table);
 }
+
+// Add what a thread counted of the row in its book. All notes have been counted, and the row has
+// had what the entry frees.
+enum err row_table_add_entry(struct row_table *table, uint32_t row, const struct book_entry *entry)
+    MUST_USE;
 
 // Advance to `slice`, after slices have merged `shift` times: s became s >> shift. Makes cells and
 // cohorts coarser if there are too many. ERR_NO_MEMORY.

@@ -10,6 +10,7 @@
 
 #include "aggregate/stack_pruning.h"
 #include "base/minmax.h"
+#include "recorder/ingest/drain_books.h"
 #include "recorder/ingest/drain_lane.h"
 #include "recorder/ingest/drain_limit.h"
 #include "recorder/ingest/drain_names.h"
@@ -87,6 +88,13 @@ enum err drain_merge_stacks(struct drain *drain)
         struct lane_dictionary *dictionary = &drain->lanes[drain->active[i]]->reader.dictionary;
         TRY(stack_slots_vec_push(
             &lanes, (struct stack_slots){.nodes = &dictionary->nodes, .rows = &dictionary->rows}));
+    }
+    for (uint32_t slot = 0; slot < drain->slot_count; slot++) {
+        struct aggregator_process *process = drain->processes[slot].aggregator;
+        if (process != NULL && process->book_nodes.len > 0) {
+            TRY(stack_slots_vec_push(&lanes, (struct stack_slots){.nodes = &process->book_nodes,
+                                                                  .rows = &process->book_rows}));
+        }
     }
     TRY(stack_pruning_run(drain->aggregator, &lanes));
     // Relaxed: threads only compare it.
@@ -182,7 +190,8 @@ bool drain_has_counted(const struct drain *drain, uint32_t slot)
         // Relaxed: what the thread sends instead of holding is published before, as in is_in_event.
         const uint64_t held_bytes = atomic_load_explicit(
             &lane->reader.consumer.lane->nursery.held_bytes, memory_order_relaxed);
-        if (lane->process == slot && (held_bytes != 0 || drain_lane_is_in_event(lane))) {
+        if (lane->process == slot &&
+            (held_bytes != 0 || drain_lane_has_book(lane) || drain_lane_is_in_event(lane))) {
             return false;
         }
     }
@@ -278,6 +287,7 @@ static void lane_end(struct drain *drain, uint32_t i)
     process->killed_threads +=
         process->is_dead && atomic_load_explicit(&lane->reader.consumer.lane->state,
                                                  memory_order_relaxed) != LANE_CLOSED;
+    drain_books_end_lane(drain, lane->reader.consumer.lane, &lane->reader.thread);
     lane_free(drain, index);
     drain->active[i] = drain->active[--drain->active_count];
     session_recycle_lane(drain->session, index);
@@ -477,6 +487,7 @@ enum err drain_pass(struct drain *drain, uint64_t clock_ms, bool is_last, bool *
         TRY(begin_round(drain, true));
         TRY(merge_lanes(drain, last_stamp, clock_ms));
     }
+    TRY(drain_books_end_pass(drain));
     session_note_unread(drain->session, ended - count_ended_lanes(drain));
     bool has_queries = false;
     TRY(drain_queries_answer(drain, complete_tick, &has_queries));

@@ -91,6 +91,13 @@ struct drain_process {
     uint64_t death_stamp;    // a moment after it was found dead; 0: it noted its exit
 };
 
+// What threads that keep books may have had in hand at the peak (drain_books.c).
+struct book_flights {
+    uint64_t since_ms;       // of the present time
+    uint64_t peak_ms;        // when the latest peak was seen
+    uint64_t ended_bytes[2]; // of threads that have ended, in the present time and before
+};
+
 struct drain {
     const struct session *session; // borrowed
     struct aggregator *aggregator; // borrowed
@@ -98,6 +105,8 @@ struct drain {
     pid_t own_pid;                 // no recorded process has it; 0: any may
     pid_t main_pid;                // of the program that was started, 0 if none
     struct awaited_process_vec awaited;
+    struct book_flights flights;
+    uint64_t others_bytes;                       // of processes without books, in the shared sum
     struct nursery_tables *scratch;              // owned: a copy of one nursery
     struct drain_lane *lanes[SESSION_MAX_LANES]; // owned; NULL: not in use
     uint32_t active[SESSION_MAX_LANES];          // the lanes in use

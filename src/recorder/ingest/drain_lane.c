@@ -158,6 +158,13 @@ bool drain_lane_is_in_hook(const struct drain_lane *lane)
     return atomic_load_explicit(lane_guard(lane->reader.consumer.lane), memory_order_acquire) != 0;
 }
 
+bool drain_lane_has_book(const struct drain_lane *lane)
+{
+    const struct lane_header *header = lane->reader.consumer.lane;
+    return *(const volatile uint32_t *)&header->keeps_book != 0 &&
+           *(const volatile uint64_t *)&header->nursery.hold_count != 0;
+}
+
 bool drain_lane_is_in_event(const struct drain_lane *lane)
 {
     struct lane_header *header = lane->reader.consumer.lane;

@@ -33,6 +33,9 @@ bool drain_lane_is_deserted(const struct drain *drain, const struct drain_lane *
 // Return whether one of the thread's hooks records.
 bool drain_lane_is_in_hook(const struct drain_lane *lane);
 
+// Whether the thread has counted events in its book that it has not sent.
+bool drain_lane_has_book(const struct drain_lane *lane);
+
 // Return whether the thread may be in an event, or has sent some that have not been counted.
 bool drain_lane_is_in_event(const struct drain_lane *lane);
 

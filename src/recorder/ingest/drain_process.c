@@ -10,10 +10,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "aggregate/books/aggregator_book.h"
 #include "base/compiler.h"
 #include "base/minmax.h"
 #include "host/os/file.h"
 #include "host/os/proc_file.h"
+#include "recorder/ingest/drain_books.h"
 #include "recorder/ingest/drain_names.h"
 #include "recorder/processes/pid_lookup.h"
 
@@ -172,7 +174,11 @@ static enum err slot_end(struct drain *drain, uint32_t slot)
                                                      .error_ms =
                                                          is_late ? process->dead_ms - end_ms : 0,
                                                      .death_stamp = process->death_stamp};
+    TRY(aggregator_book_settle(drain->aggregator, process->aggregator));
+    drain_books_end_process(drain, process->aggregator);
+    const uint32_t number = (uint32_t)process->aggregator->join_number + 1; // of its words
     TRY(aggregator_process_end(drain->aggregator, process->aggregator, &ending));
+    session_wipe_words(drain->session, number);
     drain_process_forget(drain, slot);
     struct process_slot *shared = session_process(drain->session->memory, slot);
     // Release: pairs with the acquire of the next claim of the slot.

@@ -40,8 +40,11 @@ static MUST_USE enum err find_values(struct aggregator *aggregator,
 {
     const struct lane_query *query = &reader->query;
     if (query->what == STATS_QUERY_PEAK) {
+        // Of threads that keep books there are no single events to follow.
         values[ANSWER_PEAK_BYTES] =
-            aggregator_scope_peak(aggregator, &reader->thread, query->scope);
+            reader->thread.process->book_nodes.len == 0
+                ? aggregator_scope_peak(aggregator, &reader->thread, query->scope)
+                : PEAK_UNKNOWN;
         return ERR_OK;
     }
     if (query->what == STATS_QUERY_PEAK_BEGIN && query->scope < LANE_SCOPES_MAX) {

@@ -28,6 +28,7 @@ lane_counters_take(struct lane_reader *reader, struct aggregator *aggregator, ui
         {&lane->unsampled_forgotten, most, &reader->unsampled_forgotten, &sampling->forgotten},
         {&lane->missed_allocations, most, &reader->missed_allocations,
          &aggregator->missed_allocations},
+        {&lane->unknown_frees, most, &reader->unknown_frees, &aggregator->unknown_frees},
         {&lane->missed_frees, most, &reader->missed_frees, &aggregator->missed_frees},
     };
     // Relaxed: as below.

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "aggregate/books/aggregator_book.h"
 #include "base/minmax.h"
 #include "recorder/lanes/plain_events.h"
 #include "session/sampling_level.h"
@@ -183,6 +184,31 @@ static enum err add_high_water(struct lane_reader *reader,
     return ERR_OK;
 }
 
+static enum err add_entry(struct lane_reader *reader,
+                          struct aggregator *aggregator,
+                          const struct wire_record *record)
+{
+    struct book_entry entry;
+    if (!book_record_read(record->payload - 1, &entry)) {
+        return ERR_CORRUPT;
+    }
+    for (uint32_t i = 0; i < entry.size_count; i++) {
+        reader->events += book_cell_count(entry.sizes[i]);
+    }
+    for (uint32_t i = 0; i < entry.life_count; i++) {
+        reader->events += book_cell_count(entry.lives[i]);
+    }
+    return aggregator_book_add(aggregator, &reader->thread, &entry);
+}
+
+static enum err add_row(const struct lane_reader *reader, const struct wire_record *record)
+{
+    const uint32_t node = lane_dictionary_node(&reader->dictionary, record->slot);
+    return node != REC_NONE && record->count != 0
+               ? aggregator_book_row(&reader->thread, record->count, node)
+               : ERR_CORRUPT;
+}
+
 // Count any record except TICK and STAMP.
 static enum err add_record(struct lane_reader *reader,
                            struct aggregator *aggregator,
@@ -236,6 +262,10 @@ static enum err add_record(struct lane_reader *reader,
     case WIRE_QUERY:
         note_query(reader, aggregator, record);
         return ERR_OK;
+    case WIRE_BOOK:
+        return add_entry(reader, aggregator, record);
+    case WIRE_ROW:
+        return add_row(reader, record);
     case WIRE_UNSAMPLED:
         aggregator_note_unsampled(
             aggregator, thread,

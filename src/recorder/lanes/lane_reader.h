@@ -57,6 +57,7 @@ struct lane_reader {
     uint64_t unsampled_forgotten;
     uint64_t missed_allocations;
     uint64_t missed_frees;
+    uint64_t unknown_frees;
 };
 
 // Return whether there is anything to read.

@@ -27,6 +27,7 @@
 #include <stdint.h>
 
 #include "aggregate/aggregator.h"
+#include "aggregate/books/listed_block.h"
 #include "base/err.h"
 #include "host/containers/vec.h"
 #include "recorder/memory/memory_areas.h"
@@ -66,13 +67,14 @@ struct page_wants;
 struct rss_process {
     const struct aggregator *aggregator;
     const struct aggregator_process *process;
-    const struct address_range_vec *own;  // cairn's own memory
-    const struct u64_vec *stack_tops;     // ends of known threads' stacks, in order
-    const struct u64_vec *stack_pointers; // of sleeping threads, in order
-    const struct foreign_heap *foreign;   // NULL: none
-    struct page_source pages;             // read is NULL: none
-    bool is_heap_known;                   // the aggregator has all its live blocks
-    rec_string libc;                      // the module of its libc; 0: unknown
+    const struct listed_block_vec *listed; // of threads that keep books; NULL: none
+    const struct address_range_vec *own;   // cairn's own memory
+    const struct u64_vec *stack_tops;      // ends of known threads' stacks, in order
+    const struct u64_vec *stack_pointers;  // of sleeping threads, in order
+    const struct foreign_heap *foreign;    // NULL: none
+    struct page_source pages;              // read is NULL: none
+    bool is_heap_known;                    // the aggregator has all its live blocks
+    rec_string libc;                       // the module of its libc; 0: unknown
     // Read all wanted pages. Return whether events were counted meanwhile.
     bool (*read_pages)(void *context, struct page_wants *wants);
     void (*pause)(void *context); // each millisecond of a long map; NULL: none

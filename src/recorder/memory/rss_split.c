@@ -118,6 +118,28 @@ static struct address_range extent_of(uint64_t address, uint64_t size_bytes)
                                   .end = address - CHUNK_HEAD + chunk};
 }
 
+// Call `visit` for each live block of threads that keep books. They are in the order of addresses.
+static void each_listed_block(struct splitting *s,
+                              void (*visit)(struct splitting *s,
+                                            struct rss_piece *piece,
+                                            uint64_t address,
+                                            const struct live_block *block))
+{
+    const struct listed_block_vec *listed = s->what->listed;
+    struct rss_piece *piece = NULL;
+    for (size_t i = 0; listed != NULL && i < listed->len; i++) {
+        const struct listed_block *of = listed->items + i;
+        if (piece == NULL || of->address < piece->start || of->address >= piece->end) {
+            piece = piece_at(s, of->address);
+        }
+        if (piece != NULL) {
+            visit(s, piece, of->address,
+                  &(struct live_block){
+                      .size_bytes = of->size_bytes, .born_ms = of->born_ms, .row = of->row});
+        }
+    }
+}
+
 // Call `visit` for each live block within a piece. A sampled block counts for all blocks that it
 // stands for, as if they were beside it.
 static void each_block(struct splitting *s,
@@ -138,6 +160,7 @@ static void each_block(struct splitting *s,
             visit(s, piece, address, &block);
         }
     }
+    each_listed_block(s, visit);
 }
 
 static void count_block(struct splitting *s,

@@ -81,7 +81,8 @@ static enum err fill_meta(struct aggregator *aggregator,
 static uint64_t peak_at_least_of(const struct aggregator *aggregator)
 {
     const uint64_t below = peak_bound_below(&aggregator->bound, aggregator->totals.peak_bytes) +
-                           peak_estimate_below(&aggregator->estimate);
+                           peak_estimate_below(&aggregator->estimate) +
+                           aggregator->book_error_bytes + aggregator->book_flight_bytes;
     return below < aggregator->totals.peak_bytes ? aggregator->totals.peak_bytes - below : 0;
 }
 
@@ -90,7 +91,8 @@ static uint64_t peak_at_least_of(const struct aggregator *aggregator)
 static uint64_t peak_error_of(const struct aggregator *aggregator, uint64_t order_above)
 {
     const uint64_t above =
-        order_above + peak_estimate_above(&aggregator->estimate, aggregator->totals.peak_bytes);
+        order_above + aggregator->book_error_bytes +
+        peak_estimate_above(&aggregator->estimate, aggregator->totals.peak_bytes);
     const uint64_t below = aggregator->totals.peak_bytes - peak_at_least_of(aggregator);
     return above > below ? above : below;
 }
@@ -104,7 +106,8 @@ fill_totals(const struct aggregator *aggregator, uint64_t events, struct rec_tot
         is_estimate ? max_u64(sampling->interval_bytes, sampling->lane_interval_bytes) : 0;
     const uint64_t peak_bytes = aggregator->totals.peak_bytes;
     const uint64_t error_bytes =
-        peak_error_of(aggregator, peak_bound_above(&aggregator->bound, peak_bytes));
+        peak_error_of(aggregator, peak_bound_above(&aggregator->bound, peak_bytes) +
+                                      aggregator->book_flight_bytes);
     const uint64_t order_error_bytes =
         peak_error_of(aggregator, peak_bound_order_above(&aggregator->bound, peak_bytes));
     *out = (struct rec_totals){
@@ -452,11 +455,11 @@ enum err aggregator_snapshot_take(struct aggregator *aggregator,
 {
     CLEANUP(aggregator_snapshot_release) struct aggregator_snapshot s = {0};
     TRY(fill_meta(aggregator, facts, &s.recording.meta));
-    fill_totals(aggregator, facts->events, &s.recording.totals);
     TRY(fill_processes(&s, aggregator, sampler, facts));
     TRY(name_threads(aggregator));
     TRY(aggregator_extend(aggregator, runtime_ms_of(aggregator, facts)));
     TRY(aggregator_complete_rows(aggregator));
+    fill_totals(aggregator, facts->events, &s.recording.totals);
     TRY(fit_peak(&s, aggregator));
     TRY(fill_slices(&s, aggregator));
     TRY(row_history_begin(&s.history, &aggregator->totals.rows));

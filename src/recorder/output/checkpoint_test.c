@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "base/test_support/open_files.h"
-#include "recorder/ingest/session_clock.h"
+#include "recorder/session/session_clock.h"
 #include "recording/read/recording_reader.h"
 #include "recording/test_support/recording_bytes.h"
 #include "recording/test_support/recording_text.h"

@@ -25,7 +25,13 @@ enum {
     PAGE_BLOCKS_MAX = 1 + MIDDLE_PAGE + FINE_PAGE + TINY_PAGE,
 };
 
+// A table that is a hole in the file is not there, and not filled.
 struct chunk {
+    bool has_coarse;
+    bool has_middle;
+    bool has_fine;
+    bool has_tiny;
+    bool has_large;
     uint64_t coarse[PAGES];
     uint64_t large[PAGES];
     uint64_t middle[PAGES * MIDDLE_PAGE];
@@ -40,6 +46,7 @@ struct region {
 
 struct listing {
     int fd;
+    uint64_t base;
     const struct block_words_visitor *visitor;
     struct words_file file;
     struct region regions[WORDS_REGIONS_MAX]; // of the process, by address
@@ -110,23 +117,31 @@ static int by_address(const void *a, const void *b)
 static void visit_page(struct listing *l, uint32_t page, uint64_t address)
 {
     const struct chunk *c = &l->chunk;
-    const uint64_t coarse = c->coarse[page];
+    const uint64_t coarse = c->has_coarse ? c->coarse[page] : 0;
     l->block_count = 0;
     if (coarse != 0) {
-        const uint64_t large = c->large[page];
+        const uint64_t large = c->has_large ? c->large[page] : 0;
         const bool is_sound = large >> WORDS_ADDRESS_BITS == 0;
         add_word(l, coarse, is_sound ? large : 0, address, WORDS_COARSE_BITS);
     }
-    add_words(l, c->middle + (size_t)page * MIDDLE_PAGE, MIDDLE_PAGE, address, WORDS_MIDDLE_BITS);
+    if (c->has_middle) {
+        add_words(l, c->middle + (size_t)page * MIDDLE_PAGE, MIDDLE_PAGE, address,
+                  WORDS_MIDDLE_BITS);
+    }
     const uint32_t fine = page * FINE_PAGE;
-    add_words(l, c->fine + fine, FINE_PAGE, address, WORDS_FINE_BITS);
-    for (uint32_t i = fine; i < fine + FINE_PAGE; i++) {
+    const uint32_t others = l->block_count;
+    if (c->has_fine) {
+        add_words(l, c->fine + fine, FINE_PAGE, address, WORDS_FINE_BITS);
+    }
+    for (uint32_t i = fine; c->has_tiny && i < fine + FINE_PAGE; i++) {
         if (c->fine[i] == WORD_MARKER) {
             add_words(l, c->tiny + (size_t)i * TINY_GRAIN, TINY_GRAIN,
                       address + ((uint64_t)(i - fine) << WORDS_FINE_BITS), WORDS_TINY_BITS);
         }
     }
-    qsort(l->blocks, l->block_count, sizeof(l->blocks[0]), by_address);
+    if (others != 0 || c->has_tiny) { // else they are in order
+        qsort(l->blocks, l->block_count, sizeof(l->blocks[0]), by_address);
+    }
     for (uint32_t i = 0; i < l->block_count; i++) {
         report(l, &l->blocks[i]);
     }
@@ -149,15 +164,12 @@ static bool read_part(int fd, uint64_t offset, void *to, size_t len_bytes)
     return true;
 }
 
-// Read a part of the file as read_part does, and skip it if it is a hole.
-static bool read_words(int fd, uint64_t offset, void *to, size_t len_bytes)
+// Read a part of the file as read_part does, unless it is a hole.
+static bool read_words(int fd, uint64_t offset, void *to, size_t len_bytes, bool *is_there)
 {
     const off_t data = lseek(fd, (off_t)offset, SEEK_DATA);
-    if (data < 0 ? errno == ENXIO : (uint64_t)data >= offset + len_bytes) {
-        memset(to, 0, len_bytes);
-        return true;
-    }
-    return read_part(fd, offset, to, len_bytes);
+    *is_there = data < 0 ? errno != ENXIO : (uint64_t)data < offset + len_bytes;
+    return !*is_there || read_part(fd, offset, to, len_bytes);
 }
 
 // Read the words of a table for the chunk at `place` of the region at `offset`.
@@ -165,17 +177,21 @@ static bool read_words(int fd, uint64_t offset, void *to, size_t len_bytes)
     read_words((l)->fd,                                          \
                (offset) + offsetof(struct words_region, table) + \
                    ((place) >> (grain_bits)) * sizeof(uint64_t), \
-               (l)->chunk.table, sizeof((l)->chunk.table))
+               (l)->chunk.table, sizeof((l)->chunk.table), &(l)->chunk.has_##table)
 
 static bool visit_region(struct listing *l, uint64_t offset, uint64_t address)
 {
+    const struct chunk *c = &l->chunk;
     for (uint64_t place = 0; place < WORDS_REGION_BYTES; place += CHUNK_BYTES) {
         if (!READ_TABLE(l, coarse, offset, place, WORDS_COARSE_BITS) ||
-            !READ_TABLE(l, large, offset, place, WORDS_COARSE_BITS) ||
+            (c->has_coarse && !READ_TABLE(l, large, offset, place, WORDS_COARSE_BITS)) ||
             !READ_TABLE(l, middle, offset, place, WORDS_MIDDLE_BITS) ||
             !READ_TABLE(l, fine, offset, place, WORDS_FINE_BITS) ||
             !READ_TABLE(l, tiny, offset, place, WORDS_TINY_BITS)) {
             return false;
+        }
+        if (!c->has_coarse && !c->has_middle && !c->has_fine) {
+            continue;
         }
         for (uint32_t page = 0; page < PAGES; page++) {
             visit_page(l, page, address + place + ((uint64_t)page << PAGE_BITS));
@@ -201,7 +217,7 @@ static uint32_t find_regions(struct listing *l, uint32_t process)
         const uint32_t place = (uint32_t)note - 1;
         if (note != 0 && note >> 32 == process && place < WORDS_PLACES) {
             l->regions[count++] = (struct region){.address = words_place_address(place),
-                                                  .offset = words_region_offset(i)};
+                                                  .offset = l->base + words_region_offset(i)};
         }
     }
     qsort(l->regions, count, sizeof(l->regions[0]), by_region);
@@ -220,6 +236,7 @@ static void listing_freep(struct listing **l)
 }
 
 enum err block_words_list(int words_fd,
+                          uint64_t base,
                           uint32_t process,
                           const struct block_words_visitor *visitor,
                           struct err_info *info)
@@ -229,8 +246,9 @@ enum err block_words_list(int words_fd,
         return ERR_NO_MEMORY;
     }
     l->fd = words_fd;
+    l->base = base;
     l->visitor = visitor;
-    bool is_read = read_part(words_fd, 0, &l->file, sizeof(l->file));
+    bool is_read = read_part(words_fd, base, &l->file, sizeof(l->file));
     const uint32_t count = is_read ? find_regions(l, process) : 0;
     for (uint32_t i = 0; i < count && is_read; i++) {
         is_read = visit_region(l, l->regions[i].offset, l->regions[i].address);

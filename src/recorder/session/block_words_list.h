@@ -26,8 +26,9 @@ struct block_words_visitor {
     void (*stale)(void *context, const struct word_block *block);
 };
 
-// Visit the blocks of all regions of `process` in the file of words.
+// Visit the blocks of all regions of `process` in the file whose words begin at `base`.
 MUST_USE enum err block_words_list(int words_fd,
+                                   uint64_t base,
                                    uint32_t process,
                                    const struct block_words_visitor *visitor,
                                    struct err_info *info);

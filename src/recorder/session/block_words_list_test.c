@@ -48,7 +48,7 @@ static void list(int fd, uint32_t process, struct found *found)
     struct err_info info = {0};
     found->live_count = 0;
     found->stale_count = 0;
-    assert_int_equal(block_words_list(fd, process, &visitor, &info), ERR_OK);
+    assert_int_equal(block_words_list(fd, 0, process, &visitor, &info), ERR_OK);
     for (uint32_t i = 1; i < found->live_count; i++) {
         const struct word_block *a = &found->live[i - 1];
         assert_true(a->address < found->live[i].address);
@@ -84,7 +84,7 @@ struct two_kinds {
     uint32_t past_count;
 };
 
-static void fill(struct two_kinds *kinds, const struct process_words *words, uint64_t random)
+static void fill(struct two_kinds *kinds, struct process_words *words, uint64_t random)
 {
     struct words_ended ended;
     struct word_block taken;
@@ -152,7 +152,7 @@ static void regions_are_listed_in_order(void **state)
     struct found *found = calloc(1, sizeof(*found));
     int fd = words_file_new();
     assert_non_null(found);
-    const struct process_words *words = open_words(&fd, 1, WORDS_TINY_NEVER);
+    struct process_words *words = open_words(&fd, 1, WORDS_TINY_NEVER);
     static const uint64_t addresses[] = {0x7fffffff0000, 0x10000000, 0x7f0000000000,
                                          0x20000000 | WIRE_CUSTOM_BLOCK, 0x555500000000};
     for (uint32_t i = 0; i < 5; i++) {
@@ -226,9 +226,9 @@ static void a_short_file_is_an_error(void **state)
     struct err_info info = {0};
     int fd = words_file_new();
     assert_int_equal(ftruncate(fd, 5000), 0);
-    assert_int_not_equal(block_words_list(fd, 1, &visitor, &info), ERR_OK);
+    assert_int_not_equal(block_words_list(fd, 0, 1, &visitor, &info), ERR_OK);
     (void)close(fd);
-    assert_int_not_equal(block_words_list(fd, 1, &visitor, &info), ERR_OK);
+    assert_int_not_equal(block_words_list(fd, 0, 1, &visitor, &info), ERR_OK);
 }
 
 int main(void)

@@ -110,6 +110,7 @@ static const uint8_t fixed_words[] = {
     [WIRE_MAPPING] = 7,
     [WIRE_EVENT] = 2,
     [WIRE_QUERY] = 1,
+    [WIRE_ROW] = 1,
 };
 
 // Return the length in words of a record that wire_decode does not handle itself; 0 if the record
@@ -123,6 +124,8 @@ static uint64_t record_words(uint64_t head)
         return rest <= LANE_RING_BYTES_MAX / sizeof(uint64_t) ? rest : 0;
     case WIRE_HIGH_WATER:
         return rest <= WIRE_HIGH_WATER_MAX ? 1 + rest : 0;
+    case WIRE_BOOK:
+        return book_record_words(head);
     case WIRE_STACK:
         return wire_stack_count(&head) <= WIRE_STACK_FRAMES_MAX ? 2 + wire_stack_count(&head) : 0;
     case WIRE_TEXT:
@@ -189,6 +192,9 @@ enum wire_result wire_decode_rare(const uint64_t *words, size_t count, struct wi
     } else if (out->tag == WIRE_EVENT) {
         out->slot = wire_pair_slot(head);
         out->size_bytes = words[1];
+    } else if (out->tag == WIRE_ROW) {
+        out->slot = wire_pair_slot(head);
+        out->count = (uint32_t)(head >> (8 + WIRE_SLOT_BITS)) & WORD_ROW_MAX;
     } else if (out->tag == WIRE_QUERY) {
         out->count = (uint32_t)(head >> 8);
         out->slot = (uint32_t)(head >> 40) & 0xff;

@@ -20,6 +20,11 @@ struct nursery_hold nursery_reader_hold(struct lane_header *lane)
     // reader of the ring sees them.
     struct nursery_hold hold = {.since_ms =
                                     atomic_load_explicit(&n->since_ms, memory_order_acquire)};
+    if (*(const volatile uint32_t *)&lane->keeps_book != 0) {
+        // Acquire: likewise.
+        const uint64_t book_ms = atomic_load_explicit(&lane->book_since_ms, memory_order_acquire);
+        hold.since_ms = hold.since_ms == UINT64_MAX ? UINT64_MAX : book_ms;
+    }
     const bool is_ordered = *(const volatile uint32_t *)&n->is_ordered != 0;
     hold.held_bytes = is_ordered ? 0 : atomic_load_explicit(&n->held_bytes, memory_order_relaxed);
     if (*(const volatile uint64_t *)&n->hold_count == 0) {
@@ -205,6 +210,45 @@ static void empty(struct lane_header *lane, const struct copy *c)
     atomic_store_explicit(&n->held_bytes, 0, memory_order_relaxed);
 }
 
+// Append the records of what the thread has counted in its book, and not sent.
+static enum err put_book(const struct copy *c, struct lane_header *lane, struct u64_vec *out)
+{
+    for (uint32_t i = 0; i < BOOK_COUNTERS; i++) {
+        struct book_counter counter;
+        memcpy(&counter, lane_book_tables(lane)->counters + i, sizeof(counter));
+        const bool was_sent = counter.is_sending != 0 && c->write_pos >= c->head.mark;
+        uint64_t words[BOOK_WORDS_MAX];
+        const uint32_t count = counter.row != 0 && !was_sent ? book_record(&counter, words) : 0;
+        for (uint32_t k = 0; k < count; k++) {
+            TRY(u64_vec_push(out, words[k]));
+        }
+    }
+    return ERR_OK;
+}
+
+// Leave the book as if the thread had sent it all.
+static void empty_book(struct lane_header *lane)
+{
+    struct book_counter *counters = lane_book_tables(lane)->counters;
+    for (uint32_t i = 0; i < BOOK_COUNTERS; i++) {
+        if (counters[i].row != 0) {
+            counters[i].row = 0;
+        }
+    }
+    memset(lane->nursery.counters_used, 0, sizeof(lane->nursery.counters_used));
+    lane->nursery.hold_count = 0;
+}
+
+static enum err
+take_book(struct lane_header *lane, bool is_alive, const struct copy *c, struct u64_vec *out)
+{
+    TRY(put_book(c, lane, out));
+    if (is_alive) {
+        empty_book(lane);
+    }
+    return ERR_OK;
+}
+
 enum err nursery_reader_take(struct lane_header *lane,
                              bool is_alive,
                              struct nursery_tables *scratch,
@@ -216,6 +260,9 @@ enum err nursery_reader_take(struct lane_header *lane,
     memcpy(&c.head, &lane->nursery, sizeof(c.head));
     if (c.head.hold_count == 0) {
         return ERR_OK;
+    }
+    if (*(const volatile uint32_t *)&lane->keeps_book != 0) {
+        return take_book(lane, is_alive, &c, out);
     }
     memcpy(scratch, lane_nursery_tables(lane), sizeof(*scratch));
     c.freed_count = count_freed(&c);

@@ -32,7 +32,7 @@ enum {
 // Set the size of the session. A limit on the size of files (ulimit -f) applies to it, too,
 // although it is mostly holes. The limit is raised for a moment, up to the hard limit. A size
 // beyond that would raise SIGXFSZ.
-static enum err memory_size(int memfd, struct err_info *info)
+static enum err memory_size(int memfd, uint64_t bytes, struct err_info *info)
 {
     struct rlimit own;
     if (getrlimit(RLIMIT_FSIZE, &own) != 0) {
@@ -43,26 +43,39 @@ static enum err memory_size(int memfd, struct err_info *info)
         lifted = (struct rlimit){.rlim_cur = own.rlim_max, .rlim_max = own.rlim_max};
         (void)setrlimit(RLIMIT_FSIZE, &lifted); // raising up to the hard limit needs no privilege
     }
-    if (lifted.rlim_cur < SESSION_BYTES) {
+    if (lifted.rlim_cur < bytes) {
         (void)setrlimit(RLIMIT_FSIZE, &own); // lowering cannot fail
         return err_set(
             info, ERR_LIMIT,
             "the limit on the size of files is too low to record: the memory shared with "
             "the program counts as %u GiB (ulimit -Hf)",
-            (unsigned)(SESSION_BYTES >> 30));
+            (unsigned)(bytes >> 30));
     }
-    const int failure = ftruncate(memfd, (off_t)SESSION_BYTES) != 0 ? errno : 0;
+    const int failure = ftruncate(memfd, (off_t)bytes) != 0 ? errno : 0;
     (void)setrlimit(RLIMIT_FSIZE, &own);
     return failure == 0 ? ERR_OK : err_set_errno(info, failure, "cannot size the session's memory");
 }
 
-static enum err memory_create(struct session *s, struct err_info *info)
+// Map the head of the words behind the lanes.
+static enum err words_create(struct session *s, struct err_info *info)
+{
+    void *words = mmap(NULL, sizeof(*s->words), PROT_READ | PROT_WRITE, MAP_SHARED, s->memfd,
+                       (off_t)SESSION_WORDS_OFFSET);
+    if (words == MAP_FAILED) {
+        return err_set_errno(info, errno, "cannot map the session's memory");
+    }
+    s->words = words;
+    s->words->magic = WORDS_MAGIC;
+    return ERR_OK;
+}
+
+static enum err memory_create(struct session *s, uint64_t bytes, struct err_info *info)
 {
     s->memfd = memfd_create("cairn-session", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (s->memfd < 0) {
         return err_set_errno(info, errno, "cannot create the session's memory");
     }
-    TRY(memory_size(s->memfd, info));
+    TRY(memory_size(s->memfd, bytes, info));
     if (fcntl(s->memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
         return err_set_errno(info, errno, "cannot seal the session's memory");
     }
@@ -154,7 +167,9 @@ enum err
 session_create(const struct session_options *options, struct session *out, struct err_info *info)
 {
     CLEANUP(session_release) struct session s = {.memfd = -1, .socket = -1};
-    TRY(memory_create(&s, info));
+    const bool has_words = (options->flags & SESSION_BOOKS) != 0;
+    TRY(memory_create(&s, has_words ? SESSION_FILE_BYTES_MAX : SESSION_BYTES, info));
+    TRY(has_words ? words_create(&s, info) : ERR_OK);
     TRY(socket_create(&s, info));
     s.header->version = SESSION_VERSION;
     _Static_assert(sizeof(s.header->place) == sizeof(s.environment), "the same text");
@@ -175,6 +190,33 @@ session_create(const struct session_options *options, struct session *out, struc
     return ERR_OK;
 }
 
+// Wipe a group of regions, and let it be claimed.
+static void wipe_group(const struct session *session, uint32_t group)
+{
+    struct words_file *words = session->words;
+    const uint64_t first = (uint64_t)group * WORDS_GROUP;
+    (void)fallocate(session->memfd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                    (off_t)(SESSION_WORDS_OFFSET + words_region_offset((uint32_t)first)),
+                    (off_t)(WORDS_GROUP * sizeof(struct words_region)));
+    for (uint32_t i = 0; i < WORDS_GROUP; i++) {
+        atomic_store_explicit(words->regions + first + i, 0, memory_order_relaxed);
+    }
+    atomic_store_explicit(words->owners + group, 0, memory_order_relaxed);
+    // Release: pairs with the acquire of the next claim; it must see zeros.
+    atomic_fetch_and_explicit(&words->groups[group / 64], ~((uint64_t)1 << group % 64),
+                              memory_order_release);
+}
+
+void session_wipe_words(const struct session *session, uint32_t number)
+{
+    for (uint32_t group = 0; session->words != NULL && group < WORDS_GROUPS; group++) {
+        // Relaxed: the owner has ended.
+        if (atomic_load_explicit(session->words->owners + group, memory_order_relaxed) == number) {
+            wipe_group(session, group);
+        }
+    }
+}
+
 void session_close_door(struct session *session)
 {
     if (session->door > 0) {
@@ -186,6 +228,14 @@ void session_close_door(struct session *session)
 
 void session_release(struct session *session)
 {
+    if (session->words != NULL) {
+        // Recorded processes that live keep the mapping, but need no words any more.
+        (void)fallocate(session->memfd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                        (off_t)(SESSION_WORDS_OFFSET + WORDS_HEADER_BYTES),
+                        (off_t)(WORDS_FILE_BYTES - WORDS_HEADER_BYTES));
+        (void)munmap(session->words, sizeof(*session->words));
+        session->words = NULL;
+    }
     if (session->memory != NULL) {
         (void)munmap(session->memory, SESSION_BYTES);
         session->memory = NULL;

@@ -26,6 +26,7 @@ struct session_options {
 struct session {
     void *memory;                  // owned: SESSION_BYTES
     struct session_header *header; // the same memory
+    struct words_file *words;      // owned: behind the lanes, in a session of books; else NULL
     uint32_t pid_namespace;        // inode number of ours, 0 if it cannot be seen
     uint32_t stamp_source;         // enum session_stamps, and
     uint64_t stamp_base;           // as in the header, which programs may change
@@ -43,6 +44,9 @@ enum err session_create(const struct session_options *options,
 
 // Return the present moment as a stamp (stamp.h). An event that has been read has no later stamp.
 uint64_t session_stamp(const struct session *session);
+
+// Wipe the words of a process that has ended, by its number there, and free its regions.
+void session_wipe_words(const struct session *session, uint32_t number);
 
 // Unmap and close; recorded processes keep their mapping. The caller sets SESSION_ENDED before.
 void session_release(struct session *session);

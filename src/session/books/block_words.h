@@ -78,6 +78,8 @@ static inline uint64_t birth_time_ms(uint64_t code, uint32_t bits)
 #define WORDS_CUSTOM_REGIONS (1u << WORDS_DIRECTORY_BITS) // blocks with WIRE_CUSTOM_BLOCK follow
 #define WORDS_PLACES         (2 * WORDS_CUSTOM_REGIONS)
 #define WORDS_REGIONS_MAX    16384u // of all processes of a session: 1 TiB of addresses
+#define WORDS_GROUP          32u    // regions that a process claims at once
+#define WORDS_GROUPS         (WORDS_REGIONS_MAX / WORDS_GROUP)
 
 #define WORDS_COARSE_BITS 12
 #define WORDS_MIDDLE_BITS 8
@@ -117,8 +119,11 @@ struct words_region {
 
 struct words_file {
     uint64_t magic; // R, before any process writes
-    // P: claims the next region by compare and swap. At most WORDS_REGIONS_MAX.
-    _Alignas(64) _Atomic uint32_t region_count;
+    // A set bit marks a group of regions in use. P sets by compare and swap, R clears when the
+    // process has ended and the words are zero.
+    _Alignas(64) _Atomic uint64_t groups[WORDS_GROUPS / 64];
+    // P, after the bit: the number of the process that has the group.
+    _Alignas(64) _Atomic uint32_t owners[WORDS_GROUPS];
     // P, release when the region can be used: words_region_note(); 0: not used (yet).
     _Alignas(64) _Atomic uint64_t regions[WORDS_REGIONS_MAX];
 };
@@ -169,7 +174,7 @@ static inline uint64_t words_region_offset(uint32_t number)
 }
 
 // Return the word of a block in a table of that grain. Its size fits, or is in `large`.
-static inline uint64_t word_of(const struct word_block *block, uint32_t grain_bits)
+static inline uint64_t block_word(const struct word_block *block, uint32_t grain_bits)
 {
     const uint64_t start = block->address % ((uint64_t)1 << grain_bits) / 8;
     const uint64_t size = grain_bits == WORDS_COARSE_BITS ? 0 : block->size_bytes;
@@ -187,6 +192,14 @@ static inline uint64_t word_birth_ms(uint64_t word, uint32_t grain_bits)
 {
     const uint32_t bits = WORD_BIRTH_BITS(grain_bits);
     return birth_time_ms(word >> WORD_BIRTH_AT(grain_bits) & (((uint64_t)1 << bits) - 1), bits);
+}
+
+// Return the time of birth that a word of the fine table has, as if its code were exact: if it is
+// not, a time long before the true one.
+static inline uint64_t word_birth_ms_exact(uint64_t word)
+{
+    return word >> WORD_BIRTH_AT(WORDS_FINE_BITS) &
+           (((uint64_t)1 << WORD_BIRTH_BITS(WORDS_FINE_BITS)) - 1);
 }
 
 // Return the size of the block of a word; 0 in the coarse table.

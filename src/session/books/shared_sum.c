@@ -82,7 +82,13 @@ struct sum_value shared_sum_read(struct shared_sum *sum)
 
 void shared_sum_join(struct shared_sum *sum)
 {
-    atomic_fetch_add_explicit(&sum->thread_count, 1, memory_order_relaxed);
+    const uint32_t count =
+        1 + atomic_fetch_add_explicit(&sum->thread_count, 1, memory_order_relaxed);
+    uint32_t most = atomic_load_explicit(&sum->most_threads, memory_order_relaxed);
+    while (most < count &&
+           !atomic_compare_exchange_weak_explicit(&sum->most_threads, &most, count,
+                                                  memory_order_relaxed, memory_order_relaxed)) {
+    }
     choose_batch(sum, shared_sum_read(sum).peak_bytes);
 }
 

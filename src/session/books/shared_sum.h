@@ -40,6 +40,7 @@ struct shared_sum {
     _Alignas(64) _Atomic uint64_t batch_bytes;
     _Atomic uint32_t number; // the copy; never more than that in `state`
     _Atomic uint32_t thread_count;
+    _Atomic uint32_t most_threads; // at one time
 };
 
 // A thread's part.

@@ -63,6 +63,16 @@ enum err process_entry_find_session(struct session_mapping *mapping)
     return ERR_OK;
 }
 
+// It has no way to the session's file.
+void process_entry_open_words(struct process_words *words,
+                              const struct session_mapping *mapping,
+                              uint32_t number)
+{
+    (void)words;
+    (void)mapping;
+    (void)number;
+}
+
 uint32_t process_entry_flags(bool is_forked)
 {
     return is_forked ? g_agent_page.process_flags & PROCESS_NOTES_EXIT : g_agent_page.process_flags;

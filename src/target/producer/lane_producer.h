@@ -56,6 +56,7 @@
 #include "session/sampling_level.h"
 #include "session/stamp.h"
 #include "session/wire.h"
+#include "target/producer/words/process_words.h"
 
 #define LANE_LEVEL_STEPS 128u // of a ring
 #define LANE_FREE_STEPS  32u  // of frees, which do not raise the level
@@ -69,23 +70,31 @@ struct lane_producer {
     uintptr_t window; // + pos = the address of pos
     uint64_t soft_limit;
     uint64_t ring_bytes;
-    uint64_t clock;            // the session's clock at the last TICK
-    uint64_t tick_pos;         // its end
-    bool was_half_full;        // half full was seen since the last growth
-    bool is_sampling;          // SESSION_OVERFLOW_SAMPLE
-    uint32_t level;            // of sampling; 0: less than half full
-    uint64_t free_bytes;       // of the frees sent since the ring was last less than half full
-    uint32_t open_scopes;      // bit n: the thread's peak is followed in scope n (stats_query.h)
-    uint32_t order;            // our copy of session_header.order
-    bool is_ordered;           // several threads record: allocations and frees are sent with stamps
-    bool is_tick_stamped;      // an event of this tick was sent with a stamp
-    bool is_clockless;         // the thread must not read the processor's clock, so it never stamps
-    uint64_t alone_stamp;      // of the latest tick in which no other thread had recorded
-    uint64_t latest_stamp;     // written to the lane; valid while early_bytes is not 0
-    uint64_t early_max_bytes;  // of this tick, see early_bytes; 0 if `freed` is NULL
-    uint64_t early_bytes;      // of blocks that need no stamps of their own until the next stamp
-    uint64_t given_stamp;      // of the next event, if taken before; else 0
-    uint64_t given_latest;     // the stamp noted in `freed` before that
+    uint64_t clock;           // the session's clock at the last TICK
+    uint64_t tick_pos;        // its end
+    bool was_half_full;       // half full was seen since the last growth
+    bool is_sampling;         // SESSION_OVERFLOW_SAMPLE
+    uint32_t level;           // of sampling; 0: less than half full
+    uint64_t free_bytes;      // of the frees sent since the ring was last less than half full
+    uint32_t open_scopes;     // bit n: the thread's peak is followed in scope n (stats_query.h)
+    uint32_t order;           // our copy of session_header.order
+    bool is_ordered;          // several threads record: allocations and frees are sent with stamps
+    bool is_tick_stamped;     // an event of this tick was sent with a stamp
+    bool is_clockless;        // the thread must not read the processor's clock, so it never stamps
+    uint64_t alone_stamp;     // of the latest tick in which no other thread had recorded
+    uint64_t latest_stamp;    // written to the lane; valid while early_bytes is not 0
+    uint64_t early_max_bytes; // of this tick, see early_bytes; 0 if `freed` is NULL
+    uint64_t early_bytes;     // of blocks that need no stamps of their own until the next stamp
+    uint64_t given_stamp;     // of the next event, if taken before; else 0
+    uint64_t given_latest;    // the stamp noted in `freed` before that
+    struct process_words *words; // borrowed; NULL: the thread keeps no book (book/book.h)
+    _Atomic(struct words_region *) *directory; // of `words`
+    uint64_t now_ms;                           // of this tick, if it keeps a book
+    uint64_t slice_age_ms; // of the recording's slice, at most 255; blocks that old may be of it
+    uint64_t fine_birth;   // of this tick, as it is in a word of `fine`
+    uint32_t tiny_below_bytes; // of `words`
+    uint32_t *rows;            // borrowed: by stack slot, the number of its row
+    uint32_t last_row;         // of the thread's latest allocation
     struct freed_table *freed; // borrowed; NULL: nothing is held while events have stamps
 };
 

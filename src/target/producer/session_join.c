@@ -207,14 +207,14 @@ static long keep_session(long fd)
         return fd;
     }
     const long file_bytes = sys_fstat_size((int)fd);
-    if (!sys_failed(file_bytes) && (uint64_t)file_bytes == SESSION_BYTES) {
+    if (!sys_failed(file_bytes) && (uint64_t)file_bytes >= SESSION_BYTES) {
         return fd;
     }
     (void)sys_close((int)fd); // only examined
     return -EBADF;
 }
 
-static long open_session(const struct session_place *place)
+long session_open_memory(const struct session_place *place)
 {
     const long fd = keep_session(open_path(place->path));
     return sys_failed(fd) ? keep_session(open_by_socket(place)) : fd;
@@ -223,7 +223,7 @@ static long open_session(const struct session_place *place)
 bool session_is_reachable(const char *env_value)
 {
     struct session_place place = {.socket_name_len = 0};
-    const long fd = parse_place(env_value, &place) == ERR_OK ? open_session(&place) : -1;
+    const long fd = parse_place(env_value, &place) == ERR_OK ? session_open_memory(&place) : -1;
     if (sys_failed(fd)) {
         return false;
     }
@@ -270,7 +270,7 @@ static struct lane_header *open_alone(const struct session_mapping *mapping, uin
     if (lane != NULL) {
         return lane;
     }
-    const long fd = open_session(&mapping->place);
+    const long fd = session_open_memory(&mapping->place);
     if (sys_failed(fd)) {
         return NULL;
     }

@@ -47,6 +47,9 @@ MUST_USE enum err session_join(const char *env_value, struct session_mapping *ou
 // one. ERR_UNSUPPORTED: it is not a session of this version.
 MUST_USE enum err session_take(struct session_header *header, struct session_mapping *out);
 
+// Open the session's memory again. Return a descriptor, which the caller closes, or -errno.
+long session_open_memory(const struct session_place *place);
+
 // Whether a process that begins now, in this place, would find the session that `env_value` names.
 bool session_is_reachable(const char *env_value);
 

@@ -67,7 +67,7 @@ int main(int argc, char **argv)
     const uint32_t count = fd >= 0 ? find_processes(fd, processes) : 0;
     for (uint32_t i = 0; i < count; i++) {
         struct err_info info = {0};
-        if (block_words_list(fd, processes[i], &visitor, &info) != ERR_OK) {
+        if (block_words_list(fd, 0, processes[i], &visitor, &info) != ERR_OK) {
             (void)fprintf(stderr, "%s\n", info.text);
             return 1;
         }

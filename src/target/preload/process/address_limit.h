@@ -27,6 +27,7 @@ static inline void address_limit_expect(unsigned resource, const struct rlimit *
 {
     if (resource == RLIMIT_AS && limit != NULL && limit->rlim_cur != RLIM_INFINITY) {
         session_map_leanly(process_mapping());
+        process_words_map_leanly(&g_process->words);
     }
 }
 

@@ -81,6 +81,10 @@ static void enter(uint32_t index, uint32_t parent_pid, uint32_t flags, uint64_t 
     if ((flags & PROCESS_FORKED) == 0) {
         session_wake_recorder(session);
     }
+    if ((session->flags & SESSION_BOOKS) != 0) {
+        process_entry_open_words(&g_process->words, &g_image.mapping,
+                                 (uint32_t)slot->join_number + 1);
+    }
     g_process_recording = &session->recording;
     g_process->index = index;
     atomic_store_explicit(&g_process->generation, ((uint64_t)index + 1) << 32,

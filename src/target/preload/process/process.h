@@ -32,6 +32,7 @@
 
 #include "base/compiler.h"
 #include "target/producer/session_join.h"
+#include "target/producer/words/process_words.h"
 
 // Zero in a fresh image and in a forked child.
 struct process_page {
@@ -41,15 +42,16 @@ struct process_page {
     // session, and then no thread state is of this generation. A thread state of another generation
     // is stale or another process's.
     _Atomic uint64_t generation;
-    uint32_t index;            // our slot
-    _Atomic uint32_t verdict;  // enum process_verdict
-    _Atomic uint32_t walkers;  // bit i: walker i of deferred.c is in use
-    _Atomic uint64_t retry_ms; // session clock at the last attempt to get a slot
-    _Atomic uint64_t mappings; // number of changes of its mappings so far
-    uint64_t left_generation;  // `generation` when the process left the session
-    uint64_t back_generation;  // when it came back last; 0: never
-    bool has_looked;           // for the session, and then
-    bool was_in;               // process_entry_is_in
+    uint32_t index;             // our slot
+    _Atomic uint32_t verdict;   // enum process_verdict
+    _Atomic uint32_t walkers;   // bit i: walker i of deferred.c is in use
+    _Atomic uint64_t retry_ms;  // session clock at the last attempt to get a slot
+    _Atomic uint64_t mappings;  // number of changes of its mappings so far
+    uint64_t left_generation;   // `generation` when the process left the session
+    uint64_t back_generation;   // when it came back last; 0: never
+    struct process_words words; // of its blocks, in a session of books
+    bool has_looked;            // for the session, and then
+    bool was_in;                // process_entry_is_in
 };
 
 // Never NULL: points to a page of zeros at first.

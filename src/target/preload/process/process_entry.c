@@ -3,12 +3,14 @@
 #include "target/preload/process/process_entry.h"
 
 #include <stddef.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "base/page_alloc.h"
 #include "base/sys.h"
 #include "target/preload/process/process.h"
 #include "target/preload/process/program_note.h"
+#include "target/preload/real/definitions.h"
 #include "target/preload/real/environment.h"
 #include "target/preload/real/real_functions.h"
 #include "target/preload/real/real_mappings.h"
@@ -62,6 +64,33 @@ enum err process_entry_find_session(struct session_mapping *mapping)
     environment_remember();
     g_is_go = program_note_is_go();
     return ERR_OK;
+}
+
+static long open_memory(const void *mapping)
+{
+    const struct session_mapping *session = mapping;
+    return session_open_memory(&session->place);
+}
+
+// Return from which size on a block has a word of 32 bytes to itself: with glibc's malloc each has.
+static uint32_t tiny_below(void)
+{
+    uint64_t address;
+    memcpy(&address, &g_real.malloc, sizeof(address));
+    const struct link_map *libc = definition_module_at((uint64_t)gnu_get_libc_version);
+    return libc != NULL && definition_module_at(address) == libc ? WORDS_TINY_NEVER
+                                                                 : WORDS_TINY_SMALL;
+}
+
+void process_entry_open_words(struct process_words *words,
+                              const struct session_mapping *mapping,
+                              uint32_t number)
+{
+    const struct words_source source = {
+        .base = SESSION_WORDS_OFFSET, .open = open_memory, .context = mapping};
+    if (process_words_open(words, &source, number, tiny_below()) != ERR_OK) {
+        words->directory = NULL; // then its events are sent
+    }
 }
 
 uint32_t process_entry_flags(bool is_forked)

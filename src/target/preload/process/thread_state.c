@@ -26,6 +26,7 @@ struct thread_layout {
     size_t unwind;
     size_t modules;
     size_t names;
+    size_t rows; // of stack slots
     size_t deferred;
     uint32_t names_max;
 };
@@ -49,9 +50,10 @@ static struct thread_layout plan_layout(uint32_t wanted_frames)
     l.names = l.modules + whole_pages(MODULES_BYTES);
     l.deferred = LANE_STATE_BYTES - DEFERRED_BYTES;
     l.names_max = NAMES_MAX;
-    while (2 * sizeof(uint64_t) * l.names_max > l.deferred - l.names) {
+    while ((2 * sizeof(uint64_t) + sizeof(uint32_t)) * l.names_max > l.deferred - l.names) {
         l.names_max /= 2;
     }
+    l.rows = l.names + 2 * sizeof(uint64_t) * l.names_max;
     return l;
 }
 
@@ -80,6 +82,9 @@ static struct thread_state *fill_lane(struct lane_header *lane)
     lane_producer_init(&t->producer, session, lane);
     t->producer.freed = thread_way_freed();
     nursery_init(&t->producer);
+    if (g_process->words.directory != NULL) {
+        book_begin(&t->producer, &g_process->words, (uint32_t *)(void *)(memory + l.rows));
+    }
     // With a given seed a thread draws the same numbers in each run.
     byte_sampler_init(&t->bytes, lane, session->sample_bytes,
                       session->sample_seed + (uint64_t)((uint8_t *)lane - (uint8_t *)session));
@@ -162,6 +167,7 @@ void thread_state_close(struct thread_state *t)
     thread_way_set_state(NULL);
     unwind_thread_release(t->unwind);
     (void)nursery_flush(&t->producer); // false: recording has ended
+    book_end(&t->producer);
     sampler_end(&t->sampler);
     lane_producer_close(&t->producer);
 }

@@ -195,6 +195,9 @@ struct freed_note record_realloc_begins(const void *block)
 void record_realloc_fails(const void *block, struct freed_note freed)
 {
     const struct session_header *session = freed.stamp != 0 ? process_session() : NULL;
+    if (freed.taken.row != 0) {
+        book_put_back(&g_process->words, &freed.taken);
+    }
     if (session != NULL &&
         atomic_load_explicit(&session->recording, memory_order_relaxed) >= SESSION_RECORD_BYTES) {
         record_bytes_put_back((uint64_t)block);
@@ -219,17 +222,25 @@ ALWAYS_INLINE void take_down_free(struct thread_state *t, uint64_t address)
     t->last_freed = address;
 }
 
+// Record a free that began before, when `freed` was noted.
+static void take_down_free_since(struct thread_state *t, uint64_t address, struct freed_note freed)
+{
+    if (UNLIKELY(!lane_free_since(&t->producer, address, freed))) {
+        process_leave();
+        missed_events_count(EVENT_FREE);
+        return;
+    }
+    t->last_freed = address;
+}
+
 // Pass a block that is not recorded, while recording is stopped. For a realloc, the new block is
 // not recorded, and the free of the old one is, if that was recorded.
 static void pass_block(struct thread_state *t, const struct event *event)
 {
     if (event->kind == EVENT_REALLOC && what_to_record(t) == SESSION_RECORD_FREES) {
-        t->producer.given_stamp = event->freed.stamp;
-        t->producer.given_latest = event->freed.latest;
-        take_down_free(t, event->old_address);
-        t->producer.given_stamp = 0;
+        take_down_free_since(t, event->old_address, event->freed);
     }
-    nursery_forget_latest(&t->producer);
+    lane_pass(&t->producer, event->address, event->size_bytes);
     t->last_allocated = event->address;
 }
 
@@ -287,8 +298,35 @@ static bool keep_of_stopped(struct event *event, uint32_t recording)
         return false;
     }
     if (event->kind == EVENT_REALLOC) {
-        *event = (struct event){
-            .kind = EVENT_FREE, .address = event->old_address, .stamp = event->freed.stamp};
+        *event = (struct event){.kind = EVENT_FREE,
+                                .address = event->old_address,
+                                .stamp = event->freed.stamp,
+                                .freed = event->freed};
+    }
+    return true;
+}
+
+// Announce an event that is deferred. The oldest counts. Each event changes the word, so that
+// record_no_deferred notices it.
+static void expect_deferred(const struct thread_state *t, uint64_t stamp)
+{
+    const uint64_t before = expected_stamp(t, LANE_PENDING_DEFERRED);
+    expect(t, LANE_PENDING_DEFERRED, before != 0 ? before - 1 : stamp);
+}
+
+// Let words say at once what happens in a handler: another thread may free the block before the
+// event is counted. False: there is nothing to count.
+static bool note_in_words(struct thread_state *t, struct event *event, uint32_t recording)
+{
+    struct process_words *words = t->producer.words;
+    event->stamp = 1;              // it happened before it is sent
+    expect_deferred(t, STAMP_MAX); // no event of books has a stamp, so nothing waits for it
+    if (event->kind == EVENT_FREE) {
+        event->freed = (struct freed_note){.stamp = 1, .taken = book_take(words, event->address)};
+        return event->freed.taken.row != BOOK_ROW_LATER; // who allocated it counts both
+    }
+    if (recording == SESSION_RECORD_ALL) {
+        book_put_later(words, event->address, event->size_bytes);
     }
     return true;
 }
@@ -302,10 +340,7 @@ static void date(struct thread_state *t, struct event *event)
     if (is_ordered(p->session) && event->kind == EVENT_FREE && p->freed != NULL) {
         (void)freed_table_note(p->freed, event->address, event->stamp);
     }
-    // The oldest counts. Each event changes the word, so that record_no_deferred notices it.
-    const uint64_t before = expected_stamp(t, LANE_PENDING_DEFERRED);
-    const uint64_t stamp = event->freed.stamp != 0 ? event->freed.stamp : event->stamp;
-    expect(t, LANE_PENDING_DEFERRED, before != 0 ? before - 1 : stamp);
+    expect_deferred(t, event->freed.stamp != 0 ? event->freed.stamp : event->stamp);
 }
 
 // Handle an event that found the guard held, or recording over.
@@ -327,7 +362,13 @@ static NOINLINE void without_guard(enum event_kind kind,
         if (recording >= SESSION_RECORD_BYTES && !record_bytes_keeps(t, &event, recording)) {
             return;
         }
-        date(t, &event);
+        if (book_is_kept(&t->producer)) {
+            if (!note_in_words(t, &event, recording)) {
+                return;
+            }
+        } else {
+            date(t, &event);
+        }
         if (recording != SESSION_RECORD_ALL && !keep_of_stopped(&event, recording)) {
             return;
         }
@@ -480,6 +521,8 @@ void record_deferred(void *context, const struct deferred_event *deferred)
         (void)record_sampled_free(t, deferred->event.address); // if false, the next event fails too
     } else if (what_to_record(t) >= SESSION_RECORD_BYTES) {
         record_bytes_send(t, &deferred->event, STACK_SLOT_NONE);
+    } else if (book_is_kept(&t->producer)) {
+        take_down_free_since(t, deferred->event.address, deferred->event.freed);
     } else {
         take_down_free(t, deferred->event.address);
     }

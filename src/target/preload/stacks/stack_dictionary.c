@@ -209,6 +209,9 @@ enum err stack_dictionary_define(struct stack_dictionary *d,
         TRY(send_part(d, p, stack, chosen, first, first + count));
         first += count;
     } while (first < stack->count);
+    if (book_is_kept(p) && !book_define_row(p, chosen)) {
+        return ERR_DEAD;
+    }
     lane_producer_publish(p); // a block that uses it may be held for long
     d->stacks.evictions += d->stacks.names[chosen] != 0;
     d->stacks.names[chosen] = stack->name;
@@ -244,6 +247,9 @@ enum err stack_dictionary_define_leaf(
     }
     packed[0] = module_dictionary_frame(&d->modules, pc);
     lane_producer_advance(p, lane_stack_words(1));
+    if (book_is_kept(p) && !book_define_row(p, chosen)) {
+        return ERR_DEAD;
+    }
     lane_producer_publish(p); // for the same reason
     d->stacks.evictions += d->stacks.names[chosen] != 0;
     d->stacks.names[chosen] = name;

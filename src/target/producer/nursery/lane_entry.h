@@ -46,6 +46,29 @@ MUST_USE ALWAYS_INLINE bool lane_free(struct lane_producer *p, uint64_t address)
     return lane_enter(p) && LIKELY(nursery_free(p, address));
 }
 
+// Record the free of a block that began when `freed` was noted.
+MUST_USE static inline bool
+lane_free_since(struct lane_producer *p, uint64_t address, struct freed_note freed)
+{
+    if (book_is_kept(p)) {
+        return lane_enter(p) && book_count_freed(p, &freed.taken);
+    }
+    p->given_stamp = freed.stamp;
+    p->given_latest = freed.latest;
+    const bool is_recorded = lane_free(p, address);
+    p->given_stamp = 0;
+    return is_recorded;
+}
+
+// Note a block that is not recorded: the thread's next free does not end a temporary allocation.
+static inline void lane_pass(struct lane_producer *p, uint64_t address, uint64_t size_bytes)
+{
+    if (book_is_kept(p) && lane_enter(p)) {
+        book_pass(p, address, size_bytes);
+    }
+    nursery_forget_latest(p);
+}
+
 // Record a reallocation, see nursery_reallocate.
 MUST_USE ALWAYS_INLINE bool lane_reallocate(struct lane_producer *p,
                                             uint64_t old_address,

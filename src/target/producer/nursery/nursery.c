@@ -318,6 +318,9 @@ static bool pass_growth(struct lane_producer *p, uint64_t old_bytes, uint64_t by
 // of the time when it was alone precedes all events of the others, and costs less than a new one.
 struct freed_note nursery_begin_move(struct lane_producer *p, uint64_t address)
 {
+    if (book_is_kept(p)) {
+        return (struct freed_note){.stamp = 1, .taken = book_take(p->words, address)};
+    }
     const uint64_t stamp = p->is_ordered ? stamp_now(p->session) : p->alone_stamp;
     // Relaxed: a thread that gets an address that is freed after this has synchronized with us.
     atomic_store_explicit(&p->lane->pending_stamps[LANE_PENDING_REALLOC], stamp,
@@ -340,6 +343,24 @@ static bool free_at(struct lane_producer *p, uint64_t address, struct freed_note
     return is_sent;
 }
 
+// The old block's word was taken before the allocator was called, unless it is the program's own
+// allocator (include/cairn.h).
+static bool reallocate_in_book(struct lane_producer *p,
+                               uint64_t old_address,
+                               uint64_t address,
+                               uint64_t size_bytes,
+                               uint32_t slot,
+                               struct freed_note freed)
+{
+    if (!book_has_word(old_address)) {
+        return nursery_free(p, old_address) && nursery_allocate(p, address, size_bytes, slot);
+    }
+    const struct word_block old = freed.stamp != 0 ? freed.taken : book_take(p->words, old_address);
+    return book_count_freed(p, &old) &&
+           (old.row == 0 || pass_growth(p, old.size_bytes, size_bytes, slot)) &&
+           nursery_allocate(p, address, size_bytes, slot);
+}
+
 bool nursery_reallocate(struct lane_producer *p,
                         uint64_t old_address,
                         uint64_t address,
@@ -348,6 +369,9 @@ bool nursery_reallocate(struct lane_producer *p,
                         struct freed_note freed)
 {
     struct nursery *n = &p->lane->nursery;
+    if (book_is_kept(p)) {
+        return reallocate_in_book(p, old_address, address, size_bytes, slot, freed);
+    }
     if (p->is_ordered) { // two moments
         const uint64_t old_bytes = held_size(p, old_address);
         return free_at(p, old_address, freed) && pass_growth(p, old_bytes, size_bytes, slot) &&

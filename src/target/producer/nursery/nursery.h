@@ -51,6 +51,7 @@
 #include "base/compiler.h"
 #include "session/layout.h"
 #include "session/wire.h"
+#include "target/producer/book/book_try.h"
 #include "target/producer/lane_producer.h"
 
 #define NURSERY_COUNT_MAX (1u << 19) // pairs in one counter: a full counter is sent at once
@@ -244,6 +245,11 @@ ALWAYS_INLINE bool
 nursery_allocate(struct lane_producer *p, uint64_t address, uint64_t size_bytes, uint32_t slot)
 {
     const struct nursery *n = &p->lane->nursery;
+    if (book_is_kept(p) && book_has_word(address)) {
+        return LIKELY(p->given_stamp == 0) ? book_try_allocate(p, address, size_bytes, slot) ||
+                                                 book_allocate(p, address, size_bytes, slot)
+                                           : book_allocate_later(p, address, size_bytes, slot);
+    }
     if (n->is_holding == 0 && LIKELY(size_bytes <= WIRE_SIZE_MAX)) {
         return nursery_pass_block(p, address, size_bytes, slot);
     }
@@ -341,6 +347,9 @@ ALWAYS_INLINE bool nursery_pass_free(struct lane_producer *p, uint64_t address, 
 ALWAYS_INLINE bool nursery_free(struct lane_producer *p, uint64_t address)
 {
     struct nursery *n = &p->lane->nursery;
+    if (book_is_kept(p) && book_has_word(address)) {
+        return book_try_free(p, address) || book_free(p, address);
+    }
     const bool is_temporary = n->last_allocated == address;
     n->last_allocated = 0;
     if (n->is_holding == 0) {

@@ -224,6 +224,9 @@ bool nursery_send_all(struct lane_producer *p)
     if (p->lane->nursery.hold_count == 0) {
         return true;
     }
+    if (book_is_kept(p)) {
+        return book_send_all(p);
+    }
     if (!send_counters(p) || !nursery_send_blocks(p)) {
         return false;
     }

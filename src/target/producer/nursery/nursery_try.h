@@ -6,6 +6,7 @@
 // variable of the caller has to outlive a call. Context: T, as nursery.h.
 #pragma once
 
+#include "target/producer/book/book_try.h"
 #include "target/producer/nursery/nursery.h"
 
 // Whether no time has passed since the last TICK, and no other thread has begun to record.
@@ -28,6 +29,9 @@ nursery_try_allocate(struct lane_producer *p, uint64_t address, uint64_t size_by
     if (UNLIKELY(!nursery_try_now(p))) {
         return false;
     }
+    if (book_is_kept(p)) {
+        return book_try_allocate(p, address, size_bytes, slot);
+    }
     if (n->is_holding == 0) {
         return LIKELY(size_bytes <= WIRE_SIZE_MAX) && nursery_try_room(p, 2) &&
                nursery_pass_block(p, address, size_bytes, slot);
@@ -47,6 +51,9 @@ ALWAYS_INLINE bool nursery_try_free(struct lane_producer *p, uint64_t address)
     struct nursery *n = &p->lane->nursery;
     if (UNLIKELY(!nursery_try_now(p))) {
         return false;
+    }
+    if (book_is_kept(p)) {
+        return book_try_free(p, address);
     }
     const bool is_temporary = n->last_allocated == address;
     if (n->is_holding == 0) {

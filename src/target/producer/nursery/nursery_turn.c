@@ -156,7 +156,7 @@ static void adapt_holding(struct lane_producer *p)
 {
     struct nursery *n = &p->lane->nursery;
     struct nursery_trade *trade = &n->trade;
-    if ((p->session->flags & SESSION_NO_NURSERY) != 0 || p->open_scopes != 0 ||
+    if (book_is_kept(p) || (p->session->flags & SESSION_NO_NURSERY) != 0 || p->open_scopes != 0 ||
         (p->is_ordered && p->freed == NULL)) {
         return;
     }
@@ -225,6 +225,10 @@ static void take_budget(struct lane_producer *p)
 static void check_order(struct lane_producer *p)
 {
     struct nursery *n = &p->lane->nursery;
+    if (book_is_kept(p)) { // its events need no order
+        p->order = nursery_order(p);
+        return;
+    }
     const uint32_t own = number_of(p);
     uint32_t order = SESSION_ORDER_NOBODY;
     if (!p->is_ordered && !p->is_clockless) {
@@ -283,12 +287,14 @@ static void begin_tick(struct lane_producer *p, uint64_t now_ms)
     n->history[n->tick_count++ % NURSERY_HISTORY] =
         (struct nursery_moment){.pos = p->pos - sizeof(uint64_t), .sum_bytes = sum_of(n)};
     adapt_holding(p);
-    if (p->is_ordered) {
+    if (book_is_kept(p)) {
+        book_begin_tick(p, now_ms);
+    } else if (p->is_ordered) {
         take_budget(p);
     } else {
         take_margin(p);
     }
-    n->hold_count = 0;
+    n->hold_count = book_is_kept(p) ? n->hold_count : 0;
     atomic_store_explicit(&n->held_bytes, 0, memory_order_relaxed);
     // Release: a recorder that sees the new time sees all records published before.
     atomic_store_explicit(&n->since_ms, now_ms, memory_order_release);
@@ -304,8 +310,9 @@ bool nursery_turn(struct lane_producer *p, uint64_t clock)
     if (!take(p)) {
         return false;
     }
-    const bool is_sent =
-        nursery_send_all(p) && (!is_later || lane_producer_send_tick(p, clock, now_ms));
+    const bool is_held = book_is_kept(p) && !book_is_due(p, now_ms);
+    const bool is_sent = (is_held || nursery_send_all(p)) &&
+                         (!is_later || lane_producer_send_tick(p, clock, now_ms));
     if (is_sent) {
         lane_producer_publish(p);
         check_order(p);
@@ -370,6 +377,12 @@ bool nursery_recover(struct lane_producer *p)
     struct nursery *n = &p->lane->nursery;
     if (!take(p)) {
         return false;
+    }
+    if (book_is_kept(p)) {
+        book_recover(p);
+        const bool is_sent = book_send_all(p);
+        give_back(n);
+        return is_sent;
     }
     struct nursery_tables *tables = lane_nursery_tables(p->lane);
     uint64_t held = 0;

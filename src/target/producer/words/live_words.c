@@ -49,3 +49,39 @@ void words_end_small(const struct words_at *at, uint64_t address, struct words_e
         words_end_other(at, has, at->fine, address, WORDS_FINE_BITS, ended);
     }
 }
+
+// Settle a word in one table.
+static bool settle_in(_Atomic uint64_t *word,
+                      const struct word_block *block,
+                      uint32_t before,
+                      uint32_t grain_bits)
+{
+    uint64_t seen = word_load(word);
+    return word_row(seen) == before && word_is_at(seen, block->address, grain_bits) &&
+           atomic_compare_exchange_strong_explicit(word, &seen, block_word(block, grain_bits),
+                                                   memory_order_relaxed, memory_order_relaxed);
+}
+
+bool words_settle(const struct process_words *words,
+                  const struct word_block *block,
+                  uint32_t before)
+{
+    struct words_region *region = process_words_find(words, block->address);
+    if (region == NULL) {
+        return false;
+    }
+    const struct words_at at = words_at(region, block->address);
+    if (block->size_bytes >= 1u << WORDS_COARSE_BITS) {
+        return words_has(&at.page->has_coarse) &&
+               settle_in(at.coarse, block, before, WORDS_COARSE_BITS);
+    }
+    if (block->size_bytes >= 1u << WORDS_MIDDLE_BITS) {
+        return words_has(&at.page->has_middle) &&
+               settle_in(at.middle, block, before, WORDS_MIDDLE_BITS);
+    }
+    if (!words_has(&at.page->has_fine)) {
+        return false;
+    }
+    return word_load(at.fine) == WORD_MARKER ? settle_in(at.tiny, block, before, WORDS_TINY_BITS)
+                                             : settle_in(at.fine, block, before, WORDS_FINE_BITS);
+}

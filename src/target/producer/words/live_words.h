@@ -215,9 +215,8 @@ ALWAYS_INLINE _Atomic uint64_t *words_place_coarse(const struct words_at *at,
 
 // Store the word of a new block, after the allocator has returned it; of row 0, none. false: there
 // is no region for it.
-ALWAYS_INLINE bool words_put(const struct process_words *words,
-                             const struct word_block *block,
-                             struct words_ended *ended)
+ALWAYS_INLINE bool
+words_put(struct process_words *words, const struct word_block *block, struct words_ended *ended)
 {
     const uint64_t address = block->address;
     struct words_region *region = process_words_find(words, address);
@@ -249,7 +248,7 @@ ALWAYS_INLINE bool words_put(const struct process_words *words,
         grain_bits = WORDS_COARSE_BITS;
     }
     if (LIKELY(block->row != 0)) {
-        word_store(own, word_of(block, grain_bits));
+        word_store(own, block_word(block, grain_bits));
     }
 #ifndef __SANITIZE_THREAD__                    // which knows no fences; its own order is stronger
     atomic_thread_fence(memory_order_release); // see "Order"
@@ -284,6 +283,11 @@ words_take_small(const struct words_at *at, uint64_t address, struct word_block 
            (word_load(at->fine) == WORD_MARKER &&
             words_take_from(at, at->tiny, address, WORDS_TINY_BITS, out));
 }
+
+// Give the word of the block a row and a birth, if it is there and has the row `before`.
+bool words_settle(const struct process_words *words,
+                  const struct word_block *block,
+                  uint32_t before);
 
 // Take the word of a block that is about to be freed. false: it has none.
 ALWAYS_INLINE bool

@@ -224,12 +224,12 @@ static void what_has_no_place_is_refused(void **state)
     assert_true(words_put(words, &own, &ended));
     assert_false(words_take(words, 0x7f0000000000, &found));
     assert_true(words_take(words, own.address, &found));
-    // The last region has been claimed.
-    atomic_store(&words->file->region_count, WORDS_REGIONS_MAX);
+    // The regions of the process's group are mapped, and no group is left.
+    memset(words->file->groups, 0xff, sizeof(words->file->groups));
+    atomic_store(&words->taken, WORDS_GROUP);
     const struct word_block more = {.address = 0x600000000000, .size_bytes = 40, .row = 1};
     assert_false(words_put(words, &more, &ended));
     assert_false(words_take(words, more.address, &found));
-    assert_int_equal(atomic_load(&words->file->region_count), WORDS_REGIONS_MAX);
     (void)close(fd);
 }
 
@@ -509,7 +509,7 @@ static void a_child_has_words_of_its_own(void **state)
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    assert_int_equal(atomic_load(&words->file->region_count), 2);
+    assert_int_equal(atomic_load(&words->file->groups[0]), 3); // one each
     assert_true(words_take(words, block.address, &found));
     assert_true(is_same_block(&found, &block));
     (void)close(fd);

@@ -5,7 +5,7 @@
 //     -> directory [WORDS_PLACES], by address -> a region, which is mapped at its first block
 //
 // A region is 82 MiB of address space for 64 MiB of the program's. It takes memory only where it is
-// touched. It is mapped without access first, so that mlockall(MCL_FUTURE) does not populate it.
+// touched.
 //
 // A forked child finds its page empty: to it no word is there, its parent's are out of reach, and
 // the next event that finds `directory` NULL opens words of its own. A put or take that a handler
@@ -25,8 +25,10 @@
 #include "base/err.h"
 #include "session/books/block_words.h"
 
-// How to get a descriptor of the file of words: -errno, or one that the caller closes.
+// How to get a descriptor of the file that has the words from `base` on: -errno, or one that the
+// caller closes.
 struct words_source {
+    uint64_t base;
     long (*open)(const void *context);
     const void *context;
 };
@@ -38,12 +40,22 @@ enum words_tiny_below {
     WORDS_TINY_SMALL = 256, // any: small and larger blocks may share 32 bytes, as in musl
 };
 
+// Room for a group of regions, mapped at once and without access: the file need not be opened again
+// for each, and mlockall(MCL_FUTURE) populates none.
+// An address, which has low bits to spare, and the number of the group; 0: not mapped (yet).
+#define WORDS_WINDOWS_MAX 64u // 128 GiB of the program's addresses
+#define WORDS_TAKEN_LEAN \
+    ((uint32_t)1 << 31) // in process_words.taken: windows are not used any more
+
 struct process_words {
     _Atomic(struct words_region *) *directory; // NULL: not open, or wiped by a fork
     struct words_file *file;
     struct words_source source;
-    uint32_t process;          // names the process in the file
-    uint32_t tiny_below_bytes; // enum words_tiny_below
+    uint32_t process;           // names the process in the file
+    uint32_t tiny_below_bytes;  // enum words_tiny_below
+    _Atomic uint32_t row_count; // numbers that were taken
+    _Atomic uint32_t taken;     // regions that were taken
+    _Atomic uint64_t windows[WORDS_WINDOWS_MAX];
 };
 
 // Allocate the page of this process, which all its children keep. NULL: no memory, or a kernel that
@@ -58,7 +70,14 @@ MUST_USE enum err process_words_open(struct process_words *words,
 
 // Return the region of an address that has a place, and map it first if necessary. NULL: it cannot
 // be mapped, or nothing is open.
-struct words_region *process_words_map(const struct process_words *words, uint64_t address);
+struct words_region *process_words_map(struct process_words *words, uint64_t address);
+
+// Give back the room that no region uses, because the program limits its address space. From then
+// on a region is mapped alone, for which the file has to be opened again.
+void process_words_map_leanly(struct process_words *words);
+
+// Return the next number of a row; 0: there are no more.
+uint32_t process_words_new_row(struct process_words *words);
 
 // Return the region of an address, NULL if it is not mapped.
 ALWAYS_INLINE struct words_region *process_words_find(const struct process_words *words,

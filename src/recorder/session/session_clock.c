@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "recorder/ingest/session_clock.h"
+#include "recorder/session/session_clock.h"
 
 #include <errno.h>
 #include <poll.h>

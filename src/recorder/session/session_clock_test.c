@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // session_clock: rests, what ends them, and that no wake-up is lost. The recorded threads are
 // threads of the test.
-#include "recorder/ingest/session_clock.h"
+#include "recorder/session/session_clock.h"
 
 #include <poll.h>
 #include <sched.h>

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// aggregator_book: adds up what threads counted in their own books (target/producer/book).
+//
+//   ROW    a thread's stack has a number                 aggregator_book_row
+//   BOOK   so much was allocated and freed in a row      aggregator_book_add
+//   pass   the sum of all threads, and its peak          aggregator_book_peak
+//
+// Entries add up in any order. But those of one thread may say that blocks were freed before those
+// of another one say that they were allocated. A row never shows that: such an entry waits, in the
+// debts of its process, until the rest is there. What never gets its rest was false, and is not
+// counted.
+//
+// Peak. Each entry says what its events added before and since the newest peak that they had seen
+// (session/books/peak_share.h). A row keeps the same, in peak_bytes and its peak's number. So rows
+// need no order either. The peak itself is the shared sum's.
+//
+// Context: H, as aggregator.h.
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "aggregate/aggregator_process.h"
+#include "base/err.h"
+#include "session/books/book_layout.h"
+#include "session/books/shared_sum.h"
+
+struct aggregator;
+struct aggregator_thread;
+
+// Note that the stack at `node` of this thread has the row of that number. ERR_CORRUPT: the number
+// is in use, or far beyond all others.
+enum err aggregator_book_row(const struct aggregator_thread *thread, uint32_t number, uint32_t node)
+    MUST_USE;
+
+// Count an entry of the thread, or keep it until it can be counted.
+enum err aggregator_book_add(struct aggregator *aggregator,
+                             struct aggregator_thread *thread,
+                             const struct book_entry *entry) MUST_USE;
+
+// Count what can be counted of the entries that wait. At the end of a pass.
+enum err aggregator_book_settle(struct aggregator *aggregator, struct aggregator_process *process)
+    MUST_USE;
+
+// Take over the peak of the shared sum, which up to `threads` threads change. Return whether there
+// is a new one.
+bool aggregator_book_peak(struct aggregator *aggregator,
+                          const struct sum_value *value,
+                          uint64_t batch_bytes,
+                          uint32_t threads);
+
+// Return the row of that number; REC_NONE: it has had no allocation.
+uint32_t aggregator_book_row_of(const struct aggregator_process *process, uint32_t number);

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// drain_books: the part of a pass (drain.h) for threads that keep books (target/producer/book):
+// what waits for others, and the shared sum, whose maximum is the peak.
+//
+// The sum has the live bytes of all processes. Threads add theirs. The recorder adds for those that
+// cannot: it adds what a killed thread had not added, subtracts the blocks of a process that has
+// ended, and adds the blocks of processes that keep no books (attached ones).
+//
+// Context: H. Failure: ERR_NO_MEMORY, ERR_LIMIT.
+#pragma once
+
+#include "aggregate/books/listed_block.h"
+#include "base/err.h"
+#include "recorder/ingest/drain.h"
+
+// Whether threads of this session keep books.
+bool drain_books_are_kept(const struct drain *drain);
+
+// The thread of a lane has ended: add what it has not added, unless it did so itself.
+void drain_books_end_lane(struct drain *drain,
+                          struct lane_header *lane,
+                          const struct aggregator_thread *thread);
+
+// A process is about to end: its blocks leave the sum.
+void drain_books_end_process(struct drain *drain, const struct aggregator_process *process);
+
+// List the live blocks of threads that keep books, in the order of their addresses.
+enum err drain_books_list_blocks(const struct drain *drain,
+                                 const struct aggregator_process *process,
+                                 struct listed_block_vec *out) MUST_USE;
+
+// The lanes of a pass have been read.
+enum err drain_books_end_pass(struct drain *drain) MUST_USE;

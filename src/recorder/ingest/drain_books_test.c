@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: MIT
+// Threads that keep books, free each other's blocks and are read at any moment: the rows have what
+// each event said, the peak is within its bound, and the list of blocks is that of the live ones.
+// Some threads stop as if they were killed: between two events, with unsent counts.
+#include "recorder/ingest/drain_books.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+#include <pthread.h>
+
+#include "base/minmax.h"
+#include "recorder/ingest/test_drain.h"
+#include "target/producer/nursery/lane_entry.h"
+
+enum {
+    THREADS_MAX = 8,
+    STACKS = 24,
+    BLOCKS = 600, // places of blocks
+    EVENTS = 40000,
+    PLACE_BYTES = 8192,
+};
+
+struct sums {
+    _Atomic uint64_t allocations;
+    _Atomic uint64_t allocated_bytes;
+    _Atomic uint64_t frees;
+    _Atomic uint64_t freed_bytes;
+};
+
+struct place {
+    pthread_mutex_t lock;
+    uint64_t size_bytes; // 0: free
+    uint32_t owner;
+    uint32_t slot;
+};
+
+struct world {
+    struct fixture f;
+    uint32_t process;
+    struct process_words *words;
+    uint32_t thread_count;
+    struct place places[BLOCKS];
+    struct sums truth[THREADS_MAX][STACKS];
+    _Atomic int64_t live_bytes;
+    _Atomic int64_t peak_bytes;
+    _Atomic uint32_t running;
+    uint64_t start_ns;
+};
+
+struct player {
+    struct world *world;
+    struct lane_producer producer;
+    uint32_t rows[1024];
+    uint32_t number;
+    uint64_t random;
+};
+
+static long open_again(const void *context)
+{
+    return dup(((const struct session *)context)->memfd);
+}
+
+static uint64_t draw(struct player *p)
+{
+    p->random = p->random * 6364136223846793005u + 1442695040888963407u;
+    return p->random >> 20;
+}
+
+static void change_live(struct world *w, int64_t delta)
+{
+    const int64_t now = atomic_fetch_add(&w->live_bytes, delta) + delta;
+    int64_t peak = atomic_load(&w->peak_bytes);
+    while (now > peak && !atomic_compare_exchange_weak(&w->peak_bytes, &peak, now)) {
+    }
+}
+
+static void make(struct player *p, struct place *place, uint64_t address)
+{
+    struct world *w = p->world;
+    place->size_bytes = draw(p) % 16 == 0 ? 1 + draw(p) % PLACE_BYTES : 1 + draw(p) % 300;
+    place->owner = p->number;
+    place->slot = (uint32_t)(draw(p) % STACKS);
+    struct sums *truth = &w->truth[place->owner][place->slot];
+    assert_true(lane_allocate(&p->producer, address, place->size_bytes, place->slot));
+    atomic_fetch_add(&truth->allocations, 1);
+    atomic_fetch_add(&truth->allocated_bytes, place->size_bytes);
+    change_live(w, (int64_t)place->size_bytes);
+}
+
+static void drop(struct player *p, struct place *place, uint64_t address)
+{
+    struct sums *truth = &p->world->truth[place->owner][place->slot];
+    assert_true(lane_free(&p->producer, address));
+    atomic_fetch_add(&truth->frees, 1);
+    atomic_fetch_add(&truth->freed_bytes, place->size_bytes);
+    change_live(p->world, -(int64_t)place->size_bytes);
+    place->size_bytes = 0;
+}
+
+static void open_book(struct player *p)
+{
+    struct world *w = p->world;
+    struct lane_header *lane;
+    // Threads of other ids: the drain looks whether they live.
+    assert_int_equal(session_claim_lane(&w->f.on.mapping, w->process, (uint32_t)getpid(), &lane),
+                     ERR_OK);
+    lane_producer_init(&p->producer, w->f.on.mapping.header, lane);
+    nursery_init(&p->producer);
+    book_begin(&p->producer, w->words, p->rows);
+    assert_true(lane_enter(&p->producer));
+    for (uint32_t slot = 0; slot < STACKS; slot++) {
+        uint64_t *frames = lane_producer_begin_stack(&p->producer, slot, WIRE_STACK_HAS_SLOT, 0, 1);
+        assert_non_null(frames);
+        frames[0] = 0x1000 + p->number * STACKS + slot;
+        lane_producer_advance(&p->producer, lane_stack_words(1));
+        assert_true(book_define_row(&p->producer, slot));
+    }
+    lane_producer_publish(&p->producer);
+}
+
+static void *play(void *argument)
+{
+    struct player *p = argument;
+    struct world *w = p->world;
+    for (uint32_t i = 0; i < EVENTS; i++) {
+        const uint32_t at = (uint32_t)(draw(p) % BLOCKS);
+        struct place *place = w->places + at;
+        const uint64_t address = 0x7f0000000000 + (uint64_t)at * 2 * PLACE_BYTES;
+        (void)pthread_mutex_lock(&place->lock);
+        atomic_store(lane_guard(p->producer.lane), 1); // as a hook does
+        if (place->size_bytes == 0) {
+            make(p, place, address);
+        } else {
+            drop(p, place, address);
+        }
+        atomic_store(lane_guard(p->producer.lane), 0);
+        (void)pthread_mutex_unlock(&place->lock);
+    }
+    if (p->number % 2 == 0) { // the others are killed
+        assert_true(nursery_flush(&p->producer));
+        book_end(&p->producer);
+        lane_producer_close(&p->producer);
+    }
+    atomic_fetch_sub(&w->running, 1);
+    return NULL;
+}
+
+static void open_world(struct world *w, uint32_t threads)
+{
+    w->thread_count = threads;
+    w->running = threads;
+    w->f = (struct fixture){.clock_ms = 1};
+    test_session_open(&w->f.on, SESSION_FOLLOW_CHILDREN | SESSION_BOOKS);
+    w->process = join(&w->f, (uint32_t)getpid(), 0);
+    w->words = process_words_new();
+    assert_non_null(w->words);
+    const struct words_source source = {
+        .base = SESSION_WORDS_OFFSET, .open = open_again, .context = &w->f.on.session};
+    assert_int_equal(process_words_open(w->words, &source, 1, WORDS_TINY_NEVER), ERR_OK);
+    for (uint32_t i = 0; i < BLOCKS; i++) {
+        assert_int_equal(pthread_mutex_init(&w->places[i].lock, NULL), 0);
+    }
+}
+
+// A pass in real time: the recorder takes what a thread holds only if that has been idle for long.
+static void pass_in_time(struct world *w)
+{
+    struct timespec now;
+    bool was_busy;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    const uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+    w->start_ns = w->start_ns != 0 ? w->start_ns : now_ns;
+    w->f.clock_ms = 1 + (now_ns - w->start_ns) / 1000000;
+    atomic_store(&w->f.on.session.header->clock_ms, w->f.clock_ms);
+    drain_find_dead(&w->f.on.drain);
+    drain_note_time(&w->f.on.drain, w->f.clock_ms, now_ns);
+    assert_int_equal(drain_pass(&w->f.on.drain, w->f.clock_ms, false, &was_busy), ERR_OK);
+}
+
+// Let the threads play while the drain reads.
+static void run(struct world *w, struct player *players, uint64_t seed)
+{
+    pthread_t threads[THREADS_MAX];
+    const uint64_t deadline_s = now_s() + DEADLINE_S;
+    for (uint32_t i = 0; i < w->thread_count; i++) {
+        players[i] = (struct player){.world = w, .number = i, .random = seed * 977 + i};
+        open_book(&players[i]);
+    }
+    for (uint32_t i = 0; i < w->thread_count; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, play, &players[i]), 0);
+    }
+    while (atomic_load(&w->running) > 0) {
+        assert_true(now_s() < deadline_s);
+        pass_in_time(w);
+    }
+    for (uint32_t i = 0; i < w->thread_count; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    }
+    pass_in_time(w);
+}
+
+static void assert_rows(const struct world *w)
+{
+    const struct aggregator *a = &w->f.on.aggregator;
+    const struct row_table *table = &a->totals.rows;
+    uint64_t allocations = 0;
+    uint64_t expected = 0;
+    for (uint32_t i = 0; i < w->thread_count; i++) {
+        for (uint32_t slot = 0; slot < STACKS; slot++) {
+            expected += w->truth[i][slot].allocations;
+        }
+    }
+    for (uint32_t r = 0; r < table->rows.len; r++) {
+        const struct rec_row *row = table->rows.items + r;
+        const uint64_t of =
+            a->stacks.frames.items[a->stacks.nodes.items[row->node].frame].offset - 0x1000;
+        const struct sums *truth = &w->truth[of / STACKS][of % STACKS];
+        assert_int_equal(row->allocations, truth->allocations);
+        assert_int_equal(row->allocated_bytes, truth->allocated_bytes);
+        assert_int_equal(row->frees, truth->frees);
+        assert_int_equal(row->freed_bytes, truth->freed_bytes);
+        allocations += row->allocations;
+    }
+    assert_int_equal(allocations, expected);
+    assert_int_equal(a->totals.sums.live_bytes, w->live_bytes);
+    assert_int_equal(a->unknown_frees, 0);
+}
+
+static void assert_blocks(struct world *w)
+{
+    CLEANUP(listed_block_vec_release) struct listed_block_vec listed = {0};
+    const struct aggregator_process *process = w->f.on.aggregator.processes.items[0];
+    assert_int_equal(drain_books_list_blocks(&w->f.on.drain, process, &listed), ERR_OK);
+    size_t at = 0;
+    for (uint32_t i = 0; i < BLOCKS; i++) {
+        if (w->places[i].size_bytes != 0) {
+            assert_true(at < listed.len);
+            assert_int_equal(listed.items[at].address,
+                             0x7f0000000000 + (uint64_t)i * 2 * PLACE_BYTES);
+            assert_int_equal(listed.items[at].size_bytes, w->places[i].size_bytes);
+            at++;
+        }
+    }
+    assert_int_equal(at, listed.len);
+}
+
+static void assert_peak(struct world *w)
+{
+    struct aggregator *a = &w->f.on.aggregator;
+    assert_int_equal(aggregator_complete_rows(a), ERR_OK);
+    const int64_t error = (int64_t)(a->book_error_bytes + w->thread_count * (uint64_t)PLACE_BYTES);
+    const int64_t peak = (int64_t)a->totals.peak_bytes;
+    assert_true(peak - error <= w->peak_bytes && w->peak_bytes <= peak + error);
+    uint64_t bytes = 0;
+    for (uint32_t r = 0; r < a->totals.rows.rows.len; r++) {
+        bytes += a->totals.rows.rows.items[r].peak_bytes;
+    }
+    assert_int_equal(bytes, peak);
+}
+
+static void rows_are_what_threads_counted(void **state)
+{
+    (void)state;
+    static const uint32_t counts[] = {1, 2, 4, THREADS_MAX};
+    for (uint32_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        struct world *w = calloc(1, sizeof(*w));
+        struct player *players = calloc(THREADS_MAX, sizeof(*players));
+        bool was_busy;
+        assert_non_null(w);
+        assert_non_null(players);
+        open_world(w, counts[i]);
+        run(w, players, i + 1);
+        assert_int_equal(drain_pass(&w->f.on.drain, w->f.clock_ms, true, &was_busy), ERR_OK);
+        assert_rows(w);
+        assert_blocks(w);
+        assert_peak(w);
+        close_fixture(&w->f);
+        free(players);
+        free(w);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_are_what_threads_counted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+// book_layout: a thread's book: what it has counted of each row and not sent yet, and the record
+// that says it (BOOK, wire.h).
+//
+//   a counter = row | peak share | blocks allocated, by size | blocks freed, by lifetime | cohorts
+//
+// A cell holds blocks and their bytes in one word, so each event is one store, and a thread that is
+// killed between two stores leaves whole cells. A cell's place follows from its bucket: a counter
+// whose place is taken by another bucket is sent, and begins anew. Events of one row add up in any
+// order, whichever threads count them.
+//
+//   BOOK   tag 8 | row 24 | sizes 8 | lives 8 | cohorts 8 | flags 8
+//          number of the peak 32 | blocks before it 32 (signed)
+//          bytes before it (signed)             with BOOK_HAS_BEFORE
+//          temporary blocks, a cell             with BOOK_HAS_TEMPORARY
+//          buckets: a byte for each size, then for each lifetime, padded to whole words
+//          the cells of sizes, then those of lifetimes
+//          for each cohort: time of birth, a cell
+//
+// The thread T writes counters, in its lane; the recorder R reads those of a thread that has ended,
+// or is idle (nursery_layout.h). Trust: R treats them as hostile. Context: T and H; pure.
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+
+#define BOOK_TAG         28u  // WIRE_BOOK
+#define BOOK_COUNTERS    512u // a power of two, a multiple of 64
+#define BOOK_SIZES       16u  // cells of four octaves
+#define BOOK_LIVES       4u
+#define BOOK_COHORTS     2u
+#define BOOK_CELLS       (BOOK_SIZES + BOOK_LIVES)
+#define BOOK_WORDS_MAX   (4 + (BOOK_CELLS + 7) / 8 + BOOK_CELLS + 2 * BOOK_COHORTS)
+#define BOOK_COHORT_BITS 4 // times of birth are multiples of 16 ms
+
+// A cell: bytes 48 | blocks 16.
+#define BOOK_COUNT_BITS 16
+#define BOOK_COUNT_MAX  ((1u << BOOK_COUNT_BITS) - 1)
+#define BOOK_BYTES_MAX  (((uint64_t)1 << (64 - BOOK_COUNT_BITS)) - 1)
+
+enum book_flags {
+    BOOK_HAS_BEFORE = 1 << 0,
+    BOOK_HAS_TEMPORARY = 1 << 1,
+};
+
+struct book_counter {
+    uint32_t row;         // 0: unused
+    uint32_t peak_number; // the newest that its events have seen
+    int64_t before_bytes; // of events before that peak: allocated less freed
+    int32_t before_blocks;
+    uint32_t is_sending;
+    uint64_t temporary;             // a cell
+    uint32_t born[BOOK_COHORTS];    // time of birth >> BOOK_COHORT_BITS
+    uint64_t cohorts[BOOK_COHORTS]; // frees of blocks that were born in an earlier slice
+    uint8_t life_buckets[BOOK_LIVES];
+    uint8_t reserved[4];
+    uint64_t lives[BOOK_LIVES]; // cells; 0: not used
+    uint8_t size_buckets[BOOK_SIZES];
+    uint64_t sizes[BOOK_SIZES];
+};
+_Static_assert(sizeof(struct book_counter) <= 256, "four cache lines");
+
+struct book_tables {
+    struct book_counter counters[BOOK_COUNTERS];
+};
+#define BOOK_BYTES (sizeof(struct book_tables))
+
+// Return the two places of the counter of a row.
+ALWAYS_INLINE uint32_t book_first_place(uint32_t row)
+{
+    return row % BOOK_COUNTERS;
+}
+
+ALWAYS_INLINE uint32_t book_second_place(uint32_t row)
+{
+    return row * 0x9e3779b1u >> 23; // of 512
+}
+_Static_assert(BOOK_COUNTERS == 1u << (32 - 23), "all places");
+
+static inline uint32_t book_cell_count(uint64_t cell)
+{
+    return (uint32_t)cell & BOOK_COUNT_MAX;
+}
+
+static inline uint64_t book_cell_bytes(uint64_t cell)
+{
+    return cell >> BOOK_COUNT_BITS;
+}
+
+// Return the cell with another block. Its caller has asked book_cell_has_room.
+ALWAYS_INLINE uint64_t book_cell_with(uint64_t cell, uint64_t size_bytes)
+{
+    return cell + (size_bytes << BOOK_COUNT_BITS) + 1;
+}
+
+ALWAYS_INLINE bool book_cell_has_room(uint64_t cell, uint64_t size_bytes)
+{
+    return book_cell_count(cell) < BOOK_COUNT_MAX &&
+           size_bytes <= BOOK_BYTES_MAX - book_cell_bytes(cell);
+}
+
+// Allocated less freed.
+struct book_net {
+    int64_t bytes;
+    int32_t blocks;
+};
+
+// Return what a counter holds in all.
+struct book_net book_net_of(const struct book_counter *counter);
+
+// Write the record of a counter. Return its words, at most BOOK_WORDS_MAX; 0: nothing is counted.
+uint32_t book_record(const struct book_counter *counter, uint64_t *words);
+
+// A record, decoded.
+struct book_entry {
+    uint32_t row;
+    uint32_t peak_number;
+    int64_t before_bytes;
+    int32_t before_blocks;
+    uint32_t size_count;
+    uint32_t life_count;
+    uint32_t cohort_count;
+    uint64_t temporary; // a cell
+    uint8_t size_buckets[BOOK_SIZES];
+    uint8_t life_buckets[BOOK_LIVES];
+    uint64_t sizes[BOOK_SIZES];
+    uint64_t lives[BOOK_LIVES];
+    uint64_t cohorts[BOOK_COHORTS];
+    uint64_t born_ms[BOOK_COHORTS];
+};
+
+// Return what an entry adds in all.
+struct book_net book_entry_net(const struct book_entry *entry);
+
+// Return the words of the record that begins with `head`; 0: it is malformed.
+uint32_t book_record_words(uint64_t head);
+
+// Decode a whole record. false: it is malformed.
+bool book_record_read(const uint64_t *words, struct book_entry *out);
