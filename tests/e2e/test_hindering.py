@@ -8,6 +8,7 @@ import re
 import shutil
 import struct
 import subprocess
+import tempfile
 import time
 
 import pytest
@@ -205,11 +206,13 @@ def test_the_recorder_comes_before_many_threads(scratch):
 
 @pytest.mark.parametrize("seconds", [2, pytest.param(12, marks=pytest.mark.nightly)])
 def test_a_folder_without_answer_does_not_keep_a_recording(scratch, seconds):
-    """Of a process that generates code, which /tmp may name."""
+    """Of a process that generates code, which /tmp may name. The program itself is elsewhere."""
     with contextlib.ExitStack() as stack:
+        elsewhere = stack.enter_context(tempfile.TemporaryDirectory(dir="/var/tmp"))
+        program = shutil.copy(PROGRAMS / "generated", elsewhere)
         victim = stack.enter_context(running(PROGRAMS / "longest_pause"))
         hindering = stack.enter_context(
-            running(PROGRAMS / "hindering", "tmp", PROGRAMS / "generated", "none", "5", "unnamed"))
+            running(PROGRAMS / "hindering", "tmp", program, "none", "5", "unnamed"))
         wait_until(lambda: hindering.poll() is not None or
                    pathlib.Path(f"/proc/{hindering.pid}/comm").read_text() == "generated\n", "the program")
         if hindering.poll() is not None:
