@@ -92,10 +92,10 @@ def peaks_said(output):
     return {label: sorted(values) for label, values in found.items()}, unanswered
 
 
-@pytest.mark.parametrize("options, nursery", [([], "1"), ([], "0"), (["--events"], "1")])
-def test_peaks_within_pieces_of_work(record, options, nursery):
-    recording = record(PROGRAMS / "api_peaks", is_compared=False, options=options,
-                       env={"CAIRN_NURSERY": nursery} if nursery == "0" else None)
+@pytest.mark.parametrize("options, env", [([], {}), ([], {"CAIRN_NURSERY": "0"}), ([], {"CAIRN_BOOKS": "1"}),
+                                          (["--events"], {})])
+def test_peaks_within_pieces_of_work(record, options, env):
+    recording = record(PROGRAMS / "api_peaks", is_compared=False, options=options, env=env)
     found, unanswered = peaks_said(recording.finished.stdout)
     # Never too low; frees of other threads may count some milliseconds late.
     elsewhere, = found.pop("freed_elsewhere")

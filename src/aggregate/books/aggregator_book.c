@@ -92,9 +92,25 @@ static void count_totals(struct aggregator *aggregator,
     process->record.peak_bytes = max_u64(process->record.peak_bytes, process->live_bytes);
 }
 
-// Count an entry if its row has had what it frees. *out: it was counted.
+// Tell the scopes in which the row's thread follows its peak. While it has one, its entries have one
+// event each. `by`: the thread that freed.
+static void
+tell_scopes(struct aggregator *aggregator, uint32_t row, uint32_t by, const struct sums *sums)
+{
+    const uint32_t owner = aggregator->totals.rows.rows.items[row].thread;
+    const uint64_t now_ms = aggregator->totals.now_ms;
+    if (sums->allocations > 0) {
+        peak_scopes_allocated(&aggregator->scopes, owner, now_ms, sums->allocated_bytes);
+    }
+    if (sums->frees > 0) {
+        peak_scopes_freed(&aggregator->scopes, owner, by, now_ms, sums->freed_bytes);
+    }
+}
+
+// Count an entry of the thread `by` if its row has had what it frees. *out: it was counted.
 static enum err count_entry(struct aggregator *aggregator,
                             struct aggregator_process *process,
+                            uint32_t by,
                             const struct book_entry *entry,
                             bool *out)
 {
@@ -115,6 +131,9 @@ static enum err count_entry(struct aggregator *aggregator,
     aggregator->totals.sums.temporary += temporary;
     aggregator->totals.temporary_bytes += temporary_bytes;
     count_totals(aggregator, process, &sums);
+    if (UNLIKELY(aggregator->scopes.threads.len > 0)) {
+        tell_scopes(aggregator, row, by, &sums);
+    }
     return ERR_OK;
 }
 
@@ -159,7 +178,7 @@ enum err aggregator_book_add(struct aggregator *aggregator,
     bool is_counted;
     note_largest(thread, entry);
     TRY(begin_row(aggregator, thread, entry));
-    TRY(count_entry(aggregator, thread->process, entry, &is_counted));
+    TRY(count_entry(aggregator, thread->process, thread->entry, entry, &is_counted));
     if (is_counted) {
         return ERR_OK;
     }
@@ -174,7 +193,7 @@ enum err aggregator_book_settle(struct aggregator *aggregator, struct aggregator
     size_t kept = 0;
     for (size_t i = 0; i < debts->len; i++) {
         bool is_counted;
-        TRY(count_entry(aggregator, process, debts->items + i, &is_counted));
+        TRY(count_entry(aggregator, process, REC_NONE, debts->items + i, &is_counted));
         if (!is_counted) {
             debts->items[kept++] = debts->items[i];
         }

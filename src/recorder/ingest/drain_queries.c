@@ -40,11 +40,8 @@ static MUST_USE enum err find_values(struct aggregator *aggregator,
 {
     const struct lane_query *query = &reader->query;
     if (query->what == STATS_QUERY_PEAK) {
-        // Of threads that keep books there are no single events to follow.
         values[ANSWER_PEAK_BYTES] =
-            reader->thread.process->book_nodes.len == 0
-                ? aggregator_scope_peak(aggregator, &reader->thread, query->scope)
-                : PEAK_UNKNOWN;
+            aggregator_scope_peak(aggregator, &reader->thread, query->scope);
         return ERR_OK;
     }
     if (query->what == STATS_QUERY_PEAK_BEGIN && query->scope < LANE_SCOPES_MAX) {

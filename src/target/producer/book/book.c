@@ -198,7 +198,7 @@ ALWAYS_INLINE bool count_allocated(struct lane_producer *p, uint32_t row, uint64
     }
     note_event(p);
     shared_sum_add(&p->session->sum, &p->lane->sum_part, (int64_t)size_bytes);
-    return true;
+    return LIKELY(p->open_scopes == 0) || send(p, counter);
 }
 
 // Count a free in the cohort of its birth. false: no cell has room.
@@ -266,7 +266,7 @@ count_freed(struct lane_producer *p, const struct word_block *block, bool is_tem
     }
     note_event(p);
     shared_sum_add(&p->session->sum, &p->lane->sum_part, -(int64_t)block->size_bytes);
-    return true;
+    return LIKELY(p->open_scopes == 0) || send(p, counter);
 }
 
 // Count the blocks that were freed past the hooks.

@@ -22,7 +22,8 @@ struct book_place {
 ALWAYS_INLINE bool
 book_try_find(const struct lane_producer *p, uint64_t address, struct book_place *out)
 {
-    if (UNLIKELY((address >> WORDS_ADDRESS_BITS) != 0) || UNLIKELY(address % 16 != 0)) {
+    if (UNLIKELY((address >> WORDS_ADDRESS_BITS) != 0) || UNLIKELY(address % 16 != 0) ||
+        UNLIKELY(p->open_scopes != 0)) {
         return false;
     }
     // Relaxed: as in process_words_find.
