@@ -92,8 +92,8 @@ static void count_totals(struct aggregator *aggregator,
     process->record.peak_bytes = max_u64(process->record.peak_bytes, process->live_bytes);
 }
 
-// Tell the scopes in which the row's thread follows its peak. While it has one, its entries have one
-// event each. `by`: the thread that freed.
+// Tell the scopes in which the row's thread follows its peak. While it has one, its entries have
+// one event each. `by`: the thread that freed.
 static void
 tell_scopes(struct aggregator *aggregator, uint32_t row, uint32_t by, const struct sums *sums)
 {
