@@ -397,6 +397,7 @@ struct lane_header {
 _Static_assert(sizeof(struct lane_header) <= LANE_HEADER_BYTES, "one page");
 _Static_assert(NURSERY_BYTES <= LANE_NURSERY_BYTES && BOOK_BYTES <= LANE_NURSERY_BYTES,
                "the nursery fits, or the book in its place");
+_Static_assert(WORDS_PROCESSES == SESSION_MAX_PROCESSES, "one share for each");
 _Static_assert(BOOK_COUNTERS == NURSERY_COUNTERS, "nursery.counters_used serves both");
 
 // Return producer_waiting of a thread that waits until read_pos is at least `awaited_pos`; not 0.

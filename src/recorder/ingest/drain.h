@@ -106,7 +106,8 @@ struct drain {
     pid_t main_pid;                // of the program that was started, 0 if none
     struct awaited_process_vec awaited;
     struct book_flights flights;
-    uint64_t others_bytes;                       // of processes without books, in the shared sum
+    uint32_t left_number;  // of the peak when the process that is ending left the sum; or 0
+    uint64_t others_bytes; // of processes without books, in the shared sum
     struct nursery_tables *scratch;              // owned: a copy of one nursery
     struct drain_lane *lanes[SESSION_MAX_LANES]; // owned; NULL: not in use
     uint32_t active[SESSION_MAX_LANES];          // the lanes in use

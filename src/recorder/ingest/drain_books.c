@@ -25,16 +25,47 @@ void drain_books_end_lane(struct drain *drain,
     drain->flights.ended_bytes[0] += max_u64(thread->book_largest[0], thread->book_largest[1]);
     // Acquire: pairs with the release in lane_producer_close, after book_end.
     const bool is_closed = atomic_load_explicit(&lane->state, memory_order_acquire) == LANE_CLOSED;
-    if (*(const volatile uint32_t *)&lane->keeps_book != 0 && !is_closed) {
+    if (drain->session->words != NULL && *(const volatile uint32_t *)&lane->keeps_book != 0 &&
+        !is_closed) {
         struct sum_part part = lane->sum_part;
+        const uint32_t slot = lane->process_index % SESSION_MAX_PROCESSES;
+        atomic_fetch_add_explicit(&drain->session->words->shares[slot].added_bytes,
+                                  part.unsent_bytes, memory_order_relaxed);
         shared_sum_leave(&drain->session->header->sum, &part);
     }
 }
 
-void drain_books_end_process(struct drain *drain, const struct aggregator_process *process)
+// Take over the peak of the shared sum. Return whether there is a new one.
+static bool note_peak(struct drain *drain)
 {
-    if (drain_books_are_kept(drain) && !process->is_ended) {
-        add_to_sum(drain, -(int64_t)process->book_bytes);
+    struct shared_sum *sum = &drain->session->header->sum;
+    const struct sum_value value = shared_sum_read(sum);
+    // Relaxed: bounds.
+    const uint64_t batch_bytes = atomic_load_explicit(&sum->batch_bytes, memory_order_relaxed);
+    const uint32_t threads = atomic_load_explicit(&sum->most_threads, memory_order_relaxed);
+    return aggregator_book_peak(drain->aggregator, &value, batch_bytes,
+                                (uint32_t)min_u64(threads, SESSION_MAX_LANES));
+}
+
+void drain_books_end_process(struct drain *drain, uint32_t slot)
+{
+    struct words_file *words = drain->session->words;
+    if (words == NULL) {
+        return;
+    }
+    // Before the rest leaves the sum: what the process held counts at the peaks until then.
+    note_peak(drain);
+    // Relaxed: its threads have ended.
+    struct words_share *share = words->shares + slot;
+    const int64_t left = atomic_exchange_explicit(&share->added_bytes, 0, memory_order_relaxed);
+    drain->left_number = atomic_exchange_explicit(&share->peak_number, 0, memory_order_relaxed);
+    add_to_sum(drain, -left);
+}
+
+void drain_books_ended_process(const struct drain *drain, struct aggregator_process *process)
+{
+    if (drain->left_number != 0 && drain->left_number <= process->end_peak_number) {
+        process->end_peak_number = drain->left_number;
     }
 }
 
@@ -100,13 +131,9 @@ enum err drain_books_end_pass(struct drain *drain)
         }
     }
     add_others(drain);
-    struct shared_sum *sum = &drain->session->header->sum;
-    const struct sum_value value = shared_sum_read(sum);
-    const uint64_t batch_bytes = atomic_load_explicit(&sum->batch_bytes, memory_order_relaxed);
-    const uint32_t threads = atomic_load_explicit(&sum->most_threads, memory_order_relaxed);
-    const bool is_new = aggregator_book_peak(drain->aggregator, &value, batch_bytes,
-                                             min_u64(threads, SESSION_MAX_LANES));
-    if (threads > 1) {
+    const bool is_new = note_peak(drain);
+    // Relaxed: it orders nothing.
+    if (atomic_load_explicit(&drain->session->header->sum.most_threads, memory_order_relaxed) > 1) {
         note_flights(drain, is_new);
     }
     return ERR_OK;

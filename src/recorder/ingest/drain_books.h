@@ -22,7 +22,10 @@ void drain_books_end_lane(struct drain *drain,
                           const struct aggregator_thread *thread);
 
 // A process is about to end: its blocks leave the sum.
-void drain_books_end_process(struct drain *drain, const struct aggregator_process *process);
+void drain_books_end_process(struct drain *drain, uint32_t slot);
+
+// It has ended: at later peaks than the one at which its blocks left the sum it held nothing.
+void drain_books_ended_process(const struct drain *drain, struct aggregator_process *process);
 
 // List the live blocks of threads that keep books, in the order of their addresses.
 enum err drain_books_list_blocks(const struct drain *drain,

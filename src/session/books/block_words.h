@@ -79,6 +79,7 @@ static inline uint64_t birth_time_ms(uint64_t code, uint32_t bits)
 #define WORDS_PLACES         (2 * WORDS_CUSTOM_REGIONS)
 #define WORDS_REGIONS_MAX    16384u // of all processes of a session: 1 TiB of addresses
 #define WORDS_GROUP          32u    // regions that a process claims at once
+#define WORDS_PROCESSES      1024u  // slots of a session
 #define WORDS_GROUPS         (WORDS_REGIONS_MAX / WORDS_GROUP)
 
 #define WORDS_COARSE_BITS 12
@@ -117,6 +118,14 @@ struct words_region {
     _Atomic uint64_t tiny[WORDS_REGION_BYTES >> WORDS_TINY_BITS];
 };
 
+// What a process has in the shared sum. Who takes it out exchanges it for 0: P when it exits, its
+// next image, or R when it has ended.
+struct words_share {
+    _Atomic int64_t added_bytes;  // P adds
+    _Atomic uint32_t peak_number; // of the sum when it was taken out, and before that
+    uint32_t reserved;
+};
+
 struct words_file {
     uint64_t magic; // R, before any process writes
     // A set bit marks a group of regions in use. P sets by compare and swap, R clears when the
@@ -124,6 +133,7 @@ struct words_file {
     _Alignas(64) _Atomic uint64_t groups[WORDS_GROUPS / 64];
     // P, after the bit: the number of the process that has the group.
     _Alignas(64) _Atomic uint32_t owners[WORDS_GROUPS];
+    struct words_share shares[WORDS_PROCESSES]; // by slot
     // P, release when the region can be used: words_region_note(); 0: not used (yet).
     _Alignas(64) _Atomic uint64_t regions[WORDS_REGIONS_MAX];
 };

@@ -12,6 +12,7 @@
 #include "session/recorder_wake.h"
 #include "session/stamp.h"
 #include "target/preload/process/process_entry.h"
+#include "target/producer/book/book.h"
 #include "target/producer/waiting/exit_wait.h"
 
 enum process_verdict {
@@ -57,6 +58,19 @@ static bool waits_at_exit(const struct session_header *session)
            SYS_CALL(SYS_prctl, PR_GET_SECCOMP) == 0;
 }
 
+// The blocks of the image that executed this one are gone. The recorder may not know yet.
+static void end_earlier_image(struct session_header *session, uint32_t index)
+{
+    for (uint32_t i = 0; i < SESSION_MAX_PROCESSES && g_image.pid_namespace != 0; i++) {
+        const struct process_slot *slot = session_process(session, i);
+        if (i != index && slot->pid == g_image.pid &&
+            slot->pid_namespace == g_image.pid_namespace &&
+            atomic_load_explicit(&slot->state, memory_order_relaxed) == PROCESS_ACTIVE) {
+            book_leave(&g_process->words, session, i);
+        }
+    }
+}
+
 // Fill the slot in and open the session to the hooks. `begun`: an earlier reading of the clock.
 static void enter(uint32_t index, uint32_t parent_pid, uint32_t flags, uint64_t begun)
 {
@@ -84,6 +98,9 @@ static void enter(uint32_t index, uint32_t parent_pid, uint32_t flags, uint64_t 
     if ((session->flags & SESSION_BOOKS) != 0) {
         process_entry_open_words(&g_process->words, &g_image.mapping,
                                  (uint32_t)slot->join_number + 1);
+        if ((flags & PROCESS_FORKED) == 0) {
+            end_earlier_image(session, index);
+        }
     }
     g_process_recording = &session->recording;
     g_process->index = index;
@@ -297,6 +314,7 @@ void process_note_exit(void)
     struct session_header *session = process_session();
     if (session != NULL) {
         struct process_slot *slot = session_process(session, g_process->index);
+        book_leave(&g_process->words, session, g_process->index);
         // Relaxed: R reads them when the process has ended, or acquires EXIT_WAIT_WAITING after it.
         atomic_store_explicit(&slot->exit_stamp, stamp_now(session), memory_order_relaxed);
         atomic_store_explicit(&slot->exit_ms, session_now_ms(session), memory_order_relaxed);

@@ -47,9 +47,45 @@ void book_begin_tick(struct lane_producer *p, uint64_t time_ms)
                     << WORD_BIRTH_AT(WORDS_FINE_BITS);
 }
 
+// Add the thread's part to the sum, and to what its process has there.
+static NOINLINE void send_part(struct lane_producer *p)
+{
+    const int64_t bytes = p->lane->sum_part.unsent_bytes;
+    (void)shared_sum_send(&p->session->sum, &p->lane->sum_part); // its value is in the sum
+    // Relaxed: it orders nothing.
+    atomic_fetch_add_explicit(&p->words->file->shares[p->lane->process_index].added_bytes, bytes,
+                              memory_order_relaxed);
+}
+
+ALWAYS_INLINE void change_sum(struct lane_producer *p, int64_t delta_bytes)
+{
+    struct sum_part *part = &p->lane->sum_part;
+    // Relaxed: only a bound, which threads may learn late.
+    const int64_t batch =
+        (int64_t)atomic_load_explicit(&p->session->sum.batch_bytes, memory_order_relaxed);
+    part->unsent_bytes += delta_bytes;
+    if (UNLIKELY(part->unsent_bytes > batch || part->unsent_bytes < -batch)) {
+        send_part(p);
+    }
+}
+
+void book_leave(const struct process_words *words, struct session_header *session, uint32_t slot)
+{
+    if (words->directory == NULL) {
+        return;
+    }
+    struct words_share *share = words->file->shares + slot;
+    // Relaxed: R reads the number when the process has ended.
+    atomic_store_explicit(&share->peak_number, shared_sum_read(&session->sum).number,
+                          memory_order_relaxed);
+    const int64_t bytes = atomic_exchange_explicit(&share->added_bytes, 0, memory_order_relaxed);
+    (void)shared_sum_send(&session->sum, &(struct sum_part){.unsent_bytes = -bytes}); // as above
+}
+
 void book_end(struct lane_producer *p)
 {
     if (book_is_kept(p)) {
+        send_part(p);
         shared_sum_leave(&p->session->sum, &p->lane->sum_part);
     }
 }
@@ -197,7 +233,7 @@ ALWAYS_INLINE bool count_allocated(struct lane_producer *p, uint32_t row, uint64
         (void)count_size(counter, size_bytes); // it is empty
     }
     note_event(p);
-    shared_sum_add(&p->session->sum, &p->lane->sum_part, (int64_t)size_bytes);
+    change_sum(p, (int64_t)size_bytes);
     return LIKELY(p->open_scopes == 0) || send(p, counter);
 }
 
@@ -265,7 +301,7 @@ count_freed(struct lane_producer *p, const struct word_block *block, bool is_tem
         counter->temporary = book_cell_with(counter->temporary, block->size_bytes);
     }
     note_event(p);
-    shared_sum_add(&p->session->sum, &p->lane->sum_part, -(int64_t)block->size_bytes);
+    change_sum(p, -(int64_t)block->size_bytes);
     return LIKELY(p->open_scopes == 0) || send(p, counter);
 }
 

@@ -62,6 +62,10 @@ void book_begin_tick(struct lane_producer *p, uint64_t time_ms);
 // End it, or leave it to the recorder: add the thread's part of the sum.
 void book_end(struct lane_producer *p);
 
+// Take the blocks of the process in `slot`, an earlier image of this one, or this one as it exits,
+// out of the sum.
+void book_leave(const struct process_words *words, struct session_header *session, uint32_t slot);
+
 // Give the stack in `slot` a row, and tell the recorder.
 bool book_define_row(struct lane_producer *p, uint32_t slot) MUST_USE;
 
