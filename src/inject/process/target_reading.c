@@ -87,8 +87,10 @@ parse_mappings(struct strbuf *text, struct target_mapping_vec *out, struct strbu
 {
     strbuf_append_char(paths, '\0'); // offset 0 is the empty path
     uint32_t path = 0;
+    const char *end = text->data + text->len;
     for (char *line = text->data; line != NULL && line[0] != '\0';) {
-        char *newline = strchr(line, '\n');
+        // Not strchr: a sanitizer's looks for the end of the text, of each line.
+        char *newline = memchr(line, '\n', (size_t)(end - line));
         if (newline != NULL) {
             *newline = '\0';
         }
