@@ -18,6 +18,7 @@
 #include "aggregate/aggregator_process.h"
 #include "base/compiler.h"
 #include "recorder/control/test_network.h"
+#include "recorder/processes/attach_step.h"
 #include "recorder/recorder_state.h"
 
 #define OUTPUT "/tmp/of a test.cairn"
@@ -274,6 +275,9 @@ static void an_attached_recorder_takes_processes_until_it_ends(void **state)
     f.s->is_stopped = false;
     f.s->is_attached = false;
     assert_string_equal(ask(&f, "attach 0"), "+later");
+    for (size_t i = 0; i < f.s->joining.len; i++) { // what is left to its thread is not freed
+        assert_true(attach_step_await(f.s->joining.items[i].step, 120000));
+    }
     recorder_attach_release(f.s);
     tear_down(&f);
 }

@@ -26,7 +26,9 @@ size_t growth_repeats_count(struct stack_birth *births, size_t count)
         first = min_u64(first, births[i].slice);
         last = max_u64(last, births[i].slice);
     }
-    qsort(births, count, sizeof(*births), compare_births);
+    if (count > 1) {
+        qsort(births, count, sizeof(*births), compare_births);
+    }
     for (size_t begin = 0; begin < count;) {
         size_t end = begin + 1;
         size_t moments = 1;
