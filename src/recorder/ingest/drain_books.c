@@ -54,7 +54,9 @@ void drain_books_end_process(struct drain *drain, uint32_t slot)
         return;
     }
     // Before the rest leaves the sum: what the process held counts at the peaks until then.
-    note_peak(drain);
+    if (note_peak(drain)) {
+        drain->flights.peak_ms = drain->clock_ms;
+    }
     // Relaxed: its threads have ended.
     struct words_share *share = words->shares + slot;
     const int64_t left = atomic_exchange_explicit(&share->added_bytes, 0, memory_order_relaxed);
