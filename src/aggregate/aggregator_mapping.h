@@ -4,9 +4,8 @@
 //
 // Each process has a map of its address space (mapping_map). Each (process, stack, kind) has a row
 // of mapped and unmapped bytes. What an allocator maps has its place in the map, with the module of
-// the allocator, but no row. A
-// forked child begins with its parent's map; rows of its own inherit the bytes. A process that ends
-// leaves its rows unchanged.
+// the allocator, but no row. A forked child begins with its parent's map; rows of its own inherit
+// the bytes. A process that ends leaves its rows unchanged.
 // Context: H, one thread; part of the aggregator.
 // Failure: as in aggregator.h.
 #pragma once

@@ -425,7 +425,7 @@ await_begin(struct recorder_state *s, size_t index, uint64_t end_ms, struct err_
 {
     const struct joining *joining = s->joining.items + index;
     while (!attach_step_await(joining->step, HEAR_MS)) {
-        TRY(recorder_drain(s)); // of those that are recorded already
+        TRY(recorder_drain(s)); // other processes may be recorded already
         recorder_hear_signals(s);
         if (s->is_stopped) {
             return err_set(info, ERR_CANCELLED, "attaching was interrupted");

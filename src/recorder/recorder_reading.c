@@ -76,11 +76,6 @@ static int open_proc(pid_t pid, const char *name)
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-static int compare_numbers(const void *left, const void *right)
-{
-    return order_u64(*(const uint64_t *)left, *(const uint64_t *)right);
-}
-
 static enum err find_outside(struct map_reading *reading)
 {
     const pid_t pid = proc_file_living(reading->pid);
@@ -92,7 +87,7 @@ static enum err find_outside(struct map_reading *reading)
     memory_areas_bound_bss(&reading->map, memory_fd, &pages);
     TRY(thread_stacks_find(pid, &reading->map, &memory, &pages, &reading->tops,
                            &reading->pointers));
-    u64_vec_sort(&reading->tops, compare_numbers);
+    u64_vec_sort_numbers(&reading->tops);
     return reading->reads_heap
                ? glibc_heap_read(&reading->map, &memory, &reading->tops, &reading->foreign)
                : ERR_OK;

@@ -136,7 +136,6 @@ static enum err count_pairs(struct row_table *table, const struct row_note *note
 // entry's events was before or since its own newest peak.
 static void merge_peak(struct rec_row *row, struct row_extra *extra, const struct book_entry *entry)
 {
-    const struct book_net net = book_entry_net(entry);
     const uint64_t live_bytes = row->allocated_bytes - row->freed_bytes;
     const uint64_t live_blocks = row->allocations - row->frees;
     if (entry->peak_number > extra->peak_number) {
@@ -147,6 +146,7 @@ static void merge_peak(struct rec_row *row, struct row_extra *extra, const struc
         row->peak_bytes += (uint64_t)entry->before_bytes;
         row->peak_blocks += (uint64_t)(int64_t)entry->before_blocks;
     } else {
+        const struct book_net net = book_entry_net(entry);
         row->peak_bytes += (uint64_t)net.bytes;
         row->peak_blocks += (uint64_t)(int64_t)net.blocks;
     }

@@ -49,8 +49,8 @@ enum err heap_totals_extend(struct heap_totals *totals, uint64_t end_ms) MUST_US
 // Complete the rows and their peaks after the last event.
 enum err heap_totals_finish(struct heap_totals *totals) MUST_USE;
 
-// State the peak as what all rows held at it, if it is that of a shared sum (aggregator_book.h):
-// their sum is the heap at that moment, with what threads had not added to the sum.
+// If a shared sum found the peak (aggregator_book.h), replace its size by the sum of what all rows
+// held at the peak. That includes what threads had not yet added to the shared sum.
 void heap_totals_sum_peaks(struct heap_totals *totals);
 
 static inline uint32_t heap_totals_slice_of(const struct heap_totals *totals, uint64_t time_ms)

@@ -111,7 +111,7 @@ static void free_process(void *context)
     free(context);
 }
 
-// Inspect a process whose pid is set; `since_s` is that of a process whose start is unknown.
+// Inspect the process `context`. Its pid is set; if its start is unknown, `since_s` stands for it.
 static void inspect(void *context)
 {
     struct jit_process *process = context;

@@ -30,7 +30,17 @@ void *vec_grown(void *items, size_t *cap, size_t len, size_t extra, size_t item_
     return grown;
 }
 
-static int compare_numbers(const void *left, const void *right)
+static int compare_u64(const void *left, const void *right)
+{
+    return order_u64(*(const uint64_t *)left, *(const uint64_t *)right);
+}
+
+void u64_vec_sort_numbers(struct u64_vec *v)
+{
+    u64_vec_sort(v, compare_u64);
+}
+
+static int compare_u32(const void *left, const void *right)
 {
     return order_u64(*(const uint32_t *)left, *(const uint32_t *)right);
 }
@@ -38,7 +48,7 @@ static int compare_numbers(const void *left, const void *right)
 void u32_vec_sort_once(struct u32_vec *v)
 {
     size_t kept = 0;
-    u32_vec_sort(v, compare_numbers);
+    u32_vec_sort(v, compare_u32);
     for (size_t i = 0; i < v->len; i++) {
         if (kept == 0 || v->items[i] != v->items[kept - 1]) {
             v->items[kept++] = v->items[i];

@@ -95,5 +95,7 @@ DEFINE_VEC(u32_vec, uint32_t);
 DEFINE_VEC(u64_vec, uint64_t);
 DEFINE_VEC(flag_vec, uint8_t);
 
+void u64_vec_sort_numbers(struct u64_vec *v);
+
 // Sort the numbers, and keep each once.
 void u32_vec_sort_once(struct u32_vec *v);

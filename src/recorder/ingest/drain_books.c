@@ -85,8 +85,8 @@ static void add_others(struct drain *drain)
     drain->others_bytes = live_bytes;
 }
 
-// The largest blocks of this time and the time before are those that a thread may have had in hand
-// at a peak that is seen now: it holds events for BOOK_HOLD_MS, and a pass may be late.
+// A window of the largest blocks. At a peak that is seen now, a thread may have had in hand a block
+// of this window or the one before: it holds events for BOOK_HOLD_MS, and a pass may be late.
 #define FLIGHT_MS ((uint64_t)32)
 
 static void turn_window(struct drain *drain)
@@ -181,6 +181,6 @@ enum err drain_books_list_blocks(const struct drain *drain,
     const struct block_words_visitor visitor = {
         .context = &listing, .live = list_block, .stale = pass_stale};
     TRY(block_words_list(drain->session->memfd, SESSION_WORDS_OFFSET,
-                         (uint32_t)process->join_number + 1, &visitor, NULL));
+                         words_process_number(process->join_number), &visitor, NULL));
     return listing.err;
 }

@@ -176,7 +176,7 @@ static enum err slot_end(struct drain *drain, uint32_t slot)
                                                      .death_stamp = process->death_stamp};
     TRY(aggregator_book_settle(drain->aggregator, process->aggregator));
     drain_books_end_process(drain, slot);
-    const uint32_t number = (uint32_t)process->aggregator->join_number + 1; // of its words
+    const uint32_t number = words_process_number(process->aggregator->join_number);
     TRY(aggregator_process_end(drain->aggregator, process->aggregator, &ending));
     drain_books_ended_process(drain, process->aggregator);
     session_wipe_words(drain->session, number);

@@ -6,7 +6,6 @@
 
 #include "base/compiler.h"
 #include "base/minmax.h"
-#include "base/order.h"
 #include "base/search.h"
 #include "host/os/proc_file.h"
 #include "host/os/process_search.h"
@@ -80,11 +79,6 @@ static uint64_t top_of(const struct search *s, const struct memory_area *area)
     return top;
 }
 
-static int compare_numbers(const void *left, const void *right)
-{
-    return order_u64(*(const uint64_t *)left, *(const uint64_t *)right);
-}
-
 static enum err find_pointers(pid_t pid, struct u64_vec *pointers)
 {
     CLEANUP(u32_vec_release) struct u32_vec threads = {0};
@@ -102,7 +96,7 @@ static enum err find_pointers(pid_t pid, struct u64_vec *pointers)
             TRY(u64_vec_push(pointers, pointer));
         }
     }
-    u64_vec_sort(pointers, compare_numbers);
+    u64_vec_sort_numbers(pointers);
     return ERR_OK;
 }
 

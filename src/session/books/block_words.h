@@ -172,6 +172,12 @@ static inline uint64_t words_place_address(uint32_t place)
     return (uint64_t)(place % WORDS_CUSTOM_REGIONS) << WORDS_REGION_BITS | custom;
 }
 
+// Return the number that a process has in the words: never 0, which stands for no process.
+static inline uint32_t words_process_number(uint64_t join_number)
+{
+    return (uint32_t)join_number + 1;
+}
+
 // What words_file.regions says of a region.
 static inline uint64_t words_region_note(uint32_t process, uint32_t place)
 {

@@ -70,14 +70,20 @@ ALWAYS_INLINE uint32_t shared_sum_number(const struct shared_sum *sum)
     return atomic_load_explicit(&sum->number, memory_order_relaxed);
 }
 
+// Whether a thread may keep so much without adding it to the sum.
+ALWAYS_INLINE bool shared_sum_may_keep(const struct shared_sum *sum, int64_t unsent_bytes)
+{
+    // Relaxed: only a bound, which threads may learn late.
+    const int64_t batch = (int64_t)atomic_load_explicit(&sum->batch_bytes, memory_order_relaxed);
+    return LIKELY(unsent_bytes <= batch && unsent_bytes >= -batch);
+}
+
 // Count an event of the thread.
 ALWAYS_INLINE void
 shared_sum_add(struct shared_sum *sum, struct sum_part *part, int64_t delta_bytes)
 {
-    // Relaxed: only a bound, which threads may learn late.
-    const int64_t batch = (int64_t)atomic_load_explicit(&sum->batch_bytes, memory_order_relaxed);
     part->unsent_bytes += delta_bytes;
-    if (UNLIKELY(part->unsent_bytes > batch || part->unsent_bytes < -batch)) {
+    if (!shared_sum_may_keep(sum, part->unsent_bytes)) {
         (void)shared_sum_send(sum, part); // its value is in `sum`
     }
 }

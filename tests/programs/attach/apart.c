@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // apart LIBRARY COUNT: loads the library COUNT times into a linker namespace of its own (dlmopen),
 // so with a libc of its own, and unloads it.
-// TRUTH: for each, apart_begin allocates 77 bytes, which apart_end frees; apart_make is called by
-// main, by a thread and by a forked child, and allocates 100 and 50 bytes each time, of which 50
-// stay.
+// TRUTH: each load calls apart_begin, which allocates 77 bytes, and apart_end, which frees them.
+// For each load main, a thread and a forked child call apart_make once. Each call allocates 100 and
+// 50 bytes; the 50 bytes stay.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>

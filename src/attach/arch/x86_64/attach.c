@@ -34,13 +34,14 @@
 
 #define COMMAND_LINE_MAX (64u << 10)
 #define LISTED_MAX       1024    // threads whose names are read
+#define COMM_BYTES_MAX   64      // of a thread's name
 #define STOPPED_MAX      8192    // threads; so many do not stop within the limit of a stop
 #define LOOK_NS          1000000 // between two looks at a process that is starting
 // How long a process may have no program, or no allocator although it has a loader. The kernel and
 // the loader need far less; a program that unpacks itself never shows any.
 #define START_PATIENCE_MS 1000
 
-// List the threads that the process has: those that sleep belong to it, too.
+// List all threads of the process, also those that sleep.
 static enum err list_threads(struct attach *attach)
 {
     const int pid = attach->inject.target.pid;
@@ -49,9 +50,6 @@ static enum err list_threads(struct attach *attach)
         return ERR_NO_MEMORY;
     }
     for (size_t i = 0; i < found.len; i++) {
-        enum {
-            COMM_BYTES_MAX = 64
-        };
         char path[64];
         CLEANUP(strbuf_release) struct strbuf name = {0};
         (void)snprintf(path, sizeof(path), "task/%" PRIu32 "/comm", found.items[i]); // fits

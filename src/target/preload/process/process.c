@@ -9,6 +9,7 @@
 #include "base/page_alloc.h"
 #include "base/signals.h"
 #include "base/sys.h"
+#include "session/books/block_words.h"
 #include "session/recorder_wake.h"
 #include "session/stamp.h"
 #include "target/preload/process/process_entry.h"
@@ -97,7 +98,7 @@ static void enter(uint32_t index, uint32_t parent_pid, uint32_t flags, uint64_t 
     }
     if ((session->flags & SESSION_BOOKS) != 0) {
         process_entry_open_words(&g_process->words, &g_image.mapping,
-                                 (uint32_t)slot->join_number + 1);
+                                 words_process_number(slot->join_number));
         if ((flags & PROCESS_FORKED) == 0) {
             end_earlier_image(session, index);
         }

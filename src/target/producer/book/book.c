@@ -60,11 +60,8 @@ static NOINLINE void send_part(struct lane_producer *p)
 ALWAYS_INLINE void change_sum(struct lane_producer *p, int64_t delta_bytes)
 {
     struct sum_part *part = &p->lane->sum_part;
-    // Relaxed: only a bound, which threads may learn late.
-    const int64_t batch =
-        (int64_t)atomic_load_explicit(&p->session->sum.batch_bytes, memory_order_relaxed);
     part->unsent_bytes += delta_bytes;
-    if (UNLIKELY(part->unsent_bytes > batch || part->unsent_bytes < -batch)) {
+    if (!shared_sum_may_keep(&p->session->sum, part->unsent_bytes)) {
         send_part(p);
     }
 }

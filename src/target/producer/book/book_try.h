@@ -46,10 +46,7 @@ book_try_find(const struct lane_producer *p, uint64_t address, struct book_place
 // Whether the thread's part of the sum may change by so much without being added.
 ALWAYS_INLINE bool book_try_sum(const struct lane_producer *p, int64_t delta_bytes)
 {
-    const int64_t batch =
-        (int64_t)atomic_load_explicit(&p->session->sum.batch_bytes, memory_order_relaxed);
-    const int64_t part = p->lane->sum_part.unsent_bytes + delta_bytes;
-    return LIKELY(part <= batch && part >= -batch);
+    return shared_sum_may_keep(&p->session->sum, p->lane->sum_part.unsent_bytes + delta_bytes);
 }
 
 // Return the counter of the row if there is one, and it counts events since the latest peak.
