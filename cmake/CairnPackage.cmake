@@ -5,7 +5,17 @@ install(FILES "${CMAKE_SOURCE_DIR}/LICENSE" "${CMAKE_SOURCE_DIR}/README.md"
     "${CMAKE_SOURCE_DIR}/CHANGELOG.md" "${CMAKE_SOURCE_DIR}/cmake/debian/copyright"
     DESTINATION share/doc/cairn)
 install(FILES "${CMAKE_SOURCE_DIR}/cmake/debian/lintian-overrides" DESTINATION share/lintian/overrides RENAME cairn)
-install(FILES "${CMAKE_SOURCE_DIR}/include/cairn.h" DESTINATION include)
+install(FILES "${CMAKE_SOURCE_DIR}/include/cairn.h" "${CMAKE_SOURCE_DIR}/include/cairn.hpp"
+    "${CMAKE_SOURCE_DIR}/include/cairn_benchmark.hpp" DESTINATION include)
+
+# What find_package(cairn) and pkg-config read. Both find the headers by their own place.
+include(CMakePackageConfigHelpers)
+write_basic_package_version_file("${CMAKE_BINARY_DIR}/package/cairnConfigVersion.cmake"
+    COMPATIBILITY SameMajorVersion ARCH_INDEPENDENT)
+configure_file("${CMAKE_SOURCE_DIR}/cmake/package/cairn.pc.in" "${CMAKE_BINARY_DIR}/package/cairn.pc" @ONLY)
+install(FILES "${CMAKE_SOURCE_DIR}/cmake/package/cairnConfig.cmake"
+    "${CMAKE_BINARY_DIR}/package/cairnConfigVersion.cmake" DESTINATION share/cmake/cairn)
+install(FILES "${CMAKE_BINARY_DIR}/package/cairn.pc" DESTINATION share/pkgconfig)
 
 # cairn_install_packed(SOURCE FOLDER NAME): install a file in the form of gzip, with the same bytes each time.
 set(packed_files "")

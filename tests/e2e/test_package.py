@@ -10,7 +10,8 @@ FILES = ["bin/cairn", "lib/cairn/libcairn_preload.so", "share/doc/cairn/LICENSE"
          "share/man/man1/cairn-record.1.gz", "share/man/man1/cairn-top.1.gz", "share/bash-completion/completions/cairn",
          "share/fish/vendor_completions.d/cairn.fish", "share/zsh/site-functions/_cairn",
          "share/zsh/vendor-completions/_cairn", "share/man/man3/cairn.h.3.gz", "share/doc/cairn/copyright",
-         "share/doc/cairn/changelog.gz"]
+         "share/doc/cairn/changelog.gz", "include/cairn.h", "include/cairn.hpp", "include/cairn_benchmark.hpp",
+         "share/cmake/cairn/cairnConfig.cmake", "share/cmake/cairn/cairnConfigVersion.cmake", "share/pkgconfig/cairn.pc"]
 VIEWER = ROOT / "web/dist/assets/viewer.js"
 
 
